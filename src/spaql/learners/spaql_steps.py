@@ -1,0 +1,128 @@
+"""SPAQL and SPAQL-TS, one step at a time: one partition for all steps, Boltzmann exploration, the leaf containing (x, a) is updated."""
+
+import numpy as np
+
+from spaql.compiling import Array, inlined
+from spaql.fastmath import exp
+from spaql.learners.update import Rule, gaussian, update
+from spaql.partition.forest import COUNT_BITS, COUNT_MASK, Forest, Space, action_centre
+from spaql.partition.greedy import Scratch
+from spaql.partition.search import containing, find_path, relevant
+from spaql.problems.chart import Chart, to_cube
+from spaql.streams import uniform
+
+
+@inlined
+def see(forest: Forest, space: Space, scratch: Scratch) -> int:
+    """The leaves relevant to the state of `scratch.path`, into `scratch.found` and `scratch.q`."""
+    return relevant(forest, space, 0, scratch.path, scratch.stack, scratch.found, scratch.q)
+
+
+@inlined
+def boltzmann(scratch: Scratch, count: int, tau: float) -> None:
+    """(6) P ~ exp(Q / max|Q| / tau) over the relevant leaves: cumulative sums into `scratch.weight`."""
+    q, weight = scratch.q, scratch.weight
+    largest, smallest = q[0], q[0]
+    for i in range(1, count):
+        largest = max(largest, q[i])
+        smallest = min(smallest, q[i])
+    scale = max(abs(largest), abs(smallest))
+    scale = 1.0 / ((scale if scale > 0.0 else 1.0) * tau)
+    for i in range(count):
+        weight[i] = exp((q[i] - largest) * scale)
+    for i in range(1, count):
+        weight[i] += weight[i - 1]
+
+
+@inlined
+def explore(
+    forest: Forest, space: Space, chart: Chart, scratch: Scratch, count: int, tau: float, key: np.uint64, step: int, action: Array
+) -> None:
+    """Draw a relevant leaf into `scratch.chosen`, and an action uniformly inside it, in physical units."""
+    boltzmann(scratch, count, tau)
+    at = step * (space.k + 2)  # counter of this step's random numbers
+    mark = uniform(key, at) * scratch.weight[count - 1]
+    i = 0
+    while i < count - 1 and scratch.weight[i] <= mark:
+        i += 1
+    scratch.chosen[0], scratch.chosen[1] = scratch.found[i].ball, scratch.found[i].key
+    inside(forest, space, chart, scratch.chosen, key, at + 1, action)
+
+
+@inlined
+def inside(forest: Forest, space: Space, chart: Chart, chosen: Array, key: np.uint64, counter: int, action: Array) -> None:
+    """An action uniformly inside the chosen ball, in physical units."""
+    ball, ball_key = chosen[0], chosen[1]
+    if space.k == 0:
+        offset = int(uniform(key, counter) * (ball_key & COUNT_MASK))
+        action[0] = chart.values[(ball_key >> COUNT_BITS) + offset]
+        return
+    depth = forest.balls[ball].depth
+    for axis in range(space.k):
+        a = action_centre(space, ball_key, depth, axis) + 0.5**depth * (2.0 * uniform(key, counter + axis) - 1.0)
+        action[axis] = chart.acts[axis].centre + chart.acts[axis].scale * a
+
+
+@inlined
+def learn_spaql(
+    forest: Forest, space: Space, rule: Rule, scratch: Scratch, x: Array, ball: int, key: int, reward: float, terminated: bool
+) -> int:
+    """Update the played ball; `x` is the state before the step, `scratch.path` belongs to the state after it.
+
+    Returns the number of leaves relevant to the state after the step.
+    """
+    count = see(forest, space, scratch)
+    value, at = -np.inf, -1
+    for i in range(count):
+        value = max(value, scratch.q[i])
+        at = i if scratch.found[i].ball == ball else at
+    value = min(float(space.horizon), value)  # (3) V(x') = min(H, max Q)
+    if terminated and rule.terminate == 1:
+        value = 0.0
+    value *= gaussian(rule, x)
+    divided = update(forest, space, rule, ball, key, reward, value)
+    if at >= 0 and divided:
+        find_path(forest, scratch.next_x, scratch.path)  # the split may have made the forest deeper
+        count = see(forest, space, scratch)
+    elif at >= 0:
+        scratch.q[at] = forest.balls[ball].q
+    return count
+
+
+@inlined
+def learn_outside(
+    forest: Forest, space: Space, rule: Rule, scratch: Scratch, action: Array, reward: float, terminated: bool
+) -> None:
+    """One transition from elsewhere: `scratch.x` to `scratch.next_x`, `action` a cube point or an index."""
+    find_path(forest, scratch.x, scratch.path)
+    ball, key = containing(forest, space, 0, scratch.path, action)
+    find_path(forest, scratch.next_x, scratch.path)
+    learn_spaql(forest, space, rule, scratch, scratch.x, ball, key, reward, terminated)
+
+
+@inlined
+def first_step(
+    forest: Forest, space: Space, chart: Chart, scratch: Scratch, tau: float, key: np.uint64, observation: Array, action: Array
+) -> int:
+    """Begin an episode: choose the first action. Returns -1 or the bad dimension."""
+    bad = to_cube(chart, observation, scratch.x)
+    find_path(forest, scratch.x, scratch.path)
+    explore(forest, space, chart, scratch, see(forest, space, scratch), tau, key, 0, action)
+    return bad
+
+
+@inlined
+def next_step(
+    forest: Forest, space: Space, chart: Chart, rule: Rule, scratch: Scratch, tau: float, key: np.uint64, step: int,
+    observation: Array, reward: float, terminated: bool, action: Array,
+) -> int:  # fmt: skip
+    """Learn from the step just made and choose the next action. Returns -1 or the bad dimension; then nothing was learned."""
+    bad = to_cube(chart, observation, scratch.next_x)
+    if bad >= 0:
+        return bad
+    find_path(forest, scratch.next_x, scratch.path)
+    count = learn_spaql(forest, space, rule, scratch, scratch.x, scratch.chosen[0], scratch.chosen[1], reward, terminated)
+    explore(forest, space, chart, scratch, count, tau, key, step, action)
+    for j in range(space.d):
+        scratch.x[j] = scratch.next_x[j]
+    return -1

@@ -1,0 +1,83 @@
+"""Finding balls: the path of a state through the tree, the leaves relevant to it, the leaf that contains a state and an action."""
+
+import numpy as np
+
+from spaql.compiling import Array, inlined
+from spaql.partition.forest import COUNT_BITS, COUNT_MASK, DEEPEST, MAX_DEPTH, Forest, Space, action_parts, child_key, root_key
+
+HALF = 1 << (MAX_DEPTH - 1)
+
+
+@inlined
+def cell_of(x: float) -> int:
+    """Index of a cube coordinate in the finest grid, counted from the upper end. `x` is finite and at most a rounding outside [-1, 1].
+
+    Scaling by a power of two and flooring are exact, so a point belongs to the same cell whatever computed it.
+    """
+    below = np.int32(np.floor(x * HALF)) + np.int32(HALF)
+    return np.int32(2 * HALF - 1) - min(max(below, np.int32(0)), np.int32(2 * HALF - 1))
+
+
+@inlined
+def find_path(forest: Forest, x: Array, path: Array) -> None:
+    """The orthant a state lies in, at every depth of the forest."""
+    d, levels = len(x), forest.size[DEEPEST]
+    for level in range(levels):
+        path[level] = 0
+    for j in range(d):
+        cell = cell_of(x[j])
+        for level in range(levels):
+            path[level] |= ((cell >> (MAX_DEPTH - 1 - level)) & 1) << (d - 1 - j)
+
+
+@inlined
+def relevant(forest: Forest, space: Space, root: int, path: Array, stack: Array, found: Array, q: Array) -> int:
+    """All leaves of a tree whose state part contains the state of `path`, in child order, into `found`, their values into `q`.
+
+    Returns how many.
+    """
+    count = 0
+    stack[0].ball, stack[0].key = root, root_key(space)
+    top = 1
+    while top > 0:
+        top -= 1
+        index, key = stack[top].ball, stack[top].key
+        ball = forest.balls[index]
+        if ball.first == 0:
+            found[count].ball, found[count].key, q[count] = index, key, ball.q
+            count += 1
+            continue
+        parts = action_parts(space, key)
+        base = ball.first + path[ball.depth] * parts
+        for part in range(parts - 1, -1, -1):
+            stack[top].ball, stack[top].key = base + part, child_key(space, key, ball.depth, part)
+            top += 1
+    return count
+
+
+@inlined
+def last_argmax(q: Array, count: int) -> int:
+    """Position of the greedy leaf among `relevant` ones; ties: the last in child order."""
+    best = 0
+    for i in range(1, count):
+        if q[i] >= q[best]:
+            best = i
+    return best
+
+
+@inlined
+def containing(forest: Forest, space: Space, root: int, path: Array, action: Array) -> tuple[int, int]:
+    """The leaf that contains a state and an action, with its key. `action`: cube coordinates, or the index in a finite set."""
+    index, key = root, root_key(space)
+    while forest.balls[index].first != 0:
+        ball = forest.balls[index]
+        part = 0
+        if space.k > 0:
+            for axis in range(space.k):
+                lower = (cell_of(action[axis]) >> (MAX_DEPTH - 1 - ball.depth)) & 1
+                part |= lower << (space.k - 1 - axis)
+        elif (key & COUNT_MASK) > 1 and action[0] >= (key >> COUNT_BITS) + (key & COUNT_MASK) // 2:
+            part = 1
+        index = ball.first + path[ball.depth] * action_parts(space, key) + part
+        key = child_key(space, key, ball.depth, part)
+    return index, key

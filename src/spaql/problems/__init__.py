@@ -1,0 +1,47 @@
+"""What is controlled: the problems of the paper by name, any Gymnasium environment, any plant of your own."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from spaql.errors import SpaqlError
+from spaql.problems.catalog import CATALOG, Entry, make_from_catalog
+from spaql.problems.plant import PlantFunction, make_plant
+from spaql.problems.problem import Axis, Continuous, Finite, Problem, cube
+
+__all__ = ["Axis", "Continuous", "Finite", "Problem", "cube", "from_plant", "make", "problems"]
+
+
+def make(name: str) -> Problem:
+    """A problem of the catalog by name; `spaql.problems()` lists them."""
+    return make_from_catalog(name)
+
+
+def problems() -> dict[str, str]:
+    """The problems by name, with a line each."""
+    return {name: entry.summary for name, entry in CATALOG.items()}
+
+
+def from_plant(
+    reset: PlantFunction,
+    step: PlantFunction,
+    *,
+    state: Sequence[Axis],
+    actions: Continuous | Finite,
+    horizon: int,
+    observe: PlantFunction | None = None,
+    reference: Sequence[float] | None = None,
+    name: str = "own plant",
+    rollouts: int = 20,
+    **unknown: Any,
+) -> Problem:
+    """A problem from your own equations (functions decorated with `@spaql.reset`, `@spaql.step`, `@spaql.observe`)."""
+    if unknown:
+        raise SpaqlError(f"from_plant has no option {', '.join(unknown)}")
+    axes = len(actions.low) if isinstance(actions, Continuous) else 1
+    plant = make_plant(reset, step, observe, axes)
+    if len(state) != plant.observation_dim:
+        raise SpaqlError(f"the plant shows {plant.observation_dim} variables, but `state` describes {len(state)}")
+    return Problem(
+        name, "a plant of your own", tuple(state), actions, horizon,
+        reference=None if reference is None else tuple(reference), plant=plant, rollouts=rollouts,
+    )  # fmt: skip

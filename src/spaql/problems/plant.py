@@ -1,0 +1,258 @@
+"""A plant: the equations of what is controlled, as plain Python functions of plain numbers.
+
+    @spaql.reset
+    def start(u1, u2):                      # one uniform number in [0, 1) per parameter -> the first state
+        return 3.1 * (2 * u1 - 1), 2 * u2 - 1
+
+    @spaql.step
+    def swing(theta, omega, torque):        # the state, then the action, then (if you want noise) uniform numbers
+        ...
+        return (theta, omega), reward, terminated
+
+    @spaql.observe                          # optional: what the controller sees, if not the state itself
+    def look(theta, omega):
+        return math.cos(theta), math.sin(theta), omega
+
+The decorators turn each function into a *batch* function over arrays of states, compiled at first use, whose loop LLVM vectorises.
+`math.sin`, `cos`, `exp` and `tanh` inside these functions are the branch-free ones of `fastmath`.
+"""
+
+import functools
+import hashlib
+import inspect
+import math
+import types
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import float64, int64
+from numba import types as nb
+from numba.core.errors import NumbaError
+
+from spaql import fastmath
+from spaql.compiling import callback, inlined
+from spaql.errors import SpaqlError
+
+# A batch function takes one table and n: row `rows.x` of the table starts at `rows.x * LANES`, lane i is column i. With the pitch a
+# constant, LLVM can prove that rows do not overlap, and vectorises without checking it again at every call.
+LANES = 128
+SIGNATURE = nb.void(nb.Array(float64, 1, "C"), int64)
+
+
+class Rows(NamedTuple):
+    """First row of each part of a plant's table."""
+
+    state: int
+    observation: int
+    action: int
+    noise: int
+    reward: int
+    done: int
+    total: int  # return so far, kept by the rollouts
+    end: int
+
+
+@dataclass(frozen=True)
+class PlantFunction:
+    """One decorated function of a plant; calling it runs the plain Python."""
+
+    kind: str
+    python: Callable[..., Any]
+
+    def __call__(self, *args: float) -> Any:
+        return self.python(*args)
+
+    @property
+    def parameters(self) -> int:
+        return len(inspect.signature(self.python).parameters)
+
+
+def reset(function: Callable[..., Any]) -> PlantFunction:
+    """Marks `f(u1, u2, ...) -> state`: start states from uniform numbers in [0, 1)."""
+    return _plant_function("reset", function)
+
+
+def step(function: Callable[..., Any]) -> PlantFunction:
+    """Marks `f(state..., action..., noise...) -> (state, reward, terminated)`."""
+    return _plant_function("step", function)
+
+
+def observe(function: Callable[..., Any]) -> PlantFunction:
+    """Marks `f(state...) -> observation`."""
+    return _plant_function("observe", function)
+
+
+def _plant_function(kind: str, function: Callable[..., Any]) -> PlantFunction:
+    if not inspect.isfunction(function):
+        raise SpaqlError(f"@spaql.{kind} decorates a plain Python function, not {type(function).__name__}")
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.kind is not parameter.POSITIONAL_OR_KEYWORD or parameter.default is not parameter.empty:
+            raise SpaqlError(f"{function.__name__}({parameter}): the parameters of a plant are plain numbers without defaults")
+    return PlantFunction(kind, function)
+
+
+@dataclass(frozen=True)
+class Plant:
+    """The functions of a plant with their sizes, checked by running them once in plain Python."""
+
+    reset: PlantFunction
+    step: PlantFunction
+    observe: PlantFunction | None
+    state_dim: int
+    action_dim: int
+    observation_dim: int
+    reset_noise: int
+    step_noise: int
+
+    @functools.cached_property
+    def rows(self) -> Rows:
+        sizes = [self.state_dim, self.observation_dim, self.action_dim, max(self.reset_noise, self.step_noise), 1, 1, 1]
+        return Rows(*(sum(sizes[:i]) for i in range(len(sizes) + 1)))
+
+    @functools.cached_property
+    def batch(self) -> tuple[Any, Any]:
+        """(reset, step) over a table of states, observations included, compiled, as the kernels take them."""
+        rows = self.rows
+        state, action = _columns(rows.state, self.state_dim), _columns(rows.action, self.action_dim)
+        reset_noise, step_noise = _columns(rows.noise, self.reset_noise), _columns(rows.noise, self.step_noise)
+        local = "".join(f"s{j}, " for j in range(self.state_dim))
+        outcome = f"{_columns(rows.reward, 1)}{_columns(rows.done, 1)}"
+        keep = f"{state} = {local}"
+        see = f"{_columns(rows.observation, self.observation_dim)} = " + (f"look({local})" if self.observe else local)
+        return (
+            self._batch(self.reset, f"{local} = act({reset_noise})", keep, see),
+            self._batch(self.step, f"({local}), {outcome} = act({state}{action}{step_noise})", keep, see),
+        )
+
+    def _batch(self, function: PlantFunction, *lines: str) -> Any:
+        parts = [function.python] + ([self.observe.python] if self.observe else [])
+        digest = hashlib.sha256(repr(lines).encode() + b"".join(_digest(part) for part in parts)).hexdigest()[:16]
+        name = f"{function.python.__name__}_{digest}"
+        source = "\n        ".join([f"def {name}(T, n):\n    for i in range(n):", *lines])
+        scope: dict[str, Any] = {"__name__": __name__}
+        scope |= {"act": _scalar(function.python), "look": _scalar(parts[-1])}
+        exec(compile(source, __file__, "exec"), scope)  # the text is ours: the user's code enters as the compiled `act` and `look`
+        try:
+            return callback(scope[name], SIGNATURE)
+        except NumbaError as error:
+            reason = " ".join(str(error).split())[:400]
+            names = " or ".join(part.__name__ for part in parts)
+            raise SpaqlError(f"{names} does not compile: use numbers, math and if/else only ({reason})") from error
+
+
+def _columns(row: int, count: int) -> str:
+    return "".join(f"T[{(row + j) * LANES} + i], " for j in range(count))
+
+
+def make_plant(reset: PlantFunction, step: PlantFunction, observe: PlantFunction | None, action_dim: int) -> Plant:
+    """Check that the functions fit together by running them once."""
+    for wanted, given in (("reset", reset), ("step", step), ("observe", observe)):
+        if given is not None and (not isinstance(given, PlantFunction) or given.kind != wanted):
+            raise SpaqlError(f"the plant's {wanted} must be a function decorated with @spaql.{wanted}")
+    state = _numbers(reset, _trial(reset, [0.5] * reset.parameters), "a tuple of numbers (the state)")
+    noise = step.parameters - len(state) - action_dim
+    if noise < 0:
+        raise SpaqlError(
+            f"step {step.python.__name__} takes {step.parameters} numbers, but {reset.python.__name__} returns {len(state)} state "
+            f"variables and there are {action_dim} action axes: it must take all of them, then any noise"
+        )
+    result = _trial(step, [*state, *[0.0] * action_dim, *[0.5] * noise])
+    if not (isinstance(result, tuple) and len(result) == 3):
+        raise SpaqlError(f"step {step.python.__name__} must return ((next state), reward, terminated), not {result!r}")
+    after = _numbers(step, result[0], f"{len(state)} numbers as next state")
+    _numbers(step, (result[1],), "a number as reward")
+    if not isinstance(result[2], bool | np.bool_):
+        raise SpaqlError(f"step {step.python.__name__} must return True or False as third value (terminated), not {result[2]!r}")
+    if len(after) != len(state):
+        raise SpaqlError(f"step {step.python.__name__} returns {len(after)} state variables, reset {len(state)}")
+    seen = state
+    if observe is not None:
+        if observe.parameters != len(state):
+            raise SpaqlError(f"observe {observe.python.__name__} must take the {len(state)} state variables")
+        seen = _numbers(observe, _trial(observe, list(state)), "a tuple of numbers (the observation)")
+    return Plant(reset, step, observe, len(state), action_dim, len(seen), reset.parameters, noise)
+
+
+def _trial(function: PlantFunction, arguments: list[float]) -> Any:
+    try:
+        return function.python(*arguments)
+    except Exception as error:  # the user's code may raise anything; it becomes one line that names the function
+        raise SpaqlError(f"{function.kind} {function.python.__name__}{tuple(arguments)} failed: {error!r}") from error
+
+
+def _numbers(function: PlantFunction, values: Any, wanted: str) -> tuple[float, ...]:
+    good = isinstance(values, tuple) and len(values) > 0
+    if not (good and all(isinstance(v, int | float | np.number) and math.isfinite(v) for v in values)):
+        raise SpaqlError(f"{function.kind} {function.python.__name__} must return {wanted}, all finite; it returned {values!r}")
+    return tuple(float(v) for v in values)
+
+
+# -- plain Python to compiled: math means fastmath, helpers are compiled along ---------------------------------------------------------
+
+_FAST = {name: getattr(fastmath, name) for name in ("sin", "cos", "exp", "tanh")}
+
+
+def _fast_module(module: types.ModuleType) -> types.ModuleType:
+    fast = types.ModuleType(module.__name__)
+    fast.__dict__.update(_FAST)
+    fast.__dict__["__getattr__"] = lambda name: getattr(module, name)
+    return fast
+
+
+_MODULES = {math: _fast_module(math), np: _fast_module(np)}
+
+
+@functools.cache
+def _scalar(function: Callable[..., Any]) -> Any:
+    """The function compiled with fast mathematics; plain helper functions it calls are compiled too."""
+    scope = dict(function.__globals__)
+    for name in _names(function.__code__):
+        value = scope.get(name)
+        if isinstance(value, types.ModuleType) and value in _MODULES:
+            scope[name] = _MODULES[value]
+        elif getattr(value, "__module__", None) in ("math", "numpy") and getattr(value, "__name__", None) in _FAST:
+            scope[name] = _FAST[value.__name__]  # from math import sin
+        elif inspect.isfunction(value):
+            scope[name] = _scalar(value)
+    copy = types.FunctionType(function.__code__, scope, function.__name__, None, function.__closure__)
+    return inlined(copy)
+
+
+def _names(code: types.CodeType) -> set[str]:
+    inner = [c for c in code.co_consts if isinstance(c, types.CodeType)]
+    return set(code.co_names).union(*(_names(c) for c in inner))
+
+
+def _digest(function: Callable[..., Any]) -> bytes:
+    """Everything the compiled function depends on, so that a changed constant never meets old machine code."""
+    digest = hashlib.sha256()
+    pending: list[Any] = [function]
+    seen = set()
+    while pending:
+        item = pending.pop()
+        if inspect.isfunction(item):
+            if item in seen:
+                continue
+            seen.add(item)
+            digest.update(item.__code__.co_code)
+            digest.update(repr(item.__code__.co_names).encode())
+            pending += item.__code__.co_consts
+            pending += [item.__globals__[n] for n in sorted(_names(item.__code__)) if n in item.__globals__]
+            pending += [cell.cell_contents for cell in item.__closure__ or ()]
+        elif isinstance(item, types.CodeType):
+            digest.update(item.co_code)
+            pending += item.co_consts
+        elif isinstance(item, np.ndarray):
+            digest.update(str(item.dtype).encode() + str(item.shape).encode() + np.ascontiguousarray(item).tobytes())
+        elif hasattr(item, "py_func"):
+            pending.append(item.py_func)
+        elif isinstance(item, tuple | list):
+            digest.update(b"[")
+            pending += item
+        elif isinstance(item, types.ModuleType):
+            digest.update(item.__name__.encode())
+        else:
+            digest.update(repr(item).encode())
+    return digest.digest()

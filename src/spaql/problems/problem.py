@@ -1,0 +1,168 @@
+"""A problem: what is controlled, what is observed, what can be done, for how long."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from spaql.errors import SpaqlError
+from spaql.partition.forest import MAX_AXES, MAX_SPLIT, Space
+from spaql.problems.chart import AXIS, CLIPPED, LINEAR, SIGMOID, Chart, to_cube
+
+if TYPE_CHECKING:
+    import gymnasium
+
+    from spaql.problems.plant import Plant
+
+UNBOUNDED = 1e9  # a declared bound beyond this is no bound
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One observed variable: linear between `low` and `high`, or, with a `slope`, through tanh(slope * (value - centre))."""
+
+    name: str
+    low: float = -math.inf
+    high: float = math.inf
+    slope: float | None = None
+    centre: float = 0.0
+    unit: str = ""
+
+    def __post_init__(self) -> None:
+        if self.slope is not None:
+            if not (math.isfinite(self.slope) and self.slope > 0 and math.isfinite(self.centre)):
+                raise SpaqlError(f"{self.name}: the slope of a sigmoid axis is a positive number, not {self.slope}")
+        elif not (math.isfinite(self.low) and math.isfinite(self.high) and self.low <= self.high):
+            raise SpaqlError(f"{self.name}: give finite low <= high, or a slope for an unbounded variable (got {self.low}, {self.high})")
+
+
+@dataclass(frozen=True)
+class Continuous:
+    """Actions in a box; physical units."""
+
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+    names: tuple[str, ...] = ()
+    units: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not (0 < len(self.low) == len(self.high) <= MAX_AXES):
+            raise SpaqlError(f"continuous actions have 1 to {MAX_AXES} axes with a low and a high each; got {self.low}, {self.high}")
+        if not all(math.isfinite(a) and math.isfinite(b) and a < b for a, b in zip(self.low, self.high, strict=True)):
+            raise SpaqlError(f"action bounds must be finite and low < high; got {self.low}, {self.high}")
+
+
+@dataclass(frozen=True)
+class Finite:
+    """A finite set of actions. `box`: the plant takes them as a vector of one number (torques), not as an integer."""
+
+    values: tuple[float, ...]
+    box: bool = False
+    names: tuple[str, ...] = ()
+    units: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.values or len(set(self.values)) != len(self.values) or not all(math.isfinite(v) for v in self.values):
+            raise SpaqlError(f"a finite action set is one or more different finite numbers; got {self.values}")
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """What is controlled. Made by `spaql.make`, `spaql.from_gym`, `spaql.from_plant` or `spaql.cube`."""
+
+    name: str
+    summary: str
+    state: tuple[Axis, ...]
+    actions: Continuous | Finite
+    horizon: int
+    reference: tuple[float, ...] | None = None  # physical units
+    xi: Mapping[str, float] = field(default_factory=dict)  # the paper's bonus scale per algorithm
+    rollouts: int = 20  # evaluation rollouts per iteration
+    plant: "Plant | None" = None
+    env: "gymnasium.Env[Any, Any] | None" = None
+    env_id: str | None = None
+    env_options: Mapping[str, Any] = field(default_factory=dict)
+    clip: bool = False
+    map_samples: int = 0  # environment steps spent on measuring the map
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.horizon, int | np.integer) or not 1 <= self.horizon <= 10**6:
+            raise SpaqlError(f"the horizon is a whole number of steps from 1 to a million, not {self.horizon!r}")
+        if not self.state:
+            raise SpaqlError("a problem needs at least one observed variable")
+        children = (1 << len(self.state)) * (1 << len(self.actions.low) if isinstance(self.actions, Continuous) else 2)
+        if children > MAX_SPLIT:
+            raise SpaqlError(
+                f"{len(self.state)} observed variables make {children} cells per split, more than {MAX_SPLIT}: "
+                "select or combine variables (gymnasium.wrappers.TransformObservation)"
+            )
+        if self.reference is not None:
+            reference_in_cube(self, self.reference)
+
+    def space(self, trees: int = 1) -> Space:
+        finite = isinstance(self.actions, Finite)
+        k = 0 if finite else len(self.actions.low)  # type: ignore[union-attr]
+        m = len(self.actions.values) if finite else 0  # type: ignore[union-attr]
+        return Space(len(self.state), k, m, int(self.horizon), trees)
+
+    def chart(self) -> Chart:
+        axes = np.zeros(len(self.state), AXIS)
+        for row, axis in zip(axes, self.state, strict=True):
+            if axis.slope is not None:
+                row["centre"], row["scale"], row["kind"] = axis.centre, axis.slope, SIGMOID
+            else:
+                width = axis.high - axis.low  # 0: a constant variable sits at the centre
+                row["centre"], row["scale"] = axis.low + width / 2, 2 / width if width > 0 else 0.0
+                row["kind"] = CLIPPED if self.clip else LINEAR
+        if isinstance(self.actions, Finite):
+            return Chart(axes, np.zeros(1, AXIS), np.array(self.actions.values, float))
+        acts = np.zeros(len(self.actions.low), AXIS)
+        acts["centre"] = (np.array(self.actions.low) + self.actions.high) / 2
+        acts["scale"] = (np.array(self.actions.high) - self.actions.low) / 2
+        return Chart(axes, acts, np.zeros(1))
+
+    @property
+    def can_run(self) -> bool:
+        return self.plant is not None or self.env is not None or self.env_id is not None
+
+    def __repr__(self) -> str:
+        return f"<Problem {self.name}: {self.summary}>"
+
+
+def reference_in_cube(problem: Problem, reference: Sequence[float]) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """A reference state in cube coordinates."""
+    try:
+        point = np.asarray(reference, float)
+    except (TypeError, ValueError) as error:
+        raise SpaqlError(f"the reference must be {len(problem.state)} numbers, not {reference!r}") from error
+    if point.shape != (len(problem.state),):
+        raise SpaqlError(f"the reference must be {len(problem.state)} numbers, not {reference!r}")
+    x = np.empty(len(point))
+    bad = to_cube(problem.chart(), point, x)
+    if bad >= 0:
+        axis = problem.state[bad]
+        raise SpaqlError(f"the reference is outside the map: {axis.name} = {point[bad]:g}, allowed {axis.low:g} to {axis.high:g}")
+    return x
+
+
+def cube(state_dim: int, actions: int | Sequence[float], horizon: int) -> Problem:
+    """A problem without a plant: data comes from elsewhere, in cube coordinates.
+
+    `actions`: the number of continuous action axes, or the list of a finite set.
+    """
+    if not isinstance(state_dim, int | np.integer) or state_dim < 1:
+        raise SpaqlError(f"state_dim is a whole number from 1, not {state_dim!r}")
+    state = tuple(Axis(f"x{j}", -1.0, 1.0) for j in range(int(state_dim)))
+    made: Continuous | Finite
+    if isinstance(actions, int | np.integer):
+        made = Continuous((-1.0,) * int(actions), (1.0,) * int(actions))
+        said = f"{actions} action axes"
+    else:
+        try:
+            made = Finite(tuple(actions))
+        except TypeError as error:
+            raise SpaqlError(f"actions is a number of axes or a list of actions, not {actions!r}") from error
+        said = f"{len(made.values)} actions"
+    return Problem("cube", f"{state_dim} states and {said}, no plant: learn with update()", state, made, horizon)

@@ -1,0 +1,49 @@
+"""Counter-based random numbers: any number of any stream at any time, so nothing depends on the order of computing.
+
+A stream is a 64-bit key; its i-th number is a hash of key and i (SplitMix64). Keys are derived from the seed by purpose, iteration and
+rollout.
+"""
+
+import numpy as np
+
+from spaql.compiling import inlined
+
+# Purposes. What decides about training and selection never shares a stream with what reports (FRESH).
+TRAIN_PLANT, TRAIN_ACTION, SELECT_PLANT, SELECT_ACTION, FRESH_PLANT, FRESH_ACTION, PREDICT, PROBE = range(1, 9)
+
+_STEP = np.uint64(0x9E3779B97F4A7C15)
+_MIX1 = np.uint64(0xBF58476D1CE4E5B9)
+_MIX2 = np.uint64(0x94D049BB133111EB)
+_SALT = np.uint64(0xD1342543DE82EF95)
+_30, _27, _31, _11, _33 = (np.uint64(n) for n in (30, 27, 31, 11, 33))
+
+
+@inlined
+def _scramble(z: np.uint64) -> np.uint64:
+    z = (z ^ (z >> _30)) * _MIX1
+    z = (z ^ (z >> _27)) * _MIX2
+    return z ^ (z >> _31)
+
+
+@inlined
+def derive(key: np.uint64, index: int) -> np.uint64:
+    """The key of sub-stream `index`."""
+    return _scramble((key ^ _SALT) + np.uint64(index) * _STEP) ^ _scramble(key + _MIX1)
+
+
+@inlined
+def uniform(key: np.uint64, index: int) -> float:
+    """The `index`-th number of a stream, in [0, 1)."""
+    return float(np.int64(_scramble(key + (np.uint64(index) + np.uint64(1)) * _STEP) >> _11)) * (1.0 / 9007199254740992.0)
+
+
+@inlined
+def stream(seed: int, purpose: int, iteration: int) -> np.uint64:
+    """The key of one purpose in one iteration."""
+    return derive(derive(derive(np.uint64(0), seed), purpose), iteration)
+
+
+@inlined
+def plant_seed(seed: int, purpose: int, iteration: int) -> np.uint64:
+    """Seed of the plant: 31 bits, because that is what every Gymnasium environment's `reset(seed=...)` accepts."""
+    return stream(seed, purpose, iteration) >> _33

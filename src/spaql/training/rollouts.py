@@ -1,0 +1,273 @@
+"""Lock-step rollouts: many episodes advance together, one array operation after the other, in loops that LLVM vectorises.
+
+Every rollout has its own random streams, so its bits do not depend on which others run beside it.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from spaql.compiling import Array, inlined
+from spaql.fastmath import SMALL, tanh, tanh_small
+from spaql.partition.forest import COUNT_BITS, MAX_DEPTH, Space
+from spaql.partition.greedy import DEPTH, LOW_HALF, UNDECIDED, Greedy
+from spaql.partition.search import cell_of
+from spaql.problems.chart import CLIPPED, EDGE, HUGE, LINEAR, Chart
+from spaql.problems.plant import LANES, Rows
+from spaql.streams import derive, uniform
+
+Batch = Callable[[Array, int], None]
+
+WIDTH = 4  # lanes are filled up to a multiple of this: the rest of a vector loop runs one by one
+OK, BAD_OBSERVATION, BAD_REWARD = 0, 1, 2
+
+
+class Lanes(NamedTuple):
+    """Arrays with one column per rollout under way."""
+
+    flat: Array  # the table of the plant, as its batch functions take it
+    table: Array  # the same memory, (rows, LANES)
+    cell: Array  # int32 (d, LANES): position in the finest grid
+    node: Array  # int32: cell of the merged tree
+    plant_key: Array  # uint64
+    action_key: Array
+    rollout: Array  # int64: which rollout the lane carries
+    interleave: Array  # int64 table: the bits of an index spread d apart
+    fault: Array  # int64: [code, rollout, step, dimension] of the first bad number
+
+
+def new_lanes(d: int, rows: Rows) -> Lanes:
+    table = np.zeros((rows.end, LANES))
+    return Lanes(
+        table.reshape(-1),
+        table,
+        np.zeros((d, LANES), np.int32),
+        np.zeros(LANES, np.int32),
+        np.zeros(LANES, np.uint64),
+        np.zeros(LANES, np.uint64),
+        np.zeros(LANES, np.int64),
+        interleave_table(d),
+        np.zeros(4, np.int64),
+    )
+
+
+def interleave_table(d: int) -> Array:
+    """Entry v: bit b of v at position b * d, as far as 63 bits go."""
+    index = np.arange(1 << MAX_DEPTH, dtype=np.int64)
+    table = np.zeros_like(index)
+    for bit in range(min(MAX_DEPTH, 63 // d)):
+        table |= ((index >> bit) & 1) << (bit * d)
+    return table
+
+
+@inlined
+def fill_noise(lanes: Lanes, first_row: int, count: int, offset: int, n: int) -> None:
+    """Uniform numbers `offset`, `offset + 1`, ... of every lane's stream into the noise rows."""
+    for c in range(count):
+        row = lanes.table[first_row + c]
+        for i in range(n):
+            row[i] = uniform(lanes.plant_key[i], offset + c)
+
+
+@inlined
+def _place(value: float, finite: bool, cell: Array, i: int) -> int:
+    """The grid cell of a cube coordinate. Returns 1 if it has none."""
+    good = finite & (abs(value) <= EDGE)
+    cell[i] = cell_of(value if good else 0.0)
+    return 0 if good else 1
+
+
+@inlined
+def locate(chart: Chart, lanes: Lanes, first_row: int, n: int) -> int:
+    """Observations to grid cells. Returns how many are bad."""
+    bad = 0
+    for j in range(len(chart.axes)):
+        row, cell = lanes.table[first_row + j], lanes.cell[j]
+        centre, scale, kind = chart.axes[j].centre, chart.axes[j].scale, chart.axes[j].kind
+        if kind == LINEAR:
+            for i in range(n):
+                bad += _place((row[i] - centre) * scale, True, cell, i)
+        elif kind == CLIPPED:
+            for i in range(n):
+                bad += _place(min(max((row[i] - centre) * scale, -1.0), 1.0), abs(row[i]) <= HUGE, cell, i)
+        else:
+            large = 0
+            for i in range(n):
+                value = (row[i] - centre) * scale
+                large += 0 if abs(value) <= SMALL else 1
+                _place(tanh_small(value), True, cell, i)
+            if large > 0:  # some lane needs the full formula; each lane chooses for itself, so none depends on its neighbours
+                for i in range(n):
+                    finite = abs(row[i]) <= HUGE
+                    value = ((row[i] if finite else 0.0) - centre) * scale
+                    bad += _place(tanh_small(value) if abs(value) <= SMALL else tanh(value), finite, cell, i)
+    return bad
+
+
+@inlined
+def descend_lanes(lanes: Lanes, greedy: Greedy, tree: int, n: int) -> None:
+    """Find every lane's leaf of the merged tree."""
+    d, depth = lanes.cell.shape[0], greedy.size[DEPTH + tree]
+    if d * depth > 63:
+        _descend_one_by_one(lanes, greedy, tree, n)
+        return
+    shift, top = MAX_DEPTH - depth, (depth - 1) * d
+    for i in range(n):
+        code = 0  # the orthants of all levels
+        for j in range(d):
+            code = (code << 1) | lanes.interleave[np.uint32(lanes.cell[j, i] >> shift)]
+        here = tree
+        at = top
+        while at >= 0:  # leaves lead to themselves: no branch to mispredict
+            jump = greedy.jump[np.uint32(here)]
+            here = (jump & LOW_HALF) + ((code >> at) & (jump >> 32))
+            at -= d
+        lanes.node[i] = here
+
+
+@inlined
+def _descend_one_by_one(lanes: Lanes, greedy: Greedy, tree: int, n: int) -> None:
+    """Many dimensions and a deep tree: the code would need more than 63 bits."""
+    d = lanes.cell.shape[0]
+    for i in range(n):
+        here, level = tree, MAX_DEPTH - 1
+        while greedy.jump[here] >> 32 != 0:
+            orthant = 0
+            for j in range(d):
+                orthant = (orthant << 1) | ((lanes.cell[j, i] >> level) & 1)
+            here = (greedy.jump[here] & LOW_HALF) + orthant
+            level -= 1
+        lanes.node[i] = here
+
+
+@inlined
+def act_lanes(space: Space, chart: Chart, lanes: Lanes, first_row: int, greedy: Greedy, step: int, deterministic: bool, n: int) -> None:
+    """The greedy ball's action: uniform inside the ball, as the paper plays, or its centre."""
+    node = lanes.node
+    if space.k > 0:
+        for axis in range(space.k):
+            action, scale = lanes.table[first_row + axis], chart.acts[axis].scale
+            for i in range(n):
+                at = np.uint32(node[i])
+                offset = 0.0 if deterministic else 2.0 * uniform(lanes.action_key[i], step * space.k + axis) - 1.0
+                action[i] = greedy.centre[axis, at] + scale * (greedy.cells[at].spread * offset)
+    elif greedy.size[UNDECIDED] == 0 or deterministic:
+        for i in range(n):
+            lanes.table[first_row, i] = greedy.centre[0, np.uint32(node[i])]
+    else:
+        for i in range(n):
+            cell = greedy.cells[np.uint32(node[i])]
+            offset = int(uniform(lanes.action_key[i], step) * cell.spread)
+            lanes.table[first_row, i] = chart.values[(cell.key >> COUNT_BITS) + offset]
+
+
+@inlined
+def _copy_lane(lanes: Lanes, source: int, target: int) -> None:
+    for row in range(len(lanes.table)):
+        lanes.table[row, target] = lanes.table[row, source]
+    lanes.plant_key[target] = lanes.plant_key[source]
+    lanes.action_key[target] = lanes.action_key[source]
+    lanes.rollout[target] = lanes.rollout[source]
+
+
+@inlined
+def _pad(lanes: Lanes, n: int) -> int:
+    """Fill up the last vector with copies of lane 0, which stay in range because it does."""
+    padded = -(-n // WIDTH) * WIDTH
+    for i in range(n, padded):
+        _copy_lane(lanes, 0, i)
+    return padded
+
+
+@inlined
+def _find_fault(chart: Chart, lanes: Lanes, first_row: int, step: int, n: int) -> None:
+    for i in range(n):
+        for j in range(len(chart.axes)):
+            value, axis = lanes.table[first_row + j, i], chart.axes[j]
+            if not abs(value) <= HUGE or (axis.kind == LINEAR and not abs((value - axis.centre) * axis.scale) <= EDGE):
+                lanes.fault[0], lanes.fault[1], lanes.fault[2], lanes.fault[3] = BAD_OBSERVATION, lanes.rollout[i], step, j
+                return
+
+
+@inlined
+def start_lanes(
+    reset: Batch, rows: Rows, reset_noise: int, chart: Chart, lanes: Lanes,
+    plant_seed: np.uint64, action_key: np.uint64, rollout: int, n: int,
+) -> int:  # fmt: skip
+    """Start states of rollouts `rollout` ... `rollout + n - 1`. Returns the padded number of lanes, 0 if an observation is bad."""
+    for i in range(n):
+        lanes.rollout[i] = rollout + i
+        lanes.plant_key[i] = derive(plant_seed, rollout + i)
+        lanes.action_key[i] = derive(action_key, rollout + i)
+        lanes.table[rows.total, i] = 0.0
+    padded = _pad(lanes, n)
+    fill_noise(lanes, rows.noise, reset_noise, 0, padded)
+    reset(lanes.flat, padded)
+    if locate(chart, lanes, rows.observation, padded) > 0:
+        _find_fault(chart, lanes, rows.observation, 0, n)
+        return 0
+    return padded
+
+
+@inlined
+def _retire(rows: Rows, lanes: Lanes, returns: Array, n: int) -> int:
+    """Close the gaps of finished lanes. Returns how many go on."""
+    alive = 0
+    for i in range(n):
+        if lanes.table[rows.done, i] != 0.0:
+            returns[lanes.rollout[i]] = lanes.table[rows.total, i]
+        else:
+            if alive < i:
+                _copy_lane(lanes, i, alive)
+            alive += 1
+    return alive
+
+
+@inlined
+def rollouts(
+    reset: Batch, step: Batch, rows: Rows, noise: tuple[int, int], space: Space, chart: Chart, greedy: Greedy, lanes: Lanes,
+    plant_seed: np.uint64, action_key: np.uint64, deterministic: bool, returns: Array,
+) -> int:  # fmt: skip
+    """Play `len(returns)` episodes of the greedy policy. Returns the number of steps; `lanes.fault[0]` tells if it went wrong."""
+    steps = 0
+    reward, done, total = lanes.table[rows.reward], lanes.table[rows.done], lanes.table[rows.total]
+    for begin in range(0, len(returns), LANES):
+        n = min(LANES, len(returns) - begin)
+        padded = start_lanes(reset, rows, noise[0], chart, lanes, plant_seed, action_key, begin, n)
+        for h in range(space.horizon):
+            if padded == 0:
+                break
+            descend_lanes(lanes, greedy, h if space.trees > 1 else 0, padded)
+            act_lanes(space, chart, lanes, rows.action, greedy, h, deterministic, padded)
+            fill_noise(lanes, rows.noise, noise[1], noise[0] + h * noise[1], padded)
+            step(lanes.flat, padded)
+            steps += n
+            for i in range(padded):
+                total[i] += reward[i]
+            ended = 0
+            for i in range(n):
+                ended += 0 if done[i] == 0.0 else 1
+            if ended > 0:
+                n = _retire(rows, lanes, returns, n)
+                padded = _pad(lanes, n)
+            if n > 0 and h < space.horizon - 1 and locate(chart, lanes, rows.observation, padded) > 0:
+                _find_fault(chart, lanes, rows.observation, h + 1, n)
+                padded = 0
+        if lanes.fault[0] != OK:
+            return steps
+        for i in range(n):
+            returns[lanes.rollout[i]] = total[i]
+    for j in range(len(returns)):
+        if not abs(returns[j]) <= HUGE:
+            lanes.fault[0], lanes.fault[1], lanes.fault[2], lanes.fault[3] = BAD_REWARD, j, -1, -1
+    return steps
+
+
+@inlined
+def mean_return(returns: Array) -> float:
+    """In order of the rollouts: the Gymnasium loop adds in the same order and gets the same bits."""
+    total = 0.0
+    for j in range(len(returns)):
+        total += returns[j]
+    return total / len(returns)
