@@ -1,0 +1,58 @@
+"""Controllers a person can read: adaptive Q-learning (AQL, SPAQL, SPAQL-TS), compiled.
+
+    import spaql
+
+    agent = spaql.SPAQLTS(spaql.make("cartpole"), seed=0)
+    agent.learn(iterations=200, progress=True)
+    print(agent.evaluate())
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from spaql.errors import SpaqlError
+
+if TYPE_CHECKING:
+    from spaql.files import load
+    from spaql.learners.aql import AQL
+    from spaql.learners.random import Random
+    from spaql.learners.spaql import SPAQL
+    from spaql.learners.spaql_ts import SPAQLTS
+    from spaql.problems import Axis, Continuous, Finite, Problem, cube, from_plant, make, problems
+    from spaql.problems.gym import from_gym
+    from spaql.problems.plant import observe, reset, step
+    from spaql.training.history import Evaluation, History
+    from spaql.training.trainer import learn_all
+
+__version__ = "0.1.0"
+__all__ = [
+    "AQL", "SPAQL", "SPAQLTS", "Axis", "Continuous", "Evaluation", "Finite", "History", "Problem", "Random", "SpaqlError",
+    "cube", "from_gym", "from_plant", "learn_all", "load", "make", "observe", "problems", "reset", "step",
+]  # fmt: skip
+
+# Importing spaql loads neither numba nor Gymnasium: each name is fetched when it is first used.
+_HOMES = {
+    "AQL": "spaql.learners.aql",
+    "SPAQL": "spaql.learners.spaql",
+    "SPAQLTS": "spaql.learners.spaql_ts",
+    "Random": "spaql.learners.random",
+    "load": "spaql.files",
+    "from_gym": "spaql.problems.gym",
+    "learn_all": "spaql.training.trainer",
+    "History": "spaql.training.history",
+    "Evaluation": "spaql.training.history",
+    **dict.fromkeys(("observe", "reset", "step"), "spaql.problems.plant"),
+    **dict.fromkeys(("Axis", "Continuous", "Finite", "Problem", "cube", "from_plant", "make", "problems"), "spaql.problems"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'spaql' has no attribute {name!r}")
+    value = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

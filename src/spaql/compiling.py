@@ -39,6 +39,14 @@ def inlined(function: Function) -> Function:
     return result
 
 
+def entry(function: Function) -> Function:
+    """Like `inlined`, for a small function that Python calls too: kept on disk."""
+    dispatcher = numba.njit(**OPTIONS, forceinline=True)(function)
+    dispatcher._cache = DiskCache(function)
+    result: Function = dispatcher
+    return result
+
+
 def kernel(function: Function) -> Function:
     """An entry point called from Python: compiled at the first call, then kept on disk."""
     dispatcher = numba.njit(**OPTIONS)(function)

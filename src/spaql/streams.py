@@ -6,7 +6,7 @@ rollout.
 
 import numpy as np
 
-from spaql.compiling import inlined
+from spaql.compiling import entry, inlined
 
 # Purposes. What decides about training and selection never shares a stream with what reports (FRESH).
 TRAIN_PLANT, TRAIN_ACTION, SELECT_PLANT, SELECT_ACTION, FRESH_PLANT, FRESH_ACTION, PREDICT, PROBE = range(1, 9)
@@ -25,7 +25,7 @@ def _scramble(z: np.uint64) -> np.uint64:
     return z ^ (z >> _31)
 
 
-@inlined
+@entry
 def derive(key: np.uint64, index: int) -> np.uint64:
     """The key of sub-stream `index`."""
     return _scramble((key ^ _SALT) + np.uint64(index) * _STEP) ^ _scramble(key + _MIX1)
@@ -37,13 +37,23 @@ def uniform(key: np.uint64, index: int) -> float:
     return float(np.int64(_scramble(key + (np.uint64(index) + np.uint64(1)) * _STEP) >> _11)) * (1.0 / 9007199254740992.0)
 
 
-@inlined
+@entry
 def stream(seed: int, purpose: int, iteration: int) -> np.uint64:
     """The key of one purpose in one iteration."""
     return derive(derive(derive(np.uint64(0), seed), purpose), iteration)
 
 
-@inlined
+@entry
 def plant_seed(seed: int, purpose: int, iteration: int) -> np.uint64:
     """Seed of the plant: 31 bits, because that is what every Gymnasium environment's `reset(seed=...)` accepts."""
     return stream(seed, purpose, iteration) >> _33
+
+
+def key_of(seed: int, purpose: int, iteration: int) -> np.uint64:
+    """`stream` for Python: compiled functions return plain integers, which would not come back as unsigned ones."""
+    return np.uint64(stream(seed, purpose, iteration))
+
+
+def sub_key(key: np.uint64, index: int) -> np.uint64:
+    """`derive` for Python."""
+    return np.uint64(derive(key, index))

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spaql.compiling import Array, inlined
+from spaql.compiling import Array, entry, inlined
 
 MAX_DEPTH = 15  # a cell of depth 15 would need 4**15 = 1e9 visits to split
 COUNT_BITS = 31
@@ -130,7 +130,7 @@ def split(forest: Forest, space: Space, index: int, key: int) -> None:
     forest.size[DEEPEST] = max(forest.size[DEEPEST], ball.depth + 1)
 
 
-@inlined
+@entry
 def list_leaves(forest: Forest, space: Space, state: Array, key: Array, stack: Array, leaf: Array, tree: Array) -> None:
     """State centre and action key of every ball; the leaves and their trees, in child order."""
     found = 0
@@ -181,7 +181,7 @@ def leaf_table(forest: Forest, space: Space) -> Array:
     return table
 
 
-@inlined
+@entry
 def action_centres(space: Space, key: Array, depth: Array, centres: Array) -> None:
     for i in range(len(key)):
         for axis in range(space.k):

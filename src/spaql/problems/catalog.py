@@ -19,6 +19,7 @@ class Entry:
     env_id: str
     xi: Mapping[str, float] = field(default_factory=dict)
     rollouts: int = 20
+    horizon: int = 200
 
 
 _PENDULUM_XI = {"AQL": 20.0, "SPAQL": 4.0, "SPAQL-TS": 0.4}
@@ -59,7 +60,7 @@ def _pendulum(name: str) -> "Problem":
     five = Finite((-2.0, -1.0, 0.0, 1.0, 2.0), box=True, names=("torque",), units=("N m",))
     step = pendulum.swing_up_scaled if name == "pendulum-scaled" else pendulum.swing_up
     return Problem(
-        name, entry.summary, state, five if name == "pendulum-5" else torques, 200,
+        name, entry.summary, state, five if name == "pendulum-5" else torques, entry.horizon,
         reference=(1.0, 0.0, 0.0), xi=entry.xi, rollouts=entry.rollouts, env_id=entry.env_id,
         plant=make_plant(pendulum.hang, step, pendulum.look, 1),
     )  # fmt: skip
@@ -80,7 +81,7 @@ def _cartpole(name: str) -> "Problem":
         Axis("angular velocity", slope=slope_theta, unit="rad/s"),
     )
     return Problem(
-        name, entry.summary, state, Finite((0, 1), names=("push",)), 200,
+        name, entry.summary, state, Finite((0, 1), names=("push",)), entry.horizon,
         reference=(0.0, 0.0, 0.0, 0.0), xi=entry.xi, rollouts=entry.rollouts, env_id=entry.env_id,
         plant=make_plant(cartpole.near_upright, cartpole.push, None, 1),
     )  # fmt: skip

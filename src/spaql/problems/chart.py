@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spaql.compiling import Array, inlined
+from spaql.compiling import Array, entry
 from spaql.fastmath import SMALL, tanh, tanh_small
 
 LINEAR, SIGMOID, CLIPPED = 0, 1, 2  # clipped: linear, and what is outside moves to the edge
@@ -25,7 +25,7 @@ class Chart(NamedTuple):
     values: Array  # of a finite action set
 
 
-@inlined
+@entry
 def to_cube(chart: Chart, observation: Array, x: Array) -> int:
     """One observation into the cube. Returns -1, or the first bad dimension (NaN, infinite, outside); then `x` is still usable."""
     bad = -1

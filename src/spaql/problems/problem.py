@@ -124,8 +124,19 @@ class Problem:
         return Chart(axes, acts, np.zeros(1))
 
     @property
+    def action_dtype(self) -> Any:
+        """Of the environment's action space; float64 for compiled plants."""
+        return np.float64 if self.env is None else self.env.action_space.dtype
+
+    @property
     def can_run(self) -> bool:
-        return self.plant is not None or self.env is not None or self.env_id is not None
+        return self.plant is not None or self.env is not None
+
+    def open_env(self) -> "gymnasium.Env[Any, Any]":
+        """The Gymnasium environment of the problem."""
+        if self.env is None:
+            raise SpaqlError(f"{self.name} has no environment: load the file with problem=spaql.from_gym({self.env_id!r}, ...)")
+        return self.env
 
     def __repr__(self) -> str:
         return f"<Problem {self.name}: {self.summary}>"

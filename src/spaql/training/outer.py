@@ -6,7 +6,7 @@ numbers, so that they can be tested without a plant or a tree.
 
 import numpy as np
 
-from spaql.compiling import Array, inlined
+from spaql.compiling import Array, entry
 
 TAU, U, BEST_RETURN, BEST_ARMS, MARK, SPLITS, TRAIN_SAMPLES, EVAL_SAMPLES = range(8)
 GO_ON, KEEP, RESET = 0, 1, 2  # what to do with the trainee
@@ -18,13 +18,13 @@ def new_outer(tau_min: float, u: float) -> Array:
     return np.array([tau_min, u, np.nan, 0.0, 0.0, 0.0, 0.0, 0.0])
 
 
-@inlined
+@entry
 def begin(outer: Array, evaluation: float, arms: int) -> None:
     """The agent before its first iteration is the best so far."""
     outer[BEST_RETURN], outer[BEST_ARMS], outer[MARK], outer[SPLITS] = evaluation, arms, arms, 0
 
 
-@inlined
+@entry
 def judge(outer: Array, evaluation: float, arms: int, splits: int, tau_min: float, d: float, published: bool) -> int:
     """After an iteration: the trainee has `arms` leaves, made `splits` splits in it and evaluates to `evaluation`."""
     outer[SPLITS] += splits

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spaql.compiling import Array, inlined
+from spaql.compiling import Array, entry, inlined
 from spaql.fastmath import SMALL, tanh, tanh_small
 from spaql.partition.forest import COUNT_BITS, MAX_DEPTH, Space
 from spaql.partition.greedy import DEPTH, LOW_HALF, UNDECIDED, Greedy
@@ -264,7 +264,7 @@ def rollouts(
     return steps
 
 
-@inlined
+@entry
 def mean_return(returns: Array) -> float:
     """In order of the rollouts: the Gymnasium loop adds in the same order and gets the same bits."""
     total = 0.0

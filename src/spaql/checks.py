@@ -1,0 +1,50 @@
+"""Checks at the border: compiled code trusts what passed here."""
+
+import math
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+
+from spaql.compiling import Array
+from spaql.errors import SpaqlError
+
+
+def whole(name: str, value: Any, low: int, high: int = 2**62) -> int:
+    """A whole number in [low, high]."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not low <= value <= high:
+        limit = f"from {low}" if high == 2**62 else f"from {low} to {high}"
+        raise SpaqlError(f"{name} must be a whole number {limit}, not {value!r}")
+    return int(value)
+
+
+def real(name: str, value: Any, low: float = -math.inf, high: float = math.inf, above: bool = False) -> float:
+    """A finite number in [low, high], or strictly above low."""
+    good = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    if not good or not math.isfinite(value) or value > high or value < low or (above and value == low):
+        limit = (f" above {low:g}" if above else f" from {low:g}") if math.isfinite(low) else ""
+        limit += f" up to {high:g}" if math.isfinite(high) else ""
+        raise SpaqlError(f"{name} must be a finite number{limit}, not {value!r}")
+    return float(value)
+
+
+def choice(name: str, value: Any, options: Collection[str]) -> str:
+    """One of the options."""
+    if value not in options:
+        raise SpaqlError(f"{name} must be one of {', '.join(map(repr, options))}, not {value!r}")
+    return str(value)
+
+
+def numbers(name: str, value: Any, shape: tuple[int, ...]) -> Array:
+    """An array of finite-or-not float64 of the given shape; -1 stands for any length."""
+    try:
+        array = np.asarray(value)
+        if array.dtype.kind not in "fiub":
+            raise TypeError(f"its dtype is {array.dtype}")
+        array = np.ascontiguousarray(array, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise SpaqlError(f"{name} must be an array of numbers: {error}") from error
+    if len(array.shape) != len(shape) or any(want not in (-1, have) for want, have in zip(shape, array.shape, strict=True)):
+        wanted = " x ".join("n" if length == -1 else str(length) for length in shape) or "a single number"
+        raise SpaqlError(f"{name} must have shape {wanted}, not {' x '.join(map(str, array.shape)) or 'a single number'}")
+    return array

@@ -1,0 +1,51 @@
+"""AQL: adaptive Q-learning, one partition per step of the episode."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from spaql.checks import choice, real
+from spaql.compiling import kernel
+from spaql.learners import aql_steps
+from spaql.learners.agent import Agent
+from spaql.learners.spaql import BOOTSTRAPS, DEFAULT_XI
+from spaql.learners.state import new_state
+from spaql.learners.update import Rule
+from spaql.partition.forest import Forest, Space
+from spaql.partition.greedy import Scratch
+from spaql.problems.problem import Problem
+from spaql.training.outer import new_outer
+
+
+class AQL(Agent):
+    """A policy that depends on the step of the episode; greedy while training; no best agent is kept.
+
+    - `xi`: scale of the exploration bonus (default: the paper's for the problem, else 1)
+    - `bootstrap`: "paper" looks at the next state's value also when the episode has terminated, "terminate" does not
+    """
+
+    algorithm = "AQL"
+
+    def __init__(self, problem: Problem, *, xi: float | None = None, bootstrap: str = "paper", seed: int = 0) -> None:
+        self._set_up(problem, seed, {"xi": xi, "bootstrap": bootstrap})
+        if xi is None:
+            self.options["xi"] = problem.xi.get(self.algorithm, DEFAULT_XI)
+        terminate = choice("bootstrap", bootstrap, BOOTSTRAPS) == "terminate"
+        self.rule = Rule(real("xi", self.options["xi"], 0.0), math.inf, 0, int(terminate), np.zeros(len(problem.state)))
+        self.state = new_state(problem.space(problem.horizon), new_outer(0.0, 0.0), alone=True)
+
+    def update(self, obs: Any, action: Any, reward: Any, next_obs: Any, terminated: bool = False, step: int = 0) -> None:
+        """One learning step from outside data at step `step` of its episode; AQL updates its greedy ball, whatever the action."""
+        _, value, at = self._take(obs, action, reward, next_obs, step)
+        state = self.state
+        assert state.scratch is not None
+        learn_transition(state.forest, state.space, self.rule, state.scratch, at, value, bool(terminated))
+        state.touched()
+
+
+@kernel
+def learn_transition(
+    forest: Forest, space: Space, rule: Rule, scratch: Scratch, step: int, reward: float, terminated: bool
+) -> None:
+    aql_steps.learn_outside(forest, space, rule, scratch, step, reward, terminated)

@@ -1,0 +1,85 @@
+"""Our compiled plants as Gymnasium environments: `gymnasium.make("spaql/CartPole-v0")`."""
+
+from typing import Any
+
+import gymnasium
+import numpy as np
+
+from spaql.compiling import Array, kernel
+from spaql.problems.catalog import make_from_catalog
+from spaql.problems.plant import LANES
+from spaql.problems.problem import Finite, Problem
+from spaql.streams import sub_key, uniform
+from spaql.training.rollouts import Batch
+
+
+class PlantEnv(gymnasium.Env[Array, Any]):
+    """A plant with Gymnasium's interface, in float64, so that nothing is lost between it and the compiled loop.
+
+    After `reset(seed=s)` the start states and noise of this episode and of all following ones are determined by s.
+    """
+
+    metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012  (Gymnasium's own declaration)
+
+    def __init__(self, problem: str | Problem, render_mode: None = None) -> None:
+        self.problem = make_from_catalog(problem) if isinstance(problem, str) else problem
+        plant = self.problem.plant
+        if plant is None:
+            raise gymnasium.error.Error(f"{self.problem.name} has no compiled plant")
+        self.plant = plant
+        self.render_mode = render_mode
+        low = [-np.inf if axis.slope is not None else axis.low for axis in self.problem.state]
+        high = [np.inf if axis.slope is not None else axis.high for axis in self.problem.state]
+        self.observation_space = gymnasium.spaces.Box(np.array(low), np.array(high), dtype=np.float64)
+        actions = self.problem.actions
+        self.discrete = isinstance(actions, Finite) and not actions.box
+        if isinstance(actions, Finite):
+            values = np.array(actions.values)
+            self.action_space: Any = gymnasium.spaces.Box(values.min(keepdims=True), values.max(keepdims=True), dtype=np.float64)
+            if self.discrete:
+                self.action_space = gymnasium.spaces.Discrete(len(values))
+        else:
+            self.action_space = gymnasium.spaces.Box(np.array(actions.low), np.array(actions.high), dtype=np.float64)
+        self.table = np.zeros((plant.rows.end, LANES))
+        self.base, self.episode, self.steps = -1, 0, 0
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Array, dict[str, Any]]:
+        super().reset(seed=seed)
+        if seed is not None:
+            self.base, self.episode = seed, 0
+        elif self.base < 0:
+            self.base, self.episode = int(self.np_random.integers(2**31)), 0
+        else:
+            self.episode += 1
+        self.steps, self.key = 0, sub_key(np.uint64(self.base), self.episode)
+        start(self.plant.batch[0], self.table.reshape(-1), self.plant.rows.noise, self.plant.reset_noise, self.key)
+        return self._observation(), {}
+
+    def step(self, action: Any) -> tuple[Array, float, bool, bool, dict[str, Any]]:
+        rows, plant = self.plant.rows, self.plant
+        if self.discrete:
+            self.table[rows.action, 0] = self.problem.actions.values[action]  # type: ignore[union-attr]
+        else:
+            self.table[rows.action : rows.noise, 0] = np.clip(action, self.action_space.low, self.action_space.high)
+        counter = plant.reset_noise + self.steps * plant.step_noise
+        advance(plant.batch[1], self.table.reshape(-1), rows.noise, plant.step_noise, self.key, counter)
+        self.steps += 1
+        return self._observation(), float(self.table[rows.reward, 0]), bool(self.table[rows.done, 0]), False, {}
+
+    def _observation(self) -> Array:
+        rows = self.plant.rows
+        return self.table[rows.observation : rows.action, 0].copy()
+
+
+@kernel
+def start(reset: Batch, flat: Array, noise_row: int, noise: int, key: np.uint64) -> None:
+    for c in range(noise):
+        flat[(noise_row + c) * LANES] = uniform(key, c)
+    reset(flat, 1)
+
+
+@kernel
+def advance(step: Batch, flat: Array, noise_row: int, noise: int, key: np.uint64, counter: int) -> None:
+    for c in range(noise):
+        flat[(noise_row + c) * LANES] = uniform(key, counter + c)
+    step(flat, 1)

@@ -1,0 +1,142 @@
+"""Any Gymnasium environment as a problem."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import gymnasium
+import numpy as np
+
+from spaql.compiling import Array
+from spaql.errors import SpaqlError
+from spaql.problems.environment import PlantEnv
+from spaql.problems.problem import UNBOUNDED, Axis, Continuous, Finite, Problem
+
+PROBE_EPISODES = 20  # random episodes that measure the reach of unbounded variables
+PROBE_STEPS = 5000  # at most
+
+
+def from_gym(
+    env: "str | gymnasium.Env[Any, Any]",
+    horizon: int | None = None,
+    state_low: Sequence[float | None] | None = None,
+    state_high: Sequence[float | None] | None = None,
+    *,
+    slopes: Sequence[float | None] | None = None,
+    reference: Sequence[float] | None = None,
+    clip: bool = False,
+    rollouts: int = 20,
+    **options: Any,
+) -> Problem:
+    """A problem from a Gymnasium id or environment: Box observations (one axis), Box or Discrete actions.
+
+    - `horizon`: steps per episode (default: the environment's own limit)
+    - `state_low`, `state_high`: bounds per variable, None to keep the environment's; needed only where it declares none
+    - `slopes`: of the tanh map per variable, None for a linear map or a measured slope. Unbounded variables without slope are measured
+      in random episodes, which count as training samples (`problem.map_samples`)
+    - `clip`: observations outside their bounds move to the edge instead of being an error
+    - `options` are passed on to `gymnasium.make`
+    """
+    env_id = env if isinstance(env, str) else None
+    made = _open(env, options)
+    if isinstance(made.unwrapped, PlantEnv):  # our own plant: the same maps, so that both loops agree to the bit
+        ours = made.unwrapped.problem
+        same = replace(ours, plant=None, env=made, env_id=env_id or ours.env_id, horizon=horizon or ours.horizon)
+        return replace(same, reference=tuple(reference)) if reference is not None else same
+    state, samples = _axes(made, state_low, state_high, slopes)
+    if horizon is None:
+        horizon = made.spec.max_episode_steps if made.spec is not None else None
+        if horizon is None:
+            raise SpaqlError("this environment has no step limit: give horizon=...")
+    name = env_id or (made.spec.id if made.spec is not None else type(made.unwrapped).__name__)
+    return Problem(
+        name, f"Gymnasium's {name}", state, _actions(made.action_space), horizon,
+        reference=None if reference is None else tuple(float(v) for v in reference), rollouts=rollouts,
+        env=made, env_id=env_id, env_options=options, clip=clip, map_samples=samples,
+    )  # fmt: skip
+
+
+def _open(env: Any, options: dict[str, Any]) -> "gymnasium.Env[Any, Any]":
+    if isinstance(env, gymnasium.Env):
+        if options:
+            raise SpaqlError(f"options {', '.join(options)} go with an environment id, not with an environment")
+        return env
+    if not isinstance(env, str):
+        raise SpaqlError(f"from_gym takes a Gymnasium id or environment, not {type(env).__name__}")
+    try:
+        return gymnasium.make(env, **options)
+    except Exception as error:  # whatever the environment's constructor raises: its package may be missing, its options wrong
+        raise SpaqlError(f"gymnasium cannot make {env!r}: {' '.join(str(error).split())}") from error
+
+
+def _actions(space: Any) -> Continuous | Finite:
+    if isinstance(space, gymnasium.spaces.Discrete):
+        return Finite(tuple(range(int(space.start), int(space.start + space.n))))
+    if isinstance(space, gymnasium.spaces.Box) and len(space.shape) == 1:
+        return Continuous(tuple(float(v) for v in space.low), tuple(float(v) for v in space.high))
+    raise SpaqlError(f"actions must be Discrete or a Box with one axis, not {space}")
+
+
+def _axes(
+    env: "gymnasium.Env[Any, Any]", state_low: Any, state_high: Any, slopes: Any
+) -> tuple[tuple[Axis, ...], int]:
+    space = env.observation_space
+    if not isinstance(space, gymnasium.spaces.Box) or len(space.shape) != 1:
+        raise SpaqlError(f"observations must be a Box with one axis, not {space}: wrap it (gymnasium.wrappers.FlattenObservation)")
+    d = space.shape[0]
+    low = _override("state_low", state_low, space.low.astype(float), d)
+    high = _override("state_high", state_high, space.high.astype(float), d)
+    slope = _override("slopes", slopes, np.full(d, np.nan), d)
+    open_ended = (np.abs(low) >= UNBOUNDED) | (np.abs(high) >= UNBOUNDED)
+    unknown = open_ended & np.isnan(slope)
+    centre, samples = np.zeros(d), 0
+    if unknown.any():
+        centre, reach, samples = _probe(env, d)
+        slope[unknown] = 1.0 / reach[unknown]
+        centre[~unknown] = 0.0
+    axes = []
+    for j in range(d):
+        if np.isnan(slope[j]):
+            axes.append(Axis(f"x{j}", float(low[j]), float(high[j])))
+        else:
+            axes.append(Axis(f"x{j}", slope=float(slope[j]), centre=float(centre[j])))
+    return tuple(axes), samples
+
+
+def _override(name: str, given: Any, default: Array, d: int) -> Array:
+    if given is None:
+        return default
+    try:
+        values = [default[j] if value is None else float(value) for j, value in enumerate(given)]
+    except (TypeError, ValueError) as error:
+        raise SpaqlError(f"{name} must be {d} numbers or None, not {given!r}") from error
+    if len(values) != d:
+        raise SpaqlError(f"{name} must have {d} entries, one per observed variable, not {len(values)}")
+    return np.array(values)
+
+
+def _probe(env: "gymnasium.Env[Any, Any]", d: int) -> tuple[Array, Array, int]:
+    """Centre and reach of every variable in random episodes, and the steps they took. Always the same episodes."""
+    space = env.action_space
+    rng = np.random.default_rng(0)
+    seen: list[Array] = []
+    steps = 0
+    for episode in range(PROBE_EPISODES):
+        observation, _ = env.reset(seed=episode)
+        seen.append(np.asarray(observation, float))
+        while steps < PROBE_STEPS:
+            if isinstance(space, gymnasium.spaces.Discrete):
+                action: Any = int(space.start + rng.integers(space.n))
+            else:
+                action = rng.uniform(space.low, space.high).astype(space.dtype)  # type: ignore[attr-defined]
+            observation, _, terminated, truncated, _ = env.step(action)
+            seen.append(np.asarray(observation, float))
+            steps += 1
+            if terminated or truncated:
+                break
+    table = np.array(seen)
+    if not np.isfinite(table).all():
+        raise SpaqlError(f"the environment returned a value that is not finite in variable {int(np.argmin(np.isfinite(table).all(0)))}")
+    centre = np.median(table, axis=0)
+    reach = np.abs(table - centre).max(axis=0)
+    return centre, np.where(reach > 0, reach, 1.0), steps

@@ -1,0 +1,88 @@
+"""Training and evaluation on compiled plants."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from spaql.compiling import Array
+from spaql.errors import SpaqlError
+from spaql.learners.state import copied
+from spaql.partition.forest import split_room
+from spaql.partition.greedy import new_greedy
+from spaql.training.history import COLUMNS
+from spaql.training.loops import play, train_aql, train_spaql
+from spaql.training.outer import BEST_RETURN
+from spaql.training.rollouts import BAD_OBSERVATION, OK, Lanes, new_lanes
+
+if TYPE_CHECKING:
+    from spaql.learners.agent import Agent
+
+
+class CompiledLoop:
+    """Trains one agent on its compiled plant, stretch by stretch."""
+
+    def __init__(self, agent: "Agent", rollouts: int) -> None:
+        assert agent.problem.plant is not None
+        self.agent, self.plant = agent, agent.problem.plant
+        d = agent.state.space.d
+        self.one, self.lanes = new_lanes(d, self.plant.rows), new_lanes(d, self.plant.rows)
+        self.returns = np.empty(rollouts)
+
+    def run(self, iterations: int) -> Array:
+        """The next iterations; returns their history rows. Every row is kept even if a later iteration fails."""
+        agent, state = self.agent, self.agent.state
+        rows = np.zeros((iterations, len(COLUMNS)))
+        room = state.space.horizon * split_room(state.space)
+        done = 0
+        while done < iterations:
+            scratch = state.make_room(room)
+            greedy = new_greedy(state.space, len(state.trainee.balls))
+            at = len(state.history) + done
+            start = (*self.plant.batch, self.plant.rows, (self.plant.reset_noise, self.plant.step_noise))
+            work = (greedy, scratch, self.one, self.lanes, self.returns, state.outer, rows[done:], room)
+            if agent.algorithm == "AQL":
+                done += train_aql(*start, state.space, agent.chart, agent.rule, agent.seed, at, state.forest, *work)
+            else:
+                options = agent.options
+                cooling = (float(options["tau_min"]), float(options["d"]), options["temperature_rule"] == "published")
+                done += train_spaql(
+                    *start, state.space, agent.chart, agent.rule, cooling, agent.seed, at, state.trainee, state.forest, *work
+                )
+            state.greedy = None
+            if self.one.fault[0] != OK or self.lanes.fault[0] != OK:
+                state.history = np.concatenate([state.history, rows[:done]])
+                if agent.algorithm != "AQL":
+                    state.trainee = copied(state.forest)  # the episode that failed leaves no trace
+                raise plant_error(agent, self.one if self.one.fault[0] != OK else self.lanes, at)
+        return rows
+
+
+
+def play_compiled(agent: "Agent", seed: int, purposes: tuple[int, int], iteration: int, deterministic: bool, returns: Array) -> int:
+    """Rollouts of the agent's greedy policy; fills `returns`, gives the steps."""
+    plant, state = agent.problem.plant, agent.state
+    assert plant is not None
+    lanes = new_lanes(state.space.d, plant.rows)
+    noise = (plant.reset_noise, plant.step_noise)
+    greedy = state.policy(agent.chart)
+    steps = play(
+        *plant.batch, plant.rows, noise, state.space, agent.chart, greedy, lanes, seed, purposes, iteration, deterministic, returns
+    )
+    if lanes.fault[0] != OK:
+        raise plant_error(agent, lanes, iteration)
+    return int(steps)
+
+
+def plant_error(agent: "Agent", lanes: Lanes, iteration: int) -> SpaqlError:
+    """What was wrong with the plant, where."""
+    code, rollout, step, dimension = (int(v) for v in lanes.fault)
+    lanes.fault[:] = OK
+    where = f"iteration {iteration + 1}, " + ("training episode" if rollout < 0 else f"evaluation rollout {rollout}")
+    if code != BAD_OBSERVATION:
+        return SpaqlError(f"the plant of {agent.problem.name} gave a reward that is not finite ({where})")
+    axis = agent.problem.state[dimension]
+    limits = "finite" if axis.slope is not None else f"{axis.low:g} ... {axis.high:g}"
+    return SpaqlError(
+        f"the plant of {agent.problem.name} left its declared bounds: {axis.name} is not in {limits} "
+        f"({where}, step {step}): widen the axis, give it a slope, or end the episode there"
+    )

@@ -1,0 +1,277 @@
+"""Training and evaluation in a Gymnasium environment, with the same compiled steps and the same random streams as on compiled plants.
+
+On one of our own plants wrapped as an environment, this loop and the compiled one agree to the last bit.
+"""
+
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from spaql import streams
+from spaql.compiling import Array, kernel
+from spaql.errors import SpaqlError
+from spaql.learners import aql_steps, spaql_steps
+from spaql.learners.predicting import act_once
+from spaql.learners.state import copied, merge_forest
+from spaql.learners.update import Rule
+from spaql.partition.forest import ARMS, SPLITS, Forest, Space, split_room
+from spaql.partition.greedy import Greedy, Scratch, new_greedy, new_scratch
+from spaql.problems.chart import Chart
+from spaql.problems.problem import Finite
+from spaql.training.history import COLUMNS
+from spaql.training.loops import EVALUATED, EVALUATION, LEAVES, BEST_SEEN, TEMPERATURE, TRAINED
+from spaql.training.outer import BEST_ARMS, BEST_RETURN, EVAL_SAMPLES, KEEP, RESET, TAU, TRAIN_SAMPLES
+from spaql.training.outer import begin as outer_begin
+from spaql.training.outer import judge
+from spaql.training.rollouts import mean_return
+
+if TYPE_CHECKING:
+    from spaql.learners.agent import Agent
+
+
+class GymLoop:
+    """Trains one agent in its environment, one iteration at a time. An iteration that fails or is stopped leaves no trace."""
+
+    def __init__(self, agent: "Agent", rollouts: int, stop: threading.Event) -> None:
+        self.agent, self.stop = agent, stop
+        self.returns = np.empty(rollouts)
+        self.env = agent.problem.open_env()
+
+    def run(self, iterations: int) -> Array:
+        state = self.agent.state
+        row = np.zeros((1, len(COLUMNS)))
+        before = copied(state.trainee), state.outer.copy()
+        done = False
+        try:
+            done = self._iterate(len(state.history), row[0])
+        finally:
+            if not done:
+                alone = state.trainee is state.forest
+                state.trainee, samples = before[0], state.outer[TRAIN_SAMPLES : EVAL_SAMPLES + 1].copy()
+                state.forest = state.trainee if alone else state.forest
+                state.outer[:] = before[1]
+                state.outer[TRAIN_SAMPLES : EVAL_SAMPLES + 1] = samples  # they were used, whatever came of it
+                state.greedy = None
+        return row[: int(done)]
+
+    def _iterate(self, at: int, row: Array) -> bool:
+        agent, state, outer = self.agent, self.agent.state, self.agent.state.outer
+        spaql = agent.algorithm != "AQL"
+        if spaql and np.isnan(outer[BEST_RETURN]):
+            first = self._evaluate(state.trainee, at)
+            if first is None:
+                return False
+            outer_begin(outer, first, int(state.trainee.size[ARMS]))
+        scratch = state.make_room(state.space.horizon * split_room(state.space))
+        state.greedy = None
+        tau, splits = float(outer[TAU]), int(state.trainee.size[SPLITS])
+        steps = SpaqlEpisode(agent, scratch) if spaql else AqlEpisode(agent, scratch)
+        if not self._train(steps, at):
+            return False
+        evaluation = self._evaluate(state.trainee, at + 1)
+        if evaluation is None:
+            return False
+        arms = int(state.trainee.size[ARMS])
+        best, kept = evaluation, arms
+        if spaql:
+            options = agent.options
+            published = options["temperature_rule"] == "published"
+            verdict = judge(
+                outer, evaluation, arms, int(state.trainee.size[SPLITS]) - splits, options["tau_min"], options["d"], published
+            )
+            if verdict == KEEP:
+                state.forest = copied(state.trainee)
+            elif verdict == RESET:
+                state.trainee = copied(state.forest)
+            best, kept = outer[BEST_RETURN], int(outer[BEST_ARMS])
+        row[EVALUATION], row[BEST_SEEN], row[LEAVES], row[TEMPERATURE] = evaluation, best, kept, tau if spaql else 0.0
+        row[TRAINED], row[EVALUATED] = outer[TRAIN_SAMPLES], outer[EVAL_SAMPLES]
+        return True
+
+    def _train(self, steps: "SpaqlEpisode | AqlEpisode", at: int) -> bool:
+        """One training episode. False if it was stopped."""
+        agent, outer, horizon = self.agent, self.agent.state.outer, self.agent.problem.horizon
+        view = Viewer(agent, f"iteration {at + 1}, training episode")
+        native = action_maker(agent)
+        steps.key = streams.key_of(agent.seed, streams.TRAIN_ACTION, at)
+        observation, _ = self.env.reset(seed=int(streams.plant_seed(agent.seed, streams.TRAIN_PLANT, at)))
+        bad = steps.first(view.check(observation, 0))
+        view.complain(bad, observation, 0)
+        for h in range(horizon):
+            if self.stop.is_set():
+                return False
+            observation, reward, terminated, truncated, _ = self.env.step(native(steps.action))
+            outer[TRAIN_SAMPLES] += 1
+            bad = steps.next(h + 1, view.check(observation, h + 1), view.reward(reward, h), bool(terminated))
+            view.complain(bad, observation, h + 1)
+            if terminated or truncated:
+                break
+        return True
+
+    def _evaluate(self, forest: Forest, at: int) -> float | None:
+        """Mean return of the forest's greedy policy; None if it was stopped."""
+        agent, state = self.agent, self.agent.state
+        greedy = new_greedy(state.space, len(forest.balls))
+        merge_forest(forest, state.space, agent.chart, greedy, new_scratch(state.space, len(forest.balls)))
+        purposes = (streams.SELECT_PLANT, streams.SELECT_ACTION)
+        steps = _roll(agent, self.env, greedy, agent.seed, purposes, at, False, self.returns, self.stop)
+        state.outer[EVAL_SAMPLES] += abs(steps)
+        return float(mean_return(self.returns)) if steps >= 0 else None
+
+
+def play_gym(agent: "Agent", seed: int, purposes: tuple[int, int], iteration: int, deterministic: bool, returns: Array) -> int:
+    """Rollouts of the agent's greedy policy; fills `returns`, gives the steps."""
+    env, greedy = agent.problem.open_env(), agent.state.policy(agent.chart)
+    return _roll(agent, env, greedy, seed, purposes, iteration, deterministic, returns, None)
+
+
+def _roll(
+    agent: "Agent", env: Any, greedy: Greedy, seed: int, purposes: tuple[int, int], iteration: int, deterministic: bool,
+    returns: Array, stop: threading.Event | None,
+) -> int:  # fmt: skip
+    """Rollouts one after the other. Returns their steps, negative if it was stopped."""
+    space, chart, horizon = agent.state.space, agent.chart, agent.problem.horizon
+    sizes = (space.d, space.k, space.m, space.trees)
+    fixed = (sizes, chart.axes, chart.acts, chart.values, greedy.jump, greedy.cells, greedy.centre)
+    work = np.zeros(space.d + max(space.k, 1))
+    native = action_maker(agent)
+    action, step = work[space.d :], env.step
+    key = streams.key_of(seed, purposes[1], iteration)
+    steps = 0
+    for j in range(len(returns)):
+        if stop is not None and stop.is_set():
+            return -max(steps, 1)
+        view = Viewer(agent, f"iteration {iteration}, rollout {j}")
+        observation, _ = env.reset(seed=int(streams.plant_seed(seed, purposes[0], iteration))) if j == 0 else env.reset()
+        mine, total = streams.sub_key(key, j), 0.0
+        for h in range(horizon):
+            observation = view.check(observation, h)
+            bad = act_once(*fixed, observation, mine, h, deterministic, work)
+            if bad >= 0:
+                view.complain(bad, observation, h)
+            observation, reward, terminated, truncated, _ = step(native(action))
+            total += reward
+            steps += 1
+            if terminated or truncated:
+                break
+        returns[j] = view.reward(total, h)
+    return steps
+
+
+class Viewer:
+    """Checks what an environment returns, before compiled code reads it."""
+
+    def __init__(self, agent: "Agent", where: str) -> None:
+        self.agent, self.where, self.shape = agent, where, (len(agent.problem.state),)
+
+    def check(self, observation: Any, step: int) -> Array:
+        if type(observation) is np.ndarray and observation.shape == self.shape and observation.dtype.char in "df":
+            return observation if observation.flags.c_contiguous else observation.copy()
+        try:
+            array = np.asarray(observation, dtype=np.float64)
+        except (TypeError, ValueError):
+            array = np.empty(0)
+        if array.shape != self.shape:
+            raise SpaqlError(
+                f"the environment returned an observation of shape {np.shape(observation)}, declared was {self.shape} "
+                f"({self.where}, step {step})"
+            )
+        return np.ascontiguousarray(array)
+
+    def reward(self, reward: Any, step: int) -> float:
+        try:
+            value = float(reward)
+        except (TypeError, ValueError) as error:
+            raise SpaqlError(f"the environment returned the reward {reward!r}, not a number ({self.where}, step {step})") from error
+        if not abs(value) <= 1e300:
+            raise SpaqlError(f"the environment returned the reward {value}: rewards must be finite ({self.where}, step {step})")
+        return value
+
+    def complain(self, bad: int, observation: Any, step: int) -> None:
+        self.agent.observation_error(bad, observation, f"the environment's observation ({self.where}, step {step})")
+
+
+def action_maker(agent: "Agent") -> Callable[[Array], Any]:
+    """Physical actions in the form the environment takes."""
+    actions = agent.problem.actions
+    if isinstance(actions, Finite) and not actions.box:
+        return lambda action: int(action[0])
+    dtype = agent.problem.action_dtype
+    return lambda action: action.astype(dtype)
+
+
+class SpaqlEpisode:
+    """One training episode of SPAQL or SPAQL-TS, fed from outside."""
+
+    def __init__(self, agent: "Agent", scratch: Scratch) -> None:
+        self.action = np.zeros(max(agent.state.space.k, 1))
+        self.key = np.uint64(0)
+        self.tau = float(agent.state.outer[TAU])
+        self.known = agent.state.trainee, agent.state.space, agent.chart
+        self.rule, self.scratch = agent.rule, scratch
+
+    def first(self, observation: Array) -> int:
+        return int(first_spaql(*self.known, self.scratch, self.tau, self.key, observation, self.action))
+
+    def next(self, step: int, observation: Array, reward: float, terminated: bool) -> int:
+        return int(
+            next_spaql(
+                *self.known, self.rule, self.scratch, self.tau, self.key, step, observation, reward, terminated, self.action
+            )
+        )
+
+
+class AqlEpisode:
+    """One training episode of AQL, fed from outside."""
+
+    def __init__(self, agent: "Agent", scratch: Scratch) -> None:
+        self.action = np.zeros(max(agent.state.space.k, 1))
+        self.key = np.uint64(0)
+        self.known = agent.state.forest, agent.state.space, agent.chart
+        self.greedy, self.rule, self.scratch = agent.state.policy(agent.chart), agent.rule, scratch
+
+    def first(self, observation: Array) -> int:
+        return int(first_aql(*self.known, self.greedy, self.scratch, self.key, observation, self.action))
+
+    def next(self, step: int, observation: Array, reward: float, terminated: bool) -> int:
+        return int(
+            next_aql(
+                *self.known, self.rule, self.greedy, self.scratch, self.key, step, observation, reward, terminated, self.action
+            )
+        )
+
+
+@kernel
+def first_spaql(
+    forest: Forest, space: Space, chart: Chart, scratch: Scratch, tau: float, key: np.uint64, observation: Array, action: Array
+) -> int:
+    return spaql_steps.first_step(forest, space, chart, scratch, tau, key, observation, action)
+
+
+@kernel
+def next_spaql(
+    forest: Forest, space: Space, chart: Chart, rule: Rule, scratch: Scratch, tau: float, key: np.uint64, step: int,
+    observation: Array, reward: float, terminated: bool, action: Array,
+) -> int:  # fmt: skip
+    return spaql_steps.next_step(
+        forest, space, chart, rule, scratch, tau, key, step, observation, reward, terminated, action
+    )
+
+
+@kernel
+def first_aql(
+    forest: Forest, space: Space, chart: Chart, greedy: Greedy, scratch: Scratch, key: np.uint64, observation: Array, action: Array
+) -> int:
+    return aql_steps.first_step(forest, space, chart, greedy, scratch, key, observation, action)
+
+
+@kernel
+def next_aql(
+    forest: Forest, space: Space, chart: Chart, rule: Rule, greedy: Greedy, scratch: Scratch, key: np.uint64, step: int,
+    observation: Array, reward: float, terminated: bool, action: Array,
+) -> int:  # fmt: skip
+    return aql_steps.next_step(
+        forest, space, chart, rule, greedy, scratch, key, step, observation, reward, terminated, action
+    )

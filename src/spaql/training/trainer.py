@@ -1,0 +1,171 @@
+"""The `learn` call: stretches of iterations, progress, callback, Ctrl-C."""
+
+import contextlib
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from spaql.checks import whole
+from spaql.compiling import Array
+from spaql.errors import SpaqlError
+from spaql.learners.state import copied
+from spaql.training.compiled import CompiledLoop
+from spaql.training.evaluation import RandomLoop
+from spaql.training.gym_loop import GymLoop
+from spaql.training.history import History
+from spaql.training.outer import BEST_RETURN, TRAIN_SAMPLES
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+    from spaql.learners.agent import Agent, Callback
+
+STRETCH_SECONDS = 0.1  # how long compiled code runs before Python looks at progress and Ctrl-C
+
+
+class Loop(Protocol):
+    def run(self, iterations: int) -> Array:
+        """The history rows of the next iterations; fewer if it was stopped."""
+
+
+def train(
+    agent: "Agent", iterations: int, rollouts: int | None, progress: bool, callback: "Callback | None",
+    stop: threading.Event | None = None, on_progress: Callable[[int], None] | None = None,
+) -> History:  # fmt: skip
+    """Train one agent; see `Agent.learn`."""
+    iterations = whole("iterations", iterations, 1)
+    rollouts = whole("rollouts", agent.problem.rollouts if rollouts is None else rollouts, 1, 10**6)
+    if not agent.problem.can_run:
+        raise SpaqlError(f"{agent.problem.name} has no plant to learn on: use update(), or load the file with problem=...")
+    state = agent.state
+    if np.isnan(state.outer[BEST_RETURN]) and state.trainee is not state.forest:
+        state.trainee = copied(state.forest)  # update() may have changed the agent
+    if len(state.history) == 0:
+        state.outer[TRAIN_SAMPLES] = max(state.outer[TRAIN_SAMPLES], agent.problem.map_samples)
+    stop = stop or threading.Event()
+    agent._interrupted = False
+    with _stop_on_interrupt(stop), _progress_bar(agent, iterations, progress) as shown:
+        loop = _loop(agent, rollouts, stop)
+        done, stretch = 0, 1
+        while done < iterations and not stop.is_set():
+            begin = time.perf_counter()
+            rows = loop.run(min(stretch, iterations - done))
+            state.history = np.concatenate([state.history, rows])
+            done += len(rows)
+            for report in (shown, on_progress):
+                if report is not None:
+                    report(len(rows))
+            if callback is not None:
+                if len(rows) and callback(agent) is False:
+                    stop.set()
+            else:
+                taken = max(time.perf_counter() - begin, 1e-6)
+                stretch = max(1, min(2 * stretch, int(stretch * STRETCH_SECONDS / taken)))
+    agent._interrupted = done < iterations
+    return agent.history
+
+
+def learn_all(
+    agents: Sequence["Agent"], iterations: int, rollouts: int | None = None, *, jobs: int | None = None, progress: bool = False
+) -> list[History]:
+    """Train several agents in parallel on all cores: compiled plants run in threads without the interpreter lock.
+
+    Every agent gets the same bits as alone. Agents on Gymnasium environments are trained one after the other. Ctrl-C ends all of them
+    after their current stretch; each keeps what it has learned.
+    """
+    import os
+
+    jobs = whole("jobs", jobs if jobs is not None else os.cpu_count() or 1, 1)
+    if any(agent.problem.plant is None for agent in agents):
+        jobs = 1
+    stop = threading.Event()
+    with _stop_on_interrupt(stop), _progress_of_all(agents, iterations, progress) as shown:
+
+        def one(agent: "Agent", index: int) -> History:
+            return train(agent, iterations, rollouts, False, None, stop, lambda rows: shown(index, rows) if shown else None)
+
+        with ThreadPoolExecutor(jobs) as pool:
+            pending = [pool.submit(one, agent, index) for index, agent in enumerate(agents)]
+            try:
+                return [future.result() for future in pending]
+            finally:
+                stop.set() if any(f.done() and f.exception() for f in pending) else None
+
+
+def _loop(agent: "Agent", rollouts: int, stop: threading.Event) -> Loop:
+    if agent.algorithm == "Random":
+        return RandomLoop(agent, rollouts)
+    if agent.problem.plant is not None:
+        return CompiledLoop(agent, rollouts)
+    return GymLoop(agent, rollouts, stop)
+
+
+@contextlib.contextmanager
+def _stop_on_interrupt(stop: threading.Event) -> Iterator[None]:
+    """The first Ctrl-C asks training to end after the current iteration, the second interrupts whatever runs.
+
+    An exception could come between any two lines and leave half an iteration behind.
+    """
+    if threading.current_thread() is not threading.main_thread() or stop.is_set():
+        yield
+        return
+    before = signal.getsignal(signal.SIGINT)
+
+    def pressed(number: int, frame: object) -> None:
+        if stop.is_set():
+            raise KeyboardInterrupt
+        stop.set()
+
+    signal.signal(signal.SIGINT, pressed)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before if before is not None else signal.SIG_DFL)
+
+
+def _bar() -> "Progress":
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    return Progress(
+        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn(),
+        TextColumn("{task.fields[note]}"),
+    )  # fmt: skip
+
+
+@contextlib.contextmanager
+def _progress_bar(agent: "Agent", iterations: int, wanted: bool) -> Iterator[Callable[[int], None] | None]:
+    if not wanted:
+        yield None
+        return
+    with _bar() as bar:
+        task = bar.add_task(f"{agent.algorithm} on {agent.problem.name}", total=iterations, note="")
+
+        def show(rows: int) -> None:
+            note = f"best seen {agent.state.history[-1, 1]:.1f}, {agent.arms} arms" if len(agent.state.history) else ""
+            bar.update(task, advance=rows, note=note)
+
+        yield show
+
+
+@contextlib.contextmanager
+def _progress_of_all(
+    agents: Sequence["Agent"], iterations: int, wanted: bool
+) -> Iterator[Callable[[int, int], None] | None]:
+    if not wanted:
+        yield None
+        return
+    with _bar() as bar:
+        tasks = [
+            bar.add_task(f"{a.algorithm} on {a.problem.name}, seed {a.seed}", total=iterations, note="") for a in agents
+        ]
+
+        def show(index: int, rows: int) -> None:
+            agent = agents[index]
+            bar.update(tasks[index], advance=rows, note=f"best seen {agent.state.history[-1, 1]:.1f}, {agent.arms} arms")
+
+        yield show
