@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from spaql.errors import SpaqlError
+from spaql.plants.registration import register
 
 if TYPE_CHECKING:
     from spaql.files import load
@@ -18,9 +19,10 @@ if TYPE_CHECKING:
     from spaql.learners.random import Random
     from spaql.learners.spaql import SPAQL
     from spaql.learners.spaql_ts import SPAQLTS
-    from spaql.problems import Axis, Continuous, Finite, Problem, cube, from_plant, make, problems
-    from spaql.problems.gym import from_gym
-    from spaql.problems.plant import observe, reset, step
+    from spaql.plants.making import from_plant, make, problems
+    from spaql.plants.gym import from_gym
+    from spaql.plants.plant import observe, reset, step
+    from spaql.plants.problem import Axis, Continuous, Finite, Problem, cube
     from spaql.training.history import Evaluation, History
     from spaql.training.trainer import learn_all
 
@@ -30,19 +32,22 @@ __all__ = [
     "cube", "from_gym", "from_plant", "learn_all", "load", "make", "observe", "problems", "reset", "step",
 ]  # fmt: skip
 
-# Importing spaql loads neither numba nor Gymnasium: each name is fetched when it is first used.
+register()
+
+# Importing spaql compiles nothing and does not load numba: each name is fetched when it is first used.
 _HOMES = {
     "AQL": "spaql.learners.aql",
     "SPAQL": "spaql.learners.spaql",
     "SPAQLTS": "spaql.learners.spaql_ts",
     "Random": "spaql.learners.random",
     "load": "spaql.files",
-    "from_gym": "spaql.problems.gym",
+    "from_gym": "spaql.plants.gym",
     "learn_all": "spaql.training.trainer",
     "History": "spaql.training.history",
     "Evaluation": "spaql.training.history",
-    **dict.fromkeys(("observe", "reset", "step"), "spaql.problems.plant"),
-    **dict.fromkeys(("Axis", "Continuous", "Finite", "Problem", "cube", "from_plant", "make", "problems"), "spaql.problems"),
+    **dict.fromkeys(("observe", "reset", "step"), "spaql.plants.plant"),
+    **dict.fromkeys(("Axis", "Continuous", "Finite", "Problem", "cube"), "spaql.plants.problem"),
+    **dict.fromkeys(("from_plant", "make", "problems"), "spaql.plants.making"),
 }
 
 

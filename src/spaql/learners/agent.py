@@ -14,8 +14,8 @@ from spaql.learners.predicting import predict_batch
 from spaql.learners.state import State
 from spaql.learners.update import Rule
 from spaql.partition.forest import ARMS, leaf_table, split_room
-from spaql.problems.chart import Chart, to_cube
-from spaql.problems.problem import Finite, Problem
+from spaql.plants.chart import Chart, to_cube
+from spaql.plants.problem import Finite, Problem
 from spaql.training.history import Evaluation, History
 
 Callback = Callable[["Agent"], bool | None]

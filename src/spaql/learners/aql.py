@@ -14,7 +14,7 @@ from spaql.learners.state import new_state
 from spaql.learners.update import Rule
 from spaql.partition.forest import Forest, Space
 from spaql.partition.greedy import Scratch
-from spaql.problems.problem import Problem
+from spaql.plants.problem import Problem
 from spaql.training.outer import new_outer
 
 

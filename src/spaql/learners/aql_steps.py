@@ -8,7 +8,7 @@ from spaql.learners.update import Rule, update
 from spaql.partition.forest import Forest, Space
 from spaql.partition.greedy import Greedy, Scratch, descend, merge_after
 from spaql.partition.search import last_argmax, find_path, relevant
-from spaql.problems.chart import Chart, to_cube
+from spaql.plants.chart import Chart, to_cube
 
 
 @inlined

@@ -6,7 +6,7 @@ from spaql.compiling import Array, inlined, kernel
 from spaql.partition.forest import COUNT_BITS, MAX_DEPTH, Space
 from spaql.partition.greedy import LOW_HALF, Greedy
 from spaql.partition.search import cell_of
-from spaql.problems.chart import Chart, to_cube
+from spaql.plants.chart import Chart, to_cube
 from spaql.streams import derive, uniform
 
 

@@ -11,7 +11,7 @@ from spaql.errors import SpaqlError
 from spaql.learners.agent import Agent
 from spaql.learners.state import new_state
 from spaql.learners.update import Rule
-from spaql.problems.problem import Continuous, Problem
+from spaql.plants.problem import Continuous, Problem
 from spaql.training.outer import new_outer
 
 

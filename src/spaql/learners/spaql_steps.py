@@ -8,7 +8,7 @@ from spaql.learners.update import Rule, gaussian, update
 from spaql.partition.forest import COUNT_BITS, COUNT_MASK, Forest, Space, action_centre
 from spaql.partition.greedy import Scratch
 from spaql.partition.search import containing, find_path, relevant
-from spaql.problems.chart import Chart, to_cube
+from spaql.plants.chart import Chart, to_cube
 from spaql.streams import uniform
 
 

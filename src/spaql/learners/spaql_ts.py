@@ -7,7 +7,7 @@ from spaql.checks import choice, real
 from spaql.errors import SpaqlError
 from spaql.learners.agent import Agent
 from spaql.learners.spaql import set_up_spaql, update_spaql
-from spaql.problems.problem import Problem, reference_in_cube
+from spaql.plants.problem import Problem, reference_in_cube
 
 DISTANCES = ("euclidean", "sup")
 

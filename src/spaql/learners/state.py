@@ -7,7 +7,7 @@ import numpy as np
 from spaql.compiling import Array, kernel
 from spaql.partition.forest import USED, Forest, Space, grown, new_forest
 from spaql.partition.greedy import Greedy, Scratch, merge_all, new_greedy, new_scratch, scratch_width
-from spaql.problems.chart import Chart
+from spaql.plants.chart import Chart
 from spaql.training.history import COLUMNS
 from spaql.training.outer import BEST_RETURN
 

@@ -20,7 +20,7 @@ from spaql.partition.forest import (
     child_key,
     root_key,
 )
-from spaql.problems.chart import Chart
+from spaql.plants.chart import Chart
 
 CELL = np.dtype([("key", "i8"), ("spread", "f8"), ("ball", "i4")], align=True)
 ENTRY = np.dtype([("key", "i8"), ("ball", "i4")], align=True)

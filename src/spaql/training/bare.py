@@ -4,8 +4,8 @@ import numpy as np
 
 from spaql.compiling import kernel
 from spaql.partition.forest import Space
-from spaql.problems.chart import Chart
-from spaql.problems.plant import Rows
+from spaql.plants.chart import Chart
+from spaql.plants.plant import Rows
 from spaql.streams import derive, uniform
 from spaql.training.rollouts import Batch, Lanes, fill_noise, locate, start_lanes
 

@@ -18,8 +18,8 @@ from spaql.learners.state import copied, merge_forest
 from spaql.learners.update import Rule
 from spaql.partition.forest import ARMS, SPLITS, Forest, Space, split_room
 from spaql.partition.greedy import Greedy, Scratch, new_greedy, new_scratch
-from spaql.problems.chart import Chart
-from spaql.problems.problem import Finite
+from spaql.plants.chart import Chart
+from spaql.plants.problem import Finite
 from spaql.training.history import COLUMNS
 from spaql.training.loops import EVALUATED, EVALUATION, LEAVES, BEST_SEEN, TEMPERATURE, TRAINED
 from spaql.training.outer import BEST_ARMS, BEST_RETURN, EVAL_SAMPLES, KEEP, RESET, TAU, TRAIN_SAMPLES

@@ -13,8 +13,8 @@ from spaql.fastmath import SMALL, tanh, tanh_small
 from spaql.partition.forest import COUNT_BITS, MAX_DEPTH, Space
 from spaql.partition.greedy import DEPTH, LOW_HALF, UNDECIDED, Greedy
 from spaql.partition.search import cell_of
-from spaql.problems.chart import CLIPPED, EDGE, HUGE, LINEAR, Chart
-from spaql.problems.plant import LANES, Rows
+from spaql.plants.chart import CLIPPED, EDGE, HUGE, LINEAR, Chart
+from spaql.plants.plant import LANES, Rows
 from spaql.streams import derive, uniform
 
 Batch = Callable[[Array, int], None]

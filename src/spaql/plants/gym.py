@@ -9,8 +9,8 @@ import numpy as np
 
 from spaql.compiling import Array
 from spaql.errors import SpaqlError
-from spaql.problems.environment import PlantEnv
-from spaql.problems.problem import UNBOUNDED, Axis, Continuous, Finite, Problem
+from spaql.plants.environment import PlantEnv
+from spaql.plants.problem import UNBOUNDED, Axis, Continuous, Finite, Problem
 
 PROBE_EPISODES = 20  # random episodes that measure the reach of unbounded variables
 PROBE_STEPS = 5000  # at most

@@ -6,9 +6,9 @@ import gymnasium
 import numpy as np
 
 from spaql.compiling import Array, kernel
-from spaql.problems.catalog import make_from_catalog
-from spaql.problems.plant import LANES
-from spaql.problems.problem import Finite, Problem
+from spaql.plants.catalog import make_from_catalog
+from spaql.plants.plant import LANES
+from spaql.plants.problem import Finite, Problem
 from spaql.streams import sub_key, uniform
 from spaql.training.rollouts import Batch
 

@@ -1,14 +1,11 @@
-"""What is controlled: the problems of the paper by name, any Gymnasium environment, any plant of your own."""
+"""Making problems: by name, or from a plant of your own."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from spaql.errors import SpaqlError
-from spaql.problems.catalog import CATALOG, Entry, make_from_catalog
-from spaql.problems.plant import PlantFunction, make_plant
-from spaql.problems.problem import Axis, Continuous, Finite, Problem, cube
-
-__all__ = ["Axis", "Continuous", "Finite", "Problem", "cube", "from_plant", "make", "problems"]
+from spaql.plants.catalog import CATALOG, make_from_catalog
+from spaql.plants.plant import PlantFunction, make_plant
+from spaql.plants.problem import Axis, Continuous, Finite, Problem
 
 
 def make(name: str) -> Problem:
@@ -32,11 +29,8 @@ def from_plant(
     reference: Sequence[float] | None = None,
     name: str = "own plant",
     rollouts: int = 20,
-    **unknown: Any,
 ) -> Problem:
     """A problem from your own equations (functions decorated with `@spaql.reset`, `@spaql.step`, `@spaql.observe`)."""
-    if unknown:
-        raise SpaqlError(f"from_plant has no option {', '.join(unknown)}")
     axes = len(actions.low) if isinstance(actions, Continuous) else 1
     plant = make_plant(reset, step, observe, axes)
     if len(state) != plant.observation_dim:

@@ -2,7 +2,7 @@
 
 import math
 
-from spaql.problems.plant import reset, step
+from spaql.plants.plant import reset, step
 
 GRAVITY, CART, POLE, HALF_LENGTH = 9.8, 1.0, 0.1, 0.5  # m/s2, kg, kg, m
 FORCE, DT = 10.0, 0.02  # N, s

@@ -2,7 +2,7 @@
 
 import math
 
-from spaql.problems.plant import observe, reset, step
+from spaql.plants.plant import observe, reset, step
 
 G, M, L, DT = 10.0, 1.0, 1.0, 0.05  # m/s2, kg, m, s
 MAX_SPEED, MAX_TORQUE = 8.0, 2.0  # rad/s, N m

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from spaql.errors import SpaqlError
 
 if TYPE_CHECKING:
-    from spaql.problems.problem import Problem
+    from spaql.plants.problem import Problem
 
 
 @dataclass(frozen=True)
@@ -50,9 +50,9 @@ def make_from_catalog(name: str) -> "Problem":
 
 
 def _pendulum(name: str) -> "Problem":
-    from spaql.problems import pendulum
-    from spaql.problems.plant import make_plant
-    from spaql.problems.problem import Axis, Continuous, Finite, Problem
+    from spaql.plants import pendulum
+    from spaql.plants.plant import make_plant
+    from spaql.plants.problem import Axis, Continuous, Finite, Problem
 
     entry = CATALOG[name]
     state = (Axis("cos", -1.0, 1.0), Axis("sin", -1.0, 1.0), Axis("velocity", -8.0, 8.0, unit="rad/s"))
@@ -67,9 +67,9 @@ def _pendulum(name: str) -> "Problem":
 
 
 def _cartpole(name: str) -> "Problem":
-    from spaql.problems import cartpole
-    from spaql.problems.plant import make_plant
-    from spaql.problems.problem import Axis, Finite, Problem
+    from spaql.plants import cartpole
+    from spaql.plants.plant import make_plant
+    from spaql.plants.problem import Axis, Finite, Problem
 
     entry = CATALOG[name]
     slope_x, slope_theta = _CARTPOLE_SLOPES[name]

@@ -1,17 +1,17 @@
-"""Our plants in Gymnasium's registry. Light: Gymnasium imports this file whenever it is imported itself."""
+"""Our plants in Gymnasium's registry. Light: it runs whenever spaql is imported."""
 
 import gymnasium
 
-from spaql.problems.catalog import CATALOG
+from spaql.plants.catalog import CATALOG
 
 
 def register() -> None:
-    """Called by Gymnasium (entry point `gymnasium.envs` in pyproject.toml)."""
+    """`gymnasium.make("spaql/CartPole-v0")` works after `import spaql`."""
     for name, entry in CATALOG.items():
         if entry.env_id not in gymnasium.registry:
             gymnasium.register(
                 entry.env_id,
-                entry_point="spaql.problems.environment:PlantEnv",
+                entry_point="spaql.plants.environment:PlantEnv",
                 kwargs={"problem": name},
                 max_episode_steps=entry.horizon,
             )

@@ -9,12 +9,12 @@ import numpy as np
 
 from spaql.errors import SpaqlError
 from spaql.partition.forest import MAX_AXES, MAX_SPLIT, Space
-from spaql.problems.chart import AXIS, CLIPPED, LINEAR, SIGMOID, Chart, to_cube
+from spaql.plants.chart import AXIS, CLIPPED, LINEAR, SIGMOID, Chart, to_cube
 
 if TYPE_CHECKING:
     import gymnasium
 
-    from spaql.problems.plant import Plant
+    from spaql.plants.plant import Plant
 
 UNBOUNDED = 1e9  # a declared bound beyond this is no bound
 

@@ -1,0 +1,1 @@
+"""What is controlled: plants with their equations, maps to the cube, the problems by name."""
