@@ -14,7 +14,7 @@ from spaql.learners.predicting import predict_batch
 from spaql.learners.state import State
 from spaql.learners.update import Rule
 from spaql.partition.forest import ARMS, leaf_table, split_room
-from spaql.plants.chart import Chart, to_cube
+from spaql.plants.chart import HUGE, Chart, to_cube
 from spaql.plants.problem import Finite, Problem
 from spaql.training.history import Evaluation, History
 
@@ -67,7 +67,7 @@ class Agent:
         self.observation_error(to_cube(self.chart, numbers("obs", obs, (d,)), scratch.x), obs, "obs")
         self.observation_error(to_cube(self.chart, numbers("next_obs", next_obs, (d,)), scratch.next_x), next_obs, "next_obs")
         value = float(numbers("reward", reward, ()))
-        if not np.isfinite(value):
+        if not abs(value) <= HUGE:
             raise SpaqlError(f"the reward is {value}: rewards must be finite")
         at = whole("step", step, 0, self.problem.horizon - 1)
         return self.action_in_cube(action), value, at

@@ -14,6 +14,7 @@ from spaql.learners.state import new_state
 from spaql.learners.update import Rule
 from spaql.partition.forest import Forest, Space
 from spaql.partition.greedy import Scratch
+from spaql.plants.chart import HUGE
 from spaql.plants.problem import Problem
 from spaql.training.outer import new_outer
 
@@ -32,7 +33,7 @@ class AQL(Agent):
         if xi is None:
             self.options["xi"] = problem.xi.get(self.algorithm, DEFAULT_XI)
         terminate = choice("bootstrap", bootstrap, BOOTSTRAPS) == "terminate"
-        self.rule = Rule(real("xi", self.options["xi"], 0.0), math.inf, 0, int(terminate), np.zeros(len(problem.state)))
+        self.rule = Rule(real("xi", self.options["xi"], 0.0, HUGE), math.inf, 0, int(terminate), np.zeros(len(problem.state)))
         self.state = new_state(problem.space(problem.horizon), new_outer(0.0, 0.0), alone=True)
 
     def update(self, obs: Any, action: Any, reward: Any, next_obs: Any, terminated: bool = False, step: int = 0) -> None:

@@ -13,6 +13,7 @@ from spaql.learners.state import new_state
 from spaql.learners.update import Rule
 from spaql.partition.forest import Forest, Space
 from spaql.partition.greedy import Scratch
+from spaql.plants.chart import HUGE
 from spaql.plants.problem import Problem
 from spaql.training.outer import new_outer
 
@@ -49,7 +50,7 @@ def set_up_spaql(agent: Agent, lam: float, sup: bool, reference: Array) -> None:
     options, problem = agent.options, agent.problem
     if options["xi"] is None:
         options["xi"] = problem.xi.get(agent.algorithm, DEFAULT_XI)
-    xi = real("xi", options["xi"], 0.0)
+    xi = real("xi", options["xi"], 0.0, HUGE)
     tau_min, u = real("tau_min", options["tau_min"], 0.0, above=True), real("u", options["u"], 1.0)
     real("d", options["d"], 0.0, 1.0)
     choice("temperature_rule", options["temperature_rule"], TEMPERATURE_RULES)

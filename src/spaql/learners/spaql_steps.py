@@ -12,6 +12,9 @@ from spaql.plants.chart import Chart, to_cube
 from spaql.streams import uniform
 
 
+TINY = 1e-290  # all Q zero: uniform
+
+
 @inlined
 def see(forest: Forest, space: Space, scratch: Scratch) -> int:
     """The leaves relevant to the state of `scratch.path`, into `scratch.found` and `scratch.q`."""
@@ -27,7 +30,7 @@ def boltzmann(scratch: Scratch, count: int, tau: float) -> None:
         largest = max(largest, q[i])
         smallest = min(smallest, q[i])
     scale = max(abs(largest), abs(smallest))
-    scale = 1.0 / ((scale if scale > 0.0 else 1.0) * tau)
+    scale = 1.0 / (max(scale, TINY) * tau)
     for i in range(count):
         weight[i] = exp((q[i] - largest) * scale)
     for i in range(1, count):

@@ -130,12 +130,25 @@ class Problem:
 
     @property
     def can_run(self) -> bool:
-        return self.plant is not None or self.env is not None
+        """There is a plant or an environment to act in."""
+        return self.plant is not None or self.env is not None or self._known_id
+
+    @property
+    def _known_id(self) -> bool:
+        """An id that Gymnasium knows already: a loaded file must not make it import anything."""
+        import gymnasium
+
+        return self.env_id is not None and self.env_id in gymnasium.registry
 
     def open_env(self) -> "gymnasium.Env[Any, Any]":
         """The Gymnasium environment of the problem."""
         if self.env is None:
-            raise SpaqlError(f"{self.name} has no environment: load the file with problem=spaql.from_gym({self.env_id!r}, ...)")
+            import gymnasium
+
+            if not self._known_id:
+                raise SpaqlError(f"{self.name} has no environment here: give problem=spaql.from_gym(...) when loading")
+            object.__setattr__(self, "env", gymnasium.make(str(self.env_id)))
+        assert self.env is not None
         return self.env
 
     def __repr__(self) -> str:

@@ -1,0 +1,166 @@
+"""Speed, measured in one run and told as ratios: learners against the bare plant and against a plain Gymnasium loop."""
+
+import os
+import time
+from collections.abc import Callable
+from typing import Any
+
+import gymnasium
+import numpy as np
+
+from spaql.checks import whole
+from spaql.learners.agent import Agent
+from spaql.learners.aql import AQL
+from spaql.learners.spaql import SPAQL
+from spaql.learners.spaql_ts import SPAQLTS
+from spaql.plants.catalog import make_from_catalog
+from spaql.plants.gym import from_gym
+from spaql.plants.problem import Problem
+from spaql.training.bare import bare_plant
+from spaql.training.rollouts import new_lanes
+from spaql.training.trainer import learn_all
+
+LEARNERS: tuple[type[Agent], ...] = (AQL, SPAQL, SPAQLTS)
+GYM_IDS = {"cartpole": "CartPole-v1", "pendulum": "Pendulum-v1"}
+BARE_STEPS, GYM_STEPS = 5_000_000, 20_000
+
+
+def measure(problems: list[str], iterations: int, rounds: int, say: Callable[[str], None] | None = None) -> dict[str, Any]:
+    """Steps per second and core. The figures are taken in turn, `rounds` times, and the best of each counts: other load on the
+    machine slows all of them alike."""
+    iterations, rounds = whole("iterations", iterations, 1), whole("rounds", rounds, 1)
+    made = {name: make_from_catalog(name) for name in problems}
+    for name, problem in made.items():
+        if say is not None:
+            say(f"compiling for {name} ...")
+        _bare(problem, 1000)
+        for learner in LEARNERS:
+            learner(problem).learn(2)  # type: ignore[call-arg]
+    best: dict[tuple[str, str], float] = {}
+    for turn in range(rounds):
+        if say is not None:
+            say(f"round {turn + 1} of {rounds} ...")
+        for name, problem in made.items():
+            _keep(best, (name, "bare"), _bare(problem, BARE_STEPS))
+            _keep(best, (name, "gym"), _gym(name))
+            for learner in LEARNERS:
+                _keep(best, (name, learner.algorithm), _learner(problem, learner, iterations, turn))
+    figures: dict[str, Any] = {"cores": os.cpu_count(), "iterations": iterations, "rounds": rounds, "problems": {}}
+    for name, problem in made.items():
+        bare, gym = best[name, "bare"], best[name, "gym"]
+        learners = {
+            algorithm: {"steps_per_second": rate, "of_bare_plant": rate / bare, "times_gymnasium": rate / gym}
+            for (where, algorithm), rate in best.items()
+            if where == name and algorithm not in ("bare", "gym")
+        }
+        figures["problems"][name] = {
+            "rollouts": problem.rollouts, "bare_plant": bare, "gymnasium_loop": gym, "learners": learners,
+        }  # fmt: skip
+    figures["threads"] = _threads(made[problems[0]], iterations)
+    figures["from_gym_overhead"] = min(_from_gym_overhead() for _ in range(rounds))
+    return figures
+
+
+def _keep(best: dict[tuple[str, str], float], key: tuple[str, str], rate: float) -> None:
+    best[key] = max(best.get(key, 0.0), rate)
+
+
+def _bare(problem: Problem, steps: int) -> float:
+    """The plant in lock-step, as many rollouts as the problem's evaluation: random actions, step, observation in the cube."""
+    plant, space, n = problem.plant, problem.space(), problem.rollouts
+    assert plant is not None
+    lanes, fresh = new_lanes(space.d, plant.rows), new_lanes(space.d, plant.rows)
+    noise = (plant.reset_noise, plant.step_noise)
+    begin = time.perf_counter()
+    done = bare_plant(*plant.batch, plant.rows, noise, space, problem.chart(), lanes, fresh, n, steps // n)
+    return float(done / (time.perf_counter() - begin))
+
+
+def _learner(problem: Problem, learner: type[Agent], iterations: int, seed: int) -> float:
+    """Training and evaluation steps of one agent."""
+    agent = learner(problem, seed=seed)  # type: ignore[call-arg]
+    begin = time.perf_counter()
+    history = agent.learn(iterations)
+    seconds = time.perf_counter() - begin
+    return float((history.train_samples[-1] + history.eval_samples[-1]) / seconds)
+
+
+def _gym(name: str) -> float:
+    """A plain Python loop over Gymnasium's own environment with random actions."""
+    env = gymnasium.make(GYM_IDS[name.split("-")[0]])
+    env.reset(seed=0)
+    env.action_space.seed(0)
+    begin = time.perf_counter()
+    for _ in range(GYM_STEPS):
+        _, _, terminated, truncated, _ = env.step(env.action_space.sample())
+        if terminated or truncated:
+            env.reset()
+    return GYM_STEPS / (time.perf_counter() - begin)
+
+
+def _threads(problem: Problem, iterations: int) -> dict[str, float]:
+    """How much faster as many agents as cores train in parallel than one after the other."""
+    cores = os.cpu_count() or 1
+    times = {}
+    for jobs in (1, cores):
+        agents = [SPAQLTS(problem, seed=seed) for seed in range(2 * cores)]
+        begin = time.perf_counter()
+        learn_all(agents, iterations, jobs=jobs)
+        times[jobs] = time.perf_counter() - begin
+    return {"jobs": cores, "speed_up": times[1] / times[cores]}
+
+
+class _Recorder(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """Writes down what is asked of an environment."""
+
+    def __init__(self, env: Any) -> None:
+        super().__init__(env)
+        self.calls: list[tuple[bool, Any]] = []
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
+        self.calls.append((True, seed))
+        return self.env.reset(seed=seed)
+
+    def step(self, action: Any) -> Any:
+        self.calls.append((False, action))
+        return self.env.step(action)
+
+
+def _from_gym_overhead(iterations: int = 20, rollouts: int = 20) -> float:
+    """Time of learning on CartPole-v1 over the time of the same resets and steps alone, minus one."""
+    recorder = _Recorder(gymnasium.make("CartPole-v1"))
+    bounds = {"horizon": 200, "slopes": [None, 0.5, None, 0.5], "rollouts": rollouts}
+    SPAQL(from_gym(recorder, **bounds)).learn(iterations)
+    env = gymnasium.make("CartPole-v1")
+    begin = time.perf_counter()
+    for is_reset, value in recorder.calls:
+        env.reset(seed=value) if is_reset else env.step(value)
+    alone = time.perf_counter() - begin
+    agent = SPAQL(from_gym(gymnasium.make("CartPole-v1"), **bounds))
+    begin = time.perf_counter()
+    agent.learn(iterations)
+    return (time.perf_counter() - begin) / alone - 1.0
+
+
+def show(figures: dict[str, Any]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console()
+    for name, told in figures["problems"].items():
+        table = Table(title=f"{name}, {told['rollouts']} rollouts, {figures['iterations']} iterations")
+        for heading in ("", "million steps / s", "of bare plant", "times Gymnasium"):
+            table.add_column(heading, justify="right" if heading else "left")
+        rows = [("plain Gymnasium loop", told["gymnasium_loop"]), ("bare plant, lock-step", told["bare_plant"])]
+        rows += [(algorithm, entry["steps_per_second"]) for algorithm, entry in told["learners"].items()]
+        for label, rate in rows:
+            share, times = rate / told["bare_plant"], rate / told["gymnasium_loop"]
+            table.add_row(label, f"{rate / 1e6:.3g}", f"{100 * share:.3g} %", f"{times:,.0f}")
+        console.print(table)
+    threads = figures["threads"]
+    console.print(
+        f"{threads['jobs']} threads: {threads['speed_up']:.2f} times as fast as one. "
+        f"Learning on CartPole-v1 through from_gym: {100 * figures['from_gym_overhead']:.0f} % more time than the environment alone.",
+        highlight=False,
+    )
+    console.print(f"One core; best of {figures['rounds']} rounds taken in turn.", highlight=False)

@@ -1,0 +1,184 @@
+"""The command line: thin. `spaql COMMAND --help` shows an example each."""
+
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from spaql.errors import SpaqlError
+
+app = typer.Typer(
+    help="Learn controllers a person can read.", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)  # fmt: skip
+
+JSON_HELP = "Print JSON for machines instead of a table."
+INTERRUPTED = 130
+
+
+@app.command()
+def problems(as_json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False) -> None:
+    """List the problems by name.
+
+    Example: spaql problems
+    """
+    from spaql.plants.catalog import CATALOG
+
+    if as_json:
+        print(json.dumps({name: entry.summary for name, entry in CATALOG.items()}, indent=1))
+        return
+    for name, entry in CATALOG.items():
+        print(f"{name:16} {entry.summary}")
+
+
+@app.command()
+def train(
+    problem: Annotated[str, typer.Argument(help="A name from `spaql problems`, or a Gymnasium id.")],
+    algorithm: Annotated[str, typer.Argument(help="aql, spaql, spaql-ts or random.")],
+    iterations: Annotated[int, typer.Option(help="Training episodes.")] = 2000,
+    rollouts: Annotated[int | None, typer.Option(help="Evaluation rollouts per episode (default: the problem's).")] = None,
+    seeds: Annotated[int, typer.Option(help="Number of agents.")] = 1,
+    first_seed: Annotated[int, typer.Option(help="Seed of the first agent; the others follow.")] = 0,
+    xi: Annotated[float | None, typer.Option(help="Scale of the bonus (default: the paper's for the problem).")] = None,
+    lam: Annotated[float | None, typer.Option(help="SPAQL-TS: width of the Gaussian (1.2).")] = None,
+    reference: Annotated[str | None, typer.Option(help="SPAQL-TS: state to hold, numbers separated by commas.")] = None,
+    distance: Annotated[str | None, typer.Option(help="SPAQL-TS: euclidean or sup.")] = None,
+    temperature_rule: Annotated[str | None, typer.Option(help="SPAQL, SPAQL-TS: published or paper.")] = None,
+    bootstrap: Annotated[str | None, typer.Option(help="paper or terminate.")] = None,
+    low: Annotated[float | None, typer.Option(help="random: lowest action (the paper's Random on pendulum: 0).")] = None,
+    horizon: Annotated[int | None, typer.Option(help="Gymnasium ids: steps per episode.")] = None,
+    fresh: Annotated[int, typer.Option(help="Episodes of the fresh re-evaluation.")] = 1000,
+    jobs: Annotated[int | None, typer.Option(help="Agents trained at once (default: all cores).")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for the agents and the learning-curve picture.")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress bar.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False,
+) -> None:
+    """Train agents and report what they are worth.
+
+    Example: spaql train cartpole spaql-ts --seeds 8 --out results
+    """
+    from spaql.reporting import Run, save_runs, show_runs, writable
+    from spaql.training.trainer import learn_all
+
+    if out is not None:
+        writable(out)
+    given = {
+        "xi": xi, "lam": lam, "distance": distance, "temperature_rule": temperature_rule, "bootstrap": bootstrap, "low": low,
+        "reference": None if reference is None else _floats("reference", reference),
+    }  # fmt: skip
+    options = {name: value for name, value in given.items() if value is not None}
+    agents = _agents(problem, algorithm, horizon, range(first_seed, first_seed + max(seeds, 0)), options)
+    begin = time.perf_counter()
+    histories = learn_all(agents, iterations, rollouts, jobs=jobs, progress=not quiet and not as_json)
+    seconds = time.perf_counter() - begin
+    runs = [Run(agent, history) for agent, history in zip(agents, histories, strict=True)]
+    if out is not None:
+        save_runs(runs, out)  # before the evaluation: nothing learned can be lost any more
+    for run in runs:
+        run.fresh = run.agent.evaluate(fresh)
+    show_runs(runs, seconds, out, as_json)
+    if any(history.interrupted for history in histories):
+        print("interrupted: what was learned until then is reported above", file=sys.stderr)
+        raise typer.Exit(INTERRUPTED)
+
+
+@app.command()
+def evaluate(
+    file: Annotated[Path, typer.Argument(help="An agent written by `spaql train --out` or `agent.save`.")],
+    episodes: Annotated[int, typer.Option(help="Fresh rollouts.")] = 1000,
+    seed: Annotated[int, typer.Option(help="Seed of the rollouts.")] = 0,
+    deterministic: Annotated[bool, typer.Option("--deterministic", help="Play the centre of the greedy cell.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False,
+) -> None:
+    """Evaluate a saved agent on fresh rollouts.
+
+    Example: spaql evaluate results/agent.spaql --episodes 1000
+    """
+    from spaql.files import load
+
+    agent = load(file)
+    result = agent.evaluate(episodes, seed, deterministic=deterministic)
+    low, high = result.ci95
+    if as_json:
+        print(
+            json.dumps(
+                {"problem": agent.problem.name, "algorithm": agent.algorithm, "mean": result.mean, "ci95": [low, high],
+                 "episodes": episodes, "samples": result.samples, "arms": agent.arms, "seed": seed}
+            )
+        )  # fmt: skip
+        return
+    print(agent)
+    print(f"fresh return {result.mean:.2f}, 95 % interval {low:.2f} ... {high:.2f} ({episodes} episodes, {result.samples} steps)")
+
+
+@app.command()
+def bench(
+    problem: Annotated[list[str] | None, typer.Option(help="Repeat for several (default: pendulum, cartpole).")] = None,
+    iterations: Annotated[int, typer.Option(help="Training episodes per run.")] = 2000,
+    rounds: Annotated[int, typer.Option(help="Every figure is the best of this many, taken in turn.")] = 3,
+    as_json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False,
+) -> None:
+    """Measure steps per second against the bare plant and a plain Gymnasium loop, in one run.
+
+    Example: spaql bench --rounds 3
+    """
+    from spaql.bench import measure, show
+
+    figures = measure(problem or ["pendulum", "cartpole"], iterations, rounds, say=None if as_json else _say)
+    print(json.dumps(figures, indent=1)) if as_json else show(figures)
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr)
+
+
+def _floats(name: str, text: str) -> list[float]:
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError as error:
+        raise SpaqlError(f"--{name} must be numbers separated by commas, not {text!r}") from error
+
+
+def _agents(problem: str, algorithm: str, horizon: int | None, seeds: range, options: dict[str, Any]) -> list[Any]:
+    from spaql.files import ALGORITHMS
+    from spaql.plants.catalog import CATALOG, make_from_catalog
+
+    classes = {name.lower(): cls for name, cls in ALGORITHMS.items()}
+    if algorithm.lower() not in classes:
+        raise SpaqlError(f"unknown algorithm {algorithm!r}: choose one of {', '.join(classes)}")
+    if len(seeds) == 0:
+        raise SpaqlError("--seeds must be at least 1")
+    if problem in CATALOG:
+        if horizon is not None:
+            raise SpaqlError(f"--horizon goes with Gymnasium ids; {problem} has {CATALOG[problem].horizon} steps")
+        made = make_from_catalog(problem)
+    else:
+        import gymnasium
+
+        if problem not in gymnasium.registry and ":" not in problem:
+            raise SpaqlError(f"unknown problem {problem!r}: choose one of {', '.join(CATALOG)}, or a Gymnasium id")
+        from spaql.plants.gym import from_gym
+
+        made = from_gym(problem, horizon)
+    try:
+        return [classes[algorithm.lower()](made, seed=seed, **options) for seed in seeds]  # type: ignore[call-arg]
+    except TypeError as error:
+        raise SpaqlError(f"{algorithm} does not know one of the options {', '.join(options)}") from error
+
+
+def main() -> None:
+    """Bad input is one line and exit code 2."""
+    try:
+        app()
+    except SpaqlError as error:
+        print(f"spaql: {error}", file=sys.stderr)
+        sys.exit(2)
+    except BrokenPipeError:
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,266 @@
+"""Agent files: one zip with `meta.json` and plain `.npy` arrays, stored uncompressed. No pickle; nothing in a file is trusted.
+
+Depths, arm counts and action keys are not stored but recomputed on load, so that compiled code only ever sees a sound partition.
+"""
+
+import io
+import json
+import math
+import os
+import tempfile
+import zipfile
+from dataclasses import asdict
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from spaql.checks import whole
+from spaql.compiling import Array, entry
+from spaql.errors import SpaqlError
+from spaql.learners.agent import Agent
+from spaql.learners.aql import AQL
+from spaql.learners.random import Random
+from spaql.learners.spaql import SPAQL
+from spaql.learners.spaql_ts import SPAQLTS
+from spaql.partition.forest import BALL, MAX_DEPTH, USED, Forest, Space, action_parts, child_key, root_key
+from spaql.plants.catalog import CATALOG, make_from_catalog
+from spaql.plants.problem import Axis, Continuous, Finite, Problem
+from spaql.training.history import COLUMNS
+from spaql.training.outer import BEST_RETURN
+
+FORMAT, VERSION = "spaql agent", 1
+ALGORITHMS: dict[str, type[Agent]] = {cls.algorithm: cls for cls in (AQL, SPAQL, SPAQLTS, Random)}
+MAX_MEMBERS = 16
+LARGE = 1e300
+
+
+# -- writing -------------------------------------------------------------------------------------------------------------------------
+
+
+def save(agent: Agent, path: str | PathLike[str]) -> None:
+    """Write the agent; the file appears whole or not at all."""
+    state = agent.state
+    meta = {
+        "format": FORMAT,
+        "version": VERSION,
+        "algorithm": agent.algorithm,
+        "options": agent.options,
+        "seed": agent.seed,
+        "draws": state.draws,
+        "problem": _describe(agent.problem),
+    }
+    arrays = {"outer": state.outer, "history": state.history}
+    parts = {"forest": state.forest} | ({} if state.trainee is state.forest else {"trainee": state.trainee})
+    for name, forest in parts.items():
+        used = int(forest.size[USED])
+        arrays |= {f"{name}_{field}": forest.balls[field][:used] for field in ("first", "q", "visits")}
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
+        archive.writestr(zipfile.ZipInfo("meta.json"), json.dumps(meta, indent=1))
+        for name, array in arrays.items():
+            data = io.BytesIO()
+            np.lib.format.write_array(data, np.ascontiguousarray(array), allow_pickle=False)
+            archive.writestr(zipfile.ZipInfo(f"{name}.npy"), data.getvalue())
+    write_atomically(Path(path), buffer.getvalue())
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """Write beside the target, then rename: a full disk or a kill never leaves half a file."""
+    temporary = None
+    try:
+        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
+            temporary = file.name
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except OSError as error:
+        if temporary is not None:
+            Path(temporary).unlink(missing_ok=True)
+        raise SpaqlError(f"cannot write {path}: {error.strerror or error}") from error
+
+
+def _describe(problem: Problem) -> dict[str, Any]:
+    actions = {"kind": "finite" if isinstance(problem.actions, Finite) else "continuous"} | asdict(problem.actions)
+    return {
+        "name": problem.name,
+        "summary": problem.summary,
+        "state": [_without_infinities(asdict(axis)) for axis in problem.state],
+        "actions": actions,
+        "horizon": int(problem.horizon),
+        "reference": problem.reference,
+        "xi": dict(problem.xi),
+        "rollouts": problem.rollouts,
+        "clip": problem.clip,
+        "map_samples": problem.map_samples,
+        "env_id": problem.env_id,
+        "has_options": bool(problem.env_options),
+        "catalog": problem.name in CATALOG and problem.plant is not None,
+    }
+
+
+def _without_infinities(axis: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in axis.items() if not (isinstance(value, float) and math.isinf(value))}
+
+
+# -- reading -------------------------------------------------------------------------------------------------------------------------
+
+
+def load(path: str | PathLike[str], problem: Problem | None = None) -> Agent:
+    """Read an agent. `problem`: the plant or environment to go on with, where the file cannot hold it (own plants, own environments)."""
+    try:
+        meta, arrays = _unpack(Path(path).read_bytes())
+    except OSError as error:
+        raise SpaqlError(f"cannot read {path}: {error.strerror or error}") from error
+    except Exception as error:  # a foreign or damaged file can fail in any way; it always ends in this one line
+        raise SpaqlError(f"{path} is not a spaql agent, or it is damaged: {error}") from error
+    if meta.get("format") != FORMAT:
+        raise SpaqlError(f"{path} is not a spaql agent")
+    if meta.get("version") != VERSION:
+        raise SpaqlError(f"{path} has file version {meta.get('version')!r}, this is for version {VERSION}: use another spaql")
+    try:
+        return _rebuild(meta, arrays, problem)
+    except Exception as error:  # as above: whatever is wrong inside
+        raise SpaqlError(f"{path} cannot be used: {error}") from error
+
+
+def _unpack(data: bytes) -> tuple[dict[str, Any], dict[str, Array]]:
+    """Meta data and arrays. Members are stored, not compressed, so no file can unpack to more than its own size."""
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        members = archive.infolist()
+        if len(members) > MAX_MEMBERS or len({m.filename for m in members}) != len(members):
+            raise ValueError("too many or repeated members")
+        if any(m.compress_type != zipfile.ZIP_STORED for m in members) or sum(m.file_size for m in members) > len(data):
+            raise ValueError("members must be stored uncompressed")
+        contents = {m.filename: archive.read(m) for m in members}
+    meta = json.loads(contents.pop("meta.json").decode("utf-8"))
+    if not isinstance(meta, dict):
+        raise ValueError("meta.json is not an object")
+    return meta, {name.removesuffix(".npy"): _array(content) for name, content in contents.items()}
+
+
+def _array(content: bytes) -> Array:
+    stream = io.BytesIO(content)
+    version = np.lib.format.read_magic(stream)
+    if version != (1, 0):
+        raise ValueError(f"array format {version}")
+    shape, fortran, dtype = np.lib.format.read_array_header_1_0(stream)
+    if fortran or dtype.hasobject or dtype not in (np.int32, np.float64):
+        raise ValueError(f"array of type {dtype}")
+    rest = content[stream.tell() :]
+    if any(n < 0 for n in shape) or math.prod(shape) * dtype.itemsize != len(rest):
+        raise ValueError("array of another size than it says")
+    return np.frombuffer(rest, dtype).reshape(shape).copy()
+
+
+def _rebuild(meta: dict[str, Any], arrays: dict[str, Array], given: Problem | None) -> Agent:
+    if meta["algorithm"] not in ALGORITHMS:
+        raise ValueError(f"unknown algorithm {meta['algorithm']!r}")
+    problem = _problem(meta["problem"], given)
+    options = meta["options"]
+    if not isinstance(options, dict):
+        raise ValueError("options are not an object")
+    agent = ALGORITHMS[meta["algorithm"]](problem, seed=meta["seed"], **options)  # type: ignore[call-arg]
+    state = agent.state
+    alone = state.trainee is state.forest
+    expected = {"outer", "history"} | {f"{n}_{f}" for n in ("forest", *([] if alone else ["trainee"])) for f in ("first", "q", "visits")}
+    if set(arrays) != expected:
+        raise ValueError(f"it must hold the arrays {', '.join(sorted(expected))}")
+    state.forest = _forest(arrays, "forest", state.space)
+    state.trainee = state.forest if alone else _forest(arrays, "trainee", state.space)
+    state.outer = _outer(arrays["outer"], len(state.outer))
+    history = arrays["history"]
+    if history.dtype != np.float64 or history.ndim != 2 or history.shape[1] != len(COLUMNS) or not np.isfinite(history).all():
+        raise ValueError("its history is malformed")
+    if len(history) and not (np.abs(history[:, 2:5]) <= 2.0**53).all():
+        raise ValueError("its history is malformed")
+    state.history = history
+    state.draws = whole("draws", meta["draws"], 0)
+    return agent
+
+
+def _outer(outer: Array, length: int) -> Array:
+    good = outer.dtype == np.float64 and outer.shape == (length,)
+    known = np.delete(outer, BEST_RETURN) if good else outer
+    if not good or not np.isfinite(known).all() or (known < 0).any() or np.isinf(outer[BEST_RETURN]) or (known[2:] > 2.0**53).any():
+        raise ValueError("its training state is malformed")
+    return outer
+
+
+def _forest(arrays: dict[str, Array], name: str, space: Space) -> Forest:
+    first, q, visits = (arrays[f"{name}_{field}"] for field in ("first", "q", "visits"))
+    n = len(first) if first.ndim == 1 else -1
+    if not (n >= space.trees and first.dtype == visits.dtype == np.int32 and q.dtype == np.float64 and q.shape == visits.shape == (n,)):
+        raise ValueError(f"the {name} is malformed")
+    if not (np.abs(q) <= LARGE).all() or (visits < 0).any():
+        raise ValueError(f"the {name} has values that are not finite or negative visits")
+    forest = Forest(np.zeros(n, BALL), np.zeros(4, np.int64))
+    forest.balls["first"], forest.balls["q"], forest.balls["visits"] = first, q, visits
+    if not restore(forest, space, np.zeros(n, np.int64)):
+        raise ValueError(f"the {name} is not a partition")
+    return forest
+
+
+@entry
+def restore(forest: Forest, space: Space, key: Array) -> bool:
+    """Recompute depths and counts. False if the children of some ball overlap others, lie outside, come before it or are too deep.
+
+    Children always come after their parent, so one pass in order visits every ball after its parent; a ball nobody owns is an error.
+    """
+    balls, n = forest.balls, len(forest.balls)
+    for i in range(n):
+        balls[i].depth = 0 if i < space.trees else -1
+        key[i] = root_key(space)
+    arms, splits, deepest = 0, 0, 0
+    for i in range(n):
+        depth, first = balls[i].depth, balls[i].first
+        if depth < 0:
+            return False
+        deepest = max(deepest, depth)
+        if first == 0:
+            arms += 1
+            continue
+        parts = action_parts(space, key[i])
+        children = (1 << space.d) * parts
+        if first <= i or first < space.trees or first > n - children or depth >= MAX_DEPTH:
+            return False
+        for child in range(children):
+            if balls[first + child].depth >= 0:
+                return False
+            balls[first + child].depth = depth + 1
+            key[first + child] = child_key(space, key[i], depth, child % parts)
+        splits += 1
+    forest.size[0], forest.size[1], forest.size[2], forest.size[3] = n, arms, splits, deepest
+    return True
+
+
+def _problem(told: dict[str, Any], given: Problem | None) -> Problem:
+    """The problem of a file: the given one if it fits, the one of the catalog, or a description that can predict but not run."""
+    actions = dict(told["actions"])
+    kind = actions.pop("kind")
+    actions = {key: tuple(value) if isinstance(value, list) else value for key, value in actions.items()}
+    described = Problem(
+        str(told["name"]),
+        str(told["summary"]),
+        tuple(Axis(**axis) for axis in told["state"]),
+        Finite(**actions) if kind == "finite" else Continuous(**actions),
+        whole("horizon", told["horizon"], 1),
+        reference=None if told["reference"] is None else tuple(float(v) for v in told["reference"]),
+        xi={str(k): float(v) for k, v in told["xi"].items()},
+        rollouts=whole("rollouts", told["rollouts"], 1),
+        clip=bool(told["clip"]),
+        map_samples=whole("map_samples", told["map_samples"], 0),
+        env_id=None if told["env_id"] is None or told["has_options"] else str(told["env_id"]),
+    )
+    same = given
+    if given is None and told["catalog"]:
+        same = make_from_catalog(described.name)
+    if same is None:
+        return described
+    for what in ("state", "actions", "horizon"):
+        if getattr(same, what) != getattr(described, what):
+            raise ValueError(f"its {what} differs from that of {same.name}")
+    return same

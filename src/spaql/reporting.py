@@ -1,0 +1,107 @@
+"""What `spaql train` tells and keeps."""
+
+import json
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from spaql.errors import SpaqlError
+from spaql.experiments.paper import published
+from spaql.learners.agent import Agent
+from spaql.training.history import Evaluation, History
+
+
+@dataclass
+class Run:
+    """One trained agent."""
+
+    agent: Agent
+    history: History
+    fresh: Evaluation | None = None
+
+    def row(self) -> dict[str, Any]:
+        last = len(self.history) - 1
+        assert self.fresh is not None
+        row: dict[str, Any] = {"seed": self.agent.seed, "iterations": len(self.history), "arms": self.agent.arms}
+        row["best_seen"] = float(self.history.best_seen[last]) if last >= 0 else math.nan
+        row["fresh"], row["fresh_ci95"] = self.fresh.mean, list(self.fresh.ci95)
+        row["train_samples"] = int(self.history.train_samples[last]) if last >= 0 else 0
+        row["eval_samples"] = int(self.history.eval_samples[last]) if last >= 0 else 0
+        return row
+
+
+def writable(folder: Path) -> None:
+    """Find out before training whether the results can be kept."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        probe = folder / ".probe"
+        probe.write_bytes(b"")
+        probe.unlink()
+    except OSError as error:
+        raise SpaqlError(f"cannot write to {folder}: {error.strerror or error}") from error
+
+
+def save_runs(runs: list[Run], folder: Path) -> None:
+    """Every agent, the one with the best average seen once more as agent.spaql, and the learning curve."""
+    from spaql.analysis.curves import learning_curve
+
+    for run in runs:
+        run.agent.save(folder / f"agent-seed{run.agent.seed}.spaql")
+    _best(runs).agent.save(folder / "agent.spaql")
+    agent = runs[0].agent
+    if all(len(run.history) > 1 for run in runs):
+        learning_curve([run.history for run in runs], agent.algorithm, agent.problem.name, folder / "learning_curve.png")
+
+
+def _best(runs: list[Run]) -> Run:
+    return max(runs, key=lambda run: run.history.best_seen[-1] if len(run.history) else -math.inf)
+
+
+def show_runs(runs: list[Run], seconds: float, folder: Path | None, as_json: bool) -> None:
+    """The table of all agents, their mean, and the paper's figure beside it."""
+    agent, rows = runs[0].agent, [run.row() for run in runs]
+    paper = published(agent.problem.name.replace("-", "_"), agent.algorithm)
+    steps = sum(row["train_samples"] + row["eval_samples"] for row in rows)
+    if as_json:
+        told = {"problem": agent.problem.name, "algorithm": agent.algorithm, "options": agent.options, "paper": paper}
+        print(json.dumps(told | {"seconds": seconds, "steps": steps, "agents": rows, "out": str(folder) if folder else None}))
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=f"{agent.algorithm} on {agent.problem.name}")
+    for heading in ("seed", "best seen", "fresh", "95 % interval", "arms", "training steps", "evaluation steps"):
+        table.add_column(heading, justify="right")
+    for row in rows:
+        low, high = row["fresh_ci95"]
+        table.add_row(
+            str(row["seed"]), f"{row['best_seen']:.2f}", f"{row['fresh']:.2f}", f"{low:.2f} ... {high:.2f}", f"{row['arms']:,}",
+            f"{row['train_samples']:,}", f"{row['eval_samples']:,}",
+        )  # fmt: skip
+    table.add_section()
+    best, fresh = (np.array([row[name] for row in rows]) for name in ("best_seen", "fresh"))
+    table.add_row("mean", _spread(best), _spread(fresh), "", f"{np.mean([row['arms'] for row in rows]):,.1f}")
+    if paper is not None:
+        arms = published(agent.problem.name.replace("-", "_"), agent.algorithm, "arms")
+        told_arms = f"{arms[0]:,.1f} ± {arms[1]:,.1f}" if arms else ""
+        table.add_row("paper", f"{paper[0]:.2f} ± {paper[1]:.2f}", "not reported", "", told_arms)
+    console = Console()
+    console.print(table)
+    console.print(
+        f"{seconds:.1f} s for {steps:,} steps. Best seen is the best of {rows[0]['iterations']} noisy averages, as in the paper; "
+        "fresh is the kept agent on new rollouts. ± is half the 95 % interval over agents.",
+        highlight=False,
+    )
+    if folder is not None:
+        chosen = _best(runs).agent.seed
+        console.print(f"agents and learning curve: {folder}/ (agent.spaql is seed {chosen}, the best seen)", highlight=False)
+
+
+def _spread(values: Any) -> str:
+    if len(values) < 2:
+        return f"{values.mean():.2f}"
+    low, high = Evaluation(values, 0).ci95
+    return f"{values.mean():.2f} ± {(high - low) / 2:.2f}"

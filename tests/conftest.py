@@ -1,0 +1,16 @@
+"""Long tests are skipped unless `--slow` is given."""
+
+import pytest
+
+
+def pytest_addoption(parser):
+    parser.addoption("--slow", action="store_true", help="also run the tests marked slow")
+
+
+def pytest_collection_modifyitems(config, items):
+    if config.getoption("--slow"):
+        return
+    skip = pytest.mark.skip(reason="long; run with --slow")
+    for item in items:
+        if "slow" in item.keywords:
+            item.add_marker(skip)
