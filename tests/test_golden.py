@@ -145,7 +145,7 @@ def test_deterministic_prediction_is_the_centre_of_the_greedy_leaf(case):
     if case.continuous:
         np.testing.assert_array_equal(actions[:, 0], case.data["query_greedy_action"])
     else:
-        masks = case.data["query_greedy_action_mask"].astype(int)
+        masks = case.data["query_greedy_action_mask"].tolist()
         np.testing.assert_array_equal(actions, [(mask & -mask).bit_length() - 1 for mask in masks])  # its first action
 
 

@@ -11,11 +11,15 @@ import numpy as np
 from spaql.compiling import inlined
 
 # np.floor stays in floating point; numba's math.floor gives an integer, and the conversions cost more than the rest.
-# pi/2 in three parts of 33 bits (fdlibm): k * part is exact for |k| < 2**20, so |x| up to 1.6e6 loses nothing.
-_PIO2_1 = float.fromhex("0x1.921fb544p+0")
-_PIO2_2 = float.fromhex("0x1.0b4611a6p-34")
-_PIO2_3 = float.fromhex("0x1.3198a2e037073p-69")
+# pi/2 in two parts (fdlibm): k * _PIO2_HI is exact for |k| < 2**20, so |x| up to 1.6e6 loses nothing.
+_PIO2_HI = float.fromhex("0x1.921fb544p+0")
+_PIO2_LO = float.fromhex("0x1.0b4611a626331p-34")
 _TWO_OVER_PI = 2.0 / math.pi
+# Minimax polynomials on [-pi/4, pi/4] (fdlibm's kernel sine and cosine).
+_S = (-1.66666666666666324348e-01, 8.33333333332248946124e-03, -1.98412698298579493134e-04, 2.75573137070700676789e-06,
+      -2.50507602534068634195e-08, 1.58969099521155010221e-10)  # fmt: skip
+_C = (4.16666666666666019037e-02, -1.38888888888741095749e-03, 2.48015872894767294178e-05, -2.75573143513906633035e-07,
+      2.08757232129817482790e-09, -1.13596475577881948265e-11)  # fmt: skip
 # ln 2 in two parts (fdlibm).
 _LN2_HI = float.fromhex("0x1.62e42feep-1")
 _LN2_LO = float.fromhex("0x1.a39ef35793c76p-33")
@@ -25,16 +29,9 @@ _EXP_MAX = 708.0
 
 @inlined
 def _sin_cos_quarter(r: float) -> tuple[float, float]:
-    """Taylor series on [-pi/4, pi/4]."""
     z = r * r
-    s = -1 / 1307674368000 + z * (1 / 355687428096000)
-    s = -1 / 39916800 + z * (1 / 6227020800 + z * s)
-    s = -1 / 5040 + z * (1 / 362880 + z * s)
-    s = r + r * (z * (-1 / 6 + z * (1 / 120 + z * s)))
-    c = 1 / 20922789888000 + z * (-1 / 6402373705728000)
-    c = 1 / 479001600 + z * (-1 / 87178291200 + z * c)
-    c = 1 / 40320 + z * (-1 / 3628800 + z * c)
-    c = 1.0 + z * (-0.5 + z * (1 / 24 + z * (-1 / 720 + z * c)))
+    s = r + r * z * (_S[0] + z * (_S[1] + z * (_S[2] + z * (_S[3] + z * (_S[4] + z * _S[5])))))
+    c = 1.0 - (0.5 * z - z * z * (_C[0] + z * (_C[1] + z * (_C[2] + z * (_C[3] + z * (_C[4] + z * _C[5]))))))
     return s, c
 
 
@@ -42,7 +39,7 @@ def _sin_cos_quarter(r: float) -> tuple[float, float]:
 def sin_cos(x: float) -> tuple[float, float]:
     """(sin x, cos x). Absolute error below 1e-15 up to |x| = 1.6e6; beyond, that of x's own last bit."""
     k = np.floor(x * _TWO_OVER_PI + 0.5)
-    r = ((x - k * _PIO2_1) - k * _PIO2_2) - k * _PIO2_3
+    r = (x - k * _PIO2_HI) - k * _PIO2_LO
     s, c = _sin_cos_quarter(r)
     quarter = k - 4.0 * np.floor(k * 0.25)  # k mod 4
     odd = (quarter == 1.0) | (quarter == 3.0)

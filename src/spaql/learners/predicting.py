@@ -56,7 +56,7 @@ def act_once(
     """One step of an evaluation rollout in a Gymnasium environment: `work` is x, then the action. Few arguments: it is called often."""
     d, k, m, trees = sizes
     space = Space(d, k, m, 0, trees)
-    greedy = Greedy(jump, cells, centre, work)  # `act` does not look at the size of the merged tree
+    greedy = Greedy(jump, cells, centre, work, work, work)  # `act` looks at no more
     tree = step if trees > 1 else 0
     counter = step * k if k > 0 else step
     return act(space, Chart(axes, acts, values), greedy, tree, observation, work[:d], key, counter, deterministic, work[d:])

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from spaql.compiling import Array, kernel
-from spaql.partition.forest import USED, Forest, Space, grown, new_forest
+from spaql.partition.forest import BALL, USED, Forest, Space, grown, new_forest
 from spaql.partition.greedy import Greedy, Scratch, merge_all, new_greedy, new_scratch, scratch_width
 from spaql.plants.chart import Chart
 from spaql.training.history import COLUMNS
@@ -56,7 +56,11 @@ def new_state(space: Space, outer: Array, alone: bool) -> State:
 
 
 def copied(forest: Forest) -> Forest:
-    return Forest(forest.balls.copy(), forest.size.copy())
+    """A copy with as much room."""
+    used = int(forest.size[USED])
+    balls = np.zeros(len(forest.balls), BALL)  # the room behind is not even touched
+    balls[:used] = forest.balls[:used]
+    return Forest(balls, forest.size.copy())
 
 
 @kernel

@@ -27,7 +27,7 @@ ENTRY = np.dtype([("key", "i8"), ("ball", "i4")], align=True)
 LEVEL = np.dtype(
     [("q", "f8"), ("key", "i8"), ("ball", "i4"), ("base", "i4"), ("orthant", "i4"), ("low", "i4"), ("high", "i4")], align=True
 )
-USED, UNDECIDED, DEPTH = range(3)
+USED = 0
 LOW_HALF = (1 << 32) - 1
 
 
@@ -35,7 +35,9 @@ class Greedy(NamedTuple):
     jump: Array  # int64: first of the 2^d sub-cells | (2^d - 1) << 32, or the cell itself if it is a leaf; cell t: root of tree t
     cells: Array  # of CELL: greedy ball, its action key, radius of its action interval in the cube or number of its actions
     centre: Array  # float64 (axes, cells): physical centre of its action interval, or the first of its actions
-    size: Array  # int64: cells in use, 1 if some finite action list is undecided, then the depth of every tree
+    size: Array  # int64: [cells in use]
+    depth: Array  # int64 per tree
+    undecided: Array  # int64 per tree: 1 if some leaf may have a list of several actions
 
 
 class Scratch(NamedTuple):
@@ -59,7 +61,9 @@ def new_greedy(space: Space, capacity: int) -> Greedy:
         np.zeros(capacity, np.int64),
         np.zeros(capacity, CELL),
         np.zeros((max(space.k, 1), capacity)),
-        np.zeros(DEPTH + space.trees, np.int64),
+        np.zeros(1, np.int64),
+        np.zeros(space.trees, np.int64),
+        np.zeros(space.trees, np.int64),
     )
 
 
@@ -85,7 +89,7 @@ def new_scratch(space: Space, capacity: int) -> Scratch:
 
 
 @inlined
-def _settle(space: Space, chart: Chart, greedy: Greedy, index: int, ball: int, key: int, depth: int) -> None:
+def _settle(space: Space, chart: Chart, greedy: Greedy, tree: int, index: int, ball: int, key: int, depth: int) -> None:
     """A leaf of the merged tree: remember what to play there."""
     greedy.jump[index] = index
     cell = greedy.cells[index]
@@ -99,7 +103,7 @@ def _settle(space: Space, chart: Chart, greedy: Greedy, index: int, ball: int, k
         greedy.centre[0, index] = chart.values[key >> COUNT_BITS]
         cell.spread = key & COUNT_MASK
         if (key & COUNT_MASK) > 1:
-            greedy.size[UNDECIDED] = 1
+            greedy.undecided[tree] = 1
 
 
 @inlined
@@ -115,6 +119,8 @@ def merge(
     balls, stack, levels = forest.balls, scratch.stack, scratch.levels
     top_depth = depth
     best_q = balls[best].q if best >= 0 else -np.inf
+    if depth == 0:
+        greedy.undecided[tree] = 0
     sub_cells = 1 << space.d
     while True:
         # leaves compete, split balls stay for the sub-cells
@@ -129,8 +135,8 @@ def merge(
             if q > best_q or (q == best_q and key > best_key):
                 best, best_q, best_key = ball, q, key
         if keep == low:
-            _settle(space, chart, greedy, cell, best, best_key, balls[best].depth)
-            greedy.size[DEPTH + tree] = max(greedy.size[DEPTH + tree], depth)
+            _settle(space, chart, greedy, tree, cell, best, best_key, balls[best].depth)
+            greedy.depth[tree] = max(greedy.depth[tree], depth)
         else:
             if greedy.jump[cell] >> 32 == 0:
                 base = greedy.size[USED]
@@ -165,10 +171,10 @@ def merge(
 @inlined
 def merge_all(forest: Forest, space: Space, chart: Chart, greedy: Greedy, scratch: Scratch) -> None:
     """Build the merged trees of all partitions from nothing."""
-    greedy.size[USED], greedy.size[UNDECIDED] = space.trees, 0
+    greedy.size[USED] = space.trees
     for tree in range(space.trees):
         greedy.jump[tree] = tree
-        greedy.size[DEPTH + tree] = 0
+        greedy.depth[tree] = 0
         scratch.stack[0].ball, scratch.stack[0].key = tree, root_key(space)
         merge(forest, space, chart, greedy, scratch, tree, tree, 0, 0, 1, -1, 0)
 

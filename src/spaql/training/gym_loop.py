@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import numba
 import numpy as np
 
 from spaql import streams
@@ -60,17 +61,19 @@ class GymLoop:
         agent, state, outer = self.agent, self.agent.state, self.agent.state.outer
         spaql = agent.algorithm != "AQL"
         if spaql and np.isnan(outer[BEST_RETURN]):
-            first = self._evaluate(state.trainee, at)
+            first = self._evaluate(self._merged(), at)
             if first is None:
                 return False
             outer_begin(outer, first, int(state.trainee.size[ARMS]))
+        before = len(state.trainee.balls)
         scratch = state.make_room(state.space.horizon * split_room(state.space))
-        state.greedy = None
+        if spaql or len(state.trainee.balls) != before:
+            state.greedy = None
         tau, splits = float(outer[TAU]), int(state.trainee.size[SPLITS])
         steps = SpaqlEpisode(agent, scratch) if spaql else AqlEpisode(agent, scratch)
         if not self._train(steps, at):
             return False
-        evaluation = self._evaluate(state.trainee, at + 1)
+        evaluation = self._evaluate(self._merged() if spaql else state.policy(agent.chart), at + 1)
         if evaluation is None:
             return False
         arms = int(state.trainee.size[ARMS])
@@ -110,11 +113,17 @@ class GymLoop:
                 break
         return True
 
-    def _evaluate(self, forest: Forest, at: int) -> float | None:
-        """Mean return of the forest's greedy policy; None if it was stopped."""
+    def _merged(self) -> Greedy:
+        """The greedy policy of the trainee."""
         agent, state = self.agent, self.agent.state
-        greedy = new_greedy(state.space, len(forest.balls))
-        merge_forest(forest, state.space, agent.chart, greedy, new_scratch(state.space, len(forest.balls)))
+        capacity = len(state.trainee.balls)
+        greedy = new_greedy(state.space, capacity)
+        merge_forest(state.trainee, state.space, agent.chart, greedy, state.scratch or new_scratch(state.space, capacity))
+        return greedy
+
+    def _evaluate(self, greedy: Greedy, at: int) -> float | None:
+        """Mean return of a greedy policy; None if it was stopped."""
+        agent, state = self.agent, self.agent.state
         purposes = (streams.SELECT_PLANT, streams.SELECT_ACTION)
         steps = _roll(agent, self.env, greedy, agent.seed, purposes, at, False, self.returns, self.stop)
         state.outer[EVAL_SAMPLES] += abs(steps)
@@ -139,25 +148,45 @@ def _roll(
     native = action_maker(agent)
     action, step = work[space.d :], env.step
     key = streams.key_of(seed, purposes[1], iteration)
+    dtype, shape = np.dtype(np.float32 if env.observation_space.dtype == np.float32 else np.float64), (space.d,)
+    strides = (dtype.itemsize,)
+    act = entry_point(act_once, *fixed, np.zeros(space.d, dtype), key, 0, deterministic, work)
     steps = 0
     for j in range(len(returns)):
         if stop is not None and stop.is_set():
             return -max(steps, 1)
         view = Viewer(agent, f"iteration {iteration}, rollout {j}")
         observation, _ = env.reset(seed=int(streams.plant_seed(seed, purposes[0], iteration))) if j == 0 else env.reset()
+        observation = view.check(observation, 0)
         mine, total = streams.sub_key(key, j), 0.0
         for h in range(horizon):
-            observation = view.check(observation, h)
-            bad = act_once(*fixed, observation, mine, h, deterministic, work)
+            if not (
+                type(observation) is np.ndarray
+                and observation.shape == shape
+                and observation.dtype == dtype
+                and observation.strides == strides
+            ):
+                observation = np.array(view.check(observation, h), dtype)
+            bad = act(*fixed, observation, mine, h, deterministic, work)
             if bad >= 0:
                 view.complain(bad, observation, h)
             observation, reward, terminated, truncated, _ = step(native(action))
             total += reward
-            steps += 1
             if terminated or truncated:
                 break
+        steps += h + 1
         returns[j] = view.reward(total, h)
     return steps
+
+
+def entry_point(function: Any, *arguments: Any) -> Callable[..., int]:
+    """The machine code of a kernel for arguments of these types, called without looking at the types again: a third of the time.
+
+    Whoever calls it must give it exactly such arguments.
+    """
+    function(*arguments)
+    found: Callable[..., int] = function.get_overload(tuple(numba.typeof(argument) for argument in arguments))
+    return found
 
 
 class Viewer:

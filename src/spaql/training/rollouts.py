@@ -11,7 +11,7 @@ import numpy as np
 from spaql.compiling import Array, entry, inlined
 from spaql.fastmath import SMALL, tanh, tanh_small
 from spaql.partition.forest import COUNT_BITS, MAX_DEPTH, Space
-from spaql.partition.greedy import DEPTH, LOW_HALF, UNDECIDED, Greedy
+from spaql.partition.greedy import LOW_HALF, Greedy
 from spaql.partition.search import cell_of
 from spaql.plants.chart import CLIPPED, EDGE, HUGE, LINEAR, Chart
 from spaql.plants.plant import LANES, Rows
@@ -33,7 +33,8 @@ class Lanes(NamedTuple):
     plant_key: Array  # uint64
     action_key: Array
     rollout: Array  # int64: which rollout the lane carries
-    interleave: Array  # int64 table: the bits of an index spread d apart
+    code: Array  # int64: the orthants of all levels
+    spreading: Array  # int64 (2, 4): shifts and masks that spread the bits of an index d apart
     fault: Array  # int64: [code, rollout, step, dimension] of the first bad number
 
 
@@ -47,18 +48,20 @@ def new_lanes(d: int, rows: Rows) -> Lanes:
         np.zeros(LANES, np.uint64),
         np.zeros(LANES, np.uint64),
         np.zeros(LANES, np.int64),
-        interleave_table(d),
+        np.zeros(LANES, np.int64),
+        spreading(d),
         np.zeros(4, np.int64),
     )
 
 
-def interleave_table(d: int) -> Array:
-    """Entry v: bit b of v at position b * d, as far as 63 bits go."""
-    index = np.arange(1 << MAX_DEPTH, dtype=np.int64)
-    table = np.zeros_like(index)
-    for bit in range(min(MAX_DEPTH, 63 // d)):
-        table |= ((index >> bit) & 1) << (bit * d)
-    return table
+def spreading(d: int) -> Array:
+    """Four rounds x = (x | x << shift) & mask move bit b of a 16-bit index to position b * d, as far as 63 bits go."""
+    rounds = np.zeros((2, 4), np.int64)
+    for at, group in enumerate((8, 4, 2, 1)):  # groups of so many bits move apart
+        mask = sum(((1 << group) - 1) << (g * group * d) for g in range(16 // group))
+        fits = group * (d - 1) < 63  # else the index has no bits beyond the first group
+        rounds[:, at] = group * (d - 1) if fits else 0, mask & (2**63 - 1) if fits else (1 << group) - 1
+    return rounds
 
 
 @inlined
@@ -108,22 +111,37 @@ def locate(chart: Chart, lanes: Lanes, first_row: int, n: int) -> int:
 @inlined
 def descend_lanes(lanes: Lanes, greedy: Greedy, tree: int, n: int) -> None:
     """Find every lane's leaf of the merged tree."""
-    d, depth = lanes.cell.shape[0], greedy.size[DEPTH + tree]
+    d, depth = lanes.cell.shape[0], greedy.depth[tree]
     if d * depth > 63:
         _descend_one_by_one(lanes, greedy, tree, n)
         return
-    shift, top = MAX_DEPTH - depth, (depth - 1) * d
+    _encode(lanes, d, MAX_DEPTH - depth, n)
     for i in range(n):
-        code = 0  # the orthants of all levels
-        for j in range(d):
-            code = (code << 1) | lanes.interleave[np.uint32(lanes.cell[j, i] >> shift)]
-        here = tree
-        at = top
+        here, at = tree, (depth - 1) * d
         while at >= 0:  # leaves lead to themselves: no branch to mispredict
             jump = greedy.jump[np.uint32(here)]
-            here = (jump & LOW_HALF) + ((code >> at) & (jump >> 32))
+            here = (jump & LOW_HALF) + ((lanes.code[i] >> at) & (jump >> 32))
             at -= d
         lanes.node[i] = here
+
+
+@inlined
+def _encode(lanes: Lanes, d: int, shift: int, n: int) -> None:
+    """Interleave the bits of a lane's grid cells: the orthant of every level, the top level highest."""
+    code, spread = lanes.code, lanes.spreading
+    s8, s4, s2, s1 = spread[0, 0], spread[0, 1], spread[0, 2], spread[0, 3]
+    m8, m4, m2, m1 = spread[1, 0], spread[1, 1], spread[1, 2], spread[1, 3]
+    for i in range(n):
+        code[i] = 0
+    for j in range(d):
+        cell = lanes.cell[j]
+        for i in range(n):
+            bits = np.int64(cell[i] >> shift)
+            bits = (bits | (bits << s8)) & m8
+            bits = (bits | (bits << s4)) & m4
+            bits = (bits | (bits << s2)) & m2
+            bits = (bits | (bits << s1)) & m1
+            code[i] = (code[i] << 1) | bits
 
 
 @inlined
@@ -142,7 +160,7 @@ def _descend_one_by_one(lanes: Lanes, greedy: Greedy, tree: int, n: int) -> None
 
 
 @inlined
-def act_lanes(space: Space, chart: Chart, lanes: Lanes, first_row: int, greedy: Greedy, step: int, deterministic: bool, n: int) -> None:
+def act_lanes(space: Space, chart: Chart, lanes: Lanes, first_row: int, greedy: Greedy, tree: int, step: int, deterministic: bool, n: int) -> None:
     """The greedy ball's action: uniform inside the ball, as the paper plays, or its centre."""
     node = lanes.node
     if space.k > 0:
@@ -152,7 +170,7 @@ def act_lanes(space: Space, chart: Chart, lanes: Lanes, first_row: int, greedy: 
                 at = np.uint32(node[i])
                 offset = 0.0 if deterministic else 2.0 * uniform(lanes.action_key[i], step * space.k + axis) - 1.0
                 action[i] = greedy.centre[axis, at] + scale * (greedy.cells[at].spread * offset)
-    elif greedy.size[UNDECIDED] == 0 or deterministic:
+    elif greedy.undecided[tree] == 0 or deterministic:
         for i in range(n):
             lanes.table[first_row, i] = greedy.centre[0, np.uint32(node[i])]
     else:
@@ -163,20 +181,22 @@ def act_lanes(space: Space, chart: Chart, lanes: Lanes, first_row: int, greedy: 
 
 
 @inlined
-def _copy_lane(lanes: Lanes, source: int, target: int) -> None:
-    for row in range(len(lanes.table)):
+def _copy_lane(rows: Rows, lanes: Lanes, source: int, target: int) -> None:
+    for row in range(rows.action):  # state and observation
         lanes.table[row, target] = lanes.table[row, source]
+    lanes.table[rows.done, target] = lanes.table[rows.done, source]
+    lanes.table[rows.total, target] = lanes.table[rows.total, source]
     lanes.plant_key[target] = lanes.plant_key[source]
     lanes.action_key[target] = lanes.action_key[source]
     lanes.rollout[target] = lanes.rollout[source]
 
 
 @inlined
-def _pad(lanes: Lanes, n: int) -> int:
+def _pad(rows: Rows, lanes: Lanes, n: int) -> int:
     """Fill up the last vector with copies of lane 0, which stay in range because it does."""
     padded = -(-n // WIDTH) * WIDTH
     for i in range(n, padded):
-        _copy_lane(lanes, 0, i)
+        _copy_lane(rows, lanes, 0, i)
     return padded
 
 
@@ -201,7 +221,7 @@ def start_lanes(
         lanes.plant_key[i] = derive(plant_seed, rollout + i)
         lanes.action_key[i] = derive(action_key, rollout + i)
         lanes.table[rows.total, i] = 0.0
-    padded = _pad(lanes, n)
+    padded = _pad(rows, lanes, n)
     fill_noise(lanes, rows.noise, reset_noise, 0, padded)
     reset(lanes.flat, padded)
     if locate(chart, lanes, rows.observation, padded) > 0:
@@ -212,16 +232,17 @@ def start_lanes(
 
 @inlined
 def _retire(rows: Rows, lanes: Lanes, returns: Array, n: int) -> int:
-    """Close the gaps of finished lanes. Returns how many go on."""
-    alive = 0
-    for i in range(n):
-        if lanes.table[rows.done, i] != 0.0:
-            returns[lanes.rollout[i]] = lanes.table[rows.total, i]
-        else:
-            if alive < i:
-                _copy_lane(lanes, i, alive)
-            alive += 1
-    return alive
+    """Book finished lanes and fill each gap with the last lane. Returns how many go on."""
+    i = 0
+    while i < n:
+        if lanes.table[rows.done, i] == 0.0:
+            i += 1
+            continue
+        returns[lanes.rollout[i]] = lanes.table[rows.total, i]
+        n -= 1
+        if i < n:
+            _copy_lane(rows, lanes, n, i)
+    return n
 
 
 @inlined
@@ -238,8 +259,9 @@ def rollouts(
         for h in range(space.horizon):
             if padded == 0:
                 break
-            descend_lanes(lanes, greedy, h if space.trees > 1 else 0, padded)
-            act_lanes(space, chart, lanes, rows.action, greedy, h, deterministic, padded)
+            tree = h if space.trees > 1 else 0
+            descend_lanes(lanes, greedy, tree, padded)
+            act_lanes(space, chart, lanes, rows.action, greedy, tree, h, deterministic, padded)
             fill_noise(lanes, rows.noise, noise[1], noise[0] + h * noise[1], padded)
             step(lanes.flat, padded)
             steps += n
@@ -250,7 +272,7 @@ def rollouts(
                 ended += 0 if done[i] == 0.0 else 1
             if ended > 0:
                 n = _retire(rows, lanes, returns, n)
-                padded = _pad(lanes, n)
+                padded = _pad(rows, lanes, n)
             if n > 0 and h < space.horizon - 1 and locate(chart, lanes, rows.observation, padded) > 0:
                 _find_fault(chart, lanes, rows.observation, h + 1, n)
                 padded = 0

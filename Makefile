@@ -1,0 +1,46 @@
+# One command each. Needs Python 3.11 or newer and make; everything else is installed into .venv.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help setup test test-all demo bench clean
+
+help:  ## this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## */make \1|/' | awk -F'|' '{printf "  %-14s %s\n", $$1, $$2}'
+
+setup: .venv/.ready  ## install into .venv (again only when pyproject.toml has changed)
+
+# Two stamps, so that `make demo` after `make test` installs nothing again, and Torch comes only with `make test-all`.
+.venv/.ready: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
+	  { echo "spaql needs Python 3.11 or newer: '$(PYTHON)' is $$($(PYTHON) --version 2>&1 || true). Try: make PYTHON=python3.12 ..." >&2; exit 1; }
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $@
+
+.venv/.torch: .venv/.ready
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check torch==2.13.0 sb3-contrib stable-baselines3
+	@touch $@
+
+test: .venv/.ready  ## lint, types, tests
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/pytest
+
+test-all: .venv/.torch  ## the same with the long tests and those that need Torch (which it installs)
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/pytest --slow
+
+demo: .venv/.ready  ## train eight SPAQL-TS agents on CartPole and show what they are worth
+	$(BIN)/spaql train cartpole spaql-ts --seeds 8 --out demo
+	@echo
+	@echo "Open demo/learning_curve.png for the learning curve."
+	@echo "The agent is demo/agent.spaql: try  $(BIN)/spaql evaluate demo/agent.spaql"
+
+bench: .venv/.ready  ## measure the speed
+	$(BIN)/spaql bench
+
+clean:  ## remove all that make has made, .venv included
+	rm -rf .venv demo build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis src/*.egg-info
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

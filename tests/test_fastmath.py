@@ -1,0 +1,86 @@
+"""sin, cos, exp and tanh of the plants agree with libm to the last bits."""
+
+import math
+
+import numba
+import numpy as np
+import pytest
+
+from spaql import fastmath
+
+NAMES = ["sin", "cos", "exp", "tanh"]
+
+
+@numba.njit
+def fill(function, x, y):
+    for i in range(len(x)):
+        y[i] = function(x[i])
+
+
+def over(name, x):
+    x = np.atleast_1d(np.asarray(x, float))
+    y = np.empty_like(x)
+    fill(getattr(fastmath, name), x, y)
+    return y
+
+
+def spread(low, high, count=20000):
+    return np.random.default_rng(7).uniform(low, high, count)
+
+
+@pytest.mark.parametrize("name", ["sin", "cos"])
+@pytest.mark.parametrize("reach", [1.0, 10.0, 1e3, 1.6e6])
+def test_sine_and_cosine_are_within_1e_15(name, reach):
+    x = spread(-reach, reach)
+    np.testing.assert_allclose(over(name, x), getattr(np, name)(x), rtol=0, atol=1e-15)
+
+
+@pytest.mark.parametrize("name", ["sin", "cos"])
+def test_sine_and_cosine_at_multiples_of_a_quarter_turn(name):
+    x = np.arange(-2000, 2001) * (np.pi / 4)
+    np.testing.assert_allclose(over(name, x), getattr(np, name)(x), rtol=0, atol=1e-15)
+
+
+def test_sine_of_small_angles_is_relatively_exact():
+    x = 10.0 ** spread(-300, -1)
+    np.testing.assert_allclose(over("sin", x), np.sin(x), rtol=4e-16)
+
+
+def test_sine_and_cosine_are_symmetric():
+    x = spread(0, 100)
+    np.testing.assert_array_equal(over("sin", -x), -over("sin", x))
+    np.testing.assert_array_equal(over("cos", -x), over("cos", x))
+
+
+def test_exponential_is_relatively_exact():
+    x = spread(-700, 700)
+    np.testing.assert_allclose(over("exp", x), np.exp(x), rtol=5e-16)
+
+
+def test_exponential_at_its_limits():
+    assert over("exp", [0.0, -708.5, -1e308, -math.inf]).tolist() == [1.0, 0.0, 0.0, 0.0]
+    assert over("exp", [708.5, 1e308, math.inf]).tolist() == [math.inf] * 3
+    assert over("exp", 708.0) == pytest.approx(math.exp(708.0), rel=1e-15)
+
+
+def test_hyperbolic_tangent_is_within_1e_15():
+    x = np.concatenate([spread(-1, 1), spread(-30, 30), [-1e308, 1e308]])
+    np.testing.assert_allclose(over("tanh", x), np.tanh(x), rtol=0, atol=1e-15)
+    assert over("tanh", [math.inf, -math.inf, 0.0]).tolist() == [1.0, -1.0, 0.0]
+
+
+def test_short_formula_of_the_hyperbolic_tangent_is_exact_where_it_is_used():
+    x = np.concatenate([spread(-fastmath.SMALL, fastmath.SMALL), [-fastmath.SMALL, 0.0, fastmath.SMALL]])
+    np.testing.assert_allclose(over("tanh_small", x), np.tanh(x), rtol=5e-16, atol=0)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_not_a_number_stays_not_a_number(name):
+    assert math.isnan(over(name, math.nan)[0])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_vector_gives_the_bits_of_its_elements(name):
+    x = spread(-20, 20, 1001)
+    together = over(name, x)
+    np.testing.assert_array_equal(together, np.concatenate([over(name, value) for value in x]))
