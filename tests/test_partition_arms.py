@@ -52,13 +52,14 @@ def test_five_actions_are_divided_until_each_is_alone():
 
 
 @pytest.mark.parametrize("action", [0, 34, 35, 63, 64, 69])
-def test_seventy_actions_can_be_told_apart(action):
-    agent = spaql.SPAQL(spaql.cube(1, list(range(70)), horizon=2), xi=0.0)
-    rng = np.random.default_rng(0)
-    for _ in range(3000):
-        tried = int(rng.integers(70)) if rng.random() < 0.5 else action
-        agent.update([0.3], tried, float(tried == action), [-0.9])
-    assert agent.predict([0.3])[0] == action
+def test_seventy_actions_are_divided_until_each_is_alone(action):
+    agent = spaql.SPAQL(spaql.cube(1, list(range(70)), horizon=10))
+    train_at(agent, [0.3], action, 4**6)
+    leaves = agent.leaves()
+    assert leaves["depth"].max() == 7
+    assert any(int(m) == 1 << action for m in leaves["action_mask"])
+    alone = leaves[leaves["action_count"] == 1]
+    assert action in alone["action_first"]
 
 
 @pytest.mark.parametrize("d", [1, 2, 3])

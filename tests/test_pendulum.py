@@ -24,7 +24,7 @@ def random_moves():
 def gymnasium_step(env, state, torque):
     env.state = state.copy()
     observation, reward, terminated, truncated, _ = env.step(torque)
-    assert not (terminated or truncated)
+    assert (terminated, truncated) == (False, False)
     return env.state, observation, reward
 
 

@@ -1,10 +1,10 @@
 """Controllers a person can read: adaptive Q-learning (AQL, SPAQL, SPAQL-TS), compiled.
 
-    import spaql
+import spaql
 
-    agent = spaql.SPAQLTS(spaql.make("cartpole"), seed=0)
-    agent.learn(iterations=200, progress=True)
-    print(agent.evaluate())
+agent = spaql.SPAQLTS(spaql.make("cartpole"), seed=0)
+agent.learn(iterations=200, progress=True)
+print(agent.evaluate())
 """
 
 from importlib import import_module
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from spaql.learners.random import Random
     from spaql.learners.spaql import SPAQL
     from spaql.learners.spaql_ts import SPAQLTS
-    from spaql.plants.making import from_plant, make, problems
     from spaql.plants.gym import from_gym
+    from spaql.plants.making import from_plant, make, problems
     from spaql.plants.plant import observe, reset, step
     from spaql.plants.problem import Axis, Continuous, Finite, Problem, cube
     from spaql.training.history import Evaluation, History

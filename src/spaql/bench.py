@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import gymnasium
-import numpy as np
 
 from spaql.checks import whole
 from spaql.learners.agent import Agent
@@ -86,7 +85,7 @@ def _learner(problem: Problem, learner: type[Agent], iterations: int, seed: int)
 
 def _gym(name: str) -> float:
     """A plain Python loop over Gymnasium's own environment with random actions."""
-    env = gymnasium.make(GYM_IDS[name.split("-")[0]])
+    env = gymnasium.make(GYM_IDS[name.split("-", maxsplit=1)[0]])
     env.reset(seed=0)
     env.action_space.seed(0)
     begin = time.process_time()

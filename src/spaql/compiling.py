@@ -1,7 +1,7 @@
 """How this library compiles: one set of options, and a disk cache that cannot go stale.
 
 Numba's own cache looks only at the file a function stands in, not at the functions it calls. Here every cached function carries a
-fingerprint of the whole package, so that an edit anywhere recompiles what depends on it.
+fingerprint of all compiled sources of the package, so that an edit anywhere recompiles what depends on it.
 """
 
 import functools
@@ -24,52 +24,49 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 Array = npt.NDArray[Any]
 
 # No fastmath: it lets the scalar and the vector version of a loop differ in the last bit, and with it the results between CPUs.
+# No reference counting (`_nrt`): kernels work on arrays their caller holds and allocate none; counting would cost more than the work.
 OPTIONS: dict[str, Any] = {"error_model": "numpy", "nogil": True, "_nrt": False}
 
 
-def compiled(function: Function) -> Function:
-    """A small function for use inside kernels: compiled as part of its callers."""
-    result: Function = numba.njit(**OPTIONS)(function)
-    return result
-
-
 def inlined(function: Function) -> Function:
-    """Like `compiled`, for the body of a loop over rollouts: LLVM vectorises the loop only if nothing in it stays a call."""
+    """A function for use inside kernels: LLVM vectorises a loop over rollouts only if nothing in it stays a call."""
     result: Function = numba.njit(**OPTIONS, forceinline=True)(function)
     return result
 
 
 def entry(function: Function) -> Function:
     """Like `inlined`, for a small function that Python calls too: kept on disk."""
-    dispatcher = numba.njit(**OPTIONS, forceinline=True)(function)
-    dispatcher._cache = DiskCache(function)
-    result: Function = dispatcher
-    return result
+    return _kept(numba.njit(**OPTIONS, forceinline=True)(function), function)
 
 
 def kernel(function: Function) -> Function:
     """An entry point called from Python: compiled at the first call, then kept on disk."""
-    dispatcher = numba.njit(**OPTIONS)(function)
-    dispatcher._cache = DiskCache(function)
+    return _kept(numba.njit(**OPTIONS)(function), function)
+
+
+def _kept(dispatcher: Any, function: Function) -> Function:
+    dispatcher._cache = DiskCache(function)  # type: ignore[no-untyped-call]
     result: Function = dispatcher
     return result
 
 
 def callback(function: Callable[..., None], signature: Any) -> Any:
     """A typed first-class function that kernels call by pointer: one kernel serves every plant."""
-    made = CFunc(function, (signature.args, signature.return_type), locals={}, options=dict(OPTIONS))
-    made._cache = DiskCache(function)
+    made: Any = CFunc(function, (signature.args, signature.return_type), locals={}, options=dict(OPTIONS))
+    made._cache = DiskCache(function)  # type: ignore[no-untyped-call]
     made.compile()
     return made
 
 
 @functools.cache
 def fingerprint() -> str:
-    """Hash of every source file of the package and of what compiles it."""
+    """Hash of every source file that compiles something, and of what compiles it."""
     package = Path(__file__).parent
     digest = hashlib.sha256(f"{numba.__version__} {np.__version__} {sys.version}".encode())
     for path in sorted(package.rglob("*.py")):
-        digest.update(str(path.relative_to(package)).encode() + b"\0" + path.read_bytes())
+        text = path.read_bytes()
+        if path == Path(__file__) or b"spaql.compiling" in text:
+            digest.update(str(path.relative_to(package)).encode() + b"\0" + text)
     return digest.hexdigest()[:16]
 
 
@@ -91,7 +88,7 @@ def cache_folder() -> Path:
     return folder
 
 
-class _Locator(_CacheLocator):  # type: ignore[misc]
+class _Locator(_CacheLocator):
     """Where numba puts the machine code of a function of this package or of a user's plant."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
@@ -111,17 +108,17 @@ class _Locator(_CacheLocator):  # type: ignore[misc]
         return cls(function)
 
 
-class _CacheImpl(CompileResultCacheImpl):  # type: ignore[misc]
-    _locator_classes = [_Locator]
+class _CacheImpl(CompileResultCacheImpl):
+    _locator_classes: list[Any] = [_Locator]  # noqa: RUF012  (numba declares it so)
 
 
-class DiskCache(FunctionCache):  # type: ignore[misc]
+class DiskCache(FunctionCache):
     """Numba's function cache in our folder; without a writable folder it compiles and keeps nothing."""
 
     _impl_class = _CacheImpl
 
     def _save_overload(self, signature: Any, data: Any) -> None:
         try:
-            super()._save_overload(signature, data)
+            super()._save_overload(signature, data)  # type: ignore[no-untyped-call]
         except OSError:
-            self.disable()
+            self.disable()  # type: ignore[no-untyped-call]

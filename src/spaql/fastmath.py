@@ -75,7 +75,7 @@ def exp(x: float) -> float:
     scaled = p * np.int64((np.int64(np.int32(k)) + 1023) << 52).view(np.float64)
     scaled = math.inf if x > _EXP_MAX else scaled
     scaled = 0.0 if x < -_EXP_MAX else scaled
-    return scaled if x == x else x
+    return x if math.isnan(x) else scaled
 
 
 @inlined
@@ -84,7 +84,7 @@ def tanh(x: float) -> float:
     e = exp(-2.0 * min(abs(x), 20.0))
     t = (1.0 - e) / (1.0 + e)
     t = t if x >= 0.0 else -t
-    return t if x == x else x
+    return x if math.isnan(x) else t
 
 
 SMALL = 0.4

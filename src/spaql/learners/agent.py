@@ -42,9 +42,7 @@ class Agent:
 
     # -- learning ------------------------------------------------------------------------------------------------------------------
 
-    def learn(
-        self, iterations: int, rollouts: int | None = None, *, progress: bool = False, callback: Callback | None = None
-    ) -> History:
+    def learn(self, iterations: int, rollouts: int | None = None, *, progress: bool = False, callback: Callback | None = None) -> History:
         """Train for `iterations` more episodes, each followed by `rollouts` evaluation rollouts (default: the problem's).
 
         `callback(agent)` is called after every iteration; if it returns False, training stops there. Ctrl-C stops too: the agent keeps
@@ -54,9 +52,7 @@ class Agent:
 
         return train(self, iterations, rollouts, progress, callback)
 
-    def update(
-        self, obs: Any, action: Any, reward: Any, next_obs: Any, terminated: bool = False, step: int = 0
-    ) -> None:
+    def update(self, obs: Any, action: Any, reward: Any, next_obs: Any, terminated: bool = False, step: int = 0) -> None:
         """One learning step from outside data, in physical units. `step` matters to AQL only."""
         raise NotImplementedError  # every learner has its own
 
@@ -85,7 +81,8 @@ class Agent:
         a = (given - self.chart.acts["centre"]) / self.chart.acts["scale"]
         if not np.all(np.abs(a) <= 1.0 + 1e-6):
             raise SpaqlError(f"action {given.tolist()} is outside {list(actions.low)} ... {list(actions.high)}")
-        return np.clip(a, -1.0, 1.0)
+        clipped: Array = np.clip(a, -1.0, 1.0)
+        return clipped
 
     def observation_error(self, dimension: int, observation: Any, where: str) -> None:
         """Raise if `to_cube` found a bad dimension."""
@@ -101,9 +98,7 @@ class Agent:
 
     # -- acting --------------------------------------------------------------------------------------------------------------------
 
-    def predict(
-        self, observation: Any, state: Any = None, episode_start: Any = None, deterministic: bool = True
-    ) -> tuple[Any, Any]:
+    def predict(self, observation: Any, state: Any = None, episode_start: Any = None, deterministic: bool = True) -> tuple[Any, Any]:
         """The greedy action for one observation or a batch, in physical units, and the next `state`, as in Stable-Baselines3.
 
         `deterministic` plays the centre of the greedy cell's action interval (or the first action of an undecided list); otherwise

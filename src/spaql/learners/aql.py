@@ -46,7 +46,5 @@ class AQL(Agent):
 
 
 @kernel
-def learn_transition(
-    forest: Forest, space: Space, rule: Rule, scratch: Scratch, step: int, reward: float, terminated: bool
-) -> None:
+def learn_transition(forest: Forest, space: Space, rule: Rule, scratch: Scratch, step: int, reward: float, terminated: bool) -> None:
     aql_steps.learn_outside(forest, space, rule, scratch, step, reward, terminated)

@@ -7,7 +7,7 @@ from spaql.learners.spaql_steps import inside
 from spaql.learners.update import Rule, update
 from spaql.partition.forest import Forest, Space
 from spaql.partition.greedy import Greedy, Scratch, descend, merge_after
-from spaql.partition.search import last_argmax, find_path, relevant
+from spaql.partition.search import find_path, last_argmax, relevant
 from spaql.plants.chart import Chart, to_cube
 
 
@@ -69,7 +69,8 @@ def next_step(
     learn_aql(forest, space, chart, rule, greedy, scratch, step - 1, reward, terminated)
     if step < space.horizon:
         _choose(forest, space, chart, greedy, scratch, key, step, scratch.next_path, action)
-    find_path(forest, scratch.next_x, scratch.path)  # again: a split may have made the forest deeper
+    for level in range(len(scratch.path)):
+        scratch.path[level] = scratch.next_path[level]
     return -1
 
 

@@ -21,7 +21,7 @@ def act(
     while greedy.jump[here] >> 32 != 0:
         orthant = 0
         for j in range(space.d):
-            orthant = (orthant << 1) | ((cell_of(x[j]) >> level) & 1)
+            orthant = (orthant << 1) | int((cell_of(x[j]) >> level) & 1)
         here = (greedy.jump[here] & LOW_HALF) + orthant
         level -= 1
     cell = greedy.cells[here]
@@ -60,4 +60,3 @@ def act_once(
     tree = step if trees > 1 else 0
     counter = step * k if k > 0 else step
     return act(space, Chart(axes, acts, values), greedy, tree, observation, work[:d], key, counter, deterministic, work[d:])
-

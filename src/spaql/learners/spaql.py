@@ -69,7 +69,5 @@ def update_spaql(agent: Agent, obs: Any, action: Any, reward: Any, next_obs: Any
 
 
 @kernel
-def learn_transition(
-    forest: Forest, space: Space, rule: Rule, scratch: Scratch, action: Array, reward: float, terminated: bool
-) -> None:
+def learn_transition(forest: Forest, space: Space, rule: Rule, scratch: Scratch, action: Array, reward: float, terminated: bool) -> None:
     spaql_steps.learn_outside(forest, space, rule, scratch, action, reward, terminated)

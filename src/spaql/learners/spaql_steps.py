@@ -11,7 +11,6 @@ from spaql.partition.search import containing, find_path, relevant
 from spaql.plants.chart import Chart, to_cube
 from spaql.streams import uniform
 
-
 TINY = 1e-290  # all Q zero: uniform
 
 
@@ -85,7 +84,6 @@ def learn_spaql(
     value *= gaussian(rule, x)
     divided = update(forest, space, rule, ball, key, reward, value)
     if at >= 0 and divided:
-        find_path(forest, scratch.next_x, scratch.path)  # the split may have made the forest deeper
         count = see(forest, space, scratch)
     elif at >= 0:
         scratch.q[at] = forest.balls[ball].q
@@ -93,9 +91,7 @@ def learn_spaql(
 
 
 @inlined
-def learn_outside(
-    forest: Forest, space: Space, rule: Rule, scratch: Scratch, action: Array, reward: float, terminated: bool
-) -> None:
+def learn_outside(forest: Forest, space: Space, rule: Rule, scratch: Scratch, action: Array, reward: float, terminated: bool) -> None:
     """One transition from elsewhere: `scratch.x` to `scratch.next_x`, `action` a cube point or an index."""
     find_path(forest, scratch.x, scratch.path)
     ball, key = containing(forest, space, 0, scratch.path, action)

@@ -24,9 +24,7 @@ from spaql.plants.chart import Chart
 
 CELL = np.dtype([("key", "i8"), ("spread", "f8"), ("ball", "i4")], align=True)
 ENTRY = np.dtype([("key", "i8"), ("ball", "i4")], align=True)
-LEVEL = np.dtype(
-    [("q", "f8"), ("key", "i8"), ("ball", "i4"), ("base", "i4"), ("orthant", "i4"), ("low", "i4"), ("high", "i4")], align=True
-)
+LEVEL = np.dtype([("q", "f8"), ("key", "i8"), ("ball", "i4"), ("base", "i4"), ("orthant", "i4"), ("low", "i4"), ("high", "i4")], align=True)
 USED = 0
 LOW_HALF = (1 << 32) - 1
 
@@ -180,9 +178,7 @@ def merge_all(forest: Forest, space: Space, chart: Chart, greedy: Greedy, scratc
 
 
 @inlined
-def merge_after(
-    forest: Forest, space: Space, chart: Chart, greedy: Greedy, scratch: Scratch, tree: int, path: Array, depth: int
-) -> None:
+def merge_after(forest: Forest, space: Space, chart: Chart, greedy: Greedy, scratch: Scratch, tree: int, path: Array, depth: int) -> None:
     """Refresh the merged tree after the ball of depth `depth` over the state of `path` has changed."""
     balls, stack = forest.balls, scratch.stack
     stack[0].ball, stack[0].key = tree, root_key(space)

@@ -9,7 +9,7 @@ HALF = 1 << (MAX_DEPTH - 1)
 
 
 @inlined
-def cell_of(x: float) -> int:
+def cell_of(x: float) -> np.int32:
     """Index of a cube coordinate in the finest grid, counted from the upper end. `x` is finite and at most a rounding outside [-1, 1].
 
     Scaling by a power of two and flooring are exact, so a point belongs to the same cell whatever computed it.
@@ -20,8 +20,8 @@ def cell_of(x: float) -> int:
 
 @inlined
 def find_path(forest: Forest, x: Array, path: Array) -> None:
-    """The orthant a state lies in, at every depth of the forest."""
-    d, levels = len(x), forest.size[DEEPEST]
+    """The orthant a state lies in, at every depth of the forest and one more, so that it holds after a split too."""
+    d, levels = len(x), min(forest.size[DEEPEST] + 1, MAX_DEPTH)
     for level in range(levels):
         path[level] = 0
     for j in range(d):

@@ -18,9 +18,7 @@ def near_upright(u1: float, u2: float, u3: float, u4: float) -> tuple[float, flo
 
 
 @step
-def push(
-    x: float, x_dot: float, theta: float, theta_dot: float, right: float
-) -> tuple[tuple[float, float, float, float], float, bool]:
+def push(x: float, x_dot: float, theta: float, theta_dot: float, right: float) -> tuple[tuple[float, float, float, float], float, bool]:
     """right: 0 or 1."""
     force = FORCE * (2.0 * right - 1.0)
     sin, cos = math.sin(theta), math.cos(theta)

@@ -48,4 +48,5 @@ def from_cube(chart: Chart, x: Array) -> Array:
     """Physical observation(s) of cube coordinates (..., d); the ends of a sigmoid axis are infinite."""
     scale = np.where(chart.axes["scale"] == 0, math.inf, chart.axes["scale"])
     with np.errstate(divide="ignore"):
-        return np.where(chart.axes["kind"] == SIGMOID, np.arctanh(x), x) / scale + chart.axes["centre"]
+        physical: Array = np.where(chart.axes["kind"] == SIGMOID, np.arctanh(x), x) / scale + chart.axes["centre"]
+    return physical

@@ -77,9 +77,7 @@ def _actions(space: Any) -> Continuous | Finite:
     raise SpaqlError(f"actions must be Discrete or a Box with one axis, not {space}")
 
 
-def _axes(
-    env: "gymnasium.Env[Any, Any]", state_low: Any, state_high: Any, slopes: Any
-) -> tuple[tuple[Axis, ...], int]:
+def _axes(env: "gymnasium.Env[Any, Any]", state_low: Any, state_high: Any, slopes: Any) -> tuple[tuple[Axis, ...], int]:
     space = env.observation_space
     if not isinstance(space, gymnasium.spaces.Box) or len(space.shape) != 1:
         raise SpaqlError(f"observations must be a Box with one axis, not {space}: wrap it (gymnasium.wrappers.FlattenObservation)")

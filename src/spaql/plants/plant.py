@@ -213,7 +213,7 @@ def _scalar(function: Callable[..., Any]) -> Any:
         if isinstance(value, types.ModuleType) and value in _MODULES:
             scope[name] = _MODULES[value]
         elif getattr(value, "__module__", None) in ("math", "numpy") and getattr(value, "__name__", None) in _FAST:
-            scope[name] = _FAST[value.__name__]  # from math import sin
+            scope[name] = _FAST[str(getattr(value, "__name__", ""))]  # from math import sin
         elif inspect.isfunction(value):
             scope[name] = _scalar(value)
     copy = types.FunctionType(function.__code__, scope, function.__name__, None, function.__closure__)

@@ -1,6 +1,6 @@
 """Training and evaluation on compiled plants."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,7 +11,6 @@ from spaql.partition.forest import split_room
 from spaql.partition.greedy import new_greedy
 from spaql.training.history import COLUMNS
 from spaql.training.loops import play, train_aql, train_spaql
-from spaql.training.outer import BEST_RETURN
 from spaql.training.rollouts import BAD_OBSERVATION, OK, Lanes, new_lanes
 
 if TYPE_CHECKING:
@@ -38,16 +37,15 @@ class CompiledLoop:
             scratch = state.make_room(room)
             greedy = new_greedy(state.space, len(state.trainee.balls))
             at = len(state.history) + done
-            start = (*self.plant.batch, self.plant.rows, (self.plant.reset_noise, self.plant.step_noise))
-            work = (greedy, scratch, self.one, self.lanes, self.returns, state.outer, rows[done:], room)
+            noise = (self.plant.reset_noise, self.plant.step_noise)
+            known: Any = (*self.plant.batch, self.plant.rows, noise, state.space, agent.chart, agent.rule)
+            work: Any = (greedy, scratch, self.one, self.lanes, self.returns, state.outer, rows[done:], room)
             if agent.algorithm == "AQL":
-                done += train_aql(*start, state.space, agent.chart, agent.rule, agent.seed, at, state.forest, *work)
+                done += train_aql(*(*known, agent.seed, at, state.forest, *work))
             else:
                 options = agent.options
                 cooling = (float(options["tau_min"]), float(options["d"]), options["temperature_rule"] == "published")
-                done += train_spaql(
-                    *start, state.space, agent.chart, agent.rule, cooling, agent.seed, at, state.trainee, state.forest, *work
-                )
+                done += train_spaql(*(*known, cooling, agent.seed, at, state.trainee, state.forest, *work))
             state.greedy = None
             if self.one.fault[0] != OK or self.lanes.fault[0] != OK:
                 state.history = np.concatenate([state.history, rows[:done]])
@@ -55,7 +53,6 @@ class CompiledLoop:
                     state.trainee = copied(state.forest)  # the episode that failed leaves no trace
                 raise plant_error(agent, self.one if self.one.fault[0] != OK else self.lanes, at)
         return rows
-
 
 
 def play_compiled(agent: "Agent", seed: int, purposes: tuple[int, int], iteration: int, deterministic: bool, returns: Array) -> int:

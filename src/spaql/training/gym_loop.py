@@ -22,10 +22,9 @@ from spaql.partition.greedy import Greedy, Scratch, new_greedy, new_scratch
 from spaql.plants.chart import Chart
 from spaql.plants.problem import Finite
 from spaql.training.history import COLUMNS
-from spaql.training.loops import EVALUATED, EVALUATION, LEAVES, BEST_SEEN, TEMPERATURE, TRAINED
-from spaql.training.outer import BEST_ARMS, BEST_RETURN, EVAL_SAMPLES, KEEP, RESET, TAU, TRAIN_SAMPLES
+from spaql.training.loops import BEST_SEEN, EVALUATED, EVALUATION, LEAVES, TEMPERATURE, TRAINED
+from spaql.training.outer import BEST_ARMS, BEST_RETURN, EVAL_SAMPLES, KEEP, RESET, TAU, TRAIN_SAMPLES, judge
 from spaql.training.outer import begin as outer_begin
-from spaql.training.outer import judge
 from spaql.training.rollouts import mean_return
 
 if TYPE_CHECKING:
@@ -81,9 +80,7 @@ class GymLoop:
         if spaql:
             options = agent.options
             published = options["temperature_rule"] == "published"
-            verdict = judge(
-                outer, evaluation, arms, int(state.trainee.size[SPLITS]) - splits, options["tau_min"], options["d"], published
-            )
+            verdict = judge(outer, evaluation, arms, int(state.trainee.size[SPLITS]) - splits, options["tau_min"], options["d"], published)
             if verdict == KEEP:
                 state.forest = copied(state.trainee)
             elif verdict == RESET:
@@ -97,17 +94,17 @@ class GymLoop:
         """One training episode. False if it was stopped."""
         agent, outer, horizon = self.agent, self.agent.state.outer, self.agent.problem.horizon
         view = Viewer(agent, f"iteration {at + 1}, training episode")
-        native = action_maker(agent)
+        native, dtype = action_maker(agent), observation_dtype(self.env)
         steps.key = streams.key_of(agent.seed, streams.TRAIN_ACTION, at)
         observation, _ = self.env.reset(seed=int(streams.plant_seed(agent.seed, streams.TRAIN_PLANT, at)))
-        bad = steps.first(view.check(observation, 0))
+        bad = steps.first(np.array(view.check(observation, 0), dtype))
         view.complain(bad, observation, 0)
         for h in range(horizon):
             if self.stop.is_set():
                 return False
             observation, reward, terminated, truncated, _ = self.env.step(native(steps.action))
             outer[TRAIN_SAMPLES] += 1
-            bad = steps.next(h + 1, view.check(observation, h + 1), view.reward(reward, h), bool(terminated))
+            bad = steps.next(h + 1, np.array(view.check(observation, h + 1), dtype), view.reward(reward, h), bool(terminated))
             view.complain(bad, observation, h + 1)
             if terminated or truncated:
                 break
@@ -148,9 +145,9 @@ def _roll(
     native = action_maker(agent)
     action, step = work[space.d :], env.step
     key = streams.key_of(seed, purposes[1], iteration)
-    dtype, shape = np.dtype(np.float32 if env.observation_space.dtype == np.float32 else np.float64), (space.d,)
+    dtype, shape = observation_dtype(env), (space.d,)
     strides = (dtype.itemsize,)
-    act = entry_point(act_once, *fixed, np.zeros(space.d, dtype), key, 0, deterministic, work)
+    act = entry_point(act_once, dtype, *fixed, np.zeros(space.d, dtype), key, 0, deterministic, work)
     steps = 0
     for j in range(len(returns)):
         if stop is not None and stop.is_set():
@@ -179,14 +176,20 @@ def _roll(
     return steps
 
 
-def entry_point(function: Any, *arguments: Any) -> Callable[..., int]:
-    """The machine code of a kernel for arguments of these types, called without looking at the types again: a third of the time.
+_entry_points: dict[tuple[str, np.dtype[Any]], Callable[..., int]] = {}
 
-    Whoever calls it must give it exactly such arguments.
+
+def entry_point(function: Any, dtype: np.dtype[Any], *arguments: Any) -> Callable[..., int]:
+    """The machine code of a kernel for observations of this type, called without looking at types again: a third of the time.
+
+    Whoever calls it must give it arguments of exactly these types; `dtype` is the only one that ever differs.
     """
-    function(*arguments)
-    found: Callable[..., int] = function.get_overload(tuple(numba.typeof(argument) for argument in arguments))
-    return found
+    known = function.__name__, dtype
+    if known not in _entry_points:
+        types = tuple(numba.typeof(argument) for argument in arguments)  # type: ignore[no-untyped-call]
+        function.compile(types)
+        _entry_points[known] = function.get_overload(types)
+    return _entry_points[known]
 
 
 class Viewer:
@@ -222,6 +225,11 @@ class Viewer:
         self.agent.observation_error(bad, observation, f"the environment's observation ({self.where}, step {step})")
 
 
+def observation_dtype(env: Any) -> np.dtype[Any]:
+    """What observations are handed on as: single precision stays so, everything else becomes double."""
+    return np.dtype(np.float32 if env.observation_space.dtype == np.float32 else np.float64)
+
+
 def action_maker(agent: "Agent") -> Callable[[Array], Any]:
     """Physical actions in the form the environment takes."""
     actions = agent.problem.actions
@@ -245,11 +253,10 @@ class SpaqlEpisode:
         return int(first_spaql(*self.known, self.scratch, self.tau, self.key, observation, self.action))
 
     def next(self, step: int, observation: Array, reward: float, terminated: bool) -> int:
-        return int(
-            next_spaql(
-                *self.known, self.rule, self.scratch, self.tau, self.key, step, observation, reward, terminated, self.action
-            )
-        )
+        arguments = (
+            *self.known, self.rule, self.scratch, self.tau, self.key, step, observation, reward, terminated, self.action
+        )  # fmt: skip
+        return entry_point(next_spaql, observation.dtype, *arguments)(*arguments)
 
 
 class AqlEpisode:
@@ -265,11 +272,10 @@ class AqlEpisode:
         return int(first_aql(*self.known, self.greedy, self.scratch, self.key, observation, self.action))
 
     def next(self, step: int, observation: Array, reward: float, terminated: bool) -> int:
-        return int(
-            next_aql(
-                *self.known, self.rule, self.greedy, self.scratch, self.key, step, observation, reward, terminated, self.action
-            )
-        )
+        arguments = (
+            *self.known, self.rule, self.greedy, self.scratch, self.key, step, observation, reward, terminated, self.action
+        )  # fmt: skip
+        return entry_point(next_aql, observation.dtype, *arguments)(*arguments)
 
 
 @kernel
@@ -284,9 +290,7 @@ def next_spaql(
     forest: Forest, space: Space, chart: Chart, rule: Rule, scratch: Scratch, tau: float, key: np.uint64, step: int,
     observation: Array, reward: float, terminated: bool, action: Array,
 ) -> int:  # fmt: skip
-    return spaql_steps.next_step(
-        forest, space, chart, rule, scratch, tau, key, step, observation, reward, terminated, action
-    )
+    return spaql_steps.next_step(forest, space, chart, rule, scratch, tau, key, step, observation, reward, terminated, action)
 
 
 @kernel
@@ -301,6 +305,4 @@ def next_aql(
     forest: Forest, space: Space, chart: Chart, rule: Rule, greedy: Greedy, scratch: Scratch, key: np.uint64, step: int,
     observation: Array, reward: float, terminated: bool, action: Array,
 ) -> int:  # fmt: skip
-    return aql_steps.next_step(
-        forest, space, chart, rule, greedy, scratch, key, step, observation, reward, terminated, action
-    )
+    return aql_steps.next_step(forest, space, chart, rule, greedy, scratch, key, step, observation, reward, terminated, action)

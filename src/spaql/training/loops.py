@@ -62,9 +62,7 @@ def spaql_episode(
         if not abs(reward) <= HUGE:
             _fault(one, BAD_REWARD, h, -1)
             return h + 1
-        bad = spaql_steps.next_step(
-            forest, space, chart, rule, scratch, tau, key, h + 1, observation, reward, terminated, action
-        )
+        bad = spaql_steps.next_step(forest, space, chart, rule, scratch, tau, key, h + 1, observation, reward, terminated, action)
         if bad >= 0:
             _fault(one, BAD_OBSERVATION, h + 1, bad)
         if terminated or bad >= 0:
@@ -91,9 +89,7 @@ def aql_episode(
         if not abs(reward) <= HUGE:
             _fault(one, BAD_REWARD, h, -1)
             return h + 1
-        bad = aql_steps.next_step(
-            forest, space, chart, rule, greedy, scratch, key, h + 1, observation, reward, terminated, action
-        )
+        bad = aql_steps.next_step(forest, space, chart, rule, greedy, scratch, key, h + 1, observation, reward, terminated, action)
         if bad >= 0:
             _fault(one, BAD_OBSERVATION, h + 1, bad)
         if terminated or bad >= 0:
@@ -109,9 +105,7 @@ def _evaluate(
     """Mean return of the greedy policy after `iteration` iterations; its steps are counted."""
     plant_seed = streams.plant_seed(seed, streams.SELECT_PLANT, iteration)
     key = streams.stream(seed, streams.SELECT_ACTION, iteration)
-    outer[EVAL_SAMPLES] += rollouts(
-        reset, step, rows, noise, space, chart, greedy, lanes, plant_seed, key, False, returns
-    )
+    outer[EVAL_SAMPLES] += rollouts(reset, step, rows, noise, space, chart, greedy, lanes, plant_seed, key, False, returns)
     return mean_return(returns)
 
 
@@ -146,9 +140,7 @@ def train_spaql(
         plant_seed = streams.plant_seed(seed, streams.TRAIN_PLANT, at)
         key = streams.stream(seed, streams.TRAIN_ACTION, at)
         tau, splits = outer[TAU], trainee.size[SPLITS]
-        steps = spaql_episode(
-            reset, step, rows, noise, space, chart, rule, trainee, scratch, one, tau, plant_seed, key
-        )
+        steps = spaql_episode(reset, step, rows, noise, space, chart, rule, trainee, scratch, one, tau, plant_seed, key)
         outer[TRAIN_SAMPLES] += steps
         if one.fault[0] != OK:
             return i
@@ -181,9 +173,7 @@ def train_aql(
         at = iteration + i
         plant_seed = streams.plant_seed(seed, streams.TRAIN_PLANT, at)
         key = streams.stream(seed, streams.TRAIN_ACTION, at)
-        steps = aql_episode(
-            reset, step, rows, noise, space, chart, rule, forest, greedy, scratch, one, plant_seed, key
-        )
+        steps = aql_episode(reset, step, rows, noise, space, chart, rule, forest, greedy, scratch, one, plant_seed, key)
         outer[TRAIN_SAMPLES] += steps
         if one.fault[0] != OK:
             return i

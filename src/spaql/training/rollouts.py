@@ -160,7 +160,9 @@ def _descend_one_by_one(lanes: Lanes, greedy: Greedy, tree: int, n: int) -> None
 
 
 @inlined
-def act_lanes(space: Space, chart: Chart, lanes: Lanes, first_row: int, greedy: Greedy, tree: int, step: int, deterministic: bool, n: int) -> None:
+def act_lanes(
+    space: Space, chart: Chart, lanes: Lanes, first_row: int, greedy: Greedy, tree: int, step: int, deterministic: bool, n: int
+) -> None:
     """The greedy ball's action: uniform inside the ball, as the paper plays, or its centre."""
     node = lanes.node
     if space.k > 0:

@@ -153,16 +153,12 @@ def _progress_bar(agent: "Agent", iterations: int, wanted: bool) -> Iterator[Cal
 
 
 @contextlib.contextmanager
-def _progress_of_all(
-    agents: Sequence["Agent"], iterations: int, wanted: bool
-) -> Iterator[Callable[[int, int], None] | None]:
+def _progress_of_all(agents: Sequence["Agent"], iterations: int, wanted: bool) -> Iterator[Callable[[int, int], None] | None]:
     if not wanted:
         yield None
         return
     with _bar() as bar:
-        tasks = [
-            bar.add_task(f"{a.algorithm} on {a.problem.name}, seed {a.seed}", total=iterations, note="") for a in agents
-        ]
+        tasks = [bar.add_task(f"{a.algorithm} on {a.problem.name}, seed {a.seed}", total=iterations, note="") for a in agents]
 
         def show(index: int, rows: int) -> None:
             agent = agents[index]
