@@ -14,7 +14,7 @@ import spaql
 from spaql.analysis.curves import COLOURS
 
 matplotlib.use("Agg")
-import matplotlib.pyplot as plt  # noqa: E402
+import matplotlib.pyplot as plt
 
 IMAGES = Path(__file__).parent / "images"
 AGENTS, ITERATIONS = 20, 2000

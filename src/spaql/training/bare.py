@@ -20,7 +20,7 @@ def bare_plant(
     Returns the steps made. `fresh`: a second table, for start states.
     """
     key = np.uint64(0)
-    padded = start_lanes(reset, rows, noise[0], chart, lanes, key, key, 0, n)
+    padded = start_lanes(reset, rows, noise[0], lanes, key, key, 0, n)
     started = n
     for h in range(steps):
         for axis in range(rows.noise - rows.action):

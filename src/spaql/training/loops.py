@@ -127,29 +127,25 @@ def train_spaql(
     Fewer than asked: the forest needs more room, or `one.fault` or `lanes.fault` says what was wrong with the plant.
     """
     tau_min, d, published = cooling
-    if np.isnan(outer[BEST_RETURN]):
-        merge_all(trainee, space, chart, greedy, scratch)
-        first = _evaluate(reset, step, rows, noise, space, chart, greedy, lanes, seed, iteration, returns, outer)
-        if lanes.fault[0] != OK:
-            return 0
-        begin(outer, first, trainee.size[ARMS])
-    for i in range(len(history)):
-        if trainee.size[USED] + room > len(trainee.balls):
-            return i
-        at = iteration + i
-        plant_seed = streams.plant_seed(seed, streams.TRAIN_PLANT, at)
-        key = streams.stream(seed, streams.TRAIN_ACTION, at)
-        tau, splits = outer[TAU], trainee.size[SPLITS]
-        steps = spaql_episode(reset, step, rows, noise, space, chart, rule, trainee, scratch, one, tau, plant_seed, key)
-        outer[TRAIN_SAMPLES] += steps
-        if one.fault[0] != OK:
-            return i
-        splits = trainee.size[SPLITS] - splits
+    untrained = 1 if np.isnan(outer[BEST_RETURN]) else 0  # then a round without training comes first
+    for i in range(-untrained, len(history)):
+        at, tau, splits = iteration + i, outer[TAU], trainee.size[SPLITS]
+        if i >= 0:
+            if trainee.size[USED] + room > len(trainee.balls):
+                return i
+            plant_seed = streams.plant_seed(seed, streams.TRAIN_PLANT, at)
+            key = streams.stream(seed, streams.TRAIN_ACTION, at)
+            outer[TRAIN_SAMPLES] += spaql_episode(reset, step, rows, noise, space, chart, rule, trainee, scratch, one, tau, plant_seed, key)
+            if one.fault[0] != OK:
+                return i
         merge_all(trainee, space, chart, greedy, scratch)
         evaluation = _evaluate(reset, step, rows, noise, space, chart, greedy, lanes, seed, at + 1, returns, outer)
         if lanes.fault[0] != OK:
-            return i
-        verdict = judge(outer, evaluation, trainee.size[ARMS], splits, tau_min, d, published)
+            return max(i, 0)
+        if i < 0:
+            begin(outer, evaluation, trainee.size[ARMS])
+            continue
+        verdict = judge(outer, evaluation, trainee.size[ARMS], trainee.size[SPLITS] - splits, tau_min, d, published)
         if verdict == KEEP:
             copy_into(trainee, best)
         elif verdict == RESET:

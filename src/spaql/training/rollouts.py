@@ -214,10 +214,10 @@ def _find_fault(chart: Chart, lanes: Lanes, first_row: int, step: int, n: int) -
 
 @inlined
 def start_lanes(
-    reset: Batch, rows: Rows, reset_noise: int, chart: Chart, lanes: Lanes,
+    reset: Batch, rows: Rows, reset_noise: int, lanes: Lanes,
     plant_seed: np.uint64, action_key: np.uint64, rollout: int, n: int,
 ) -> int:  # fmt: skip
-    """Start states of rollouts `rollout` ... `rollout + n - 1`. Returns the padded number of lanes, 0 if an observation is bad."""
+    """Start states of rollouts `rollout` ... `rollout + n - 1`. Returns the padded number of lanes."""
     for i in range(n):
         lanes.rollout[i] = rollout + i
         lanes.plant_key[i] = derive(plant_seed, rollout + i)
@@ -226,9 +226,6 @@ def start_lanes(
     padded = _pad(rows, lanes, n)
     fill_noise(lanes, rows.noise, reset_noise, 0, padded)
     reset(lanes.flat, padded)
-    if locate(chart, lanes, rows.observation, padded) > 0:
-        _find_fault(chart, lanes, rows.observation, 0, n)
-        return 0
     return padded
 
 
@@ -257,10 +254,13 @@ def rollouts(
     reward, done, total = lanes.table[rows.reward], lanes.table[rows.done], lanes.table[rows.total]
     for begin in range(0, len(returns), LANES):
         n = min(LANES, len(returns) - begin)
-        padded = start_lanes(reset, rows, noise[0], chart, lanes, plant_seed, action_key, begin, n)
+        padded = start_lanes(reset, rows, noise[0], lanes, plant_seed, action_key, begin, n)
         for h in range(space.horizon):
-            if padded == 0:
+            if n == 0:
                 break
+            if locate(chart, lanes, rows.observation, padded) > 0:
+                _find_fault(chart, lanes, rows.observation, h, n)
+                return steps
             tree = h if space.trees > 1 else 0
             descend_lanes(lanes, greedy, tree, padded)
             act_lanes(space, chart, lanes, rows.action, greedy, tree, h, deterministic, padded)
@@ -275,11 +275,6 @@ def rollouts(
             if ended > 0:
                 n = _retire(rows, lanes, returns, n)
                 padded = _pad(rows, lanes, n)
-            if n > 0 and h < space.horizon - 1 and locate(chart, lanes, rows.observation, padded) > 0:
-                _find_fault(chart, lanes, rows.observation, h + 1, n)
-                padded = 0
-        if lanes.fault[0] != OK:
-            return steps
         for i in range(n):
             returns[lanes.rollout[i]] = total[i]
     for j in range(len(returns)):

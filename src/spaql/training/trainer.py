@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from spaql.learners.agent import Agent, Callback
 
+COMPILING = "starting (the first run ever compiles, half a minute)"
 STRETCH_SECONDS = 0.1  # how long compiled code runs before Python looks at progress and Ctrl-C
 
 
@@ -80,6 +81,7 @@ def learn_all(
     """
     import os
 
+    iterations = whole("iterations", iterations, 1)
     jobs = whole("jobs", jobs if jobs is not None else os.cpu_count() or 1, 1)
     if any(agent.problem.plant is None for agent in agents):
         jobs = 1
@@ -129,11 +131,12 @@ def _stop_on_interrupt(stop: threading.Event) -> Iterator[None]:
 
 
 def _bar() -> "Progress":
+    from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
     return Progress(
         TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn(),
-        TextColumn("{task.fields[note]}"),
+        TextColumn("{task.fields[note]}"), console=Console(stderr=True),
     )  # fmt: skip
 
 
@@ -143,7 +146,7 @@ def _progress_bar(agent: "Agent", iterations: int, wanted: bool) -> Iterator[Cal
         yield None
         return
     with _bar() as bar:
-        task = bar.add_task(f"{agent.algorithm} on {agent.problem.name}", total=iterations, note="")
+        task = bar.add_task(f"{agent.algorithm} on {agent.problem.name}", total=iterations, note=COMPILING)
 
         def show(rows: int) -> None:
             note = f"best seen {agent.state.history[-1, 1]:.1f}, {agent.arms} arms" if len(agent.state.history) else ""
@@ -158,7 +161,7 @@ def _progress_of_all(agents: Sequence["Agent"], iterations: int, wanted: bool) -
         yield None
         return
     with _bar() as bar:
-        tasks = [bar.add_task(f"{a.algorithm} on {a.problem.name}, seed {a.seed}", total=iterations, note="") for a in agents]
+        tasks = [bar.add_task(f"{a.algorithm} on {a.problem.name}, seed {a.seed}", total=iterations, note=COMPILING) for a in agents]
 
         def show(index: int, rows: int) -> None:
             agent = agents[index]

@@ -1,0 +1,110 @@
+"""The command line, run as a user runs it."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+import spaql
+
+
+def run(*arguments, **options):
+    return subprocess.run([sys.executable, "-m", "spaql.cli", *arguments], capture_output=True, text=True, timeout=300, **options)
+
+
+def test_problems_lists_every_problem_with_a_line():
+    told = run("problems")
+    assert told.returncode == 0
+    assert [line.split()[0] for line in told.stdout.splitlines()] == list(spaql.problems())
+    assert json.loads(run("problems", "--json").stdout) == spaql.problems()
+
+
+@pytest.mark.parametrize("command", ["train", "evaluate", "bench", "problems"])
+def test_every_command_shows_an_example(command):
+    assert "Example: spaql " + command in run(command, "--help").stdout
+
+
+def test_train_prints_json_and_leaves_agents_and_a_picture(tmp_path):
+    out = tmp_path / "results"
+    told = run("train", "cartpole", "spaql-ts", "--iterations", "10", "--rollouts", "4", "--seeds", "2", "--fresh", "20",
+               "--out", str(out), "--json")  # fmt: skip
+    assert told.returncode == 0, told.stderr
+    result = json.loads(told.stdout)
+    assert [agent["seed"] for agent in result["agents"]] == [0, 1]
+    assert result["paper"] == [198.53, 1.55]
+    assert {p.name for p in out.iterdir()} == {"agent.spaql", "agent-seed0.spaql", "agent-seed1.spaql", "learning_curve.png"}
+    alone = spaql.SPAQLTS(spaql.make("cartpole"), seed=1)
+    alone.learn(10, rollouts=4)
+    assert result["agents"][1]["best_seen"] == alone.history.best_seen[-1]
+    assert result["agents"][1]["fresh"] == alone.evaluate(20).mean
+    told = run("evaluate", str(out / "agent-seed1.spaql"), "--episodes", "20", "--json")
+    assert json.loads(told.stdout)["mean"] == alone.evaluate(20).mean
+
+
+def test_train_prints_a_table_with_the_papers_figure(tmp_path):
+    told = run("train", "pendulum", "spaql", "--iterations", "3", "--rollouts", "2", "--fresh", "5", env=os.environ | {"COLUMNS": "140"})
+    assert told.returncode == 0, told.stderr
+    for word in ("best seen", "fresh", "95 % interval", "arms", "paper", "-835.99"):
+        assert word in told.stdout
+
+
+def test_train_takes_gymnasium_ids():
+    told = run("train", "MountainCar-v0", "spaql", "--iterations", "2", "--rollouts", "1", "--fresh", "1", "--horizon", "30", "--json")
+    assert told.returncode == 0, told.stderr
+    assert json.loads(told.stdout)["agents"][0]["iterations"] == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        (["train", "nothing", "spaql"], "unknown problem"),
+        (["train", "cartpole", "nothing"], "unknown algorithm"),
+        (["train", "cartpole", "aql", "--lam", "2"], "lam"),
+        (["train", "cartpole", "spaql", "--iterations", "0"], "iterations"),
+        (["train", "cartpole", "spaql", "--seeds", "0"], "seeds"),
+        (["train", "cartpole", "spaql", "--xi", "-1"], "xi"),
+        (["train", "cartpole", "spaql-ts", "--reference", "a,b"], "reference"),
+        (["train", "cartpole", "spaql", "--out", "/proc/nowhere"], "cannot write"),
+        (["evaluate", "/nowhere.spaql"], "cannot read"),
+        (["evaluate", __file__], "not a spaql agent"),
+        (["bench", "--problem", "nothing"], "unknown problem"),
+        (["bench", "--rounds", "0"], "rounds"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_2(arguments, word):
+    told = run(*arguments)
+    assert told.returncode == 2
+    assert told.stdout == ""
+    lines = told.stderr.strip().splitlines()
+    assert len(lines) == 1
+    assert word in lines[0]
+
+
+def test_an_unknown_option_exits_with_2():
+    assert run("train", "cartpole", "spaql", "--nonsense").returncode == 2
+
+
+def test_ctrl_c_saves_what_was_learned(tmp_path):
+    command = [sys.executable, "-m", "spaql.cli", "train", "cartpole", "spaql", "--iterations", "100000000", "--out", str(tmp_path)]
+    process = subprocess.Popen([*command, "--fresh", "10", "--quiet"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    time.sleep(6)
+    process.send_signal(signal.SIGINT)
+    told, complaint = process.communicate(timeout=120)
+    assert process.returncode == 130, complaint
+    assert "interrupted" in complaint
+    assert "best seen" in told
+    assert len(spaql.load(tmp_path / "agent.spaql").history) > 0
+
+
+def test_bench_measures_every_ratio():
+    told = run("bench", "--problem", "cartpole", "--iterations", "20", "--rounds", "1", "--json")
+    assert told.returncode == 0, told.stderr
+    figures = json.loads(told.stdout)
+    learners = figures["problems"]["cartpole"]["learners"]
+    assert set(learners) == {"AQL", "SPAQL", "SPAQL-TS"}
+    assert all(entry["of_bare_plant"] > 0 and entry["times_gymnasium"] > 0 for entry in learners.values())
+    assert {"threads", "from_gym_overhead"} <= set(figures)
