@@ -110,19 +110,27 @@ def locate(chart: Chart, lanes: Lanes, first_row: int, n: int) -> int:
 
 @inlined
 def descend_lanes(lanes: Lanes, greedy: Greedy, tree: int, n: int) -> None:
-    """Find every lane's leaf of the merged tree."""
+    """Find every lane's leaf of the merged tree; n is a multiple of WIDTH, which is 4."""
     d, depth = lanes.cell.shape[0], greedy.depth[tree]
     if d * depth > 63:
         _descend_one_by_one(lanes, greedy, tree, n)
         return
     _encode(lanes, d, MAX_DEPTH - depth, n)
-    for i in range(n):
-        here, at = tree, (depth - 1) * d
+    jump, code, node = greedy.jump, lanes.code, lanes.node
+    for i in range(0, n, WIDTH):  # several lanes at once: each waits for its own chain of loads
+        first, second, third, fourth = tree, tree, tree, tree
+        at = (depth - 1) * d
         while at >= 0:  # leaves lead to themselves: no branch to mispredict
-            jump = greedy.jump[np.uint32(here)]
-            here = (jump & LOW_HALF) + ((lanes.code[i] >> at) & (jump >> 32))
+            first, second = _below(jump, first, code[i] >> at), _below(jump, second, code[i + 1] >> at)
+            third, fourth = _below(jump, third, code[i + 2] >> at), _below(jump, fourth, code[i + 3] >> at)
             at -= d
-        lanes.node[i] = here
+        node[i], node[i + 1], node[i + 2], node[i + 3] = first, second, third, fourth
+
+
+@inlined
+def _below(jump: Array, here: int, orthant: int) -> int:
+    """The sub-cell, or the cell itself if it is a leaf."""
+    return (jump[np.uint32(here)] & LOW_HALF) + (orthant & (jump[np.uint32(here)] >> 32))
 
 
 @inlined
