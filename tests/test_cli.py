@@ -48,7 +48,7 @@ def test_train_prints_json_and_leaves_agents_and_a_picture(tmp_path):
 def test_train_prints_a_table_with_the_papers_figure(tmp_path):
     told = run("train", "pendulum", "spaql", "--iterations", "3", "--rollouts", "2", "--fresh", "5", env=os.environ | {"COLUMNS": "140"})
     assert told.returncode == 0, told.stderr
-    for word in ("best seen", "fresh", "95 % interval", "arms", "paper", "-835.99"):
+    for word in ("best seen", "fresh", "95 %", "arms", "paper", "-835.99"):
         assert word in told.stdout
 
 

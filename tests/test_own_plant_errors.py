@@ -208,7 +208,7 @@ def test_start_states_outside_the_bounds_are_an_error():
     def far(u):
         return (4.0 * u,)
 
-    with pytest.raises(spaql.SpaqlError, match="mine left its declared bounds.*step 0"):
+    with pytest.raises(spaql.SpaqlError, match=r"mine left its declared bounds.*step 0"):
         spaql.SPAQL(problem(go, far)).learn(5, rollouts=20)
 
 

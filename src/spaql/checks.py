@@ -21,11 +21,12 @@ def whole(name: str, value: Any, low: int, high: int = 2**62) -> int:
 def real(name: str, value: Any, low: float = -math.inf, high: float = math.inf, above: bool = False) -> float:
     """A finite number in [low, high], or strictly above low."""
     good = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-    if not good or not math.isfinite(value) or value > high or value < low or (above and value == low):
+    number = float(value) if good else math.nan
+    if not math.isfinite(number) or not low <= number <= high or (above and number == low):
         limit = (f" above {low:g}" if above else f" from {low:g}") if math.isfinite(low) else ""
         limit += f" up to {high:g}" if math.isfinite(high) else ""
         raise SpaqlError(f"{name} must be a finite number{limit}, not {value!r}")
-    return float(value)
+    return number
 
 
 def choice(name: str, value: Any, options: Collection[str]) -> str:
@@ -41,7 +42,7 @@ def numbers(name: str, value: Any, shape: tuple[int, ...]) -> Array:
         array = np.asarray(value)
         if array.dtype.kind not in "fiub":
             raise TypeError(f"its dtype is {array.dtype}")
-        array = np.ascontiguousarray(array, dtype=np.float64)
+        array = np.asarray(array, dtype=np.float64, order="C")
     except (TypeError, ValueError) as error:
         raise SpaqlError(f"{name} must be an array of numbers: {error}") from error
     if len(array.shape) != len(shape) or any(want not in (-1, have) for want, have in zip(shape, array.shape, strict=True)):

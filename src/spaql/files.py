@@ -58,7 +58,7 @@ def save(agent: Agent, path: str | PathLike[str]) -> None:
         arrays |= {f"{name}_{field}": forest.balls[field][:used] for field in ("first", "q", "visits")}
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
-        archive.writestr(zipfile.ZipInfo("meta.json"), json.dumps(meta, indent=1))
+        archive.writestr(zipfile.ZipInfo("meta.json"), json.dumps(meta, indent=1, default=_plain))
         for name, array in arrays.items():
             data = io.BytesIO()
             np.lib.format.write_array(data, np.ascontiguousarray(array), allow_pickle=False)
@@ -100,6 +100,12 @@ def _describe(problem: Problem) -> dict[str, Any]:
         "has_options": bool(problem.env_options),
         "catalog": problem.name in CATALOG and problem.plant is not None,
     }
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"{value!r} cannot be written to a file")
 
 
 def _without_infinities(axis: dict[str, Any]) -> dict[str, Any]:

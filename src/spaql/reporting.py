@@ -30,6 +30,7 @@ class Run:
         row["fresh"], row["fresh_ci95"] = self.fresh.mean, list(self.fresh.ci95)
         row["train_samples"] = int(self.history.train_samples[last]) if last >= 0 else 0
         row["eval_samples"] = int(self.history.eval_samples[last]) if last >= 0 else 0
+        row["seconds"] = self.history.seconds
         return row
 
 
@@ -69,35 +70,43 @@ def show_runs(runs: list[Run], seconds: float, folder: Path | None, as_json: boo
         told = {"problem": agent.problem.name, "algorithm": agent.algorithm, "options": agent.options, "paper": paper}
         print(json.dumps(told | {"seconds": seconds, "steps": steps, "agents": rows, "out": str(folder) if folder else None}))
         return
+    from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(title=f"{agent.algorithm} on {agent.problem.name}")
-    for heading in ("seed", "best seen", "fresh", "95 % interval", "arms", "training steps", "evaluation steps"):
-        table.add_column(heading, justify="right")
+    table = Table(title=f"{agent.algorithm} on {agent.problem.name}", box=SIMPLE_HEAD, pad_edge=False)
+    for heading in ("seed", "best seen", "fresh", "arms", "train steps", "eval steps", "time"):
+        table.add_column(heading, justify="right", no_wrap=True)
     for row in rows:
         low, high = row["fresh_ci95"]
         table.add_row(
-            str(row["seed"]), f"{row['best_seen']:.2f}", f"{row['fresh']:.2f}", f"{low:.2f} ... {high:.2f}", f"{row['arms']:,}",
-            f"{row['train_samples']:,}", f"{row['eval_samples']:,}",
+            str(row["seed"]), f"{row['best_seen']:.2f}", f"{row['fresh']:.2f} ± {(high - low) / 2:.2f}", f"{row['arms']:,}",
+            _steps(row["train_samples"]), _steps(row["eval_samples"]), f"{row['seconds']:.1f} s",
         )  # fmt: skip
     table.add_section()
     best, fresh = (np.array([row[name] for row in rows]) for name in ("best_seen", "fresh"))
-    table.add_row("mean", _spread(best), _spread(fresh), "", f"{np.mean([row['arms'] for row in rows]):,.1f}")
+    table.add_row("mean", _spread(best), _spread(fresh), f"{np.mean([row['arms'] for row in rows]):,.0f}", "", "", f"{seconds:.1f} s")
     if paper is not None:
         arms = published(agent.problem.name.replace("-", "_"), agent.algorithm, "arms")
-        told_arms = f"{arms[0]:,.1f} ± {arms[1]:,.1f}" if arms else ""
-        table.add_row("paper", f"{paper[0]:.2f} ± {paper[1]:.2f}", "not reported", "", told_arms)
+        table.add_row("paper", f"{paper[0]:.2f} ± {paper[1]:.2f}", "-", f"{arms[0]:,.0f}" if arms else "")
     console = Console()
     console.print(table)
     console.print(
-        f"{seconds:.1f} s for {steps:,} steps. Best seen is the best of {rows[0]['iterations']} noisy averages, as in the paper; "
-        "fresh is the kept agent on new rollouts. ± is half the 95 % interval over agents.",
+        f"{steps:,} steps in {seconds:.1f} s. Best seen: the best of {rows[0]['iterations']} noisy averages, as in the paper. "
+        "Fresh: the kept agent on new rollouts. ± is half the 95 % interval, of the rollouts in the rows of the agents, of the "
+        "agents in the row of the mean.",
         highlight=False,
     )
     if folder is not None:
         chosen = _best(runs).agent.seed
         console.print(f"agents and learning curve: {folder}/ (agent.spaql is seed {chosen}, the best seen)", highlight=False)
+
+
+def _steps(count: int) -> str:
+    for unit, size in (("M", 1e6), ("k", 1e3)):
+        if count >= size:
+            return f"{count / size:.3g} {unit}"
+    return str(count)
 
 
 def _spread(values: Any) -> str:

@@ -38,7 +38,7 @@ class Agent:
         self.problem, self.chart = problem, problem.chart()
         self.seed = whole("seed", seed, 0)
         self.options = options
-        self._interrupted = False
+        self._interrupted, self._seconds = False, 0.0
 
     # -- learning ------------------------------------------------------------------------------------------------------------------
 
@@ -158,7 +158,7 @@ class Agent:
 
     @property
     def history(self) -> History:
-        return History(self.state.history.copy(), self._interrupted)
+        return History(self.state.history.copy(), self._interrupted, self._seconds)
 
     def save(self, path: str | PathLike[str]) -> None:
         """One file with problem, parameters, seed, history and partition; `spaql.load` reads it."""

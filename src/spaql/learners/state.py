@@ -28,7 +28,8 @@ class State:
     def make_room(self, room: int) -> Scratch:
         """Room for `room` more balls in agent and trainee, and working memory to match."""
         alone = self.trainee is self.forest
-        self.trainee = grown(self.trainee, room)
+        ahead = int(self.forest.size[USED]) - int(self.trainee.size[USED])  # update() makes the agent grow, learn() the trainee
+        self.trainee = grown(self.trainee, room + max(ahead, 0))
         capacity = len(self.trainee.balls)
         self.forest = self.trainee if alone else grown(self.forest, capacity - int(self.forest.size[USED]))
         if self.scratch is None or len(self.scratch.q) != scratch_width(self.space, capacity):

@@ -37,7 +37,7 @@ class PlantEnv(gymnasium.Env[Array, Any]):
             values = np.array(actions.values)
             self.action_space: Any = gymnasium.spaces.Box(values.min(keepdims=True), values.max(keepdims=True), dtype=np.float64)
             if self.discrete:
-                self.action_space = gymnasium.spaces.Discrete(len(values))
+                self.action_space = gymnasium.spaces.Discrete(len(values), start=int(values[0]))
         else:
             self.action_space = gymnasium.spaces.Box(np.array(actions.low), np.array(actions.high), dtype=np.float64)
         self.table = np.zeros((plant.rows.end, LANES))
@@ -58,7 +58,9 @@ class PlantEnv(gymnasium.Env[Array, Any]):
     def step(self, action: Any) -> tuple[Array, float, bool, bool, dict[str, Any]]:
         rows, plant = self.plant.rows, self.plant
         if self.discrete:
-            self.table[rows.action, 0] = self.problem.actions.values[action]  # type: ignore[union-attr]
+            if not self.action_space.contains(action):
+                raise gymnasium.error.InvalidAction(f"{action!r} is not in {self.action_space}")
+            self.table[rows.action, 0] = action
         else:
             self.table[rows.action : rows.noise, 0] = np.clip(action, self.action_space.low, self.action_space.high)
         counter = plant.reset_noise + self.steps * plant.step_noise

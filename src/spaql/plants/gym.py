@@ -25,7 +25,7 @@ def from_gym(
     slopes: Sequence[float | None] | None = None,
     reference: Sequence[float] | None = None,
     clip: bool = False,
-    rollouts: int = 20,
+    rollouts: int | None = None,
     **options: Any,
 ) -> Problem:
     """A problem from a Gymnasium id or environment: Box observations (one axis), Box or Discrete actions.
@@ -41,8 +41,12 @@ def from_gym(
     made = _open(env, options)
     if isinstance(made.unwrapped, PlantEnv):  # our own plant: the same maps, so that both loops agree to the bit
         ours = made.unwrapped.problem
-        same = replace(ours, plant=None, env=made, env_id=env_id or ours.env_id, horizon=horizon or ours.horizon)
-        return replace(same, reference=tuple(reference)) if reference is not None else same
+        if state_low is not None or state_high is not None or slopes is not None:
+            raise SpaqlError(f"{ours.name} comes with its own map: state_low, state_high and slopes are for other environments")
+        return replace(
+            ours, plant=None, env=made, env_id=env_id or ours.env_id, horizon=horizon or ours.horizon, clip=clip,
+            rollouts=rollouts or ours.rollouts, reference=ours.reference if reference is None else tuple(reference),
+        )  # fmt: skip
     state, samples = _axes(made, state_low, state_high, slopes)
     if horizon is None:
         horizon = made.spec.max_episode_steps if made.spec is not None else None
@@ -51,7 +55,7 @@ def from_gym(
     name = env_id or (made.spec.id if made.spec is not None else type(made.unwrapped).__name__)
     return Problem(
         name, f"Gymnasium's {name}", state, _actions(made.action_space), horizon,
-        reference=None if reference is None else tuple(float(v) for v in reference), rollouts=rollouts,
+        reference=None if reference is None else tuple(float(v) for v in reference), rollouts=rollouts or 20,
         env=made, env_id=env_id, env_options=options, clip=clip, map_samples=samples,
     )  # fmt: skip
 

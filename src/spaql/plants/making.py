@@ -1,6 +1,7 @@
 """Making problems: by name, or from a plant of your own."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from spaql.errors import SpaqlError
 from spaql.plants.catalog import CATALOG, make_from_catalog
@@ -31,6 +32,8 @@ def from_plant(
     rollouts: int = 20,
 ) -> Problem:
     """A problem from your own equations (functions decorated with `@spaql.reset`, `@spaql.step`, `@spaql.observe`)."""
+    if isinstance(actions, Finite) and not actions.consecutive:
+        actions = replace(actions, box=True)  # as an environment it takes these numbers, not their index
     axes = len(actions.low) if isinstance(actions, Continuous) else 1
     plant = make_plant(reset, step, observe, axes)
     if len(state) != plant.observation_dim:

@@ -204,20 +204,28 @@ def _fast_module(module: types.ModuleType) -> types.ModuleType:
 _MODULES = {math: _fast_module(math), np: _fast_module(np)}
 
 
-@functools.cache
-def _scalar(function: Callable[..., Any]) -> Any:
-    """The function compiled with fast mathematics; plain helper functions it calls are compiled too."""
-    scope = dict(function.__globals__)
-    for name in _names(function.__code__):
-        value = scope.get(name)
-        if isinstance(value, types.ModuleType) and value in _MODULES:
-            scope[name] = _MODULES[value]
-        elif getattr(value, "__module__", None) in ("math", "numpy") and getattr(value, "__name__", None) in _FAST:
-            scope[name] = _FAST[str(getattr(value, "__name__", ""))]  # from math import sin
-        elif inspect.isfunction(value):
-            scope[name] = _scalar(value)
-    copy = types.FunctionType(function.__code__, scope, function.__name__, None, function.__closure__)
-    return inlined(copy)
+_compiled: dict[bytes, Any] = {}
+
+
+def _scalar(function: Callable[..., Any], callers: tuple[Callable[..., Any], ...] = ()) -> Any:
+    """The function compiled with fast mathematics and today's constants; plain helper functions it calls are compiled too."""
+    if function in callers:
+        raise SpaqlError(f"{function.__name__} calls itself: a plant is written without recursion")
+    digest = _digest(function)
+    if digest not in _compiled:
+
+        def fast(value: Any) -> Any:
+            if isinstance(value, types.ModuleType) and value in _MODULES:
+                return _MODULES[value]
+            if getattr(value, "__module__", None) in ("math", "numpy") and str(getattr(value, "__name__", "")) in _FAST:
+                return _FAST[value.__name__]  # from math import sin
+            return _scalar(value, (*callers, function)) if inspect.isfunction(value) else value
+
+        scope = dict(function.__globals__)
+        scope |= {name: fast(scope[name]) for name in _names(function.__code__) if name in scope}
+        cells = tuple(types.CellType(fast(cell.cell_contents)) for cell in function.__closure__ or ())
+        _compiled[digest] = inlined(types.FunctionType(function.__code__, scope, function.__name__, None, cells or None))
+    return _compiled[digest]
 
 
 def _names(code: types.CodeType) -> set[str]:
@@ -239,7 +247,11 @@ def _digest(function: Callable[..., Any]) -> bytes:
             digest.update(item.__code__.co_code)
             digest.update(repr(item.__code__.co_names).encode())
             pending += item.__code__.co_consts
-            pending += [item.__globals__[n] for n in sorted(_names(item.__code__)) if n in item.__globals__]
+            names = sorted(_names(item.__code__))
+            used = [item.__globals__[n] for n in names if n in item.__globals__]
+            pending += used
+            own = [module for module in used if isinstance(module, types.ModuleType) and module not in _MODULES]
+            pending += [getattr(module, n) for module in own for n in names if hasattr(module, n)]  # par.G
             pending += [cell.cell_contents for cell in item.__closure__ or ()]
         elif isinstance(item, types.CodeType):
             digest.update(item.co_code)

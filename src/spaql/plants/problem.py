@@ -67,6 +67,11 @@ class Finite:
         if not self.values or len(set(self.values)) != len(self.values) or not all(math.isfinite(v) for v in self.values):
             raise SpaqlError(f"a finite action set is one or more different finite numbers; got {self.values}")
 
+    @property
+    def consecutive(self) -> bool:
+        """Whole numbers in a row: what Gymnasium calls Discrete."""
+        return self.values == tuple(range(int(self.values[0]), int(self.values[0]) + len(self.values)))
+
 
 @dataclass(frozen=True, eq=False)
 class Problem:

@@ -20,6 +20,7 @@ class History:
 
     table: Array  # float64, one column per field below
     interrupted: bool = False  # the last learn call was ended by Ctrl-C or by its callback
+    seconds: float = 0.0  # wall time of the last learn call
 
     def __len__(self) -> int:
         return len(self.table)

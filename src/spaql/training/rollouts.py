@@ -130,7 +130,8 @@ def descend_lanes(lanes: Lanes, greedy: Greedy, tree: int, n: int) -> None:
 @inlined
 def _below(jump: Array, here: int, orthant: int) -> int:
     """The sub-cell, or the cell itself if it is a leaf."""
-    return (jump[np.uint32(here)] & LOW_HALF) + (orthant & (jump[np.uint32(here)] >> 32))
+    target: int = jump[np.uint32(here)]
+    return (target & LOW_HALF) + (orthant & (target >> 32))
 
 
 @inlined

@@ -49,7 +49,7 @@ def train(
     if len(state.history) == 0:
         state.outer[TRAIN_SAMPLES] = max(state.outer[TRAIN_SAMPLES], agent.problem.map_samples)
     stop = stop or threading.Event()
-    agent._interrupted = False
+    agent._interrupted, started = False, time.perf_counter()
     with _stop_on_interrupt(stop), _progress_bar(agent, iterations, progress) as shown:
         loop = _loop(agent, rollouts, stop)
         done, stretch = 0, 1
@@ -67,7 +67,7 @@ def train(
             else:
                 taken = max(time.perf_counter() - begin, 1e-6)
                 stretch = max(1, min(2 * stretch, int(stretch * STRETCH_SECONDS / taken)))
-    agent._interrupted = done < iterations
+    agent._interrupted, agent._seconds = done < iterations, time.perf_counter() - started
     return agent.history
 
 

@@ -1,0 +1,98 @@
+"""Fresh rollouts: returns, mean, confidence interval."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import spaql
+from helpers import LEARNERS, linear_plant
+
+
+@pytest.fixture(scope="module")
+def agent():
+    agent = spaql.SPAQL(spaql.make("pendulum"), seed=1)
+    agent.learn(5, rollouts=3)
+    return agent
+
+
+def test_one_return_per_episode(agent):
+    result = agent.evaluate(37, seed=1)
+    assert result.returns.shape == (37,)
+    assert result.samples == 37 * 200
+    assert result.mean == pytest.approx(np.mean(result.returns))
+
+
+@pytest.mark.parametrize("episodes", [2, 10, 500])
+def test_interval_is_students(agent, episodes):
+    result = agent.evaluate(episodes, seed=2)
+    expected = stats.t.interval(0.95, episodes - 1, loc=np.mean(result.returns), scale=stats.sem(result.returns))
+    assert result.ci95 == pytest.approx(expected, rel=1e-12)
+
+
+def test_one_episode_has_no_interval(agent):
+    assert agent.evaluate(1).ci95 == (-np.inf, np.inf)
+
+
+def test_it_shows_itself(agent):
+    text = repr(agent.evaluate(10))
+    assert text.startswith("Evaluation(mean=-")
+    assert "episodes=10" in text
+
+
+def test_on_cartpole_the_samples_are_the_returns():
+    agent = spaql.SPAQL(spaql.make("cartpole"), seed=1)
+    agent.learn(5, rollouts=3)
+    result = agent.evaluate(300)
+    assert result.samples == result.returns.sum()
+    assert result.returns.max() <= 200
+    assert result.returns.min() >= 1
+
+
+def test_evaluation_changes_nothing(agent):
+    before = agent.history.table.tobytes(), agent.leaves().tobytes(), agent.state.outer.tobytes()
+    agent.evaluate(10)
+    assert (agent.history.table.tobytes(), agent.leaves().tobytes(), agent.state.outer.tobytes()) == before
+
+
+def test_fresh_rollouts_are_not_those_of_selection():
+    """The same seed in training and in evaluation does not mean the same episodes."""
+    agent = spaql.Random(spaql.make("pendulum"), seed=0)
+    history = agent.learn(3, rollouts=50)
+    assert agent.evaluate(50, seed=0).mean not in history.evaluation
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_an_untrained_agent_can_be_evaluated(learner):
+    result = LEARNERS[learner](spaql.make("cartpole")).evaluate(400)
+    assert 18 < result.mean < 27  # all of them play at random
+
+
+def test_deterministic_evaluation_plays_the_centre():
+    """Untrained, that is no push at all: the leaky integrators decay by themselves."""
+    result = spaql.SPAQL(linear_plant(1, horizon=3)).evaluate(50, deterministic=True)
+    start = np.sqrt(-result.returns / (1 + 0.8**2 + 0.8**4))
+    assert (start <= 1.0).all()
+    again = spaql.SPAQL(linear_plant(1, horizon=1)).evaluate(50, deterministic=True)
+    np.testing.assert_allclose(-again.returns, start**2, rtol=1e-12)
+    uniform = spaql.SPAQL(linear_plant(1, horizon=3)).evaluate(50)
+    assert not np.allclose(uniform.returns, result.returns)
+
+
+def test_the_agent_plays_what_it_predicts():
+    """Deterministic rollouts are what `predict` says, step by step, in the environment."""
+    import gymnasium
+
+    agent = spaql.AQL(spaql.make("cartpole"), seed=3)
+    agent.learn(20, rollouts=2)
+    returns = agent.evaluate(5, deterministic=True).returns
+    env = gymnasium.make("spaql/CartPole-v0")
+    from spaql.streams import FRESH_PLANT, plant_seed
+
+    for episode in range(5):
+        observation, _ = env.reset(seed=int(plant_seed(0, FRESH_PLANT, 0))) if episode == 0 else env.reset()
+        total, over, state = 0.0, False, None
+        while not over:
+            action, state = agent.predict(observation, state=state)
+            observation, reward, terminated, truncated, _ = env.step(action)
+            total, over = total + reward, terminated or truncated
+        assert total == returns[episode]

@@ -1,0 +1,96 @@
+"""Ctrl-C ends training after the current stretch and loses nothing."""
+
+import signal
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+# A thread presses Ctrl-C once training is well under way: no race with the beginning of `learn`.
+BEGIN = """
+import os, signal, threading, time, numpy, spaql
+
+def press(agents):
+    while min(len(agent.state.history) for agent in agents) < 10:
+        time.sleep(0.005)
+    os.kill(os.getpid(), signal.SIGINT)
+
+def press_soon(*agents):
+    threading.Thread(target=press, args=[agents], daemon=True).start()
+"""
+CHECK = """
+assert history.interrupted
+assert len(history) == len(agent.history) >= 10
+assert numpy.isfinite(history.table).all()
+agent.evaluate(3)
+agent.save("agent.spaql")
+done = min(len(history), 50)
+again = type(agent)(agent.problem, seed=1).learn(done, rollouts=3)
+assert numpy.array_equal(again.table, history.table[:done])
+print("done")
+"""
+AGENTS = {
+    "SPAQL": 'spaql.SPAQL(spaql.make("cartpole"), seed=1)',
+    "AQL": 'spaql.AQL(spaql.make("cartpole"), seed=1)',
+    "Random": 'spaql.Random(spaql.make("cartpole"), seed=1)',
+    "Gymnasium": 'spaql.SPAQL(spaql.from_gym("spaql/CartPole-v0"), seed=1)',
+}
+
+
+def run(tmp_path, *parts):
+    program = "\n".join(textwrap.dedent(part) for part in parts)
+    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, cwd=tmp_path, check=False)
+
+
+@pytest.mark.parametrize("callback", ["None", "lambda agent: None"])
+@pytest.mark.parametrize("name", AGENTS)
+def test_ctrl_c_ends_learning_and_keeps_what_was_learned(name, callback, tmp_path):
+    learn = f"agent = {AGENTS[name]}\npress_soon(agent)\nhistory = agent.learn(10**8, rollouts=3, callback={callback})"
+    told = run(tmp_path, BEGIN, learn, CHECK)
+    assert (told.stdout, told.returncode) == ("done\n", 0), told.stderr
+    assert (tmp_path / "agent.spaql").stat().st_size > 0
+
+
+def test_ctrl_c_ends_all_agents_of_learn_all(tmp_path):
+    learn = """
+    agents = [spaql.SPAQL(spaql.make("cartpole"), seed=seed) for seed in (1, 2)]
+    press_soon(*agents)
+    histories = spaql.learn_all(agents, 10**8, 3, jobs=2)
+    assert all(history.interrupted for history in histories)
+    agent, history = agents[0], histories[0]
+    """
+    told = run(tmp_path, BEGIN, learn, CHECK)
+    assert (told.stdout, told.returncode) == ("done\n", 0), told.stderr
+
+
+def test_learning_can_go_on_after_ctrl_c(tmp_path):
+    learn = """
+    agent = spaql.SPAQL(spaql.make("cartpole"), seed=1)
+    press_soon(agent)
+    before = len(agent.learn(10**8, rollouts=3))
+    history = agent.learn(5, rollouts=3)
+    assert len(history) == before + 5
+    assert not history.interrupted
+    print("done")
+    """
+    told = run(tmp_path, BEGIN, learn)
+    assert (told.stdout, told.returncode) == ("done\n", 0), told.stderr
+
+
+def test_ctrl_c_outside_of_learning_is_an_ordinary_interrupt(tmp_path):
+    sleep = """
+    agent = spaql.SPAQL(spaql.make("cartpole"), seed=1)
+    agent.learn(10, rollouts=3)
+    press_soon(agent)
+    try:
+        time.sleep(100)
+    except KeyboardInterrupt:
+        print("interrupted")
+    """
+    told = run(tmp_path, BEGIN, sleep)
+    assert (told.stdout, told.returncode) == ("interrupted\n", 0), told.stderr
+
+
+def test_a_terminal_ctrl_c_while_python_is_elsewhere_is_not_swallowed():
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
