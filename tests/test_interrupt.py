@@ -4,8 +4,11 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
 
 import pytest
+
+import spaql
 
 # A thread presses Ctrl-C once training is well under way: no race with the beginning of `learn`.
 BEGIN = """
@@ -82,8 +85,8 @@ def test_ctrl_c_outside_of_learning_is_an_ordinary_interrupt(tmp_path):
     sleep = """
     agent = spaql.SPAQL(spaql.make("cartpole"), seed=1)
     agent.learn(10, rollouts=3)
-    press_soon(agent)
     try:
+        press_soon(agent)
         time.sleep(100)
     except KeyboardInterrupt:
         print("interrupted")
@@ -92,5 +95,19 @@ def test_ctrl_c_outside_of_learning_is_an_ordinary_interrupt(tmp_path):
     assert (told.stdout, told.returncode) == ("interrupted\n", 0), told.stderr
 
 
-def test_a_terminal_ctrl_c_while_python_is_elsewhere_is_not_swallowed():
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+def test_the_callers_own_handler_is_back_after_learning():
+    before, mine = signal.getsignal(signal.SIGINT), lambda number, frame: None
+    signal.signal(signal.SIGINT, mine)
+    try:
+        spaql.SPAQL(spaql.make("cartpole")).learn(2, rollouts=2)
+        assert signal.getsignal(signal.SIGINT) is mine
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_learning_in_another_thread_is_possible():
+    agent = spaql.SPAQL(spaql.make("cartpole"))
+    worker = threading.Thread(target=agent.learn, args=(5, 2))
+    worker.start()
+    worker.join()
+    assert len(agent.history) == 5

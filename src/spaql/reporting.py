@@ -74,8 +74,8 @@ def show_runs(runs: list[Run], seconds: float, folder: Path | None, as_json: boo
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(title=f"{agent.algorithm} on {agent.problem.name}", box=SIMPLE_HEAD, pad_edge=False)
-    for heading in ("seed", "best seen", "fresh", "arms", "train steps", "eval steps", "time"):
+    table = Table(title=f"{agent.algorithm} on {agent.problem.name}", box=SIMPLE_HEAD, pad_edge=False, padding=(0, 0, 0, 1))
+    for heading in ("seed", "best seen", "fresh", "arms", "training", "evaluation", "time"):
         table.add_column(heading, justify="right", no_wrap=True)
     for row in rows:
         low, high = row["fresh_ci95"]

@@ -244,8 +244,7 @@ def _digest(function: Callable[..., Any]) -> bytes:
             if item in seen:
                 continue
             seen.add(item)
-            digest.update(item.__code__.co_code)
-            digest.update(repr(item.__code__.co_names).encode())
+            digest.update(_code_bytes(item.__code__))
             pending += item.__code__.co_consts
             names = sorted(_names(item.__code__))
             used = [item.__globals__[n] for n in names if n in item.__globals__]
@@ -254,7 +253,7 @@ def _digest(function: Callable[..., Any]) -> bytes:
             pending += [getattr(module, n) for module in own for n in names if hasattr(module, n)]  # par.G
             pending += [cell.cell_contents for cell in item.__closure__ or ()]
         elif isinstance(item, types.CodeType):
-            digest.update(item.co_code)
+            digest.update(_code_bytes(item))
             pending += item.co_consts
         elif isinstance(item, np.ndarray):
             digest.update(str(item.dtype).encode() + str(item.shape).encode() + np.ascontiguousarray(item).tobytes())
@@ -268,3 +267,7 @@ def _digest(function: Callable[..., Any]) -> bytes:
         else:
             digest.update(repr(item).encode())
     return digest.digest()
+
+
+def _code_bytes(code: types.CodeType) -> bytes:
+    return code.co_code + repr((code.co_argcount, code.co_varnames, code.co_names, code.co_freevars)).encode()
