@@ -80,7 +80,7 @@ def test_progress_bar_changes_nothing(capsys):
     shown = spaql.SPAQL(spaql.make("cartpole"), seed=3)
     shown.learn(20, rollouts=4, progress=True)
     assert_same(shown, trained("cartpole", "SPAQL", 3))
-    assert "SPAQL on cartpole" in capsys.readouterr().out
+    assert "SPAQL on cartpole" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("learner", LEARNERS)

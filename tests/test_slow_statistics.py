@@ -17,7 +17,7 @@ def train(learner, name):
 
 def test_spaql_ts_on_cartpole():
     best, arms, agents = train(spaql.SPAQLTS, "cartpole")
-    assert best.mean() == pytest.approx(199.5, abs=1.0)
+    assert best.mean() == pytest.approx(199.5, abs=2.0)  # 0.7 between sets of twenty, more with one agent that fails
     assert 1150 <= arms.mean() <= 1400
     fresh = np.array([agent.evaluate(1000).mean for agent in agents])
     assert fresh.mean() > 180

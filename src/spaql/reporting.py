@@ -80,7 +80,7 @@ def show_runs(runs: list[Run], seconds: float, folder: Path | None, as_json: boo
     for row in rows:
         low, high = row["fresh_ci95"]
         table.add_row(
-            str(row["seed"]), f"{row['best_seen']:.2f}", f"{row['fresh']:.2f} ± {(high - low) / 2:.2f}", f"{row['arms']:,}",
+            str(row["seed"]), _number(row["best_seen"]), _number(row["fresh"], (high - low) / 2), f"{row['arms']:,}",
             _steps(row["train_samples"]), _steps(row["eval_samples"]), f"{row['seconds']:.1f} s",
         )  # fmt: skip
     table.add_section()
@@ -88,7 +88,7 @@ def show_runs(runs: list[Run], seconds: float, folder: Path | None, as_json: boo
     table.add_row("mean", _spread(best), _spread(fresh), f"{np.mean([row['arms'] for row in rows]):,.0f}", "", "", f"{seconds:.1f} s")
     if paper is not None:
         arms = published(agent.problem.name.replace("-", "_"), agent.algorithm, "arms")
-        table.add_row("paper", f"{paper[0]:.2f} ± {paper[1]:.2f}", "-", f"{arms[0]:,.0f}" if arms else "")
+        table.add_row("paper", _number(*paper), "-", f"{arms[0]:,.0f}" if arms else "")
     console = Console()
     console.print(table)
     console.print(
@@ -111,6 +111,11 @@ def _steps(count: int) -> str:
 
 def _spread(values: Any) -> str:
     if len(values) < 2:
-        return f"{values.mean():.2f}"
+        return _number(values.mean())
     low, high = Evaluation(values, 0).ci95
-    return f"{values.mean():.2f} ± {(high - low) / 2:.2f}"
+    return _number(values.mean(), (high - low) / 2)
+
+
+def _number(value: float, half: float | None = None) -> str:
+    digits = 2 if abs(value) < 1000 else 1
+    return f"{value:.{digits}f}" + ("" if half is None else f" ± {half:.{digits}f}")

@@ -1,11 +1,12 @@
 """The `learn` call: stretches of iterations, progress, callback, Ctrl-C."""
 
 import contextlib
+import os
 import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -79,8 +80,6 @@ def learn_all(
     Every agent gets the same bits as alone. Agents on Gymnasium environments are trained one after the other. Ctrl-C ends all of them
     after their current stretch; each keeps what it has learned.
     """
-    import os
-
     iterations = whole("iterations", iterations, 1)
     jobs = whole("jobs", jobs if jobs is not None else os.cpu_count() or 1, 1)
     if any(agent.problem.plant is None for agent in agents):
@@ -93,10 +92,10 @@ def learn_all(
 
         with ThreadPoolExecutor(jobs) as pool:
             pending = [pool.submit(one, agent, index) for index, agent in enumerate(agents)]
-            try:
-                return [future.result() for future in pending]
-            finally:
-                stop.set() if any(f.done() and f.exception() for f in pending) else None
+            for future in as_completed(pending):
+                if future.exception() is not None:
+                    stop.set()  # the others end after their current stretch
+        return [future.result() for future in pending]
 
 
 def _loop(agent: "Agent", rollouts: int, stop: threading.Event) -> Loop:
