@@ -13,7 +13,8 @@ import spaql
 
 
 def run(*arguments, **options):
-    return subprocess.run([sys.executable, "-m", "spaql.cli", *arguments], capture_output=True, text=True, timeout=300, **options)
+    command = [sys.executable, "-m", "spaql.cli", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, **options)
 
 
 def test_problems_lists_every_problem_with_a_line():

@@ -262,7 +262,7 @@ def mutated_json(value, rng):
         return value | {key: mutated_json(value[key], rng)}
     if isinstance(value, list) and value and rng.random() < 0.8:
         at = rng.randrange(len(value))
-        return value[:at] + [mutated_json(value[at], rng)] + value[at + 1 :]
+        return [*value[:at], mutated_json(value[at], rng), *value[at + 1 :]]
     return rng.choice(nasty)
 
 

@@ -6,14 +6,11 @@ from typing import Any
 import numpy as np
 
 from spaql.checks import choice, real
-from spaql.compiling import kernel
 from spaql.learners import aql_steps
 from spaql.learners.agent import Agent
 from spaql.learners.spaql import BOOTSTRAPS, DEFAULT_XI
 from spaql.learners.state import new_state
 from spaql.learners.update import Rule
-from spaql.partition.forest import Forest, Space
-from spaql.partition.greedy import Scratch
 from spaql.plants.chart import HUGE
 from spaql.plants.problem import Problem
 from spaql.training.outer import new_outer
@@ -41,10 +38,5 @@ class AQL(Agent):
         _, value, at = self._take(obs, action, reward, next_obs, step)
         state = self.state
         assert state.scratch is not None
-        learn_transition(state.forest, state.space, self.rule, state.scratch, at, value, bool(terminated))
+        aql_steps.learn_outside(state.forest, state.space, self.rule, state.scratch, at, value, bool(terminated))
         state.touched()
-
-
-@kernel
-def learn_transition(forest: Forest, space: Space, rule: Rule, scratch: Scratch, step: int, reward: float, terminated: bool) -> None:
-    aql_steps.learn_outside(forest, space, rule, scratch, step, reward, terminated)

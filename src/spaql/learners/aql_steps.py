@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from spaql.compiling import Array, inlined
+from spaql.compiling import Array, entry, inlined
 from spaql.learners.spaql_steps import inside
 from spaql.learners.update import Rule, update
 from spaql.partition.forest import Forest, Space
@@ -34,7 +34,7 @@ def greedy_ball(forest: Forest, space: Space, tree: int, x: Array, scratch: Scra
     return last_argmax(scratch.q, relevant(forest, space, tree, scratch.path, scratch.stack, scratch.found, scratch.q))
 
 
-@inlined
+@entry
 def learn_outside(forest: Forest, space: Space, rule: Rule, scratch: Scratch, step: int, reward: float, terminated: bool) -> None:
     """One transition from elsewhere: `scratch.x` to `scratch.next_x`; the action plays no role."""
     value = 0.0
@@ -45,7 +45,7 @@ def learn_outside(forest: Forest, space: Space, rule: Rule, scratch: Scratch, st
     update(forest, space, rule, best.ball, best.key, reward, value)
 
 
-@inlined
+@entry
 def first_step(
     forest: Forest, space: Space, chart: Chart, greedy: Greedy, scratch: Scratch, key: np.uint64, observation: Array, action: Array
 ) -> int:
@@ -56,7 +56,7 @@ def first_step(
     return bad
 
 
-@inlined
+@entry
 def next_step(
     forest: Forest, space: Space, chart: Chart, rule: Rule, greedy: Greedy, scratch: Scratch, key: np.uint64, step: int,
     observation: Array, reward: float, terminated: bool, action: Array,

@@ -6,13 +6,11 @@ from typing import Any
 import numpy as np
 
 from spaql.checks import choice, real
-from spaql.compiling import Array, kernel
+from spaql.compiling import Array
 from spaql.learners import spaql_steps
 from spaql.learners.agent import Agent
 from spaql.learners.state import new_state
 from spaql.learners.update import Rule
-from spaql.partition.forest import Forest, Space
-from spaql.partition.greedy import Scratch
 from spaql.plants.chart import HUGE
 from spaql.plants.problem import Problem
 from spaql.training.outer import new_outer
@@ -64,10 +62,5 @@ def update_spaql(agent: Agent, obs: Any, action: Any, reward: Any, next_obs: Any
     inner, value, _ = agent._take(obs, action, reward, next_obs, step)
     state = agent.state
     assert state.scratch is not None
-    learn_transition(state.forest, state.space, agent.rule, state.scratch, inner, value, bool(terminated))
+    spaql_steps.learn_outside(state.forest, state.space, agent.rule, state.scratch, inner, value, bool(terminated))
     state.touched()
-
-
-@kernel
-def learn_transition(forest: Forest, space: Space, rule: Rule, scratch: Scratch, action: Array, reward: float, terminated: bool) -> None:
-    spaql_steps.learn_outside(forest, space, rule, scratch, action, reward, terminated)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from spaql.compiling import Array, inlined
+from spaql.compiling import Array, entry, inlined
 from spaql.fastmath import exp
 from spaql.learners.update import Rule, gaussian, update
 from spaql.partition.forest import COUNT_BITS, COUNT_MASK, Forest, Space, action_centre
@@ -90,7 +90,7 @@ def learn_spaql(
     return count
 
 
-@inlined
+@entry
 def learn_outside(forest: Forest, space: Space, rule: Rule, scratch: Scratch, action: Array, reward: float, terminated: bool) -> None:
     """One transition from elsewhere: `scratch.x` to `scratch.next_x`, `action` a cube point or an index."""
     find_path(forest, scratch.x, scratch.path)
@@ -99,7 +99,7 @@ def learn_outside(forest: Forest, space: Space, rule: Rule, scratch: Scratch, ac
     learn_spaql(forest, space, rule, scratch, scratch.x, ball, key, reward, terminated)
 
 
-@inlined
+@entry
 def first_step(
     forest: Forest, space: Space, chart: Chart, scratch: Scratch, tau: float, key: np.uint64, observation: Array, action: Array
 ) -> int:
@@ -110,7 +110,7 @@ def first_step(
     return bad
 
 
-@inlined
+@entry
 def next_step(
     forest: Forest, space: Space, chart: Chart, rule: Rule, scratch: Scratch, tau: float, key: np.uint64, step: int,
     observation: Array, reward: float, terminated: bool, action: Array,

@@ -11,15 +11,13 @@ import numba
 import numpy as np
 
 from spaql import streams
-from spaql.compiling import Array, kernel
+from spaql.compiling import Array
 from spaql.errors import SpaqlError
 from spaql.learners import aql_steps, spaql_steps
 from spaql.learners.predicting import act_once
 from spaql.learners.state import copied, merge_forest
-from spaql.learners.update import Rule
-from spaql.partition.forest import ARMS, SPLITS, Forest, Space, split_room
+from spaql.partition.forest import ARMS, SPLITS, split_room
 from spaql.partition.greedy import Greedy, Scratch, new_greedy, new_scratch
-from spaql.plants.chart import Chart
 from spaql.plants.problem import Finite
 from spaql.training.history import COLUMNS
 from spaql.training.loops import BEST_SEEN, EVALUATED, EVALUATION, LEAVES, TEMPERATURE, TRAINED
@@ -176,7 +174,7 @@ def _roll(
     return steps
 
 
-_entry_points: dict[tuple[str, np.dtype[Any]], Callable[..., int]] = {}
+_entry_points: dict[tuple[Any, np.dtype[Any]], Callable[..., int]] = {}
 
 
 def entry_point(function: Any, dtype: np.dtype[Any], *arguments: Any) -> Callable[..., int]:
@@ -184,7 +182,7 @@ def entry_point(function: Any, dtype: np.dtype[Any], *arguments: Any) -> Callabl
 
     Whoever calls it must give it arguments of exactly these types; `dtype` is the only one that ever differs.
     """
-    known = function.__name__, dtype
+    known = function, dtype
     if known not in _entry_points:
         types = tuple(numba.typeof(argument) for argument in arguments)  # type: ignore[no-untyped-call]
         function.compile(types)
@@ -250,13 +248,13 @@ class SpaqlEpisode:
         self.rule, self.scratch = agent.rule, scratch
 
     def first(self, observation: Array) -> int:
-        return int(first_spaql(*self.known, self.scratch, self.tau, self.key, observation, self.action))
+        return int(spaql_steps.first_step(*self.known, self.scratch, self.tau, self.key, observation, self.action))
 
     def next(self, step: int, observation: Array, reward: float, terminated: bool) -> int:
         arguments = (
             *self.known, self.rule, self.scratch, self.tau, self.key, step, observation, reward, terminated, self.action
         )  # fmt: skip
-        return entry_point(next_spaql, observation.dtype, *arguments)(*arguments)
+        return entry_point(spaql_steps.next_step, observation.dtype, *arguments)(*arguments)
 
 
 class AqlEpisode:
@@ -269,40 +267,10 @@ class AqlEpisode:
         self.greedy, self.rule, self.scratch = agent.state.policy(agent.chart), agent.rule, scratch
 
     def first(self, observation: Array) -> int:
-        return int(first_aql(*self.known, self.greedy, self.scratch, self.key, observation, self.action))
+        return int(aql_steps.first_step(*self.known, self.greedy, self.scratch, self.key, observation, self.action))
 
     def next(self, step: int, observation: Array, reward: float, terminated: bool) -> int:
         arguments = (
             *self.known, self.rule, self.greedy, self.scratch, self.key, step, observation, reward, terminated, self.action
         )  # fmt: skip
-        return entry_point(next_aql, observation.dtype, *arguments)(*arguments)
-
-
-@kernel
-def first_spaql(
-    forest: Forest, space: Space, chart: Chart, scratch: Scratch, tau: float, key: np.uint64, observation: Array, action: Array
-) -> int:
-    return spaql_steps.first_step(forest, space, chart, scratch, tau, key, observation, action)
-
-
-@kernel
-def next_spaql(
-    forest: Forest, space: Space, chart: Chart, rule: Rule, scratch: Scratch, tau: float, key: np.uint64, step: int,
-    observation: Array, reward: float, terminated: bool, action: Array,
-) -> int:  # fmt: skip
-    return spaql_steps.next_step(forest, space, chart, rule, scratch, tau, key, step, observation, reward, terminated, action)
-
-
-@kernel
-def first_aql(
-    forest: Forest, space: Space, chart: Chart, greedy: Greedy, scratch: Scratch, key: np.uint64, observation: Array, action: Array
-) -> int:
-    return aql_steps.first_step(forest, space, chart, greedy, scratch, key, observation, action)
-
-
-@kernel
-def next_aql(
-    forest: Forest, space: Space, chart: Chart, rule: Rule, greedy: Greedy, scratch: Scratch, key: np.uint64, step: int,
-    observation: Array, reward: float, terminated: bool, action: Array,
-) -> int:  # fmt: skip
-    return aql_steps.next_step(forest, space, chart, rule, greedy, scratch, key, step, observation, reward, terminated, action)
+        return entry_point(aql_steps.next_step, observation.dtype, *arguments)(*arguments)
