@@ -115,7 +115,7 @@ def descend_lanes(lanes: Lanes, greedy: Greedy, tree: int, n: int) -> None:
     if d * depth > 63:
         _descend_one_by_one(lanes, greedy, tree, n)
         return
-    _encode(lanes, d, MAX_DEPTH - depth, n)
+    _encode(lanes, d, depth, n)
     jump, code, node = greedy.jump, lanes.code, lanes.node
     for i in range(0, n, WIDTH):  # several lanes at once: each waits for its own chain of loads
         first, second, third, fourth = tree, tree, tree, tree
@@ -135,7 +135,7 @@ def _below(jump: Array, here: int, orthant: int) -> int:
 
 
 @inlined
-def _encode(lanes: Lanes, d: int, shift: int, n: int) -> None:
+def _encode(lanes: Lanes, d: int, depth: int, n: int) -> None:
     """Interleave the bits of a lane's grid cells: the orthant of every level, the top level highest."""
     code, spread = lanes.code, lanes.spreading
     s8, s4, s2, s1 = spread[0, 0], spread[0, 1], spread[0, 2], spread[0, 3]
@@ -145,9 +145,11 @@ def _encode(lanes: Lanes, d: int, shift: int, n: int) -> None:
     for j in range(d):
         cell = lanes.cell[j]
         for i in range(n):
-            bits = np.int64(cell[i] >> shift)
-            bits = (bits | (bits << s8)) & m8
-            bits = (bits | (bits << s4)) & m4
+            bits = np.int64(cell[i] >> (MAX_DEPTH - depth))
+            if depth > 8:
+                bits = (bits | (bits << s8)) & m8
+            if depth > 4:
+                bits = (bits | (bits << s4)) & m4
             bits = (bits | (bits << s2)) & m2
             bits = (bits | (bits << s1)) & m1
             code[i] = (code[i] << 1) | bits
