@@ -113,6 +113,25 @@ def test_mixed_learners_and_gymnasium_environments_can_be_trained_together():
         assert_same(agent, trained("cartpole", learner, 1, iterations=5, rollouts=3))
 
 
+def test_one_agent_that_fails_stops_the_others_and_is_named():
+    @spaql.reset
+    def start(u):
+        return (u,)
+
+    @spaql.step
+    def leave(x, push):
+        return (x + 1.0,), 0.0, False
+
+    one = [spaql.Axis("x", -1.0, 1.0)]
+    bad = spaql.from_plant(start, leave, state=one, actions=spaql.Finite((0, 1)), horizon=5, name="runaway")
+    agents = [spaql.SPAQL(spaql.make("cartpole"), seed=1), spaql.SPAQL(bad, seed=1)]
+    with pytest.raises(spaql.SpaqlError, match="runaway left its declared bounds"):
+        spaql.learn_all(agents, 10**8, 3, jobs=2)
+    done = len(agents[0].history)
+    if done:
+        assert_same(agents[0], trained("cartpole", "SPAQL", 1, iterations=done, rollouts=3))
+
+
 def test_evaluation_has_its_own_seed():
     agent = trained("pendulum", "SPAQL", 0)
     first, again, other = agent.evaluate(50, seed=1), agent.evaluate(50, seed=1), agent.evaluate(50, seed=2)

@@ -5,6 +5,7 @@ import pytest
 
 import spaql
 from helpers import LEARNERS, assert_same, fields, linear_plant
+from spaql.training.outer import BEST_ARMS, BEST_RETURN, MARK
 
 CASES = [("cartpole", "SPAQL"), ("pendulum", "SPAQL-TS"), ("cartpole", "AQL"), ("pendulum-5", "SPAQL"), ("pendulum", "Random")]
 
@@ -104,3 +105,16 @@ def test_saving_replaces_the_file_and_leaves_nothing_else(file):
     for _ in range(2):
         agent.save(file)
     assert [path.name for path in file.parent.iterdir()] == ["agent.spaql"]
+
+
+def test_a_file_whose_trainee_is_smaller_than_its_agent_does_no_harm(file):
+    """No training writes one, but a hostile hand could: going back to the best agent needs room in the trainee."""
+    agent = spaql.SPAQL(spaql.make("cartpole"), seed=1)
+    rng = np.random.default_rng(0)
+    for _ in range(20000):
+        agent.update(rng.uniform([-4, -99, -0.4, -20], [4, 99, 0.4, 20]), int(rng.integers(2)), 1.0, np.zeros(4))
+    agent.state.outer[[BEST_RETURN, BEST_ARMS, MARK]] = 1e6, agent.arms, 5
+    agent.save(file)
+    back = spaql.load(file)
+    back.learn(20, rollouts=1)
+    assert back.arms == agent.arms

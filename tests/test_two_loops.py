@@ -83,6 +83,15 @@ def test_wrappers_and_an_environment_object(learner):
     assert_same(agent, other, episodes=5)
 
 
+def test_our_own_environments_keep_their_map():
+    problem = spaql.from_gym("spaql/CartPole-v0", horizon=30, rollouts=7, reference=[0.1, 0.0, 0.0, 0.0])
+    assert (problem.horizon, problem.rollouts, problem.reference) == (30, 7, (0.1, 0.0, 0.0, 0.0))
+    assert problem.state == spaql.make("cartpole").state
+    for option in ("state_low", "state_high", "slopes"):
+        with pytest.raises(spaql.SpaqlError, match="its own map"):
+            spaql.from_gym("spaql/CartPole-v0", **{option: [1.0] * 4})
+
+
 class Recorder(gymnasium.Wrapper):
     """Keeps (obs, action, reward, next obs, terminated, step) of every episode."""
 

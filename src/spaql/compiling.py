@@ -7,6 +7,7 @@ fingerprint of all compiled sources of the package, so that an edit anywhere rec
 import functools
 import hashlib
 import os
+import re
 import shutil
 import sys
 import time
@@ -75,13 +76,13 @@ def cache_folder() -> Path:
     """`$SPAQL_CACHE_DIR`, else the user's cache; one sub-folder per version of the code, old ones removed."""
     named = os.environ.get("SPAQL_CACHE_DIR")
     root = Path(named) if named else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "spaql"
-    folder = root / fingerprint()
+    folder = root / f"code-{fingerprint()}"
     try:
         folder.mkdir(parents=True, exist_ok=True)
         os.utime(folder)
         month_ago = time.time() - 30 * 86400
         for old in root.iterdir():
-            if len(old.name) == len(folder.name) and old.stat().st_mtime < month_ago:
+            if re.fullmatch(r"code-[0-9a-f]{16}", old.name) and old.stat().st_mtime < month_ago:
                 shutil.rmtree(old, ignore_errors=True)
     except OSError:
         pass  # a read-only home: the locator below then declines, and every process compiles for itself

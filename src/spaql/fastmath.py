@@ -1,7 +1,7 @@
 """Branch-free sin, cos, exp and tanh, accurate to a few units in the last place, that LLVM can vectorise.
 
 A call into libm inside a loop over rollouts keeps the loop scalar, four to five times slower. Inside plants `math.sin` and its
-friends mean these functions (`problems/plant.py`).
+friends mean these functions (`plants/plant.py`).
 """
 
 import math

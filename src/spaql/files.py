@@ -33,7 +33,6 @@ from spaql.training.outer import BEST_RETURN
 FORMAT, VERSION = "spaql agent", 1
 ALGORITHMS: dict[str, type[Agent]] = {cls.algorithm: cls for cls in (AQL, SPAQL, SPAQLTS, Random)}
 MAX_MEMBERS = 16
-LARGE = 1e300
 
 
 # -- writing -------------------------------------------------------------------------------------------------------------------------
@@ -63,7 +62,11 @@ def save(agent: Agent, path: str | PathLike[str]) -> None:
             data = io.BytesIO()
             np.lib.format.write_array(data, np.ascontiguousarray(array), allow_pickle=False)
             archive.writestr(zipfile.ZipInfo(f"{name}.npy"), data.getvalue())
-    write_atomically(Path(path), buffer.getvalue())
+    try:
+        target = Path(path)
+    except TypeError as error:
+        raise SpaqlError(f"cannot write to {path!r}: give a file name") from error
+    write_atomically(target, buffer.getvalue())
 
 
 def write_atomically(path: Path, data: bytes) -> None:
@@ -98,7 +101,7 @@ def _describe(problem: Problem) -> dict[str, Any]:
         "map_samples": problem.map_samples,
         "env_id": problem.env_id,
         "has_options": bool(problem.env_options),
-        "catalog": problem.name in CATALOG and problem.plant is not None,
+        "catalog": problem.name in CATALOG and problem.plant is not None and problem.env_id == CATALOG[problem.name].env_id,
     }
 
 
@@ -201,7 +204,7 @@ def _forest(arrays: dict[str, Array], name: str, space: Space) -> Forest:
     n = len(first) if first.ndim == 1 else -1
     if not (n >= space.trees and first.dtype == visits.dtype == np.int32 and q.dtype == np.float64 and q.shape == visits.shape == (n,)):
         raise ValueError(f"the {name} is malformed")
-    if not (np.abs(q) <= LARGE).all() or (visits < 0).any():
+    if not np.isfinite(q).all() or (visits < 0).any():
         raise ValueError(f"the {name} has values that are not finite or negative visits")
     forest = Forest(np.zeros(n, BALL), np.zeros(4, np.int64))
     forest.balls["first"], forest.balls["q"], forest.balls["visits"] = first, q, visits

@@ -50,7 +50,8 @@ class Agent:
         """
         from spaql.training.trainer import train
 
-        return train(self, iterations, rollouts, progress, callback)
+        with self.state.guard.write():
+            return train(self, iterations, rollouts, progress, callback)
 
     def update(self, obs: Any, action: Any, reward: Any, next_obs: Any, terminated: bool = False, step: int = 0) -> None:
         """One learning step from outside data, in physical units. `step` matters to AQL only."""
@@ -65,7 +66,7 @@ class Agent:
         value = float(numbers("reward", reward, ()))
         if not abs(value) <= HUGE:
             raise SpaqlError(f"the reward is {value}: rewards must be finite")
-        at = whole("step", step, 0, self.problem.horizon - 1)
+        at = whole("step", step, 0, self.problem.horizon - 1 if self.algorithm == "AQL" else 2**62)
         return self.action_in_cube(action), value, at
 
     def action_in_cube(self, action: Any) -> Array:
@@ -111,14 +112,18 @@ class Agent:
         step = np.zeros(len(batch), np.int64)
         if state is not None:
             given = state[0] if isinstance(state, tuple) else state
-            step[:] = numbers("state", np.atleast_1d(given), (len(batch),)) % 2**31
+            counted = numbers("state", np.atleast_1d(given), (len(batch),))
+            if not np.all((counted >= 0) & (counted < 2**31)):
+                raise SpaqlError(f"state counts the steps of the episode: give back what the last predict returned, not {state!r}")
+            step[:] = counted
         if episode_start is not None:
-            step[np.broadcast_to(np.asarray(episode_start, bool), step.shape)] = 0
+            step[numbers("episode_start", np.atleast_1d(episode_start), (len(batch),)) != 0] = 0
         tree = np.minimum(step, self.state.space.trees - 1)
         key = streams.key_of(self.seed, streams.PREDICT, self.state.draws)
         out = np.empty((len(batch), max(self.state.space.k, 1)))
-        greedy = self.state.policy(self.chart)
-        bad = predict_batch(self.state.space, self.chart, greedy, batch, tree, key, bool(deterministic), np.empty(d), out)
+        with self.state.guard.read():
+            greedy = self.state.policy(self.chart)
+            bad = predict_batch(self.state.space, self.chart, greedy, batch, tree, key, bool(deterministic), np.empty(d), out)
         if bad >= 0:
             self.observation_error(bad % d, batch[bad // d], "observation")
         if not deterministic:
@@ -140,7 +145,8 @@ class Agent:
         """
         from spaql.training.evaluation import fresh_rollouts
 
-        return fresh_rollouts(self, whole("episodes", episodes, 1), whole("seed", seed, 0), bool(deterministic))
+        with self.state.guard.read():
+            return fresh_rollouts(self, whole("episodes", episodes, 1, 10**8), whole("seed", seed, 0), bool(deterministic))
 
     # -- looking inside ------------------------------------------------------------------------------------------------------------
 
@@ -154,7 +160,8 @@ class Agent:
 
         Fields: tree, state (centre), radius, depth, visits, q, and action (centre) or action_mask, action_first, action_count.
         """
-        return leaf_table(self.state.forest, self.state.space)
+        with self.state.guard.read():
+            return leaf_table(self.state.forest, self.state.space)
 
     @property
     def history(self) -> History:
@@ -164,7 +171,8 @@ class Agent:
         """One file with problem, parameters, seed, history and partition; `spaql.load` reads it."""
         from spaql.files import save
 
-        save(self, path)
+        with self.state.guard.read():
+            save(self, path)
 
     def __repr__(self) -> str:
         return f"<{self.algorithm} on {self.problem.name}: {self.arms} arms after {len(self.state.history)} iterations, seed {self.seed}>"

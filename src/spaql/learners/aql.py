@@ -35,8 +35,9 @@ class AQL(Agent):
 
     def update(self, obs: Any, action: Any, reward: Any, next_obs: Any, terminated: bool = False, step: int = 0) -> None:
         """One learning step from outside data at step `step` of its episode; AQL updates its greedy ball, whatever the action."""
-        _, value, at = self._take(obs, action, reward, next_obs, step)
-        state = self.state
-        assert state.scratch is not None
-        aql_steps.learn_outside(state.forest, state.space, self.rule, state.scratch, at, value, bool(terminated))
-        state.touched()
+        with self.state.guard.write():
+            _, value, at = self._take(obs, action, reward, next_obs, step)
+            state = self.state
+            assert state.scratch is not None
+            aql_steps.learn_outside(state.forest, state.space, self.rule, state.scratch, at, value, bool(terminated))
+            state.touched()

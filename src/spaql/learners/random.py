@@ -36,5 +36,9 @@ class Random(Agent):
         self.rule = Rule(0.0, math.inf, 0, 0, np.zeros(len(problem.state)))
         self.state = new_state(problem.space(), new_outer(0.0, 0.0), alone=True)
 
+    def predict(self, observation: Any, state: Any = None, episode_start: Any = None, deterministic: bool = True) -> tuple[Any, Any]:
+        """A random action, whatever `deterministic` says: there is nothing else to play."""
+        return super().predict(observation, state, episode_start, deterministic=False)
+
     def update(self, obs: Any, action: Any, reward: Any, next_obs: Any, terminated: bool = False, step: int = 0) -> None:
         raise SpaqlError("Random does not learn")

@@ -13,7 +13,7 @@ from spaql.learners.state import new_state
 from spaql.learners.update import Rule
 from spaql.plants.chart import HUGE
 from spaql.plants.problem import Problem
-from spaql.training.outer import new_outer
+from spaql.training.outer import TAU, new_outer
 
 TEMPERATURE_RULES = ("published", "paper")
 BOOTSTRAPS = ("paper", "terminate")
@@ -40,7 +40,8 @@ class SPAQL(Agent):
         set_up_spaql(self, lam=math.inf, sup=False, reference=np.zeros(len(problem.state)))
 
     def update(self, obs: Any, action: Any, reward: Any, next_obs: Any, terminated: bool = False, step: int = 0) -> None:
-        update_spaql(self, obs, action, reward, next_obs, terminated, step)
+        with self.state.guard.write():
+            update_spaql(self, obs, action, reward, next_obs, terminated, step)
 
 
 def set_up_spaql(agent: Agent, lam: float, sup: bool, reference: Array) -> None:
@@ -64,3 +65,4 @@ def update_spaql(agent: Agent, obs: Any, action: Any, reward: Any, next_obs: Any
     assert state.scratch is not None
     spaql_steps.learn_outside(state.forest, state.space, agent.rule, state.scratch, inner, value, bool(terminated))
     state.touched()
+    state.outer[TAU] = agent.options["tau_min"]

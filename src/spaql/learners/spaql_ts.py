@@ -35,17 +35,13 @@ class SPAQLTS(Agent):
         self._set_up(problem, seed, options)
         if reference is None and problem.reference is None:
             raise SpaqlError(f"SPAQL-TS needs the state to hold: {problem.name} has no reference, give reference=(...)")
+        held = problem.reference if reference is None else reference
+        point = reference_in_cube(problem, held)  # type: ignore[arg-type]
         if reference is not None:
-            options["reference"] = [float(v) for v in reference_in_physical(problem, reference)]
-        point = reference_in_cube(problem, options["reference"] or problem.reference)  # type: ignore[arg-type]
+            options["reference"] = [float(v) for v in reference]
         sup = choice("distance", distance, DISTANCES) == "sup"
         set_up_spaql(self, real("lam", lam, 0.0, above=True), sup, point)
 
     def update(self, obs: Any, action: Any, reward: Any, next_obs: Any, terminated: bool = False, step: int = 0) -> None:
-        update_spaql(self, obs, action, reward, next_obs, terminated, step)
-
-
-def reference_in_physical(problem: Problem, reference: Sequence[float]) -> Sequence[float]:
-    """Check a reference; files keep it as it was given."""
-    reference_in_cube(problem, reference)
-    return reference
+        with self.state.guard.write():
+            update_spaql(self, obs, action, reward, next_obs, terminated, step)

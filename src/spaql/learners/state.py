@@ -1,15 +1,19 @@
 """What an agent has learned, as plain arrays: this is what files hold and kernels work on."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from spaql.compiling import Array, kernel
+from spaql.errors import SpaqlError
+from spaql.learners.guard import Guard
 from spaql.partition.forest import BALL, USED, Forest, Space, grown, new_forest
 from spaql.partition.greedy import Greedy, Scratch, merge_all, new_greedy, new_scratch, scratch_width
 from spaql.plants.chart import Chart
 from spaql.training.history import COLUMNS
-from spaql.training.outer import BEST_RETURN
+from spaql.training.outer import BEST_RETURN, TRAIN_SAMPLES
+
+MAX_BALLS = 2**28  # 6 GB for agent and trainee each
 
 
 @dataclass
@@ -24,10 +28,12 @@ class State:
     draws: int = 0  # random predictions made so far
     scratch: Scratch | None = None  # working memory, as large as the forests
     greedy: Greedy | None = None  # the merged policy of `forest`, None after a change
+    guard: Guard = field(default_factory=Guard)
 
     def make_room(self, room: int) -> Scratch:
         """Room for `room` more balls in agent and trainee, and working memory to match."""
         alone = self.trainee is self.forest
+        self._check_size(room)
         ahead = int(self.forest.size[USED]) - int(self.trainee.size[USED])  # update() makes the agent grow, learn() the trainee
         self.trainee = grown(self.trainee, room + max(ahead, 0))
         capacity = len(self.trainee.balls)
@@ -38,16 +44,26 @@ class State:
 
     def policy(self, chart: Chart) -> Greedy:
         """The greedy policy of the agent, merged anew if something has changed."""
-        if self.greedy is None:
+        greedy = self.greedy
+        if greedy is None:
             capacity = len(self.forest.balls)
-            self.greedy = new_greedy(self.space, capacity)
-            merge_forest(self.forest, self.space, chart, self.greedy, new_scratch(self.space, capacity))
-        return self.greedy
+            greedy = new_greedy(self.space, capacity)
+            merge_forest(self.forest, self.space, chart, greedy, new_scratch(self.space, capacity))
+            self.greedy = greedy  # only when it is complete: another thread may look at it
+        return greedy
+
+    def _check_size(self, room: int) -> None:
+        needed = int(max(self.forest.size[USED], self.trainee.size[USED])) + room
+        if needed > MAX_BALLS:
+            raise SpaqlError(
+                f"this partition needs room for {needed:,} cells ({room:,} for one episode): use a shorter horizon or fewer variables"
+            )
 
     def touched(self) -> None:
         """The agent was changed from outside: the next training goes on from it, and evaluates it anew first."""
         self.greedy = None
         self.outer[BEST_RETURN] = np.nan
+        self.outer[TRAIN_SAMPLES] += 1
 
 
 def new_state(space: Space, outer: Array, alone: bool) -> State:

@@ -42,6 +42,6 @@ def gaussian(rule: Rule, x: Array) -> float:
         return 1.0
     squared = 0.0
     for j in range(len(x)):
-        gap = x[j] - rule.reference[j]
+        gap = (x[j] - rule.reference[j]) / rule.lam
         squared = max(squared, gap * gap) if rule.sup == 1 else squared + gap * gap
-    return exp(-squared / (rule.lam * rule.lam))
+    return exp(-squared)

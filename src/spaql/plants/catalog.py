@@ -44,7 +44,7 @@ _CARTPOLE_SLOPES = {"cartpole": (1 / 240, 1 / 21), "cartpole-fitted": (1 / 2, 1 
 
 
 def make_from_catalog(name: str) -> "Problem":
-    if name not in CATALOG:
+    if not isinstance(name, str) or name not in CATALOG:
         raise SpaqlError(f"unknown problem {name!r}: choose one of {', '.join(CATALOG)}, or use spaql.from_gym for a Gymnasium id")
     return _cartpole(name) if name.startswith("cartpole") else _pendulum(name)
 

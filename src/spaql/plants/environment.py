@@ -46,7 +46,7 @@ class PlantEnv(gymnasium.Env[Array, Any]):
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Array, dict[str, Any]]:
         super().reset(seed=seed)
         if seed is not None:
-            self.base, self.episode = seed, 0
+            self.base, self.episode = seed % 2**64, 0
         elif self.base < 0:
             self.base, self.episode = int(self.np_random.integers(2**31)), 0
         else:
@@ -57,6 +57,8 @@ class PlantEnv(gymnasium.Env[Array, Any]):
 
     def step(self, action: Any) -> tuple[Array, float, bool, bool, dict[str, Any]]:
         rows, plant = self.plant.rows, self.plant
+        if self.base < 0:
+            raise gymnasium.error.ResetNeeded("call reset() before step()")
         if self.discrete:
             if not self.action_space.contains(action):
                 raise gymnasium.error.InvalidAction(f"{action!r} is not in {self.action_space}")
@@ -66,7 +68,8 @@ class PlantEnv(gymnasium.Env[Array, Any]):
         counter = plant.reset_noise + self.steps * plant.step_noise
         advance(plant.batch[1], self.table.reshape(-1), rows.noise, plant.step_noise, self.key, counter)
         self.steps += 1
-        return self._observation(), float(self.table[rows.reward, 0]), bool(self.table[rows.done, 0]), False, {}
+        truncated = self.steps >= self.problem.horizon
+        return self._observation(), float(self.table[rows.reward, 0]), bool(self.table[rows.done, 0]), truncated, {}
 
     def _observation(self) -> Array:
         rows = self.plant.rows

@@ -39,14 +39,10 @@ def from_gym(
     """
     env_id = env if isinstance(env, str) else None
     made = _open(env, options)
-    if isinstance(made.unwrapped, PlantEnv):  # our own plant: the same maps, so that both loops agree to the bit
-        ours = made.unwrapped.problem
-        if state_low is not None or state_high is not None or slopes is not None:
-            raise SpaqlError(f"{ours.name} comes with its own map: state_low, state_high and slopes are for other environments")
-        return replace(
-            ours, plant=None, env=made, env_id=env_id or ours.env_id, horizon=horizon or ours.horizon, clip=clip,
-            rollouts=rollouts or ours.rollouts, reference=ours.reference if reference is None else tuple(reference),
-        )  # fmt: skip
+    own = made.unwrapped
+    if isinstance(own, PlantEnv) and (made.observation_space, made.action_space) == (own.observation_space, own.action_space):
+        return _own_problem(made, own.problem, env_id, horizon, (state_low, state_high, slopes), reference, clip, rollouts)
+    actions = _actions(made.action_space)
     state, samples = _axes(made, state_low, state_high, slopes)
     if horizon is None:
         horizon = made.spec.max_episode_steps if made.spec is not None else None
@@ -54,9 +50,26 @@ def from_gym(
             raise SpaqlError("this environment has no step limit: give horizon=...")
     name = env_id or (made.spec.id if made.spec is not None else type(made.unwrapped).__name__)
     return Problem(
-        name, f"Gymnasium's {name}", state, _actions(made.action_space), horizon,
-        reference=None if reference is None else tuple(float(v) for v in reference), rollouts=rollouts or 20,
+        name, f"Gymnasium's {name}", state, actions, horizon,
+        reference=None if reference is None else tuple(float(v) for v in reference), rollouts=20 if rollouts is None else rollouts,
         env=made, env_id=env_id, env_options=options, clip=clip, map_samples=samples,
+    )  # fmt: skip
+
+
+def _own_problem(
+    env: "gymnasium.Env[Any, Any]", ours: Problem, env_id: str | None, horizon: int | None, maps: tuple[Any, ...],
+    reference: Sequence[float] | None, clip: bool, rollouts: int | None,
+) -> Problem:  # fmt: skip
+    """Our own plant as an environment keeps its maps, so that the Gymnasium loop and the compiled one agree to the bit."""
+    if any(given is not None for given in maps):
+        raise SpaqlError(f"{ours.name} comes with its own map: state_low, state_high and slopes are for other environments")
+    if horizon is not None and horizon > ours.horizon:
+        raise SpaqlError(f"{ours.name} ends after {ours.horizon} steps: a horizon of {horizon} cannot be reached")
+    return replace(
+        ours, plant=None, env=env, env_id=env_id, clip=clip,
+        horizon=ours.horizon if horizon is None else horizon,
+        rollouts=ours.rollouts if rollouts is None else rollouts,
+        reference=ours.reference if reference is None else tuple(reference),
     )  # fmt: skip
 
 
@@ -76,9 +89,9 @@ def _open(env: Any, options: dict[str, Any]) -> "gymnasium.Env[Any, Any]":
 def _actions(space: Any) -> Continuous | Finite:
     if isinstance(space, gymnasium.spaces.Discrete):
         return Finite(tuple(range(int(space.start), int(space.start + space.n))))
-    if isinstance(space, gymnasium.spaces.Box) and len(space.shape) == 1:
+    if isinstance(space, gymnasium.spaces.Box) and len(space.shape) == 1 and np.issubdtype(space.dtype, np.floating):
         return Continuous(tuple(float(v) for v in space.low), tuple(float(v) for v in space.high))
-    raise SpaqlError(f"actions must be Discrete or a Box with one axis, not {space}")
+    raise SpaqlError(f"actions must be Discrete, or a Box of floats with one axis, not {space}")
 
 
 def _axes(env: "gymnasium.Env[Any, Any]", state_low: Any, state_high: Any, slopes: Any) -> tuple[tuple[Axis, ...], int]:

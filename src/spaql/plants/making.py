@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from spaql.errors import SpaqlError
 from spaql.plants.catalog import CATALOG, make_from_catalog
 from spaql.plants.plant import PlantFunction, make_plant
@@ -34,11 +36,13 @@ def from_plant(
     """A problem from your own equations (functions decorated with `@spaql.reset`, `@spaql.step`, `@spaql.observe`)."""
     if isinstance(actions, Finite) and not actions.consecutive:
         actions = replace(actions, box=True)  # as an environment it takes these numbers, not their index
+    if not isinstance(actions, Continuous | Finite):
+        raise SpaqlError(f"actions is a spaql.Continuous or a spaql.Finite, not {type(actions).__name__}")
     axes = len(actions.low) if isinstance(actions, Continuous) else 1
     plant = make_plant(reset, step, observe, axes)
     if len(state) != plant.observation_dim:
         raise SpaqlError(f"the plant shows {plant.observation_dim} variables, but `state` describes {len(state)}")
     return Problem(
         name, "a plant of your own", tuple(state), actions, horizon,
-        reference=None if reference is None else tuple(reference), plant=plant, rollouts=rollouts,
+        reference=None if reference is None else tuple(np.atleast_1d(reference).tolist()), plant=plant, rollouts=rollouts,
     )  # fmt: skip

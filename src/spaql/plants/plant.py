@@ -17,6 +17,7 @@ The decorators turn each function into a *batch* function over arrays of states,
 `math.sin`, `cos`, `exp` and `tanh` inside these functions are the branch-free ones of `fastmath`.
 """
 
+import dis
 import functools
 import hashlib
 import inspect
@@ -126,10 +127,13 @@ class Plant:
             self._batch(self.step, f"({local}), {outcome} = act({state}{action}{step_noise})", keep, see),
         )
 
+    def __deepcopy__(self, memo: Any) -> "Plant":
+        return self  # nothing in it changes, and compiled functions cannot be copied
+
     def _batch(self, function: PlantFunction, *lines: str) -> Any:
         parts = [function.python] + ([self.observe.python] if self.observe else [])
         digest = hashlib.sha256(repr(lines).encode() + b"".join(_digest(part) for part in parts)).hexdigest()[:16]
-        name = f"{function.python.__name__}_{digest}"
+        name = f"{function.kind}_{digest}"
         source = "\n        ".join([f"def {name}(T, n):\n    for i in range(n):", *lines])
         scope: dict[str, Any] = {"__name__": __name__}
         scope |= {"act": _scalar(function.python), "look": _scalar(parts[-1])}
@@ -211,6 +215,8 @@ def _scalar(function: Callable[..., Any], callers: tuple[Callable[..., Any], ...
     """The function compiled with fast mathematics and today's constants; plain helper functions it calls are compiled too."""
     if function in callers:
         raise SpaqlError(f"{function.__name__} calls itself: a plant is written without recursion")
+    if any(instruction.opname == "RAISE_VARARGS" for instruction in dis.get_instructions(function)):
+        raise SpaqlError(f"{function.__name__} raises or asserts: compiled code cannot; end the episode (terminated) instead")
     digest = _digest(function)
     if digest not in _compiled:
 
@@ -224,7 +230,7 @@ def _scalar(function: Callable[..., Any], callers: tuple[Callable[..., Any], ...
         scope = dict(function.__globals__)
         scope |= {name: fast(scope[name]) for name in _names(function.__code__) if name in scope}
         cells = tuple(types.CellType(fast(cell.cell_contents)) for cell in function.__closure__ or ())
-        _compiled[digest] = inlined(types.FunctionType(function.__code__, scope, function.__name__, None, cells or None))
+        _compiled[digest] = inlined(types.FunctionType(function.__code__, scope, function.__name__, function.__defaults__, cells or None))
     return _compiled[digest]
 
 
@@ -238,36 +244,33 @@ def _digest(function: Callable[..., Any]) -> bytes:
     digest = hashlib.sha256()
     pending: list[Any] = [function]
     seen = set()
+
+    def add(kind: str, data: bytes) -> None:
+        digest.update(f"{kind} {len(data)} ".encode() + data)  # with its length, so that no two sequences look alike
+
     while pending:
         item = pending.pop()
         if inspect.isfunction(item):
             if item in seen:
                 continue
             seen.add(item)
-            digest.update(_code_bytes(item.__code__))
-            pending += item.__code__.co_consts
             names = sorted(_names(item.__code__))
             used = [item.__globals__[n] for n in names if n in item.__globals__]
-            pending += used
             own = [module for module in used if isinstance(module, types.ModuleType) and module not in _MODULES]
+            pending += [item.__code__, item.__defaults__, *used, *(cell.cell_contents for cell in item.__closure__ or ())]
             pending += [getattr(module, n) for module in own for n in names if hasattr(module, n)]  # par.G
-            pending += [cell.cell_contents for cell in item.__closure__ or ()]
         elif isinstance(item, types.CodeType):
-            digest.update(_code_bytes(item))
+            add("code", item.co_code + repr((item.co_argcount, item.co_varnames, item.co_names, item.co_freevars)).encode())
             pending += item.co_consts
         elif isinstance(item, np.ndarray):
-            digest.update(str(item.dtype).encode() + str(item.shape).encode() + np.ascontiguousarray(item).tobytes())
+            add(f"array {item.dtype} {item.shape}", np.ascontiguousarray(item).tobytes())
         elif hasattr(item, "py_func"):
             pending.append(item.py_func)
         elif isinstance(item, tuple | list):
-            digest.update(b"[")
+            add("sequence", str(len(item)).encode())
             pending += item
         elif isinstance(item, types.ModuleType):
-            digest.update(item.__name__.encode())
+            add("module", item.__name__.encode())
         else:
-            digest.update(repr(item).encode())
+            add("value", repr(item).encode())
     return digest.digest()
-
-
-def _code_bytes(code: types.CodeType) -> bytes:
-    return code.co_code + repr((code.co_argcount, code.co_varnames, code.co_names, code.co_freevars)).encode()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from spaql.checks import whole
 from spaql.errors import SpaqlError
 from spaql.partition.forest import MAX_AXES, MAX_SPLIT, Space
 from spaql.plants.chart import AXIS, CLIPPED, LINEAR, SIGMOID, Chart, to_cube
@@ -38,6 +39,14 @@ class Axis:
             raise SpaqlError(f"{self.name}: give finite low <= high, or a slope for an unbounded variable (got {self.low}, {self.high})")
 
 
+def _tuple_of_numbers(name: str, given: Any) -> tuple[float, ...]:
+    """Plain Python numbers, whole ones whole, from a number or a sequence."""
+    array = np.atleast_1d(np.asarray(given)) if np.ndim(given) < 2 else np.empty((0, 0))
+    if array.ndim != 1 or array.dtype.kind not in "fiu":
+        raise SpaqlError(f"{name} must be numbers, not {given!r}")
+    return tuple(array.tolist())
+
+
 @dataclass(frozen=True)
 class Continuous:
     """Actions in a box; physical units."""
@@ -48,6 +57,8 @@ class Continuous:
     units: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        for bound in ("low", "high"):
+            object.__setattr__(self, bound, _tuple_of_numbers("action bounds", getattr(self, bound)))
         if not (0 < len(self.low) == len(self.high) <= MAX_AXES):
             raise SpaqlError(f"continuous actions have 1 to {MAX_AXES} axes with a low and a high each; got {self.low}, {self.high}")
         if not all(math.isfinite(a) and math.isfinite(b) and a < b for a, b in zip(self.low, self.high, strict=True)):
@@ -64,6 +75,7 @@ class Finite:
     units: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "values", _tuple_of_numbers("a finite action set", self.values))
         if not self.values or len(set(self.values)) != len(self.values) or not all(math.isfinite(v) for v in self.values):
             raise SpaqlError(f"a finite action set is one or more different finite numbers; got {self.values}")
 
@@ -93,16 +105,23 @@ class Problem:
     map_samples: int = 0  # environment steps spent on measuring the map
 
     def __post_init__(self) -> None:
-        if not isinstance(self.horizon, int | np.integer) or not 1 <= self.horizon <= 10**6:
-            raise SpaqlError(f"the horizon is a whole number of steps from 1 to a million, not {self.horizon!r}")
-        if not self.state:
-            raise SpaqlError("a problem needs at least one observed variable")
+        object.__setattr__(self, "horizon", whole("horizon", self.horizon, 1, 10**6))
+        whole("rollouts", self.rollouts, 1, 10**6)
+        if not self.state or not all(isinstance(axis, Axis) for axis in self.state):
+            raise SpaqlError("`state` describes every observed variable with a spaql.Axis")
+        if not isinstance(self.actions, Continuous | Finite):
+            raise SpaqlError("`actions` is a spaql.Continuous or a spaql.Finite")
+        if len(self.state) > 20:
+            raise SpaqlError(f"{len(self.state)} observed variables make 2^{len(self.state)} cells per split: select or combine variables")
         children = (1 << len(self.state)) * (1 << len(self.actions.low) if isinstance(self.actions, Continuous) else 2)
         if children > MAX_SPLIT:
             raise SpaqlError(
                 f"{len(self.state)} observed variables make {children} cells per split, more than {MAX_SPLIT}: "
                 "select or combine variables (gymnasium.wrappers.TransformObservation)"
             )
+        axes = len(self.actions.low) if isinstance(self.actions, Continuous) else 1
+        if self.plant is not None and (self.plant.observation_dim, self.plant.action_dim) != (len(self.state), axes):
+            raise SpaqlError(f"the plant shows {self.plant.observation_dim} variables and takes {self.plant.action_dim} actions")
         if self.reference is not None:
             reference_in_cube(self, self.reference)
 

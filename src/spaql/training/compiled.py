@@ -11,6 +11,7 @@ from spaql.partition.forest import split_room
 from spaql.partition.greedy import new_greedy
 from spaql.training.history import COLUMNS
 from spaql.training.loops import play, train_aql, train_spaql
+from spaql.training.outer import EVAL_SAMPLES, TRAIN_SAMPLES
 from spaql.training.rollouts import BAD_OBSERVATION, OK, Lanes, new_lanes
 
 if TYPE_CHECKING:
@@ -28,16 +29,34 @@ class CompiledLoop:
         self.returns = np.empty(rollouts)
 
     def run(self, iterations: int) -> Array:
-        """The next iterations; returns their history rows. Every row is kept even if a later iteration fails."""
-        agent, state = self.agent, self.agent.state
+        """The next iterations; returns their history rows. If one fails, those before it are kept and it leaves no trace."""
+        state = self.agent.state
+        alone = state.trainee is state.forest
+        before = copied(state.forest), copied(state.trainee), state.outer.copy()
         rows = np.zeros((iterations, len(COLUMNS)))
+        done = self._iterate(rows)
+        state.greedy = None
+        if done == iterations:
+            return rows
+        failed = self.one if self.one.fault[0] != OK else self.lanes
+        error = plant_error(self.agent, failed, f"iteration {len(state.history) + done + 1}, ")
+        used = state.outer[[TRAIN_SAMPLES, EVAL_SAMPLES]]
+        state.forest, state.trainee, state.outer[:] = before[0], before[0] if alone else before[1], before[2]
+        self._iterate(rows[:done])  # the same bits again, up to the last complete iteration
+        state.outer[[TRAIN_SAMPLES, EVAL_SAMPLES]] = used  # they were used, whatever came of it
+        state.history = np.concatenate([state.history, rows[:done]])
+        raise error
+
+    def _iterate(self, rows: Array) -> int:
+        """Fill history rows until the plant fails. Returns how many were filled."""
+        agent, state = self.agent, self.agent.state
+        noise = (self.plant.reset_noise, self.plant.step_noise)
         room = state.space.horizon * split_room(state.space)
         done = 0
-        while done < iterations:
+        while done < len(rows) and self.one.fault[0] == self.lanes.fault[0] == OK:
             scratch = state.make_room(room)
             greedy = new_greedy(state.space, len(state.trainee.balls))
             at = len(state.history) + done
-            noise = (self.plant.reset_noise, self.plant.step_noise)
             known: Any = (*self.plant.batch, self.plant.rows, noise, state.space, agent.chart, agent.rule)
             work: Any = (greedy, scratch, self.one, self.lanes, self.returns, state.outer, rows[done:], room)
             if agent.algorithm == "AQL":
@@ -46,13 +65,7 @@ class CompiledLoop:
                 options = agent.options
                 cooling = (float(options["tau_min"]), float(options["d"]), options["temperature_rule"] == "published")
                 done += train_spaql(*(*known, cooling, agent.seed, at, state.trainee, state.forest, *work))
-            state.greedy = None
-            if self.one.fault[0] != OK or self.lanes.fault[0] != OK:
-                state.history = np.concatenate([state.history, rows[:done]])
-                if agent.algorithm != "AQL":
-                    state.trainee = copied(state.forest)  # the episode that failed leaves no trace
-                raise plant_error(agent, self.one if self.one.fault[0] != OK else self.lanes, at)
-        return rows
+        return done
 
 
 def play_compiled(agent: "Agent", seed: int, purposes: tuple[int, int], iteration: int, deterministic: bool, returns: Array) -> int:
@@ -66,15 +79,15 @@ def play_compiled(agent: "Agent", seed: int, purposes: tuple[int, int], iteratio
         *plant.batch, plant.rows, noise, state.space, agent.chart, greedy, lanes, seed, purposes, iteration, deterministic, returns
     )
     if lanes.fault[0] != OK:
-        raise plant_error(agent, lanes, iteration)
+        raise plant_error(agent, lanes)
     return int(steps)
 
 
-def plant_error(agent: "Agent", lanes: Lanes, iteration: int) -> SpaqlError:
+def plant_error(agent: "Agent", lanes: Lanes, when: str = "") -> SpaqlError:
     """What was wrong with the plant, where."""
     code, rollout, step, dimension = (int(v) for v in lanes.fault)
     lanes.fault[:] = OK
-    where = f"iteration {iteration + 1}, " + ("training episode" if rollout < 0 else f"evaluation rollout {rollout}")
+    where = when + ("training episode" if rollout < 0 else f"rollout {rollout}")
     if code != BAD_OBSERVATION:
         return SpaqlError(f"the plant of {agent.problem.name} gave a reward that is not finite ({where})")
     axis = agent.problem.state[dimension]

@@ -10,7 +10,7 @@ from spaql.streams import FRESH_ACTION, FRESH_PLANT, SELECT_ACTION, SELECT_PLANT
 from spaql.training.compiled import play_compiled
 from spaql.training.gym_loop import play_gym
 from spaql.training.history import COLUMNS, Evaluation
-from spaql.training.outer import EVAL_SAMPLES
+from spaql.training.outer import EVAL_SAMPLES, TRAIN_SAMPLES
 from spaql.training.rollouts import mean_return
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def play(agent: "Agent", seed: int, purposes: tuple[int, int], iteration: int, d
 def fresh_rollouts(agent: "Agent", episodes: int, seed: int, deterministic: bool) -> Evaluation:
     """See `Agent.evaluate`."""
     if not agent.problem.can_run:
-        raise SpaqlError(f"{agent.problem.name} has no plant to evaluate on: load the file with problem=...")
+        raise SpaqlError(f"{agent.problem.name} has no plant to evaluate on (a loaded agent gets one with problem=...)")
     returns = np.empty(episodes)
     steps = play(agent, seed, (FRESH_PLANT, FRESH_ACTION), 0, deterministic, returns)
     return Evaluation(returns, steps)
@@ -45,5 +45,5 @@ class RandomLoop:
             at = len(agent.state.history) + i
             outer[EVAL_SAMPLES] += play(agent, agent.seed, (SELECT_PLANT, SELECT_ACTION), at + 1, False, self.returns)
             mean = mean_return(self.returns)
-            rows[i] = mean, mean, agent.arms, 0, outer[EVAL_SAMPLES], 0.0
+            rows[i] = mean, mean, agent.arms, outer[TRAIN_SAMPLES], outer[EVAL_SAMPLES], 0.0
         return rows

@@ -18,6 +18,7 @@ from spaql.learners.predicting import act_once
 from spaql.learners.state import copied, merge_forest
 from spaql.partition.forest import ARMS, SPLITS, split_room
 from spaql.partition.greedy import Greedy, Scratch, new_greedy, new_scratch
+from spaql.plants.chart import HUGE
 from spaql.plants.problem import Finite
 from spaql.training.history import COLUMNS
 from spaql.training.loops import BEST_SEEN, EVALUATED, EVALUATION, LEAVES, TEMPERATURE, TRAINED
@@ -150,7 +151,7 @@ def _roll(
     for j in range(len(returns)):
         if stop is not None and stop.is_set():
             return -max(steps, 1)
-        view = Viewer(agent, f"iteration {iteration}, rollout {j}")
+        view = Viewer(agent, f"iteration {iteration}, rollout {j}" if purposes[0] == streams.SELECT_PLANT else f"rollout {j}")
         observation, _ = env.reset(seed=int(streams.plant_seed(seed, purposes[0], iteration))) if j == 0 else env.reset()
         observation = view.check(observation, 0)
         mine, total = streams.sub_key(key, j), 0.0
@@ -166,7 +167,7 @@ def _roll(
             if bad >= 0:
                 view.complain(bad, observation, h)
             observation, reward, terminated, truncated, _ = step(native(action))
-            total += reward
+            total += reward if type(reward) is float else view.reward(reward, h)
             if terminated or truncated:
                 break
         steps += h + 1
@@ -212,10 +213,10 @@ class Viewer:
 
     def reward(self, reward: Any, step: int) -> float:
         try:
-            value = float(reward)
-        except (TypeError, ValueError) as error:
+            value = float(reward.item() if isinstance(reward, np.ndarray) else reward)
+        except (TypeError, ValueError, OverflowError) as error:
             raise SpaqlError(f"the environment returned the reward {reward!r}, not a number ({self.where}, step {step})") from error
-        if not abs(value) <= 1e300:
+        if not abs(value) <= HUGE:
             raise SpaqlError(f"the environment returned the reward {value}: rewards must be finite ({self.where}, step {step})")
         return value
 

@@ -36,7 +36,7 @@ def judge(outer: Array, evaluation: float, arms: int, splits: int, tau_min: floa
         return KEEP
     if published:
         if outer[TAU] < 10.0 and outer[MARK] != outer[BEST_ARMS]:
-            outer[TAU] *= outer[U]
+            outer[TAU] = min(outer[TAU] * outer[U], MAX_TAU)
         reset = outer[MARK] != outer[BEST_ARMS] and arms != outer[MARK]
     else:
         outer[TAU] = min(outer[TAU] * outer[U], MAX_TAU)

@@ -44,9 +44,9 @@ def train(
     rollouts = whole("rollouts", agent.problem.rollouts if rollouts is None else rollouts, 1, 10**6)
     if not agent.problem.can_run:
         raise SpaqlError(f"{agent.problem.name} has no plant to learn on: use update(), or load the file with problem=...")
+    if callback is not None and not callable(callback):
+        raise SpaqlError(f"callback must be a function of the agent, not {callback!r}")
     state = agent.state
-    if np.isnan(state.outer[BEST_RETURN]) and state.trainee is not state.forest:
-        state.trainee = copied(state.forest)  # update() may have changed the agent
     if len(state.history) == 0:
         state.outer[TRAIN_SAMPLES] = max(state.outer[TRAIN_SAMPLES], agent.problem.map_samples)
     stop = stop or threading.Event()
@@ -56,6 +56,8 @@ def train(
         done, stretch = 0, 1
         while done < iterations and not stop.is_set():
             begin = time.perf_counter()
+            if np.isnan(state.outer[BEST_RETURN]) and state.trainee is not state.forest:
+                state.trainee = copied(state.forest)  # update() has changed the agent: go on from it
             rows = loop.run(min(stretch, iterations - done))
             state.history = np.concatenate([state.history, rows])
             done += len(rows)
@@ -80,6 +82,10 @@ def learn_all(
     Every agent gets the same bits as alone. Agents on Gymnasium environments are trained one after the other. Ctrl-C ends all of them
     after their current stretch; each keeps what it has learned.
     """
+    from spaql.learners.agent import Agent
+
+    if not all(isinstance(agent, Agent) for agent in agents) or len({id(agent.state) for agent in agents}) != len(agents):
+        raise SpaqlError("learn_all takes a list of different agents")
     iterations = whole("iterations", iterations, 1)
     jobs = whole("jobs", jobs if jobs is not None else os.cpu_count() or 1, 1)
     if any(agent.problem.plant is None for agent in agents):
@@ -88,7 +94,8 @@ def learn_all(
     with _stop_on_interrupt(stop), _progress_of_all(agents, iterations, progress) as shown:
 
         def one(agent: "Agent", index: int) -> History:
-            return train(agent, iterations, rollouts, False, None, stop, lambda rows: shown(index, rows) if shown else None)
+            with agent.state.guard.write():
+                return train(agent, iterations, rollouts, False, None, stop, lambda rows: shown(index, rows) if shown else None)
 
         with ThreadPoolExecutor(jobs) as pool:
             pending = [pool.submit(one, agent, index) for index, agent in enumerate(agents)]
@@ -139,6 +146,11 @@ def _bar() -> "Progress":
     )  # fmt: skip
 
 
+def _note(agent: "Agent") -> str:
+    history = agent.state.history
+    return f"best seen {history[-1, 1]:.1f}, {agent.arms} arms" if len(history) else ""
+
+
 @contextlib.contextmanager
 def _progress_bar(agent: "Agent", iterations: int, wanted: bool) -> Iterator[Callable[[int], None] | None]:
     if not wanted:
@@ -148,8 +160,7 @@ def _progress_bar(agent: "Agent", iterations: int, wanted: bool) -> Iterator[Cal
         task = bar.add_task(f"{agent.algorithm} on {agent.problem.name}", total=iterations, note=COMPILING)
 
         def show(rows: int) -> None:
-            note = f"best seen {agent.state.history[-1, 1]:.1f}, {agent.arms} arms" if len(agent.state.history) else ""
-            bar.update(task, advance=rows, note=note)
+            bar.update(task, advance=rows, note=_note(agent))
 
         yield show
 
@@ -163,7 +174,6 @@ def _progress_of_all(agents: Sequence["Agent"], iterations: int, wanted: bool) -
         tasks = [bar.add_task(f"{a.algorithm} on {a.problem.name}, seed {a.seed}", total=iterations, note=COMPILING) for a in agents]
 
         def show(index: int, rows: int) -> None:
-            agent = agents[index]
-            bar.update(tasks[index], advance=rows, note=f"best seen {agent.state.history[-1, 1]:.1f}, {agent.arms} arms")
+            bar.update(tasks[index], advance=rows, note=_note(agents[index]))
 
         yield show
