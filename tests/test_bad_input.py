@@ -122,7 +122,7 @@ def test_a_cube_has_at_least_one_dimension(state_dim):
 
 @pytest.mark.parametrize("horizon", [0, -5, 10.0, "10", None, 10**7])
 def test_a_cube_has_a_horizon(horizon):
-    refused("horizon is a whole number", spaql.cube, 2, 1, horizon)
+    refused("horizon must be a whole number", spaql.cube, 2, 1, horizon)
 
 
 @pytest.mark.parametrize("actions", [0, -1, 5])
@@ -137,7 +137,7 @@ def test_a_finite_set_is_different_finite_numbers(actions):
 
 @pytest.mark.parametrize("actions", [None, 1.5, "ab", ["a"], [[0], [1]], np.array([[0, 1]])])
 def test_actions_are_a_number_of_axes_or_a_list(actions):
-    refused("number of axes or a list", spaql.cube, 2, actions, 10)
+    refused("number of axes or a list|must be numbers", spaql.cube, 2, actions, 10)
 
 
 @pytest.mark.parametrize(("state_dim", "actions"), [(14, 1), (14, [0, 1]), (13, 2), (20, 1)])

@@ -84,7 +84,10 @@ def test_list_actions_of_the_wrong_shape_or_type(learner, action):
 
 @pytest.mark.parametrize("step", [-1, 10, 1.0, "1", None, True])
 def test_steps_outside_the_horizon(agent, step):
-    refused("step must be a whole number from 0 to 9", agent, step=step)
+    if step == 10 and agent.algorithm != "AQL":
+        agent.update(**GOOD, step=step)  # only AQL's partition depends on the step
+        return
+    refused("step must be a whole number from 0", agent, step=step)
 
 
 @pytest.mark.parametrize("value", [[0.1], [0.1, 0.2, 0.3], [[[0.1, 0.2]]], 0.1, None, "ab", ["a", "b"], [0.1, None], {"x": 1}], ids=str)

@@ -102,7 +102,7 @@ def test_observations_must_be_a_vector(space):
 
 @pytest.mark.parametrize("space", [gymnasium.spaces.MultiDiscrete([2, 2]), Box(-1, 1, (2, 2)), gymnasium.spaces.MultiBinary(2)])
 def test_actions_must_be_a_vector_or_a_choice(space):
-    with pytest.raises(spaql.SpaqlError, match="actions must be Discrete or a Box with one axis"):
+    with pytest.raises(spaql.SpaqlError, match="actions must be Discrete, or a Box of floats with one axis"):
         spaql.from_gym(Line(actions=space), horizon=5)
 
 

@@ -90,7 +90,8 @@ def test_clip_moves_them_to_the_edge(learner):
     assert mapped(problem, [0.7]).tolist() == [1.0]
     agent = learner(problem, seed=1)
     assert len(agent.learn(3, rollouts=2)) == 3
-    np.testing.assert_array_equal(agent.predict([5.0])[0], agent.predict([0.01])[0])
+    if learner is not spaql.Random:
+        np.testing.assert_array_equal(agent.predict([5.0])[0], agent.predict([0.01])[0])
 
 
 def test_maps_can_be_inverted():

@@ -1,5 +1,6 @@
 """Machine code of a plant of your own: compiled with what it depends on, never stale."""
 
+import os
 import subprocess
 import sys
 import types
@@ -38,6 +39,11 @@ def paying(amount, bonus=0.0):
 def test_closures_with_different_parameters_do_not_share_machine_code():
     assert [constant_return(paying(amount)) for amount in (1.0, 2.0, 3, 1.0)] == [1.0, 2.0, 3.0, 1.0]
     assert [constant_return(paying(*pair)) for pair in ((1.0, 2.0), (2.0, 1.0))] == [201.0, 102.0]
+
+
+def test_closures_whose_numbers_read_alike_do_not_share_machine_code():
+    """3.5 and 12.0 in a row look like 3.51 and 2.0."""
+    assert [constant_return(paying(*pair)) for pair in ((12.0, 3.5), (2.0, 3.51))] == [362.0, 353.0]
 
 
 def test_a_helper_may_be_part_of_the_closure():
@@ -95,19 +101,59 @@ def test_the_order_of_parameters_matters():
     assert first != second
 
 
+MOTOR = """
+import math, spaql
+RATE = 1.25
+def helper(x):
+    return RATE * math.sin(x)
+@spaql.reset
+def start(u):
+    return (u,)
+@spaql.step
+def turn(x, push):
+    return (0.5 * x + 0.1 * push,), helper(x), False
+line = spaql.from_plant(start, turn, state=[spaql.Axis('x', -2, 2)], actions=spaql.Continuous((-1,), (1,)), horizon=9)
+"""
+EVALUATE = "import spaql, {module}; print(spaql.Random({module}.line).evaluate(50).mean.hex())"
+COMPILE = "import {module}; {module}.line.plant.batch; print('compiled')"
+
+
+def run(folder, program, module="motor", cache=None):
+    environment = os.environ | ({"SPAQL_CACHE_DIR": str(cache)} if cache else {})
+    command = [sys.executable, "-c", program.format(module=module)]
+    told = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300, check=False)
+    assert told.returncode == 0, told.stderr
+    return told.stdout
+
+
 def test_a_plant_runs_again_from_the_code_on_disk(tmp_path):
-    """In a second process nothing is compiled, and the result is the same."""
-    (tmp_path / "motor.py").write_text(
-        "import math, spaql\n"
-        "RATE = 1.25\n"
-        "def helper(x):\n    return RATE * math.sin(x)\n"
-        "@spaql.reset\ndef start(u):\n    return (u,)\n"
-        "@spaql.step\ndef turn(x, push):\n    return (0.5 * x + 0.1 * push,), helper(x), False\n"
-        "line = spaql.from_plant(start, turn, state=[spaql.Axis('x', -2, 2)], actions=spaql.Continuous((-1,), (1,)), horizon=9)\n"
-        "print(spaql.Random(line).evaluate(50).mean.hex())\n"
-    )
-    told = [subprocess.run([sys.executable, "motor.py"], cwd=tmp_path, capture_output=True, text=True, check=True) for _ in range(2)]
-    assert told[0].stdout == told[1].stdout != ""
+    (tmp_path / "motor.py").write_text(MOTOR)
+    assert run(tmp_path, EVALUATE) == run(tmp_path, EVALUATE) != ""
+
+
+def test_a_plant_may_move_to_another_module(tmp_path):
+    """Its code on disk does not need the module it was first compiled in."""
+    (tmp_path / "motor.py").write_text(MOTOR)
+    before = run(tmp_path, EVALUATE)
+    (tmp_path / "motor.py").rename(tmp_path / "engine.py")
+    assert run(tmp_path, EVALUATE, "engine") == before
+
+
+def test_a_damaged_cache_is_compiled_anew(tmp_path):
+    (tmp_path / "motor.py").write_text(MOTOR)
+    cache = tmp_path / "cache"
+    run(tmp_path, COMPILE, cache=cache)
+    files = [path for path in cache.rglob("*") if path.is_file()]
+    assert files
+    for path in files:
+        path.write_bytes(b"garbage")
+    assert run(tmp_path, COMPILE, cache=cache) == "compiled\n"
+
+
+def test_a_cache_that_cannot_be_written_is_no_obstacle(tmp_path):
+    (tmp_path / "motor.py").write_text(MOTOR)
+    (tmp_path / "cache").write_text("a file where the folder should be")
+    assert run(tmp_path, COMPILE, cache=tmp_path / "cache") == "compiled\n"
 
 
 def test_recursion_is_refused_by_name():

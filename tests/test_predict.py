@@ -173,3 +173,14 @@ def test_prediction_follows_learning():
             for action in (0, 1):
                 agent.update([0.3], action, 10.0 * (action == rewarded), [-0.9])
         assert agent.predict([0.3])[0] == rewarded
+
+
+@pytest.mark.parametrize("state", [[np.nan], [-1], [np.inf], [2.0**40]])
+def test_a_state_that_is_no_step_is_refused(aql, state):
+    with pytest.raises(spaql.SpaqlError, match="state counts the steps"):
+        aql.predict([0.3], state=np.array(state))
+
+
+def test_episode_start_of_the_wrong_length_is_refused(aql):
+    with pytest.raises(spaql.SpaqlError, match="episode_start must have shape"):
+        aql.predict(np.full((2, 1), 0.3), episode_start=[True, False, True])

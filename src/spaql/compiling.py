@@ -118,6 +118,12 @@ class DiskCache(FunctionCache):
 
     _impl_class = _CacheImpl
 
+    def _load_overload(self, signature: Any, target: Any) -> Any:
+        try:
+            return super()._load_overload(signature, target)  # type: ignore[no-untyped-call]
+        except Exception:  # a damaged or foreign file in the cache, whatever it raises, means: compile again
+            return None
+
     def _save_overload(self, signature: Any, data: Any) -> None:
         try:
             super()._save_overload(signature, data)  # type: ignore[no-untyped-call]

@@ -227,7 +227,8 @@ def _scalar(function: Callable[..., Any], callers: tuple[Callable[..., Any], ...
                 return _FAST[value.__name__]  # from math import sin
             return _scalar(value, (*callers, function)) if inspect.isfunction(value) else value
 
-        scope = dict(function.__globals__)
+        # the name of our module: the code on disk must load where the user's module is not to be found
+        scope = dict(function.__globals__) | {"__name__": __name__}
         scope |= {name: fast(scope[name]) for name in _names(function.__code__) if name in scope}
         cells = tuple(types.CellType(fast(cell.cell_contents)) for cell in function.__closure__ or ())
         _compiled[digest] = inlined(types.FunctionType(function.__code__, scope, function.__name__, function.__defaults__, cells or None))
