@@ -12,6 +12,7 @@ from spaql.learners.agent import Agent
 from spaql.learners.state import new_state
 from spaql.learners.update import Rule
 from spaql.plants.problem import Continuous, Problem
+from spaql.training.history import Evaluation
 from spaql.training.outer import new_outer
 
 
@@ -39,6 +40,10 @@ class Random(Agent):
     def predict(self, observation: Any, state: Any = None, episode_start: Any = None, deterministic: bool = True) -> tuple[Any, Any]:
         """A random action, whatever `deterministic` says: there is nothing else to play."""
         return super().predict(observation, state, episode_start, deterministic=False)
+
+    def evaluate(self, episodes: int = 1000, seed: int = 0, *, deterministic: bool = False) -> Evaluation:
+        """Fresh rollouts of random actions, whatever `deterministic` says."""
+        return super().evaluate(episodes, seed, deterministic=False)
 
     def update(self, obs: Any, action: Any, reward: Any, next_obs: Any, terminated: bool = False, step: int = 0) -> None:
         raise SpaqlError("Random does not learn")

@@ -8,7 +8,7 @@ from spaql.compiling import Array
 from spaql.errors import SpaqlError
 from spaql.learners.state import copied
 from spaql.partition.forest import split_room
-from spaql.partition.greedy import new_greedy
+from spaql.partition.greedy import Greedy, new_greedy
 from spaql.training.history import COLUMNS
 from spaql.training.loops import play, train_aql, train_spaql
 from spaql.training.outer import EVAL_SAMPLES, TRAIN_SAMPLES
@@ -27,12 +27,14 @@ class CompiledLoop:
         d = agent.state.space.d
         self.one, self.lanes = new_lanes(d, self.plant.rows), new_lanes(d, self.plant.rows)
         self.returns = np.empty(rollouts)
+        self.greedy: Greedy | None = None  # of the trainee
 
     def run(self, iterations: int) -> Array:
         """The next iterations; returns their history rows. If one fails, those before it are kept and it leaves no trace."""
         state = self.agent.state
         alone = state.trainee is state.forest
-        before = copied(state.forest), copied(state.trainee), state.outer.copy()
+        trainee = copied(state.trainee)
+        before = trainee if alone else copied(state.forest), trainee, state.outer.copy()
         rows = np.zeros((iterations, len(COLUMNS)))
         done = self._iterate(rows)
         state.greedy = None
@@ -41,7 +43,7 @@ class CompiledLoop:
         failed = self.one if self.one.fault[0] != OK else self.lanes
         error = plant_error(self.agent, failed, f"iteration {len(state.history) + done + 1}, ")
         used = state.outer[[TRAIN_SAMPLES, EVAL_SAMPLES]]
-        state.forest, state.trainee, state.outer[:] = before[0], before[0] if alone else before[1], before[2]
+        state.forest, state.trainee, state.outer[:] = before
         self._iterate(rows[:done])  # the same bits again, up to the last complete iteration
         state.outer[[TRAIN_SAMPLES, EVAL_SAMPLES]] = used  # they were used, whatever came of it
         state.history = np.concatenate([state.history, rows[:done]])
@@ -55,10 +57,11 @@ class CompiledLoop:
         done = 0
         while done < len(rows) and self.one.fault[0] == self.lanes.fault[0] == OK:
             scratch = state.make_room(room)
-            greedy = new_greedy(state.space, len(state.trainee.balls))
+            if self.greedy is None or len(self.greedy.jump) != len(state.trainee.balls):
+                self.greedy = new_greedy(state.space, len(state.trainee.balls))
             at = len(state.history) + done
             known: Any = (*self.plant.batch, self.plant.rows, noise, state.space, agent.chart, agent.rule)
-            work: Any = (greedy, scratch, self.one, self.lanes, self.returns, state.outer, rows[done:], room)
+            work: Any = (self.greedy, scratch, self.one, self.lanes, self.returns, state.outer, rows[done:], room)
             if agent.algorithm == "AQL":
                 done += train_aql(*(*known, agent.seed, at, state.forest, *work))
             else:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from spaql.learners.agent import Agent, Callback
 
 COMPILING = "starting (the first run ever compiles, half a minute)"
-STRETCH_SECONDS = 0.1  # how long compiled code runs before Python looks at progress and Ctrl-C
+STRETCH_SECONDS = 0.25  # how long compiled code runs before Python looks at progress and Ctrl-C
 
 
 class Loop(Protocol):
