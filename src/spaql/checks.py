@@ -31,7 +31,7 @@ def real(name: str, value: Any, low: float = -math.inf, high: float = math.inf, 
 
 def choice(name: str, value: Any, options: Collection[str]) -> str:
     """One of the options."""
-    if value not in options:
+    if not isinstance(value, str) or value not in options:
         raise SpaqlError(f"{name} must be one of {', '.join(map(repr, options))}, not {value!r}")
     return str(value)
 

@@ -127,5 +127,5 @@ class DiskCache(FunctionCache):
     def _save_overload(self, signature: Any, data: Any) -> None:
         try:
             super()._save_overload(signature, data)  # type: ignore[no-untyped-call]
-        except OSError:
+        except Exception:  # no room, no rights, or a damaged index: the code runs, it is only not kept
             self.disable()  # type: ignore[no-untyped-call]

@@ -107,10 +107,13 @@ class Agent:
         it; give back what the last call returned, or None at the start of an episode.
         """
         d = len(self.problem.state)
-        single = np.ndim(observation) == 1
+        try:
+            single = np.ndim(observation) == 1
+        except ValueError as error:
+            raise SpaqlError(f"observation must be an array of numbers: {error}") from error
         batch = numbers("observation", observation, (d,) if single else (-1, d)).reshape(-1, d)
         step = np.zeros(len(batch), np.int64)
-        if state is not None:
+        if state is not None and not (isinstance(state, tuple) and not state):
             given = state[0] if isinstance(state, tuple) else state
             counted = numbers("state", np.atleast_1d(given), (len(batch),))
             if not np.all((counted >= 0) & (counted < 2**31)):

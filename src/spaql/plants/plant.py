@@ -244,7 +244,7 @@ def _digest(function: Callable[..., Any]) -> bytes:
     """Everything the compiled function depends on, so that a changed constant never meets old machine code."""
     digest = hashlib.sha256()
     pending: list[Any] = [function]
-    seen = set()
+    seen: dict[Any, int] = {}
 
     def add(kind: str, data: bytes) -> None:
         digest.update(f"{kind} {len(data)} ".encode() + data)  # with its length, so that no two sequences look alike
@@ -252,9 +252,10 @@ def _digest(function: Callable[..., Any]) -> bytes:
     while pending:
         item = pending.pop()
         if inspect.isfunction(item):
-            if item in seen:
-                continue
-            seen.add(item)
+            again = item in seen
+            add("function", str(seen.setdefault(item, len(seen))).encode())
+            if again:
+                continue  # written already; its number tells which it was
             names = sorted(_names(item.__code__))
             used = [item.__globals__[n] for n in names if n in item.__globals__]
             own = [module for module in used if isinstance(module, types.ModuleType) and module not in _MODULES]

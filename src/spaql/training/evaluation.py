@@ -43,7 +43,11 @@ class RandomLoop:
         rows = np.zeros((iterations, len(COLUMNS)))
         for i in range(iterations):
             at = len(agent.state.history) + i
-            outer[EVAL_SAMPLES] += play(agent, agent.seed, (SELECT_PLANT, SELECT_ACTION), at + 1, False, self.returns)
+            try:
+                outer[EVAL_SAMPLES] += play(agent, agent.seed, (SELECT_PLANT, SELECT_ACTION), at + 1, False, self.returns)
+            except SpaqlError:
+                agent.state.history = np.concatenate([agent.state.history, rows[:i]])
+                raise
             mean = mean_return(self.returns)
             rows[i] = mean, mean, agent.arms, outer[TRAIN_SAMPLES], outer[EVAL_SAMPLES], 0.0
         return rows
