@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test test-all demo bench clean
+.PHONY: help setup test test-all demo paper trpo bench clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## */make \1|/' | awk -F'|' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -32,15 +32,19 @@ test-all: .venv/.torch  ## the same with the long tests and those that need Torc
 	$(BIN)/mypy
 	$(BIN)/pytest --slow
 
-demo: .venv/.ready  ## train eight SPAQL-TS agents on CartPole and show what they are worth
-	$(BIN)/spaql train cartpole spaql-ts --seeds 8 --out demo
-	@echo
-	@echo "Open demo/learning_curve.png for the learning curve."
-	@echo "The agent is demo/agent.spaql: try  $(BIN)/spaql evaluate demo/agent.spaql"
+demo: .venv/.ready  ## the paper in small, under a minute: tables, figures and a page to open
+	$(BIN)/spaql reproduce --quick --store demo
+
+paper: .venv/.ready  ## the whole paper: 20 agents per experiment, all figures and tables, into results/
+	$(BIN)/spaql reproduce --store results
+
+trpo: .venv/.torch  ## TRPO's 40 runs again (about an hour on one core), into the file that ships with the package
+	$(BIN)/spaql reproduce --only trpo --store results/trpo
+	$(BIN)/python -m spaql.experiments.publish results/trpo
 
 bench: .venv/.ready  ## measure the speed
 	$(BIN)/spaql bench
 
 clean:  ## remove all that make has made, .venv included
-	rm -rf .venv demo build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis src/*.egg-info
+	rm -rf .venv demo results build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis src/*.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -14,6 +14,7 @@ from spaql.errors import SpaqlError
 from spaql.plants.registration import register
 
 if TYPE_CHECKING:
+    from spaql import analysis
     from spaql.files import load
     from spaql.learners.aql import AQL
     from spaql.learners.random import Random
@@ -24,12 +25,13 @@ if TYPE_CHECKING:
     from spaql.plants.plant import observe, reset, step
     from spaql.plants.problem import Axis, Continuous, Finite, Problem, cube
     from spaql.training.history import Evaluation, History
+    from spaql.training.recording import Episode
     from spaql.training.trainer import learn_all
 
 __version__ = "0.1.0"
 __all__ = [
-    "AQL", "SPAQL", "SPAQLTS", "Axis", "Continuous", "Evaluation", "Finite", "History", "Problem", "Random", "SpaqlError",
-    "cube", "from_gym", "from_plant", "learn_all", "load", "make", "observe", "problems", "reset", "step",
+    "AQL", "SPAQL", "SPAQLTS", "Axis", "Continuous", "Episode", "Evaluation", "Finite", "History", "Problem", "Random", "SpaqlError",
+    "analysis", "cube", "from_gym", "from_plant", "learn_all", "load", "make", "observe", "problems", "reset", "step",
 ]  # fmt: skip
 
 register()
@@ -45,6 +47,7 @@ _HOMES = {
     "learn_all": "spaql.training.trainer",
     "History": "spaql.training.history",
     "Evaluation": "spaql.training.history",
+    "Episode": "spaql.training.recording",
     **dict.fromkeys(("observe", "reset", "step"), "spaql.plants.plant"),
     **dict.fromkeys(("Axis", "Continuous", "Finite", "Problem", "cube"), "spaql.plants.problem"),
     **dict.fromkeys(("from_plant", "make", "problems"), "spaql.plants.making"),
@@ -52,6 +55,8 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
+    if name == "analysis":
+        return import_module("spaql.analysis")
     if name not in _HOMES:
         raise AttributeError(f"module 'spaql' has no attribute {name!r}")
     value = getattr(import_module(_HOMES[name]), name)

@@ -17,12 +17,10 @@ from typing import Any, TypeVar
 
 import numba
 import numpy as np
-import numpy.typing as npt
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
 from numba.core.ccallback import CFunc
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-Array = npt.NDArray[Any]
 
 # No fastmath: it lets the scalar and the vector version of a loop differ in the last bit, and with it the results between CPUs.
 # No reference counting (`_nrt`): kernels work on arrays their caller holds and allocate none; counting would cost more than the work.

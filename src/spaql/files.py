@@ -16,8 +16,9 @@ from typing import Any
 
 import numpy as np
 
+from spaql.arrays import Array
 from spaql.checks import whole
-from spaql.compiling import Array, entry
+from spaql.compiling import entry
 from spaql.errors import SpaqlError
 from spaql.learners.agent import Agent
 from spaql.learners.aql import AQL

@@ -2,13 +2,13 @@
 
 from collections.abc import Callable
 from os import PathLike
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from spaql import streams
+from spaql.arrays import Array
 from spaql.checks import numbers, whole
-from spaql.compiling import Array
 from spaql.errors import SpaqlError
 from spaql.learners.predicting import predict_batch
 from spaql.learners.state import State
@@ -17,6 +17,9 @@ from spaql.partition.forest import ARMS, leaf_table, split_room
 from spaql.plants.chart import HUGE, Chart, to_cube
 from spaql.plants.problem import Finite, Problem
 from spaql.training.history import Evaluation, History
+
+if TYPE_CHECKING:
+    from spaql.training.recording import Episode
 
 Callback = Callable[["Agent"], bool | None]
 
@@ -150,6 +153,13 @@ class Agent:
 
         with self.state.guard.read():
             return fresh_rollouts(self, whole("episodes", episodes, 1, 10**8), whole("seed", seed, 0), bool(deterministic))
+
+    def episode(self, seed: int = 0, rollout: int = 0, *, deterministic: bool = False) -> "Episode":
+        """Rollout number `rollout` of `evaluate(seed=seed)`, step by step: observations, actions and rewards in physical units."""
+        from spaql.training.recording import record
+
+        with self.state.guard.read():
+            return record(self, whole("seed", seed, 0), whole("rollout", rollout, 0, 10**8), bool(deterministic))
 
     # -- looking inside ------------------------------------------------------------------------------------------------------------
 

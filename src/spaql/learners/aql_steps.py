@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from spaql.compiling import Array, entry, inlined
+from spaql.arrays import Array
+from spaql.compiling import entry, inlined
 from spaql.learners.spaql_steps import inside
 from spaql.learners.update import Rule, update
 from spaql.partition.forest import Forest, Space

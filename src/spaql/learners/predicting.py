@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from spaql.compiling import Array, inlined, kernel
+from spaql.arrays import Array
+from spaql.compiling import inlined, kernel
 from spaql.partition.forest import COUNT_BITS, MAX_DEPTH, Space
 from spaql.partition.greedy import LOW_HALF, Greedy
 from spaql.partition.search import cell_of

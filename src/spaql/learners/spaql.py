@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from spaql.arrays import Array
 from spaql.checks import choice, real
-from spaql.compiling import Array
 from spaql.learners import spaql_steps
 from spaql.learners.agent import Agent
 from spaql.learners.state import new_state

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from spaql.compiling import Array, entry, inlined
+from spaql.arrays import Array
+from spaql.compiling import entry, inlined
 from spaql.fastmath import exp
 from spaql.learners.update import Rule, gaussian, update
 from spaql.partition.forest import COUNT_BITS, COUNT_MASK, Forest, Space, action_centre

@@ -4,7 +4,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from spaql.compiling import Array, kernel
+from spaql.arrays import Array
+from spaql.compiling import kernel
 from spaql.errors import SpaqlError
 from spaql.learners.guard import Guard
 from spaql.partition.forest import BALL, USED, Forest, Space, grown, new_forest

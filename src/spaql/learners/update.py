@@ -3,7 +3,8 @@
 import math
 from typing import NamedTuple
 
-from spaql.compiling import Array, inlined
+from spaql.arrays import Array
+from spaql.compiling import inlined
 from spaql.fastmath import exp
 from spaql.partition.forest import MAX_DEPTH, Forest, Space, split
 

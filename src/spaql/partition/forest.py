@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spaql.compiling import Array, entry, inlined
+from spaql.arrays import Array
+from spaql.compiling import entry, inlined
 
 MAX_DEPTH = 15  # a cell of depth 15 would need 4**15 = 1e9 visits to split
 COUNT_BITS = 31

@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spaql.compiling import Array, inlined
+from spaql.arrays import Array
+from spaql.compiling import inlined
 from spaql.partition.forest import (
     COUNT_BITS,
     COUNT_MASK,

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from spaql.compiling import Array, inlined
+from spaql.arrays import Array
+from spaql.compiling import inlined
 from spaql.partition.forest import COUNT_BITS, COUNT_MASK, DEEPEST, MAX_DEPTH, Forest, Space, action_parts, child_key, root_key
 
 HALF = 1 << (MAX_DEPTH - 1)

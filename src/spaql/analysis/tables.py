@@ -1,0 +1,115 @@
+"""Tables that are written once and read as Markdown, CSV, LaTeX or HTML."""
+
+import csv
+import io
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from spaql.experiments.rows import write_whole
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Column:
+    """A heading, and how to say what a row has under it."""
+
+    heading: str
+    show: Callable[[Row], str]
+    words: bool = False  # text, set flush left; numbers are set flush right
+
+
+@dataclass(frozen=True)
+class Table:
+    """`rows` hold plain values under machine-readable names (the CSV); `columns` say how people read them."""
+
+    name: str
+    title: str
+    columns: tuple[Column, ...]
+    rows: list[Row]
+    notes: tuple[str, ...] = field(default=())
+
+    def cells(self) -> list[list[str]]:
+        return [[column.show(row) for column in self.columns] for row in self.rows]
+
+
+def markdown(table: Table) -> str:
+    heads = [column.heading for column in table.columns]
+    rules = ["---" if column.words else "---:" for column in table.columns]
+    lines = ["| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |" for cells in (heads, rules, *table.cells())]
+    return "\n".join([f"**{table.title}**", "", *lines, "", *(f"{note}\n" for note in table.notes)])
+
+
+def comma_separated(table: Table) -> str:
+    names = list(dict.fromkeys(name for row in table.rows for name in row))
+    text = io.StringIO()
+    writer = csv.DictWriter(text, names, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(table.rows)
+    return text.getvalue()
+
+
+def latex(table: Table) -> str:
+    """A `tabular` in booktabs style, to be \\input into a paper."""
+    shape = "".join("l" if column.words else "r" for column in table.columns)
+    lines = [" & ".join(map(_escaped, cells)) + r" \\" for cells in table.cells()]
+    heads = " & ".join(_escaped(column.heading) for column in table.columns) + r" \\"
+    rules = [f"% {table.title}", rf"\begin{{tabular}}{{@{{}}{shape}@{{}}}}", r"\toprule", heads, r"\midrule", *lines, r"\bottomrule"]
+    return "\n".join([*rules, r"\end{tabular}", *(f"% {note}" for note in table.notes)]) + "\n"
+
+
+_SPECIAL = {"±": r"$\pm$", "≥": r"$\geq$", "−": "$-$", "–": "--", "×": r"$\times$", "ξ": r"$\xi$", "<": "$<$", ">": "$>$"}
+_SPECIAL |= {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\^{}"} | {sign: "\\" + sign for sign in "&%$#_{}"}
+
+
+def _escaped(text: str) -> str:
+    """Signs LaTeX would read as commands; minus signs of numbers as such."""
+    text = re.sub(r"(?<![\w-])-(?=\d)", "−", text)
+    return "".join(_SPECIAL.get(sign, sign) for sign in text)
+
+
+FORMATS: dict[str, Callable[[Table], str]] = {"md": markdown, "csv": comma_separated, "tex": latex}
+
+
+def write_tables(tables: Iterable[Table], folder: Path) -> list[Path]:
+    """Every table in every format: folder/NAME.md, .csv, .tex."""
+    paths = []
+    for table in tables:
+        for ending, form in FORMATS.items():
+            path, text = folder / f"{table.name}.{ending}", form(table)
+            write_whole(path, lambda file, text=text: file.write(text.encode()))
+            paths.append(path)
+    return paths
+
+
+# -- how numbers are said ------------------------------------------------------------------------------------------------------------
+
+NOTHING = "–"
+
+
+def number(value: float | None, digits: int = 2) -> str:
+    return NOTHING if value is None else f"{value:,.{digits}f}"
+
+
+def spread(mean: float | None, half: float | None, digits: int = 2) -> str:
+    """Mean and half of the 95 % interval."""
+    return number(mean, digits) if half is None else f"{number(mean, digits)} ± {half:,.{digits}f}"
+
+
+def probability(p: float | None) -> str:
+    if p is None:
+        return NOTHING
+    return f"{p:.2f}" if p >= 0.095 else f"{p:.1g}" if p >= 1e-300 else "0"
+
+
+def half_width(values: Sequence[float]) -> float | None:
+    """Half of Student's 95 % interval of the mean; None for a single value."""
+    from spaql.analysis.statistics import mean_interval
+
+    if len(values) < 2:
+        return None
+    low, high = mean_interval(values)
+    return (high - low) / 2

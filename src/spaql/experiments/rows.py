@@ -1,0 +1,151 @@
+"""A run as one row of a Parquet file: written whole or not at all, checked when read."""
+
+import hashlib
+import json
+import os
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from spaql.arrays import Array
+from spaql.errors import SpaqlError
+
+TEXT, WHOLE, REAL, REALS, WHOLES = "string", "int64", "float64", "list<float64>", "list<int64>"
+# What was run, what came out (both in the digest) ...
+RESULT = {
+    "key": TEXT, "problem": TEXT, "algorithm": TEXT, "xi": REAL, "options": TEXT, "seed": WHOLE, "iterations": WHOLE, "rollouts": WHOLE,
+    "episodes": WHOLE, "best_seen": REAL, "fresh": REAL, "arms": WHOLE, "train_samples": WHOLE, "eval_samples": WHOLE,
+    "fresh_returns": REALS, "evaluation_curve": REALS, "best_seen_curve": REALS, "arms_curve": WHOLES, "train_samples_curve": WHOLES,
+    "eval_samples_curve": WHOLES, "temperature_curve": REALS, "episode_states": REALS, "episode_actions": REALS, "code": TEXT,
+}  # fmt: skip
+# ... and where it came from (not in the digest: two computers give the same result at another time)
+ORIGIN = {"version": TEXT, "seconds": REAL, "host": TEXT, "finished": TEXT, "python": TEXT, "libraries": TEXT}
+COLUMNS = RESULT | {"digest": TEXT} | ORIGIN
+LISTS = [name for name, kind in RESULT.items() if kind in (REALS, WHOLES)]
+OPTIONAL = ("xi", "arms")
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """A finished run, as read from a store. Curves have one entry per iteration."""
+
+    key: str
+    problem: str
+    algorithm: str
+    xi: float | None
+    options: dict[str, float]
+    seed: int
+    iterations: int
+    rollouts: int
+    episodes: int
+    best_seen: float
+    fresh: float
+    arms: int | None
+    train_samples: int
+    eval_samples: int
+    fresh_returns: Array
+    evaluation_curve: Array
+    best_seen_curve: Array
+    arms_curve: Array
+    train_samples_curve: Array
+    eval_samples_curve: Array
+    temperature_curve: Array
+    episode_states: Array  # flat: the states of one episode, one after the other
+    episode_actions: Array
+    code: str
+    digest: str
+    version: str
+    seconds: float
+    host: str
+    finished: str
+    python: str
+    libraries: dict[str, str]
+
+
+def run_from(row: dict[str, Any]) -> Run:
+    """A Run from a computed row."""
+    arrays = {name: np.asarray(row[name], np.int64 if RESULT[name] == WHOLES else np.float64) for name in LISTS}
+    return Run(**(row | arrays | {"digest": digest_of(row | arrays)}))
+
+
+def digest_of(row: dict[str, Any]) -> str:
+    """Hash of everything a run has found: equal digests are equal bits."""
+    digest = hashlib.sha256()
+    for name, kind in RESULT.items():
+        value = row[name]
+        if kind in (REALS, WHOLES):
+            value = np.asarray(value, "<i8" if kind == WHOLES else "<f8").tobytes()
+        else:
+            value = json.dumps(value, sort_keys=True).encode()
+        digest.update(f"{name}:{len(value)}:".encode() + value)
+    return digest.hexdigest()[:32]
+
+
+def write_rows(path: Path, runs: list[Run]) -> None:
+    """The file appears whole or not at all, whatever happens in between, and whoever else writes it."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    kinds = {TEXT: pa.string(), WHOLE: pa.int64(), REAL: pa.float64(), REALS: pa.list_(pa.float64()), WHOLES: pa.list_(pa.int64())}
+    rows = [vars(run) | {"options": json.dumps(run.options), "libraries": json.dumps(run.libraries)} for run in runs]
+    columns = {name: pa.array([row[name] for row in rows], kinds[kind]) for name, kind in COLUMNS.items()}
+    table = pa.table(columns).replace_schema_metadata({"spaql": "runs 1"})
+    write_whole(path, lambda file: pq.write_table(table, file, compression="zstd", write_page_checksum=True))
+
+
+def write_whole(path: Path, write: Any) -> None:
+    """`write(file)` into a temporary file beside `path` (a name that pandas and polars skip), then rename."""
+    part = None
+    try:
+        handle, part = tempfile.mkstemp(prefix=".", suffix=".part", dir=path.parent)
+        with os.fdopen(handle, "wb") as file:
+            write(file)
+        os.chmod(part, 0o644)
+        os.replace(part, path)
+    except OSError as error:
+        raise SpaqlError(f"cannot write {path}: {error.strerror or error}") from error
+    finally:
+        if part is not None and os.path.exists(part):
+            os.unlink(part)
+
+
+def read_rows(path: Path) -> list[Run]:
+    """The runs in a file. A file that is not exactly what was written is refused."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        with open(path, "rb") as file:
+            table = pq.read_table(file, page_checksum_verification=True)
+        found = {name: table.column(name) for name in COLUMNS}
+        rows = [dict(zip(found, values, strict=True)) for values in zip(*(_plain(column) for column in found.values()), strict=True)]
+        for row in rows:
+            row["options"], row["libraries"] = json.loads(row["options"]), json.loads(row["libraries"])
+        runs = [Run(**row) for row in rows]
+        sound = len(runs) > 0 and all(digest_of(vars(run)) == run.digest for run in runs)
+    except FileNotFoundError:
+        raise
+    except (OSError, pa.ArrowException, KeyError, TypeError, ValueError) as error:
+        raise DamagedError(path, str(error).splitlines()[0] if str(error) else type(error).__name__) from error
+    if not sound:
+        raise DamagedError(path, "its contents do not match their checksum")
+    return runs
+
+
+def _plain(column: Any) -> list[Any]:
+    """Lists as NumPy arrays, the rest as Python values."""
+    if str(column.type).startswith("list"):
+        return [chunk[i].values.to_numpy(zero_copy_only=False) for chunk in column.chunks for i in range(len(chunk))]
+    values: list[Any] = column.to_pylist()
+    return values
+
+
+class DamagedError(SpaqlError):
+    """A result file that cannot be used."""
+
+    def __init__(self, path: Path, why: str) -> None:
+        super().__init__(f"{path} is damaged ({why}): run again with --repair to compute it anew, or delete it")
+        self.path = path

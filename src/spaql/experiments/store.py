@@ -1,0 +1,119 @@
+"""The store of an experiment: a folder with one Parquet file per run, shared by any number of processes and machines.
+
+DIR/store.json          format of the store
+DIR/plans/PART.json     which runs belong to a part of the report
+DIR/runs/*.parquet      one run each: pandas.read_parquet("DIR/runs"), polars.read_parquet("DIR/runs/*.parquet")
+DIR/claims/KEY          somebody is at it
+"""
+
+import contextlib
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+from spaql.errors import SpaqlError
+from spaql.experiments.rows import DamagedError, Run, read_rows, run_from, write_rows, write_whole
+from spaql.experiments.spec import Spec
+
+FORMAT = 1
+
+
+class Store:
+    """Results by key. Nothing in it is ever changed in place, so readers and writers need no locks."""
+
+    def __init__(self, folder: Path, create: bool = True) -> None:
+        self.folder, self.runs, self.plans, self.claims = folder, folder / "runs", folder / "plans", folder / "claims"
+        mark = folder / "store.json"
+        if create and not mark.exists():
+            if folder.is_dir() and any(folder.iterdir()) and not self.runs.exists():
+                raise SpaqlError(f"{folder} is not empty and not a store: choose another --store")
+            try:
+                for room in (self.runs, self.plans, self.claims):
+                    room.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise SpaqlError(f"cannot make the store {folder}: {error.strerror or error}") from error
+            write_whole(mark, lambda file: file.write(json.dumps({"format": FORMAT}).encode()))
+        try:
+            found = json.loads(mark.read_text("utf-8")).get("format")
+        except (OSError, ValueError, AttributeError) as error:
+            raise SpaqlError(
+                f"{folder} is not a store of results ({mark.name} is missing or damaged): make one with spaql reproduce"
+            ) from error
+        if found != FORMAT:
+            raise SpaqlError(f"{folder} is a store of format {found}, this spaql reads format {FORMAT}: choose another --store")
+
+    # -- runs ----------------------------------------------------------------------------------------------------------------------
+
+    def path(self, spec: Spec, code: str | None = None) -> Path:
+        return self.runs / f"{spec.problem}-{spec.algorithm.lower()}-{spec.seed}-{spec.key_by(code or spec.code)}.parquet"
+
+    def read(self, spec: Spec, code: str | None = None) -> Run | None:
+        """The run, or None if it is not there. A damaged file is an error, never used and never overlooked."""
+        path = self.path(spec, code)
+        try:
+            (run,) = read_rows(path)
+        except FileNotFoundError:
+            return None
+        except ValueError as error:
+            raise error if isinstance(error, SpaqlError) else DamagedError(path, "it holds more than one run") from error
+        if run.key != spec.key_by(code or spec.code):
+            raise DamagedError(path, "it holds another run")
+        return run
+
+    def has(self, spec: Spec) -> bool:
+        return self.path(spec).exists()
+
+    def write(self, spec: Spec, row: dict[str, Any]) -> Run:
+        """Keep a computed row."""
+        if row["key"] != spec.key:
+            raise SpaqlError(
+                f"{row['host']} computed {spec} with other code ({row['code']}, here {spec.code}): install the same spaql there"
+            )
+        run = run_from(row)
+        write_rows(self.path(spec), [run])
+        return run
+
+    def remove(self, path: Path) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            path.unlink()
+
+    # -- claims --------------------------------------------------------------------------------------------------------------------
+    # Only a hint that saves others the same work: a claimed run is put off, not left out, so a claim of the dead costs nothing.
+
+    def claim(self, spec: Spec) -> bool:
+        """False if somebody else seems to be at it."""
+        try:
+            (self.claims / spec.key).touch(exist_ok=False)
+        except FileExistsError:
+            return False
+        except OSError:
+            pass  # no room for hints: the run itself will tell
+        return True
+
+    def release(self, spec: Spec) -> None:
+        with contextlib.suppress(OSError):
+            (self.claims / spec.key).unlink(missing_ok=True)
+
+    def tidy(self) -> None:
+        """Remove what killed processes have left behind."""
+        day_ago = time.time() - 86400
+        for old in [*self.runs.glob(".*.part"), *self.claims.iterdir()]:
+            with contextlib.suppress(OSError):
+                if old.stat().st_mtime < day_ago:
+                    old.unlink()
+
+    # -- plans ---------------------------------------------------------------------------------------------------------------------
+
+    def write_plan(self, part: str, plan: dict[str, Any]) -> None:
+        write_whole(self.plans / f"{part}.json", lambda file: file.write(json.dumps(plan, indent=1).encode()))
+
+    def read_plans(self) -> dict[str, dict[str, Any]]:
+        """The plans by part."""
+        plans = {}
+        for path in sorted(self.plans.glob("*.json")):
+            try:
+                plans[path.stem] = dict(json.loads(path.read_text("utf-8")))
+            except (OSError, ValueError) as error:
+                raise SpaqlError(f"{path} is damaged: run spaql reproduce again to write it anew") from error
+        return plans

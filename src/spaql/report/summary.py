@@ -1,0 +1,52 @@
+"""What `spaql reproduce` and `spaql report` say at the end."""
+
+from typing import Any
+
+from spaql.analysis.tables import NOTHING, number, probability, spread
+from spaql.report.making import Report
+
+SHOWN = ("pendulum", "cartpole")
+
+
+def summary_of(made: Report) -> dict[str, Any]:
+    """For machines."""
+    results = made.results
+    return {
+        "report": str(made.page),
+        "runs": {part: len(runs) for part, runs in results.parts.items()},
+        "missing": results.missing,
+        "published": sorted(results.published),
+        "tables": {table.name: table.rows for table in made.tables},
+        "figures": [str(figure.png) for figure in made.figures],
+    }
+
+
+def show_report(made: Report, told: dict[str, Any], quiet: bool) -> None:
+    """For people: the paper's two tables in short, and where the rest is."""
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console()
+    for table in made.tables:
+        if table.name not in SHOWN or quiet:
+            continue
+        shown = Table(title=table.title, box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), title_justify="left")
+        for heading in ("", "paper", "best seen", "fresh", "arms", "verdict", "p"):
+            shown.add_column(heading, justify="left" if heading in ("", "verdict") else "right")
+        for row in table.rows:
+            shown.add_row(
+                row["label"], spread(row["paper_reward"], row["paper_reward_half_width"], 1),
+                spread(row["best_seen"], row["best_seen_half_width"], 1), spread(row["fresh"], row["fresh_half_width"], 1),
+                number(row["arms"], 0), row["verdict"] or NOTHING, probability(row["p"]),
+            )  # fmt: skip
+        console.print(shown)
+    for part, count in made.results.missing.items():
+        console.print(f"{part}: {count} runs are missing; the report shows what is there", highlight=False)
+    if "computed" in told:
+        seconds = f"{told['computing_seconds']:.0f} s computing, {told['report_seconds']:.0f} s for the report"
+        console.print(f"{told['computed']:,} runs computed, {told['there']:,} were there already; {seconds}", highlight=False)
+    folder = made.page.parent
+    if not quiet:
+        console.print(f"tables: {folder}/tables/   figures: {folder}/figures/   runs: {folder}/runs/", highlight=False)
+    console.print(f"open {made.page}", highlight=False, soft_wrap=True)

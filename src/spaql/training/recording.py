@@ -1,0 +1,63 @@
+"""One episode of an agent, step by step: what the trajectory figures and the pages show."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from spaql import streams
+from spaql.arrays import Array
+from spaql.errors import SpaqlError
+from spaql.learners.predicting import act_once
+from spaql.training.gym_loop import Viewer, action_maker
+
+if TYPE_CHECKING:
+    from spaql.learners.agent import Agent
+
+
+@dataclass(frozen=True, eq=False)
+class Episode:
+    """Physical units. `observations` has one row more than `actions` and `rewards`: the state after the last step."""
+
+    observations: Array
+    actions: Array
+    rewards: Array
+    terminated: bool
+
+    def __len__(self) -> int:
+        return len(self.rewards)
+
+
+def record(agent: "Agent", seed: int, rollout: int, deterministic: bool) -> Episode:
+    """See `Agent.episode`."""
+    from spaql.plants.environment import PlantEnv
+
+    if not agent.problem.can_run:
+        raise SpaqlError(f"{agent.problem.name} has no plant to play on (a loaded agent gets one with problem=...)")
+    first = int(streams.plant_seed(seed, streams.FRESH_PLANT, 0))
+    if agent.problem.plant is not None:
+        plant = PlantEnv(agent.problem)
+        observation, _ = plant.reset(seed=first)
+        if rollout > 0:
+            plant.episode = rollout - 1  # start states are counted, not drawn: those in between need not be played
+            observation, _ = plant.reset()
+        env = plant
+    else:
+        if rollout > 0:
+            raise SpaqlError("in a Gymnasium environment only rollout 0 can be repeated without playing those before it")
+        env = agent.problem.open_env()  # type: ignore[assignment]
+        observation, _ = env.reset(seed=first)
+    space, chart, greedy = agent.state.space, agent.chart, agent.state.policy(agent.chart)
+    fixed = ((space.d, space.k, space.m, space.trees), chart.axes, chart.acts, chart.values, greedy.jump, greedy.cells, greedy.centre)
+    work, native, view = np.zeros(space.d + max(space.k, 1)), action_maker(agent), Viewer(agent, f"rollout {rollout}")
+    key = streams.sub_key(streams.key_of(seed, streams.FRESH_ACTION, 0), rollout)
+    observations, actions, rewards, terminated = [np.array(view.check(observation, 0), float)], [], [], False
+    for h in range(agent.problem.horizon):
+        view.complain(act_once(*fixed, observations[-1], key, h, deterministic, work), observations[-1], h)
+        actions.append(work[space.d :].copy())
+        observation, reward, terminated, truncated, _ = env.step(native(work[space.d :]))
+        observations.append(np.array(view.check(observation, h + 1), float))
+        rewards.append(view.reward(reward, h))
+        if terminated or truncated:
+            break
+    return Episode(np.array(observations), np.array(actions), np.array(rewards), bool(terminated))
