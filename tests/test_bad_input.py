@@ -115,19 +115,19 @@ def test_a_cube_has_no_plant_to_learn_or_evaluate_on(learner):
     refused("no plant to learn on", spaql.learn_all, [agent], 1)
 
 
-@pytest.mark.parametrize("state_dim", [0, -1, 1.0, "2", None])
+@pytest.mark.parametrize("state_dim", [0, -1, 1.0, "2", None, True])
 def test_a_cube_has_at_least_one_dimension(state_dim):
-    refused("state_dim is a whole number from 1", spaql.cube, state_dim, 1, 10)
+    refused("state_dim must be a whole number from 1", spaql.cube, state_dim, 1, 10)
 
 
-@pytest.mark.parametrize("horizon", [0, -5, 10.0, "10", None, 10**7])
+@pytest.mark.parametrize("horizon", [0, -5, 10.0, "10", None, 10**7, True])
 def test_a_cube_has_a_horizon(horizon):
     refused("horizon must be a whole number", spaql.cube, 2, 1, horizon)
 
 
-@pytest.mark.parametrize("actions", [0, -1, 5])
+@pytest.mark.parametrize("actions", [0, -1, 5, True])
 def test_continuous_actions_have_one_to_four_axes(actions):
-    refused("1 to 4 axes", spaql.cube, 2, actions, 10)
+    refused("the number of action axes must be a whole number from 1 to 4", spaql.cube, 2, actions, 10)
 
 
 @pytest.mark.parametrize("actions", [[], [0, 0], [0, math.nan], [0, math.inf]])
@@ -135,7 +135,7 @@ def test_a_finite_set_is_different_finite_numbers(actions):
     refused("different finite numbers", spaql.cube, 2, actions, 10)
 
 
-@pytest.mark.parametrize("actions", [None, 1.5, "ab", ["a"], [[0], [1]], np.array([[0, 1]])])
+@pytest.mark.parametrize("actions", [None, 1.5, "ab", ["a"], [[0], [1]], np.array([[0, 1]]), [[0], [1, 2]]])
 def test_actions_are_a_number_of_axes_or_a_list(actions):
     refused("number of axes or a list|must be numbers", spaql.cube, 2, actions, 10)
 
@@ -149,3 +149,30 @@ def test_action_bounds_are_finite_and_in_order():
     for low, high in (((1.0,), (-1.0,)), ((0.0,), (0.0,)), ((-math.inf,), (1.0,)), ((0.0,), (math.nan,))):
         refused("action bounds must be finite and low < high", spaql.Continuous, low, high)
     refused("1 to 4 axes", spaql.Continuous, (0.0,), (1.0, 2.0))
+
+
+NOT_NUMBERS = ["1", None, True, [1.0], 1j]
+
+
+@pytest.mark.parametrize("value", NOT_NUMBERS)
+@pytest.mark.parametrize("name", ["low", "high", "centre"])
+@pytest.mark.parametrize("slope", [None, 2.0])
+def test_bounds_and_centre_of_an_axis_are_numbers(slope, name, value):
+    options = {"low": -1.0, "high": 2.0, "slope": slope, name: value}
+    refused(f"speed: {name} must be a finite number, not", spaql.Axis, "speed", **options)
+
+
+@pytest.mark.parametrize("value", [value for value in NOT_NUMBERS if value is not None])
+def test_the_slope_of_an_axis_is_a_number(value):
+    refused("speed: the slope of a sigmoid axis must be a finite number above 0, not", spaql.Axis, "speed", slope=value)
+
+
+@pytest.mark.parametrize("value", ["1", None, True, ["1"], [None], [[1.0], [1.0, 2.0]], [[1.0]], 1j, {1.0}])
+def test_action_bounds_are_numbers(value):
+    refused("action bounds must be numbers", spaql.Continuous, value, 2.0)
+    refused("action bounds must be numbers", spaql.Continuous, -2.0, value)
+
+
+@pytest.mark.parametrize("values", ["1", None, True, ["1", 2], [0, None], [[0], [1, 2]], [[0, 1]], [1j], {0, 1}])
+def test_a_finite_set_is_numbers(values):
+    refused("a finite action set must be numbers", spaql.Finite, values)

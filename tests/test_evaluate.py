@@ -1,11 +1,15 @@
 """Fresh rollouts: returns, mean, confidence interval."""
 
+import re
+
 import numpy as np
 import pytest
 from scipy import stats
 
 import spaql
 from helpers import LEARNERS, linear_plant
+from spaql.plants.plant import LANES
+from spaql.training import compiled
 
 
 @pytest.fixture(scope="module")
@@ -52,6 +56,47 @@ def test_evaluation_changes_nothing(agent):
     before = agent.history.table.tobytes(), agent.leaves().tobytes(), agent.state.outer.tobytes()
     agent.evaluate(10)
     assert (agent.history.table.tobytes(), agent.leaves().tobytes(), agent.state.outer.tobytes()) == before
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+@pytest.mark.parametrize("name", ["pendulum", "cartpole"])
+def test_returns_do_not_depend_on_how_often_python_looks_at_ctrl_c(name, learner, monkeypatch):
+    agent = LEARNERS[learner](spaql.make(name), seed=1)
+    agent.learn(5, rollouts=3)
+    episodes, calls, play = 3 * LANES + 5, [], compiled.play
+
+    def counted(*arguments):
+        calls.append(arguments)
+        return play(*arguments)
+
+    monkeypatch.setattr(compiled, "play", counted)
+    whole = agent.evaluate(episodes, seed=3)
+    assert len(calls) == 1
+    monkeypatch.setattr(compiled, "STRETCH_STEPS", 1)
+    parts = agent.evaluate(episodes, seed=3)
+    assert len(calls) == 1 + 4
+    np.testing.assert_array_equal(parts.returns, whole.returns)
+    assert parts.samples == whole.samples
+
+
+def test_a_fault_is_named_by_its_rollout_in_later_stretches_too(monkeypatch):
+    @spaql.reset
+    def start(luck):
+        return (2.0 if luck > 0.998 else luck,)
+
+    @spaql.step
+    def stay(x, push):
+        return (x,), x, False
+
+    axis, push = spaql.Axis("place", -1.0, 1.0), spaql.Continuous(-1.0, 1.0)
+    agent = spaql.SPAQL(spaql.from_plant(start, stay, state=[axis], actions=push, horizon=3))
+    with pytest.raises(spaql.SpaqlError, match="left its declared bounds") as whole:
+        agent.evaluate(100 * LANES)
+    assert int(re.search(r"rollout (\d+)", str(whole.value))[1]) > LANES
+    monkeypatch.setattr(compiled, "STRETCH_STEPS", 1)
+    with pytest.raises(spaql.SpaqlError) as parts:
+        agent.evaluate(100 * LANES)
+    assert str(parts.value) == str(whole.value)
 
 
 def test_fresh_rollouts_are_not_those_of_selection():

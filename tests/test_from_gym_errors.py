@@ -72,6 +72,37 @@ def test_the_message_names_iteration_and_step():
     learn_until_it_breaks(Later(good=64, value=[np.nan]), message=r"iteration \d+, (training episode|rollout \d+), step \d+")
 
 
+class Shows(Line):
+    """Unbounded, so that its map is measured; from the second step on it shows `value`."""
+
+    def __init__(self, value):
+        super().__init__(-np.inf, np.inf)
+        self.value = value
+
+    def see(self):
+        return self.value if self.steps >= 2 else super().see()
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ([0.0, 0.0], r"of shape \(2,\), declared was \(1,\)"),
+        (0.0, r"of shape \(\), declared was \(1,\)"),
+        ([[0.0]], r"of shape \(1, 1\), declared was \(1,\)"),
+        ([], r"of shape \(0,\), declared was \(1,\)"),
+        ([[0.0], [0.0, 1.0]], "that is not an array of numbers"),
+        (["far"], "that is not an array of numbers"),
+        ({"x": 0.0}, "that is not an array of numbers"),
+        ([10**400], "that is not an array of numbers"),
+        ([np.nan], "in which x0 is nan"),
+        ([-np.inf], "in which x0 is -inf"),
+    ],
+)
+def test_a_bad_observation_while_the_map_is_measured_is_an_error_that_says_what_and_where(value, message):
+    with pytest.raises(spaql.SpaqlError, match=message + r" \(measuring its map, random episode 0, step 2\)$"):
+        spaql.from_gym(Shows(value), horizon=5)
+
+
 def test_an_environment_without_limit_needs_a_horizon():
     with pytest.raises(spaql.SpaqlError, match="horizon"):
         spaql.from_gym(Line())

@@ -36,6 +36,19 @@ def test_measuring_gives_the_same_map_every_time():
     assert spaql.from_gym(Wide(), horizon=20).state == spaql.from_gym(Wide(), horizon=20).state
 
 
+def test_measuring_an_environment_that_writes_over_its_last_observation_gives_the_same_map():
+    class Reuses(Wide):
+        def __init__(self):
+            super().__init__()
+            self.shown = np.empty(3)
+
+        def see(self):
+            self.shown[:] = super().see()
+            return self.shown
+
+    assert spaql.from_gym(Reuses(), horizon=20).state == spaql.from_gym(Wide(), horizon=20).state
+
+
 def test_measuring_counts_as_training():
     problem = spaql.from_gym(Wide(), horizon=20)
     history = spaql.SPAQL(problem, seed=1).learn(2, rollouts=1)

@@ -95,6 +95,23 @@ def test_ctrl_c_outside_of_learning_is_an_ordinary_interrupt(tmp_path):
     assert (told.stdout, told.returncode) == ("interrupted\n", 0), told.stderr
 
 
+def test_ctrl_c_ends_an_evaluation_at_once(tmp_path):
+    evaluate = """
+    agent = spaql.SPAQL(spaql.make("pendulum"), seed=1)
+    agent.learn(10, rollouts=3)
+    agent.evaluate(3)
+    threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT)).start()
+    try:
+        agent.evaluate(10**8)  # many minutes
+    except KeyboardInterrupt:
+        print("interrupted")
+    agent.evaluate(3)
+    agent.learn(1, rollouts=3)
+    """
+    told = run(tmp_path, BEGIN, evaluate)
+    assert (told.stdout, told.returncode) == ("interrupted\n", 0), told.stderr
+
+
 def test_the_callers_own_handler_is_back_after_learning():
     before, mine = signal.getsignal(signal.SIGINT), lambda number, frame: None
     signal.signal(signal.SIGINT, mine)
@@ -111,3 +128,16 @@ def test_learning_in_another_thread_is_possible():
     worker.start()
     worker.join()
     assert len(agent.history) == 5
+
+
+def test_spaql_evaluate_ends_with_one_line_and_exit_code_130(tmp_path):
+    spaql.Random(spaql.make("cartpole")).save(tmp_path / "agent.spaql")
+    evaluate = """
+    import sys, threading, os, signal
+    from spaql.cli import main
+    sys.argv = ["spaql", "evaluate", "agent.spaql", "--episodes", "100000000"]
+    threading.Timer(3.0, os.kill, (os.getpid(), signal.SIGINT)).start()
+    main()
+    """
+    told = run(tmp_path, evaluate)
+    assert (told.returncode, told.stdout, told.stderr) == (130, "", "interrupted\n")

@@ -1,10 +1,12 @@
 """`spaql reproduce`: interrupted, killed, repaired, shared, and always the same bits in the end."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -55,7 +57,7 @@ def alive(group):
 
 
 def children_of(pid):
-    return [int(word) for word in open(f"/proc/{pid}/task/{pid}/children").read().split()]
+    return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/task"), reason="needs /proc")
@@ -96,7 +98,7 @@ def test_ctrl_c_keeps_what_is_finished_and_the_same_command_goes_on(tmp_path, wh
 def test_a_killed_worker_costs_only_its_run(tmp_path, whole):
     store = tmp_path / "store"
     child = started(store, *SMALL)
-    workers = [pid for pid in children_of(child.pid) if b"spawn_main" in open(f"/proc/{pid}/cmdline", "rb").read()]
+    workers = [pid for pid in children_of(child.pid) if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()]
     os.kill(workers[0], signal.SIGKILL)
     _, errors = child.communicate(timeout=240)
     assert child.returncode == 0, errors
@@ -112,8 +114,6 @@ def test_two_at_once_share_a_store(tmp_path, whole):
 
 
 def test_a_damaged_file_stops_it_until_repair_is_asked_for(tmp_path, whole):
-    import shutil
-
     store = tmp_path / "store"
     shutil.copytree(whole, store)
     victim = next((store / "runs").glob("cartpole-spaql-1-*.parquet"))
@@ -142,8 +142,6 @@ def test_the_report_of_a_store_is_the_same_bits_whoever_computed_it(tmp_path, wh
 
 
 def test_a_report_of_half_a_store_says_what_is_missing(tmp_path, whole):
-    import shutil
-
     store = tmp_path / "store"
     shutil.copytree(whole, store)
     for victim in list((store / "runs").glob("cartpole-spaql-ts-*.parquet"))[:2]:

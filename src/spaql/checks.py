@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from spaql.compiling import Array
+from spaql.arrays import Array
 from spaql.errors import SpaqlError
 
 
@@ -21,7 +21,10 @@ def whole(name: str, value: Any, low: int, high: int = 2**62) -> int:
 def real(name: str, value: Any, low: float = -math.inf, high: float = math.inf, above: bool = False) -> float:
     """A finite number in [low, high], or strictly above low."""
     good = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-    number = float(value) if good else math.nan
+    try:
+        number = float(value) if good else math.nan
+    except OverflowError:
+        number = math.inf
     if not math.isfinite(number) or not low <= number <= high or (above and number == low):
         limit = (f" above {low:g}" if above else f" from {low:g}") if math.isfinite(low) else ""
         limit += f" up to {high:g}" if math.isfinite(high) else ""

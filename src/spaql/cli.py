@@ -1,10 +1,12 @@
 """The command line: thin. `spaql COMMAND --help` shows an example each."""
 
+import functools
 import json
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import typer
 
@@ -15,11 +17,29 @@ app = typer.Typer(
     rich_markup_mode=None,
 )  # fmt: skip
 
+Command = TypeVar("Command", bound=Callable[..., None])
+
+
+def command(function: Command) -> Command:
+    """A command of the app. Ctrl-C ends it with one line; typer alone would say nothing."""
+
+    @functools.wraps(function)
+    def run(*args: Any, **options: Any) -> None:
+        try:
+            function(*args, **options)
+        except KeyboardInterrupt:
+            print("interrupted", file=sys.stderr)
+            raise typer.Exit(INTERRUPTED) from None
+
+    app.command()(run)
+    return function
+
+
 JSON_HELP = "Print JSON for machines instead of a table."
 INTERRUPTED = 130
 
 
-@app.command()
+@command
 def problems(as_json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False) -> None:
     """List the problems by name.
 
@@ -34,7 +54,7 @@ def problems(as_json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = 
         print(f"{name:16} {entry.summary}")
 
 
-@app.command()
+@command
 def train(
     problem: Annotated[str, typer.Argument(help="A name from `spaql problems`, or a Gymnasium id.")],
     algorithm: Annotated[str, typer.Argument(help="aql, spaql, spaql-ts or random.")],
@@ -85,7 +105,7 @@ def train(
         raise typer.Exit(INTERRUPTED)
 
 
-@app.command()
+@command
 def evaluate(
     file: Annotated[Path, typer.Argument(help="An agent written by `spaql train --out` or `agent.save`.")],
     episodes: Annotated[int, typer.Option(help="Fresh rollouts.")] = 1000,
@@ -114,9 +134,9 @@ def evaluate(
     print(f"fresh return {result.mean:.2f}, 95 % interval {low:.2f} ... {high:.2f} ({episodes} episodes, {result.samples} steps)")
 
 
-@app.command()
+@command
 def reproduce(
-    more: Annotated[list[str] | None, typer.Argument(help="Further names for --only.", metavar="[NAME]...")] = None,
+    more: Annotated[list[str] | None, typer.Argument(help="Further names for --only.", metavar="NAME")] = None,
     only: Annotated[list[str] | None, typer.Option(help="scaling, main, tuned, random, trpo, or a part such as main-cartpole.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="A small but real version: fewer agents, iterations and values of xi.")] = False,
     tuned: Annotated[bool, typer.Option("--tuned", help="Main runs with the best xi of our study instead of the published.")] = False,
@@ -149,7 +169,7 @@ def reproduce(
     _report(store, as_json, {"there": summary.there, "computed": summary.computed, "computing_seconds": computing}, quiet)
 
 
-@app.command()
+@command
 def report(
     store: Annotated[Path, typer.Argument(help="A store written by `spaql reproduce`.")] = Path("results"),
     quiet: Annotated[bool, typer.Option("--quiet", help="Say only where the page is.")] = False,
@@ -173,7 +193,7 @@ def _report(folder: Path, as_json: bool, told: dict[str, Any], quiet: bool) -> N
     print(json.dumps(told, indent=1)) if as_json else show_report(made, told, quiet)
 
 
-@app.command()
+@command
 def bench(
     problem: Annotated[list[str] | None, typer.Option(help="Repeat for several (default: pendulum, cartpole).")] = None,
     iterations: Annotated[int, typer.Option(help="Training episodes per run.")] = 2000,
@@ -235,9 +255,6 @@ def main() -> None:
     except SpaqlError as error:
         print(f"spaql: {error}", file=sys.stderr)
         sys.exit(2)
-    except KeyboardInterrupt:
-        print("spaql: interrupted", file=sys.stderr)
-        sys.exit(INTERRUPTED)
     except BrokenPipeError:
         sys.exit(1)
 

@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spaql.compiling import Array, entry
+from spaql.arrays import Array
+from spaql.compiling import entry
 from spaql.fastmath import SMALL, tanh, tanh_small
 
 LINEAR, SIGMOID, CLIPPED = 0, 1, 2  # clipped: linear, and what is outside moves to the edge

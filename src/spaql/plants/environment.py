@@ -5,7 +5,8 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from spaql.compiling import Array, kernel
+from spaql.arrays import Array
+from spaql.compiling import kernel
 from spaql.plants.catalog import make_from_catalog
 from spaql.plants.plant import LANES
 from spaql.plants.problem import Finite, Problem

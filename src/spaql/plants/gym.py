@@ -7,7 +7,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from spaql.compiling import Array
+from spaql.arrays import Array
 from spaql.errors import SpaqlError
 from spaql.plants.environment import PlantEnv
 from spaql.plants.problem import UNBOUNDED, Axis, Continuous, Finite, Problem
@@ -138,20 +138,35 @@ def _probe(env: "gymnasium.Env[Any, Any]", d: int) -> tuple[Array, Array, int]:
     steps = 0
     for episode in range(PROBE_EPISODES):
         observation, _ = env.reset(seed=episode)
-        seen.append(np.asarray(observation, float))
+        seen.append(_observed(observation, d, episode, 0))
+        begin = steps
         while steps < PROBE_STEPS:
             if isinstance(space, gymnasium.spaces.Discrete):
                 action: Any = int(space.start + rng.integers(space.n))
             else:
                 action = rng.uniform(space.low, space.high).astype(space.dtype)  # type: ignore[attr-defined]
             observation, _, terminated, truncated, _ = env.step(action)
-            seen.append(np.asarray(observation, float))
             steps += 1
+            seen.append(_observed(observation, d, episode, steps - begin))
             if terminated or truncated:
                 break
     table = np.array(seen)
-    if not np.isfinite(table).all():
-        raise SpaqlError(f"the environment returned a value that is not finite in variable {int(np.argmin(np.isfinite(table).all(0)))}")
     centre = np.median(table, axis=0)
     reach = np.abs(table - centre).max(axis=0)
     return centre, np.where(reach > 0, reach, 1.0), steps
+
+
+def _observed(observation: Any, d: int, episode: int, step: int) -> Array:
+    """An observation of a random episode, checked."""
+    where = f"measuring its map, random episode {episode}, step {step}"
+    try:
+        array = np.array(observation, float)  # a copy: the environment may write its next one over it
+    except (TypeError, ValueError, OverflowError) as error:
+        raise SpaqlError(f"the environment returned an observation that is not an array of numbers ({where})") from error
+    if array.shape != (d,):
+        raise SpaqlError(f"the environment returned an observation of shape {array.shape}, declared was {(d,)} ({where})")
+    finite = np.isfinite(array)
+    if not finite.all():
+        bad = int(np.argmin(finite))
+        raise SpaqlError(f"the environment returned an observation in which x{bad} is {array[bad]:g} ({where})")
+    return array

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spaql.checks import whole
+from spaql.checks import real, whole
 from spaql.errors import SpaqlError
 from spaql.partition.forest import MAX_AXES, MAX_SPLIT, Space
 from spaql.plants.chart import AXIS, CLIPPED, LINEAR, SIGMOID, Chart, to_cube
@@ -32,16 +32,22 @@ class Axis:
     unit: str = ""
 
     def __post_init__(self) -> None:
+        for name, bound in (("low", self.low), ("high", self.high)):
+            if not isinstance(bound, float | np.floating) or math.isfinite(bound):  # infinite and NaN are judged below
+                real(f"{self.name}: {name}", bound)
+        real(f"{self.name}: centre", self.centre)
         if self.slope is not None:
-            if not (math.isfinite(self.slope) and self.slope > 0 and math.isfinite(self.centre)):
-                raise SpaqlError(f"{self.name}: the slope of a sigmoid axis is a positive number, not {self.slope}")
+            real(f"{self.name}: the slope of a sigmoid axis", self.slope, 0.0, above=True)
         elif not (math.isfinite(self.low) and math.isfinite(self.high) and self.low <= self.high):
             raise SpaqlError(f"{self.name}: give finite low <= high, or a slope for an unbounded variable (got {self.low}, {self.high})")
 
 
 def _tuple_of_numbers(name: str, given: Any) -> tuple[float, ...]:
     """Plain Python numbers, whole ones whole, from a number or a sequence."""
-    array = np.atleast_1d(np.asarray(given)) if np.ndim(given) < 2 else np.empty((0, 0))
+    try:
+        array = np.atleast_1d(np.asarray(given))
+    except ValueError:  # ragged
+        array = np.empty((0, 0))
     if array.ndim != 1 or array.dtype.kind not in "fiu":
         raise SpaqlError(f"{name} must be numbers, not {given!r}")
     return tuple(array.tolist())
@@ -200,12 +206,11 @@ def cube(state_dim: int, actions: int | Sequence[float], horizon: int) -> Proble
 
     `actions`: the number of continuous action axes, or the list of a finite set.
     """
-    if not isinstance(state_dim, int | np.integer) or state_dim < 1:
-        raise SpaqlError(f"state_dim is a whole number from 1, not {state_dim!r}")
-    state = tuple(Axis(f"x{j}", -1.0, 1.0) for j in range(int(state_dim)))
+    state = tuple(Axis(f"x{j}", -1.0, 1.0) for j in range(whole("state_dim", state_dim, 1)))
     made: Continuous | Finite
     if isinstance(actions, int | np.integer):
-        made = Continuous((-1.0,) * int(actions), (1.0,) * int(actions))
+        axes = whole("the number of action axes", actions, 1, MAX_AXES)
+        made = Continuous((-1.0,) * axes, (1.0,) * axes)
         said = f"{actions} action axes"
     else:
         try:

@@ -4,11 +4,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spaql.compiling import Array
+from spaql.arrays import Array
 from spaql.errors import SpaqlError
 from spaql.learners.state import copied
 from spaql.partition.forest import split_room
 from spaql.partition.greedy import Greedy, new_greedy
+from spaql.plants.plant import LANES
 from spaql.training.history import COLUMNS
 from spaql.training.loops import play, train_aql, train_spaql
 from spaql.training.outer import EVAL_SAMPLES, TRAIN_SAMPLES
@@ -16,6 +17,9 @@ from spaql.training.rollouts import BAD_OBSERVATION, OK, Lanes, new_lanes
 
 if TYPE_CHECKING:
     from spaql.learners.agent import Agent
+
+
+STRETCH_STEPS = 4_000_000  # how many steps compiled code evaluates before Python looks at Ctrl-C: a tenth of a second on our plants
 
 
 class CompiledLoop:
@@ -72,18 +76,20 @@ class CompiledLoop:
 
 
 def play_compiled(agent: "Agent", seed: int, purposes: tuple[int, int], iteration: int, deterministic: bool, returns: Array) -> int:
-    """Rollouts of the agent's greedy policy; fills `returns`, gives the steps."""
+    """Rollouts of the agent's greedy policy, stretch by stretch; fills `returns`, gives the steps."""
     plant, state = agent.problem.plant, agent.state
     assert plant is not None
     lanes = new_lanes(state.space.d, plant.rows)
     noise = (plant.reset_noise, plant.step_noise)
     greedy = state.policy(agent.chart)
-    steps = play(
-        *plant.batch, plant.rows, noise, state.space, agent.chart, greedy, lanes, seed, purposes, iteration, deterministic, returns
-    )
-    if lanes.fault[0] != OK:
-        raise plant_error(agent, lanes)
-    return int(steps)
+    known: Any = (*plant.batch, plant.rows, noise, state.space, agent.chart, greedy, lanes, seed, purposes, iteration, deterministic)
+    stretch = max(1, STRETCH_STEPS // (LANES * agent.problem.horizon)) * LANES
+    steps = 0
+    for first in range(0, len(returns), stretch):
+        steps += int(play(*(*known, returns, first, min(first + stretch, len(returns)))))
+        if lanes.fault[0] != OK:
+            raise plant_error(agent, lanes)
+    return steps
 
 
 def plant_error(agent: "Agent", lanes: Lanes, when: str = "") -> SpaqlError:

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spaql.compiling import Array
+from spaql.arrays import Array
 from spaql.errors import SpaqlError
 from spaql.streams import FRESH_ACTION, FRESH_PLANT, SELECT_ACTION, SELECT_PLANT
 from spaql.training.compiled import play_compiled

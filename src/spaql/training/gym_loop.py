@@ -11,7 +11,7 @@ import numba
 import numpy as np
 
 from spaql import streams
-from spaql.compiling import Array
+from spaql.arrays import Array
 from spaql.errors import SpaqlError
 from spaql.learners import aql_steps, spaql_steps
 from spaql.learners.predicting import act_once
@@ -202,12 +202,12 @@ class Viewer:
             return observation if observation.flags.c_contiguous else observation.copy()
         try:
             array = np.asarray(observation, dtype=np.float64)
-        except (TypeError, ValueError):
-            array = np.empty(0)
+        except (TypeError, ValueError, OverflowError) as error:
+            where = f"{self.where}, step {step}"
+            raise SpaqlError(f"the environment returned an observation that is not an array of numbers ({where})") from error
         if array.shape != self.shape:
             raise SpaqlError(
-                f"the environment returned an observation of shape {np.shape(observation)}, declared was {self.shape} "
-                f"({self.where}, step {step})"
+                f"the environment returned an observation of shape {array.shape}, declared was {self.shape} ({self.where}, step {step})"
             )
         return np.ascontiguousarray(array)
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from spaql.compiling import Array
+from spaql.arrays import Array
 
 COLUMNS = ("evaluation", "best_seen", "arms", "train_samples", "eval_samples", "temperature")
 

@@ -3,7 +3,8 @@
 import numpy as np
 
 from spaql import streams
-from spaql.compiling import Array, inlined, kernel
+from spaql.arrays import Array
+from spaql.compiling import inlined, kernel
 from spaql.learners import aql_steps, spaql_steps
 from spaql.learners.update import Rule
 from spaql.partition.forest import ARMS, SPLITS, USED, Forest, Space, copy_into
@@ -105,7 +106,8 @@ def _evaluate(
     """Mean return of the greedy policy after `iteration` iterations; its steps are counted."""
     plant_seed = streams.plant_seed(seed, streams.SELECT_PLANT, iteration)
     key = streams.stream(seed, streams.SELECT_ACTION, iteration)
-    outer[EVAL_SAMPLES] += rollouts(reset, step, rows, noise, space, chart, greedy, lanes, plant_seed, key, False, returns)
+    n = len(returns)
+    outer[EVAL_SAMPLES] += rollouts(reset, step, rows, noise, space, chart, greedy, lanes, plant_seed, key, False, returns, 0, n)
     return mean_return(returns)
 
 
@@ -184,9 +186,9 @@ def train_aql(
 def play(
     reset: Batch, step: Batch, rows: Rows, noise: tuple[int, int],
     space: Space, chart: Chart, greedy: Greedy, lanes: Lanes, seed: int, purposes: tuple[int, int], iteration: int,
-    deterministic: bool, returns: Array,
+    deterministic: bool, returns: Array, first: int, last: int,
 ) -> int:  # fmt: skip
-    """Fresh rollouts of the greedy policy. Returns their steps."""
+    """Fresh rollouts `first` ... `last - 1` of the greedy policy. Returns their steps."""
     plant_seed = streams.plant_seed(seed, purposes[0], iteration)
     key = streams.stream(seed, purposes[1], iteration)
-    return rollouts(reset, step, rows, noise, space, chart, greedy, lanes, plant_seed, key, deterministic, returns)
+    return rollouts(reset, step, rows, noise, space, chart, greedy, lanes, plant_seed, key, deterministic, returns, first, last)

@@ -6,7 +6,8 @@ numbers, so that they can be tested without a plant or a tree.
 
 import numpy as np
 
-from spaql.compiling import Array, entry
+from spaql.arrays import Array
+from spaql.compiling import entry
 
 TAU, U, BEST_RETURN, BEST_ARMS, MARK, SPLITS, TRAIN_SAMPLES, EVAL_SAMPLES = range(8)
 GO_ON, KEEP, RESET = 0, 1, 2  # what to do with the trainee

@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spaql.compiling import Array, entry, inlined
+from spaql.arrays import Array
+from spaql.compiling import entry, inlined
 from spaql.fastmath import SMALL, tanh, tanh_small
 from spaql.partition.forest import COUNT_BITS, MAX_DEPTH, Space
 from spaql.partition.greedy import LOW_HALF, Greedy
@@ -258,13 +259,13 @@ def _retire(rows: Rows, lanes: Lanes, returns: Array, n: int) -> int:
 @inlined
 def rollouts(
     reset: Batch, step: Batch, rows: Rows, noise: tuple[int, int], space: Space, chart: Chart, greedy: Greedy, lanes: Lanes,
-    plant_seed: np.uint64, action_key: np.uint64, deterministic: bool, returns: Array,
+    plant_seed: np.uint64, action_key: np.uint64, deterministic: bool, returns: Array, first: int, last: int,
 ) -> int:  # fmt: skip
-    """Play `len(returns)` episodes of the greedy policy. Returns the number of steps; `lanes.fault[0]` tells if it went wrong."""
+    """Play episodes `first` ... `last - 1` of the greedy policy. Returns the number of steps; `lanes.fault[0]` tells if it went wrong."""
     steps = 0
     reward, done, total = lanes.table[rows.reward], lanes.table[rows.done], lanes.table[rows.total]
-    for begin in range(0, len(returns), LANES):
-        n = min(LANES, len(returns) - begin)
+    for begin in range(first, last, LANES):
+        n = min(LANES, last - begin)
         padded = start_lanes(reset, rows, noise[0], lanes, plant_seed, action_key, begin, n)
         for h in range(space.horizon):
             if n == 0:
@@ -288,7 +289,7 @@ def rollouts(
                 padded = _pad(rows, lanes, n)
         for i in range(n):
             returns[lanes.rollout[i]] = total[i]
-    for j in range(len(returns)):
+    for j in range(first, last):
         if not abs(returns[j]) <= HUGE:
             lanes.fault[0], lanes.fault[1], lanes.fault[2], lanes.fault[3] = BAD_REWARD, j, -1, -1
     return steps

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from spaql.arrays import Array
 from spaql.checks import whole
-from spaql.compiling import Array
 from spaql.errors import SpaqlError
 from spaql.learners.state import copied
 from spaql.training.compiled import CompiledLoop
