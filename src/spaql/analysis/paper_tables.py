@@ -116,6 +116,10 @@ def _columns(problem: str) -> tuple[Column, ...]:
     in_paper = problem in ("pendulum", "cartpole")
     columns += [told("reward", "paper", 2)] if in_paper else []
     columns += [mean("best_seen", 2), mean("fresh", 2)]
+    if in_paper:
+        columns.append(Column("verdict", lambda row: row["verdict"] or NOTHING, words=True))
+        columns.append(Column("p", lambda row: probability(row["p"])))
+        columns.append(Column("why", lambda row: row["reason"] or NOTHING, words=True))
     columns += [told("arms", "arms, paper", 0)] if in_paper else []
     columns.append(mean("arms", 0))
     if problem in SOLVED:
@@ -124,10 +128,6 @@ def _columns(problem: str) -> tuple[Column, ...]:
         columns.append(Column("solved, fresh", lambda row: f"{row['solved_fresh']}/{row['agents']}"))
     columns.append(Column("training samples", lambda row: number(row["train_samples"], 0)))
     columns.append(Column("evaluation samples", lambda row: number(row["eval_samples"], 0)))
-    if in_paper:
-        columns.append(Column("verdict", lambda row: row["verdict"] or NOTHING, words=True))
-        columns.append(Column("p", lambda row: probability(row["p"])))
-        columns.append(Column("why", lambda row: row["reason"] or NOTHING, words=True))
     return tuple(columns)
 
 

@@ -19,6 +19,7 @@ from spaql.plants.problem import Finite, Problem
 from spaql.training.history import Evaluation, History
 
 if TYPE_CHECKING:
+    from spaql.explain.policy import Policy
     from spaql.training.recording import Episode
 
 Callback = Callable[["Agent"], bool | None]
@@ -160,6 +161,13 @@ class Agent:
 
         with self.state.guard.read():
             return record(self, whole("seed", seed, 0), whole("rollout", rollout, 0, 10**8), bool(deterministic))
+
+    def policy(self, step: int | None = None) -> "Policy":
+        """What is played where, as a table of state cells: look at it, shrink it, ask it why, export it. AQL has one per time step."""
+        from spaql.explain.policy import policy_of
+
+        with self.state.guard.read():
+            return policy_of(self, None if step is None else whole("step", step, 0))
 
     # -- looking inside ------------------------------------------------------------------------------------------------------------
 

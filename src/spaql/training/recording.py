@@ -1,7 +1,7 @@
 """One episode of an agent, step by step: what the trajectory figures and the pages show."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from spaql.training.gym_loop import Viewer, action_maker
 
 if TYPE_CHECKING:
     from spaql.learners.agent import Agent
+    from spaql.plants.problem import Problem
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,25 +29,29 @@ class Episode:
         return len(self.rewards)
 
 
-def record(agent: "Agent", seed: int, rollout: int, deterministic: bool) -> Episode:
-    """See `Agent.episode`."""
+def open_at(problem: "Problem", seed: int, rollout: int) -> tuple[Any, Any]:
+    """An environment and the first observation of rollout number `rollout` of an evaluation with this seed."""
     from spaql.plants.environment import PlantEnv
 
-    if not agent.problem.can_run:
-        raise SpaqlError(f"{agent.problem.name} has no plant to play on (a loaded agent gets one with problem=...)")
+    if not problem.can_run:
+        raise SpaqlError(f"{problem.name} has no plant to play on (a loaded agent gets one with problem=...)")
     first = int(streams.plant_seed(seed, streams.FRESH_PLANT, 0))
-    if agent.problem.plant is not None:
-        plant = PlantEnv(agent.problem)
-        observation, _ = plant.reset(seed=first)
-        if rollout > 0:
-            plant.episode = rollout - 1  # start states are counted, not drawn: those in between need not be played
-            observation, _ = plant.reset()
-        env = plant
-    else:
+    if problem.plant is None:
         if rollout > 0:
             raise SpaqlError("in a Gymnasium environment only rollout 0 can be repeated without playing those before it")
-        env = agent.problem.open_env()  # type: ignore[assignment]
-        observation, _ = env.reset(seed=first)
+        env = problem.open_env()
+        return env, env.reset(seed=first)[0]
+    plant = PlantEnv(problem)
+    observation, _ = plant.reset(seed=first)
+    if rollout > 0:
+        plant.episode = rollout - 1  # start states are counted, not drawn: those in between need not be played
+        observation, _ = plant.reset()
+    return plant, observation
+
+
+def record(agent: "Agent", seed: int, rollout: int, deterministic: bool) -> Episode:
+    """See `Agent.episode`."""
+    env, observation = open_at(agent.problem, seed, rollout)
     space, chart, greedy = agent.state.space, agent.chart, agent.state.policy(agent.chart)
     fixed = ((space.d, space.k, space.m, space.trees), chart.axes, chart.acts, chart.values, greedy.jump, greedy.cells, greedy.centre)
     work, native, view = np.zeros(space.d + max(space.k, 1)), action_maker(agent), Viewer(agent, f"rollout {rollout}")

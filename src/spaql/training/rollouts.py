@@ -206,7 +206,7 @@ def _copy_lane(rows: Rows, lanes: Lanes, source: int, target: int) -> None:
 
 
 @inlined
-def _pad(rows: Rows, lanes: Lanes, n: int) -> int:
+def pad(rows: Rows, lanes: Lanes, n: int) -> int:
     """Fill up the last vector with copies of lane 0, which stay in range because it does."""
     padded = -(-n // WIDTH) * WIDTH
     for i in range(n, padded):
@@ -235,14 +235,14 @@ def start_lanes(
         lanes.plant_key[i] = derive(plant_seed, rollout + i)
         lanes.action_key[i] = derive(action_key, rollout + i)
         lanes.table[rows.total, i] = 0.0
-    padded = _pad(rows, lanes, n)
+    padded = pad(rows, lanes, n)
     fill_noise(lanes, rows.noise, reset_noise, 0, padded)
     reset(lanes.flat, padded)
     return padded
 
 
 @inlined
-def _retire(rows: Rows, lanes: Lanes, returns: Array, n: int) -> int:
+def retire(rows: Rows, lanes: Lanes, returns: Array, n: int) -> int:
     """Book finished lanes and fill each gap with the last lane. Returns how many go on."""
     i = 0
     while i < n:
@@ -285,8 +285,8 @@ def rollouts(
             for i in range(n):
                 ended += 0 if done[i] == 0.0 else 1
             if ended > 0:
-                n = _retire(rows, lanes, returns, n)
-                padded = _pad(rows, lanes, n)
+                n = retire(rows, lanes, returns, n)
+                padded = pad(rows, lanes, n)
         for i in range(n):
             returns[lanes.rollout[i]] = total[i]
     for j in range(first, last):

@@ -1,0 +1,182 @@
+"""Compiled work on trees: descents, and lock-step rollouts of a tree on a plant."""
+
+import numpy as np
+
+from spaql.arrays import Array
+from spaql.compiling import inlined, kernel
+from spaql.partition.forest import COUNT_BITS, MAX_DEPTH, Forest, Space, action_centre
+from spaql.partition.greedy import LOW_HALF, Greedy, Scratch
+from spaql.partition.search import cell_of, find_path, relevant
+from spaql.plants.chart import HUGE, Chart, to_cube
+from spaql.plants.plant import LANES, Rows
+from spaql.training.rollouts import BAD_REWARD, Batch, Lanes, fill_noise, pad, retire, start_lanes
+
+
+@inlined
+def descend(nodes: Array, weights: Array, table: Array, column: int, first_row: int) -> int:
+    """The leaf of the observation in a column of a table."""
+    here, d = 0, weights.shape[1]
+    while nodes[here].feature >= 0:
+        feature = nodes[here].feature
+        if feature < d:
+            value = table[first_row + feature, column]
+        else:
+            value = 0.0
+            for j in range(d):
+                value += weights[here, j] * table[first_row + j, column]
+        here = nodes[here].high if value >= nodes[here].cut else nodes[here].low
+    return here
+
+
+@kernel
+def find_leaves(nodes: Array, weights: Array, observations: Array, found: Array) -> None:
+    """The leaf of every row."""
+    d = weights.shape[1]
+    for i in range(len(observations)):
+        here = 0
+        while nodes[here].feature >= 0:
+            feature = nodes[here].feature
+            if feature < d:
+                value = observations[i, feature]
+            else:
+                value = 0.0
+                for j in range(d):
+                    value += weights[here, j] * observations[i, j]
+            here = nodes[here].high if value >= nodes[here].cut else nodes[here].low
+        found[i] = here
+
+
+@kernel
+def play_tree(
+    reset: Batch, step: Batch, rows: Rows, noise: tuple[int, int], horizon: int, nodes: Array, weights: Array, actions: Array,
+    lanes: Lanes, plant_seed: np.uint64, returns: Array, first: int, last: int, visits: Array, states: Array,
+) -> int:  # fmt: skip
+    """Episodes `first` ... `last - 1` with a tree as the policy. Returns the steps.
+
+    Adds to the `visits` of leaves and keeps the first observations in `states`.
+    """
+    steps, d, k = 0, weights.shape[1], actions.shape[1]
+    reward, done, total = lanes.table[rows.reward], lanes.table[rows.done], lanes.table[rows.total]
+    for begin in range(first, last, LANES):
+        n = min(LANES, last - begin)
+        padded = start_lanes(reset, rows, noise[0], lanes, plant_seed, np.uint64(0), begin, n)
+        for h in range(horizon):
+            if n == 0:
+                break
+            for i in range(padded):
+                leaf = descend(nodes, weights, lanes.table, i, rows.observation)
+                for axis in range(k):
+                    lanes.table[rows.action + axis, i] = actions[leaf, axis]
+                if i < n:
+                    visits[leaf] += 1
+                    if steps + i < len(states):
+                        for j in range(d):
+                            states[steps + i, j] = lanes.table[rows.observation + j, i]
+            fill_noise(lanes, rows.noise, noise[1], noise[0] + h * noise[1], padded)
+            step(lanes.flat, padded)
+            steps += n
+            for i in range(padded):
+                total[i] += reward[i]
+            ended = 0
+            for i in range(n):
+                ended += 0 if done[i] == 0.0 else 1
+            if ended > 0:
+                n = retire(rows, lanes, returns, n)
+                padded = pad(rows, lanes, n)
+        for i in range(n):
+            returns[lanes.rollout[i]] = total[i]
+    for j in range(first, last):
+        if not abs(returns[j]) <= HUGE:
+            lanes.fault[0], lanes.fault[1], lanes.fault[2], lanes.fault[3] = BAD_REWARD, j, -1, -1
+    return steps
+
+
+@kernel
+def first_at_least(chart: Chart, feature: int, cuts: Array, low: Array, high: Array, work: Array, x: Array) -> None:
+    """For every cell of the finest grid (counted from the upper end): the smallest physical value that lies in it or above it.
+
+    By bisection between `low`, which lies below, and `high`, which does not. The map is monotone, so that a test on the physical value
+    decides exactly as the partition does.
+    """
+    for i in range(len(cuts)):
+        a, b = low[i], high[i]
+        while True:
+            middle = a + (b - a) / 2
+            if not (a < middle < b):
+                break
+            work[feature] = middle
+            to_cube(chart, work, x)
+            if cell_of(x[feature]) <= cuts[i]:
+                b = middle
+            else:
+                a = middle
+        low[i], high[i] = a, b
+
+
+@kernel
+def list_cells(greedy: Greedy, d: int, tree: int, stack: Array, cell: Array, depth: Array, corner: Array) -> int:
+    """The leaf cells of a merged tree, in child order: index, depth, and position in the finest grid, counted from the upper end."""
+    found, top = 0, 1
+    stack[0, 0], stack[0, 1] = tree, 0
+    for j in range(d):
+        stack[0, 2 + j] = 0
+    while top > 0:
+        top -= 1
+        here, level = stack[top, 0], stack[top, 1]
+        if greedy.jump[here] >> 32 == 0:
+            cell[found], depth[found] = here, level
+            for j in range(d):
+                corner[found, j] = stack[top, 2 + j]
+            found += 1
+            continue
+        base, width = greedy.jump[here] & LOW_HALF, 1 << (MAX_DEPTH - 1 - level)
+        for j in range(d):
+            corner[found, j] = stack[top, 2 + j]  # kept aside: the children overwrite this row of the stack
+        for orthant in range((1 << d) - 1, -1, -1):
+            stack[top, 0], stack[top, 1] = base + orthant, level + 1
+            for j in range(d):
+                stack[top, 2 + j] = corner[found, j] + (width if (orthant >> (d - 1 - j)) & 1 else 0)
+            top += 1
+    return found
+
+
+@kernel
+def survey(forest: Forest, space: Space, scratch: Scratch, tree: int, centres: Array, best: Array, second: Array, q: Array) -> None:
+    """For every state (cube coordinates): the greedy ball, the best one that plays something else (-1: none), and their values and keys."""
+    for i in range(len(centres)):
+        find_path(forest, centres[i], scratch.path)
+        count = relevant(forest, space, tree, scratch.path, scratch.stack, scratch.found, scratch.q)
+        top = 0
+        for c in range(1, count):
+            if scratch.q[c] >= scratch.q[top]:
+                top = c
+        other = -1
+        for c in range(count):
+            differs = scratch.found[c].key != scratch.found[top].key
+            if differs and (other < 0 or scratch.q[c] >= scratch.q[other]):
+                other = c
+        best[i, 0], best[i, 1], q[i, 0] = scratch.found[top].ball, scratch.found[top].key, scratch.q[top]
+        if other >= 0:
+            second[i, 0], second[i, 1], q[i, 1] = scratch.found[other].ball, scratch.found[other].key, scratch.q[other]
+        else:
+            second[i, 0], second[i, 1], q[i, 1] = -1, 0, np.nan
+
+
+@kernel
+def alternatives(forest: Forest, space: Space, scratch: Scratch, tree: int, x: Array, found: Array, q: Array) -> int:
+    """All balls over a state: (ball, key) and values, in child order. Returns how many."""
+    find_path(forest, x, scratch.path)
+    count = relevant(forest, space, tree, scratch.path, scratch.stack, scratch.found, scratch.q)
+    for c in range(count):
+        found[c, 0], found[c, 1], q[c] = scratch.found[c].ball, scratch.found[c].key, scratch.q[c]
+    return count
+
+
+@kernel
+def key_action(space: Space, chart: Chart, key: int, depth: int, out: Array) -> None:
+    """What is played deterministically by a ball with this action key."""
+    if space.k > 0:
+        for axis in range(space.k):
+            out[axis] = chart.acts[axis].centre + chart.acts[axis].scale * action_centre(space, key, depth, axis)
+    else:
+        out[0] = chart.values[key >> COUNT_BITS]

@@ -1,0 +1,97 @@
+"""Episodes with a tree as the policy, on compiled plants and in Gymnasium environments."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from spaql import streams
+from spaql.arrays import Array
+from spaql.errors import SpaqlError
+from spaql.explain.playing import play_tree
+from spaql.explain.tree import Tree, leaf_of
+from spaql.plants.problem import Finite, Problem
+from spaql.training.recording import Episode
+from spaql.training.rollouts import OK, new_lanes
+
+STRETCH = 4096  # episodes between two looks at Ctrl-C
+
+
+@dataclass(frozen=True, eq=False)
+class Played:
+    """What came of some episodes."""
+
+    returns: Array
+    samples: int
+    visits: Array  # by node
+    states: Array  # observations in the order they were made, as many as were asked for
+
+
+def play_episodes(
+    problem: Problem,
+    tree: Tree,
+    episodes: int,
+    seed: int = 0,
+    purpose: int = streams.FRESH_PLANT,
+    states: int = 0,
+    horizon: int | None = None,
+) -> Played:
+    """Fresh episodes of a tree, from the start states of `Agent.evaluate(seed=seed)`."""
+    if not problem.can_run:
+        raise SpaqlError(f"{problem.name} has no plant to play on")
+    if tree.variables != len(problem.state):
+        raise SpaqlError(f"the tree tests {tree.variables} variables, {problem.name} has {len(problem.state)}")
+    returns, visits, seen = np.zeros(episodes), np.zeros(len(tree.nodes), np.int64), np.empty((states, tree.variables))
+    horizon = problem.horizon
+    if problem.plant is None:
+        return _in_environment(problem, tree, returns, visits, seen, int(streams.plant_seed(seed, purpose, 0)), horizon)
+    plant, steps = problem.plant, 0
+    lanes, base = new_lanes(tree.variables, plant.rows), np.uint64(streams.plant_seed(seed, purpose, 0))
+    for first in range(0, episodes, STRETCH):
+        steps += play_tree(
+            *plant.batch, plant.rows, (plant.reset_noise, plant.step_noise), horizon, tree.nodes, tree.weights, tree.actions, lanes, base,
+            returns, first, min(first + STRETCH, episodes), visits, seen[steps:],
+        )  # fmt: skip
+    if lanes.fault[0] != OK:
+        raise SpaqlError(f"the plant of {problem.name} gave a reward that is not finite (rollout {int(lanes.fault[1])})")
+    return Played(returns, steps, visits, seen[: min(steps, states)])
+
+
+def _in_environment(problem: Problem, tree: Tree, returns: Array, visits: Array, seen: Array, seed: int, horizon: int) -> Played:
+    env, steps = problem.open_env(), 0
+    for j in range(len(returns)):
+        observation, _ = env.reset(seed=seed) if j == 0 else env.reset()
+        for _ in range(horizon):
+            leaf = int(leaf_of(tree, np.asarray(observation, float).reshape(1, -1))[0])
+            visits[leaf] += 1
+            if steps < len(seen):
+                seen[steps] = observation
+            observation, reward, terminated, truncated, _ = env.step(native_action(problem, tree.actions[leaf]))
+            returns[j] += float(reward)
+            steps += 1
+            if terminated or truncated:
+                break
+    return Played(returns, steps, visits, seen[: min(steps, len(seen))])
+
+
+def native_action(problem: Problem, action: Array) -> object:
+    """An action (axes,) as the environment takes it."""
+    if isinstance(problem.actions, Finite) and not problem.actions.box:
+        return int(action[0])
+    return action.astype(problem.action_dtype)
+
+
+def record_episode(problem: Problem, tree: Tree, seed: int = 0, rollout: int = 0) -> Episode:
+    """One episode of a tree, step by step, from the start state of `Agent.evaluate(seed=seed)`'s rollout."""
+    from spaql.training.recording import open_at
+
+    env, observation = open_at(problem, seed, rollout)
+    observations, actions, rewards, terminated = [np.array(observation, float)], [], [], False
+    for _ in range(problem.horizon):
+        action = tree.actions[leaf_of(tree, observations[-1][None])[0]]
+        observation, reward, terminated, truncated, _ = env.step(native_action(problem, action))
+        observations.append(np.array(observation, float))
+        actions.append(action)
+        rewards.append(float(reward))
+        if terminated or truncated:
+            break
+    return Episode(np.array(observations), np.array(actions), np.array(rewards), bool(terminated))
