@@ -6,11 +6,14 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
 from spaql.errors import SpaqlError
+
+if TYPE_CHECKING:
+    from spaql.experiments.store import Store
 
 app = typer.Typer(
     help="Learn controllers a person can read.", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,
@@ -166,7 +169,7 @@ def reproduce(
             f"interrupted: {summary.there + summary.computed} finished runs are kept; the same command goes on from there", file=sys.stderr
         )
         raise typer.Exit(INTERRUPTED)
-    _report(store, as_json, {"there": summary.there, "computed": summary.computed, "computing_seconds": computing}, quiet)
+    _report(summary.store, as_json, {"there": summary.there, "computed": summary.computed, "computing_seconds": computing}, quiet)
 
 
 @command
@@ -179,16 +182,17 @@ def report(
 
     Example: spaql report demo
     """
-    _report(store, as_json, {}, quiet)
-
-
-def _report(folder: Path, as_json: bool, told: dict[str, Any], quiet: bool) -> None:
     from spaql.experiments.store import Store
+
+    _report(Store(store, create=False), as_json, {}, quiet)
+
+
+def _report(store: "Store", as_json: bool, told: dict[str, Any], quiet: bool) -> None:
     from spaql.report.making import make_report
     from spaql.report.summary import show_report, summary_of
 
     begin = time.perf_counter()
-    made = make_report(Store(folder, create=False))
+    made = make_report(store)
     told = told | {"report_seconds": time.perf_counter() - begin} | summary_of(made)
     print(json.dumps(told, indent=1)) if as_json else show_report(made, told, quiet)
 

@@ -1,49 +1,46 @@
-"""Learning curves."""
+"""The learning curve that `spaql train` leaves."""
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spaql.errors import SpaqlError
+from spaql.analysis.style import BAND, COLOURS, episodes, legend, letters, mean_and_half, plain_log, png_of, sheet, thinned, write
 
 if TYPE_CHECKING:
     from spaql.training.history import History
 
-# Okabe and Ito: safe for the colour-blind; one colour per algorithm everywhere
-COLOURS = {"AQL": "#E69F00", "SPAQL": "#0072B2", "SPAQL-TS": "#009E73", "Random": "#7F7F7F", "TRPO": "#CC79A7"}
+__all__ = ["COLOURS", "learning_curve"]
 
 
 def learning_curve(histories: Sequence["History"], algorithm: str, problem: str, path: Path) -> None:
     """Best seen and arms over iterations: mean over the agents with its 95 % interval, every agent as a thin line."""
-    import matplotlib
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
 
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-    from scipy.special import stdtrit
-
-    length = min(len(history) for history in histories)
-    iteration = np.arange(1, length + 1)
-    colour = COLOURS.get(algorithm, "#0072B2")
-    figure, axes = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
-    for axis, field, label in zip(axes, ("best_seen", "arms"), ("best average return seen", "arms"), strict=True):
-        values = np.array([getattr(history, field)[:length] for history in histories], float)
-        mean = values.mean(axis=0)
-        if len(values) > 1:
-            half = stdtrit(len(values) - 1, 0.975) * values.std(axis=0, ddof=1) / np.sqrt(len(values))
-            axis.fill_between(iteration, mean - half, mean + half, color=colour, alpha=0.25, linewidth=0, label="95 % interval")
-            axis.plot(iteration, values.T, color=colour, linewidth=0.5, alpha=0.35)
-        axis.plot(iteration, mean, color=colour, linewidth=2, label=f"{algorithm}, mean of {len(values)}")
-        axis.set(xlabel="training episode", ylabel=label, xlim=(1, max(length, 2)))
-        axis.grid(alpha=0.3)
-        axis.spines[["top", "right"]].set_visible(False)
-    axes[1].set_yscale("log")
-    axes[0].legend(frameon=False, loc="lower right")
-    figure.suptitle(f"{algorithm} on {problem}")
-    try:
-        figure.savefig(path, dpi=150)
-    except OSError as error:
-        raise SpaqlError(f"cannot write {path}: {error.strerror or error}") from error
-    finally:
-        plt.close(figure)
+    length, colour, count = min(len(history) for history in histories), COLOURS.get(algorithm, COLOURS["SPAQL"]), len(histories)
+    chosen = thinned(length)
+    look: dict[str, Any] = {"color": colour, "linewidth": 1.8}
+    with sheet(3.1) as figure:
+        axes = figure.subplots(1, 2)
+        for axis, field, label in zip(axes, ("best_seen", "arms"), ("best average return seen", "arms"), strict=True):
+            values = np.array([getattr(history, field)[chosen] for history in histories], float)
+            mean, half = mean_and_half(values)
+            if half is not None:
+                low = np.maximum(mean - half, 1.0) if field == "arms" else mean - half
+                axis.fill_between(chosen + 1, low, mean + half, color=colour, alpha=BAND, linewidth=0)
+                axis.plot(chosen + 1, values.T, color=colour, linewidth=0.5, alpha=0.5)
+            axis.plot(chosen + 1, mean, **look)
+            axis.set_ylabel(label)
+            episodes(axis, length)
+        axes[1].set_yscale("log")
+        axes[1].set_ylim(bottom=0.8 * float(mean.min()))
+        plain_log(axes[1], "y")
+        letters(list(axes), [f"{algorithm} on {problem}", "size"])
+        entries = [Line2D([], [], label=f"mean of {count} agents" if count > 1 else "one agent", **look)]
+        if count > 1:
+            entries.append(Line2D([], [], color=colour, linewidth=0.5, alpha=0.5, label="single agents"))
+            entries.append(Patch(color=colour, alpha=BAND, linewidth=0, label="95 % interval of the mean"))  # type: ignore[arg-type]
+        legend(figure, entries)
+        write(path, png_of(figure))

@@ -51,7 +51,7 @@ class Request:
 class Summary:
     """What was done: runs there before, computed now, and whether it came to its end."""
 
-    parts: list[str]
+    store: Store
     there: int = 0
     computed: int = 0
     interrupted: bool = False
@@ -69,7 +69,7 @@ def reproduce(request: Request, progress: bool = True) -> Summary:
     stages.append([part for part in parts if part not in stages[0]])
     if not studies:
         stages = [stages[0] + stages[1]]
-    summary = Summary([part for stage in stages for part in stage])
+    summary = Summary(store)
     tuned: Tuned | None = None
     with _progress(progress) as bars:
         for stage in stages:

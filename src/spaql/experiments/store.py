@@ -24,6 +24,7 @@ class Store:
 
     def __init__(self, folder: Path, create: bool = True) -> None:
         self.folder, self.runs, self.plans, self.claims = folder, folder / "runs", folder / "plans", folder / "claims"
+        self.known: dict[Path, Run] = {}  # read or written by this process: a run never changes
         mark = folder / "store.json"
         if create and not mark.exists():
             if folder.is_dir() and any(folder.iterdir()) and not self.runs.exists():
@@ -51,6 +52,8 @@ class Store:
     def read(self, spec: Spec, code: str | None = None) -> Run | None:
         """The run, or None if it is not there. A damaged file is an error, never used and never overlooked."""
         path = self.path(spec, code)
+        if path in self.known:
+            return self.known[path]
         try:
             (run,) = read_rows(path)
         except FileNotFoundError:
@@ -59,6 +62,7 @@ class Store:
             raise error if isinstance(error, SpaqlError) else DamagedError(path, "it holds more than one run") from error
         if run.key != spec.key_by(code or spec.code):
             raise DamagedError(path, "it holds another run")
+        self.known[path] = run
         return run
 
     def has(self, spec: Spec) -> bool:
@@ -72,9 +76,11 @@ class Store:
             )
         run = run_from(row)
         write_rows(self.path(spec), [run])
+        self.known[self.path(spec)] = run
         return run
 
     def remove(self, path: Path) -> None:
+        self.known.pop(path, None)
         with contextlib.suppress(FileNotFoundError):
             path.unlink()
 

@@ -1,0 +1,223 @@
+"""How every figure looks, and how it is written: fonts, colours, line styles, the same bytes for the same data."""
+
+import io
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from spaql.arrays import Array
+from spaql.errors import SpaqlError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+
+# Text, axes and grid, and nothing else: a page replaces it by `currentColor` to follow its theme
+INK = "#22262b"
+# Okabe and Ito, safe for the colour-blind, without their yellows, which vanish on white: each has a contrast of at least 3 with white
+# and with a dark page. One colour, line and marker per algorithm everywhere; lines and markers tell them apart in grey print.
+COLOURS = {"AQL": "#D55E00", "SPAQL": "#0072B2", "SPAQL-TS": "#009E73", "Random": "#7F7F7F", "TRPO": "#CC79A7"}
+DASHES: dict[str, Any] = {"AQL": "-", "SPAQL": (0, (5, 1)), "SPAQL-TS": "-", "Random": (0, (1, 1.2)), "TRPO": "-"}
+MARKERS = {"AQL": "s", "SPAQL": "o", "SPAQL-TS": "D", "Random": "x", "TRPO": "^"}
+RING: dict[str, Any] = {
+    "color": INK, "linestyle": "none", "marker": "o", "markersize": 8.5, "markerfacecolor": "none", "markeredgewidth": 0.9
+}  # fmt: skip
+ORDER = ("SPAQL-TS", "SPAQL", "AQL", "TRPO", "Random")
+
+WIDTH = 7.2  # inches: two columns of a journal
+DPI = 200
+BAND = 0.2  # opacity of intervals
+MOST_POINTS = 300  # of a curve: more cannot be seen, and would make the vector files large
+FONTS = "DejaVu Sans, Verdana, sans-serif"
+SETTINGS: dict[str, Any] = {
+    "font.family": "DejaVu Sans", "font.size": 8.5, "text.color": INK,
+    "axes.edgecolor": INK, "axes.labelcolor": INK, "axes.titlecolor": INK, "axes.titlesize": 9, "axes.titleweight": "bold",
+    "axes.titlelocation": "left", "axes.facecolor": "none", "axes.linewidth": 0.8, "axes.axisbelow": True, "axes.labelsize": 8.5,
+    "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True,
+    "grid.color": INK, "grid.alpha": 0.14, "grid.linewidth": 0.6,
+    "xtick.color": INK, "ytick.color": INK, "xtick.labelsize": 8, "ytick.labelsize": 8,
+    "figure.facecolor": "none", "figure.edgecolor": "none", "figure.dpi": 100, "legend.frameon": False, "legend.fontsize": 8.5,
+    "lines.linewidth": 1.4, "lines.markersize": 4.2, "errorbar.capsize": 2.2, "svg.fonttype": "none", "path.simplify": False,
+}  # fmt: skip
+
+
+@contextmanager
+def sheet(height: float, width: float = WIDTH) -> Iterator["Figure"]:
+    """A figure in our style. Neither pyplot nor the user's settings and backend take part, and they stay as they are."""
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(SETTINGS)  # type: ignore[arg-type]
+        figure = Figure(figsize=(width, height), layout="constrained")
+        figure.get_layout_engine().set(w_pad=0.03, h_pad=0.03)  # type: ignore[union-attr, call-arg]
+        yield figure
+
+
+def save(figure: "Figure", folder: Path, name: str, title: str) -> tuple[Path, Path]:
+    """NAME.png on white and NAME.svg without background. The same figure gives the same bytes. Inside `sheet` only."""
+    import matplotlib
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+
+    png, svg = folder / f"{name}.png", folder / f"{name}.svg"
+    write(png, png_of(figure))
+    figure.set_layout_engine("none")  # the places found for the PNG are those of the SVG too
+    figure.set_facecolor("none")
+    text = io.StringIO()
+    with matplotlib.rc_context({"svg.hashsalt": name}):
+        FigureCanvasSVG(figure).print_svg(text, metadata={"Date": None, "Creator": None})  # type: ignore[no-untyped-call]
+    write(svg, tidy(text.getvalue(), name, title).encode())
+    return png, svg
+
+
+def png_of(figure: "Figure") -> bytes:
+    """On white. `savefig` would draw everything twice."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    figure.dpi = DPI
+    figure.set_facecolor("white")
+    file = io.BytesIO()
+    FigureCanvasAgg(figure).print_png(file, metadata={"Software": None})  # type: ignore[no-untyped-call]
+    return file.getvalue()
+
+
+def write(path: Path, data: bytes) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+    except OSError as error:
+        raise SpaqlError(f"cannot write {path}: {error.strerror or error}") from error
+
+
+def tidy(svg: str, name: str, title: str) -> str:
+    """Fit for pasting into a page beside others: no prologue, no style sheet that the whole page would obey, no id used twice."""
+    svg = svg[svg.index("<svg") :]
+    svg = re.sub(r"\s*<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    svg = re.sub(r'\s*<defs>\s*<style type="text/css">[^<]*</style>\s*</defs>', "", svg)
+    root = f'<svg role="img" aria-label="{escape(title)}" style="stroke-linejoin: round; stroke-linecap: butt"'
+    svg = svg.replace("<svg", root, 1).replace("'DejaVu Sans'", FONTS)
+    # a hundredth of a point is less than can be seen or printed
+    svg = re.sub(r' (?:d|x|y|transform)="[^"]*"', lambda found: re.sub(r"\d+\.\d{3,}", lambda long: f"{float(long[0]):.2f}", found[0]), svg)
+    used = set(re.findall(r'(?:url\(|href=")#([^)"]+)', svg))
+    svg = re.sub(r' id="([^"]+)"', lambda found: found[0] if found[1] in used else "", svg)
+    return re.sub(r'(?<= id=")|(?<=url\(#)|(?<=href="#)', f"{name}-", svg)
+
+
+def mean_and_half(values: Array) -> tuple[Array, Array | None]:
+    """Mean over the agents (first axis), and half the width of Student's 95 % interval; one agent has no interval."""
+    from scipy.special import stdtrit
+
+    n, mean = len(values), np.mean(values, axis=0)
+    return mean, stdtrit(n - 1, 0.975) * np.std(values, axis=0, ddof=1) / np.sqrt(n) if n > 1 else None
+
+
+def thinned(length: int, most: int = MOST_POINTS) -> Array:
+    """Indices of at most so many of `length` points, the first and the last among them."""
+    return np.unique(np.linspace(0, length - 1, min(length, most)).round().astype(int))
+
+
+def line_of(algorithm: str, **more: Any) -> dict[str, Any]:
+    """Arguments of `plot` for a curve of an algorithm."""
+    return {"color": COLOURS[algorithm], "linestyle": DASHES[algorithm]} | more
+
+
+def marker_of(algorithm: str, **more: Any) -> dict[str, Any]:
+    """Arguments of `errorbar` for a point of an algorithm."""
+    return {"color": COLOURS[algorithm], "marker": MARKERS[algorithm], "linestyle": "none", "linewidth": 1.2} | more
+
+
+def plot_band(axis: "Axes", algorithm: str, x: Array, values: Array, marks: int = 8, floor: float = -np.inf) -> Array:
+    """Mean over agents with its 95 % interval as a band (not below `floor`), and some markers on the line. Returns the mean."""
+    mean, half = mean_and_half(values)
+    if half is not None:
+        axis.fill_between(x, np.maximum(mean - half, floor), mean + half, color=COLOURS[algorithm], alpha=BAND, linewidth=0)
+    # each algorithm has places of its own for the markers, or those on the same level hide each other
+    place, stride = ORDER.index(algorithm), max(1, len(x) // marks)
+    axis.plot(
+        x, mean, **line_of(algorithm, zorder=3 - 0.1 * place, marker=MARKERS[algorithm], markevery=(stride * (1 + place) // 6, stride))
+    )
+    return mean
+
+
+def fresh_strip(panel: "Axes", groups: Sequence[tuple[str, Array]], width: float = 0.2) -> "Axes":
+    """A narrow panel at the right of a panel: what the kept agents are worth, with 95 % intervals over the agents."""
+    axis = panel.inset_axes((1.03, 0.0, width, 1.0), sharey=panel)
+    for place, (algorithm, values) in enumerate(groups):
+        mean, half = mean_and_half(values)
+        axis.errorbar(place, mean, half, **marker_of(algorithm))
+    axis.set(xlim=(-0.7, len(groups) - 0.3), xticks=[])
+    axis.set_title("fresh", loc="center", fontsize=8.5, fontweight="normal")
+    axis.patch.set(facecolor=INK, alpha=0.06)
+    axis.spines[["left", "bottom"]].set_visible(False)
+    axis.tick_params(left=False, labelleft=False)
+    return axis
+
+
+def legend(figure: "Figure", entries: Sequence["Line2D"], length: float = 2.6) -> None:
+    """Below the figure, in one row."""
+    figure.legend(
+        handles=entries, loc="outside lower center", ncols=len(entries), handlelength=length, columnspacing=1.8, borderaxespad=0.2
+    )
+
+
+def entry(algorithm: str, label: str | None = None, **more: Any) -> "Line2D":
+    """A line of the legend."""
+    from matplotlib.lines import Line2D
+
+    marker = {} if algorithm == "Random" else {"marker": MARKERS[algorithm]}
+    return Line2D([], [], label=label or algorithm, **(line_of(algorithm) | marker | more))
+
+
+def letters(axes: Sequence["Axes"], titles: Sequence[str]) -> None:
+    """Panel titles: (a), (b), ... if there are several."""
+    for letter, axis, title in zip("abcdefgh", axes, titles, strict=False):
+        axis.set_title(f"({letter})  {title}" if len(axes) > 1 else title)
+
+
+def episodes(axis: "Axes", length: int) -> None:
+    """The axis of training episodes."""
+    from matplotlib.ticker import MaxNLocator
+
+    axis.set(xlabel="training episode", xlim=(0, max(length, 2)))
+    axis.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10], integer=True))
+
+
+def plain_log(axis: "Axes", which: str) -> None:
+    """Powers of ten as plain text: 1 k, 10 k, ... A formula would need fonts that a page does not have."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    line = axis.xaxis if which == "x" else axis.yaxis
+    line.set_major_locator(LogLocator(10, numticks=12))
+    line.set_major_formatter(FuncFormatter(lambda value, _: short(value)))
+    line.set_minor_formatter(NullFormatter())
+
+
+def short(value: float) -> str:
+    """1234567 as 1.23 M."""
+    for unit, size in ((" M", 1e6), (" k", 1e3)):
+        if abs(value) >= size:
+            return f"{value / size:.3g}{unit}"
+    return f"{value:.3g}"
+
+
+def number(value: float) -> str:
+    """A return or a count as it is printed in a caption."""
+    return f"{value:,.{0 if abs(value) >= 200 else 1}f}".replace("-", "−")
+
+
+def listed(items: Sequence[str]) -> str:
+    """a, b and c."""
+    return " and ".join([", ".join(items[:-1]), items[-1]] if len(items) > 1 else items)
+
+
+def agents(counts: Sequence[int]) -> str:
+    """20 agents each, or 5 to 20."""
+    low, high = min(counts), max(counts)
+    return f"{low} agent{'' if low == 1 else 's'}" + (" each" if len(counts) > 1 else "") if low == high else f"{low} to {high} agents each"
