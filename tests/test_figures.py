@@ -9,7 +9,7 @@ import pytest
 
 from spaql.analysis.curves import learning_curve
 from spaql.analysis.figures import KINDS, draw_figures
-from spaql.analysis.sample_figures import curve_of, takeover
+from spaql.analysis.samples import curve_of, takeover
 from spaql.analysis.scaling_figures import groups_of
 from spaql.analysis.style import COLOURS, INK, agents, listed, number, short, thinned
 from spaql.analysis.trajectory_figures import _angle, median_run

@@ -12,7 +12,7 @@ from made_runs import made_results, made_run
 from spaql.analysis.claims import claims_table
 from spaql.analysis.pair_tables import comparison_tables, study_table
 from spaql.analysis.paper_tables import result_tables
-from spaql.analysis.samples import curves_over, overtaken_at
+from spaql.analysis.samples import curve_of, overtaken_at
 from spaql.analysis.tables import Column, Table, comma_separated, latex, markdown, write_tables
 from spaql.experiments.plan import PAPER, QUICK, specs_of
 from spaql.experiments.results import Results
@@ -139,11 +139,14 @@ def test_the_lead_over_trpo_ends_where_the_mean_curves_cross():
     assert overtaken_at(ours, late) == 0
 
 
-def test_an_agents_curve_over_samples_is_what_it_had_reached_by_then():
-    (spec,) = specs_of("main-cartpole", PAPER)[:1]
-    run = made_run(spec, 50.0, 50.0, samples=500)  # 0, 12.5, ..., 50 at 100, 200, ..., 500
-    found = curves_over([run], np.array([50, 100, 199, 200, 500, 501]))
-    np.testing.assert_array_equal(found, [[np.nan, 0.0, 0.0, 12.5, 50.0, np.nan]])
+def test_agents_are_averaged_at_the_same_number_of_samples():
+    one, two = (made_run(spec, best, best, samples=samples) for spec, best, samples in zip(
+        specs_of("main-cartpole", PAPER), (50.0, 60.0), (500, 1000), strict=False
+    ))  # fmt: skip
+    grid, values = curve_of([one, two], evaluation=False)  # 0 to 50 at 100 ... 500; 10 to 60 at 200 ... 1000
+    assert (grid[0], grid[-1]) == pytest.approx((200, 500))
+    np.testing.assert_allclose(values[:, 0], [12.5, 10.0])
+    np.testing.assert_allclose(values[:, -1], [50.0, 10.0 + 12.5 * 1.5])
 
 
 # -- pairs and study -----------------------------------------------------------------------------------------------------------------

@@ -103,16 +103,16 @@ def _lead(runs: Sequence[Run], rivals: Sequence[Run], problem: str, name: str) -
     """How long the mean curve stays ahead of TRPO's, by both ways of counting."""
     if not runs or not rivals:
         return {}
-    said = []
-    for count_evaluation in (False, True):
-        at = overtaken_at(runs, rivals, count_evaluation=count_evaluation)
-        said.append("never overtaken" if at is None else "behind from the start" if at == 0 else f"overtaken at {at:,}")
-    paper_counting = overtaken_at(runs, rivals)
+    found = [overtaken_at(runs, rivals, evaluation) for evaluation in (False, True)]
+    said = [
+        "never overtaken" if at is None else f"overtaken at {float(f'{at:.2g}'):,.0f}" if at else "behind from the start" for at in found
+    ]
+    at = found[0]
     row: Row = {"claim": f"{TITLES[problem]}: {name} leads TRPO at first", "paper": "until about 40,000 training samples"}
-    row["ours_paper_measure"] = f"{said[0]} training samples" if paper_counting else said[0]
+    row["ours_paper_measure"] = f"{said[0]} training samples" if at else said[0]
     row["ours_stricter"] = f"all samples counted: {said[1]}"
     if any(run.iterations < PAPER.iterations for run in runs):
         return row | {"verdict": _verdict([False], runs)}
-    if paper_counting is None or paper_counting > 80_000:
+    if at is None or at > 80_000:
         return row | {"verdict": "differs: longer"}
-    return row | {"verdict": "holds" if paper_counting >= 20_000 else "differs: shorter"}
+    return row | {"verdict": "holds" if at >= 20_000 else "differs: shorter"}

@@ -1,24 +1,19 @@
 """Learning curves against TRPO, over the number of samples."""
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from spaql.analysis.learning_figures import levels_of
+from spaql.analysis.samples import Curve, curve_of, takeover
 from spaql.analysis.style import INK, ORDER, RING, agents, entry, fresh_strip, legend, letters, line_of, listed, plain_log, plot_band, short
-from spaql.arrays import Array
 from spaql.experiments.results import Results
-from spaql.experiments.rows import Run
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-POINTS = 250
 BATCH = 200  # the paper counts in batches of so many samples
-
-Curve = tuple[Array, Array]  # samples, agents x samples
 
 
 def against_trpo(figure: "Figure", results: Results, problem: str, title: str) -> str | None:
@@ -56,34 +51,6 @@ def against_trpo(figure: "Figure", results: Results, problem: str, title: str) -
         f"of a batch){intervals} as far as all agents come; in the strip the kept agents on fresh episodes. (a) Counted as in the paper, "
         f"{_told(found[0])}. (b) With the evaluation rollouts, which TRPO does not need, {_told(found[1])}."
     )
-
-
-def curve_of(runs: Sequence[Run], evaluation: bool) -> Curve:
-    """All agents on the same numbers of samples, equidistant on a logarithmic axis, as far as all of them come."""
-    samples = [run.train_samples_curve + (run.eval_samples_curve if evaluation else 0) for run in runs]
-    low, high = max(float(x[0]) for x in samples), min(float(x[-1]) for x in samples)
-    grid = np.geomspace(low, max(high, low), POINTS)
-    curves = []
-    for x, run in zip(samples, runs, strict=True):
-        known = np.isfinite(run.best_seen_curve)  # a batch in which no episode ended has no return
-        curves.append(np.interp(grid, x[known], run.best_seen_curve[known]))
-    return grid, np.array(curves)
-
-
-def takeover(ours: Curve, rival: Curve) -> float | None:
-    """The number of samples from which on the rival's mean is above ours for good, as far as both are known.
-
-    Zero: wherever both are known; None: not even at the end of that range.
-    """
-    low, high = max(ours[0][0], rival[0][0]), min(ours[0][-1], rival[0][-1])
-    if low >= high:
-        return None
-    grid = np.geomspace(low, high, 2000)
-    ahead = np.interp(grid, *rival) > np.interp(grid, *ours)
-    if not ahead[-1]:
-        return None
-    behind = np.flatnonzero(~ahead)
-    return float(grid[behind[-1] + 1]) if len(behind) else 0.0
 
 
 def _takeovers(means: dict[str, Curve]) -> dict[str, float | None]:

@@ -7,32 +7,40 @@ import numpy as np
 from spaql.arrays import Array
 from spaql.experiments.rows import Run
 
+POINTS = 250
 
-def samples_of(run: Run, count_evaluation: bool) -> Array:
-    """Samples used up to each point of the run's curve: the paper's counting, or all."""
-    return run.train_samples_curve + (run.eval_samples_curve if count_evaluation else 0)
-
-
-def curves_over(runs: Sequence[Run], grid: Array, count_evaluation: bool = False) -> Array:
-    """What each agent had reached by each number of samples, (runs, grid). NaN before its first evaluation, and after its last sample."""
-    values = np.full((len(runs), len(grid)), np.nan)
-    for row, run in zip(values, runs, strict=True):
-        at = samples_of(run, count_evaluation)
-        index = np.searchsorted(at, grid, side="right") - 1
-        inside = (index >= 0) & (grid <= at[-1])
-        row[inside] = run.best_seen_curve[index[inside]]
-    return values
+Curve = tuple[Array, Array]  # samples, agents x samples (or their mean)
 
 
-def overtaken_at(runs: Sequence[Run], rivals: Sequence[Run], step: int = 200, count_evaluation: bool = False) -> int | None:
-    """The number of samples from which on the rivals' mean stays ahead; 0 if it always is, None if it never is for good."""
-    last = min(int(samples_of(run, count_evaluation)[-1]) for run in [*runs, *rivals])
-    first = max(int(samples_of(run, count_evaluation)[0]) for run in [*runs, *rivals])
-    grid = np.arange(first, last + 1, step)
-    if len(grid) == 0:
+def curve_of(runs: Sequence[Run], evaluation: bool) -> Curve:
+    """All agents on the same numbers of samples, equidistant on a logarithmic axis, as far as all of them come."""
+    samples = [run.train_samples_curve + (run.eval_samples_curve if evaluation else 0) for run in runs]
+    low, high = max(float(x[0]) for x in samples), min(float(x[-1]) for x in samples)
+    grid = np.geomspace(low, max(high, low), POINTS)
+    curves = []
+    for x, run in zip(samples, runs, strict=True):
+        known = np.isfinite(run.best_seen_curve)  # a batch in which no episode ended has no return
+        curves.append(np.interp(grid, x[known], run.best_seen_curve[known]))
+    return grid, np.array(curves)
+
+
+def takeover(ours: Curve, rival: Curve) -> float | None:
+    """The number of samples from which on the rival's mean is above ours for good, as far as both are known.
+
+    Zero: wherever both are known; None: not even at the end of that range.
+    """
+    low, high = max(ours[0][0], rival[0][0]), min(ours[0][-1], rival[0][-1])
+    if low >= high:
         return None
-    behind = curves_over(runs, grid, count_evaluation).mean(axis=0) < curves_over(rivals, grid, count_evaluation).mean(axis=0)
-    if not behind[-1]:
+    grid = np.geomspace(low, high, 2000)
+    ahead = np.interp(grid, *rival) > np.interp(grid, *ours)
+    if not ahead[-1]:
         return None
-    ahead = np.flatnonzero(~behind)
-    return 0 if len(ahead) == 0 else int(grid[ahead[-1] + 1])
+    behind = np.flatnonzero(~ahead)
+    return float(grid[behind[-1] + 1]) if len(behind) else 0.0
+
+
+def overtaken_at(runs: Sequence[Run], rivals: Sequence[Run], evaluation: bool = False) -> float | None:
+    """When the mean of the rivals is above that of the runs for good; see `takeover`."""
+    (x, ours), (y, theirs) = curve_of(runs, evaluation), curve_of(rivals, evaluation)
+    return takeover((x, ours.mean(axis=0)), (y, theirs.mean(axis=0)))
