@@ -11,6 +11,7 @@ from spaql.partition.forest import leaf_table
 PROBLEMS = {
     "cartpole": "spaql/CartPole-v0",
     "cartpole-fitted": "spaql/CartPoleFitted-v0",
+    "cartpole-500": "spaql/CartPole500-v0",
     "pendulum": "spaql/Pendulum-v0",
     "pendulum-scaled": "spaql/PendulumScaled-v0",
     "pendulum-5": "spaql/Pendulum5-v0",

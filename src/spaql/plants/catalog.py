@@ -37,10 +37,11 @@ CATALOG = {
     "cartpole-fitted": Entry(
         "cartpole with velocity maps fitted to the velocities it really sees", "spaql/CartPoleFitted-v0", _CARTPOLE_XI, 100
     ),
+    "cartpole-500": Entry("cartpole with the limit of CartPole-v1; 500 steps", "spaql/CartPole500-v0", _CARTPOLE_XI, 100, 500),
 }
 
 # (slope of x_dot, slope of theta_dot): the paper's, and ones that spread the velocities of a balancing cart over the cube
-_CARTPOLE_SLOPES = {"cartpole": (1 / 240, 1 / 21), "cartpole-fitted": (1 / 2, 1 / 2)}
+_CARTPOLE_SLOPES = {"cartpole": (1 / 240, 1 / 21), "cartpole-fitted": (1 / 2, 1 / 2), "cartpole-500": (1 / 240, 1 / 21)}
 
 
 def make_from_catalog(name: str) -> "Problem":
