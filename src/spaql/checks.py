@@ -52,3 +52,12 @@ def numbers(name: str, value: Any, shape: tuple[int, ...]) -> Array:
         wanted = " x ".join("n" if length == -1 else str(length) for length in shape) or "a single number"
         raise SpaqlError(f"{name} must have shape {wanted}, not {' x '.join(map(str, array.shape)) or 'a single number'}")
     return array
+
+
+def observations(value: Any, d: int) -> tuple[Array, bool]:
+    """One observation or a batch of them as (n, d), and whether it was one."""
+    try:
+        single = np.ndim(value) == 1
+    except ValueError as error:  # ragged
+        raise SpaqlError(f"observation must be an array of numbers: {error}") from error
+    return numbers("observation", value, (d,) if single else (-1, d)).reshape(-1, d), single

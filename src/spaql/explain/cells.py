@@ -16,6 +16,7 @@ from spaql.plants.chart import SIGMOID, Chart
 if TYPE_CHECKING:
     from spaql.learners.agent import Agent
 
+SUBNORMAL = 1e-300  # smaller numbers vanish in the map to the cube: the partition takes them for zero, and so do people
 TOP = 1 << MAX_DEPTH  # cells of the finest grid along one axis
 
 
@@ -64,6 +65,7 @@ def physical_cuts(chart: Chart, feature: int, positions: Array) -> Array:
     low, high = np.full(len(positions), axis["centre"] - reach), np.full(len(positions), axis["centre"] + reach)
     d = len(chart.axes)
     first_at_least(chart, feature, np.asarray(positions, np.int64) - 1, low, high, chart.axes["centre"].copy(), np.empty(d))
+    high[np.abs(high) < SUBNORMAL] = 0.0
     return high
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spaql.arrays import Array
-from spaql.checks import numbers, whole
+from spaql.checks import numbers, observations, whole
 from spaql.errors import SpaqlError
 from spaql.explain.cells import Cells, cells_of, refuse_time, table_tree
 from spaql.explain.rolling import Played, play_episodes, record_episode
@@ -49,18 +49,16 @@ class Policy:
     def n_leaves(self) -> int:
         return self.rules.n_leaves
 
-    def decide(self, observations: Any) -> Array:
-        """The actions (n, axes) for observations (n, variables), physical units."""
-        batch = numbers("observation", observations, (-1, len(self.problem.state)))
+    def decide(self, states: Any) -> Array:
+        """The actions (n, axes) for states (n, variables), physical units."""
+        batch = numbers("observation", states, (-1, len(self.problem.state)))
         if not np.all(np.abs(batch) <= HUGE):
             raise SpaqlError("observations must be finite")
         return self.rules.actions[leaf_of(self.rules, batch)]
 
     def predict(self, observation: Any, state: Any = None, episode_start: Any = None, deterministic: bool = True) -> tuple[Any, Any]:
         """The action for one observation or a batch, as in Stable-Baselines3."""
-        d = len(self.problem.state)
-        single = np.ndim(observation) == 1
-        batch = numbers("observation", observation, (d,) if single else (-1, d)).reshape(-1, d)
+        batch, single = observations(observation, len(self.problem.state))
         actions = self.decide(batch)
         if isinstance(self.problem.actions, Finite) and not self.problem.actions.box:
             column = actions[:, 0]

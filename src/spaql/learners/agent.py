@@ -8,7 +8,7 @@ import numpy as np
 
 from spaql import streams
 from spaql.arrays import Array
-from spaql.checks import numbers, whole
+from spaql.checks import numbers, observations, whole
 from spaql.errors import SpaqlError
 from spaql.learners.predicting import predict_batch
 from spaql.learners.state import State
@@ -111,11 +111,7 @@ class Agent:
         it; give back what the last call returned, or None at the start of an episode.
         """
         d = len(self.problem.state)
-        try:
-            single = np.ndim(observation) == 1
-        except ValueError as error:
-            raise SpaqlError(f"observation must be an array of numbers: {error}") from error
-        batch = numbers("observation", observation, (d,) if single else (-1, d)).reshape(-1, d)
+        batch, single = observations(observation, d)
         step = np.zeros(len(batch), np.int64)
         if state is not None and not (isinstance(state, tuple) and not state):
             given = state[0] if isinstance(state, tuple) else state

@@ -1,0 +1,178 @@
+"""Why this action: the path, the rule, the alternatives, how far another action is, and how much experience stands behind it."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from spaql.arrays import Array
+from spaql.checks import numbers
+from spaql.errors import SpaqlError
+from spaql.explain.playing import alternatives, key_action
+from spaql.explain.tables import known
+from spaql.explain.tree import leaf_of, path_to
+from spaql.explain.words import action_words, number, rule_words, test_words, unit
+from spaql.partition.greedy import new_scratch
+from spaql.plants.chart import HUGE, to_cube
+
+if TYPE_CHECKING:
+    from spaql.explain.policy import Policy
+
+
+@dataclass(frozen=True, eq=False)
+class Change:
+    """Along one variable, all others held: where the action changes next below and above (None: nowhere), and to what."""
+
+    variable: str
+    unit: str
+    value: float
+    below: float | None
+    action_below: Array | None
+    above: float | None
+    action_above: Array | None
+
+
+@dataclass(frozen=True, eq=False)
+class Why:
+    """The answer of `policy.why(observation)`; print it."""
+
+    observation: Array
+    action: Array
+    leaf: int
+    path: tuple[str, ...]
+    rule: tuple[str, ...]
+    alternatives: tuple[tuple[Array, float], ...]  # (action, Q), best first, the one played included; empty where nobody knows Q
+    changes: tuple[Change, ...]
+    visits: int | None  # training visits behind the choice
+    share: float | None  # of the time of the closed loop spent under this rule
+    warning: str
+    words: str
+
+    def __str__(self) -> str:
+        return self.words
+
+
+def explain_action(policy: "Policy", observation: Any) -> Why:
+    """See `Policy.why`."""
+    x = numbers("observation", observation, (len(policy.problem.state),))
+    if not np.all(np.abs(x) <= HUGE):
+        raise SpaqlError("the observation must be finite")
+    leaf = int(leaf_of(policy.rules, x[None])[0])
+    action = policy.rules.actions[leaf]
+    path = tuple(test_words(policy, node, high) for node, high in path_to(policy.rules, leaf))
+    options, visits = _alternatives(policy, x)
+    if visits is None:
+        counted = known(policy)["visits"][int(np.flatnonzero(policy.rules.leaves() == leaf)[0])]
+        visits = int(counted) if policy.cells is not None or policy.table_policy is not None else None
+    share = None if np.isnan(policy.share[leaf]) else float(policy.share[leaf])
+    changes = tuple(_change(policy, x, j) for j in range(len(x)))
+    warning = _warning(policy, x, visits, share)
+    found = Why(x, action, leaf, path, tuple(rule_words(policy, leaf)), options, changes, visits, share, warning, "")
+    return Why(**{**vars(found), "words": _words(policy, found)})
+
+
+def _alternatives(policy: "Policy", x: Array) -> tuple[tuple[tuple[Array, float], ...], int | None]:
+    """Q of all actions the learner tells apart at this state, best first; and the visits of the best."""
+    agent = policy.agent
+    if agent is None:
+        return (), None
+    space, forest = agent.state.space, agent.state.forest
+    point = np.empty(space.d)
+    if to_cube(agent.chart, x, point) >= 0:
+        return (), None
+    scratch = new_scratch(space, len(forest.balls))
+    found, q = np.empty((len(scratch.q), 2), np.int64), np.empty(len(scratch.q))
+    count = alternatives(forest, space, scratch, min(policy.step, space.trees - 1), point, found, q)
+    order = sorted(range(count), key=lambda c: (-q[c], -c))  # ties: the last, as the learner decides
+    options = []
+    for c in order:
+        action = np.empty(max(space.k, 1))
+        key_action(space, agent.chart, found[c, 1], forest.balls["depth"][found[c, 0]], action)
+        options.append((action, float(q[c])))
+    return tuple(options), int(forest.balls["visits"][found[order[0], 0]])
+
+
+def _change(policy: "Policy", x: Array, j: int) -> Change:
+    """Walk along one variable from cut to cut until another action is played."""
+    axis, rules = policy.problem.state[j], policy.rules
+    here = rules.actions[int(leaf_of(rules, x[None])[0])]
+    cuts = _cuts_along(policy, x, j)
+    results: list[tuple[float | None, Array | None]] = []
+    for upward in (False, True):
+        places = cuts[cuts > x[j]] if upward else cuts[cuts <= x[j]][::-1]
+        found: tuple[float | None, Array | None] = (None, None)
+        for cut in places:
+            beyond = x.copy()
+            beyond[j] = cut if upward else np.nextafter(cut, -np.inf)
+            action = rules.actions[int(leaf_of(rules, beyond[None])[0])]
+            if not np.array_equal(action, here):
+                found = (float(cut), action)
+                break
+        results.append(found)
+    return Change(axis.name, axis.unit, float(x[j]), *results[0], *results[1])
+
+
+def _cuts_along(policy: "Policy", x: Array, j: int) -> Array:
+    """Values of variable j at which some test of the tree turns over, all others held; within the bounds of the variable."""
+    rules, axis = policy.rules, policy.problem.state[j]
+    feature = rules.nodes["feature"]
+    cuts = [rules.nodes["cut"][feature == j]]
+    for node in np.flatnonzero((feature == rules.variables) & (rules.weights[:, j] != 0.0)):
+        rest = float(rules.weights[node] @ x - rules.weights[node, j] * x[j])
+        cuts.append(np.array([(rules.nodes["cut"][node] - rest) / rules.weights[node, j]]))
+    places = np.unique(np.concatenate(cuts))
+    if axis.slope is None:
+        places = places[(places > axis.low) & (places <= axis.high)]
+    return places
+
+
+def _warning(policy: "Policy", x: Array, visits: int | None, share: float | None) -> str:
+    for value, axis in zip(x, policy.problem.state, strict=True):
+        if axis.slope is None and not axis.low <= value <= axis.high:
+            told = f"{axis.name} = {number(float(value))}{unit(axis.unit)} is outside {number(axis.low)} … {number(axis.high)}"
+            return f"{told}: never seen in training"
+    if visits == 0:
+        return "no training step was ever made here: the action is a default, not a choice"
+    if share == 0.0:
+        return "the closed loop did not come here in the rollouts that were made: the action was never put to use"
+    if policy.usage is not None and len(policy.usage.states):
+        low, high = policy.usage.states.min(axis=0), policy.usage.states.max(axis=0)
+        beyond = [
+            f"{axis.name} = {number(float(value))}{unit(axis.unit)} (it stayed within {number(float(a))} … {number(float(b))})"
+            for axis, value, a, b in zip(policy.problem.state, x, low, high, strict=True)
+            if not a <= value <= b
+        ]
+        if beyond:
+            return f"the closed loop was never seen at {', '.join(beyond)}"
+    return ""
+
+
+def _words(policy: "Policy", why: Why) -> str:
+    state = policy.problem.state
+    seen = ", ".join(f"{axis.name} = {number(float(v))}{unit(axis.unit)}" for axis, v in zip(state, why.observation, strict=True))
+    lines = [
+        f"At {seen}",
+        f"it plays {action_words(policy.problem, why.action)}, because",
+        "  " + ("\n  and ".join(why.rule) or "it always does"),
+    ]
+    if len(why.path) > len(why.rule):
+        lines.append(f"after {len(why.path)} tests: " + ", then ".join(why.path))
+    if len(why.alternatives) > 1:
+        lines.append("Values there (Q):")
+        lines += [f"  {q:12.4f}  {action_words(policy.problem, action)}" for action, q in why.alternatives[:6]]
+        lines += [f"  and {len(why.alternatives) - 6} more"] if len(why.alternatives) > 6 else []
+    lines.append("The action would change, all else equal, at")
+    told = []
+    for change in why.changes:
+        for place, action in ((change.below, change.action_below), (change.above, change.action_above)):
+            if place is not None and action is not None:
+                away = f"{number(abs(place - change.value))}{unit(change.unit)} away"
+                told.append(f"  {change.variable} = {number(place)}{unit(change.unit)} ({away}): {action_words(policy.problem, action)}")
+    lines += told or ["  no value of any single variable"]
+    if why.visits is not None:
+        lines.append(f"Training steps behind it: {why.visits:,}.")
+    if why.share is not None:
+        lines.append(f"Share of time under this rule: {100 * why.share:.2f} %.")
+    if why.warning:
+        lines.append(f"Warning: {why.warning}.")
+    return "\n".join(lines)
