@@ -80,11 +80,11 @@ def test_a_single_rule_always_holds():
 
 def test_an_oblique_test_tells_its_crossing():
     builder = Builder(2, 1)
-    root = builder.test(2, 1.0, np.array([2.0, -1.0]))
+    root = builder.test(2, 0.5, np.array([2.0, -1.0]))
     low = builder.leaf(0)
     builder.join(root, low, builder.leaf(1))
     policy = Policy(spaql.cube(2, actions=[0, 1], horizon=10), builder.tree(), "tree", "hand")
     why = policy.why([0.0, 0.0])
-    assert why.changes[0].above == pytest.approx(0.5)
-    assert why.changes[1].below == pytest.approx(-1.0)
-    assert "2·x0 - 1·x1 < 1" in why.rule[0]
+    assert why.changes[0].above == pytest.approx(0.25)
+    assert why.changes[1].below == pytest.approx(-0.5)
+    assert "2·x0 - 1·x1 < 0.5" in why.rule[0]
