@@ -24,7 +24,7 @@ def test_problems_lists_every_problem_with_a_line():
     assert json.loads(run("problems", "--json").stdout) == spaql.problems()
 
 
-@pytest.mark.parametrize("command", ["train", "evaluate", "bench", "problems"])
+@pytest.mark.parametrize("command", ["train", "evaluate", "reproduce", "report", "explain", "export", "bench", "problems"])
 def test_every_command_shows_an_example(command):
     assert "Example: spaql " + command in run(command, "--help").stdout
 

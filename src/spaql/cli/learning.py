@@ -1,45 +1,15 @@
-"""The command line: thin. `spaql COMMAND --help` shows an example each."""
+"""`spaql problems | train | evaluate | bench`."""
 
-import functools
 import json
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 import typer
 
+from spaql.cli.app import INTERRUPTED, JSON_HELP, command, floats
 from spaql.errors import SpaqlError
-
-if TYPE_CHECKING:
-    from spaql.experiments.store import Store
-
-app = typer.Typer(
-    help="Learn controllers a person can read.", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-)  # fmt: skip
-
-Command = TypeVar("Command", bound=Callable[..., None])
-
-
-def command(function: Command) -> Command:
-    """A command of the app. Ctrl-C ends it with one line; typer alone would say nothing."""
-
-    @functools.wraps(function)
-    def run(*args: Any, **options: Any) -> None:
-        try:
-            function(*args, **options)
-        except KeyboardInterrupt:
-            print("interrupted", file=sys.stderr)
-            raise typer.Exit(INTERRUPTED) from None
-
-    app.command()(run)
-    return function
-
-
-JSON_HELP = "Print JSON for machines instead of a table."
-INTERRUPTED = 130
 
 
 @command
@@ -90,7 +60,7 @@ def train(
         writable(out)
     given = {
         "xi": xi, "lam": lam, "distance": distance, "temperature_rule": temperature_rule, "bootstrap": bootstrap, "low": low,
-        "reference": None if reference is None else _floats("reference", reference),
+        "reference": None if reference is None else floats("reference", reference),
     }  # fmt: skip
     options = {name: value for name, value in given.items() if value is not None}
     agents = _agents(problem, algorithm, horizon, range(first_seed, first_seed + max(seeds, 0)), options)
@@ -138,66 +108,6 @@ def evaluate(
 
 
 @command
-def reproduce(
-    more: Annotated[list[str] | None, typer.Argument(help="Further names for --only.", metavar="NAME")] = None,
-    only: Annotated[list[str] | None, typer.Option(help="scaling, main, tuned, random, trpo, or a part such as main-cartpole.")] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="A small but real version: fewer agents, iterations and values of xi.")] = False,
-    tuned: Annotated[bool, typer.Option("--tuned", help="Main runs with the best xi of our study instead of the published.")] = False,
-    seeds: Annotated[int | None, typer.Option(help="Agents per experiment (20; with --quick 5).")] = None,
-    store: Annotated[Path, typer.Option(help="Folder of results; finished runs in it are not computed again.")] = Path("results"),
-    jobs: Annotated[int | None, typer.Option(help="Processes (default: all cores).")] = None,
-    executor: Annotated[str | None, typer.Option(help="local, or dask://HOST:PORT.")] = None,
-    repair: Annotated[bool, typer.Option("--repair", help="Compute damaged result files again.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress bars.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False,
-) -> None:
-    """Run the experiments of the paper; write results, tables, figures and one page to open.
-
-    Example: spaql reproduce --quick --store demo
-    """
-    from spaql.experiments.reproduce import Request
-    from spaql.experiments.reproduce import reproduce as run
-
-    if more and not only:
-        raise SpaqlError(f"what is {more[0]!r}? To run parts, use --only {' '.join(more)}")
-    request = Request(store, (*(only or ()), *(more or ())), quick, tuned, seeds, jobs, executor, repair)
-    begin = time.perf_counter()
-    summary = run(request, progress=not quiet and not as_json)
-    computing = time.perf_counter() - begin
-    if summary.interrupted:
-        print(
-            f"interrupted: {summary.there + summary.computed} finished runs are kept; the same command goes on from there", file=sys.stderr
-        )
-        raise typer.Exit(INTERRUPTED)
-    _report(summary.store, as_json, {"there": summary.there, "computed": summary.computed, "computing_seconds": computing}, quiet)
-
-
-@command
-def report(
-    store: Annotated[Path, typer.Argument(help="A store written by `spaql reproduce`.")] = Path("results"),
-    quiet: Annotated[bool, typer.Option("--quiet", help="Say only where the page is.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False,
-) -> None:
-    """Make tables, figures and page again from a store, without computing any run.
-
-    Example: spaql report demo
-    """
-    from spaql.experiments.store import Store
-
-    _report(Store(store, create=False), as_json, {}, quiet)
-
-
-def _report(store: "Store", as_json: bool, told: dict[str, Any], quiet: bool) -> None:
-    from spaql.report.making import make_report
-    from spaql.report.summary import show_report, summary_of
-
-    begin = time.perf_counter()
-    made = make_report(store)
-    told = told | {"report_seconds": time.perf_counter() - begin} | summary_of(made)
-    print(json.dumps(told, indent=1)) if as_json else show_report(made, told, quiet)
-
-
-@command
 def bench(
     problem: Annotated[list[str] | None, typer.Option(help="Repeat for several (default: pendulum, cartpole).")] = None,
     iterations: Annotated[int, typer.Option(help="Training episodes per run.")] = 2000,
@@ -216,13 +126,6 @@ def bench(
 
 def _say(text: str) -> None:
     print(text, file=sys.stderr)
-
-
-def _floats(name: str, text: str) -> list[float]:
-    try:
-        return [float(part) for part in text.split(",")]
-    except ValueError as error:
-        raise SpaqlError(f"--{name} must be numbers separated by commas, not {text!r}") from error
 
 
 def _agents(problem: str, algorithm: str, horizon: int | None, seeds: range, options: dict[str, Any]) -> list[Any]:
@@ -250,18 +153,3 @@ def _agents(problem: str, algorithm: str, horizon: int | None, seeds: range, opt
         return [classes[algorithm.lower()](made, seed=seed, **options) for seed in seeds]  # type: ignore[call-arg]
     except TypeError as error:
         raise SpaqlError(f"{algorithm} does not know one of the options {', '.join(options)}") from error
-
-
-def main() -> None:
-    """Bad input is one line and exit code 2."""
-    try:
-        app()
-    except SpaqlError as error:
-        print(f"spaql: {error}", file=sys.stderr)
-        sys.exit(2)
-    except BrokenPipeError:
-        sys.exit(1)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,0 +1,3 @@
+from spaql.cli import main
+
+main()

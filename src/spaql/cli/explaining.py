@@ -1,0 +1,88 @@
+"""`spaql explain | export`."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from spaql.cli.app import JSON_HELP, command, floats
+from spaql.errors import SpaqlError
+
+if TYPE_CHECKING:
+    from spaql.explain.policy import Policy
+
+FILE_HELP = "An agent written by `spaql train --out`, or a policy written by `spaql export --to json`."
+FORM_HELP = "table (the cells as learned), tree (the same, smaller) or compressed (smaller still)."
+
+
+@command
+def explain(
+    file: Annotated[Path, typer.Argument(help=FILE_HELP)],
+    why: Annotated[str | None, typer.Option(help="An observation, numbers separated by commas: why is what played there?")] = None,
+    html: Annotated[Path | None, typer.Option(help="Write the page that explains every action.")] = None,
+    max_leaves: Annotated[int | None, typer.Option(help="Explain a compressed tree with at most so many leaves.")] = None,
+    form: Annotated[str, typer.Option(help=FORM_HELP)] = "auto",
+    step: Annotated[int | None, typer.Option(help="AQL: the time step whose policy is meant.")] = None,
+    rows: Annotated[int, typer.Option(help="Regions to show, most used first.")] = 12,
+    as_json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False,
+) -> None:
+    """Show a controller: its regions, the small tree that plays the same, and why it plays what it plays.
+
+    Example: spaql explain results/agent.spaql --why 0,0.1,0.05,0 --html controller.html
+    """
+    from spaql.explain.telling import show_policy
+
+    table = _policy(file, step)
+    policy = table if form == "auto" and max_leaves is None else _formed(table, form, max_leaves)
+    show_policy(table, policy, None if why is None else floats("why", why), html, rows, as_json)
+
+
+@command
+def export(
+    file: Annotated[Path, typer.Argument(help=FILE_HELP)],
+    to: Annotated[str, typer.Option(help="c, python, st, json, dot, svg, md, txt, csv, tex or dtcontrol.")] = "c",
+    out: Annotated[Path | None, typer.Option(help="File to write (default: the terminal).")] = None,
+    max_leaves: Annotated[int | None, typer.Option(help="Export a compressed tree with at most so many leaves.")] = None,
+    form: Annotated[str, typer.Option(help=FORM_HELP)] = "auto",
+    step: Annotated[int | None, typer.Option(help="AQL: the time step whose policy is meant.")] = None,
+    precision: Annotated[str, typer.Option(help="c: double or single.")] = "double",
+    test_main: Annotated[bool, typer.Option("--test-main", help="c: with a main that reads observations and prints actions.")] = False,
+) -> None:
+    """Write a controller as code, text or drawing. Without --max-leaves it plays exactly what the agent plays.
+
+    Example: spaql export results/agent.spaql --to c --out controller.c
+    """
+    from spaql.explain.export import export as write
+
+    options = {"precision": precision, "main": test_main} if to == "c" else {}
+    text = write(_formed(_policy(file, step), form, max_leaves), to, **options)
+    if out is None:
+        print(text, end="" if text.endswith("\n") else "\n")
+        return
+    from spaql.experiments.rows import write_whole
+
+    write_whole(out, lambda target: target.write(text.encode()))
+    print(f"wrote {out}", file=sys.stderr)
+
+
+def _policy(file: Path, step: int | None) -> "Policy":
+    """The policy in an agent file, or in a policy written by `spaql export --to json`."""
+    if file.suffix == ".json":
+        from spaql.explain.export.json_form import policy_from_json
+
+        try:
+            return policy_from_json(file.read_text("utf-8"))
+        except (OSError, UnicodeDecodeError) as error:
+            raise SpaqlError(f"cannot read {file}: {getattr(error, 'strerror', None) or error}") from error
+    from spaql.files import load
+
+    return load(file).policy(step)
+
+
+def _formed(policy: "Policy", form: str, max_leaves: int | None) -> "Policy":
+    if form not in ("auto", "table", "tree", "compressed"):
+        raise SpaqlError(f"unknown form {form!r}: choose table, tree or compressed")
+    if form == "compressed" or max_leaves is not None:
+        return policy.compress(max_leaves, progress=sys.stderr.isatty())
+    return policy if form == "table" else policy.tree()
