@@ -3,6 +3,7 @@
 import csv
 import io
 import subprocess
+from dataclasses import replace
 from shutil import which
 
 import numpy as np
@@ -104,6 +105,12 @@ def test_tuned_runs_stand_beside_the_published_ones():
     table = the_table(both)
     assert row_of(table, "SPAQL")["xi"] == 20.0
     assert row_of(table, "SPAQL, tuned")["xi"] == 7.0
+
+
+def test_a_single_finished_agent_has_a_row_without_interval():
+    results = made_results({"main-cartpole": like_the_paper}, replace(PAPER, seeds=1))
+    row = row_of(the_table(results), "SPAQL")
+    assert (row["agents"], row["best_seen_half_width"], row["verdict"]) == (1, None, "not comparable")
 
 
 # -- claims --------------------------------------------------------------------------------------------------------------------------

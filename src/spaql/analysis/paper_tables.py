@@ -79,7 +79,7 @@ def _row(problem: str, algorithm: str, label: str, runs: Sequence[Run], compared
 def _iqm(values: Sequence[float]) -> float:
     from spaql.analysis.statistics import iqm
 
-    return iqm(values)
+    return iqm(values) if len(values) > 1 else values[0]
 
 
 def _judged(problem: str, algorithm: str, row: Row, best: Sequence[float]) -> Row:

@@ -5,16 +5,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from spaql.analysis.figures import Figure, draw_figures
-from spaql.report.page import write_page
-
 from spaql.analysis.claims import claims_table
+from spaql.analysis.figures import Figure, draw_figures
 from spaql.analysis.pair_tables import comparison_tables, study_table
 from spaql.analysis.paper_tables import result_tables
 from spaql.analysis.tables import Table, write_tables
 from spaql.errors import SpaqlError
 from spaql.experiments.results import Results, load_results
 from spaql.experiments.store import Store
+from spaql.report.page import write_page
 
 
 @dataclass(frozen=True)

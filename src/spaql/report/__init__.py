@@ -1,0 +1,1 @@
+"""The pages: one shell, one style sheet, the same small scripts."""
