@@ -26,6 +26,7 @@ def reproduce(
     jobs: Annotated[int | None, typer.Option(help="Processes (default: all cores).")] = None,
     executor: Annotated[str | None, typer.Option(help="local, or dask://HOST:PORT.")] = None,
     repair: Annotated[bool, typer.Option("--repair", help="Compute damaged result files again.")] = False,
+    no_report: Annotated[bool, typer.Option("--no-report", help="Only compute; `spaql report` makes the page later.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress bars.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False,
 ) -> None:
@@ -47,7 +48,11 @@ def reproduce(
             f"interrupted: {summary.there + summary.computed} finished runs are kept; the same command goes on from there", file=sys.stderr
         )
         raise typer.Exit(INTERRUPTED)
-    _report(summary.store, as_json, {"there": summary.there, "computed": summary.computed, "computing_seconds": computing}, quiet)
+    told = {"there": summary.there, "computed": summary.computed, "computing_seconds": computing}
+    if no_report:
+        print(json.dumps(told) if as_json else f"{summary.computed:,} runs computed, {summary.there:,} were there already")
+        return
+    _report(summary.store, as_json, told, quiet)
 
 
 @command

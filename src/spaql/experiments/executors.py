@@ -26,6 +26,8 @@ def executor_of(address: str | None, jobs: int | None) -> Open:
     if address.startswith("dask://") and len(address) > len("dask://"):
         if jobs is not None:
             raise SpaqlError("--jobs is for local processes: the Dask cluster has its own number of workers")
+        with _dask(address.removeprefix("dask://")):
+            pass  # whether anybody answers is better known now than after the plans are written
         return lambda: _dask(address.removeprefix("dask://"))
     raise SpaqlError(f"unknown executor {address!r}: use local or dask://HOST:PORT")
 

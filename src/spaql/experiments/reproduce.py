@@ -151,6 +151,9 @@ def _progress(wanted: bool) -> Iterator[Bars | None]:
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
     console = Console(stderr=True)
+    if not console.is_terminal:
+        yield _lines
+        return
     columns = (
         TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[done]}/{task.fields[of]} runs", justify="right"),
         TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn(),
@@ -176,6 +179,20 @@ def _progress(wanted: bool) -> Iterator[Bars | None]:
 
         yield stage
     sys.stderr.flush()
+
+
+def _lines(specs: dict[str, list[Spec]], todo: dict[str, list[Spec]]) -> Callable[[Spec], None]:
+    """For logs: a line when a part is finished."""
+    part_of = {spec: part for part, runs in todo.items() for spec in runs}
+    left = {part: len(runs) for part, runs in todo.items()}
+
+    def done(spec: Spec) -> None:
+        part = part_of[spec]
+        left[part] -= 1
+        if left[part] == 0:
+            print(f"{part}: {len(todo[part])} runs done", file=sys.stderr, flush=True)
+
+    return done
 
 
 def _cost(parts: Any) -> float:

@@ -63,7 +63,7 @@ def run_missing(specs: Sequence[Spec], store: Store, open_executor: Open, on_don
             except BrokenExecutor as error:  # a worker was killed: its runs go back to the queue
                 breaks = 0 if outcome.computed > before else breaks + 1
                 work.queue.extendleft(pending.values())
-                work.put_off.update(pending.values())
+                work.put_off.update(work.queue)
                 if breaks >= MOST_BREAKS:
                     outcome.error = SpaqlError(
                         f"the workers die again and again, last in {outcome.spec}: out of memory? Try --jobs 1 ({error})"
@@ -85,7 +85,11 @@ def _drain(
             spec = work.next(on_done)
             if spec is None:
                 break
-            pending[executor.submit(compute, spec)] = spec
+            try:
+                pending[executor.submit(compute, spec)] = spec
+            except BrokenExecutor:
+                work.queue.appendleft(spec)
+                raise
         if not pending:
             return
         if stop.is_set() or outcome.error is not None:
