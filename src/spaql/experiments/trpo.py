@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import gymnasium
 import numpy as np
 
 from spaql.arrays import Array
@@ -43,7 +44,7 @@ def train_trpo(problem: str, seed: int, samples: int = SAMPLES, episodes: int = 
             self.returns.clear()
 
     torch.set_num_threads(1)  # the nets are tiny; and the same bits whatever the machine's number of cores
-    environments = make_vec_env(CATALOG[problem].env_id, ENVIRONMENTS, seed=seed)
+    environments = make_vec_env(lambda: gymnasium.make(CATALOG[problem].env_id), ENVIRONMENTS, seed=seed)
     model = TRPO(
         "MlpPolicy", environments, n_steps=BATCH // ENVIRONMENTS, seed=seed, device="cpu",
         policy_kwargs={"net_arch": NETWORK, "activation_fn": torch.nn.Tanh}, **SETTINGS, **EXPLORATION.get(problem, {}),
