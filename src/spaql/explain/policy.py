@@ -134,6 +134,61 @@ class Policy:
         result: Policy = compress(self, max_leaves, **options)
         return result
 
+    # -- exports -------------------------------------------------------------------------------------------------------------------
+
+    def export(self, to: str, **options: Any) -> str:
+        """The controller as text: to c, python, st, json, dot, svg, md, txt, tex, csv or dtcontrol."""
+        from spaql.explain.export import export
+
+        return export(self, to, **options)
+
+    def to_c(self, **options: Any) -> str:
+        """C99: `void controller(const double *obs, double *action)`. Options: precision, name, form, main."""
+        return self.export("c", **options)
+
+    def to_python(self, **options: Any) -> str:
+        """A Python function without imports."""
+        return self.export("python", **options)
+
+    def to_st(self, **options: Any) -> str:
+        """A function block in IEC 61131-3 Structured Text."""
+        return self.export("st", **options)
+
+    def to_json(self) -> str:
+        """Loads back with `Policy.from_json`; the schema is in docs/exports.md."""
+        return self.export("json")
+
+    @staticmethod
+    def from_json(text: str) -> "Policy":
+        """The policy written by `to_json`."""
+        from spaql.explain.export.json_form import policy_from_json
+
+        return policy_from_json(text)
+
+    def to_dot(self) -> str:
+        """Graphviz."""
+        return self.export("dot")
+
+    def to_svg(self) -> str:
+        """A drawing of the tree."""
+        return self.export("svg")
+
+    def to_markdown(self) -> str:
+        """One rule per line."""
+        return self.export("md")
+
+    def to_text(self) -> str:
+        """An indented tree."""
+        return self.export("txt")
+
+    def to_latex(self) -> str:
+        """A table for a paper."""
+        return self.export("tex")
+
+    def to_csv(self) -> str:
+        """One row per region."""
+        return self.export("csv")
+
     def __repr__(self) -> str:
         return f"<{self.kind} of {self.origin}: {self.n_leaves} leaves, depth {self.rules.depth}>"
 
