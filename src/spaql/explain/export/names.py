@@ -1,0 +1,101 @@
+"""Names of variables and actions: as people read them, and as identifiers of a programming language."""
+
+import keyword
+import re
+import unicodedata
+from collections.abc import Collection, Sequence
+
+from spaql.errors import SpaqlError
+from spaql.plants.problem import Continuous, Problem
+
+LONGEST = 60  # letters of a name that are shown
+_C = (
+    "auto break case char const continue default do double else enum extern float for goto if inline int long register restrict return "
+    "short signed sizeof static struct switch typedef union unsigned void volatile while _Bool _Complex _Imaginary asm typeof main "
+    "acos asin atan atan2 cos sin tan cosh sinh tanh exp exp2 expm1 log log10 log1p log2 pow sqrt cbrt hypot erf gamma lgamma tgamma ceil "
+    "floor trunc round rint fabs fmod fmin fmax fdim fma frexp ldexp modf abs labs div index time signal y0 y1 yn j0 j1 jn "
+    "printf scanf fprintf NULL EOF INFINITY NAN stdin stdout stderr class new delete this template operator public private true false bool"
+)
+# keywords, elementary types and standard functions of IEC 61131-3, in which capitals and small letters are the same
+_ST = (
+    "abs acos action add and any array asin at atan atan2 begin bool by byte case char class concat configuration constant continue cos "
+    "ctd ctu ctud date delete div do dint dt dword else elsif end end_case end_for end_if end_repeat end_var end_while eq exit exp expt "
+    "extends f_edge f_trig false final find for from function function_block ge goto gt if implements in initial_step insert int "
+    "interface internal interval ld le left len limit lint ln log lreal lt ltime ltod lword max method mid min mod move mul mux "
+    "namespace ne non_retain not null of on or override per persistent pointer private program property protected public r_edge r_trig "
+    "read_only read_write real ref ref_to reference repeat replace reset resource retain return right rol ror round rs sel set shl shr "
+    "sin single sint sizeof sqrt sr st step string struct sub super tan task then this time time_of_day tod to tof ton tp transition "
+    "true trunc type udint uint ulint until usint using var var_access var_config var_external var_global var_in_out var_input "
+    "var_output var_stat var_temp wchar while with word wstring xor en eno"
+)
+C_WORDS, ST_WORDS = frozenset(_C.split()), frozenset(_ST.split())
+PYTHON_WORDS = frozenset([*keyword.kwlist, "float", "map"])
+
+
+def plain(text: str, longest: int = 1000) -> str:
+    """One line of printable signs: what is fit for comments and labels. Invisible signs can break a comment or turn it around."""
+    line = " ".join("".join(sign if unicodedata.category(sign)[0] != "C" else " " for sign in text).split())
+    return line if len(line) <= longest else line[: longest - 1] + "…"
+
+
+def _different(names: Sequence[str], fold: bool = False) -> list[str]:
+    """The names, later ones with a number where they repeat an earlier one."""
+    taken: set[str] = set()
+    result = []
+    for name in names:
+        new, number = name, 1
+        while (new.casefold() if fold else new) in taken:
+            number += 1
+            new = f"{name}_{number}"
+        taken.add(new.casefold() if fold else new)
+        result.append(new)
+    return result
+
+
+def variable_names(problem: Problem) -> list[str]:
+    return _different([plain(axis.name, LONGEST) or f"x{j}" for j, axis in enumerate(problem.state)])
+
+
+def variable_units(problem: Problem) -> list[str]:
+    return [plain(axis.unit, LONGEST) for axis in problem.state]
+
+
+def action_names(problem: Problem) -> list[str]:
+    axes = len(problem.actions.low) if isinstance(problem.actions, Continuous) else 1
+    given = (*problem.actions.names, *[""] * axes)[:axes]
+    return _different([plain(name, LONGEST) or (f"action {j + 1}" if axes > 1 else "action") for j, name in enumerate(given)])
+
+
+def action_units(problem: Problem) -> list[str]:
+    axes = len(problem.actions.low) if isinstance(problem.actions, Continuous) else 1
+    return [plain(unit, LONGEST) for unit in (*problem.actions.units, *[""] * axes)[:axes]]
+
+
+def _latin(sign: str) -> str:
+    """A sign in the letters of an identifier; Greek letters by their names."""
+    if sign.isascii():
+        return sign if sign.isalnum() else "_"
+    greek = re.fullmatch(r"GREEK \w+ LETTER (\w+?)(?: WITH .*)?", unicodedata.name(sign, ""))
+    if greek:
+        return greek[1].lower()
+    return "".join(part for part in unicodedata.normalize("NFKD", sign) if part.isascii() and part.isalnum()) or "_"
+
+
+def identifiers(names: Sequence[str], reserved: Collection[str], fold: bool = False) -> list[str]:
+    """Valid and different identifiers, alike to the names. `fold`: the language does not tell capitals from small letters."""
+    made = []
+    for j, name in enumerate(names):
+        word = re.sub("_+", "_", "".join(map(_latin, name))).strip("_")  # PLCs take neither two underscores in a row nor one at the end
+        if not word or word[0].isdigit():
+            word = f"x_{word}" if word else f"x{j}"
+        made.append(f"{word}_value" if (word.casefold() if fold else word) in reserved else word)
+    return _different(made, fold)
+
+
+def checked_name(name: str, reserved: Collection[str], fold: bool = False) -> str:
+    """A name the user chose for the exported function."""
+    word = name if isinstance(name, str) else ""
+    known = word.casefold() if fold else word
+    if not re.fullmatch(r"[A-Za-z](_?[A-Za-z0-9])*", word) or known in reserved:
+        raise SpaqlError(f"the name of the function must be letters, digits and single underscores, and no reserved word; not {name!r}")
+    return word
