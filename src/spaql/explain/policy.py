@@ -159,35 +159,35 @@ class Policy:
         return self.export("json")
 
     @staticmethod
-    def from_json(text: str) -> "Policy":
-        """The policy written by `to_json`."""
+    def from_json(text: str, problem: Problem | None = None) -> "Policy":
+        """The policy written by `to_json`. `problem`: where to play it, if it is not one of `spaql.problems()`."""
         from spaql.explain.export.json_form import policy_from_json
 
-        return policy_from_json(text)
+        return policy_from_json(text, problem)
 
-    def to_dot(self) -> str:
+    def to_dot(self, **options: Any) -> str:
         """Graphviz."""
-        return self.export("dot")
+        return self.export("dot", **options)
 
-    def to_svg(self) -> str:
+    def to_svg(self, **options: Any) -> str:
         """A drawing of the tree."""
-        return self.export("svg")
+        return self.export("svg", **options)
 
-    def to_markdown(self) -> str:
+    def to_markdown(self, **options: Any) -> str:
         """One rule per line."""
-        return self.export("md")
+        return self.export("md", **options)
 
-    def to_text(self) -> str:
+    def to_text(self, **options: Any) -> str:
         """An indented tree."""
-        return self.export("txt")
+        return self.export("txt", **options)
 
-    def to_latex(self) -> str:
+    def to_latex(self, **options: Any) -> str:
         """A table for a paper."""
-        return self.export("tex")
+        return self.export("tex", **options)
 
-    def to_csv(self) -> str:
+    def to_csv(self, **options: Any) -> str:
         """One row per region."""
-        return self.export("csv")
+        return self.export("csv", **options)
 
     def __repr__(self) -> str:
         return f"<{self.kind} of {self.origin}: {self.n_leaves} leaves, depth {self.rules.depth}>"
