@@ -88,3 +88,14 @@ def test_an_oblique_test_tells_its_crossing():
     assert why.changes[0].above == pytest.approx(0.25)
     assert why.changes[1].below == pytest.approx(-0.5)
     assert "2·x0 - 1·x1 < 0.5" in why.rule[0]
+
+
+def test_an_oblique_test_with_a_negative_weight_tells_its_crossing_too():
+    builder = Builder(2, 1)
+    root = builder.test(2, 0.0, np.array([-1.0, 0.5]))
+    low = builder.leaf(0)
+    builder.join(root, low, builder.leaf(1))
+    policy = Policy(spaql.cube(2, actions=[0, 1], horizon=10), builder.tree(), "tree", "hand")
+    change = policy.why([-0.5, 0.25]).changes[0]
+    assert change.above == pytest.approx(0.125)
+    assert change.action_above == 0.0

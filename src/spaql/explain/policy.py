@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -133,6 +134,14 @@ class Policy:
 
         result: Policy = compress(self, max_leaves, **options)
         return result
+
+    def draw_frontier(self, path: str | PathLike[str]) -> None:
+        """Of a compressed tree: a picture of leaves against fresh return, with the table and controllers made by hand."""
+        from pathlib import Path
+
+        from spaql.explain.frontier_figure import frontier_figure
+
+        frontier_figure(self, Path(path))
 
     # -- exports -------------------------------------------------------------------------------------------------------------------
 

@@ -70,7 +70,7 @@ class Search:
         if len(played.states) == 0:
             return
         inside = leaf_of(tree, played.states)
-        found = []
+        found: list[tuple[float, int, Tree]] = []
         for _ in range(CANDIDATES):
             at = int(self.rng.integers(len(inside)))
             leaf, feature = int(inside[at]), int(self.rng.integers(tree.variables))
@@ -79,9 +79,9 @@ class Search:
                 actions.reverse()
             if self.oblique and tree.variables > 1 and self.rng.random() < 0.5:
                 weights = self._direction(tree.variables)
-                candidate = split(tree, leaf, tree.variables, float(weights @ played.states[at]), *actions, weights)
+                candidate = split(tree, leaf, tree.variables, float(weights @ played.states[at]), actions[0], actions[1], weights)
             else:
-                candidate = split(tree, leaf, feature, float(played.states[at, feature]), *actions)
+                candidate = split(tree, leaf, feature, float(played.states[at, feature]), actions[0], actions[1])
             found.append((self.consider(candidate), len(found), candidate))
         for score, _, candidate in sorted(found, key=lambda item: -item[0])[:POLISHED]:
             self.polish(candidate, score)

@@ -104,6 +104,8 @@ def _change(policy: "Policy", x: Array, j: int) -> Change:
         for cut in places:
             beyond = x.copy()
             beyond[j] = cut if upward else np.nextafter(cut, -np.inf)
+            if rules.oblique:  # on which side the crossing itself lies depends on the sign of the weight, and on rounding
+                beyond[j] = cut + (1.0 if upward else -1.0) * 1e-9 * max(1.0, abs(cut))
             action = rules.actions[int(leaf_of(rules, beyond[None])[0])]
             if not np.array_equal(action, here):
                 found = (float(cut), action)
