@@ -1,6 +1,8 @@
-"""Long tests are skipped unless `--slow` is given."""
+"""Long tests are skipped unless `--slow` is given. One browser serves all tests of pages."""
 
 import pytest
+
+from browser import browser  # noqa: F401
 
 
 def pytest_addoption(parser):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import spaql
-from browser import chromium, opened
+from browser import opened
 from helpers import linear_plant
 from spaql.explain.tree import Builder
 from spaql.report.explanation import write_explanation
@@ -90,19 +90,6 @@ def grown(leaves, d=2):
 
     build(leaves, np.full(d, -1.0), np.full(d, 1.0))
     return grow.tree()
-
-
-@pytest.fixture(scope="module")
-def browser():
-    """Ends with this file: Playwright runs once per process, and other files start their own."""
-    api = pytest.importorskip("playwright.sync_api", reason="no browser: Playwright is not installed (pip install playwright)")
-    with api.sync_playwright() as playwright:
-        try:
-            started = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox", "--disable-gpu"])
-        except api.Error as error:
-            pytest.skip(f"no browser: {str(error).splitlines()[0]}; $SPAQL_CHROMIUM can name one")
-        yield started
-        started.close()
 
 
 @pytest.fixture(scope="module")

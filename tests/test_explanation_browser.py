@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from browser import opened, overflow
-from made_explanations import browser, now, page, paths, pixels, policies, settle, states_for, window  # noqa: F401
+from made_explanations import now, page, paths, pixels, policies, settle, states_for, window  # noqa: F401
 
 PHONE, DESK = 390, 1280
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from browser import opened
-from made_explanations import browser, now, page, paths, policies, window  # noqa: F401
+from made_explanations import now, page, paths, policies, window  # noqa: F401
 
 
 def test_stepping_lights_the_rule_in_charge(page, policies):

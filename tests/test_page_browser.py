@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from browser import browser, opened, overflow  # noqa: F401
+from browser import opened, overflow
 from made_pages import write_sample
 
 PHONE, DESK = 390, 1280
@@ -17,7 +17,7 @@ def path(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def window(browser, path):  # noqa: F811
+def window(browser, path):
     with opened(browser, path) as page:
         yield page
 
@@ -55,7 +55,7 @@ def values(page):
 # -- the page as a whole -------------------------------------------------------------------------------------------------------------
 
 
-def test_page_fits_its_window_and_complains_about_nothing(browser, path):  # noqa: F811
+def test_page_fits_its_window_and_complains_about_nothing(browser, path):
     for scheme in ("light", "dark"):
         with opened(browser, path, width=PHONE, color_scheme=scheme) as page:
             assert overflow(page) <= 0
@@ -72,7 +72,7 @@ def test_tables_show_their_verdicts(page):
     assert page.locator("#table-claims .verdict").count() > 3
 
 
-def test_on_a_telephone_rows_are_cards_with_the_verdict_below_the_name(browser, path):  # noqa: F811
+def test_on_a_telephone_rows_are_cards_with_the_verdict_below_the_name(browser, path):
     with opened(browser, path, width=PHONE) as page:
         row = page.locator("#table-pendulum tbody tr").first
         name, verdict, first = (row.locator(which).bounding_box() for which in ("th", ".judged", "td[data-head=agents]"))
@@ -202,7 +202,7 @@ def test_theme_button_changes_the_colours_of_page_and_figures(page):
     assert page.evaluate(colours) == before
 
 
-def test_dark_systems_get_a_dark_page(browser, path):  # noqa: F811
+def test_dark_systems_get_a_dark_page(browser, path):
     with opened(browser, path, color_scheme="dark") as page:
         assert page.get_by_role("button", name="Light page").is_visible()
         assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(20, 23, 27)"
@@ -234,7 +234,7 @@ def test_agents_can_be_unfolded_and_sorted(page):
 # -- without scripts, on paper -------------------------------------------------------------------------------------------------------
 
 
-def test_without_scripts_tables_and_figures_are_there(browser, path):  # noqa: F811
+def test_without_scripts_tables_and_figures_are_there(browser, path):
     with opened(browser, path, width=PHONE, java_script_enabled=False) as page:
         assert page.locator("#table-cartpole").is_visible()
         assert page.locator("#figures svg").first.is_visible()
@@ -246,7 +246,7 @@ def test_without_scripts_tables_and_figures_are_there(browser, path):  # noqa: F
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_paper_gets_black_on_white_without_controls(browser, path, scheme):  # noqa: F811
+def test_paper_gets_black_on_white_without_controls(browser, path, scheme):
     with opened(browser, path, width=720, color_scheme=scheme) as page:
         page.emulate_media(media="print", color_scheme=scheme)
         page.evaluate("dispatchEvent(new Event('beforeprint'))")

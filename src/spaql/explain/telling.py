@@ -19,7 +19,7 @@ def show_policy(table: Policy, policy: Policy, observation: list[float] | None, 
         told: dict[str, Any] = {"policy": repr(policy), "regions": policy.n_leaves, "exact_tree_leaves": table.tree().n_leaves}
         told |= {"samples": policy.samples, "html": None if html is None else str(html)}
         told["table"] = json.loads(policy.table().to_json(orient="records"))
-        told["frontier"] = [vars(point) for point in policy.frontier]
+        told["frontier"] = [{name: value for name, value in vars(point).items() if name != "tree"} for point in policy.frontier]
         told["why"] = None if why is None else str(why)
         print(json.dumps(told, indent=1, default=str))
         return
