@@ -1,4 +1,4 @@
-"""Makes docs/images/explain.png: the explanation page of a CartPole controller, playing. Needs Chromium and Playwright (the `dev` extra)."""
+"""Makes docs/images/explain.png: the page of a CartPole controller, playing. Needs Chromium, and Playwright (the `dev` extra)."""
 
 import sys
 import tempfile
@@ -24,8 +24,8 @@ with tempfile.TemporaryDirectory() as folder:
         page.goto(page_file.as_uri())
         page.get_by_role("heading", name="In motion, and as a map").scroll_into_view_if_needed()
         page.evaluate("window.scrollBy(0, 700)")
-        page.get_by_role("button", name="Play").click()
+        page.get_by_role("button", name="Play", exact=True).click()
         page.wait_for_timeout(1500)
-        page.get_by_role("button", name="Pause").click()
+        page.get_by_role("button", name="Pause", exact=True).click()
         page.screenshot(path=Path(__file__).parent / "images" / "explain.png")
         browser.close()
