@@ -11,7 +11,7 @@ from spaql.explain.equality import differences
 from spaql.explain.rolling import play_episodes
 from spaql.explain.tree import leaf_of
 
-BUDGET = 4_000_000
+BUDGET = 15_000_000
 
 
 @pytest.fixture(scope="module")
@@ -26,9 +26,10 @@ def small(table):
     return table.compress(budget=BUDGET)
 
 
-def test_cartpole_needs_at_most_eight_leaves(table, small):
-    assert small.n_leaves <= 8 < table.n_leaves
-    assert small.evaluate(1000, seed=5).mean >= 199.0
+def test_cartpole_needs_at_most_eight_leaves(table):
+    tree = table.compress(max_leaves=8, budget=BUDGET)
+    assert tree.n_leaves <= 8 < table.n_leaves
+    assert tree.evaluate(1000, seed=5).mean >= 199.0
 
 
 def test_it_is_not_significantly_worse_than_the_table_on_start_states_the_search_never_saw(table, small):
@@ -51,9 +52,27 @@ def test_the_frontier_gains_with_size_and_its_returns_are_those_of_its_trees(sma
         assert 0.0 <= point.fidelity <= 1.0
 
 
-def test_every_sample_is_counted(table, small):
-    assert small.samples >= BUDGET
-    assert small.samples == table.compress(budget=BUDGET).samples
+def test_every_sample_is_counted(table, monkeypatch):
+    import spaql.explain.compress as compressing
+    import spaql.explain.search as searching
+
+    steps = []
+
+    def counted(*arguments, **options):
+        played = play_episodes(*arguments, **options)
+        steps.append(played.samples)
+        return played
+
+    for module in (compressing, searching):
+        monkeypatch.setattr(module, "play_episodes", counted)
+    tree = table.compress(budget=500_000)
+    assert tree.samples == table.usage.samples + sum(steps)
+
+
+def test_the_search_ends_soon_after_its_budget(table):
+    short, long = table.compress(max_leaves=2, budget=0), table.compress(max_leaves=2, budget=2_000_000)
+    assert short.samples < 1_000_000
+    assert long.samples > 2_000_000
 
 
 def test_the_same_seed_gives_the_same_tree(table, small):

@@ -93,7 +93,7 @@ def policies():
     cartpole = learned(spaql.SPAQLTS, "cartpole", 60)
     upper = split(2, 1.7, leaf(-3.0), leaf(0.5), weights=[1.1, 0.7])
     sums = split(2, 0.3, split(1, -0.25, leaf(1.0), leaf(2.0)), upper, weights=[0.1, -1.3])
-    actions = Continuous((-3.0, -3.0), (3.0, 3.0), ("push", ODD_NAMES[0]), ("N",))
+    actions = Continuous((-3.0, -3.0), (3.0, 3.0), ("push", ODD_NAMES[0]), ("N", "N"))
     odd = Problem('odd */ "', "two\nlines \\", tuple(Axis(name, -1.0, 1.0, unit="m/s²|%") for name in ODD_NAMES), actions, 10)
     odd_tree = split(0, 0.1, split(2, 1e-45, leaf(0.1, -0.2), leaf(0.3, 1e-7)), split(1, -1 / 3, leaf(-0.0, 3.0), leaf(2.0, 1 / 3)))
     return {

@@ -1,5 +1,7 @@
 """A policy is what the agent plays, cell by cell; the exact tree is the same with fewer leaves."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -149,6 +151,33 @@ def test_bad_observations_are_refused(bad):
     for ask in (policy.predict, policy.why):
         with pytest.raises(spaql.SpaqlError):
             ask(bad)
+
+
+def test_variables_of_the_same_name_keep_their_columns():
+    problem = spaql.cube(2, actions=[0, 1], horizon=10)
+    twins = replace(problem, state=(spaql.Axis("x", -1, 1), spaql.Axis("x", -1, 1)))
+    assert len(spaql.SPAQL(twins).policy().table().columns) == 4 + 1 + 5
+
+
+def test_fractional_actions_stay_fractional():
+    agent = spaql.SPAQL(spaql.cube(1, actions=[0, 0.5], horizon=10))
+    assert agent.policy().predict([0.0])[0].dtype == np.float64
+
+
+def test_a_very_deep_tree_can_be_merged():
+    builder = Builder(1, 1)
+    nodes = [builder.test(0, float(i)) for i in range(3000)]
+    for node, after in zip(nodes, [*nodes[1:], None], strict=True):
+        builder.join(node, builder.leaf(node % 2), after if after is not None else builder.leaf(1))
+    deep = builder.tree() if all(nodes[i] < nodes[i + 1] for i in range(2999)) else None
+    assert merged(deep).n_leaves > 1
+
+
+def test_labels_of_actions_must_be_as_many_as_actions():
+    with pytest.raises(spaql.SpaqlError, match="names of actions: one text per action axis"):
+        spaql.Finite((0, 1), names=("a", "b"))
+    with pytest.raises(spaql.SpaqlError, match="units of actions: one text per action axis"):
+        spaql.Continuous((-2.0,), (2.0,), units=("N", "m"))
 
 
 # -- trees ---------------------------------------------------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 """`spaql reproduce`: interrupted, killed, repaired, shared, and always the same bits in the end."""
 
+import json
 import os
 import shutil
 import signal
@@ -205,6 +206,21 @@ def test_a_store_without_write_permission_is_one_line(tmp_path):
     assert said.returncode == 2
     assert said.stderr.startswith("spaql: cannot make the store")
     assert said.stderr.strip().count("\n") == 0
+
+
+def test_a_report_removes_only_what_an_earlier_report_has_written(tmp_path, whole):
+    store = tmp_path / "store"
+    shutil.copytree(whole, store)
+    command = [sys.executable, "-m", "spaql.cli", "report", str(store), "--quiet"]
+    assert subprocess.run(command, check=False).returncode == 0
+    (store / "figures" / "mine.png").touch()
+    (store / "tables" / "old.md").touch()
+    memory = json.loads((store / "report.json").read_text())
+    (store / "report.json").write_text(json.dumps([*memory, "tables/old.md", "runs", "../store.json"]))
+    assert subprocess.run(command, check=False).returncode == 0
+    assert (store / "figures" / "mine.png").exists()
+    assert not (store / "tables" / "old.md").exists()
+    assert (store / "runs").is_dir()
 
 
 def test_a_report_of_nothing_is_one_line(tmp_path):

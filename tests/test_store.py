@@ -7,6 +7,7 @@ import subprocess
 import sys
 import textwrap
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -197,6 +198,39 @@ def test_a_folder_with_other_things_in_it_is_not_made_a_store(tmp_path):
     (tmp_path / "thesis.tex").touch()
     with pytest.raises(spaql.SpaqlError, match="not empty"):
         Store(tmp_path)
+
+
+def test_a_folder_that_only_looks_like_a_store_is_left_alone(tmp_path):
+    for name in ("runs", "figures"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "mine.txt").touch()
+    with pytest.raises(spaql.SpaqlError, match="not empty"):
+        Store(tmp_path)
+
+
+def test_empty_rooms_that_were_lost_are_made_again(store):
+    store.claims.rmdir()
+    Store(store.folder).tidy()
+    assert store.claims.is_dir()
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]", "[1, 2]", '{"code": 5, "runs": [1]}', '{"code": {}, "runs": null}',
+                                  '{"code": {"AQL": "x"}, "runs": [{"problem": "cartpole", "extra": 1}]}'])  # fmt: skip
+def test_a_damaged_plan_is_named(store, text):
+    (store.plans / "main-cartpole.json").write_text(text)
+    with pytest.raises(spaql.SpaqlError, match=r"main-cartpole\.json is damaged"):
+        store.read_plans()
+
+
+def test_links_are_followed_and_pipes_are_not_replaced(tmp_path):
+    from spaql.experiments.rows import write_whole
+
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    write_whole(tmp_path / "link", lambda file: file.write(b"x"))
+    assert (tmp_path / "real").read_bytes() == b"x"
+    assert (tmp_path / "link").is_symlink()
+    write_whole(Path(os.devnull), lambda file: file.write(b"x"))
+    assert not Path(os.devnull).is_file()
 
 
 def test_a_store_that_cannot_be_made_is_one_line(tmp_path):

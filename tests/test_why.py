@@ -99,3 +99,12 @@ def test_an_oblique_test_with_a_negative_weight_tells_its_crossing_too():
     change = policy.why([-0.5, 0.25]).changes[0]
     assert change.above == pytest.approx(0.125)
     assert change.action_above == 0.0
+
+
+def test_the_answer_stays_the_same_when_the_agent_learns_on():
+    agent = spaql.SPAQLTS(spaql.make("cartpole"), seed=0)
+    agent.learn(100, rollouts=5)
+    policy = agent.policy()
+    before = str(policy.why(OBSERVATION))
+    agent.learn(100, rollouts=5)
+    assert str(policy.why(OBSERVATION)) == before

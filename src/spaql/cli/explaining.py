@@ -49,7 +49,7 @@ def export(
     precision: Annotated[str, typer.Option(help="c: double or single.")] = "double",
     test_main: Annotated[bool, typer.Option("--test-main", help="c: with a main that reads observations and prints actions.")] = False,
 ) -> None:
-    """Write a controller as code, text or drawing. Without --max-leaves it plays exactly what the agent plays.
+    """Write a controller as code, text or drawing. Tables and trees play exactly what the agent's deterministic policy plays.
 
     Example: spaql export results/agent.spaql --to c --out controller.c
     """
@@ -83,6 +83,8 @@ def _policy(file: Path, step: int | None) -> "Policy":
 def _formed(policy: "Policy", form: str, max_leaves: int | None) -> "Policy":
     if form not in ("auto", "table", "tree", "compressed"):
         raise SpaqlError(f"unknown form {form!r}: choose table, tree or compressed")
+    if max_leaves is not None and form in ("table", "tree"):
+        raise SpaqlError(f"--max-leaves goes with compressed trees, not with --form {form}")
     if form == "compressed" or max_leaves is not None:
         return policy.compress(max_leaves, progress=sys.stderr.isatty())
     return policy if form == "table" else policy.tree()

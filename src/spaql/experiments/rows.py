@@ -99,7 +99,12 @@ def write_rows(path: Path, runs: list[Run]) -> None:
 def write_whole(path: Path, write: Any) -> None:
     """`write(file)` into a temporary file beside `path` (a name that pandas and polars skip), then rename."""
     part = None
+    path = Path(os.path.realpath(path))  # through links, not over them
     try:
+        if path.exists() and not path.is_file():  # a device or a pipe: not to be replaced by a file
+            with open(path, "wb") as file:
+                write(file)
+            return
         handle, part = tempfile.mkstemp(prefix=".", suffix=".part", dir=path.parent)
         with os.fdopen(handle, "wb") as file:
             write(file)

@@ -53,7 +53,11 @@ class Spec:
 
 def spec_from(data: dict[str, Any]) -> Spec:
     """A Spec from its JSON form."""
-    return Spec(**(data | {"options": tuple((str(name), float(value)) for name, value in data["options"])}))
+    spec = Spec(**(data | {"options": tuple((str(name), float(value)) for name, value in data["options"])}))
+    counts = (spec.seed, spec.iterations, spec.rollouts, spec.fresh)
+    if not all(isinstance(text, str) for text in (spec.problem, spec.algorithm)) or not all(isinstance(n, int) for n in counts):
+        raise ValueError(f"not a run: {data}")
+    return spec
 
 
 @functools.cache

@@ -14,9 +14,10 @@ from typing import Any
 
 from spaql.errors import SpaqlError
 from spaql.experiments.rows import DamagedError, Run, read_rows, run_from, write_rows, write_whole
-from spaql.experiments.spec import Spec
+from spaql.experiments.spec import Spec, spec_from
 
 FORMAT = 1
+OURS = ("runs", "plans", "claims")
 
 
 class Store:
@@ -27,13 +28,10 @@ class Store:
         self.known: dict[Path, Run] = {}  # read or written by this process: a run never changes
         mark = folder / "store.json"
         if create and not mark.exists():
-            if folder.is_dir() and any(folder.iterdir()) and not self.runs.exists():
+            # a killed beginning leaves empty folders of ours behind, nothing else
+            if folder.is_dir() and any(path.name not in OURS or not path.is_dir() or any(path.iterdir()) for path in folder.iterdir()):
                 raise SpaqlError(f"{folder} is not empty and not a store: choose another --store")
-            try:
-                for room in (self.runs, self.plans, self.claims):
-                    room.mkdir(parents=True, exist_ok=True)
-            except OSError as error:
-                raise SpaqlError(f"cannot make the store {folder}: {error.strerror or error}") from error
+            self._make_rooms()
             write_whole(mark, lambda file: file.write(json.dumps({"format": FORMAT}).encode()))
         try:
             found = json.loads(mark.read_text("utf-8")).get("format")
@@ -41,8 +39,17 @@ class Store:
             raise SpaqlError(
                 f"{folder} is not a store of results ({mark.name} is missing or damaged): make one with spaql reproduce"
             ) from error
-        if found != FORMAT:
+        if found != FORMAT or isinstance(found, bool):
             raise SpaqlError(f"{folder} is a store of format {found}, this spaql reads format {FORMAT}: choose another --store")
+        if create:
+            self._make_rooms()  # git and the like do not keep empty ones
+
+    def _make_rooms(self) -> None:
+        try:
+            for room in (self.runs, self.plans, self.claims):
+                room.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise SpaqlError(f"cannot make the store {self.folder}: {error.strerror or error}") from error
 
     # -- runs ----------------------------------------------------------------------------------------------------------------------
 
@@ -81,8 +88,10 @@ class Store:
 
     def remove(self, path: Path) -> None:
         self.known.pop(path, None)
-        with contextlib.suppress(FileNotFoundError):
-            path.unlink()
+        try:
+            path.unlink(missing_ok=True)
+        except OSError as error:
+            raise SpaqlError(f"cannot remove {path}: {error.strerror or error}") from error
 
     # -- claims --------------------------------------------------------------------------------------------------------------------
     # Only a hint that saves others the same work: a claimed run is put off, not left out, so a claim of the dead costs nothing.
@@ -119,7 +128,11 @@ class Store:
         plans = {}
         for path in sorted(self.plans.glob("*.json")):
             try:
-                plans[path.stem] = dict(json.loads(path.read_text("utf-8")))
-            except (OSError, ValueError) as error:
+                plan = json.loads(path.read_text("utf-8"))
+                specs = [spec_from(data) for data in plan["runs"]]
+                if not all(isinstance(plan["code"][spec.algorithm], str) for spec in specs):
+                    raise ValueError
+                plans[path.stem] = plan
+            except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
                 raise SpaqlError(f"{path} is damaged: run spaql reproduce again to write it anew") from error
         return plans

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 ALPHA = 0.05
 FRESH = 1000  # episodes of the comparison with the table
 FRESH_SEED = 2**41  # start states that neither search nor usage have seen
+OPTIONS = ("oblique", "budget", "episodes", "seed", "progress")
 MOST = 40  # leaves on the frontier, unless more are asked for
 
 
@@ -43,7 +44,8 @@ def compress(
     """The smallest tree not significantly worse than the table, or the best with at most `max_leaves`.
 
     - `oblique`: tests may weigh two variables against each other;
-    - `budget`: plant steps the search may take (100 million on compiled plants, 20 thousand in Gymnasium environments);
+    - `budget`: plant steps after which the search ends (100 million on compiled plants, 20 thousand in Gymnasium environments); judging
+      what it has found on fresh episodes comes on top, and is counted too;
     - `episodes`: start states every candidate is judged on; `seed`: of the search.
     """
     problem, table = policy.problem, policy.table_policy or policy
@@ -59,11 +61,12 @@ def compress(
     search = Search(problem, states, palette_of(table), episodes, seed, oblique)
     with _shown(progress, budget) as report:
         for tree in distilled(states, table.decide(states), most):
-            search.consider(tree)
+            if search.samples < budget:
+                search.consider(tree)
         search.run(most, budget, report)
-    points = frontier_of(table, search.frontier(), FRESH if compiled else 20)
+    points, judged = frontier_of(table, search.frontier(), FRESH if compiled else 20)
     chosen = _choice(points, max_leaves)
-    used = table.usage.samples + search.samples
+    used = table.usage.samples + search.samples + judged
     small = replace(policy, rules=chosen.tree, kind="compressed tree", cells=None, cell_of_node=None, table_policy=table)
     return replace(small, samples=used, frontier=tuple(points))
 
@@ -80,25 +83,27 @@ def palette_of(table: "Policy") -> Array:
     return np.unique(np.concatenate(played), axis=0)
 
 
-def frontier_of(table: "Policy", trees: dict[int, Tree], episodes: int) -> list[FrontierPoint]:
-    """Every size on fresh episodes, with the table on the same start states."""
+def frontier_of(table: "Policy", trees: dict[int, Tree], episodes: int) -> tuple[list[FrontierPoint], int]:
+    """Every size on fresh episodes, with the table on the same start states; and the plant steps this took."""
     from scipy.stats import ttest_1samp
 
     from spaql.training.history import Evaluation
 
-    reference = play_episodes(table.problem, table.rules, episodes, FRESH_SEED).returns
+    played = play_episodes(table.problem, table.rules, episodes, FRESH_SEED)
+    reference, steps = played.returns, played.samples
     assert table.usage is not None
     states, span = table.usage.states, np.ptp(palette_of(table), axis=0)
     wanted = table.decide(states)
     points = []
     for leaves in sorted(trees):
-        returns = play_episodes(table.problem, trees[leaves], episodes, FRESH_SEED).returns
+        played = play_episodes(table.problem, trees[leaves], episodes, FRESH_SEED)
+        returns, steps = played.returns, steps + played.samples
         lost = reference - returns
         worse = float(ttest_1samp(lost, 0.0, alternative="greater").pvalue) if np.ptp(lost) > 0 else float(lost[0] <= 0)
         near = np.all(np.abs(trees[leaves].actions[leaf_of(trees[leaves], states)] - wanted) <= 0.1 * span, axis=1)
         found = Evaluation(returns, 0)
         points.append(FrontierPoint(leaves, found.mean, found.ci95, float(near.mean()), worse, trees[leaves]))
-    return points
+    return points, steps
 
 
 def _choice(points: list[FrontierPoint], max_leaves: int | None) -> FrontierPoint:

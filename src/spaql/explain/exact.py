@@ -96,27 +96,26 @@ def _entropy(weights: Array) -> Array:
 
 def merged(tree: Tree) -> Tree:
     """Without tests whose two sides play the same."""
+    feature, low, high = (tree.nodes[name].tolist() for name in ("feature", "low", "high"))
+    action: list[tuple[float, ...] | None] = [None] * len(feature)  # of nodes that decide nothing
+    for node in range(len(feature) - 1, -1, -1):  # children come after their parents
+        if feature[node] == LEAF:
+            action[node] = tuple(tree.actions[node])
+        elif action[low[node]] is not None and action[low[node]] == action[high[node]]:
+            action[node] = action[low[node]]
     builder = Builder(tree.variables, tree.actions.shape[1])
-    keep: dict[int, object] = {}
-
-    def same(node: int) -> object:
-        """The action of a node that decides nothing, else None."""
-        if node not in keep:
-            if tree.nodes["feature"][node] == LEAF:
-                keep[node] = tuple(tree.actions[node])
-            else:
-                low, high = same(int(tree.nodes["low"][node])), same(int(tree.nodes["high"][node]))
-                keep[node] = low if low is not None and low == high else None
-        return keep[node]
-
-    def copy(node: int) -> int:
-        action = same(node)
-        if action is not None:
-            return builder.leaf(action)
-        made = builder.test(int(tree.nodes["feature"][node]), float(tree.nodes["cut"][node]), tree.weights[node])
-        low = copy(int(tree.nodes["low"][node]))
-        builder.join(made, low, copy(int(tree.nodes["high"][node])))
-        return made
-
-    copy(0)
+    children: dict[int, list[int]] = {}
+    stack = [(0, -1, 0)]
+    while stack:
+        node, parent, side = stack.pop()
+        if action[node] is not None:
+            made = builder.leaf(action[node])
+        else:
+            made = builder.test(feature[node], float(tree.nodes["cut"][node]), tree.weights[node])
+            children[made] = [0, 0]
+            stack += [(high[node], made, 1), (low[node], made, 0)]
+        if parent >= 0:
+            children[parent][side] = made
+    for made, (below, above) in children.items():
+        builder.join(made, below, above)
     return builder.tree()

@@ -48,5 +48,5 @@ def frontier_figure(policy: "Policy", path: Path) -> None:
     axis.legend(frameon=False, fontsize=8, loc="lower right")
     try:
         figure.savefig(path, dpi=160)
-    except OSError as error:
-        raise SpaqlError(f"cannot write {path}: {error.strerror or error}") from error
+    except (OSError, ValueError) as error:  # an ending Matplotlib does not know is a ValueError
+        raise SpaqlError(f"cannot write {path}: {getattr(error, 'strerror', None) or error}") from error

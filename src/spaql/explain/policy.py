@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spaql.arrays import Array
-from spaql.checks import numbers, observations, whole
+from spaql.checks import choice, numbers, observations, whole
 from spaql.errors import SpaqlError
 from spaql.explain.cells import Cells, cells_of, refuse_time, table_tree
 from spaql.explain.rolling import Played, play_episodes, record_episode
 from spaql.explain.tree import Tree, bounds_of, leaf_of
+from spaql.partition.forest import USED, Forest
 from spaql.plants.chart import HUGE
 from spaql.plants.problem import Finite, Problem
 from spaql.training.history import Evaluation
@@ -40,6 +41,7 @@ class Policy:
     cell_of_node: Array | None = None  # of a table: the cell of each leaf
     table_policy: "Policy | None" = None  # the table a tree was made from
     agent: "Agent | None" = None  # who learned it
+    forest: Forest | None = None  # what had been learned when the policy was made; the agent may learn on
     step: int = 0  # of a policy that changes with time: which one this is
     samples: int = 0  # plant steps used to make it, after learning
     frontier: tuple[Any, ...] = field(default=())  # of a compressed tree: all sizes that were found
@@ -62,8 +64,8 @@ class Policy:
         batch, single = observations(observation, len(self.problem.state))
         actions = self.decide(batch)
         if isinstance(self.problem.actions, Finite) and not self.problem.actions.box:
-            column = actions[:, 0]
-            actions = column.astype(np.int64) if np.all(column == np.round(column)) else column
+            whole_numbers = all(value == round(value) for value in self.problem.actions.values)
+            actions = actions[:, 0].astype(np.int64) if whole_numbers else actions[:, 0]
         else:
             actions = actions.astype(self.problem.action_dtype)
         return (actions[0] if single else actions), state
@@ -130,8 +132,10 @@ class Policy:
 
     def compress(self, max_leaves: int | None = None, **options: Any) -> "Policy":
         """A tree that may differ where it does not matter: the smallest not significantly worse than the table, or at most `max_leaves`."""
-        from spaql.explain.compress import compress
+        from spaql.explain.compress import OPTIONS, compress
 
+        for name in options:
+            choice("the option", name, OPTIONS)
         result: Policy = compress(self, max_leaves, **options)
         return result
 
@@ -210,4 +214,6 @@ def policy_of(agent: "Agent", step: int | None = None) -> Policy:
     cells = cells_of(agent, at)
     tree, cell_of_node = table_tree(agent.chart, cells, cells.action.shape[1])
     origin = f"{agent.algorithm} on {agent.problem.name}, seed {agent.seed}" + (f", step {at}" if agent.state.space.trees > 1 else "")
-    return Policy(agent.problem, tree, "table", origin, cells, cell_of_node, agent=agent, step=at)
+    used, live = int(agent.state.forest.size[USED]), agent.state.forest
+    forest = Forest(live.balls[:used].copy(), live.size.copy())
+    return Policy(agent.problem, tree, "table", origin, cells, cell_of_node, agent=agent, forest=forest, step=at)

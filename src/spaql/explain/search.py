@@ -14,6 +14,7 @@ from spaql.plants.problem import Finite, Problem
 from spaql.streams import SELECT_PLANT
 
 SEARCH_SEED = 2**42  # of the start states of searches
+MOST_CONSTANTS = 32
 CANDIDATES, POLISHED, POLISH = 24, 2, 30  # splits tried, how many of them are polished, steps of polishing
 
 
@@ -26,7 +27,7 @@ class Search:
         self.seed, self.samples = SEARCH_SEED + seed, 0
         self.spread = states.std(axis=0) + 1e-12
         self.pool: dict[int, tuple[float, Tree]] = {}
-        for action in palette:
+        for action in palette[:MOST_CONSTANTS]:
             self.consider(constant(states.shape[1], action))
 
     def frontier(self) -> dict[int, Tree]:
@@ -58,7 +59,8 @@ class Search:
                 if self.samples >= budget:
                     return
                 if leaves in self.pool:
-                    self.grow(leaves) if self.rng.random() < 0.6 else self.shrink(leaves)
+                    upwards = leaves < most and (leaves == 1 or self.rng.random() < 0.6)
+                    self.grow(leaves) if upwards else self.shrink(leaves)
                 report(min(self.samples, budget))
             if self.samples == before:
                 return

@@ -51,8 +51,10 @@ def policy_table(policy: "Policy") -> Any:
 
     leaves, (low, high), state = policy.rules.leaves(), policy.bounds(), policy.problem.state
     columns: dict[str, Any] = {}
+    names_seen = [axis.name for axis in state]
     for j, axis in enumerate(state):
         label = f"{axis.name} ({axis.unit})" if axis.unit else axis.name
+        label = f"{label} #{j}" if names_seen.count(axis.name) > 1 else label
         columns[f"{label} from"], columns[f"{label} to"] = low[leaves, j], high[leaves, j]
     names, facts = action_names(policy), known(policy)
     for k, name in enumerate(names):

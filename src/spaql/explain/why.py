@@ -74,9 +74,9 @@ def explain_action(policy: "Policy", observation: Any) -> Why:
 def _alternatives(policy: "Policy", x: Array) -> tuple[tuple[tuple[Array, float], ...], int | None]:
     """Q of all actions the learner tells apart at this state, best first; and the visits of the best."""
     agent = policy.agent
-    if agent is None:
+    if agent is None or policy.forest is None:
         return (), None
-    space, forest = agent.state.space, agent.state.forest
+    space, forest = agent.state.space, policy.forest
     point = np.empty(space.d)
     if to_cube(agent.chart, x, point) >= 0:
         return (), None

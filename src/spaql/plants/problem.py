@@ -53,6 +53,12 @@ def _tuple_of_numbers(name: str, given: Any) -> tuple[float, ...]:
     return tuple(array.tolist())
 
 
+def _check_labels(names: tuple[str, ...], units: tuple[str, ...], axes: int) -> None:
+    for what, labels in (("names", names), ("units", units)):
+        if len(labels) not in (0, axes) or not all(isinstance(label, str) for label in labels):
+            raise SpaqlError(f"{what} of actions: one text per action axis ({axes}), or none; got {labels!r}")
+
+
 @dataclass(frozen=True)
 class Continuous:
     """Actions in a box; physical units."""
@@ -69,6 +75,7 @@ class Continuous:
             raise SpaqlError(f"continuous actions have 1 to {MAX_AXES} axes with a low and a high each; got {self.low}, {self.high}")
         if not all(math.isfinite(a) and math.isfinite(b) and a < b for a, b in zip(self.low, self.high, strict=True)):
             raise SpaqlError(f"action bounds must be finite and low < high; got {self.low}, {self.high}")
+        _check_labels(self.names, self.units, len(self.low))
 
 
 @dataclass(frozen=True)
@@ -84,6 +91,7 @@ class Finite:
         object.__setattr__(self, "values", _tuple_of_numbers("a finite action set", self.values))
         if not self.values or len(set(self.values)) != len(self.values) or not all(math.isfinite(v) for v in self.values):
             raise SpaqlError(f"a finite action set is one or more different finite numbers; got {self.values}")
+        _check_labels(self.names, self.units, 1)
 
     @property
     def consecutive(self) -> bool:

@@ -1,6 +1,7 @@
 """Tables, figures and page from what a store holds. Computes no runs."""
 
 import contextlib
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ from spaql.analysis.paper_tables import result_tables
 from spaql.analysis.tables import Table, write_tables
 from spaql.errors import SpaqlError
 from spaql.experiments.results import Results, load_results
+from spaql.experiments.rows import write_whole
 from spaql.experiments.store import Store
 from spaql.report.page import write_page
 
@@ -41,14 +43,24 @@ def make_report(store: Store, say: Callable[[str], None] | None = None) -> Repor
     for room in rooms.values():
         try:
             room.mkdir(exist_ok=True)
-            for old in room.iterdir():  # of an earlier report that had more
-                with contextlib.suppress(OSError):
-                    old.unlink()
         except OSError as error:
             raise SpaqlError(f"cannot write to {room}: {error.strerror or error}") from error
     tables = tables_of(results)
-    write_tables(tables, rooms["tables"])
+    written = write_tables(tables, rooms["tables"])
     figures = draw_figures(results, rooms["figures"], say)
+    _forget_older(store.folder, [*written, *(path for figure in figures for path in (figure.png, figure.svg))])
     page = store.folder / "report.html"
     write_page(results, tables, figures, page)
     return Report(page, results, tables, figures)
+
+
+def _forget_older(folder: Path, written: list[Path]) -> None:
+    """Remove what an earlier report had written and this one has not; nothing else in the folders is ours."""
+    memory = folder / "report.json"
+    with contextlib.suppress(OSError, ValueError, TypeError):
+        for name in json.loads(memory.read_text("utf-8")):
+            old = folder / name
+            if old not in written and old.parent in (folder / "tables", folder / "figures"):
+                old.unlink(missing_ok=True)
+    text = json.dumps([str(path.relative_to(folder)) for path in written])
+    write_whole(memory, lambda file: file.write(text.encode()))

@@ -28,17 +28,24 @@ def show_report(made: Report, told: dict[str, Any], quiet: bool) -> None:
     from rich.table import Table
 
     console = Console()
+    roomy = console.width >= 92  # else the number of arms gives way
     for table in made.tables:
         if table.name not in SHOWN or quiet:
             continue
         shown = Table(title=table.title, box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), title_justify="left")
-        for heading in ("", "paper", "best seen", "fresh", "arms", "verdict", "p"):
+        for heading in ("", "paper", "best seen", "fresh", *(["arms"] if roomy else []), "verdict", "p"):
             shown.add_column(heading, justify="left" if heading in ("", "verdict") else "right", no_wrap=True)
         digits = 0 if max(abs(row["fresh"]) for row in table.rows) > 500 else 1  # so that it fits into 80 columns
         for row in table.rows:
             means = [spread(row[name], row[f"{name}_half_width"], digits) for name in ("paper_reward", "best_seen", "fresh")]
             label = row["label"].replace("Random, torque in [0, 2]", "Random [0, 2]").replace("Random, whole range", "Random, all")
-            shown.add_row(label, *means, number(row["arms"], 0), row["verdict"].removeprefix("differs: ") or NOTHING, probability(row["p"]))
+            shown.add_row(
+                label,
+                *means,
+                *([number(row["arms"], 0)] if roomy else []),
+                row["verdict"].removeprefix("differs: ") or NOTHING,
+                probability(row["p"]),
+            )
         console.print(shown)
     for part, count in made.results.missing.items():
         console.print(f"{part}: {count} runs are missing; the report shows what is there", highlight=False)
