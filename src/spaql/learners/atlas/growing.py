@@ -1,0 +1,96 @@
+"""Cutting a cloud of points into cells: a tree of axis-parallel cuts, always cutting the most urgent cell next."""
+
+import numpy as np
+
+from spaql.arrays import Array
+from spaql.compiling import inlined, kernel
+from spaql.explain.tree import LEAF, NODE
+
+NARROW = 0.002  # cells thinner than this (in the metric of the data) are not cut
+
+
+def grow(points: Array, most: int, smallest: int, by_count: bool, crowd: float = 0.0, narrow: float = NARROW) -> tuple[Array, Array, Array]:
+    """Tree with at most `most` leaves over `points` (n, d). Returns its nodes, the points in order of cells, and each node's range in it.
+
+    `by_count`: cut the fullest cell at the mean of its widest side (cells with equally many points); otherwise the widest cell in the
+    middle of that side (cells of equal width). Cells with fewer than `smallest` points stay whole.
+    """
+    n = len(points)
+    room = 2 * max(1, min(most, n)) - 1
+    nodes = np.zeros(room, NODE)
+    order, ranges = np.arange(n), np.zeros((room, 2), np.int64)
+    heap, urgency, cut = np.zeros(room + 1, np.int64), np.zeros(room), np.zeros(room)
+    feature, swap = np.zeros(room, np.int64), np.zeros(n, np.int64)
+    used = int(_grow(points, smallest, by_count, crowd, narrow, nodes, order, ranges, heap, urgency, cut, feature, swap))
+    return nodes[:used].copy(), order, ranges[:used].copy()
+
+
+@inlined
+def _measure(points: Array, order: Array, begin: int, end: int, by_count: bool) -> tuple[int, float, float]:
+    """Widest side of the points of a cell, its width, and where it would be cut."""
+    side, width, cut = 0, -1.0, 0.0
+    for j in range(points.shape[1]):
+        low, high, total = np.inf, -np.inf, 0.0
+        for t in range(begin, end):
+            value = points[order[t], j]
+            low, high, total = min(low, value), max(high, value), total + value
+        if high - low > width:
+            side, width = j, high - low
+            cut = total / (end - begin) if by_count else 0.5 * (low + high)
+    return side, width, cut
+
+
+@kernel
+def _grow(
+    points: Array, smallest: int, by_count: bool, crowd: float, narrow: float,
+    nodes: Array, order: Array, ranges: Array, heap: Array, urgency: Array, cut: Array, feature: Array, swap: Array,
+) -> int:  # fmt: skip
+    nodes[0].feature, ranges[0, 0], ranges[0, 1] = LEAF, 0, len(points)
+    used, waiting, fresh = 1, 0, 0
+    while True:
+        for node in range(fresh, used):  # new cells join the heap, most urgent on top
+            begin, end = ranges[node, 0], ranges[node, 1]
+            feature[node], width, cut[node] = _measure(points, order, begin, end, by_count)
+            splits = end - begin >= smallest and width > narrow
+            urgency[node] = (float(end - begin) if by_count else width * float(end - begin) ** crowd) if splits else -1.0
+            child = waiting
+            waiting += 1
+            heap[child] = node
+            while child > 0 and urgency[heap[(child - 1) >> 1]] < urgency[heap[child]]:
+                parent = (child - 1) >> 1
+                heap[child], heap[parent] = heap[parent], heap[child]
+                child = parent
+        fresh = used
+        if used + 2 > len(nodes) or waiting == 0 or urgency[heap[0]] <= 0.0:
+            return used
+        node = heap[0]
+        waiting -= 1
+        heap[0] = heap[waiting]
+        parent = 0
+        while 2 * parent + 1 < waiting:
+            child = 2 * parent + 1
+            if child + 1 < waiting and urgency[heap[child + 1]] > urgency[heap[child]]:
+                child += 1
+            if urgency[heap[child]] <= urgency[heap[parent]]:
+                break
+            heap[child], heap[parent] = heap[parent], heap[child]
+            parent = child
+        begin, end, j = ranges[node, 0], ranges[node, 1], feature[node]
+        below, above = 0, 0
+        for t in range(begin, end):
+            i = order[t]
+            if points[i, j] < cut[node]:
+                order[begin + below] = i
+                below += 1
+            else:
+                swap[above] = i
+                above += 1
+        for t in range(above):
+            order[begin + below + t] = swap[t]
+        if below == 0 or above == 0:
+            continue
+        nodes[node].feature, nodes[node].cut, nodes[node].low, nodes[node].high = j, cut[node], used, used + 1
+        nodes[used].feature, nodes[used + 1].feature = LEAF, LEAF
+        ranges[used, 0], ranges[used, 1] = begin, begin + below
+        ranges[used + 1, 0], ranges[used + 1, 1] = begin + below, end
+        used += 2
