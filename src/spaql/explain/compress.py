@@ -24,7 +24,7 @@ FRESH = 1000  # episodes of the comparison with the table
 FRESH_SEED = 2**41  # start states that neither search nor usage have seen
 OPTIONS = ("oblique", "budget", "episodes", "seed", "progress")
 MOST = 64  # leaves on the frontier, unless more are asked for
-COMPILED, SLOW = 300_000_000, 20_000  # plant steps of a search
+COMPILED, SLOW = 400_000_000, 20_000  # plant steps of a search
 SEEN, LARGEST = 8000, 64  # states that the table's behaviour is distilled from, leaves of these trees
 
 
@@ -47,7 +47,7 @@ def compress(
     """The smallest tree not significantly worse than the table, or the best with at most `max_leaves`.
 
     - `oblique`: tests may weigh two variables against each other;
-    - `budget`: plant steps after which the search ends (300 million on compiled plants, 20 thousand in Gymnasium environments); judging
+    - `budget`: plant steps after which the search ends (400 million on compiled plants, 20 thousand in Gymnasium environments); judging
       what it has found on fresh episodes comes on top, and is counted too;
     - `episodes`: start states every candidate is judged on; `seed`: of the search.
     """

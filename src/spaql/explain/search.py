@@ -21,6 +21,7 @@ KEPT = 4  # trees per size in the pool
 HOLDS = (1, 2, 4, 8)  # steps for which another action is tried
 SLACK = 0.1  # standard errors by which a polish may go down at first, to leave ditches
 TAUGHT = 64  # leaves of a tree that is taught, at least
+DESCENT = 0.4  # of the budget, for a descent from the largest tree to the smallest
 STALE = 4  # rounds without progress after which the search ends
 PROGRESS = 1e-3  # of the range between the worst and the best tree: less is no progress
 MOMENTS = 1000  # at which alternatives are tried when a tree grows
@@ -121,21 +122,19 @@ class _Search:
         """Get a large tree somehow, and prune it leaf by leaf."""
         if self.arena.branches and number % 3 == 0:
             largest = max(TAUGHT, self.most)
-            tops = [self.teach(self.pool.best(largest), largest)]
+            made = self.teach(self.pool.best(largest), largest)
             if number == 0:
-                tops.append(self.teach(self.pool.best(1), largest))  # a bad table may be harder to better than no table
-            self.descend(max(tops, key=lambda one: one.mean))
+                made += self.teach(self.pool.best(1), largest)  # a bad table may be harder to better than no table
+            self.descend(self.pool.add(self.polish(max(made, key=lambda one: one.mean), 3 * self.effort.long)))
             return
         size = int(self.rng.integers(1, self.most // 2 + 2))
         holder = self.pool.pick(max(n for n in self.pool.sizes if n <= size), self.rng)
         self.descend(self.climb(holder, int(self.rng.integers(min(self.most, holder.leaves + 1), self.most + 1))))
 
-    def teach(self, teacher: Scored, leaves: int) -> Scored:
+    def teach(self, teacher: Scored, leaves: int) -> list[Scored]:
         """A tree teaches others, until they know better."""
         made = teach(self.judge, teacher, leaves, self.actions, self.cuts, self.rng)
-        for one in made:
-            self.pool.add(one)
-        return self.pool.add(self.polish(max(made, key=lambda one: one.mean), 3 * self.effort.long))
+        return [self.pool.add(one) for one in made]
 
     def climb(self, holder: Scored, target: int) -> Scored:
         """Grow a tree leaf by leaf."""
@@ -146,8 +145,12 @@ class _Search:
         return holder
 
     def descend(self, holder: Scored) -> None:
+        """Down to two leaves, in larger steps where one leaf at a time would take too much of the budget."""
+        drop = 1
         while holder.leaves > 2 and not self.judge.spent:
-            holder = self.keep(self.prune(holder))
+            before = self.arena.steps
+            holder = self.keep(self.prune(holder, min(drop, holder.leaves - 2)))
+            drop = 1 + int((self.arena.steps - before) * (holder.leaves - 2) / (DESCENT * self.judge.budget))
 
     def keep(self, holder: Scored) -> Scored:
         """Into the pool; sometimes another tree of its size goes on instead."""
@@ -168,12 +171,18 @@ class _Search:
             trees.append(self.cuts.random(holder.tree, moments.states, leaf, self.actions))
         return self.best_polished(trees) if trees else holder
 
-    def prune(self, holder: Scored) -> Scored:
-        """One leaf less, or several of a large tree: those that are missed least after some polish."""
-        leaves = np.flatnonzero(holder.tree.nodes["feature"] == LEAF)
+    def prune(self, holder: Scored, drop: int) -> Scored:
+        """Some leaves less: those that are missed least after some polish."""
+        tree = holder.tree
+        leaves = np.flatnonzero(tree.nodes["feature"] == LEAF)
         if len(leaves) > 2 * self.effort.candidates:
             leaves = self.rng.choice(leaves, 2 * self.effort.candidates, replace=False)
-        trees = [without(holder.tree, [int(leaf)]) for leaf in leaves]
+        trees = [without(tree, [int(leaf)]) for leaf in leaves]
+        if drop > 1:
+            order = np.argsort([-self.arena.returns(one, 0, self.judge.race).mean() for one in trees], kind="stable")
+            likely = leaves[order][: 2 * drop]
+            trees = [without(tree, likely[:drop].tolist())]
+            trees += [without(tree, self.rng.choice(likely, drop, replace=False).tolist()) for _ in range(self.effort.candidates // 5)]
         return self.best_polished(trees)
 
     def best_polished(self, trees: list[Tree]) -> Scored:
