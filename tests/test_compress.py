@@ -1,14 +1,18 @@
 """Compressed trees: smaller, not significantly worse, every sample counted."""
 
+import gymnasium
 import numpy as np
 import pytest
 
 import spaql
+from spaql.explain.arena import Moments, arena_of
 from spaql.explain.baselines import baselines_for
 from spaql.explain.compress import FRESH, FRESH_SEED
 from spaql.explain.distill import distilled
 from spaql.explain.equality import differences
+from spaql.explain.regret import best_tests, taught
 from spaql.explain.rolling import play_episodes
+from spaql.explain.search import search
 from spaql.explain.tree import leaf_of
 
 BUDGET = 15_000_000
@@ -52,21 +56,20 @@ def test_the_frontier_gains_with_size_and_its_returns_are_those_of_its_trees(sma
         assert 0.0 <= point.fidelity <= 1.0
 
 
-def test_every_sample_is_counted(table, monkeypatch):
-    import spaql.explain.compress as compressing
-    import spaql.explain.search as searching
+def test_every_sample_is_counted():
+    class Counting(gymnasium.Wrapper):
+        steps = 0
 
-    steps = []
+        def step(self, action):
+            self.steps += 1
+            return super().step(action)
 
-    def counted(*arguments, **options):
-        played = play_episodes(*arguments, **options)
-        steps.append(played.samples)
-        return played
-
-    for module in (compressing, searching):
-        monkeypatch.setattr(module, "play_episodes", counted)
-    tree = table.compress(budget=500_000)
-    assert tree.samples == table.usage.samples + sum(steps)
+    env = Counting(gymnasium.make("CartPole-v1"))
+    agent = spaql.SPAQL(spaql.from_gym(env, horizon=50), seed=0)
+    agent.learn(5, rollouts=2)
+    table, before = agent.policy(), env.steps
+    tree = table.compress(max_leaves=4, budget=3000)
+    assert tree.samples == env.steps - before > 3000
 
 
 def test_the_search_ends_soon_after_its_budget(table):
@@ -89,6 +92,48 @@ def test_compressing_the_exact_tree_is_compressing_its_table(table, small):
     again = table.tree().compress(budget=BUDGET)
     assert again.table_policy is small.table_policy is table
     assert differences(again.rules, small.rules) == []
+
+
+def test_a_search_without_a_good_table_swings_the_pendulum_up():
+    table = spaql.SPAQL(spaql.make("pendulum")).policy()  # it has learned nothing
+    arena = arena_of(table.problem, 64)
+    pool = search(arena, table.problem.actions, [table.rules], most=64, budget=60_000_000)
+    assert play_episodes(table.problem, pool.best(64).tree, 500, seed=5).returns.mean() > -250.0
+
+
+def test_the_search_needs_no_plant_only_an_arena():
+    """As a learned model would: steps are counted, but none of them is a sample."""
+
+    class Line:
+        """Walk to zero; the return is minus the distance."""
+
+        variables, starts, steps, samples, branches = 1, 32, 0, 0, True
+
+        def walk(self, tree, places, first=None, hold=0):
+            total = np.zeros(len(places))
+            for step in range(10):
+                actions = tree.actions[leaf_of(tree, places[:, None])][:, 0]
+                places = places + 0.1 * (actions if first is None or step >= hold else first)
+                total -= np.abs(places)
+                self.steps += len(places)
+            return total
+
+        def returns(self, tree, first, last):
+            return self.walk(tree, np.linspace(-1, 1, self.starts)[first:last])
+
+        def moments(self, tree, count, seed):
+            return Moments(np.random.default_rng(seed).uniform(-1, 1, (count, 1)))
+
+        def futures(self, tree, moments, actions, hold):
+            tried = [self.walk(tree, moments.states[:, 0], action[0], hold) for action in actions]
+            return np.column_stack([*tried, self.walk(tree, moments.states[:, 0])])
+
+    arena = Line()
+    pool = search(arena, spaql.Finite((-1, 0, 1)), [], most=4, budget=300_000)
+    best = pool.best(2).tree
+    assert arena.samples == 0 < arena.steps
+    assert best.actions[leaf_of(best, np.array([[-0.5], [0.5]]))].ravel().tolist() == [1, -1]
+    assert pool.best(4).mean > pool.best(2).mean > pool.best(1).mean
 
 
 def test_oblique_tests_are_an_option():
@@ -136,6 +181,24 @@ def test_distilled_trees_are_nested_and_explain_more_with_every_leaf():
     assert right[-1] > 0.99
 
 
+def test_lessons_count_by_what_a_wrong_action_costs():
+    states = np.linspace(0, 1, 100)[:, None]
+    costs = np.where(states < 0.5, [[0.0, 1.0]], [[1.0, 0.0]])
+    costs[states[:, 0] > 0.9] = [0.0, 0.001]  # many against one would be outvoted, but hardly anything is lost there
+    tree = taught(states, costs, np.array([[7.0], [8.0]]), 2, np.ones(1))
+    assert tree.n_leaves == 2
+    assert tree.nodes["cut"][0] == pytest.approx(0.5, abs=0.01)
+    assert tree.actions[leaf_of(tree, np.array([[0.2], [0.95]]))].ravel().tolist() == [7.0, 8.0]
+
+
+def test_oblique_lessons_find_a_diagonal():
+    states = np.random.default_rng(0).uniform(-1, 1, (500, 3))
+    right = states[:, 0] - 2 * states[:, 2] > 0.1
+    costs = np.where(right[:, None], [[1.0, 0.0]], [[0.0, 1.0]])
+    axis, oblique = (min(test.cost for test in best_tests(states, costs, np.ones(3), allowed)) for allowed in (False, True))
+    assert oblique < 0.5 * axis
+
+
 @pytest.mark.parametrize(("name", "least"), [("cartpole", 199.9), ("cartpole-500", 499.0), ("pendulum", -170.0)])
 def test_controllers_made_by_hand_are_good(name, least):
     problem = spaql.make(name)
@@ -152,18 +215,17 @@ def test_the_frontier_can_be_drawn(small, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 1, 2])
-def test_cartpole_with_500_steps_needs_at_most_eight_leaves(seed):
+def test_cartpole_with_500_steps_needs_at_most_four_leaves(seed):
     agent = spaql.SPAQLTS(spaql.make("cartpole-500"), seed=seed)
     agent.learn(600)
-    assert agent.policy().compress(max_leaves=8).evaluate(1000, seed=7).mean >= 495.0
+    assert agent.policy().compress(max_leaves=4).evaluate(1000, seed=7).mean >= 499.0
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 1, 2])
-def test_pendulum_loses_at_most_five_per_cent_with_forty_leaves(seed):
+def test_pendulum_is_swung_up_well_with_32_leaves_whatever_the_table(seed):
     agent = spaql.SPAQL(spaql.make("pendulum"), seed=seed)
     agent.learn(1000)
-    table = agent.policy()
-    reference, tree = table.evaluate(1000, seed=7).mean, table.compress(max_leaves=40)
-    assert tree.n_leaves <= 40
-    assert tree.evaluate(1000, seed=7).mean >= 1.05 * reference
+    tree = agent.policy().compress(max_leaves=32)
+    assert tree.n_leaves <= 32
+    assert tree.evaluate(1000, seed=7).mean >= -175.0

@@ -1,5 +1,6 @@
 """A policy is what the agent plays, cell by cell; the exact tree is the same with fewer leaves."""
 
+import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -178,6 +179,28 @@ def test_labels_of_actions_must_be_as_many_as_actions():
         spaql.Finite((0, 1), names=("a", "b"))
     with pytest.raises(spaql.SpaqlError, match="units of actions: one text per action axis"):
         spaql.Continuous((-2.0,), (2.0,), units=("N", "m"))
+
+
+@pytest.mark.parametrize("name", ["cartpole", "pendulum"])
+def test_policies_can_be_pickled_and_play_on(name):
+    agent = spaql.SPAQL(spaql.make(name), seed=0)
+    agent.learn(5, rollouts=2)
+    agent.evaluate(5)  # with compiled code at hand, which stays behind
+    policy = agent.policy()
+    for one in (policy, policy.tree()):
+        again = pickle.loads(pickle.dumps(one))
+        assert differences(again.rules, one.rules) == []
+        np.testing.assert_array_equal(again.evaluate(20).returns, one.evaluate(20).returns)
+        assert len(again.table()) == len(one.table())
+
+
+def test_a_plant_defined_inside_a_function_is_not_pickled():
+    @spaql.reset
+    def start(u):
+        return (u,)
+
+    with pytest.raises((AttributeError, pickle.PicklingError, spaql.SpaqlError), match="start"):
+        pickle.dumps(start)
 
 
 # -- trees ---------------------------------------------------------------------------------------------------------------------------

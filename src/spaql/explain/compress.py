@@ -9,9 +9,10 @@ import numpy as np
 from spaql.arrays import Array
 from spaql.checks import whole
 from spaql.errors import SpaqlError
+from spaql.explain.arena import arena_of
 from spaql.explain.distill import distilled
 from spaql.explain.rolling import play_episodes
-from spaql.explain.search import Search
+from spaql.explain.search import search
 from spaql.explain.tree import Tree, leaf_of
 from spaql.plants.problem import Finite
 
@@ -22,7 +23,9 @@ ALPHA = 0.05
 FRESH = 1000  # episodes of the comparison with the table
 FRESH_SEED = 2**41  # start states that neither search nor usage have seen
 OPTIONS = ("oblique", "budget", "episodes", "seed", "progress")
-MOST = 40  # leaves on the frontier, unless more are asked for
+MOST = 64  # leaves on the frontier, unless more are asked for
+COMPILED, SLOW = 400_000_000, 20_000  # plant steps of a search
+SEEN, LARGEST = 8000, 64  # states that the table's behaviour is distilled from, leaves of these trees
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +47,7 @@ def compress(
     """The smallest tree not significantly worse than the table, or the best with at most `max_leaves`.
 
     - `oblique`: tests may weigh two variables against each other;
-    - `budget`: plant steps after which the search ends (100 million on compiled plants, 20 thousand in Gymnasium environments); judging
+    - `budget`: plant steps after which the search ends (400 million on compiled plants, 20 thousand in Gymnasium environments); judging
       what it has found on fresh episodes comes on top, and is counted too;
     - `episodes`: start states every candidate is judged on; `seed`: of the search.
     """
@@ -52,21 +55,20 @@ def compress(
     if max_leaves is not None:
         whole("max_leaves", max_leaves, 1, 100_000)
     compiled = problem.plant is not None
-    budget = whole("budget", (100_000_000 if compiled else 20_000) if budget is None else budget, 0)
+    budget = whole("budget", (COMPILED if compiled else SLOW) if budget is None else budget, 0)
     episodes, seed = whole("episodes", episodes, 8, 100_000) if compiled else 3, whole("seed", seed, 0, 2**40)
     if not problem.can_run or table.usage is None:
         raise SpaqlError(f"{problem.name} has no plant to try trees on: use tree(), which plays exactly the same")
     most = min(max_leaves or MOST, max(table.n_leaves, 2))
     states = table.usage.states
-    search = Search(problem, states, palette_of(table), episodes, seed, oblique)
+    seen = states[:: max(1, len(states) // SEEN)]
+    arena = arena_of(problem, episodes, seed)
     with _shown(progress, budget) as report:
-        for tree in distilled(states, table.decide(states), most):
-            if search.samples < budget:
-                search.consider(tree)
-        search.run(most, budget, report)
-    points, judged = frontier_of(table, search.frontier(), FRESH if compiled else 20)
+        begin = distilled(seen, table.decide(seen), max(most, LARGEST) if compiled else most)
+        pool = search(arena, problem.actions, begin, most, budget, known=palette_of(table), seed=seed, oblique=oblique, report=report)
+    points, judged = frontier_of(table, pool.frontier(most), FRESH if compiled else 20)
     chosen = _choice(points, max_leaves)
-    used = table.usage.samples + search.samples + judged
+    used = table.usage.samples + arena.samples + judged
     small = replace(policy, rules=chosen.tree, kind="compressed tree", cells=None, cell_of_node=None, table_policy=table)
     return replace(small, samples=used, frontier=tuple(points))
 

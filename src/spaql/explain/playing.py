@@ -7,9 +7,11 @@ from spaql.compiling import inlined, kernel
 from spaql.partition.forest import COUNT_BITS, MAX_DEPTH, Forest, Space, action_centre
 from spaql.partition.greedy import LOW_HALF, Greedy, Scratch
 from spaql.partition.search import cell_of, find_path, relevant
-from spaql.plants.chart import HUGE, Chart, to_cube
+from spaql.plants.chart import Chart, to_cube
 from spaql.plants.plant import LANES, Rows
-from spaql.training.rollouts import BAD_REWARD, Batch, Lanes, fill_noise, pad, retire, start_lanes
+from spaql.training.rollouts import WIDTH, Batch, Lanes, book, check_returns, fill_noise, finish, start_lanes
+
+SMALL_TREE = 127  # nodes: up to here every lane is tested at every node
 
 
 @inlined
@@ -46,6 +48,85 @@ def find_leaves(nodes: Array, weights: Array, observations: Array, found: Array)
         found[i] = here
 
 
+@inlined
+def _place_by_node(nodes: Array, weights: Array, lanes: Lanes, rows: Rows, n: int) -> None:
+    """Every lane's leaf, node by node: in a small tree cheaper than following each lane, and the loops over the lanes vectorise."""
+    d, leaf, value = weights.shape[1], lanes.code, lanes.table[rows.reward]  # the reward comes after the action: its row is free
+    for i in range(n):
+        leaf[i] = 0
+    for node in range(len(nodes)):  # parents come before their children
+        feature, cut, low, high = nodes[node].feature, nodes[node].cut, np.int64(nodes[node].low), np.int64(nodes[node].high)
+        if feature < 0:
+            continue
+        row = lanes.table[rows.observation + feature] if feature < d else value
+        if feature == d:
+            for i in range(n):
+                value[i] = 0.0
+            for j in range(d):
+                weight, seen = weights[node, j], lanes.table[rows.observation + j]
+                for i in range(n):
+                    value[i] += weight * seen[i]
+        for i in range(n):
+            child = high if row[i] >= cut else low
+            leaf[i] = child if leaf[i] == node else leaf[i]
+
+
+@inlined
+def _child(nodes: Array, here: int, table: Array, first_row: int, column: int) -> int:
+    """One step down, or the leaf itself, without a branch to mispredict; axis-aligned tests only."""
+    at = np.uint32(here)
+    feature = nodes[at].feature
+    stay = feature >> 31  # -1 in a leaf, else 0
+    value = table[np.uint32(first_row + (feature & ~stay)), column]
+    low, high = nodes[at].low, nodes[at].high
+    below = low + ((high - low) & -np.int32(value >= nodes[at].cut))
+    found: int = (here & stay) | (below & ~stay)
+    return found
+
+
+@inlined
+def _place_by_lane(nodes: Array, lanes: Lanes, first_row: int, n: int) -> None:
+    """Every lane's leaf, four lanes at once: each waits for its own chain of loads. n is a multiple of 4; axis-aligned tests only."""
+    table, leaf = lanes.table, lanes.code
+    for i in range(0, n, WIDTH):
+        a, b, c, e = 0, 0, 0, 0
+        while nodes[np.uint32(a)].feature & nodes[np.uint32(b)].feature & nodes[np.uint32(c)].feature & nodes[np.uint32(e)].feature >= 0:
+            a, b = _child(nodes, a, table, first_row, i), _child(nodes, b, table, first_row, i + 1)
+            c, e = _child(nodes, c, table, first_row, i + 2), _child(nodes, e, table, first_row, i + 3)
+        leaf[i], leaf[i + 1], leaf[i + 2], leaf[i + 3] = a, b, c, e
+
+
+@inlined
+def tests_sums(nodes: Array, weights: Array) -> bool:
+    """Some test is oblique."""
+    found = False
+    for node in range(len(nodes)):
+        found |= nodes[node].feature == weights.shape[1]
+    return found
+
+
+@inlined
+def place_lanes(nodes: Array, weights: Array, oblique: bool, lanes: Lanes, rows: Rows, n: int) -> None:
+    """Every lane's leaf, into `lanes.code`."""
+    if len(nodes) <= SMALL_TREE:
+        _place_by_node(nodes, weights, lanes, rows, n)
+    elif not oblique:
+        _place_by_lane(nodes, lanes, rows.observation, n)
+    else:
+        for i in range(n):
+            lanes.code[i] = descend(nodes, weights, lanes.table, i, rows.observation)
+
+
+@inlined
+def act_tree(nodes: Array, weights: Array, actions: Array, oblique: bool, lanes: Lanes, rows: Rows, n: int) -> None:
+    """Every lane's leaf, and its action into the table."""
+    place_lanes(nodes, weights, oblique, lanes, rows, n)
+    for axis in range(actions.shape[1]):
+        row = lanes.table[rows.action + axis]
+        for i in range(n):
+            row[i] = actions[np.uint32(lanes.code[i]), axis]
+
+
 @kernel
 def play_tree(
     reset: Batch, step: Batch, rows: Rows, noise: tuple[int, int], horizon: int, nodes: Array, weights: Array, actions: Array,
@@ -53,41 +134,29 @@ def play_tree(
 ) -> int:  # fmt: skip
     """Episodes `first` ... `last - 1` with a tree as the policy. Returns the steps.
 
-    Adds to the `visits` of leaves and keeps the first observations in `states`.
+    Adds to the `visits` of leaves (unless it is empty) and keeps the first observations in `states`.
     """
-    steps, d, k = 0, weights.shape[1], actions.shape[1]
-    reward, done, total = lanes.table[rows.reward], lanes.table[rows.done], lanes.table[rows.total]
+    steps, d = 0, weights.shape[1]
+    oblique = tests_sums(nodes, weights)
     for begin in range(first, last, LANES):
         n = min(LANES, last - begin)
         padded = start_lanes(reset, rows, noise[0], lanes, plant_seed, np.uint64(0), begin, n)
         for h in range(horizon):
             if n == 0:
                 break
-            for i in range(padded):
-                leaf = descend(nodes, weights, lanes.table, i, rows.observation)
-                for axis in range(k):
-                    lanes.table[rows.action + axis, i] = actions[leaf, axis]
-                if i < n:
-                    visits[leaf] += 1
-                    if steps + i < len(states):
-                        for j in range(d):
-                            states[steps + i, j] = lanes.table[rows.observation + j, i]
+            act_tree(nodes, weights, actions, oblique, lanes, rows, padded)
+            if len(visits) > 0:
+                for i in range(n):
+                    visits[lanes.code[i]] += 1
+            for i in range(min(n, len(states) - steps)):
+                for j in range(d):
+                    states[steps + i, j] = lanes.table[rows.observation + j, i]
             fill_noise(lanes, rows.noise, noise[1], noise[0] + h * noise[1], padded)
             step(lanes.flat, padded)
             steps += n
-            for i in range(padded):
-                total[i] += reward[i]
-            ended = 0
-            for i in range(n):
-                ended += 0 if done[i] == 0.0 else 1
-            if ended > 0:
-                n = retire(rows, lanes, returns, n)
-                padded = pad(rows, lanes, n)
-        for i in range(n):
-            returns[lanes.rollout[i]] = total[i]
-    for j in range(first, last):
-        if not abs(returns[j]) <= HUGE:
-            lanes.fault[0], lanes.fault[1], lanes.fault[2], lanes.fault[3] = BAD_REWARD, j, -1, -1
+            n, padded = book(rows, lanes, returns, n, padded)
+        finish(rows, lanes, returns, n)
+    check_returns(lanes, returns, first, last)
     return steps
 
 

@@ -1,6 +1,8 @@
 """Episodes with a tree as the policy, on compiled plants and in Gymnasium environments."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -33,7 +35,6 @@ def play_episodes(
     seed: int = 0,
     purpose: int = streams.FRESH_PLANT,
     states: int = 0,
-    horizon: int | None = None,
 ) -> Played:
     """Fresh episodes of a tree, from the start states of `Agent.evaluate(seed=seed)`."""
     if not problem.can_run:
@@ -41,35 +42,41 @@ def play_episodes(
     if tree.variables != len(problem.state):
         raise SpaqlError(f"the tree tests {tree.variables} variables, {problem.name} has {len(problem.state)}")
     returns, visits, seen = np.zeros(episodes), np.zeros(len(tree.nodes), np.int64), np.empty((states, tree.variables))
-    horizon = problem.horizon
     if problem.plant is None:
-        return _in_environment(problem, tree, returns, visits, seen, int(streams.plant_seed(seed, purpose, 0)), horizon)
+        return _in_environment(problem, tree, returns, visits, seen, int(streams.plant_seed(seed, purpose, 0)))
     plant, steps = problem.plant, 0
     lanes, base = new_lanes(tree.variables, plant.rows), np.uint64(streams.plant_seed(seed, purpose, 0))
     for first in range(0, episodes, STRETCH):
         steps += play_tree(
-            *plant.batch, plant.rows, (plant.reset_noise, plant.step_noise), horizon, tree.nodes, tree.weights, tree.actions, lanes, base,
-            returns, first, min(first + STRETCH, episodes), visits, seen[steps:],
+            *plant.batch, plant.rows, (plant.reset_noise, plant.step_noise), problem.horizon, tree.nodes, tree.weights, tree.actions,
+            lanes, base, returns, first, min(first + STRETCH, episodes), visits, seen[steps:],
         )  # fmt: skip
     if lanes.fault[0] != OK:
         raise SpaqlError(f"the plant of {problem.name} gave a reward that is not finite (rollout {int(lanes.fault[1])})")
     return Played(returns, steps, visits, seen[: min(steps, states)])
 
 
-def _in_environment(problem: Problem, tree: Tree, returns: Array, visits: Array, seen: Array, seed: int, horizon: int) -> Played:
+def play_in(problem: Problem, tree: Tree, env: Any, seed: int | None) -> Iterator[tuple[Array, int, float]]:
+    """One episode in an environment: (observation, leaf in charge, reward) of every step. `seed` None: it goes on with its own."""
+    observation, _ = env.reset(seed=seed)
+    for _ in range(problem.horizon):
+        seen = np.array(observation, float).reshape(-1)
+        leaf = int(leaf_of(tree, seen[None])[0])
+        observation, reward, terminated, truncated, _ = env.step(native_action(problem, tree.actions[leaf]))
+        yield seen, leaf, float(reward)
+        if terminated or truncated:
+            break
+
+
+def _in_environment(problem: Problem, tree: Tree, returns: Array, visits: Array, seen: Array, seed: int) -> Played:
     env, steps = problem.open_env(), 0
     for j in range(len(returns)):
-        observation, _ = env.reset(seed=seed) if j == 0 else env.reset()
-        for _ in range(horizon):
-            leaf = int(leaf_of(tree, np.asarray(observation, float).reshape(1, -1))[0])
-            visits[leaf] += 1
+        for observation, leaf, reward in play_in(problem, tree, env, seed if j == 0 else None):
             if steps < len(seen):
                 seen[steps] = observation
-            observation, reward, terminated, truncated, _ = env.step(native_action(problem, tree.actions[leaf]))
-            returns[j] += float(reward)
+            visits[leaf] += 1
+            returns[j] += reward
             steps += 1
-            if terminated or truncated:
-                break
     return Played(returns, steps, visits, seen[: min(steps, len(seen))])
 
 

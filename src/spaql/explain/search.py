@@ -1,175 +1,216 @@
-"""Searching for good small trees with rollouts: grow, prune, polish.
+"""Search for small trees that do well in an arena: taught, grown, pruned and polished, from several beginnings.
 
-All candidates are judged on the same start states, so that better means better and not luckier; the winners are confirmed elsewhere.
+Everything random comes from one generator, and nothing depends on the clock: a seed determines the result.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from spaql.arrays import Array
-from spaql.explain.rolling import Played, play_episodes
-from spaql.explain.tree import LEAF, NODE, Tree, leaf_of
-from spaql.plants.problem import Finite, Problem
-from spaql.streams import SELECT_PLANT
+from spaql.explain.arena import Arena
+from spaql.explain.choices import Actions, Cuts
+from spaql.explain.edits import constant, simplified, with_action, with_test, without
+from spaql.explain.judging import Judge, Scored
+from spaql.explain.teaching import teach
+from spaql.explain.tree import LEAF, Tree, leaf_of
+from spaql.plants.problem import Continuous, Finite
 
-SEARCH_SEED = 2**42  # of the start states of searches
-MOST_CONSTANTS = 32
-CANDIDATES, POLISHED, POLISH = 24, 2, 30  # splits tried, how many of them are polished, steps of polishing
+KEPT = 4  # trees per size in the pool
+HOLDS = (1, 2, 4, 8)  # steps for which another action is tried
+SLACK = 0.1  # standard errors by which a polish may go down at first, to leave ditches
+TAUGHT = 64  # leaves of a tree that is taught, at least
+DESCENT = 0.4  # of the budget, for a descent from the largest tree to the smallest
+STALE = 4  # rounds without progress after which the search ends
+PROGRESS = 1e-3  # of the range between the worst and the best tree: less is no progress
+MOMENTS = 1000  # at which alternatives are tried when a tree grows
+
+Report = Callable[[int], None]
 
 
-class Search:
-    """The best tree of every size so far."""
+class Effort(NamedTuple):
+    """Of one step of the search."""
 
-    def __init__(self, problem: Problem, states: Array, palette: Array, episodes: int, seed: int, oblique: bool) -> None:
-        self.problem, self.palette, self.episodes, self.oblique = problem, palette, episodes, oblique
-        self.rng = np.random.default_rng(seed)
-        self.seed, self.samples = SEARCH_SEED + seed, 0
-        self.spread = states.std(axis=0) + 1e-12
-        self.pool: dict[int, tuple[float, Tree]] = {}
-        for action in palette[:MOST_CONSTANTS]:
-            self.consider(constant(states.shape[1], action))
+    candidates: int  # splits tried when growing
+    short: int  # tries of a first polish
+    long: int  # tries of the polish of the best
 
-    def frontier(self) -> dict[int, Tree]:
+
+BRANCHING, PLAIN = Effort(30, 15, 60), Effort(10, 4, 15)
+
+
+class Pool:
+    """The best trees found, by number of leaves."""
+
+    def __init__(self) -> None:
+        self.sizes: dict[int, list[Scored]] = {}
+
+    def add(self, scored: Scored) -> Scored:
+        """Returns the tree without idle tests."""
+        tree = simplified(scored.tree)
+        scored = Scored(tree, scored.returns, scored.mean)
+        held = self.sizes.setdefault(tree.n_leaves, [])
+        if any(one.mean == scored.mean and np.array_equal(one.returns, scored.returns) for one in held):
+            return scored  # it plays the same
+        held.append(scored)
+        held.sort(key=lambda one: -one.mean)
+        del held[KEPT:]
+        return scored
+
+    def pick(self, size: int, rng: np.random.Generator) -> Scored:
+        """The best of a size, or as often any of those kept."""
+        held = self.sizes[size]
+        return held[0] if rng.random() < 0.5 else held[int(rng.integers(len(held)))]
+
+    def best(self, most: int) -> Scored:
+        """Of all sizes up to this; of equals the smallest."""
+        return max((self.sizes[n][0] for n in sorted(self.sizes) if n <= most), key=lambda one: one.mean)
+
+    def frontier(self, most: int) -> dict[int, Tree]:
         """The sizes at which something is gained."""
         found, best = {}, -np.inf
-        for leaves in sorted(self.pool):
-            score, tree = self.pool[leaves]
-            if score > best:
-                found[leaves], best = tree, score
+        for leaves in sorted(size for size in self.sizes if size <= most):
+            first = self.sizes[leaves][0]
+            if first.mean > best:
+                found[leaves], best = first.tree, first.mean
         return found
 
-    def play(self, tree: Tree, states: int = 0) -> Played:
-        played = play_episodes(self.problem, tree, self.episodes, self.seed, SELECT_PLANT, states)
-        self.samples += played.samples
-        return played
 
-    def consider(self, tree: Tree) -> float:
-        """Judge a tree and keep it if it is the best of its size."""
-        score = float(self.play(tree).returns.mean())
-        if tree.n_leaves not in self.pool or score > self.pool[tree.n_leaves][0]:
-            self.pool[tree.n_leaves] = (score, tree)
-        return score
+def search(
+    arena: Arena, actions: Continuous | Finite, begin: Sequence[Tree], most: int, budget: int, *,
+    known: Array | None = None, seed: int = 0, oblique: bool = False, report: Report = lambda steps: None,
+) -> Pool:  # fmt: skip
+    """The best trees of up to `most` leaves found within `budget` steps of the arena.
 
-    def run(self, most: int, budget: int, report: Callable[[int], None]) -> None:
-        """Up and down the sizes until the budget is used up."""
-        while self.samples < budget:
-            before = self.samples
-            for leaves in [*range(1, most), *range(most, 2, -1)]:
-                if self.samples >= budget:
-                    return
-                if leaves in self.pool:
-                    upwards = leaves < most and (leaves == 1 or self.rng.random() < 0.6)
-                    self.grow(leaves) if upwards else self.shrink(leaves)
-                report(min(self.samples, budget))
-            if self.samples == before:
-                return
+    `begin`: trees to start from, such as distilled ones; `known`: more actions (n, axes) that leaves may play.
+    """
+    run = _Search(arena, actions, budget, np.empty((0, 1)) if known is None else known, seed, oblique, most)
+    run.start(begin)
+    rounds, stale = 0, 0
+    while not run.judge.spent and stale < STALE:
+        before = [run.pool.best(n).mean for n in range(1, most + 1)]
+        run.round(rounds)
+        after = [run.pool.best(n).mean for n in range(1, most + 1)]
+        needed = PROGRESS * (after[-1] - before[0])
+        rounds, stale = rounds + 1, 0 if any(b > a + needed for a, b in zip(before, after, strict=True)) else stale + 1
+        report(min(arena.steps, budget))
+    return run.pool
 
-    def grow(self, leaves: int) -> None:
-        """One leaf more: random splits where the tree is used, the best of them polished."""
-        tree = self.pool[leaves][1]
-        played = self.play(tree, states=2000)
-        if len(played.states) == 0:
+
+class _Search:
+    def __init__(self, arena: Arena, actions: Continuous | Finite, budget: int, known: Array, seed: int, oblique: bool, most: int) -> None:
+        self.rng, self.pool, self.most = np.random.default_rng(seed), Pool(), most
+        self.arena, self.judge = arena, Judge(arena, budget)
+        self.actions = Actions(actions, known, self.rng)
+        self.cuts = Cuts(np.ones(arena.variables), oblique, self.rng)
+        self.effort = BRANCHING if arena.branches else PLAIN
+
+    def start(self, begin: Sequence[Tree]) -> None:
+        seen = []
+        for action in self.actions.tried:
+            tree = constant(self.arena.variables, action)
+            self.pool.add(self.judge.score(tree))
+            seen.append(self.arena.moments(tree, 200, 0).states)
+        for tree in begin:
+            if not self.judge.spent:
+                self.pool.add(self.judge.score(tree))
+        spread = np.concatenate(seen).std(axis=0)
+        self.cuts.scale = np.where(spread > 0, spread, 1.0)
+
+    def round(self, number: int) -> None:
+        """Get a large tree somehow, and prune it leaf by leaf."""
+        if self.arena.branches and number % 3 == 0:
+            largest = max(TAUGHT, self.most)
+            made = self.teach(self.pool.best(largest), largest)
+            if number == 0:
+                made += self.teach(self.pool.best(1), largest)  # a bad table may be harder to better than no table
+            self.descend(self.pool.add(self.polish(max(made, key=lambda one: one.mean), 3 * self.effort.long)))
             return
-        inside = leaf_of(tree, played.states)
-        found: list[tuple[float, int, Tree]] = []
-        for _ in range(CANDIDATES):
-            at = int(self.rng.integers(len(inside)))
-            leaf, feature = int(inside[at]), int(self.rng.integers(tree.variables))
-            actions = [tree.actions[leaf], self.palette[self.rng.integers(len(self.palette))]]
-            if self.rng.random() < 0.5:
-                actions.reverse()
-            if self.oblique and tree.variables > 1 and self.rng.random() < 0.5:
-                weights = self._direction(tree.variables)
-                candidate = split(tree, leaf, tree.variables, float(weights @ played.states[at]), actions[0], actions[1], weights)
-            else:
-                candidate = split(tree, leaf, feature, float(played.states[at, feature]), actions[0], actions[1])
-            found.append((self.consider(candidate), len(found), candidate))
-        for score, _, candidate in sorted(found, key=lambda item: -item[0])[:POLISHED]:
-            self.polish(candidate, score)
+        size = int(self.rng.integers(1, self.most // 2 + 2))
+        holder = self.pool.pick(max(n for n in self.pool.sizes if n <= size), self.rng)
+        self.descend(self.climb(holder, int(self.rng.integers(min(self.most, holder.leaves + 1), self.most + 1))))
 
-    def shrink(self, leaves: int) -> None:
-        """One leaf less: every leaf in turn is given to its sibling, the best result polished."""
-        if leaves < 2:
-            return
-        tree = self.pool[leaves][1]
-        nodes = tree.leaves()
-        if len(nodes) > CANDIDATES:
-            nodes = self.rng.choice(nodes, CANDIDATES, replace=False)
-        found = [(self.consider(smaller), i, smaller) for i, smaller in enumerate(without(tree, int(leaf)) for leaf in nodes)]
-        score, _, best = max(found, key=lambda item: item[0])
-        self.polish(best, score)
+    def teach(self, teacher: Scored, leaves: int) -> list[Scored]:
+        """A tree teaches others, until they know better."""
+        made = teach(self.judge, teacher, leaves, self.actions, self.cuts, self.rng)
+        return [self.pool.add(one) for one in made]
 
-    def polish(self, tree: Tree, score: float) -> None:
-        """(1+1) search: move cuts a little or much, change actions; keep what is not worse."""
-        for _ in range(POLISH):
-            candidate = self.changed(tree)
-            reached = self.consider(candidate)
-            if reached >= score:
-                tree, score = candidate, reached
+    def climb(self, holder: Scored, target: int) -> Scored:
+        """Grow a tree leaf by leaf."""
+        for _ in range(2 * self.most):  # a new test may turn out idle, so that the tree does not grow
+            if holder.leaves >= target or self.judge.spent:
+                break
+            holder = self.keep(self.grow(holder))
+        return holder
+
+    def descend(self, holder: Scored) -> None:
+        """Down to two leaves, in larger steps where one leaf at a time would take too much of the budget."""
+        drop = 1
+        while holder.leaves > 2 and not self.judge.spent:
+            before = self.arena.steps
+            holder = self.keep(self.prune(holder, min(drop, holder.leaves - 2)))
+            drop = 1 + int((self.arena.steps - before) * (holder.leaves - 2) / (DESCENT * self.judge.budget))
+
+    def keep(self, holder: Scored) -> Scored:
+        """Into the pool; sometimes another tree of its size goes on instead."""
+        holder = self.pool.add(holder)
+        return self.pool.pick(holder.leaves, self.rng) if self.rng.random() < 0.3 else holder
+
+    # -- one step ------------------------------------------------------------------------------------------------------------------
+
+    def grow(self, holder: Scored) -> Scored:
+        """One leaf more: splits that promise something, and random ones; the best three are polished, then the winner."""
+        trees: list[Tree] = []
+        moments = self.arena.moments(holder.tree, MOMENTS, int(self.rng.integers(2**62)))
+        if self.arena.branches:
+            futures = self.arena.futures(holder.tree, moments, self.actions.tried, int(self.rng.choice(HOLDS)))
+            trees = self.cuts.promising(holder.tree, moments.states, futures, self.actions.tried, 2 * self.effort.candidates // 3)
+        leaf = leaf_of(holder.tree, moments.states)
+        for _ in range(self.effort.candidates - len(trees) if len(leaf) else 0):
+            trees.append(self.cuts.random(holder.tree, moments.states, leaf, self.actions))
+        return self.best_polished(trees) if trees else holder
+
+    def prune(self, holder: Scored, drop: int) -> Scored:
+        """Some leaves less: those that are missed least after some polish."""
+        tree = holder.tree
+        leaves = np.flatnonzero(tree.nodes["feature"] == LEAF)
+        if len(leaves) > 2 * self.effort.candidates:
+            leaves = self.rng.choice(leaves, 2 * self.effort.candidates, replace=False)
+        trees = [without(tree, [int(leaf)]) for leaf in leaves]
+        if drop > 1:
+            order = np.argsort([-self.arena.returns(one, 0, self.judge.race).mean() for one in trees], kind="stable")
+            likely = leaves[order][: 2 * drop]
+            trees = [without(tree, likely[:drop].tolist())]
+            trees += [without(tree, self.rng.choice(likely, drop, replace=False).tolist()) for _ in range(self.effort.candidates // 5)]
+        return self.best_polished(trees)
+
+    def best_polished(self, trees: list[Tree]) -> Scored:
+        some = [self.polish(one, self.effort.short) for one in self.judge.best(trees, 3)]
+        return self.polish(max(some, key=lambda one: one.mean), self.effort.long)
+
+    def polish(self, holder: Scored, tries: int) -> Scored:
+        """Random small changes, kept if not worse; a long polish may lose a little at first and returns the best it saw."""
+        best = holder
+        slack = SLACK * float(holder.returns.std()) / np.sqrt(len(holder.returns)) if tries > self.effort.short else 0.0
+        for i in range(tries):
+            if self.judge.spent:
+                break
+            new = self.judge.challenge(self.changed(holder.tree), holder, slack * max(0.0, 1.0 - 1.5 * i / tries))
+            if new is not None:
+                holder = new
+                best = new if new.mean >= best.mean else best
+        return best
 
     def changed(self, tree: Tree) -> Tree:
-        nodes, actions, weights = tree.nodes.copy(), tree.actions.copy(), tree.weights.copy()
-        inner = np.flatnonzero(nodes["feature"] != LEAF)
-        if len(inner) == 0 or self.rng.random() < 0.25:
-            leaf = int(self.rng.choice(tree.leaves()))
-            actions[leaf] = self._other_action(actions[leaf])
-        else:
-            for node in self.rng.choice(inner, min(len(inner), 1 if self.rng.random() < 0.7 else 3), replace=False):
-                step, feature = self.rng.normal() * 10 ** self.rng.uniform(-2.5, 0.0), int(nodes["feature"][node])
-                if feature < tree.variables:
-                    nodes["cut"][node] += step * self.spread[feature]
-                elif self.rng.random() < 0.5:
-                    nodes["cut"][node] += step  # weights are scaled so that one is a typical step
-                else:
-                    weights[node, self.rng.choice(np.flatnonzero(weights[node]))] *= 1.0 + step
-        return Tree(nodes, actions, weights)
-
-    def _direction(self, variables: int) -> Array:
-        """A weighted sum of two variables: more can hardly be read."""
-        weights = np.zeros(variables)
-        chosen = self.rng.choice(variables, 2, replace=False)
-        weights[chosen] = self.rng.normal(size=2) / self.spread[chosen]
-        return weights
-
-    def _other_action(self, action: Array) -> Array:
-        low, high = self.palette.min(axis=0), self.palette.max(axis=0)
-        if not isinstance(self.problem.actions, Finite) and self.rng.random() < 0.5:
-            moved: Array = np.clip(action + self.rng.normal(size=len(action)) * 10 ** self.rng.uniform(-2.0, 0.0) * (high - low), low, high)
-            return moved
-        chosen: Array = self.palette[self.rng.integers(len(self.palette))]
-        return chosen
-
-
-def constant(variables: int, action: Array) -> Tree:
-    nodes = np.zeros(1, NODE)
-    nodes["feature"] = LEAF
-    return Tree(nodes, np.array([action], float), np.zeros((1, variables)))
-
-
-def split(tree: Tree, leaf: int, feature: int, cut: float, low: Array, high: Array, weights: Array | None = None) -> Tree:
-    """The tree with a test in place of a leaf."""
-    n = len(tree.nodes)
-    nodes = np.zeros(n + 2, NODE)
-    nodes[:n] = tree.nodes
-    nodes["feature"][n:] = LEAF
-    nodes[leaf] = (cut, feature, n, n + 1)
-    rows = np.concatenate([tree.weights, np.zeros((2, tree.variables))])
-    rows[leaf] = 0.0 if weights is None else weights
-    return Tree(nodes, np.concatenate([tree.actions, [low], [high]]), rows)
-
-
-def without(tree: Tree, leaf: int) -> Tree:
-    """The tree in which the sibling of a leaf takes over."""
-    nodes, actions, weights = tree.nodes.copy(), tree.actions.copy(), tree.weights.copy()
-    parent = int(np.flatnonzero((nodes["feature"] != LEAF) & ((nodes["low"] == leaf) | (nodes["high"] == leaf)))[0])
-    sibling = int(nodes["high"][parent] if nodes["low"][parent] == leaf else nodes["low"][parent])
-    nodes[parent], actions[parent], weights[parent] = nodes[sibling], actions[sibling], weights[sibling]
-    keep = np.ones(len(nodes), bool)
-    keep[[leaf, sibling]] = False
-    number = np.cumsum(keep) - 1
-    nodes = nodes[keep]
-    inner = nodes["feature"] != LEAF
-    for side in ("low", "high"):
-        nodes[side][inner] = number[nodes[side][inner]]
-    return Tree(nodes, actions[keep], weights[keep])
+        """One leaf's action, or one to three cuts."""
+        rng = self.rng
+        inner = np.flatnonzero(tree.nodes["feature"] != LEAF)
+        if len(inner) == 0 or rng.random() < self.actions.how_often:
+            leaves = np.flatnonzero(tree.nodes["feature"] == LEAF)
+            leaf = int(leaves[rng.integers(len(leaves))])
+            return with_action(tree, leaf, self.actions.other(tree.actions[leaf]))
+        for _ in range(1 if rng.random() < 0.7 else int(rng.integers(1, 4))):
+            node = int(inner[rng.integers(len(inner))])
+            tree = with_test(tree, node, *self.cuts.moved(tree, node))
+        return tree

@@ -46,3 +46,6 @@ class Guard:
 
     def __deepcopy__(self, memo: Any) -> "Guard":
         return Guard()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Guard, ()  # a copy in another process has its own threads

@@ -20,6 +20,7 @@ The decorators turn each function into a *batch* function over arrays of states,
 import dis
 import functools
 import hashlib
+import importlib
 import inspect
 import math
 import types
@@ -65,9 +66,21 @@ class PlantFunction:
     def __call__(self, *args: float) -> Any:
         return self.python(*args)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled by name: the decorated function stands in its module where the plain one was."""
+        if "<locals>" in self.python.__qualname__:
+            raise SpaqlError(f"{self.python.__name__} cannot be pickled: define it in a module, not inside a function")
+        return _found, (self.python.__module__, self.python.__qualname__)
+
     @property
     def parameters(self) -> int:
         return len(inspect.signature(self.python).parameters)
+
+
+def _found(module: str, name: str) -> PlantFunction:
+    made = functools.reduce(getattr, name.split("."), importlib.import_module(module))
+    assert isinstance(made, PlantFunction)
+    return made
 
 
 def reset(function: Callable[..., Any]) -> PlantFunction:
@@ -126,6 +139,9 @@ class Plant:
             self._batch(self.reset, f"{local} = act({reset_noise})", keep, see),
             self._batch(self.step, f"({local}), {outcome} = act({state}{action}{step_noise})", keep, see),
         )
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name not in ("rows", "batch")}  # compiled code stays at home
 
     def __deepcopy__(self, memo: Any) -> "Plant":
         return self  # nothing in it changes, and compiled functions cannot be copied

@@ -257,13 +257,41 @@ def retire(rows: Rows, lanes: Lanes, returns: Array, n: int) -> int:
 
 
 @inlined
+def book(rows: Rows, lanes: Lanes, returns: Array, n: int, padded: int) -> tuple[int, int]:
+    """Add the rewards of a step; episodes that have ended leave. Returns how many go on, and so many with padding."""
+    reward, done, total = lanes.table[rows.reward], lanes.table[rows.done], lanes.table[rows.total]
+    for i in range(padded):
+        total[i] += reward[i]
+    ended = 0
+    for i in range(n):
+        ended += 0 if done[i] == 0.0 else 1
+    if ended > 0:
+        n = retire(rows, lanes, returns, n)
+        padded = pad(rows, lanes, n)
+    return n, padded
+
+
+@inlined
+def finish(rows: Rows, lanes: Lanes, returns: Array, n: int) -> None:
+    """Book the lanes that have reached the horizon."""
+    for i in range(n):
+        returns[lanes.rollout[i]] = lanes.table[rows.total, i]
+
+
+@inlined
+def check_returns(lanes: Lanes, returns: Array, first: int, last: int) -> None:
+    for j in range(first, last):
+        if not abs(returns[j]) <= HUGE:
+            lanes.fault[0], lanes.fault[1], lanes.fault[2], lanes.fault[3] = BAD_REWARD, j, -1, -1
+
+
+@inlined
 def rollouts(
     reset: Batch, step: Batch, rows: Rows, noise: tuple[int, int], space: Space, chart: Chart, greedy: Greedy, lanes: Lanes,
     plant_seed: np.uint64, action_key: np.uint64, deterministic: bool, returns: Array, first: int, last: int,
 ) -> int:  # fmt: skip
     """Play episodes `first` ... `last - 1` of the greedy policy. Returns the number of steps; `lanes.fault[0]` tells if it went wrong."""
     steps = 0
-    reward, done, total = lanes.table[rows.reward], lanes.table[rows.done], lanes.table[rows.total]
     for begin in range(first, last, LANES):
         n = min(LANES, last - begin)
         padded = start_lanes(reset, rows, noise[0], lanes, plant_seed, action_key, begin, n)
@@ -279,19 +307,9 @@ def rollouts(
             fill_noise(lanes, rows.noise, noise[1], noise[0] + h * noise[1], padded)
             step(lanes.flat, padded)
             steps += n
-            for i in range(padded):
-                total[i] += reward[i]
-            ended = 0
-            for i in range(n):
-                ended += 0 if done[i] == 0.0 else 1
-            if ended > 0:
-                n = retire(rows, lanes, returns, n)
-                padded = pad(rows, lanes, n)
-        for i in range(n):
-            returns[lanes.rollout[i]] = total[i]
-    for j in range(first, last):
-        if not abs(returns[j]) <= HUGE:
-            lanes.fault[0], lanes.fault[1], lanes.fault[2], lanes.fault[3] = BAD_REWARD, j, -1, -1
+            n, padded = book(rows, lanes, returns, n, padded)
+        finish(rows, lanes, returns, n)
+    check_returns(lanes, returns, first, last)
     return steps
 
 
