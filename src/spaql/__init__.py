@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from spaql import analysis
     from spaql.files import load
     from spaql.learners.aql import AQL
+    from spaql.learners.atlas.learner import Atlas
     from spaql.learners.random import Random
     from spaql.learners.spaql import SPAQL
     from spaql.learners.spaql_ts import SPAQLTS
@@ -30,8 +31,8 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
-    "AQL", "SPAQL", "SPAQLTS", "Axis", "Continuous", "Episode", "Evaluation", "Finite", "History", "Problem", "Random", "SpaqlError",
-    "analysis", "cube", "from_gym", "from_plant", "learn_all", "load", "make", "observe", "problems", "reset", "step",
+    "AQL", "SPAQL", "SPAQLTS", "Atlas", "Axis", "Continuous", "Episode", "Evaluation", "Finite", "History", "Problem", "Random",
+    "SpaqlError", "analysis", "cube", "from_gym", "from_plant", "learn_all", "load", "make", "observe", "problems", "reset", "step",
 ]  # fmt: skip
 
 register()
@@ -39,6 +40,7 @@ register()
 # Importing spaql compiles nothing and does not load numba: each name is fetched when it is first used.
 _HOMES = {
     "AQL": "spaql.learners.aql",
+    "Atlas": "spaql.learners.atlas.learner",
     "SPAQL": "spaql.learners.spaql",
     "SPAQLTS": "spaql.learners.spaql_ts",
     "Random": "spaql.learners.random",

@@ -32,6 +32,13 @@ def real(name: str, value: Any, low: float = -math.inf, high: float = math.inf, 
     return number
 
 
+def flag(name: str, value: Any) -> bool:
+    """True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise SpaqlError(f"{name} must be True or False, not {value!r}")
+    return bool(value)
+
+
 def choice(name: str, value: Any, options: Collection[str]) -> str:
     """One of the options."""
     if not isinstance(value, str) or value not in options:

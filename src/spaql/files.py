@@ -22,9 +22,12 @@ from spaql.compiling import entry
 from spaql.errors import SpaqlError
 from spaql.learners.agent import Agent
 from spaql.learners.aql import AQL
+from spaql.learners.atlas.filing import ATLAS_ARRAYS, arrays_of, restore_memory
+from spaql.learners.atlas.learner import Atlas
 from spaql.learners.random import Random
 from spaql.learners.spaql import SPAQL
 from spaql.learners.spaql_ts import SPAQLTS
+from spaql.learners.state import State
 from spaql.partition.forest import BALL, MAX_DEPTH, USED, Forest, Space, action_parts, child_key, root_key
 from spaql.plants.catalog import CATALOG, make_from_catalog
 from spaql.plants.parameters import of_a_file
@@ -33,7 +36,7 @@ from spaql.training.history import COLUMNS
 from spaql.training.outer import BEST_RETURN
 
 FORMAT, VERSION = "spaql agent", 1
-ALGORITHMS: dict[str, type[Agent]] = {cls.algorithm: cls for cls in (AQL, SPAQL, SPAQLTS, Random)}
+ALGORITHMS: dict[str, type[Agent]] = {cls.algorithm: cls for cls in (AQL, SPAQL, SPAQLTS, Random, Atlas)}
 MAX_MEMBERS = 16
 
 
@@ -52,11 +55,7 @@ def save(agent: Agent, path: str | PathLike[str]) -> None:
         "draws": state.draws,
         "problem": _describe(agent.problem),
     }
-    arrays = {"outer": state.outer, "history": state.history}
-    parts = {"forest": state.forest} | ({} if state.trainee is state.forest else {"trainee": state.trainee})
-    for name, forest in parts.items():
-        used = int(forest.size[USED])
-        arrays |= {f"{name}_{field}": forest.balls[field][:used] for field in ("first", "q", "visits")}
+    arrays = {"outer": state.outer, "history": state.history} | (arrays_of(agent) if isinstance(agent, Atlas) else _partitions(state))
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
         archive.writestr(zipfile.ZipInfo("meta.json"), json.dumps(meta, indent=1, default=_plain))
@@ -69,6 +68,15 @@ def save(agent: Agent, path: str | PathLike[str]) -> None:
     except TypeError as error:
         raise SpaqlError(f"cannot write to {path!r}: give a file name") from error
     write_atomically(target, buffer.getvalue())
+
+
+def _partitions(state: State) -> dict[str, Array]:
+    parts = {"forest": state.forest} | ({} if state.trainee is state.forest else {"trainee": state.trainee})
+    arrays: dict[str, Array] = {}
+    for name, forest in parts.items():
+        used = int(forest.size[USED])
+        arrays |= {f"{name}_{field}": forest.balls[field][:used] for field in ("first", "q", "visits")}
+    return arrays
 
 
 def write_atomically(path: Path, data: bytes) -> None:
@@ -177,12 +185,16 @@ def _rebuild(meta: dict[str, Any], arrays: dict[str, Array], given: Problem | No
         raise ValueError("options are not an object")
     agent = ALGORITHMS[meta["algorithm"]](problem, seed=meta["seed"], **options)  # type: ignore[call-arg]
     state = agent.state
-    alone = state.trainee is state.forest
-    expected = {"outer", "history"} | {f"{n}_{f}" for n in ("forest", *([] if alone else ["trainee"])) for f in ("first", "q", "visits")}
+    parts = ATLAS_ARRAYS if isinstance(agent, Atlas) else _partitions(state)
+    expected = {"outer", "history", *parts}
     if set(arrays) != expected:
         raise ValueError(f"it must hold the arrays {', '.join(sorted(expected))}")
-    state.forest = _forest(arrays, "forest", state.space)
-    state.trainee = state.forest if alone else _forest(arrays, "trainee", state.space)
+    if isinstance(agent, Atlas):
+        restore_memory(agent, arrays)
+    else:
+        alone = state.trainee is state.forest
+        state.forest = _forest(arrays, "forest", state.space)
+        state.trainee = state.forest if alone else _forest(arrays, "trainee", state.space)
     state.outer = _outer(arrays["outer"], len(state.outer))
     history = arrays["history"]
     if history.dtype != np.float64 or history.ndim != 2 or history.shape[1] != len(COLUMNS) or not np.isfinite(history).all():

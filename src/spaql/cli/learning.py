@@ -30,9 +30,10 @@ def problems(as_json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = 
 @command
 def train(
     problem: Annotated[str, typer.Argument(help="A name from `spaql problems`, or a Gymnasium id.")],
-    algorithm: Annotated[str, typer.Argument(help="aql, spaql, spaql-ts or random.")],
-    iterations: Annotated[int, typer.Option(help="Training episodes.")] = 2000,
-    rollouts: Annotated[int | None, typer.Option(help="Evaluation rollouts per episode (default: the problem's).")] = None,
+    algorithm: Annotated[str, typer.Argument(help="aql, spaql, spaql-ts, atlas or random.")],
+    iterations: Annotated[int | None, typer.Option(help="Training episodes (default: 2000).")] = None,
+    samples: Annotated[int | None, typer.Option(help="atlas: training steps, instead of episodes (default: 5000).")] = None,
+    rollouts: Annotated[int | None, typer.Option(help="Evaluation rollouts per episode (default: the problem's; atlas: none).")] = None,
     seeds: Annotated[int, typer.Option(help="Number of agents.")] = 1,
     first_seed: Annotated[int, typer.Option(help="Seed of the first agent; the others follow.")] = 0,
     xi: Annotated[float | None, typer.Option(help="Scale of the bonus (default: the paper's for the problem).")] = None,
@@ -54,6 +55,7 @@ def train(
 
     Example: spaql train cartpole spaql-ts --seeds 8 --out results
     Another: spaql train pendulum spaql --set m=2 --set process_noise.velocity=0.1
+    Another: spaql train pendulum atlas --samples 2000
     """
     from spaql.reporting import Run, save_runs, show_runs, writable
     from spaql.training.trainer import learn_all
@@ -67,7 +69,13 @@ def train(
     options = {name: value for name, value in given.items() if value is not None}
     agents = _agents(problem, algorithm, horizon, settings(changes), range(first_seed, first_seed + max(seeds, 0)), options)
     begin = time.perf_counter()
-    histories = learn_all(agents, iterations, rollouts, jobs=jobs, progress=not quiet and not as_json)
+    if algorithm.lower() == "atlas":
+        samples = 5000 if samples is None and iterations is None else samples
+    elif samples is not None:
+        raise SpaqlError("--samples goes with atlas; the others learn by episodes: --iterations")
+    elif iterations is None:
+        iterations = 2000
+    histories = learn_all(agents, iterations, rollouts, samples=samples, jobs=jobs, progress=not quiet and not as_json)
     seconds = time.perf_counter() - begin
     runs = [Run(agent, history) for agent, history in zip(agents, histories, strict=True)]
     if out is not None:

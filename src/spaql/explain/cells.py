@@ -24,8 +24,8 @@ TOP = 1 << MAX_DEPTH  # cells of the finest grid along one axis
 class Cells:
     """The state cells of a greedy policy. Positions are those of the finest grid, counted from the upper end of the cube."""
 
-    corner: Array  # int64 (n, d): upper end
-    size: Array  # int64 (n,): edge
+    corner: Array  # int64 (n, d): upper end; empty where the cells are not of a grid
+    size: Array  # int64 (n,): edge; empty too
     action: Array  # (n, axes), physical: the centre of the greedy ball's action interval, or its (first) action
     q: Array  # of the greedy ball
     visits: Array  # of the greedy ball, those inherited from the balls it was split from included

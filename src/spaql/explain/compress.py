@@ -24,7 +24,7 @@ FRESH = 1000  # episodes of the comparison with the table
 FRESH_SEED = 2**41  # start states that neither search nor usage have seen
 OPTIONS = ("oblique", "budget", "episodes", "seed", "progress")
 MOST = 64  # leaves on the frontier, unless more are asked for
-COMPILED, SLOW = 400_000_000, 20_000  # plant steps of a search
+COMPILED, SLOW, MODEL = 400_000_000, 20_000, 60_000_000  # steps of a search: of a compiled plant, an environment, a learned model
 SEEN, LARGEST = 8000, 64  # states that the table's behaviour is distilled from, leaves of these trees
 
 
@@ -46,6 +46,9 @@ def compress(
 ) -> "Policy":  # fmt: skip
     """The smallest tree not significantly worse than the table, or the best with at most `max_leaves`.
 
+    Of Atlas: searched for and chosen in the learned model, without a step of the plant; the frontier is confirmed on the plant, and
+    counted in `samples`.
+
     - `oblique`: tests may weigh two variables against each other;
     - `budget`: plant steps after which the search ends (400 million on compiled plants, 20 thousand in Gymnasium environments); judging
       what it has found on fresh episodes comes on top, and is counted too;
@@ -54,6 +57,10 @@ def compress(
     problem, table = policy.problem, policy.table_policy or policy
     if max_leaves is not None:
         whole("max_leaves", max_leaves, 1, 100_000)
+    if table.plan is not None:
+        from spaql.explain.planned import compress_in_model
+
+        return compress_in_model(policy, table, max_leaves, oblique, budget, episodes, seed, progress)
     compiled = problem.plant is not None
     budget = whole("budget", (COMPILED if compiled else SLOW) if budget is None else budget, 0)
     episodes, seed = whole("episodes", episodes, 8, 100_000) if compiled else 3, whole("seed", seed, 0, 2**40)
@@ -63,7 +70,7 @@ def compress(
     states = table.usage.states
     seen = states[:: max(1, len(states) // SEEN)]
     arena = arena_of(problem, episodes, seed)
-    with _shown(progress, budget) as report:
+    with shown(progress, budget) as report:
         begin = distilled(seen, table.decide(seen), max(most, LARGEST) if compiled else most)
         pool = search(arena, problem.actions, begin, most, budget, known=palette_of(table), seed=seed, oblique=oblique, report=report)
     points, judged = frontier_of(table, pool.frontier(most), FRESH if compiled else 20)
@@ -115,7 +122,7 @@ def _choice(points: list[FrontierPoint], max_leaves: int | None) -> FrontierPoin
     return min(good, key=lambda point: point.leaves) if good else max(points, key=lambda point: point.mean)
 
 
-class _shown:  # noqa: N801  (used as a context)
+class shown:  # noqa: N801  (used as a context)
     """A progress bar over the steps of the search, on demand."""
 
     def __init__(self, wanted: bool, budget: int) -> None:

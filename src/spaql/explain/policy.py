@@ -21,6 +21,7 @@ from spaql.training.recording import Episode
 
 if TYPE_CHECKING:
     from spaql.learners.agent import Agent
+    from spaql.learners.atlas.planning import Plan
 
 USAGE_EPISODES = 200
 USAGE_SEED = 2**40  # of rollouts that tell where the closed loop goes; far from the seeds people evaluate with
@@ -42,6 +43,7 @@ class Policy:
     table_policy: "Policy | None" = None  # the table a tree was made from
     agent: "Agent | None" = None  # who learned it
     forest: Forest | None = None  # what had been learned when the policy was made; the agent may learn on
+    plan: "Plan | None" = None  # of Atlas: model, values and table
     step: int = 0  # of a policy that changes with time: which one this is
     samples: int = 0  # plant steps used to make it, after learning
     frontier: tuple[Any, ...] = field(default=())  # of a compressed tree: all sizes that were found
@@ -123,7 +125,7 @@ class Policy:
 
         from spaql.explain.exact import exact_tree, merged
 
-        if self.cells is None:
+        if self.cells is None or self.plan is not None:
             tree = merged(self.rules)
         else:
             assert self.agent is not None
@@ -210,6 +212,10 @@ def policy_of(agent: "Agent", step: int | None = None) -> Policy:
     """See `Agent.policy`."""
     if agent.algorithm == "Random":
         raise SpaqlError("Random has no policy to show: it plays anything anywhere")
+    if agent.algorithm == "Atlas":
+        from spaql.explain.planned import policy_of_plan
+
+        return policy_of_plan(agent, step)
     at = refuse_time(agent, step)
     cells = cells_of(agent, at)
     tree, cell_of_node = table_tree(agent.chart, cells, cells.action.shape[1])

@@ -42,6 +42,7 @@ class Why:
     path: tuple[str, ...]
     rule: tuple[str, ...]
     alternatives: tuple[tuple[Array, float], ...]  # (action, Q), best first, the one played included; empty where nobody knows Q
+    expected: tuple[tuple[Array, float, Array], ...]  # of a learner with a model: (action, Q, next observation), best first
     changes: tuple[Change, ...]
     visits: int | None  # training visits behind the choice
     share: float | None  # of the time of the closed loop spent under this rule
@@ -61,13 +62,19 @@ def explain_action(policy: "Policy", observation: Any) -> Why:
     action = policy.rules.actions[leaf]
     path = tuple(test_words(policy, node, high) for node, high in path_to(policy.rules, leaf))
     options, visits = _alternatives(policy, x)
+    expected: tuple[tuple[Array, float, Array], ...] = ()
+    if policy.plan is not None:
+        from spaql.explain.planned import expected as expected_by
+
+        expected = expected_by(policy, x)
+        options = tuple((choice, q) for choice, q, _ in expected)
     if visits is None:
         counted = known(policy)["visits"][int(np.flatnonzero(policy.rules.leaves() == leaf)[0])]
         visits = int(counted) if policy.cells is not None or policy.table_policy is not None else None
     share = None if np.isnan(policy.share[leaf]) else float(policy.share[leaf])
     changes = tuple(_change(policy, x, j) for j in range(len(x)))
     warning = _warning(policy, x, visits, share)
-    found = Why(x, action, leaf, path, tuple(rule_words(policy, leaf)), options, changes, visits, share, warning, "")
+    found = Why(x, action, leaf, path, tuple(rule_words(policy, leaf)), options, expected, changes, visits, share, warning, "")
     return Why(**{**vars(found), "words": _words(policy, found)})
 
 
@@ -163,6 +170,11 @@ def _words(policy: "Policy", why: Why) -> str:
         lines.append("Values there (Q):")
         lines += [f"  {q:12.4f}  {action_words(policy.problem, action)}" for action, q in why.alternatives[:6]]
         lines += [f"  and {len(why.alternatives) - 6} more"] if len(why.alternatives) > 6 else []
+    if why.expected:
+        lines.append("What the learned model expects next:")
+        for choice, _, after in why.expected[:6]:
+            then = ", ".join(f"{axis.name} = {number(float(v))}{unit(axis.unit)}" for axis, v in zip(state, after, strict=True))
+            lines.append(f"  {action_words(policy.problem, choice)}: {then}")
     lines.append("The action would change, all else equal, at")
     told = []
     for change in why.changes:

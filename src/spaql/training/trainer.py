@@ -36,12 +36,14 @@ class Loop(Protocol):
 
 
 def train(
-    agent: "Agent", iterations: int, rollouts: int | None, progress: bool, callback: "Callback | None",
-    stop: threading.Event | None = None, on_progress: Callable[[int], None] | None = None,
+    agent: "Agent", iterations: int | None, rollouts: int | None, progress: bool, callback: "Callback | None",
+    stop: threading.Event | None = None, on_progress: Callable[[int], None] | None = None, samples: int | None = None,
 ) -> History:  # fmt: skip
-    """Train one agent; see `Agent.learn`."""
-    iterations = whole("iterations", iterations, 1)
-    rollouts = whole("rollouts", agent.problem.rollouts if rollouts is None else rollouts, 1, 10**6)
+    """Train one agent; see `Agent.learn`. `samples`: of Atlas, instead of `iterations`."""
+    by_samples, judged = samples is not None, agent.algorithm != "Atlas"
+    wanted = whole("samples", samples, 1, 10**9) if by_samples else whole("iterations", iterations, 1)
+    iterations = 2**62 if by_samples else wanted
+    rollouts = whole("rollouts", (agent.problem.rollouts if judged else 0) if rollouts is None else rollouts, int(judged), 10**6)
     if not agent.problem.can_run:
         raise SpaqlError(f"{agent.problem.name} has no plant to learn on: use update(), or load the file with problem=...")
     if callback is not None and not callable(callback):
@@ -51,31 +53,38 @@ def train(
         state.outer[TRAIN_SAMPLES] = max(state.outer[TRAIN_SAMPLES], agent.problem.map_samples)
     stop = stop or threading.Event()
     agent._interrupted, started = False, time.perf_counter()
-    with _stop_on_interrupt(stop), _progress_bar(agent, iterations, progress) as shown:
-        loop = _loop(agent, rollouts, stop)
+    with _stop_on_interrupt(stop), _progress_bar(agent, wanted, progress) as shown:
+        loop = _loop(agent, rollouts, stop, samples)
         done, stretch = 0, 1
-        while done < iterations and not stop.is_set():
-            begin = time.perf_counter()
-            if np.isnan(state.outer[BEST_RETURN]) and state.trainee is not state.forest:
+        while done < iterations and not stop.is_set() and not (by_samples and loop.finished):  # type: ignore[attr-defined]
+            begin, used = time.perf_counter(), state.outer[TRAIN_SAMPLES]
+            if judged and np.isnan(state.outer[BEST_RETURN]) and state.trainee is not state.forest:
                 state.trainee = copied(state.forest)  # update() has changed the agent: go on from it
             rows = loop.run(min(stretch, iterations - done))
             state.history = np.concatenate([state.history, rows])
             done += len(rows)
             for report in (shown, on_progress):
                 if report is not None:
-                    report(len(rows))
+                    report(int(state.outer[TRAIN_SAMPLES] - used) if by_samples else len(rows))
             if callback is not None:
                 if len(rows) and callback(agent) is False:
                     stop.set()
             else:
                 taken = max(time.perf_counter() - begin, 1e-6)
                 stretch = max(1, min(2 * stretch, int(stretch * STRETCH_SECONDS / taken)))
-    agent._interrupted, agent._seconds = done < iterations, time.perf_counter() - started
+    finished = loop.finished if by_samples else done >= iterations  # type: ignore[attr-defined]
+    agent._interrupted, agent._seconds = not finished, time.perf_counter() - started
     return agent.history
 
 
 def learn_all(
-    agents: Sequence["Agent"], iterations: int, rollouts: int | None = None, *, jobs: int | None = None, progress: bool = False
+    agents: Sequence["Agent"],
+    iterations: int | None = None,
+    rollouts: int | None = None,
+    *,
+    samples: int | None = None,
+    jobs: int | None = None,
+    progress: bool = False,
 ) -> list[History]:
     """Train several agents in parallel on all cores: compiled plants run in threads without the interpreter lock.
 
@@ -86,16 +95,20 @@ def learn_all(
 
     if not all(isinstance(agent, Agent) for agent in agents) or len({id(agent.state) for agent in agents}) != len(agents):
         raise SpaqlError("learn_all takes a list of different agents")
-    iterations = whole("iterations", iterations, 1)
+    if (iterations is None) == (samples is None):
+        raise SpaqlError("say how long to learn: iterations, or samples for Atlas")
+    if samples is not None and any(agent.algorithm != "Atlas" for agent in agents):
+        raise SpaqlError("only Atlas learns by samples: give the others iterations")
+    wanted = whole("samples", samples, 1, 10**9) if samples is not None else whole("iterations", iterations, 1)
     jobs = whole("jobs", jobs if jobs is not None else os.cpu_count() or 1, 1)
     if any(agent.problem.plant is None for agent in agents):
         jobs = 1
     stop = threading.Event()
-    with _stop_on_interrupt(stop), _progress_of_all(agents, iterations, progress) as shown:
+    with _stop_on_interrupt(stop), _progress_of_all(agents, wanted, progress) as shown:
 
         def one(agent: "Agent", index: int) -> History:
             with agent.state.guard.write():
-                return train(agent, iterations, rollouts, False, None, stop, lambda rows: shown(index, rows) if shown else None)
+                return train(agent, iterations, rollouts, False, None, stop, lambda done: shown(index, done) if shown else None, samples)
 
         with ThreadPoolExecutor(jobs) as pool:
             pending = [pool.submit(one, agent, index) for index, agent in enumerate(agents)]
@@ -105,7 +118,11 @@ def learn_all(
         return [future.result() for future in pending]
 
 
-def _loop(agent: "Agent", rollouts: int, stop: threading.Event) -> Loop:
+def _loop(agent: "Agent", rollouts: int, stop: threading.Event, samples: int | None) -> Loop:
+    if agent.algorithm == "Atlas":
+        from spaql.learners.atlas.loop import AtlasLoop
+
+        return AtlasLoop(agent, rollouts, stop, samples)  # type: ignore[arg-type]
     if agent.algorithm == "Random":
         return RandomLoop(agent, rollouts)
     if agent.problem.plant is not None:
@@ -148,7 +165,9 @@ def _bar() -> "Progress":
 
 def _note(agent: "Agent") -> str:
     history = agent.state.history
-    return f"best seen {history[-1, 1]:.1f}, {agent.arms} arms" if len(history) else ""
+    if not len(history):
+        return ""
+    return f"last episode {history[-1, 1]:.1f}" if agent.algorithm == "Atlas" else f"best seen {history[-1, 1]:.1f}, {agent.arms} arms"
 
 
 @contextlib.contextmanager

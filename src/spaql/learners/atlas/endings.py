@@ -29,9 +29,9 @@ def ending_tree(after: Array, ended: Array, extra: Array) -> tuple[Array, Array,
     spread = float(np.std(value[label == 1.0]))
     # two things to tell apart: whether it ends, and what that earns
     targets = np.column_stack([label, value / spread if spread > 1e-9 * np.abs(value).max() else label])
-    members, heap, used = {0: np.arange(len(chosen))}, [], 1
-    for node in (0,):
-        _offer(heap, points, targets, members, node)
+    members, used = {0: np.arange(len(chosen))}, 1
+    heap: list[tuple[float, int, int, float]] = []
+    _offer(heap, points, targets, members, 0)
     while heap and used + 2 <= len(nodes):
         _, node, feature, cut = heapq.heappop(heap)
         inside = members.pop(node)

@@ -1,4 +1,4 @@
-"""Cutting a cloud of points into cells: a tree of axis-parallel cuts, always cutting the most urgent cell next."""
+"""Cutting a cloud of points into cells: a tree of axis-parallel cuts, the most urgent cell always next."""
 
 import numpy as np
 
@@ -6,28 +6,31 @@ from spaql.arrays import Array
 from spaql.compiling import inlined, kernel
 from spaql.explain.tree import LEAF, NODE
 
-NARROW = 0.002  # cells thinner than this (in the metric of the data) are not cut
+NARROW = 0.002  # cells thinner than this, in the metric of the data, are not cut
 
 
-def grow(points: Array, most: int, smallest: int, by_count: bool, crowd: float = 0.0, narrow: float = NARROW) -> tuple[Array, Array, Array]:
-    """Tree with at most `most` leaves over `points` (n, d). Returns its nodes, the points in order of cells, and each node's range in it.
+def grow(
+    points: Array, most: int, smallest: int, *, by_count: bool, crowd: float = 0.0, narrow: float = NARROW
+) -> tuple[Array, Array, Array]:  # fmt: skip
+    """A tree with at most `most` leaves over `points` (n, d). Returns its nodes, the points sorted by cell, and each node's range there.
 
-    `by_count`: cut the fullest cell at the mean of its widest side (cells with equally many points); otherwise the widest cell in the
-    middle of that side (cells of equal width). Cells with fewer than `smallest` points stay whole.
+    `by_count`: cut the fullest cell at the mean of its widest side, for cells with equally many points. Otherwise cut the widest cell in
+    the middle of that side, with a `crowd` above 0 preferably where there are many points. Cells with fewer than `smallest` points or
+    thinner than `narrow` stay whole.
     """
     n = len(points)
     room = 2 * max(1, min(most, n)) - 1
-    nodes = np.zeros(room, NODE)
-    order, ranges = np.arange(n), np.zeros((room, 2), np.int64)
-    heap, urgency, cut = np.zeros(room + 1, np.int64), np.zeros(room), np.zeros(room)
-    feature, swap = np.zeros(room, np.int64), np.zeros(n, np.int64)
-    used = int(_grow(points, smallest, by_count, crowd, narrow, nodes, order, ranges, heap, urgency, cut, feature, swap))
+    nodes, order, ranges = np.zeros(room, NODE), np.arange(n), np.zeros((room, 2), np.int64)
+    heap, urgency, cut, feature = np.zeros(room + 1, np.int64), np.zeros(room), np.zeros(room), np.zeros(room, np.int64)
+    swap = np.zeros(n, np.int64)
+    rule = (smallest, by_count, crowd, narrow)
+    used = int(_grow(np.ascontiguousarray(points), rule, nodes, order, ranges, heap, urgency, cut, feature, swap))
     return nodes[:used].copy(), order, ranges[:used].copy()
 
 
 @inlined
 def _measure(points: Array, order: Array, begin: int, end: int, by_count: bool) -> tuple[int, float, float]:
-    """Widest side of the points of a cell, its width, and where it would be cut."""
+    """The widest side of the points of a cell, its width, and where it would be cut."""
     side, width, cut = 0, -1.0, 0.0
     for j in range(points.shape[1]):
         low, high, total = np.inf, -np.inf, 0.0
@@ -42,17 +45,18 @@ def _measure(points: Array, order: Array, begin: int, end: int, by_count: bool) 
 
 @kernel
 def _grow(
-    points: Array, smallest: int, by_count: bool, crowd: float, narrow: float,
+    points: Array, rule: tuple[int, bool, float, float],
     nodes: Array, order: Array, ranges: Array, heap: Array, urgency: Array, cut: Array, feature: Array, swap: Array,
 ) -> int:  # fmt: skip
+    smallest, by_count, crowd, narrow = rule
     nodes[0].feature, ranges[0, 0], ranges[0, 1] = LEAF, 0, len(points)
     used, waiting, fresh = 1, 0, 0
     while True:
-        for node in range(fresh, used):  # new cells join the heap, most urgent on top
+        for node in range(fresh, used):  # new cells join the heap, the most urgent on top
             begin, end = ranges[node, 0], ranges[node, 1]
             feature[node], width, cut[node] = _measure(points, order, begin, end, by_count)
-            splits = end - begin >= smallest and width > narrow
-            urgency[node] = (float(end - begin) if by_count else width * float(end - begin) ** crowd) if splits else -1.0
+            urgent = float(end - begin) if by_count else width * float(end - begin) ** crowd
+            urgency[node] = urgent if end - begin >= smallest and width > narrow else -1.0
             child = waiting
             waiting += 1
             heap[child] = node
@@ -88,7 +92,7 @@ def _grow(
         for t in range(above):
             order[begin + below + t] = swap[t]
         if below == 0 or above == 0:
-            continue
+            continue  # so near each other that the cut is one of them
         nodes[node].feature, nodes[node].cut, nodes[node].low, nodes[node].high = j, cut[node], used, used + 1
         nodes[used].feature, nodes[used + 1].feature = LEAF, LEAF
         ranges[used, 0], ranges[used, 1] = begin, begin + below

@@ -1,6 +1,5 @@
-"""Values on support points, interpolated in between: convex weights make value iteration a contraction."""
+"""Values at support points, interpolated in between. Convex weights make value iteration a contraction, whatever the data."""
 
-import math
 from typing import NamedTuple
 
 import numpy as np
@@ -9,22 +8,12 @@ from spaql.arrays import Array
 from spaql.compiling import inlined, kernel
 from spaql.explain.tree import LEAF
 from spaql.learners.atlas.model import Model, cell_of, predict
+from spaql.learners.atlas.support import Support
 
 LOCALITY = 0.5  # how much weights prefer near support points to an exact centre of gravity
 SWEEPS, SETTLED = 40, 1e-4  # of the search for weights
-
-
-class Support(NamedTuple):
-    """Support points of the value function: one in each planning cell."""
-
-    cells: Array  # tree of planning cells
-    of_cell: Array  # by node of `cells`: its support point, -1 for inner nodes
-    points: Array  # (m, d) support points of cells, then those where episodes have ended
-    ended: Array  # (m,) 1 where the episode has ended
-    nodes: Array  # tree for the search of neighbours, one point per leaf
-    of_node: Array  # by node of `nodes`: its support point
-    low: Array  # (nodes, d) box of the support points below each node
-    high: Array
+FAINT = 1e-3  # smaller weights are dropped
+DEEPEST = 4096  # nodes waiting in the search for neighbours
 
 
 class Work(NamedTuple):
@@ -34,20 +23,20 @@ class Work(NamedTuple):
     distance: Array  # (K,) squared
     weight: Array  # (K,)
     gram: Array  # (K, K)
-    stack: Array  # (depth,) nodes
-    vectors: Array  # (4, d)
+    stack: Array
+    vectors: Array  # (3, d)
 
 
 def new_work(neighbours: int, d: int) -> Work:
     k = neighbours
-    return Work(np.zeros(k, np.int64), np.zeros(k), np.zeros(k), np.zeros((k, k)), np.zeros(4096, np.int64), np.zeros((4, max(d, 1))))
+    return Work(np.zeros(k, np.int64), np.zeros(k), np.zeros(k), np.zeros((k, k)), np.zeros(DEEPEST, np.int64), np.zeros((3, d)))
 
 
 @inlined
 def _box_distance(support: Support, node: int, z: Array, limit: float) -> float:
     total = 0.0
     for j in range(len(z)):
-        gap = max(max(support.low[node, j] - z[j], z[j] - support.high[node, j]), 0.0)
+        gap = max(support.low[node, j] - z[j], z[j] - support.high[node, j], 0.0)
         total += gap * gap
         if total >= limit:
             break
@@ -70,8 +59,9 @@ def nearest(support: Support, z: Array, work: Work) -> int:
             low, high = support.nodes[node].low, support.nodes[node].high
             above = z[support.nodes[node].feature] >= support.nodes[node].cut
             node = high if above else low
-            work.stack[waiting] = low if above else high
-            waiting += 1
+            if waiting < len(work.stack):
+                work.stack[waiting] = low if above else high
+                waiting += 1
         point, total = support.of_node[node], 0.0
         for j in range(len(z)):
             gap = z[j] - support.points[point, j]
@@ -88,10 +78,9 @@ def nearest(support: Support, z: Array, work: Work) -> int:
 
 @inlined
 def weigh(support: Support, z: Array, n: int, work: Work) -> None:
-    """Convex weights of the n nearest support points: w >= 0, sum 1, with the least
-    |sum w D|^2 + h^2 (sum w - 1)^2 + LOCALITY sum |D|^2 w^2, D = support point - z, h the distance of the last one."""
-    d, h2 = len(z), max(work.distance[n - 1], 1e-12)
-    total = 0.0
+    """Convex weights of the n nearest support points: w >= 0, sum w = 1, with the least
+    |sum w D|^2 + h^2 (sum w - 1)^2 + LOCALITY sum |D|^2 w^2, where D = point - z and h the distance of the last one."""
+    d, h2, total = len(z), max(work.distance[n - 1], 1e-12), 0.0
     for i in range(n):
         for j in range(i + 1):
             product = h2
@@ -104,7 +93,7 @@ def weigh(support: Support, z: Array, n: int, work: Work) -> None:
         total += work.weight[i]
     for i in range(n):
         work.weight[i] /= total
-    for _ in range(SWEEPS):
+    for _ in range(SWEEPS):  # coordinate descent
         moved = 0.0
         for i in range(n):
             slope = -h2
@@ -117,26 +106,35 @@ def weigh(support: Support, z: Array, n: int, work: Work) -> None:
             break
     total = 0.0
     for i in range(n):
+        work.weight[i] = work.weight[i] if work.weight[i] >= FAINT else 0.0
         total += work.weight[i]
     for i in range(n):
         work.weight[i] /= total
 
 
 class Links(NamedTuple):
-    """What every action leads to from every support point, for value iteration."""
+    """Where every action leads from every support point."""
 
-    reward: Array  # (m, actions), discounted sum until it arrives
-    discount: Array  # (m, actions), of what comes after; 0 where the episode ends
+    reward: Array  # (m, actions) discounted, until it arrives
+    discount: Array  # (m, actions) of what comes after; 0 where the episode ends
+    arrivals: Array  # (m, actions) support points it arrives between
     target: Array  # (m, actions, K)
     weight: Array  # (m, actions, K)
 
 
+def new_links(m: int, actions: int, neighbours: int) -> Links:
+    shape = (m, actions)
+    counts, targets = np.zeros(shape, np.int32), np.zeros((*shape, neighbours), np.int32)
+    return Links(np.zeros(shape), np.zeros(shape), counts, targets, np.zeros((*shape, neighbours)))
+
+
 @kernel
-def link(model: Model, support: Support, gamma: float, hold: int, first: int, last: int, links: Links, work: Work) -> None:
-    """Play every action at support points `first` ... `last - 1` until their cell is left, at most `hold` steps."""
-    d, k = support.points.shape[1], len(work.found)
-    z, after = work.vectors[0, :d], work.vectors[1, :d]
-    for i in range(first, last):
+def link(model: Model, support: Support, gamma: float, hold: int, links: Links, work: Work) -> None:
+    """Play every action at every support point until its cell is left, at most `hold` steps: shorter moves than a cell would only
+    smear the values."""
+    d = support.points.shape[1]
+    z, after = work.vectors[0], work.vectors[1]
+    for i in range(len(support.points)):
         if support.ended[i] == 1:
             continue
         home = cell_of(support.cells, support.points[i])
@@ -145,7 +143,7 @@ def link(model: Model, support: Support, gamma: float, hold: int, first: int, la
                 z[j] = support.points[i, j]
             earned, g, ended = 0.0, 1.0, False
             for _ in range(hold):
-                earned += g * predict(model, cell_of(model.nodes, z), z, action, after)
+                earned += g * predict(model, cell_of(model.nodes, z), z, model.features[action], after)
                 end = cell_of(model.ends, after)
                 if model.ending[end] == 1:
                     earned += g * model.last_reward[end]
@@ -157,93 +155,97 @@ def link(model: Model, support: Support, gamma: float, hold: int, first: int, la
                 if cell_of(support.cells, z) != home:
                     break
             links.reward[i, action], links.discount[i, action] = earned, 0.0 if ended else g
-            n = 0
+            kept = 0
             if not ended:
                 n = nearest(support, z, work)
                 weigh(support, z, n, work)
-            for j in range(k):
-                links.target[i, action, j] = work.found[j] if j < n else 0
-                links.weight[i, action, j] = work.weight[j] if j < n else 0.0
+                for j in range(n):
+                    if work.weight[j] > 0.0:
+                        links.target[i, action, kept], links.weight[i, action, kept] = work.found[j], work.weight[j]
+                        kept += 1
+            links.arrivals[i, action] = kept
 
 
 @kernel
-def iterate(links: Links, fixed: Array, bonus: Array, own: bool, value: Array, q: Array, sweeps: int, tolerance: float) -> int:
-    """Value iteration, Gauss-Seidel, up and down in turn. `own`: rewards of the model; otherwise `bonus` at arrival."""
-    m, actions, k = links.target.shape
+def iterate(links: Links, ended: Array, bonus: Array, value: Array, q: Array, sweeps: int, tolerance: float) -> int:
+    """Value iteration, Gauss-Seidel, forwards and backwards in turn:  Q(i, a) = r + g sum w V,  V(i) = max_a Q(i, a).
+
+    With a `bonus` per support point, that is earned on arrival instead of the model's reward. Returns the sweeps it took.
+    """
+    m, actions, own = len(value), links.reward.shape[1], len(bonus) == 0
     for sweep in range(sweeps):
         moved, low, high = 0.0, np.inf, -np.inf
         for place in range(m):
             i = place if sweep % 2 == 0 else m - 1 - place
-            if fixed[i] == 1:
+            if ended[i] == 1:
                 continue
             best = -np.inf
             for a in range(actions):
-                total, arrival = 0.0, 0.0
-                for j in range(k):
-                    w, target = links.weight[i, a, j], links.target[i, a, j]
-                    total += w * value[target]
-                    arrival += w * bonus[target]
-                q[i, a] = (links.reward[i, a] if own else arrival) + links.discount[i, a] * total
+                future, earned = 0.0, links.reward[i, a] if own else 0.0
+                for j in range(links.arrivals[i, a]):
+                    weight, target = links.weight[i, a, j], links.target[i, a, j]
+                    future += weight * value[target]
+                    if not own:
+                        earned += weight * bonus[target]
+                q[i, a] = earned + links.discount[i, a] * future
                 best = max(best, q[i, a])
             moved = max(moved, abs(best - value[i]))
             value[i] = best
             low, high = min(low, best), max(high, best)
-        if moved <= tolerance * max(high - low, 1e-300):
+        if moved <= tolerance * (high - low):
             return sweep + 1
     return sweeps
 
 
 @kernel
-def look_ahead(model: Model, support: Support, value: Array, gamma: float, greedy: bool, z: Array, q: Array, work: Work) -> int:
-    """Value of every action at a state: one step in the model, then the interpolated value. Returns the best action.
-
-    `greedy`: rewards count, and values after the end of the episode are what the last step earns; otherwise only `value` does.
-    """
-    d, cell, best = len(z), cell_of(model.nodes, z), 0
-    after = work.vectors[2, :d]
+def look_ahead(
+    model: Model, support: Support, value: Array, gamma: float, rewarded: bool, z: Array, q: Array, after: Array, work: Work
+) -> int:  # fmt: skip
+    """One step in the model with every action, then the interpolated value: into `q`, the next states into `after` (actions, d).
+    Returns the best action. `rewarded`: rewards count; otherwise only `value` does."""
+    cell, best = cell_of(model.nodes, z), 0
     for action in range(len(model.features)):
-        reward = predict(model, cell, z, action, after)
-        end, future = cell_of(model.ends, after), 0.0
+        reward = predict(model, cell, z, model.features[action], after[action])
+        end, future = cell_of(model.ends, after[action]), 0.0
         if model.ending[end] == 1:
             reward += model.last_reward[end]
         else:
-            n = nearest(support, after, work)
-            weigh(support, after, n, work)
+            n = nearest(support, after[action], work)
+            weigh(support, after[action], n, work)
             for j in range(n):
                 future += work.weight[j] * value[work.found[j]]
-        q[action] = reward + gamma * future if greedy else future
+        q[action] = reward + gamma * future if rewarded else future
         if q[action] > q[best]:
             best = action
     return best
 
 
 @kernel
+def values_at(support: Support, value: Array, states: Array, found: Array, work: Work) -> None:
+    """The value of the nearest support point."""
+    for i in range(len(states)):
+        nearest(support, states[i], work)
+        found[i] = value[work.found[0]]
+
+
+@kernel
 def count_near(support: Support, data: Array, radius: float, counts: Array, work: Work) -> None:
     """How many data lie within the radius of each support point."""
-    d, limit = data.shape[1], radius * radius
+    limit = radius * radius
     for i in range(len(data)):
         work.stack[0] = 0
         waiting = 1
         while waiting > 0:
             waiting -= 1
             node = work.stack[waiting]
-            if _box_distance(support, node, data[i], limit) > limit:
+            if _box_distance(support, node, data[i], 2.0 * limit) > limit:
                 continue
             if support.nodes[node].feature == LEAF:
                 point, total = support.of_node[node], 0.0
-                for j in range(d):
+                for j in range(data.shape[1]):
                     gap = data[i, j] - support.points[point, j]
                     total += gap * gap
-                if total <= limit:
-                    counts[point] += 1.0
-            else:
+                counts[point] += 1.0 if total <= limit else 0.0
+            elif waiting + 2 <= len(work.stack):
                 work.stack[waiting], work.stack[waiting + 1] = support.nodes[node].low, support.nodes[node].high
                 waiting += 2
-
-
-@inlined
-def norm(z: Array) -> float:
-    total = 0.0
-    for j in range(len(z)):
-        total += z[j] * z[j]
-    return math.sqrt(total)

@@ -1,0 +1,45 @@
+"""What a file holds of Atlas: its data, and when it planned. Plans are made again from that, so there is nothing in a file to trust."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from spaql.arrays import Array
+from spaql.learners.atlas.memory import FAR, Memory
+from spaql.plants.problem import Finite
+
+if TYPE_CHECKING:
+    from spaql.learners.atlas.learner import Atlas
+
+ATLAS_ARRAYS = ("states", "actions", "rewards", "nexts", "flags", "planned")
+
+
+def arrays_of(agent: "Atlas") -> dict[str, Array]:
+    memory, n = agent.state.memory, agent.state.memory.n
+    data = {name: getattr(memory, name)[:n] for name in ATLAS_ARRAYS[:-1]}
+    return data | {"planned": np.array([*agent.state.planned, agent.state.episodes], np.int32)}
+
+
+def restore_memory(agent: "Atlas", arrays: dict[str, Array]) -> None:
+    d, axes, n = len(agent.problem.state), agent.actions.shape[1], len(arrays["rewards"])
+    shapes = {"states": (n, d), "actions": (n, axes), "rewards": (n,), "nexts": (n, d)}
+    for name, shape in shapes.items():
+        array = arrays[name]
+        if array.dtype != np.float64 or array.shape != shape or not np.all(np.abs(array) <= FAR):
+            raise ValueError(f"its {name} are malformed")
+    flags, planned, space = arrays["flags"], arrays["planned"], agent.problem.actions
+    if flags.dtype != np.int32 or flags.shape != (n,) or not np.all((flags >= 0) & (flags < 4)):
+        raise ValueError("its flags are malformed")
+    low, high = (min(space.values), max(space.values)) if isinstance(space, Finite) else (np.array(space.low), np.array(space.high))
+    reach = 1e-6 * (np.asarray(high) - np.asarray(low))
+    inside = np.all((arrays["actions"] >= low - reach) & (arrays["actions"] <= high + reach))
+    if not inside or (isinstance(space, Finite) and not np.isin(arrays["actions"], space.values).all()):
+        raise ValueError("its actions are not those of the problem")
+    counts = planned[:-1]
+    if planned.dtype != np.int32 or planned.ndim != 1 or len(planned) == 0 or planned[-1] < 0 or len(counts) > 10_000:
+        raise ValueError("its plans are malformed")
+    if np.any(np.diff(counts) <= 0) or np.any((counts < 1) | (counts > n)):
+        raise ValueError("its plans are malformed")
+    if n:
+        agent.state.memory = Memory(arrays["states"], arrays["actions"], arrays["rewards"], arrays["nexts"], flags, n)
+    agent.state.planned, agent.state.episodes = counts.tolist(), int(planned[-1])
