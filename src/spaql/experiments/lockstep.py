@@ -19,7 +19,9 @@ def lockstep_returns(model: Any, problem: str, episodes: int, seed: int) -> Arra
     plant, rows = made.plant, made.plant.rows  # type: ignore[union-attr]
     base, returns = np.uint64(plant_seed(seed, FRESH_PLANT, 0)), np.zeros(episodes)
     discrete = isinstance(made.actions, Finite) and not made.actions.box
-    bounds = (min(made.actions.values), max(made.actions.values)) if isinstance(made.actions, Finite) else (made.actions.low, made.actions.high)
+    bounds = (
+        (min(made.actions.values), max(made.actions.values)) if isinstance(made.actions, Finite) else (made.actions.low, made.actions.high)
+    )
     for first in range(0, episodes, LANES):
         keys = np.array([sub_key(base, i) for i in range(first, min(first + LANES, episodes))], np.uint64)
         table = np.zeros((rows.end, LANES))

@@ -10,13 +10,13 @@ import numpy as np
 from spaql.arrays import Array
 from spaql.errors import SpaqlError
 
-SAC = {"learning_rate": 1e-3, "learning_starts": 100}
-DQN = {
+SAC: dict[str, Any] = {"learning_rate": 1e-3, "learning_starts": 100}
+DQN: dict[str, Any] = {
     "learning_rate": 2.3e-3, "batch_size": 64, "buffer_size": 100_000, "learning_starts": 1000, "gamma": 0.99, "train_freq": 256,
     "gradient_steps": 128, "target_update_interval": 10, "exploration_fraction": 0.16, "exploration_final_eps": 0.04,
     "policy_kwargs": {"net_arch": [256, 256]},
 }  # fmt: skip
-PPO = {"n_steps": 32, "batch_size": 256, "n_epochs": 20, "gamma": 0.98, "gae_lambda": 0.8, "ent_coef": 0.0}
+PPO: dict[str, Any] = {"n_steps": 32, "batch_size": 256, "n_epochs": 20, "gamma": 0.98, "gae_lambda": 0.8, "ent_coef": 0.0}
 PPO |= {"learning_rate": lambda left: 1e-3 * left, "clip_range": lambda left: 0.2 * left}
 # The settings published in rl-baselines3-zoo for each task. The last number is how many environments run side by side.
 SETTINGS: dict[tuple[str, str], tuple[dict[str, Any], int]] = {
@@ -35,8 +35,8 @@ SETTINGS: dict[tuple[str, str], tuple[dict[str, Any], int]] = {
     ),
     ("mountain-car-continuous", "SAC"): (
         {"learning_rate": 3e-4, "buffer_size": 50_000, "batch_size": 512, "ent_coef": 0.1, "train_freq": 32, "gradient_steps": 32,
-         "gamma": 0.9999, "tau": 0.01, "learning_starts": 0, "use_sde": True, "policy_kwargs": {"log_std_init": -3.67, "net_arch": [64, 64]}},
-        1,
+         "gamma": 0.9999, "tau": 0.01, "learning_starts": 0, "use_sde": True,
+         "policy_kwargs": {"log_std_init": -3.67, "net_arch": [64, 64]}}, 1,
     ),
 }  # fmt: skip
 # What the schedules of exploration and learning rate are laid out for; the runs themselves may end earlier
