@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 # Returns of Pendulum reach from -1700 to -136: on a linear axis nobody could tell the good ones apart
 LOGARITHMIC = {"pendulum": (-150, -200, -300, -500, -1000, -1500)}
+MOST = {"cartpole": 200.0, "cartpole-500": 500.0}  # no return is above: intervals end there too
 
 
 def over_samples(figure: "Figure", results: Results, problem: str, title: str) -> str | None:
@@ -39,8 +40,8 @@ def over_samples(figure: "Figure", results: Results, problem: str, title: str) -
         return None
     axes = figure.subplots(1, 2, sharey=True)
     for line in lines:
-        _draw(axes[0], line, line.samples)
-        _draw(axes[1], line, line.seconds.mean(axis=0))
+        _draw(axes[0], line, line.samples, MOST.get(problem, np.inf))
+        _draw(axes[1], line, line.seconds.mean(axis=0), MOST.get(problem, np.inf))
     for axis, label in zip(axes, ("samples, training and evaluation", "CPU seconds of learning"), strict=True):
         axis.set_xscale("log")
         plain_log(axis, "x")
@@ -55,7 +56,7 @@ def over_samples(figure: "Figure", results: Results, problem: str, title: str) -
     return _caption(problem, title, lines, max(run.episodes for run in results.runs(f"atlas-{problem}")))
 
 
-def _draw(axis: "Axes", line: Line, x: Array) -> None:
+def _draw(axis: "Axes", line: Line, x: Array, most: float) -> None:
     mean, half = mean_and_half(line.returns)
     first = line.algorithm == "Atlas"
     look = line_of(line.algorithm, linewidth=2.0 if first else 1.3, zorder=4.0 if first else 3.0)
@@ -66,7 +67,9 @@ def _draw(axis: "Axes", line: Line, x: Array) -> None:
         axis.plot(x[-1:], mean[-1:], marker=MARKERS[line.algorithm], **look)
     if half is not None:
         shown = slice(None) if line.fresh else slice(-1)
-        axis.fill_between(x[shown], (mean - half)[shown], (mean + half)[shown], color=COLOURS[line.algorithm], alpha=BAND, linewidth=0)
+        axis.fill_between(
+            x[shown], (mean - half)[shown], np.minimum(mean + half, most)[shown], color=COLOURS[line.algorithm], alpha=BAND, linewidth=0
+        )
     made = np.isfinite(line.tree_returns).all(axis=0)
     if made.any():
         tree, spread = mean_and_half(line.tree_returns[:, made])

@@ -30,16 +30,20 @@ def _contest_table(results: Results, problem: str) -> Table | None:
         Column("algorithm", lambda row: row["algorithm"], words=True), Column("samples", lambda row: number(row["samples"], 0)),
         Column("agents", lambda row: str(row["agents"])),
         Column("fresh return", lambda row: spread(row["fresh"], row["fresh_half_width"], 1)),
-        Column("worst agent", lambda row: number(row["worst_agent"], 1)), Column("CPU s", lambda row: number(row["cpu_seconds"], 1)),
+        Column("worst agent", lambda row: number(row["worst_agent"], 1)), Column("CPU s", lambda row: _seconds(row["cpu_seconds"])),
     ]  # fmt: skip
     if any(row["tree_leaves"] is not None for row in rows):
         columns += [
             Column("leaves of the tree", lambda row: NOTHING if row["tree_leaves"] is None else f"{row['tree_leaves']:g}"),
             Column("its fresh return", lambda row: spread(row["tree_fresh"], row["tree_half_width"], 1)),
             Column("its worst agent", lambda row: number(row["tree_worst_agent"], 1)),
-            Column("its CPU s", lambda row: number(row["tree_cpu_seconds"], 1)),
+            Column("its CPU s", lambda row: _seconds(row["tree_cpu_seconds"])),
         ]  # fmt: skip
     return Table(f"atlas-{problem}", f"{TITLES[problem]}: fresh return by samples", tuple(columns), rows, _notes(results, problem, lines))
+
+
+def _seconds(value: float | None) -> str:
+    return number(value, 1 if value is None or value >= 1.0 else 2)
 
 
 def _shown(line: Line) -> list[int]:
@@ -101,7 +105,7 @@ def _ablation_table(results: Results) -> Table | None:
         Column("fresh return", lambda row: spread(row["fresh"], row["fresh_half_width"], 1)),
         Column("worst agent", lambda row: number(row["worst_agent"], 1)),
         Column("difference", lambda row: spread(row["difference"], row["difference_half_width"], 1)),
-        Column("CPU s", lambda row: number(row["cpu_seconds"], 1)),
+        Column("CPU s", lambda row: _seconds(row["cpu_seconds"])),
     )  # fmt: skip
     note = "Difference: to Atlas as it is on the same problem, with Welch's 95 % interval. One part is taken away at a time."
     return Table(ABLATION, "What each part of Atlas is worth", columns, rows, (note,))

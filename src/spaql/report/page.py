@@ -86,7 +86,7 @@ def _table(table: Table) -> dict[str, Any]:
         "notes": table.notes,
         "cards": table.name in CARDS,
         "bare": table.name == "claims",  # stands alone under a heading that says the same
-        "sortable": table.name.startswith(("tests-", "scaling")),
+        "sortable": table.name.startswith(("tests-", "scaling", "atlas-")),
     }
 
 
