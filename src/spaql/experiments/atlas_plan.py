@@ -47,13 +47,13 @@ OPTIMA = {"pendulum": -136.4, "cartpole": 200.0, "cartpole-500": 500.0}  # Pendu
 ABLATION_SAMPLES = {"pendulum": 5_000, "cartpole-500": 5_000}
 ABLATIONS: dict[str, tuple[tuple[str, Option], ...]] = {
     "as it is": (),
-    "no interpolation: the nearest point only": (("neighbours", 1),),
-    "one affine model for all states": (("model_cells", 1),),
+    "no interpolation": (("neighbours", 1),),
+    "one affine model": (("model_cells", 1),),
     "250 cells": (("cells", 250),),
     "500 cells": (("cells", 500),),
-    "no episodes for exploring": (("explore", False),),
-    "actions not held in planning": (("hold", 1),),
-    "three levels of a continuous action": (("levels", 3),),
+    "no exploring episodes": (("explore", False),),
+    "no holding in planning": (("hold", 1),),
+    "three levels of torque": (("levels", 3),),
 }
 ABLATION = "atlas-ablation"
 ATLAS_PARTS = (*(f"atlas-{problem}" for problem in CONTESTS), ABLATION)
