@@ -1,4 +1,4 @@
-"""sin, cos, exp and tanh of the plants agree with libm to the last bits."""
+"""sin, cos, exp, log and tanh of the plants agree with libm to the last bits."""
 
 import math
 
@@ -8,7 +8,7 @@ import pytest
 
 from spaql import fastmath
 
-NAMES = ["sin", "cos", "exp", "tanh"]
+NAMES = ["sin", "cos", "exp", "log", "tanh"]
 
 
 @numba.njit
@@ -61,6 +61,18 @@ def test_exponential_at_its_limits():
     assert over("exp", [0.0, -708.5, -1e308, -math.inf]).tolist() == [1.0, 0.0, 0.0, 0.0]
     assert over("exp", [708.5, 1e308, math.inf]).tolist() == [math.inf] * 3
     assert over("exp", 708.0) == pytest.approx(math.exp(708.0), rel=1e-15)
+
+
+def test_logarithm_is_relatively_exact():
+    x = np.concatenate([10.0 ** spread(-307, 308), spread(0, 1), spread(0.5, 2.0), 1.0 + 10.0 ** spread(-16, -1)])
+    np.testing.assert_allclose(over("log", x), np.log(x), rtol=5e-16, atol=0)
+
+
+def test_logarithm_at_its_limits():
+    assert over("log", [0.0, -0.0, 1.0, math.inf]).tolist() == [-math.inf, -math.inf, 0.0, math.inf]
+    assert np.isnan(over("log", [-1.0, -1e-320, -math.inf])).all()
+    for x in (5e-324, 1e-310, 2.2250738585072014e-308, 1.7976931348623157e308):
+        assert over("log", x) == pytest.approx(math.log(x), rel=1e-15)
 
 
 def test_hyperbolic_tangent_is_within_1e_15():

@@ -15,6 +15,9 @@ PROBLEMS = {
     "pendulum": "spaql/Pendulum-v0",
     "pendulum-scaled": "spaql/PendulumScaled-v0",
     "pendulum-5": "spaql/Pendulum5-v0",
+    "mountain-car": "spaql/MountainCar-v0",
+    "mountain-car-continuous": "spaql/MountainCarContinuous-v0",
+    "acrobot": "spaql/Acrobot-v0",
 }
 OPTIONS = [{}, {"bootstrap": "terminate"}, {"temperature_rule": "paper"}]
 

@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import gymnasium
@@ -20,14 +20,20 @@ from spaql.training.rollouts import new_lanes
 from spaql.training.trainer import learn_all
 
 LEARNERS: tuple[type[Agent], ...] = (AQL, SPAQL, SPAQLTS)
-GYM_IDS = {"cartpole": "CartPole-v1", "pendulum": "Pendulum-v1"}
+GYM_IDS = {  # by how the name begins, longest names first
+    "mountain-car-continuous": "MountainCarContinuous-v0", "mountain-car": "MountainCar-v0", "acrobot": "Acrobot-v1",
+    "cartpole": "CartPole-v1", "pendulum": "Pendulum-v1",
+}  # fmt: skip
 BARE_STEPS, GYM_STEPS = 5_000_000, 20_000
 
 
-def measure(problems: list[str], iterations: int, rounds: int, say: Callable[[str], None] | None = None) -> dict[str, Any]:
+def measure(
+    problems: list[str], iterations: int, rounds: int, say: Callable[[str], None] | None = None,
+    parameters: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:  # fmt: skip
     """Steps per second of CPU time. The figures are taken in turn, `rounds` times, and the best of each counts."""
     iterations, rounds = whole("iterations", iterations, 1), whole("rounds", rounds, 1)
-    made = {name: make_from_catalog(name) for name in problems}
+    made = {name: make_from_catalog(name, parameters) for name in problems}
     for name, problem in made.items():
         if say is not None:
             say(f"compiling for {name} ...")
@@ -85,7 +91,7 @@ def _learner(problem: Problem, learner: type[Agent], iterations: int, seed: int)
 
 def _gym(name: str) -> float:
     """A plain Python loop over Gymnasium's own environment with random actions."""
-    env = gymnasium.make(GYM_IDS[name.split("-", maxsplit=1)[0]])
+    env = gymnasium.make(next(env_id for begin, env_id in GYM_IDS.items() if name.startswith(begin)))
     env.reset(seed=0)
     env.action_space.seed(0)
     begin = time.process_time()

@@ -27,6 +27,7 @@ from spaql.learners.spaql import SPAQL
 from spaql.learners.spaql_ts import SPAQLTS
 from spaql.partition.forest import BALL, MAX_DEPTH, USED, Forest, Space, action_parts, child_key, root_key
 from spaql.plants.catalog import CATALOG, make_from_catalog
+from spaql.plants.parameters import of_a_file
 from spaql.plants.problem import Axis, Continuous, Finite, Problem
 from spaql.training.history import COLUMNS
 from spaql.training.outer import BEST_RETURN
@@ -102,6 +103,7 @@ def _describe(problem: Problem) -> dict[str, Any]:
         "map_samples": problem.map_samples,
         "env_id": problem.env_id,
         "has_options": bool(problem.env_options),
+        **({"parameters": problem.parameters} if problem.parameters else {}),
         "catalog": problem.name in CATALOG and problem.plant is not None and problem.env_id == CATALOG[problem.name].env_id,
     }
 
@@ -252,6 +254,7 @@ def _problem(told: dict[str, Any], given: Problem | None) -> Problem:
     actions = dict(told["actions"])
     kind = actions.pop("kind")
     actions = {key: tuple(value) if isinstance(value, list) else value for key, value in actions.items()}
+    env_id = None if told["env_id"] is None or told["has_options"] else str(told["env_id"])
     described = Problem(
         str(told["name"]),
         str(told["summary"]),
@@ -263,11 +266,12 @@ def _problem(told: dict[str, Any], given: Problem | None) -> Problem:
         rollouts=whole("rollouts", told["rollouts"], 1),
         clip=bool(told["clip"]),
         map_samples=whole("map_samples", told["map_samples"], 0),
-        env_id=None if told["env_id"] is None or told["has_options"] else str(told["env_id"]),
+        env_id=env_id,
+        parameters=of_a_file(str(told["name"]), env_id, told.get("parameters", {})),
     )
     same = given
     if given is None and told["catalog"]:
-        same = make_from_catalog(described.name)
+        same = make_from_catalog(described.name, described.parameters)
     if same is None:
         return described
     for what in ("state", "actions", "horizon"):

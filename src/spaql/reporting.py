@@ -11,6 +11,7 @@ import numpy as np
 from spaql.errors import SpaqlError
 from spaql.experiments.paper import published
 from spaql.learners.agent import Agent
+from spaql.plants.parameters import told as parameters_told
 from spaql.training.history import Evaluation, History
 
 
@@ -64,10 +65,11 @@ def _best(runs: list[Run]) -> Run:
 def show_runs(runs: list[Run], seconds: float, folder: Path | None, as_json: bool) -> None:
     """The table of all agents, their mean, and the paper's figure beside it."""
     agent, rows = runs[0].agent, [run.row() for run in runs]
-    paper = published(agent.problem.name.replace("-", "_"), agent.algorithm)
+    paper = None if agent.problem.parameters else published(agent.problem.name.replace("-", "_"), agent.algorithm)
     steps = sum(row["train_samples"] + row["eval_samples"] for row in rows)
     if as_json:
-        told = {"problem": agent.problem.name, "algorithm": agent.algorithm, "options": agent.options, "paper": paper}
+        told: dict[str, Any] = {"problem": agent.problem.name, "algorithm": agent.algorithm, "options": agent.options, "paper": paper}
+        told |= {"parameters": agent.problem.parameters} if agent.problem.parameters else {}
         print(json.dumps(told | {"seconds": seconds, "steps": steps, "agents": rows, "out": str(folder) if folder else None}))
         return
     from rich.box import SIMPLE_HEAD
@@ -91,6 +93,8 @@ def show_runs(runs: list[Run], seconds: float, folder: Path | None, as_json: boo
         table.add_row("paper", _number(*paper), "-", f"{arms[0]:,.0f}" if arms else "")
     console = Console()
     console.print(table)
+    if agent.problem.parameters:
+        console.print(f"{agent.problem.name} with {parameters_told(agent.problem.parameters)}", highlight=False)
     console.print(
         f"{steps:,} steps in {seconds:.1f} s. Best seen: the best of {rows[0]['iterations']} noisy averages, as in the paper. "
         "Fresh: the kept agent on new rollouts. ± is half the 95 % interval, of the rollouts in the rows of the agents, of the "

@@ -34,6 +34,33 @@ def command(function: Command) -> Command:
     return function
 
 
+SET_HELP = "A parameter of the problem: m=2, horizon=300, process_noise.velocity=0.1, observation_noise=0.05. Repeat for several."
+
+
+def settings(given: list[str] | None) -> dict[str, Any]:
+    """`--set NAME=VALUE`, or NAME.VARIABLE=VALUE for the noise of one variable, as `spaql.make` takes them."""
+    made: dict[str, Any] = {}
+    for text in given or ():
+        name, equals, value = text.partition("=")
+        name, dot, variable = name.strip().partition(".")
+        if not equals or not name or (dot and not variable):
+            raise SpaqlError(f"--set takes NAME=VALUE, such as m=2 or process_noise.velocity=0.1, not {text!r}")
+        level = made.setdefault(name, {}) if dot else made
+        if not isinstance(level, dict) or (variable or name) in level:
+            raise SpaqlError(f"--set {text}: {name} is given twice")
+        level[variable or name] = _number(text, value)
+    return made
+
+
+def _number(text: str, value: str) -> int | float:
+    for kind in (int, float):
+        try:
+            return kind(value)
+        except ValueError:
+            continue
+    raise SpaqlError(f"--set {text}: {value!r} is not a number")
+
+
 def floats(name: str, text: str) -> list[float]:
     try:
         return [float(part) for part in text.split(",")]

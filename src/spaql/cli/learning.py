@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from spaql.cli.app import INTERRUPTED, JSON_HELP, command, floats
+from spaql.cli.app import INTERRUPTED, JSON_HELP, SET_HELP, command, floats, settings
 from spaql.errors import SpaqlError
 
 
@@ -24,7 +24,7 @@ def problems(as_json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = 
         print(json.dumps({name: entry.summary for name, entry in CATALOG.items()}, indent=1))
         return
     for name, entry in CATALOG.items():
-        print(f"{name:16} {entry.summary}")
+        print(f"{name:24} {entry.summary}")
 
 
 @command
@@ -43,6 +43,7 @@ def train(
     bootstrap: Annotated[str | None, typer.Option(help="paper or terminate.")] = None,
     low: Annotated[float | None, typer.Option(help="random: lowest action (the paper's Random on pendulum: 0).")] = None,
     horizon: Annotated[int | None, typer.Option(help="Gymnasium ids: steps per episode.")] = None,
+    changes: Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help=SET_HELP)] = None,
     fresh: Annotated[int, typer.Option(help="Episodes of the fresh re-evaluation.")] = 1000,
     jobs: Annotated[int | None, typer.Option(help="Agents trained at once (default: all cores).")] = None,
     out: Annotated[Path | None, typer.Option(help="Folder for the agents and the learning-curve picture.")] = None,
@@ -52,6 +53,7 @@ def train(
     """Train agents and report what they are worth.
 
     Example: spaql train cartpole spaql-ts --seeds 8 --out results
+    Another: spaql train pendulum spaql --set m=2 --set process_noise.velocity=0.1
     """
     from spaql.reporting import Run, save_runs, show_runs, writable
     from spaql.training.trainer import learn_all
@@ -63,7 +65,7 @@ def train(
         "reference": None if reference is None else floats("reference", reference),
     }  # fmt: skip
     options = {name: value for name, value in given.items() if value is not None}
-    agents = _agents(problem, algorithm, horizon, range(first_seed, first_seed + max(seeds, 0)), options)
+    agents = _agents(problem, algorithm, horizon, settings(changes), range(first_seed, first_seed + max(seeds, 0)), options)
     begin = time.perf_counter()
     histories = learn_all(agents, iterations, rollouts, jobs=jobs, progress=not quiet and not as_json)
     seconds = time.perf_counter() - begin
@@ -84,15 +86,21 @@ def evaluate(
     episodes: Annotated[int, typer.Option(help="Fresh rollouts.")] = 1000,
     seed: Annotated[int, typer.Option(help="Seed of the rollouts.")] = 0,
     deterministic: Annotated[bool, typer.Option("--deterministic", help="Play the centre of the greedy cell.")] = False,
+    changes: Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help=SET_HELP)] = None,
     as_json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False,
 ) -> None:
-    """Evaluate a saved agent on fresh rollouts.
+    """Evaluate a saved agent on fresh rollouts, on the problem it has learned or on a changed one.
 
     Example: spaql evaluate results/agent.spaql --episodes 1000
+    Another: spaql evaluate results/agent.spaql --set observation_noise=0.02
     """
     from spaql.files import load
 
-    agent = load(file)
+    agent, given = load(file), settings(changes)
+    if given:
+        from spaql.plants.catalog import make_from_catalog
+
+        agent = load(file, make_from_catalog(agent.problem.name, {**agent.problem.parameters, **given}))
     result = agent.evaluate(episodes, seed, deterministic=deterministic)
     low, high = result.ci95
     if as_json:
@@ -104,12 +112,15 @@ def evaluate(
         )  # fmt: skip
         return
     print(agent)
+    if agent.problem.parameters:
+        print(agent.problem)
     print(f"fresh return {result.mean:.2f}, 95 % interval {low:.2f} ... {high:.2f} ({episodes} episodes, {result.samples} steps)")
 
 
 @command
 def bench(
     problem: Annotated[list[str] | None, typer.Option(help="Repeat for several (default: pendulum, cartpole).")] = None,
+    changes: Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help=SET_HELP)] = None,
     iterations: Annotated[int, typer.Option(help="Training episodes per run.")] = 2000,
     rounds: Annotated[int, typer.Option(help="Every figure is the best of this many, taken in turn.")] = 3,
     as_json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False,
@@ -120,7 +131,7 @@ def bench(
     """
     from spaql.bench import measure, show
 
-    figures = measure(problem or ["pendulum", "cartpole"], iterations, rounds, say=None if as_json else _say)
+    figures = measure(problem or ["pendulum", "cartpole"], iterations, rounds, None if as_json else _say, settings(changes))
     print(json.dumps(figures, indent=1)) if as_json else show(figures)
 
 
@@ -128,7 +139,9 @@ def _say(text: str) -> None:
     print(text, file=sys.stderr)
 
 
-def _agents(problem: str, algorithm: str, horizon: int | None, seeds: range, options: dict[str, Any]) -> list[Any]:
+def _agents(
+    problem: str, algorithm: str, horizon: int | None, parameters: dict[str, Any], seeds: range, options: dict[str, Any]
+) -> list[Any]:
     from spaql.files import ALGORITHMS
     from spaql.plants.catalog import CATALOG, make_from_catalog
 
@@ -139,9 +152,11 @@ def _agents(problem: str, algorithm: str, horizon: int | None, seeds: range, opt
         raise SpaqlError("--seeds must be at least 1")
     if problem in CATALOG:
         if horizon is not None:
-            raise SpaqlError(f"--horizon goes with Gymnasium ids; {problem} has {CATALOG[problem].horizon} steps")
-        made = make_from_catalog(problem)
+            raise SpaqlError(f"--horizon goes with Gymnasium ids; {problem} has {CATALOG[problem].horizon} steps (--set horizon={horizon})")
+        made = make_from_catalog(problem, parameters)
     else:
+        if parameters:
+            raise SpaqlError(f"--set goes with the problems by name ({', '.join(CATALOG)}), not with {problem!r}")
         import gymnasium
 
         if problem not in gymnasium.registry and ":" not in problem:

@@ -1,31 +1,54 @@
 """CartPole: balance a pole on a cart by pushing it left or right (Gymnasium's CartPole-v1, Barto, Sutton and Anderson 1983)."""
 
 import math
+from typing import NamedTuple
 
-from spaql.plants.plant import reset, step
-
-GRAVITY, CART, POLE, HALF_LENGTH = 9.8, 1.0, 0.1, 0.5  # m/s2, kg, kg, m
-FORCE, DT = 10.0, 0.02  # N, s
-TOTAL = CART + POLE
-MOMENT = POLE * HALF_LENGTH
-MAX_X, MAX_THETA = 2.4, 12.0 * 2.0 * math.pi / 360.0  # m, rad: beyond them the episode ends
+from spaql.plants.model import Model, clipped
 
 
-@reset
-def near_upright(u1: float, u2: float, u3: float, u4: float) -> tuple[float, float, float, float]:
-    """All four within 0.05 of zero."""
-    return 0.1 * u1 - 0.05, 0.1 * u2 - 0.05, 0.1 * u3 - 0.05, 0.1 * u4 - 0.05
+class Parameters(NamedTuple):
+    gravity: float = 9.8  # m/s2
+    cart_mass: float = 1.0  # kg
+    pole_mass: float = 0.1  # kg
+    half_length: float = 0.5  # m
+    force: float = 10.0  # N
+    dt: float = 0.02  # s
+    max_position: float = 2.4  # m: beyond it, and beyond the next, the episode ends
+    max_angle: float = 12.0 * 2.0 * math.pi / 360.0  # rad
 
 
-@step
-def push(x: float, x_dot: float, theta: float, theta_dot: float, right: float) -> tuple[tuple[float, float, float, float], float, bool]:
-    """right: 0 or 1."""
-    force = FORCE * (2.0 * right - 1.0)
-    sin, cos = math.sin(theta), math.cos(theta)
-    thrust = (force + MOMENT * (theta_dot * theta_dot) * sin) * (1.0 / TOTAL)
-    theta_acc = (GRAVITY * sin - cos * thrust) / (HALF_LENGTH * (4.0 / 3.0) - MOMENT / TOTAL * (cos * cos))
-    x_acc = thrust - MOMENT / TOTAL * theta_acc * cos
-    x, x_dot = x + DT * x_dot, x_dot + DT * x_acc
-    theta, theta_dot = theta + DT * theta_dot, theta_dot + DT * theta_acc
-    fallen = (abs(x) > MAX_X) | (abs(theta) > MAX_THETA)
-    return (x, x_dot, theta, theta_dot), 1.0, fallen
+RANGES = {"gravity": (0.0, 1e6), "max_angle": (1e-6, math.pi)}
+
+
+def equations(p: Parameters) -> Model:
+    GRAVITY, CART, POLE, HALF_LENGTH, FORCE, DT, MAX_X, MAX_THETA = p
+    TOTAL = CART + POLE
+    MOMENT = POLE * HALF_LENGTH
+
+    def near_upright(u1: float, u2: float, u3: float, u4: float) -> tuple[float, float, float, float]:
+        """All four within 0.05 of zero."""
+        return 0.1 * u1 - 0.05, 0.1 * u2 - 0.05, 0.1 * u3 - 0.05, 0.1 * u4 - 0.05
+
+    def push(x: float, x_dot: float, theta: float, theta_dot: float, right: float) -> tuple[float, float, float, float]:
+        """right: 0 or 1."""
+        force = FORCE * (2.0 * right - 1.0)
+        sin, cos = math.sin(theta), math.cos(theta)
+        thrust = (force + MOMENT * (theta_dot * theta_dot) * sin) * (1.0 / TOTAL)
+        theta_acc = (GRAVITY * sin - cos * thrust) / (HALF_LENGTH * (4.0 / 3.0) - MOMENT / TOTAL * (cos * cos))
+        x_acc = thrust - MOMENT / TOTAL * theta_acc * cos
+        x, x_dot = x + DT * x_dot, x_dot + DT * x_acc
+        theta, theta_dot = theta + DT * theta_dot, theta_dot + DT * theta_acc
+        return x, x_dot, theta, theta_dot
+
+    def limit(x: float, x_dot: float, theta: float, theta_dot: float) -> tuple[float, float, float, float]:
+        """The map ends at twice the limits; there the episode has ended already."""
+        return clipped(x, -2.0 * MAX_X, 2.0 * MAX_X), x_dot, clipped(theta, -2.0 * MAX_THETA, 2.0 * MAX_THETA), theta_dot
+
+    def judge(
+        _x: float, _x_dot: float, _theta: float, _theta_dot: float, _right: float,
+        x: float, x_dot: float, theta: float, theta_dot: float,
+    ) -> tuple[float, bool]:  # fmt: skip
+        fallen = (abs(x) > MAX_X) | (abs(theta) > MAX_THETA)
+        return 1.0, fallen
+
+    return Model(("position", "velocity", "angle", "angular velocity"), near_upright, push, limit, judge)

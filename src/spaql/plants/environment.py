@@ -4,9 +4,11 @@ from typing import Any
 
 import gymnasium
 import numpy as np
+from gymnasium.envs.registration import EnvSpec
 
 from spaql.arrays import Array
 from spaql.compiling import kernel
+from spaql.errors import SpaqlError
 from spaql.plants.catalog import make_from_catalog
 from spaql.plants.plant import LANES
 from spaql.plants.problem import Finite, Problem
@@ -21,9 +23,12 @@ class PlantEnv(gymnasium.Env[Array, Any]):
     """
 
     metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012  (Gymnasium's own declaration)
+    _spec: EnvSpec | None = None
 
-    def __init__(self, problem: str | Problem, render_mode: None = None) -> None:
-        self.problem = make_from_catalog(problem) if isinstance(problem, str) else problem
+    def __init__(self, problem: str | Problem, render_mode: None = None, **parameters: Any) -> None:
+        if parameters and not isinstance(problem, str):
+            raise SpaqlError(f"{', '.join(parameters)}: parameters go with the name of a problem, not with a problem already made")
+        self.problem = make_from_catalog(problem, parameters) if isinstance(problem, str) else problem
         plant = self.problem.plant
         if plant is None:
             raise gymnasium.error.Error(f"{self.problem.name} has no compiled plant")
@@ -43,6 +48,17 @@ class PlantEnv(gymnasium.Env[Array, Any]):
             self.action_space = gymnasium.spaces.Box(np.array(actions.low), np.array(actions.high), dtype=np.float64)
         self.table = np.zeros((plant.rows.end, LANES))
         self.base, self.episode, self.steps = -1, 0, 0
+
+    @property
+    def spec(self) -> EnvSpec | None:
+        return self._spec
+
+    @spec.setter
+    def spec(self, spec: EnvSpec | None) -> None:
+        """Gymnasium would cut every episode at a registered limit, whatever the `horizon` given: the limit is ours to tell."""
+        if spec is not None:
+            spec.max_episode_steps = self.problem.horizon
+        self._spec = spec
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Array, dict[str, Any]]:
         super().reset(seed=seed)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -11,9 +12,14 @@ from spaql.plants.plant import PlantFunction, make_plant
 from spaql.plants.problem import Axis, Continuous, Finite, Problem
 
 
-def make(name: str) -> Problem:
-    """A problem of the catalog by name; `spaql.problems()` lists them."""
-    return make_from_catalog(name)
+def make(name: str, **parameters: Any) -> Problem:
+    """A problem of the catalog by name; `spaql.problems()` lists them.
+
+    - `parameters`: physical ones by name, such as `m=2.0`, and `horizon`, steps per episode (docs/plants.md lists them)
+    - `process_noise={"velocity": 0.1}`: standard deviation of normal noise added to a state variable after every step
+    - `observation_noise={"velocity": 0.1}`: of the error with which a variable is observed; a number is a fraction of every range
+    """
+    return make_from_catalog(name, parameters)
 
 
 def problems() -> dict[str, str]:

@@ -14,7 +14,7 @@
         return math.cos(theta), math.sin(theta), omega
 
 The decorators turn each function into a *batch* function over arrays of states, compiled at first use, whose loop LLVM vectorises.
-`math.sin`, `cos`, `exp` and `tanh` inside these functions are the branch-free ones of `fastmath`.
+`math.sin`, `cos`, `exp`, `log` and `tanh` inside these functions are the branch-free ones of `fastmath`.
 """
 
 import dis
@@ -195,7 +195,7 @@ def _numbers(function: PlantFunction, values: Any, wanted: str) -> tuple[float, 
 
 # -- plain Python to compiled: math means fastmath, helpers are compiled along ---------------------------------------------------------
 
-_FAST = {name: getattr(fastmath, name) for name in ("sin", "cos", "exp", "tanh")}
+_FAST = {name: getattr(fastmath, name) for name in ("sin", "cos", "exp", "log", "tanh")}
 
 
 def _fast_module(module: types.ModuleType) -> types.ModuleType:

@@ -117,6 +117,7 @@ class Problem:
     env_options: Mapping[str, Any] = field(default_factory=dict)
     clip: bool = False
     map_samples: int = 0  # environment steps spent on measuring the map
+    parameters: Mapping[str, Any] = field(default_factory=dict)  # of a plant of the catalog, where they are not the published ones
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "horizon", whole("horizon", self.horizon, 1, 10**6))
@@ -185,7 +186,7 @@ class Problem:
 
             if not self._known_id:
                 raise SpaqlError(f"{self.name} has no environment here: give problem=spaql.from_gym(...) when loading")
-            object.__setattr__(self, "env", gymnasium.make(str(self.env_id)))
+            object.__setattr__(self, "env", gymnasium.make(str(self.env_id), **self.parameters))
         assert self.env is not None
         return self.env
 

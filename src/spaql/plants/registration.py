@@ -13,5 +13,4 @@ def register() -> None:
                 entry.env_id,
                 entry_point="spaql.plants.environment:PlantEnv",
                 kwargs={"problem": name},
-                max_episode_steps=entry.horizon,
             )

@@ -40,7 +40,7 @@ def page_data(table: Policy, shown: Policy, episodes: list[dict[str, Any]]) -> d
         "axes": best_axes(shown),
         "episodes": episodes,
         "drawing": drawing,
-        "step_time": STEP_TIME.get(drawing or ""),
+        "step_time": problem.parameters.get("dt", STEP_TIME.get(drawing)) if drawing else None,
         "angle": {"name": "angle", "unit": "rad", "cos": 0, "sin": 1} if drawing == "pendulum" else None,
     }
 

@@ -13,6 +13,7 @@ from spaql.errors import SpaqlError
 from spaql.explain.policy import Policy
 from spaql.explain.tree import LEAF, NODE, Tree, make_tree
 from spaql.plants.catalog import CATALOG, make_from_catalog
+from spaql.plants.parameters import of_a_file
 from spaql.plants.problem import Axis, Continuous, Finite, Problem
 
 FORMAT, VERSION = "spaql policy", 1
@@ -25,9 +26,10 @@ MOST_NODES, MOST_LETTERS, LONGEST_NAME = 10**7, 2**28, 1000
 def to_json(policy: Policy) -> str:
     """One line per variable and node, so that two policies can be compared line by line."""
     problem = policy.problem
+    told = {"name": problem.name, "summary": problem.summary, "horizon": int(problem.horizon), "clip": bool(problem.clip)}
     head = {
         "format": FORMAT, "version": VERSION, "spaql": spaql.__version__, "kind": policy.kind, "origin": policy.origin, "step": policy.step,
-        "problem": {"name": problem.name, "summary": problem.summary, "horizon": int(problem.horizon), "clip": bool(problem.clip)},
+        "problem": told | ({"parameters": problem.parameters} if problem.parameters else {}),
     }  # fmt: skip
     parts = [f" {_line(key)}: {_line(value)}" for key, value in head.items()]
     parts.append(' "variables": ' + _lines([_variable(axis) for axis in problem.state]))
@@ -151,7 +153,8 @@ def _flag(name: str, told: Any) -> bool:
 
 def _problem(top: dict[str, Any]) -> Problem:
     """The problem as it is told: it can decide, but not run."""
-    told = _fields("problem", top["problem"], "name summary horizon clip")
+    changed = isinstance(top["problem"], dict) and "parameters" in top["problem"]
+    told = _fields("problem", top["problem"], "name summary horizon clip" + (" parameters" if changed else ""))
     return Problem(
         _string("name", told["name"]),
         _string("summary", told["summary"]),
@@ -159,6 +162,7 @@ def _problem(top: dict[str, Any]) -> Problem:
         _told_actions(top["actions"]),
         whole("horizon", told["horizon"], 1),
         clip=_flag("clip", told["clip"]),
+        parameters=of_a_file(told["name"], None, told.get("parameters", {})),
     )
 
 
@@ -188,7 +192,7 @@ def _told_actions(told: Any) -> Continuous | Finite:
 
 def _with_plant(described: Problem, given: Problem | None) -> Problem:
     """The given problem, or the one of the catalog if it is the same one, or the description."""
-    same = make_from_catalog(described.name) if given is None and described.name in CATALOG else given
+    same = make_from_catalog(described.name, described.parameters) if given is None and described.name in CATALOG else given
     if same is None:
         return described
     for what in ("state", "actions", "horizon"):

@@ -1,0 +1,110 @@
+"""A plant in its parts, put together with or without noise.
+
+    next state = limit(move(state, action) + process noise)        reward, terminated = judge(state, action, next state)
+    observation = look(state) + observation noise, within the bounds of its axis
+
+What the controller sees of a state must not change when it looks twice, so the errors of observation are drawn by `step` and `reset`
+and kept as hidden variables behind the state, where `observe` finds them. A plant without noise has no trace of all this.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from spaql.plants.plant import Plant, make_plant, observe, reset, step
+from spaql.plants.problem import Axis
+
+TWO_PI = 2.0 * math.pi
+
+
+class Model(NamedTuple):
+    """Plain functions of plain numbers; a state is as many numbers as `variables` has names."""
+
+    variables: tuple[str, ...]
+    start: Callable[..., Any]  # uniform numbers in [0, 1) -> state
+    move: Callable[..., Any]  # state, action -> next state
+    limit: Callable[..., Any]  # state -> the same within its bounds; changes no state that `move` leaves with the parameters as published
+    judge: Callable[..., Any]  # state, action, next state -> reward, terminated
+    look: Callable[..., Any] | None = None  # state -> observation, if that is not the state itself
+
+
+Spreads = Sequence[tuple[int, float]]  # (number of the variable, standard deviation)
+
+
+def clipped(value: float, low: float, high: float) -> float:
+    return min(max(value, low), high)
+
+
+def wrapped(angle: float) -> float:
+    """The same angle within half a turn."""
+    turns = np.floor((angle + math.pi) / TWO_PI)
+    return angle - TWO_PI * turns if abs(angle) > math.pi else angle
+
+
+def gaussians(u1: float, u2: float) -> tuple[float, float]:
+    """Two independent standard normal numbers from two uniform ones (Box and Muller 1958)."""
+    radius = math.sqrt(-2.0 * math.log(1.0 - u1))  # 1 - u1 is never zero
+    return radius * math.cos(TWO_PI * u2), radius * math.sin(TWO_PI * u2)
+
+
+def plain(model: Model, actions: int = 1) -> Plant:
+    """Without noise, with published parameters: `limit` would change nothing."""
+    return _assembled(model, actions, False, (), (), ())
+
+
+def changed(model: Model, axes: Sequence[Axis], process: Spreads, errors: Spreads, actions: int = 1) -> Plant:
+    """With noise, or with parameters that may drive the state beyond its bounds in one step."""
+    return _assembled(model, actions, True, axes, process, errors)
+
+
+def _assembled(model: Model, actions: int, limited: bool, axes: Sequence[Axis], process: Spreads, errors: Spreads) -> Plant:
+    """The text of the three functions is ours; the plant enters as functions, the noise as numbers."""
+    size = len(model.variables)
+    s, n, a, e = (_names(letter, count) for letter, count in (("s", size), ("n", size), ("a", actions), ("e", len(errors))))
+    scope: dict[str, Any] = model._asdict() | {"gaussians": gaussians, "clipped": clipped, "__name__": __name__}
+    scope |= {f"P{j}": spread for j, spread in process} | {f"E{k}": spread for k, (_, spread) in enumerate(errors)}
+    limit = [f"{n} = limit({n})"] if limited else []
+    u, drawn, normal = _drawn(len(process) + len(errors))
+    pushed = [f"n{j} = n{j} + P{j} * {z}" for (j, _), z in zip(process, normal, strict=False)]
+    error = "".join(f"E{k} * {z}, " for k, z in enumerate(normal[len(process) :]))
+    step_lines = [f"{n} = move({s}{a})", *drawn, *pushed, *limit, f"reward, terminated = judge({s}{a}{n})"]
+    stepped = _function(scope, f"step({s}{e}{a}{u})", *step_lines, f"return ({n}{error}), reward, terminated")
+
+    first = _names("f", _count(model.start))
+    u, drawn, normal = _drawn(len(errors))
+    error = "".join(f"E{k} * {z}, " for k, z in enumerate(normal))
+    started = _function(scope, f"reset({first}{u})", f"{n} = start({first})", *limit, *drawn, f"return ({n}{error})")
+
+    observed = model.look
+    if errors:
+        o = _names("o", len(axes))
+        looked = f"{o} = look({s})" if model.look else f"{o} = {s}"
+        added = [f"o{j} = " + _bounded(f"o{j} + e{k}", axes[j]) for k, (j, _) in enumerate(errors)]
+        observed = _function(scope, f"observe({s}{e})", looked, *added, f"return ({o})")
+    return make_plant(reset(started), step(stepped), observe(observed) if observed else None, actions)
+
+
+def _names(letter: str, count: int) -> str:
+    return "".join(f"{letter}{j}, " for j in range(count))
+
+
+def _count(function: Callable[..., Any]) -> int:
+    return function.__code__.co_argcount
+
+
+def _drawn(count: int) -> tuple[str, list[str], list[str]]:
+    """The uniform parameters that `count` normal numbers need, the lines that make them, and their names."""
+    pairs = (count + 1) // 2
+    lines = [f"z{2 * k}, z{2 * k + 1} = gaussians(u{2 * k}, u{2 * k + 1})" for k in range(pairs)]
+    return _names("u", 2 * pairs), lines, [f"z{k}" for k in range(count)]
+
+
+def _bounded(value: str, axis: Axis) -> str:
+    return value if axis.slope is not None else f"clipped({value}, {float(axis.low)!r}, {float(axis.high)!r})"
+
+
+def _function(scope: dict[str, Any], head: str, *lines: str) -> Any:
+    exec(compile("\n    ".join([f"def {head}:", *lines]), __file__, "exec"), scope)
+    return scope[head.partition("(")[0]]

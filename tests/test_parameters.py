@@ -1,0 +1,421 @@
+"""Plants with other parameters: `spaql.make(name, **parameters)`, as an environment, from a file, on the command line."""
+
+import json
+import math
+import subprocess
+import sys
+
+import gymnasium
+import numpy as np
+import pytest
+
+import spaql
+from helpers import LEARNERS, TRAINED, assert_same, step_plant
+from spaql.explain.export import export, policy_from_json
+from spaql.plants.environment import PlantEnv
+from spaql.plants.plant import _digest
+from test_files import exercise, load_bytes, members, mutated_json, packed
+
+CHANGED = {
+    "pendulum": {"m": 2.0, "max_torque": 4.0},
+    "pendulum-5": {"l": 0.5, "max_torque": 3.0},
+    "pendulum-scaled": {"g": 9.81, "max_speed": 10.0, "horizon": 50},
+    "cartpole": {"gravity": 1.6, "half_length": 1.0, "max_angle": 0.3},
+    "cartpole-fitted": {"cart_mass": 2.0, "force": 5.0, "dt": 0.01},
+    "cartpole-500": {"pole_mass": 0.3, "max_position": 1.0, "horizon": 100},
+    "mountain-car": {"force": 0.002, "goal": 0.4},
+    "mountain-car-continuous": {"gravity": 0.002, "max_speed": 0.1, "horizon": 60},
+    "acrobot": {"length1": 1.2, "mass2": 0.7, "torque": 2.0, "dt": 0.1, "horizon": 60},
+}
+everywhere = pytest.mark.parametrize("name", CHANGED)
+
+
+def changed(name):
+    return spaql.make(name, **CHANGED[name])
+
+
+def test_every_problem_is_tested():
+    assert set(CHANGED) == set(spaql.problems())
+
+
+# -- what they do ----------------------------------------------------------------------------------------------------------------------
+
+
+def moved(problem, states, actions):
+    return step_plant(problem.plant, np.array(states, float), np.array(actions, float).reshape(-1, 1))
+
+
+def test_pendulum_with_other_parameters_follows_gymnasium_with_the_same():
+    env = gymnasium.make("Pendulum-v1", g=9.0).unwrapped
+    env.m, env.l, env.dt = 2.0, 0.7, 0.02
+    env.reset(seed=0)
+    rng = np.random.default_rng(0)
+    states, torques = rng.uniform([-3, -7], [3, 7], (500, 2)), rng.uniform(-2, 2, 500)
+    after, _, rewards, _ = moved(spaql.make("pendulum", g=9.0, m=2.0, l=0.7, dt=0.02), states, torques)
+    for i in range(500):
+        env.state = states[i]
+        reward = env.step(torques[i : i + 1])[1]
+        np.testing.assert_allclose(np.cos(after[i, 0]), np.cos(env.state[0]), rtol=0, atol=1e-12)
+        np.testing.assert_allclose([after[i, 1], rewards[i]], [env.state[1], reward], rtol=0, atol=1e-12)
+
+
+def test_cartpole_with_other_parameters_follows_gymnasium_with_the_same():
+    env = gymnasium.make("CartPole-v1").unwrapped
+    env.gravity, env.masscart, env.masspole, env.length, env.force_mag, env.tau = 3.7, 2.0, 0.3, 0.8, 7.0, 0.05
+    env.total_mass, env.polemass_length, env.x_threshold, env.theta_threshold_radians = 2.3, 0.3 * 0.8, 1.0, 0.3
+    env.reset(seed=0)
+    problem = spaql.make(
+        "cartpole", gravity=3.7, cart_mass=2.0, pole_mass=0.3, half_length=0.8, force=7.0, dt=0.05, max_position=1.0, max_angle=0.3
+    )
+    rng = np.random.default_rng(0)
+    states, pushes = rng.uniform([-1, -2, -0.3, -2], [1, 2, 0.3, 2], (500, 4)), rng.integers(0, 2, 500)
+    after, _, _, done = moved(problem, states, pushes)
+    for i in range(500):
+        env.state, env.steps_beyond_terminated = states[i], None
+        terminated = env.step(int(pushes[i]))[2]
+        np.testing.assert_allclose(after[i], env.state, rtol=0, atol=1e-12)
+        assert terminated == done[i]
+    assert 0 < done.sum() < 500
+
+
+@pytest.mark.parametrize(("name", "env_id"), [("mountain-car", "MountainCar-v0"), ("mountain-car-continuous", "MountainCarContinuous-v0")])
+def test_mountain_car_with_other_parameters_follows_gymnasium_with_the_same(name, env_id):
+    env = gymnasium.make(env_id, goal_velocity=0.01).unwrapped
+    env.reset(seed=0)
+    env.force = env.power = 0.003
+    env.goal_position, env.max_speed = 0.3, 0.05
+    problem = spaql.make(name, force=0.003, goal=0.3, goal_speed=0.01, max_speed=0.05)
+    rng = np.random.default_rng(0)
+    states, actions = rng.uniform([-1.2, -0.05], [0.6, 0.05], (500, 2)), rng.integers(0, 3, 500) - (name != "mountain-car")
+    after, _, rewards, done = moved(problem, states, actions)
+    for i in range(500):
+        env.state = states[i]
+        _, reward, terminated, _, _ = env.step(int(actions[i]) if name == "mountain-car" else actions[i : i + 1].astype(float))
+        np.testing.assert_allclose(after[i], env.state, rtol=0, atol=1e-7)
+        assert (rewards[i], done[i]) == (pytest.approx(reward), terminated)
+
+
+def test_acrobot_with_other_parameters_follows_gymnasium_with_the_same():
+    env = gymnasium.make("Acrobot-v1").unwrapped
+    env.LINK_LENGTH_1, env.LINK_MASS_1, env.LINK_MASS_2, env.LINK_COM_POS_1, env.LINK_COM_POS_2 = 1.3, 0.8, 1.5, 0.6, 0.4
+    env.LINK_MOI, env.dt, env.MAX_VEL_1, env.AVAIL_TORQUE = 0.9, 0.05, 5.0, [-2.0, 0.0, 2.0]
+    env.reset(seed=0)
+    problem = spaql.make(
+        "acrobot", length1=1.3, mass1=0.8, mass2=1.5, center1=0.6, center2=0.4, inertia=0.9, dt=0.05, max_velocity1=5.0, torque=2.0
+    )
+    rng = np.random.default_rng(0)
+    states, choices = rng.uniform([-3, -3, -5, -9], [3, 3, 5, 9], (500, 4)), rng.integers(0, 3, 500)
+    after, _, _, _ = moved(problem, states, choices)
+    for i in range(500):
+        env.state = states[i]
+        env.step(int(choices[i]))
+        np.testing.assert_allclose(np.cos(after[i, :2]), np.cos(env.state[:2]), rtol=0, atol=1e-12)
+        np.testing.assert_allclose(after[i, 2:], env.state[2:], rtol=0, atol=1e-12)
+
+
+def test_the_height_of_acrobats_goal_counts_both_lengths():
+    upright = [[math.pi, 0.0, 0.0, 0.0]]
+    assert moved(spaql.make("acrobot", length2=0.5, goal=1.4), upright, [1])[3].tolist() == [True]
+    assert moved(spaql.make("acrobot", length2=0.5, goal=1.6), upright, [1])[3].tolist() == [False]
+
+
+def test_bounds_of_axes_and_actions_follow_the_parameters():
+    pendulum = spaql.make("pendulum", max_speed=5.0, max_torque=3.0)
+    assert (pendulum.state[2].low, pendulum.state[2].high, pendulum.actions.low, pendulum.actions.high) == (-5.0, 5.0, (-3.0,), (3.0,))
+    assert spaql.make("pendulum-5", max_torque=3.0).actions.values == (-3.0, -1.5, 0.0, 1.5, 3.0)
+    assert spaql.make("cartpole", max_position=1.0).state[0].high == 2.0
+    assert spaql.make("mountain-car", goal=0.3).reference == (0.3, 0.0)
+
+
+@everywhere
+def test_published_parameters_leave_the_problem_as_it_is(name):
+    plain = spaql.make(name)
+    again = spaql.make(name, horizon=plain.horizon, process_noise={}, observation_noise=0.0 if "cartpole" not in name else {})
+    some = {
+        "pendulum": {"m": 1},
+        "cartpole": {"force": 10},
+        "mountain": {"force": 0.001 if name == "mountain-car" else 0.0015},
+        "acrobot": {},
+    }
+    same = spaql.make(name, **some[name.partition("-")[0]])
+    for other in (again, same):
+        assert other.parameters == {}
+        assert (repr(other), other.state, other.actions) == (repr(plain), plain.state, plain.actions)
+        assert _digest(other.plant.step.python) == _digest(plain.plant.step.python)
+
+
+@everywhere
+def test_every_learner_learns_and_both_loops_agree(name):
+    for learner in LEARNERS:
+        agents = [LEARNERS[learner](p, seed=2) for p in (changed(name), spaql.from_gym(PlantEnv(name, **CHANGED[name])))]
+        for agent in agents:
+            agent.learn(2, rollouts=2)
+        assert_same(*agents, episodes=3)
+
+
+@pytest.mark.parametrize("learner", TRAINED)
+def test_other_parameters_give_other_results(learner):
+    returns = [LEARNERS[learner](spaql.make("pendulum", **p), seed=1).evaluate(20).mean for p in ({}, {"m": 2.0}, {"m": 3.0})]
+    assert len(set(returns)) == 3
+
+
+def evaluated(problem):
+    """The return in words, or the error."""
+    try:
+        return f"{spaql.Random(problem).evaluate(5).mean:g}"
+    except spaql.SpaqlError as error:
+        return str(error)
+
+
+@pytest.mark.parametrize("name", ["pendulum", "cartpole", "mountain-car", "acrobot"])
+def test_absurd_but_allowed_parameters_end_in_results_or_one_clear_error(name):
+    names = {
+        "pendulum": ["g", "m", "l", "dt"],
+        "cartpole": ["force", "dt", "pole_mass"],
+        "mountain-car": ["force"],
+        "acrobot": ["dt", "mass1"],
+    }
+    for key in names[name]:
+        for value in (1e-6, 1e6):
+            outcome = evaluated(spaql.make(name, **{key: value}, horizon=5))
+            assert "\n" not in outcome
+
+
+# -- how they are told -----------------------------------------------------------------------------------------------------------------
+
+
+def test_parameters_are_shown():
+    problem = spaql.make("pendulum", m=2, horizon=100, process_noise={"velocity": 0.1})
+    for text in (repr(problem), problem.summary):
+        assert "m=2" in text
+        assert "horizon=100" in text
+        assert "process_noise(velocity=0.1)" in text
+    assert problem.parameters == {"m": 2.0, "horizon": 100, "process_noise": {"velocity": 0.1}}
+
+
+WRONG = [
+    ("pendulum", {"mass": 2.0}, "no parameter 'mass': choose among g, m, l, dt, max_speed, max_torque, horizon"),
+    ("cartpole", {"g": 2.0}, "no parameter 'g': choose among gravity, cart_mass"),
+    ("pendulum", {"m": 0.0}, "m must be a finite number from 1e-06"),
+    ("pendulum", {"m": -1.0}, "m must be"),
+    ("pendulum", {"m": math.nan}, "m must be"),
+    ("pendulum", {"m": math.inf}, "m must be"),
+    ("pendulum", {"m": 1e300}, "up to 1e.06"),
+    ("pendulum", {"m": "2"}, "m must be"),
+    ("pendulum", {"m": True}, "m must be"),
+    ("pendulum", {"m": None}, "m must be"),
+    ("mountain-car", {"goal": 0.7}, "goal must be a finite number from -1.2 up to 0.6"),
+    ("pendulum", {"horizon": 0}, "horizon must be a whole number"),
+    ("pendulum", {"horizon": 10**9}, "horizon must be a whole number"),
+    ("pendulum", {"horizon": 10.5}, "horizon must be a whole number"),
+    ("pendulum", {"process_noise": {"speed": 0.1}}, "no variable 'speed'; choose among angle, velocity"),
+    ("pendulum", {"process_noise": {"cos": 0.1}}, "no variable 'cos'; choose among angle, velocity"),
+    ("pendulum", {"observation_noise": {"angle": 0.1}}, "no variable 'angle'; choose among cos, sin, velocity"),
+    ("pendulum", {"process_noise": {"velocity": -0.1}}, "process_noise of velocity"),
+    ("pendulum", {"process_noise": {"velocity": math.nan}}, "process_noise of velocity"),
+    ("pendulum", {"process_noise": {3: 0.1}}, "no variable 3"),
+    ("pendulum", {"process_noise": 0.1}, r"by name \(angle, velocity\)"),
+    ("pendulum", {"observation_noise": -0.1}, "fraction"),
+    ("pendulum", {"observation_noise": 1.1}, "fraction"),
+    ("pendulum", {"observation_noise": "big"}, "fraction"),
+    ("cartpole", {"observation_noise": 0.1}, "velocity and angular velocity have no range.*by name"),
+    ("cartpole", {"process_noise": {"angular velocity": 0.1, "angular_velocity": 0.1}}, "twice"),
+]
+
+
+@pytest.mark.parametrize(("name", "parameters", "message"), WRONG)
+def test_wrong_parameters_are_one_clear_error(name, parameters, message):
+    with pytest.raises(spaql.SpaqlError, match=message) as error:
+        spaql.make(name, **parameters)
+    assert "\n" not in str(error.value)
+
+
+# -- as environments -------------------------------------------------------------------------------------------------------------------
+
+
+def test_gymnasium_makes_the_changed_plant():
+    env, same = gymnasium.make("spaql/Pendulum-v0", m=2.0, process_noise={"velocity": 0.3}), PlantEnv("pendulum", m=2.0)
+    assert env.unwrapped.problem.parameters == {"m": 2.0, "process_noise": {"velocity": 0.3}}
+    env.reset(seed=1)
+    same.reset(seed=1)
+    assert not np.array_equal(env.step(np.ones(1))[0], same.step(np.ones(1))[0])
+
+
+@pytest.mark.parametrize("horizon", [30, 300])
+def test_an_environment_ends_at_the_horizon_given(horizon):
+    env = gymnasium.make("spaql/Pendulum-v0", horizon=horizon)
+    env.reset(seed=0)
+    ends = [env.step(np.zeros(1))[3] for _ in range(horizon)]
+    assert ends == [False] * (horizon - 1) + [True]
+    assert env.spec.max_episode_steps == horizon
+
+
+def test_gymnasium_refuses_wrong_parameters():
+    with pytest.raises(spaql.SpaqlError, match="no parameter 'mass'"):
+        gymnasium.make("spaql/Pendulum-v0", mass=2.0)
+    with pytest.raises(spaql.SpaqlError, match="no parameter 'mass'"):
+        spaql.from_gym("spaql/Pendulum-v0", mass=2.0)
+
+
+def test_parameters_do_not_go_with_a_problem_already_made():
+    with pytest.raises(spaql.SpaqlError, match="already made"):
+        PlantEnv(spaql.make("pendulum"), m=2.0)
+
+
+# -- in files --------------------------------------------------------------------------------------------------------------------------
+
+NOISY = {"m": 2.0, "horizon": 60, "process_noise": {"velocity": 0.1}, "observation_noise": {"cos": 0.01, "velocity": 0.2}}
+
+
+@pytest.fixture(scope="module")
+def agent():
+    agent = spaql.SPAQL(spaql.make("pendulum", **NOISY), seed=3)
+    agent.learn(6, rollouts=3)
+    return agent
+
+
+@pytest.fixture(scope="module")
+def content(agent, tmp_path_factory):
+    path = tmp_path_factory.mktemp("agent") / "a.spaql"
+    agent.save(path)
+    return path.read_bytes()
+
+
+def test_a_saved_agent_remembers_the_parameters(agent, content, tmp_path):
+    again = load_bytes(tmp_path, content)
+    assert again.problem.parameters == agent.problem.parameters == NOISY
+    assert repr(again.problem) == repr(agent.problem)
+    np.testing.assert_array_equal(again.evaluate(20).returns, agent.evaluate(20).returns)
+
+
+def test_a_saved_agent_of_an_environment_remembers_the_parameters(tmp_path):
+    agent = spaql.SPAQL(spaql.from_gym("spaql/Pendulum-v0", m=2.0, process_noise={"velocity": 0.1}), seed=3)
+    agent.learn(2, rollouts=2)
+    agent.save(tmp_path / "a.spaql")
+    again = spaql.load(tmp_path / "a.spaql")
+    np.testing.assert_array_equal(again.evaluate(5).returns, agent.evaluate(5).returns)
+    assert again.problem.env.unwrapped.problem.parameters == {"m": 2.0, "process_noise": {"velocity": 0.1}}
+
+
+def test_an_agent_can_go_on_with_other_parameters(agent, content, tmp_path):
+    (tmp_path / "a.spaql").write_bytes(content)
+    calm = spaql.load(tmp_path / "a.spaql", problem=spaql.make("pendulum", horizon=60))
+    assert calm.evaluate(20).mean != agent.evaluate(20).mean
+
+
+def test_files_without_parameters_are_as_before(tmp_path):
+    agent = spaql.SPAQL(spaql.make("cartpole"))
+    agent.save(tmp_path / "a.spaql")
+    told = json.loads(members((tmp_path / "a.spaql").read_bytes())["meta.json"])
+    assert "parameters" not in told["problem"]
+    assert "parameters" not in json.loads(export(agent.policy(), "json"))["problem"]
+
+
+def test_a_policy_as_json_remembers_the_parameters(agent):
+    policy = agent.policy()
+    text = export(policy, "json")
+    again = policy_from_json(text)
+    assert again.problem.parameters == NOISY
+    assert export(again, "json") == text
+    assert again.evaluate(20).mean == policy.evaluate(20).mean
+
+
+HOSTILE = [
+    {"m": 1e300}, {"m": -1}, {"m": "2"}, {"m": [2]}, {"mass": 2}, {"problem": "cartpole"}, {"render_mode": "human"}, {"__class__": 1},
+    {"horizon": 10**12}, {"process_noise": {"velocity": 1e300}}, {"process_noise": [1]}, {"process_noise": {"x": 1}},
+    {"observation_noise": "x"}, [], [["m", 2]], "m=2", 7, {"m" * 5000: 1},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("parameters", HOSTILE, ids=range(len(HOSTILE)))
+def test_hostile_parameters_in_a_file_are_refused(agent, content, tmp_path, parameters):
+    parts = members(content)
+    meta = json.loads(parts["meta.json"])
+    for catalog in (True, False):
+        meta["problem"] |= {"parameters": parameters, "catalog": catalog}
+        with pytest.raises(spaql.SpaqlError, match="cannot be used"):
+            load_bytes(tmp_path, packed(parts | {"meta.json": json.dumps(meta)}))
+    told = json.loads(export(agent.policy(), "json"))
+    told["problem"]["parameters"] = parameters
+    with pytest.raises(spaql.SpaqlError, match="not a spaql policy"):
+        policy_from_json(json.dumps(told))
+
+
+def test_parameters_of_a_file_reach_no_foreign_environment(content, tmp_path):
+    parts = members(content)
+    meta = json.loads(parts["meta.json"])
+    for name, env_id in (("pendulum", "CartPole-v1"), ("Pendulum-v1", "Pendulum-v1"), ("pendulum", "spaql/CartPole-v0")):
+        meta["problem"] |= {"name": name, "env_id": env_id, "catalog": False}
+        with pytest.raises(spaql.SpaqlError, match="parameters go with the problems of the catalog"):
+            load_bytes(tmp_path, packed(parts | {"meta.json": json.dumps(meta)}))
+
+
+def test_parameters_that_do_not_fit_the_rest_of_a_file_are_refused(content, tmp_path):
+    parts = members(content)
+    meta = json.loads(parts["meta.json"])
+    meta["problem"]["parameters"] |= {"max_speed": 5.0}
+    with pytest.raises(spaql.SpaqlError, match="its state differs"):
+        load_bytes(tmp_path, packed(parts | {"meta.json": json.dumps(meta)}))
+
+
+def test_three_hundred_mutated_descriptions_load_or_raise_our_own_error(content, tmp_path):
+    import random
+
+    rng = random.Random(4)
+    parts = members(content)
+    meta = json.loads(parts["meta.json"])
+    for turn in range(300):
+        problem = meta["problem"] | {"parameters": mutated_json(meta["problem"]["parameters"], rng), "catalog": bool(turn % 2)}
+        try:
+            exercise(load_bytes(tmp_path, packed(parts | {"meta.json": json.dumps(meta | {"problem": problem})})))
+        except spaql.SpaqlError:
+            continue
+
+
+# -- on the command line ---------------------------------------------------------------------------------------------------------------
+
+
+def run(*arguments):
+    return subprocess.run([sys.executable, "-m", "spaql.cli", *arguments], capture_output=True, text=True, timeout=300, check=False)
+
+
+def test_training_evaluating_and_going_on_from_the_command_line(tmp_path):
+    changes = ["--set", "m=2", "--set", "horizon=50", "--set", "process_noise.velocity=0.1", "--set", "observation_noise=0.01"]
+    short = ["--iterations", "3", "--rollouts", "2", "--fresh", "5", "--json", "--out", str(tmp_path)]
+    done = run("train", "pendulum", "spaql", *changes, *short)
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    noise = {"cos": 0.02, "sin": 0.02, "velocity": 0.16}
+    assert told["parameters"] == {"m": 2.0, "horizon": 50, "process_noise": {"velocity": 0.1}, "observation_noise": noise}
+    assert told["paper"] is None
+    file = str(tmp_path / "agent.spaql")
+    means = [json.loads(run("evaluate", file, "--json", *more).stdout)["mean"] for more in ([], [], ["--set", "m=1"])]
+    assert means[0] == means[1] != means[2]
+
+
+BAD_SETTINGS = [
+    (["m"], "NAME=VALUE"),
+    (["=2"], "NAME=VALUE"),
+    (["process_noise.=2"], "NAME=VALUE"),
+    (["m=two"], "'two' is not a number"),
+    (["mass=2"], "no parameter 'mass'"),
+    (["m=2", "m=3"], "given twice"),
+    (["observation_noise=0.1", "observation_noise.cos=0.1"], "given twice"),
+    (["process_noise.speed=1"], "no variable 'speed'"),
+    (["m.x=1"], "m must be"),
+]
+
+
+@pytest.mark.parametrize(("changes", "message"), BAD_SETTINGS)
+def test_bad_settings_are_one_line(changes, message):
+    from spaql.cli.app import settings
+
+    with pytest.raises(spaql.SpaqlError, match=message):
+        spaql.make("pendulum", **settings(changes))
+
+
+def test_settings_go_with_our_problems_only():
+    done = run("train", "MountainCar-v0", "spaql", "--set", "force=2")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "--set goes with the problems by name" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
