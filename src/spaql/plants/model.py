@@ -60,7 +60,18 @@ def changed(model: Model, axes: Sequence[Axis], process: Spreads, errors: Spread
 
 
 def _assembled(model: Model, actions: int, limited: bool, axes: Sequence[Axis], process: Spreads, errors: Spreads) -> Plant:
-    """The text of the three functions is ours; the plant enters as functions, the noise as numbers."""
+    """The text of the three functions is ours; the plant enters as functions, the noise as numbers.
+
+    A pendulum, both noises on its velocity:
+
+    def step(s0, s1, e0, a0, u0, u1):
+        n0, n1 = move(s0, s1, a0)
+        z0, z1 = gaussians(u0, u1)
+        n1 = n1 + P1 * z0
+        n0, n1 = limit(n0, n1)
+        reward, terminated = judge(s0, s1, a0, n0, n1)
+        return (n0, n1, E0 * z1), reward, terminated
+    """
     size = len(model.variables)
     s, n, a, e = (_names(letter, count) for letter, count in (("s", size), ("n", size), ("a", actions), ("e", len(errors))))
     scope: dict[str, Any] = model._asdict() | {"gaussians": gaussians, "clipped": clipped, "__name__": __name__}
