@@ -70,6 +70,9 @@ def train_rival(problem: str, algorithm: str, seed: int, checkpoints: Sequence[i
         raise SpaqlError(f"no settings of {algorithm} for {problem}: there are {', '.join(f'{b} on {a}' for a, b in SETTINGS)}")
     torch.set_num_threads(1)  # the nets are small; and the same bits whatever the machine's number of cores
     settings, count = SETTINGS[problem, algorithm]
+    lone = gymnasium.make(CATALOG[problem].env_id)  # compiles the plant before the clock runs
+    lone.reset(seed=0)
+    lone.step(lone.action_space.sample())
     environments = make_vec_env(lambda: gymnasium.make(CATALOG[problem].env_id), count, seed=seed)
     found: list[tuple[int, float, float]] = []
     fresh = np.zeros(0)
