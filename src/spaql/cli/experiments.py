@@ -23,7 +23,7 @@ def reproduce(
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="A small but real version: fewer agents, iterations and values of xi.")] = False,
     tuned: Annotated[bool, typer.Option("--tuned", help="Main runs with the best xi of our study instead of the published.")] = False,
-    seeds: Annotated[int | None, typer.Option(help="Agents per experiment (20; with --quick 5).")] = None,
+    seeds: Annotated[int | None, typer.Option(help="Agents per experiment (20; with --quick 5, for Atlas 3).")] = None,
     store: Annotated[Path, typer.Option(help="Folder of results; finished runs in it are not computed again.")] = Path("results"),
     jobs: Annotated[int | None, typer.Option(help="Processes (default: all cores).")] = None,
     executor: Annotated[str | None, typer.Option(help="local, or dask://HOST:PORT.")] = None,
