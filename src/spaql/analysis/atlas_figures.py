@@ -103,6 +103,7 @@ def _caption(problem: str, title: str, lines: list[Line], episodes: int) -> str:
         told += f" Squares: trees of at most {CONTESTS[problem].leaves} leaves, found in Atlas' model without further samples."
     if not all(line.fresh for line in lines):
         told += (
-            " TRPO as published: the curve is the return of the episodes it learned from, its mark is fresh, its seconds are the clock's."
+            " TRPO as published: the curve is the return of the episodes it learned from, averaged over 12 % to both sides, its mark is "
         )
+        told += "fresh, its seconds are those of the clock."
     return told

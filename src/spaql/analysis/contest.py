@@ -5,13 +5,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from spaql.analysis.samples import curve_of
 from spaql.arrays import Array
 from spaql.experiments.atlas_plan import CONTESTS
 from spaql.experiments.results import Results
 from spaql.experiments.rows import Run
 
 ENTRANTS = ("Atlas", "SAC", "DQN", "PPO", "TRPO", "SPAQL-TS", "SPAQL")
+TRPO_POINTS, TRPO_WINDOW = 40, 0.12
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,10 +56,13 @@ def _trpo(runs: Sequence[Run]) -> Line | None:
     """As published: returns of training episodes, and beside them the fresh returns of the end. Seconds are those of the clock."""
     if not runs:
         return None
-    samples, returns = curve_of(runs, evaluation=False)
-    chosen = np.unique(np.linspace(0, len(samples) - 1, 40).astype(int))
-    returns = np.concatenate([returns[:, chosen], np.array([[run.fresh] for run in runs])], axis=1)
-    at = np.append(samples[chosen], samples[-1])
+    samples = runs[0].train_samples_curve
+    grid = np.geomspace(samples[0], samples[-1], TRPO_POINTS)
+    # The batches of all agents meet similar start states at the same time: single ones go up and down together, which no interval shows
+    near = [np.abs(np.log(samples / x)) <= max(TRPO_WINDOW, np.abs(np.log(samples / x)).min()) for x in grid]
+    curves = np.array([[np.nanmean(run.evaluation_curve[chosen]) for chosen in near] for run in runs])
+    returns = np.concatenate([curves, np.array([[run.fresh] for run in runs])], axis=1)
+    at = np.append(grid, samples[-1])
     seconds = np.array([run.seconds * at / run.train_samples for run in runs])
     nothing = np.full(returns.shape, np.nan)
     return Line("TRPO", tuple(at.astype(int).tolist()), at, returns, seconds, 0 * nothing, nothing, nothing, fresh=False)
