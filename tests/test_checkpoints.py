@@ -57,12 +57,11 @@ def test_seconds_grow(row):
     assert (np.diff(row["cpu_curve"]) >= 0).all()
 
 
-def test_a_tree_is_made_at_the_last_checkpoints_and_does_not_disturb_the_learning(row):
+def test_a_tree_is_made_at_the_last_checkpoint_and_does_not_disturb_the_learning(row):
     found = compute(replace(SPEC, checkpoints=(500, 2000, 4000, 6000), leaves=4, fresh=10))
-    assert found["tree_leaves"][0] == 0
-    assert (found["tree_leaves"][1:] >= 1).all()
-    assert (found["tree_leaves"][1:] <= 4).all()
-    assert np.isfinite(found["tree_returns"][1:]).all()
+    assert (found["tree_leaves"][:-1] == 0).all()
+    assert 1 <= found["tree_leaves"][-1] <= 4
+    assert np.isfinite(found["tree_returns"][-1])
     assert found["checkpoints"][-1] == row["checkpoints"][-1]
 
 

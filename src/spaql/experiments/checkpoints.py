@@ -10,7 +10,7 @@ from spaql.arrays import Array
 from spaql.errors import SpaqlError
 from spaql.experiments.spec import RIVALS, Spec
 
-WITH_TREE = 3  # the last checkpoints, at which a small tree is made too
+WITH_TREE = 1  # the last checkpoints, at which a small tree is made too
 WARM_SAMPLES = 400
 
 

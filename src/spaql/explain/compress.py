@@ -24,7 +24,8 @@ FRESH = 1000  # episodes of the comparison with the table
 FRESH_SEED = 2**41  # start states that neither search nor usage have seen
 OPTIONS = ("oblique", "budget", "episodes", "seed", "progress")
 MOST = 64  # leaves on the frontier, unless more are asked for
-COMPILED, SLOW, MODEL = 400_000_000, 20_000, 60_000_000  # steps of a search: of a compiled plant, an environment, a learned model
+COMPILED, SLOW, MODEL = 400_000_000, 20_000, 40_000_000  # steps of a search: of a compiled plant, an environment, a learned model
+STARTS, STARTS_IN_MODEL = 128, 64
 SEEN, LARGEST = 8000, 64  # states that the table's behaviour is distilled from, leaves of these trees
 
 
@@ -41,7 +42,7 @@ class FrontierPoint:
 
 
 def compress(
-    policy: "Policy", max_leaves: int | None = None, *, oblique: bool = False, budget: int | None = None, episodes: int = 128,
+    policy: "Policy", max_leaves: int | None = None, *, oblique: bool = False, budget: int | None = None, episodes: int | None = None,
     seed: int = 0, progress: bool = False,
 ) -> "Policy":  # fmt: skip
     """The smallest tree not significantly worse than the table, or the best with at most `max_leaves`.
@@ -52,7 +53,7 @@ def compress(
     - `oblique`: tests may weigh two variables against each other;
     - `budget`: plant steps after which the search ends (400 million on compiled plants, 20 thousand in Gymnasium environments); judging
       what it has found on fresh episodes comes on top, and is counted too;
-    - `episodes`: start states every candidate is judged on; `seed`: of the search.
+    - `episodes`: start states every candidate is judged on (128; 64 in a learned model); `seed`: of the search.
     """
     problem, table = policy.problem, policy.table_policy or policy
     if max_leaves is not None:
@@ -63,7 +64,10 @@ def compress(
         return compress_in_model(policy, table, max_leaves, oblique, budget, episodes, seed, progress)
     compiled = problem.plant is not None
     budget = whole("budget", (COMPILED if compiled else SLOW) if budget is None else budget, 0)
-    episodes, seed = whole("episodes", episodes, 8, 100_000) if compiled else 3, whole("seed", seed, 0, 2**40)
+    episodes, seed = (
+        whole("episodes", STARTS if episodes is None else episodes, 8, 100_000) if compiled else 3,
+        whole("seed", seed, 0, 2**40),
+    )
     if not problem.can_run or table.usage is None:
         raise SpaqlError(f"{problem.name} has no plant to try trees on: use tree(), which plays exactly the same")
     most = min(max_leaves or MOST, max(table.n_leaves, 2))

@@ -9,7 +9,7 @@ from spaql.arrays import Array
 from spaql.checks import whole
 from spaql.errors import SpaqlError
 from spaql.explain.cells import Cells
-from spaql.explain.compress import FRESH, LARGEST, MODEL, MOST, SEEN, frontier_of, palette_of, shown
+from spaql.explain.compress import FRESH, LARGEST, MODEL, MOST, SEEN, STARTS_IN_MODEL, frontier_of, palette_of, shown
 from spaql.explain.distill import distilled
 from spaql.explain.model_arena import ModelArena
 from spaql.explain.policy import Policy
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from spaql.learners.agent import Agent
     from spaql.learners.atlas.memory import Memory
 
-EARLY = 0.1  # of the horizon: states seen so early serve as start states too
+EARLY = 0.02  # of the horizon: states seen so early serve as start states too
 WITHIN = 0.002  # of the best return in the model: a smaller tree that is so near is preferred
 
 
@@ -56,7 +56,8 @@ def expected(policy: Policy, observation: Array) -> tuple[tuple[Array, float, Ar
 
 
 def compress_in_model(
-    policy: Policy, table: Policy, max_leaves: int | None, oblique: bool, budget: int | None, episodes: int, seed: int, progress: bool
+    policy: Policy, table: Policy, max_leaves: int | None, oblique: bool, budget: int | None, episodes: int | None, seed: int,
+    progress: bool,
 ) -> Policy:  # fmt: skip
     """See `compress`: the search happens in the learned model, and so does the choice."""
     plan, agent, problem = table.plan, table.agent, table.problem
@@ -65,7 +66,9 @@ def compress_in_model(
     budget = whole("budget", MODEL if budget is None else budget, 0)
     most = min(max_leaves or MOST, max(table.n_leaves, 2))
     memory: Memory = agent.state.memory  # type: ignore[attr-defined]
-    starts = start_states(memory, plan.samples, problem.horizon, whole("episodes", episodes, 8, 100_000))
+    starts = start_states(
+        memory, plan.samples, problem.horizon, whole("episodes", STARTS_IN_MODEL if episodes is None else episodes, 8, 100_000)
+    )
     arena = ModelArena(problem, plan, starts)
     with shown(progress, budget) as report:
         seen = arena.moments(table.rules, SEEN, whole("seed", seed, 0, 2**40)).states

@@ -20,8 +20,8 @@ from spaql.plants.problem import Continuous, Finite
 KEPT = 4  # trees per size in the pool
 HOLDS = (1, 2, 4, 8)  # steps for which another action is tried
 SLACK = 0.1  # standard errors by which a polish may go down at first, to leave ditches
-TAUGHT = 64  # leaves of a tree that is taught, at least
-DESCENT = 0.4  # of the budget, for a descent from the largest tree to the smallest
+TAUGHT = 64  # leaves of a tree that is taught, if that is not more than twice as many as are wanted
+DESCENT = 0.4  # of the budget, for a descent from 32 or more leaves to the fewest; less if fewer are wanted, so that there are several
 STALE = 4  # rounds without progress after which the search ends
 PROGRESS = 1e-3  # of the range between the worst and the best tree: less is no progress
 MOMENTS = 1000  # at which alternatives are tried when a tree grows
@@ -105,6 +105,7 @@ class _Search:
         self.actions = Actions(actions, known, self.rng)
         self.cuts = Cuts(np.ones(arena.variables), oblique, self.rng)
         self.effort = BRANCHING if arena.branches else PLAIN
+        self.descent = DESCENT * min(1.0, most / 32)
 
     def start(self, begin: Sequence[Tree]) -> None:
         seen = []
@@ -121,7 +122,7 @@ class _Search:
     def round(self, number: int) -> None:
         """Get a large tree somehow, and prune it leaf by leaf."""
         if self.arena.branches and number % 3 == 0:
-            largest = max(TAUGHT, self.most)
+            largest = max(min(TAUGHT, 2 * self.most), self.most)
             made = self.teach(self.pool.best(largest), largest)
             if number == 0:
                 made += self.teach(self.pool.best(1), largest)  # a bad table may be harder to better than no table
@@ -150,7 +151,7 @@ class _Search:
         while holder.leaves > 2 and not self.judge.spent:
             before = self.arena.steps
             holder = self.keep(self.prune(holder, min(drop, holder.leaves - 2)))
-            drop = 1 + int((self.arena.steps - before) * (holder.leaves - 2) / (DESCENT * self.judge.budget))
+            drop = 1 + int((self.arena.steps - before) * (holder.leaves - 2) / (self.descent * self.judge.budget))
 
     def keep(self, holder: Scored) -> Scored:
         """Into the pool; sometimes another tree of its size goes on instead."""
