@@ -91,7 +91,7 @@ def verdict(table: Policy, policy: Policy, shown: Policy) -> str:
 
 
 def time_remark(table: Policy) -> str:
-    if table.agent is None or table.agent.state.space.trees == 1:
+    if table.agent is None or table.agent.algorithm != "AQL":
         return ""
     return (
         f"{table.agent.algorithm} learns one policy per time step. This page explains the one of step {table.step}; the others differ. "
