@@ -309,7 +309,8 @@ def test_learning_goes_on_from_outside_data(cartpole):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({0: [0.0, 0.0]}, "obs must have shape"), ({0: [np.nan, 0.0, 0.0]}, "obs is .*finite"), ({3: [0.0, np.inf, 0.0]}, "next_obs is .*finite"),
+        ({0: [0.0, 0.0]}, "obs must have shape"), ({0: [np.nan, 0.0, 0.0]}, "obs is .*finite"),
+        ({3: [0.0, np.inf, 0.0]}, "next_obs is .*finite"),
         ({1: 3.0}, "action .* is outside"), ({1: np.nan}, "action"), ({2: np.nan}, "reward is .*finite"), ({2: "much"}, "reward"),
         ({5: -1}, "step must be a whole number"),
     ],

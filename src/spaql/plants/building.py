@@ -92,5 +92,6 @@ def build(name: str, given: Mapping[str, Any]) -> Problem:
     kept |= {key: value for key, value in (("process_noise", process), ("observation_noise", errors)) if value}
     return Problem(
         name, entry.summary + (f"; changed: {parameters.told(kept)}" if kept else ""), state, actions, steps,
-        reference=reference, xi=entry.xi, rollouts=entry.rollouts, env_id=entry.env_id, plant=replace(plant, origin=(name, kept)), parameters=kept,
+        reference=reference, xi=entry.xi, rollouts=entry.rollouts, env_id=entry.env_id, plant=replace(plant, origin=(name, kept)),
+        parameters=kept,
     )  # fmt: skip

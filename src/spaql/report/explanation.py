@@ -108,9 +108,10 @@ def key_figures(table: Policy, shown: Policy, fresh: Evaluation | None, own: Eva
     history = None if table.agent is None else table.agent.history
     if history is not None and len(history.table):
         found.append((f"{int(history.train_samples[-1]):,}", "steps of the plant to learn from"))
-        found.append((f"{int(history.eval_samples[-1]):,}", "steps to choose the best agent"))
-    if shown.samples:
-        found.append((f"{shown.samples:,}", "steps to find the small tree"))
+        if history.eval_samples[-1] > 0:
+            found.append((f"{int(history.eval_samples[-1]):,}", "steps to choose the best agent"))
+    if shown.samples:  # Atlas looks for it in its model
+        found.append((f"{shown.samples:,}", "steps to find the small tree" if table.plan is None else "steps to judge small trees"))
     return found
 
 
