@@ -2,6 +2,7 @@
 
 import json
 import random
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -132,6 +133,15 @@ def test_an_environment_that_never_ends():
     agent = learned(Line(), horizon=1000, samples=400)
     check_sound(agent)
     assert len(agent.history) == 1
+
+
+def test_a_long_horizon_needs_no_more_memory():
+    tracemalloc.start()
+    try:
+        learned(Line(), horizon=10**6, samples=300).policy()
+        assert tracemalloc.get_traced_memory()[1] < 200e6
+    finally:
+        tracemalloc.stop()
 
 
 def test_a_single_action():
