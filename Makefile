@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test test-all demo paper trpo bench clean
+.PHONY: help setup test test-all demo paper trpo rivals bench clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## */make \1|/' | awk -F'|' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -41,6 +41,10 @@ paper: .venv/.ready  ## the whole paper: 20 agents per experiment, all figures a
 trpo: .venv/.torch  ## TRPO's 40 runs again (about an hour on one core), into the file that ships with the package
 	$(BIN)/spaql reproduce --only trpo --store results/trpo
 	$(BIN)/python -m spaql.experiments.publish results/trpo
+
+rivals: .venv/.torch  ## the same for SAC, DQN and PPO, against which Atlas is held (some hours)
+	$(BIN)/spaql reproduce --only rivals --store results/rivals
+	$(BIN)/python -m spaql.experiments.publish results/rivals rivals
 
 bench: .venv/.ready  ## measure the speed
 	$(BIN)/spaql bench

@@ -36,3 +36,24 @@ def made_part(part, figure, protocol=PAPER):
 def made_results(figures, protocol=PAPER):
     """Results by part from functions of the spec."""
     return Results({part: made_part(part, figure, protocol) for part, figure in figures.items()})
+
+
+def made_checked(spec, last, first=None, leaves=None, tree=None):
+    """A run with checkpoints whose fresh return rises from `first` to `last` in a straight line; trees at the last three."""
+    points = len(spec.checkpoints)
+    first = last - 100.0 if first is None else first
+    none = np.zeros(0)
+    with_tree = np.arange(points) >= points - 3 if spec.leaves else np.zeros(points, bool)
+    returns = np.linspace(first, last, points) if points > 1 else np.array([last])
+    row = {
+        "key": spec.key, "problem": spec.problem, "algorithm": spec.algorithm, "xi": spec.xi, "options": dict(spec.options),
+        "seed": spec.seed, "iterations": 0, "rollouts": spec.rollouts, "episodes": spec.fresh, "best_seen": last, "fresh": last,
+        "arms": None, "train_samples": spec.checkpoints[-1], "eval_samples": 0, "fresh_returns": np.full(4, last),
+        "evaluation_curve": none, "best_seen_curve": none, "arms_curve": none, "train_samples_curve": none, "eval_samples_curve": none,
+        "temperature_curve": none, "episode_states": none, "episode_actions": none, "code": spec.code,
+        "checkpoints": np.array(spec.checkpoints), "checkpoint_returns": returns,
+        "tree_leaves": np.where(with_tree, spec.leaves if leaves is None else leaves, 0),
+        "tree_returns": np.where(with_tree, returns if tree is None else tree, np.nan),
+        "cpu_curve": np.array(spec.checkpoints) / 1000, "tree_cpu_curve": np.where(with_tree, 2.0, np.nan),
+    }  # fmt: skip
+    return run_from(row | ORIGIN)

@@ -76,7 +76,8 @@ def everything(tmp_path_factory):
 
 def test_all_are_drawn(everything):
     figures, said = everything
-    assert [figure.name for figure in figures] == [kind.name for kind in KINDS] == said
+    assert [figure.name for figure in figures] == [kind.name for kind in KINDS if "-atlas-" not in kind.name]  # that is not the paper
+    assert said == [kind.name for kind in KINDS]
     assert [figure.name[:2] for figure in figures] == [f"{i:02}" for i in range(1, 13)]
     for figure in figures:
         assert figure.png.name == f"{figure.name}.png"

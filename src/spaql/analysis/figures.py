@@ -6,12 +6,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from spaql.analysis.atlas_figures import over_samples
 from spaql.analysis.domain_figures import domains
 from spaql.analysis.learning_figures import learning
+from spaql.analysis.paper_tables import TITLES
 from spaql.analysis.sample_figures import against_trpo
 from spaql.analysis.scaling_figures import scaling
 from spaql.analysis.style import WIDTH, save, sheet
 from spaql.analysis.trajectory_figures import trajectories
+from spaql.experiments.atlas_plan import CONTESTS
 from spaql.experiments.results import Results
 
 
@@ -41,7 +44,7 @@ PENDULUM, FIVE, CARTPOLE = "Pendulum", "Pendulum with 5 actions", "CartPole"
 SCALED = "Pendulum with scaled reward"
 REWARDS = {"pendulum": "raw reward", "pendulum-scaled": "scaled reward"}
 
-# In the order of the paper; the last is ours
+# In the order of the paper; the last ones are ours
 KINDS = (
     Kind("01-scaling-pendulum", "Scaling study, Pendulum", partial(scaling, titles=REWARDS), 3.1),
     Kind("02-learning-pendulum", f"Learning on {PENDULUM}", partial(learning, problem="pendulum", title=PENDULUM), 3.1),
@@ -55,6 +58,10 @@ KINDS = (
     Kind("10-trpo-cartpole", f"{CARTPOLE} against TRPO", partial(against_trpo, problem="cartpole", title=CARTPOLE), 3.3),
     Kind("11-domain-of-a-ball", "The domain of a ball", lambda figure, results: domains(figure), 2.75),
     Kind("12-learning-pendulum-scaled", f"Learning on {SCALED}", partial(learning, problem="pendulum-scaled", title=SCALED), 3.1),
+    *(
+        Kind(f"{place}-atlas-{problem}", f"Atlas on {TITLES[problem]}", partial(over_samples, problem=problem, title=TITLES[problem]), 3.4)
+        for place, problem in enumerate(CONTESTS, 13)
+    ),
 )
 
 

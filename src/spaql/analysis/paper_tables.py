@@ -28,6 +28,10 @@ TITLES = {
     "pendulum-scaled": "Pendulum with scaled reward",
     "pendulum-5": "Pendulum with 5 actions",
     "cartpole": "CartPole",
+    "cartpole-500": "CartPole, 500 steps",
+    "mountain-car": "MountainCar",
+    "mountain-car-continuous": "MountainCar, continuous",
+    "acrobot": "Acrobot",
 }
 
 

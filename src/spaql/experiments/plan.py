@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from spaql.errors import SpaqlError
+from spaql.experiments.atlas_plan import ATLAS_PARTS, RIVAL_PARTS, atlas_specs
 from spaql.experiments.spec import Spec
 from spaql.plants.catalog import CATALOG
 
@@ -34,9 +35,15 @@ class Protocol:
     random_iterations: int = 100  # nothing is learned: a hundred evaluations give the level
     trpo_iterations: int = 100  # of 4000 samples each
 
+    atlas_seeds: int = 20
+    atlas_share: float = 1.0  # of the samples of Atlas and those it is compared with
+
 
 PAPER = Protocol()
-QUICK = Protocol(seeds=5, fresh=400, study_iterations=40, study_fresh=40, xi=(0, 0.4, 4, 20, 60, 160), iterations=300, random_iterations=40)
+QUICK = Protocol(
+    seeds=5, fresh=400, study_iterations=40, study_fresh=40, xi=(0, 0.4, 4, 20, 60, 160), iterations=300, random_iterations=40,
+    atlas_seeds=3, atlas_share=0.1,
+)  # fmt: skip
 
 GROUPS = {
     "scaling": tuple(f"scaling-{name}" for name in SCALED),
@@ -44,6 +51,8 @@ GROUPS = {
     "tuned": tuple(f"tuned-{name}" for name in MAIN),
     "random": tuple(f"random-{name}" for name in MAIN),
     "trpo": tuple(f"trpo-{name}" for name in RIVALS),
+    "atlas": ATLAS_PARTS,
+    "rivals": RIVAL_PARTS,
 }
 PARTS = tuple(part for parts in GROUPS.values() for part in parts)
 TITLES = {
@@ -52,6 +61,8 @@ TITLES = {
     "tuned": "main runs, xi from our study",
     "random": "random policies",
     "trpo": "TRPO",
+    "atlas": "Atlas over samples",
+    "rivals": "what a user would pick instead",
 }
 
 
@@ -80,6 +91,8 @@ def studies_of(parts: Sequence[str]) -> list[str]:
 def specs_of(part: str, protocol: Protocol, tuned: Tuned | None = None) -> list[Spec]:
     """All runs of a part."""
     group, problem = part.split("-", 1)
+    if group in ("atlas", "rivals"):
+        return atlas_specs(part, protocol.atlas_seeds, protocol.fresh, protocol.atlas_share)
     entry = CATALOG[problem]
     seeds = range(protocol.first_seed, protocol.first_seed + protocol.seeds)
     if group == "scaling":

@@ -36,7 +36,7 @@ class Request:
     @property
     def protocol(self) -> Protocol:
         base = QUICK if self.quick else PAPER
-        return base if self.seeds is None else replace(base, seeds=whole("seeds", self.seeds, 2, 10_000))
+        return base if self.seeds is None else replace(base, seeds=(count := whole("seeds", self.seeds, 2, 10_000)), atlas_seeds=count)
 
     @property
     def command(self) -> str:
@@ -124,11 +124,11 @@ def best_xi(store: Store, studies: dict[str, list[Spec]]) -> Tuned:
 
 
 def _check_extras(parts: Sequence[str]) -> None:
-    if any(part.startswith("trpo-") for part in parts):
-        from importlib.util import find_spec
+    from importlib.util import find_spec
 
-        if find_spec("sb3_contrib") is None:
-            raise SpaqlError("TRPO needs the extra: pip install 'spaql[trpo]' (without --only trpo the published curves are used)")
+    for group, module, who in (("trpo", "sb3_contrib", "TRPO needs"), ("rivals", "stable_baselines3", "the rivals need")):
+        if any(part.startswith(f"{group}-") for part in parts) and find_spec(module) is None:
+            raise SpaqlError(f"{who} the extra: pip install 'spaql[trpo]' (without --only {group} the published curves are used)")
 
 
 def _fail(error: Exception, spec: Spec | None, summary: Summary) -> None:

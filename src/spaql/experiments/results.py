@@ -1,11 +1,13 @@
 """What a store holds, sorted by part: the one thing tables, figures and the page are made from."""
 
+import functools
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
 
+from spaql.experiments.atlas_plan import CONTESTS
 from spaql.experiments.plan import GROUPS, PARTS
 from spaql.experiments.rows import Run, read_rows
 from spaql.experiments.spec import Spec, spec_from
@@ -34,7 +36,7 @@ class Results:
 
 
 def load_results(store: Store) -> Results:
-    """Everything planned that is there, and TRPO as published where the store has none of its own."""
+    """Everything planned that is there, and as published where the store has none of their own: TRPO, and Atlas' rivals beside Atlas."""
     plans = {part: plan for part, plan in store.read_plans().items() if part in PARTS}
     parts: dict[str, list[Run]] = {}
     missing: dict[str, int] = {}
@@ -44,9 +46,10 @@ def load_results(store: Store) -> Results:
         parts[part] = [run for run in found if run is not None]
         missing[part] = sum(run is None for run in found)
     borrowed = [part for part in GROUPS["trpo"] if not parts.get(part)]
-    runs = published_runs() if borrowed else []
+    borrowed += [f"rivals-{problem}" for problem in CONTESTS if parts.get(f"atlas-{problem}") and not parts.get(f"rivals-{problem}")]
     for part in borrowed:
-        parts[part] = [run for run in runs if run.problem == part.removeprefix("trpo-")]
+        group, problem = part.split("-", 1)
+        parts[part] = [run for run in published_runs(group) if run.problem == problem]
         missing.pop(part, None)
     return Results(
         parts, plans, {part: count for part, count in missing.items() if count}, frozenset(part for part in borrowed if parts[part])
@@ -65,13 +68,14 @@ def plan_of(specs: Iterable[Spec], **remarks: Any) -> dict[str, Any]:
     return remarks | {"code": {spec.algorithm: spec.code for spec in specs}, "runs": [asdict(spec) for spec in specs]}
 
 
-def published_file() -> Any:
-    """TRPO's runs, computed once by `make trpo` and shipped with the package."""
-    return files("spaql.experiments").joinpath("published", "trpo.parquet")
+def published_file(group: str = "trpo") -> Any:
+    """Runs that need Torch, computed once by `make trpo` or `make rivals` and shipped with the package."""
+    return files("spaql.experiments").joinpath("published", f"{group}.parquet")
 
 
-def published_runs() -> list[Run]:
-    if not published_file().is_file():
-        return []
-    with as_file(published_file()) as path:
-        return read_rows(Path(path))
+@functools.cache
+def published_runs(group: str = "trpo") -> tuple[Run, ...]:
+    if not published_file(group).is_file():
+        return ()
+    with as_file(published_file(group)) as path:
+        return tuple(read_rows(Path(path)))

@@ -4,7 +4,7 @@ import hashlib
 import json
 import os
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +21,25 @@ RESULT = {
     "fresh_returns": REALS, "evaluation_curve": REALS, "best_seen_curve": REALS, "arms_curve": WHOLES, "train_samples_curve": WHOLES,
     "eval_samples_curve": WHOLES, "temperature_curve": REALS, "episode_states": REALS, "episode_actions": REALS, "code": TEXT,
 }  # fmt: skip
+# ... for a run with checkpoints also what it was worth at each (no tree: 0 leaves, not a number). Runs without have no such columns in
+# their digest, and files from before there were any are read as they are.
+CHECKED = {"checkpoints": WHOLES, "checkpoint_returns": REALS, "tree_leaves": WHOLES, "tree_returns": REALS}
 # ... and where it came from (not in the digest: two computers give the same result at another time)
 ORIGIN = {"version": TEXT, "seconds": REAL, "host": TEXT, "finished": TEXT, "python": TEXT, "libraries": TEXT}
-COLUMNS = RESULT | {"digest": TEXT} | ORIGIN
-LISTS = [name for name, kind in RESULT.items() if kind in (REALS, WHOLES)]
+# CPU seconds of learning, and of making the tree, up to each checkpoint
+SPENT = {"cpu_curve": REALS, "tree_cpu_curve": REALS}
+COLUMNS = RESULT | {"digest": TEXT} | ORIGIN | CHECKED | SPENT
+NEEDED = RESULT | {"digest": TEXT} | ORIGIN
+LISTS = [name for name, kind in COLUMNS.items() if kind in (REALS, WHOLES)]
 OPTIONAL = ("xi", "arms")
+
+
+def _no_reals() -> Array:
+    return np.zeros(0)
+
+
+def _no_wholes() -> Array:
+    return np.zeros(0, np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +50,7 @@ class Run:
     problem: str
     algorithm: str
     xi: float | None
-    options: dict[str, float]
+    options: dict[str, Any]
     seed: int
     iterations: int
     rollouts: int
@@ -63,18 +77,24 @@ class Run:
     finished: str
     python: str
     libraries: dict[str, str]
+    checkpoints: Array = field(default_factory=_no_wholes)  # samples used, evaluation counted
+    checkpoint_returns: Array = field(default_factory=_no_reals)
+    tree_leaves: Array = field(default_factory=_no_wholes)
+    tree_returns: Array = field(default_factory=_no_reals)
+    cpu_curve: Array = field(default_factory=_no_reals)
+    tree_cpu_curve: Array = field(default_factory=_no_reals)
 
 
 def run_from(row: dict[str, Any]) -> Run:
     """A Run from a computed row."""
-    arrays = {name: np.asarray(row[name], np.int64 if RESULT[name] == WHOLES else np.float64) for name in LISTS}
+    arrays = {name: np.asarray(row[name], np.int64 if COLUMNS[name] == WHOLES else np.float64) for name in LISTS if name in row}
     return Run(**(row | arrays | {"digest": digest_of(row | arrays)}))
 
 
 def digest_of(row: dict[str, Any]) -> str:
     """Hash of everything a run has found: equal digests are equal bits."""
     digest = hashlib.sha256()
-    for name, kind in RESULT.items():
+    for name, kind in (RESULT | CHECKED if len(row.get("checkpoints", ())) else RESULT).items():
         value = row[name]
         if kind in (REALS, WHOLES):
             value = np.asarray(value, "<i8" if kind == WHOLES else "<f8").tobytes()
@@ -126,7 +146,7 @@ def read_rows(path: Path) -> list[Run]:
         with open(path, "rb") as file:
             # one small file: threads and the machinery for folders would take twice the time
             table = pq.ParquetFile(file, page_checksum_verification=True).read(use_threads=False)
-        found = {name: table.column(name) for name in COLUMNS}
+        found = {name: table.column(name) for name in COLUMNS if name in table.column_names or name in NEEDED}
         rows = [dict(zip(found, values, strict=True)) for values in zip(*(_plain(column) for column in found.values()), strict=True)]
         for row in rows:
             row["options"], row["libraries"] = json.loads(row["options"]), json.loads(row["libraries"])

@@ -10,16 +10,18 @@ from typing import Any
 
 import numpy as np
 
-from spaql.experiments.spec import Spec
+from spaql.experiments.checkpoints import checked
+from spaql.experiments.spec import RIVALS, Spec
 
 CURVES = ("evaluation", "best_seen", "arms", "train_samples", "eval_samples", "temperature")
+LIBRARIES = {"TRPO": ["torch", "sb3-contrib"]} | {name: ["torch", "stable-baselines3"] for name in RIVALS}
 
 
 def compute(spec: Spec) -> dict[str, Any]:
     """The row of a run: what it is, its figures, its curves, fresh returns, one recorded episode, and where it came from."""
     begin = time.perf_counter()
-    found = _trpo(spec) if spec.algorithm == "TRPO" else _learner(spec)
-    libraries = ["numpy", "numba", "gymnasium"] + (["torch", "sb3-contrib"] if spec.algorithm == "TRPO" else [])
+    found = (_trpo if spec.algorithm == "TRPO" else checked if spec.checkpoints else _learner)(spec)
+    libraries = ["numpy", "numba", "gymnasium", *LIBRARIES.get(spec.algorithm, [])]
     return {
         "key": spec.key, "problem": spec.problem, "algorithm": spec.algorithm, "xi": spec.xi, "options": dict(spec.options),
         "seed": spec.seed, "iterations": spec.iterations, "rollouts": spec.rollouts, "episodes": spec.fresh,

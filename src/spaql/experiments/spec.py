@@ -8,8 +8,17 @@ from pathlib import Path
 from typing import Any
 
 # The rooms and files that decide about the bits of a result. Editing one gives every run a new key.
-DECIDING = ("plants", "partition", "learners", "training", "streams.py", "fastmath.py", "compiling.py", "experiments/running.py")
+DECIDING = (
+    "plants", "partition", "learners", "training", "streams.py", "fastmath.py", "compiling.py", "experiments/running.py",
+    "experiments/checkpoints.py",
+)  # fmt: skip
 DECIDING_TRPO = (*DECIDING, "experiments/trpo.py")
+DECIDING_RIVALS = (*DECIDING, "experiments/rivals.py", "experiments/lockstep.py")
+NOT_ATLAS = ("analysis", "report", "cli", "experiments")  # it plans, searches and explains: all else takes part
+RIVALS = ("SAC", "DQN", "PPO")
+COST = {"Atlas": 30_000.0, "SAC": 1e6, "DQN": 5e4, "PPO": 2e4}  # of a sample, in plant steps
+
+Option = float | int | bool | str
 
 
 @dataclass(frozen=True)
@@ -22,11 +31,14 @@ class Spec:
     iterations: int
     rollouts: int  # evaluation rollouts per iteration
     fresh: int  # episodes of the re-evaluation on fresh seeds
-    options: tuple[tuple[str, float], ...] = ()  # keyword arguments of the learner
+    options: tuple[tuple[str, Option], ...] = ()  # keyword arguments of the learner
+    checkpoints: tuple[int, ...] = ()  # numbers of samples, all counted, at which the agent is looked at; the last ends the run
+    leaves: int = 0  # of the small tree made at the last checkpoints; 0 for none
 
     @property
     def xi(self) -> float | None:
-        return dict(self.options).get("xi")
+        xi = dict(self.options).get("xi")
+        return None if xi is None else float(xi)
 
     @property
     def code(self) -> str:
@@ -38,24 +50,35 @@ class Spec:
 
     def key_by(self, code: str) -> str:
         """The key of the run as computed by this version of the code."""
-        text = json.dumps(asdict(self) | {"code": code}, sort_keys=True)
+        fields = asdict(self)
+        if not self.checkpoints:  # the key is that of the time before there were any
+            fields = {name: value for name, value in fields.items() if name not in ("checkpoints", "leaves")}
+        text = json.dumps(fields | {"code": code}, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:20]
 
     @property
     def steps(self) -> float:
         """Plant steps the run will take at most: what the progress bars count in."""
+        if self.checkpoints:
+            return COST.get(self.algorithm, 1.0) * self.checkpoints[-1] + 200.0 * self.fresh * len(self.checkpoints)
         return 200.0 * (self.iterations * (self.rollouts + 1) + self.fresh)
 
     def __str__(self) -> str:
-        options = "".join(f", {name} = {value:g}" for name, value in self.options)
+        options = "".join(f", {name} = {value:g}" if isinstance(value, float) else f", {name} = {value}" for name, value in self.options)
         return f"{self.algorithm} on {self.problem}{options}, seed {self.seed}"
 
 
 def spec_from(data: dict[str, Any]) -> Spec:
     """A Spec from its JSON form."""
-    spec = Spec(**(data | {"options": tuple((str(name), float(value)) for name, value in data["options"])}))
-    counts = (spec.seed, spec.iterations, spec.rollouts, spec.fresh)
-    if not all(isinstance(text, str) for text in (spec.problem, spec.algorithm)) or not all(isinstance(n, int) for n in counts):
+    options = tuple((str(name), value) for name, value in data["options"])
+    spec = Spec(**(data | {"options": options, "checkpoints": tuple(data.get("checkpoints", ()))}))
+    counts = (spec.seed, spec.iterations, spec.rollouts, spec.fresh, spec.leaves, *spec.checkpoints)
+    known = all(isinstance(value, float | int | bool | str) for _, value in options)
+    if (
+        not known
+        or not all(isinstance(text, str) for text in (spec.problem, spec.algorithm))
+        or not all(isinstance(n, int) for n in counts)
+    ):
         raise ValueError(f"not a run: {data}")
     return spec
 
@@ -64,7 +87,10 @@ def spec_from(data: dict[str, Any]) -> Spec:
 def code_version(algorithm: str) -> str:
     """Hash of the source that decides about the results of an algorithm. Versions of libraries are not in it."""
     package, digest = Path(__file__).parent.parent, hashlib.sha256()
-    for name in DECIDING_TRPO if algorithm == "TRPO" else DECIDING:
+    names: tuple[str, ...] = DECIDING_TRPO if algorithm == "TRPO" else DECIDING_RIVALS if algorithm in RIVALS else DECIDING
+    if algorithm == "Atlas":
+        names = (*sorted(path.name for path in package.iterdir() if path.name not in NOT_ATLAS), *DECIDING[-2:])
+    for name in names:
         path = package / name
         for file in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
             digest.update(str(file.relative_to(package)).encode() + b"\0" + file.read_bytes())

@@ -9,7 +9,7 @@ from spaql.compiling import inlined, kernel
 from spaql.explain.arena import MOMENT_EPISODES, Moments
 from spaql.explain.tree import LEAF, Tree
 from spaql.learners.atlas.memory import features_of
-from spaql.learners.atlas.model import Model, cell_of, predict
+from spaql.learners.atlas.model import Model, cell_of, predict, width_of
 from spaql.plants.problem import Problem
 from spaql.streams import uniform
 
@@ -43,7 +43,7 @@ class ModelArena:
     def __init__(self, problem: Problem, plan: "Plan", starts: Array) -> None:
         self.problem, self.plan, self.begin = problem, plan, np.ascontiguousarray(plan.into_metric(starts))
         self.variables, self.starts, self.steps = len(problem.state), len(starts), 0
-        self.world, self._work = _world(problem, plan), np.zeros((2, len(problem.state)))
+        self.world, self._work = _world(problem, plan), np.zeros((2, width_of(len(problem.state))))
 
     def returns(self, tree: Tree, first: int, last: int) -> Array:
         found, none = np.zeros(last - first), np.zeros((0, self.variables))
@@ -135,7 +135,7 @@ def play(
     work: Array,
 ) -> int:  # fmt: skip
     """Episodes of a tree; a random share of all moments is kept in `places` and `times`. Returns the steps."""
-    z, after, steps, kept = work[0], work[1], 0, 0
+    z, after, steps, kept = work[0, : begin.shape[1]], work[1], 0, 0
     for i in range(len(begin)):
         for j in range(len(z)):
             z[j] = begin[i, j]
@@ -160,7 +160,7 @@ def play_on(
     world: World, player: Player, places: Array, times: Array, trials: Array, hold: int, horizon: int, returns: Array, work: Array
 ) -> int:  # fmt: skip
     """From kept moments: every trial for `hold` steps, then the tree, to the end of the episode; last, the tree alone."""
-    z, after, steps = work[0], work[1], 0
+    z, after, steps = work[0, : places.shape[1]], work[1], 0
     for i in range(len(places)):
         for trial in range(len(trials) + 1):
             for j in range(len(z)):

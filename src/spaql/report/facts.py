@@ -8,9 +8,11 @@ from typing import Any
 
 from spaql.analysis.paper_tables import TITLES as PROBLEMS
 from spaql.analysis.tables import NOTHING, Table
+from spaql.experiments.atlas_plan import ABLATION
 from spaql.experiments.plan import GROUPS, PAPER, PARTS, TITLES
 from spaql.experiments.results import Results
 from spaql.experiments.rows import Run
+from spaql.experiments.spec import RIVALS
 
 PAPER_TABLES = ("pendulum", "cartpole")
 Fact = tuple[str, str]
@@ -27,6 +29,8 @@ def _ordered(results: Results) -> list[str]:
 
 def title_of(part: str) -> str:
     group, problem = part.split("-", 1)
+    if part == ABLATION:
+        return "Atlas without its parts"
     return f"{PROBLEMS[problem]}: {TITLES[group]}"
 
 
@@ -102,15 +106,26 @@ def remarks(results: Results) -> list[Fact]:
     if any(part.startswith("tuned-") for part in there):
         made.append(("ξ from our own study", "Agents called tuned use the ξ that was best in our scaling study, not the published one."))
     if results.published:
-        count = span(len(results.parts[part]) for part in results.published)
-        where = _listed(PROBLEMS[part.removeprefix("trpo-")] for part in sorted(results.published, key=PARTS.index))
-        made.append((
-            "TRPO was not computed here",
-            f"Its runs on {where} ({count} agents each) are published with the package. `spaql reproduce --only trpo` computes them.",
-        ))  # fmt: skip
-    codes = {run.code for run in computed(results) if run.algorithm != "TRPO"}
+        made += _borrowed(results)
+    codes = {run.code for run in computed(results) if run.algorithm not in ("TRPO", "Atlas", *RIVALS)}  # theirs are different files
     if len(codes) > 1:
         made.append(("Different code", f"The runs come from {len(codes)} versions of the code; see the versions at the end of the page."))
+    return made
+
+
+def _borrowed(results: Results) -> list[Fact]:
+    made: list[Fact] = []
+    for group in ("trpo", "rivals"):
+        parts = [part for part in GROUPS[group] if part in results.published]
+        if parts:
+            where, names = (
+                sorted({getattr(run, name) for part in parts for run in results.parts[part]}) for name in ("problem", "algorithm")
+            )
+            counts = span(count for part in parts for count in Counter(run.algorithm for run in results.parts[part]).values())
+            were, their = ("was", "Its") if len(names) == 1 else ("were", "Their")
+            told = f"{their} runs on {_listed(PROBLEMS[name] for name in PROBLEMS if name in where)} ({counts} agents each) are published "
+            told += f"with the package. `spaql reproduce --only {group}` computes them."
+            made.append((f"{_listed(names)} {were} not computed here", told))
     return made
 
 
@@ -147,6 +162,9 @@ def _part_row(results: Results, part: str, runs: list[Run]) -> list[str]:
     lengths = [span(getattr(run, name) for run in runs) for name in ("iterations", "rollouts", "episodes")]
     if part.startswith("trpo-"):
         lengths[:2] = [f"{lengths[0]} batches", NOTHING]
+    elif part.startswith(("atlas-", "rivals-")):
+        lengths[0] = f"{span(int(run.checkpoints[-1]) for run in runs)} samples"
+        lengths[1] = NOTHING if lengths[1] == "0" else lengths[1]
     elif part.startswith("random-"):
         lengths[0] = NOTHING
     return [count, ranges(run.seed for run in runs), *lengths, finished, duration(sum(run.seconds for run in runs)), digest]
@@ -166,8 +184,9 @@ ORIGIN = ("finished (UTC)", "spaql", "code", "Python", "libraries", "computers")
 
 def origin(results: Results) -> list[tuple[str, list[str]]]:
     """Times, versions and computers, one column each: of the runs computed here, and of published ones."""
-    published = [run for part in sorted(results.published) for run in results.parts[part]]
-    columns = {"computed here": computed(results), "TRPO as published": published}
+    columns = {"computed here": computed(results)}
+    for group, name in (("trpo", "TRPO as published"), ("rivals", "rivals as published")):
+        columns[name] = [run for part in GROUPS[group] if part in results.published for run in results.parts[part]]
     return [(name, _origin(runs)) for name, runs in columns.items() if runs]
 
 

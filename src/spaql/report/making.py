@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from spaql.analysis.atlas_tables import atlas_tables
 from spaql.analysis.claims import claims_table
 from spaql.analysis.figures import Figure, draw_figures
 from spaql.analysis.pair_tables import comparison_tables, study_table
@@ -30,7 +31,7 @@ class Report:
 
 def tables_of(results: Results) -> list[Table]:
     """All tables there is data for, the paper's first."""
-    made = [*result_tables(results), claims_table(results), study_table(results), *comparison_tables(results)]
+    made = [*result_tables(results), claims_table(results), study_table(results), *comparison_tables(results), *atlas_tables(results)]
     return [table for table in made if table is not None]
 
 

@@ -37,6 +37,8 @@ def write_page(results: Results, tables: list[Table], figures: "list[Figure]", p
     by_name = {table.name: table for table in tables}
     first = [by_name[name] for name in PAPER_TABLES if name in by_name]
     claims = [by_name["claims"]] if "claims" in by_name else []
+    beyond = [table for table in tables if table.name.startswith("atlas-")]
+    drawn = _figures(figures, path)
     curves = curve_data(results)
     text = render(
         "page.html",
@@ -47,10 +49,12 @@ def write_page(results: Results, tables: list[Table], figures: "list[Figure]", p
         remarks=remarks(results),
         tables=[_table(table) for table in first],
         claims=[_table(table) for table in claims],
-        further=_without_echo([_table(table) for table in tables if table not in first + claims]),
+        further=_without_echo([_table(table) for table in tables if table not in first + claims + beyond]),
+        beyond=_without_echo([_table(table) for table in beyond]),
+        beyond_figures=[figure for figure in drawn if "-atlas-" in figure["name"]],
         problems=[(problem["name"], problem["title"]) for problem in curves],
         curves=embedded(curves),
-        figures=_figures(figures, path),
+        figures=[figure for figure in drawn if "-atlas-" not in figure["name"]],
         seeds=_seeds(results),
         commands=commands(results),
         part_heads=PART_HEADS,
@@ -82,7 +86,7 @@ def _table(table: Table) -> dict[str, Any]:
         "notes": table.notes,
         "cards": table.name in CARDS,
         "bare": table.name == "claims",  # stands alone under a heading that says the same
-        "sortable": table.name.startswith(("tests-", "scaling")),
+        "sortable": table.name.startswith(("tests-", "scaling", "atlas-")),
     }
 
 

@@ -22,7 +22,7 @@ def summary_of(made: Report) -> dict[str, Any]:
 
 
 def show_report(made: Report, told: dict[str, Any], quiet: bool) -> None:
-    """For people: the paper's two tables in short, and where the rest is."""
+    """For people: the paper's two tables in short, those of Atlas, and where the rest is."""
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
@@ -46,6 +46,14 @@ def show_report(made: Report, told: dict[str, Any], quiet: bool) -> None:
                 row["verdict"].removeprefix("differs: ") or NOTHING,
                 probability(row["p"]),
             )
+        console.print(shown)
+    for table in [] if quiet else [table for table in made.tables if table.name.startswith("atlas-")]:
+        shown = Table(title=table.title, box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), title_justify="left")
+        chosen = [column for column in table.columns if roomy or not column.heading.startswith(("agents", "its"))]
+        for column in chosen:
+            shown.add_column(column.heading, justify="left" if column.words else "right")
+        for row in table.rows:
+            shown.add_row(*(column.show(row) for column in chosen))
         console.print(shown)
     for part, count in made.results.missing.items():
         console.print(f"{part}: {count} runs are missing; the report shows what is there", highlight=False)

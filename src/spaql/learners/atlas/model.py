@@ -16,6 +16,7 @@ from spaql.learners.atlas.endings import ending_tree
 from spaql.learners.atlas.fitting import design, fit_base, fit_cells
 from spaql.learners.atlas.growing import grow
 
+BLOCK = 4  # outputs that are computed together: the maps are that many columns wide, or a multiple
 SMALLEST = 12  # transitions in a cell that may be cut
 
 
@@ -23,8 +24,8 @@ class Model(NamedTuple):
     """Arrays the kernels read."""
 
     nodes: Array  # tree of model cells
-    base: Array  # (terms, d + 1) the quadratic system: change of state and reward, by the terms of `fitting.design`
-    maps: Array  # (nodes, 1 + d + p, d + 1) affine part, base and cell's correction together
+    base: Array  # (terms, width) the quadratic system: change of state and reward, by the terms of `fitting.design`
+    maps: Array  # (nodes, 1 + d + p, width) affine part, base and cell's correction together
     features: Array  # (actions, p) of the actions the planner chooses from
     low: Array  # (d,) box that predictions are clipped to: all states seen
     high: Array
@@ -48,7 +49,14 @@ def fit_model(z: Array, features: Array, rewards: Array, after: Array, ended: Ar
     expected = (terms[:, :k] * maps[leaves_of(nodes, z[ended]), :, -1]).sum(axis=1) + (terms[:, k:] * base[k:, -1]).sum(axis=1)
     extra = rewards[ended] - np.clip(expected, *limits)
     low, high = np.minimum(z.min(axis=0), after.min(axis=0)), np.maximum(z.max(axis=0), after.max(axis=0))
+    wide = width_of(z.shape[1]) - maps.shape[2]
+    base, maps = np.pad(base, ((0, 0), (0, wide))), np.pad(maps, ((0, 0), (0, 0), (0, wide)))
     return Model(nodes, base, maps, choices, low, high, limits, *ending_tree(after, ended, extra))
+
+
+def width_of(d: int) -> int:
+    """Columns of the maps: next state, reward, and zeros up to whole blocks."""
+    return -(-(d + 1) // BLOCK) * BLOCK
 
 
 def _parents(nodes: Array) -> Array:
@@ -77,37 +85,42 @@ def cell_of(nodes: Array, z: Array) -> int:
 
 @inlined
 def predict(model: Model, cell: int, z: Array, action: Array, after: Array) -> float:
-    """Next state for the features of an action, into `after`, clipped to the box. Returns the reward."""
-    d, p, maps = len(z), len(action), model.maps
-    reward = maps[cell, 0, d]
-    for c in range(d):
-        after[c] = z[c] + maps[cell, 0, c]
-    for j in range(d):
-        reward += maps[cell, 1 + j, d] * z[j]
-        for c in range(d):
-            after[c] += maps[cell, 1 + j, c] * z[j]
-    for j in range(p):
-        if action[j] != 0.0:
-            reward += maps[cell, 1 + d + j, d] * action[j]
-            for c in range(d):
-                after[c] += maps[cell, 1 + d + j, c] * action[j]
-    row = 1 + d + p
-    for i in range(d):
-        for j in range(i, d):
-            term = z[i] * z[j]
-            reward += model.base[row, d] * term
-            for c in range(d):
-                after[c] += model.base[row, c] * term
-            row += 1
-    for i in range(d):
+    """Next state for the features of an action, into `after` (as wide as the maps), clipped to the box. Returns the reward."""
+    d, p, maps, base = len(z), len(action), model.maps, model.base
+    for c in range(0, maps.shape[2], BLOCK):  # four outputs at a time stay in registers
+        s0, s1, s2, s3 = maps[cell, 0, c], maps[cell, 0, c + 1], maps[cell, 0, c + 2], maps[cell, 0, c + 3]
+        for j in range(d):
+            x = z[j]
+            s0 += maps[cell, 1 + j, c] * x
+            s1 += maps[cell, 1 + j, c + 1] * x
+            s2 += maps[cell, 1 + j, c + 2] * x
+            s3 += maps[cell, 1 + j, c + 3] * x
+        row = 1 + d
         for j in range(p):
-            term = z[i] * action[j]
-            if term != 0.0:
-                reward += model.base[row, d] * term
-                for c in range(d):
-                    after[c] += model.base[row, c] * term
+            u = action[j]
+            s0 += maps[cell, row, c] * u
+            s1 += maps[cell, row, c + 1] * u
+            s2 += maps[cell, row, c + 2] * u
+            s3 += maps[cell, row, c + 3] * u
             row += 1
+        for i in range(d):
+            for j in range(i, d):
+                x = z[i] * z[j]
+                s0 += base[row, c] * x
+                s1 += base[row, c + 1] * x
+                s2 += base[row, c + 2] * x
+                s3 += base[row, c + 3] * x
+                row += 1
+        for i in range(d):
+            for j in range(p):
+                x = z[i] * action[j]
+                s0 += base[row, c] * x
+                s1 += base[row, c + 1] * x
+                s2 += base[row, c + 2] * x
+                s3 += base[row, c + 3] * x
+                row += 1
+        after[c], after[c + 1], after[c + 2], after[c + 3] = s0, s1, s2, s3
+    reward: float = min(max(after[d], model.rewards[0]), model.rewards[1])
     for c in range(d):
-        after[c] = min(max(after[c], model.low[c]), model.high[c])
-    bounded: float = min(max(reward, model.rewards[0]), model.rewards[1])
-    return bounded
+        after[c] = min(max(z[c] + after[c], model.low[c]), model.high[c])
+    return reward

@@ -11,7 +11,7 @@ from spaql.arrays import Array
 from spaql.compiling import kernel
 from spaql.explain.tree import LEAF
 from spaql.learners.atlas.growing import grow
-from spaql.learners.atlas.model import Model, cell_of, leaves_of, predict
+from spaql.learners.atlas.model import Model, cell_of, leaves_of, predict, width_of
 from spaql.streams import uniform
 
 SEEN = 5000  # states of the data taken into account, evenly over time
@@ -46,7 +46,7 @@ class Guide(NamedTuple):
 def support_points(model: Model, z: Array, after: Array, starts: Array, horizon: int, guide: Guide | None, most: int, key: int) -> Support:
     """At most `most` cells, and a quarter as many points where episodes have ended."""
     d = z.shape[1]
-    wandered, work = np.zeros((WANDERINGS * LENGTH, d)), np.zeros((3, d))
+    wandered, work = np.zeros((WANDERINGS * LENGTH, d)), np.zeros((3, width_of(d)))
     begin = z[np.random.default_rng(key).integers(0, len(z), WANDERINGS)]
     pool = [_some(z, SEEN), _some(after, SEEN), wandered[: wander(model, begin, LENGTH, HELD, np.uint64(key), wandered, work)]]
     if guide is not None:
@@ -113,7 +113,7 @@ def _neighbour_tree(points: Array) -> tuple[Array, Array, Array, Array]:
 def wander(model: Model, starts: Array, length: int, longest: int, key: np.uint64, states: Array, work: Array) -> int:
     """Rollouts of the model with random actions, each held 1 to `longest` steps. Fills `states`, returns how many."""
     made, d, actions = 0, starts.shape[1], len(model.features)
-    z, after = work[0], work[1]
+    z, after = work[0, :d], work[1]
     for i in range(len(starts)):
         for j in range(d):
             z[j] = starts[i, j]
@@ -140,7 +140,7 @@ def follow(
 ) -> int:  # fmt: skip
     """Rollouts of an earlier table in the model, now and then a random action. Fills `states`, returns how many."""
     made, d, actions = 0, starts.shape[1], len(model.features)
-    z, after, seen = work[0], work[1], work[2]
+    z, after, seen = work[0, :d], work[1], work[2, :d]
     for i in range(len(starts)):
         for j in range(d):
             z[j] = starts[i, j]

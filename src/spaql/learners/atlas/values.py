@@ -7,7 +7,7 @@ import numpy as np
 from spaql.arrays import Array
 from spaql.compiling import inlined, kernel
 from spaql.explain.tree import LEAF
-from spaql.learners.atlas.model import Model, cell_of, predict
+from spaql.learners.atlas.model import Model, cell_of, predict, width_of
 from spaql.learners.atlas.support import Support
 
 LOCALITY = 0.5  # how much weights prefer near support points to an exact centre of gravity
@@ -24,12 +24,12 @@ class Work(NamedTuple):
     weight: Array  # (K,)
     gram: Array  # (K, K)
     stack: Array
-    vectors: Array  # (3, d)
+    vectors: Array  # (3, width of the maps)
 
 
 def new_work(neighbours: int, d: int) -> Work:
     k = neighbours
-    return Work(np.zeros(k, np.int64), np.zeros(k), np.zeros(k), np.zeros((k, k)), np.zeros(DEEPEST, np.int64), np.zeros((3, d)))
+    return Work(np.zeros(k, np.int64), np.zeros(k), np.zeros(k), np.zeros((k, k)), np.zeros(DEEPEST, np.int64), np.zeros((3, width_of(d))))
 
 
 @inlined
@@ -133,7 +133,7 @@ def link(model: Model, support: Support, gamma: float, hold: int, links: Links, 
     """Play every action at every support point until its cell is left, at most `hold` steps: shorter moves than a cell would only
     smear the values."""
     d = support.points.shape[1]
-    z, after = work.vectors[0], work.vectors[1]
+    z, after = work.vectors[0, :d], work.vectors[1]
     for i in range(len(support.points)):
         if support.ended[i] == 1:
             continue
@@ -203,9 +203,11 @@ def look_ahead(
 ) -> int:  # fmt: skip
     """One step in the model with every action, then the interpolated value: into `q`, the next states into `after` (actions, d).
     Returns the best action. `rewarded`: rewards count; otherwise only `value` does."""
-    cell, best = cell_of(model.nodes, z), 0
+    cell, best, made = cell_of(model.nodes, z), 0, work.vectors[2]
     for action in range(len(model.features)):
-        reward = predict(model, cell, z, model.features[action], after[action])
+        reward = predict(model, cell, z, model.features[action], made)
+        for j in range(len(z)):
+            after[action, j] = made[j]
         end, future = cell_of(model.ends, after[action]), 0.0
         if model.ending[end] == 1:
             reward += model.last_reward[end]
