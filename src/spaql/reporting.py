@@ -95,8 +95,11 @@ def show_runs(runs: list[Run], seconds: float, folder: Path | None, as_json: boo
     console.print(table)
     if agent.problem.parameters:
         console.print(f"{agent.problem.name} with {parameters_told(agent.problem.parameters)}", highlight=False)
+    seen = f"the best of {rows[0]['iterations']} noisy averages, as in the paper"
+    if agent.algorithm == "Atlas" and not rows[0]["eval_samples"]:
+        seen = "the last training episode, its exploration included"
     console.print(
-        f"{steps:,} steps in {seconds:.1f} s. Best seen: the best of {rows[0]['iterations']} noisy averages, as in the paper. "
+        f"{steps:,} steps in {seconds:.1f} s. Best seen: {seen}. "
         "Fresh: the kept agent on new rollouts. ± is half the 95 % interval, of the rollouts in the rows of the agents, of the "
         "agents in the row of the mean.",
         highlight=False,

@@ -1,6 +1,7 @@
 """The problems of the catalog, built: plant, axes, actions, with published or changed parameters."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from spaql.plants import acrobot, cartpole, mountain_car, mountain_car_continuous, parameters, pendulum
@@ -91,5 +92,6 @@ def build(name: str, given: Mapping[str, Any]) -> Problem:
     kept |= {key: value for key, value in (("process_noise", process), ("observation_noise", errors)) if value}
     return Problem(
         name, entry.summary + (f"; changed: {parameters.told(kept)}" if kept else ""), state, actions, steps,
-        reference=reference, xi=entry.xi, rollouts=entry.rollouts, env_id=entry.env_id, plant=plant, parameters=kept,
+        reference=reference, xi=entry.xi, rollouts=entry.rollouts, env_id=entry.env_id, plant=replace(plant, origin=(name, kept)),
+        parameters=kept,
     )  # fmt: skip

@@ -25,7 +25,7 @@ import inspect
 import math
 import types
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -83,6 +83,14 @@ def _found(module: str, name: str) -> PlantFunction:
     return made
 
 
+def _from_catalog(name: str, parameters: dict[str, Any]) -> "Plant":
+    from spaql.plants.catalog import make_from_catalog
+
+    plant = make_from_catalog(name, parameters).plant
+    assert plant is not None
+    return plant
+
+
 def reset(function: Callable[..., Any]) -> PlantFunction:
     """Marks `f(u1, u2, ...) -> state`: start states from uniform numbers in [0, 1)."""
     return _plant_function("reset", function)
@@ -119,6 +127,7 @@ class Plant:
     observation_dim: int
     reset_noise: int
     step_noise: int
+    origin: tuple[str, dict[str, Any]] | None = field(default=None, compare=False, repr=False)  # name and parameters in the catalog
 
     @functools.cached_property
     def rows(self) -> Rows:
@@ -139,6 +148,10 @@ class Plant:
             self._batch(self.reset, f"{local} = act({reset_noise})", keep, see),
             self._batch(self.step, f"({local}), {outcome} = act({state}{action}{step_noise})", keep, see),
         )
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """The functions of the catalog are made inside functions: pickled by what they were made from."""
+        return super().__reduce_ex__(protocol) if self.origin is None else (_from_catalog, self.origin)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name not in ("rows", "batch")}  # compiled code stays at home

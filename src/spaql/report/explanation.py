@@ -91,7 +91,7 @@ def verdict(table: Policy, policy: Policy, shown: Policy) -> str:
 
 
 def time_remark(table: Policy) -> str:
-    if table.agent is None or table.agent.state.space.trees == 1:
+    if table.agent is None or table.agent.algorithm != "AQL":
         return ""
     return (
         f"{table.agent.algorithm} learns one policy per time step. This page explains the one of step {table.step}; the others differ. "
@@ -108,9 +108,10 @@ def key_figures(table: Policy, shown: Policy, fresh: Evaluation | None, own: Eva
     history = None if table.agent is None else table.agent.history
     if history is not None and len(history.table):
         found.append((f"{int(history.train_samples[-1]):,}", "steps of the plant to learn from"))
-        found.append((f"{int(history.eval_samples[-1]):,}", "steps to choose the best agent"))
-    if shown.samples:
-        found.append((f"{shown.samples:,}", "steps to find the small tree"))
+        if history.eval_samples[-1] > 0:
+            found.append((f"{int(history.eval_samples[-1]):,}", "steps to choose the best agent"))
+    if shown.samples:  # Atlas looks for it in its model
+        found.append((f"{shown.samples:,}", "steps to find the small tree" if table.plan is None else "steps to judge small trees"))
     return found
 
 

@@ -1,26 +1,24 @@
 """What a file holds of Atlas: its data, and when it planned. Plans are made again from that, so there is nothing in a file to trust."""
 
-from typing import TYPE_CHECKING
+from itertools import pairwise
 
 import numpy as np
 
 from spaql.arrays import Array
+from spaql.learners.atlas.learner import Atlas, due
 from spaql.learners.atlas.memory import FAR, Memory
 from spaql.plants.problem import Finite
-
-if TYPE_CHECKING:
-    from spaql.learners.atlas.learner import Atlas
 
 ATLAS_ARRAYS = ("states", "actions", "rewards", "nexts", "flags", "planned")
 
 
-def arrays_of(agent: "Atlas") -> dict[str, Array]:
+def arrays_of(agent: Atlas) -> dict[str, Array]:
     memory, n = agent.state.memory, agent.state.memory.n
     data = {name: getattr(memory, name)[:n] for name in ATLAS_ARRAYS[:-1]}
     return data | {"planned": np.array([*agent.state.planned, agent.state.episodes], np.int32)}
 
 
-def restore_memory(agent: "Atlas", arrays: dict[str, Array]) -> None:
+def restore_memory(agent: Atlas, arrays: dict[str, Array]) -> None:
     d, axes, n = len(agent.problem.state), agent.actions.shape[1], len(arrays["rewards"])
     shapes = {"states": (n, d), "actions": (n, axes), "rewards": (n,), "nexts": (n, d)}
     for name, shape in shapes.items():
@@ -36,9 +34,10 @@ def restore_memory(agent: "Atlas", arrays: dict[str, Array]) -> None:
     if not inside or (isinstance(space, Finite) and not np.isin(arrays["actions"], space.values).all()):
         raise ValueError("its actions are not those of the problem")
     counts = planned[:-1]
-    if planned.dtype != np.int32 or planned.ndim != 1 or len(planned) == 0 or planned[-1] < 0 or len(counts) > 10_000:
+    if planned.dtype != np.int32 or planned.ndim != 1 or len(planned) == 0 or planned[-1] < 0:
         raise ValueError("its plans are malformed")
-    if np.any(np.diff(counts) <= 0) or np.any((counts < 1) | (counts > n)):
+    # as training would have planned: a file cannot ask for more plans than that
+    if np.any(counts > n) or not all(due(after, before) for before, after in pairwise([0, *counts.tolist()])):
         raise ValueError("its plans are malformed")
     if n:
         agent.state.memory = Memory(arrays["states"], arrays["actions"], arrays["rewards"], arrays["nexts"], flags, n)

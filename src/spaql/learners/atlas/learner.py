@@ -48,6 +48,11 @@ class AtlasState:
     guard: Guard = field(default_factory=Guard)
 
 
+def due(n: int, last: int) -> bool:
+    """Whether to plan at `n` samples, after a plan at `last` (0: none yet)."""
+    return n >= FIRST if last == 0 else n - last >= max(EVERY, GROWTH * last)
+
+
 class Atlas(Agent):
     """Model-based, for problems where samples are dear: thousands, not hundreds of thousands. No evaluation rollouts.
 
@@ -135,8 +140,7 @@ class Atlas(Agent):
         state.planned.append(state.memory.n)
 
     def plan_due(self) -> bool:
-        n, last = self.state.memory.n, self.state.planned[-1] if self.state.planned else 0
-        return n >= FIRST if last == 0 else n - last >= max(EVERY, GROWTH * last)
+        return due(self.state.memory.n, self.state.planned[-1] if self.state.planned else 0)
 
     def _plan(self, n: int, settings: Settings, last: Plan | None) -> Plan:
         data = self.state.memory.transitions(self.problem.actions, n)
@@ -161,7 +165,7 @@ class Atlas(Agent):
         if n == 0:
             raise SpaqlError("nothing was seen yet: learn(samples=...) or update(...) first")
         old = 0 if state.final is None else state.final.samples
-        if state.final is None or (n != old and (exact or n - old >= max(EVERY, GROWTH * old))):
+        if state.final is None or (n != old and (exact or due(n, old))):
             # made from the data alone, not from the plans on the way, so that it is the same for a loaded agent
             draft = self._plan(n, self.settings._replace(cells=max(1, self.settings.cells // 4), explore=False), None)
             state.final = self._plan(n, self.settings, draft)
@@ -201,8 +205,10 @@ class Atlas(Agent):
     @property
     def arms(self) -> int:
         """Cells of the table."""
-        plan = self.state.final if self.state.final is not None else self.state.plan
-        return 1 if plan is None else int((plan.support.ended == 0).sum())
+        if self.state.memory.n == 0:
+            return 1
+        with self.state.guard.read():
+            return self.current_plan(exact=False).cells
 
     def leaves(self) -> Array:
         """The cells of the table as a structured array: state (of the support point), action, q, visits (data near it)."""
@@ -216,5 +222,6 @@ class Atlas(Agent):
         return rows
 
     def __repr__(self) -> str:
-        n = self.state.memory.n
-        return f"<Atlas on {self.problem.name}: {self.arms} cells after {n} samples, seed {self.seed}>"
+        n, plan = self.state.memory.n, self.state.final  # planning would take too long for a name
+        cells = "" if plan is None or plan.samples != n else f"{plan.cells} cells after "
+        return f"<Atlas on {self.problem.name}: {cells}{n} samples, seed {self.seed}>"

@@ -44,11 +44,13 @@ class AtlasLoop:
                 earned = self._episode()
                 if self.rollouts > 0:
                     earned = self._evaluate(len(self.agent.state.history) + done + 1)
-            except SpaqlError:
+            except BaseException:  # whatever it is: the episodes before it were played
                 self.agent.state.history = np.concatenate([self.agent.state.history, rows[:done]])
                 raise
             outer = self.agent.state.outer
-            rows[done] = earned, earned, self.agent.arms, outer[TRAIN_SAMPLES], outer[EVAL_SAMPLES], 0.0
+            # the plan that trained; a plan that somebody looked at in between leaves no trace in the history
+            plan = self.agent.state.final if self.rollouts > 0 else self.agent.state.plan
+            rows[done] = earned, earned, 1 if plan is None else plan.cells, outer[TRAIN_SAMPLES], outer[EVAL_SAMPLES], 0.0
             done += 1
         return rows[:done]
 

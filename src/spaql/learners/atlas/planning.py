@@ -47,6 +47,11 @@ class Plan:
     neighbours: int
     samples: int  # transitions it was made from
 
+    @property
+    def cells(self) -> int:
+        """Of the table: support points of states in which episodes go on."""
+        return int((self.support.ended == 0).sum())
+
     def into_metric(self, observations: Array) -> Array:
         z: Array = (observations - self.centre) * self.inverse
         return z
