@@ -9,7 +9,7 @@ from spaql.explain.tree import LEAF
 from spaql.learners.atlas.endings import MOST_LEAVES, ending_tree
 from spaql.learners.atlas.fitting import design, fit_base
 from spaql.learners.atlas.growing import grow
-from spaql.learners.atlas.model import cell_of, fit_model, leaves_of, predict
+from spaql.learners.atlas.model import cell_of, fit_model, leaves_of, predict, width_of
 from spaql.learners.atlas.support import Support, _neighbour_tree
 from spaql.learners.atlas.values import count_near, iterate, link, nearest, new_links, new_work, weigh
 
@@ -17,9 +17,17 @@ CHOICES = np.array([[-1.0, 1.0], [0.0, 0.0], [1.0, 1.0]])  # u and u^2
 
 
 @kernel
-def predicted(model, states, features, after, reward):
+def predict_all(model, states, features, after, reward):
     for i in range(len(states)):
         reward[i] = predict(model, cell_of(model.nodes, states[i]), states[i], features[i], after[i])
+
+
+def predicted(model, states, features):
+    """Next states and rewards."""
+    n, d = states.shape
+    after, reward = np.zeros((n, width_of(d))), np.zeros(n)
+    predict_all(model, np.ascontiguousarray(states), np.ascontiguousarray(features), after, reward)
+    return after[:, :d], reward
 
 
 @kernel
@@ -48,8 +56,7 @@ def errors(model, change, reward, noise=0.0, n=2000, d=2):
     """Root mean squared error of next state and reward on new data, away from the edge of what was seen."""
     z, features, r, after = data(n, change, reward, noise, seed=99, d=d)
     inner = np.abs(z).max(axis=1) < 0.33
-    guess, paid = np.zeros((inner.sum(), d)), np.zeros(inner.sum())
-    predicted(model, z[inner], features[inner], guess, paid)
+    guess, paid = predicted(model, z[inner], features[inner])
     return np.sqrt(((guess - after[inner]) ** 2).mean()), np.sqrt(((paid - r[inner]) ** 2).mean())
 
 
@@ -122,8 +129,7 @@ def test_the_reward_of_the_last_step_is_not_that_of_a_step():
     ended = after[:, 0] > 0.3
     model = fitted((z, features, np.where(ended, r - 50.0, r), after), ended=ended)
     inside = ~ended
-    guess, paid = np.zeros_like(z), np.zeros(len(z))
-    predicted(model, z, features, guess, paid)
+    _, paid = predicted(model, z, features)
     np.testing.assert_allclose(paid[inside], r[inside], atol=0.01)
     at = leaves_of(model.ends, after[ended])
     assert (model.ending[at] == 1).all()
@@ -132,18 +138,30 @@ def test_the_reward_of_the_last_step_is_not_that_of_a_step():
 
 def test_predictions_stay_within_what_was_seen():
     model = fitted(data(300, affine, linear_reward))
-    far, guess, paid = np.full((50, 2), 30.0), np.zeros((50, 2)), np.zeros(50)
-    predicted(model, far, CHOICES[np.zeros(50, int)], guess, paid)
+    guess, paid = predicted(model, np.full((50, 2), 30.0), CHOICES[np.zeros(50, int)])
     assert (guess <= model.high).all()
     assert (guess >= model.low).all()
     assert (paid <= model.rewards[1]).all()
 
 
+@pytest.mark.parametrize("d", [1, 2, 3, 4, 5, 7, 8])
+def test_any_number_of_variables(d):
+    def forward(z, u):
+        return -0.1 * z + 0.05 * u[:, None] * np.arange(1, d + 1) / d
+
+    def paid(z, u):
+        return z.sum(axis=1) + 0.3 * u
+
+    model = fitted(data(600, forward, paid, d=d))
+    state, reward = errors(model, forward, paid, d=d)
+    assert state < 1e-3
+    assert reward < 3e-3
+
+
 @pytest.mark.parametrize("n", [1, 2, 3, 11])
 def test_a_handful_of_transitions_is_a_model(n):
     model = fitted(data(n, affine, linear_reward))
-    guess, paid = np.zeros((1, 2)), np.zeros(1)
-    predicted(model, np.zeros((1, 2)), CHOICES[:1], guess, paid)
+    guess, paid = predicted(model, np.zeros((1, 2)), CHOICES[:1])
     assert np.isfinite(guess).all()
     assert np.isfinite(paid).all()
 
