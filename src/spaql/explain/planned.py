@@ -13,14 +13,17 @@ from spaql.explain.compress import FRESH, LARGEST, MODEL, MOST, SEEN, STARTS_IN_
 from spaql.explain.distill import distilled
 from spaql.explain.model_arena import ModelArena
 from spaql.explain.policy import Policy
+from spaql.explain.regret import taught
 from spaql.explain.search import search
-from spaql.explain.tree import LEAF
+from spaql.explain.teaching import costs_of
+from spaql.explain.tree import LEAF, Tree
 
 if TYPE_CHECKING:
     from spaql.learners.agent import Agent
     from spaql.learners.atlas.memory import Memory
 
 EARLY = 0.02  # of the horizon: states seen so early serve as start states too
+LESSONS, LESSON = 5, 2000  # rounds, states that each adds
 WITHIN = 0.002  # of the best return in the model: a smaller tree that is so near is preferred
 
 
@@ -72,7 +75,7 @@ def compress_in_model(
     arena = ModelArena(problem, plan, starts)
     with shown(progress, budget) as report:
         seen = arena.moments(table.rules, SEEN, whole("seed", seed, 0, 2**40)).states
-        begin = distilled(seen, table.decide(seen), max(most, LARGEST))
+        begin = distilled(seen, table.decide(seen), max(most, LARGEST)) + taught_by_values(arena, table, seen, max(most, LARGEST), oblique)
         known = palette_of(table)
         pool = search(arena, problem.actions, begin, most, budget, known=known, seed=seed, oblique=oblique, report=report)
     best = pool.best(most)
@@ -83,6 +86,16 @@ def compress_in_model(
     points, judged = frontier_of(table, pool.frontier(most), FRESH) if problem.plant is not None else ([], 0)
     small = replace(policy, rules=chosen.tree, kind="compressed tree", cells=None, cell_of_node=None, table_policy=table)
     return replace(small, samples=judged, frontier=tuple(points))
+
+
+def taught_by_values(arena: ModelArena, table: Policy, seen: Array, leaves: int, oblique: bool) -> list[Tree]:
+    """Trees that lose least by the learned values where the table goes, then where they go themselves (DAgger)."""
+    plan: Any = table.plan
+    scale, made, states = np.where(seen.std(axis=0) > 0.0, seen.std(axis=0), 1.0), [], seen
+    for seed in range(LESSONS):
+        made.append(taught(states, costs_of(plan.q_at(states)), plan.actions, leaves, scale, oblique))
+        states = np.concatenate([states, arena.moments(made[-1], LESSON, seed).states])
+    return made
 
 
 def start_states(memory: "Memory", n: int, horizon: int, count: int) -> Array:

@@ -11,7 +11,7 @@ from spaql.explain.tree import LEAF, Tree
 from spaql.learners.atlas.memory import Transitions
 from spaql.learners.atlas.model import Model, fit_model
 from spaql.learners.atlas.support import Guide, Support, support_points
-from spaql.learners.atlas.values import count_near, iterate, link, look_ahead, new_links, new_work, values_at
+from spaql.learners.atlas.values import count_near, iterate, link, look_ahead, look_ahead_all, new_links, new_work, values_at
 
 SPREAD = 4.0  # standard deviations that count as one unit of distance
 MOST_SWEEPS, TOLERANCE = 2000, 1e-5
@@ -66,6 +66,14 @@ class Plan:
         work = new_work(self.neighbours, len(self.centre))
         look_ahead(self.model, self.support, self.value, self.gamma, True, self.into_metric(observation), q, after, work)
         return q, self.out_of_metric(after)
+
+    def q_at(self, observations: Array) -> Array:
+        """Q of every action (n, actions) by look-ahead."""
+        states = np.ascontiguousarray(self.into_metric(observations))
+        q, after = np.zeros((len(states), len(self.actions))), np.zeros((len(self.actions), len(self.centre)))
+        work = new_work(self.neighbours, len(self.centre))
+        look_ahead_all(self.model, self.support, self.value, self.gamma, states, q, after, work)
+        return q
 
     @cached_property
     def best(self) -> Array:

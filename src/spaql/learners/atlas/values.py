@@ -223,6 +223,13 @@ def look_ahead(
 
 
 @kernel
+def look_ahead_all(model: Model, support: Support, value: Array, gamma: float, states: Array, q: Array, after: Array, work: Work) -> None:
+    """`look_ahead` at every state; Q into the rows of `q`."""
+    for i in range(len(states)):
+        look_ahead(model, support, value, gamma, True, states[i], q[i], after, work)
+
+
+@kernel
 def values_at(support: Support, value: Array, states: Array, found: Array, work: Work) -> None:
     """The value of the nearest support point."""
     for i in range(len(states)):
