@@ -304,10 +304,10 @@ def test_three_hundred_mutated_files_load_or_raise_our_own_error(content, tmp_pa
     assert refused > 150
 
 
-def test_three_hundred_files_with_sound_checksums_but_hostile_contents(content, tmp_path):
+def test_two_hundred_files_with_sound_checksums_but_hostile_contents(content, tmp_path):
     rng, parts = random.Random(2), members(content)
     meta, arrays = json.loads(parts["meta.json"]), [name for name in parts if name.endswith(".npy")]
-    for turn in range(300):
+    for turn in range(200):
         changed = dict(parts)
         if turn % 3 == 0:
             changed["meta.json"] = json.dumps(mutated_json(meta, rng))
