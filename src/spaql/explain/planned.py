@@ -17,6 +17,7 @@ from spaql.explain.regret import taught
 from spaql.explain.search import search
 from spaql.explain.teaching import costs_of
 from spaql.explain.tree import LEAF, Tree
+from spaql.learners.atlas.memory import BEGAN
 
 if TYPE_CHECKING:
     from spaql.learners.agent import Agent
@@ -100,7 +101,7 @@ def taught_by_values(arena: ModelArena, table: Policy, seen: Array, leaves: int,
 
 def start_states(memory: "Memory", n: int, horizon: int, count: int) -> Array:
     """Where episodes began; then states that were seen early in an episode, until there are `count`."""
-    began = np.flatnonzero(memory.flags[:n] & 2)
+    began = np.flatnonzero(memory.flags[:n] & BEGAN)
     time = np.arange(n) - began[np.maximum(np.searchsorted(began, np.arange(n), side="right") - 1, 0)] if len(began) else np.arange(n)
     early = np.setdiff1d(np.flatnonzero(time <= EARLY * horizon), began)
     early = np.random.default_rng(0).permutation(early)

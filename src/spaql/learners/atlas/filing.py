@@ -6,7 +6,7 @@ import numpy as np
 
 from spaql.arrays import Array
 from spaql.learners.atlas.learner import Atlas, due
-from spaql.learners.atlas.memory import FAR, Memory
+from spaql.learners.atlas.memory import CURIOUS, FAR, FOLLOWED, Memory
 from spaql.plants.problem import Finite
 
 ATLAS_ARRAYS = ("states", "actions", "rewards", "nexts", "flags", "planned")
@@ -26,7 +26,7 @@ def restore_memory(agent: Atlas, arrays: dict[str, Array]) -> None:
         if array.dtype != np.float64 or array.shape != shape or not np.all(np.abs(array) <= FAR):
             raise ValueError(f"its {name} are malformed")
     flags, planned, space = arrays["flags"], arrays["planned"], agent.problem.actions
-    if flags.dtype != np.int32 or flags.shape != (n,) or not np.all((flags >= 0) & (flags < 4)):
+    if flags.dtype != np.int32 or flags.shape != (n,) or not np.all((flags >= 0) & (flags < 2 * CURIOUS)):
         raise ValueError("its flags are malformed")
     low, high = (min(space.values), max(space.values)) if isinstance(space, Finite) else (np.array(space.low), np.array(space.high))
     reach = 1e-6 * (np.asarray(high) - np.asarray(low))
@@ -42,3 +42,4 @@ def restore_memory(agent: Atlas, arrays: dict[str, Array]) -> None:
     if n:
         agent.state.memory = Memory(arrays["states"], arrays["actions"], arrays["rewards"], arrays["nexts"], flags, n)
     agent.state.planned, agent.state.episodes = counts.tolist(), int(planned[-1])
+    agent.state.followed, agent.state.curious = (int(((flags & kind) != 0).sum()) for kind in (FOLLOWED, CURIOUS))

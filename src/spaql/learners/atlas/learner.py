@@ -18,7 +18,7 @@ from spaql.arrays import Array
 from spaql.checks import flag, numbers, observations, real, whole
 from spaql.errors import SpaqlError
 from spaql.learners.agent import Agent, Callback
-from spaql.learners.atlas.memory import FAR, Memory, features_of, levels_of, new_memory
+from spaql.learners.atlas.memory import BEGAN, FAR, TERMINATED, Memory, features_of, levels_of, new_memory
 from spaql.learners.atlas.planning import Plan, Settings, make_plan
 from spaql.learners.guard import Guard
 from spaql.plants.problem import Finite, Problem
@@ -44,6 +44,8 @@ class AtlasState:
     planned: list[int] = field(default_factory=list)  # samples at which plans on the way were made
     final: Plan | None = None  # of all data: what is played, shown and exported
     episodes: int = 0  # begun so far
+    followed: int = 0  # samples played by plan
+    curious: int = 0  # samples played where little was seen
     draws: int = 0
     guard: Guard = field(default_factory=Guard)
 
@@ -61,7 +63,7 @@ class Atlas(Agent):
     - `neighbours`: support points between which values are interpolated (default: four per observed variable); 1: none
     - `levels`: per continuous action (default: 5, or 3 if there are several)
     - `hold`: steps an action is held in planning until its cell is left, at most
-    - `explore`: every second episode goes where little was seen
+    - `explore`: half of the samples go where little was seen
     - `chance`: of a random action in training
     - `gamma`: discount
     """
@@ -122,7 +124,7 @@ class Atlas(Agent):
                 raise SpaqlError(f"{name} is {np.asarray(given).tolist()}: numbers must be finite")
         began = whole("step", step, 0) == 0
         with self.state.guard.write():
-            self.state.memory.add(before, played, value, after, bool(terminated), began)
+            self.state.memory.add(before, played, value, after, TERMINATED * bool(terminated) + BEGAN * began)
             self.state.outer[TRAIN_SAMPLES] += 1
 
     def _played(self, action: Any) -> Array:

@@ -9,7 +9,7 @@ from spaql import streams
 from spaql.arrays import Array
 from spaql.compiling import kernel
 from spaql.errors import SpaqlError
-from spaql.learners.atlas.memory import FAR
+from spaql.learners.atlas.memory import BEGAN, CURIOUS, FAR, FOLLOWED, TERMINATED
 from spaql.learners.atlas.model import Model
 from spaql.learners.atlas.planning import Plan
 from spaql.learners.atlas.support import HELD, Support
@@ -24,8 +24,11 @@ if TYPE_CHECKING:
     from spaql.learners.atlas.learner import Atlas
 
 
+STINT = 500  # steps after which a long episode may change from following the plan to going where little was seen, or back
+
+
 class AtlasLoop:
-    """Episodes in turn: one that follows the plan, one that goes where little was seen."""
+    """Episodes that follow the plan, and episodes that go where little was seen, so that both get half of the samples."""
 
     def __init__(self, agent: "Atlas", rollouts: int, stop: threading.Event, samples: int | None) -> None:
         self.agent, self.rollouts, self.stop, self.left = agent, rollouts, stop, samples
@@ -61,10 +64,11 @@ class AtlasLoop:
         key, number = streams.key_of(agent.seed, streams.TRAIN_ACTION, state.episodes), state.episodes
         observation, _ = self.env.reset(seed=int(streams.plant_seed(agent.seed, streams.TRAIN_PLANT, number)))
         state.episodes += 1
-        curious = agent.settings.explore and number % 2 == 1
-        mind = None if state.plan is None else Mind(state.plan, curious, agent.chance)
+        mind: Mind | None = None
         here, total, action, held = self._seen(view, observation, 0), 0.0, 0, 0
         for h in range(agent.problem.horizon):
+            if state.plan is not None and (mind is None or h % STINT == 0):
+                mind = Mind(state.plan, self._curious(), agent.chance)
             if mind is None:  # nothing is known yet: random actions, each held for a while
                 if held == 0:
                     action, held = draw(key, 2 * h, len(agent.actions)), 1 + draw(key, 2 * h + 1, HELD)
@@ -77,15 +81,21 @@ class AtlasLoop:
             after, earned = self._seen(view, observation, h + 1), view.reward(reward, h)
             if abs(earned) > FAR:
                 raise SpaqlError(f"the environment returned the reward {earned:g} ({view.where}, step {h}): scale it down")
-            state.memory.add(here, agent.actions[action], earned, after, bool(terminated), h == 0)
+            kind = 0 if mind is None else CURIOUS if mind.curious else FOLLOWED
+            state.memory.add(here, agent.actions[action], earned, after, TERMINATED * bool(terminated) + BEGAN * (h == 0) + kind)
+            state.followed, state.curious = state.followed + (kind == FOLLOWED), state.curious + (kind == CURIOUS)
             here, total = after, total + earned
             if agent.plan_due():
                 agent.plan_on_the_way()
                 assert state.plan is not None
-                mind = Mind(state.plan, curious, agent.chance)
+                mind = Mind(state.plan, self._curious() if mind is None else mind.curious, agent.chance)
             if terminated or truncated or self.finished or self.stop.is_set():
                 break
         return total
+
+    def _curious(self) -> bool:
+        """Whether to go where little was seen: half of the samples do."""
+        return self.agent.settings.explore and self.agent.state.curious < self.agent.state.followed
 
     def _seen(self, view: Viewer, observation: Any, step: int) -> Array:
         seen = np.array(view.check(observation, step), np.float64)
@@ -110,6 +120,7 @@ class Mind:
     """A plan in use."""
 
     def __init__(self, plan: Plan, curious: bool, chance: float) -> None:
+        self.curious = curious
         d, actions = len(plan.centre), len(plan.actions)
         self.fixed: Any = (plan.model, plan.support, plan.curiosity if curious else plan.value, plan.gamma, not curious, chance)
         self.metric: Any = (plan.centre, plan.inverse)

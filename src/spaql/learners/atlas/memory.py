@@ -8,6 +8,7 @@ import numpy as np
 from spaql.arrays import Array
 from spaql.plants.problem import Continuous, Finite
 
+TERMINATED, BEGAN, FOLLOWED, CURIOUS = 1, 2, 4, 8  # here the episode terminated; it began here; played by plan; out of curiosity
 FAR = 1e100  # numbers beyond are taken for broken
 MOST = 50_000  # transitions a plan looks at: beyond that, evenly chosen ones, so that planning time stays bounded
 
@@ -32,30 +33,30 @@ class Memory:
     actions: Array  # (capacity, axes) physical
     rewards: Array
     nexts: Array
-    flags: Array  # int32: 1 the episode terminated here, 2 it began here
+    flags: Array  # int32, sums of the numbers below
     n: int = 0
 
-    def add(self, state: Array, action: Array, reward: float, after: Array, ended: bool, began: bool) -> None:
+    def add(self, state: Array, action: Array, reward: float, after: Array, flags: int) -> None:
         if self.n == len(self.rewards):
             for name in ("states", "actions", "rewards", "nexts", "flags"):
                 old = getattr(self, name)
                 setattr(self, name, np.concatenate([old, np.zeros_like(old)]))
         i = self.n
         self.states[i], self.actions[i], self.rewards[i], self.nexts[i] = state, action, reward, after
-        self.flags[i] = int(ended) + 2 * int(began)
+        self.flags[i] = flags
         self.n += 1
 
     def transitions(self, space: Continuous | Finite, n: int) -> Transitions:
         """Of the first `n`, at most MOST, evenly over time, and as many beginnings of episodes as make a tenth of them."""
         chosen = np.arange(n) if n <= MOST else np.arange(MOST) * n // MOST
-        flags, starts = self.flags[chosen], np.flatnonzero(self.flags[:n] & 2)
+        flags, starts = self.flags[chosen], np.flatnonzero(self.flags[:n] & BEGAN)
         if n > MOST:  # episodes begin at few of the chosen ones
             chosen[: min(len(starts), MOST // 10)] = starts[: MOST // 10]
             flags = self.flags[chosen]
-        began = np.flatnonzero(flags & 2)
+        began = np.flatnonzero(flags & BEGAN)
         return Transitions(
             self.states[chosen], features_of(space, self.actions[chosen]), self.rewards[chosen], self.nexts[chosen],
-            (flags & 1) == 1, began if len(began) else np.zeros(1, np.int64), n,
+            (flags & TERMINATED) != 0, began if len(began) else np.zeros(1, np.int64), n,
         )  # fmt: skip
 
 
