@@ -25,7 +25,7 @@ FRESH_SEED = 2**41  # start states that neither search nor usage have seen
 OPTIONS = ("oblique", "budget", "episodes", "seed", "progress")
 MOST = 64  # leaves on the frontier, unless more are asked for
 COMPILED, SLOW, MODEL = 400_000_000, 20_000, 40_000_000  # steps of a search: of a compiled plant, an environment, a learned model
-STARTS, STARTS_IN_MODEL = 128, 64
+STARTS, STARTS_IN_MODEL = 128, 96
 SEEN, LARGEST = 8000, 64  # states that the table's behaviour is distilled from, leaves of these trees
 
 
@@ -53,7 +53,7 @@ def compress(
     - `oblique`: tests may weigh two variables against each other;
     - `budget`: plant steps after which the search ends (400 million on compiled plants, 20 thousand in Gymnasium environments); judging
       what it has found on fresh episodes comes on top, and is counted too;
-    - `episodes`: start states every candidate is judged on (128; 64 in a learned model); `seed`: of the search.
+    - `episodes`: start states every candidate is judged on (128; 96 in a learned model); `seed`: of the search.
     """
     problem, table = policy.problem, policy.table_policy or policy
     if max_leaves is not None:

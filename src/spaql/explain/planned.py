@@ -13,7 +13,7 @@ from spaql.explain.compress import FRESH, LARGEST, MODEL, MOST, SEEN, STARTS_IN_
 from spaql.explain.distill import distilled
 from spaql.explain.model_arena import ModelArena
 from spaql.explain.policy import Policy
-from spaql.explain.regret import taught
+from spaql.explain.regret import taught as taught_tree
 from spaql.explain.search import search
 from spaql.explain.teaching import costs_of
 from spaql.explain.tree import LEAF, Tree
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 EARLY = 0.02  # of the horizon: states seen so early serve as start states too
 LESSONS, LESSON = 5, 2000  # rounds, states that each adds
+OTHERS, CHECKED = 128, 2  # start states the search does not see, and how many trees of a size are tried on them
 WITHIN = 0.002  # of the best return in the model: a smaller tree that is so near is preferred
 
 
@@ -70,23 +71,39 @@ def compress_in_model(
     budget = whole("budget", MODEL if budget is None else budget, 0)
     most = min(max_leaves or MOST, max(table.n_leaves, 2))
     memory: Memory = agent.state.memory  # type: ignore[attr-defined]
-    starts = start_states(
-        memory, plan.samples, problem.horizon, whole("episodes", STARTS_IN_MODEL if episodes is None else episodes, 8, 100_000)
-    )
-    arena = ModelArena(problem, plan, starts)
+    count = whole("episodes", STARTS_IN_MODEL if episodes is None else episodes, 8, 100_000)
+    starts = start_states(memory, plan.samples, problem.horizon, count + OTHERS)
+    arena, others = ModelArena(problem, plan, starts[:count]), ModelArena(problem, plan, starts[count:])
     with shown(progress, budget) as report:
         seen = arena.moments(table.rules, SEEN, whole("seed", seed, 0, 2**40)).states
-        begin = distilled(seen, table.decide(seen), max(most, LARGEST)) + taught_by_values(arena, table, seen, max(most, LARGEST), oblique)
+        taught = taught_by_values(arena, table, seen, max(most, LARGEST), oblique)
+        begin = distilled(seen, table.decide(seen), max(most, LARGEST)) + taught
         known = palette_of(table)
         pool = search(arena, problem.actions, begin, most, budget, known=known, seed=seed, oblique=oblique, report=report)
-    best = pool.best(most)
-    reach = best.mean - (WITHIN * abs(best.mean) if max_leaves is None else 0.0)
-    chosen = min(
-        (scored[0] for scored in pool.sizes.values() if scored[0].mean >= reach and scored[0].leaves <= most), key=lambda one: one.leaves
+    found = _on_other_starts([one.tree for held in pool.sizes.values() for one in held[:CHECKED]] + taught, most, others)
+    best = max(score for score, _ in found.values())
+    reach = best - (WITHIN * abs(best) if max_leaves is None else 0.0)
+    chosen = next(tree for score, tree in found.values() if score >= reach)
+    points, judged = (
+        frontier_of(table, {leaves: tree for leaves, (_, tree) in found.items()}, FRESH) if problem.plant is not None else ([], 0)
     )
-    points, judged = frontier_of(table, pool.frontier(most), FRESH) if problem.plant is not None else ([], 0)
-    small = replace(policy, rules=chosen.tree, kind="compressed tree", cells=None, cell_of_node=None, table_policy=table)
+    small = replace(policy, rules=chosen, kind="compressed tree", cells=None, cell_of_node=None, table_policy=table)
     return replace(small, samples=judged, frontier=tuple(points))
+
+
+def _on_other_starts(trees: list[Tree], most: int, others: ModelArena) -> dict[int, tuple[float, Tree]]:
+    """By leaves, where something is gained: what trees earn from start states the search did not see. It has fitted those it saw."""
+    scored: dict[int, tuple[float, Tree]] = {}
+    for tree in trees:
+        if tree.n_leaves <= most:
+            score = float(others.returns(tree, 0, others.starts).mean())
+            if tree.n_leaves not in scored or score > scored[tree.n_leaves][0]:
+                scored[tree.n_leaves] = (score, tree)
+    found: dict[int, tuple[float, Tree]] = {}
+    for leaves in sorted(scored):
+        if not found or scored[leaves][0] > max(score for score, _ in found.values()):
+            found[leaves] = scored[leaves]
+    return found
 
 
 def taught_by_values(arena: ModelArena, table: Policy, seen: Array, leaves: int, oblique: bool) -> list[Tree]:
@@ -94,7 +111,7 @@ def taught_by_values(arena: ModelArena, table: Policy, seen: Array, leaves: int,
     plan: Any = table.plan
     scale, made, states = np.where(seen.std(axis=0) > 0.0, seen.std(axis=0), 1.0), [], seen
     for seed in range(LESSONS):
-        made.append(taught(states, costs_of(plan.q_at(states)), plan.actions, leaves, scale, oblique))
+        made.append(taught_tree(states, costs_of(plan.q_at(states)), plan.actions, leaves, scale, oblique))
         states = np.concatenate([states, arena.moments(made[-1], LESSON, seed).states])
     return made
 
@@ -104,7 +121,7 @@ def start_states(memory: "Memory", n: int, horizon: int, count: int) -> Array:
     began = np.flatnonzero(memory.flags[:n] & BEGAN)
     time = np.arange(n) - began[np.maximum(np.searchsorted(began, np.arange(n), side="right") - 1, 0)] if len(began) else np.arange(n)
     early = np.setdiff1d(np.flatnonzero(time <= EARLY * horizon), began)
-    early = np.random.default_rng(0).permutation(early)
-    chosen = np.concatenate([began, early, np.arange(n)])[:count] if len(began) <= count else began[np.arange(count) * len(began) // count]
+    mixed = np.random.default_rng(0)
+    chosen = np.concatenate([mixed.permutation(began), mixed.permutation(early), np.arange(n)])[: max(count, 1)]
     states: Array = memory.states[np.resize(chosen, count)]
     return states
