@@ -282,7 +282,7 @@ def test_from_the_same_data_it_makes_the_same_plan(name, pendulum, cartpole):
     for transition in transitions(teacher):
         pupil.update(*transition)
     np.testing.assert_array_equal(pupil.leaves(), teacher.leaves())
-    np.testing.assert_array_equal(pupil.state.memory.flags[:600], teacher.state.memory.flags[:600])
+    np.testing.assert_array_equal(pupil.state.memory.flags[:600] & 3, teacher.state.memory.flags[:600] & 3)
     assert len(pupil.history) == 0
 
 
@@ -422,17 +422,19 @@ def test_an_agent_in_training_refuses_other_threads(tmp_path):
 
 
 def test_more_samples_than_a_plan_looks_at_are_taken_evenly_with_the_beginnings():
-    from spaql.learners.atlas.memory import MOST, new_memory
+    from spaql.learners.atlas.memory import BEGAN, MOST, new_memory
 
     memory, n = new_memory(1, 1), 2 * MOST
     for i in range(n):
-        memory.add(np.array([float(i)]), np.zeros(1), 0.0, np.array([float(i + 1)]), False, i % 1000 == 0)
+        memory.add(np.array([float(i)]), np.zeros(1), 0.0, np.array([float(i + 1)]), BEGAN * (i % 1000 == 0))
     seen = memory.transitions(spaql.Finite((0, 1)), n)
-    assert len(seen.states) == MOST
+    assert MOST - n // 1000 <= len(seen.states) <= MOST
     assert seen.samples == n
     np.testing.assert_array_equal(np.unique(seen.states[seen.starts] % 1000), [0.0])
     assert len(np.unique(seen.states[seen.starts])) == n // 1000
-    assert np.histogram(seen.states, 10, (0, n))[0][1:].tolist() == [MOST // 10 + 10] * 9  # the beginnings replace the earliest
+    shares = np.histogram(seen.states, 10, (0, n))[0]
+    assert shares.max() - shares.min() <= 10
+    assert len(np.unique(seen.states)) == len(seen.states)
 
 
 # -- what it is worth ------------------------------------------------------------------------------------------------------------------

@@ -59,7 +59,14 @@ def save_runs(runs: list[Run], folder: Path) -> None:
 
 
 def _best(runs: list[Run]) -> Run:
-    return max(runs, key=lambda run: run.history.best_seen[-1] if len(run.history) else -math.inf)
+    """By the best average seen; of Atlas, which has none, by the training episodes of the second half."""
+
+    def worth(run: Run) -> float:
+        seen = run.history.best_seen
+        later = seen[len(seen) // 2 :] if run.agent.algorithm == "Atlas" else seen[-1:]
+        return float(later.mean()) if len(seen) else -math.inf
+
+    return max(runs, key=worth)
 
 
 def show_runs(runs: list[Run], seconds: float, folder: Path | None, as_json: bool) -> None:
@@ -106,7 +113,8 @@ def show_runs(runs: list[Run], seconds: float, folder: Path | None, as_json: boo
     )
     if folder is not None:
         chosen = _best(runs).agent.seed
-        console.print(f"agents and learning curve: {folder}/ (agent.spaql is seed {chosen}, the best seen)", highlight=False)
+        how = "the best in training" if agent.algorithm == "Atlas" else "the best seen"
+        console.print(f"agents and learning curve: {folder}/ (agent.spaql is seed {chosen}, {how})", highlight=False)
 
 
 def _steps(count: int) -> str:

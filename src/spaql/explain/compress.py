@@ -53,7 +53,8 @@ def compress(
     - `oblique`: tests may weigh two variables against each other;
     - `budget`: plant steps after which the search ends (400 million on compiled plants, 20 thousand in Gymnasium environments); judging
       what it has found on fresh episodes comes on top, and is counted too;
-    - `episodes`: start states every candidate is judged on (128; 96 in a learned model); `seed`: of the search.
+    - `episodes`: start states every candidate is judged on (128; in a model 32 to 96, fewer if episodes are long);
+    - `seed`: of the search.
     """
     problem, table = policy.problem, policy.table_policy or policy
     if max_leaves is not None:

@@ -22,10 +22,13 @@ from spaql.learners.atlas.memory import BEGAN
 if TYPE_CHECKING:
     from spaql.learners.agent import Agent
     from spaql.learners.atlas.memory import Memory
+    from spaql.learners.atlas.planning import Plan
 
 EARLY = 0.02  # of the horizon: states seen so early serve as start states too
 LESSONS, LESSON = 5, 2000  # rounds, states that each adds
 OTHERS, CHECKED = 128, 2  # start states the search does not see, and how many trees of a size are tried on them
+FEWEST, STEPS = 32, 20_000
+REHEARSALS = 64
 WITHIN = 0.002  # of the best return in the model: a smaller tree that is so near is preferred
 
 
@@ -71,7 +74,9 @@ def compress_in_model(
     budget = whole("budget", MODEL if budget is None else budget, 0)
     most = min(max_leaves or MOST, max(table.n_leaves, 2))
     memory: Memory = agent.state.memory  # type: ignore[attr-defined]
-    count = whole("episodes", STARTS_IN_MODEL if episodes is None else episodes, 8, 100_000)
+    # few of long episodes, so that the budget is enough for many trees
+    few = min(STARTS_IN_MODEL, max(FEWEST, STEPS // problem.horizon))
+    count = whole("episodes", few if episodes is None else episodes, 8, 100_000)
     starts = start_states(memory, plan.samples, problem.horizon, count + OTHERS)
     arena, others = ModelArena(problem, plan, starts[:count]), ModelArena(problem, plan, starts[count:])
     with shown(progress, budget) as report:
@@ -116,12 +121,19 @@ def taught_by_values(arena: ModelArena, table: Policy, seen: Array, leaves: int,
     return made
 
 
+def rehearsed(agent: "Agent", plan: "Plan") -> float:
+    """The mean return of a plan's table in its own model."""
+    starts = start_states(agent.state.memory, plan.samples, agent.problem.horizon, REHEARSALS)  # type: ignore[attr-defined]
+    return float(ModelArena(agent.problem, plan, starts).returns(plan.table, 0, REHEARSALS).mean())
+
+
 def start_states(memory: "Memory", n: int, horizon: int, count: int) -> Array:
-    """Where episodes began; then states that were seen early in an episode, until there are `count`."""
+    """Where episodes began, and states seen soon after, mixed; again and again until there are `count`."""
     began = np.flatnonzero(memory.flags[:n] & BEGAN)
-    time = np.arange(n) - began[np.maximum(np.searchsorted(began, np.arange(n), side="right") - 1, 0)] if len(began) else np.arange(n)
-    early = np.setdiff1d(np.flatnonzero(time <= EARLY * horizon), began)
+    began = began if len(began) else np.zeros(1, np.int64)
+    time = np.arange(n) - began[np.maximum(np.searchsorted(began, np.arange(n), side="right") - 1, 0)]
+    early = np.setdiff1d(np.flatnonzero((time >= 0) & (time <= EARLY * horizon)), began)
     mixed = np.random.default_rng(0)
-    chosen = np.concatenate([mixed.permutation(began), mixed.permutation(early), np.arange(n)])[: max(count, 1)]
-    states: Array = memory.states[np.resize(chosen, count)]
+    few = mixed.permutation(early)[: max(0, count - len(began))]
+    states: Array = memory.states[np.resize(mixed.permutation(np.concatenate([began, few])), count)]
     return states

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 FIRST, EVERY, GROWTH = 100, 50, 0.25  # the first plan after so many samples, then every so many or when the data has grown by so much
 ON_THE_WAY = 4  # plans on the way have the n-th part of the cells
-MOST_ACTIONS = 256
+MOST_ACTIONS, MOST_NEIGHBOURS, MOST_LINKS = 256, 100, 2**27  # a link takes 12 bytes
 
 
 @dataclass
@@ -84,14 +84,17 @@ class Atlas(Agent):
         axes = 1 if isinstance(space, Finite) else len(space.low)
         self.settings = Settings(
             whole("cells", cells, 1, 100_000), whole("model_cells", model_cells, 1, 100_000),
-            whole("neighbours", 4 * d if neighbours is None else neighbours, 1, 1000), whole("hold", hold, 1, 1000),
+            whole("neighbours", 4 * d if neighbours is None else neighbours, 1, MOST_NEIGHBOURS), whole("hold", hold, 1, 1000),
             real("gamma", gamma, 0.0, 0.9999, above=True), flag("explore", explore),
         )  # fmt: skip
         self.chance = real("chance", chance, 0.0, 1.0)
         levels = whole("levels", (5 if axes == 1 else 3) if levels is None else levels, 2, MOST_ACTIONS)
-        if not isinstance(space, Finite) and levels**axes > MOST_ACTIONS:
+        actions = len(space.values) if isinstance(space, Finite) else levels**axes
+        if actions > MOST_ACTIONS:
+            raise SpaqlError(f"Atlas tries every action: {actions} are more than {MOST_ACTIONS}; use fewer actions or levels")
+        if self.settings.cells * actions * self.settings.neighbours > MOST_LINKS:
             raise SpaqlError(
-                f"{levels} levels on {axes} action axes make {levels**axes} actions, more than {MOST_ACTIONS}: use fewer levels"
+                f"{cells} cells with {actions} actions and {self.settings.neighbours} neighbours are too many: use fewer cells"
             )
         self.actions = levels_of(space, levels)
         self.state = AtlasState(new_memory(d, axes), new_outer(0.0, 0.0), np.zeros((0, len(COLUMNS))))
@@ -114,17 +117,23 @@ class Atlas(Agent):
         with self.state.guard.write():
             return train(self, iterations, rollouts, progress, callback, samples=samples)
 
-    def update(self, obs: Any, action: Any, reward: Any, next_obs: Any, terminated: bool = False, step: int = 0) -> None:
-        """One transition from outside data, in physical units. `step` 0 marks the first of an episode."""
+    def update(self, obs: Any, action: Any, reward: Any, next_obs: Any, terminated: bool = False, step: int | None = None) -> None:
+        """One transition from outside data, in physical units.
+
+        `step` 0 marks the first of an episode; without it, an episode begins where `obs` is not the `next_obs` of the call before.
+        """
         d = len(self.problem.state)
         before, after = numbers("obs", obs, (d,)), numbers("next_obs", next_obs, (d,))
         played, value = self._played(action), float(numbers("reward", reward, ()))
         for name, given in (("obs", before), ("next_obs", after), ("reward", np.array(value))):
             if not np.all(np.abs(given) <= FAR):
                 raise SpaqlError(f"{name} is {np.asarray(given).tolist()}: numbers must be finite")
-        began = whole("step", step, 0) == 0
+        ended = flag("terminated", terminated)
         with self.state.guard.write():
-            self.state.memory.add(before, played, value, after, TERMINATED * bool(terminated) + BEGAN * began)
+            memory, n = self.state.memory, self.state.memory.n
+            goes_on = n > 0 and not memory.flags[n - 1] & TERMINATED and np.array_equal(memory.nexts[n - 1], before)
+            began = not goes_on if step is None else whole("step", step, 0) == 0
+            memory.add(before, played, value, after, TERMINATED * ended + BEGAN * began)
             self.state.outer[TRAIN_SAMPLES] += 1
 
     def _played(self, action: Any) -> Array:
@@ -138,39 +147,44 @@ class Atlas(Agent):
     def plan_on_the_way(self) -> None:
         """Plan with the data so far: training goes on by it."""
         state = self.state
-        state.plan = self._plan(state.memory.n, self.settings._replace(cells=max(1, self.settings.cells // ON_THE_WAY)), state.plan)
+        state.plan = self._plan(state.memory.n, self._smaller(), state.plan)
         state.planned.append(state.memory.n)
 
     def plan_due(self) -> bool:
         return due(self.state.memory.n, self.state.planned[-1] if self.state.planned else 0)
 
-    def _plan(self, n: int, settings: Settings, last: Plan | None) -> Plan:
+    def _plan(self, n: int, settings: Settings, last: Plan | None, salt: int = 0) -> Plan:
         data = self.state.memory.transitions(self.problem.actions, n)
-        key = int(streams.key_of(self.seed, streams.PLAN, n) >> np.uint64(2))
+        key = int(streams.key_of(self.seed, streams.PLAN, n) >> np.uint64(2)) ^ salt
         choices = features_of(self.problem.actions, self.actions)
         return make_plan(data, choices, self.actions, self.problem.horizon, settings, last, key)
+
+    def _smaller(self) -> Settings:
+        return self.settings._replace(cells=max(1, self.settings.cells // ON_THE_WAY))
 
     def replay_plans(self) -> None:
         """A loaded agent knows its data and when it planned: make those plans again, before learning goes on."""
         state = self.state
         if state.plan is None and state.planned:
             counts, state.planned = state.planned, []
-            settings = self.settings._replace(cells=max(1, self.settings.cells // ON_THE_WAY))
             for n in counts:
-                state.plan = self._plan(n, settings, state.plan)
+                state.plan = self._plan(n, self._smaller(), state.plan)
                 state.planned.append(n)
 
-    def current_plan(self, *, exact: bool = True) -> Plan:
-        """The plan of all data; not `exact`: one that is nearly as old as that will do."""
+    def current_plan(self) -> Plan:
+        """The plan of all data."""
+        from spaql.explain.planned import rehearsed
+
         state = self.state
         n = state.memory.n
         if n == 0:
             raise SpaqlError("nothing was seen yet: learn(samples=...) or update(...) first")
-        old = 0 if state.final is None else state.final.samples
-        if state.final is None or (n != old and (exact or due(n, old))):
+        if state.final is None or state.final.samples != n:
             # made from the data alone, not from the plans on the way, so that it is the same for a loaded agent
-            draft = self._plan(n, self.settings._replace(cells=max(1, self.settings.cells // 4), explore=False), None)
-            state.final = self._plan(n, self.settings, draft)
+            draft = self._plan(n, self._smaller(), None)
+            # two sets of support points: the table that does better in the model
+            made = [self._plan(n, self.settings, draft, salt) for salt in (0, 1)]
+            state.final = max(made, key=lambda plan: rehearsed(self, plan))
         return state.final
 
     # -- acting --------------------------------------------------------------------------------------------------------------------
@@ -189,7 +203,7 @@ class Atlas(Agent):
             if self.state.memory.n == 0:
                 played = np.repeat(self.actions[[len(self.actions) // 2]], len(batch), axis=0)
             else:
-                table = self.current_plan(exact=False).table
+                table = self.current_plan().table
                 played = table.actions[leaf_of(table, batch)]
         actions = self.native(played)
         return (actions[0] if single else actions), state
@@ -210,7 +224,7 @@ class Atlas(Agent):
         if self.state.memory.n == 0:
             return 1
         with self.state.guard.read():
-            return self.current_plan(exact=False).cells
+            return self.current_plan().cells
 
     def leaves(self) -> Array:
         """The cells of the table as a structured array: state (of the support point), action, q, visits (data near it)."""

@@ -33,7 +33,7 @@ class Memory:
     actions: Array  # (capacity, axes) physical
     rewards: Array
     nexts: Array
-    flags: Array  # int32, sums of the numbers below
+    flags: Array  # int32, sums of the numbers above
     n: int = 0
 
     def add(self, state: Array, action: Array, reward: float, after: Array, flags: int) -> None:
@@ -48,11 +48,13 @@ class Memory:
 
     def transitions(self, space: Continuous | Finite, n: int) -> Transitions:
         """Of the first `n`, at most MOST, evenly over time, and as many beginnings of episodes as make a tenth of them."""
-        chosen = np.arange(n) if n <= MOST else np.arange(MOST) * n // MOST
-        flags, starts = self.flags[chosen], np.flatnonzero(self.flags[:n] & BEGAN)
-        if n > MOST:  # episodes begin at few of the chosen ones
-            chosen[: min(len(starts), MOST // 10)] = starts[: MOST // 10]
-            flags = self.flags[chosen]
+        chosen = np.arange(n)
+        if n > MOST:
+            starts = np.flatnonzero(self.flags[:n] & BEGAN)
+            k = min(len(starts), MOST // 10)
+            starts = starts[np.arange(k) * len(starts) // max(k, 1)]
+            chosen = np.union1d(starts, np.arange(MOST - k) * n // (MOST - k))
+        flags = self.flags[chosen]
         began = np.flatnonzero(flags & BEGAN)
         return Transitions(
             self.states[chosen], features_of(space, self.actions[chosen]), self.rewards[chosen], self.nexts[chosen],
