@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from spaql.arrays import Array
-from spaql.compiling import kernel
+from spaql.compiling import inlined, kernel
 from spaql.explain.tree import LEAF
 from spaql.learners.atlas.growing import grow
 from spaql.learners.atlas.model import Model, cell_of, leaves_of, predict, width_of
@@ -109,6 +109,16 @@ def _neighbour_tree(points: Array) -> tuple[Array, Array, Array, Array]:
     return nodes, of_node, low, high
 
 
+@inlined
+def _step(model: Model, action: int, z: Array, after: Array, seen: Array) -> bool:
+    """One step of the model, in place; the new state is written down. True if the episode ends there."""
+    predict(model, cell_of(model.nodes, z), z, model.features[action], after)
+    for j in range(len(z)):
+        z[j] = after[j]
+        seen[j] = after[j]
+    return bool(model.ending[cell_of(model.ends, z)] == 1)
+
+
 @kernel
 def wander(model: Model, starts: Array, length: int, longest: int, key: np.uint64, states: Array, work: Array) -> int:
     """Rollouts of the model with random actions, each held 1 to `longest` steps. Fills `states`, returns how many."""
@@ -124,12 +134,9 @@ def wander(model: Model, starts: Array, length: int, longest: int, key: np.uint6
                 held = 1 + int(uniform(key, drawn + 1) * longest)
                 drawn += 2
             held -= 1
-            predict(model, cell_of(model.nodes, z), z, model.features[action], after)
-            for j in range(d):
-                z[j] = after[j]
-                states[made, j] = z[j]
+            ended = _step(model, action, z, after, states[made])
             made += 1
-            if model.ending[cell_of(model.ends, z)] == 1:
+            if ended:
                 break
     return made
 
@@ -151,11 +158,8 @@ def follow(
             action = guide.action[cell_of(guide.cells, seen)]
             if uniform(key, drawn) < chance:
                 action = int(uniform(key, drawn + 1) * actions)
-            predict(model, cell_of(model.nodes, z), z, model.features[action], after)
-            for j in range(d):
-                z[j] = after[j]
-                states[made, j] = z[j]
+            ended = _step(model, action, z, after, states[made])
             made += 1
-            if model.ending[cell_of(model.ends, z)] == 1:
+            if ended:
                 break
     return made
