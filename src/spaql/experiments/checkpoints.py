@@ -27,6 +27,8 @@ def _learner(spec: Spec) -> dict[str, Any]:
     for place, samples in enumerate(spec.checkpoints):
         begin = time.process_time()
         counts = _learn(agent, spec, samples, counts)
+        if spec.algorithm == "Atlas":
+            agent.current_plan()  # made when it is first asked for, and part of learning
         used += time.process_time() - begin  # looking is not learning
         fresh = agent.evaluate(spec.fresh, seed=spec.seed).returns
         tree = _tree(agent, spec) if spec.leaves and place >= len(spec.checkpoints) - WITH_TREE else (0, math.nan, math.nan)
