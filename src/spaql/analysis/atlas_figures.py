@@ -73,7 +73,9 @@ def _draw(axis: "Axes", line: Line, x: Array, most: float) -> None:
     made = np.isfinite(line.tree_returns).all(axis=0)
     if made.any():
         tree, spread = mean_and_half(line.tree_returns[:, made])
-        axis.errorbar(x[made], tree, spread, color=COLOURS[line.algorithm], linewidth=1.1, zorder=4.2, **_hollow(line))
+        # as the bands: no interval reaches beyond what can be earned
+        whisker = None if spread is None else [spread, np.minimum(spread, most - tree)]
+        axis.errorbar(x[made], tree, whisker, color=COLOURS[line.algorithm], linewidth=1.1, zorder=4.2, **_hollow(line))
 
 
 def _hollow(line: Line) -> dict[str, Any]:
