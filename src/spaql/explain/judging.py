@@ -58,16 +58,16 @@ class Judge:
         mean = float(returns.mean())
         return Scored(tree, returns, mean) if mean >= holder.mean - slack else None
 
-    def best(self, trees: list[Tree], keep: int) -> list[Scored]:
-        """The best few: all are tried on some start states, the better ones on all."""
-        tried = []
+    def best(self, trees: list[Tree], keep: int, first: int = RACE, second: int = 2) -> list[Scored]:
+        """The best few that differ: all are tried on the `first` start states, `second` times as many as are kept on all."""
+        tried, first = [], min(first, self.race)
         for tree in trees:
-            tried.append((tree, self.arena.returns(tree, 0, self.race)))
+            tried.append((tree, self.arena.returns(tree, 0, first)))
             if self.spent:
                 break
         tried.sort(key=lambda one: -one[1].mean())
-        scored = []
-        for tree, begun in tried[: 2 * keep]:
-            returns = np.concatenate([begun, self.arena.returns(tree, self.race, self.arena.starts)])
-            scored.append(Scored(tree, returns, float(returns.mean())))
-        return sorted(scored, key=lambda one: -one.mean)[:keep]
+        scored: dict[bytes, Scored] = {}
+        for tree, begun in tried[: second * keep]:
+            returns = np.concatenate([begun, self.arena.returns(tree, first, self.arena.starts)])
+            scored.setdefault(returns.tobytes(), Scored(tree, returns, float(returns.mean())))
+        return sorted(scored.values(), key=lambda one: -one.mean)[:keep]

@@ -71,14 +71,15 @@ def compress_in_model(
     plan, agent, problem = table.plan, table.agent, table.problem
     assert plan is not None
     assert agent is not None
-    budget = whole("budget", MODEL if budget is None else budget, 0)
+    budget = whole("budget", MODEL // len(problem.state) if budget is None else budget, 0)
     most = min(max_leaves or MOST, max(table.n_leaves, 2))
     memory: Memory = agent.state.memory  # type: ignore[attr-defined]
     # few of long episodes, so that the budget is enough for many trees
     few = min(STARTS_IN_MODEL, max(FEWEST, STEPS // problem.horizon))
     count = whole("episodes", few if episodes is None else episodes, 8, 100_000)
     starts = start_states(memory, plan.samples, problem.horizon, count + OTHERS)
-    arena, others = ModelArena(problem, plan, starts[:count]), ModelArena(problem, plan, starts[count:])
+    models = agent.models(plan)  # type: ignore[attr-defined]
+    arena, others = (ModelArena(problem, plan, some, models) for some in (starts[:count], starts[count:]))
     with shown(progress, budget) as report:
         seen = arena.moments(table.rules, SEEN, whole("seed", seed, 0, 2**40)).states
         taught = taught_by_values(arena, table, seen, max(most, LARGEST), oblique)
@@ -122,9 +123,10 @@ def taught_by_values(arena: ModelArena, table: Policy, seen: Array, leaves: int,
 
 
 def rehearsed(agent: "Agent", plan: "Plan") -> float:
-    """The mean return of a plan's table in its own model."""
+    """The mean return of a plan's table in the models."""
     starts = start_states(agent.state.memory, plan.samples, agent.problem.horizon, REHEARSALS)  # type: ignore[attr-defined]
-    return float(ModelArena(agent.problem, plan, starts).returns(plan.table, 0, REHEARSALS).mean())
+    arena = ModelArena(agent.problem, plan, starts, agent.models(plan))  # type: ignore[attr-defined]
+    return float(arena.returns(plan.table, 0, REHEARSALS).mean())
 
 
 def start_states(memory: "Memory", n: int, horizon: int, count: int) -> Array:

@@ -24,6 +24,8 @@ TAUGHT = 64  # leaves of a tree that is taught, if that is not more than twice a
 DESCENT = 0.4  # of the budget, for a descent from 32 or more leaves to the fewest; less if fewer are wanted, so that there are several
 STALE = 4  # rounds without progress after which the search ends
 PROGRESS = 1e-3  # of the range between the worst and the best tree: less is no progress
+SWEPT, BEAM, FEW = 1000, 16, 6  # trees tried per size in a sweep, trees kept, start states of the first try
+LARGEST_SWEPT, SWEEP = 8, 0.4  # leaves; share of the budget, half of it if larger trees are wanted
 MOMENTS = 1000  # at which alternatives are tried when a tree grows
 
 Report = Callable[[int], None]
@@ -106,6 +108,7 @@ class _Search:
         self.cuts = Cuts(np.ones(arena.variables), oblique, self.rng)
         self.effort = BRANCHING if arena.branches else PLAIN
         self.descent = DESCENT * min(1.0, most / 32)
+        self.sweep_share = SWEEP if most <= LARGEST_SWEPT else SWEEP / 2
 
     def start(self, begin: Sequence[Tree]) -> None:
         seen = []
@@ -116,15 +119,20 @@ class _Search:
         for tree in begin:
             if not self.judge.spent:
                 self.pool.add(self.judge.score(tree))
+        best = self.pool.best(max(self.pool.sizes)).tree
+        self.seen = self.arena.moments(best, 2 * MOMENTS, 0).states
         spread = np.concatenate(seen).std(axis=0)
         self.cuts.scale = np.where(spread > 0, spread, 1.0)
 
     def round(self, number: int) -> None:
         """Get a large tree somehow, and prune it leaf by leaf."""
-        if self.arena.branches and number % 3 == 0:
+        if number % 3 == 0:
+            self.sweep()
+            return
+        if self.arena.branches and number % 3 == 1:
             largest = max(min(TAUGHT, 2 * self.most), self.most)
             made = self.teach(self.pool.best(largest), largest)
-            if number == 0:
+            if number == 1:
                 made += self.teach(self.pool.best(1), largest)  # a bad table may be harder to better than no table
             self.descend(self.pool.add(self.polish(max(made, key=lambda one: one.mean), 3 * self.effort.long)))
             return
@@ -136,6 +144,22 @@ class _Search:
         """A tree teaches others, until they know better."""
         made = teach(self.judge, teacher, leaves, self.actions, self.cuts, self.rng)
         return [self.pool.add(one) for one in made]
+
+    def sweep(self) -> None:
+        """From nothing, many small trees side by side: the best of one size need not come from the best of the size before."""
+        holders, before = list(self.pool.sizes[1]), self.arena.steps
+        for _ in range(2, min(self.most, LARGEST_SWEPT) + 1):
+            if self.judge.spent or self.arena.steps - before > self.sweep_share * self.judge.budget:
+                break
+            trees = []
+            for holder in holders:
+                states = np.concatenate([self.seen, self.arena.moments(holder.tree, MOMENTS // 2, int(self.rng.integers(2**62))).states])
+                leaf = leaf_of(holder.tree, states)
+                trees += [self.cuts.random(holder.tree, states, leaf, self.actions) for _ in range(SWEPT // len(holders))]
+            holders = self.judge.best(trees, BEAM, FEW, 4)
+            holders[0] = self.polish(holders[0], self.effort.short)
+            for one in holders:
+                self.pool.add(one)
 
     def climb(self, holder: Scored, target: int) -> Scored:
         """Grow a tree leaf by leaf."""

@@ -15,6 +15,7 @@ from spaql.explain.regret import taught
 ROUNDS = 10
 REMEMBERED = 6  # rounds whose moments are taught again
 PER_ROUND = 0.01  # of the budget
+MOST_SPENT = 0.15  # of the budget, in all rounds
 FEWEST, MOST = 40, 2000  # moments per round
 EXTREME = 0.95  # quantile of the costs above which they are cut: a single lost episode must not outweigh everything else
 HOLD = 5  # steps for which an action is tried: a single one hardly matters
@@ -30,7 +31,7 @@ def teach(judge: Judge, begin: Scored, leaves: int, actions: Actions, cuts: Cuts
     each = (judge.arena.steps - before) / judge.arena.starts * (len(actions.tried) + 1) / 2  # steps to go on from a moment, about
     count = int(np.clip(PER_ROUND * judge.budget / (REMEMBERED * each), FEWEST, MOST))
     for _ in range(ROUNDS):
-        if judge.spent:
+        if judge.spent or judge.arena.steps - before > MOST_SPENT * judge.budget:
             break
         memory = [*memory[1 - REMEMBERED :], judge.arena.moments(latest.tree, count, int(rng.integers(2**62)))]
         moments = together(memory)

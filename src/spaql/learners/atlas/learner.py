@@ -19,7 +19,8 @@ from spaql.checks import flag, numbers, observations, real, whole
 from spaql.errors import SpaqlError
 from spaql.learners.agent import Agent, Callback
 from spaql.learners.atlas.memory import BEGAN, FAR, TERMINATED, Memory, features_of, levels_of, new_memory
-from spaql.learners.atlas.planning import Plan, Settings, make_plan
+from spaql.learners.atlas.model import Model
+from spaql.learners.atlas.planning import Plan, Settings, make_plan, models_in_doubt
 from spaql.learners.guard import Guard
 from spaql.plants.problem import Finite, Problem
 from spaql.training.history import COLUMNS, Evaluation, History
@@ -158,6 +159,11 @@ class Atlas(Agent):
         key = int(streams.key_of(self.seed, streams.PLAN, n) >> np.uint64(2)) ^ salt
         choices = features_of(self.problem.actions, self.actions)
         return make_plan(data, choices, self.actions, self.problem.horizon, settings, last, key)
+
+    def models(self, plan: Plan) -> list[Model]:
+        """Of a plan, and those that know less: to judge in."""
+        data = self.state.memory.transitions(self.problem.actions, plan.samples)
+        return [plan.model, *models_in_doubt(data, plan, self.settings.model_cells)]
 
     def _smaller(self) -> Settings:
         return self.settings._replace(cells=max(1, self.settings.cells // ON_THE_WAY))

@@ -16,6 +16,7 @@ from spaql.learners.atlas.values import count_near, iterate, link, look_ahead, l
 SPREAD = 4.0  # standard deviations that count as one unit of distance
 MOST_SWEEPS, TOLERANCE = 2000, 1e-5
 CURIOUS_SWEEPS, CURIOUS_TOLERANCE = 300, 1e-3
+STRETCHES = 30  # of the data, in turn left out when others judge
 RADIUS = 0.1  # times sqrt(d): states this near count as visited
 
 
@@ -121,6 +122,15 @@ def make_plan(data: Transitions, choices: Array, actions: Array, horizon: int, s
         iterate(links, support.ended, novelty, curiosity, np.zeros_like(q), CURIOUS_SWEEPS, CURIOUS_TOLERANCE)
         curiosity = novelty + settings.gamma * curiosity
     return Plan(centre, inverse, model, support, value, curiosity, q, visits, actions, settings.gamma, neighbours, data.samples)
+
+
+def models_in_doubt(data: Transitions, plan: Plan, most: int) -> list[Model]:
+    """Models of the same data, each without another third of it: where they disagree, nobody knows."""
+    z, after = plan.into_metric(data.states), plan.into_metric(data.nexts)
+    n = len(z)
+    third = np.arange(n) * STRETCHES // n % 3  # whole stretches: neighbours in time tell nearly the same
+    kept = [third != left_out for left_out in range(3)] if n >= STRETCHES else []
+    return [fit_model(z[k], data.features[k], data.rewards[k], after[k], data.ended[k], plan.model.features, most) for k in kept]
 
 
 def _metric(states: Array) -> tuple[Array, Array]:
