@@ -78,6 +78,8 @@ def _notes(results: Results, problem: str, lines: list[Line]) -> tuple[str, ...]
     ]
     if "Atlas" in present:
         notes.append("The tree is searched in the learned model, without further samples; its CPU seconds come on top. Leaves: the median.")
+        if CONTESTS[problem].oblique:
+            notes.append("Its tests may weigh two variables against each other.")
     if f"rivals-{problem}" in results.published:
         notes.append("SAC, DQN and PPO: the runs published with the package (made by `make rivals`), not computed here.")
     if "TRPO" in present:

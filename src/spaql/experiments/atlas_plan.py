@@ -21,13 +21,16 @@ class Contest:
     leaves: int
     rivals: dict[str, tuple[int, ...]]
     spaql: tuple[int, ...]
+    oblique: bool = False  # tests of the tree may weigh two variables
 
 
 _SPAQL = (5_000, 10_000, 20_000, 50_000, 100_000, 200_000, 500_000, 1_000_000, 2_000_000, 5_000_000, 10_000_000)
 _DQN = (1_000, 2_000, 3_000, 5_000, 7_000, 10_000, 15_000, 20_000, 30_000, 40_000, 50_000)
 _PPO = (1_000, 2_000, 3_000, 5_000, 7_000, 10_000, 20_000, 30_000, 50_000, 70_000, 100_000)
 CONTESTS = {
-    "pendulum": Contest((500, 1_000, 2_000, 5_000, 20_000), 64, {"SAC": (500, 1_000, 2_000, 3_000, 5_000, 7_000, 10_000)}, _SPAQL),
+    "pendulum": Contest(
+        (500, 1_000, 2_000, 5_000, 20_000), 64, {"SAC": (500, 1_000, 2_000, 3_000, 5_000, 7_000, 10_000)}, _SPAQL, oblique=True,
+    ),
     "cartpole": Contest((500, 1_000, 2_000), 8, {"DQN": _DQN, "PPO": _PPO}, _SPAQL),
     "cartpole-500": Contest((1_000, 2_000, 5_000), 8, {"DQN": _DQN, "PPO": _PPO}, _SPAQL),
     "mountain-car": Contest(

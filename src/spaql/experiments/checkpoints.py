@@ -8,6 +8,7 @@ import numpy as np
 
 from spaql.arrays import Array
 from spaql.errors import SpaqlError
+from spaql.experiments.atlas_plan import CONTESTS
 from spaql.experiments.spec import RIVALS, Spec
 
 WITH_TREE = 1  # the last checkpoints, at which a small tree is made too
@@ -62,7 +63,7 @@ def _learn(agent: Any, spec: Spec, samples: int, counts: tuple[int, int]) -> tup
 def _tree(agent: Any, spec: Spec) -> tuple[int, float, float]:
     """Leaves, fresh return and CPU seconds of the small tree found in what the agent has learned: no further samples."""
     begin = time.process_time()
-    tree = agent.policy().compress(max_leaves=spec.leaves)
+    tree = agent.policy().compress(max_leaves=spec.leaves, oblique=CONTESTS[spec.problem].oblique)
     used = time.process_time() - begin
     return int(tree.n_leaves), _mean(tree.evaluate(spec.fresh, seed=spec.seed).returns), used
 

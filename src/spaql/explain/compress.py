@@ -24,7 +24,7 @@ FRESH = 1000  # episodes of the comparison with the table
 FRESH_SEED = 2**41  # start states that neither search nor usage have seen
 OPTIONS = ("oblique", "budget", "episodes", "seed", "progress")
 MOST = 64  # leaves on the frontier, unless more are asked for
-COMPILED, SLOW, MODEL = 400_000_000, 20_000, 100_000_000  # steps of a search: of a compiled plant, an environment, a model (over d)
+COMPILED, SLOW, MODEL = 400_000_000, 20_000, 90_000_000  # steps of a search: of a compiled plant, an environment, a model (over d)
 STARTS, STARTS_IN_MODEL = 128, 96
 SEEN, LARGEST = 8000, 64  # states that the table's behaviour is distilled from, leaves of these trees
 

@@ -115,10 +115,12 @@ def _on_other_starts(trees: list[Tree], most: int, others: ModelArena) -> dict[i
 def taught_by_values(arena: ModelArena, table: Policy, seen: Array, leaves: int, oblique: bool) -> list[Tree]:
     """Trees that lose least by the learned values where the table goes, then where they go themselves (DAgger)."""
     plan: Any = table.plan
-    scale, made, states = np.where(seen.std(axis=0) > 0.0, seen.std(axis=0), 1.0), [], seen
+    scale, made = np.where(seen.std(axis=0) > 0.0, seen.std(axis=0), 1.0), []
+    states, q = seen, plan.q_at(seen)
     for seed in range(LESSONS):
-        made.append(taught_tree(states, costs_of(plan.q_at(states)), plan.actions, leaves, scale, oblique))
-        states = np.concatenate([states, arena.moments(made[-1], LESSON, seed).states])
+        made.append(taught_tree(states, costs_of(q), plan.actions, leaves, scale, oblique))
+        more = arena.moments(made[-1], LESSON, seed).states
+        states, q = np.concatenate([states, more]), np.concatenate([q, plan.q_at(more)])
     return made
 
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 FIRST, EVERY, GROWTH = 100, 50, 0.25  # the first plan after so many samples, then every so many or when the data has grown by so much
 ON_THE_WAY = 4  # plans on the way have the n-th part of the cells
+CELLS_PER_SAMPLE = 0.8  # of the final plan, if that makes more than `cells`, up to twice as many
 MOST_ACTIONS, MOST_NEIGHBOURS, MOST_LINKS = 256, 100, 2**27  # a link takes 12 bytes
 
 
@@ -59,7 +60,7 @@ def due(n: int, last: int) -> bool:
 class Atlas(Agent):
     """Model-based, for problems where samples are dear: thousands, not hundreds of thousands. No evaluation rollouts.
 
-    - `cells`: of the table; more are finer and slower
+    - `cells`: of the table; more are finer and slower. After many samples up to twice as many
     - `model_cells`: cells with a system of their own, at most
     - `neighbours`: support points between which values are interpolated (default: four per observed variable); 1: none
     - `levels`: per continuous action (default: 5, or 3 if there are several)
@@ -93,7 +94,7 @@ class Atlas(Agent):
         actions = len(space.values) if isinstance(space, Finite) else levels**axes
         if actions > MOST_ACTIONS:
             raise SpaqlError(f"Atlas tries every action: {actions} are more than {MOST_ACTIONS}; use fewer actions or levels")
-        if self.settings.cells * actions * self.settings.neighbours > MOST_LINKS:
+        if 2 * self.settings.cells * actions * self.settings.neighbours > MOST_LINKS:
             raise SpaqlError(
                 f"{cells} cells with {actions} actions and {self.settings.neighbours} neighbours are too many: use fewer cells"
             )
@@ -189,7 +190,8 @@ class Atlas(Agent):
             # made from the data alone, not from the plans on the way, so that it is the same for a loaded agent
             draft = self._plan(n, self._smaller(), None)
             # two sets of support points: the table that does better in the model
-            made = [self._plan(n, self.settings, draft, salt) for salt in (0, 1)]
+            settings = self.settings._replace(cells=int(np.clip(CELLS_PER_SAMPLE * n, self.settings.cells, 2 * self.settings.cells)))
+            made = [self._plan(n, settings, draft, salt) for salt in (0, 1)]
             state.final = max(made, key=lambda plan: rehearsed(self, plan))
         return state.final
 

@@ -113,13 +113,13 @@ def make_plan(data: Transitions, choices: Array, actions: Array, horizon: int, s
         known = np.ascontiguousarray(last.into_metric(support.points / np.where(inverse > 0.0, inverse, 1.0) + centre))
         values_at(last.support, last.value, known, value, new_work(1, d))
     value[over] = _last_rewards(model, support.points[over]) / settings.gamma
-    iterate(links, support.ended, np.zeros(0), value, q, MOST_SWEEPS, TOLERANCE)
+    iterate(links, support.ended, np.zeros(0), value, q, np.zeros(m, np.int64), MOST_SWEEPS, TOLERANCE)
 
     visits, curiosity = np.zeros(m), np.zeros(m)
     count_near(support, z, RADIUS * np.sqrt(d), visits, work)
     if settings.explore:
         novelty = np.where(over, 0.0, 1.0 / np.sqrt(1.0 + visits))
-        iterate(links, support.ended, novelty, curiosity, np.zeros_like(q), CURIOUS_SWEEPS, CURIOUS_TOLERANCE)
+        iterate(links, support.ended, novelty, curiosity, np.zeros_like(q), np.zeros(m, np.int64), CURIOUS_SWEEPS, CURIOUS_TOLERANCE)
         curiosity = novelty + settings.gamma * curiosity
     return Plan(centre, inverse, model, support, value, curiosity, q, visits, actions, settings.gamma, neighbours, data.samples)
 

@@ -11,7 +11,7 @@ from spaql.learners.atlas.model import Model, cell_of, predict, width_of
 from spaql.learners.atlas.support import Support
 
 LOCALITY = 0.5  # how much weights prefer near support points to an exact centre of gravity
-SWEEPS, SETTLED = 40, 1e-4  # of the search for weights
+SWEEPS, SETTLED = 20, 1e-3  # of the search for weights
 FAINT = 1e-3  # smaller weights are dropped
 DEEPEST = 4096  # nodes waiting in the search for neighbours
 
@@ -112,6 +112,9 @@ def weigh(support: Support, z: Array, n: int, work: Work) -> None:
         work.weight[i] /= total
 
 
+EVALUATIONS = 6  # sweeps of a policy before the next is chosen: even, so that both directions take turns in choosing
+
+
 class Links(NamedTuple):
     """Where every action leads from every support point."""
 
@@ -166,33 +169,43 @@ def link(model: Model, support: Support, gamma: float, hold: int, links: Links, 
             links.arrivals[i, action] = kept
 
 
-@kernel
-def iterate(links: Links, ended: Array, bonus: Array, value: Array, q: Array, sweeps: int, tolerance: float) -> int:
-    """Value iteration, Gauss-Seidel, forwards and backwards in turn:  Q(i, a) = r + g sum w V,  V(i) = max_a Q(i, a).
+@inlined
+def _worth(links: Links, bonus: Array, value: Array, i: int, a: int) -> float:
+    """Q(i, a) = r + g sum w V. With a `bonus` per support point, that is earned on arrival instead of the model's reward."""
+    own = len(bonus) == 0
+    future, earned = 0.0, links.reward[i, a] if own else 0.0
+    for j in range(links.arrivals[i, a]):
+        weight, target = links.weight[i, a, j], links.target[i, a, j]
+        future += weight * value[target]
+        if not own:
+            earned += weight * bonus[target]
+    worth: float = earned + links.discount[i, a] * future
+    return worth
 
-    With a `bonus` per support point, that is earned on arrival instead of the model's reward. Returns the sweeps it took.
-    """
-    m, actions, own = len(value), links.reward.shape[1], len(bonus) == 0
+
+@kernel
+def iterate(links: Links, ended: Array, bonus: Array, value: Array, q: Array, best: Array, sweeps: int, tolerance: float) -> int:
+    """Modified policy iteration, Gauss-Seidel, forwards and backwards in turn: V(i) = max_a Q(i, a) in one sweep, then the value of
+    that action alone in some more, which cost little. Returns the sweeps it took."""
+    m, actions = len(value), links.reward.shape[1]
     for sweep in range(sweeps):
+        greedy = sweep % (1 + EVALUATIONS) == 0
         moved, low, high = 0.0, np.inf, -np.inf
         for place in range(m):
             i = place if sweep % 2 == 0 else m - 1 - place
             if ended[i] == 1:
                 continue
-            best = -np.inf
-            for a in range(actions):
-                future, earned = 0.0, links.reward[i, a] if own else 0.0
-                for j in range(links.arrivals[i, a]):
-                    weight, target = links.weight[i, a, j], links.target[i, a, j]
-                    future += weight * value[target]
-                    if not own:
-                        earned += weight * bonus[target]
-                q[i, a] = earned + links.discount[i, a] * future
-                best = max(best, q[i, a])
-            moved = max(moved, abs(best - value[i]))
-            value[i] = best
-            low, high = min(low, best), max(high, best)
-        if moved <= tolerance * (high - low):
+            if greedy:
+                for a in range(actions):
+                    q[i, a] = _worth(links, bonus, value, i, a)
+                    best[i] = a if a == 0 or q[i, a] > q[i, best[i]] else best[i]
+                new = q[i, best[i]]
+                moved = max(moved, abs(new - value[i]))
+                low, high = min(low, new), max(high, new)
+            else:
+                new = _worth(links, bonus, value, i, best[i])
+            value[i] = new
+        if greedy and moved <= tolerance * (high - low):
             return sweep + 1
     return sweeps
 
