@@ -102,7 +102,8 @@ def _caption(problem: str, title: str, lines: list[Line], episodes: int) -> str:
     if problem in OPTIMA:
         told += f" Dotted: the best possible, {number(OPTIMA[problem])}."
     if any(np.isfinite(line.tree_returns).any() for line in lines):
-        told += f" Squares: {'oblique ' if CONTESTS[problem].oblique else ''}trees of at most {CONTESTS[problem].leaves} leaves, found in Atlas' model without further samples."
+        kind = "oblique trees" if CONTESTS[problem].oblique else "trees"
+        told += f" Squares: {kind} of at most {CONTESTS[problem].leaves} leaves, found in Atlas' model without further samples."
     if not all(line.fresh for line in lines):
         told += (
             " TRPO as published: the curve is the return of the episodes it learned from, averaged over 12 % to both sides, its mark is "
