@@ -142,12 +142,28 @@ def rehearsed(agent: "Agent", plan: "Plan") -> float:
 
 
 def start_states(memory: "Memory", n: int, horizon: int, count: int) -> Array:
-    """Where episodes began, and states seen soon after, mixed; again and again until there are `count`."""
+    """Where episodes began, states seen soon after, and states between two neighbouring beginnings, mixed: few beginnings were seen,
+    and a tree that was searched for on those alone fails on others. Again and again until there are `count`."""
     began = np.flatnonzero(memory.flags[:n] & BEGAN)
     began = began if len(began) else np.zeros(1, np.int64)
     time = np.arange(n) - began[np.maximum(np.searchsorted(began, np.arange(n), side="right") - 1, 0)]
     early = np.setdiff1d(np.flatnonzero((time >= 0) & (time <= EARLY * horizon)), began)
     mixed = np.random.default_rng(0)
-    few = mixed.permutation(early)[: max(0, count - len(began))]
-    states: Array = memory.states[np.resize(mixed.permutation(np.concatenate([began, few])), count)]
-    return states
+    few = mixed.permutation(early)[: max(0, count - len(began)) // 2]
+    between = _between(memory.states[began], max(0, count - len(began) - len(few)), mixed)
+    states: Array = np.concatenate([memory.states[began], memory.states[few], between])
+    return states[np.resize(mixed.permutation(len(states)), count)]
+
+
+def _between(begun: Array, count: int, rng: np.random.Generator) -> Array:
+    """On lines between neighbours, and as far again beyond."""
+    from scipy.spatial import KDTree
+
+    if len(begun) < 2:
+        return begun[:0]
+    spread = begun.std(axis=0)
+    scaled = begun / np.where(spread > 0.0, spread, 1.0)
+    nearest = KDTree(scaled).query(scaled, k=2)[1][:, 1]
+    some = rng.integers(0, len(begun), count)
+    found: Array = begun[some] + rng.uniform(-1.0, 1.0, (count, 1)) * (begun[nearest[some]] - begun[some])
+    return found
