@@ -18,6 +18,7 @@ from spaql.explain.search import search
 from spaql.explain.teaching import costs_of
 from spaql.explain.tree import LEAF, Tree
 from spaql.learners.atlas.memory import BEGAN
+from spaql.plants.problem import Finite
 
 if TYPE_CHECKING:
     from spaql.learners.agent import Agent
@@ -86,8 +87,9 @@ def compress_in_model(
         seen = arena.moments(table.rules, SEEN, whole("seed", seed, 0, 2**40)).states
         taught = taught_by_values(arena, table, seen, max(most, LARGEST), oblique)
         begin = distilled(seen, table.decide(seen), max(most, LARGEST)) + taught
-        known = palette_of(table)
-        pool = search(arena, problem.actions, begin, most, budget, known=known, seed=seed, oblique=oblique, report=report)
+        # only what was played: between the levels of a torque the model is a guess, and a search finds every flaw of a guess
+        levels = Finite(tuple(plan.actions[:, 0].tolist())) if plan.actions.shape[1] == 1 else problem.actions
+        pool = search(arena, levels, begin, most, budget, known=palette_of(table), seed=seed, oblique=oblique, report=report)
     found = _on_other_starts([one.tree for held in pool.sizes.values() for one in held[:CHECKED]] + taught, most, others)
     best = max(score for score, _ in found.values())
     reach = best - (WITHIN * abs(best) if max_leaves is None else 0.0)
