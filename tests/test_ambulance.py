@@ -77,7 +77,8 @@ def test_with_alpha_one_the_ambulance_stays_where_it_is():
     assert agent.evaluate(200).mean > 4.6
 
 
-def test_atlas_learns_where_to_wait():
-    agent = spaql.Atlas(spaql.make("ambulance"), seed=0)
+@names
+def test_atlas_learns_where_to_wait(name):
+    agent, chance = spaql.Atlas(spaql.make(name), seed=0), spaql.Random(spaql.make(name))
     agent.learn(samples=1000)
-    assert agent.evaluate(200).mean > 4.0
+    assert agent.evaluate(200).mean > chance.evaluate(200).mean + 0.2

@@ -72,7 +72,8 @@ def test_learners_come_close_to_the_optimum(learner, name, k, share):
     assert share * optimum(name, k) < np.mean(returns) <= optimum(name, k)
 
 
-def test_atlas_learns_where_the_oil_is():
-    agent = spaql.Atlas(spaql.make("oil-quadratic"), seed=0)
+@pytest.mark.parametrize("name", NAMES)
+def test_atlas_learns_where_the_oil_is(name):
+    agent = spaql.Atlas(spaql.make(name), seed=0)
     agent.learn(samples=500)
-    assert agent.evaluate(20).mean > 0.85 * optimum("oil-quadratic", 1)
+    assert agent.evaluate(20).mean > 0.85 * optimum(name, 1)

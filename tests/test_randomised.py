@@ -17,6 +17,7 @@ from spaql.cli.app import settings
 from spaql.explain.export import export, policy_from_json
 from spaql.plants.environment import PlantEnv
 from spaql.plants.plant import LANES
+from spaql.report.explanation_data import step_time
 from test_files import load_bytes, members, packed
 from test_parameters_kept import run
 
@@ -208,6 +209,11 @@ def test_gymnasium_makes_the_environment_with_ranges():
     env = gymnasium.make("spaql/Pendulum-v0", m=Between(0.8, 1.2))
     env.reset(seed=0)
     assert 0.8 <= env.unwrapped.table[2, 0] <= 1.2
+
+
+def test_an_animation_runs_at_the_middle_of_the_times_per_step():
+    problem = spaql.make("pendulum", dt=Between(0.02, 0.06))
+    assert step_time(problem, "pendulum") == pytest.approx(0.04)
 
 
 def test_ranges_on_the_command_line(tmp_path):
