@@ -1,10 +1,11 @@
 """What the site shows beside the pages of this folder: the README, the changelog, and every source file that a page names.
 
 A link such as `[update](../src/spaql/learners/update.py#update)` works where the repository is browsed. On the site it leads to a page with
-that file, at the line where the function begins; no server of ours or others is needed.
+that file, at that function; no server of ours or others is needed.
 """
 
 import ast
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -24,8 +25,7 @@ def on_files(files: Files, config: Any) -> Files:
         files.append(File.generated(config, page, content=_as_if_in_docs((ROOT / name).read_text())))
     texts = [(ROOT / name).read_text() for name in PAGES] + [page.read_text() for page in (ROOT / "docs").glob("*.md")]
     for name in sorted({path for text in texts for path in _sources(text)}):
-        content = f'---\nsearch:\n  exclude: true\n---\n\n# {name}\n\n``` {{.python linenums="1"}}\n{(ROOT / name).read_text()}\n```\n'
-        files.append(File.generated(config, f"source/{name}.md", content=content, inclusion=InclusionLevel.NOT_IN_NAV))
+        files.append(File.generated(config, f"source/{name}.md", content=source_page(name), inclusion=InclusionLevel.NOT_IN_NAV))
     return files
 
 
@@ -39,16 +39,28 @@ def on_post_page(output: str, page: Any, **_: Any) -> str:
     return output.replace("https://unpkg.com/iframe-worker/shim", get_relative_url("search_from_disk.js", page.url))
 
 
-def line_of(name: str, symbol: str) -> int:
-    """The line where a function, class or method (`Class.method`) of a file of the repository begins."""
-    body: list[Any] = ast.parse((ROOT / name).read_text()).body
-    line = 0
-    for part in symbol.split("."):
-        found = [node for node in body if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == part]
-        if not found:
-            raise KeyError(f"{name} has no {symbol}")
-        body, line = found[0].body, found[0].lineno
-    return line
+def source_page(name: str) -> str:
+    """A file of the repository as a page: functions and classes of a program have headings of their own, cells of a notebook stay cells."""
+    text = (ROOT / name).read_text()
+    head = f"---\nsearch:\n  exclude: true\n---\n\n# {name}\n\n"
+    if name.endswith(".ipynb"):
+        cells = [("".join(cell["source"]), cell["cell_type"] == "code") for cell in json.loads(text)["cells"]]
+        return head + "\n\n".join(_code(source) if code else re.sub("^#", "##", source) for source, code in cells)
+    if not name.endswith(".py"):
+        return head + _code(text, "yaml")
+    lines = text.splitlines()
+    nodes = [node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+    begins = [min([node.lineno, *(mark.lineno for mark in node.decorator_list)]) for node in nodes]
+    ends = [*begins[1:], len(lines) + 1]
+    pages = [_code("\n".join(lines[: begins[0] - 1] if nodes else lines), first=1)]
+    for node, begin, end in zip(nodes, begins, ends, strict=True):
+        pages.append(f"## `{node.name}` {{ #{node.name} }}\n\n" + _code("\n".join(lines[begin - 1 : end - 1]), first=begin))
+    return head + "\n\n".join(pages)
+
+
+def _code(text: str, language: str = "python", first: int | None = None) -> str:
+    numbers = "" if first is None else f' linenums="{first}"'
+    return f"``` {{.{language}{numbers}}}\n{text.rstrip()}\n```"
 
 
 def _as_if_in_docs(text: str) -> str:
@@ -70,5 +82,5 @@ def _moved(match: re.Match[str]) -> str:
     if name in PAGES:
         return f"[{words}]({PAGES[name]}{f'#{symbol}' if symbol else ''})"
     if Path(name).suffix in SHOWN:
-        return f"[{words}](source/{name}.md{f'#__codelineno-0-{line_of(name, symbol)}' if symbol else ''})"
+        return f"[{words}](source/{name}.md{'#' + symbol.partition('.')[0] if symbol else ''})"
     return words  # a data file: named, not shown
