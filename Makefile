@@ -31,7 +31,7 @@ test: .venv/.ready  ## lint, types, tests
 	$(BIN)/mypy
 	$(BIN)/pytest -n auto --dist loadfile
 
-test-all: .venv/.torch  ## the same with the long tests and those that need Torch (which it installs)
+test-all: .venv/.torch .venv/.docs  ## the same with the long tests and those that need Torch (which it installs)
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/pytest --slow -n auto --dist loadfile

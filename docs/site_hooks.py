@@ -16,6 +16,7 @@ from mkdocs.utils import get_relative_url
 ROOT = Path(__file__).parent.parent
 PAGES = {"README.md": "readme.md", "CHANGELOG.md": "changelog.md"}
 LINK = re.compile(r"\[([^\]\n]*)\]\(([\w./-]+)(?:#([\w.-]+))?\)")
+FETCHED = "https://unpkg.com/iframe-worker/shim"
 SHOWN = (".py", ".cff", ".ipynb")
 
 
@@ -36,7 +37,12 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 
 def on_post_page(output: str, page: Any, **_: Any) -> str:
     """The theme would fetch a script for the search from a server; ours is here."""
-    return output.replace("https://unpkg.com/iframe-worker/shim", get_relative_url("search_from_disk.js", page.url))
+    return output.replace(FETCHED, get_relative_url("search_from_disk.js", page.url))
+
+
+def on_post_template(output_content: str, **_: Any) -> str:
+    """The same for the page that says that there is no such page."""
+    return output_content.replace(FETCHED, "/search_from_disk.js")
 
 
 def source_page(name: str) -> str:

@@ -15,7 +15,6 @@ def test_a_notebook_is_committed_without_outputs(path):
     assert [cell["source"][0] for cell in code if cell["outputs"] or cell["execution_count"]] == []
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_runs_from_top_to_bottom(path, tmp_path):
     reason = "notebooks are executed by nbclient and ipykernel: pip install 'spaql[dev]'"
