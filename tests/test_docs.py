@@ -27,7 +27,7 @@ EXCUSES = {
 
 
 def runs(block):
-    return block.language == "python" or block.language in ("console", "sh")
+    return block.language in ("python", "console", "sh")
 
 
 def run_or_slow(pages):
@@ -43,7 +43,8 @@ def test_the_code_blocks_of_a_page_run_in_order(page, tmp_path):
     program, text = tmp_path / (page.name + ".py"), page.read_text()
     program.write_text(program_of(text))
     if "results/runs" in text:
-        write_rows(tmp_path / "results" / "runs" / "made.parquet", made_part("main", lambda spec: (spec.seed, spec.seed), QUICK))
+        (tmp_path / "results" / "runs").mkdir(parents=True)
+        write_rows(tmp_path / "results" / "runs" / "made.parquet", made_part("main-pendulum", _figure, QUICK))
     settings = os.environ | {"MPLBACKEND": "agg", "COLUMNS": "140", "PYTHONPATH": os.pathsep.join(map(str, [ROOT / "src", *sys.path[1:]]))}
     done = subprocess.run([sys.executable, program], cwd=tmp_path, env=settings, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{page}:\n{done.stdout[-2000:]}\n{done.stderr[-3000:]}"
@@ -100,6 +101,11 @@ def test_code_named_beside_an_equation_exists(page):
                 source = _source(name, symbol) if symbol else (ROOT / name).read_text()
                 for code in re.findall(r"(?<!\[)`([^`]+)`(?!\])", cell) if " | " in line else ():
                     assert code in source, f"{page.name}: {name}#{symbol} has no {code!r}"
+
+
+def _figure(spec):
+    """Best seen and fresh of a run made by hand: pages that read the store of `spaql reproduce` find one."""
+    return float(len(spec.algorithm) + spec.seed), float(len(spec.algorithm) - spec.seed)
 
 
 def _source(name, symbol):
