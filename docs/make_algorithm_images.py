@@ -1,4 +1,4 @@
-"""Draws the pictures of the algorithm pages: `python docs/make_algorithm_images.py [FOLDER]`, some seconds.
+"""Draws the pictures of the algorithm pages: `python docs/make_algorithm_images.py [FOLDER]`, about half a minute.
 
 Everything shown is a real agent: seed 0, the options named on the page.
 """
@@ -173,7 +173,34 @@ def cartpole(folder: Path) -> None:
         keep(figure, folder / "spaql_ts.png")
 
 
+def pendulum(folder: Path) -> None:
+    """Atlas: what it has seen, and the table it made of it."""
+    agent, stages = spaql.Atlas(spaql.make("pendulum"), seed=0), (200, 400, 1000)
+    angle, velocity = np.meshgrid(np.linspace(-np.pi, np.pi, 240), np.linspace(-7.999, 7.999, 240))
+    points = np.column_stack([np.cos(angle).ravel(), np.sin(angle).ravel(), velocity.ravel()])
+    with sheet(2.7) as figure:
+        axes, done, titles = figure.subplots(1, 3, sharey=True), 0, []
+        for axis, stage in zip(axes, stages, strict=True):
+            agent.learn(samples=stage - done)
+            done = stage
+            torque = agent.policy().decide(points)[:, 0].reshape(angle.shape)
+            colours = {"cmap": "RdBu_r", "vmin": -2, "vmax": 2, "alpha": 0.75}
+            shown = axis.imshow(torque, origin="lower", extent=(-180, 180, -8, 8), aspect="auto", **colours)
+            memory = agent.state.memory
+            seen = memory.states[: memory.n]
+            axis.plot(np.degrees(np.arctan2(seen[:, 1], seen[:, 0])), seen[:, 2], ".", color=INK, markersize=1.6)
+            axis.set(xlabel="angle from upright (degrees)", xticks=(-180, -90, 0, 90, 180))
+            axis.grid(visible=False)
+            fresh = agent.evaluate(500)
+            titles.append(f"{stage:,} samples: {fresh.mean:.0f}")
+            print("Atlas", stage, fresh)
+        letters(list(axes), titles)
+        axes[0].set_ylabel("angular velocity (rad/s)")
+        figure.colorbar(shown, ax=list(axes), label="torque (N m)", shrink=0.85, pad=0.01)
+        keep(figure, folder / "atlas.png")
+
+
 if __name__ == "__main__":
     target = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent / "images"
-    for draw in (partition, per_step, mountain_car, cartpole):
+    for draw in (partition, per_step, mountain_car, cartpole, pendulum):
         draw(target)
