@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 EARLY = 0.02  # of the horizon: states seen so early serve as start states too
 LESSONS, LESSON = 5, 2000  # rounds, states that each adds
-OTHERS, CHECKED = 128, 2  # start states the search does not see, and how many trees of a size are tried on them
+OTHERS, SOME, FINALISTS = 1024, 128, 8  # start states the search does not see; how many of them all trees play; sizes that play all
+CHECKED = 2  # trees of a size that play them
 FEWEST, STEPS = 32, 20_000
 REHEARSALS = 64
 WITHIN = 0.002  # of the best return in the model: a smaller tree that is so near is preferred
@@ -79,7 +80,8 @@ def compress_in_model(
     count = whole("episodes", few if episodes is None else episodes, 8, 100_000)
     starts = start_states(memory, plan.samples, problem.horizon, count + OTHERS)
     models = agent.models(plan)  # type: ignore[attr-defined]
-    arena, others = (ModelArena(problem, plan, some, models) for some in (starts[:count], starts[count:]))
+    arena = ModelArena(problem, plan, starts[:count], models)
+    others = ModelArena(problem, plan, starts[count:], models, 2 * problem.horizon)
     with shown(progress, budget) as report:
         seen = arena.moments(table.rules, SEEN, whole("seed", seed, 0, 2**40)).states
         taught = taught_by_values(arena, table, seen, max(most, LARGEST), oblique)
@@ -98,17 +100,25 @@ def compress_in_model(
 
 
 def _on_other_starts(trees: list[Tree], most: int, others: ModelArena) -> dict[int, tuple[float, Tree]]:
-    """By leaves, where something is gained: what trees earn from start states the search did not see. It has fitted those it saw."""
+    """By leaves, where something is gained: what trees earn from start states the search did not see. It has fitted those it saw.
+
+    For twice as long as an episode lasts, all trees on some of them and the best on all: a tree that fails once in fifty episodes, or
+    would have failed soon after, must not pass for a good one.
+    """
     scored: dict[int, tuple[float, Tree]] = {}
     for tree in trees:
         if tree.n_leaves <= most:
-            score = float(others.returns(tree, 0, others.starts).mean())
+            score = float(others.returns(tree, 0, SOME).mean())
             if tree.n_leaves not in scored or score > scored[tree.n_leaves][0]:
                 scored[tree.n_leaves] = (score, tree)
+    bar = sorted((score for score, _ in scored.values()), reverse=True)[:FINALISTS][-1]
     found: dict[int, tuple[float, Tree]] = {}
     for leaves in sorted(scored):
-        if not found or scored[leaves][0] > max(score for score, _ in found.values()):
-            found[leaves] = scored[leaves]
+        score, tree = scored[leaves]
+        if score >= bar:
+            score = float(others.returns(tree, 0, others.starts).mean())
+        if not found or score > max(best for best, _ in found.values()):
+            found[leaves] = (score, tree)
     return found
 
 
@@ -125,9 +135,9 @@ def taught_by_values(arena: ModelArena, table: Policy, seen: Array, leaves: int,
 
 
 def rehearsed(agent: "Agent", plan: "Plan") -> float:
-    """The mean return of a plan's table in the models."""
+    """The mean return of a plan's table in the models, over twice the time: what fails soon after an episode's end is not sound."""
     starts = start_states(agent.state.memory, plan.samples, agent.problem.horizon, REHEARSALS)  # type: ignore[attr-defined]
-    arena = ModelArena(agent.problem, plan, starts, agent.models(plan))  # type: ignore[attr-defined]
+    arena = ModelArena(agent.problem, plan, starts, agent.models(plan), 2 * agent.problem.horizon)  # type: ignore[attr-defined]
     return float(arena.returns(plan.table, 0, REHEARSALS).mean())
 
 
