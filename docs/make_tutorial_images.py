@@ -1,6 +1,12 @@
-"""Draws the pictures of the tutorial: `python docs/make_tutorial_images.py [FOLDER]`. It runs the tutorial, and shows what came out."""
+"""Draws the pictures of the tutorial: `python docs/make_tutorial_images.py [FOLDER]`. It runs the tutorial, and shows what came out.
 
+It also names the lines that the tutorial says are printed, and that are not: numbers change when algorithms do.
+"""
+
+import contextlib
+import io
 import os
+import re
 import sys
 import tempfile
 from pathlib import Path
@@ -20,13 +26,19 @@ WATER, PIPE = "#56B4E9", 3.0
 def tutorial() -> dict[str, object]:
     """The names of the tutorial's program when it has run."""
     scope: dict[str, object] = {"__name__": "tutorial"}
-    home = Path.cwd()
+    home, text, printed = Path.cwd(), (HERE / "tutorial.md").read_text(), io.StringIO()
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         try:
-            exec(compile(program_of((HERE / "tutorial.md").read_text()), "tutorial.md", "exec"), scope)
+            with contextlib.redirect_stdout(printed):
+                exec(compile(program_of(text), "tutorial.md", "exec"), scope)
         finally:
             os.chdir(home)
+    lines = {line.strip() for line in printed.getvalue().splitlines()}
+    for block in re.findall(r"```\n\n((?:    .*\n|\n)+)", text):
+        for line in block.split("\n"):
+            if line.strip() and line.strip() not in lines:
+                print(f"the tutorial shows, but does not print: {line.strip()}")
     return scope
 
 
