@@ -15,6 +15,8 @@ from spaql.plants.registration import register
 
 if TYPE_CHECKING:
     from spaql import analysis
+    from spaql.data.coverage import coverage
+    from spaql.data.recording import record
     from spaql.files import load
     from spaql.learners.aql import AQL
     from spaql.learners.atlas.learner import Atlas
@@ -32,7 +34,8 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "AQL", "SPAQL", "SPAQLTS", "Atlas", "Axis", "Continuous", "Episode", "Evaluation", "Finite", "History", "Problem", "Random",
-    "SpaqlError", "analysis", "cube", "from_gym", "from_plant", "learn_all", "load", "make", "observe", "problems", "reset", "step",
+    "SpaqlError", "analysis", "coverage", "cube", "from_gym", "from_plant", "learn_all", "load", "make", "observe", "problems", "record",
+    "reset", "step",
 ]  # fmt: skip
 
 register()
@@ -44,6 +47,8 @@ _HOMES = {
     "SPAQL": "spaql.learners.spaql",
     "SPAQLTS": "spaql.learners.spaql_ts",
     "Random": "spaql.learners.random",
+    "coverage": "spaql.data.coverage",
+    "record": "spaql.data.recording",
     "load": "spaql.files",
     "from_gym": "spaql.plants.gym",
     "learn_all": "spaql.training.trainer",

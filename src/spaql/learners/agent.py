@@ -19,6 +19,7 @@ from spaql.plants.problem import Finite, Problem
 from spaql.training.history import Evaluation, History
 
 if TYPE_CHECKING:
+    from spaql.data.replay import Replayed
     from spaql.explain.policy import Policy
     from spaql.training.recording import Episode
 
@@ -60,6 +61,17 @@ class Agent:
     def update(self, obs: Any, action: Any, reward: Any, next_obs: Any, terminated: bool = False, step: int = 0) -> None:
         """One learning step from outside data, in physical units. `step` matters to AQL only."""
         raise NotImplementedError  # every learner has its own
+
+    def replay(self, log: Any, *, passes: int = 1, gaps: bool = False) -> "Replayed":
+        """Learn from a log: a CSV or Parquet file, or a data frame; columns as in docs/data.md, physical units.
+
+        It is checked first: from a bad log nothing is learned. `passes`: how often the Q-learners go through it. `gaps`: steps may be
+        missing (only with next_ columns).
+        """
+        from spaql.data.replay import replay
+
+        with self.state.guard.write():
+            return replay(self, log, passes, gaps)
 
     def _take(self, obs: Any, action: Any, reward: Any, next_obs: Any, step: int) -> tuple[Array, float, int]:
         """Check one transition; states into the working memory. Returns the action in the cube or as an index, reward and step."""

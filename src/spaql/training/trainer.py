@@ -53,7 +53,7 @@ def train(
         state.outer[TRAIN_SAMPLES] = max(state.outer[TRAIN_SAMPLES], agent.problem.map_samples)
     stop = stop or threading.Event()
     agent._interrupted, started = False, time.perf_counter()
-    with _stop_on_interrupt(stop), _progress_bar(agent, wanted, progress) as shown:
+    with stop_on_interrupt(stop), _progress_bar(agent, wanted, progress) as shown:
         loop = _loop(agent, rollouts, stop, samples)
         done, stretch = 0, 1
         while done < iterations and not stop.is_set() and not (by_samples and loop.finished):  # type: ignore[attr-defined]
@@ -104,7 +104,7 @@ def learn_all(
     if any(agent.problem.plant is None for agent in agents):
         jobs = 1
     stop = threading.Event()
-    with _stop_on_interrupt(stop), _progress_of_all(agents, wanted, progress) as shown:
+    with stop_on_interrupt(stop), _progress_of_all(agents, wanted, progress) as shown:
 
         def one(agent: "Agent", index: int) -> History:
             with agent.state.guard.write():
@@ -131,7 +131,7 @@ def _loop(agent: "Agent", rollouts: int, stop: threading.Event, samples: int | N
 
 
 @contextlib.contextmanager
-def _stop_on_interrupt(stop: threading.Event) -> Iterator[None]:
+def stop_on_interrupt(stop: threading.Event) -> Iterator[None]:
     """The first Ctrl-C asks training to end after the current iteration, the second interrupts whatever runs.
 
     An exception could come between any two lines and leave half an iteration behind.
