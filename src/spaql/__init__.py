@@ -14,7 +14,7 @@ from spaql.errors import SpaqlError
 from spaql.plants.registration import register
 
 if TYPE_CHECKING:
-    from spaql import analysis
+    from spaql import analysis, callbacks
     from spaql.data.coverage import coverage
     from spaql.data.recording import record
     from spaql.files import load
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "AQL", "SPAQL", "SPAQLTS", "Atlas", "Axis", "Continuous", "Episode", "Evaluation", "Finite", "History", "Problem", "Random",
-    "SpaqlError", "analysis", "coverage", "cube", "from_gym", "from_plant", "learn_all", "load", "make", "observe", "problems", "record",
-    "reset", "step",
+    "SpaqlError", "analysis", "callbacks", "coverage", "cube", "from_gym", "from_plant", "learn_all", "load", "make", "observe", "problems",
+    "record", "reset", "step",
 ]  # fmt: skip
 
 register()
@@ -62,8 +62,8 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    if name == "analysis":
-        return import_module("spaql.analysis")
+    if name in ("analysis", "callbacks"):
+        return import_module(f"spaql.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'spaql' has no attribute {name!r}")
     value = getattr(import_module(_HOMES[name]), name)

@@ -27,8 +27,8 @@ class Replayed:
     interrupted: bool = False  # by Ctrl-C: the samples before it were learned
 
     def __str__(self) -> str:
-        left = f"; {self.left_out} rows at the end of episodes only say where the step before led" if self.left_out else ""
-        return f"{self.samples:,} learning steps from {self.rows:,} rows, {self.episodes:,} episodes of {self.name}{left}"
+        left = f"; rows that only say where the step before led: {self.left_out:,}" if self.left_out else ""
+        return f"{self.name}: {self.samples:,} learning steps from {self.rows:,} rows (episodes: {self.episodes:,}){left}"
 
 
 def replay(agent: "Agent", log: Any, passes: int, gaps: bool) -> Replayed:

@@ -1,6 +1,6 @@
 """What every learner can do: learn, evaluate, predict, update, show its leaves, be saved."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from spaql.training.recording import Episode
 
 Callback = Callable[["Agent"], bool | None]
+Callbacks = Callback | Sequence[Callback]
 
 
 class Agent:
@@ -47,11 +48,12 @@ class Agent:
 
     # -- learning ------------------------------------------------------------------------------------------------------------------
 
-    def learn(self, iterations: int, rollouts: int | None = None, *, progress: bool = False, callback: Callback | None = None) -> History:
+    def learn(self, iterations: int, rollouts: int | None = None, *, progress: bool = False, callback: Callbacks | None = None) -> History:
         """Train for `iterations` more episodes, each followed by `rollouts` evaluation rollouts (default: the problem's).
 
-        `callback(agent)` is called after every iteration; if it returns False, training stops there. Ctrl-C stops too: the agent keeps
-        everything learned up to the last complete iteration. Calling `learn` again goes on, as if there had been one call.
+        `callback(agent)` is called after every iteration; if it returns False, training stops there. `spaql.callbacks` has ready ones;
+        several go into a list. Ctrl-C stops too: the agent keeps everything learned up to the last complete iteration. Calling `learn`
+        again goes on, as if there had been one call.
         """
         from spaql.training.trainer import train
 
