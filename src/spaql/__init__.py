@@ -30,12 +30,13 @@ if TYPE_CHECKING:
     from spaql.training.history import Evaluation, History
     from spaql.training.recording import Episode
     from spaql.training.trainer import learn_all
+    from spaql.training.vectors import evaluate_vector
 
 __version__ = "0.1.0"
 __all__ = [
     "AQL", "SPAQL", "SPAQLTS", "Atlas", "Axis", "Continuous", "Episode", "Evaluation", "Finite", "History", "Problem", "Random",
-    "SpaqlError", "analysis", "callbacks", "coverage", "cube", "from_gym", "from_plant", "learn_all", "load", "make", "observe", "problems",
-    "record", "reset", "step",
+    "SpaqlError", "analysis", "callbacks", "coverage", "cube", "evaluate_vector", "from_gym", "from_plant", "learn_all", "load", "make",
+    "observe", "problems", "record", "reset", "step",
 ]  # fmt: skip
 
 register()
@@ -52,6 +53,7 @@ _HOMES = {
     "load": "spaql.files",
     "from_gym": "spaql.plants.gym",
     "learn_all": "spaql.training.trainer",
+    "evaluate_vector": "spaql.training.vectors",
     "History": "spaql.training.history",
     "Evaluation": "spaql.training.history",
     "Episode": "spaql.training.recording",
