@@ -1,9 +1,9 @@
 """Problems and agents from what was typed."""
 
-import inspect
 from typing import TYPE_CHECKING, Any
 
 from spaql.errors import SpaqlError
+from spaql.experiments.naming import learner_of, options_of, value_of
 
 if TYPE_CHECKING:
     from spaql.learners.agent import Agent
@@ -32,20 +32,6 @@ def problem_of(problem: str, horizon: int | None, parameters: dict[str, Any]) ->
     return from_gym(problem, horizon)
 
 
-def learner_of(algorithm: str) -> "type[Agent]":
-    from spaql.files import ALGORITHMS
-
-    classes = {name.lower(): cls for name, cls in ALGORITHMS.items()}
-    if algorithm.lower() not in classes:
-        raise SpaqlError(f"unknown algorithm {algorithm!r}: choose one of {', '.join(classes)}")
-    return classes[algorithm.lower()]
-
-
-def options_of(learner: "type[Agent]") -> list[str]:
-    """The names of a learner's options."""
-    return [name for name in inspect.signature(learner.__init__).parameters if name not in ("self", "problem", "seed")]
-
-
 def agents_of(
     problem: str, algorithm: str, horizon: int | None, parameters: dict[str, Any], seeds: range, options: dict[str, Any]
 ) -> "list[Agent]":
@@ -70,14 +56,3 @@ def options_given(given: list[str] | None) -> dict[str, Any]:
             raise SpaqlError(f"--option {text}: {name} is given twice")
         made[name] = value_of(value)
     return made
-
-
-def value_of(text: str) -> int | float | bool | str:
-    if text.lower() in ("true", "false"):
-        return text.lower() == "true"
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
