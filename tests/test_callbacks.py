@@ -152,8 +152,10 @@ def test_it_must_be_told_when_to_stop():
 def test_progress_is_a_line_now_and_then(capsys):
     agent_of(seed=3).learn(10, rollouts=2, callback=Progress(every=5))
     first, second = capsys.readouterr().err.splitlines()
-    assert first.startswith("SPAQL on cartpole, seed 3: iteration 5 (10 iterations more): best seen ")
-    assert "iteration 10" in second
+    assert first.startswith("SPAQL on cartpole, seed 3: 5 of 10 iterations: best seen ")
+    assert "10 of 10 iterations" in second
+    agent_of("Atlas").learn(samples=120, callback=Progress(every=1))
+    assert "120 of 120 samples" in capsys.readouterr().err.splitlines()[-1]
 
 
 def test_the_csv_log_is_the_history(tmp_path):
@@ -180,6 +182,8 @@ def test_the_log_of_another_run_is_refused(tmp_path):
     agent_of(seed=1).learn(3, rollouts=2, callback=CsvLog(tmp_path / "log.csv"))
     before = (tmp_path / "log.csv").read_text()
     other = agent_of(seed=2)
+    with pytest.raises(spaql.SpaqlError, match="the log of another run"):
+        other.learn(3, rollouts=2, callback=CsvLog(tmp_path / "log.csv"))
     other.learn(3, rollouts=2)
     with pytest.raises(spaql.SpaqlError, match="the log of another run"):
         other.learn(3, rollouts=2, callback=CsvLog(tmp_path / "log.csv"))

@@ -15,6 +15,7 @@ import numpy as np
 from spaql.checks import real, whole
 from spaql.errors import SpaqlError
 from spaql.training.history import COLUMNS
+from spaql.training.outer import TRAIN_SAMPLES
 
 if TYPE_CHECKING:
     from spaql.learners.agent import Agent
@@ -97,16 +98,22 @@ class Progress(Callback):
 
     def __init__(self, every: int = 100, file: TextIO | None = None) -> None:
         self.every, self.file = whole("every", every, 1), file
-        self.goal, self.started = "", time.perf_counter()
+        self.goal, self.started, self.before = "", time.perf_counter(), 0
 
     def begin(self, agent: "Agent", goal: str) -> None:
-        self.goal, self.started = goal, time.perf_counter()
+        self.goal, self.started, self.before = goal, time.perf_counter(), self._place(agent, goal)
+
+    @staticmethod
+    def _place(agent: "Agent", goal: str) -> int:
+        return int(agent.state.outer[TRAIN_SAMPLES]) if goal.endswith("samples") else len(agent.state.history)
 
     def __call__(self, agent: "Agent") -> None:
         row = dict(zip(COLUMNS, agent.state.history[-1].tolist(), strict=True))
         said = f"best seen {row['best_seen']:.2f}, evaluation {row['evaluation']:.2f}, {int(row['arms'])} arms"
         samples = f"{int(row['train_samples'] + row['eval_samples']):,} samples"
-        place = f"{agent.algorithm} on {agent.problem.name}, seed {agent.seed}: iteration {len(agent.state.history)} ({self.goal} more)"
+        place = (
+            f"{agent.algorithm} on {agent.problem.name}, seed {agent.seed}: {self._place(agent, self.goal) - self.before} of {self.goal}"
+        )
         seconds = time.perf_counter() - self.started
         print(f"{place}: {said}, {samples}, {seconds:.1f} s", file=self.file or sys.stderr, flush=True)
 
@@ -130,7 +137,9 @@ class CsvLog(Callback):
         except (OSError, UnicodeDecodeError) as error:
             raise SpaqlError(f"cannot read {self.path}, to go on with it: {getattr(error, 'strerror', None) or error}") from error
         whole_lines = there[: there.rfind("\n") + 1]
-        if not (ours.startswith(whole_lines) or whole_lines.startswith(ours)):
+        # a longer file of the same run is one whose agent goes on from a checkpoint; a new agent cannot tell whose it is
+        same_run = ours.startswith(whole_lines) or (len(table) > 0 and whole_lines.startswith(ours))
+        if not same_run:
             raise SpaqlError(f"{self.path} is the log of another run: choose another name, or remove it")
         write_atomically(self.path, ours.encode())
         self.lines = len(table)
