@@ -41,6 +41,7 @@ BAD = {
     "out of order": (lambda f: f.iloc[::-1], "step goes from 199 to 198"),
     "NaN": (lambda f: changed(f, "velocity", 17, np.nan), at(18, "velocity is missing")),
     "NaN in next": (lambda f: changed(f, "next_cos", 399, np.nan), at(400, "next_cos is missing")),
+    "no reward": (lambda f: changed(plain(f).drop(columns=["episode", "step"]), "reward", 17, np.nan), at(18, "reward is missing")),
     "infinite": (lambda f: changed(f, "reward", 3, np.inf), at(4, "reward is inf")),
     "text": (lambda f: changed(f, "velocity", 9, "fast"), at(10, "'fast', not a number")),
     "decimal comma": (lambda f: changed(f, "velocity", 9, "1,5"), at(10, "decimal point")),

@@ -52,8 +52,10 @@ def read_log(problem: Problem, log: Any, gaps: bool = False) -> Log:
     elif gaps:
         raise SpaqlError(f"{table.name}: gaps are allowed only with next_ columns, which say where every step has led")
     terminated, truncated = (table.flags(name) if name in table else np.zeros(len(table), bool) for name in ("terminated", "truncated"))
-    # without next_ columns, a row without a reward only says where the last step has led
-    final = np.full(len(table), False) if given else np.isnan(table.numbers("reward"))
+    # without next_ columns, a row with neither action nor reward only says where the last step has led
+    final = np.full(len(table), not given)
+    for column in ("reward", *acting) if not given else ():
+        final &= np.isnan(table.numbers(column))
     episode, step = _episodes(table, terminated | truncated, final)
     after = _following(episode)
     if not gaps:
