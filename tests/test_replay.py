@@ -1,5 +1,9 @@
 """Learning from logs: the same as learning by `update`, whatever form the log has."""
 
+import os
+import signal
+import threading
+
 import numpy as np
 import pandas
 import pytest
@@ -112,6 +116,17 @@ def test_two_passes_are_two_replays(cartpole):
     other.replay(frame)
     other.replay(frame)
     assert_same(one, other)
+
+
+def test_ctrl_c_ends_a_replay_and_keeps_what_was_learned(cartpole):
+    problem, frame = cartpole
+    agent = spaql.SPAQL(problem)
+    agent.replay(frame)
+    threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+    told = agent.replay(frame, passes=10**6)
+    assert told.interrupted
+    assert 0 < told.samples < 10**6 * len(frame)
+    assert agent.learn(1, rollouts=2).train_samples[0] > len(frame) + told.samples
 
 
 def test_learning_goes_on_after_a_replay(cartpole):

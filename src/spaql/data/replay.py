@@ -51,12 +51,10 @@ def replay(agent: "Agent", log: Any, passes: int, gaps: bool) -> Replayed:
         )
     done, stop = 0, threading.Event()
     with stop_on_interrupt(stop):
-        for _ in range(passes):
-            for i in range(len(data)):
-                if stop.is_set():
-                    break
-                agent.update(data.states[i], data.actions[i], data.rewards[i], data.nexts[i], bool(data.terminated[i]), int(data.steps[i]))
-                done += 1
+        while done < passes * len(data) and not stop.is_set():
+            i = done % len(data)
+            agent.update(data.states[i], data.actions[i], data.rewards[i], data.nexts[i], bool(data.terminated[i]), int(data.steps[i]))
+            done += 1
     return Replayed(data.name, done, data.rows, data.episodes, data.left_out, stop.is_set())
 
 
