@@ -41,7 +41,7 @@ def replay(agent: "Agent", log: Any, passes: int, gaps: bool) -> Replayed:
     if agent.algorithm == "Atlas" and passes > 1:
         raise SpaqlError("Atlas keeps all data and plans with all of it: one pass is enough (passes=1)")
     data = read_log(agent.problem, log, flag("gaps", gaps))
-    if agent.algorithm == "AQL":
+    if agent.algorithm != "Atlas" and agent.state.space.trees > 1:
         _within_horizon(agent, data)
     if data.ends_left_out:
         warnings.warn(
@@ -62,6 +62,6 @@ def _within_horizon(agent: "Agent", data: Log) -> None:
     late = np.flatnonzero(data.steps >= agent.problem.horizon)
     if len(late):
         raise SpaqlError(
-            f"{data.name}: step {int(data.steps[late[0]])} is beyond the horizon of {agent.problem.name}, {agent.problem.horizon} "
-            "steps, and AQL has a policy per step: cut the episodes, or make the problem with a longer horizon; nothing was learned"
+            f"{data.name}: step {int(data.steps[late[0]])} is beyond the horizon of {agent.problem.name}, {agent.problem.horizon} steps, "
+            f"and {agent.algorithm} has a policy per step: cut the episodes, or make the problem with a longer horizon; nothing was learned"
         )
