@@ -14,7 +14,9 @@ from spaql.errors import SpaqlError
 from spaql.plants.registration import register
 
 if TYPE_CHECKING:
-    from spaql import analysis
+    from spaql import analysis, callbacks
+    from spaql.data.coverage import coverage
+    from spaql.data.recording import record
     from spaql.files import load
     from spaql.learners.aql import AQL
     from spaql.learners.atlas.learner import Atlas
@@ -30,12 +32,13 @@ if TYPE_CHECKING:
     from spaql.training.history import Evaluation, History
     from spaql.training.recording import Episode
     from spaql.training.trainer import learn_all
+    from spaql.training.vectors import evaluate_vector
 
 __version__ = "0.1.0"
 __all__ = [
-    "AQL", "SPAQL", "SPAQLTS", "Atlas", "Axis", "Between", "Continuous", "Episode", "Evaluation", "Finite", "History", "Problem", "Random",
-    "SpaqlError", "analysis", "check", "cube", "from_gym", "from_plant", "learn_all", "load", "make", "observe", "problems", "reset",
-    "step",
+    "AQL", "SPAQL", "SPAQLTS", "Atlas", "Axis", "Between", "Continuous", "Episode", "Evaluation", "Finite", "History", "Problem",
+    "Random", "SpaqlError", "analysis", "callbacks", "check", "coverage", "cube", "evaluate_vector", "from_gym", "from_plant",
+    "learn_all", "load", "make", "observe", "problems", "record", "reset", "step",
 ]  # fmt: skip
 
 register()
@@ -47,11 +50,14 @@ _HOMES = {
     "SPAQL": "spaql.learners.spaql",
     "SPAQLTS": "spaql.learners.spaql_ts",
     "Random": "spaql.learners.random",
+    "coverage": "spaql.data.coverage",
+    "record": "spaql.data.recording",
     "load": "spaql.files",
     "Between": "spaql.plants.between",
     "check": "spaql.plants.checking",
     "from_gym": "spaql.plants.gym",
     "learn_all": "spaql.training.trainer",
+    "evaluate_vector": "spaql.training.vectors",
     "History": "spaql.training.history",
     "Evaluation": "spaql.training.history",
     "Episode": "spaql.training.recording",
@@ -62,8 +68,8 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    if name == "analysis":
-        return import_module("spaql.analysis")
+    if name in ("analysis", "callbacks"):
+        return import_module(f"spaql.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'spaql' has no attribute {name!r}")
     value = getattr(import_module(_HOMES[name]), name)

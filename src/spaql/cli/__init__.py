@@ -2,7 +2,7 @@
 
 import sys
 
-from spaql.cli import experiments, explaining, learning  # noqa: F401  (each adds its commands)
+from spaql.cli import data, experiments, explaining, learning, sweeping  # noqa: F401  (each adds its commands)
 from spaql.cli.app import app
 from spaql.errors import SpaqlError
 

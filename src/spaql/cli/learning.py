@@ -4,11 +4,12 @@ import json
 import sys
 import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from spaql.cli.app import INTERRUPTED, JSON_HELP, SET_HELP, command, floats, settings
+from spaql.cli.making import agents_of
 from spaql.errors import SpaqlError
 
 
@@ -67,7 +68,7 @@ def train(
         "reference": None if reference is None else floats("reference", reference),
     }  # fmt: skip
     options = {name: value for name, value in given.items() if value is not None}
-    agents = _agents(problem, algorithm, horizon, settings(changes), range(first_seed, first_seed + max(seeds, 0)), options)
+    agents = agents_of(problem, algorithm, horizon, settings(changes), range(first_seed, first_seed + max(seeds, 0)), options)
     begin = time.perf_counter()
     if algorithm.lower() == "atlas":
         samples = 5000 if samples is None and iterations is None else samples
@@ -145,34 +146,3 @@ def bench(
 
 def _say(text: str) -> None:
     print(text, file=sys.stderr)
-
-
-def _agents(
-    problem: str, algorithm: str, horizon: int | None, parameters: dict[str, Any], seeds: range, options: dict[str, Any]
-) -> list[Any]:
-    from spaql.files import ALGORITHMS
-    from spaql.plants.catalog import CATALOG, make_from_catalog
-
-    classes = {name.lower(): cls for name, cls in ALGORITHMS.items()}
-    if algorithm.lower() not in classes:
-        raise SpaqlError(f"unknown algorithm {algorithm!r}: choose one of {', '.join(classes)}")
-    if len(seeds) == 0:
-        raise SpaqlError("--seeds must be at least 1")
-    if problem in CATALOG:
-        if horizon is not None:
-            raise SpaqlError(f"--horizon goes with Gymnasium ids; {problem} has {CATALOG[problem].horizon} steps (--set horizon={horizon})")
-        made = make_from_catalog(problem, parameters)
-    else:
-        if parameters:
-            raise SpaqlError(f"--set goes with the problems by name ({', '.join(CATALOG)}), not with {problem!r}")
-        import gymnasium
-
-        if problem not in gymnasium.registry and ":" not in problem:
-            raise SpaqlError(f"unknown problem {problem!r}: choose one of {', '.join(CATALOG)}, or a Gymnasium id")
-        from spaql.plants.gym import from_gym
-
-        made = from_gym(problem, horizon)
-    try:
-        return [classes[algorithm.lower()](made, seed=seed, **options) for seed in seeds]  # type: ignore[call-arg]
-    except TypeError as error:
-        raise SpaqlError(f"{algorithm} does not know one of the options {', '.join(options)}") from error

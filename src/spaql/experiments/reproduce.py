@@ -94,12 +94,12 @@ def _plan_stage(store: Store, specs: dict[str, list[Spec]], request: Request, su
     for part, runs in specs.items():
         now = datetime.now(UTC).replace(microsecond=0).isoformat()
         store.write_plan(part, plan_of(runs, command=request.command, quick=request.quick, written=now))
-        todo[part] = [spec for spec in runs if not _usable(store, spec, request.repair)]
+        todo[part] = [spec for spec in runs if not usable(store, spec, request.repair)]
         summary.there += len(runs) - len(todo[part])
     return todo
 
 
-def _usable(store: Store, spec: Spec, repair: bool) -> bool:
+def usable(store: Store, spec: Spec, repair: bool) -> bool:
     try:
         return store.read(spec) is not None
     except DamagedError as error:

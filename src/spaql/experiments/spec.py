@@ -14,7 +14,7 @@ DECIDING = (
 )  # fmt: skip
 DECIDING_TRPO = (*DECIDING, "experiments/trpo.py")
 DECIDING_RIVALS = (*DECIDING, "experiments/rivals.py", "experiments/lockstep.py")
-NOT_ATLAS = ("analysis", "report", "cli", "experiments")  # it plans, searches and explains: all else takes part
+NOT_ATLAS = ("analysis", "report", "cli", "experiments", "data", "callbacks.py")  # it plans, searches and explains: all else takes part
 RIVALS = ("SAC", "DQN", "PPO")
 COST = {"Atlas": 30_000.0, "SAC": 1e6, "DQN": 5e4, "PPO": 2e4}  # of a sample, in plant steps
 

@@ -1,6 +1,6 @@
 """What every learner can do: learn, evaluate, predict, update, show its leaves, be saved."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -19,10 +19,12 @@ from spaql.plants.problem import Finite, Problem
 from spaql.training.history import Evaluation, History
 
 if TYPE_CHECKING:
+    from spaql.data.replay import Replayed
     from spaql.explain.policy import Policy
     from spaql.training.recording import Episode
 
 Callback = Callable[["Agent"], bool | None]
+Callbacks = Callback | Sequence[Callback]
 
 
 class Agent:
@@ -46,11 +48,12 @@ class Agent:
 
     # -- learning ------------------------------------------------------------------------------------------------------------------
 
-    def learn(self, iterations: int, rollouts: int | None = None, *, progress: bool = False, callback: Callback | None = None) -> History:
+    def learn(self, iterations: int, rollouts: int | None = None, *, progress: bool = False, callback: Callbacks | None = None) -> History:
         """Train for `iterations` more episodes, each followed by `rollouts` evaluation rollouts (default: the problem's).
 
-        `callback(agent)` is called after every iteration; if it returns False, training stops there. Ctrl-C stops too: the agent keeps
-        everything learned up to the last complete iteration. Calling `learn` again goes on, as if there had been one call.
+        `callback(agent)` is called after every iteration; if it returns False, training stops there. `spaql.callbacks` has ready ones;
+        several go into a list. Ctrl-C stops too: the agent keeps everything learned up to the last complete iteration. Calling `learn`
+        again goes on, as if there had been one call.
         """
         from spaql.training.trainer import train
 
@@ -60,6 +63,17 @@ class Agent:
     def update(self, obs: Any, action: Any, reward: Any, next_obs: Any, terminated: bool = False, step: int = 0) -> None:
         """One learning step from outside data, in physical units. `step` matters to AQL only."""
         raise NotImplementedError  # every learner has its own
+
+    def replay(self, log: Any, *, passes: int = 1, gaps: bool = False) -> "Replayed":
+        """Learn from a log: a CSV or Parquet file, or a data frame; columns as in docs/data.md, physical units.
+
+        It is checked first: from a bad log nothing is learned. `passes`: how often the Q-learners go through it. `gaps`: steps may be
+        missing (only with next_ columns).
+        """
+        from spaql.data.replay import replay
+
+        with self.state.guard.write():
+            return replay(self, log, passes, gaps)
 
     def _take(self, obs: Any, action: Any, reward: Any, next_obs: Any, step: int) -> tuple[Array, float, int]:
         """Check one transition; states into the working memory. Returns the action in the cube or as an index, reward and step."""

@@ -15,6 +15,7 @@ from spaql.arrays import Array
 from spaql.checks import whole
 from spaql.errors import SpaqlError
 from spaql.learners.state import copied
+from spaql.training.calling import Calls
 from spaql.training.compiled import CompiledLoop
 from spaql.training.evaluation import RandomLoop
 from spaql.training.gym_loop import GymLoop
@@ -24,7 +25,7 @@ from spaql.training.outer import BEST_RETURN, TRAIN_SAMPLES
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-    from spaql.learners.agent import Agent, Callback
+    from spaql.learners.agent import Agent, Callbacks
 
 COMPILING = "starting (the first run ever compiles, half a minute)"
 STRETCH_SECONDS = 0.25  # how long compiled code runs before Python looks at progress and Ctrl-C
@@ -36,7 +37,7 @@ class Loop(Protocol):
 
 
 def train(
-    agent: "Agent", iterations: int | None, rollouts: int | None, progress: bool, callback: "Callback | None",
+    agent: "Agent", iterations: int | None, rollouts: int | None, progress: bool, callback: "Callbacks | None",
     stop: threading.Event | None = None, on_progress: Callable[[int], None] | None = None, samples: int | None = None,
 ) -> History:  # fmt: skip
     """Train one agent; see `Agent.learn`. `samples`: of Atlas, instead of `iterations`."""
@@ -46,35 +47,42 @@ def train(
     rollouts = whole("rollouts", (agent.problem.rollouts if judged else 0) if rollouts is None else rollouts, int(judged), 10**6)
     if not agent.problem.can_run:
         raise SpaqlError(f"{agent.problem.name} has no plant to learn on: use update(), or load the file with problem=...")
-    if callback is not None and not callable(callback):
-        raise SpaqlError(f"callback must be a function of the agent, not {callback!r}")
-    state = agent.state
+    calls, state = Calls(callback), agent.state
     if len(state.history) == 0:
         state.outer[TRAIN_SAMPLES] = max(state.outer[TRAIN_SAMPLES], agent.problem.map_samples)
     stop = stop or threading.Event()
     agent._interrupted, started = False, time.perf_counter()
-    with _stop_on_interrupt(stop), _progress_bar(agent, wanted, progress) as shown:
+    with stop_on_interrupt(stop), _progress_bar(agent, wanted, progress) as shown, _called(calls, agent, wanted, by_samples):
         loop = _loop(agent, rollouts, stop, samples)
         done, stretch = 0, 1
         while done < iterations and not stop.is_set() and not (by_samples and loop.finished):  # type: ignore[attr-defined]
             begin, used = time.perf_counter(), state.outer[TRAIN_SAMPLES]
             if judged and np.isnan(state.outer[BEST_RETURN]) and state.trainee is not state.forest:
                 state.trainee = copied(state.forest)  # update() has changed the agent: go on from it
-            rows = loop.run(min(stretch, iterations - done))
+            tried = min(stretch, iterations - done, calls.room(len(state.history)))
+            rows = loop.run(tried)
             state.history = np.concatenate([state.history, rows])
             done += len(rows)
             for report in (shown, on_progress):
                 if report is not None:
                     report(int(state.outer[TRAIN_SAMPLES] - used) if by_samples else len(rows))
-            if callback is not None:
-                if len(rows) and callback(agent) is False:
-                    stop.set()
-            else:
-                taken = max(time.perf_counter() - begin, 1e-6)
-                stretch = max(1, min(2 * stretch, int(stretch * STRETCH_SECONDS / taken)))
+            if len(rows) and not calls(agent):
+                stop.set()
+            taken = max(time.perf_counter() - begin, 1e-6)
+            stretch = max(1, min(2 * stretch, int(tried * STRETCH_SECONDS / taken)))
     finished = loop.finished if by_samples else done >= iterations  # type: ignore[attr-defined]
     agent._interrupted, agent._seconds = not finished, time.perf_counter() - started
     return agent.history
+
+
+@contextlib.contextmanager
+def _called(calls: Calls, agent: "Agent", wanted: int, by_samples: bool) -> Iterator[None]:
+    """Callbacks are told of the beginning and, whatever happens, of the end."""
+    try:
+        calls.begin(agent, f"{wanted} {'samples' if by_samples else 'iterations'}")
+        yield
+    finally:
+        calls.end(agent)
 
 
 def learn_all(
@@ -104,7 +112,7 @@ def learn_all(
     if any(agent.problem.plant is None for agent in agents):
         jobs = 1
     stop = threading.Event()
-    with _stop_on_interrupt(stop), _progress_of_all(agents, wanted, progress) as shown:
+    with stop_on_interrupt(stop), _progress_of_all(agents, wanted, progress) as shown:
 
         def one(agent: "Agent", index: int) -> History:
             with agent.state.guard.write():
@@ -131,7 +139,7 @@ def _loop(agent: "Agent", rollouts: int, stop: threading.Event, samples: int | N
 
 
 @contextlib.contextmanager
-def _stop_on_interrupt(stop: threading.Event) -> Iterator[None]:
+def stop_on_interrupt(stop: threading.Event) -> Iterator[None]:
     """The first Ctrl-C asks training to end after the current iteration, the second interrupts whatever runs.
 
     An exception could come between any two lines and leave half an iteration behind.

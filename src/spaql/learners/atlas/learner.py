@@ -17,7 +17,7 @@ from spaql import streams
 from spaql.arrays import Array
 from spaql.checks import flag, numbers, observations, real, whole
 from spaql.errors import SpaqlError
-from spaql.learners.agent import Agent, Callback
+from spaql.learners.agent import Agent, Callbacks
 from spaql.learners.atlas.memory import BEGAN, FAR, TERMINATED, Memory, features_of, levels_of, new_memory
 from spaql.learners.atlas.model import Model
 from spaql.learners.atlas.planning import Plan, Settings, make_plan, models_in_doubt
@@ -105,7 +105,7 @@ class Atlas(Agent):
 
     def learn(
         self, iterations: int | None = None, rollouts: int | None = None, *, samples: int | None = None, progress: bool = False,
-        callback: Callback | None = None,
+        callback: Callbacks | None = None,
     ) -> History:  # fmt: skip
         """Train for `iterations` more episodes, or for exactly `samples` more steps (the last episode ends there).
 

@@ -1,0 +1,114 @@
+"""`spaql record | coverage | replay`."""
+
+import json
+import sys
+import warnings
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from spaql.cli.app import INTERRUPTED, JSON_HELP, SET_HELP, command, settings
+from spaql.cli.making import OPTION_HELP, PROBLEM_HELP, agents_of, options_given, problem_of
+from spaql.errors import SpaqlError
+
+LOG_HELP = "A .csv or .parquet file, one row per step."
+GAPS_HELP = "Steps may be missing, if there are next_ columns."
+
+
+@command
+def record(
+    problem: Annotated[str, typer.Argument(help=PROBLEM_HELP)],
+    out: Annotated[Path, typer.Option(help="The log to write: .csv or .parquet.")],
+    episodes: Annotated[int, typer.Option(help="Episodes to play.")] = 50,
+    agent: Annotated[Path | None, typer.Option(help="Who plays: an agent file, or a folder with agent.spaql (default: random).")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the rollouts.")] = 0,
+    deterministic: Annotated[bool, typer.Option("--deterministic", help="Play the centre of the greedy cell.")] = False,
+    horizon: Annotated[int | None, typer.Option(help="Gymnasium ids: steps per episode.")] = None,
+    changes: Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help=SET_HELP)] = None,
+    as_json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False,
+) -> None:
+    """Write rollouts of an agent, or of random actions, to a log.
+
+    Example: spaql record pendulum --episodes 25 --out log.csv
+    """
+    from spaql.data.recording import record as write
+    from spaql.files import load
+
+    who: Any = problem_of(problem, horizon, settings(changes))
+    if agent is not None:
+        who = load(agent / "agent.spaql" if agent.is_dir() else agent, who)
+    frame = write(who, out, episodes=episodes, seed=seed, deterministic=deterministic)
+    told = {"out": str(out), "episodes": episodes, "samples": len(frame), "mean_return": float(frame["reward"].sum() / episodes)}
+    print(
+        json.dumps(told) if as_json else f"wrote {out}: {episodes} episodes, {len(frame):,} samples, mean return {told['mean_return']:.2f}"
+    )
+
+
+@command
+def coverage(
+    problem: Annotated[str, typer.Argument(help=PROBLEM_HELP)],
+    log: Annotated[Path, typer.Argument(help=LOG_HELP)],
+    figure: Annotated[Path | None, typer.Option(help="Also draw it: .png, .svg or .pdf.")] = None,
+    reach: Annotated[int, typer.Option(help="Random episodes that find out what can be reached (0: compare with the declared).")] = 512,
+    horizon: Annotated[int | None, typer.Option(help="Gymnasium ids: steps per episode.")] = None,
+    gaps: Annotated[bool, typer.Option("--gaps", help=GAPS_HELP)] = False,
+    changes: Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help=SET_HELP)] = None,
+    as_json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False,
+) -> None:
+    """Tell how much of the space a log covers, which actions it has where, and what was never seen.
+
+    Example: spaql coverage pendulum log.csv --figure coverage.png
+    """
+    from spaql.data.coverage import coverage as judge
+
+    made = judge(problem_of(problem, horizon, settings(changes)), log, reach=reach, gaps=gaps)
+    if figure is not None:
+        made.figure(figure)
+    print(json.dumps(made.to_dict(), indent=1) if as_json else made)
+
+
+@command
+def replay(
+    problem: Annotated[str, typer.Argument(help=PROBLEM_HELP)],
+    algorithm: Annotated[str, typer.Argument(help="aql, spaql, spaql-ts or atlas.")],
+    log: Annotated[Path, typer.Argument(help=LOG_HELP)],
+    out: Annotated[Path, typer.Option(help="Folder for the agent (agent.spaql).")],
+    passes: Annotated[int, typer.Option(help="How often to go through the log (atlas: once).")] = 1,
+    gaps: Annotated[bool, typer.Option("--gaps", help=GAPS_HELP)] = False,
+    seed: Annotated[int, typer.Option(help="Seed of the agent.")] = 0,
+    option: Annotated[list[str] | None, typer.Option(metavar="NAME=VALUE", help=OPTION_HELP)] = None,
+    horizon: Annotated[int | None, typer.Option(help="Gymnasium ids: steps per episode.")] = None,
+    changes: Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help=SET_HELP)] = None,
+    fresh: Annotated[int, typer.Option(help="Episodes of the fresh evaluation on the plant (0: none).")] = 1000,
+    as_json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False,
+) -> None:
+    """Learn from a log instead of the plant. The log is checked first: from a bad one nothing is learned.
+
+    Example: spaql replay pendulum atlas log.csv --out results
+    """
+    from spaql.reporting import writable
+
+    (agent,) = agents_of(problem, algorithm, horizon, settings(changes), range(seed, seed + 1), options_given(option))
+    if fresh < 0:
+        raise SpaqlError(f"--fresh must be 0 or more, not {fresh}")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        made = agent.replay(log, passes=passes, gaps=gaps)
+    for warning in caught:
+        print(f"spaql: {warning.message}", file=sys.stderr)
+    writable(out)
+    agent.save(out / "agent.spaql")  # before the evaluation: nothing learned can be lost any more
+    told: dict[str, Any] = {"samples": made.samples, "rows": made.rows, "episodes": made.episodes, "left_out": made.left_out}
+    if not as_json:
+        print(made)
+    if fresh > 0 and agent.problem.can_run and not made.interrupted:
+        result = agent.evaluate(fresh)
+        low, high = result.ci95
+        told |= {"mean": result.mean, "ci95": [low, high]}
+        if not as_json:
+            print(f"on the plant: fresh return {result.mean:.2f}, 95 % interval {low:.2f} ... {high:.2f} ({fresh} episodes)")
+    print(json.dumps(told | {"out": str(out)}) if as_json else f"the agent: {out / 'agent.spaql'}")
+    if made.interrupted:
+        print("interrupted: what was learned until then is kept", file=sys.stderr)
+        raise typer.Exit(INTERRUPTED)

@@ -1,0 +1,58 @@
+"""Problems and agents from what was typed."""
+
+from typing import TYPE_CHECKING, Any
+
+from spaql.errors import SpaqlError
+from spaql.experiments.naming import learner_of, options_of, value_of
+
+if TYPE_CHECKING:
+    from spaql.learners.agent import Agent
+    from spaql.plants.problem import Problem
+
+PROBLEM_HELP = "A name from `spaql problems`, or a Gymnasium id."
+OPTION_HELP = "An option of the learner: xi=10, bootstrap=terminate, cells=4000. Repeat for several."
+
+
+def problem_of(problem: str, horizon: int | None, parameters: dict[str, Any]) -> "Problem":
+    """By name, or by Gymnasium id."""
+    from spaql.plants.catalog import CATALOG, make_from_catalog
+
+    if problem in CATALOG:
+        if horizon is not None:
+            raise SpaqlError(f"--horizon goes with Gymnasium ids; {problem} has {CATALOG[problem].horizon} steps (--set horizon={horizon})")
+        return make_from_catalog(problem, parameters)
+    if parameters:
+        raise SpaqlError(f"--set goes with the problems by name ({', '.join(CATALOG)}), not with {problem!r}")
+    import gymnasium
+
+    if problem not in gymnasium.registry and ":" not in problem:
+        raise SpaqlError(f"unknown problem {problem!r}: choose one of {', '.join(CATALOG)}, or a Gymnasium id")
+    from spaql.plants.gym import from_gym
+
+    return from_gym(problem, horizon)
+
+
+def agents_of(
+    problem: str, algorithm: str, horizon: int | None, parameters: dict[str, Any], seeds: range, options: dict[str, Any]
+) -> "list[Agent]":
+    learner: Any = learner_of(algorithm)
+    if len(seeds) == 0:
+        raise SpaqlError("--seeds must be at least 1")
+    made, known = problem_of(problem, horizon, parameters), options_of(learner)
+    for name in options:
+        if name not in known:
+            raise SpaqlError(f"{algorithm} has no option {name!r}: it has {', '.join(known)}")
+    return [learner(made, seed=seed, **options) for seed in seeds]
+
+
+def options_given(given: list[str] | None) -> dict[str, Any]:
+    """`--option NAME=VALUE`: whole numbers, numbers, true and false, and words."""
+    made: dict[str, Any] = {}
+    for text in given or ():
+        name, equals, value = (part.strip() for part in text.partition("="))
+        if not equals or not name or not value:
+            raise SpaqlError(f"--option takes NAME=VALUE, such as xi=10, not {text!r}")
+        if name in made:
+            raise SpaqlError(f"--option {text}: {name} is given twice")
+        made[name] = value_of(value)
+    return made

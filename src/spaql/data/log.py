@@ -1,0 +1,206 @@
+"""A log that is fit to learn from: every row checked before the first is used."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from spaql.arrays import Array
+from spaql.data.columns import action_columns, named_actions, next_columns, state_columns
+from spaql.data.reading import Table, read_table
+from spaql.errors import SpaqlError
+from spaql.plants.chart import EDGE
+from spaql.plants.problem import Axis, Finite, Problem
+
+FAR = 1e100  # numbers beyond are taken for broken
+JITTER = 0.5  # of the usual time between rows: what differs by more is a gap
+FACTORS = {57.29577951308232: "degrees instead of radians", 1000.0: "thousandths of the unit", 100.0: "hundredths of the unit, or per cent"}
+
+
+@dataclass(frozen=True, eq=False)
+class Log:
+    """Transitions in the order of the rows, in physical units."""
+
+    name: str
+    states: Array  # (n, d)
+    actions: Array  # (n, axes)
+    rewards: Array
+    nexts: Array  # (n, d)
+    terminated: Array  # bool
+    steps: Array  # of the episode, from 0
+    episodes: int
+    rows: int  # of the file
+    left_out: int  # rows whose next state is not known
+    ends_left_out: int  # those of them at which the episode terminated
+
+    def __len__(self) -> int:
+        return len(self.rewards)
+
+
+def read_log(problem: Problem, log: Any, gaps: bool = False) -> Log:
+    """Read and check a log; see docs/data.md for its columns. `gaps`: rows may be missing, the next_ columns must be there."""
+    table = read_table(log)
+    names, following = state_columns(problem), next_columns(problem)
+    acting = action_columns(problem)
+    named = named_actions(problem)
+    if named is not None and not any(column in table for column in acting):
+        acting = named if any(column in table for column in named) else acting
+    table.require([*names, *acting, "reward"], f"the variables of {problem.name}, action and reward")
+    given = any(column in table for column in following)
+    if given:
+        table.require(following, "some next_ columns are there: give all of them, or none, and the next row serves")
+    elif gaps:
+        raise SpaqlError(f"{table.name}: gaps are allowed only with next_ columns, which say where every step has led")
+    terminated, truncated = (table.flags(name) if name in table else np.zeros(len(table), bool) for name in ("terminated", "truncated"))
+    # without next_ columns, a row with neither action nor reward only says where the last step has led
+    final = np.full(len(table), not given)
+    for column in ("reward", *acting) if not given else ():
+        final &= np.isnan(table.numbers(column))
+    episode, step = _episodes(table, terminated | truncated, final)
+    after = _following(episode)
+    if not gaps:
+        _no_gaps(table, step, after)
+    _ends_end(table, after, terminated, final)
+    known = np.full(len(table), True) if given else after >= 0
+    states = _variables(table, problem, names, np.full(len(table), True))
+    nexts = _variables(table, problem, following, known) if given else states[after]
+    actions = np.column_stack([_finite(table, column, table.numbers(column), known) for column in acting])
+    rewards = _finite(table, "reward", table.numbers("reward"), known)
+    _check_actions(table, problem, acting, actions, known)
+    if not known.any():
+        raise SpaqlError(f"{table.name}: no row has a next one in its episode, and there are no next_ columns: nothing to learn from")
+    return Log(
+        table.name, states[known], actions[known], rewards[known], nexts[known], terminated[known], step[known],
+        len(np.unique(episode)), len(table), int((~known).sum()), int((~known & terminated).sum()),
+    )  # fmt: skip
+
+
+def _episodes(table: Table, ended: Array, final: Array) -> tuple[Array, Array]:
+    """The episode of every row as a number, and the step in it from 0 on."""
+    step = _whole(table, "step") if "step" in table else None
+    if "episode" in table:
+        episode = table.labels("episode")
+    else:
+        began = np.concatenate([[False], ended[:-1] & ~final[1:] | final[:-1]])
+        if step is not None:
+            began[1:] |= step[1:] <= step[:-1]
+        episode = np.cumsum(began)
+    if step is None:
+        order = np.argsort(episode, kind="stable")
+        first = np.concatenate([[True], np.diff(episode[order]) != 0])
+        place = np.arange(len(order))
+        step = np.empty(len(order), np.int64)
+        step[order] = place - np.maximum.accumulate(np.where(first, place, 0))
+    elif not (step == 0).any() and all(step[_first_rows(episode)] == 1):
+        step = step - 1  # counted from 1
+    return episode, step
+
+
+def _first_rows(episode: Array) -> Array:
+    return np.unique(episode, return_index=True)[1]
+
+
+def _following(episode: Array) -> Array:
+    """The next row of the same episode, or -1. Rows of several episodes may alternate."""
+    order = np.argsort(episode, kind="stable")
+    after = np.full(len(episode), -1)
+    same = np.diff(episode[order]) == 0
+    after[order[:-1][same]] = order[1:][same]
+    return after
+
+
+def _no_gaps(table: Table, step: Array, after: Array) -> None:
+    rows = np.flatnonzero(after >= 0)
+    bad = rows[step[after[rows]] != step[rows] + 1]
+    if len(bad):
+        here, there = int(bad[0]), int(after[bad[0]])
+        table.fail(
+            after[bad],
+            f"step goes from {step[here]} to {step[there]} within an episode: rows are missing or out of order; "
+            "log every step, number the episodes anew behind a gap, or allow gaps (gaps=True, --gaps) if there are next_ columns",
+        )
+    if "time" in table:
+        time = _finite(table, "time", table.times("time"), np.full(len(table), True))
+        between = time[after[rows]] - time[rows]
+        usual = float(np.median(between)) if len(rows) else 0.0
+        bad = rows[~((between > 0) & (np.abs(between - usual) <= JITTER * usual))]
+        if len(bad):
+            table.fail(
+                after[bad],
+                f"time goes from {time[bad[0]]:g} to {time[after[bad[0]]]:g}, usually by {usual:g}: a gap; begin a new episode behind it",
+            )
+
+
+def _ends_end(table: Table, after: Array, terminated: Array, final: Array) -> None:
+    rows = np.flatnonzero(terminated & (after >= 0))
+    bad = after[rows[~final[after[rows]]]]
+    if len(bad):
+        table.fail(bad, "the episode goes on behind a row with terminated: give every episode its own number")
+
+
+def _whole(table: Table, column: str) -> Array:
+    values = _finite(table, column, table.numbers(column), np.full(len(table), True))
+    bad = np.flatnonzero((values != np.round(values)) | (values < 0) | (values > 2**53))
+    if len(bad):
+        table.fail(bad, f"{column} is {values[bad[0]]:g}: whole numbers from 0 on are needed")
+    return values.astype(np.int64)
+
+
+def _finite(table: Table, column: str, values: Array, needed: Array) -> Array:
+    bad = np.flatnonzero(~(np.abs(values) <= FAR) & needed)
+    if len(bad):
+        value = values[bad[0]]
+        said = "is missing (empty or NaN)" if np.isnan(value) else f"is {value:g}"
+        table.fail(bad, f"{column} {said}: fill it in, or remove its episode")
+    return values
+
+
+def _variables(table: Table, problem: Problem, columns: list[str], needed: Array) -> Array:
+    """(n, d), within what the problem declares."""
+    made = []
+    for axis, column in zip(problem.state, columns, strict=True):
+        values = _finite(table, column, table.numbers(column), needed)
+        if axis.slope is None and not problem.clip:
+            _inside(table, column, values, needed, (axis.low, axis.high), _unit(axis), "make the problem with wider bounds")
+        made.append(values)
+    return np.ascontiguousarray(np.column_stack(made))
+
+
+def _unit(axis: Axis) -> str:
+    return f" {axis.unit}" if axis.unit else ""
+
+
+def _inside(
+    table: Table, column: str, values: Array, needed: Array, bounds: tuple[float, float], unit: str, remedy: str
+) -> None:  # fmt: skip
+    """Values outside the bounds are most often in other units than declared."""
+    low, high = bounds
+    slack = (EDGE - 1.0) * (high - low) / 2
+    bad = np.flatnonzero(needed & ~((values >= low - slack) & (values <= high + slack)))
+    if len(bad) == 0:
+        return
+    seen = values[needed]
+    guess = ""
+    for factor, said in FACTORS.items():
+        if low - slack <= seen.min() / factor and seen.max() / factor <= high + slack and max(abs(seen / factor)) > 0.05 * max(-low, high):
+            guess = f" ({said}?)"
+            break
+    raise SpaqlError(
+        f"{table.name}: {column} is outside {low:g} ... {high:g}{unit} in {len(bad)} of {len(table)} rows, first in row {int(bad[0]) + 1} "
+        f"({values[bad[0]]:g}); it goes from {seen.min():g} to {seen.max():g}: wrong units{guess}? "
+        f"Convert the column, or {remedy}; nothing was learned"
+    )
+
+
+def _check_actions(table: Table, problem: Problem, columns: list[str], actions: Array, needed: Array) -> None:
+    space = problem.actions
+    units = space.units or ("",) * len(columns)
+    if not isinstance(space, Finite):
+        for j, column in enumerate(columns):
+            unit = f" {units[j]}" if units[j] else ""
+            _inside(table, column, actions[:, j], needed, (space.low[j], space.high[j]), unit, "allow a wider range of actions")
+        return
+    bad = np.flatnonzero(needed & ~np.isin(actions[:, 0], space.values))
+    if len(bad):
+        known = ", ".join(f"{value:g}" for value in space.values[:20])
+        table.fail(bad, f"{columns[0]} {actions[bad[0], 0]:g} is not one of {known}: give the actions as the problem has them")

@@ -1,0 +1,45 @@
+"""What a plant reaches: states of many episodes of random actions, each held for a while."""
+
+import numpy as np
+
+from spaql.arrays import Array
+from spaql.experiments.lockstep import advance
+from spaql.plants.plant import LANES
+from spaql.plants.problem import Finite, Problem
+from spaql.streams import FRESH_PLANT, plant_seed, sub_key
+
+HOLDS = (1, 4, 16, 64)  # steps an action is held: short ones shake, long ones drive far
+MOST_STEPS = 200  # per episode
+
+
+def reached(problem: Problem, episodes: int, seed: int = 0) -> Array:
+    """Observations (n, d) of `episodes` random episodes on a compiled plant; a quarter of them with each hold."""
+    plant = problem.plant
+    assert plant is not None
+    rows, base, rng = plant.rows, np.uint64(plant_seed(seed, FRESH_PLANT, 0)), np.random.default_rng(seed)
+    seen = []
+    for block in range(-(-episodes // LANES)):
+        keys = np.array([sub_key(base, block * LANES + i) for i in range(LANES)], np.uint64)
+        table = np.zeros((rows.end, LANES))
+        advance(plant.batch[0], table.reshape(-1), rows.noise, plant.reset_noise, keys, 0)
+        alive = np.ones(LANES, bool)
+        hold = np.resize(HOLDS, LANES)
+        for step in range(min(problem.horizon, MOST_STEPS)):
+            seen.append(table[rows.observation : rows.action, alive].T.copy())
+            new = np.flatnonzero(step % hold == 0)
+            table[rows.action : rows.noise, new] = _drawn(problem, len(new), rng)
+            counter = plant.reset_noise + step * plant.step_noise
+            advance(plant.batch[1], table.reshape(-1), rows.noise, plant.step_noise, keys, counter)
+            alive &= table[rows.done] == 0.0
+            if not alive.any():
+                break
+    return np.concatenate(seen)
+
+
+def _drawn(problem: Problem, n: int, rng: np.random.Generator) -> Array:
+    """(axes, n) random actions."""
+    space = problem.actions
+    if isinstance(space, Finite):
+        return rng.choice(np.array(space.values, float), (1, n))
+    drawn: Array = rng.uniform(np.array(space.low)[:, None], np.array(space.high)[:, None], (len(space.low), n))
+    return drawn
