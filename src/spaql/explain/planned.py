@@ -47,7 +47,7 @@ def policy_of_plan(agent: "Agent", step: int | None) -> Policy:
     runner_up, alone = second.argmax(axis=1), q.shape[1] == 1
     cells = Cells(
         corner=np.zeros((0, len(plan.centre)), np.int64), size=np.zeros(0, np.int64), action=plan.actions[best],
-        q=q.max(axis=1), visits=plan.visits[alive].astype(np.int64),
+        q=q.max(axis=1), visits=agent.visits(plan)[alive],  # type: ignore[attr-defined]
         runner_up=np.full((len(q), plan.actions.shape[1]), np.nan) if alone else plan.actions[runner_up],
         runner_up_q=np.full(len(q), np.nan) if alone else second.max(axis=1),
     )  # fmt: skip

@@ -135,13 +135,20 @@ def _cuts_along(policy: "Policy", x: Array, j: int) -> Array:
     return places
 
 
+def unvisited(policy: "Policy") -> str:
+    """What is to be said of a place where no training step was made."""
+    planned = (policy.table_policy or policy).plan is not None
+    told = "the action rests on the learned model alone" if planned else "the action is a default, not a choice"
+    return f"no training step was ever made here: {told}"
+
+
 def _warning(policy: "Policy", x: Array, visits: int | None, share: float | None) -> str:
     for value, axis in zip(x, policy.problem.state, strict=True):
         if axis.slope is None and not axis.low <= value <= axis.high:
             told = f"{axis.name} = {number(float(value))}{unit(axis.unit)} is outside {number(axis.low)} … {number(axis.high)}"
             return f"{told}: never seen in training"
     if visits == 0:
-        return "no training step was ever made here: the action is a default, not a choice"
+        return unvisited(policy)
     if share == 0.0:
         return "the closed loop did not come here in the rollouts that were made: the action was never put to use"
     if policy.usage is not None and len(policy.usage.states):

@@ -11,6 +11,7 @@ from spaql.explain.export.colours import ENDS, NAMED
 from spaql.explain.policy import Policy
 from spaql.explain.tables import action_names, known
 from spaql.explain.tree import LEAF, Tree, walk
+from spaql.explain.why import unvisited
 from spaql.plants.between import Between
 from spaql.plants.problem import Axis, Finite, Problem
 from spaql.report.shell import one_plain, plain
@@ -32,6 +33,7 @@ def page_data(table: Policy, shown: Policy, episodes: list[dict[str, Any]]) -> d
     problem, drawing = shown.problem, drawing_of(shown.problem)
     return {
         "state": variables(shown),
+        "unvisited": unvisited(shown),
         "action": action_axes(shown),
         "colours": colours(problem),
         "tree": arrays_of(shown.rules),

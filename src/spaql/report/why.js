@@ -48,7 +48,7 @@
       const axis = data.state[j];
       return `${axis.name} = ${measured(x[j], axis)} is outside ${number(axis.low)} … ${number(axis.high)}: never seen in training`;
     }
-    if (visits === 0) return "no training step was ever made here: the action is a default, not a choice";
+    if (visits === 0) return data.unvisited;
     if (share === 0) return "the closed loop did not come here in the rollouts that were made: the action was never put to use";
     const beyond = data.state.filter(({ seen }, i) => seen && !(x[i] >= seen[0] && x[i] <= seen[1]));
     if (!beyond.length) return "";

@@ -161,6 +161,14 @@ class Atlas(Agent):
         choices = features_of(self.problem.actions, self.actions)
         return make_plan(data, choices, self.actions, self.problem.horizon, settings, last, key)
 
+    def visits(self, plan: Plan) -> Array:
+        """How much of a plan's data fell into the cell of every support point."""
+        from spaql.explain.tree import leaf_of
+
+        cell = leaf_of(plan.table, self.state.memory.states[: plan.samples])
+        counts: Array = np.bincount(plan.support.of_cell[cell], minlength=len(plan.support.points))
+        return counts
+
     def models(self, plan: Plan) -> list[Model]:
         """Of a plan, and those that know less: to judge in."""
         data = self.state.memory.transitions(self.problem.actions, plan.samples)
@@ -235,14 +243,14 @@ class Atlas(Agent):
             return self.current_plan().cells
 
     def leaves(self) -> Array:
-        """The cells of the table as a structured array: state (of the support point), action, q, visits (data near it)."""
+        """The cells of the table as a structured array: state (of the support point), action, q, visits (data in it)."""
         with self.state.guard.read():
             plan = self.current_plan()
         alive = np.flatnonzero(plan.support.ended == 0)
         d, axes = len(plan.centre), plan.actions.shape[1]
         rows = np.zeros(len(alive), np.dtype([("state", "f8", (d,)), ("action", "f8", (axes,)), ("q", "f8"), ("visits", "i8")]))
         rows["state"], rows["action"] = plan.out_of_metric(plan.support.points[alive]), plan.actions[plan.best[alive]]
-        rows["q"], rows["visits"] = plan.q[alive].max(axis=1), plan.visits[alive]
+        rows["q"], rows["visits"] = plan.q[alive].max(axis=1), self.visits(plan)[alive]
         return rows
 
     def __repr__(self) -> str:
