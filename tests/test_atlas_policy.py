@@ -148,15 +148,26 @@ def test_oblique_trees_are_searched_for_too(tables):
     assert len(tree.to_c()) > 100
 
 
-def test_start_states_are_where_episodes_began_and_soon_after(agents):
+def test_start_states_are_where_episodes_began_soon_after_and_in_between(agents):
     memory, n = agents["cartpole"].state.memory, 1000
     began = np.flatnonzero(memory.flags[:n] & 2)
     starts = start_states(memory, n, 200, len(began) + 50)
-    assert {tuple(row) for row in starts} > {tuple(row) for row in memory.states[began]}
     assert len(starts) == len(began) + 50
-    soon = {tuple(memory.states[i + late]) for i in began for late in range(5) if i + late < n}
-    assert {tuple(row) for row in start_states(memory, n, 200, 5000)} <= soon
-    assert {tuple(row) for row in start_states(memory, n, 200, 4)} <= {tuple(row) for row in memory.states[began]}
+    seen = {tuple(row) for row in starts}
+    begun = {tuple(row) for row in memory.states[began]}
+    soon = {tuple(memory.states[i + late]) for i in began for late in range(1, 5) if i + late < n}
+    assert seen > begun
+    assert len(seen & soon) == 25
+    between = np.array(sorted(seen - begun - soon))
+    assert len(between) == 25
+    # a start of CartPole is within 0.05 of zero in all four variables; in between and as far again beyond is within three times that
+    assert np.abs(between).max() < 0.15
+    assert {tuple(row) for row in start_states(memory, n, 200, 4)} <= begun
+
+
+def test_a_single_beginning_has_nothing_in_between(agents):
+    memory = agents["cartpole"].state.memory
+    assert len(start_states(memory, 3, 200, 7)) == 7
 
 
 # -- why -------------------------------------------------------------------------------------------------------------------------------
@@ -225,10 +236,10 @@ def test_moments_are_about_as_many_as_wanted_and_chosen_by_the_seed(arena, table
 
 def test_going_on_from_a_moment_is_the_rest_of_its_episode(arena, tables):
     tree = tables["pendulum"].rules
-    places, times = arena.moments(tree, 3000, seed=0).memory
+    places, times, models = arena.moments(tree, 3000, seed=0).memory
     begin = times == 0
     assert begin.sum() > 3
-    futures = arena.futures(tree, Moments(places[begin], (places[begin], times[begin])), TORQUES, 1)
+    futures = arena.futures(tree, Moments(places[begin], (places[begin], times[begin], models[begin])), TORQUES, 1)
     assert set(futures[:, -1]) <= set(arena.returns(tree, 0, 64))
 
 
@@ -242,6 +253,25 @@ def test_holding_what_the_tree_plays_for_one_step_changes_nothing_and_another_ac
         same = played == torque
         np.testing.assert_allclose(futures[same, column], futures[same, -1])
     assert (futures[:, 0] != futures[:, 2]).mean() > 0.9
+
+
+def test_start_states_take_turns_between_the_models(arena, tables):
+    table = tables["pendulum"]
+    alone = [ModelArena(table.problem, table.plan, arena.plan.out_of_metric(arena.begin), [world.model]) for world in arena.worlds]
+    assert len(alone) == 4
+    for start in (0, 1, 2, 3, 9):
+        own = alone[start % 4].returns(table.rules, start, start + 1)
+        np.testing.assert_allclose(arena.returns(table.rules, start, start + 1), own)
+    returns = [one.returns(table.rules, 0, 64).mean() for one in alone]
+    assert len(set(returns)) == 4  # each knows another part of the data
+
+
+def test_over_a_longer_time_a_failure_costs_more(tables):
+    table, lazy = tables["pendulum"], Builder(3, 1)
+    lazy.leaf(0.0)
+    starts = start_states(table.agent.state.memory, table.plan.samples, 200, 8)
+    once, twice = (ModelArena(table.problem, table.plan, starts, [table.plan.model], horizon) for horizon in (None, 400))
+    assert twice.returns(lazy.tree(), 0, 8).mean() < 1.5 * once.returns(lazy.tree(), 0, 8).mean()
 
 
 def test_the_model_ranks_controllers_as_the_plant_does(arena, tables):

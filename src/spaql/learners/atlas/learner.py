@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 FIRST, EVERY, GROWTH = 100, 50, 0.25  # the first plan after so many samples, then every so many or when the data has grown by so much
 ON_THE_WAY = 4  # plans on the way have the n-th part of the cells
-CELLS_PER_SAMPLE = 0.8  # of the final plan, if that makes more than `cells`, up to twice as many
+CELLS, CELLS_PER_SAMPLE = (8000, 16_000), 0.8  # of the final plan: at least and at most, and in between by samples
 MOST_ACTIONS, MOST_NEIGHBOURS, MOST_LINKS = 256, 100, 2**27  # a link takes 12 bytes
 
 
@@ -60,7 +60,7 @@ def due(n: int, last: int) -> bool:
 class Atlas(Agent):
     """Model-based, for problems where samples are dear: thousands, not hundreds of thousands. No evaluation rollouts.
 
-    - `cells`: of the table; more are finer and slower. After many samples up to twice as many
+    - `cells`: of the table; more are finer and slower (default: 8000, and with more than 10,000 samples up to 16,000)
     - `model_cells`: cells with a system of their own, at most
     - `neighbours`: support points between which values are interpolated (default: four per observed variable); 1: none
     - `levels`: per continuous action (default: 5, or 3 if there are several)
@@ -74,8 +74,8 @@ class Atlas(Agent):
     state: AtlasState  # type: ignore[assignment]
 
     def __init__(
-        self, problem: Problem, *, cells: int = 8000, model_cells: int = 2000, neighbours: int | None = None, levels: int | None = None,
-        hold: int = 5, explore: bool = True, chance: float = 0.1, gamma: float = 0.995, seed: int = 0,
+        self, problem: Problem, *, cells: int | None = None, model_cells: int = 2000, neighbours: int | None = None,
+        levels: int | None = None, hold: int = 5, explore: bool = True, chance: float = 0.1, gamma: float = 0.995, seed: int = 0,
     ) -> None:  # fmt: skip
         options = {
             "cells": cells, "model_cells": model_cells, "neighbours": neighbours, "levels": levels, "hold": hold, "explore": explore,
@@ -85,7 +85,7 @@ class Atlas(Agent):
         d, space = len(problem.state), problem.actions
         axes = 1 if isinstance(space, Finite) else len(space.low)
         self.settings = Settings(
-            whole("cells", cells, 1, 100_000), whole("model_cells", model_cells, 1, 100_000),
+            whole("cells", CELLS[0] if cells is None else cells, 1, 100_000), whole("model_cells", model_cells, 1, 100_000),
             whole("neighbours", 4 * d if neighbours is None else neighbours, 1, MOST_NEIGHBOURS), whole("hold", hold, 1, 1000),
             real("gamma", gamma, 0.0, 0.9999, above=True), flag("explore", explore),
         )  # fmt: skip
@@ -94,10 +94,9 @@ class Atlas(Agent):
         actions = len(space.values) if isinstance(space, Finite) else levels**axes
         if actions > MOST_ACTIONS:
             raise SpaqlError(f"Atlas tries every action: {actions} are more than {MOST_ACTIONS}; use fewer actions or levels")
-        if 2 * self.settings.cells * actions * self.settings.neighbours > MOST_LINKS:
-            raise SpaqlError(
-                f"{cells} cells with {actions} actions and {self.settings.neighbours} neighbours are too many: use fewer cells"
-            )
+        if self.settings.cells * actions * self.settings.neighbours > MOST_LINKS:
+            told = f"{self.settings.cells} cells with {actions} actions and {self.settings.neighbours} neighbours"
+            raise SpaqlError(f"{told} are too many: use fewer cells")
         self.actions = levels_of(space, levels)
         self.state = AtlasState(new_memory(d, axes), new_outer(0.0, 0.0), np.zeros((0, len(COLUMNS))))
 
@@ -177,6 +176,10 @@ class Atlas(Agent):
     def _smaller(self) -> Settings:
         return self.settings._replace(cells=max(1, self.settings.cells // ON_THE_WAY))
 
+    def _finest(self, n: int) -> Settings:
+        chosen = self.options["cells"]
+        return self.settings if chosen is not None else self.settings._replace(cells=int(np.clip(CELLS_PER_SAMPLE * n, *CELLS)))
+
     def replay_plans(self) -> None:
         """A loaded agent knows its data and when it planned: make those plans again, before learning goes on."""
         state = self.state
@@ -198,8 +201,7 @@ class Atlas(Agent):
             # made from the data alone, not from the plans on the way, so that it is the same for a loaded agent
             draft = self._plan(n, self._smaller(), None)
             # two sets of support points: the table that does better in the model
-            settings = self.settings._replace(cells=int(np.clip(CELLS_PER_SAMPLE * n, self.settings.cells, 2 * self.settings.cells)))
-            made = [self._plan(n, settings, draft, salt) for salt in (0, 1)]
+            made = [self._plan(n, self._finest(n), draft, salt) for salt in (0, 1)]
             state.final = max(made, key=lambda plan: rehearsed(self, plan))
         return state.final
 
