@@ -18,9 +18,11 @@ if TYPE_CHECKING:
     from spaql.files import load
     from spaql.learners.aql import AQL
     from spaql.learners.atlas.learner import Atlas
+    from spaql.learners.nbql import NBQL
     from spaql.learners.random import Random
     from spaql.learners.spaql import SPAQL
     from spaql.learners.spaql_ts import SPAQLTS
+    from spaql.learners.zoomrl import ZoomRL
     from spaql.plants.gym import from_gym
     from spaql.plants.making import from_plant, make, problems
     from spaql.plants.plant import observe, reset, step
@@ -31,8 +33,32 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
-    "AQL", "SPAQL", "SPAQLTS", "Atlas", "Axis", "Continuous", "Episode", "Evaluation", "Finite", "History", "Problem", "Random",
-    "SpaqlError", "analysis", "cube", "from_gym", "from_plant", "learn_all", "load", "make", "observe", "problems", "reset", "step",
+    "AQL",
+    "NBQL",
+    "SPAQL",
+    "SPAQLTS",
+    "Atlas",
+    "Axis",
+    "Continuous",
+    "Episode",
+    "Evaluation",
+    "Finite",
+    "History",
+    "Problem",
+    "Random",
+    "SpaqlError",
+    "ZoomRL",
+    "analysis",
+    "cube",
+    "from_gym",
+    "from_plant",
+    "learn_all",
+    "load",
+    "make",
+    "observe",
+    "problems",
+    "reset",
+    "step",
 ]  # fmt: skip
 
 register()
@@ -43,7 +69,9 @@ _HOMES = {
     "Atlas": "spaql.learners.atlas.learner",
     "SPAQL": "spaql.learners.spaql",
     "SPAQLTS": "spaql.learners.spaql_ts",
+    "NBQL": "spaql.learners.nbql",
     "Random": "spaql.learners.random",
+    "ZoomRL": "spaql.learners.zoomrl",
     "load": "spaql.files",
     "from_gym": "spaql.plants.gym",
     "learn_all": "spaql.training.trainer",

@@ -7,7 +7,6 @@ import numpy as np
 from spaql.arrays import Array
 from spaql.errors import SpaqlError
 from spaql.learners.state import copied
-from spaql.partition.forest import split_room
 from spaql.partition.greedy import Greedy, new_greedy
 from spaql.plants.plant import LANES
 from spaql.training.history import COLUMNS
@@ -57,7 +56,7 @@ class CompiledLoop:
         """Fill history rows until the plant fails. Returns how many were filled."""
         agent, state = self.agent, self.agent.state
         noise = (self.plant.reset_noise, self.plant.step_noise)
-        room = state.space.horizon * split_room(state.space)
+        room = agent.room(state.space.horizon)
         done = 0
         while done < len(rows) and self.one.fault[0] == self.lanes.fault[0] == OK:
             scratch = state.make_room(room)
@@ -66,7 +65,7 @@ class CompiledLoop:
             at = len(state.history) + done
             known: Any = (*self.plant.batch, self.plant.rows, noise, state.space, agent.chart, agent.rule)
             work: Any = (self.greedy, scratch, self.one, self.lanes, self.returns, state.outer, rows[done:], room)
-            if agent.algorithm == "AQL":
+            if agent.per_step:
                 done += train_aql(*(*known, agent.seed, at, state.forest, *work))
             else:
                 options = agent.options

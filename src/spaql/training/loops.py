@@ -163,7 +163,7 @@ def train_aql(
     forest: Forest, greedy: Greedy, scratch: Scratch, one: Lanes, lanes: Lanes, returns: Array,
     outer: Array, history: Array, room: int,
 ) -> int:  # fmt: skip
-    """As `train_spaql`, for AQL: no temperature, no best agent; the current agent is what is reported."""
+    """As `train_spaql`, for AQL, NBQL and ZoomRL: no temperature, no best agent; the current agent is what is reported."""
     merge_all(forest, space, chart, greedy, scratch)
     for i in range(len(history)):
         if forest.size[USED] + room > len(forest.balls):
