@@ -109,8 +109,9 @@ def test_unbounded_variables_have_open_ends():
     assert table["velocity (m/s) to"].max() == np.inf
 
 
-def test_aql_has_one_policy_per_time_step():
-    agent = spaql.AQL(spaql.make("cartpole"), seed=0)
+@pytest.mark.parametrize("learner", [spaql.AQL, spaql.NBQL, spaql.ZoomRL])
+def test_some_learners_have_one_policy_per_time_step(learner):
+    agent = learner(spaql.make("cartpole"), seed=0)
     agent.learn(50, rollouts=2)
     with pytest.raises(spaql.SpaqlError, match=r"policy\(step=...\), from 0 to 199"):
         agent.policy()

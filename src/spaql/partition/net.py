@@ -16,9 +16,12 @@ def depth_of(step: float) -> int:
 
 def net_size(space: Space, depth: int) -> int:
     """Balls of a net, those above its cells included."""
-    parts = (1 << space.k) if space.k else 1
-    singles = 1 if space.k else space.m  # a list is cut into single actions at the first level
-    return int(space.trees) * (1 + sum((1 << (space.d * level)) * parts**level * singles for level in range(1, depth + 1)))
+    cells = space.trees
+    size = cells
+    for level in range(depth):
+        cells *= (1 << (space.d + space.k)) * (space.m if space.m and level == 0 else 1)  # a list is cut into single actions at once
+        size += cells
+    return size
 
 
 def new_net(space: Space, depth: int) -> Forest:
