@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import spaql
-from helpers import TRAINED
+from helpers import LEARNERS, TRAINED
 
 GOOD = {"obs": [0.1, 0.2], "action": 0.5, "reward": 1.0, "next_obs": [0.2, 0.1]}
 SHAPES = [[0.1], [0.1, 0.2, 0.3], [[0.1, 0.2]], 0.1, [], None, "ab", ["a", "b"], [0.1, None], [1j, 0.0], {"x": 1}]
@@ -17,7 +17,7 @@ def agent_of(learner, actions=1):
     problem = spaql.cube(2, actions, horizon=10)
     if learner == "SPAQL-TS":
         return spaql.SPAQLTS(problem, reference=[0.0, 0.0])
-    return {"AQL": spaql.AQL, "SPAQL": spaql.SPAQL}[learner](problem)
+    return LEARNERS[learner](problem)
 
 
 @pytest.fixture(params=TRAINED)

@@ -40,11 +40,11 @@ class CompiledLoop:
         before = trainee if alone else copied(state.forest), trainee, state.outer.copy()
         rows = np.zeros((iterations, len(COLUMNS)))
         done = self._iterate(rows)
-        state.greedy = None
         if done == iterations:
             return rows
         failed = self.one if self.one.fault[0] != OK else self.lanes
         error = plant_error(self.agent, failed, f"iteration {len(state.history) + done + 1}, ")
+        state.greedy = None
         used = state.outer[[TRAIN_SAMPLES, EVAL_SAMPLES]]
         state.forest, state.trainee, state.outer[:] = before
         self._iterate(rows[:done])  # the same bits again, up to the last complete iteration
@@ -65,8 +65,10 @@ class CompiledLoop:
             at = len(state.history) + done
             known: Any = (*self.plant.batch, self.plant.rows, noise, state.space, agent.chart, agent.rule)
             work: Any = (self.greedy, scratch, self.one, self.lanes, self.returns, state.outer, rows[done:], room)
+            merged = state.greedy is self.greedy
+            state.greedy = self.greedy if agent.per_step else None  # the trainee is the agent, and its policy follows every step
             if agent.per_step:
-                done += train_aql(*(*known, agent.seed, at, state.forest, *work))
+                done += train_aql(*(*known, agent.seed, at, state.forest, *work, merged))
             else:
                 options = agent.options
                 cooling = (float(options["tau_min"]), float(options["d"]), options["temperature_rule"] == "published")
