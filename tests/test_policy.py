@@ -122,6 +122,21 @@ def test_some_learners_have_one_policy_per_time_step(learner):
         assert agent.policy(step=step).predict(observation)[0] == agent.predict(observation, state=np.array([step]))[0]
 
 
+@pytest.mark.parametrize("problem", ["pendulum", "pendulum-5"])
+@pytest.mark.parametrize("learner", [spaql.AQL, spaql.NBQL, spaql.ZoomRL])
+def test_table_tree_export_and_why_play_the_policy_of_that_step(learner, problem):
+    agent = learner(spaql.make(problem), seed=0)
+    agent.learn(80, rollouts=2)
+    policy = agent.policy(step=1)
+    angle, velocity = np.random.default_rng(0).uniform([[-np.pi], [-8]], [[np.pi], [8]], (2, 500))
+    states = np.column_stack([np.cos(angle), np.sin(angle), velocity])
+    played = agent.predict(states, state=np.ones(500))[0]
+    np.testing.assert_allclose(policy.predict(states)[0], played, rtol=1e-6)
+    np.testing.assert_allclose(policy.tree().predict(states)[0], played, rtol=1e-6)
+    np.testing.assert_allclose(policy.why(states[0]).action, played[0], rtol=1e-6)
+    assert "void controller" in policy.to_c()
+
+
 def test_random_has_no_policy():
     with pytest.raises(spaql.SpaqlError, match="Random has no policy"):
         spaql.Random(spaql.make("cartpole")).policy()

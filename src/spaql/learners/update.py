@@ -33,11 +33,12 @@ def update(forest: Forest, space: Space, rule: Rule, index: int, key: int, rewar
     ball.visits = v
     alpha = (space.horizon + 1.0) / (space.horizon + v)  # (1) learning rate
     bonus = rule.xi / math.sqrt(v)  # (2) optimism
-    target = reward + value + bonus
     if rule.kind == ZOOM:
-        return zoom(forest, space, rule.lipschitz, index, key, alpha, target, bonus)
-    ball.q = (1.0 - alpha) * ball.q + alpha * target  # (4)
-    if rule.kind == ADAPTIVE and v >= (1 << (2 * ball.depth)) and ball.depth < MAX_DEPTH:  # (5) split when n(B) >= 4^depth
+        return zoom(forest, space, rule.lipschitz, index, key, alpha, reward + value + bonus, bonus)
+    ball.q = (1.0 - alpha) * ball.q + alpha * (reward + value + bonus)  # (4)
+    if rule.kind == NET:
+        return False
+    if v >= (1 << (2 * ball.depth)) and ball.depth < MAX_DEPTH:  # (5) split when n(B) >= 4^depth
         split(forest, space, index, key)
         return True
     return False
