@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test test-all demo paper trpo rivals bench clean
+.PHONY: help setup test test-all demo paper trpo rivals bench docs clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## */make \1|/' | awk -F'|' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -22,12 +22,16 @@ setup: .venv/.ready  ## install into .venv (again only when pyproject.toml has c
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check torch==2.13.0 sb3-contrib stable-baselines3
 	@touch $@
 
+.venv/.docs: .venv/.ready
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
+	@touch $@
+
 test: .venv/.ready  ## lint, types, tests
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/pytest -n auto --dist loadfile
 
-test-all: .venv/.torch  ## the same with the long tests and those that need Torch (which it installs)
+test-all: .venv/.torch .venv/.docs  ## the same with the long tests and those that need Torch (which it installs)
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/pytest --slow -n auto --dist loadfile
@@ -48,6 +52,9 @@ rivals: .venv/.torch  ## the same for SAC, DQN and PPO, against which Atlas is h
 
 bench: .venv/.ready  ## measure the speed
 	$(BIN)/spaql bench
+
+docs: .venv/.docs  ## the documentation site, into build/site: open build/site/index.html
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 clean:  ## remove all that make has made, .venv included
 	rm -rf .venv demo results build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis src/*.egg-info

@@ -44,8 +44,8 @@ def small(tables):
 @pytest.fixture(scope="module")
 def arena(tables):
     table = tables["pendulum"]
-    memory = table.agent.state.memory
-    return ModelArena(table.problem, table.plan, start_states(memory, table.plan.samples, table.problem.horizon, 64))
+    starts = start_states(table.agent.state.memory, table.plan.samples, table.problem.horizon, 64)
+    return ModelArena(table.problem, table.plan, starts, table.agent.models(table.plan))
 
 
 @pytest.fixture(scope="module")
@@ -252,7 +252,7 @@ def test_the_model_ranks_controllers_as_the_plant_does(arena, tables):
 
 def test_who_leaves_what_is_known_is_lost(tables):
     table = tables["cartpole"]
-    arena = ModelArena(table.problem, table.plan, np.zeros((4, 4)))
+    arena = ModelArena(table.problem, table.plan, np.zeros((4, 4)), [table.plan.model])
     push = Builder(4, 1)
     push.leaf(1.0)
     returns = arena.returns(push.tree(), 0, 4)

@@ -37,7 +37,8 @@ def test_seed_decides_this_episode_and_the_following_ones(env_id):
 
     first = play(gymnasium.make(env_id))
     np.testing.assert_array_equal(first, play(gymnasium.make(env_id)))
-    assert len({row.tobytes() for row in first}) == len(first)
+    if not env_id.startswith(("spaql/Oil", "spaql/Ambulance")):  # these always start at the same place
+        assert len({row.tobytes() for row in first}) == len(first)
 
 
 def test_different_seeds_start_differently():

@@ -19,6 +19,8 @@ NOISY = {
     "mountain-car": {"process_noise": {"velocity": 0.001}, "observation_noise": 0.01},
     "mountain-car-continuous": {"observation_noise": 0.05, "horizon": 60},
     "acrobot": {"process_noise": {"angle1": 0.1, "velocity2": 1.0}, "observation_noise": {"cos1": 0.1}, "horizon": 60},
+    "oil-laplace": {"process_noise": {"location": 0.05}, "observation_noise": 0.1},
+    "ambulance": {"process_noise": {"call": 0.1}, "observation_noise": 0.05},
 }
 
 
@@ -167,8 +169,10 @@ def test_compiled_noise_is_that_of_the_plain_python():
 def test_plants_without_noise_draw_none():
     for name in spaql.problems():
         plant = spaql.make(name).plant
-        assert (plant.step_noise, plant.state_dim) == (0, {"acrobot": 4, "cartpole": 4}.get(name.partition("-")[0], 2))
-        assert spaql.make(name, process_noise={spaql.make(name).state[-1].name: 0.0}).plant.step_noise == 0
+        own = {"ambulance": 6, "ambulance-uniform": 1}.get(name, 0)  # where the next call comes from
+        sizes = {"acrobot": 4, "cartpole": 4, "oil": 1, "ambulance": 1}
+        assert (plant.step_noise, plant.state_dim) == (own, sizes.get(name.partition("-")[0], 2))
+        assert spaql.make(name, process_noise={spaql.make(name).state[-1].name: 0.0}).plant.step_noise == own
 
 
 def test_noise_makes_it_harder():

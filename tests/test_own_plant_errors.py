@@ -1,6 +1,8 @@
 """A plant that is wrong is named in one line, at once where possible."""
 
 import math
+import random
+from random import gauss
 
 import numpy as np
 import pytest
@@ -168,7 +170,7 @@ LEARNERS = [spaql.AQL, spaql.SPAQL, spaql.NBQL, spaql.ZoomRL, spaql.Random]
 
 @pytest.mark.parametrize("learner", LEARNERS)
 def test_a_plant_that_leaves_its_bounds_is_an_error_that_says_where(learner):
-    with pytest.raises(spaql.SpaqlError, match=r"mine left its declared bounds: place is not in -2 ... 2 .*step \d+.*slope"):
+    with pytest.raises(spaql.SpaqlError, match=r"mine left its declared bounds: place = 2\.\d+ is not in -2 ... 2 .*step \d+.*slope"):
         learner(problem(leaving)).learn(5, rollouts=3)
 
 
@@ -178,7 +180,7 @@ def test_a_state_that_becomes_not_a_number_is_an_error(learner):
     def broken(x, push):
         return ((x - 0.2) ** 0.5,), 0.0, False
 
-    with pytest.raises(spaql.SpaqlError, match="mine left its declared bounds: place is not in"):
+    with pytest.raises(spaql.SpaqlError, match=r"mine gave a state that is not finite: place is nan .*step \d+"):
         learner(problem(broken)).learn(5, rollouts=3)
 
 
@@ -188,7 +190,7 @@ def test_a_slope_does_not_hide_a_state_that_is_not_a_number(learner):
     def broken(x, push):
         return ((x - 0.2) ** 0.5,), 0.0, False
 
-    with pytest.raises(spaql.SpaqlError, match="place is not in finite"):
+    with pytest.raises(spaql.SpaqlError, match="mine gave a state that is not finite: place is nan"):
         learner(problem(broken, state=[spaql.Axis("place", slope=0.1)])).learn(5, rollouts=3)
 
 
@@ -201,6 +203,41 @@ def test_a_reward_that_is_not_finite_is_an_error(learner, value):
 
     with pytest.raises(spaql.SpaqlError, match="mine gave a reward that is not finite"):
         learner(problem(greedy)).learn(5, rollouts=3)
+
+
+@spaql.step
+def own_numbers(x, push):
+    return (x + random.random(),), 0.0, False
+
+
+@spaql.reset
+def own_start(u):
+    return (np.random.random(),)
+
+
+def test_a_plant_that_is_not_deterministic_is_named_at_once():
+    fails("step own_numbers is not deterministic: given .* twice.*Let it take uniform numbers as parameters", own_numbers)
+    fails("reset own_start is not deterministic", go, own_start)
+
+
+def gust():
+    return np.random.normal()
+
+
+@spaql.step
+def hidden_gust(x, push):
+    return (x + gust() if x < 0.4 else x,), 0.0, False  # the trial run starts at 0.5
+
+
+@spaql.step
+def hidden_draw(x, push):
+    return (gauss(x, 1.0) if x < 0.4 else x,), 0.0, False
+
+
+@pytest.mark.parametrize(("step", "name"), [(hidden_gust, "gust"), (hidden_draw, "hidden_draw")])
+def test_random_numbers_of_its_own_are_found_in_helpers_and_branches_too(step, name):
+    with pytest.raises(spaql.SpaqlError, match=f"{name} draws random numbers of its own: no seed decides them"):
+        spaql.SPAQL(problem(step)).learn(1)
 
 
 def test_start_states_outside_the_bounds_are_an_error():

@@ -9,7 +9,7 @@ import pytest
 import spaql
 from helpers import LEARNERS, TRAINED, assert_same, step_plant
 from spaql.plants.environment import PlantEnv
-from spaql.plants.plant import _digest
+from spaql.plants.translating import digest
 
 CHANGED = {
     "pendulum": {"m": 2.0, "max_torque": 4.0},
@@ -21,6 +21,10 @@ CHANGED = {
     "mountain-car": {"force": 0.002, "goal": 0.4},
     "mountain-car-continuous": {"gravity": 0.002, "max_speed": 0.1, "horizon": 60},
     "acrobot": {"length1": 1.2, "mass2": 0.7, "torque": 2.0, "dt": 0.1, "horizon": 60},
+    "oil-laplace": {"k": 10.0},
+    "oil-quadratic": {"k": 50.0, "horizon": 8},
+    "ambulance": {"alpha": 1.0},
+    "ambulance-uniform": {"alpha": 0.0, "horizon": 10},
 }
 everywhere = pytest.mark.parametrize("name", CHANGED)
 
@@ -131,12 +135,14 @@ def test_published_parameters_leave_the_problem_as_it_is(name):
         "cartpole": {"force": 10},
         "mountain": {"force": 0.001 if name == "mountain-car" else 0.0015},
         "acrobot": {},
+        "oil": {"k": 1},
+        "ambulance": {"alpha": 0.25},
     }
     same = spaql.make(name, **some[name.partition("-")[0]])
     for other in (again, same):
         assert other.parameters == {}
         assert (repr(other), other.state, other.actions) == (repr(plain), plain.state, plain.actions)
-        assert _digest(other.plant.step.python) == _digest(plain.plant.step.python)
+        assert digest(other.plant.step.python) == digest(plain.plant.step.python)
 
 
 @everywhere
@@ -200,6 +206,8 @@ WRONG = [
     ("pendulum", {"m": True}, "m must be"),
     ("pendulum", {"m": None}, "m must be"),
     ("mountain-car", {"goal": 0.7}, "goal must be a finite number from -1.2 up to 0.6"),
+    ("oil-laplace", {"k": -1.0}, "k must be a finite number from 0"),
+    ("ambulance", {"alpha": 1.1}, "alpha must be a finite number from 0 up to 1"),
     ("pendulum", {"horizon": 0}, "horizon must be a whole number"),
     ("pendulum", {"horizon": 10**9}, "horizon must be a whole number"),
     ("pendulum", {"horizon": 10.5}, "horizon must be a whole number"),

@@ -18,6 +18,10 @@ PROBLEMS = {
     "mountain-car": "spaql/MountainCar-v0",
     "mountain-car-continuous": "spaql/MountainCarContinuous-v0",
     "acrobot": "spaql/Acrobot-v0",
+    "oil-laplace": "spaql/OilLaplace-v0",
+    "oil-quadratic": "spaql/OilQuadratic-v0",
+    "ambulance": "spaql/Ambulance-v0",
+    "ambulance-uniform": "spaql/AmbulanceUniform-v0",
 }
 OPTIONS = [{}, {"bootstrap": "terminate"}, {"temperature_rule": "paper"}]
 

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from spaql.learners.spaql import SPAQL
     from spaql.learners.spaql_ts import SPAQLTS
     from spaql.learners.zoomrl import ZoomRL
+    from spaql.plants.between import Between
+    from spaql.plants.checking import check
     from spaql.plants.gym import from_gym
     from spaql.plants.making import from_plant, make, problems
     from spaql.plants.plant import observe, reset, step
@@ -33,32 +35,9 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
-    "AQL",
-    "NBQL",
-    "SPAQL",
-    "SPAQLTS",
-    "Atlas",
-    "Axis",
-    "Continuous",
-    "Episode",
-    "Evaluation",
-    "Finite",
-    "History",
-    "Problem",
-    "Random",
-    "SpaqlError",
-    "ZoomRL",
-    "analysis",
-    "cube",
-    "from_gym",
-    "from_plant",
-    "learn_all",
-    "load",
-    "make",
-    "observe",
-    "problems",
-    "reset",
-    "step",
+    "AQL", "NBQL", "SPAQL", "SPAQLTS", "Atlas", "Axis", "Between", "Continuous", "Episode", "Evaluation", "Finite", "History", "Problem",
+    "Random", "SpaqlError", "ZoomRL", "analysis", "check", "cube", "from_gym", "from_plant", "learn_all", "load", "make", "observe",
+    "problems", "reset", "step",
 ]  # fmt: skip
 
 register()
@@ -73,6 +52,8 @@ _HOMES = {
     "Random": "spaql.learners.random",
     "ZoomRL": "spaql.learners.zoomrl",
     "load": "spaql.files",
+    "Between": "spaql.plants.between",
+    "check": "spaql.plants.checking",
     "from_gym": "spaql.plants.gym",
     "learn_all": "spaql.training.trainer",
     "History": "spaql.training.history",

@@ -12,7 +12,7 @@ from spaql.learners.agent import Agent
 from spaql.learners.aql import AQL
 from spaql.learners.spaql import SPAQL
 from spaql.learners.spaql_ts import SPAQLTS
-from spaql.plants.catalog import make_from_catalog
+from spaql.plants.catalog import CATALOG, make_from_catalog
 from spaql.plants.gym import from_gym
 from spaql.plants.problem import Problem
 from spaql.training.bare import bare_plant
@@ -90,8 +90,8 @@ def _learner(problem: Problem, learner: type[Agent], iterations: int, seed: int)
 
 
 def _gym(name: str) -> float:
-    """A plain Python loop over Gymnasium's own environment with random actions."""
-    env = gymnasium.make(next(env_id for begin, env_id in GYM_IDS.items() if name.startswith(begin)))
+    """A plain Python loop over Gymnasium's own environment, or ours where it has none, with random actions."""
+    env = gymnasium.make(next((env_id for begin, env_id in GYM_IDS.items() if name.startswith(begin)), CATALOG[name].env_id))
     env.reset(seed=0)
     env.action_space.seed(0)
     begin = time.process_time()

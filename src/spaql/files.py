@@ -33,7 +33,7 @@ from spaql.learners.zoomrl import ZoomRL
 from spaql.partition.forest import USED
 from spaql.partition.restoring import forest_arrays, forest_from
 from spaql.plants.catalog import CATALOG, make_from_catalog
-from spaql.plants.parameters import of_a_file
+from spaql.plants.parameters import of_a_file, plain
 from spaql.plants.problem import Axis, Continuous, Finite, Problem
 from spaql.training.history import COLUMNS
 from spaql.training.outer import BEST_RETURN
@@ -61,7 +61,7 @@ def save(agent: Agent, path: str | PathLike[str]) -> None:
     arrays = {"outer": state.outer, "history": state.history} | (arrays_of(agent) if isinstance(agent, Atlas) else _partitions(state))
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
-        archive.writestr(zipfile.ZipInfo("meta.json"), json.dumps(meta, indent=1, default=_plain))
+        archive.writestr(zipfile.ZipInfo("meta.json"), json.dumps(meta, indent=1, default=plain))
         for name, array in arrays.items():
             data = io.BytesIO()
             np.lib.format.write_array(data, np.ascontiguousarray(array), allow_pickle=False)
@@ -113,12 +113,6 @@ def _describe(problem: Problem) -> dict[str, Any]:
         **({"parameters": problem.parameters} if problem.parameters else {}),
         "catalog": problem.name in CATALOG and problem.plant is not None and problem.env_id == CATALOG[problem.name].env_id,
     }
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, np.generic):
-        return value.item()
-    raise TypeError(f"{value!r} cannot be written to a file")
 
 
 def _without_infinities(axis: dict[str, Any]) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import numpy as np
 from spaql.errors import SpaqlError
 from spaql.experiments.paper import published
 from spaql.learners.agent import Agent
+from spaql.plants.parameters import plain
 from spaql.plants.parameters import told as parameters_told
 from spaql.training.history import Evaluation, History
 
@@ -77,7 +78,8 @@ def show_runs(runs: list[Run], seconds: float, folder: Path | None, as_json: boo
     if as_json:
         told: dict[str, Any] = {"problem": agent.problem.name, "algorithm": agent.algorithm, "options": agent.options, "paper": paper}
         told |= {"parameters": agent.problem.parameters} if agent.problem.parameters else {}
-        print(json.dumps(told | {"seconds": seconds, "steps": steps, "agents": rows, "out": str(folder) if folder else None}))
+        told |= {"seconds": seconds, "steps": steps, "agents": rows, "out": str(folder) if folder else None}
+        print(json.dumps(told, default=plain))
         return
     from rich.box import SIMPLE_HEAD
     from rich.console import Console

@@ -3,11 +3,14 @@
 import functools
 import sys
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
 
 from spaql.errors import SpaqlError
+
+if TYPE_CHECKING:
+    from spaql.plants.between import Between
 
 app = typer.Typer(
     help="Learn controllers a person can read.", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,
@@ -34,7 +37,10 @@ def command(function: Command) -> Command:
     return function
 
 
-SET_HELP = "A parameter of the problem: m=2, horizon=300, process_noise.velocity=0.1, observation_noise=0.05. Repeat for several."
+SET_HELP = (
+    "A parameter of the problem: m=2, m=0.8..1.2 (drawn anew in every episode), horizon=300, process_noise.velocity=0.1, "
+    "observation_noise=0.05. Repeat for several."
+)
 
 
 def settings(given: list[str] | None) -> dict[str, Any]:
@@ -52,7 +58,12 @@ def settings(given: list[str] | None) -> dict[str, Any]:
     return made
 
 
-def _number(text: str, value: str) -> int | float:
+def _number(text: str, value: str) -> "int | float | Between":
+    low, dots, high = value.partition("..")
+    if dots:
+        from spaql.plants.between import Between
+
+        return Between(float(_number(text, low)), float(_number(text, high)))  # type: ignore[arg-type]
     for kind in (int, float):
         try:
             return kind(value)

@@ -28,12 +28,14 @@ def _learner(spec: Spec) -> dict[str, Any]:
     for place, samples in enumerate(spec.checkpoints):
         begin = time.process_time()
         counts = _learn(agent, spec, samples, counts)
-        if spec.algorithm == "Atlas":
-            agent.current_plan()  # made when it is first asked for, and part of learning
         used += time.process_time() - begin  # looking is not learning
+        begin = time.process_time()
+        if spec.algorithm == "Atlas":
+            agent.current_plan()  # made when it is first asked for, and part of learning; whoever goes on does without it
+        planned = time.process_time() - begin
         fresh = agent.evaluate(spec.fresh, seed=spec.seed).returns
         tree = _tree(agent, spec) if spec.leaves and place >= len(spec.checkpoints) - WITH_TREE else (0, math.nan, math.nan)
-        looks.append((sum(counts), _mean(fresh), tree[0], tree[1], used, tree[2]))
+        looks.append((sum(counts), _mean(fresh), tree[0], tree[1], used + planned, tree[2]))
     arms = None if spec.algorithm == "Atlas" else int(agent.arms)
     return _row(looks, fresh, arms, *counts)
 

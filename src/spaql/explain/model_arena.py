@@ -27,7 +27,8 @@ class ModelArena:
 
     branches, samples = True, 0
 
-    def __init__(self, problem: Problem, plan: "Plan", starts: Array, models: Sequence[Model]) -> None:
+    def __init__(self, problem: Problem, plan: "Plan", starts: Array, models: Sequence[Model], horizon: int | None = None) -> None:
+        self.horizon = problem.horizon if horizon is None else horizon
         self.problem, self.plan, self.begin = problem, plan, np.ascontiguousarray(plan.into_metric(starts))
         self.variables, self.starts, self.steps = len(problem.state), len(starts), 0
         self.worlds = [_world(problem, plan, model) for model in models]
@@ -67,7 +68,7 @@ class ModelArena:
         if len(found):
             begun = np.zeros(len(places), np.int64) if times is None else times
             trials = Trials(np.ascontiguousarray(places), begun, features, hold)
-            self.steps += rehearse(self.worlds[which], player, trials, self.problem.horizon, found, kept, self._tracks)
+            self.steps += rehearse(self.worlds[which], player, trials, self.horizon, found, kept, self._tracks)
         return found
 
     def _keep(self, room: int, seed: int, share: float) -> Kept:

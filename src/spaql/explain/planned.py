@@ -18,6 +18,7 @@ from spaql.explain.search import search
 from spaql.explain.teaching import costs_of
 from spaql.explain.tree import LEAF, Tree
 from spaql.learners.atlas.memory import BEGAN
+from spaql.plants.problem import Finite
 
 if TYPE_CHECKING:
     from spaql.learners.agent import Agent
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
 
 EARLY = 0.02  # of the horizon: states seen so early serve as start states too
 LESSONS, LESSON = 5, 2000  # rounds, states that each adds
-OTHERS, CHECKED = 128, 2  # start states the search does not see, and how many trees of a size are tried on them
+OTHERS, SOME, FINALISTS = 1024, 128, 8  # start states the search does not see; how many of them all trees play; sizes that play all
+CHECKED = 2  # trees of a size that play them
 FEWEST, STEPS = 32, 20_000
 REHEARSALS = 64
 WITHIN = 0.002  # of the best return in the model: a smaller tree that is so near is preferred
@@ -79,13 +81,15 @@ def compress_in_model(
     count = whole("episodes", few if episodes is None else episodes, 8, 100_000)
     starts = start_states(memory, plan.samples, problem.horizon, count + OTHERS)
     models = agent.models(plan)  # type: ignore[attr-defined]
-    arena, others = (ModelArena(problem, plan, some, models) for some in (starts[:count], starts[count:]))
+    arena = ModelArena(problem, plan, starts[:count], models)
+    others = ModelArena(problem, plan, starts[count:], models, 2 * problem.horizon)
     with shown(progress, budget) as report:
         seen = arena.moments(table.rules, SEEN, whole("seed", seed, 0, 2**40)).states
         taught = taught_by_values(arena, table, seen, max(most, LARGEST), oblique)
         begin = distilled(seen, table.decide(seen), max(most, LARGEST)) + taught
-        known = palette_of(table)
-        pool = search(arena, problem.actions, begin, most, budget, known=known, seed=seed, oblique=oblique, report=report)
+        # only what was played: between the levels of a torque the model is a guess, and a search finds every flaw of a guess
+        levels = Finite(tuple(plan.actions[:, 0].tolist())) if plan.actions.shape[1] == 1 else problem.actions
+        pool = search(arena, levels, begin, most, budget, known=palette_of(table), seed=seed, oblique=oblique, report=report)
     found = _on_other_starts([one.tree for held in pool.sizes.values() for one in held[:CHECKED]] + taught, most, others)
     best = max(score for score, _ in found.values())
     reach = best - (WITHIN * abs(best) if max_leaves is None else 0.0)
@@ -98,17 +102,25 @@ def compress_in_model(
 
 
 def _on_other_starts(trees: list[Tree], most: int, others: ModelArena) -> dict[int, tuple[float, Tree]]:
-    """By leaves, where something is gained: what trees earn from start states the search did not see. It has fitted those it saw."""
+    """By leaves, where something is gained: what trees earn from start states the search did not see. It has fitted those it saw.
+
+    For twice as long as an episode lasts, all trees on some of them and the best on all: a tree that fails once in fifty episodes, or
+    would have failed soon after, must not pass for a good one.
+    """
     scored: dict[int, tuple[float, Tree]] = {}
     for tree in trees:
         if tree.n_leaves <= most:
-            score = float(others.returns(tree, 0, others.starts).mean())
+            score = float(others.returns(tree, 0, SOME).mean())
             if tree.n_leaves not in scored or score > scored[tree.n_leaves][0]:
                 scored[tree.n_leaves] = (score, tree)
+    bar = sorted((score for score, _ in scored.values()), reverse=True)[:FINALISTS][-1]
     found: dict[int, tuple[float, Tree]] = {}
     for leaves in sorted(scored):
-        if not found or scored[leaves][0] > max(score for score, _ in found.values()):
-            found[leaves] = scored[leaves]
+        score, tree = scored[leaves]
+        if score >= bar:
+            score = float(others.returns(tree, 0, others.starts).mean())
+        if not found or score > max(best for best, _ in found.values()):
+            found[leaves] = (score, tree)
     return found
 
 
@@ -125,19 +137,35 @@ def taught_by_values(arena: ModelArena, table: Policy, seen: Array, leaves: int,
 
 
 def rehearsed(agent: "Agent", plan: "Plan") -> float:
-    """The mean return of a plan's table in the models."""
+    """The mean return of a plan's table in the models, over twice the time: what fails soon after an episode's end is not sound."""
     starts = start_states(agent.state.memory, plan.samples, agent.problem.horizon, REHEARSALS)  # type: ignore[attr-defined]
-    arena = ModelArena(agent.problem, plan, starts, agent.models(plan))  # type: ignore[attr-defined]
+    arena = ModelArena(agent.problem, plan, starts, agent.models(plan), 2 * agent.problem.horizon)  # type: ignore[attr-defined]
     return float(arena.returns(plan.table, 0, REHEARSALS).mean())
 
 
 def start_states(memory: "Memory", n: int, horizon: int, count: int) -> Array:
-    """Where episodes began, and states seen soon after, mixed; again and again until there are `count`."""
+    """Where episodes began, states seen soon after, and states between two neighbouring beginnings, mixed: few beginnings were seen,
+    and a tree that was searched for on those alone fails on others. Again and again until there are `count`."""
     began = np.flatnonzero(memory.flags[:n] & BEGAN)
     began = began if len(began) else np.zeros(1, np.int64)
     time = np.arange(n) - began[np.maximum(np.searchsorted(began, np.arange(n), side="right") - 1, 0)]
     early = np.setdiff1d(np.flatnonzero((time >= 0) & (time <= EARLY * horizon)), began)
     mixed = np.random.default_rng(0)
-    few = mixed.permutation(early)[: max(0, count - len(began))]
-    states: Array = memory.states[np.resize(mixed.permutation(np.concatenate([began, few])), count)]
-    return states
+    few = mixed.permutation(early)[: max(0, count - len(began)) // 2]
+    between = _between(memory.states[began], max(0, count - len(began) - len(few)), mixed)
+    states: Array = np.concatenate([memory.states[began], memory.states[few], between])
+    return states[np.resize(mixed.permutation(len(states)), count)]
+
+
+def _between(begun: Array, count: int, rng: np.random.Generator) -> Array:
+    """On lines between neighbours, and as far again beyond."""
+    from scipy.spatial import KDTree
+
+    if len(begun) < 2:
+        return begun[:0]
+    spread = begun.std(axis=0)
+    scaled = begun / np.where(spread > 0.0, spread, 1.0)
+    nearest = KDTree(scaled).query(scaled, k=2)[1][:, 1]
+    some = rng.integers(0, len(begun), count)
+    found: Array = begun[some] + rng.uniform(-1.0, 1.0, (count, 1)) * (begun[nearest[some]] - begun[some])
+    return found

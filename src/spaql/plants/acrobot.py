@@ -27,52 +27,57 @@ class Parameters(NamedTuple):
 RANGES = {"gravity": (0.0, 1e6), "goal": (-1e6, 1e6)}
 
 
-def equations(p: Parameters) -> Model:
-    L1, L2, M1, M2, C1, C2, INERTIA, GRAVITY, TORQUE, DT, MAX_VELOCITY1, MAX_VELOCITY2, GOAL = p
+def hanging(u1: float, u2: float, u3: float, u4: float) -> State:
+    """All four within 0.1 of zero."""
+    return 0.2 * u1 - 0.1, 0.2 * u2 - 0.1, 0.2 * u3 - 0.1, 0.2 * u4 - 0.1
 
-    def hanging(u1: float, u2: float, u3: float, u4: float) -> State:
-        """All four within 0.1 of zero."""
-        return 0.2 * u1 - 0.1, 0.2 * u2 - 0.1, 0.2 * u3 - 0.1, 0.2 * u4 - 0.1
 
-    def slope(theta1: float, theta2: float, omega1: float, omega2: float, torque: float) -> State:
-        """Time derivative of the state (the book's dynamics: Sutton and Barto 1998, section 11.3). theta1 = 0 hangs down."""
-        sin, cos = math.sin(theta2), math.cos(theta2)
-        d1 = M1 * C1**2 + M2 * (L1**2 + C2**2 + 2.0 * L1 * C2 * cos) + 2.0 * INERTIA
-        d2 = M2 * (C2**2 + L1 * C2 * cos) + INERTIA
-        phi2 = M2 * C2 * GRAVITY * math.sin(theta1 + theta2)
-        phi1 = -M2 * L1 * C2 * sin * (omega2 * omega2 + 2.0 * omega2 * omega1) + (M1 * C1 + M2 * L1) * GRAVITY * math.sin(theta1) + phi2
-        driven = torque + d2 / d1 * phi1 - M2 * L1 * C2 * (omega1 * omega1) * sin - phi2
-        alpha2 = driven / (M2 * C2**2 + INERTIA - d2 * d2 / d1)
-        alpha1 = -(d2 * alpha2 + phi1) / d1
-        return omega1, omega2, alpha1, alpha2
+def slope(theta1: float, theta2: float, omega1: float, omega2: float, torque: float, p: Parameters) -> State:
+    """Time derivative of the state (the book's dynamics: Sutton and Barto 1998, section 11.3). theta1 = 0 hangs down."""
+    sin, cos = math.sin(theta2), math.cos(theta2)
+    l1, m1, m2, c1, c2, inertia, gravity = p.length1, p.mass1, p.mass2, p.center1, p.center2, p.inertia, p.gravity
+    d1 = m1 * c1**2 + m2 * (l1**2 + c2**2 + 2.0 * l1 * c2 * cos) + 2.0 * inertia
+    d2 = m2 * (c2**2 + l1 * c2 * cos) + inertia
+    phi2 = m2 * c2 * gravity * math.sin(theta1 + theta2)
+    phi1 = -m2 * l1 * c2 * sin * (omega2 * omega2 + 2.0 * omega2 * omega1) + (m1 * c1 + m2 * l1) * gravity * math.sin(theta1) + phi2
+    driven = torque + d2 / d1 * phi1 - m2 * l1 * c2 * (omega1 * omega1) * sin - phi2
+    alpha2 = driven / (m2 * c2**2 + inertia - d2 * d2 / d1)
+    alpha1 = -(d2 * alpha2 + phi1) / d1
+    return omega1, omega2, alpha1, alpha2
 
-    def swing(theta1: float, theta2: float, omega1: float, omega2: float, choice: float) -> State:
-        """choice: 0, 1, 2 for the torques -1, 0, 1. One Runge-Kutta step of fourth order."""
-        torque = TORQUE * (choice - 1.0)
-        h = 0.5 * DT
-        a1, a2, a3, a4 = slope(theta1, theta2, omega1, omega2, torque)
-        b1, b2, b3, b4 = slope(theta1 + h * a1, theta2 + h * a2, omega1 + h * a3, omega2 + h * a4, torque)
-        c1, c2, c3, c4 = slope(theta1 + h * b1, theta2 + h * b2, omega1 + h * b3, omega2 + h * b4, torque)
-        d1, d2, d3, d4 = slope(theta1 + DT * c1, theta2 + DT * c2, omega1 + DT * c3, omega2 + DT * c4, torque)
-        return limit(
-            theta1 + DT / 6.0 * (a1 + 2.0 * b1 + 2.0 * c1 + d1),
-            theta2 + DT / 6.0 * (a2 + 2.0 * b2 + 2.0 * c2 + d2),
-            omega1 + DT / 6.0 * (a3 + 2.0 * b3 + 2.0 * c3 + d3),
-            omega2 + DT / 6.0 * (a4 + 2.0 * b4 + 2.0 * c4 + d4),
-        )
 
-    def limit(theta1: float, theta2: float, omega1: float, omega2: float) -> State:
-        omega1, omega2 = clipped(omega1, -MAX_VELOCITY1, MAX_VELOCITY1), clipped(omega2, -MAX_VELOCITY2, MAX_VELOCITY2)
-        return wrapped(theta1), wrapped(theta2), omega1, omega2
+def swing(theta1: float, theta2: float, omega1: float, omega2: float, choice: float, p: Parameters) -> State:
+    """choice: 0, 1, 2 for the torques -1, 0, 1. One Runge-Kutta step of fourth order."""
+    torque = p.torque * (choice - 1.0)
+    dt, h = p.dt, 0.5 * p.dt
+    a1, a2, a3, a4 = slope(theta1, theta2, omega1, omega2, torque, p)
+    b1, b2, b3, b4 = slope(theta1 + h * a1, theta2 + h * a2, omega1 + h * a3, omega2 + h * a4, torque, p)
+    c1, c2, c3, c4 = slope(theta1 + h * b1, theta2 + h * b2, omega1 + h * b3, omega2 + h * b4, torque, p)
+    d1, d2, d3, d4 = slope(theta1 + dt * c1, theta2 + dt * c2, omega1 + dt * c3, omega2 + dt * c4, torque, p)
+    return limit(
+        theta1 + dt / 6.0 * (a1 + 2.0 * b1 + 2.0 * c1 + d1),
+        theta2 + dt / 6.0 * (a2 + 2.0 * b2 + 2.0 * c2 + d2),
+        omega1 + dt / 6.0 * (a3 + 2.0 * b3 + 2.0 * c3 + d3),
+        omega2 + dt / 6.0 * (a4 + 2.0 * b4 + 2.0 * c4 + d4),
+        p,
+    )
 
-    def judge(
-        _theta1: float, _theta2: float, _omega1: float, _omega2: float, _choice: float,
-        theta1: float, theta2: float, omega1: float, omega2: float,
-    ) -> tuple[float, bool]:  # fmt: skip
-        there = -L1 * math.cos(theta1) - L2 * math.cos(theta1 + theta2) > GOAL
-        return (0.0 if there else -1.0), there
 
-    def look(theta1: float, theta2: float, omega1: float, omega2: float) -> tuple[float, float, float, float, float, float]:
-        return math.cos(theta1), math.sin(theta1), math.cos(theta2), math.sin(theta2), omega1, omega2
+def limit(theta1: float, theta2: float, omega1: float, omega2: float, p: Parameters) -> State:
+    omega1, omega2 = clipped(omega1, -p.max_velocity1, p.max_velocity1), clipped(omega2, -p.max_velocity2, p.max_velocity2)
+    return wrapped(theta1), wrapped(theta2), omega1, omega2
 
-    return Model(("angle1", "angle2", "velocity1", "velocity2"), hanging, swing, limit, judge, look)
+
+def judge(
+    _theta1: float, _theta2: float, _omega1: float, _omega2: float, _choice: float,
+    theta1: float, theta2: float, omega1: float, omega2: float, p: Parameters,
+) -> tuple[float, bool]:  # fmt: skip
+    there = -p.length1 * math.cos(theta1) - p.length2 * math.cos(theta1 + theta2) > p.goal
+    return (0.0 if there else -1.0), there
+
+
+def look(theta1: float, theta2: float, omega1: float, omega2: float) -> tuple[float, float, float, float, float, float]:
+    return math.cos(theta1), math.sin(theta1), math.cos(theta2), math.sin(theta2), omega1, omega2
+
+
+ACROBOT = Model(("angle1", "angle2", "velocity1", "velocity2"), hanging, swing, limit, judge, look)

@@ -20,35 +20,36 @@ class Parameters(NamedTuple):
 RANGES = {"gravity": (0.0, 1e6), "max_angle": (1e-6, math.pi)}
 
 
-def equations(p: Parameters) -> Model:
-    GRAVITY, CART, POLE, HALF_LENGTH, FORCE, DT, MAX_X, MAX_THETA = p
-    TOTAL = CART + POLE
-    MOMENT = POLE * HALF_LENGTH
+def near_upright(u1: float, u2: float, u3: float, u4: float) -> tuple[float, float, float, float]:
+    """All four within 0.05 of zero."""
+    return 0.1 * u1 - 0.05, 0.1 * u2 - 0.05, 0.1 * u3 - 0.05, 0.1 * u4 - 0.05
 
-    def near_upright(u1: float, u2: float, u3: float, u4: float) -> tuple[float, float, float, float]:
-        """All four within 0.05 of zero."""
-        return 0.1 * u1 - 0.05, 0.1 * u2 - 0.05, 0.1 * u3 - 0.05, 0.1 * u4 - 0.05
 
-    def push(x: float, x_dot: float, theta: float, theta_dot: float, right: float) -> tuple[float, float, float, float]:
-        """right: 0 or 1."""
-        force = FORCE * (2.0 * right - 1.0)
-        sin, cos = math.sin(theta), math.cos(theta)
-        thrust = (force + MOMENT * (theta_dot * theta_dot) * sin) * (1.0 / TOTAL)
-        theta_acc = (GRAVITY * sin - cos * thrust) / (HALF_LENGTH * (4.0 / 3.0) - MOMENT / TOTAL * (cos * cos))
-        x_acc = thrust - MOMENT / TOTAL * theta_acc * cos
-        x, x_dot = x + DT * x_dot, x_dot + DT * x_acc
-        theta, theta_dot = theta + DT * theta_dot, theta_dot + DT * theta_acc
-        return x, x_dot, theta, theta_dot
+def push(x: float, x_dot: float, theta: float, theta_dot: float, right: float, p: Parameters) -> tuple[float, float, float, float]:
+    """right: 0 or 1."""
+    total, moment = p.cart_mass + p.pole_mass, p.pole_mass * p.half_length
+    force = p.force * (2.0 * right - 1.0)
+    sin, cos = math.sin(theta), math.cos(theta)
+    thrust = (force + moment * (theta_dot * theta_dot) * sin) * (1.0 / total)
+    theta_acc = (p.gravity * sin - cos * thrust) / (p.half_length * (4.0 / 3.0) - moment / total * (cos * cos))
+    x_acc = thrust - moment / total * theta_acc * cos
+    x, x_dot = x + p.dt * x_dot, x_dot + p.dt * x_acc
+    theta, theta_dot = theta + p.dt * theta_dot, theta_dot + p.dt * theta_acc
+    return x, x_dot, theta, theta_dot
 
-    def limit(x: float, x_dot: float, theta: float, theta_dot: float) -> tuple[float, float, float, float]:
-        """The map ends at twice the limits; there the episode has ended already."""
-        return clipped(x, -2.0 * MAX_X, 2.0 * MAX_X), x_dot, clipped(theta, -2.0 * MAX_THETA, 2.0 * MAX_THETA), theta_dot
 
-    def judge(
-        _x: float, _x_dot: float, _theta: float, _theta_dot: float, _right: float,
-        x: float, x_dot: float, theta: float, theta_dot: float,
-    ) -> tuple[float, bool]:  # fmt: skip
-        fallen = (abs(x) > MAX_X) | (abs(theta) > MAX_THETA)
-        return 1.0, fallen
+def limit(x: float, x_dot: float, theta: float, theta_dot: float, p: Parameters) -> tuple[float, float, float, float]:
+    """The map ends at twice the limits; there the episode has ended already."""
+    x, theta = clipped(x, -2.0 * p.max_position, 2.0 * p.max_position), clipped(theta, -2.0 * p.max_angle, 2.0 * p.max_angle)
+    return x, x_dot, theta, theta_dot
 
-    return Model(("position", "velocity", "angle", "angular velocity"), near_upright, push, limit, judge)
+
+def judge(
+    _x: float, _x_dot: float, _theta: float, _theta_dot: float, _right: float,
+    x: float, x_dot: float, theta: float, theta_dot: float, p: Parameters,
+) -> tuple[float, bool]:  # fmt: skip
+    fallen = (abs(x) > p.max_position) | (abs(theta) > p.max_angle)
+    return 1.0, fallen
+
+
+CARTPOLE = Model(("position", "velocity", "angle", "angular velocity"), near_upright, push, limit, judge)

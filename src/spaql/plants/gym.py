@@ -132,13 +132,13 @@ def _override(name: str, given: Any, default: Array, d: int) -> Array:
 
 def _probe(env: "gymnasium.Env[Any, Any]", d: int) -> tuple[Array, Array, int]:
     """Centre and reach of every variable in random episodes, and the steps they took. Always the same episodes."""
-    space = env.action_space
+    space, names = env.action_space, [f"x{j}" for j in range(d)]
     rng = np.random.default_rng(0)
     seen: list[Array] = []
     steps = 0
     for episode in range(PROBE_EPISODES):
         observation, _ = env.reset(seed=episode)
-        seen.append(_observed(observation, d, episode, 0))
+        seen.append(observed(names, observation, f"measuring its map, random episode {episode}, step 0"))
         begin = steps
         while steps < PROBE_STEPS:
             if isinstance(space, gymnasium.spaces.Discrete):
@@ -147,7 +147,7 @@ def _probe(env: "gymnasium.Env[Any, Any]", d: int) -> tuple[Array, Array, int]:
                 action = rng.uniform(space.low, space.high).astype(space.dtype)  # type: ignore[attr-defined]
             observation, _, terminated, truncated, _ = env.step(action)
             steps += 1
-            seen.append(_observed(observation, d, episode, steps - begin))
+            seen.append(observed(names, observation, f"measuring its map, random episode {episode}, step {steps - begin}"))
             if terminated or truncated:
                 break
     table = np.array(seen)
@@ -156,17 +156,16 @@ def _probe(env: "gymnasium.Env[Any, Any]", d: int) -> tuple[Array, Array, int]:
     return centre, np.where(reach > 0, reach, 1.0), steps
 
 
-def _observed(observation: Any, d: int, episode: int, step: int) -> Array:
-    """An observation of a random episode, checked."""
-    where = f"measuring its map, random episode {episode}, step {step}"
+def observed(names: Sequence[str], observation: Any, where: str) -> Array:
+    """An observation of a random episode, checked: one finite number per name."""
     try:
         array = np.array(observation, float)  # a copy: the environment may write its next one over it
     except (TypeError, ValueError, OverflowError) as error:
         raise SpaqlError(f"the environment returned an observation that is not an array of numbers ({where})") from error
-    if array.shape != (d,):
-        raise SpaqlError(f"the environment returned an observation of shape {array.shape}, declared was {(d,)} ({where})")
+    if array.shape != (len(names),):
+        raise SpaqlError(f"the environment returned an observation of shape {array.shape}, declared was {(len(names),)} ({where})")
     finite = np.isfinite(array)
     if not finite.all():
         bad = int(np.argmin(finite))
-        raise SpaqlError(f"the environment returned an observation in which x{bad} is {array[bad]:g} ({where})")
+        raise SpaqlError(f"the environment returned an observation in which {names[bad]} is {array[bad]:g} ({where})")
     return array

@@ -1,10 +1,11 @@
 """A plant in its parts, put together with or without noise.
 
-    next state = limit(move(state, action) + process noise)        reward, terminated = judge(state, action, next state)
+    next state = limit(move(state, action, p) + process noise, p)        reward, terminated = judge(state, action, next state, p)
     observation = look(state) + observation noise, within the bounds of its axis
 
 What the controller sees of a state must not change when it looks twice, so the errors of observation are drawn by `step` and `reset`
-and kept as hidden variables behind the state, where `observe` finds them. A plant without noise has no trace of all this.
+and kept as hidden variables behind the state, where `observe` finds them. Parameters that every episode draws anew are kept there too.
+A plant without noise and with fixed parameters has no trace of all this.
 """
 
 import math
@@ -13,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from spaql.plants.between import Between, drawn
 from spaql.plants.plant import Plant, make_plant, observe, reset, step
 from spaql.plants.problem import Axis
 
@@ -20,14 +22,15 @@ TWO_PI = 2.0 * math.pi
 
 
 class Model(NamedTuple):
-    """Plain functions of plain numbers; a state is as many numbers as `variables` has names."""
+    """Plain functions of plain numbers; a state is as many numbers as `variables` has names. Those with p take the parameters last."""
 
     variables: tuple[str, ...]
     start: Callable[..., Any]  # uniform numbers in [0, 1) -> state
-    move: Callable[..., Any]  # state, action -> next state
-    limit: Callable[..., Any]  # state -> the same within its bounds; changes no state that `move` leaves with the parameters as published
-    judge: Callable[..., Any]  # state, action, next state -> reward, terminated
+    move: Callable[..., Any]  # state, action, as many uniform numbers as `chances` says, p -> next state
+    limit: Callable[..., Any]  # state, p -> the same within bounds; changes no state that `move` leaves with the parameters as published
+    judge: Callable[..., Any]  # state, action, next state, p -> reward, terminated
     look: Callable[..., Any] | None = None  # state -> observation, if that is not the state itself
+    chances: int = 0
 
 
 Spreads = Sequence[tuple[int, float]]  # (number of the variable, standard deviation)
@@ -49,51 +52,58 @@ def gaussians(u1: float, u2: float) -> tuple[float, float]:
     return radius * math.cos(TWO_PI * u2), radius * math.sin(TWO_PI * u2)
 
 
-def plain(model: Model, actions: int = 1) -> Plant:
+def plain(model: Model, p: Any, actions: int = 1) -> Plant:
     """Without noise, with published parameters: `limit` would change nothing."""
-    return _assembled(model, actions, False, (), (), ())
+    return _assembled(model, p, actions, False, (), (), ())
 
 
-def changed(model: Model, axes: Sequence[Axis], process: Spreads, errors: Spreads, actions: int = 1) -> Plant:
+def changed(model: Model, p: Any, axes: Sequence[Axis], process: Spreads, errors: Spreads, actions: int = 1) -> Plant:
     """With noise, or with parameters that may drive the state beyond its bounds in one step."""
-    return _assembled(model, actions, True, axes, process, errors)
+    return _assembled(model, p, actions, True, axes, process, errors)
 
 
-def _assembled(model: Model, actions: int, limited: bool, axes: Sequence[Axis], process: Spreads, errors: Spreads) -> Plant:
-    """The text of the three functions is ours; the plant enters as functions, the noise as numbers.
+def _assembled(model: Model, p: Any, actions: int, limited: bool, axes: Sequence[Axis], process: Spreads, errors: Spreads) -> Plant:
+    """The text of the three functions is ours; the plant enters as functions, parameters and noise as numbers.
 
-    A pendulum, both noises on its velocity:
+    A pendulum, both noises on its velocity, the mass drawn by `reset`:
 
-    def step(s0, s1, e0, a0, u0, u1):
-        n0, n1 = move(s0, s1, a0)
+    def step(s0, s1, e0, d0, a0, u0, u1):
+        p = Parameters(10.0, d0, 1.0, 0.05, 8.0, 2.0)
+        n0, n1 = move(s0, s1, a0, p)
         z0, z1 = gaussians(u0, u1)
         n1 = n1 + P1 * z0
-        n0, n1 = limit(n0, n1)
-        reward, terminated = judge(s0, s1, a0, n0, n1)
-        return (n0, n1, E0 * z1), reward, terminated
+        n0, n1 = limit(n0, n1, p)
+        reward, terminated = judge(s0, s1, a0, n0, n1, p)
+        return (n0, n1, E0 * z1, d0), reward, terminated
     """
-    size = len(model.variables)
-    s, n, a, e = (_names(letter, count) for letter, count in (("s", size), ("n", size), ("a", actions), ("e", len(errors))))
-    scope: dict[str, Any] = model._asdict() | {"gaussians": gaussians, "clipped": clipped, "__name__": __name__}
+    size, ranges = len(model.variables), [value for value in p if isinstance(value, Between)]
+    counts = (("s", size), ("n", size), ("a", actions), ("e", len(errors)), ("c", model.chances), ("d", len(ranges)), ("r", len(ranges)))
+    s, n, a, e, c, d, r = (_names(letter, count) for letter, count in counts)
+    scope: dict[str, Any] = model._asdict() | {"gaussians": gaussians, "clipped": clipped, "drawn": drawn, "__name__": __name__}
     scope |= {f"P{j}": spread for j, spread in process} | {f"E{k}": spread for k, (_, spread) in enumerate(errors)}
-    limit = [f"{n} = limit({n})"] if limited else []
-    u, drawn, normal = _drawn(len(process) + len(errors))
+    scope["Parameters"] = type(p)
+    hidden = iter(range(len(ranges)))
+    known = [f"p = Parameters({', '.join(f'd{next(hidden)}' if isinstance(value, Between) else repr(float(value)) for value in p)})"]
+    limit = [f"{n} = limit({n}p)"] if limited else []
+    u, noise, normal = _normals(len(process) + len(errors))
     pushed = [f"n{j} = n{j} + P{j} * {z}" for (j, _), z in zip(process, normal, strict=False)]
     error = "".join(f"E{k} * {z}, " for k, z in enumerate(normal[len(process) :]))
-    step_lines = [f"{n} = move({s}{a})", *drawn, *pushed, *limit, f"reward, terminated = judge({s}{a}{n})"]
-    stepped = _function(scope, f"step({s}{e}{a}{u})", *step_lines, f"return ({n}{error}), reward, terminated")
+    step_lines = [*known, f"{n} = move({s}{a}{c}p)", *noise, *pushed, *limit, f"reward, terminated = judge({s}{a}{n}p)"]
+    stepped = _function(scope, f"step({s}{e}{d}{a}{c}{u})", *step_lines, f"return ({n}{error}{d}), reward, terminated")
 
     first = _names("f", _count(model.start))
-    u, drawn, normal = _drawn(len(errors))
+    u, noise, normal = _normals(len(errors))
     error = "".join(f"E{k} * {z}, " for k, z in enumerate(normal))
-    started = _function(scope, f"reset({first}{u})", f"{n} = start({first})", *limit, *drawn, f"return ({n}{error})")
+    draw = [f"d{k} = drawn({value.low!r}, {value.high!r}, r{k})" for k, value in enumerate(ranges)]
+    reset_lines = [*draw, *known, f"{n} = start({first})", *limit, *noise]
+    started = _function(scope, f"reset({first}{u}{r})", *reset_lines, f"return ({n}{error}{d})")
 
     observed = model.look
-    if errors:
+    if errors or ranges:
         o = _names("o", len(axes))
         looked = f"{o} = look({s})" if model.look else f"{o} = {s}"
         added = [f"o{j} = " + _bounded(f"o{j} + e{k}", axes[j]) for k, (j, _) in enumerate(errors)]
-        observed = _function(scope, f"observe({s}{e})", looked, *added, f"return ({o})")
+        observed = _function(scope, f"observe({s}{e}{d})", looked, *added, f"return ({o})")
     return make_plant(reset(started), step(stepped), observe(observed) if observed else None, actions)
 
 
@@ -105,7 +115,7 @@ def _count(function: Callable[..., Any]) -> int:
     return function.__code__.co_argcount
 
 
-def _drawn(count: int) -> tuple[str, list[str], list[str]]:
+def _normals(count: int) -> tuple[str, list[str], list[str]]:
     """The uniform parameters that `count` normal numbers need, the lines that make them, and their names."""
     pairs = (count + 1) // 2
     lines = [f"z{2 * k}, z{2 * k + 1} = gaussians(u{2 * k}, u{2 * k + 1})" for k in range(pairs)]

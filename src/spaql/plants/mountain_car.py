@@ -1,7 +1,7 @@
 """Mountain car: an engine too weak for the hill must gain momentum on the other one (Gymnasium's MountainCar-v0, Moore 1990)."""
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from spaql.plants.model import Model, clipped
 
@@ -17,40 +17,40 @@ class Parameters(NamedTuple):
 
 
 RANGES = {"gravity": (0.0, 1e6), "goal": (MIN_POSITION, MAX_POSITION), "goal_speed": (0.0, 1e6)}
+AnyParameters = Any  # of the car with pedals or of the one with a throttle
 
 
-def valley(p: Parameters) -> Model:
-    """The car, with a force from -1, full power backwards, to 1. The hills are sin(3 position), so gravity pulls with their slope."""
-    FORCE, GRAVITY, MAX_SPEED, GOAL, GOAL_SPEED = p
-
-    def at_rest(u: float) -> tuple[float, float]:
-        """Between -0.6 and -0.4 m."""
-        return 0.2 * u - 0.6, 0.0
-
-    def drive(position: float, velocity: float, force: float) -> tuple[float, float]:
-        velocity = velocity + (force * FORCE - GRAVITY * math.cos(3.0 * position))
-        velocity = clipped(velocity, -MAX_SPEED, MAX_SPEED)
-        return limit(position + velocity, velocity)
-
-    def limit(position: float, velocity: float) -> tuple[float, float]:
-        velocity = clipped(velocity, -MAX_SPEED, MAX_SPEED)
-        position = clipped(position, MIN_POSITION, MAX_POSITION)
-        velocity = 0.0 if (position == MIN_POSITION) & (velocity < 0.0) else velocity
-        return position, velocity
-
-    def judge(_position: float, _velocity: float, _force: float, position: float, velocity: float) -> tuple[float, bool]:
-        return -1.0, (position >= GOAL) & (velocity >= GOAL_SPEED)
-
-    return Model(("position", "velocity"), at_rest, drive, limit, judge)
+def at_rest(u: float) -> tuple[float, float]:
+    """Between -0.6 and -0.4 m."""
+    return 0.2 * u - 0.6, 0.0
 
 
-def equations(p: Parameters) -> Model:
-    car = valley(p)
-    drive = car.move
+def drive(position: float, velocity: float, force: float, p: AnyParameters) -> tuple[float, float]:
+    """`force` from -1, full power backwards, to 1. The hills are sin(3 position), so gravity pulls with their slope."""
+    velocity = velocity + (force * p.force - p.gravity * math.cos(3.0 * position))
+    velocity = clipped(velocity, -p.max_speed, p.max_speed)
+    return limit(position + velocity, velocity, p)
 
-    def pedal(position: float, velocity: float, choice: float) -> tuple[float, float]:
-        """choice: 0 backwards, 1 nothing, 2 forwards."""
-        result: tuple[float, float] = drive(position, velocity, choice - 1.0)
-        return result
 
-    return car._replace(move=pedal)
+def limit(position: float, velocity: float, p: AnyParameters) -> tuple[float, float]:
+    velocity = clipped(velocity, -p.max_speed, p.max_speed)
+    position = clipped(position, MIN_POSITION, MAX_POSITION)
+    velocity = 0.0 if (position == MIN_POSITION) & (velocity < 0.0) else velocity
+    return position, velocity
+
+
+def arrived(position: float, velocity: float, p: AnyParameters) -> bool:
+    there: bool = (position >= p.goal) & (velocity >= p.goal_speed)
+    return there
+
+
+def pedal(position: float, velocity: float, choice: float, p: Parameters) -> tuple[float, float]:
+    """choice: 0 backwards, 1 nothing, 2 forwards."""
+    return drive(position, velocity, choice - 1.0, p)
+
+
+def judge(_position: float, _velocity: float, _choice: float, position: float, velocity: float, p: Parameters) -> tuple[float, bool]:
+    return -1.0, arrived(position, velocity, p)
+
+
+CAR = Model(("position", "velocity"), at_rest, pedal, limit, judge)

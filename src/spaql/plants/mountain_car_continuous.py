@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from spaql.plants import mountain_car
-from spaql.plants.model import Model
+from spaql.plants.mountain_car import arrived, drive
 
 
 class Parameters(NamedTuple):
@@ -18,13 +18,9 @@ class Parameters(NamedTuple):
 RANGES = mountain_car.RANGES | {"goal_reward": (-1e6, 1e6)}
 
 
-def equations(p: Parameters) -> Model:
-    GOAL_REWARD = p.goal_reward
-    car = mountain_car.valley(mountain_car.Parameters(*p[:-1]))
-    arrive = car.judge
+def judge(_position: float, _velocity: float, force: float, position: float, velocity: float, p: Parameters) -> tuple[float, bool]:
+    there = arrived(position, velocity, p)
+    return (p.goal_reward if there else 0.0) - 0.1 * (force * force), there
 
-    def judge(before: float, speed: float, force: float, position: float, velocity: float) -> tuple[float, bool]:
-        _, there = arrive(before, speed, force, position, velocity)
-        return (GOAL_REWARD if there else 0.0) - 0.1 * (force * force), there
 
-    return car._replace(judge=judge)
+CAR = mountain_car.CAR._replace(move=drive, judge=judge)

@@ -1,10 +1,14 @@
 """The parameters of a plant and its noise, checked: what a user, a file or the command line gives."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
+
+import numpy as np
 
 from spaql.checks import real, whole
 from spaql.errors import SpaqlError
+from spaql.plants.between import Between, value_of
 from spaql.plants.catalog import CATALOG, make_from_catalog
 from spaql.plants.problem import Axis
 
@@ -13,15 +17,24 @@ MOST_NOISE = 1e6
 OTHERS = ("horizon", "process_noise", "observation_noise")
 
 
-def physical(name: str, given: Mapping[str, Any], defaults: Any, ranges: Mapping[str, tuple[float, float]]) -> Any:
-    """The defaults, a named tuple, with what is given in their place."""
+def physical(name: str, given: Mapping[str, Any], defaults: Any, ranges: Mapping[str, tuple[float, float]], fixed: Sequence[str]) -> Any:
+    """The defaults, a named tuple, with what is given in their place: numbers, or ranges from which every episode draws one."""
     known = [*defaults._fields, *OTHERS]
     if not isinstance(given, Mapping):
         raise SpaqlError(f"the parameters of {name} are names with values ({', '.join(known)}), not {_short(given)}")
     for key in given:
         if key not in known:
             raise SpaqlError(f"{name} has no parameter {_short(key)}: choose among {', '.join(known)}")
-    return defaults._replace(**{key: real(key, given[key], *ranges.get(key, USUAL)) for key in defaults._fields if key in given})
+    values = {key: value_of(key, given[key], *ranges.get(key, USUAL)) for key in defaults._fields if key in given}
+    for key in fixed:
+        if isinstance(values.get(key), Between):
+            raise SpaqlError(f"{key} is the range of the actions of {name}, the same in every episode: give one number, not {values[key]}")
+    return defaults._replace(**values)
+
+
+def widest(p: Any) -> Any:
+    """The named tuple with the high end of every range: axes made for it hold the states of every episode."""
+    return p._replace(**{key: value.high for key, value in p._asdict().items() if isinstance(value, Between)})
 
 
 def horizon(given: Mapping[str, Any], default: int) -> int:
@@ -73,8 +86,23 @@ def of_a_file(name: str, env_id: str | None, given: Any) -> dict[str, Any]:
 
 
 def told(parameters: Mapping[str, Any]) -> str:
-    """In one line: m=2, process_noise(velocity=0.1)."""
-    return ", ".join(f"{key}({told(value)})" if isinstance(value, Mapping) else f"{key}={value:.6g}" for key, value in parameters.items())
+    """In one line: m=2, l=0.9..1.1, process_noise(velocity=0.1)."""
+    return ", ".join(f"{key}{_told(value)}" for key, value in parameters.items())
+
+
+def _told(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return f"({told(value)})"
+    return f"={value}" if isinstance(value, Between) else f"={value:.6g}"
+
+
+def plain(value: Any) -> Any:
+    """What JSON cannot write, as it is written in files: a range, a number of NumPy."""
+    if isinstance(value, Between):
+        return asdict(value)
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"{value!r} cannot be written to a file")
 
 
 def _short(value: Any) -> str:

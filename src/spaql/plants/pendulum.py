@@ -16,39 +16,45 @@ class Parameters(NamedTuple):
 
 
 RANGES = {"g": (0.0, 1e6)}
+FIXED = ("max_torque",)  # the actions are the same in every episode
 
 
-def equations(p: Parameters, scaled: bool = False) -> Model:
-    """`scaled`: the reward is mapped to [0, 1], r' = (r + c) / c."""
-    G, M, L, DT, MAX_SPEED, MAX_TORQUE = p
-    MAX_COST = math.pi**2 + 0.1 * MAX_SPEED**2 + 0.001 * MAX_TORQUE**2
+def hang(u1: float, u2: float) -> tuple[float, float]:
+    """Any angle, angular velocity within 1 rad/s."""
+    return math.pi * (2.0 * u1 - 1.0), 2.0 * u2 - 1.0
 
-    def hang(u1: float, u2: float) -> tuple[float, float]:
-        """Any angle, angular velocity within 1 rad/s."""
-        return math.pi * (2.0 * u1 - 1.0), 2.0 * u2 - 1.0
 
-    def swing(theta: float, omega: float, torque: float) -> tuple[float, float]:
-        """theta = 0 is upright; the velocity is clipped, then moves the angle (Pendulum-v1; v0 did it the other way round)."""
-        omega = omega + (3.0 * G / (2.0 * L) * math.sin(theta) + 3.0 / (M * L**2) * torque) * DT
-        omega = min(max(omega, -MAX_SPEED), MAX_SPEED)
-        theta = theta + omega * DT
-        theta = theta - TWO_PI if theta >= math.pi else theta
-        theta = theta + TWO_PI if theta < -math.pi else theta
-        return theta, omega
+def swing(theta: float, omega: float, torque: float, p: Parameters) -> tuple[float, float]:
+    """theta = 0 is upright; the velocity is clipped, then moves the angle (Pendulum-v1; v0 did it the other way round)."""
+    omega = omega + (3.0 * p.g / (2.0 * p.l) * math.sin(theta) + 3.0 / (p.m * p.l**2) * torque) * p.dt
+    omega = min(max(omega, -p.max_speed), p.max_speed)
+    theta = theta + omega * p.dt
+    theta = theta - TWO_PI if theta >= math.pi else theta
+    theta = theta + TWO_PI if theta < -math.pi else theta
+    return theta, omega
 
-    def limit(theta: float, omega: float) -> tuple[float, float]:
-        return wrapped(theta), clipped(omega, -MAX_SPEED, MAX_SPEED)
 
-    def cost(theta: float, omega: float, torque: float) -> float:
-        return theta * theta + 0.1 * (omega * omega) + 0.001 * (torque * torque)
+def limit(theta: float, omega: float, p: Parameters) -> tuple[float, float]:
+    return wrapped(theta), clipped(omega, -p.max_speed, p.max_speed)
 
-    def judge(theta: float, omega: float, torque: float, _theta: float, _omega: float) -> tuple[float, bool]:
-        return -cost(theta, omega, torque), False
 
-    def judge_scaled(theta: float, omega: float, torque: float, _theta: float, _omega: float) -> tuple[float, bool]:
-        return (MAX_COST - cost(theta, omega, torque)) / MAX_COST, False
+def cost(theta: float, omega: float, torque: float) -> float:
+    return theta * theta + 0.1 * (omega * omega) + 0.001 * (torque * torque)
 
-    def look(theta: float, omega: float) -> tuple[float, float, float]:
-        return math.cos(theta), math.sin(theta), omega
 
-    return Model(("angle", "velocity"), hang, swing, limit, judge_scaled if scaled else judge, look)
+def judge(theta: float, omega: float, torque: float, _theta: float, _omega: float, p: Parameters) -> tuple[float, bool]:
+    return -cost(theta, omega, torque), False
+
+
+def judge_scaled(theta: float, omega: float, torque: float, _theta: float, _omega: float, p: Parameters) -> tuple[float, bool]:
+    """The reward mapped to [0, 1], r' = (r + c) / c."""
+    most = math.pi**2 + 0.1 * p.max_speed**2 + 0.001 * p.max_torque**2
+    return (most - cost(theta, omega, torque)) / most, False
+
+
+def look(theta: float, omega: float) -> tuple[float, float, float]:
+    return math.cos(theta), math.sin(theta), omega
+
+
+PENDULUM = Model(("angle", "velocity"), hang, swing, limit, judge, look)
+SCALED = PENDULUM._replace(judge=judge_scaled)

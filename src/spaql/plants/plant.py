@@ -17,13 +17,11 @@ The decorators turn each function into a *batch* function over arrays of states,
 `math.sin`, `cos`, `exp`, `log` and `tanh` inside these functions are the branch-free ones of `fastmath`.
 """
 
-import dis
 import functools
 import hashlib
 import importlib
 import inspect
 import math
-import types
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -33,9 +31,9 @@ from numba import float64, int64
 from numba import types as nb
 from numba.core.errors import NumbaError
 
-from spaql import fastmath
-from spaql.compiling import callback, inlined
+from spaql.compiling import callback
 from spaql.errors import SpaqlError
+from spaql.plants.translating import TAKE_NUMBERS, digest, scalar
 
 # A batch function takes one table and n: row `rows.x` of the table starts at `rows.x * LANES`, lane i is column i. With the pitch a
 # constant, LLVM can prove that rows do not overlap, and vectorises without checking it again at every call.
@@ -83,14 +81,6 @@ def _found(module: str, name: str) -> PlantFunction:
     return made
 
 
-def _from_catalog(name: str, parameters: dict[str, Any]) -> "Plant":
-    from spaql.plants.catalog import make_from_catalog
-
-    plant = make_from_catalog(name, parameters).plant
-    assert plant is not None
-    return plant
-
-
 def reset(function: Callable[..., Any]) -> PlantFunction:
     """Marks `f(u1, u2, ...) -> state`: start states from uniform numbers in [0, 1)."""
     return _plant_function("reset", function)
@@ -127,7 +117,7 @@ class Plant:
     observation_dim: int
     reset_noise: int
     step_noise: int
-    origin: tuple[str, dict[str, Any]] | None = field(default=None, compare=False, repr=False)  # name and parameters in the catalog
+    origin: tuple[Callable[..., "Plant"], tuple[Any, ...]] | None = field(default=None, compare=False, repr=False)  # what made it, of what
 
     @functools.cached_property
     def rows(self) -> Rows:
@@ -150,8 +140,8 @@ class Plant:
         )
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        """The functions of the catalog are made inside functions: pickled by what they were made from."""
-        return super().__reduce_ex__(protocol) if self.origin is None else (_from_catalog, self.origin)
+        """Functions put together from others cannot be found by name: pickled by what they were made from."""
+        return super().__reduce_ex__(protocol) if self.origin is None else self.origin
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name not in ("rows", "batch")}  # compiled code stays at home
@@ -161,11 +151,11 @@ class Plant:
 
     def _batch(self, function: PlantFunction, *lines: str) -> Any:
         parts = [function.python] + ([self.observe.python] if self.observe else [])
-        digest = hashlib.sha256(repr(lines).encode() + b"".join(_digest(part) for part in parts)).hexdigest()[:16]
-        name = f"{function.kind}_{digest}"
+        key = hashlib.sha256(repr(lines).encode() + b"".join(digest(part) for part in parts)).hexdigest()[:16]
+        name = f"{function.kind}_{key}"
         source = "\n        ".join([f"def {name}(T, n):\n    for i in range(n):", *lines])
         scope: dict[str, Any] = {"__name__": __name__}
-        scope |= {"act": _scalar(function.python), "look": _scalar(parts[-1])}
+        scope |= {"act": scalar(function.python), "look": scalar(parts[-1])}
         exec(compile(source, __file__, "exec"), scope)  # the text is ours: the user's code enters as the compiled `act` and `look`
         try:
             return callback(scope[name], SIGNATURE)
@@ -209,10 +199,17 @@ def make_plant(reset: PlantFunction, step: PlantFunction, observe: PlantFunction
 
 
 def _trial(function: PlantFunction, arguments: list[float]) -> Any:
+    """Run it twice: what a step does must follow from what it is given."""
     try:
-        return function.python(*arguments)
+        result, again = function.python(*arguments), function.python(*arguments)
     except Exception as error:  # the user's code may raise anything; it becomes one line that names the function
         raise SpaqlError(f"{function.kind} {function.python.__name__}{tuple(arguments)} failed: {error!r}") from error
+    if repr(result) != repr(again):  # as text, because nan is not nan
+        raise SpaqlError(
+            f"{function.kind} {function.python.__name__} is not deterministic: given {tuple(arguments)} twice, it returned {result!r} "
+            f"and {again!r}. {TAKE_NUMBERS}"
+        )
+    return result
 
 
 def _numbers(function: PlantFunction, values: Any, wanted: str) -> tuple[float, ...]:
@@ -220,88 +217,3 @@ def _numbers(function: PlantFunction, values: Any, wanted: str) -> tuple[float, 
     if not (good and all(isinstance(v, int | float | np.number) and math.isfinite(v) for v in values)):
         raise SpaqlError(f"{function.kind} {function.python.__name__} must return {wanted}, all finite; it returned {values!r}")
     return tuple(float(v) for v in values)
-
-
-# -- plain Python to compiled: math means fastmath, helpers are compiled along ---------------------------------------------------------
-
-_FAST = {name: getattr(fastmath, name) for name in ("sin", "cos", "exp", "log", "tanh")}
-
-
-def _fast_module(module: types.ModuleType) -> types.ModuleType:
-    fast = types.ModuleType(module.__name__)
-    fast.__dict__.update(_FAST)
-    fast.__dict__["__getattr__"] = lambda name: getattr(module, name)
-    return fast
-
-
-_MODULES = {math: _fast_module(math), np: _fast_module(np)}
-
-
-_compiled: dict[bytes, Any] = {}
-
-
-def _scalar(function: Callable[..., Any], callers: tuple[Callable[..., Any], ...] = ()) -> Any:
-    """The function compiled with fast mathematics and today's constants; plain helper functions it calls are compiled too."""
-    if function in callers:
-        raise SpaqlError(f"{function.__name__} calls itself: a plant is written without recursion")
-    if any(instruction.opname == "RAISE_VARARGS" for instruction in dis.get_instructions(function)):
-        raise SpaqlError(f"{function.__name__} raises or asserts: compiled code cannot; end the episode (terminated) instead")
-    digest = _digest(function)
-    if digest not in _compiled:
-
-        def fast(value: Any) -> Any:
-            if isinstance(value, types.ModuleType) and value in _MODULES:
-                return _MODULES[value]
-            if getattr(value, "__module__", None) in ("math", "numpy") and str(getattr(value, "__name__", "")) in _FAST:
-                return _FAST[value.__name__]  # from math import sin
-            return _scalar(value, (*callers, function)) if inspect.isfunction(value) else value
-
-        # the name of our module: the code on disk must load where the user's module is not to be found
-        scope = dict(function.__globals__) | {"__name__": __name__}
-        scope |= {name: fast(scope[name]) for name in _names(function.__code__) if name in scope}
-        cells = tuple(types.CellType(fast(cell.cell_contents)) for cell in function.__closure__ or ())
-        _compiled[digest] = inlined(types.FunctionType(function.__code__, scope, function.__name__, function.__defaults__, cells or None))
-    return _compiled[digest]
-
-
-def _names(code: types.CodeType) -> set[str]:
-    inner = [c for c in code.co_consts if isinstance(c, types.CodeType)]
-    return set(code.co_names).union(*(_names(c) for c in inner))
-
-
-def _digest(function: Callable[..., Any]) -> bytes:
-    """Everything the compiled function depends on, so that a changed constant never meets old machine code."""
-    digest = hashlib.sha256()
-    pending: list[Any] = [function]
-    seen: dict[Any, int] = {}
-
-    def add(kind: str, data: bytes) -> None:
-        digest.update(f"{kind} {len(data)} ".encode() + data)  # with its length, so that no two sequences look alike
-
-    while pending:
-        item = pending.pop()
-        if inspect.isfunction(item):
-            again = item in seen
-            add("function", str(seen.setdefault(item, len(seen))).encode())
-            if again:
-                continue  # written already; its number tells which it was
-            names = sorted(_names(item.__code__))
-            used = [item.__globals__[n] for n in names if n in item.__globals__]
-            own = [module for module in used if isinstance(module, types.ModuleType) and module not in _MODULES]
-            pending += [item.__code__, item.__defaults__, *used, *(cell.cell_contents for cell in item.__closure__ or ())]
-            pending += [getattr(module, n) for module in own for n in names if hasattr(module, n)]  # par.G
-        elif isinstance(item, types.CodeType):
-            add("code", item.co_code + repr((item.co_argcount, item.co_varnames, item.co_names, item.co_freevars)).encode())
-            pending += item.co_consts
-        elif isinstance(item, np.ndarray):
-            add(f"array {item.dtype} {item.shape}", np.ascontiguousarray(item).tobytes())
-        elif hasattr(item, "py_func"):
-            pending.append(item.py_func)
-        elif isinstance(item, tuple | list):
-            add("sequence", str(len(item)).encode())
-            pending += item
-        elif isinstance(item, types.ModuleType):
-            add("module", item.__name__.encode())
-        else:
-            add("value", repr(item).encode())
-    return digest.digest()

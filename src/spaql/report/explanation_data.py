@@ -11,6 +11,7 @@ from spaql.explain.export.colours import ENDS, NAMED
 from spaql.explain.policy import Policy
 from spaql.explain.tables import action_names, known
 from spaql.explain.tree import LEAF, Tree, walk
+from spaql.plants.between import Between
 from spaql.plants.problem import Axis, Finite, Problem
 from spaql.report.shell import one_plain, plain
 from spaql.training.recording import Episode
@@ -40,9 +41,15 @@ def page_data(table: Policy, shown: Policy, episodes: list[dict[str, Any]]) -> d
         "axes": best_axes(shown),
         "episodes": episodes,
         "drawing": drawing,
-        "step_time": problem.parameters.get("dt", STEP_TIME.get(drawing)) if drawing else None,
+        "step_time": step_time(problem, drawing) if drawing else None,
         "angle": {"name": "angle", "unit": "rad", "cos": 0, "sin": 1} if drawing == "pendulum" else None,
     }
+
+
+def step_time(problem: Problem, drawing: str) -> float:
+    """Seconds per step; the middle, if every episode has its own."""
+    told = problem.parameters.get("dt", STEP_TIME[drawing])
+    return 0.5 * (told.low + told.high) if isinstance(told, Between) else float(told)
 
 
 def drawing_of(problem: Problem) -> str | None:

@@ -1,5 +1,6 @@
 """Training and evaluation on compiled plants."""
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -100,9 +101,15 @@ def plant_error(agent: "Agent", lanes: Lanes, when: str = "") -> SpaqlError:
     where = when + ("training episode" if rollout < 0 else f"rollout {rollout}")
     if code != BAD_OBSERVATION:
         return SpaqlError(f"the plant of {agent.problem.name} gave a reward that is not finite ({where})")
-    axis = agent.problem.state[dimension]
-    limits = "finite" if axis.slope is not None else f"{axis.low:g} ... {axis.high:g}"
+    axis, plant = agent.problem.state[dimension], agent.problem.plant
+    assert plant is not None
+    lane = 0 if rollout < 0 else int(np.argmax(lanes.rollout == rollout))  # the first one: lanes behind those under way are stale
+    value = float(lanes.table[plant.rows.observation + dimension, lane])
+    if not math.isfinite(value) or axis.slope is not None:
+        return SpaqlError(
+            f"the plant of {agent.problem.name} gave a state that is not finite: {axis.name} is {value:g} ({where}, step {step})"
+        )
     return SpaqlError(
-        f"the plant of {agent.problem.name} left its declared bounds: {axis.name} is not in {limits} "
+        f"the plant of {agent.problem.name} left its declared bounds: {axis.name} = {value:g} is not in {axis.low:g} ... {axis.high:g} "
         f"({where}, step {step}): widen the axis, give it a slope, or end the episode there"
     )

@@ -13,7 +13,7 @@ from spaql.errors import SpaqlError
 from spaql.explain.policy import Policy
 from spaql.explain.tree import LEAF, NODE, Tree, make_tree
 from spaql.plants.catalog import CATALOG, make_from_catalog
-from spaql.plants.parameters import of_a_file
+from spaql.plants.parameters import of_a_file, plain
 from spaql.plants.problem import Axis, Continuous, Finite, Problem
 
 FORMAT, VERSION = "spaql policy", 1
@@ -39,17 +39,11 @@ def to_json(policy: Policy) -> str:
 
 
 def _line(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, allow_nan=False, default=_plain)
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, default=plain)
 
 
 def _lines(values: list[Any]) -> str:
     return "[\n" + ",\n".join(f"  {_line(value)}" for value in values) + "\n ]"
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, np.generic):
-        return value.item()
-    raise TypeError(f"{value!r} cannot be written as JSON")
 
 
 def _variable(axis: Axis) -> dict[str, Any]:

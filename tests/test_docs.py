@@ -1,0 +1,119 @@
+"""What the documentation shows works: code blocks run, commands exist, links lead somewhere, equations stand beside real code."""
+
+import ast
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+from made_runs import made_part
+from pages import PAGES, ROOT, blocks_of, commands_of, indented_commands, program_of
+from spaql.experiments.plan import QUICK
+from spaql.experiments.rows import write_rows
+
+LINK = re.compile(r"\[([^\]\n]*)\]\(([^)\s]+)\)")
+CODE_LINK = re.compile(r"\]\(\.\./((?:src|examples)/[\w./-]+\.py)(?:#([\w.]+))?\)")
+# Pages that take more than some seconds: `make test-all` runs them
+LONG = ("atlas.md", "explain.md")
+# Reasons for which a block may stand on a page without being run, each with a sign of it in the block
+EXCUSES = {
+    "it needs Torch": "Torch",
+    "it needs a cluster": "dask",
+    "it takes hours": "make",
+    "it is a piece of the block below": "...",
+}
+
+
+def runs(block):
+    return block.language in ("python", "console", "sh")
+
+
+def run_or_slow(pages):
+    return [pytest.param(page, id=page.name, marks=pytest.mark.slow if page.name in LONG else ()) for page in pages]
+
+
+def each(pages):
+    return pytest.mark.parametrize("page", pages, ids=lambda page: page.name)
+
+
+@pytest.mark.parametrize("page", run_or_slow(page for page in PAGES if any(map(runs, blocks_of(page.read_text())))))
+def test_the_code_blocks_of_a_page_run_in_order(page, tmp_path):
+    program, text = tmp_path / (page.name + ".py"), page.read_text()
+    program.write_text(program_of(text))
+    if "results/runs" in text:
+        (tmp_path / "results" / "runs").mkdir(parents=True)
+        write_rows(tmp_path / "results" / "runs" / "made.parquet", made_part("main-pendulum", _figure, QUICK))
+    settings = os.environ | {"MPLBACKEND": "agg", "COLUMNS": "140", "PYTHONPATH": os.pathsep.join(map(str, [ROOT / "src", *sys.path[1:]]))}
+    done = subprocess.run([sys.executable, program], cwd=tmp_path, env=settings, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{page}:\n{done.stdout[-2000:]}\n{done.stderr[-3000:]}"
+
+
+@each(PAGES)
+def test_a_block_that_is_not_run_says_why(page):
+    for block in blocks_of(page.read_text()):
+        if block.excuse is not None:
+            assert block.excuse in EXCUSES, f"{page.name}:{block.first}: unknown reason {block.excuse!r}"
+            assert EXCUSES[block.excuse] in "\n".join(block.lines), f"{page.name}:{block.first}: no sign of {block.excuse!r}"
+
+
+@each(PAGES)
+def test_every_block_names_a_language_that_is_known(page):
+    known = {"python", "console", "sh", "c", "text", "yaml"}
+    assert [block for block in blocks_of(page.read_text()) if block.language not in known] == []
+
+
+@each(PAGES)
+def test_every_command_shown_has_the_options_it_is_shown_with(page):
+    import click
+    import typer
+
+    from spaql.cli import app
+
+    group, text = typer.main.get_command(app), page.read_text()
+    shown = indented_commands(text)
+    for block in blocks_of(text):
+        shown += commands_of(block) if block.language in ("console", "sh") else []
+    for number, words in shown:
+        try:
+            with click.Context(group) as context:
+                name, command, rest = group.resolve_command(context, words[1:])
+                command.make_context(name, [word for word in rest if word != "..."], parent=context)
+        except click.UsageError as error:
+            pytest.fail(f"{page.name}:{number}: {' '.join(words)}: {error.format_message()}")
+
+
+@each(PAGES)
+def test_links_and_pictures_lead_to_files(page):
+    for _, target in LINK.findall(page.read_text()):
+        path = target.partition("#")[0]
+        if path and "://" not in path:
+            assert (page.parent / path).exists(), f"{page.name} links {target}"
+
+
+@each(PAGES)
+def test_code_named_beside_an_equation_exists(page):
+    """A link `file.py#function` names a function of that file; code in the same cell of a table is a line of that function."""
+    for line in page.read_text().splitlines():
+        for cell in line.split(" | "):
+            for name, symbol in CODE_LINK.findall(cell):
+                source = _source(name, symbol) if symbol else (ROOT / name).read_text()
+                for code in re.findall(r"(?<!\[)`([^`]+)`(?!\])", cell) if " | " in line else ():
+                    assert code in source, f"{page.name}: {name}#{symbol} has no {code!r}"
+
+
+def _figure(spec):
+    """Best seen and fresh of a run made by hand: pages that read the store of `spaql reproduce` find one."""
+    return float(len(spec.algorithm) + spec.seed), float(len(spec.algorithm) - spec.seed)
+
+
+def _source(name, symbol):
+    """The text of a function, class or method, or of a constant of the module."""
+    text = (ROOT / name).read_text()
+    node = ast.parse(text)
+    for part in symbol.split("."):
+        inner = [child for child in node.body if getattr(child, "name", None) == part]
+        assert inner, f"{name} has no {symbol}"
+        node = inner[0]
+    return ast.get_source_segment(text, node)
