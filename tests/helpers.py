@@ -7,8 +7,11 @@ import spaql
 from spaql.plants.environment import PlantEnv
 from spaql.plants.plant import LANES
 
-LEARNERS = {"AQL": spaql.AQL, "SPAQL": spaql.SPAQL, "SPAQL-TS": spaql.SPAQLTS, "Random": spaql.Random}
-TRAINED = ("AQL", "SPAQL", "SPAQL-TS")
+LEARNERS = {
+    "AQL": spaql.AQL, "SPAQL": spaql.SPAQL, "SPAQL-TS": spaql.SPAQLTS, "NBQL": spaql.NBQL, "ZoomRL": spaql.ZoomRL, "Random": spaql.Random,
+}  # fmt: skip
+TRAINED = ("AQL", "SPAQL", "SPAQL-TS", "NBQL", "ZoomRL")
+PER_STEP = ("AQL", "NBQL", "ZoomRL")
 
 
 @numba.njit

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import spaql
-from helpers import TRAINED
+from helpers import LEARNERS, TRAINED
 
 GOOD = {"obs": [0.1, 0.2], "action": 0.5, "reward": 1.0, "next_obs": [0.2, 0.1]}
 SHAPES = [[0.1], [0.1, 0.2, 0.3], [[0.1, 0.2]], 0.1, [], None, "ab", ["a", "b"], [0.1, None], [1j, 0.0], {"x": 1}]
@@ -17,7 +17,7 @@ def agent_of(learner, actions=1):
     problem = spaql.cube(2, actions, horizon=10)
     if learner == "SPAQL-TS":
         return spaql.SPAQLTS(problem, reference=[0.0, 0.0])
-    return {"AQL": spaql.AQL, "SPAQL": spaql.SPAQL}[learner](problem)
+    return LEARNERS[learner](problem)
 
 
 @pytest.fixture(params=TRAINED)
@@ -84,8 +84,8 @@ def test_list_actions_of_the_wrong_shape_or_type(learner, action):
 
 @pytest.mark.parametrize("step", [-1, 10, 1.0, "1", None, True])
 def test_steps_outside_the_horizon(agent, step):
-    if step == 10 and agent.algorithm != "AQL":
-        agent.update(**GOOD, step=step)  # only AQL's partition depends on the step
+    if step == 10 and not agent.per_step:
+        agent.update(**GOOD, step=step)  # one partition for all steps
         return
     refused("step must be a whole number from 0", agent, step=step)
 

@@ -44,7 +44,7 @@ def broken(learner, seed):
 
 
 @pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize("learner", [spaql.SPAQL, spaql.AQL])
+@pytest.mark.parametrize("learner", [spaql.SPAQL, spaql.AQL, spaql.NBQL, spaql.ZoomRL])
 def test_agent_trainee_and_history_are_those_of_the_last_complete_iteration(learner, seed):
     agent, _, careful = broken(learner, seed)
     np.testing.assert_array_equal(agent.history.table, careful.history.table)
@@ -54,13 +54,13 @@ def test_agent_trainee_and_history_are_those_of_the_last_complete_iteration(lear
 
 
 @pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize("learner", [spaql.SPAQL, spaql.AQL])
+@pytest.mark.parametrize("learner", [spaql.SPAQL, spaql.AQL, spaql.NBQL, spaql.ZoomRL])
 def test_the_message_names_the_iteration_that_failed(learner, seed):
     agent, message, _ = broken(learner, seed)
     assert int(re.search(r"iteration (\d+)", message)[1]) == len(agent.history) + 1
 
 
-@pytest.mark.parametrize("learner", [spaql.SPAQL, spaql.AQL])
+@pytest.mark.parametrize("learner", [spaql.SPAQL, spaql.AQL, spaql.NBQL, spaql.ZoomRL])
 def test_samples_of_the_failed_iteration_were_used_all_the_same(learner):
     agent, _, careful = broken(learner, 0)
     agent.problem.plant.__dict__["batch"] = careful.problem.plant.batch  # the vase is mended
@@ -70,7 +70,7 @@ def test_samples_of_the_failed_iteration_were_used_all_the_same(learner):
     )
 
 
-@pytest.mark.parametrize("learner", [spaql.SPAQL, spaql.AQL])
+@pytest.mark.parametrize("learner", [spaql.SPAQL, spaql.AQL, spaql.NBQL, spaql.ZoomRL])
 def test_learning_goes_on_with_the_same_bits_when_the_plant_is_mended(learner):
     agent, _, careful = broken(learner, 1)
     agent.problem.plant.__dict__["batch"] = careful.problem.plant.batch

@@ -6,7 +6,10 @@ import pytest
 import spaql
 from helpers import LEARNERS, TRAINED, assert_same, fields, linear_plant
 
-CASES = [("pendulum", "SPAQL"), ("cartpole", "SPAQL-TS"), ("cartpole", "AQL"), ("pendulum-5", "SPAQL-TS"), ("pendulum", "Random")]
+CASES = [
+    ("pendulum", "SPAQL"), ("cartpole", "SPAQL-TS"), ("cartpole", "AQL"), ("pendulum", "NBQL"), ("pendulum", "ZoomRL"),
+    ("pendulum-5", "SPAQL-TS"), ("pendulum", "Random"),
+]  # fmt: skip
 
 
 def trained(problem, learner, seed, iterations=20, rollouts=4):

@@ -7,7 +7,7 @@ import spaql
 
 
 @pytest.mark.parametrize("name", ["pendulum", "pendulum-5", "cartpole"])
-@pytest.mark.parametrize("algorithm", [spaql.AQL, spaql.SPAQL, spaql.Random])
+@pytest.mark.parametrize("algorithm", [spaql.AQL, spaql.SPAQL, spaql.NBQL, spaql.ZoomRL, spaql.Random])
 @pytest.mark.parametrize("deterministic", [False, True])
 def test_its_rewards_add_up_to_the_return_of_that_rollout(name, algorithm, deterministic):
     agent = algorithm(spaql.make(name), seed=5)

@@ -109,7 +109,10 @@ def test_fresh_rollouts_are_not_those_of_selection():
 @pytest.mark.parametrize("learner", LEARNERS)
 def test_an_untrained_agent_can_be_evaluated(learner):
     result = LEARNERS[learner](spaql.make("cartpole")).evaluate(400)
-    assert 18 < result.mean < 27  # all of them play at random
+    if learner == "NBQL":
+        assert 9 < result.mean < 10  # all cells of a net tie, and ties go to the last action
+    else:
+        assert 18 < result.mean < 27  # all others play at random
 
 
 def test_deterministic_evaluation_plays_the_centre():

@@ -22,7 +22,7 @@ def problem():
     return spaql.from_plant(anywhere, mostly_sound, state=[axis], actions=spaql.Continuous(-1, 1), horizon=20, reference=[0.0])
 
 
-@pytest.mark.parametrize("learner", [spaql.AQL, spaql.SPAQL, spaql.SPAQLTS])
+@pytest.mark.parametrize("learner", [spaql.AQL, spaql.SPAQL, spaql.SPAQLTS, spaql.NBQL, spaql.ZoomRL])
 def test_an_agent_is_as_after_its_last_complete_iteration(learner):
     agent = learner(problem(), seed=4)
     with pytest.raises(spaql.SpaqlError, match=r"left its declared bounds: x .*iteration \d+") as error:

@@ -12,7 +12,7 @@ import pytest
 import spaql
 from spaql.files import VERSION
 
-LEARNERS = [spaql.AQL, spaql.SPAQL, spaql.SPAQLTS, spaql.Random]
+LEARNERS = [spaql.AQL, spaql.SPAQL, spaql.SPAQLTS, spaql.NBQL, spaql.ZoomRL, spaql.Random]
 
 
 @pytest.fixture(scope="module")

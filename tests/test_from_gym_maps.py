@@ -97,7 +97,7 @@ def test_observations_outside_given_bounds_are_an_error():
         spaql.SPAQL(problem, seed=1).learn(3)
 
 
-@pytest.mark.parametrize("learner", [spaql.SPAQL, spaql.AQL, spaql.Random])
+@pytest.mark.parametrize("learner", [spaql.SPAQL, spaql.AQL, spaql.NBQL, spaql.ZoomRL, spaql.Random])
 def test_clip_moves_them_to_the_edge(learner):
     problem = spaql.from_gym(Line(), horizon=20, state_low=[-0.01], state_high=[0.01], clip=True)
     assert mapped(problem, [0.7]).tolist() == [1.0]

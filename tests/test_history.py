@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import spaql
-from helpers import LEARNERS
+from helpers import LEARNERS, PER_STEP
 
 ROLLOUTS, STEPS = 5, 200  # an episode of the pendulum never ends early
 
@@ -31,8 +31,9 @@ def test_spaql_evaluates_the_untrained_agent_too():
         np.testing.assert_array_equal(history.eval_samples, (np.arange(30) + 2) * ROLLOUTS * STEPS)
 
 
-def test_aql_evaluates_once_per_iteration():
-    _, history = learned("AQL")
+@pytest.mark.parametrize("learner", PER_STEP)
+def test_learners_without_a_best_agent_evaluate_once_per_iteration(learner):
+    _, history = learned(learner)
     np.testing.assert_array_equal(history.train_samples, (np.arange(30) + 1) * STEPS)
     np.testing.assert_array_equal(history.eval_samples, (np.arange(30) + 1) * ROLLOUTS * STEPS)
 
@@ -68,7 +69,7 @@ def test_best_seen_of_spaql_is_the_best_evaluation_so_far(problem, rule):
     np.testing.assert_array_equal(history.best_seen, np.maximum(np.maximum.accumulate(history.evaluation), first))
 
 
-@pytest.mark.parametrize("learner", ["AQL", "Random"])
+@pytest.mark.parametrize("learner", [*PER_STEP, "Random"])
 def test_best_seen_of_the_others_is_the_current_evaluation(learner):
     _, history = learned(learner)
     np.testing.assert_array_equal(history.best_seen, history.evaluation)
@@ -85,7 +86,7 @@ def test_temperature_starts_low_and_is_zero_without_exploration():
     _, history = learned("SPAQL", tau_min=0.02)
     assert history.temperature[0] == 0.02
     assert history.temperature.min() == 0.02
-    for learner in ("AQL", "Random"):
+    for learner in (*PER_STEP, "Random"):
         assert set(learned(learner)[1].temperature) == {0.0}
 
 

@@ -36,6 +36,7 @@ print("done")
 AGENTS = {
     "SPAQL": 'spaql.SPAQL(spaql.make("cartpole"), seed=1)',
     "AQL": 'spaql.AQL(spaql.make("cartpole"), seed=1)',
+    "ZoomRL": 'spaql.ZoomRL(spaql.make("cartpole"), seed=1)',
     "Random": 'spaql.Random(spaql.make("cartpole"), seed=1)',
     "Gymnasium": 'spaql.SPAQL(spaql.from_gym("spaql/CartPole-v0"), seed=1)',
 }

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import spaql
-from helpers import LEARNERS
+from helpers import LEARNERS, PER_STEP
 from spaql.plants.chart import from_cube
 
 COMMON = ["tree", "state", "radius", "depth", "visits", "q"]
@@ -28,7 +28,7 @@ def test_fields(problem, more, learner):
     assert leaves["state"].shape == (agent.arms, len(agent.problem.state))
 
 
-@pytest.mark.parametrize("learner", ["SPAQL", "AQL"])
+@pytest.mark.parametrize("learner", ["SPAQL", *PER_STEP])
 @pytest.mark.parametrize("problem", ["pendulum", "cartpole", "pendulum-5"])
 def test_radius_depth_and_centres_fit_together(problem, learner):
     leaves = learned(problem, learner).leaves()
@@ -39,9 +39,10 @@ def test_radius_depth_and_centres_fit_together(problem, learner):
     assert np.abs(leaves["state"]).max() < 1
 
 
+@pytest.mark.parametrize("learner", PER_STEP)
 @pytest.mark.parametrize("problem", ["pendulum", "cartpole", "pendulum-5"])
-def test_leaves_of_a_trained_agent_fill_the_cube(problem):
-    agent = learned(problem, "AQL")
+def test_leaves_of_a_trained_agent_fill_the_cube(problem, learner):
+    agent = learned(problem, learner)
     leaves, space = agent.leaves(), agent.state.space
     share = leaves["radius"] if space.k else leaves["action_count"] / space.m
     volume = np.bincount(leaves["tree"], leaves["radius"] ** space.d * share)

@@ -165,7 +165,7 @@ def leaving(x, push):
     return (x + 0.5,), 0.0, False
 
 
-LEARNERS = [spaql.AQL, spaql.SPAQL, spaql.Random]
+LEARNERS = [spaql.AQL, spaql.SPAQL, spaql.NBQL, spaql.ZoomRL, spaql.Random]
 
 
 @pytest.mark.parametrize("learner", LEARNERS)

@@ -109,8 +109,9 @@ def test_unbounded_variables_have_open_ends():
     assert table["velocity (m/s) to"].max() == np.inf
 
 
-def test_aql_has_one_policy_per_time_step():
-    agent = spaql.AQL(spaql.make("cartpole"), seed=0)
+@pytest.mark.parametrize("learner", [spaql.AQL, spaql.NBQL, spaql.ZoomRL])
+def test_some_learners_have_one_policy_per_time_step(learner):
+    agent = learner(spaql.make("cartpole"), seed=0)
     agent.learn(50, rollouts=2)
     with pytest.raises(spaql.SpaqlError, match=r"policy\(step=...\), from 0 to 199"):
         agent.policy()
@@ -119,6 +120,21 @@ def test_aql_has_one_policy_per_time_step():
     observation = [0.01, 0.02, -0.03, 0.1]
     for step in (0, 3):
         assert agent.policy(step=step).predict(observation)[0] == agent.predict(observation, state=np.array([step]))[0]
+
+
+@pytest.mark.parametrize("problem", ["pendulum", "pendulum-5"])
+@pytest.mark.parametrize("learner", [spaql.AQL, spaql.NBQL, spaql.ZoomRL])
+def test_table_tree_export_and_why_play_the_policy_of_that_step(learner, problem):
+    agent = learner(spaql.make(problem), seed=0)
+    agent.learn(80, rollouts=2)
+    policy = agent.policy(step=1)
+    angle, velocity = np.random.default_rng(0).uniform([[-np.pi], [-8]], [[np.pi], [8]], (2, 500))
+    states = np.column_stack([np.cos(angle), np.sin(angle), velocity])
+    played = agent.predict(states, state=np.ones(500))[0]
+    np.testing.assert_allclose(policy.predict(states)[0], played, rtol=1e-6)
+    np.testing.assert_allclose(policy.tree().predict(states)[0], played, rtol=1e-6)
+    np.testing.assert_allclose(policy.why(states[0]).action, played[0], rtol=1e-6)
+    assert "void controller" in policy.to_c()
 
 
 def test_random_has_no_policy():

@@ -7,7 +7,10 @@ import spaql
 from helpers import LEARNERS, assert_same, fields, linear_plant
 from spaql.training.outer import BEST_ARMS, BEST_RETURN, MARK
 
-CASES = [("cartpole", "SPAQL"), ("pendulum", "SPAQL-TS"), ("cartpole", "AQL"), ("pendulum-5", "SPAQL"), ("pendulum", "Random")]
+CASES = [
+    ("cartpole", "SPAQL"), ("pendulum", "SPAQL-TS"), ("cartpole", "AQL"), ("pendulum", "NBQL"), ("pendulum", "ZoomRL"),
+    ("pendulum-5", "SPAQL"), ("pendulum", "Random"),
+]  # fmt: skip
 
 
 def trained(problem, learner, iterations=7, **options):

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import spaql
-from helpers import LEARNERS, TRAINED, assert_same, linear_plant, wrapped
+from helpers import LEARNERS, PER_STEP, TRAINED, assert_same, linear_plant, wrapped
 from spaql.partition.forest import leaf_table
 
 PROBLEMS = {
@@ -42,8 +42,8 @@ def test_every_learner_on_every_problem(name, learner):
 @pytest.mark.parametrize("options", OPTIONS[1:], ids=["terminate", "paper"])
 @pytest.mark.parametrize("learner", TRAINED)
 def test_every_rule(learner, options):
-    if learner == "AQL" and "temperature_rule" in options:
-        options = {"xi": 3.0}  # AQL has no temperature
+    if learner in PER_STEP and "temperature_rule" in options:
+        options = {"xi": 3.0}  # they have no temperature
     assert_same(*both("cartpole", learner, iterations=25, **options), episodes=5)
 
 
@@ -83,7 +83,7 @@ def test_random_over_part_of_the_actions():
     assert_same(*both("pendulum", "Random", low=0.0), episodes=5)
 
 
-@pytest.mark.parametrize("learner", ["SPAQL", "AQL"])
+@pytest.mark.parametrize("learner", ["SPAQL", *PER_STEP])
 def test_wrappers_and_an_environment_object(learner):
     env = gymnasium.wrappers.RecordEpisodeStatistics(gymnasium.make("spaql/CartPole-v0"))
     agent, other = LEARNERS[learner](spaql.from_gym(env), seed=6), both("cartpole", learner)[0]
@@ -119,10 +119,11 @@ class Recorder(gymnasium.Wrapper):
         return after, reward, terminated, truncated, info
 
 
+@pytest.mark.parametrize("learner", PER_STEP)
 @pytest.mark.parametrize("name", ["cartpole", "pendulum"])
-def test_learning_from_outside_data_is_what_aql_does_in_its_own_loop(name):
+def test_learning_from_outside_data_is_what_they_do_in_their_own_loop(name, learner):
     recorder = Recorder(gymnasium.make(PROBLEMS[name]))
-    agent, pupil = spaql.AQL(spaql.from_gym(recorder), seed=1), spaql.AQL(spaql.make(name), seed=1)
+    agent, pupil = LEARNERS[learner](spaql.from_gym(recorder), seed=1), LEARNERS[learner](spaql.make(name), seed=1)
     agent.learn(12, rollouts=1)
     for episode in recorder.episodes[0::2]:  # training episode, evaluation, training episode, ...
         for transition in episode:

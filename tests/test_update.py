@@ -45,14 +45,14 @@ def test_the_value_is_read_before_the_update_writes():
 
 
 @pytest.mark.parametrize(("bootstrap", "value"), [("paper", H), ("terminate", 0.0)])
-@pytest.mark.parametrize("learner", [spaql.AQL, spaql.SPAQL, spaql.SPAQLTS])
+@pytest.mark.parametrize("learner", [spaql.AQL, spaql.SPAQL, spaql.SPAQLTS, spaql.NBQL])
 def test_termination_ends_the_future_only_with_bootstrap_terminate(learner, bootstrap, value):
-    options = {"reference": [0.3]} if learner is spaql.SPAQLTS else {}
+    options = {"reference": [0.9]} if learner is spaql.SPAQLTS else {}
     agent = learner(spaql.cube(1, [0], horizon=H), xi=0.0, bootstrap=bootstrap, **options)
-    agent.update([0.3], 0, 1.0, [0.1], terminated=True)
+    agent.update([0.9], 0, 1.0, [0.1], terminated=True)
     assert agent.leaves()["q"][0] == pytest.approx(1.0 + value, rel=1e-14)
     other = learner(spaql.cube(1, [0], horizon=H), xi=0.0, bootstrap=bootstrap, **options)
-    other.update([0.3], 0, 1.0, [0.1], terminated=False)
+    other.update([0.9], 0, 1.0, [0.1], terminated=False)
     assert other.leaves()["q"][0] == pytest.approx(1.0 + H, rel=1e-14)
 
 

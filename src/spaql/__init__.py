@@ -20,9 +20,11 @@ if TYPE_CHECKING:
     from spaql.files import load
     from spaql.learners.aql import AQL
     from spaql.learners.atlas.learner import Atlas
+    from spaql.learners.nbql import NBQL
     from spaql.learners.random import Random
     from spaql.learners.spaql import SPAQL
     from spaql.learners.spaql_ts import SPAQLTS
+    from spaql.learners.zoomrl import ZoomRL
     from spaql.plants.between import Between
     from spaql.plants.checking import check
     from spaql.plants.gym import from_gym
@@ -36,8 +38,8 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
-    "AQL", "SPAQL", "SPAQLTS", "Atlas", "Axis", "Between", "Continuous", "Episode", "Evaluation", "Finite", "History", "Problem",
-    "Random", "SpaqlError", "analysis", "callbacks", "check", "coverage", "cube", "evaluate_vector", "from_gym", "from_plant",
+    "AQL", "NBQL", "SPAQL", "SPAQLTS", "Atlas", "Axis", "Between", "Continuous", "Episode", "Evaluation", "Finite", "History", "Problem",
+    "Random", "SpaqlError", "ZoomRL", "analysis", "callbacks", "check", "coverage", "cube", "evaluate_vector", "from_gym", "from_plant",
     "learn_all", "load", "make", "observe", "problems", "record", "reset", "step",
 ]  # fmt: skip
 
@@ -49,9 +51,11 @@ _HOMES = {
     "Atlas": "spaql.learners.atlas.learner",
     "SPAQL": "spaql.learners.spaql",
     "SPAQLTS": "spaql.learners.spaql_ts",
+    "NBQL": "spaql.learners.nbql",
     "Random": "spaql.learners.random",
     "coverage": "spaql.data.coverage",
     "record": "spaql.data.recording",
+    "ZoomRL": "spaql.learners.zoomrl",
     "load": "spaql.files",
     "Between": "spaql.plants.between",
     "check": "spaql.plants.checking",

@@ -18,17 +18,20 @@ import numpy as np
 
 from spaql.arrays import Array
 from spaql.checks import whole
-from spaql.compiling import entry
 from spaql.errors import SpaqlError
 from spaql.learners.agent import Agent
 from spaql.learners.aql import AQL
 from spaql.learners.atlas.filing import ATLAS_ARRAYS, arrays_of, restore_memory
 from spaql.learners.atlas.learner import Atlas
+from spaql.learners.nbql import NBQL
 from spaql.learners.random import Random
 from spaql.learners.spaql import SPAQL
 from spaql.learners.spaql_ts import SPAQLTS
 from spaql.learners.state import State
-from spaql.partition.forest import BALL, MAX_DEPTH, USED, Forest, Space, action_parts, child_key, root_key
+from spaql.learners.update import NET
+from spaql.learners.zoomrl import ZoomRL
+from spaql.partition.forest import USED
+from spaql.partition.restoring import forest_arrays, forest_from
 from spaql.plants.catalog import CATALOG, make_from_catalog
 from spaql.plants.parameters import of_a_file, plain
 from spaql.plants.problem import Axis, Continuous, Finite, Problem
@@ -36,7 +39,7 @@ from spaql.training.history import COLUMNS
 from spaql.training.outer import BEST_RETURN
 
 FORMAT, VERSION = "spaql agent", 1
-ALGORITHMS: dict[str, type[Agent]] = {cls.algorithm: cls for cls in (AQL, SPAQL, SPAQLTS, Random, Atlas)}
+ALGORITHMS: dict[str, type[Agent]] = {cls.algorithm: cls for cls in (AQL, SPAQL, SPAQLTS, NBQL, ZoomRL, Random, Atlas)}
 MAX_MEMBERS = 16
 
 
@@ -71,12 +74,8 @@ def save(agent: Agent, path: str | PathLike[str]) -> None:
 
 
 def _partitions(state: State) -> dict[str, Array]:
-    parts = {"forest": state.forest} | ({} if state.trainee is state.forest else {"trainee": state.trainee})
-    arrays: dict[str, Array] = {}
-    for name, forest in parts.items():
-        used = int(forest.size[USED])
-        arrays |= {f"{name}_{field}": forest.balls[field][:used] for field in ("first", "q", "visits")}
-    return arrays
+    trainee = {} if state.trainee is state.forest else forest_arrays(state.trainee, "trainee")
+    return forest_arrays(state.forest, "forest") | trainee
 
 
 def write_atomically(path: Path, data: bytes) -> None:
@@ -186,9 +185,11 @@ def _rebuild(meta: dict[str, Any], arrays: dict[str, Array], given: Problem | No
     if isinstance(agent, Atlas):
         restore_memory(agent, arrays)
     else:
-        alone = state.trainee is state.forest
-        state.forest = _forest(arrays, "forest", state.space)
-        state.trainee = state.forest if alone else _forest(arrays, "trainee", state.space)
+        alone, fresh, lipschitz = state.trainee is state.forest, state.forest, agent.rule.lipschitz
+        state.forest = forest_from(arrays, "forest", state.space, lipschitz)
+        state.trainee = state.forest if alone else forest_from(arrays, "trainee", state.space, lipschitz)
+        if agent.rule.kind == NET and not np.array_equal(state.forest.balls["first"], fresh.balls["first"][: fresh.size[USED]]):
+            raise ValueError("its cells are not the net of its step")
     state.outer = _outer(arrays["outer"], len(state.outer))
     history = arrays["history"]
     if history.dtype != np.float64 or history.ndim != 2 or history.shape[1] != len(COLUMNS) or not np.isfinite(history).all():
@@ -206,53 +207,6 @@ def _outer(outer: Array, length: int) -> Array:
     if not good or not np.isfinite(known).all() or (known < 0).any() or np.isinf(outer[BEST_RETURN]) or (known[2:] > 2.0**53).any():
         raise ValueError("its training state is malformed")
     return outer
-
-
-def _forest(arrays: dict[str, Array], name: str, space: Space) -> Forest:
-    first, q, visits = (arrays[f"{name}_{field}"] for field in ("first", "q", "visits"))
-    n = len(first) if first.ndim == 1 else -1
-    if not (n >= space.trees and first.dtype == visits.dtype == np.int32 and q.dtype == np.float64 and q.shape == visits.shape == (n,)):
-        raise ValueError(f"the {name} is malformed")
-    if not np.isfinite(q).all() or (visits < 0).any():
-        raise ValueError(f"the {name} has values that are not finite or negative visits")
-    forest = Forest(np.zeros(n, BALL), np.zeros(4, np.int64))
-    forest.balls["first"], forest.balls["q"], forest.balls["visits"] = first, q, visits
-    if not restore(forest, space, np.zeros(n, np.int64)):
-        raise ValueError(f"the {name} is not a partition")
-    return forest
-
-
-@entry
-def restore(forest: Forest, space: Space, key: Array) -> bool:
-    """Recompute depths and counts. False if the children of some ball overlap others, lie outside, come before it or are too deep.
-
-    Children always come after their parent, so one pass in order visits every ball after its parent; a ball nobody owns is an error.
-    """
-    balls, n = forest.balls, len(forest.balls)
-    for i in range(n):
-        balls[i].depth = 0 if i < space.trees else -1
-        key[i] = root_key(space)
-    arms, splits, deepest = 0, 0, 0
-    for i in range(n):
-        depth, first = balls[i].depth, balls[i].first
-        if depth < 0:
-            return False
-        deepest = max(deepest, depth)
-        if first == 0:
-            arms += 1
-            continue
-        parts = action_parts(space, key[i])
-        children = (1 << space.d) * parts
-        if first <= i or first < space.trees or first > n - children or depth >= MAX_DEPTH:
-            return False
-        for child in range(children):
-            if balls[first + child].depth >= 0:
-                return False
-            balls[first + child].depth = depth + 1
-            key[first + child] = child_key(space, key[i], depth, child % parts)
-        splits += 1
-    forest.size[0], forest.size[1], forest.size[2], forest.size[3] = n, arms, splits, deepest
-    return True
 
 
 def _problem(told: dict[str, Any], given: Problem | None) -> Problem:

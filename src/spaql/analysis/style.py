@@ -23,10 +23,13 @@ INK = "#22262b"
 # Okabe and Ito, safe for the colour-blind, without their yellows, which vanish on white: each has a contrast of at least 3 with white
 # and with a dark page. One colour, line and marker per algorithm everywhere; lines and markers tell them apart in grey print.
 COLOURS = {"AQL": "#D55E00", "SPAQL": "#0072B2", "SPAQL-TS": "#009E73", "Random": "#7F7F7F", "TRPO": "#CC79A7"}
+COLOURS |= {"NBQL": "#8A8A00", "ZoomRL": "#C2417C"}
 COLOURS |= {"Atlas": "#B07300", "SAC": "#8C6BB1", "DQN": "#7D66C4", "PPO": "#4C8C94"}
 DASHES: dict[str, Any] = {"AQL": "-", "SPAQL": (0, (5, 1)), "SPAQL-TS": "-", "Random": (0, (1, 1.2)), "TRPO": "-"}
+DASHES |= {"NBQL": (0, (3, 1)), "ZoomRL": (0, (6, 1, 1, 1))}
 DASHES |= {"Atlas": "-", "SAC": (0, (4, 1, 1, 1)), "DQN": (0, (4, 1, 1, 1)), "PPO": (0, (2, 1))}
 MARKERS = {"AQL": "s", "SPAQL": "o", "SPAQL-TS": "D", "Random": "x", "TRPO": "^"} | {"Atlas": "P", "SAC": "v", "DQN": "v", "PPO": "p"}
+MARKERS |= {"NBQL": "h", "ZoomRL": "*"}
 RING: dict[str, Any] = {
     "color": INK, "linestyle": "none", "marker": "o", "markersize": 8.5, "markerfacecolor": "none", "markeredgewidth": 0.9
 }  # fmt: skip

@@ -23,7 +23,7 @@ def explain(
     html: Annotated[Path | None, typer.Option(help="Write the page that explains every action.")] = None,
     max_leaves: Annotated[int | None, typer.Option(help="Explain a compressed tree with at most so many leaves.")] = None,
     form: Annotated[str, typer.Option(help=FORM_HELP)] = "auto",
-    step: Annotated[int | None, typer.Option(help="AQL: the time step whose policy is meant.")] = None,
+    step: Annotated[int | None, typer.Option(help="AQL, NBQL, ZoomRL: the time step whose policy is meant.")] = None,
     rows: Annotated[int, typer.Option(help="Regions to show, most used first.")] = 12,
     as_json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False,
 ) -> None:
@@ -45,7 +45,7 @@ def export(
     out: Annotated[Path | None, typer.Option(help="File to write (default: the terminal).")] = None,
     max_leaves: Annotated[int | None, typer.Option(help="Export a compressed tree with at most so many leaves.")] = None,
     form: Annotated[str, typer.Option(help=FORM_HELP)] = "auto",
-    step: Annotated[int | None, typer.Option(help="AQL: the time step whose policy is meant.")] = None,
+    step: Annotated[int | None, typer.Option(help="AQL, NBQL, ZoomRL: the time step whose policy is meant.")] = None,
     precision: Annotated[str, typer.Option(help="c: double or single.")] = "double",
     test_main: Annotated[bool, typer.Option("--test-main", help="c: with a main that reads observations and prints actions.")] = False,
 ) -> None:

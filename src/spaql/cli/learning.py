@@ -31,7 +31,7 @@ def problems(as_json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = 
 @command
 def train(
     problem: Annotated[str, typer.Argument(help="A name from `spaql problems`, or a Gymnasium id.")],
-    algorithm: Annotated[str, typer.Argument(help="aql, spaql, spaql-ts, atlas or random.")],
+    algorithm: Annotated[str, typer.Argument(help="aql, spaql, spaql-ts, nbql, zoomrl, atlas or random.")],
     iterations: Annotated[int | None, typer.Option(help="Training episodes (default: 2000).")] = None,
     samples: Annotated[int | None, typer.Option(help="atlas: training steps, instead of episodes (default: 5000).")] = None,
     rollouts: Annotated[int | None, typer.Option(help="Evaluation rollouts per episode (default: the problem's; atlas: none).")] = None,
@@ -43,6 +43,8 @@ def train(
     distance: Annotated[str | None, typer.Option(help="SPAQL-TS: euclidean or sup.")] = None,
     temperature_rule: Annotated[str | None, typer.Option(help="SPAQL, SPAQL-TS: published or paper.")] = None,
     bootstrap: Annotated[str | None, typer.Option(help="paper or terminate.")] = None,
+    step: Annotated[float | None, typer.Option(help="NBQL: step of the net, in the cube [-1, 1] (0.25 or coarser).")] = None,
+    lipschitz: Annotated[float | None, typer.Option(help="ZoomRL: Lipschitz constant of Q in the cube (xi).")] = None,
     low: Annotated[float | None, typer.Option(help="random: lowest action (the paper's Random on pendulum: 0).")] = None,
     horizon: Annotated[int | None, typer.Option(help="Gymnasium ids: steps per episode.")] = None,
     changes: Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help=SET_HELP)] = None,
@@ -65,6 +67,7 @@ def train(
         writable(out)
     given = {
         "xi": xi, "lam": lam, "distance": distance, "temperature_rule": temperature_rule, "bootstrap": bootstrap, "low": low,
+        "step": step, "lipschitz": lipschitz,
         "reference": None if reference is None else floats("reference", reference),
     }  # fmt: skip
     options = {name: value for name, value in given.items() if value is not None}

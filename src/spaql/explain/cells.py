@@ -34,7 +34,7 @@ class Cells:
 
 
 def cells_of(agent: "Agent", step: int = 0) -> Cells:
-    """The cells of the greedy policy (of step `step`, for AQL)."""
+    """The cells of the greedy policy (of step `step`, where there is one per step)."""
     state, space, d = agent.state, agent.state.space, agent.state.space.d
     greedy = state.policy(agent.chart)
     tree, room = min(step, space.trees - 1), int(greedy.size[0])
@@ -110,7 +110,7 @@ def table_tree(chart: Chart, cells: Cells, axes: int) -> tuple[Tree, Array]:
 
 
 def refuse_time(agent: "Agent", step: int | None) -> int:
-    """AQL's policy changes from step to step; the others' does not."""
+    """The policies of AQL, NBQL and ZoomRL change from step to step; the others' do not."""
     trees = agent.state.space.trees
     if trees == 1:
         return 0

@@ -221,5 +221,5 @@ def policy_of(agent: "Agent", step: int | None = None) -> Policy:
     tree, cell_of_node = table_tree(agent.chart, cells, cells.action.shape[1])
     origin = f"{agent.algorithm} on {agent.problem.name}, seed {agent.seed}" + (f", step {at}" if agent.state.space.trees > 1 else "")
     used, live = int(agent.state.forest.size[USED]), agent.state.forest
-    forest = Forest(live.balls[:used].copy(), live.size.copy())
+    forest = Forest(live.balls[:used].copy(), live.size.copy(), live.bounds[:used].copy())
     return Policy(agent.problem, tree, "table", origin, cells, cell_of_node, agent=agent, forest=forest, step=at)

@@ -12,7 +12,7 @@ from spaql.checks import numbers, observations, whole
 from spaql.errors import SpaqlError
 from spaql.learners.predicting import predict_batch
 from spaql.learners.state import State
-from spaql.learners.update import Rule
+from spaql.learners.update import NET, Rule
 from spaql.partition.forest import ARMS, leaf_table, split_room
 from spaql.plants.chart import HUGE, Chart, to_cube
 from spaql.plants.problem import Finite, Problem
@@ -28,9 +28,10 @@ Callbacks = Callback | Sequence[Callback]
 
 
 class Agent:
-    """Base of AQL, SPAQL, SPAQL-TS and Random. `options` are the keyword arguments the agent was made with."""
+    """Base of all learners. `options` are the keyword arguments the agent was made with."""
 
     algorithm: ClassVar[str]
+    per_step: ClassVar[bool] = False  # one partition per step of the episode, greedy while training, no best agent kept
     problem: Problem
     chart: Chart
     rule: Rule
@@ -61,7 +62,7 @@ class Agent:
             return train(self, iterations, rollouts, progress, callback)
 
     def update(self, obs: Any, action: Any, reward: Any, next_obs: Any, terminated: bool = False, step: int = 0) -> None:
-        """One learning step from outside data, in physical units. `step` matters to AQL only."""
+        """One learning step from outside data, in physical units. `step` matters to AQL, NBQL and ZoomRL."""
         raise NotImplementedError  # every learner has its own
 
     def replay(self, log: Any, *, passes: int = 1, gaps: bool = False) -> "Replayed":
@@ -78,14 +79,18 @@ class Agent:
     def _take(self, obs: Any, action: Any, reward: Any, next_obs: Any, step: int) -> tuple[Array, float, int]:
         """Check one transition; states into the working memory. Returns the action in the cube or as an index, reward and step."""
         d = len(self.problem.state)
-        scratch = self.state.make_room(split_room(self.state.space))
+        scratch = self.state.make_room(self.room(1))
         self.observation_error(to_cube(self.chart, numbers("obs", obs, (d,)), scratch.x), obs, "obs")
         self.observation_error(to_cube(self.chart, numbers("next_obs", next_obs, (d,)), scratch.next_x), next_obs, "next_obs")
         value = float(numbers("reward", reward, ()))
         if not abs(value) <= HUGE:
             raise SpaqlError(f"the reward is {value}: rewards must be finite")
-        at = whole("step", step, 0, self.problem.horizon - 1 if self.algorithm == "AQL" else 2**62)
+        at = whole("step", step, 0, self.problem.horizon - 1 if self.per_step else 2**62)
         return self.action_in_cube(action), value, at
+
+    def room(self, steps: int) -> int:
+        """Balls that so many learning steps may add: one split each."""
+        return 0 if self.rule.kind == NET else steps * split_room(self.state.space)
 
     def action_in_cube(self, action: Any) -> Array:
         """A physical action as cube coordinates, or as index of a finite set."""
@@ -121,8 +126,8 @@ class Agent:
         """The greedy action for one observation or a batch, in physical units, and the next `state`, as in Stable-Baselines3.
 
         `deterministic` plays the centre of the greedy cell's action interval (or the first action of an undecided list); otherwise
-        uniformly inside it, as the paper does. `state` counts the steps of the episode: AQL's policy depends on it, the others ignore
-        it; give back what the last call returned, or None at the start of an episode.
+        uniformly inside it, as the paper does. `state` counts the steps of the episode: the policies of AQL, NBQL and ZoomRL depend on it,
+        the others' do not; give back what the last call returned, or None at the start of an episode.
         """
         d = len(self.problem.state)
         batch, single = observations(observation, d)
@@ -173,7 +178,10 @@ class Agent:
             return record(self, whole("seed", seed, 0), whole("rollout", rollout, 0, 10**8), bool(deterministic))
 
     def policy(self, step: int | None = None) -> "Policy":
-        """What is played where, as a table of state cells: look at it, shrink it, ask it why, export it. AQL has one per time step."""
+        """What is played where, as a table of state cells: look at it, shrink it, ask it why, export it.
+
+        AQL, NBQL and ZoomRL have one per time step.
+        """
         from spaql.explain.policy import policy_of
 
         with self.state.guard.read():

@@ -1,14 +1,14 @@
-"""AQL, one step at a time: one partition per step of the episode, greedy while training, the argmax ball is updated."""
+"""AQL, NBQL and ZoomRL, one step at a time: one partition per step of the episode, greedy while training, the argmax ball is updated."""
 
 import numpy as np
 
 from spaql.arrays import Array
 from spaql.compiling import entry, inlined
 from spaql.learners.spaql_steps import inside
-from spaql.learners.update import Rule, update
+from spaql.learners.update import ADAPTIVE, Rule, update
 from spaql.partition.forest import Forest, Space
 from spaql.partition.greedy import Greedy, Scratch, descend, merge_after
-from spaql.partition.search import find_path, last_argmax, relevant
+from spaql.partition.search import containing, find_path, last_argmax, relevant
 from spaql.plants.chart import Chart, to_cube
 
 
@@ -36,14 +36,21 @@ def greedy_ball(forest: Forest, space: Space, tree: int, x: Array, scratch: Scra
 
 
 @entry
-def learn_outside(forest: Forest, space: Space, rule: Rule, scratch: Scratch, step: int, reward: float, terminated: bool) -> None:
-    """One transition from elsewhere: `scratch.x` to `scratch.next_x`; the action plays no role."""
+def learn_outside(
+    forest: Forest, space: Space, rule: Rule, scratch: Scratch, action: Array, step: int, reward: float, terminated: bool
+) -> None:
+    """One transition from elsewhere: `scratch.x` to `scratch.next_x`, `action` a cube point or an index; it plays no role in AQL."""
     value = 0.0
     if step < space.horizon - 1 and not (terminated and rule.terminate == 1):
         best = scratch.found[greedy_ball(forest, space, step + 1, scratch.next_x, scratch)]
         value = min(float(space.horizon), forest.balls[best.ball].q)  # (3)
-    best = scratch.found[greedy_ball(forest, space, step, scratch.x, scratch)]
-    update(forest, space, rule, best.ball, best.key, reward, value)
+    if rule.kind == ADAPTIVE:
+        best = scratch.found[greedy_ball(forest, space, step, scratch.x, scratch)]
+        ball, key = best.ball, best.key
+    else:
+        find_path(forest, scratch.x, scratch.path)
+        ball, key = containing(forest, space, step, scratch.path, action)
+    update(forest, space, rule, ball, key, reward, value)
 
 
 @entry

@@ -56,7 +56,7 @@ def act_once(
 ) -> int:  # fmt: skip
     """One step of an evaluation rollout in a Gymnasium environment: `work` is x, then the action. Few arguments: it is called often."""
     d, k, m, trees = sizes
-    space = Space(d, k, m, 0, trees)
+    space = Space(d, k, m, 0, trees, 2)
     greedy = Greedy(jump, cells, centre, work, work, work)  # `act` looks at no more
     tree = step if trees > 1 else 0
     counter = step * k if k > 0 else step

@@ -8,7 +8,7 @@ from spaql.arrays import Array
 from spaql.compiling import kernel
 from spaql.errors import SpaqlError
 from spaql.learners.guard import Guard
-from spaql.partition.forest import BALL, USED, Forest, Space, grown, new_forest
+from spaql.partition.forest import USED, Forest, Space, grown, new_forest, resized
 from spaql.partition.greedy import Greedy, Scratch, merge_all, new_greedy, new_scratch, scratch_width
 from spaql.plants.chart import Chart
 from spaql.training.history import COLUMNS
@@ -67,18 +67,15 @@ class State:
         self.outer[TRAIN_SAMPLES] += 1
 
 
-def new_state(space: Space, outer: Array, alone: bool) -> State:
-    """`alone`: the agent itself is trained, there is no best copy to keep."""
-    forest = new_forest(space)
+def new_state(space: Space, outer: Array, alone: bool, forest: Forest | None = None) -> State:
+    """`alone`: the agent itself is trained, there is no best copy to keep. `forest`: to begin with, if not one ball per tree."""
+    forest = new_forest(space) if forest is None else forest
     return State(space, forest, forest if alone else copied(forest), outer, np.zeros((0, len(COLUMNS))))
 
 
 def copied(forest: Forest) -> Forest:
     """A copy with as much room."""
-    used = int(forest.size[USED])
-    balls = np.zeros(len(forest.balls), BALL)  # the room behind is not even touched
-    balls[:used] = forest.balls[:used]
-    return Forest(balls, forest.size.copy())
+    return resized(forest, len(forest.balls))
 
 
 @kernel

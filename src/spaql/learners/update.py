@@ -6,9 +6,11 @@ from typing import NamedTuple
 from spaql.arrays import Array
 from spaql.compiling import inlined
 from spaql.fastmath import exp
+from spaql.learners.zooming import zoom
 from spaql.partition.forest import MAX_DEPTH, Forest, Space, split
 
 MAX_VISITS = (1 << 31) - 1
+ADAPTIVE, NET, ZOOM = 0, 1, 2  # the partition: split by visits (AQL, SPAQL), fixed (NBQL), split by confidence (ZoomRL)
 
 
 class Rule(NamedTuple):
@@ -19,6 +21,8 @@ class Rule(NamedTuple):
     sup: int  # 1: sup metric, 0: Euclidean, in the cube
     terminate: int  # 1: V = 0 after a terminated step; 0: as in the paper, V is never zeroed
     reference: Array  # x_ref in the cube
+    kind: int = ADAPTIVE
+    lipschitz: float = 0.0  # of ZoomRL
 
 
 @inlined
@@ -29,7 +33,11 @@ def update(forest: Forest, space: Space, rule: Rule, index: int, key: int, rewar
     ball.visits = v
     alpha = (space.horizon + 1.0) / (space.horizon + v)  # (1) learning rate
     bonus = rule.xi / math.sqrt(v)  # (2) optimism
+    if rule.kind == ZOOM:
+        return zoom(forest, space, rule.lipschitz, index, key, alpha, reward + value + bonus, bonus)
     ball.q = (1.0 - alpha) * ball.q + alpha * (reward + value + bonus)  # (4)
+    if rule.kind == NET:
+        return False
     if v >= (1 << (2 * ball.depth)) and ball.depth < MAX_DEPTH:  # (5) split when n(B) >= 4^depth
         split(forest, space, index, key)
         return True

@@ -9,7 +9,7 @@ Cells are half-open: a point on a cut belongs to the upper cell, and the upper e
 
 The action part of a ball is one integer, its *action key*:
 - continuous: the path of the action orthants, k bits per level, most significant level first;
-- finite: first action << 31 | number of actions.
+- finite: first action << 31 | number of actions. A split cuts a list in two halves, or at once into single actions (`space.cut`).
 Among balls that share a state, the later in child order has the larger key.
 """
 
@@ -35,15 +35,18 @@ class Space(NamedTuple):
     m: int  # actions of a finite set, 0 if continuous
     horizon: int
     trees: int
+    cut: int = 2  # parts a split makes of a list of actions: two halves, or more than 2 for single actions
 
 
 BALL = np.dtype([("q", "f8"), ("first", "i4"), ("visits", "i4"), ("depth", "i4")], align=True)
 USED, ARMS, SPLITS, DEEPEST = range(4)
+ESTIMATE, CAP = 0, 1  # columns of `bounds`
 
 
 class Forest(NamedTuple):
     balls: Array  # of BALL
     size: Array  # int64: balls in use, arms, splits made, depth of the deepest ball
+    bounds: Array = np.zeros((0, 2))  # ZoomRL: per ball its estimate, and the bound on it from the balls around it; the others: empty
 
 
 def new_forest(space: Space) -> Forest:
@@ -56,16 +59,20 @@ def new_forest(space: Space) -> Forest:
 def grown(forest: Forest, room: int) -> Forest:
     """The same forest with room for `room` more balls (doubling)."""
     used, capacity = int(forest.size[USED]), len(forest.balls)
-    if used + room <= capacity:
-        return forest
-    bigger = Forest(np.zeros(max(used + room, 2 * capacity), BALL), forest.size.copy())
-    bigger.balls[:used] = forest.balls[:used]
-    return bigger
+    return forest if used + room <= capacity else resized(forest, max(used + room, 2 * capacity))
+
+
+def resized(forest: Forest, capacity: int) -> Forest:
+    """A copy with room for `capacity` balls."""
+    used = int(forest.size[USED])
+    balls, bounds = np.zeros(capacity, BALL), np.zeros((capacity if len(forest.bounds) else 0, 2))  # the room behind is not even touched
+    balls[:used], bounds[:used] = forest.balls[:used], forest.bounds[:used]
+    return Forest(balls, forest.size.copy(), bounds)
 
 
 def split_room(space: Space) -> int:
-    """Children of one split at most: 2^d state sub-cubes times the action halves."""
-    return int(1 << space.d) * (1 << space.k if space.k else 2)
+    """Children of one split at most: 2^d state sub-cubes times the parts of the actions."""
+    return int(1 << space.d) * (1 << space.k if space.k else space.cut)
 
 
 @inlined
@@ -87,7 +94,8 @@ def action_parts(space: Space, key: int) -> int:
     """Into how many parts a split cuts the actions of a ball."""
     if space.k > 0:
         return 1 << space.k
-    return 2 if (key & COUNT_MASK) > 1 else 1
+    count = key & COUNT_MASK
+    return 1 if count == 1 else 2 if space.cut == 2 else count
 
 
 @inlined
@@ -98,6 +106,8 @@ def child_key(space: Space, key: int, depth: int, part: int) -> int:
     first, count = key >> COUNT_BITS, key & COUNT_MASK
     if count == 1:
         return key
+    if space.cut > 2:
+        return ((first + part) << COUNT_BITS) | 1
     half = count // 2
     if part == 0:
         return (first << COUNT_BITS) | half

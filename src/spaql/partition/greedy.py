@@ -68,7 +68,7 @@ def new_greedy(space: Space, capacity: int) -> Greedy:
 
 def scratch_width(space: Space, capacity: int) -> int:
     """The most balls over one state: each split over it used up 2^d times as many cells."""
-    return capacity // (1 << space.d) + (1 << max(space.k, 1)) + 2
+    return capacity // (1 << space.d) + (1 << space.k if space.k else space.cut) + 2
 
 
 def new_scratch(space: Space, capacity: int) -> Scratch:

@@ -77,6 +77,8 @@ def containing(forest: Forest, space: Space, root: int, path: Array, action: Arr
             for axis in range(space.k):
                 lower = (cell_of(action[axis]) >> (MAX_DEPTH - 1 - ball.depth)) & 1
                 part |= lower << (space.k - 1 - axis)
+        elif (key & COUNT_MASK) > 1 and space.cut > 2:
+            part = int(action[0]) - (key >> COUNT_BITS)
         elif (key & COUNT_MASK) > 1 and action[0] >= (key >> COUNT_BITS) + (key & COUNT_MASK) // 2:
             part = 1
         index = ball.first + path[ball.depth] * action_parts(space, key) + part

@@ -91,7 +91,7 @@ def verdict(table: Policy, policy: Policy, shown: Policy) -> str:
 
 
 def time_remark(table: Policy) -> str:
-    if table.agent is None or table.agent.algorithm != "AQL":
+    if table.agent is None or not table.agent.per_step:
         return ""
     return (
         f"{table.agent.algorithm} learns one policy per time step. This page explains the one of step {table.step}; the others differ. "

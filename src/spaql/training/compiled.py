@@ -8,7 +8,6 @@ import numpy as np
 from spaql.arrays import Array
 from spaql.errors import SpaqlError
 from spaql.learners.state import copied
-from spaql.partition.forest import split_room
 from spaql.partition.greedy import Greedy, new_greedy
 from spaql.plants.plant import LANES
 from spaql.training.history import COLUMNS
@@ -42,11 +41,11 @@ class CompiledLoop:
         before = trainee if alone else copied(state.forest), trainee, state.outer.copy()
         rows = np.zeros((iterations, len(COLUMNS)))
         done = self._iterate(rows)
-        state.greedy = None
         if done == iterations:
             return rows
         failed = self.one if self.one.fault[0] != OK else self.lanes
         error = plant_error(self.agent, failed, f"iteration {len(state.history) + done + 1}, ")
+        state.greedy = None
         used = state.outer[[TRAIN_SAMPLES, EVAL_SAMPLES]]
         state.forest, state.trainee, state.outer[:] = before
         self._iterate(rows[:done])  # the same bits again, up to the last complete iteration
@@ -58,7 +57,7 @@ class CompiledLoop:
         """Fill history rows until the plant fails. Returns how many were filled."""
         agent, state = self.agent, self.agent.state
         noise = (self.plant.reset_noise, self.plant.step_noise)
-        room = state.space.horizon * split_room(state.space)
+        room = agent.room(state.space.horizon)
         done = 0
         while done < len(rows) and self.one.fault[0] == self.lanes.fault[0] == OK:
             scratch = state.make_room(room)
@@ -67,8 +66,10 @@ class CompiledLoop:
             at = len(state.history) + done
             known: Any = (*self.plant.batch, self.plant.rows, noise, state.space, agent.chart, agent.rule)
             work: Any = (self.greedy, scratch, self.one, self.lanes, self.returns, state.outer, rows[done:], room)
-            if agent.algorithm == "AQL":
-                done += train_aql(*(*known, agent.seed, at, state.forest, *work))
+            merged = state.greedy is self.greedy
+            state.greedy = self.greedy if agent.per_step else None  # the trainee is the agent, and its policy follows every step
+            if agent.per_step:
+                done += train_aql(*(*known, agent.seed, at, state.forest, *work, merged))
             else:
                 options = agent.options
                 cooling = (float(options["tau_min"]), float(options["d"]), options["temperature_rule"] == "published")

@@ -16,7 +16,7 @@ from spaql.errors import SpaqlError
 from spaql.learners import aql_steps, spaql_steps
 from spaql.learners.predicting import act_once
 from spaql.learners.state import copied, merge_forest
-from spaql.partition.forest import ARMS, SPLITS, split_room
+from spaql.partition.forest import ARMS, SPLITS
 from spaql.partition.greedy import Greedy, Scratch, new_greedy, new_scratch
 from spaql.plants.chart import HUGE
 from spaql.plants.problem import Finite
@@ -57,14 +57,14 @@ class GymLoop:
 
     def _iterate(self, at: int, row: Array) -> bool:
         agent, state, outer = self.agent, self.agent.state, self.agent.state.outer
-        spaql = agent.algorithm != "AQL"
+        spaql = not agent.per_step
         if spaql and np.isnan(outer[BEST_RETURN]):
             first = self._evaluate(self._merged(), at)
             if first is None:
                 return False
             outer_begin(outer, first, int(state.trainee.size[ARMS]))
         before = len(state.trainee.balls)
-        scratch = state.make_room(state.space.horizon * split_room(state.space))
+        scratch = state.make_room(agent.room(state.space.horizon))
         if spaql or len(state.trainee.balls) != before:
             state.greedy = None
         tau, splits = float(outer[TAU]), int(state.trainee.size[SPLITS])
@@ -259,7 +259,7 @@ class SpaqlEpisode:
 
 
 class AqlEpisode:
-    """One training episode of AQL, fed from outside."""
+    """One training episode of AQL, NBQL or ZoomRL, fed from outside."""
 
     def __init__(self, agent: "Agent", scratch: Scratch) -> None:
         self.action = np.zeros(max(agent.state.space.k, 1))

@@ -14,8 +14,8 @@ COLUMNS = ("evaluation", "best_seen", "arms", "train_samples", "eval_samples", "
 class History:
     """One entry per iteration, over all `learn` calls of the agent.
 
-    `best_seen` is the paper's metric: the best evaluation average so far for SPAQL and SPAQL-TS; for AQL and Random, which keep no
-    best agent, the evaluation of the current one. It is biased upwards: `agent.evaluate` tells what the agent is worth.
+    `best_seen` is the paper's metric: the best evaluation average so far for SPAQL and SPAQL-TS; for AQL, NBQL, ZoomRL and Random, which
+    keep no best agent, the evaluation of the current one. It is biased upwards: `agent.evaluate` tells what the agent is worth.
     """
 
     table: Array  # float64, one column per field below

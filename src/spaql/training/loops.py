@@ -161,10 +161,14 @@ def train_aql(
     reset: Batch, step: Batch, rows: Rows, noise: tuple[int, int],
     space: Space, chart: Chart, rule: Rule, seed: int, iteration: int,
     forest: Forest, greedy: Greedy, scratch: Scratch, one: Lanes, lanes: Lanes, returns: Array,
-    outer: Array, history: Array, room: int,
+    outer: Array, history: Array, room: int, merged: bool,
 ) -> int:  # fmt: skip
-    """As `train_spaql`, for AQL: no temperature, no best agent; the current agent is what is reported."""
-    merge_all(forest, space, chart, greedy, scratch)
+    """As `train_spaql`, for AQL, NBQL and ZoomRL: no temperature, no best agent; the current agent is what is reported.
+
+    `merged`: `greedy` is already the policy of `forest`. Merging the many cells of a fine net anew would cost more than an episode.
+    """
+    if not merged:
+        merge_all(forest, space, chart, greedy, scratch)
     for i in range(len(history)):
         if forest.size[USED] + room > len(forest.balls):
             return i
