@@ -27,8 +27,7 @@ if TYPE_CHECKING:
 
 EARLY = 0.02  # of the horizon: states seen so early serve as start states too
 LESSONS, LESSON = 5, 2000  # rounds, states that each adds
-OTHERS, SOME, FINALISTS = 1024, 128, 8  # start states the search does not see; how many of them all trees play; sizes that play all
-CHECKED = 2  # trees of a size that play them
+OTHERS, SOME, CHECKED = 512, 128, 2  # start states the search does not see; how many of them decide within a size; trees of a size
 FEWEST, STEPS = 32, 20_000
 REHEARSALS = 64
 WITHIN = 0.002  # of the best return in the model: a smaller tree that is so near is preferred
@@ -104,8 +103,8 @@ def compress_in_model(
 def _on_other_starts(trees: list[Tree], most: int, others: ModelArena) -> dict[int, tuple[float, Tree]]:
     """By leaves, where something is gained: what trees earn from start states the search did not see. It has fitted those it saw.
 
-    For twice as long as an episode lasts, all trees on some of them and the best on all: a tree that fails once in fifty episodes, or
-    would have failed soon after, must not pass for a good one.
+    For twice as long as an episode lasts; of each size the best on some of them, on all: a tree that fails once in fifty episodes, or would
+    have failed soon after, must not pass for a good one.
     """
     scored: dict[int, tuple[float, Tree]] = {}
     for tree in trees:
@@ -113,12 +112,10 @@ def _on_other_starts(trees: list[Tree], most: int, others: ModelArena) -> dict[i
             score = float(others.returns(tree, 0, SOME).mean())
             if tree.n_leaves not in scored or score > scored[tree.n_leaves][0]:
                 scored[tree.n_leaves] = (score, tree)
-    bar = sorted((score for score, _ in scored.values()), reverse=True)[:FINALISTS][-1]
     found: dict[int, tuple[float, Tree]] = {}
     for leaves in sorted(scored):
-        score, tree = scored[leaves]
-        if score >= bar:
-            score = float(others.returns(tree, 0, others.starts).mean())
+        tree = scored[leaves][1]
+        score = float(others.returns(tree, 0, others.starts).mean())
         if not found or score > max(best for best, _ in found.values()):
             found[leaves] = (score, tree)
     return found
