@@ -18,6 +18,7 @@ from spaql.explain.search import search
 from spaql.explain.teaching import costs_of
 from spaql.explain.tree import LEAF, Tree
 from spaql.learners.atlas.memory import BEGAN
+from spaql.learners.atlas.model import Model
 from spaql.plants.problem import Finite
 
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ LESSONS, LESSON = 5, 2000  # rounds, states that each adds
 OTHERS, SOME, CHECKED = 512, 128, 2  # start states the search does not see; how many of them decide within a size; trees of a size
 FEWEST, STEPS = 32, 20_000
 REHEARSALS = 64
+DOUBT, SPREAD = 0.05, 0.1  # by so much of its return, and of its standard deviation, a table may do worse in a model that knows less
+FAR = 0.7  # of the way to each of several neighbours
 WITHIN = 0.002  # of the best return in the model: a smaller tree that is so near is preferred
 
 
@@ -79,7 +82,7 @@ def compress_in_model(
     few = min(STARTS_IN_MODEL, max(FEWEST, STEPS // problem.horizon))
     count = whole("episodes", few if episodes is None else episodes, 8, 100_000)
     starts = start_states(memory, plan.samples, problem.horizon, count + OTHERS)
-    models = agent.models(plan)  # type: ignore[attr-defined]
+    models = _trusted(agent.models(plan), table, starts)  # type: ignore[attr-defined]
     arena = ModelArena(problem, plan, starts[:count], models)
     others = ModelArena(problem, plan, starts[count:], models, 2 * problem.horizon)
     with shown(progress, budget) as report:
@@ -98,6 +101,15 @@ def compress_in_model(
     )
     small = replace(policy, rules=chosen, kind="compressed tree", cells=None, cell_of_node=None, table_policy=table)
     return replace(small, samples=judged, frontier=tuple(points))
+
+
+def _trusted(models: list[Model], table: Policy, starts: Array) -> list[Model]:
+    """Those in which the table does about as well as in the model of all data. The others lack data that was needed, and would judge
+    trees by their own ignorance."""
+    assert table.plan is not None
+    played = [ModelArena(table.problem, table.plan, starts, [one]).returns(table.rules, 0, len(starts)) for one in models]
+    least = played[0].mean() - DOUBT * abs(played[0].mean()) - SPREAD * played[0].std()
+    return [one for one, returns in zip(models, played, strict=True) if returns.mean() >= least]
 
 
 def _on_other_starts(trees: list[Tree], most: int, others: ModelArena) -> dict[int, tuple[float, Tree]]:
@@ -155,14 +167,16 @@ def start_states(memory: "Memory", n: int, horizon: int, count: int) -> Array:
 
 
 def _between(begun: Array, count: int, rng: np.random.Generator) -> Array:
-    """On lines between neighbours, and as far again beyond."""
+    """Among neighbours, as many as there are variables, and as far beyond: so that no gap is left open."""
     from scipy.spatial import KDTree
 
-    if len(begun) < 2:
+    k = min(begun.shape[1], len(begun) - 1)
+    if k < 1:
         return begun[:0]
     spread = begun.std(axis=0)
     scaled = begun / np.where(spread > 0.0, spread, 1.0)
-    nearest = KDTree(scaled).query(scaled, k=2)[1][:, 1]
+    nearest = KDTree(scaled).query(scaled, k=k + 1)[1][:, 1:]
     some = rng.integers(0, len(begun), count)
-    found: Array = begun[some] + rng.uniform(-1.0, 1.0, (count, 1)) * (begun[nearest[some]] - begun[some])
+    apart = begun[nearest[some]] - begun[some][:, None]
+    found: Array = begun[some] + (rng.uniform(-FAR, FAR, (count, k, 1)) * apart).sum(axis=1)
     return found
