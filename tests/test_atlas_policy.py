@@ -11,7 +11,7 @@ import spaql
 from made_explanations import data_of, text_of, written
 from spaql.explain.arena import Moments
 from spaql.explain.model_arena import ModelArena
-from spaql.explain.planned import start_states
+from spaql.explain.planned import _trusted, start_states
 from spaql.explain.policy import Policy
 from spaql.explain.rolling import play_episodes
 from spaql.explain.tree import Builder, leaf_of
@@ -264,6 +264,14 @@ def test_start_states_take_turns_between_the_models(arena, tables):
         np.testing.assert_allclose(arena.returns(table.rules, start, start + 1), own)
     returns = [one.returns(table.rules, 0, 64).mean() for one in alone]
     assert len(set(returns)) == 4  # each knows another part of the data
+
+
+def test_a_model_in_which_the_table_fails_does_not_judge(arena, tables):
+    table = tables["pendulum"]
+    own = table.plan.model
+    broken = own._replace(rewards=np.array([-50.0, -50.0]))  # every step is a disaster
+    starts = arena.plan.out_of_metric(arena.begin)
+    assert _trusted([own, broken, own], table, starts) == [own, own]
 
 
 def test_over_a_longer_time_a_failure_costs_more(tables):
