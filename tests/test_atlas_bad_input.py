@@ -238,7 +238,7 @@ def test_a_bad_value_is_an_error_that_says_what_and_where_and_what_was_seen_befo
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("cells", 0), ("cells", -1), ("cells", 2.5), ("cells", None), ("cells", True), ("cells", 10**9), ("model_cells", 0),
+        ("cells", 0), ("cells", -1), ("cells", 2.5), ("cells", True), ("cells", 10**9), ("model_cells", 0),
         ("neighbours", 0), ("neighbours", 1.5), ("neighbours", 10**6), ("levels", 1), ("levels", 1000), ("levels", "3"), ("hold", 0),
         ("hold", None), ("explore", "yes"), ("explore", 1), ("explore", None), ("chance", 2), ("chance", -0.1), ("chance", np.nan),
         ("gamma", 1), ("gamma", 0.0), ("gamma", -1), ("gamma", np.inf), ("gamma", "0.9"), ("seed", -1), ("seed", 1.0),
@@ -347,3 +347,19 @@ def test_missing_and_surplus_arrays_are_refused(content, tmp_path, name):
         load_bytes(tmp_path, packed({key: value for key, value in parts.items() if key != f"{name}.npy"}))
     with pytest.raises(spaql.SpaqlError, match="must hold the arrays"):
         load_bytes(tmp_path, packed(parts | {"forest_q.npy": array_bytes(np.zeros(3))}))
+
+
+# -- plants that leave their bounds ----------------------------------------------------------------------------------------------------
+
+
+def test_who_leaves_the_declared_bounds_is_told():
+    class Wanders(Line):
+        def step(self, action):
+            _, *rest = super().step(action)
+            return np.array([3.0], np.float32), *rest
+
+    with pytest.raises(spaql.SpaqlError, match=r"= 3 is outside"):
+        learned(Wanders())
+    agent = spaql.Atlas(spaql.make("cartpole"))
+    with pytest.raises(spaql.SpaqlError, match=r"next_obs: .*99 is outside"):
+        agent.update([0, 0, 0, 0], 0, 1.0, [99, 0, 0, 0])

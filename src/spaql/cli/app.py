@@ -63,6 +63,8 @@ def _number(text: str, value: str) -> "int | float | Between":
     if dots:
         from spaql.plants.between import Between
 
+        if ".." in high:
+            raise SpaqlError(f"--set {text}: a range is LOW..HIGH, such as m=0.8..1.2")
         return Between(float(_number(text, low)), float(_number(text, high)))  # type: ignore[arg-type]
     for kind in (int, float):
         try:

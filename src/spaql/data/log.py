@@ -28,6 +28,7 @@ class Log:
     nexts: Array  # (n, d)
     terminated: Array  # bool
     steps: Array  # of the episode, from 0
+    first: Array  # bool: the first transition of an episode in the log, whatever its step
     episodes: int
     rows: int  # of the file
     left_out: int  # rows whose next state is not known
@@ -69,8 +70,10 @@ def read_log(problem: Problem, log: Any, gaps: bool = False) -> Log:
     _check_actions(table, problem, acting, actions, known)
     if not known.any():
         raise SpaqlError(f"{table.name}: no row has a next one in its episode, and there are no next_ columns: nothing to learn from")
+    first = np.zeros(int(known.sum()), bool)
+    first[np.unique(episode[known], return_index=True)[1]] = True
     return Log(
-        table.name, states[known], actions[known], rewards[known], nexts[known], terminated[known], step[known],
+        table.name, states[known], actions[known], rewards[known], nexts[known], terminated[known], step[known], first,
         len(np.unique(episode)), len(table), int((~known).sum()), int((~known & terminated).sum()),
     )  # fmt: skip
 

@@ -35,9 +35,9 @@ def record(
     import pandas
 
     count, first = whole("episodes", episodes, 1, 10**6), whole("seed", seed, 0)
+    target = None if path is None else _target(path)
     problem, play = _player(who, first, flag("deterministic", deterministic))
     names, following, acting = state_columns(problem), next_columns(problem), action_columns(problem)
-    target = None if path is None else _target(path)
     parts = []
     for number in range(count):
         episode = play(first, number) if problem.plant is not None else play(first + number, 0)

@@ -53,7 +53,8 @@ def replay(agent: "Agent", log: Any, passes: int, gaps: bool) -> Replayed:
     with stop_on_interrupt(stop):
         while done < passes * len(data) and not stop.is_set():
             i = done % len(data)
-            agent.update(data.states[i], data.actions[i], data.rewards[i], data.nexts[i], bool(data.terminated[i]), int(data.steps[i]))
+            step = 0 if agent.algorithm == "Atlas" and data.first[i] else int(data.steps[i])  # to Atlas 0 means: here an episode begins
+            agent.update(data.states[i], data.actions[i], data.rewards[i], data.nexts[i], bool(data.terminated[i]), step)
             done += 1
     return Replayed(data.name, done, data.rows, data.episodes, data.left_out, stop.is_set())
 

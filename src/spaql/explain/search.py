@@ -116,9 +116,8 @@ class _Search:
             tree = constant(self.arena.variables, action)
             self.pool.add(self.judge.score(tree))
             seen.append(self.arena.moments(tree, 200, 0).states)
-        for tree in begin:
-            if not self.judge.spent:
-                self.pool.add(self.judge.score(tree))
+        for tree in begin:  # whatever the budget: with less than this, nothing but constants would be left
+            self.pool.add(self.judge.score(tree))
         best = self.pool.best(max(self.pool.sizes)).tree
         self.seen = self.arena.moments(best, 2 * MOMENTS, 0).states
         spread = np.concatenate(seen).std(axis=0)

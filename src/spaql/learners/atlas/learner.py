@@ -22,6 +22,7 @@ from spaql.learners.atlas.memory import BEGAN, FAR, TERMINATED, Memory, features
 from spaql.learners.atlas.model import Model
 from spaql.learners.atlas.planning import Plan, Settings, make_plan, models_in_doubt
 from spaql.learners.guard import Guard
+from spaql.plants.chart import to_cube
 from spaql.plants.problem import Finite, Problem
 from spaql.training.history import COLUMNS, Evaluation, History
 from spaql.training.outer import TRAIN_SAMPLES, new_outer
@@ -128,7 +129,9 @@ class Atlas(Agent):
         played, value = self._played(action), float(numbers("reward", reward, ()))
         for name, given in (("obs", before), ("next_obs", after), ("reward", np.array(value))):
             if not np.all(np.abs(given) <= FAR):
-                raise SpaqlError(f"{name} is {np.asarray(given).tolist()}: numbers must be finite")
+                raise SpaqlError(f"{name} is {np.asarray(given).tolist()}: numbers must be finite, and below {FAR:g}")
+        for name, given in (("obs", before), ("next_obs", after)):
+            self.observation_error(to_cube(self.chart, given, np.empty(d)), given, name)
         ended = flag("terminated", terminated)
         with self.state.guard.write():
             memory, n = self.state.memory, self.state.memory.n

@@ -14,6 +14,7 @@ from spaql.learners.atlas.model import Model
 from spaql.learners.atlas.planning import Plan
 from spaql.learners.atlas.support import HELD, Support
 from spaql.learners.atlas.values import Work, look_ahead, new_work
+from spaql.plants.chart import to_cube
 from spaql.plants.environment import PlantEnv
 from spaql.streams import uniform
 from spaql.training.gym_loop import Viewer, action_maker
@@ -105,6 +106,9 @@ class AtlasLoop:
             raise SpaqlError(
                 f"the environment's observation ({view.where}, step {step}): {name} is {seen[j]:g}; observations must be finite"
             )
+        bad = to_cube(self.agent.chart, seen, np.empty(len(seen)))
+        if bad >= 0:  # the planner counts on declared bounds
+            view.complain(bad, seen, step)
         return seen
 
     def _evaluate(self, at: int) -> float:

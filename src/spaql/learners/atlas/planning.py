@@ -42,7 +42,6 @@ class Plan:
     value: Array  # by support point
     curiosity: Array  # by support point: how much there is to be seen from here
     q: Array  # (support points, actions)
-    visits: Array  # by support point: data near it
     actions: Array  # (actions, axes) physical
     gamma: float
     neighbours: int
@@ -121,7 +120,7 @@ def make_plan(data: Transitions, choices: Array, actions: Array, horizon: int, s
         novelty = np.where(over, 0.0, 1.0 / np.sqrt(1.0 + visits))
         iterate(links, support.ended, novelty, curiosity, np.zeros_like(q), np.zeros(m, np.int64), CURIOUS_SWEEPS, CURIOUS_TOLERANCE)
         curiosity = novelty + settings.gamma * curiosity
-    return Plan(centre, inverse, model, support, value, curiosity, q, visits, actions, settings.gamma, neighbours, data.samples)
+    return Plan(centre, inverse, model, support, value, curiosity, q, actions, settings.gamma, neighbours, data.samples)
 
 
 def models_in_doubt(data: Transitions, plan: Plan, most: int) -> list[Model]:
