@@ -174,3 +174,12 @@ def test_atlas_learns_from_random_samples_about_what_it_learns_by_itself(tmp_pat
 def _saved(agent, folder):
     agent.save(folder / "agent.spaql")
     return folder / "agent.spaql"
+
+
+def test_episodes_of_which_the_log_lacks_the_beginning_still_begin(cartpole):
+    problem, frame = cartpole
+    agent = spaql.Atlas(problem, seed=0)
+    cut = frame[frame["step"] >= 3]
+    agent.replay(cut)
+    memory = agent.state.memory
+    assert int((memory.flags[: memory.n] & 2 != 0).sum()) == cut["episode"].nunique()
