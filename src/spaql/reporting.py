@@ -105,6 +105,8 @@ def show_runs(runs: list[Run], seconds: float, folder: Path | None, as_json: boo
     if agent.problem.parameters:
         console.print(f"{agent.problem.name} with {parameters_told(agent.problem.parameters)}", highlight=False)
     seen = f"the best of {rows[0]['iterations']} noisy averages, as in the paper"
+    if agent.per_step or agent.algorithm in ("Random", "Atlas"):
+        seen = "of the agent as it is in the end"
     if agent.algorithm == "Atlas" and not rows[0]["eval_samples"]:
         seen = "the last training episode, its exploration included"
     console.print(

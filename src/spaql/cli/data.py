@@ -71,7 +71,7 @@ def coverage(
 @command
 def replay(
     problem: Annotated[str, typer.Argument(help=PROBLEM_HELP)],
-    algorithm: Annotated[str, typer.Argument(help="aql, spaql, spaql-ts or atlas.")],
+    algorithm: Annotated[str, typer.Argument(help="aql, spaql, spaql-ts, nbql, zoomrl or atlas.")],
     log: Annotated[Path, typer.Argument(help=LOG_HELP)],
     out: Annotated[Path, typer.Option(help="Folder for the agent (agent.spaql).")],
     passes: Annotated[int, typer.Option(help="How often to go through the log (atlas: once).")] = 1,

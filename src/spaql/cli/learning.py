@@ -43,7 +43,10 @@ def train(
     distance: Annotated[str | None, typer.Option(help="SPAQL-TS: euclidean or sup.")] = None,
     temperature_rule: Annotated[str | None, typer.Option(help="SPAQL, SPAQL-TS: published or paper.")] = None,
     bootstrap: Annotated[str | None, typer.Option(help="paper or terminate.")] = None,
-    step: Annotated[float | None, typer.Option(help="NBQL: step of the net, in the cube [-1, 1] (0.25 or coarser).")] = None,
+    step: Annotated[
+        float | None,
+        typer.Option(help="NBQL: step of the net, in the cube [-1, 1] (default: 0.25, or coarser where that makes too many cells)."),
+    ] = None,
     lipschitz: Annotated[float | None, typer.Option(help="ZoomRL: Lipschitz constant of Q in the cube (xi).")] = None,
     low: Annotated[float | None, typer.Option(help="random: lowest action (the paper's Random on pendulum: 0).")] = None,
     horizon: Annotated[int | None, typer.Option(help="Gymnasium ids: steps per episode.")] = None,

@@ -31,7 +31,6 @@ SPENT = {"cpu_curve": REALS, "tree_cpu_curve": REALS}
 COLUMNS = RESULT | {"digest": TEXT} | ORIGIN | CHECKED | SPENT
 NEEDED = RESULT | {"digest": TEXT} | ORIGIN
 LISTS = [name for name, kind in COLUMNS.items() if kind in (REALS, WHOLES)]
-OPTIONAL = ("xi", "arms")
 
 
 def _no_reals() -> Array:

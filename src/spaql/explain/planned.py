@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 EARLY = 0.02  # of the horizon: states seen so early serve as start states too
 LESSONS, LESSON = 5, 2000  # rounds, states that each adds
 OTHERS, SOME, CHECKED = 512, 128, 2  # start states the search does not see; how many of them decide within a size; trees of a size
-FEWEST, STEPS = 32, 20_000
-REHEARSALS = 64
+FEWEST, STEPS = 32, 20_000  # start states of a search: so many at least, and as many as make so many steps if all of them last
+REHEARSALS = 64  # start states on which plans are compared
 DOUBT, SPREAD = 0.05, 0.1  # by so much of its return, and of its standard deviation, a table may do worse in a model that knows less
-FAR = 0.7  # of the way to each of several neighbours
+SIDEWAYS = 0.7  # of the way to each of several neighbours
 WITHIN = 0.002  # of the best return in the model: a smaller tree that is so near is preferred
 
 
@@ -178,5 +178,5 @@ def _between(begun: Array, count: int, rng: np.random.Generator) -> Array:
     nearest = KDTree(scaled).query(scaled, k=k + 1)[1][:, 1:]
     some = rng.integers(0, len(begun), count)
     apart = begun[nearest[some]] - begun[some][:, None]
-    found: Array = begun[some] + (rng.uniform(-FAR, FAR, (count, k, 1)) * apart).sum(axis=1)
+    found: Array = begun[some] + (rng.uniform(-SIDEWAYS, SIDEWAYS, (count, k, 1)) * apart).sum(axis=1)
     return found

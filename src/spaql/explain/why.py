@@ -174,11 +174,8 @@ def _words(policy: "Policy", why: Why) -> str:
     if len(why.path) > len(why.rule):
         lines.append(f"after {len(why.path)} tests: " + ", then ".join(why.path))
     if len(why.alternatives) > 1:
-        lines.append(
-            "Values there (Q):"
-            if not why.expected
-            else "Values there by one step in the model (Q); the table decides by the middle of its cell:"
-        )
+        decides = "the table decides by the middle of its cell" if policy.cells is not None else "the tree goes its own way"
+        lines.append(f"Values there by one step in the model (Q); {decides}:" if why.expected else "Values there (Q):")
         lines += [f"  {q:12.4f}  {action_words(policy.problem, action)}" for action, q in why.alternatives[:6]]
         lines += [f"  and {len(why.alternatives) - 6} more"] if len(why.alternatives) > 6 else []
     if why.expected:

@@ -5,7 +5,7 @@ import math
 from spaql.arrays import Array
 from spaql.explain.policy import Policy
 from spaql.explain.tree import path_to
-from spaql.plants.problem import Finite, Problem
+from spaql.plants.problem import Problem
 
 
 def number(value: float) -> str:
@@ -56,7 +56,3 @@ def rule_words(policy: Policy, leaf: int) -> list[str]:
         elif math.isfinite(b):
             parts.append(f"{axis.name} < {number(b)}{unit(axis.unit)}")
     return parts
-
-
-def finite_actions(problem: Problem) -> bool:
-    return isinstance(problem.actions, Finite)
