@@ -16,7 +16,7 @@ from spaql.experiments.rows import write_rows
 LINK = re.compile(r"\[([^\]\n]*)\]\(([^)\s]+)\)")
 CODE_LINK = re.compile(r"\]\(\.\./((?:src|examples)/[\w./-]+\.py)(?:#([\w.]+))?\)")
 # Pages that take more than some seconds: `make test-all` runs them
-LONG = ("atlas.md", "explain.md")
+LONG = ("atlas.md", "data.md", "explain.md", "tutorial.md")
 # Reasons for which a block may stand on a page without being run, each with a sign of it in the block
 EXCUSES = {
     "it needs Torch": "Torch",

@@ -134,8 +134,11 @@ def test_noise_comes_anew_at_every_step_and_with_every_seed():
     assert abs(np.corrcoef(errors[:-1], errors[1:])[0, 1]) < 0.4
 
 
+QUICK = ("pendulum", "cartpole", "acrobot")  # every plant is compiled anew: the others are for `make test-all`
+
+
 @pytest.mark.parametrize("learner", LEARNERS)
-@pytest.mark.parametrize("name", NOISY)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in NOISY])
 def test_same_seed_same_bits_in_the_compiled_loop_and_in_gymnasiums(name, learner):
     problems = [spaql.make(name, **NOISY[name]), spaql.make(name, **NOISY[name]), spaql.from_gym(PlantEnv(name, **NOISY[name]))]
     agents = [LEARNERS[learner](problem, seed=4) for problem in problems]

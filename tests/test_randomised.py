@@ -36,7 +36,8 @@ DRAWN = {
     "ambulance": {"alpha": Between(0, 1), "process_noise": {"call": 0.05}},
     "ambulance-uniform": {"alpha": Between(0.2, 0.3)},
 }
-everywhere = pytest.mark.parametrize("name", DRAWN)
+QUICK = ("pendulum", "cartpole", "ambulance")  # every plant is compiled anew: the others are for `make test-all`
+everywhere = pytest.mark.parametrize("name", [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in DRAWN])
 
 
 def started(plant, seed=1):

@@ -134,6 +134,7 @@ def test_the_table_is_kept(done):
     Store(done.sweep.store, create=False)
 
 
+@pytest.mark.slow
 def test_atlas_is_tuned_by_samples(tmp_path):
     made = run_sweep(sweep_of(tmp_path / "store", "cells=200,400", algorithm="atlas", samples=200, trials=2, seeds=1, best=1))
     assert made.default.reported
