@@ -50,6 +50,16 @@ def assert_same(one, other, episodes=20):
         np.testing.assert_array_equal(one.evaluate(episodes, seed=3).returns, other.evaluate(episodes, seed=3).returns)
 
 
+def assert_both_loops_agree(name, learner, parameters):
+    """The compiled loop, again, and Gymnasium's, on a problem with other parameters: the same bits."""
+    made = [spaql.make(name, **parameters), spaql.make(name, **parameters), spaql.from_gym(PlantEnv(name, **parameters))]
+    agents = [LEARNERS[learner](problem, seed=4) for problem in made]
+    for agent in agents:
+        agent.learn(3, rollouts=3)
+    assert_same(agents[0], agents[1], episodes=5)
+    assert_same(agents[0], agents[2], episodes=5)
+
+
 def linear_plant(d, k=1, actions=None, horizon=30, noise=False):
     """d leaky integrators that k actions in [-1, 1], or one of a finite set, push around; to be held at zero."""
     states, pushes = [f"x{j}" for j in range(d)], [f"a{j}" for j in range(k)]

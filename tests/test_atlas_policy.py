@@ -11,9 +11,10 @@ import spaql
 from made_explanations import data_of, text_of, written
 from spaql.explain.arena import Moments
 from spaql.explain.model_arena import ModelArena
-from spaql.explain.planned import _trusted, start_states
+from spaql.explain.planned import _trusted
 from spaql.explain.policy import Policy
 from spaql.explain.rolling import play_episodes
+from spaql.explain.starts import start_states
 from spaql.explain.tree import Builder, leaf_of
 
 FORMATS = ["c", "python", "st", "json", "dot", "svg", "md", "txt", "csv", "tex", "dtcontrol"]
@@ -253,6 +254,16 @@ def test_holding_what_the_tree_plays_for_one_step_changes_nothing_and_another_ac
         same = played == torque
         np.testing.assert_allclose(futures[same, column], futures[same, -1])
     assert (futures[:, 0] != futures[:, 2]).mean() > 0.9
+
+
+def test_a_step_of_the_arena_is_what_the_plan_expects(tables):
+    table = tables["pendulum"]
+    starts = start_states(table.agent.state.memory, table.plan.samples, 200, 8)
+    arena = ModelArena(table.problem, table.plan, starts, [table.plan.model], 2)
+    places, times, _ = arena.moments(table.rules, 100, seed=0).memory
+    chosen = [int(np.flatnonzero(table.plan.actions[:, 0] == action[0])[0]) for action in table.decide(starts)]
+    expected = [table.plan.look_ahead(start)[1][action] for start, action in zip(starts, chosen, strict=True)]
+    np.testing.assert_allclose(table.plan.out_of_metric(places[times == 1]), expected, atol=1e-9)
 
 
 def test_start_states_take_turns_between_the_models(arena, tables):

@@ -271,6 +271,17 @@ def mutated_json(value, rng):
     return rng.choice(nasty)
 
 
+def mutated_array(array, rng):
+    array = array.copy()
+    for _ in range(rng.choice((1, 1, 10))):
+        if array.dtype == np.int32:
+            array.flat[rng.randrange(array.size)] = rng.choice([0, 1, -1, 2**31 - 1, -(2**31), rng.randrange(array.size)])
+        else:
+            nasty = [0.0, -1.0, 1e99, -1e99, 1e300, -1e300, 1e-320, 1e18, np.nan, np.inf]
+            array.flat[rng.randrange(array.size)] = rng.choice(nasty)
+    return array[: rng.randrange(len(array) + 1)] if rng.random() < 0.1 else array
+
+
 def test_five_hundred_files_with_sound_checksums_but_hostile_contents(content, tmp_path):
     rng = random.Random(2)
     parts = members(content)
@@ -282,15 +293,7 @@ def test_five_hundred_files_with_sound_checksums_but_hostile_contents(content, t
             changed["meta.json"] = json.dumps(mutated_json(meta, rng))
         else:
             name = rng.choice(arrays)
-            array = array_of(parts[name]).copy()
-            for _ in range(rng.choice((1, 1, 10))):
-                if array.dtype == np.int32:
-                    array.flat[rng.randrange(array.size)] = rng.choice([0, 1, -1, 2**31 - 1, -(2**31), rng.randrange(array.size)])
-                else:
-                    array.flat[rng.randrange(array.size)] = rng.choice([0.0, -1.0, 1e300, -1e300, 1e-320, 1e18, np.nan, np.inf])
-            if rng.random() < 0.1:
-                array = array[: rng.randrange(len(array) + 1)]
-            changed[name] = array_bytes(array)
+            changed[name] = array_bytes(mutated_array(array_of(parts[name]), rng))
         try:
             exercise(load_bytes(tmp_path, packed(changed)))
         except spaql.SpaqlError:

@@ -5,8 +5,7 @@ import numpy as np
 import pytest
 
 import spaql
-from helpers import LEARNERS, assert_same, run_batch, step_plant
-from spaql.plants.environment import PlantEnv
+from helpers import LEARNERS, assert_both_loops_agree, run_batch, step_plant
 from spaql.plants.model import gaussians
 from spaql.plants.plant import LANES
 
@@ -140,12 +139,7 @@ QUICK = ("pendulum", "cartpole", "acrobot")  # every plant is compiled anew: the
 @pytest.mark.parametrize("learner", LEARNERS)
 @pytest.mark.parametrize("name", [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in NOISY])
 def test_same_seed_same_bits_in_the_compiled_loop_and_in_gymnasiums(name, learner):
-    problems = [spaql.make(name, **NOISY[name]), spaql.make(name, **NOISY[name]), spaql.from_gym(PlantEnv(name, **NOISY[name]))]
-    agents = [LEARNERS[learner](problem, seed=4) for problem in problems]
-    for agent in agents:
-        agent.learn(3, rollouts=3)
-    assert_same(agents[0], agents[1], episodes=5)
-    assert_same(agents[0], agents[2], episodes=5)
+    assert_both_loops_agree(name, learner, NOISY[name])
 
 
 def test_a_lane_does_not_depend_on_its_neighbours():

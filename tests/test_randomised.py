@@ -11,7 +11,7 @@ import pytest
 import scipy.stats
 
 import spaql
-from helpers import LEARNERS, assert_same, run_batch
+from helpers import LEARNERS, assert_both_loops_agree, assert_same, run_batch
 from spaql import Between
 from spaql.cli.app import settings
 from spaql.explain.export import export, policy_from_json
@@ -116,12 +116,7 @@ def test_axes_hold_the_states_of_every_episode():
 @pytest.mark.parametrize("learner", LEARNERS)
 @everywhere
 def test_same_seed_same_bits_in_the_compiled_loop_and_in_gymnasiums(name, learner):
-    problems = [spaql.make(name, **DRAWN[name]), spaql.make(name, **DRAWN[name]), spaql.from_gym(PlantEnv(name, **DRAWN[name]))]
-    agents = [LEARNERS[learner](problem, seed=4) for problem in problems]
-    for agent in agents:
-        agent.learn(3, rollouts=3)
-    assert_same(agents[0], agents[1], episodes=5)
-    assert_same(agents[0], agents[2], episodes=5)
+    assert_both_loops_agree(name, learner, DRAWN[name])
 
 
 def test_atlas_learns_with_parameters_drawn():

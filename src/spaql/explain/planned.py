@@ -15,32 +15,29 @@ from spaql.explain.model_arena import ModelArena
 from spaql.explain.policy import Policy
 from spaql.explain.regret import taught as taught_tree
 from spaql.explain.search import search
+from spaql.explain.starts import start_states
 from spaql.explain.teaching import costs_of
 from spaql.explain.tree import LEAF, Tree
-from spaql.learners.atlas.memory import BEGAN
 from spaql.learners.atlas.model import Model
 from spaql.plants.problem import Finite
 
 if TYPE_CHECKING:
-    from spaql.learners.agent import Agent
-    from spaql.learners.atlas.memory import Memory
+    from spaql.learners.atlas.learner import Atlas
     from spaql.learners.atlas.planning import Plan
 
-EARLY = 0.02  # of the horizon: states seen so early serve as start states too
 LESSONS, LESSON = 5, 2000  # rounds, states that each adds
 OTHERS, SOME, CHECKED = 512, 128, 2  # start states the search does not see; how many of them decide within a size; trees of a size
 FEWEST, STEPS = 32, 20_000  # start states of a search: so many at least, and as many as make so many steps if all of them last
 REHEARSALS = 64  # start states on which plans are compared
 DOUBT, SPREAD = 0.05, 0.1  # by so much of its return, and of its standard deviation, a table may do worse in a model that knows less
-SIDEWAYS = 0.7  # of the way to each of several neighbours
 WITHIN = 0.002  # of the best return in the model: a smaller tree that is so near is preferred
 
 
-def policy_of_plan(agent: "Agent", step: int | None) -> Policy:
+def policy_of_plan(agent: "Atlas", step: int | None) -> Policy:
     """The table of Atlas: one cell per leaf."""
     if step is not None:
         raise SpaqlError("the policy of Atlas is the same at every step: leave `step` out")
-    plan = agent.current_plan()  # type: ignore[attr-defined]
+    plan = agent.current_plan()
     alive = np.flatnonzero(plan.support.ended == 0)
     q = plan.q[alive]
     best = plan.best[alive]
@@ -49,7 +46,7 @@ def policy_of_plan(agent: "Agent", step: int | None) -> Policy:
     runner_up, alone = second.argmax(axis=1), q.shape[1] == 1
     cells = Cells(
         corner=np.zeros((0, len(plan.centre)), np.int64), size=np.zeros(0, np.int64), action=plan.actions[best],
-        q=q.max(axis=1), visits=agent.visits(plan)[alive],  # type: ignore[attr-defined]
+        q=q.max(axis=1), visits=agent.visits(plan)[alive],
         runner_up=np.full((len(q), plan.actions.shape[1]), np.nan) if alone else plan.actions[runner_up],
         runner_up_q=np.full(len(q), np.nan) if alone else second.max(axis=1),
     )  # fmt: skip
@@ -72,17 +69,16 @@ def compress_in_model(
     progress: bool,
 ) -> Policy:  # fmt: skip
     """See `compress`: the search happens in the learned model, and so does the choice."""
-    plan, agent, problem = table.plan, table.agent, table.problem
+    plan, problem = table.plan, table.problem
     assert plan is not None
-    assert agent is not None
+    agent: Atlas = table.agent  # type: ignore[assignment]
     budget = whole("budget", MODEL // len(problem.state) if budget is None else budget, 0)
     most = min(max_leaves or MOST, max(table.n_leaves, 2))
-    memory: Memory = agent.state.memory  # type: ignore[attr-defined]
     # few of long episodes, so that the budget is enough for many trees
     few = min(STARTS_IN_MODEL, max(FEWEST, STEPS // problem.horizon))
     count = whole("episodes", few if episodes is None else episodes, 8, 100_000)
-    starts = start_states(memory, plan.samples, problem.horizon, count + OTHERS)
-    models = _trusted(agent.models(plan), table, starts)  # type: ignore[attr-defined]
+    starts = start_states(agent.state.memory, plan.samples, problem.horizon, count + OTHERS)
+    models = _trusted(agent.models(plan), table, starts)
     arena = ModelArena(problem, plan, starts[:count], models)
     others = ModelArena(problem, plan, starts[count:], models, 2 * problem.horizon)
     with shown(progress, budget) as report:
@@ -145,38 +141,8 @@ def taught_by_values(arena: ModelArena, table: Policy, seen: Array, leaves: int,
     return made
 
 
-def rehearsed(agent: "Agent", plan: "Plan") -> float:
+def rehearsed(agent: "Atlas", plan: "Plan", models: list[Model]) -> float:
     """The mean return of a plan's table in the models, over twice the time: what fails soon after an episode's end is not sound."""
-    starts = start_states(agent.state.memory, plan.samples, agent.problem.horizon, REHEARSALS)  # type: ignore[attr-defined]
-    arena = ModelArena(agent.problem, plan, starts, agent.models(plan), 2 * agent.problem.horizon)  # type: ignore[attr-defined]
+    starts = start_states(agent.state.memory, plan.samples, agent.problem.horizon, REHEARSALS)
+    arena = ModelArena(agent.problem, plan, starts, models, 2 * agent.problem.horizon)
     return float(arena.returns(plan.table, 0, REHEARSALS).mean())
-
-
-def start_states(memory: "Memory", n: int, horizon: int, count: int) -> Array:
-    """Where episodes began, states seen soon after, and states between two neighbouring beginnings, mixed: few beginnings were seen,
-    and a tree that was searched for on those alone fails on others. Again and again until there are `count`."""
-    began = np.flatnonzero(memory.flags[:n] & BEGAN)
-    began = began if len(began) else np.zeros(1, np.int64)
-    time = np.arange(n) - began[np.maximum(np.searchsorted(began, np.arange(n), side="right") - 1, 0)]
-    early = np.setdiff1d(np.flatnonzero((time >= 0) & (time <= EARLY * horizon)), began)
-    mixed = np.random.default_rng(0)
-    few = mixed.permutation(early)[: max(0, count - len(began)) // 2]
-    between = _between(memory.states[began], max(0, count - len(began) - len(few)), mixed)
-    states: Array = np.concatenate([memory.states[began], memory.states[few], between])
-    return states[np.resize(mixed.permutation(len(states)), count)]
-
-
-def _between(begun: Array, count: int, rng: np.random.Generator) -> Array:
-    """Among neighbours, as many as there are variables, and as far beyond: so that no gap is left open."""
-    from scipy.spatial import KDTree
-
-    k = min(begun.shape[1], len(begun) - 1)
-    if k < 1:
-        return begun[:0]
-    spread = begun.std(axis=0)
-    scaled = begun / np.where(spread > 0.0, spread, 1.0)
-    nearest = KDTree(scaled).query(scaled, k=k + 1)[1][:, 1:]
-    some = rng.integers(0, len(begun), count)
-    apart = begun[nearest[some]] - begun[some][:, None]
-    found: Array = begun[some] + (rng.uniform(-SIDEWAYS, SIDEWAYS, (count, k, 1)) * apart).sum(axis=1)
-    return found

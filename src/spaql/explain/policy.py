@@ -215,7 +215,7 @@ def policy_of(agent: "Agent", step: int | None = None) -> Policy:
     if agent.algorithm == "Atlas":
         from spaql.explain.planned import policy_of_plan
 
-        return policy_of_plan(agent, step)
+        return policy_of_plan(agent, step)  # type: ignore[arg-type]
     at = refuse_time(agent, step)
     cells = cells_of(agent, at)
     tree, cell_of_node = table_tree(agent.chart, cells, cells.action.shape[1])

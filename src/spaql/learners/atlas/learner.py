@@ -203,9 +203,9 @@ class Atlas(Agent):
         if state.final is None or state.final.samples != n:
             # made from the data alone, not from the plans on the way, so that it is the same for a loaded agent
             draft = self._plan(n, self._smaller(), None)
-            # two sets of support points: the table that does better in the model
-            made = [self._plan(n, self._finest(n), draft, salt) for salt in (0, 1)]
-            state.final = max(made, key=lambda plan: rehearsed(self, plan))
+            # two sets of support points: the table that does better in the models, which are the same for both
+            made, models = [self._plan(n, self._finest(n), draft, salt) for salt in (0, 1)], self.models(draft)
+            state.final = max(made, key=lambda plan: rehearsed(self, plan, models))
         return state.final
 
     # -- acting --------------------------------------------------------------------------------------------------------------------
