@@ -1,13 +1,12 @@
 """What Atlas plays as a table, a tree, code and a page; why it plays it; and small trees found in its model."""
 
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 
 import spaql
+from command_line import run
 from made_explanations import data_of, text_of, written
 from spaql.explain.arena import Moments
 from spaql.explain.model_arena import ModelArena
@@ -339,13 +338,8 @@ def test_the_page_of_a_controller_without_a_plant(tmp_path):
     assert agent.policy().compress(max_leaves=3, budget=10_000, episodes=16).samples == 0
 
 
-def spaql_command(*arguments):
-    command = [sys.executable, "-m", "spaql.cli", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
-
-
 def test_spaql_train_speaks_json_and_keeps_the_agent(tmp_path):
-    told = spaql_command("train", "cartpole", "atlas", "--samples", 250, "--fresh", 5, "--json", "--out", tmp_path)
+    told = run("train", "cartpole", "atlas", "--samples", 250, "--fresh", 5, "--json", "--out", tmp_path)
     assert told.returncode == 0, told.stderr
     (row,) = json.loads(told.stdout)["agents"]
     assert (row["train_samples"], row["eval_samples"]) == (250, 0)
@@ -353,26 +347,26 @@ def test_spaql_train_speaks_json_and_keeps_the_agent(tmp_path):
 
 
 def test_spaql_train_tells_what_its_numbers_are():
-    told = spaql_command("train", "cartpole", "atlas", "--iterations", 3, "--fresh", 5, "--quiet")
+    told = run("train", "cartpole", "atlas", "--iterations", 3, "--fresh", 5, "--quiet")
     assert told.returncode == 0, told.stderr
     assert "the last training episode" in " ".join(told.stdout.split())
 
 
 def test_spaql_evaluate(file, agents):
-    told = spaql_command("evaluate", file, "--episodes", 10, "--json")
+    told = run("evaluate", file, "--episodes", 10, "--json")
     assert json.loads(told.stdout)["mean"] == agents["cartpole"].evaluate(10).mean
     assert json.loads(told.stdout)["arms"] == 300
 
 
 def test_spaql_explain_shows_why_and_writes_a_page(file, tmp_path):
-    told = spaql_command("explain", file, "--why", "0,0.1,0.02,0", "--html", tmp_path / "page.html")
+    told = run("explain", file, "--why", "0,0.1,0.02,0", "--html", tmp_path / "page.html")
     assert told.returncode == 0, told.stderr
     assert "What the learned model expects next" in told.stdout
     assert (tmp_path / "page.html").read_text().startswith("<!doctype html>")
 
 
 def test_spaql_export(file):
-    told = spaql_command("export", file, "--to", "c")
+    told = run("export", file, "--to", "c")
     assert told.returncode == 0, told.stderr
     assert "void controller" in told.stdout
 
@@ -385,7 +379,7 @@ def test_spaql_export(file):
     ],
 )
 def test_bad_commands_are_one_line_and_exit_code_2(arguments, words):
-    told = spaql_command(*arguments)
+    told = run(*arguments)
     assert told.returncode == 2
     assert words in told.stderr
     assert told.stderr.strip().count("\n") == 0

@@ -1,20 +1,14 @@
 """The command line, run as a user runs it."""
 
 import json
-import os
-import signal
 import subprocess
 import sys
-import time
+import textwrap
 
 import pytest
 
 import spaql
-
-
-def run(*arguments, **options):
-    command = [sys.executable, "-m", "spaql.cli", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, **options)
+from command_line import run
 
 
 def test_problems_lists_every_problem_with_a_line():
@@ -47,7 +41,7 @@ def test_train_prints_json_and_leaves_agents_and_a_picture(tmp_path):
 
 
 def test_train_prints_a_table_with_the_papers_figure(tmp_path):
-    told = run("train", "pendulum", "spaql", "--iterations", "3", "--rollouts", "2", "--fresh", "5", env=os.environ | {"COLUMNS": "140"})
+    told = run("train", "pendulum", "spaql", "--iterations", "3", "--rollouts", "2", "--fresh", "5", columns=140)
     assert told.returncode == 0, told.stderr
     for word in ("best seen", "fresh", "95 %", "arms", "paper", "-835.99"):
         assert word in told.stdout
@@ -90,15 +84,31 @@ def test_an_unknown_option_exits_with_2():
 
 
 def test_ctrl_c_saves_what_was_learned(tmp_path):
-    command = [sys.executable, "-m", "spaql.cli", "train", "cartpole", "spaql", "--iterations", "100000000", "--out", str(tmp_path)]
-    process = subprocess.Popen([*command, "--fresh", "10", "--quiet"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    time.sleep(6)
-    process.send_signal(signal.SIGINT)
-    told, complaint = process.communicate(timeout=120)
-    assert process.returncode == 130, complaint
-    assert "interrupted" in complaint
-    assert "best seen" in told
-    assert len(spaql.load(tmp_path / "agent.spaql").history) > 0
+    program = """
+    import os, signal, sys, threading, time
+    import spaql
+    from spaql.cli import main
+
+    def press(agent):
+        while len(agent.state.history) < 10:
+            time.sleep(0.005)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    make = spaql.SPAQL.__init__
+
+    def make_and_watch(agent, *arguments, **options):
+        make(agent, *arguments, **options)
+        threading.Thread(target=press, args=[agent], daemon=True).start()
+
+    spaql.SPAQL.__init__ = make_and_watch  # Ctrl-C once training is well under way, however slow the machine
+    main()
+    """
+    command = [sys.executable, "-c", textwrap.dedent(program), "train", "cartpole", "spaql", "--iterations", "100000000"]
+    told = subprocess.run([*command, "--out", tmp_path, "--fresh", "10"], capture_output=True, text=True, timeout=120, check=False)
+    assert told.returncode == 130, told.stderr
+    assert "interrupted" in told.stderr
+    assert "best seen" in told.stdout
+    assert len(spaql.load(tmp_path / "agent.spaql").history) >= 10
 
 
 def test_bench_measures_every_ratio():

@@ -5,7 +5,7 @@ import json
 import pytest
 
 import spaql
-from test_cli import run
+from command_line import run
 
 
 @pytest.fixture(scope="module")

@@ -1,17 +1,11 @@
 """`spaql explain` and `spaql export`, run as a user runs them."""
 
 import json
-import subprocess
-import sys
 
 import pytest
 
 import spaql
-
-
-def run(*arguments):
-    command = [sys.executable, "-m", "spaql.cli", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+from command_line import run
 
 
 @pytest.fixture(scope="module")

@@ -2,13 +2,12 @@
 
 import json
 import random
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 
 import spaql
+from command_line import run
 from spaql.cli.app import settings
 from spaql.explain.export import export, policy_from_json
 from test_files import exercise, load_bytes, members, mutated_json, packed
@@ -120,10 +119,6 @@ def test_three_hundred_mutated_descriptions_load_or_raise_our_own_error(content,
 
 
 # -- on the command line ---------------------------------------------------------------------------------------------------------------
-
-
-def run(*arguments):
-    return subprocess.run([sys.executable, "-m", "spaql.cli", *arguments], capture_output=True, text=True, timeout=300, check=False)
 
 
 def test_training_evaluating_and_going_on_from_the_command_line(tmp_path):

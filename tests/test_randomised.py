@@ -11,6 +11,7 @@ import pytest
 import scipy.stats
 
 import spaql
+from command_line import run
 from helpers import LEARNERS, assert_both_loops_agree, assert_same, run_batch
 from spaql import Between
 from spaql.cli.app import settings
@@ -19,7 +20,6 @@ from spaql.plants.environment import PlantEnv
 from spaql.plants.plant import LANES
 from spaql.report.explanation_data import step_time
 from test_files import load_bytes, members, packed
-from test_parameters_kept import run
 
 DRAWN = {
     "pendulum": {"m": Between(0.8, 1.2), "max_speed": Between(6.0, 8.0)},

@@ -12,6 +12,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+import command_line
 from spaql.experiments.plan import PAPER, PARTS, QUICK, chosen_parts, specs_of, studies_of
 from spaql.experiments.reproduce import Request, reproduce
 from spaql.experiments.results import load_results
@@ -25,7 +26,7 @@ def command(store, *options):
 
 
 def run(store, *options):
-    return subprocess.run(command(store, *options), capture_output=True, text=True, timeout=300, check=False)
+    return command_line.run("reproduce", "--store", store, *options)
 
 
 def digests(store):
@@ -126,7 +127,7 @@ def test_a_damaged_file_stops_it_until_repair_is_asked_for(tmp_path, whole):
     assert refused.returncode == 2
     assert refused.stderr.strip().count("\n") == 0
     assert str(victim) in refused.stderr
-    report = subprocess.run([sys.executable, "-m", "spaql.cli", "report", str(store)], capture_output=True, text=True, check=False)
+    report = command_line.run("report", store)
     assert report.returncode == 2
     assert str(victim) in report.stderr
     assert run(store, *SMALL, "--repair").returncode == 0
@@ -136,7 +137,7 @@ def test_a_damaged_file_stops_it_until_repair_is_asked_for(tmp_path, whole):
 def test_the_report_of_a_store_is_the_same_bits_whoever_computed_it(tmp_path, whole):
     other = tmp_path / "other"
     assert run(other, *SMALL[:-1]).returncode == 0
-    assert subprocess.run([sys.executable, "-m", "spaql.cli", "report", str(whole), "--quiet"], check=False).returncode == 0
+    assert command_line.run("report", whole, "--quiet").returncode == 0
     for kind in ("tables", "figures"):
         names = sorted(path.name for path in (whole / kind).iterdir())
         assert names
@@ -150,7 +151,7 @@ def test_a_report_of_half_a_store_says_what_is_missing(tmp_path, whole):
     shutil.copytree(whole, store)
     for victim in list((store / "runs").glob("cartpole-spaql-ts-*.parquet"))[:2]:
         victim.unlink()
-    said = subprocess.run([sys.executable, "-m", "spaql.cli", "report", str(store)], capture_output=True, text=True, check=False)
+    said = command_line.run("report", store)
     assert said.returncode == 0, said.stderr
     assert "main-cartpole: 2 runs are missing" in said.stdout
 
@@ -211,20 +212,19 @@ def test_a_store_without_write_permission_is_one_line(tmp_path):
 def test_a_report_removes_only_what_an_earlier_report_has_written(tmp_path, whole):
     store = tmp_path / "store"
     shutil.copytree(whole, store)
-    command = [sys.executable, "-m", "spaql.cli", "report", str(store), "--quiet"]
-    assert subprocess.run(command, check=False).returncode == 0
+    assert command_line.run("report", store, "--quiet").returncode == 0
     (store / "figures" / "mine.png").touch()
     (store / "tables" / "old.md").touch()
     memory = json.loads((store / "report.json").read_text())
     (store / "report.json").write_text(json.dumps([*memory, "tables/old.md", "runs", "../store.json"]))
-    assert subprocess.run(command, check=False).returncode == 0
+    assert command_line.run("report", store, "--quiet").returncode == 0
     assert (store / "figures" / "mine.png").exists()
     assert not (store / "tables" / "old.md").exists()
     assert (store / "runs").is_dir()
 
 
 def test_a_report_of_nothing_is_one_line(tmp_path):
-    said = subprocess.run([sys.executable, "-m", "spaql.cli", "report", str(tmp_path)], capture_output=True, text=True, check=False)
+    said = command_line.run("report", tmp_path)
     assert said.returncode == 2
     assert "spaql reproduce" in said.stderr
 

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 import spaql
+from command_line import run
 from spaql.experiments.store import Store
 from spaql.experiments.sweep import FIRST_REPORTED, Sweep, run_sweep
 from spaql.experiments.sweep_space import parameters_of, random_trial
 from spaql.experiments.sweep_table import keep, markdown_of
-from test_cli import run
 
 SMALL = {"trials": 4, "seeds": 2, "best": 2, "final_seeds": 2, "iterations": 5, "rollouts": 2, "fresh": 10, "jobs": 1}
 
