@@ -3,7 +3,7 @@
 import numpy as np
 
 from spaql.arrays import Array
-from spaql.compiling import inlined
+from spaql.compiling import apart, inlined
 from spaql.partition.forest import (
     COUNT_BITS,
     COUNT_MASK,
@@ -111,11 +111,9 @@ def containing(forest: Forest, space: Space, root: int, path: Array, action: Arr
     return index, key
 
 
-@inlined
-def born(forest: Forest, space: Space, root: int, path: Array, index: int, key: int) -> int:
-    """The leaf itself, if a ball found over the state of `path` stands for an unborn one with this action key: it is born now."""
-    if forest.balls[index].first == 0:
-        return index
+@apart
+def born_below(forest: Forest, space: Space, root: int, path: Array, index: int, key: int) -> int:
+    """The child, with this action key, of a split ball over the state of `path`: it and those beside it are born now."""
     ball, ball_key = root, root_key(space)
     while True:
         depth, parts = forest.balls[ball].depth, action_parts(space, ball_key)
@@ -124,3 +122,9 @@ def born(forest: Forest, space: Space, root: int, path: Array, index: int, key: 
             return bear(forest, space, index, path[depth], parts) + part
         ball = block(forest, space, ball, path[depth], parts) + part
         ball_key = child_key(space, ball_key, depth, part)
+
+
+@inlined
+def born(forest: Forest, space: Space, root: int, path: Array, index: int, key: int) -> int:
+    """The leaf itself, if a ball found over the state of `path` stands for an unborn one with this action key."""
+    return index if forest.balls[index].first == 0 else born_below(forest, space, root, path, index, key)

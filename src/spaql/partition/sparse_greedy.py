@@ -3,7 +3,7 @@
 import numpy as np
 
 from spaql.arrays import Array
-from spaql.compiling import inlined
+from spaql.compiling import apart, inlined
 from spaql.partition.forest import Forest, Space, action_parts, child_key, level_of, root_key, worth
 from spaql.partition.greedy import LOW_HALF, USED, Greedy, Scratch, settle
 from spaql.plants.chart import Chart
@@ -52,7 +52,7 @@ def halve(
     return end, best, best_key, best_q
 
 
-@inlined
+@apart
 def merge_sparse(
     forest: Forest, space: Space, chart: Chart, greedy: Greedy, scratch: Scratch, tree: int, cell: int, level: int,
     low: int, high: int, best: int, best_key: int,
@@ -93,7 +93,7 @@ def merge_sparse(
         high, best, best_key, best_q = halve(forest, space, stack, here.low, here.high, level - 1, side, here.ball, here.key, here.q)
 
 
-@inlined
+@apart
 def merge_sparse_after(
     forest: Forest, space: Space, chart: Chart, greedy: Greedy, scratch: Scratch, tree: int, path: Array, depth: int
 ) -> None:  # fmt: skip
