@@ -9,8 +9,9 @@ import pytest
 
 import spaql
 from spaql.learners.spaql_steps import boltzmann
-from spaql.partition.forest import action_centres, leaf_table
+from spaql.partition import forest as forests
 from spaql.partition.greedy import descend, new_scratch
+from spaql.partition.leaves import action_centres, leaf_table, standing
 from spaql.partition.search import find_path, last_argmax, relevant
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -52,7 +53,7 @@ class Case:
     def ask(self, j):
         """Query j: the relevant leaves in child order, and their values."""
         forest, space = self.agent.state.forest, self.agent.state.space
-        scratch = new_scratch(space, len(forest.balls))
+        scratch = new_scratch(space, forest)
         count = look(forest, space, scratch, self.trees[j], self.queries[j])
         return scratch.found[:count], scratch.q[:count]
 
@@ -85,12 +86,18 @@ def weigh(scratch, count, tau):
 @numba.njit
 def merged_ball(forest, greedy, scratch, tree, x):
     find_path(forest, x, scratch.path)
-    return greedy.cells[descend(greedy, tree, scratch.path)].ball
+    return greedy.cells[descend(greedy, tree, len(x), scratch.path)].ball
 
 
-@pytest.fixture(scope="module", params=CASES)
+@pytest.fixture(scope="module", params=[(name, sparse) for name in CASES for sparse in (False, True)], ids=str)
 def case(request):
-    return Case(request.param)
+    """Every file with a full forest, as small problems have it, and with a sparse one."""
+    name, sparse = request.param
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(forests, "SPARSE_FROM", 1 if sparse else 99)
+        made = Case(name)
+    assert (len(made.agent.state.forest.forks) > 0) == sparse
+    return made
 
 
 def test_every_golden_file_is_here():
@@ -134,7 +141,7 @@ def test_greedy_leaf_is_the_last_of_the_best(case):
 
 def test_merged_tree_knows_the_greedy_leaf(case):
     state = case.agent.state
-    greedy, scratch = state.policy(case.agent.chart), new_scratch(state.space, len(state.forest.balls))
+    greedy, scratch = state.policy(case.agent.chart), new_scratch(state.space, state.forest)
     for j in range(len(case.queries)):
         found, q = case.ask(j)
         assert merged_ball(state.forest, greedy, scratch, case.trees[j], case.queries[j]) == found["ball"][greedy_position(q)]
@@ -157,7 +164,7 @@ def test_boltzmann_probabilities(case, tau, field):
     space = case.agent.state.space
     for j in range(len(case.queries)):
         _, q = case.ask(j)
-        scratch = new_scratch(space, len(case.agent.state.forest.balls))
+        scratch = new_scratch(space, case.agent.state.forest)
         scratch.q[: len(q)] = q
         weigh(scratch, len(q), tau)
         cumulative = scratch.weight[: len(q)]
@@ -168,7 +175,7 @@ def test_boltzmann_probabilities(case, tau, field):
 
 def assert_is_greedy_leaf(case, j, ball, key):
     forest, space = case.agent.state.forest, case.agent.state.space
-    depth = forest.balls["depth"][ball]
+    depth = int(standing(forest, np.array([ball]))[0][0])
     assert 0.5**depth == case.data["query_greedy_radius"][j]
     centre = (np.floor(case.queries[j] * 2 ** (depth - 1)) + 0.5) / 2 ** (depth - 1) if depth else np.zeros(space.d)
     np.testing.assert_array_equal(centre, case.data["query_greedy_state"][j])

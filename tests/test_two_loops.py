@@ -6,7 +6,7 @@ import pytest
 
 import spaql
 from helpers import LEARNERS, PER_STEP, TRAINED, assert_same, linear_plant, wrapped
-from spaql.partition.forest import leaf_table
+from spaql.partition.leaves import leaf_table
 
 PROBLEMS = {
     "cartpole": "spaql/CartPole-v0",

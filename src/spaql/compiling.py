@@ -33,6 +33,12 @@ def inlined(function: Function) -> Function:
     return result
 
 
+def apart(function: Function) -> Function:
+    """A function for use inside kernels that stays a call: long code that few problems need, compiled once and not into each of them."""
+    result: Function = numba.njit(**OPTIONS)(function)
+    return result
+
+
 def entry(function: Function) -> Function:
     """Like `inlined`, for a small function that Python calls too: kept on disk."""
     return _kept(numba.njit(**OPTIONS, forceinline=True)(function), function)

@@ -11,6 +11,7 @@ from spaql.explain.playing import first_at_least, key_action, list_cells, survey
 from spaql.explain.tree import Builder, Tree
 from spaql.partition.forest import MAX_DEPTH
 from spaql.partition.greedy import new_scratch
+from spaql.partition.leaves import standing
 from spaql.plants.chart import SIGMOID, Chart
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ class Cells:
     """The state cells of a greedy policy. Positions are those of the finest grid, counted from the upper end of the cube."""
 
     corner: Array  # int64 (n, d): upper end; empty where the cells are not of a grid
-    size: Array  # int64 (n,): edge; empty too
+    size: Array  # int64 (n, d): edges; empty too
     action: Array  # (n, axes), physical: the centre of the greedy ball's action interval, or its (first) action
     q: Array  # of the greedy ball
     visits: Array  # of the greedy ball, those inherited from the balls it was split from included
@@ -38,22 +39,22 @@ def cells_of(agent: "Agent", step: int = 0) -> Cells:
     state, space, d = agent.state, agent.state.space, agent.state.space.d
     greedy = state.policy(agent.chart)
     tree, room = min(step, space.trees - 1), int(greedy.size[0])
-    cell, depth = np.zeros(room, np.int64), np.zeros(room, np.int64)
-    corner = np.zeros((room + 1, d), np.int64)
-    stack = np.zeros(((1 << d) * (MAX_DEPTH + 1) + 1, d + 2), np.int64)
-    n = list_cells(greedy, d, tree, stack, cell, depth, corner)
-    corner, size = corner[:n], np.int64(TOP) >> depth[:n]
-    centres = 1.0 - (2 * corner + size[:, None]) / TOP
+    corner, size = np.zeros((room + 1, d), np.int64), np.zeros((room + 1, d), np.int64)
+    waiting = d * MAX_DEPTH if len(state.forest.forks) else (1 << d) * (MAX_DEPTH + 1)
+    n = list_cells(greedy, d, tree, np.zeros((waiting + 2, d + 2), np.int64), corner, size)
+    corner, size = corner[:n], size[:n]
+    centres = 1.0 - (2 * corner + size) / TOP
     best, second, q = np.zeros((n, 2), np.int64), np.zeros((n, 2), np.int64), np.zeros((n, 2))
-    balls = state.forest.balls
-    survey(state.forest, space, new_scratch(space, len(balls)), tree, np.ascontiguousarray(centres), best, second, q)
+    survey(state.forest, space, new_scratch(space, state.forest), tree, np.ascontiguousarray(centres), best, second, q)
+    depth, visits, _ = standing(state.forest, best[:, 0])
+    other_depth, _, _ = standing(state.forest, second[:, 0])  # where there is none it is never asked for
     axes = max(space.k, 1)
     action, runner_up = np.empty((n, axes)), np.full((n, axes), np.nan)
     for i in range(n):
-        key_action(space, agent.chart, best[i, 1], balls["depth"][best[i, 0]], action[i])
+        key_action(space, agent.chart, best[i, 1], depth[i], action[i])
         if second[i, 0] >= 0:
-            key_action(space, agent.chart, second[i, 1], balls["depth"][second[i, 0]], runner_up[i])
-    return Cells(corner, size, action, q[:, 0], balls["visits"][best[:, 0]].astype(np.int64), runner_up, q[:, 1])
+            key_action(space, agent.chart, second[i, 1], other_depth[i], runner_up[i])
+    return Cells(corner, size, action, q[:, 0], visits.astype(np.int64), runner_up, q[:, 1])
 
 
 def physical_cuts(chart: Chart, feature: int, positions: Array) -> Array:
@@ -73,7 +74,7 @@ def cut_tables(chart: Chart, cells: Cells) -> list[dict[int, float]]:
     """Physical values of all cuts between cells, by variable and grid position."""
     tables = []
     for j in range(cells.corner.shape[1]):
-        ends = np.unique(np.concatenate([cells.corner[:, j], cells.corner[:, j] + cells.size]))
+        ends = np.unique(np.concatenate([cells.corner[:, j], cells.corner[:, j] + cells.size[:, j]]))
         # a split tests the middle of its cell, which may be the end of no cell that is left when it is the end of others
         inner = ends[(ends > 0) & (ends < TOP)]
         tables.append(dict(zip(inner.tolist(), physical_cuts(chart, j, inner).tolist(), strict=True)))

@@ -30,7 +30,7 @@ class _Cut:
 def _grow(chart: Chart, cells: Cells, label: Array, by_volume: bool) -> Tree:
     d, cuts, classes = cells.corner.shape[1], cut_tables(chart, cells), int(label.max()) + 1
     builder = Builder(d, cells.action.shape[1])
-    begin, end = cells.corner, cells.corner + cells.size[:, None]
+    begin, end = cells.corner, cells.corner + cells.size
     # work list instead of recursion: (members, box, parent, side), children after their parents
     stack: list[tuple[Array, Array, Array, int, int]] = [(np.arange(len(label)), np.zeros(d, np.int64), np.full(d, TOP), -1, 0)]
     children: dict[int, list[int]] = {}

@@ -5,7 +5,7 @@ import numpy as np
 from spaql.arrays import Array
 from spaql.compiling import inlined, kernel
 from spaql.partition.forest import COUNT_BITS, MAX_DEPTH, Forest, Space, action_centre
-from spaql.partition.greedy import LOW_HALF, Greedy, Scratch
+from spaql.partition.greedy import LOW_HALF, Greedy, Scratch, coordinates
 from spaql.partition.search import cell_of, find_path, relevant
 from spaql.plants.chart import Chart, to_cube
 from spaql.plants.plant import LANES, Rows
@@ -183,28 +183,31 @@ def first_at_least(chart: Chart, feature: int, cuts: Array, low: Array, high: Ar
 
 
 @kernel
-def list_cells(greedy: Greedy, d: int, tree: int, stack: Array, cell: Array, depth: Array, corner: Array) -> int:
-    """The leaf cells of a merged tree, in child order: index, depth, and position in the finest grid, counted from the upper end."""
+def list_cells(greedy: Greedy, d: int, tree: int, stack: Array, corner: Array, size: Array) -> int:
+    """The leaf cells of a merged tree, in child order: position in the finest grid, counted from the upper end, and edges.
+
+    `stack`: working memory; a row is a cell, how often its coordinates were halved in all, and its position.
+    """
     found, top = 0, 1
     stack[0, 0], stack[0, 1] = tree, 0
     for j in range(d):
         stack[0, 2 + j] = 0
     while top > 0:
         top -= 1
-        here, level = stack[top, 0], stack[top, 1]
-        if greedy.jump[here] >> 32 == 0:
-            cell[found], depth[found] = here, level
-            for j in range(d):
-                corner[found, j] = stack[top, 2 + j]
+        here, halved = stack[top, 0], stack[top, 1]
+        for j in range(d):
+            corner[found, j] = stack[top, 2 + j]  # of a cell that goes on only for a while: its sub-cells overwrite this row of the stack
+            size[found, j] = 1 << (MAX_DEPTH - halved // d - (1 if j < halved % d else 0))
+        last, base = greedy.jump[here] >> 32, greedy.jump[here] & LOW_HALF
+        if last == 0:
             found += 1
             continue
-        base, width = greedy.jump[here] & LOW_HALF, 1 << (MAX_DEPTH - 1 - level)
-        for j in range(d):
-            corner[found, j] = stack[top, 2 + j]  # kept aside: the children overwrite this row of the stack
-        for orthant in range((1 << d) - 1, -1, -1):
-            stack[top, 0], stack[top, 1] = base + orthant, level + 1
+        first_j, next_j = coordinates(last, d, halved % d)
+        for orthant in range(last, -1, -1):
+            stack[top, 0], stack[top, 1] = base + orthant, halved + next_j - first_j
             for j in range(d):
-                stack[top, 2 + j] = corner[found, j] + (width if (orthant >> (d - 1 - j)) & 1 else 0)
+                lower = first_j <= j < next_j and ((orthant >> (next_j - 1 - j)) & 1) == 1
+                stack[top, 2 + j] = corner[found, j] + (size[found, j] // 2 if lower else 0)
             top += 1
     return found
 

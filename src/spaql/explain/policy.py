@@ -13,7 +13,7 @@ from spaql.errors import SpaqlError
 from spaql.explain.cells import Cells, cells_of, refuse_time, table_tree
 from spaql.explain.rolling import Played, play_episodes, record_episode
 from spaql.explain.tree import Tree, bounds_of, leaf_of
-from spaql.partition.forest import USED, Forest
+from spaql.partition.forest import USED, Forest, resized
 from spaql.plants.chart import HUGE
 from spaql.plants.problem import Finite, Problem
 from spaql.training.history import Evaluation
@@ -221,5 +221,5 @@ def policy_of(agent: "Agent", step: int | None = None) -> Policy:
     tree, cell_of_node = table_tree(agent.chart, cells, cells.action.shape[1])
     origin = f"{agent.algorithm} on {agent.problem.name}, seed {agent.seed}" + (f", step {at}" if agent.state.space.trees > 1 else "")
     used, live = int(agent.state.forest.size[USED]), agent.state.forest
-    forest = Forest(live.balls[:used].copy(), live.size.copy(), live.bounds[:used].copy())
+    forest = resized(live, agent.state.space, used)
     return Policy(agent.problem, tree, "table", origin, cells, cell_of_node, agent=agent, forest=forest, step=at)

@@ -13,6 +13,7 @@ from spaql.explain.tables import known
 from spaql.explain.tree import leaf_of, path_to
 from spaql.explain.words import action_words, number, rule_words, test_words, unit
 from spaql.partition.greedy import new_scratch
+from spaql.partition.leaves import standing
 from spaql.plants.chart import HUGE, to_cube
 
 if TYPE_CHECKING:
@@ -87,16 +88,17 @@ def _alternatives(policy: "Policy", x: Array) -> tuple[tuple[tuple[Array, float]
     point = np.empty(space.d)
     if to_cube(agent.chart, x, point) >= 0:
         return (), None
-    scratch = new_scratch(space, len(forest.balls))
+    scratch = new_scratch(space, forest)
     found, q = np.empty((len(scratch.q), 2), np.int64), np.empty(len(scratch.q))
     count = alternatives(forest, space, scratch, min(policy.step, space.trees - 1), point, found, q)
     order = sorted(range(count), key=lambda c: (-q[c], -c))  # ties: the last, as the learner decides
+    depth, visits, _ = standing(forest, found[:count, 0])
     options = []
     for c in order:
         action = np.empty(max(space.k, 1))
-        key_action(space, agent.chart, found[c, 1], forest.balls["depth"][found[c, 0]], action)
+        key_action(space, agent.chart, found[c, 1], depth[c], action)
         options.append((action, float(q[c])))
-    return tuple(options), int(forest.balls["visits"][found[order[0], 0]])
+    return tuple(options), int(visits[order[0]])
 
 
 def _change(policy: "Policy", x: Array, j: int) -> Change:

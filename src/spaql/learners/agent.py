@@ -13,7 +13,8 @@ from spaql.errors import SpaqlError
 from spaql.learners.predicting import predict_batch
 from spaql.learners.state import State
 from spaql.learners.update import NET, Rule
-from spaql.partition.forest import ARMS, leaf_table, split_room
+from spaql.partition.forest import ARMS, step_room
+from spaql.partition.leaves import leaf_table
 from spaql.plants.chart import HUGE, Chart, to_cube
 from spaql.plants.problem import Finite, Problem
 from spaql.training.history import Evaluation, History
@@ -89,8 +90,8 @@ class Agent:
         return self.action_in_cube(action), value, at
 
     def room(self, steps: int) -> int:
-        """Balls that so many learning steps may add: one split each."""
-        return 0 if self.rule.kind == NET else steps * split_room(self.state.space)
+        """Balls that so many learning steps may add, and the choice of an action after the last."""
+        return 0 if self.rule.kind == NET else (steps + 1) * step_room(self.state.forest, self.state.space)
 
     def action_in_cube(self, action: Any) -> Array:
         """A physical action as cube coordinates, or as index of a finite set."""

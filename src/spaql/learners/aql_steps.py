@@ -6,9 +6,10 @@ from spaql.arrays import Array
 from spaql.compiling import entry, inlined
 from spaql.learners.spaql_steps import inside
 from spaql.learners.update import ADAPTIVE, Rule, update
-from spaql.partition.forest import Forest, Space
-from spaql.partition.greedy import Greedy, Scratch, descend, merge_after
-from spaql.partition.search import containing, find_path, last_argmax, relevant
+from spaql.partition.forest import Forest, Space, worth
+from spaql.partition.greedy import Greedy, Scratch, descend
+from spaql.partition.merging import merge_after
+from spaql.partition.search import born, containing, find_path, last_argmax, relevant
 from spaql.plants.chart import Chart, to_cube
 
 
@@ -20,8 +21,8 @@ def learn_aql(
     """Update the played ball; `scratch.path` is the state before the step, `scratch.next_path` after it."""
     value = 0.0  # (3) V = 0 after the last step
     if step < space.horizon - 1 and not (terminated and rule.terminate == 1):
-        cell = descend(greedy, step + 1, scratch.next_path)
-        value = min(float(space.horizon), forest.balls[greedy.cells[cell].ball].q)  # (3) V(x') = min(H, max Q)
+        cell = descend(greedy, step + 1, space.d, scratch.next_path)
+        value = min(float(space.horizon), worth(forest, greedy.cells[cell].ball))  # (3) V(x') = min(H, max Q)
     ball, key = scratch.chosen[0], scratch.chosen[1]
     depth = forest.balls[ball].depth
     update(forest, space, rule, ball, key, reward, value)
@@ -43,10 +44,10 @@ def learn_outside(
     value = 0.0
     if step < space.horizon - 1 and not (terminated and rule.terminate == 1):
         best = scratch.found[greedy_ball(forest, space, step + 1, scratch.next_x, scratch)]
-        value = min(float(space.horizon), forest.balls[best.ball].q)  # (3)
+        value = min(float(space.horizon), worth(forest, best.ball))  # (3)
     if rule.kind == ADAPTIVE:
         best = scratch.found[greedy_ball(forest, space, step, scratch.x, scratch)]
-        ball, key = best.ball, best.key
+        ball, key = born(forest, space, step, scratch.path, best.ball, best.key), best.key
     else:
         find_path(forest, scratch.x, scratch.path)
         ball, key = containing(forest, space, step, scratch.path, action)
@@ -86,6 +87,6 @@ def next_step(
 def _choose(
     forest: Forest, space: Space, chart: Chart, greedy: Greedy, scratch: Scratch, key: np.uint64, step: int, path: Array, action: Array
 ) -> None:
-    cell = greedy.cells[descend(greedy, step, path)]
-    scratch.chosen[0], scratch.chosen[1] = cell.ball, cell.key
+    cell = greedy.cells[descend(greedy, step, space.d, path)]
+    scratch.chosen[0], scratch.chosen[1] = born(forest, space, step, path, cell.ball, cell.key), cell.key
     inside(forest, space, chart, scratch.chosen, key, step * (space.k + 1), action)

@@ -5,7 +5,7 @@ import numpy as np
 from spaql.arrays import Array
 from spaql.compiling import inlined, kernel
 from spaql.partition.forest import COUNT_BITS, MAX_DEPTH, Space
-from spaql.partition.greedy import LOW_HALF, Greedy
+from spaql.partition.greedy import LOW_HALF, Greedy, coordinates
 from spaql.partition.search import cell_of
 from spaql.plants.chart import Chart, to_cube
 from spaql.streams import derive, uniform
@@ -18,13 +18,15 @@ def act(
 ) -> int:  # fmt: skip
     """The same action, to the bit, as the lock-step rollouts choose. Returns -1 or the bad dimension."""
     bad = to_cube(chart, observation, x)
-    here, level = tree, MAX_DEPTH - 1
+    here, level, next_j = tree, MAX_DEPTH - 1, 0
     while greedy.jump[here] >> 32 != 0:
+        first_j, next_j = coordinates(greedy.jump[here] >> 32, space.d, next_j)
         orthant = 0
-        for j in range(space.d):
+        for j in range(first_j, next_j):
             orthant = (orthant << 1) | int((cell_of(x[j]) >> level) & 1)
         here = (greedy.jump[here] & LOW_HALF) + orthant
-        level -= 1
+        if next_j == space.d:
+            level, next_j = level - 1, 0
     cell = greedy.cells[here]
     if space.k > 0:
         for axis in range(space.k):

@@ -8,7 +8,7 @@ from spaql.fastmath import exp
 from spaql.learners.update import Rule, gaussian, update
 from spaql.partition.forest import COUNT_BITS, COUNT_MASK, Forest, Space, action_centre
 from spaql.partition.greedy import Scratch
-from spaql.partition.search import containing, find_path, relevant
+from spaql.partition.search import born, containing, find_path, relevant
 from spaql.plants.chart import Chart, to_cube
 from spaql.streams import uniform
 
@@ -49,6 +49,7 @@ def explore(
     while i < count - 1 and scratch.weight[i] <= mark:
         i += 1
     scratch.chosen[0], scratch.chosen[1] = scratch.found[i].ball, scratch.found[i].key
+    scratch.chosen[0] = born(forest, space, 0, scratch.path, scratch.chosen[0], scratch.chosen[1])
     inside(forest, space, chart, scratch.chosen, key, at + 1, action)
 
 

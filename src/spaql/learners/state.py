@@ -9,7 +9,8 @@ from spaql.compiling import kernel
 from spaql.errors import SpaqlError
 from spaql.learners.guard import Guard
 from spaql.partition.forest import USED, Forest, Space, grown, new_forest, resized
-from spaql.partition.greedy import Greedy, Scratch, merge_all, new_greedy, new_scratch, scratch_width
+from spaql.partition.greedy import Greedy, Scratch, new_greedy, new_scratch, scratch_width
+from spaql.partition.merging import merge_all
 from spaql.plants.chart import Chart
 from spaql.training.history import COLUMNS
 from spaql.training.outer import BEST_RETURN, TRAIN_SAMPLES
@@ -36,26 +37,24 @@ class State:
         alone = self.trainee is self.forest
         self._check_size(room)
         ahead = int(self.forest.size[USED]) - int(self.trainee.size[USED])  # update() makes the agent grow, learn() the trainee
-        self.trainee = grown(self.trainee, room + max(ahead, 0))
-        capacity = len(self.trainee.balls)
-        self.forest = self.trainee if alone else grown(self.forest, capacity - int(self.forest.size[USED]))
-        if self.scratch is None or len(self.scratch.q) != scratch_width(self.space, capacity):
-            self.scratch = new_scratch(self.space, capacity)
+        self.trainee = grown(self.trainee, self.space, room + max(ahead, 0))
+        self.forest = self.trainee if alone else grown(self.forest, self.space, len(self.trainee.balls) - int(self.forest.size[USED]))
+        if self.scratch is None or len(self.scratch.q) != scratch_width(self.space, self.trainee):
+            self.scratch = new_scratch(self.space, self.trainee)
         return self.scratch
 
     def policy(self, chart: Chart) -> Greedy:
         """The greedy policy of the agent, merged anew if something has changed."""
         greedy = self.greedy
         if greedy is None:
-            capacity = len(self.forest.balls)
-            greedy = new_greedy(self.space, capacity)
-            merge_forest(self.forest, self.space, chart, greedy, new_scratch(self.space, capacity))
+            greedy = new_greedy(self.space, self.forest)
+            merge_forest(self.forest, self.space, chart, greedy, new_scratch(self.space, self.forest))
             self.greedy = greedy  # only when it is complete: another thread may look at it
         return greedy
 
     def _check_size(self, room: int) -> None:
         needed = int(max(self.forest.size[USED], self.trainee.size[USED])) + room
-        if needed > MAX_BALLS:
+        if needed > MAX_BALLS // (self.space.d if len(self.forest.forks) else 1):
             raise SpaqlError(
                 f"this partition needs room for {needed:,} cells ({room:,} for one episode): use a shorter horizon or fewer variables"
             )
@@ -70,12 +69,12 @@ class State:
 def new_state(space: Space, outer: Array, alone: bool, forest: Forest | None = None) -> State:
     """`alone`: the agent itself is trained, there is no best copy to keep. `forest`: to begin with, if not one ball per tree."""
     forest = new_forest(space) if forest is None else forest
-    return State(space, forest, forest if alone else copied(forest), outer, np.zeros((0, len(COLUMNS))))
+    return State(space, forest, forest if alone else copied(forest, space), outer, np.zeros((0, len(COLUMNS))))
 
 
-def copied(forest: Forest) -> Forest:
+def copied(forest: Forest, space: Space) -> Forest:
     """A copy with as much room."""
-    return resized(forest, len(forest.balls))
+    return resized(forest, space, len(forest.balls))
 
 
 @kernel

@@ -5,7 +5,7 @@ Equation numbers: docs/zoomrl.md.
 """
 
 from spaql.compiling import inlined
-from spaql.partition.forest import CAP, ESTIMATE, MAX_DEPTH, USED, Forest, Space, split
+from spaql.partition.forest import BIRTH, CAP, ESTIMATE, MAX_DEPTH, USED, Forest, Space, split
 
 
 @inlined
@@ -26,8 +26,9 @@ def zoom(
         return False
     first = forest.size[USED]
     split(forest, space, index, key)
-    for i in range(first, forest.size[USED]):
+    bounds[index, BIRTH] = index_of(space.horizon, ball.q, lipschitz, ball.depth + 1)  # optimism again, as far as the larger ball allows
+    for i in range(first, forest.size[USED]):  # none in a sparse forest: there they are born later
         child = forest.balls[i]
-        bounds[i, ESTIMATE], bounds[i, CAP] = space.horizon, ball.q  # optimism again, but no more than the larger ball allows
-        child.visits, child.q = 0, index_of(bounds[i, ESTIMATE], ball.q, lipschitz, child.depth)
+        bounds[i, ESTIMATE], bounds[i, CAP] = space.horizon, ball.q
+        child.visits, child.q = 0, bounds[index, BIRTH]
     return True

@@ -9,7 +9,7 @@ from spaql.learners.agent import Agent
 from spaql.learners.aql import rule_per_step, update_per_step
 from spaql.learners.state import new_state
 from spaql.learners.update import ZOOM
-from spaql.partition.forest import new_forest
+from spaql.partition.forest import CAP, ESTIMATE, new_forest
 from spaql.plants.chart import HUGE
 from spaql.plants.problem import Problem
 from spaql.training.outer import new_outer
@@ -38,8 +38,9 @@ class ZoomRL(Agent):
         self.rule = rule._replace(lipschitz=real("lipschitz", self.options["lipschitz"], 0.0, HUGE, above=True))
         space = problem.space(problem.horizon)
         forest = new_forest(space)
-        forest = forest._replace(bounds=np.zeros((len(forest.balls), 2)))
-        forest.bounds[: space.trees] = space.horizon, np.inf  # nothing lies around the largest balls
+        forest = forest._replace(bounds=np.zeros((len(forest.balls), 3)))
+        forest.bounds[: space.trees, ESTIMATE] = space.horizon
+        forest.bounds[: space.trees, CAP] = np.inf  # nothing lies around the largest balls
         forest.balls["q"][: space.trees] = space.horizon + self.rule.lipschitz  # (8)
         self.state = new_state(space, new_outer(0.0, 0.0), True, forest)
 

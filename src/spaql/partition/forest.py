@@ -1,9 +1,15 @@
 """The partition: a forest of balls (cubes in the sup metric) in flat arrays.
 
 SPAQL keeps one tree, AQL one per step of the episode, in the same arrays. A ball's geometry is implied by the path to it, so only what
-is learned is stored: `q`, `visits`, `depth`, and the index of its first child (0 for a leaf; no child has index 0). The children of a
-ball are contiguous, in this order: state sub-cubes first, for every coordinate the upper half before the lower, the last coordinate
-varying fastest; inside each sub-cube the actions, upper half before lower (continuous) or first part before second (list).
+is learned is stored: `q`, `visits`, `depth`, and `first`, which is 0 for a leaf and leads to the children of a ball that was split.
+Their order: state sub-cubes first, for every coordinate the upper half before the lower, the last coordinate varying fastest; inside each
+sub-cube a block with one ball per part of the actions, upper half before lower (continuous) or first part before second (list).
+
+- In a *full* forest all children of a ball are contiguous, and `first` is the first of them.
+- In a *sparse* forest (many state variables: a split would make 2^d blocks that nobody visits) `first` is a fork: one binary choice per
+  state coordinate leads to the block, and a block is born when its state is visited. Until then the split ball stands for its unborn
+  children: they would have its values. Arms are counted as if all had been born, as in the paper, and the learners behave to the bit as
+  in a full forest.
 
 Cells are half-open: a point on a cut belongs to the upper cell, and the upper edge of the cube to the last cell.
 
@@ -13,18 +19,19 @@ The action part of a ball is one integer, its *action key*:
 Among balls that share a state, the later in child order has the larger key.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from spaql.arrays import Array
-from spaql.compiling import entry, inlined
+from spaql.compiling import inlined
 
 MAX_DEPTH = 15  # a cell of depth 15 would need 4**15 = 1e9 visits to split
 COUNT_BITS = 31
 COUNT_MASK = (1 << COUNT_BITS) - 1
 MAX_AXES = 4  # continuous action axes: their key has k * MAX_DEPTH <= 63 bits
 MAX_SPLIT = 1 << 14  # children of one split
+SPARSE_FROM = 5  # state variables: below, a full forest is faster (benchmarks/dimensions.py)
 
 
 class Space(NamedTuple):
@@ -39,40 +46,50 @@ class Space(NamedTuple):
 
 
 BALL = np.dtype([("q", "f8"), ("first", "i4"), ("visits", "i4"), ("depth", "i4")], align=True)
-USED, ARMS, SPLITS, DEEPEST = range(4)
-ESTIMATE, CAP = 0, 1  # columns of `bounds`
+USED, ARMS, SPLITS, DEEPEST, FORKS = range(5)
+ESTIMATE, CAP, BIRTH = range(3)  # columns of `bounds`
 
 
 class Forest(NamedTuple):
     balls: Array  # of BALL
-    size: Array  # int64: balls in use, arms, splits made, depth of the deepest ball
-    bounds: Array = np.zeros((0, 2))  # ZoomRL: per ball its estimate, and the bound on it from the balls around it; the others: empty
+    size: Array  # int64: balls in use, arms, splits made, depth of the deepest ball, forks in use
+    bounds: Array = np.zeros((0, 3))  # ZoomRL: a ball's estimate, the bound from the balls around it, what its children begin with
+    forks: Array = np.zeros((0, 2), np.int32)  # sparse: where the upper and the lower half lead, 0: nothing born there; full: empty
 
 
-def new_forest(space: Space) -> Forest:
-    """Every tree one ball: all states, all actions, Q = H, no visits."""
-    forest = Forest(np.zeros(max(1024, space.trees), BALL), np.array([space.trees, space.trees, 0, 0]))
+def new_forest(space: Space, sparse: bool | None = None) -> Forest:
+    """Every tree one ball: all states, all actions, Q = H, no visits. `sparse`: by default in many dimensions."""
+    sparse = space.d >= SPARSE_FROM if sparse is None else sparse
+    capacity = max(1024, space.trees)
+    forks = np.zeros((fork_room(space, capacity) if sparse else 0, 2), np.int32)
+    forest = Forest(np.zeros(capacity, BALL), np.array([space.trees, space.trees, 0, 0, 1]), forks=forks)
     forest.balls["q"][: space.trees] = space.horizon
     return forest
 
 
-def grown(forest: Forest, room: int) -> Forest:
+def fork_room(space: Space, capacity: int) -> int:
+    """Forks that so many balls can need: d for every split, d - 1 more for every further block; fork 0 leads nowhere."""
+    return space.d * capacity + 1
+
+
+def grown(forest: Forest, space: Space, room: int) -> Forest:
     """The same forest with room for `room` more balls (doubling)."""
     used, capacity = int(forest.size[USED]), len(forest.balls)
-    return forest if used + room <= capacity else resized(forest, max(used + room, 2 * capacity))
+    return forest if used + room <= capacity else resized(forest, space, max(used + room, 2 * capacity))
 
 
-def resized(forest: Forest, capacity: int) -> Forest:
+def resized(forest: Forest, space: Space, capacity: int) -> Forest:
     """A copy with room for `capacity` balls."""
-    used = int(forest.size[USED])
-    balls, bounds = np.zeros(capacity, BALL), np.zeros((capacity if len(forest.bounds) else 0, 2))  # the room behind is not even touched
-    balls[:used], bounds[:used] = forest.balls[:used], forest.bounds[:used]
-    return Forest(balls, forest.size.copy(), bounds)
+    used, forked = int(forest.size[USED]), int(forest.size[FORKS])
+    balls, bounds = np.zeros(capacity, BALL), np.zeros((capacity if len(forest.bounds) else 0, 3))  # the room behind is not even touched
+    forks = np.zeros((fork_room(space, capacity) if len(forest.forks) else 0, 2), np.int32)
+    balls[:used], bounds[:used], forks[:forked] = forest.balls[:used], forest.bounds[:used], forest.forks[:forked]
+    return Forest(balls, forest.size.copy(), bounds, forks)
 
 
-def split_room(space: Space) -> int:
-    """Children of one split at most: 2^d state sub-cubes times the parts of the actions."""
-    return int(1 << space.d) * (1 << space.k if space.k else space.cut)
+def step_room(forest: Forest, space: Space) -> int:
+    """Balls that one learning step can add: all children of a split, or one block."""
+    return (1 if len(forest.forks) else int(1 << space.d)) * (1 << space.k if space.k else space.cut)
 
 
 @inlined
@@ -80,6 +97,9 @@ def copy_into(source: Forest, target: Forest) -> None:
     """Make `target`, which has the room, the same partition as `source`."""
     for i in range(source.size[USED]):
         target.balls[i] = source.balls[i]
+    if len(source.forks) > 0:
+        for i in range(source.size[FORKS]):
+            target.forks[i, 0], target.forks[i, 1] = source.forks[i, 0], source.forks[i, 1]
     for i in range(len(source.size)):
         target.size[i] = source.size[i]
 
@@ -115,6 +135,19 @@ def child_key(space: Space, key: int, depth: int, part: int) -> int:
 
 
 @inlined
+def part_towards(space: Space, key: int, depth: int, target: int) -> int:
+    """The part of a ball's actions that those of the key `target` belong to."""
+    if space.k > 0:
+        return (target >> (space.k * (MAX_DEPTH - 1 - depth))) & ((1 << space.k) - 1)
+    first, count, wanted = key >> COUNT_BITS, key & COUNT_MASK, target >> COUNT_BITS
+    if count == 1:
+        return 0
+    if space.cut > 2:
+        return wanted - first
+    return 1 if wanted >= first + count // 2 else 0
+
+
+@inlined
 def action_centre(space: Space, key: int, depth: int, axis: int) -> float:
     """Centre of a ball's action interval on one axis, in the cube."""
     centre, radius = 0.0, 1.0
@@ -131,69 +164,71 @@ def split(forest: Forest, space: Space, index: int, key: int) -> None:
     """Children inherit Q and visits. The caller has made room."""
     ball, used = forest.balls[index], forest.size[USED]
     children = (1 << space.d) * action_parts(space, key)
-    ball.first = used
-    for i in range(used, used + children):
-        child = forest.balls[i]
-        child.first, child.q, child.visits, child.depth = 0, ball.q, ball.visits, ball.depth + 1
-    forest.size[USED] = used + children
+    if len(forest.forks) > 0:
+        ball.first = _new_fork(forest)
+    else:
+        ball.first = used
+        for i in range(used, used + children):
+            child = forest.balls[i]
+            child.first, child.q, child.visits, child.depth = 0, ball.q, ball.visits, ball.depth + 1
+        forest.size[USED] = used + children
     forest.size[ARMS] += children - 1
     forest.size[SPLITS] += 1
     forest.size[DEEPEST] = max(forest.size[DEEPEST], ball.depth + 1)
 
 
-@entry
-def list_leaves(forest: Forest, space: Space, state: Array, key: Array, stack: Array, leaf: Array, tree: Array) -> None:
-    """State centre and action key of every ball; the leaves and their trees, in child order."""
-    found = 0
-    for root in range(space.trees):
-        key[root] = root_key(space)
-        stack[0] = root
-        top = 1
-        while top > 0:
-            top -= 1
-            ball = stack[top]
-            first, depth = forest.balls[ball].first, forest.balls[ball].depth
-            if first == 0:
-                leaf[found], tree[found] = ball, root
-                found += 1
-                continue
-            parts = action_parts(space, key[ball])
-            for child in range((1 << space.d) * parts - 1, -1, -1):
-                stack[top] = first + child
-                top += 1
-                key[first + child] = child_key(space, key[ball], depth, child % parts)
-                for j in range(space.d):
-                    lower = ((child // parts) >> (space.d - 1 - j)) & 1
-                    state[first + child, j] = state[ball, j] + 0.5 ** (depth + 1) * (1 - 2 * lower)
+@inlined
+def block(forest: Forest, space: Space, index: int, orthant: int, parts: int) -> int:
+    """The first of a split ball's children over one state sub-cube, 0 if they are not born."""
+    node: int = forest.balls[index].first
+    if len(forest.forks) == 0:
+        return node + orthant * parts
+    for j in range(space.d - 1, -1, -1):
+        node = forest.forks[node, (orthant >> j) & 1]
+    return node
 
 
-def leaf_table(forest: Forest, space: Space) -> Array:
-    """All leaves as a structured array, in cube coordinates."""
-    used, arms = int(forest.size[USED]), int(forest.size[ARMS])
-    states, keys = np.zeros((used, space.d)), np.empty(used, np.int64)
-    leaf, tree = np.empty(arms, np.int32), np.empty(arms, np.int32)
-    list_leaves(forest, space, states, keys, np.empty(used, np.int32), leaf, tree)
-    depth, key = forest.balls["depth"][leaf], keys[leaf]
-    fields: list[Any] = [("tree", "i4"), ("state", "f8", (space.d,)), ("radius", "f8"), ("depth", "i1"), ("visits", "i4"), ("q", "f8")]
-    if space.k:
-        fields.append(("action", "f8", (space.k,)) if space.k > 1 else ("action", "f8"))
-    else:
-        fields += [("action_mask", "u8" if space.m <= 64 else "O"), ("action_first", "i4"), ("action_count", "i4")]
-    table = np.empty(arms, fields)
-    table["tree"], table["state"], table["depth"], table["radius"] = tree, states[leaf], depth, 0.5 ** depth.astype(float)
-    table["visits"], table["q"] = forest.balls["visits"][leaf], forest.balls["q"][leaf]
-    if space.k:
-        centres = np.empty((arms, space.k))
-        action_centres(space, key, depth, centres)
-        table["action"] = centres.reshape(table["action"].shape)
-    else:
-        table["action_first"], table["action_count"] = key >> COUNT_BITS, key & COUNT_MASK
-        table["action_mask"] = [((1 << int(k & COUNT_MASK)) - 1) << int(k >> COUNT_BITS) for k in key]
-    return table
+@inlined
+def worth(forest: Forest, index: int) -> float:
+    """Q of a leaf, or of the unborn children a split ball stands for."""
+    ball = forest.balls[index]
+    q: float = forest.bounds[index, BIRTH] if ball.first != 0 and len(forest.bounds) > 0 else ball.q
+    return q
 
 
-@entry
-def action_centres(space: Space, key: Array, depth: Array, centres: Array) -> None:
-    for i in range(len(key)):
-        for axis in range(space.k):
-            centres[i, axis] = action_centre(space, key[i], depth[i], axis)
+@inlined
+def level_of(forest: Forest, index: int) -> int:
+    """Depth of a leaf, or of the unborn children a split ball stands for."""
+    ball = forest.balls[index]
+    depth: int = ball.depth + (1 if ball.first != 0 else 0)
+    return depth
+
+
+@inlined
+def bear(forest: Forest, space: Space, index: int, orthant: int, parts: int) -> int:
+    """Make the children of a split ball over one state sub-cube. Returns the first; the caller has made room."""
+    ball, forks = forest.balls[index], forest.forks
+    node = ball.first
+    for j in range(space.d - 1, 0, -1):
+        side = (orthant >> j) & 1
+        if forks[node, side] == 0:
+            forks[node, side] = _new_fork(forest)
+        node = forks[node, side]
+    first: int = forest.size[USED]
+    forks[node, orthant & 1] = first
+    bounded, q = len(forest.bounds) > 0, worth(forest, index)
+    for i in range(first, first + parts):
+        child = forest.balls[i]
+        child.first, child.q, child.visits, child.depth = 0, q, 0 if bounded else ball.visits, ball.depth + 1
+        if bounded:
+            forest.bounds[i, ESTIMATE], forest.bounds[i, CAP] = space.horizon, ball.q
+    forest.size[USED] = first + parts
+    return first
+
+
+@inlined
+def _new_fork(forest: Forest) -> int:
+    fork: int = forest.size[FORKS]
+    forest.forks[fork, 0], forest.forks[fork, 1] = 0, 0  # a forest copied into a larger one leaves its forks behind
+    forest.size[FORKS] = fork + 1
+    return fork

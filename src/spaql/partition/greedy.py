@@ -2,6 +2,9 @@
 
 Evaluation asks for the greedy ball millions of times between two changes of the partition. Merging the balls of all actions over each
 state cell costs 10-20 us and makes the answer one descent without searching over actions.
+
+A cell of the merged tree of a full forest has 2^d sub-cells; that of a sparse forest (sparse_greedy.py) has two, the halves along one
+coordinate after the other, so that what nobody visited stays in large cells.
 """
 
 from typing import NamedTuple
@@ -17,21 +20,18 @@ from spaql.partition.forest import (
     Forest,
     Space,
     action_centre,
-    action_parts,
-    child_key,
-    root_key,
 )
 from spaql.plants.chart import Chart
 
 CELL = np.dtype([("key", "i8"), ("spread", "f8"), ("ball", "i4")], align=True)
-ENTRY = np.dtype([("key", "i8"), ("ball", "i4")], align=True)
+ENTRY = np.dtype([("key", "i8"), ("ball", "i4"), ("fork", "i4")], align=True)  # fork: while merging a sparse forest
 LEVEL = np.dtype([("q", "f8"), ("key", "i8"), ("ball", "i4"), ("base", "i4"), ("orthant", "i4"), ("low", "i4"), ("high", "i4")], align=True)
 USED = 0
 LOW_HALF = (1 << 32) - 1
 
 
 class Greedy(NamedTuple):
-    jump: Array  # int64: first of the 2^d sub-cells | (2^d - 1) << 32, or the cell itself if it is a leaf; cell t: root of tree t
+    jump: Array  # int64: first sub-cell | (sub-cells - 1) << 32, or the cell itself if it is a leaf; cell t: root of tree t
     cells: Array  # of CELL: greedy ball, its action key, radius of its action interval in the cube or number of its actions
     centre: Array  # float64 (axes, cells): physical centre of its action interval, or the first of its actions
     size: Array  # int64: [cells in use]
@@ -54,31 +54,41 @@ class Scratch(NamedTuple):
     chosen: Array  # int64: the ball being played and its action key
 
 
-def new_greedy(space: Space, capacity: int) -> Greedy:
-    """`capacity`: of the forest; a cell of the merged tree is split only if some ball over it is."""
+def cell_room(space: Space, forest: Forest) -> int:
+    """Cells the merged tree can need: one is split only where some ball over it is, or some fork of one."""
+    return space.trees + 2 * len(forest.forks) if len(forest.forks) else len(forest.balls)
+
+
+def new_greedy(space: Space, forest: Forest) -> Greedy:
+    """Working memory for the policy of a forest, as long as that does not outgrow its arrays."""
+    room = cell_room(space, forest)
     return Greedy(
-        np.zeros(capacity, np.int64),
-        np.zeros(capacity, CELL),
-        np.zeros((max(space.k, 1), capacity)),
+        np.zeros(room, np.int64),
+        np.zeros(room, CELL),
+        np.zeros((max(space.k, 1), room)),
         np.zeros(1, np.int64),
         np.zeros(space.trees, np.int64),
         np.zeros(space.trees, np.int64),
     )
 
 
-def scratch_width(space: Space, capacity: int) -> int:
-    """The most balls over one state: each split over it used up 2^d times as many cells."""
-    return capacity // (1 << space.d) + (1 << space.k if space.k else space.cut) + 2
+def scratch_width(space: Space, forest: Forest) -> int:
+    """The most leaves over one state. Full: each split over it used up 2^d times as many cells; sparse: every ball may lie over it, and
+    every one that is split stand for a block."""
+    parts = 1 << space.k if space.k else space.cut
+    if len(forest.forks) == 0:
+        return len(forest.balls) // (1 << space.d) + parts + 2
+    return len(forest.balls) * (1 + (1 if space.cut > 2 else parts)) + parts + 2  # a list is cut into single actions only once
 
 
-def new_scratch(space: Space, capacity: int) -> Scratch:
-    width = scratch_width(space, capacity)
+def new_scratch(space: Space, forest: Forest) -> Scratch:
+    width, sparse = scratch_width(space, forest), len(forest.forks) > 0
     return Scratch(
-        np.zeros(width, ENTRY),
+        np.zeros(width + (space.d * len(forest.balls) if sparse else 0), ENTRY),
         np.zeros(width, ENTRY),
         np.zeros(width),
         np.zeros(width),
-        np.zeros(MAX_DEPTH + 1, LEVEL),
+        np.zeros((space.d if sparse else 1) * MAX_DEPTH + 1, LEVEL),
         np.zeros(MAX_DEPTH, np.int64),
         np.zeros(MAX_DEPTH, np.int64),
         np.zeros(space.d),
@@ -88,7 +98,7 @@ def new_scratch(space: Space, capacity: int) -> Scratch:
 
 
 @inlined
-def _settle(space: Space, chart: Chart, greedy: Greedy, tree: int, index: int, ball: int, key: int, depth: int) -> None:
+def settle(space: Space, chart: Chart, greedy: Greedy, tree: int, index: int, ball: int, key: int, depth: int) -> None:
     """A leaf of the merged tree: remember what to play there."""
     greedy.jump[index] = index
     cell = greedy.cells[index]
@@ -106,107 +116,19 @@ def _settle(space: Space, chart: Chart, greedy: Greedy, tree: int, index: int, b
 
 
 @inlined
-def merge(
-    forest: Forest, space: Space, chart: Chart, greedy: Greedy, scratch: Scratch, tree: int, cell: int, depth: int,
-    low: int, high: int, best: int, best_key: int,
-) -> None:  # fmt: skip
-    """(Re)build the merged tree below `cell`, whose depth is `depth`.
-
-    `scratch.stack[low:high]` are the balls of that depth over the cell; `best` is the greedy ball among the shallower leaves over it
-    (-1: none). Ties go to the larger action key, the later in child order.
-    """
-    balls, stack, levels = forest.balls, scratch.stack, scratch.levels
-    top_depth = depth
-    best_q = balls[best].q if best >= 0 else -np.inf
-    if depth == 0:
-        greedy.undecided[tree] = 0
-    sub_cells = 1 << space.d
-    while True:
-        # leaves compete, split balls stay for the sub-cells
-        keep = low
-        for i in range(low, high):
-            ball, key = stack[i].ball, stack[i].key
-            if balls[ball].first != 0:
-                stack[keep].ball, stack[keep].key = ball, key
-                keep += 1
-                continue
-            q = balls[ball].q
-            if q > best_q or (q == best_q and key > best_key):
-                best, best_q, best_key = ball, q, key
-        if keep == low:
-            _settle(space, chart, greedy, tree, cell, best, best_key, balls[best].depth)
-            greedy.depth[tree] = max(greedy.depth[tree], depth)
-        else:
-            if greedy.jump[cell] >> 32 == 0:
-                base = greedy.size[USED]
-                greedy.size[USED] += sub_cells
-                for i in range(base, base + sub_cells):
-                    greedy.jump[i] = i
-                greedy.jump[cell] = base | ((sub_cells - 1) << 32)
-            base = greedy.jump[cell] & LOW_HALF
-            level = levels[depth]
-            level.base, level.orthant, level.low, level.high = base, 0, low, keep
-            level.ball, level.key, level.q = best, best_key, best_q
-            depth += 1
-        # the next sub-cell, climbing out of finished ones
-        while depth > top_depth and levels[depth - 1].orthant == sub_cells:
-            depth -= 1
-        if depth == top_depth:
-            return
-        level = levels[depth - 1]
-        cell = level.base + level.orthant
-        best, best_key, best_q = level.ball, level.key, level.q
-        low = high = level.high
-        for i in range(level.low, level.high):
-            key = stack[i].key
-            parts = action_parts(space, key)
-            first = balls[stack[i].ball].first + level.orthant * parts
-            for part in range(parts):
-                stack[high].ball, stack[high].key = first + part, child_key(space, key, depth - 1, part)
-                high += 1
-        level.orthant += 1
+def coordinates(last: int, d: int, done: int) -> tuple[int, int]:
+    """The state coordinates a cell with sub-cells 0 ... `last` decides: all, or the next one, if `done` are decided on this level."""
+    return (0, d) if last == (1 << d) - 1 else (done, done + 1)
 
 
 @inlined
-def merge_all(forest: Forest, space: Space, chart: Chart, greedy: Greedy, scratch: Scratch) -> None:
-    """Build the merged trees of all partitions from nothing."""
-    greedy.size[USED] = space.trees
-    for tree in range(space.trees):
-        greedy.jump[tree] = tree
-        greedy.depth[tree] = 0
-        scratch.stack[0].ball, scratch.stack[0].key = tree, root_key(space)
-        merge(forest, space, chart, greedy, scratch, tree, tree, 0, 0, 1, -1, 0)
-
-
-@inlined
-def merge_after(forest: Forest, space: Space, chart: Chart, greedy: Greedy, scratch: Scratch, tree: int, path: Array, depth: int) -> None:
-    """Refresh the merged tree after the ball of depth `depth` over the state of `path` has changed."""
-    balls, stack = forest.balls, scratch.stack
-    stack[0].ball, stack[0].key = tree, root_key(space)
-    low, high, cell = 0, 1, tree
-    best, best_key, best_q = -1, 0, -np.inf
-    for level in range(depth):
-        end = high
-        for i in range(low, high):
-            key, ball = stack[i].key, balls[stack[i].ball]
-            if ball.first != 0:
-                parts = action_parts(space, key)
-                for part in range(parts):
-                    stack[end].ball = ball.first + path[level] * parts + part
-                    stack[end].key = child_key(space, key, level, part)
-                    end += 1
-            elif ball.q > best_q or (ball.q == best_q and key > best_key):
-                best, best_key, best_q = stack[i].ball, key, ball.q
-        low, high = high, end
-        cell = (greedy.jump[cell] & LOW_HALF) + path[level]
-    merge(forest, space, chart, greedy, scratch, tree, cell, depth, low, high, best, best_key)
-
-
-@inlined
-def descend(greedy: Greedy, tree: int, path: Array) -> int:
+def descend(greedy: Greedy, tree: int, d: int, path: Array) -> int:
     """The leaf cell of the merged tree that contains a state."""
-    cell, level = tree, 0
+    cell, level, next_j = tree, 0, 0
     while greedy.jump[cell] >> 32 != 0:
-        cell = (greedy.jump[cell] & LOW_HALF) + path[level]
-        level += 1
+        _, next_j = coordinates(greedy.jump[cell] >> 32, d, next_j)
+        orthant = (path[level] >> (d - next_j)) & (greedy.jump[cell] >> 32)
+        cell = (greedy.jump[cell] & LOW_HALF) + orthant
+        if next_j == d:
+            level, next_j = level + 1, 0
     return cell

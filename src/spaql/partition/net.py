@@ -27,7 +27,7 @@ def net_size(space: Space, depth: int) -> int:
 def new_net(space: Space, depth: int) -> Forest:
     """All cells of depth `depth`, Q = H, no visits."""
     size = net_size(space, depth)
-    small = new_forest(space)
+    small = new_forest(space, sparse=False)  # every cell is there from the beginning
     forest = Forest(np.zeros(max(size, len(small.balls)), BALL), small.size)
     forest.balls[: space.trees] = small.balls[: space.trees]
     split_all(forest, space, np.zeros(size, np.int64), depth)

@@ -3,8 +3,22 @@
 import numpy as np
 
 from spaql.arrays import Array
-from spaql.compiling import inlined
-from spaql.partition.forest import COUNT_BITS, COUNT_MASK, DEEPEST, MAX_DEPTH, Forest, Space, action_parts, child_key, root_key
+from spaql.compiling import apart, inlined
+from spaql.partition.forest import (
+    COUNT_BITS,
+    COUNT_MASK,
+    DEEPEST,
+    MAX_DEPTH,
+    Forest,
+    Space,
+    action_parts,
+    bear,
+    block,
+    child_key,
+    part_towards,
+    root_key,
+    worth,
+)
 
 HALF = 1 << (MAX_DEPTH - 1)
 
@@ -35,7 +49,7 @@ def find_path(forest: Forest, x: Array, path: Array) -> None:
 def relevant(forest: Forest, space: Space, root: int, path: Array, stack: Array, found: Array, q: Array) -> int:
     """All leaves of a tree whose state part contains the state of `path`, in child order, into `found`, their values into `q`.
 
-    Returns how many.
+    Unborn leaves are named by the ball that stands for them: see `born`. Returns how many there are.
     """
     count = 0
     stack[0].ball, stack[0].key = root, root_key(space)
@@ -49,7 +63,13 @@ def relevant(forest: Forest, space: Space, root: int, path: Array, stack: Array,
             count += 1
             continue
         parts = action_parts(space, key)
-        base = ball.first + path[ball.depth] * parts
+        base = block(forest, space, index, path[ball.depth], parts)
+        if base == 0:
+            for part in range(parts):
+                found[count].ball, found[count].key = index, child_key(space, key, ball.depth, part)
+                q[count] = worth(forest, index)
+                count += 1
+            continue
         for part in range(parts - 1, -1, -1):
             stack[top].ball, stack[top].key = base + part, child_key(space, key, ball.depth, part)
             top += 1
@@ -68,7 +88,10 @@ def last_argmax(q: Array, count: int) -> int:
 
 @inlined
 def containing(forest: Forest, space: Space, root: int, path: Array, action: Array) -> tuple[int, int]:
-    """The leaf that contains a state and an action, with its key. `action`: cube coordinates, or the index in a finite set."""
+    """The leaf that contains a state and an action, with its key; it is to be updated, so it is born now if it was not.
+
+    `action`: cube coordinates, or the index in a finite set.
+    """
     index, key = root, root_key(space)
     while forest.balls[index].first != 0:
         ball = forest.balls[index]
@@ -81,6 +104,27 @@ def containing(forest: Forest, space: Space, root: int, path: Array, action: Arr
             part = int(action[0]) - (key >> COUNT_BITS)
         elif (key & COUNT_MASK) > 1 and action[0] >= (key >> COUNT_BITS) + (key & COUNT_MASK) // 2:
             part = 1
-        index = ball.first + path[ball.depth] * action_parts(space, key) + part
+        parts = action_parts(space, key)
+        first = block(forest, space, index, path[ball.depth], parts)
+        index = (bear(forest, space, index, path[ball.depth], parts) if first == 0 else first) + part
         key = child_key(space, key, ball.depth, part)
     return index, key
+
+
+@apart
+def born_below(forest: Forest, space: Space, root: int, path: Array, index: int, key: int) -> int:
+    """The child, with this action key, of a split ball over the state of `path`: it and those beside it are born now."""
+    ball, ball_key = root, root_key(space)
+    while True:
+        depth, parts = forest.balls[ball].depth, action_parts(space, ball_key)
+        part = part_towards(space, ball_key, depth, key)
+        if ball == index:
+            return bear(forest, space, index, path[depth], parts) + part
+        ball = block(forest, space, ball, path[depth], parts) + part
+        ball_key = child_key(space, ball_key, depth, part)
+
+
+@inlined
+def born(forest: Forest, space: Space, root: int, path: Array, index: int, key: int) -> int:
+    """The leaf itself, if a ball found over the state of `path` stands for an unborn one with this action key."""
+    return index if forest.balls[index].first == 0 else born_below(forest, space, root, path, index, key)

@@ -8,7 +8,7 @@ import numpy as np
 from spaql.arrays import Array
 from spaql.errors import SpaqlError
 from spaql.learners.state import copied
-from spaql.partition.greedy import Greedy, new_greedy
+from spaql.partition.greedy import Greedy, cell_room, new_greedy
 from spaql.plants.plant import LANES
 from spaql.training.history import COLUMNS
 from spaql.training.loops import play, train_aql, train_spaql
@@ -37,8 +37,8 @@ class CompiledLoop:
         """The next iterations; returns their history rows. If one fails, those before it are kept and it leaves no trace."""
         state = self.agent.state
         alone = state.trainee is state.forest
-        trainee = copied(state.trainee)
-        before = trainee if alone else copied(state.forest), trainee, state.outer.copy()
+        trainee = copied(state.trainee, state.space)
+        before = trainee if alone else copied(state.forest, state.space), trainee, state.outer.copy()
         rows = np.zeros((iterations, len(COLUMNS)))
         done = self._iterate(rows)
         if done == iterations:
@@ -61,8 +61,8 @@ class CompiledLoop:
         done = 0
         while done < len(rows) and self.one.fault[0] == self.lanes.fault[0] == OK:
             scratch = state.make_room(room)
-            if self.greedy is None or len(self.greedy.jump) != len(state.trainee.balls):
-                self.greedy = new_greedy(state.space, len(state.trainee.balls))
+            if self.greedy is None or len(self.greedy.jump) != cell_room(state.space, state.trainee):
+                self.greedy = new_greedy(state.space, state.trainee)
             at = len(state.history) + done
             known: Any = (*self.plant.batch, self.plant.rows, noise, state.space, agent.chart, agent.rule)
             work: Any = (self.greedy, scratch, self.one, self.lanes, self.returns, state.outer, rows[done:], room)

@@ -41,7 +41,7 @@ class GymLoop:
     def run(self, iterations: int) -> Array:
         state = self.agent.state
         row = np.zeros((1, len(COLUMNS)))
-        before = copied(state.trainee), state.outer.copy()
+        before = copied(state.trainee, state.space), state.outer.copy()
         done = False
         try:
             done = self._iterate(len(state.history), row[0])
@@ -81,9 +81,9 @@ class GymLoop:
             published = options["temperature_rule"] == "published"
             verdict = judge(outer, evaluation, arms, int(state.trainee.size[SPLITS]) - splits, options["tau_min"], options["d"], published)
             if verdict == KEEP:
-                state.forest = copied(state.trainee)
+                state.forest = copied(state.trainee, state.space)
             elif verdict == RESET:
-                state.trainee = copied(state.forest)
+                state.trainee = copied(state.forest, state.space)
             best, kept = outer[BEST_RETURN], int(outer[BEST_ARMS])
         row[EVALUATION], row[BEST_SEEN], row[LEAVES], row[TEMPERATURE] = evaluation, best, kept, tau if spaql else 0.0
         row[TRAINED], row[EVALUATED] = outer[TRAIN_SAMPLES], outer[EVAL_SAMPLES]
@@ -112,9 +112,8 @@ class GymLoop:
     def _merged(self) -> Greedy:
         """The greedy policy of the trainee."""
         agent, state = self.agent, self.agent.state
-        capacity = len(state.trainee.balls)
-        greedy = new_greedy(state.space, capacity)
-        merge_forest(state.trainee, state.space, agent.chart, greedy, state.scratch or new_scratch(state.space, capacity))
+        greedy = new_greedy(state.space, state.trainee)
+        merge_forest(state.trainee, state.space, agent.chart, greedy, state.scratch or new_scratch(state.space, state.trainee))
         return greedy
 
     def _evaluate(self, greedy: Greedy, at: int) -> float | None:

@@ -8,7 +8,8 @@ from spaql.compiling import inlined, kernel
 from spaql.learners import aql_steps, spaql_steps
 from spaql.learners.update import Rule
 from spaql.partition.forest import ARMS, SPLITS, USED, Forest, Space, copy_into
-from spaql.partition.greedy import Greedy, Scratch, merge_all
+from spaql.partition.greedy import Greedy, Scratch
+from spaql.partition.merging import merge_all
 from spaql.plants.chart import HUGE, Chart
 from spaql.plants.plant import Rows
 from spaql.training.outer import BEST_ARMS, BEST_RETURN, EVAL_SAMPLES, KEEP, RESET, TAU, TRAIN_SAMPLES, begin, judge

@@ -12,7 +12,7 @@ from spaql.arrays import Array
 from spaql.compiling import entry, inlined
 from spaql.fastmath import SMALL, tanh, tanh_small
 from spaql.partition.forest import COUNT_BITS, MAX_DEPTH, Space
-from spaql.partition.greedy import LOW_HALF, Greedy
+from spaql.partition.greedy import LOW_HALF, Greedy, coordinates
 from spaql.partition.search import cell_of
 from spaql.plants.chart import CLIPPED, EDGE, HUGE, LINEAR, Chart
 from spaql.plants.plant import LANES, Rows
@@ -118,13 +118,14 @@ def descend_lanes(lanes: Lanes, greedy: Greedy, tree: int, n: int) -> None:
         return
     _encode(lanes, d, depth, n)
     jump, code, node = greedy.jump, lanes.code, lanes.node
+    bits = d if jump[tree] >> 32 == (1 << d) - 1 else 1  # that one level of the merged tree decides
     for i in range(0, n, WIDTH):  # several lanes at once: each waits for its own chain of loads
         first, second, third, fourth = tree, tree, tree, tree
-        at = (depth - 1) * d
+        at = depth * d - bits
         while at >= 0:  # leaves lead to themselves: no branch to mispredict
             first, second = _below(jump, first, code[i] >> at), _below(jump, second, code[i + 1] >> at)
             third, fourth = _below(jump, third, code[i + 2] >> at), _below(jump, fourth, code[i + 3] >> at)
-            at -= d
+            at -= bits
         node[i], node[i + 1], node[i + 2], node[i + 3] = first, second, third, fourth
 
 
@@ -161,13 +162,15 @@ def _descend_one_by_one(lanes: Lanes, greedy: Greedy, tree: int, n: int) -> None
     """Many dimensions and a deep tree: the code would need more than 63 bits."""
     d = lanes.cell.shape[0]
     for i in range(n):
-        here, level = tree, MAX_DEPTH - 1
+        here, level, next_j = tree, MAX_DEPTH - 1, 0
         while greedy.jump[here] >> 32 != 0:
+            first_j, next_j = coordinates(greedy.jump[here] >> 32, d, next_j)
             orthant = 0
-            for j in range(d):
+            for j in range(first_j, next_j):
                 orthant = (orthant << 1) | ((lanes.cell[j, i] >> level) & 1)
             here = (greedy.jump[here] & LOW_HALF) + orthant
-            level -= 1
+            if next_j == d:
+                level, next_j = level - 1, 0
         lanes.node[i] = here
 
 

@@ -58,7 +58,7 @@ def train(
         while done < iterations and not stop.is_set() and not (by_samples and loop.finished):  # type: ignore[attr-defined]
             begin, used = time.perf_counter(), state.outer[TRAIN_SAMPLES]
             if judged and np.isnan(state.outer[BEST_RETURN]) and state.trainee is not state.forest:
-                state.trainee = copied(state.forest)  # update() has changed the agent: go on from it
+                state.trainee = copied(state.forest, state.space)  # update() has changed the agent: go on from it
             tried = min(stretch, iterations - done, calls.room(len(state.history)))
             rows = loop.run(tried)
             state.history = np.concatenate([state.history, rows])
