@@ -101,7 +101,7 @@ def main() -> None:
         made_row = row_of_dimension(int(first), *rest) if which == "dimension" else row_of_arms(int(first), int(rest[0]), rest[1])
         print(json.dumps(made_row))
         return
-    print(f"SPAQL, {ITERATIONS} iterations of {HORIZON} steps, {ROLLOUTS} rollouts after each. Used: sparse from {forests.SPARSE_FROM} variables on")
+    print(f"SPAQL, {ITERATIONS} iterations of {HORIZON} steps, {ROLLOUTS} rollouts after each (used: sparse from {forests.SPARSE_FROM} on)")
     table([["dimension", str(d), kind] for d in DIMENSIONS for kind in ("full", "sparse")])
     print("\nAQL, training episodes once it has so many arms (one rollout after each)")
     table([["arms", str(arms), str(d), kind] for d, kind in ((2, "full"), (8, "full"), (8, "sparse")) for arms in ARMS])
