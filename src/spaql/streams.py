@@ -9,7 +9,8 @@ import numpy as np
 from spaql.compiling import entry, inlined
 
 # Purposes. What decides about training and selection never shares a stream with what reports (FRESH).
-TRAIN_PLANT, TRAIN_ACTION, SELECT_PLANT, SELECT_ACTION, FRESH_PLANT, FRESH_ACTION, PREDICT, PROBE, PLAN = range(1, 10)
+TRAIN_PLANT, TRAIN_ACTION, SELECT_PLANT, SELECT_ACTION, FRESH_PLANT, FRESH_ACTION, PREDICT = range(1, 8)
+PLAN = 9  # not 8: another number would be another stream for every seed
 
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 _MIX1 = np.uint64(0xBF58476D1CE4E5B9)

@@ -115,7 +115,7 @@ def _residual(row: Array, target: Array, c: int, size: int, coefs: Array) -> flo
 
 
 @inlined
-def _worth(explained: float, chance: float) -> float:
+def _kept(explained: float, chance: float) -> float:
     """How much of a fit to keep: the share of what it explains that chance would not have explained as well."""
     return max(0.0, 1.0 - chance / explained) if explained > 0.0 else 0.0
 
@@ -138,7 +138,7 @@ def _fit(rows: Array, ended: Array, left: Array, ridge: float, doubt: bool, gram
                 after[c] += rest * rest
     for c in range(d + 1):
         count = n if c < d else steps
-        keep = _worth(before[c] - after[c], size * after[c] / max(count - size, 1)) if doubt else 1.0
+        keep = _kept(before[c] - after[c], size * after[c] / max(count - size, 1)) if doubt else 1.0
         for a in range(size):
             coefs[a, c] *= keep
     for i in range(n):
@@ -199,7 +199,7 @@ def _fit_cells(
             count = n if c < d else steps
             # too few points know nothing of the noise: their parent does
             spread[node, c] = after[c] / max(count - size, 1) if count >= 2 * size or parent < 0 else spread[parent, c]
-            keep = _worth(before[c] - after[c], min(size, count) * spread[node, c])
+            keep = _kept(before[c] - after[c], min(size, count) * spread[node, c])
             for a in range(size):
                 coefs[a, c] *= keep
                 maps[node, a, c] = maps[parent, a, c] if parent >= 0 else 0.0

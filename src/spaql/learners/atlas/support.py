@@ -16,7 +16,7 @@ from spaql.streams import uniform
 
 SEEN = 5000  # states of the data taken into account, evenly over time
 WANDERINGS, LENGTH, HELD = 500, 20, 4  # rollouts of the model with random actions, their steps, and for how many an action is held at most
-FOLLOWED, CHANCE, KEPT = 50, 0.2, 10_000  # rollouts of the last table with so many random actions; states kept of them
+GUIDED, CHANCE, KEPT = 50, 0.2, 10_000  # rollouts of the last table with so many random actions; states kept of them
 LONGEST = 2000  # steps of these rollouts, so that planning time stays bounded whatever the horizon
 CROWD = 0.5  # a cell is cut for its width times its number of states to this power
 
@@ -50,9 +50,9 @@ def support_points(model: Model, z: Array, after: Array, starts: Array, horizon:
     begin = z[np.random.default_rng(key).integers(0, len(z), WANDERINGS)]
     pool = [_some(z, SEEN), _some(after, SEEN), wandered[: wander(model, begin, LENGTH, HELD, np.uint64(key), wandered, work)]]
     if guide is not None:
-        begin = np.ascontiguousarray(starts[np.arange(FOLLOWED) % len(starts)])
+        begin = np.ascontiguousarray(starts[np.arange(GUIDED) % len(starts)])
         length = min(horizon, LONGEST)
-        states = np.zeros((FOLLOWED * length, d))
+        states = np.zeros((GUIDED * length, d))
         pool.append(_some(states[: follow(model, guide, begin, length, CHANCE, np.uint64(key + 1), states, work)], KEPT))
     states = np.concatenate(pool)
     over = model.ending[leaves_of(model.ends, states)] == 1

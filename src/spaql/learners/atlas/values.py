@@ -170,7 +170,7 @@ def link(model: Model, support: Support, gamma: float, hold: int, links: Links, 
 
 
 @inlined
-def _worth(links: Links, bonus: Array, value: Array, i: int, a: int) -> float:
+def _q_of(links: Links, bonus: Array, value: Array, i: int, a: int) -> float:
     """Q(i, a) = r + g sum w V. With a `bonus` per support point, that is earned on arrival instead of the model's reward."""
     own = len(bonus) == 0
     future, earned = 0.0, links.reward[i, a] if own else 0.0
@@ -197,13 +197,13 @@ def iterate(links: Links, ended: Array, bonus: Array, value: Array, q: Array, be
                 continue
             if greedy:
                 for a in range(actions):
-                    q[i, a] = _worth(links, bonus, value, i, a)
+                    q[i, a] = _q_of(links, bonus, value, i, a)
                     best[i] = a if a == 0 or q[i, a] > q[i, best[i]] else best[i]
                 new = q[i, best[i]]
                 moved = max(moved, abs(new - value[i]))
                 low, high = min(low, new), max(high, new)
             else:
-                new = _worth(links, bonus, value, i, best[i])
+                new = _q_of(links, bonus, value, i, best[i])
             value[i] = new
         if greedy and moved <= tolerance * (high - low):
             return sweep + 1
