@@ -137,6 +137,13 @@ def test_an_error_in_a_callback_loses_nothing():
     np.testing.assert_array_equal(agent.history.table, straight.learn(8, rollouts=3).table)
 
 
+def test_a_history_is_told_in_one_line():
+    agent, history = learned("SPAQL", 4)
+    last = f"best_seen={history.best_seen[-1]:.6g}, arms={agent.arms}, train_samples=800, eval_samples=5000"
+    assert repr(history) == f"History(iterations=4, {last}, interrupted=False, seconds={history.seconds:.3g})"
+    assert repr(spaql.SPAQL(spaql.make("pendulum")).history) == "History(iterations=0, interrupted=False, seconds=0)"
+
+
 def test_an_agent_says_what_it_is():
     agent, _ = learned("SPAQL", 4)
     assert repr(agent) == f"<SPAQL on pendulum: {agent.arms} arms after 4 iterations, seed 2>"

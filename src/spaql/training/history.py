@@ -10,7 +10,7 @@ from spaql.arrays import Array
 COLUMNS = ("evaluation", "best_seen", "arms", "train_samples", "eval_samples", "temperature")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class History:
     """One entry per iteration, over all `learn` calls of the agent.
 
@@ -24,6 +24,13 @@ class History:
 
     def __len__(self) -> int:
         return len(self.table)
+
+    def __repr__(self) -> str:
+        """One line, the last iteration: the dataclass would print the whole table."""
+        said = [f"iterations={len(self)}"]
+        if len(self):
+            said += [f"best_seen={self.best_seen[-1]:.6g}", *(f"{name}={getattr(self, name)[-1]}" for name in COLUMNS[2:5])]
+        return f"History({', '.join([*said, f'interrupted={self.interrupted}', f'seconds={self.seconds:.3g}'])})"
 
     @property
     def evaluation(self) -> Array:
