@@ -29,6 +29,18 @@ def test_data_everywhere_covers_everything(square):
     assert made.never == ()
 
 
+def test_where_episodes_end_counts_as_seen(square):
+    """Two episodes of two steps, their rows in turn, that end in corners of their own where nothing is played any more."""
+    log = {
+        "x0": [0.1, 0.2, 0.1, 0.2], "x1": [0.1, 0.2, 0.2, 0.1], "action": [0, 1, 2, 0], "reward": [0.0] * 4, "episode": [0, 1, 0, 1],
+        "next_x0": [0.1, 0.2, -0.9, 0.9], "next_x1": [0.2, 0.1, -0.9, -0.9],
+    }  # fmt: skip
+    made = spaql.coverage(square, log)
+    assert len(made.data) == 4 + 2
+    assert made.overall.seen == 3
+    assert sum(region.samples for region in made.regions) == 4 * 2
+
+
 def test_half_of_the_square_is_half(square):
     rng = np.random.default_rng(0)
     points = rng.uniform(-1, 1, (20000, 2))

@@ -107,7 +107,7 @@ def coverage(problem: Problem, log: Any, *, reach: int = 512, gaps: bool = False
         raise SpaqlError(f"coverage takes a problem and a log, not {type(problem).__name__} first")
     data = read_log(problem, log, gaps)
     episodes = whole("reach", reach, 0, 10**6)
-    states, far = np.concatenate([data.states, data.nexts[-1:]]), None
+    states, far = np.concatenate([data.states, data.nexts[data.last]]), None  # where episodes ended was seen too
     if problem.plant is not None and episodes > 0:
         from spaql.data.reach import reached
 

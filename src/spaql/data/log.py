@@ -29,6 +29,7 @@ class Log:
     terminated: Array  # bool
     steps: Array  # of the episode, from 0
     first: Array  # bool: the first transition of an episode in the log, whatever its step
+    last: Array  # bool: nothing was logged of the state it led to but that it came there
     episodes: int
     rows: int  # of the file
     left_out: int  # rows whose next state is not known
@@ -72,8 +73,9 @@ def read_log(problem: Problem, log: Any, gaps: bool = False) -> Log:
         raise SpaqlError(f"{table.name}: no row has a next one in its episode, and there are no next_ columns: nothing to learn from")
     first = np.zeros(int(known.sum()), bool)
     first[np.unique(episode[known], return_index=True)[1]] = True
+    goes_on = (after >= 0) & known[after] & (step[after] == step + 1)
     return Log(
-        table.name, states[known], actions[known], rewards[known], nexts[known], terminated[known], step[known], first,
+        table.name, states[known], actions[known], rewards[known], nexts[known], terminated[known], step[known], first, ~goes_on[known],
         len(np.unique(episode)), len(table), int((~known).sum()), int((~known & terminated).sum()),
     )  # fmt: skip
 
