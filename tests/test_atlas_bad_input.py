@@ -254,6 +254,11 @@ def test_too_many_actions_are_refused():
         spaql.Atlas(spaql.cube(2, 4, 10), levels=5)
 
 
+def test_a_finite_set_of_actions_has_no_levels():
+    with pytest.raises(spaql.SpaqlError, match="cartpole has a finite set of 2: leave levels out"):
+        spaql.Atlas(spaql.make("cartpole"), levels=5)
+
+
 @pytest.mark.parametrize("problem", ["cartpole", None, 3])
 def test_it_takes_a_problem(problem):
     with pytest.raises(spaql.SpaqlError, match=r"problem must come from spaql\.make"):

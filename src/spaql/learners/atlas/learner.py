@@ -64,7 +64,7 @@ class Atlas(Agent):
     - `cells`: of the table; more are finer and slower (default: 8000, and with more than 10,000 samples up to 16,000)
     - `model_cells`: cells with a system of their own, at most
     - `neighbours`: support points between which values are interpolated (default: four per observed variable); 1: none
-    - `levels`: per continuous action (default: 5, or 3 if there are several)
+    - `levels`: per continuous action (default: 5, or 3 if there are several); a finite set has none
     - `hold`: steps an action is held in planning until its cell is left, at most
     - `explore`: half of the samples go where little was seen
     - `chance`: of a random action in training
@@ -91,6 +91,8 @@ class Atlas(Agent):
             real("gamma", gamma, 0.0, 0.9999, above=True), flag("explore", explore),
         )  # fmt: skip
         self.chance = real("chance", chance, 0.0, 1.0)
+        if levels is not None and isinstance(space, Finite):
+            raise SpaqlError(f"levels divide a continuous action; {problem.name} has a finite set of {len(space.values)}: leave levels out")
         levels = whole("levels", (5 if axes == 1 else 3) if levels is None else levels, 2, MOST_ACTIONS)
         actions = len(space.values) if isinstance(space, Finite) else levels**axes
         if actions > MOST_ACTIONS:
@@ -231,10 +233,12 @@ class Atlas(Agent):
 
     def evaluate(self, episodes: int = 1000, seed: int = 0, *, deterministic: bool = True) -> Evaluation:
         """Fresh rollouts of the table: random streams never used in training."""
+        episodes, seed = whole("episodes", episodes, 1, 10**8), whole("seed", seed, 0)  # before planning, which takes seconds
         return self.policy().evaluate(episodes, seed)
 
     def episode(self, seed: int = 0, rollout: int = 0, *, deterministic: bool = True) -> "Episode":
         """Rollout number `rollout` of `evaluate(seed=seed)`, step by step."""
+        seed, rollout = whole("seed", seed, 0), whole("rollout", rollout, 0, 10**8)
         return self.policy().episode(seed, rollout)
 
     # -- looking inside ------------------------------------------------------------------------------------------------------------
