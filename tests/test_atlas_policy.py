@@ -79,6 +79,15 @@ def test_the_exact_tree_plays_the_same(tables, name):
     np.testing.assert_array_equal(tree.evaluate(20).returns, policy.evaluate(20).returns)
 
 
+def test_visits_of_a_small_tree_count_every_training_step_in_its_regions(agents, small):
+    seen = agents["cartpole"].state.memory.states[:1000]
+    visits = small.table()["visits"]
+    assert visits.sum() == 1000
+    assert sorted(visits) == sorted(np.count_nonzero(leaf_of(small.rules, seen) == leaf) for leaf in small.rules.leaves())
+    why = small.why(seen[0])
+    assert why.visits == np.count_nonzero(leaf_of(small.rules, seen) == why.leaf)
+
+
 def test_the_policy_is_the_same_at_every_step(agents):
     with pytest.raises(spaql.SpaqlError, match="leave `step` out"):
         agents["cartpole"].policy(step=3)

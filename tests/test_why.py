@@ -1,5 +1,7 @@
 """Why this action: every number in the answer can be checked on the policy."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -49,6 +51,18 @@ def test_the_best_alternative_is_what_is_played_and_values_are_sorted(policy):
     values = [q for _, q in why.alternatives]
     assert values == sorted(values, reverse=True)
     assert why.alternatives[0][0] == why.action
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+def test_values_are_told_apart_whatever_their_scale(policy, scale):
+    forest = policy.forest._replace(balls=policy.forest.balls.copy())
+    forest.balls["q"] *= scale
+    why = replace(policy, forest=forest).why(OBSERVATION)
+    shown = [line.split()[0] for line in str(why).split("Values there (Q):\n")[1].splitlines()[: len(why.alternatives)]]
+    values = [q for _, q in why.alternatives]
+    assert [float(text) for text in shown] == pytest.approx(values, rel=1e-3, abs=0.01 * (max(values) - min(values)))
+    assert len(set(shown)) == len(set(values)) > 1
+    assert all(len(text) <= 12 for text in shown)
 
 
 def test_it_speaks_of_units_and_experience(policy):

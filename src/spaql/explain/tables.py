@@ -20,29 +20,47 @@ def action_names(policy: "Policy") -> list[str]:
 def known(policy: "Policy") -> dict[str, Array]:
     """What learning knows about each leaf of the rules, in their order: value, runner-up, margin, visits.
 
-    A table knows its own cells. A tree knows the cells of its table where the closed loop goes: of the states seen in a leaf the mean value
-    and margin, and the visits of the cells they lie in.
+    A table knows its own cells. A tree knows the cells of its table where the closed loop goes: of the states seen in a leaf the mean
+    value, margin and visits; NaN where none was seen. Of Atlas, which keeps its data, visits are all training steps made in the leaf.
     """
     leaves, axes = policy.rules.leaves(), policy.rules.actions.shape[1]
     empty = np.full(len(leaves), np.nan)
-    found = {"q": empty, "runner_up": np.full((len(leaves), axes), np.nan), "margin": empty, "visits": np.zeros(len(leaves), np.int64)}
+    found = {"q": empty, "runner_up": np.full((len(leaves), axes), np.nan), "margin": empty, "visits": empty}
     if policy.cells is not None and policy.cell_of_node is not None:
         cells, index = policy.cells, policy.cell_of_node[leaves]
         found |= {"q": cells.q[index], "runner_up": cells.runner_up[index], "margin": (cells.q - cells.runner_up_q)[index]}
-        found["visits"] = cells.visits[index]
-        return found
+        return found | {"visits": cells.visits[index]}
     table, usage = policy.table_policy, policy.usage
-    if table is None or table.cells is None or table.cell_of_node is None or usage is None:
+    if table is None or table.cells is None or table.cell_of_node is None:
         return found
+    counted = counted_visits(policy)
+    visits = empty.copy() if counted is None else counted
+    if usage is None:
+        return found | {"visits": visits}
     inside = leaf_of(policy.rules, usage.states)
     cell = table.cell_of_node[leaf_of(table.rules, usage.states)]
-    q, margin, visits = empty.copy(), empty.copy(), np.zeros(len(leaves), np.int64)
+    q, margin = empty.copy(), empty.copy()
     for i, leaf in enumerate(leaves):
         members = cell[inside == leaf]
         if len(members):
             q[i], margin[i] = table.cells.q[members].mean(), (table.cells.q - table.cells.runner_up_q)[members].mean()
-            visits[i] = table.cells.visits[np.unique(members)].sum()
+            if counted is None:  # cells share balls, and balls inherit visits: a sum would count steps several times
+                visits[i] = table.cells.visits[members].mean()
     return found | {"q": q, "margin": margin, "visits": visits}
+
+
+def counted_visits(policy: "Policy") -> Array | None:
+    """Training steps behind each leaf of the rules, in their order, where they can be told: of a table, and of a tree of Atlas."""
+    leaves = policy.rules.leaves()
+    if policy.cells is not None and policy.cell_of_node is not None:
+        counts: Array = policy.cells.visits[policy.cell_of_node[leaves]]
+        return counts
+    if policy.plan is None or policy.agent is None:
+        return None
+    learner: Any = policy.agent
+    inside = leaf_of(policy.rules, learner.state.memory.states[: policy.plan.samples])
+    counts = np.bincount(inside, minlength=len(policy.rules.nodes))[leaves]
+    return counts
 
 
 def policy_table(policy: "Policy") -> Any:
@@ -83,6 +101,7 @@ def rich_table(policy: "Policy", rows: int = 20) -> Any:
         leaf = leaves[i]
         intervals = [f"{number(low[leaf, j])} … {number(high[leaf, j])}" for j in range(len(state))]
         time = "–" if np.isnan(share[i]) else f"{100 * share[i]:.1f} %"
+        visits = "–" if np.isnan(facts["visits"][i]) else f"{facts['visits'][i]:,.0f}"
         values = ["–" if np.isnan(facts[name][i]) else number(float(facts[name][i])) for name in ("q", "margin")]
-        shown.add_row(time, *(number(float(v)) for v in policy.rules.actions[leaf]), *intervals, *values, f"{facts['visits'][i]:,}")
+        shown.add_row(time, *(number(float(v)) for v in policy.rules.actions[leaf]), *intervals, *values, visits)
     return shown

@@ -9,9 +9,9 @@ from spaql.arrays import Array
 from spaql.checks import numbers
 from spaql.errors import SpaqlError
 from spaql.explain.playing import alternatives, key_action
-from spaql.explain.tables import known
+from spaql.explain.tables import counted_visits
 from spaql.explain.tree import leaf_of, path_to
-from spaql.explain.words import action_words, number, rule_words, test_words, unit
+from spaql.explain.words import action_words, column, number, rule_words, test_words, unit
 from spaql.partition.greedy import new_scratch
 from spaql.partition.leaves import standing
 from spaql.plants.chart import HUGE, to_cube
@@ -45,7 +45,7 @@ class Why:
     alternatives: tuple[tuple[Array, float], ...]  # (action, Q), best first, the one played included; empty where nobody knows Q
     expected: tuple[tuple[Array, float, Array], ...]  # of a learner with a model: (action, Q, next observation), best first
     changes: tuple[Change, ...]
-    visits: int | None  # training visits behind the choice
+    visits: int | None  # training steps behind the choice: in its cell; of a tree of Atlas, in the region of its rule
     share: float | None  # of the time of the closed loop spent under this rule
     warning: str
     words: str
@@ -70,8 +70,8 @@ def explain_action(policy: "Policy", observation: Any) -> Why:
         expected = expected_by(policy, x)
         options = tuple((choice, q) for choice, q, _ in expected)
     if visits is None:
-        counted = known(policy)["visits"][int(np.flatnonzero(policy.rules.leaves() == leaf)[0])]
-        visits = int(counted) if policy.cells is not None or policy.table_policy is not None else None
+        counted = counted_visits(policy)
+        visits = None if counted is None else int(counted[np.flatnonzero(policy.rules.leaves() == leaf)[0]])
     share = None if np.isnan(policy.share[leaf]) else float(policy.share[leaf])
     changes = tuple(_change(policy, x, j) for j in range(len(x)))
     warning = _warning(policy, x, visits, share)
@@ -178,7 +178,9 @@ def _words(policy: "Policy", why: Why) -> str:
     if len(why.alternatives) > 1:
         decides = "the table decides by the middle of its cell" if policy.cells is not None else "the tree goes its own way"
         lines.append(f"Values there by one step in the model (Q); {decides}:" if why.expected else "Values there (Q):")
-        lines += [f"  {q:12.4f}  {action_words(policy.problem, action)}" for action, q in why.alternatives[:6]]
+        shown = why.alternatives[:6]
+        values = column([q for _, q in shown])
+        lines += [f"  {q}  {action_words(policy.problem, action)}" for q, (action, _) in zip(values, shown, strict=True)]
         lines += [f"  and {len(why.alternatives) - 6} more"] if len(why.alternatives) > 6 else []
     if why.expected:
         lines.append("What the learned model expects next:")

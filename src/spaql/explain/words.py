@@ -1,6 +1,7 @@
 """How a policy speaks: variables with units, tests, rules, actions."""
 
 import math
+from collections.abc import Sequence
 
 from spaql.arrays import Array
 from spaql.explain.policy import Policy
@@ -11,6 +12,16 @@ from spaql.plants.problem import Problem
 def number(value: float) -> str:
     """Four significant digits; no trailing zeros."""
     return f"{value:.4g}" if math.isfinite(value) else ("∞" if value > 0 else "-∞")
+
+
+def column(values: Sequence[float]) -> list[str]:
+    """Finite numbers to compare, one below the other: five significant digits of the largest, and more where they hardly differ."""
+    largest, spread = max(map(abs, values)), max(values) - min(values)
+    digits = min(max(5, 3 + math.ceil(math.log10(largest / spread))), 12) if spread > 0.0 else 5
+    place = math.floor(math.log10(largest)) if largest > 0.0 else 0
+    form = f".{max(0, digits - 1 - place)}f" if -4 <= place < 9 else f".{digits - 1}e"
+    told = [format(value, form) for value in values]
+    return [text.rjust(max(map(len, told))) for text in told]
 
 
 def unit(text: str) -> str:

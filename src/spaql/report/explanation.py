@@ -11,7 +11,7 @@ import spaql
 from spaql.arrays import Array
 from spaql.explain.export.colours import action_colours
 from spaql.explain.policy import Policy
-from spaql.explain.tables import known
+from spaql.explain.tables import counted_visits, known
 from spaql.explain.tree import LEAF
 from spaql.explain.words import action_words, number, rule_words, test_words
 from spaql.report.explanation_data import page_data, recorded, shares_of
@@ -250,8 +250,9 @@ def rules(policy: Policy, written: set[int]) -> dict[str, Any]:
             "share": share_words(float(share[i])) or "–",
             "q": number(float(facts["q"][i])) if experienced[i] else "–",
             "margin": number(float(facts["margin"][i])) if np.isfinite(facts["margin"][i]) else "–",
-            "visits": f"{int(facts['visits'][i]):,}" if experienced[i] else "–",
+            "visits": "–" if np.isnan(facts["visits"][i]) else f"{facts['visits'][i]:,.0f}",
         }
         for i in order
     ]
-    return {"rows": rows, "left_out": n - len(rows), "timed": not np.isnan(share).any(), "valued": bool(experienced.any())}
+    told = {"timed": not np.isnan(share).any(), "valued": bool(experienced.any()), "averaged": counted_visits(policy) is None}
+    return {"rows": rows, "left_out": n - len(rows), **told}

@@ -9,7 +9,7 @@ import numpy as np
 from spaql.arrays import Array
 from spaql.explain.export.colours import ENDS, NAMED
 from spaql.explain.policy import Policy
-from spaql.explain.tables import action_names, known
+from spaql.explain.tables import action_names, counted_visits
 from spaql.explain.tree import LEAF, Tree, walk
 from spaql.explain.why import unvisited
 from spaql.plants.between import Between
@@ -97,12 +97,11 @@ def shares_of(policy: Policy) -> Array:
 
 def leaf_facts(policy: Policy) -> dict[str, Any]:
     """By leaf, from left to right: the numbers of `Policy.table`."""
-    leaves, facts = policy.rules.leaves(), known(policy)
-    learned = policy.cells is not None or policy.table_policy is not None
+    leaves, counted = policy.rules.leaves(), counted_visits(policy)
     return {
         "node": leaves.tolist(),
         "share": plain(policy.share[leaves]),
-        "visits": facts["visits"].tolist() if learned else None,
+        "visits": None if counted is None else counted.tolist(),
     }
 
 

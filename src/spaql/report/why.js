@@ -61,7 +61,7 @@
   const explain = (x) => {
     const leaf = leafOf(tree, x), facts = leaves.get(leaf), inside = outside(x) < 0;
     const cell = table && inside ? table.cells.get(leafOf(table.tree, x)) : null;
-    const visits = cell ? cell.visits : facts.visits ?? null;
+    const visits = facts.visits ?? (cell ? cell.visits : null);
     return {
       leaf, action: tree.actions[tree.action[leaf]], number: facts.number, path: pathTo(leaf).map(([node, high]) => testWords(node, high)),
       rule: ruleWords(leaf), cell, visits, share: facts.share, changes: data.state.map((_, j) => changesAlong(x, j)),
@@ -95,9 +95,12 @@
     const body = make("tbody", make("table", make("div", parent, { class: "scroll" }), { class: "changes" }));
     const learned = table.tree.actions[table.tree.action[leafOf(table.tree, now.x)]];
     const options = [[learned, cell.q], ...(cell.runnerUp ? [[cell.runnerUp, cell.runnerUpQ]] : [])];
+    const values = options.map(([, q]) => q).filter((q) => q !== null), largest = Math.max(...values.map(Math.abs));
+    const spread = Math.max(...values) - Math.min(...values);  // five digits, and more where they hardly differ
+    const digits = spread > 0 ? Math.min(Math.max(5, 3 + Math.ceil(Math.log10(largest / spread))), 12) : 5;
     options.forEach(([option, q], i) => {
       const row = make("tr", body);
-      make("th", row, { scope: "row" }, q === null ? "–" : q.toLocaleString("en-GB", { maximumFractionDigits: 4 }).replace("-", "−"));
+      make("th", row, { scope: "row" }, q === null ? "–" : q.toLocaleString("en-GB", { maximumSignificantDigits: digits }).replace("-", "−"));
       chip(make("td", row, { class: "words" }), option);
       make("td", row, { class: "words" }, i ? "next best" : same(option, action) ? "best, played" : "best in the table; the tree differs");
     });
