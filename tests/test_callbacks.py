@@ -84,6 +84,18 @@ def test_what_cannot_be_called_is_refused(given):
         agent_of().learn(2, callback=given)
 
 
+def test_several_agents_have_callbacks_of_their_own(tmp_path):
+    agents = [agent_of(seed=seed) for seed in (1, 2)]
+    def own(agent):
+        return [Checkpoint(tmp_path / str(agent.seed), every=4), CsvLog(tmp_path / f"{agent.seed}.csv")]
+
+    spaql.learn_all(agents, 6, 2, callbacks=own)
+    for agent in agents:
+        assert_same(agent, spaql.load(tmp_path / str(agent.seed) / "agent.spaql"))
+        assert (tmp_path / str(agent.seed) / "agent-000004.spaql").exists()
+        np.testing.assert_array_equal(pandas.read_csv(tmp_path / f"{agent.seed}.csv", index_col=0).to_numpy(float), agent.history.table)
+
+
 # -- Checkpoint ----------------------------------------------------------------------------------------------------------------------
 
 
@@ -139,6 +151,21 @@ def test_patience_begins_anew_with_every_call():
     before = len(agent.history)
     agent.learn(2000, rollouts=5, callback=EarlyStop(patience=5))
     assert len(agent.history) >= before + 5
+
+
+def test_for_atlas_the_mean_of_ten_episodes_counts_not_a_lucky_one():
+    history = agent_of("Atlas").learn(60, callback=EarlyStop(target=30.0))
+    means = np.convolve(history.best_seen, np.full(10, 0.1), "valid")
+    assert history.interrupted
+    assert means[-1] >= 30.0 > means[:-1].max(initial=-np.inf)
+    assert history.best_seen[:-1].max() >= 30.0  # one episode would have been enough before
+
+
+def test_the_window_can_be_chosen():
+    history = agent_of("Atlas").learn(60, callback=EarlyStop(target=30.0, window=1))
+    assert history.best_seen[-1] >= 30.0 > history.best_seen[:-1].max(initial=-np.inf)
+    with pytest.raises(spaql.SpaqlError, match="window must be"):
+        EarlyStop(target=1.0, window=0)
 
 
 def test_it_must_be_told_when_to_stop():

@@ -15,12 +15,13 @@ import numpy as np
 from spaql.checks import real, whole
 from spaql.errors import SpaqlError
 from spaql.training.history import COLUMNS
-from spaql.training.outer import TRAIN_SAMPLES
+from spaql.training.outer import EVAL_SAMPLES, TRAIN_SAMPLES
 
 if TYPE_CHECKING:
     from spaql.learners.agent import Agent
 
 __all__ = ["Callback", "Checkpoint", "CsvLog", "EarlyStop", "Progress", "TensorBoard"]
+NOISY = 10  # training episodes of Atlas whose mean counts for EarlyStop
 WHOLE = ("arms", "train_samples", "eval_samples")
 
 
@@ -70,22 +71,38 @@ class Checkpoint(Callback):
 class EarlyStop(Callback):
     """Stops when `best_seen` of the history reaches `target`, or has not risen by more than `gain` for `patience` iterations.
 
-    For AQL, Random and Atlas `best_seen` is the current evaluation, so that the best of this call counts.
+    For AQL, NBQL, ZoomRL, Random and Atlas `best_seen` is the current evaluation, so that the best of this call counts. Atlas makes no
+    evaluation rollouts (unless asked to, `learn(rollouts=...)`): its `best_seen` is the return of one training episode, as noisy as one
+    episode is, and with its exploration. So the mean of the last `window` iterations of this call counts, and nothing is decided before
+    there are as many: 10 for Atlas without rollouts, 1 otherwise, unless you say.
     """
 
-    def __init__(self, patience: int | None = None, target: float | None = None, gain: float = 0.0) -> None:
+    def __init__(
+        self, patience: int | None = None, target: float | None = None, gain: float = 0.0, window: int | None = None
+    ) -> None:  # fmt: skip
         if patience is None and target is None:
             raise SpaqlError("say when to stop: EarlyStop(patience=...), EarlyStop(target=...), or both")
         self.patience = None if patience is None else whole("patience", patience, 1)
         self.target = None if target is None else real("target", target)
         self.gain = real("gain", gain, 0.0)
-        self.best, self.at = -np.inf, 0
+        self.window = None if window is None else whole("window", window, 1)
+        self.best, self.at, self.first, self.evaluated = -np.inf, 0, 0, 0.0
 
     def begin(self, agent: "Agent", goal: str) -> None:
-        self.best, self.at = -np.inf, len(agent.state.history)
+        self.best, self.at, self.first = -np.inf, len(agent.state.history), len(agent.state.history)
+        self.evaluated = float(agent.state.outer[EVAL_SAMPLES])
+
+    def _window(self, agent: "Agent") -> int:
+        if self.window is not None:
+            return self.window
+        return NOISY if agent.algorithm == "Atlas" and agent.state.outer[EVAL_SAMPLES] == self.evaluated else 1
 
     def __call__(self, agent: "Agent") -> bool | None:
-        count, seen = len(agent.state.history), float(agent.state.history[-1, COLUMNS.index("best_seen")])
+        count, window = len(agent.state.history), self._window(agent)
+        if count - self.first < window:
+            self.at = count  # patience begins when there is something to judge by
+            return None
+        seen = float(agent.state.history[-window:, COLUMNS.index("best_seen")].mean())
         if seen > self.best + self.gain or self.best == -np.inf:
             self.best, self.at = seen, count
         reached = self.target is not None and seen >= self.target

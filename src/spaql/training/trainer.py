@@ -93,11 +93,15 @@ def learn_all(
     samples: int | None = None,
     jobs: int | None = None,
     progress: bool = False,
+    callbacks: "Callable[[Agent], Callbacks] | None" = None,
 ) -> list[History]:
     """Train several agents in parallel on all cores: compiled plants run in threads without the interpreter lock.
 
     Every agent gets the same bits as alone. Agents on Gymnasium environments are trained one after the other. Ctrl-C ends all of them
     after their current stretch; each keeps what it has learned.
+
+    `callbacks(agent)` makes the callbacks of one agent, as `learn(callback=...)` takes them: agents do not share any, because most of them
+    remember something. They are called in the thread that trains the agent.
     """
     from spaql.learners.agent import Agent
 
@@ -111,12 +115,14 @@ def learn_all(
     jobs = whole("jobs", jobs if jobs is not None else os.cpu_count() or 1, 1)
     if any(agent.problem.plant is None for agent in agents):
         jobs = 1
+    calls = [None if callbacks is None else callbacks(agent) for agent in agents]
     stop = threading.Event()
     with stop_on_interrupt(stop), _progress_of_all(agents, wanted, progress) as shown:
 
         def one(agent: "Agent", index: int) -> History:
             with agent.state.guard.write():
-                return train(agent, iterations, rollouts, False, None, stop, lambda done: shown(index, done) if shown else None, samples)
+                told = (lambda done: shown(index, done)) if shown else None
+                return train(agent, iterations, rollouts, False, calls[index], stop, told, samples)
 
         with ThreadPoolExecutor(jobs) as pool:
             pending = [pool.submit(one, agent, index) for index, agent in enumerate(agents)]
