@@ -116,6 +116,6 @@ def test_bench_measures_every_ratio():
     assert told.returncode == 0, told.stderr
     figures = json.loads(told.stdout)
     learners = figures["problems"]["cartpole"]["learners"]
-    assert set(learners) == {"AQL", "SPAQL", "SPAQL-TS"}
+    assert set(learners) == {"AQL", "SPAQL", "SPAQL-TS", "NBQL", "ZoomRL"}
     assert all(entry["of_bare_plant"] > 0 and entry["times_gymnasium"] > 0 for entry in learners.values())
     assert {"threads", "from_gym_overhead"} <= set(figures)

@@ -10,8 +10,10 @@ import gymnasium
 from spaql.checks import whole
 from spaql.learners.agent import Agent
 from spaql.learners.aql import AQL
+from spaql.learners.nbql import NBQL
 from spaql.learners.spaql import SPAQL
 from spaql.learners.spaql_ts import SPAQLTS
+from spaql.learners.zoomrl import ZoomRL
 from spaql.plants.catalog import CATALOG, make_from_catalog
 from spaql.plants.gym import from_gym
 from spaql.plants.problem import Problem
@@ -19,7 +21,7 @@ from spaql.training.bare import bare_plant
 from spaql.training.rollouts import new_lanes
 from spaql.training.trainer import learn_all
 
-LEARNERS: tuple[type[Agent], ...] = (AQL, SPAQL, SPAQLTS)
+LEARNERS: tuple[type[Agent], ...] = (AQL, SPAQL, SPAQLTS, NBQL, ZoomRL)
 GYM_IDS = {  # by how the name begins, longest names first
     "mountain-car-continuous": "MountainCarContinuous-v0", "mountain-car": "MountainCar-v0", "acrobot": "Acrobot-v1",
     "cartpole": "CartPole-v1", "pendulum": "Pendulum-v1",
