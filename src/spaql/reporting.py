@@ -22,14 +22,16 @@ class Run:
 
     agent: Agent
     history: History
-    fresh: Evaluation | None = None
+    fresh: Evaluation | None = None  # None: not evaluated
+    hurried: bool = False  # Ctrl-C was pressed twice
 
     def row(self) -> dict[str, Any]:
         last = len(self.history) - 1
-        assert self.fresh is not None
-        row: dict[str, Any] = {"seed": self.agent.seed, "iterations": len(self.history), "arms": self.agent.arms}
+        row: dict[str, Any] = {"seed": self.agent.seed, "iterations": len(self.history)}
+        planned = self.fresh is not None or self.agent.algorithm != "Atlas"  # to count its cells, Atlas would have to plan
+        row["arms"] = self.agent.arms if planned else None
         row["best_seen"] = float(self.history.best_seen[last]) if last >= 0 else math.nan
-        row["fresh"], row["fresh_ci95"] = self.fresh.mean, list(self.fresh.ci95)
+        row["fresh"], row["fresh_ci95"] = (None, None) if self.fresh is None else (self.fresh.mean, list(self.fresh.ci95))
         row["train_samples"] = int(self.history.train_samples[last]) if last >= 0 else 0
         row["eval_samples"] = int(self.history.eval_samples[last]) if last >= 0 else 0
         row["seconds"] = self.history.seconds
@@ -78,6 +80,7 @@ def show_runs(runs: list[Run], seconds: float, folder: Path | None, as_json: boo
     if as_json:
         told: dict[str, Any] = {"problem": agent.problem.name, "algorithm": agent.algorithm, "options": agent.options, "paper": paper}
         told |= {"parameters": agent.problem.parameters} if agent.problem.parameters else {}
+        told |= {"map_samples": agent.problem.map_samples} if agent.problem.map_samples else {}
         told |= {"seconds": seconds, "steps": steps, "agents": rows, "out": str(folder) if folder else None}
         print(json.dumps(told, default=plain))
         return
@@ -89,17 +92,19 @@ def show_runs(runs: list[Run], seconds: float, folder: Path | None, as_json: boo
     for heading in ("seed", "best seen", "fresh", "arms", "training", "evaluation", "time"):
         table.add_column(heading, justify="right", no_wrap=True)
     for row in rows:
-        low, high = row["fresh_ci95"]
+        low, high = row["fresh_ci95"] or (0.0, 0.0)
         table.add_row(
-            str(row["seed"]), _number(row["best_seen"]), _number(row["fresh"], (high - low) / 2), f"{row['arms']:,}",
-            _steps(row["train_samples"]), _steps(row["eval_samples"]), f"{row['seconds']:.1f} s",
+            str(row["seed"]), _number(row["best_seen"]), "-" if row["fresh"] is None else _number(row["fresh"], (high - low) / 2),
+            "-" if row["arms"] is None else f"{row['arms']:,}", _steps(row["train_samples"]), _steps(row["eval_samples"]),
+            f"{row['seconds']:.1f} s",
         )  # fmt: skip
     table.add_section()
-    best, fresh = (np.array([row[name] for row in rows]) for name in ("best_seen", "fresh"))
-    table.add_row("mean", _spread(best), _spread(fresh), f"{np.mean([row['arms'] for row in rows]):,.0f}", "", "", f"{seconds:.1f} s")
+    best, fresh, arms = (np.array([row[name] for row in rows if row[name] is not None]) for name in ("best_seen", "fresh", "arms"))
+    counted = f"{arms.mean():,.0f}" if len(arms) else "-"
+    table.add_row("mean", _spread(best), _spread(fresh) if len(fresh) else "-", counted, "", "", f"{seconds:.1f} s")
     if paper is not None:
-        arms = published(agent.problem.name.replace("-", "_"), agent.algorithm, "arms")
-        table.add_row("paper", _number(*paper), "-", f"{arms[0]:,.0f}" if arms else "")
+        theirs = published(agent.problem.name.replace("-", "_"), agent.algorithm, "arms")
+        table.add_row("paper", _number(*paper), "-", f"{theirs[0]:,.0f}" if theirs else "")
     console = Console()
     console.print(table)
     if agent.problem.parameters:
@@ -109,12 +114,17 @@ def show_runs(runs: list[Run], seconds: float, folder: Path | None, as_json: boo
         seen = "of the agent as it is in the end"
     if agent.algorithm == "Atlas" and not rows[0]["eval_samples"]:
         seen = "the last training episode, its exploration included"
-    console.print(
-        f"{steps:,} steps in {seconds:.1f} s. Best seen: {seen}. "
+    judged = (
         "Fresh: the kept agent on new rollouts. ± is half the 95 % interval, of the rollouts in the rows of the agents, of the "
-        "agents in the row of the mean.",
-        highlight=False,
+        "agents in the row of the mean."
     )
+    console.print(f"{steps:,} steps in {seconds:.1f} s. Best seen: {seen}. {judged if len(fresh) else ''}".rstrip(), highlight=False)
+    if agent.problem.map_samples:
+        console.print(
+            f"{agent.problem.map_samples:,} of each agent's training steps were random ones before training: they measured how far the "
+            "variables without bounds go.",
+            highlight=False,
+        )
     if folder is not None:
         chosen = _best(runs).agent.seed
         how = "the best in training" if agent.algorithm == "Atlas" else "the best seen"

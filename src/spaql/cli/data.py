@@ -10,7 +10,7 @@ import typer
 
 from spaql.cli.app import INTERRUPTED, JSON_HELP, SET_HELP, command, settings
 from spaql.cli.making import OPTION_HELP, PROBLEM_HELP, agents_of, options_given, problem_of
-from spaql.errors import SpaqlError
+from spaql.cli.outputs import check_file, check_folder
 
 LOG_HELP = "A .csv or .parquet file, one row per step."
 GAPS_HELP = "Steps may be missing, if there are next_ columns."
@@ -62,6 +62,11 @@ def coverage(
     """
     from spaql.data.coverage import coverage as judge
 
+    if figure is not None:
+        from spaql.data.coverage_figure import form_of
+
+        form_of(figure)
+        check_file(figure)
     made = judge(problem_of(problem, horizon, settings(changes)), log, reach=reach, gaps=gaps)
     if figure is not None:
         made.figure(figure)
@@ -87,11 +92,12 @@ def replay(
 
     Example: spaql replay pendulum atlas log.csv --out results
     """
+    from spaql.checks import whole
     from spaql.reporting import writable
 
+    whole("--fresh", fresh, 0, 10**8)
+    check_folder(out)
     (agent,) = agents_of(problem, algorithm, horizon, settings(changes), range(seed, seed + 1), options_given(option))
-    if fresh < 0:
-        raise SpaqlError(f"--fresh must be 0 or more, not {fresh}")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         made = agent.replay(log, passes=passes, gaps=gaps)
@@ -102,13 +108,17 @@ def replay(
     told: dict[str, Any] = {"samples": made.samples, "rows": made.rows, "episodes": made.episodes, "left_out": made.left_out}
     if not as_json:
         print(made)
-    if fresh > 0 and agent.problem.can_run and not made.interrupted:
-        result = agent.evaluate(fresh)
+    interrupted = "what was learned until then is kept" if made.interrupted else ""
+    try:
+        result = agent.evaluate(fresh) if fresh > 0 and agent.problem.can_run and not interrupted else None
+    except KeyboardInterrupt:
+        result, interrupted = None, "the agent was not evaluated, but it is kept"
+    if result is not None:
         low, high = result.ci95
         told |= {"mean": result.mean, "ci95": [low, high]}
         if not as_json:
             print(f"on the plant: fresh return {result.mean:.2f}, 95 % interval {low:.2f} ... {high:.2f} ({fresh} episodes)")
     print(json.dumps(told | {"out": str(out)}) if as_json else f"the agent: {out / 'agent.spaql'}")
-    if made.interrupted:
-        print("interrupted: what was learned until then is kept", file=sys.stderr)
+    if interrupted:
+        print(f"interrupted: {interrupted}", file=sys.stderr)
         raise typer.Exit(INTERRUPTED)

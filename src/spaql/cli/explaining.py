@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from spaql.cli.app import JSON_HELP, command, floats
+from spaql.cli.outputs import check_file
 from spaql.errors import SpaqlError
 
 if TYPE_CHECKING:
     from spaql.explain.policy import Policy
+    from spaql.plants.problem import Problem
 
 FILE_HELP = "An agent written by `spaql train --out`, or a policy written by `spaql export --to json`."
 FORM_HELP = "table (the cells as learned), tree (the same, smaller) or compressed (smaller still)."
@@ -31,11 +33,15 @@ def explain(
 
     Example: spaql explain results/agent.spaql --why 0,0.1,0.05,0 --html controller.html
     """
+    from spaql.checks import whole
     from spaql.explain.telling import show_policy
 
-    table = _policy(file, step)
+    asked = None if why is None else floats("why", why)
+    whole("--rows", rows, 0)
+    _check(form, max_leaves, html)
+    table = _policy(file, step, asked)
     policy = table if form == "auto" and max_leaves is None else _formed(table, form, max_leaves)
-    show_policy(table, policy, None if why is None else floats("why", why), html, rows, as_json)
+    show_policy(table, policy, asked, html, rows, as_json)
 
 
 @command
@@ -53,8 +59,15 @@ def export(
 
     Example: spaql export results/agent.spaql --to c --out controller.c
     """
+    from spaql.checks import choice
+    from spaql.explain.export import FORMATS
     from spaql.explain.export import export as write
 
+    choice("--to", to, FORMATS)
+    choice("--precision", precision, ("double", "single"))
+    if to != "c" and (precision != "double" or test_main):
+        raise SpaqlError(f"--precision and --test-main go with --to c, not with --to {to}")
+    _check(form, max_leaves, out)
     options = {"precision": precision, "main": test_main} if to == "c" else {}
     text = write(_formed(_policy(file, step), form, max_leaves), to, **options)
     if out is None:
@@ -66,25 +79,47 @@ def export(
     print(f"wrote {out}", file=sys.stderr)
 
 
-def _policy(file: Path, step: int | None) -> "Policy":
-    """The policy in an agent file, or in a policy written by `spaql export --to json`."""
-    if file.suffix == ".json":
-        from spaql.explain.export.json_form import policy_from_json
+def _check(form: str, max_leaves: int | None, out: Path | None) -> None:
+    """What would fail in the end is refused before anything is computed."""
+    from spaql.checks import whole
 
-        try:
-            return policy_from_json(file.read_text("utf-8"))
-        except (OSError, UnicodeDecodeError) as error:
-            raise SpaqlError(f"cannot read {file}: {getattr(error, 'strerror', None) or error}") from error
-    from spaql.files import load
-
-    return load(file).policy(step)
-
-
-def _formed(policy: "Policy", form: str, max_leaves: int | None) -> "Policy":
     if form not in ("auto", "table", "tree", "compressed"):
         raise SpaqlError(f"unknown form {form!r}: choose table, tree or compressed")
     if max_leaves is not None and form in ("table", "tree"):
         raise SpaqlError(f"--max-leaves goes with compressed trees, not with --form {form}")
+    if max_leaves is not None:
+        whole("--max-leaves", max_leaves, 1, 100_000)
+    check_file(out)
+
+
+def _policy(file: Path, step: int | None, asked: list[float] | None = None) -> "Policy":
+    """The policy in an agent file, or in a policy written by `spaql export --to json`; `asked` must fit it."""
+    if file.suffix == ".json":
+        from spaql.explain.export.json_form import policy_from_json
+
+        try:
+            policy = policy_from_json(file.read_text("utf-8"))
+        except (OSError, UnicodeDecodeError) as error:
+            raise SpaqlError(f"cannot read {file}: {getattr(error, 'strerror', None) or error}") from error
+        if step is not None:
+            raise SpaqlError(f"--step goes with agents; {file} holds one policy")
+        _fits(asked, policy.problem)
+        return policy
+    from spaql.files import load
+
+    agent = load(file)
+    _fits(asked, agent.problem)  # now: making the policy may take long
+    return agent.policy(step)
+
+
+def _fits(asked: list[float] | None, problem: "Problem") -> None:
+    from spaql.checks import numbers
+
+    if asked is not None:
+        numbers("observation", asked, (len(problem.state),))
+
+
+def _formed(policy: "Policy", form: str, max_leaves: int | None) -> "Policy":
     if form == "compressed" or max_leaves is not None:
         return policy.compress(max_leaves, progress=sys.stderr.isatty())
     return policy if form == "table" else policy.tree()

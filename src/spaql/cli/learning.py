@@ -9,7 +9,8 @@ from typing import Annotated
 import typer
 
 from spaql.cli.app import INTERRUPTED, JSON_HELP, SET_HELP, command, floats, settings
-from spaql.cli.making import agents_of
+from spaql.cli.making import OPTION_HELP, agents_of, options_given
+from spaql.cli.training import callbacks_of, kept_and_judged, kept_where, trained
 from spaql.errors import SpaqlError
 
 
@@ -37,6 +38,7 @@ def train(
     rollouts: Annotated[int | None, typer.Option(help="Evaluation rollouts per episode (default: the problem's; atlas: none).")] = None,
     seeds: Annotated[int, typer.Option(help="Number of agents.")] = 1,
     first_seed: Annotated[int, typer.Option(help="Seed of the first agent; the others follow.")] = 0,
+    option: Annotated[list[str] | None, typer.Option(metavar="NAME=VALUE", help=OPTION_HELP)] = None,
     xi: Annotated[float | None, typer.Option(help="Scale of the bonus (default: the paper's for the problem).")] = None,
     lam: Annotated[float | None, typer.Option(help="SPAQL-TS: width of the Gaussian (1.2).")] = None,
     reference: Annotated[str | None, typer.Option(help="SPAQL-TS: state to hold, numbers separated by commas.")] = None,
@@ -51,9 +53,12 @@ def train(
     low: Annotated[float | None, typer.Option(help="random: lowest action (the paper's Random on pendulum: 0).")] = None,
     horizon: Annotated[int | None, typer.Option(help="Gymnasium ids: steps per episode.")] = None,
     changes: Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help=SET_HELP)] = None,
-    fresh: Annotated[int, typer.Option(help="Episodes of the fresh re-evaluation.")] = 1000,
+    fresh: Annotated[int, typer.Option(help="Episodes of the fresh re-evaluation (0: none).")] = 1000,
     jobs: Annotated[int | None, typer.Option(help="Agents trained at once (default: all cores).")] = None,
     out: Annotated[Path | None, typer.Option(help="Folder for the agents and the learning-curve picture.")] = None,
+    checkpoint: Annotated[Path | None, typer.Option(help="Folder for the agent on the way; several agents: a folder each in it.")] = None,
+    every: Annotated[int | None, typer.Option(help="Training episodes between checkpoints (default: 100).")] = None,
+    log: Annotated[Path | None, typer.Option(help="The history as a growing .csv file; several agents: NAME-seed0.csv, ...")] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress bar.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False,
 ) -> None:
@@ -61,37 +66,35 @@ def train(
 
     Example: spaql train cartpole spaql-ts --seeds 8 --out results
     Another: spaql train pendulum spaql --set m=2 --set process_noise.velocity=0.1
-    Another: spaql train pendulum atlas --samples 2000
+    Another: spaql train pendulum atlas --samples 2000 --option cells=4000 --option gamma=0.99
     """
-    from spaql.reporting import Run, save_runs, show_runs, writable
-    from spaql.training.trainer import learn_all
+    from spaql.checks import whole
+    from spaql.reporting import show_runs, writable
 
-    if out is not None:
-        writable(out)
-    given = {
-        "xi": xi, "lam": lam, "distance": distance, "temperature_rule": temperature_rule, "bootstrap": bootstrap, "low": low,
-        "step": step, "lipschitz": lipschitz,
-        "reference": None if reference is None else floats("reference", reference),
-    }  # fmt: skip
-    options = {name: value for name, value in given.items() if value is not None}
-    agents = agents_of(problem, algorithm, horizon, settings(changes), range(first_seed, first_seed + max(seeds, 0)), options)
-    begin = time.perf_counter()
+    whole("--fresh", fresh, 0, 10**8)
     if algorithm.lower() == "atlas":
         samples = 5000 if samples is None and iterations is None else samples
     elif samples is not None:
         raise SpaqlError("--samples goes with atlas; the others learn by episodes: --iterations")
     elif iterations is None:
         iterations = 2000
-    histories = learn_all(agents, iterations, rollouts, samples=samples, jobs=jobs, progress=not quiet and not as_json)
-    seconds = time.perf_counter() - begin
-    runs = [Run(agent, history) for agent, history in zip(agents, histories, strict=True)]
+    callbacks = callbacks_of(checkpoint, every, log, seeds)
+    given = {
+        "xi": xi, "lam": lam, "distance": distance, "temperature_rule": temperature_rule, "bootstrap": bootstrap, "low": low,
+        "step": step, "lipschitz": lipschitz,
+        "reference": None if reference is None else floats("reference", reference),
+    }  # fmt: skip
+    options = options_given(option, {name: value for name, value in given.items() if value is not None})
+    agents = agents_of(problem, algorithm, horizon, settings(changes), range(first_seed, first_seed + max(seeds, 0)), options)
     if out is not None:
-        save_runs(runs, out)  # before the evaluation: nothing learned can be lost any more
-    for run in runs:
-        run.fresh = run.agent.evaluate(fresh)
+        writable(out)
+    begin = time.perf_counter()
+    runs = trained(agents, iterations, rollouts, samples=samples, jobs=jobs, progress=not quiet and not as_json, callbacks=callbacks)
+    seconds = time.perf_counter() - begin
+    complete = kept_and_judged(runs, out, fresh)
     show_runs(runs, seconds, out, as_json)
-    if any(history.interrupted for history in histories):
-        print("interrupted: what was learned until then is reported above", file=sys.stderr)
+    if not complete:
+        print(f"interrupted: {kept_where(runs, out, checkpoint)}", file=sys.stderr)
         raise typer.Exit(INTERRUPTED)
 
 
@@ -109,8 +112,10 @@ def evaluate(
     Example: spaql evaluate results/agent.spaql --episodes 1000
     Another: spaql evaluate results/agent.spaql --set observation_noise=0.02
     """
+    from spaql.checks import whole
     from spaql.files import load
 
+    whole("--episodes", episodes, 1, 10**8), whole("--seed", seed, 0)
     agent, given = load(file), settings(changes)
     if given:
         from spaql.plants.catalog import make_from_catalog

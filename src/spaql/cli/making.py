@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from spaql.plants.problem import Problem
 
 PROBLEM_HELP = "A name from `spaql problems`, or a Gymnasium id."
-OPTION_HELP = "An option of the learner: xi=10, bootstrap=terminate, cells=4000. Repeat for several."
+OPTION_HELP = "An option of the learner: xi=10, bootstrap=terminate, cells=4000, reference=0,0,0,0. Repeat for several."
 
 
 def problem_of(problem: str, horizon: int | None, parameters: dict[str, Any]) -> "Problem":
@@ -38,21 +38,22 @@ def agents_of(
     learner: Any = learner_of(algorithm)
     if len(seeds) == 0:
         raise SpaqlError("--seeds must be at least 1")
-    made, known = problem_of(problem, horizon, parameters), options_of(learner)
+    known = options_of(learner)
     for name in options:
         if name not in known:
             raise SpaqlError(f"{algorithm} has no option {name!r}: it has {', '.join(known)}")
+    made = problem_of(problem, horizon, parameters)
     return [learner(made, seed=seed, **options) for seed in seeds]
 
 
-def options_given(given: list[str] | None) -> dict[str, Any]:
-    """`--option NAME=VALUE`: whole numbers, numbers, true and false, and words."""
-    made: dict[str, Any] = {}
+def options_given(given: list[str] | None, others: dict[str, Any] | None = None) -> dict[str, Any]:
+    """`--option NAME=VALUE`: whole numbers, numbers, true and false, words, and lists of these with commas. `others` were given already."""
+    made: dict[str, Any] = dict(others or {})
     for text in given or ():
         name, equals, value = (part.strip() for part in text.partition("="))
         if not equals or not name or not value:
             raise SpaqlError(f"--option takes NAME=VALUE, such as xi=10, not {text!r}")
         if name in made:
             raise SpaqlError(f"--option {text}: {name} is given twice")
-        made[name] = value_of(value)
+        made[name] = [value_of(part.strip()) for part in value.split(",")] if "," in value else value_of(value)
     return made

@@ -23,13 +23,19 @@ ACROSS = 3
 FORMATS = ("png", "svg", "pdf")
 
 
+def form_of(path: str | PathLike[str]) -> str:
+    """The format that the name of a picture asks for."""
+    form = Path(path).suffix.removeprefix(".").lower()
+    if form not in FORMATS:
+        raise SpaqlError(f"cannot draw {path}: choose a name that ends with {', '.join(FORMATS)}")
+    return form
+
+
 def draw(made: "Coverage", path: str | PathLike[str] | None) -> "Figure":
     """See `Coverage.figure`."""
     from matplotlib.colors import ListedColormap, LogNorm
 
-    form = None if path is None else Path(path).suffix.removeprefix(".").lower()
-    if form is not None and form not in FORMATS:
-        raise SpaqlError(f"cannot draw {path}: choose a name that ends with {', '.join(FORMATS)}")
+    form = None if path is None else form_of(path)
     d = len(made.problem.state)
     pairs = sorted(zip(itertools.combinations(range(d), 2), made.pairs, strict=True), key=lambda entry: entry[1].share)[:MOST]
     shown: list[tuple[Any, Any]] = list(pairs) or [((0, 0), made.overall)]

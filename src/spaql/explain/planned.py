@@ -76,13 +76,13 @@ def compress_in_model(
     most = min(max_leaves or MOST, max(table.n_leaves, 2))
     # few of long episodes, so that the budget is enough for many trees
     few = min(STARTS_IN_MODEL, max(FEWEST, STEPS // problem.horizon))
-    count = whole("episodes", few if episodes is None else episodes, 8, 100_000)
+    count, seed = whole("episodes", few if episodes is None else episodes, 8, 100_000), whole("seed", seed, 0, 2**40)
     starts = start_states(agent.state.memory, plan.samples, problem.horizon, count + OTHERS)
     models = _trusted(agent.models(plan), table, starts)
     arena = ModelArena(problem, plan, starts[:count], models)
     others = ModelArena(problem, plan, starts[count:], models, 2 * problem.horizon)
     with shown(progress, budget) as report:
-        seen = arena.moments(table.rules, SEEN, whole("seed", seed, 0, 2**40)).states
+        seen = arena.moments(table.rules, SEEN, seed).states
         taught = taught_by_values(arena, table, seen, max(most, LARGEST), oblique)
         begin = distilled(seen, table.decide(seen), max(most, LARGEST)) + taught
         # only what was played: between the levels of a torque the model is a guess, and a search finds every flaw of a guess
