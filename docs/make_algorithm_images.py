@@ -16,12 +16,12 @@ ACTIONS = ("#0072B2", "#E9E9E9", "#D55E00")  # left or back, nothing, right or f
 QUIET = {"length": 0}
 
 
-def keep(figure, path: Path) -> None:
-    """As PNG with 128 colours: a fifth of the size, and no difference to the eye."""
+def keep(figure, path: Path, colours: int = 128) -> None:
+    """As PNG with few colours: a fifth of the size, and no difference to the eye."""
     from PIL import Image
 
     file = io.BytesIO()
-    Image.open(io.BytesIO(png_of(figure))).convert("RGB").quantize(128).save(file, "PNG", optimize=True)
+    Image.open(io.BytesIO(png_of(figure))).convert("RGB").quantize(colours).save(file, "PNG", optimize=True)
     write(path, file.getvalue())
 
 
@@ -37,9 +37,9 @@ def roll(x, push):
     return (x,), 1.0 - min(abs(x - 0.3), 1.0), False
 
 
-def rail() -> spaql.Problem:
+def rail(horizon: int = 10) -> spaql.Problem:
     return spaql.from_plant(
-        anywhere, roll, name="cart on a rail", horizon=10, reference=(0.3,),
+        anywhere, roll, name="cart on a rail", horizon=horizon, reference=(0.3,),
         state=[spaql.Axis("position", -1, 1)], actions=spaql.Continuous((-1.0,), (1.0,), ("push",)),
     )  # fmt: skip
 
@@ -65,10 +65,10 @@ def draw_greedy(axis, agent, step=None) -> None:
     axis.plot(x, pushes, color="#D55E00", linewidth=1.6)
 
 
-def colour_bar(figure, axes, norm) -> None:
+def colour_bar(figure, axes, norm, label="Q") -> None:
     from matplotlib.cm import ScalarMappable
 
-    figure.colorbar(ScalarMappable(norm, "viridis"), ax=list(axes), label="Q", shrink=0.85, pad=0.01)
+    figure.colorbar(ScalarMappable(norm, "viridis"), ax=list(axes), label=label, shrink=0.85, pad=0.01)
 
 
 def partition(folder: Path) -> None:
@@ -106,6 +106,72 @@ def per_step(folder: Path) -> None:
         axes[0].set_ylabel("push")
         colour_bar(figure, axes, norm)
         keep(figure, folder / "aql.png")
+
+
+def net(folder: Path) -> None:
+    """NBQL: nets of three steps, and AQL's partition, after the same episodes."""
+    from matplotlib.colors import Normalize
+
+    problem, norm = rail(), Normalize(5.5, 10.5)
+    agents = [*(spaql.NBQL(problem, step=step, xi=0.5, seed=0) for step in (0.5, 0.25, 0.0625)), spaql.AQL(problem, xi=0.5, seed=0)]
+    spaql.learn_all(agents, 3000)
+    with sheet(2.35) as figure:
+        axes, titles = figure.subplots(1, 4, sharey=True), []
+        for axis, agent in zip(axes, agents, strict=True):
+            leaves, fresh = agent.leaves(), agent.evaluate(1000, deterministic=True)
+            draw_cells(axis, leaves[leaves["tree"] == 0], norm)
+            draw_greedy(axis, agent, 0)
+            cells = int((leaves["tree"] == 0).sum())
+            titles.append(f"{cells} cells: {fresh.mean:.1f}")
+            print(agent.algorithm, cells, agent.arms, fresh)
+        letters(list(axes), titles)
+        axes[0].set_ylabel("push")
+        colour_bar(figure, axes, norm)
+        keep(figure, folder / "nbql.png")
+
+
+def optimal_q(position: float, horizon: int) -> tuple[np.ndarray, np.ndarray]:
+    """Pushes, and the optimal Q of each at a position of the cart with so many steps to go: backwards from the last."""
+    x, pushes = np.linspace(-1, 1, 401), np.linspace(-1, 1, 201)
+    after = np.clip(x[:, None] + 0.2 * pushes, -1, 1)
+    value = np.zeros(len(x))
+    for _ in range(horizon):
+        q = 1.0 - np.minimum(np.abs(after - 0.3), 1.0) + np.interp(after, x, value)
+        value = q.max(axis=1)
+    return pushes, q[np.argmin(np.abs(x - position))]
+
+
+def zooming(folder: Path) -> None:
+    """ZoomRL: where balls are cut, and the index of the first step against the optimal Q, for two constants L."""
+    from matplotlib.colors import Normalize
+
+    norm, at, pushes = Normalize(1, 3.2), -0.4, np.linspace(-0.999, 0.999, 400)
+    agents = {L: spaql.ZoomRL(rail(3), xi=0.3, lipschitz=L, seed=0) for L in (1.0, 0.3)}
+    with sheet(2.35) as figure:
+        axes = figure.subplots(1, 4)
+        bounds = axes[3]
+        bounds.plot(*optimal_q(at, 3), color="#D55E00", linewidth=1.8)
+        bounds.text(-0.55, 1.02, "optimal Q", fontsize=7, color="#D55E00")
+        shown = [(1.0, 100, 0, "#5AA5CD", "-", 2.55), (1.0, 10_000, 100, "#08306B", "-", 2.09), (0.3, 10_000, 0, "#08306B", ":", 1.38)]
+        for axis, (L, episodes, done, colour, line, height) in zip(axes, shown, strict=False):
+            agents[L].learn(iterations=episodes - done, rollouts=1)
+            bounds.text(0.1 if L == 1.0 else 0.5, height, f"{episodes:,}" if L == 1.0 else f"L = {L}", fontsize=7, color=colour)
+            leaves = agents[L].leaves()
+            leaves = leaves[leaves["tree"] == 0]
+            draw_cells(axis, leaves, norm)
+            axis.axvline(at, color="white", linewidth=1.2, linestyle=(0, (4, 3)))
+            here = leaves[np.abs(leaves["state"][:, 0] - at) <= leaves["radius"]]
+            index = [here["q"][np.abs(here["action"].ravel() - push) <= here["radius"]].max() for push in pushes]
+            bounds.plot(pushes, index, color=colour, linestyle=line, linewidth=1.4)
+            print("ZoomRL", L, episodes, len(leaves), agents[L].evaluate(1000, deterministic=True))
+        letters(list(axes), ["100 episodes", "10,000 episodes", "L = 0.3", "the bounds"])
+        bounds.set(xlabel="push", xticks=(-1, 0, 1), xlim=(-1, 1), box_aspect=1)
+        bounds.tick_params(**QUIET)
+        for axis in axes[1:3]:
+            axis.set_yticklabels([])
+        axes[0].set_ylabel("push")
+        colour_bar(figure, axes[:3], norm, "index")
+        keep(figure, folder / "zoomrl.png", colours=256)
 
 
 def field(axis, policy, points, shape, extent, actions) -> None:
@@ -202,5 +268,5 @@ def pendulum(folder: Path) -> None:
 
 if __name__ == "__main__":
     target = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent / "images"
-    for draw in (partition, per_step, mountain_car, cartpole, pendulum):
+    for draw in (partition, per_step, net, zooming, mountain_car, cartpole, pendulum):
         draw(target)

@@ -56,7 +56,7 @@ def test_a_compressed_tree_can_be_exported(file):
     [
         (("export", "FILE", "--to", "fortran"), "must be one of"),
         (("export", "FILE", "--form", "forest"), "unknown form"),
-        (("export", "FILE", "--max-leaves", "0"), "max_leaves"),
+        (("export", "FILE", "--max-leaves", "0"), "--max-leaves must be"),
         (("export", "missing.spaql"), "missing.spaql"),
         (("explain", "missing.json"), "cannot read missing.json"),
         (("explain", "FILE", "--why", "1,2"), "must have shape"),

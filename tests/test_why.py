@@ -7,7 +7,7 @@ import pytest
 
 import spaql
 from spaql.explain.policy import Policy
-from spaql.explain.tree import Builder
+from spaql.explain.tree import Builder, leaf_of
 
 
 @pytest.fixture(scope="module")
@@ -70,6 +70,15 @@ def test_it_speaks_of_units_and_experience(policy):
     assert "angle = 0.03 rad" in text
     assert "push = " in text
     assert "Training steps behind it: " in text
+
+
+def test_visits_of_a_tree_are_the_mean_over_the_states_the_closed_loop_came_to(policy):
+    tree = policy.tree()
+    leaf, cell = leaf_of(tree.rules, tree.usage.states), policy.cell_of_node[leaf_of(policy.rules, tree.usage.states)]
+    for number, told in zip(tree.rules.leaves(), tree.table()["visits"], strict=True):
+        seen = policy.cells.visits[cell[leaf == number]]
+        assert told == pytest.approx(seen.mean() if len(seen) else np.nan, nan_ok=True)
+    assert tree.why(OBSERVATION).visits == policy.why(OBSERVATION).visits  # at one state, they are known
 
 
 def test_it_warns_where_nobody_has_ever_been(policy):
