@@ -96,6 +96,13 @@ def test_several_agents_have_callbacks_of_their_own(tmp_path):
         np.testing.assert_array_equal(pandas.read_csv(tmp_path / f"{agent.seed}.csv", index_col=0).to_numpy(float), agent.history.table)
 
 
+def test_agents_cannot_share_a_callback(tmp_path):
+    for given in (Checkpoint(tmp_path), [Checkpoint(tmp_path)]):
+        with pytest.raises(spaql.SpaqlError, match="callbacks must be a function that makes those of one agent"):
+            spaql.learn_all([agent_of()], 3, 2, callbacks=given)
+    assert list(tmp_path.iterdir()) == []
+
+
 # -- Checkpoint ----------------------------------------------------------------------------------------------------------------------
 
 

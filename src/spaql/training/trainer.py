@@ -103,8 +103,11 @@ def learn_all(
     `callbacks(agent)` makes the callbacks of one agent, as `learn(callback=...)` takes them: agents do not share any, because most of them
     remember something. They are called in the thread that trains the agent.
     """
+    from spaql.callbacks import Callback
     from spaql.learners.agent import Agent
 
+    if callbacks is not None and (not callable(callbacks) or isinstance(callbacks, Callback)):
+        raise SpaqlError("callbacks must be a function that makes those of one agent: callbacks=lambda agent: [...]")
     if not all(isinstance(agent, Agent) for agent in agents) or len({id(agent.state) for agent in agents}) != len(agents):
         raise SpaqlError("learn_all takes a list of different agents")
     if (iterations is None) == (samples is None):
