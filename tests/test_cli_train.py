@@ -1,27 +1,13 @@
 """`spaql train` and its kin, in this process: options of learners, checks before the work, Ctrl-C, checkpoints and logs."""
 
 import json
-import sys
 
 import pandas
 import pytest
 
 import spaql
+from command_line import run
 from helpers import assert_same
-from spaql.cli import main
-
-
-@pytest.fixture
-def run(monkeypatch, capsys):
-    """`run(words)` gives exit code, output and complaint."""
-
-    def run(*words):
-        monkeypatch.setattr(sys, "argv", ["spaql", *map(str, words)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        return ended.value.code, *capsys.readouterr()
-
-    return run
 
 
 def refuse(*_, **__):
@@ -51,7 +37,7 @@ SHORT = ("--iterations", 3, "--rollouts", 2, "--fresh", 0, "--quiet")
         (("pendulum", "random", *SHORT, "--option", "low=-1", "--option", "high=1"), {"low": -1, "high": 1}),
     ],
 )
-def test_every_option_of_a_learner_can_be_given(run, words, options):
+def test_every_option_of_a_learner_can_be_given(words, options):
     code, told, complaint = run("train", *words, "--json")
     assert code == 0, complaint
     assert options.items() <= json.loads(told)["options"].items()
@@ -69,7 +55,7 @@ def test_every_option_of_a_learner_can_be_given(run, words, options):
         ("spaql-ts", "xi=5", "xi is given twice"),
     ],
 )
-def test_a_wrong_option_is_one_line_and_exit_code_2(run, algorithm, option, words):
+def test_a_wrong_option_is_one_line_and_exit_code_2(algorithm, option, words):
     also = ("--xi", 10) if option.startswith("xi") else ()
     code, told, complaint = run("train", "cartpole", algorithm, "--option", option, *also)
     assert (code, told, complaint.count("\n")) == (2, "", 1)
@@ -105,7 +91,7 @@ def test_a_wrong_option_is_one_line_and_exit_code_2(run, algorithm, option, word
         (("replay", "pendulum", "atlas", "missing.csv", "--out", "/proc/nowhere"), "cannot write to /proc/nowhere"),
     ],
 )
-def test_what_would_fail_in_the_end_is_refused_at_the_beginning(run, monkeypatch, words, complaint):
+def test_what_would_fail_in_the_end_is_refused_at_the_beginning(monkeypatch, words, complaint):
     """The file that is read is missing: nothing can have been done with it."""
     monkeypatch.setattr("spaql.training.trainer.learn_all", refuse)
     code, told, said = run(*words)
@@ -113,7 +99,7 @@ def test_what_would_fail_in_the_end_is_refused_at_the_beginning(run, monkeypatch
     assert complaint in said
 
 
-def test_an_observation_of_another_length_is_refused_before_the_policy_is_made(run, monkeypatch, tmp_path):
+def test_an_observation_of_another_length_is_refused_before_the_policy_is_made(monkeypatch, tmp_path):
     spaql.SPAQL(spaql.make("pendulum")).save(tmp_path / "agent.spaql")
     monkeypatch.setattr("spaql.explain.policy.policy_of", refuse)
     code, _, complaint = run("explain", tmp_path / "agent.spaql", "--why", "1,2")
@@ -129,7 +115,7 @@ def test_atlas_is_not_made_to_plan_for_an_evaluation_that_is_refused(monkeypatch
             ask()
 
 
-def test_without_fresh_episodes_nothing_is_evaluated(run, monkeypatch):
+def test_without_fresh_episodes_nothing_is_evaluated(monkeypatch):
     monkeypatch.setattr(spaql.SPAQL, "evaluate", refuse)
     words = ("train", "cartpole", "spaql", *SHORT, "--seeds", 2)
     code, told, _ = run(*words, "--json")
@@ -143,7 +129,7 @@ def test_without_fresh_episodes_nothing_is_evaluated(run, monkeypatch):
 # -- what is told and kept -------------------------------------------------------------------------------------------------------------
 
 
-def test_steps_that_measured_the_map_are_told_apart(run):
+def test_steps_that_measured_the_map_are_told_apart():
     words = ("train", "CartPole-v1", "atlas", *FEW)
     measured = spaql.from_gym("CartPole-v1").map_samples
     result = json.loads(run(*words, "--json")[1])
@@ -151,7 +137,7 @@ def test_steps_that_measured_the_map_are_told_apart(run):
     assert f"{measured} of each agent's training steps were random ones before training" in " ".join(run(*words)[1].split())
 
 
-def test_checkpoints_and_the_log_are_written_on_the_way(run, tmp_path):
+def test_checkpoints_and_the_log_are_written_on_the_way(tmp_path):
     words = ("train", "cartpole", "spaql", "--iterations", 6, "--rollouts", 2, "--fresh", 0, "--quiet")
     code, _, complaint = run(*words, "--checkpoint", tmp_path / "run", "--every", 4, "--log", tmp_path / "log.csv")
     assert code == 0, complaint
@@ -162,7 +148,7 @@ def test_checkpoints_and_the_log_are_written_on_the_way(run, tmp_path):
     assert_same(alone, spaql.load(tmp_path / "run" / "agent.spaql"))
 
 
-def test_several_agents_have_a_folder_and_a_log_each(run, tmp_path):
+def test_several_agents_have_a_folder_and_a_log_each(tmp_path):
     code, _, complaint = run("train", "cartpole", "spaql", *SHORT, "--seeds", 2, "--checkpoint", tmp_path, "--log", tmp_path / "log.csv")
     assert code == 0, complaint
     assert sorted(path.name for path in tmp_path.iterdir()) == ["log-seed0.csv", "log-seed1.csv", "seed0", "seed1"]
@@ -172,7 +158,7 @@ def test_several_agents_have_a_folder_and_a_log_each(run, tmp_path):
 # -- Ctrl-C ----------------------------------------------------------------------------------------------------------------------------
 
 
-def test_ctrl_c_while_atlas_makes_its_final_plan_loses_nothing(run, monkeypatch, tmp_path):
+def test_ctrl_c_while_atlas_makes_its_final_plan_loses_nothing(monkeypatch, tmp_path):
     monkeypatch.setattr(spaql.Atlas, "current_plan", interrupt)
     words = ("train", "cartpole", "atlas", "--samples", 50, "--quiet")
     code, told, complaint = run(*words, "--out", tmp_path)
@@ -183,7 +169,7 @@ def test_ctrl_c_while_atlas_makes_its_final_plan_loses_nothing(run, monkeypatch,
     assert run(*words)[2].endswith("the agents were not evaluated; without --out, nothing is kept\n")
 
 
-def test_a_second_ctrl_c_in_training_keeps_the_agents_too(run, monkeypatch, tmp_path):
+def test_a_second_ctrl_c_in_training_keeps_the_agents_too(monkeypatch, tmp_path):
     def pressed_twice(agents, *_, **__):
         agents[0].learn(3, rollouts=2)
         raise KeyboardInterrupt
@@ -196,7 +182,7 @@ def test_a_second_ctrl_c_in_training_keeps_the_agents_too(run, monkeypatch, tmp_
     assert len(spaql.load(tmp_path / "agent.spaql").history) == 3
 
 
-def test_ctrl_c_in_the_evaluation_of_a_replay_keeps_the_agent(run, monkeypatch, tmp_path):
+def test_ctrl_c_in_the_evaluation_of_a_replay_keeps_the_agent(monkeypatch, tmp_path):
     spaql.record(spaql.make("cartpole"), tmp_path / "log.csv", episodes=1)
     monkeypatch.setattr(spaql.SPAQL, "evaluate", interrupt)
     code, told, complaint = run("replay", "cartpole", "spaql", tmp_path / "log.csv", "--out", tmp_path / "out")
