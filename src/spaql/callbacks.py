@@ -70,7 +70,7 @@ class Checkpoint(Callback):
 class EarlyStop(Callback):
     """Stops when `best_seen` of the history reaches `target`, or has not risen by more than `gain` for `patience` iterations.
 
-    For AQL, Random and Atlas `best_seen` is the current evaluation, so that the best of this call counts.
+    For AQL, NBQL, ZoomRL, Random and Atlas `best_seen` is the current evaluation, so that the best of this call counts.
     """
 
     def __init__(self, patience: int | None = None, target: float | None = None, gain: float = 0.0) -> None:
