@@ -64,7 +64,7 @@ KINDS = (
         for place, problem in enumerate(CONTESTS, 13)
     ),
     Kind(f"{13 + len(CONTESTS)}-results", "Every learner on every problem", matrix, 5.6),
-    Kind(f"{14 + len(CONTESTS)}-results-agents", "Every agent on every problem", every_agent, 8.2),
+    Kind(f"{14 + len(CONTESTS)}-results-agents", "Every agent on every problem", every_agent, 6.4),
 )
 
 
