@@ -97,6 +97,7 @@ def test_tables_say_what_one_is_and_what_was_not_computed_here(results):
     assert "the best mean here" in " ".join(tables["results-acrobot"].notes)
     assert "SAC: the runs published with the package" in " ".join(tables["results-pendulum"].notes)
     assert tables["results"].cells()[0][:2] == ["Pendulum", "-1,200.0 ± 2.1"]
+    assert tables["results-pendulum"].cells()[0][:5] == ["Random", "4", "-1,200.0 ± 2.1", "-1,201.5", "0.00"]
 
 
 def test_no_runs_no_tables(results):

@@ -66,7 +66,7 @@ def _cell(axis: "Axes", x: int, y: int, row: Row, digits: int) -> None:
     axis.add_patch(Rectangle((x + 0.02, y + 0.03), 0.96, 0.94, facecolor=shade, linewidth=0))
     digits = 0 if abs(row["fresh"]) >= 1000 else digits  # that many letters would not fit
     half = "" if row["fresh_half_width"] is None else f" ± {row['fresh_half_width']:.{digits}f}"
-    said = f"{score:.2f}".replace("-0.00", "0.00").replace("-", "−")
+    said = f"{round(score, 2) + 0.0:.2f}".replace("-", "−")
     axis.text(x + 0.5, y + 0.36, said, color=ink, ha="center", va="center", fontsize=9, fontweight="bold")
     told = f"{row['fresh']:,.{digits}f}".replace("-", "−") + half
     axis.text(x + 0.5, y + 0.74, told, color=ink, ha="center", va="center", fontsize=6.2)

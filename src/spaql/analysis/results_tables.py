@@ -73,15 +73,19 @@ def _problem_table(results: Results, problem: str, rows: list[Row]) -> Table:
         Column("learner", lambda row: row["algorithm"], words=True), Column("agents", lambda row: str(row["agents"])),
         Column("fresh return", lambda row: spread(row["fresh"], row["fresh_half_width"], digits)),
         Column("worst agent", lambda row: number(row["worst_agent"], digits)),
-        Column("score", lambda row: number(row["score"])), Column("samples", lambda row: number(row["samples"], 0)),
+        Column("score", lambda row: _score(row["score"])), Column("samples", lambda row: number(row["samples"], 0)),
         Column("of these in training", lambda row: number(row["train_samples"], 0)),
         Column("cells", lambda row: number(row["cells"], 0)), Column("CPU s", lambda row: _seconds(row["cpu_seconds"])),
     )  # fmt: skip
     return Table(f"results-{problem}", f"{TITLES[problem]}: every learner", columns, rows, _notes(results, problem, rows))
 
 
+def _score(value: float | None) -> str:
+    return NOTHING if value is None else f"{round(value, 2) + 0.0:.2f}"  # never minus nought
+
+
 def _seconds(value: float | None) -> str:
-    return NOTHING if value is None else f"{value:,.0f}" if value >= 100 else f"{value:.2g}" if value < 1 else f"{value:.1f}"
+    return NOTHING if value is None else f"{value:,.{0 if value >= 100 else 1 if value >= 1 else 2}f}"
 
 
 def _notes(results: Results, problem: str, rows: Sequence[Row]) -> tuple[str, ...]:
