@@ -46,8 +46,8 @@ def told(results: Results) -> str:
     """How much was computed."""
     runs = [run for part in GROUPS["results"] for run in results.runs(part)]
     samples = sum(run.train_samples + run.eval_samples for run in runs)
-    minutes = sum(run.seconds for run in runs) / 60
-    return f"{len(runs):,} runs, {samples / 1e9:.2f} billion samples, {minutes:.0f} minutes of one core (fresh episodes included)."
+    minutes = sum(seconds_of(run) or 0.0 for run in runs) / 60
+    return f"{len(runs):,} runs, {samples / 1e9:.1f} billion samples, {minutes:.0f} minutes of CPU time for learning."
 
 
 def raw(results: Results) -> str:
