@@ -38,7 +38,8 @@ def filled(text: str, tables: list[Table], summary: str) -> str:
 def _block(table: Table) -> str:
     """Without its title, which stands above as a heading; of the notes only what is about this problem."""
     lines = markdown(table).splitlines()[2:]
-    rows, notes = [line for line in lines if line.startswith("|")], [note for note in table.notes if not note.startswith(("±", "Mean"))]
+    rows = [line.replace(" ± ", "\u00a0±\u00a0") for line in lines if line.startswith("|")]  # a narrow column shall not tear them apart
+    notes = [note for note in table.notes if not note.startswith(("±", "Mean"))]
     return "\n".join([*rows, *(["", " ".join(notes)] if notes else [])])
 
 

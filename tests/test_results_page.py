@@ -144,7 +144,7 @@ def test_numbers_go_between_their_marks_and_the_sentences_stay(results, make_res
     text = make_results.filled(page, tables, "56 runs.")
     assert text.count("Said by us.") == 2
     assert "old" not in text
-    assert "| Pendulum | -1,200.0 ± 2.1 |" in text
+    assert "| Pendulum | -1,200.0\u00a0±\u00a02.1 |" in text
     assert make_results.filled(text, tables, "56 runs.") == text
     with pytest.raises(SystemExit, match="results-acrobot"):
         make_results.filled(page, results_tables(results), "")
@@ -160,6 +160,6 @@ def test_the_published_page_has_the_means_of_the_published_agents(make_results):
         assert len(fresh) == 20
         block = page.split(f"<!-- results-{problem} -->")[1].split(f"<!-- /results-{problem} -->")[0]
         cells = next(line for line in block.splitlines() if line.startswith(f"| {algorithm} ")).split(" | ")
-        shown = cells[2].split(" ±")[0]
+        shown = cells[2].split("\u00a0±")[0]
         digits = len(shown.partition(".")[2])
         assert float(shown.replace(",", "")) == pytest.approx(fmean(fresh), abs=0.51 * 10.0**-digits)
