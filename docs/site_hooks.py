@@ -57,7 +57,7 @@ def source_page(name: str) -> str:
     lines = text.splitlines()
     nodes = [node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
     begins = [min([node.lineno, *(mark.lineno for mark in node.decorator_list)]) for node in nodes]
-    ends = [*begins[1:], len(lines) + 1]
+    ends = [*begins, len(lines) + 1][1:]  # none in a file of data alone
     pages = [_code("\n".join(lines[: begins[0] - 1] if nodes else lines), first=1)]
     for node, begin, end in zip(nodes, begins, ends, strict=True):
         pages.append(f"## `{node.name}` {{ #{node.name} }}\n\n" + _code("\n".join(lines[begin - 1 : end - 1]), first=begin))

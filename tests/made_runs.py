@@ -23,7 +23,7 @@ def made_run(spec, best_seen, fresh, arms=100, samples=None, points=5):
         "fresh_returns": np.full(4, fresh), "evaluation_curve": curve, "best_seen_curve": curve,
         "arms_curve": np.zeros(0) if trpo else np.linspace(1, arms, points).astype(int), "train_samples_curve": counted,
         "eval_samples_curve": counted * spec.rollouts, "temperature_curve": np.zeros(points), "episode_states": np.zeros(0),
-        "episode_actions": np.zeros(0), "code": spec.code,
+        "episode_actions": np.zeros(0), "code": spec.code, "cpu_curve": np.array([0.5]),
     }  # fmt: skip
     return run_from(row | ORIGIN)
 

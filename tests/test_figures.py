@@ -76,7 +76,7 @@ def everything(tmp_path_factory):
 
 def test_all_are_drawn(everything):
     figures, said = everything
-    assert [figure.name for figure in figures] == [kind.name for kind in KINDS if "-atlas-" not in kind.name]  # that is not the paper
+    assert [figure.name for figure in figures] == [kind.name for kind in KINDS[:12]]  # the rest is not the paper
     assert said == [kind.name for kind in KINDS]
     assert [figure.name[:2] for figure in figures] == [f"{i:02}" for i in range(1, 13)]
     for figure in figures:

@@ -44,7 +44,7 @@ def test_the_api_page_shows_every_public_name(site):
 
 def test_no_page_is_wider_than_a_narrow_window(site, browser):
     page = browser.new_page(viewport={"width": 400, "height": 800})
-    for name in ("index", "start", "tutorial", "algorithms", "spaql", "plants", "readme", "api"):
+    for name in ("index", "start", "tutorial", "algorithms", "spaql", "plants", "results", "readme", "api"):
         page.goto((site / f"{name}.html").as_uri())
         assert page.evaluate("document.documentElement.scrollWidth") <= 400, name
     page.close()

@@ -21,7 +21,8 @@ from spaql.analysis.style import (
     plain_log,
 )
 from spaql.arrays import Array
-from spaql.experiments.atlas_plan import CONTESTS, OPTIMA
+from spaql.experiments.atlas_plan import CONTESTS
+from spaql.experiments.optima import OPTIMA
 from spaql.experiments.results import Results
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ def _caption(problem: str, title: str, lines: list[Line], episodes: int) -> str:
     told = f"{title}, {agents(counts)}: mean return on {episodes:,} fresh episodes after so many samples, evaluation rollouts counted, "
     told += f"with 95 % intervals over the agents; at the end {ends}."
     if problem in OPTIMA:
-        told += f" Dotted: the best possible, {number(OPTIMA[problem])}."
+        told += f" Dotted: the best known, {number(OPTIMA[problem])}."
     if any(np.isfinite(line.tree_returns).any() for line in lines):
         kind = "oblique trees" if CONTESTS[problem].oblique else "trees"
         told += f" Squares: {kind} of at most {CONTESTS[problem].leaves} leaves, found in Atlas' model without further samples."

@@ -10,6 +10,7 @@ from spaql.analysis.atlas_figures import over_samples
 from spaql.analysis.domain_figures import domains
 from spaql.analysis.learning_figures import learning
 from spaql.analysis.paper_tables import TITLES
+from spaql.analysis.results_figures import every_agent, matrix
 from spaql.analysis.sample_figures import against_trpo
 from spaql.analysis.scaling_figures import scaling
 from spaql.analysis.style import WIDTH, save, sheet
@@ -62,6 +63,8 @@ KINDS = (
         Kind(f"{place}-atlas-{problem}", f"Atlas on {TITLES[problem]}", partial(over_samples, problem=problem, title=TITLES[problem]), 3.4)
         for place, problem in enumerate(CONTESTS, 13)
     ),
+    Kind(f"{13 + len(CONTESTS)}-results", "Every learner on every problem", matrix, 5.6),
+    Kind(f"{14 + len(CONTESTS)}-results-agents", "Every agent on every problem", every_agent, 6.4),
 )
 
 

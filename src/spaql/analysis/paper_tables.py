@@ -28,10 +28,15 @@ TITLES = {
     "pendulum-scaled": "Pendulum with scaled reward",
     "pendulum-5": "Pendulum with 5 actions",
     "cartpole": "CartPole",
+    "cartpole-fitted": "CartPole with fitted maps",
     "cartpole-500": "CartPole, 500 steps",
     "mountain-car": "MountainCar",
     "mountain-car-continuous": "MountainCar, continuous",
     "acrobot": "Acrobot",
+    "oil-laplace": "Oil, a peak",
+    "oil-quadratic": "Oil, a hill",
+    "ambulance": "Ambulance",
+    "ambulance-uniform": "Ambulance, uniform calls",
 }
 
 
@@ -139,8 +144,8 @@ def _notes(results: Results, problem: str, runs: Iterable[Run]) -> tuple[str, ..
     episodes = max(run.episodes for run in runs)
     notes = [
         "± is half of Student's 95 % interval over the agents. Best seen: the best evaluation average so far for SPAQL and SPAQL-TS "
-        "(the paper's metric, biased upwards), the last one for AQL and Random, the last training batch for TRPO. Fresh: the kept agent on "
-        f"{episodes:,} new rollouts each.",
+        "(the paper's metric, biased upwards), the last one for AQL, NBQL, ZoomRL and Random, the last training batch for TRPO. Fresh: the "
+        f"kept agent on {episodes:,} new rollouts each.",
     ]
     if problem in SOLVED:
         notes.append(f"Solved: an average of at least {SOLVED[problem]:g}, by the last best seen, and by the fresh rollouts.")

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 def reproduce(
     more: Annotated[list[str] | None, typer.Argument(help="Further names for --only.", metavar="NAME")] = None,
     only: Annotated[
-        list[str] | None, typer.Option(help="scaling, main, tuned, random, trpo, atlas, rivals, or a part such as main-cartpole.")
+        list[str] | None, typer.Option(help="scaling, main, tuned, random, trpo, atlas, rivals, results, or a part such as main-cartpole.")
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="A small but real version: fewer agents, iterations and values of xi.")] = False,
     tuned: Annotated[bool, typer.Option("--tuned", help="Main runs with the best xi of our study instead of the published.")] = False,
-    seeds: Annotated[int | None, typer.Option(help="Agents per experiment (20; with --quick 5, for Atlas 3).")] = None,
+    seeds: Annotated[int | None, typer.Option(help="Agents per experiment (20; with --quick 5, for atlas and results 3).")] = None,
     store: Annotated[Path, typer.Option(help="Folder of results; finished runs in it are not computed again.")] = Path("results"),
     jobs: Annotated[int | None, typer.Option(help="Processes (default: all cores).")] = None,
     executor: Annotated[str | None, typer.Option(help="local, or dask://HOST:PORT.")] = None,

@@ -21,8 +21,8 @@ def checked(spec: Spec) -> dict[str, Any]:
 
 
 def _learner(spec: Spec) -> dict[str, Any]:
-    _warm_up(spec)
-    agent = _agent(spec)
+    warm_up(spec)
+    agent = agent_of(spec)
     looks: list[tuple[int, float, int, float, float, float]] = []
     used, fresh, counts = 0.0, np.zeros(0), (0, 0)
     for place, samples in enumerate(spec.checkpoints):
@@ -36,11 +36,10 @@ def _learner(spec: Spec) -> dict[str, Any]:
         fresh = agent.evaluate(spec.fresh, seed=spec.seed).returns
         tree = _tree(agent, spec) if spec.leaves and place >= len(spec.checkpoints) - WITH_TREE else (0, math.nan, math.nan)
         looks.append((sum(counts), _mean(fresh), tree[0], tree[1], used + planned, tree[2]))
-    arms = None if spec.algorithm == "Atlas" else int(agent.arms)
-    return _row(looks, fresh, arms, *counts)
+    return _row(looks, fresh, int(agent.arms), *counts)
 
 
-def _agent(spec: Spec) -> Any:
+def agent_of(spec: Spec) -> Any:
     import spaql
     from spaql.files import ALGORITHMS
     from spaql.plants.catalog import make_from_catalog
@@ -73,10 +72,10 @@ def _tree(agent: Any, spec: Spec) -> tuple[int, float, float]:
 _warm: set[tuple[str, str]] = set()
 
 
-def _warm_up(spec: Spec) -> None:
+def warm_up(spec: Spec) -> None:
     """Compiling is done once per machine, not once per run: it is not in the seconds of the first."""
     if (spec.problem, spec.algorithm) not in _warm:
-        agent = _agent(spec)
+        agent = agent_of(spec)
         agent.learn(samples=WARM_SAMPLES) if spec.algorithm == "Atlas" else agent.learn(2, 2)
         _warm.add((spec.problem, spec.algorithm))
 

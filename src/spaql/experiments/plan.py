@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from spaql.errors import SpaqlError
 from spaql.experiments.atlas_plan import ATLAS_PARTS, RIVAL_PARTS, atlas_specs
+from spaql.experiments.results_plan import RESULTS_PARTS, results_specs
 from spaql.experiments.spec import Spec
 from spaql.plants.catalog import CATALOG
 
@@ -35,7 +36,7 @@ class Protocol:
     random_iterations: int = 100  # nothing is learned: a hundred evaluations give the level
     trpo_iterations: int = 100  # of 4000 samples each
 
-    atlas_seeds: int = 20
+    atlas_seeds: int = 20  # also of every learner on every problem
     atlas_share: float = 1.0  # of the samples of Atlas and those it is compared with
 
 
@@ -53,6 +54,7 @@ GROUPS = {
     "trpo": tuple(f"trpo-{name}" for name in RIVALS),
     "atlas": ATLAS_PARTS,
     "rivals": RIVAL_PARTS,
+    "results": RESULTS_PARTS,
 }
 PARTS = tuple(part for parts in GROUPS.values() for part in parts)
 TITLES = {
@@ -63,6 +65,7 @@ TITLES = {
     "trpo": "TRPO",
     "atlas": "Atlas over samples",
     "rivals": "what a user would pick instead",
+    "results": "every learner",
 }
 
 
@@ -93,6 +96,8 @@ def specs_of(part: str, protocol: Protocol, tuned: Tuned | None = None) -> list[
     group, problem = part.split("-", 1)
     if group in ("atlas", "rivals"):
         return atlas_specs(part, protocol.atlas_seeds, protocol.fresh, protocol.atlas_share)
+    if group == "results":
+        return results_specs(part, protocol.atlas_seeds, protocol.fresh, protocol.iterations, protocol.atlas_share)
     entry = CATALOG[problem]
     seeds = range(protocol.first_seed, protocol.first_seed + protocol.seeds)
     if group == "scaling":

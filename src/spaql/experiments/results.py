@@ -36,7 +36,7 @@ class Results:
 
 
 def load_results(store: Store) -> Results:
-    """Everything planned that is there, and as published where the store has none of their own: TRPO, and Atlas' rivals beside Atlas."""
+    """Everything planned that is there, and as published where the store has none of their own: TRPO, and Atlas' rivals beside it."""
     plans = {part: plan for part, plan in store.read_plans().items() if part in PARTS}
     parts: dict[str, list[Run]] = {}
     missing: dict[str, int] = {}
@@ -46,7 +46,8 @@ def load_results(store: Store) -> Results:
         parts[part] = [run for run in found if run is not None]
         missing[part] = sum(run is None for run in found)
     borrowed = [part for part in GROUPS["trpo"] if not parts.get(part)]
-    borrowed += [f"rivals-{problem}" for problem in CONTESTS if parts.get(f"atlas-{problem}") and not parts.get(f"rivals-{problem}")]
+    with_atlas = [problem for problem in CONTESTS if parts.get(f"atlas-{problem}") or parts.get(f"results-{problem}")]
+    borrowed += [f"rivals-{problem}" for problem in with_atlas if not parts.get(f"rivals-{problem}")]
     for part in borrowed:
         group, problem = part.split("-", 1)
         parts[part] = [run for run in published_runs(group) if run.problem == problem]

@@ -26,7 +26,7 @@ RESULT = {
 CHECKED = {"checkpoints": WHOLES, "checkpoint_returns": REALS, "tree_leaves": WHOLES, "tree_returns": REALS}
 # ... and where it came from (not in the digest: two computers give the same result at another time)
 ORIGIN = {"version": TEXT, "seconds": REAL, "host": TEXT, "finished": TEXT, "python": TEXT, "libraries": TEXT}
-# CPU seconds of learning, and of making the tree, up to each checkpoint
+# CPU seconds of learning, and of making the tree, up to each checkpoint; of a run without any, those of all its learning
 SPENT = {"cpu_curve": REALS, "tree_cpu_curve": REALS}
 COLUMNS = RESULT | {"digest": TEXT} | ORIGIN | CHECKED | SPENT
 NEEDED = RESULT | {"digest": TEXT} | ORIGIN

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from spaql.experiments.checkpoints import checked
+from spaql.experiments.checkpoints import agent_of, checked, warm_up
 from spaql.experiments.spec import RIVALS, Spec
 
 CURVES = ("evaluation", "best_seen", "arms", "train_samples", "eval_samples", "temperature")
@@ -33,11 +33,10 @@ def compute(spec: Spec) -> dict[str, Any]:
 
 
 def _learner(spec: Spec) -> dict[str, Any]:
-    from spaql.files import ALGORITHMS
-    from spaql.plants.catalog import make_from_catalog
-
-    agent: Any = ALGORITHMS[spec.algorithm](make_from_catalog(spec.problem), seed=spec.seed, **dict(spec.options))  # type: ignore[call-arg]
+    warm_up(spec)
+    agent, begin = agent_of(spec), time.process_time()
     history = agent.learn(spec.iterations, spec.rollouts)
+    used = time.process_time() - begin  # playing the fresh episodes is not learning
     if history.interrupted:
         raise KeyboardInterrupt
     fresh = agent.evaluate(spec.fresh, seed=spec.seed).returns
@@ -46,7 +45,7 @@ def _learner(spec: Spec) -> dict[str, Any]:
     episode = agent.episode(spec.seed, typical)
     curves = {f"{name}_curve": getattr(history, name) for name in CURVES}
     recorded = {"episode_states": episode.observations.ravel(), "episode_actions": episode.actions.ravel()}
-    return _figures(curves, fresh) | {"fresh_returns": fresh} | curves | recorded
+    return _figures(curves, fresh) | {"fresh_returns": fresh, "cpu_curve": np.array([used])} | curves | recorded
 
 
 def _trpo(spec: Spec) -> dict[str, Any]:

@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from spaql.plants.catalog import CATALOG
+
 # The rooms and files that decide about the bits of a result. Editing one gives every run a new key.
 DECIDING = (
     "plants", "partition", "learners", "training", "streams.py", "fastmath.py", "compiling.py", "experiments/running.py",
@@ -59,9 +61,10 @@ class Spec:
     @property
     def steps(self) -> float:
         """Plant steps the run will take at most: what the progress bars count in."""
+        horizon = float(CATALOG[self.problem].horizon if self.problem in CATALOG else 200)
         if self.checkpoints:
-            return COST.get(self.algorithm, 1.0) * self.checkpoints[-1] + 200.0 * self.fresh * len(self.checkpoints)
-        return 200.0 * (self.iterations * (self.rollouts + 1) + self.fresh)
+            return COST.get(self.algorithm, 1.0) * self.checkpoints[-1] + horizon * self.fresh * len(self.checkpoints)
+        return horizon * (self.iterations * (self.rollouts + 1) + self.fresh)
 
     def __str__(self) -> str:
         options = "".join(f", {name} = {value:g}" if isinstance(value, float) else f", {name} = {value}" for name, value in self.options)

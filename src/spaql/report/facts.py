@@ -165,6 +165,10 @@ def _part_row(results: Results, part: str, runs: list[Run]) -> list[str]:
     elif part.startswith(("atlas-", "rivals-")):
         lengths[0] = f"{span(int(run.checkpoints[-1]) for run in runs)} samples"
         lengths[1] = NOTHING if lengths[1] == "0" else lengths[1]
+    elif part.startswith("results-"):  # Random and Atlas have no training episodes in this sense
+        samples = span(int(run.checkpoints[-1]) for run in runs if len(run.checkpoints))
+        lengths[0] = f"{span(run.iterations for run in runs if run.rollouts > 1)}; Atlas {samples} samples"
+        lengths[1] = span(run.rollouts for run in runs if run.rollouts > 1)
     elif part.startswith("random-"):
         lengths[0] = NOTHING
     return [count, ranges(run.seed for run in runs), *lengths, finished, duration(sum(run.seconds for run in runs)), digest]

@@ -11,6 +11,7 @@ from spaql.analysis.claims import claims_table
 from spaql.analysis.figures import Figure, draw_figures
 from spaql.analysis.pair_tables import comparison_tables, study_table
 from spaql.analysis.paper_tables import result_tables
+from spaql.analysis.results_tables import results_tables
 from spaql.analysis.tables import Table, write_tables
 from spaql.errors import SpaqlError
 from spaql.experiments.results import Results, load_results
@@ -32,7 +33,7 @@ class Report:
 def tables_of(results: Results) -> list[Table]:
     """All tables there is data for, the paper's first."""
     made = [*result_tables(results), claims_table(results), study_table(results), *comparison_tables(results), *atlas_tables(results)]
-    return [table for table in made if table is not None]
+    return [table for table in [*made, *results_tables(results)] if table is not None]
 
 
 def make_report(store: Store, say: Callable[[str], None] | None = None) -> Report:

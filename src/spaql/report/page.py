@@ -38,6 +38,7 @@ def write_page(results: Results, tables: list[Table], figures: "list[Figure]", p
     first = [by_name[name] for name in PAPER_TABLES if name in by_name]
     claims = [by_name["claims"]] if "claims" in by_name else []
     beyond = [table for table in tables if table.name.startswith("atlas-")]
+    every = [table for table in tables if table.name.startswith("results")]
     drawn = _figures(figures, path)
     curves = curve_data(results)
     text = render(
@@ -49,12 +50,14 @@ def write_page(results: Results, tables: list[Table], figures: "list[Figure]", p
         remarks=remarks(results),
         tables=[_table(table) for table in first],
         claims=[_table(table) for table in claims],
-        further=_without_echo([_table(table) for table in tables if table not in first + claims + beyond]),
+        further=_without_echo([_table(table) for table in tables if table not in first + claims + beyond + every]),
         beyond=_without_echo([_table(table) for table in beyond]),
         beyond_figures=[figure for figure in drawn if "-atlas-" in figure["name"]],
+        every=_without_echo([_table(table) for table in every]),
+        every_figures=[figure for figure in drawn if "-results" in figure["name"]],
         problems=[(problem["name"], problem["title"]) for problem in curves],
         curves=embedded(curves),
-        figures=[figure for figure in drawn if "-atlas-" not in figure["name"]],
+        figures=[figure for figure in drawn if not any(mark in figure["name"] for mark in ("-atlas-", "-results"))],
         seeds=_seeds(results),
         commands=commands(results),
         part_heads=PART_HEADS,
@@ -86,7 +89,7 @@ def _table(table: Table) -> dict[str, Any]:
         "notes": table.notes,
         "cards": table.name in CARDS,
         "bare": table.name == "claims",  # stands alone under a heading that says the same
-        "sortable": table.name.startswith(("tests-", "scaling", "atlas-")),
+        "sortable": table.name.startswith(("tests-", "scaling", "atlas-", "results")),
     }
 
 

@@ -22,7 +22,7 @@ def summary_of(made: Report) -> dict[str, Any]:
 
 
 def show_report(made: Report, told: dict[str, Any], quiet: bool) -> None:
-    """For people: the paper's two tables in short, those of Atlas, and where the rest is."""
+    """For people: the paper's two tables in short, those of Atlas and of every learner, and where the rest is."""
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
@@ -47,9 +47,9 @@ def show_report(made: Report, told: dict[str, Any], quiet: bool) -> None:
                 probability(row["p"]),
             )
         console.print(shown)
-    for table in [] if quiet else [table for table in made.tables if table.name.startswith("atlas-")]:
+    for table in [] if quiet else [table for table in made.tables if table.name.startswith(("atlas-", "results-"))]:
         shown = Table(title=table.title, box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), title_justify="left")
-        chosen = [column for column in table.columns if roomy or not column.heading.startswith(("agents", "its"))]
+        chosen = [column for column in table.columns if roomy or not column.heading.startswith(("agents", "its", "of these"))]
         for column in chosen:
             shown.add_column(column.heading, justify="left" if column.words else "right")
         for row in table.rows:
