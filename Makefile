@@ -29,11 +29,13 @@ setup: .venv/.ready  ## install into .venv (again only when pyproject.toml has c
 test: .venv/.ready  ## lint, types, tests
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/python tests/compile_first.py
 	$(BIN)/pytest -n auto --dist loadfile
 
 test-all: .venv/.torch .venv/.docs  ## the same with the long tests and those that need Torch (which it installs)
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/python tests/compile_first.py
 	$(BIN)/pytest --slow -n auto --dist loadfile
 
 demo: .venv/.ready  ## the paper in small, under a minute: tables, figures and a page to open

@@ -1,0 +1,60 @@
+"""Compile, in two processes, what most tests need. Without it both workers of `make test` would compile the same things side by side."""
+
+import subprocess
+import sys
+import tempfile
+import time
+
+import numpy as np
+
+import spaql
+
+
+def spaql_compiled():
+    agent = spaql.SPAQL(spaql.make("cartpole"))
+    agent.learn(2, rollouts=2)
+    agent.evaluate(2)
+
+
+def aql_compiled():
+    spaql.AQL(spaql.make("cartpole")).learn(2, rollouts=2)
+
+
+def gymnasium_loops():
+    for learner in (spaql.SPAQL, spaql.AQL):
+        agent = learner(spaql.from_gym("spaql/CartPole-v0"))
+        agent.learn(2, rollouts=2)
+        agent.evaluate(2)
+        agent.update(np.zeros(4), 0, 0.0, np.zeros(4))
+
+
+def explained():
+    agent = spaql.SPAQL(spaql.make("cartpole"))
+    agent.learn(5, rollouts=2)
+    policy = agent.policy()
+    policy.why(np.zeros(4))
+    policy.compress(max_leaves=4, budget=20_000, episodes=16).evaluate(8)
+    agent.leaves()
+    with tempfile.TemporaryDirectory() as folder:
+        agent.save(f"{folder}/agent.spaql")
+        spaql.load(f"{folder}/agent.spaql")
+
+
+def atlas():
+    agent = spaql.Atlas(spaql.make("cartpole"))
+    agent.learn(samples=300)
+    agent.policy().compress(max_leaves=4, budget=20_000, episodes=16)
+    agent.policy().why(np.zeros(4))
+
+
+HALVES = {"spaql": (spaql_compiled, explained, gymnasium_loops), "atlas": (aql_compiled, atlas)}
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1:
+        for part in HALVES[sys.argv[1]]:
+            began = time.process_time()
+            part()
+            print(f"  compiled {part.__name__.replace('_', ' ')}: {time.process_time() - began:.0f} s")
+        sys.exit()
+    halves = [subprocess.Popen([sys.executable, __file__, name]) for name in HALVES]
+    sys.exit(max(half.wait() for half in halves))
