@@ -69,6 +69,7 @@ def row_of_arms(arms: int, d: int, kind: str) -> dict:
     """AQL, which never goes back to a smaller partition: learn until it has so many arms, then time further training episodes."""
     agent = made(spaql.AQL, d, kind)
     before, stretch = process_mb(), 1
+    agent.learn(stretch, rollouts=1)
     while agent.arms < arms:
         agent.learn(stretch, rollouts=1)
         stretch = min(2 * stretch, 500)

@@ -31,7 +31,7 @@ COUNT_BITS = 31
 COUNT_MASK = (1 << COUNT_BITS) - 1
 MAX_AXES = 4  # continuous action axes: their key has k * MAX_DEPTH <= 63 bits
 MAX_SPLIT = 1 << 14  # children of one split
-SPARSE_FROM = 5  # state variables: below, a full forest is faster (benchmarks/dimensions.py)
+SPARSE_FROM = 6  # state variables: below, a full forest is small, and faster (benchmarks/dimensions.py)
 
 
 class Space(NamedTuple):
