@@ -7,12 +7,14 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 
 import pandas as pd
 import pytest
 
 import spaql
 from spaql.experiments.reproduce import Request, reproduce
+from spaql.experiments.sweep import Sweep, run_sweep
 
 pytest.importorskip("distributed", reason="no Dask here: pip install 'spaql[dask]'")
 PART, SEEDS = "main-cartpole", 4
@@ -75,6 +77,15 @@ def test_one_worker_killed_in_the_middle_all_runs_complete_with_the_same_bits(tm
     assert workers[0].wait() == -signal.SIGKILL
     assert summary.computed == 3 * SEEDS
     assert digests(there) == digests(here)
+
+
+def test_a_sweep_on_a_cluster_finds_the_same(tmp_path, scheduler, workers):
+    asked = Sweep("cartpole", "spaql", ("xi=0.1..10:log",), tmp_path / "here", 2, 2, 1, 2, iterations=5, rollouts=2, fresh=20, jobs=1)
+    here = run_sweep(asked)
+    there = run_sweep(replace(asked, store=tmp_path / "there", jobs=None, executor=f"dask://{scheduler}"))
+    assert there.computed == here.computed > 0
+    assert [trial.options for trial in there.best] == [trial.options for trial in here.best]
+    assert digests(tmp_path / "there") == digests(tmp_path / "here")
 
 
 def test_a_cluster_without_workers_is_one_line(tmp_path, scheduler):
