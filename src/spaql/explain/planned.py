@@ -30,6 +30,7 @@ OTHERS, SOME, CHECKED = 512, 128, 2  # start states the search does not see; how
 FEWEST, STEPS = 32, 20_000  # start states of a search: so many at least, and as many as make so many steps if all of them last
 REHEARSALS = 64  # start states on which plans are compared
 DOUBT, SPREAD = 0.05, 0.1  # by so much of its return, and of its standard deviation, a table may do worse in a model that knows less
+CAUTION = 0.25  # of the standard deviation of its returns is taken from a tree's mean when one is chosen
 WITHIN = 0.002  # of the best return in the model: a smaller tree that is so near is preferred
 
 
@@ -80,7 +81,8 @@ def compress_in_model(
     starts = start_states(agent.state.memory, plan.samples, problem.horizon, count + OTHERS)
     models = _trusted(agent.models(plan), table, starts)
     arena = ModelArena(problem, plan, starts[:count], models)
-    others = ModelArena(problem, plan, starts[count:], models, 2 * problem.horizon)
+    judges = models + _trusted(agent.models(plan, others=True), table, starts)[1:]
+    others = ModelArena(problem, plan, starts[count:], judges, 2 * problem.horizon)
     with shown(progress, budget) as report:
         seen = arena.moments(table.rules, SEEN, seed).states
         taught = taught_by_values(arena, table, seen, max(most, LARGEST), oblique)
@@ -109,24 +111,29 @@ def _trusted(models: list[Model], table: Policy, starts: Array) -> list[Model]:
 
 
 def _on_other_starts(trees: list[Tree], most: int, others: ModelArena) -> dict[int, tuple[float, Tree]]:
-    """By leaves, where something is gained: what trees earn from start states the search did not see. It has fitted those it saw.
+    """By leaves, where something is gained: what trees earn from start states, and in models, the search did not see. It has fitted those
+    it saw.
 
     For twice as long as an episode lasts; of each size the best on some of them, on all: a tree that fails once in fifty episodes, or would
-    have failed soon after, must not pass for a good one.
+    have failed soon after, must not pass for a good one. So what varies counts less.
     """
     scored: dict[int, tuple[float, Tree]] = {}
     for tree in trees:
         if tree.n_leaves <= most:
-            score = float(others.returns(tree, 0, SOME).mean())
+            score = _careful(others.returns(tree, 0, SOME))
             if tree.n_leaves not in scored or score > scored[tree.n_leaves][0]:
                 scored[tree.n_leaves] = (score, tree)
     found: dict[int, tuple[float, Tree]] = {}
     for leaves in sorted(scored):
         tree = scored[leaves][1]
-        score = float(others.returns(tree, 0, others.starts).mean())
+        score = _careful(others.returns(tree, 0, others.starts))
         if not found or score > max(best for best, _ in found.values()):
             found[leaves] = (score, tree)
     return found
+
+
+def _careful(returns: Array) -> float:
+    return float(returns.mean() - CAUTION * returns.std())
 
 
 def taught_by_values(arena: ModelArena, table: Policy, seen: Array, leaves: int, oblique: bool) -> list[Tree]:

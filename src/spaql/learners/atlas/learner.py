@@ -173,10 +173,10 @@ class Atlas(Agent):
         counts: Array = np.bincount(plan.support.of_cell[cell], minlength=len(plan.support.points))
         return counts
 
-    def models(self, plan: Plan) -> list[Model]:
-        """Of a plan, and those that know less: to judge in."""
+    def models(self, plan: Plan, others: bool = False) -> list[Model]:
+        """Of a plan, and those that know less: to judge in. `others`: that know less of other things."""
         data = self.state.memory.transitions(self.problem.actions, plan.samples)
-        return [plan.model, *models_in_doubt(data, plan, self.settings.model_cells)]
+        return [plan.model, *models_in_doubt(data, plan, self.settings.model_cells, others)]
 
     def _smaller(self) -> Settings:
         return self.settings._replace(cells=max(1, self.settings.cells // ON_THE_WAY))

@@ -123,11 +123,12 @@ def make_plan(data: Transitions, choices: Array, actions: Array, horizon: int, s
     return Plan(centre, inverse, model, support, value, curiosity, q, actions, settings.gamma, neighbours, data.samples)
 
 
-def models_in_doubt(data: Transitions, plan: Plan, most: int) -> list[Model]:
-    """Models of the same data, each without another third of it: where they disagree, nobody knows."""
+def models_in_doubt(data: Transitions, plan: Plan, most: int, others: bool) -> list[Model]:
+    """Models of the same data, each without another third of it: where they disagree, nobody knows. `others`: with other thirds."""
     z, after = plan.into_metric(data.states), plan.into_metric(data.nexts)
     n = len(z)
-    third = np.arange(n) * STRETCHES // n % 3  # whole stretches: neighbours in time tell nearly the same
+    stretch = np.arange(n) * STRETCHES // n  # neighbours in time tell nearly the same
+    third = (stretch + (stretch // 3 if others else 0)) % 3
     kept = [third != left_out for left_out in range(3)] if n >= STRETCHES else []
     return [fit_model(z[k], data.features[k], data.rewards[k], after[k], data.ended[k], plan.model.features, most) for k in kept]
 
