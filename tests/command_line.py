@@ -1,10 +1,11 @@
 """`spaql ...` as a user types it, run in this process: starting Python and loading the library anew takes longer than most commands."""
 
 import io
-import os
+import sys
 from contextlib import redirect_stderr, redirect_stdout
 from typing import NamedTuple
-from unittest import mock
+
+import pytest
 
 from spaql.cli import main
 
@@ -18,8 +19,9 @@ class Told(NamedTuple):
 def run(*arguments, columns=80):
     """What the command says, and its exit code."""
     out, err, code = io.StringIO(), io.StringIO(), 0
-    settings = mock.patch.dict(os.environ, {"COLUMNS": str(columns)})
-    with mock.patch("sys.argv", ["spaql", *map(str, arguments)]), settings, redirect_stdout(out), redirect_stderr(err):
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
+        patch.setattr(sys, "argv", ["spaql", *map(str, arguments)])
+        patch.setenv("COLUMNS", str(columns))
         try:
             main()
         except SystemExit as end:

@@ -68,7 +68,7 @@ def new_forest(space: Space, sparse: bool | None = None) -> Forest:
 
 
 def fork_room(space: Space, capacity: int) -> int:
-    """Forks that so many balls can need: d for every split, d - 1 more for every further block; fork 0 leads nowhere."""
+    """Forks that so many balls can need: one for a split, d - 1 more at most for every block; fork 0 leads nowhere."""
     return space.d * capacity + 1
 
 
