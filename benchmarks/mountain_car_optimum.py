@@ -17,7 +17,7 @@ LEFT, RIGHT, FASTEST = -1.2, 0.6, 0.07
 
 @numba.njit
 def step(position, speed, force, engine, goal):
-    """As in src/spaql/plants/mountain_car.py: next position and velocity, and whether it has arrived."""
+    """As in src/spaql/plants/library/mountain_car.py: next position and velocity, and whether it has arrived."""
     speed = min(max(speed + force * engine - 0.0025 * math.cos(3.0 * position), -FASTEST), FASTEST)
     position = min(max(position + speed, LEFT), RIGHT)
     if position == LEFT and speed < 0.0:

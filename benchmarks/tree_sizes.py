@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 
 import spaql
-from spaql.explain.rolling import play_episodes
-from spaql.explain.tree import Builder
+from spaql.training.tree_episodes import play_episodes
+from spaql.trees.tree import Builder
 
 CASES = (("cartpole", spaql.SPAQLTS, 2000), ("pendulum", spaql.SPAQL, 2000), ("pendulum-5", spaql.SPAQL, 2000))
 
@@ -91,7 +91,7 @@ def main():
             tree = make()
             seconds = time.perf_counter() - begin
             value = play_episodes(table.problem, tree, 1000).returns.mean()
-            same = np.all(tree.actions[spaql.explain.tree.leaf_of(tree, seen)] == table.decide(seen), axis=1).mean()
+            same = np.all(tree.actions[spaql.trees.tree.leaf_of(tree, seen)] == table.decide(seen), axis=1).mean()
             print(f"| {name} | {what} | {tree.n_leaves} | {value:.1f} | {100 * same:.1f} % of the time | {seconds:.1f} |", flush=True)
 
         tell("table of cells", lambda table=table: table.rules)
@@ -104,6 +104,6 @@ def main():
 
 
 if __name__ == "__main__":
-    import spaql.explain.tree
+    import spaql.trees.tree
 
     main()

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 
 import spaql
-from spaql.analysis.learning_figures import Level, Series, draw_returns, learning_legend
 from spaql.analysis.style import letters, mean_and_half, png_of, sheet, write
+from spaql.studies.paper.learning import Level, Series, draw_returns, learning_legend
 
 AGENTS, ITERATIONS, EPISODES = 20, 2000, 1000
 TITLES = {"cartpole": "CartPole", "pendulum": "Pendulum"}

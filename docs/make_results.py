@@ -10,16 +10,16 @@ import re
 import sys
 from pathlib import Path
 
-from spaql.analysis.figures import KINDS
-from spaql.analysis.results_tables import results_tables, runs_of, seconds_of
 from spaql.analysis.style import png_of, sheet, write
 from spaql.analysis.tables import Table, markdown
-from spaql.experiments.plan import GROUPS
-from spaql.experiments.results import Results, load_results
-from spaql.experiments.results_plan import ENTRANTS
-from spaql.experiments.store import Store
+from spaql.runs.store import Store
+from spaql.studies.figures import drawings
+from spaql.studies.load import load_results
+from spaql.studies.parts import Results
+from spaql.studies.results.plan import ENTRANTS, RESULTS
+from spaql.studies.results.tables import every_learner_tables, runs_of, seconds_of
 
-PICTURES = {"19-results": "results.png", "20-results-agents": "results_agents.png"}
+PICTURES = {"results": "results.png", "results-agents": "results_agents.png"}  # by the name of the figure, without its number
 
 
 def filled(text: str, tables: list[Table], summary: str) -> str:
@@ -38,14 +38,16 @@ def filled(text: str, tables: list[Table], summary: str) -> str:
 def _block(table: Table) -> str:
     """Without its title, which stands above as a heading; of the notes only what is about this problem."""
     lines = markdown(table).splitlines()[2:]
-    rows = [line.replace(" ± ", "\u00a0±\u00a0") for line in lines if line.startswith("|")]  # a narrow column shall not tear them apart
+    rows = [
+        line.replace(" ± ", "\u00a0±\u00a0") for line in lines if line.startswith("|")
+    ]  # a narrow column shall not tear them apart
     notes = [note for note in table.notes if not note.startswith(("±", "Mean"))]
     return "\n".join([*rows, *(["", " ".join(notes)] if notes else [])])
 
 
 def told(results: Results) -> str:
     """How much was computed."""
-    runs = [run for part in GROUPS["results"] for run in results.runs(part)]
+    runs = [run for part in RESULTS.parts for run in results.runs(*part)]
     samples = sum(run.train_samples + run.eval_samples for run in runs)
     minutes = sum(seconds_of(run) or 0.0 for run in runs) / 60
     return f"{len(runs):,} runs, {samples / 1e9:.1f} billion samples, {minutes:.0f} minutes of CPU time for learning."
@@ -56,12 +58,15 @@ def raw(results: Results) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["problem", "algorithm", "seed", "fresh", "train_samples", "eval_samples", "cells", "cpu_seconds"])
-    for part in GROUPS["results"]:
-        problem = part.removeprefix("results-")
+    for problem in RESULTS.problems:
         for name in ENTRANTS:
             for run in runs_of(results, problem, name):
                 seconds = seconds_of(run)
-                counts = ["", "", "", ""] if name == "Random" else [run.train_samples, run.eval_samples, run.arms, f"{seconds:.3g}"]
+                counts = (
+                    ["", "", "", ""]
+                    if name == "Random"
+                    else [run.train_samples, run.eval_samples, run.arms, f"{seconds:.3g}"]
+                )
                 writer.writerow([problem, name, run.seed, f"{run.fresh:.6g}", *counts])
     return text.getvalue()
 
@@ -69,13 +74,13 @@ def raw(results: Results) -> str:
 def main(folder: Path, docs: Path) -> None:
     results = load_results(Store(folder, create=False))
     page = docs / "results.md"
-    page.write_text(filled(page.read_text("utf-8"), results_tables(results), told(results)), "utf-8")
+    page.write_text(filled(page.read_text("utf-8"), every_learner_tables(results), told(results)), "utf-8")
     (docs / "results.csv").write_text(raw(results), "utf-8")
-    for kind in KINDS:
-        if kind.name in PICTURES:
-            with sheet(kind.height, kind.width) as figure:
-                print(kind.draw(figure, results))
-                write(docs / "images" / PICTURES[kind.name], png_of(figure))
+    for name, picture in PICTURES.items():
+        _, drawing = next(found for number, found in drawings().items() if number.partition("-")[2] == name)
+        with sheet(drawing.height, drawing.width) as figure:
+            print(drawing.draw(figure, results))
+            write(docs / "images" / picture, png_of(figure))
 
 
 if __name__ == "__main__":

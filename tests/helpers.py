@@ -1,17 +1,36 @@
 """What several test files need."""
 
+from functools import partial
+
 import numba
 import numpy as np
 
 import spaql
+from spaql.learners.forest_agent import ForestAgent
+from spaql.learners.options import options_of
+from spaql.learners.registry import CARDS, learner_class, learners
+from spaql.plants.catalog import CATALOG
 from spaql.plants.environment import PlantEnv
 from spaql.plants.plant import LANES
 
-LEARNERS = {
-    "AQL": spaql.AQL, "SPAQL": spaql.SPAQL, "SPAQL-TS": spaql.SPAQLTS, "NBQL": spaql.NBQL, "ZoomRL": spaql.ZoomRL, "Random": spaql.Random,
-}  # fmt: skip
-TRAINED = ("AQL", "SPAQL", "SPAQL-TS", "NBQL", "ZoomRL")
-PER_STEP = ("AQL", "NBQL", "ZoomRL")
+SMALL = {"cells": 150, "model_cells": 100}  # for learners with such options: planning would take seconds
+
+
+def small(cls):
+    """Options that keep a learner quick."""
+    names = {one.name for one in options_of(cls)}
+    return {name: value for name, value in SMALL.items() if name in names}
+
+
+def _quick(card):
+    cls = learner_class(card)
+    return partial(cls, **small(cls)) if small(cls) else cls
+
+
+LEARNERS = {card.name: _quick(card) for card in learners()}  # by name: called with a problem they make an agent
+FORESTS = [card.name for card in learners() if issubclass(learner_class(card), ForestAgent)]  # with a partition of the cube
+TRAINED = [name for name in FORESTS if CARDS[name].learns]
+PER_STEP = [name for name in FORESTS if CARDS[name].per_step]
 
 
 @numba.njit
@@ -34,6 +53,42 @@ def step_plant(plant, states, actions, lanes=LANES, noise=None):
         result[:, part] = table[:, :n]
     seen = result[rows.observation : rows.action].T
     return result[rows.state : rows.observation].T, seen, result[rows.reward], result[rows.done] != 0.0
+
+
+def random_actions(problem, count, rng):
+    """(count, axes) actions of the problem, each as likely as the others."""
+    if isinstance(problem.actions, spaql.Finite):
+        return rng.choice(np.array(problem.actions.values, float), (count, 1))
+    return rng.uniform(*problem.actions.bounds, (count, problem.actions.axes))
+
+
+def visited_states(problem, count):
+    """(count, variables) states, hidden ones included, of random episodes with actions that are held for some steps."""
+    env, rng, rows = PlantEnv(problem), np.random.default_rng(7), problem.plant.rows
+    states, ended, action = [], True, None
+    while len(states) < count:
+        if ended:
+            env.reset(seed=len(states))
+        if ended or rng.random() < 0.2:
+            action = problem.native(random_actions(problem, 1, rng)[0])
+        states.append(env.table[rows.state : rows.observation, 0].copy())
+        _, _, terminated, truncated, _ = env.step(action)
+        ended = terminated or truncated
+    return np.array(states)
+
+
+def other_values(name):
+    """The parameters of a problem, each a little larger than published where it may be."""
+    entry = CATALOG[name]
+    changed = {key: 1.1 * value + (value == 0.0) * 0.01 for key, value in entry.parameters._asdict().items()}
+    return {key: min(value, entry.ranges.get(key, (0.0, np.inf))[1]) for key, value in changed.items()}
+
+
+def ranges_around(name):
+    """The first parameter of a problem, drawn from its published value to a little more; in short episodes."""
+    entry = CATALOG[name]
+    first = next(key for key in entry.parameters._fields if key not in entry.fixed)
+    return {first: spaql.Between(*sorted((getattr(entry.parameters, first), other_values(name)[first]))), "horizon": 30}
 
 
 def fields(agent):

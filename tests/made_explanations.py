@@ -2,7 +2,7 @@
 
 import json
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,20 +10,11 @@ import pytest
 import spaql
 from browser import opened
 from helpers import linear_plant
-from spaql.explain.tree import Builder
+from spaql.compress.frontier import FrontierPoint
 from spaql.report.explanation import write_explanation
+from spaql.trees.tree import Builder
 
 NASTY = '</script><script>alert("x")</script>&\u2028<b>'
-
-
-@dataclass(frozen=True)
-class Size:
-    """A point of a frontier, as `Policy.compress` keeps them."""
-
-    leaves: int
-    mean: float
-    ci95: tuple[float, float]
-    fidelity: float
 
 
 def learned(name, learner=spaql.SPAQL, iterations=50):
@@ -42,10 +33,10 @@ def oblique_tree(table):
     low, high = grow.test(0, 0.31), grow.leaf(1.0)
     grow.join(middle, low, high)
     grow.join(low, grow.leaf(1.0), grow.leaf(0.0))
-    sizes = (Size(1, 9.5, (9.0, 10.0), 0.5), Size(4, 50.0, (45.0, 55.0), 0.8), Size(30, 51.0, (48.0, 54.0), 1.0))
-    return replace(
-        table, rules=grow.tree(), kind="compressed tree", cells=None, cell_of_node=None, table_policy=table, samples=1234, frontier=sizes
-    )
+    tree = grow.tree()
+    measured = ((1, 9.5, (9.0, 10.0), 0.5), (4, 50.0, (45.0, 55.0), 0.8), (30, 51.0, (48.0, 54.0), 1.0))
+    sizes = tuple(FrontierPoint(*one, 0.5, tree) for one in measured)
+    return replace(table, rules=tree, kind="compressed tree", table_policy=table, samples=1234, frontier=sizes)
 
 
 def cube_policy(name="cube", axis="x", unit="", d=2, updates=300):

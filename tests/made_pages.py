@@ -5,17 +5,22 @@ from dataclasses import replace
 from html.parser import HTMLParser
 
 from made_runs import made_results
-from spaql.analysis.figures import Figure
 from spaql.analysis.style import save, sheet
-from spaql.experiments.plan import PAPER
-from spaql.report.making import tables_of
+from spaql.report.make import tables_of
 from spaql.report.page import write_page
+from spaql.studies.figures import Figure
+from spaql.studies.parts import Effort, Part
 
-SMALL = replace(PAPER, seeds=4, xi=(0, 4))
-PARTS = (
-    "scaling-pendulum", "main-pendulum", "main-pendulum-5", "main-cartpole", "random-pendulum", "random-cartpole", "trpo-pendulum",
-    "trpo-cartpole",
-)  # fmt: skip
+SMALL = Effort(seeds=4)
+COMPUTED = (
+    Part("scaling", "pendulum"),
+    Part("main", "pendulum"),
+    Part("main", "pendulum-5"),
+    Part("main", "cartpole"),
+    Part("random", "pendulum"),
+    Part("random", "cartpole"),
+)
+PUBLISHED = (Part("trpo", "pendulum"), Part("trpo", "cartpole"))
 
 
 def figure_of(spec):
@@ -29,9 +34,10 @@ def figure_of(spec):
 
 def sample_results(**changes):
     """A small whole: both problems with TRPO as published, a scaling study, plans as the store keeps them."""
-    made = made_results(dict.fromkeys(PARTS, figure_of), SMALL)
+    made = made_results(dict.fromkeys((*COMPUTED, *PUBLISHED), figure_of), SMALL)
+    study = {COMPUTED[0]: [run for run in made.parts[COMPUTED[0]] if run.xi in (0.0, 4.0)]}
     plan = {"command": "spaql reproduce --store out", "quick": False, "written": "2026-01-01T00:00:00+00:00"}
-    told = {"plans": dict.fromkeys(PARTS[:6], plan), "published": frozenset(PARTS[6:])}
+    told = {"parts": made.parts | study, "plans": dict.fromkeys(COMPUTED, plan), "published": frozenset(PUBLISHED)}
     return replace(made, **(told | changes))
 
 
@@ -44,7 +50,9 @@ def sample_figures(folder, count=2):
             axis.plot([0, 1, 2], [1, place, 3])
             axis.set_title("a < b")
             png, svg = save(figure, folder, f"{place:02d}-made", f"Made & drawn {place}")
-        drawn.append(Figure(f"{place:02d}-made", f"Made & drawn {place}", "What to notice: `x` < y.", png, svg))
+        drawn.append(
+            Figure(f"{place:02d}-made", f"Made & drawn {place}", "What to notice: `x` < y.", png, svg, "paper")
+        )
     return drawn
 
 

@@ -2,11 +2,18 @@
 
 import numpy as np
 
-from spaql.experiments.plan import PAPER, specs_of
-from spaql.experiments.results import Results
-from spaql.experiments.rows import run_from
+from spaql.runs.rows import run_from
+from spaql.studies.parts import WHOLE, Results
+from spaql.studies.plan import specs_of
 
-ORIGIN = {"version": "0", "seconds": 1.0, "host": "here", "finished": "2026-01-01T00:00:00+00:00", "python": "3", "libraries": {}}
+ORIGIN = {
+    "version": "0",
+    "seconds": 1.0,
+    "host": "here",
+    "finished": "2026-01-01T00:00:00+00:00",
+    "python": "3",
+    "libraries": {},
+}
 
 
 def made_run(spec, best_seen, fresh, arms=100, samples=None, points=5):
@@ -28,14 +35,14 @@ def made_run(spec, best_seen, fresh, arms=100, samples=None, points=5):
     return run_from(row | ORIGIN)
 
 
-def made_part(part, figure, protocol=PAPER):
+def made_part(part, figure, effort=WHOLE):
     """All runs of a part; `figure(spec)` gives (best seen, fresh)."""
-    return [made_run(spec, *figure(spec)) for spec in specs_of(part, protocol)]
+    return [made_run(spec, *figure(spec)) for spec in specs_of(part, effort)]
 
 
-def made_results(figures, protocol=PAPER):
+def made_results(figures, effort=WHOLE):
     """Results by part from functions of the spec."""
-    return Results({part: made_part(part, figure, protocol) for part, figure in figures.items()})
+    return Results({part: made_part(part, figure, effort) for part, figure in figures.items()})
 
 
 def made_checked(spec, last, first=None, leaves=None, tree=None):

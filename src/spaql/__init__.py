@@ -11,63 +11,64 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from spaql.errors import SpaqlError
+from spaql.learners.registry import class_homes
+from spaql.old_paths import install
 from spaql.plants.registration import register
+from spaql.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from spaql import analysis, callbacks
     from spaql.data.coverage import coverage
-    from spaql.data.recording import record
-    from spaql.files import load
-    from spaql.learners.aql import AQL
-    from spaql.learners.atlas.learner import Atlas
-    from spaql.learners.nbql import NBQL
-    from spaql.learners.random import Random
-    from spaql.learners.spaql import SPAQL
-    from spaql.learners.spaql_ts import SPAQLTS
-    from spaql.learners.zoomrl import ZoomRL
+    from spaql.data.record import record
+    from spaql.learners.files import load
+    from spaql.learners.history import History
+    from spaql.learners.registry import *  # noqa: F403  (the classes of the learners)
     from spaql.plants.between import Between
-    from spaql.plants.checking import check
+    from spaql.plants.catalog import problems
+    from spaql.plants.check import check
     from spaql.plants.gym import from_gym
-    from spaql.plants.making import from_plant, make, problems
+    from spaql.plants.make import from_plant, make
     from spaql.plants.plant import observe, reset, step
     from spaql.plants.problem import Axis, Continuous, Finite, Problem, cube
-    from spaql.training.history import Evaluation, History
-    from spaql.training.recording import Episode
+    from spaql.policy.evaluation import Evaluation
+    from spaql.policy.policy import Policy
+    from spaql.studies.sweep.sweep import sweep
+    from spaql.training.episode import Episode
     from spaql.training.trainer import learn_all
     from spaql.training.vectors import evaluate_vector
+    from spaql.trees.equality import differences
 
-__version__ = "0.1.0"
 __all__ = [
-    "AQL", "NBQL", "SPAQL", "SPAQLTS", "Atlas", "Axis", "Between", "Continuous", "Episode", "Evaluation", "Finite", "History", "Problem",
-    "Random", "SpaqlError", "ZoomRL", "analysis", "callbacks", "check", "coverage", "cube", "evaluate_vector", "from_gym", "from_plant",
-    "learn_all", "load", "make", "observe", "problems", "record", "reset", "step",
+    "Axis", "Between", "Continuous", "Episode", "Evaluation", "Finite", "History", "Policy", "Problem", "SpaqlError",
+    "analysis", "callbacks", "check", "coverage", "cube", "differences", "evaluate_vector", "from_gym", "from_plant",
+    "learn_all", "load", "make", "observe", "problems", "record", "reset", "step", "sweep",
 ]  # fmt: skip
+__all__ += list(class_homes())
 
+install()
 register()
 
 # Importing spaql compiles nothing and does not load numba: each name is fetched when it is first used.
 _HOMES = {
-    "AQL": "spaql.learners.aql",
-    "Atlas": "spaql.learners.atlas.learner",
-    "SPAQL": "spaql.learners.spaql",
-    "SPAQLTS": "spaql.learners.spaql_ts",
-    "NBQL": "spaql.learners.nbql",
-    "Random": "spaql.learners.random",
+    **class_homes(),
     "coverage": "spaql.data.coverage",
-    "record": "spaql.data.recording",
-    "ZoomRL": "spaql.learners.zoomrl",
-    "load": "spaql.files",
+    "record": "spaql.data.record",
+    "load": "spaql.learners.files",
+    "sweep": "spaql.studies.sweep.sweep",
     "Between": "spaql.plants.between",
-    "check": "spaql.plants.checking",
+    "check": "spaql.plants.check",
     "from_gym": "spaql.plants.gym",
     "learn_all": "spaql.training.trainer",
     "evaluate_vector": "spaql.training.vectors",
-    "History": "spaql.training.history",
-    "Evaluation": "spaql.training.history",
-    "Episode": "spaql.training.recording",
+    "History": "spaql.learners.history",
+    "Evaluation": "spaql.policy.evaluation",
+    "Episode": "spaql.training.episode",
+    "Policy": "spaql.policy.policy",
+    "differences": "spaql.trees.equality",
     **dict.fromkeys(("observe", "reset", "step"), "spaql.plants.plant"),
     **dict.fromkeys(("Axis", "Continuous", "Finite", "Problem", "cube"), "spaql.plants.problem"),
-    **dict.fromkeys(("from_plant", "make", "problems"), "spaql.plants.making"),
+    **dict.fromkeys(("from_plant", "make"), "spaql.plants.make"),
+    "problems": "spaql.plants.catalog",
 }
 
 

@@ -1,4 +1,7 @@
-"""What we call an array. Apart from `compiling`, so that files which compile nothing do not enter the fingerprint of the machine code."""
+"""The type of arrays.
+
+It stands apart from `compiling`, so that files which compile nothing are not part of the fingerprint of machine code.
+"""
 
 from typing import Any
 

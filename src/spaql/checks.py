@@ -1,4 +1,4 @@
-"""Checks at the border: compiled code trusts what passed here."""
+"""Checks of input: compiled code trusts the values that have passed them."""
 
 import math
 from collections.abc import Collection
@@ -8,6 +8,8 @@ import numpy as np
 
 from spaql.arrays import Array
 from spaql.errors import SpaqlError
+
+FAR = 1e100  # larger numbers in data are taken for errors
 
 
 def whole(name: str, value: Any, low: int, high: int = 2**62) -> int:
@@ -47,7 +49,7 @@ def choice(name: str, value: Any, options: Collection[str]) -> str:
 
 
 def numbers(name: str, value: Any, shape: tuple[int, ...]) -> Array:
-    """An array of finite-or-not float64 of the given shape; -1 stands for any length."""
+    """An array of float64, finite or not, of the given shape; -1 stands for any length."""
     try:
         array = np.asarray(value)
         if array.dtype.kind not in "fiub":
@@ -55,14 +57,16 @@ def numbers(name: str, value: Any, shape: tuple[int, ...]) -> Array:
         array = np.asarray(array, dtype=np.float64, order="C")
     except (TypeError, ValueError) as error:
         raise SpaqlError(f"{name} must be an array of numbers: {error}") from error
-    if len(array.shape) != len(shape) or any(want not in (-1, have) for want, have in zip(shape, array.shape, strict=True)):
+    fits = len(array.shape) == len(shape)
+    if not fits or any(want not in (-1, have) for want, have in zip(shape, array.shape, strict=True)):
         wanted = " x ".join("n" if length == -1 else str(length) for length in shape) or "a single number"
-        raise SpaqlError(f"{name} must have shape {wanted}, not {' x '.join(map(str, array.shape)) or 'a single number'}")
+        given = " x ".join(map(str, array.shape)) or "a single number"
+        raise SpaqlError(f"{name} must have shape {wanted}, not {given}")
     return array
 
 
 def observations(value: Any, d: int) -> tuple[Array, bool]:
-    """One observation or a batch of them as (n, d), and whether it was one."""
+    """One observation or a batch as (n, d), and whether it was a single observation."""
     try:
         single = np.ndim(value) == 1
     except ValueError as error:  # ragged

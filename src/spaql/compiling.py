@@ -1,7 +1,7 @@
 """How this library compiles: one set of options, and a disk cache that cannot go stale.
 
-Numba's own cache looks only at the file a function stands in, not at the functions it calls. Here every cached function carries a
-fingerprint of all compiled sources of the package, so that an edit anywhere recompiles what depends on it.
+Numba's own cache looks only at the file a function stands in, not at the functions it calls. Here every cached function
+carries a fingerprint of all compiled sources of the package, so that an edit anywhere recompiles what depends on it.
 """
 
 import functools
@@ -17,13 +17,15 @@ from typing import Any, TypeVar
 
 import numba
 import numpy as np
+from numba._dispatcher import compute_fingerprint
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
 from numba.core.ccallback import CFunc
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-# No fastmath: it lets the scalar and the vector version of a loop differ in the last bit, and with it the results between CPUs.
-# No reference counting (`_nrt`): kernels work on arrays their caller holds and allocate none; counting would cost more than the work.
+# No fastmath: it lets the scalar and the vector version of a loop differ in the last bit, and with it the results
+# between CPUs. No reference counting (`_nrt`): kernels work on arrays that their caller holds and allocate no arrays;
+# counting would cost more than the work.
 OPTIONS: dict[str, Any] = {"error_model": "numpy", "nogil": True, "_nrt": False}
 
 
@@ -34,7 +36,7 @@ def inlined(function: Function) -> Function:
 
 
 def apart(function: Function) -> Function:
-    """A function for use inside kernels that stays a call: long code that few problems need, compiled once and not into each of them."""
+    """A function for use inside kernels that stays a call: long code that few problems need, compiled only once."""
     result: Function = numba.njit(**OPTIONS)(function)
     return result
 
@@ -55,6 +57,23 @@ def _kept(dispatcher: Any, function: Function) -> Function:
     return result
 
 
+_made: dict[tuple[Any, bytes], Callable[..., Any]] = {}
+
+
+def machine_code(function: Any, *arguments: Any) -> Callable[..., Any]:
+    """A kernel's machine code for arguments of these types, called without looking at types again: a third of the time.
+
+    The caller must give it arguments of exactly these types. The code is found by numba's own fingerprint of the types
+    of all arguments: `typeof` takes as long as an episode.
+    """
+    key = function, compute_fingerprint(arguments)
+    if key not in _made:
+        types = tuple(numba.typeof(argument) for argument in arguments)  # type: ignore[no-untyped-call]
+        function.compile(types)
+        _made[key] = function.get_overload(types)
+    return _made[key]
+
+
 def callback(function: Callable[..., None], signature: Any) -> Any:
     """A typed first-class function that kernels call by pointer: one kernel serves every plant."""
     made: Any = CFunc(function, (signature.args, signature.return_type), locals={}, options=dict(OPTIONS))
@@ -65,19 +84,25 @@ def callback(function: Callable[..., None], signature: Any) -> Any:
 
 @functools.cache
 def fingerprint() -> str:
-    """Hash of every source file that compiles something, and of what compiles it."""
-    package = Path(__file__).parent
+    """Hash of the compiled sources, and of what compiles them."""
     digest = hashlib.sha256(f"{numba.__version__} {np.__version__} {sys.version}".encode())
-    for path in sorted(package.rglob("*.py")):
-        text = path.read_bytes()
-        if path == Path(__file__) or b"spaql.compiling" in text:
-            digest.update(str(path.relative_to(package)).encode() + b"\0" + text)
+    for name, text in compiled_sources().items():
+        digest.update(name.encode() + b"\0" + text)
     return digest.hexdigest()[:16]
+
+
+def compiled_sources() -> dict[str, bytes]:
+    """Every source file that compiles something, or defines records: kernels read their fields by position."""
+    package = Path(__file__).parent
+    texts = {str(path.relative_to(package)): path.read_bytes() for path in sorted(package.rglob("*.py"))}
+    marks = (b"spaql.compiling", b"(NamedTuple)")
+    own = Path(__file__).name
+    return {name: text for name, text in texts.items() if name == own or any(mark in text for mark in marks)}
 
 
 @functools.cache
 def cache_folder() -> Path:
-    """`$SPAQL_CACHE_DIR`, else the user's cache; one sub-folder per version of the code, old ones removed."""
+    """`$SPAQL_CACHE_DIR`, else the user's cache; one folder per version of the code; old folders are removed."""
     named = os.environ.get("SPAQL_CACHE_DIR")
     root = Path(named) if named else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "spaql"
     folder = root / f"code-{fingerprint()}"
@@ -89,7 +114,7 @@ def cache_folder() -> Path:
             if re.fullmatch(r"code-[0-9a-f]{16}", old.name) and old.stat().st_mtime < month_ago:
                 shutil.rmtree(old, ignore_errors=True)
     except OSError:
-        pass  # a read-only home: the locator below then declines, and every process compiles for itself
+        pass  # a read-only home: nothing can be kept, and every process compiles for itself
     return folder
 
 
@@ -125,11 +150,11 @@ class DiskCache(FunctionCache):
     def _load_overload(self, signature: Any, target: Any) -> Any:
         try:
             return super()._load_overload(signature, target)  # type: ignore[no-untyped-call]
-        except Exception:  # a damaged or foreign file in the cache, whatever it raises, means: compile again
+        except Exception:  # whatever a damaged or foreign file in the cache raises: compile again
             return None
 
     def _save_overload(self, signature: Any, data: Any) -> None:
         try:
             super()._save_overload(signature, data)  # type: ignore[no-untyped-call]
-        except Exception:  # no room, no rights, or a damaged index: the code runs, it is only not kept
+        except Exception:  # no space, no rights, or a damaged index: the code runs, but is not kept
             self.disable()  # type: ignore[no-untyped-call]

@@ -1,7 +1,7 @@
 """Branch-free sin, cos, exp, log and tanh, accurate to a few units in the last place, that LLVM can vectorise.
 
-A call into libm inside a loop over rollouts keeps the loop scalar, four to five times slower. Inside plants `math.sin` and its
-friends mean these functions (`plants/plant.py`).
+A call into libm inside a loop over rollouts keeps the loop scalar, four to five times slower. Inside plants `math.sin`
+and the like mean these functions (`plants/compile.py`).
 """
 
 import math
@@ -31,7 +31,7 @@ _LG = (6.666666666666735130e-01, 3.999999999940941908e-01, 2.857142874366239149e
 _ONE = 0x3FF0000000000000  # the bits of 1.0
 _ROOT_HALF = 0x3FE6A09E00000000  # the bits of sqrt(1/2), nearly
 _MANTISSA = 0x000FFFFFFFFFFFFF
-_SMALLEST = float.fromhex("0x1p-1022")  # normal number
+_SMALLEST = float.fromhex("0x1p-1022")  # of the normal numbers
 
 
 @inlined
@@ -110,7 +110,7 @@ def tanh(x: float) -> float:
     return x if math.isnan(x) else t
 
 
-SMALL = 0.4
+SMALL = 0.4  # largest argument of `tanh_small`
 
 
 @inlined

@@ -1,15 +1,21 @@
 """Counter-based random numbers: any number of any stream at any time, so nothing depends on the order of computing.
 
-A stream is a 64-bit key; its i-th number is a hash of key and i (SplitMix64). Keys are derived from the seed by purpose, iteration and
-rollout.
+A stream is a 64-bit key; its i-th number is a hash of key and i (SplitMix64). Keys are derived from the seed by
+purpose, iteration and rollout.
 """
 
 import numpy as np
 
 from spaql.compiling import entry, inlined
 
-# Purposes. What decides about training and selection never shares a stream with what reports (FRESH).
-TRAIN_PLANT, TRAIN_ACTION, SELECT_PLANT, SELECT_ACTION, FRESH_PLANT, FRESH_ACTION, PREDICT = range(1, 8)
+# Purposes of streams: training and selection never share a stream with the evaluation that is reported.
+TRAIN_PLANT = 1  # start states and noise of training episodes
+TRAIN_ACTION = 2  # exploration in training episodes
+SELECT_PLANT = 3  # start states and noise of the evaluation rollouts that select the best agent
+SELECT_ACTION = 4  # actions of these rollouts
+FRESH_PLANT = 5  # start states and noise of `evaluate`
+FRESH_ACTION = 6  # actions of `evaluate`
+PREDICT = 7  # actions of `predict`
 PLAN = 9  # not 8: another number would be another stream for every seed
 
 _STEP = np.uint64(0x9E3779B97F4A7C15)
@@ -35,7 +41,8 @@ def derive(key: np.uint64, index: int) -> np.uint64:
 @inlined
 def uniform(key: np.uint64, index: int) -> float:
     """The `index`-th number of a stream, in [0, 1)."""
-    return float(np.int64(_scramble(key + (np.uint64(index) + np.uint64(1)) * _STEP) >> _11)) * (1.0 / 9007199254740992.0)
+    bits = _scramble(key + (np.uint64(index) + np.uint64(1)) * _STEP) >> _11
+    return float(np.int64(bits)) * (1.0 / 9007199254740992.0)  # 53 bits, times 2**-53
 
 
 @entry
@@ -51,7 +58,7 @@ def plant_seed(seed: int, purpose: int, iteration: int) -> np.uint64:
 
 
 def key_of(seed: int, purpose: int, iteration: int) -> np.uint64:
-    """`stream` for Python: compiled functions return plain integers, which would not come back as unsigned ones."""
+    """`stream` for Python: compiled functions return plain integers, which would not be unsigned again."""
     return np.uint64(stream(seed, purpose, iteration))
 
 

@@ -6,10 +6,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spaql.analysis.style import BAND, COLOURS, episodes, legend, letters, mean_and_half, plain_log, png_of, sheet, thinned, write
+from spaql.analysis.style import (
+    BAND,
+    COLOURS,
+    episodes,
+    legend,
+    letters,
+    mean_and_half,
+    plain_log,
+    png_of,
+    sheet,
+    thinned,
+    write,
+)
 
 if TYPE_CHECKING:
-    from spaql.training.history import History
+    from spaql.learners.history import History
 
 __all__ = ["COLOURS", "learning_curve"]
 
@@ -19,7 +31,7 @@ def learning_curve(histories: Sequence["History"], algorithm: str, problem: str,
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-    length, colour, count = min(len(history) for history in histories), COLOURS.get(algorithm, COLOURS["SPAQL"]), len(histories)
+    length, colour, count = min(len(history) for history in histories), COLOURS[algorithm], len(histories)
     chosen = thinned(length)
     look: dict[str, Any] = {"color": colour, "linewidth": 1.8}
     with sheet(3.1) as figure:
@@ -41,6 +53,7 @@ def learning_curve(histories: Sequence["History"], algorithm: str, problem: str,
         entries = [Line2D([], [], label=f"mean of {count} agents" if count > 1 else "one agent", **look)]
         if count > 1:
             entries.append(Line2D([], [], color=colour, linewidth=0.5, alpha=0.5, label="single agents"))
-            entries.append(Patch(color=colour, alpha=BAND, linewidth=0, label="95 % interval of the mean"))  # type: ignore[arg-type]
+            band = Patch(color=colour, alpha=BAND, linewidth=0, label="95 % interval of the mean")
+            entries.append(band)  # type: ignore[arg-type]
         legend(figure, entries)
         write(path, png_of(figure))

@@ -1,46 +1,53 @@
-"""Learning curves over samples instead of iterations: agents use different numbers of samples per episode."""
+"""What a statistic is computed from, checked: one finite number per run."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Mapping, Set
+from numbers import Real
+from typing import Any
 
 import numpy as np
 
 from spaql.arrays import Array
-from spaql.experiments.rows import Run
+from spaql.errors import SpaqlError
 
-POINTS = 250
-
-Curve = tuple[Array, Array]  # samples, agents x samples (or their mean)
-
-
-def curve_of(runs: Sequence[Run], evaluation: bool) -> Curve:
-    """All agents on the same numbers of samples, equidistant on a logarithmic axis, as far as all of them come."""
-    samples = [run.train_samples_curve + (run.eval_samples_curve if evaluation else 0) for run in runs]
-    low, high = max(float(x[0]) for x in samples), min(float(x[-1]) for x in samples)
-    grid = np.geomspace(low, max(high, low), POINTS)
-    curves = []
-    for x, run in zip(samples, runs, strict=True):
-        known = np.isfinite(run.best_seen_curve)  # a batch in which no episode ended has no return
-        curves.append(np.interp(grid, x[known], run.best_seen_curve[known]))
-    return grid, np.array(curves)
+# Refused, though Python can iterate over them: a mapping gives its keys, and a set keeps only one of equal scores.
+NOT_SEQUENCES = (str, bytes, Mapping, Set)
+LARGEST = 1e100  # squares of larger numbers may overflow
 
 
-def takeover(ours: Curve, rival: Curve) -> float | None:
-    """The number of samples from which on the rival's mean is above ours for good, as far as both are known.
+def sample(name: str, values: Iterable[Any]) -> Array:
+    """The values as an array: at least two, all finite numbers."""
+    if isinstance(values, NOT_SEQUENCES) or not hasattr(values, "__iter__"):
+        raise SpaqlError(f"{name} must be a sequence with one number per run, not {type(values).__name__}")
+    numbers = []
+    for place, item in enumerate(values):
+        if isinstance(item, bool) or not isinstance(item, Real):
+            raise SpaqlError(f"{name} holds {type(item).__name__} at position {place}: give one number per run")
+        try:
+            numbers.append(float(item))
+        except OverflowError:  # a whole number of hundreds of digits
+            numbers.append(math.inf)
+        if not abs(numbers[-1]) <= LARGEST:
+            raise SpaqlError(
+                f"{name} holds {numbers[-1]} at position {place}: "
+                "give finite numbers, and score or leave out failed runs"
+            )
+    if len(numbers) < 2:
+        count = f"{len(numbers)} value{'' if len(numbers) == 1 else 's'}"
+        raise SpaqlError(f"{name} has {count}: at least two runs (seeds) are needed")
+    return np.array(numbers)
 
-    Zero: wherever both are known; None: not even at the end of that range.
-    """
-    low, high = max(ours[0][0], rival[0][0]), min(ours[0][-1], rival[0][-1])
-    if low >= high:
-        return None
-    grid = np.geomspace(low, high, 2000)
-    ahead = np.interp(grid, *rival) > np.interp(grid, *ours)
-    if not ahead[-1]:
-        return None
-    behind = np.flatnonzero(~ahead)
-    return float(grid[behind[-1] + 1]) if len(behind) else 0.0
+
+def fraction(name: str, value: Any) -> float:
+    """A number strictly between 0 and 1."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0.0 < float(value) < 1.0:
+        raise SpaqlError(f"{name} must be a number above 0 and below 1, not {value!r}")
+    return float(value)
 
 
-def overtaken_at(runs: Sequence[Run], rivals: Sequence[Run], evaluation: bool = False) -> float | None:
-    """When the mean of the rivals is above that of the runs for good; see `takeover`."""
-    (x, ours), (y, theirs) = curve_of(runs, evaluation), curve_of(rivals, evaluation)
-    return takeover((x, ours.mean(axis=0)), (y, theirs.mean(axis=0)))
+def summary(values: Array) -> tuple[float, float, int]:
+    """Mean, standard deviation and number."""
+    spread = float(np.ptp(values))
+    if spread == 0.0:  # the mean of equal values differs from them in the last bit, and would give them a spread
+        return float(values[0]), 0.0, len(values)
+    return float(np.mean(values)), spread * float(np.std((values - values[0]) / spread, ddof=1)), len(values)

@@ -1,31 +1,29 @@
-"""The single statistics, from SciPy. One value per run: the runs differ in their seed and are independent of each other.
+"""The single statistics, from SciPy.
 
-Higher values are better. A group without spread is a legitimate result (a controller that always reaches 200), so it gives numbers,
-never NaN. `scipy.stats` is slow to import and therefore imported inside the functions.
+A sample has one value per run: the runs differ in their seed and are independent of each other. Higher values are
+better. A group without spread is a legitimate result (a controller that always reaches 200), so it gives numbers, never
+NaN. `scipy.stats` is slow to import and therefore imported inside the functions.
 """
 
 import math
 import warnings
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
 
+from spaql.analysis.samples import LARGEST, fraction, sample, summary
 from spaql.arrays import Array
 from spaql.checks import choice, real, whole
-from spaql.errors import SpaqlError
 
 Interval = tuple[float, float]
 CORRECTIONS = ("holm", "bh", "none")
 TRIMMED = {"mean": 0.0, "iqm": 0.25}  # share of the values cut off at each end
-RESAMPLES = 9999
-MOST_SEEDS = 100_000
-NOT_SEQUENCES = (str, bytes, Mapping, Set)  # though one can iterate over them: a mapping gives its keys, a set has lost equal scores
-LARGEST = 1e100  # squares of what is larger may overflow
+RESAMPLES = 9999  # of a bootstrap
+MOST_SEEDS = 100_000  # that `seeds_needed` looks at
 
 
 @dataclass(frozen=True)
@@ -58,40 +56,6 @@ class Verdict:
     overlap: bool  # of the two 95 % intervals; information only, the label does not depend on it
 
 
-def sample(name: str, values: Iterable[Any]) -> Array:
-    """The values as an array: at least two, all finite numbers."""
-    if isinstance(values, NOT_SEQUENCES) or not hasattr(values, "__iter__"):
-        raise SpaqlError(f"{name} must be a sequence with one number per run, not {type(values).__name__}")
-    numbers = []
-    for place, item in enumerate(values):
-        if isinstance(item, bool) or not isinstance(item, Real):
-            raise SpaqlError(f"{name} holds {type(item).__name__} at position {place}: give one number per run")
-        try:
-            numbers.append(float(item))
-        except OverflowError:  # a whole number of hundreds of digits
-            numbers.append(math.inf)
-        if not abs(numbers[-1]) <= LARGEST:
-            raise SpaqlError(f"{name} holds {numbers[-1]} at position {place}: give finite numbers, and score or leave out failed runs")
-    if len(numbers) < 2:
-        raise SpaqlError(f"{name} has {len(numbers)} value{'' if len(numbers) == 1 else 's'}: at least two runs (seeds) are needed")
-    return np.array(numbers)
-
-
-def fraction(name: str, value: Any) -> float:
-    """A number strictly between 0 and 1."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not 0.0 < float(value) < 1.0:
-        raise SpaqlError(f"{name} must be a number above 0 and below 1, not {value!r}")
-    return float(value)
-
-
-def summary(values: Array) -> tuple[float, float, int]:
-    """Mean, standard deviation and number."""
-    spread = float(np.ptp(values))
-    if spread == 0.0:  # the mean of equal values differs from them in the last bit, and would give them a spread
-        return float(values[0]), 0.0, len(values)
-    return float(np.mean(values)), spread * float(np.std((values - values[0]) / spread, ddof=1)), len(values)
-
-
 def mean_interval(values: Iterable[float], level: float = 0.95) -> Interval:
     """Student's confidence interval of the mean."""
     level = fraction("level", level)
@@ -108,7 +72,10 @@ def iqm(values: Iterable[float]) -> float:
 def bootstrap_interval(
     values: Iterable[float], statistic: str = "mean", level: float = 0.95, seed: int = 0, resamples: int = RESAMPLES
 ) -> Interval:
-    """Bootstrap interval of the "mean" or the "iqm": BCa, or percentile where BCa is not defined (hardly any different values)."""
+    """Bootstrap interval of the "mean" or the "iqm".
+
+    BCa, or percentile where BCa is not defined because hardly any values differ.
+    """
     from scipy import stats
 
     share = TRIMMED[choice("statistic", statistic, TRIMMED)]
@@ -118,7 +85,7 @@ def bootstrap_interval(
         return float(data[0]), float(data[0])
     for method in ("BCa", "percentile"):
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what they warn of is handled here
+            warnings.simplefilter("ignore")  # the cases of which SciPy warns are handled here
             found = stats.bootstrap(
                 (data,), partial(_trimmed_mean, share=share), vectorized=True, method=method, confidence_level=level,
                 n_resamples=resamples, batch=max(1, 10**6 // len(data)), rng=np.random.default_rng(seed),
@@ -129,12 +96,20 @@ def bootstrap_interval(
 
 
 def welch(a: Iterable[float], b: Iterable[float], level: float = 0.95) -> Welch:
-    """Welch's t-test: do the means differ, without assuming equal variances? See `welch_from_summary` for groups without spread."""
+    """Welch's t-test: do the means differ, without assuming equal variances?
+
+    See `welch_from_summary` for groups without spread.
+    """
     return welch_from_summary(*summary(sample("a", a)), *summary(sample("b", b)), level=level)
 
 
-def welch_from_summary(mean1: float, sd1: float, n1: int, mean2: float, sd2: float, n2: int, level: float = 0.95) -> Welch:
-    """Welch's t-test from means, standard deviations and numbers of runs. With both sd zero: p = 1 if the means are equal, else 0."""
+def welch_from_summary(
+    mean1: float, sd1: float, n1: int, mean2: float, sd2: float, n2: int, level: float = 0.95
+) -> Welch:
+    """Welch's t-test from means, standard deviations and numbers of runs.
+
+    With both sd zero: p = 1 if the means are equal, else 0.
+    """
     level, n1, n2 = fraction("level", level), whole("n1", n1, 2), whole("n2", n2, 2)
     sd1, sd2 = real("sd1", sd1, 0.0, LARGEST), real("sd2", sd2, 0.0, LARGEST)
     difference = real("mean1", mean1, -LARGEST, LARGEST) - real("mean2", mean2, -LARGEST, LARGEST)
@@ -161,9 +136,9 @@ def sd_from_half_width(half_width: float, n: int, level: float = 0.95) -> float:
 def hedges_g(a: Iterable[float], b: Iterable[float]) -> float:
     """Difference of the means in standard deviations, corrected for its bias in small samples.
 
-    The standardiser is the root of the mean of the two variances (Bonett, 2008): the variances may differ, and a larger group
-    does not count more. With groups of equal size this is Hedges' g with the pooled standard deviation. Infinite when both
-    groups have no spread and their means differ.
+    The standardiser is the root of the mean of the two variances (Bonett, 2008): the variances may differ, and a larger
+    group does not count more. With groups of equal size this is Hedges' g with the pooled standard deviation. Infinite
+    when both groups have no spread and their means differ.
     """
     from scipy.special import gammaln
 
@@ -175,7 +150,7 @@ def hedges_g(a: Iterable[float], b: Iterable[float]) -> float:
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Holm's adjusted p-values, in the given order: they control the probability of a single false alarm among all tests."""
+    """Holm's adjusted p-values, in the given order: they control the probability of one false alarm among all tests."""
     p = _p_values(p_values)
     order = np.argsort(p, kind="stable")
     result = np.empty_like(p)
@@ -184,7 +159,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def adjusted(p_values: Sequence[float], correction: str = "holm") -> list[float]:
-    """p-values corrected for multiple comparisons: "holm", "bh" (Benjamini-Hochberg, the share of false alarms) or "none"."""
+    """p-values corrected for multiple comparisons: "holm", "bh" (Benjamini-Hochberg) or "none"."""
     from scipy.stats import false_discovery_control
 
     choice("correction", correction, CORRECTIONS)
@@ -197,14 +172,15 @@ def adjusted(p_values: Sequence[float], correction: str = "holm") -> list[float]
 def probability_of_improvement(
     a: Iterable[float], b: Iterable[float], level: float = 0.95, seed: int = 0, resamples: int = RESAMPLES
 ) -> Improvement:
-    """P(A > B) + P(A = B) / 2 from the Mann-Whitney U, with a percentile bootstrap interval that resamples each group."""
+    """P(A > B) + P(A = B) / 2 from the Mann-Whitney U, with a percentile bootstrap interval over both groups."""
     from scipy import stats
 
     level, seed, resamples = fraction("level", level), whole("seed", seed, 0), whole("resamples", resamples, 1)
     first, second = sample("a", a), sample("b", b)
 
     def probability(x: Array, y: Array, axis: int = -1) -> Any:
-        u = stats.mannwhitneyu(x, y, axis=axis, method="asymptotic").statistic  # the method is that of p, which is not used
+        # `method` is that of the p-value, which is not used
+        u = stats.mannwhitneyu(x, y, axis=axis, method="asymptotic").statistic
         return u / (x.shape[axis] * y.shape[axis])
 
     found = stats.bootstrap(
@@ -215,15 +191,20 @@ def probability_of_improvement(
 
 
 def seeds_needed(a: Iterable[float], b: Iterable[float], power: float = 0.8, alpha: float = 0.05) -> int | None:
-    """Runs per group for a new comparison, if the true means and deviations are those of a and b; see `seeds_needed_from_summary`."""
+    """Runs per group for a new comparison, if the true means and deviations are those of a and b.
+
+    See `seeds_needed_from_summary`.
+    """
     (mean1, sd1, _), (mean2, sd2, _) = summary(sample("a", a)), summary(sample("b", b))
     return seeds_needed_from_summary(mean1 - mean2, sd1, sd2, power, alpha)
 
 
-def seeds_needed_from_summary(difference: float, sd1: float, sd2: float, power: float = 0.8, alpha: float = 0.05) -> int | None:
-    """The fewest runs per group with which Welch's two-sided test finds the difference, with the right sign, with this probability.
+def seeds_needed_from_summary(
+    difference: float, sd1: float, sd2: float, power: float = 0.8, alpha: float = 0.05
+) -> int | None:
+    """The fewest runs per group with which Welch's two-sided test finds the difference with probability `power`.
 
-    None when that takes more than 100,000 runs, as it does for a difference of zero.
+    The difference must be found with the right sign. None for more than 100,000 runs, and for a difference of zero.
     """
     difference, power, alpha = abs(real("difference", difference)), fraction("power", power), fraction("alpha", alpha)
     sd1, sd2 = real("sd1", sd1, 0.0, LARGEST), real("sd2", sd2, 0.0, LARGEST)
@@ -237,7 +218,9 @@ def seeds_needed_from_summary(difference: float, sd1: float, sd2: float, power: 
     return sizes[place] if place < len(sizes) else None
 
 
-def verdict(published_mean: float, published_half_width: float, published_n: int, ours: Iterable[float], alpha: float = 0.05) -> Verdict:
+def verdict(
+    published_mean: float, published_half_width: float, published_n: int, ours: Iterable[float], alpha: float = 0.05
+) -> Verdict:
     """Is a published "mean ± half-width of the 95 % interval" reproduced? "differs" if Welch's test says p < alpha."""
     alpha, n = fraction("alpha", alpha), whole("published_n", published_n, 2)
     mean, half = real("published_mean", published_mean), real("published_half_width", published_half_width, 0.0)
@@ -257,7 +240,10 @@ def _quantile(df: float, level: float) -> float:
 
 
 def _trimmed_mean(values: Array, axis: int = -1, *, share: float) -> Any:
-    """As `scipy.stats.trim_mean`, to the last bit the same for every order of the values: BCa counts resamples equal to the data."""
+    """As `scipy.stats.trim_mean`, but with the same bits for every order of the values.
+
+    BCa counts the resamples that are equal to the data.
+    """
     n = values.shape[axis]
     cut = int(share * n)
     return np.mean(np.take(np.sort(values, axis=axis), np.arange(cut, n - cut), axis=axis), axis=axis)
@@ -273,9 +259,9 @@ def _power(n: int, difference: float, sd1: float, sd2: float, alpha: float) -> f
 
     v1, v2 = sd1**2 / n, sd2**2 / n
     df = _satterthwaite(v1, n, v2, n)
-    shift = min(difference / math.sqrt(v1 + v2), 1e8)  # nct gives NaN for far larger ones
+    shift = min(difference / math.sqrt(v1 + v2), 1e8)  # for far larger shifts nct gives NaN
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # its series for probabilities next to 0 and 1 complains
+        warnings.simplefilter("ignore")  # the series of nct warns for probabilities next to 0 and 1
         return float(nct.sf(_quantile(df, 1 - alpha), df, shift))
 
 

@@ -10,51 +10,58 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from spaql.analysis.numbers import short
 from spaql.arrays import Array
-from spaql.errors import SpaqlError
+from spaql.learners.registry import CARDS, learners, rivals
+from spaql.writing import make_folder, write_whole
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
-# Text, axes and grid, and nothing else: a page replaces it by `currentColor` to follow its theme
+# The colour of text, axes and grid, and of nothing else: a page replaces it by `currentColor` to follow its theme.
 INK = "#22262b"
-# Okabe and Ito, safe for the colour-blind, without their yellows, which vanish on white: each has a contrast of at least 3 with white
-# and with a dark page. One colour, line and marker per algorithm everywhere; lines and markers tell them apart in grey print.
-COLOURS = {"AQL": "#D55E00", "SPAQL": "#0072B2", "SPAQL-TS": "#009E73", "Random": "#7F7F7F", "TRPO": "#CC79A7"}
-COLOURS |= {"NBQL": "#8A8A00", "ZoomRL": "#C2417C"}
-COLOURS |= {"Atlas": "#B07300", "SAC": "#8C6BB1", "DQN": "#7D66C4", "PPO": "#4C8C94"}
-DASHES: dict[str, Any] = {"AQL": "-", "SPAQL": (0, (5, 1)), "SPAQL-TS": "-", "Random": (0, (1, 1.2)), "TRPO": "-"}
-DASHES |= {"NBQL": (0, (3, 1)), "ZoomRL": (0, (6, 1, 1, 1))}
-DASHES |= {"Atlas": "-", "SAC": (0, (4, 1, 1, 1)), "DQN": (0, (4, 1, 1, 1)), "PPO": (0, (2, 1))}
-MARKERS = {"AQL": "s", "SPAQL": "o", "SPAQL-TS": "D", "Random": "x", "TRPO": "^"} | {"Atlas": "P", "SAC": "v", "DQN": "v", "PPO": "p"}
-MARKERS |= {"NBQL": "h", "ZoomRL": "*"}
+# One colour, line and marker per algorithm everywhere: those on its card.
+COLOURS = {card.name: card.look.colour for card in CARDS.values()}
+DASHES = {card.name: card.look.line for card in CARDS.values()}
+MARKERS = {card.name: card.look.marker for card in CARDS.values()}
 RING: dict[str, Any] = {
-    "color": INK, "linestyle": "none", "marker": "o", "markersize": 8.5, "markerfacecolor": "none", "markeredgewidth": 0.9
+    "color": INK, "linestyle": "none", "marker": "o", "markersize": 8.5, "markerfacecolor": "none",
+    "markeredgewidth": 0.9,
 }  # fmt: skip
-ORDER = ("SPAQL-TS", "SPAQL", "AQL", "TRPO", "Random")
+# The order of legends and rows: our learners, rivals, and the learner that learns nothing.
+ORDER = [
+    *(card.name for card in reversed(learners()) if card.learns),
+    *(card.name for card in rivals()),
+    *(card.name for card in learners() if not card.learns),
+]
 
 WIDTH = 7.2  # inches: two columns of a journal
 DPI = 200
 BAND = 0.2  # opacity of intervals
-MOST_POINTS = 300  # of a curve: more cannot be seen, and would make the vector files large
+MOST_POINTS = 300  # of a curve: more points cannot be seen, and would make the vector files large
 FONTS = "DejaVu Sans, Verdana, sans-serif"
 SETTINGS: dict[str, Any] = {
     "font.family": "DejaVu Sans", "font.size": 8.5, "text.color": INK,
-    "axes.edgecolor": INK, "axes.labelcolor": INK, "axes.titlecolor": INK, "axes.titlesize": 9, "axes.titleweight": "bold",
-    "axes.titlelocation": "left", "axes.facecolor": "none", "axes.linewidth": 0.8, "axes.axisbelow": True, "axes.labelsize": 8.5,
-    "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True,
+    "axes.edgecolor": INK, "axes.labelcolor": INK, "axes.titlecolor": INK, "axes.titlesize": 9,
+    "axes.titleweight": "bold", "axes.titlelocation": "left", "axes.facecolor": "none", "axes.linewidth": 0.8,
+    "axes.axisbelow": True, "axes.labelsize": 8.5, "axes.spines.top": False, "axes.spines.right": False,
+    "axes.grid": True,
     "grid.color": INK, "grid.alpha": 0.14, "grid.linewidth": 0.6,
     "xtick.color": INK, "ytick.color": INK, "xtick.labelsize": 8, "ytick.labelsize": 8,
-    "figure.facecolor": "none", "figure.edgecolor": "none", "figure.dpi": 100, "legend.frameon": False, "legend.fontsize": 8.5,
-    "lines.linewidth": 1.4, "lines.markersize": 4.2, "errorbar.capsize": 2.2, "svg.fonttype": "none", "path.simplify": False,
+    "figure.facecolor": "none", "figure.edgecolor": "none", "figure.dpi": 100,
+    "legend.frameon": False, "legend.fontsize": 8.5, "lines.linewidth": 1.4, "lines.markersize": 4.2,
+    "errorbar.capsize": 2.2, "svg.fonttype": "none", "path.simplify": False,
 }  # fmt: skip
 
 
 @contextmanager
 def sheet(height: float, width: float = WIDTH) -> Iterator["Figure"]:
-    """A figure in our style. Neither pyplot nor the user's settings and backend take part, and they stay as they are."""
+    """A figure in our style.
+
+    pyplot is not used, and the user's settings and backend are neither used nor changed.
+    """
     import matplotlib
     from matplotlib.figure import Figure
 
@@ -77,7 +84,8 @@ def save(figure: "Figure", folder: Path, name: str, title: str) -> tuple[Path, P
     figure.set_facecolor("none")
     text = io.StringIO()
     with matplotlib.rc_context({"svg.hashsalt": name}):
-        FigureCanvasSVG(figure).print_svg(text, metadata={"Date": None, "Creator": None})  # type: ignore[no-untyped-call]
+        canvas = FigureCanvasSVG(figure)
+        canvas.print_svg(text, metadata={"Date": None, "Creator": None})  # type: ignore[no-untyped-call]
     write(svg, tidy(text.getvalue(), name, title).encode())
     return png, svg
 
@@ -94,25 +102,26 @@ def png_of(figure: "Figure") -> bytes:
 
 
 def write(path: Path, data: bytes) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
-    except OSError as error:
-        raise SpaqlError(f"cannot write {path}: {error.strerror or error}") from error
+    make_folder(path.parent)
+    write_whole(path, lambda file: file.write(data))
 
 
 def tidy(svg: str, name: str, title: str) -> str:
-    """Fit for pasting into a page beside others: no prologue, no style sheet that the whole page would obey, no id used twice."""
+    """Fit for a page with other figures: no prologue, no style sheet for the whole page, no id used twice."""
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"\s*<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
     svg = re.sub(r'\s*<defs>\s*<style type="text/css">[^<]*</style>\s*</defs>', "", svg)
     root = f'<svg role="img" aria-label="{escape(title)}" style="stroke-linejoin: round; stroke-linecap: butt"'
     svg = svg.replace("<svg", root, 1).replace("'DejaVu Sans'", FONTS)
-    # a hundredth of a point is less than can be seen or printed
-    svg = re.sub(r' (?:d|x|y|transform)="[^"]*"', lambda found: re.sub(r"\d+\.\d{3,}", lambda long: f"{float(long[0]):.2f}", found[0]), svg)
+    svg = re.sub(r' (?:d|x|y|transform)="[^"]*"', _rounded, svg)
     used = set(re.findall(r'(?:url\(|href=")#([^)"]+)', svg))
     svg = re.sub(r' id="([^"]+)"', lambda found: found[0] if found[1] in used else "", svg)
     return re.sub(r'(?<= id=")|(?<=url\(#)|(?<=href="#)', f"{name}-", svg)
+
+
+def _rounded(found: re.Match[str]) -> str:
+    """A hundredth of a point is less than can be seen or printed."""
+    return re.sub(r"\d+\.\d{3,}", lambda long: f"{float(long[0]):.2f}", found[0])
 
 
 def mean_and_half(values: Array) -> tuple[Array, Array | None]:
@@ -124,7 +133,7 @@ def mean_and_half(values: Array) -> tuple[Array, Array | None]:
 
 
 def thinned(length: int, most: int = MOST_POINTS) -> Array:
-    """Indices of at most so many of `length` points, the first and the last among them."""
+    """Indices of at most `most` of `length` points, with the first and the last."""
     return np.unique(np.linspace(0, length - 1, min(length, most)).round().astype(int))
 
 
@@ -139,15 +148,18 @@ def marker_of(algorithm: str, **more: Any) -> dict[str, Any]:
 
 
 def plot_band(axis: "Axes", algorithm: str, x: Array, values: Array, marks: int = 8, floor: float = -np.inf) -> Array:
-    """Mean over agents with its 95 % interval as a band (not below `floor`), and some markers on the line. Returns the mean."""
+    """Mean over agents with its 95 % interval as a band (not below `floor`), and some markers on the line.
+
+    Returns the mean.
+    """
     mean, half = mean_and_half(values)
     if half is not None:
-        axis.fill_between(x, np.maximum(mean - half, floor), mean + half, color=COLOURS[algorithm], alpha=BAND, linewidth=0)
-    # each algorithm has places of its own for the markers, or those on the same level hide each other
+        low, high = np.maximum(mean - half, floor), mean + half
+        axis.fill_between(x, low, high, color=COLOURS[algorithm], alpha=BAND, linewidth=0)
+    # each algorithm has its own places for the markers, or markers of curves on the same level hide each other
     place, stride = ORDER.index(algorithm), max(1, len(x) // marks)
-    axis.plot(
-        x, mean, **line_of(algorithm, zorder=3 - 0.1 * place, marker=MARKERS[algorithm], markevery=(stride * (1 + place) // 6, stride))
-    )
+    where = (stride * (1 + place) // 6, stride)
+    axis.plot(x, mean, **line_of(algorithm, zorder=3 - 0.1 * place, marker=MARKERS[algorithm], markevery=where))
     return mean
 
 
@@ -168,15 +180,16 @@ def fresh_strip(panel: "Axes", groups: Sequence[tuple[str, Array]], width: float
 def legend(figure: "Figure", entries: Sequence["Line2D"], length: float = 2.6) -> None:
     """Below the figure, in one row."""
     figure.legend(
-        handles=entries, loc="outside lower center", ncols=len(entries), handlelength=length, columnspacing=1.8, borderaxespad=0.2
-    )
+        handles=entries, loc="outside lower center", ncols=len(entries),
+        handlelength=length, columnspacing=1.8, borderaxespad=0.2,
+    )  # fmt: skip
 
 
 def entry(algorithm: str, label: str | None = None, **more: Any) -> "Line2D":
     """A line of the legend."""
     from matplotlib.lines import Line2D
 
-    marker = {} if algorithm == "Random" else {"marker": MARKERS[algorithm]}
+    marker = {} if not CARDS[algorithm].learns else {"marker": MARKERS[algorithm]}
     return Line2D([], [], label=label or algorithm, **(line_of(algorithm) | marker | more))
 
 
@@ -202,27 +215,3 @@ def plain_log(axis: "Axes", which: str) -> None:
     line.set_major_locator(LogLocator(10, numticks=12))
     line.set_major_formatter(FuncFormatter(lambda value, _: short(value)))
     line.set_minor_formatter(NullFormatter())
-
-
-def short(value: float) -> str:
-    """1234567 as 1.23 M."""
-    for unit, size in ((" M", 1e6), (" k", 1e3)):
-        if abs(value) >= size:
-            return f"{value / size:.3g}{unit}"
-    return f"{value:.3g}"
-
-
-def number(value: float) -> str:
-    """A return or a count as it is printed in a caption."""
-    return f"{value:,.{0 if abs(value) >= 200 else 1}f}".replace("-", "−")
-
-
-def listed(items: Sequence[str]) -> str:
-    """a, b and c."""
-    return " and ".join([", ".join(items[:-1]), items[-1]] if len(items) > 1 else items)
-
-
-def agents(counts: Sequence[int]) -> str:
-    """20 agents each, or 5 to 20."""
-    low, high = min(counts), max(counts)
-    return f"{low} agent{'' if low == 1 else 's'}" + (" each" if len(counts) > 1 else "") if low == high else f"{low} to {high} agents each"

@@ -4,18 +4,18 @@ import csv
 import io
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from spaql.experiments.rows import write_whole
+from spaql.writing import write_whole
 
 Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Column:
-    """A heading, and how to say what a row has under it."""
+    """A heading, and the text of a row under it."""
 
     heading: str
     show: Callable[[Row], str]
@@ -30,7 +30,10 @@ class Table:
     title: str
     columns: tuple[Column, ...]
     rows: list[Row]
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...] = ()
+    hint: str = ""  # a sentence beside the title, on pages only
+    # classes of the style sheet of pages: sortable, dense, cards (one card per row on a telephone)
+    classes: tuple[str, ...] = ("sortable",)
 
     def cells(self) -> list[list[str]]:
         return [[column.show(row) for column in self.columns] for row in self.rows]
@@ -39,7 +42,8 @@ class Table:
 def markdown(table: Table) -> str:
     heads = [column.heading for column in table.columns]
     rules = ["---" if column.words else "---:" for column in table.columns]
-    lines = ["| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |" for cells in (heads, rules, *table.cells())]
+    rows = [[cell.replace("|", "\\|") for cell in cells] for cells in (heads, rules, *table.cells())]
+    lines = ["| " + " | ".join(cells) + " |" for cells in rows]
     return "\n".join([f"**{table.title}**", "", *lines, "", *(f"{note}\n" for note in table.notes)])
 
 
@@ -57,16 +61,18 @@ def latex(table: Table) -> str:
     shape = "".join("l" if column.words else "r" for column in table.columns)
     lines = [" & ".join(map(_escaped, cells)) + r" \\" for cells in table.cells()]
     heads = " & ".join(_escaped(column.heading) for column in table.columns) + r" \\"
-    rules = [f"% {table.title}", rf"\begin{{tabular}}{{@{{}}{shape}@{{}}}}", r"\toprule", heads, r"\midrule", *lines, r"\bottomrule"]
-    return "\n".join([*rules, r"\end{tabular}", *(f"% {note}" for note in table.notes)]) + "\n"
+    begin = [f"% {table.title}", rf"\begin{{tabular}}{{@{{}}{shape}@{{}}}}"]
+    ruled = [r"\toprule", heads, r"\midrule", *lines, r"\bottomrule"]
+    return "\n".join([*begin, *ruled, r"\end{tabular}", *(f"% {note}" for note in table.notes)]) + "\n"
 
 
-_SPECIAL = {"±": r"$\pm$", "≥": r"$\geq$", "−": "$-$", "–": "--", "×": r"$\times$", "ξ": r"$\xi$", "<": "$<$", ">": "$>$"}
-_SPECIAL |= {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\^{}"} | {sign: "\\" + sign for sign in "&%$#_{}"}
+_SPECIAL = {"±": r"$\pm$", "≥": r"$\geq$", "−": "$-$", "–": "--", "×": r"$\times$", "ξ": r"$\xi$"}
+_SPECIAL |= {"<": "$<$", ">": "$>$", "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\^{}"}
+_SPECIAL |= {sign: "\\" + sign for sign in "&%$#_{}"}
 
 
 def _escaped(text: str) -> str:
-    """Signs LaTeX would read as commands; minus signs of numbers as such."""
+    """Escapes the signs that LaTeX reads as commands; minus signs of numbers become real minus signs."""
     text = re.sub(r"(?<![\w-])-(?=\d)", "−", text)
     return "".join(_SPECIAL.get(sign, sign) for sign in text)
 
@@ -83,26 +89,6 @@ def write_tables(tables: Iterable[Table], folder: Path) -> list[Path]:
             write_whole(path, lambda file, text=text: file.write(text.encode()))
             paths.append(path)
     return paths
-
-
-# -- how numbers are said ------------------------------------------------------------------------------------------------------------
-
-NOTHING = "–"
-
-
-def number(value: float | None, digits: int = 2) -> str:
-    return NOTHING if value is None else f"{value:,.{digits}f}"
-
-
-def spread(mean: float | None, half: float | None, digits: int = 2) -> str:
-    """Mean and half of the 95 % interval."""
-    return number(mean, digits) if half is None else f"{number(mean, digits)} ± {half:,.{digits}f}"
-
-
-def probability(p: float | None) -> str:
-    if p is None:
-        return NOTHING
-    return f"{p:.2f}" if p >= 0.095 else f"{p:.1g}" if p >= 1e-300 else "0"
 
 
 def half_width(values: Sequence[float]) -> float | None:

@@ -13,12 +13,13 @@ if TYPE_CHECKING:
     from spaql.plants.between import Between
 
 app = typer.Typer(
-    help="Learn controllers a person can read.", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,
-    rich_markup_mode=None,
+    help="Learn controllers a person can read.", no_args_is_help=True, add_completion=False,
+    pretty_exceptions_enable=False, rich_markup_mode=None,
 )  # fmt: skip
 
+STORE_HELP = "Folder of results; finished runs in it are not computed again."
 JSON_HELP = "Print JSON for machines instead of a table."
-INTERRUPTED = 130
+INTERRUPTED = 130  # exit code, as shells have it for Ctrl-C
 Command = TypeVar("Command", bound=Callable[..., None])
 
 
@@ -38,8 +39,8 @@ def command(function: Command) -> Command:
 
 
 SET_HELP = (
-    "A parameter of the problem: m=2, m=0.8..1.2 (drawn anew in every episode), horizon=300, process_noise.velocity=0.1, "
-    "observation_noise=0.05. Repeat for several."
+    "A parameter of the problem: m=2, m=0.8..1.2 (drawn anew in every episode), horizon=300, "
+    "process_noise.velocity=0.1, observation_noise=0.05. Repeat for several."
 )
 
 

@@ -9,8 +9,8 @@ from typing import Annotated, Any
 import typer
 
 from spaql.cli.app import INTERRUPTED, JSON_HELP, SET_HELP, command, settings
-from spaql.cli.making import OPTION_HELP, PROBLEM_HELP, agents_of, options_given, problem_of
-from spaql.cli.outputs import check_file, check_folder
+from spaql.cli.arguments import OPTION_HELP, PROBLEM_HELP, agents_of, learner_help, options_given, problem_of
+from spaql.writing import check_file, check_folder
 
 LOG_HELP = "A .csv or .parquet file, one row per step."
 GAPS_HELP = "Steps may be missing, if there are next_ columns."
@@ -21,7 +21,9 @@ def record(
     problem: Annotated[str, typer.Argument(help=PROBLEM_HELP)],
     out: Annotated[Path, typer.Option(help="The log to write: .csv or .parquet.")],
     episodes: Annotated[int, typer.Option(help="Episodes to play.")] = 50,
-    agent: Annotated[Path | None, typer.Option(help="Who plays: an agent file, or a folder with agent.spaql (default: random).")] = None,
+    agent: Annotated[
+        Path | None, typer.Option(help="Who plays: an agent file, or a folder with agent.spaql (default: random).")
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the rollouts.")] = 0,
     deterministic: Annotated[bool, typer.Option("--deterministic", help="Play the centre of the greedy cell.")] = False,
     horizon: Annotated[int | None, typer.Option(help="Gymnasium ids: steps per episode.")] = None,
@@ -32,17 +34,18 @@ def record(
 
     Example: spaql record pendulum --episodes 25 --out log.csv
     """
-    from spaql.data.recording import record as write
-    from spaql.files import load
+    from spaql.data.record import record as write
+    from spaql.learners.files import load
 
     who: Any = problem_of(problem, horizon, settings(changes))
     if agent is not None:
         who = load(agent / "agent.spaql" if agent.is_dir() else agent, who)
     frame = write(who, out, episodes=episodes, seed=seed, deterministic=deterministic)
-    told = {"out": str(out), "episodes": episodes, "samples": len(frame), "mean_return": float(frame["reward"].sum() / episodes)}
-    print(
-        json.dumps(told) if as_json else f"wrote {out}: {episodes} episodes, {len(frame):,} samples, mean return {told['mean_return']:.2f}"
-    )
+    samples, mean = len(frame), float(frame["reward"].sum() / episodes)
+    if as_json:
+        print(json.dumps({"out": str(out), "episodes": episodes, "samples": samples, "mean_return": mean}))
+    else:
+        print(f"wrote {out}: {episodes} episodes, {samples:,} samples, mean return {mean:.2f}")
 
 
 @command
@@ -50,7 +53,9 @@ def coverage(
     problem: Annotated[str, typer.Argument(help=PROBLEM_HELP)],
     log: Annotated[Path, typer.Argument(help=LOG_HELP)],
     figure: Annotated[Path | None, typer.Option(help="Also draw it: .png, .svg or .pdf.")] = None,
-    reach: Annotated[int, typer.Option(help="Random episodes that find out what can be reached (0: compare with the declared).")] = 512,
+    reach: Annotated[
+        int, typer.Option(help="Random episodes that find out what can be reached (0: compare with the declared).")
+    ] = 512,
     horizon: Annotated[int | None, typer.Option(help="Gymnasium ids: steps per episode.")] = None,
     gaps: Annotated[bool, typer.Option("--gaps", help=GAPS_HELP)] = False,
     changes: Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help=SET_HELP)] = None,
@@ -76,10 +81,12 @@ def coverage(
 @command
 def replay(
     problem: Annotated[str, typer.Argument(help=PROBLEM_HELP)],
-    algorithm: Annotated[str, typer.Argument(help="aql, spaql, spaql-ts, nbql, zoomrl or atlas.")],
+    algorithm: Annotated[str, typer.Argument(help=learner_help(learning=True))],
     log: Annotated[Path, typer.Argument(help=LOG_HELP)],
     out: Annotated[Path, typer.Option(help="Folder for the agent (agent.spaql).")],
-    passes: Annotated[int, typer.Option(help="How often to go through the log (atlas: once).")] = 1,
+    passes: Annotated[
+        int, typer.Option(help="How often to go through the log (once for learners that keep all data).")
+    ] = 1,
     gaps: Annotated[bool, typer.Option("--gaps", help=GAPS_HELP)] = False,
     seed: Annotated[int, typer.Option(help="Seed of the agent.")] = 0,
     option: Annotated[list[str] | None, typer.Option(metavar="NAME=VALUE", help=OPTION_HELP)] = None,
@@ -93,7 +100,7 @@ def replay(
     Example: spaql replay pendulum atlas log.csv --out results
     """
     from spaql.checks import whole
-    from spaql.reporting import writable
+    from spaql.writing import make_folder
 
     whole("--fresh", fresh, 0, 10**8)
     check_folder(out)
@@ -103,9 +110,10 @@ def replay(
         made = agent.replay(log, passes=passes, gaps=gaps)
     for warning in caught:
         print(f"spaql: {warning.message}", file=sys.stderr)
-    writable(out)
-    agent.save(out / "agent.spaql")  # before the evaluation: nothing learned can be lost any more
-    told: dict[str, Any] = {"samples": made.samples, "rows": made.rows, "episodes": made.episodes, "left_out": made.left_out}
+    make_folder(out)
+    agent.save(out / "agent.spaql")  # before the evaluation: from here on nothing learned can be lost
+    figures: dict[str, Any] = {"samples": made.samples, "rows": made.rows}
+    figures |= {"episodes": made.episodes, "left_out": made.left_out}
     if not as_json:
         print(made)
     interrupted = "what was learned until then is kept" if made.interrupted else ""
@@ -115,10 +123,11 @@ def replay(
         result, interrupted = None, "the agent was not evaluated, but it is kept"
     if result is not None:
         low, high = result.ci95
-        told |= {"mean": result.mean, "ci95": [low, high]}
+        figures |= {"mean": result.mean, "ci95": [low, high]}
         if not as_json:
-            print(f"on the plant: fresh return {result.mean:.2f}, 95 % interval {low:.2f} ... {high:.2f} ({fresh} episodes)")
-    print(json.dumps(told | {"out": str(out)}) if as_json else f"the agent: {out / 'agent.spaql'}")
+            interval = f"95 % interval {low:.2f} ... {high:.2f}"
+            print(f"on the plant: fresh return {result.mean:.2f}, {interval} ({fresh} episodes)")
+    print(json.dumps(figures | {"out": str(out)}) if as_json else f"the agent: {out / 'agent.spaql'}")
     if interrupted:
         print(f"interrupted: {interrupted}", file=sys.stderr)
         raise typer.Exit(INTERRUPTED)

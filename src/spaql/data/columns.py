@@ -1,7 +1,7 @@
 """How a log names things: one row per step, physical units."""
 
 from spaql.errors import SpaqlError
-from spaql.plants.problem import Continuous, Problem
+from spaql.plants.problem import Problem
 
 NEXT = "next_"
 FLAGS = ("terminated", "truncated")
@@ -13,7 +13,10 @@ def state_columns(problem: Problem) -> list[str]:
     names = [axis.name for axis in problem.state]
     for name in names:
         if name in RESERVED or names.count(name) > 1 or (name.startswith(NEXT) and name.removeprefix(NEXT) in names):
-            raise SpaqlError(f"{problem.name} cannot have logs: its variable {name!r} has the name of another column; rename its axis")
+            raise SpaqlError(
+                f"{problem.name} cannot have logs: "
+                f"its variable {name!r} has the name of another column; rename its axis"
+            )
     return names
 
 
@@ -23,11 +26,11 @@ def next_columns(problem: Problem) -> list[str]:
 
 def action_columns(problem: Problem) -> list[str]:
     """`action`, or `action0`, `action1`, ... if there are several axes."""
-    axes = len(problem.actions.low) if isinstance(problem.actions, Continuous) else 1
+    axes = problem.actions.axes
     return ["action"] if axes == 1 else [f"action{j}" for j in range(axes)]
 
 
 def named_actions(problem: Problem) -> list[str] | None:
-    """The names the problem gives its actions, which a log may use instead; None if it gives none, or ones that mean something else."""
+    """The names of the problem's actions, which a log may use instead; None without names, or if columns have them."""
     names, taken = list(problem.actions.names), {*state_columns(problem), *next_columns(problem), *RESERVED}
     return names if names and not taken & set(names) and len(set(names)) == len(names) else None

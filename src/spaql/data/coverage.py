@@ -1,4 +1,4 @@
-"""How much of the space a log covers, counted in the cells of a dyadic grid over the declared bounds, as partitions have them."""
+"""How much of the space a log covers, in cells of a dyadic grid over the declared bounds, as in a partition."""
 
 import itertools
 from dataclasses import dataclass
@@ -9,15 +9,17 @@ import numpy as np
 
 from spaql.arrays import Array
 from spaql.checks import whole
+from spaql.data.coverage_figure import draw
+from spaql.data.coverage_text import plain_of, text_of
+from spaql.data.grid import cells_of, depth_of
 from spaql.data.log import Log, read_log
+from spaql.data.reach import reached
 from spaql.errors import SpaqlError
 from spaql.plants.problem import Finite, Problem
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-PER_CELL = 4  # samples per cell there would be if they were spread evenly: decides how fine the grid is
-FINEST = 5  # halvings per variable at most
 QUARTERS = 4  # regions per variable in which actions are counted
 LEVELS = 3  # of a continuous action: low, middle, high
 MOST_BLANK = 5  # unseen boxes that are named
@@ -25,7 +27,7 @@ MOST_BLANK = 5  # unseen boxes that are named
 
 @dataclass(frozen=True)
 class Share:
-    """Cells of one grid: with data, reached by random actions, declared; and the data's share of the reached ones (else the declared)."""
+    """Cells of one grid: with data, reached, declared; and the share of the reached (else declared) cells with data."""
 
     variables: tuple[str, ...]
     seen: int
@@ -39,7 +41,10 @@ class Share:
 
 @dataclass(frozen=True)
 class Range:
-    """One variable: what is declared (infinite for a sigmoid axis), what was seen, and the share of its reached sixteenths with data."""
+    """One variable: declared bounds (infinite for a sigmoid axis), what was seen, share of its sixteenths with data.
+
+    The share is of the sixteenths that were reached, by the data or by random actions.
+    """
 
     name: str
     unit: str
@@ -50,7 +55,7 @@ class Range:
 
 @dataclass(frozen=True)
 class Region:
-    """One quarter of the range of one variable: how many samples, and how often each action was played there (shares)."""
+    """One quarter of the range of one variable: how many samples, and the share of each action in them."""
 
     variable: str
     low: float
@@ -70,47 +75,44 @@ class Coverage:
     pairs: tuple[Share, ...]
     action_labels: tuple[str, ...]
     regions: tuple[Region, ...]
-    all_actions: float  # share of the visited cells of the overall grid in which every action was played ...
-    one_action: float  # ... and in which only one was, of those with as many samples as there are actions
+    all_actions: float  # share of the visited cells of the overall grid in which every action was applied
+    one_action: float  # the same for only one action, of the cells with as many samples as there are actions
     never: tuple[str, ...]  # what was never seen, in words
-    bounds: Array  # (d, 2) of the grid: those declared; of a variable without bounds, all that was seen or reached
-    data: Array  # in [0, 1]^d, between the bounds
-    reach: Array | None  # what random actions reach, likewise
+    bounds: Array  # (d, 2) of the grid: as declared; of a variable without bounds, all that was seen or reached
+    data: Array  # states of the log, in [0, 1]^d between the bounds
+    reach: Array | None  # states that random actions reach, in [0, 1]^d between the bounds
 
     def __str__(self) -> str:
-        from spaql.data.coverage_report import text_of
-
         return text_of(self)
 
     __repr__ = __str__
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
-        from spaql.data.coverage_report import plain_of
-
         return plain_of(self)
 
     def figure(self, path: str | PathLike[str] | None = None) -> "Figure":
-        """A map per pair of variables: where the data is, and what it misses. Written to `path` (.png, .svg, .pdf) if there is one."""
-        from spaql.data.coverage_figure import draw
+        """A map per pair of variables: where the data is, and what it misses.
 
+        The figure is written to `path` (.png, .svg, .pdf) if there is one.
+        """
         return draw(self, path)
 
 
 def coverage(problem: Problem, log: Any, *, reach: int = 512, gaps: bool = False) -> Coverage:
-    """How much of the space a log covers: per variable, per pair of variables, overall, and which actions were played where.
+    """How much of the space a log covers, per variable, per pair of variables and overall; which actions were where.
 
-    `log` as for `Agent.replay`. `reach`: random episodes that find out what can be reached, on compiled plants (0: none; their steps
-    are not learned from). What nothing has reached may still be reachable by good control: the share is a guide, not a proof.
+    `log` as for `Agent.replay`. `reach`: random episodes that find out what can be reached, on compiled plants (0: no
+    episodes; their steps are not learned from). A state that nothing has reached may still be reachable by good
+    control: the share is a guide, not a proof.
     """
     if not isinstance(problem, Problem):
         raise SpaqlError(f"coverage takes a problem and a log, not {type(problem).__name__} first")
     data = read_log(problem, log, gaps)
     episodes = whole("reach", reach, 0, 10**6)
-    states, far = np.concatenate([data.states, data.nexts[data.last]]), None  # where episodes ended was seen too
+    states = np.concatenate([data.states, data.nexts[data.last]])  # the last states of episodes were seen too
+    far = None
     if problem.plant is not None and episodes > 0:
-        from spaql.data.reach import reached
-
         far = reached(problem, episodes)
     bounds = _bounds(problem, states if far is None else np.concatenate([states, far]))
     points, far = _between_bounds(bounds, states), None if far is None else _between_bounds(bounds, far)
@@ -141,18 +143,8 @@ def _between_bounds(bounds: Array, states: Array) -> Array:
     return made
 
 
-def depth_of(samples: int, d: int) -> int:
-    """Halvings per variable of the grid for so many samples."""
-    fine = 1
-    while fine < FINEST and 2.0 ** ((fine + 1) * d) <= samples / PER_CELL:
-        fine += 1
-    return fine
 
 
-def cells_of(points: Array, depth: int) -> Array:
-    """The cell of every point: whole numbers (n, d)."""
-    made: Array = np.minimum((points * 2**depth).astype(np.int64), 2**depth - 1)
-    return made
 
 
 def share_of(problem: Problem, points: Array, far: Array | None, variables: tuple[int, ...]) -> Share:
@@ -175,10 +167,11 @@ def _range(problem: Problem, data: Log, points: Array, far: Array | None, j: int
 
 
 def _levels(problem: Problem, actions: Array) -> tuple[Array, tuple[str, ...]]:
-    """The kind of every action, and what the kinds are called. Of several axes, the first says it."""
+    """The kind of every action, and the names of the kinds. Of several axes, the first decides."""
     space = problem.actions
     if isinstance(space, Finite):
-        return np.searchsorted(np.sort(space.values), actions[:, 0]), tuple(f"{value:g}" for value in sorted(space.values))
+        labels = tuple(f"{value:g}" for value in sorted(space.values))
+        return np.searchsorted(np.sort(space.values), actions[:, 0]), labels
     low, high = space.low[0], space.high[0]
     kind = np.clip(((actions[:, 0] - low) / (high - low) * LEVELS).astype(int), 0, LEVELS - 1)
     cuts = np.linspace(low, high, LEVELS + 1)
@@ -186,7 +179,7 @@ def _levels(problem: Problem, actions: Array) -> tuple[Array, tuple[str, ...]]:
 
 
 def _actions_by_cell(points: Array, played: Array, kinds: int, depth: int) -> Array:
-    """(visited cells, kinds): how often each action was played."""
+    """(visited cells, kinds): how often each action was applied."""
     _, cell = np.unique(cells_of(points, depth), axis=0, return_inverse=True)
     counts = np.zeros((int(cell.max()) + 1, kinds), np.int64)
     np.add.at(counts, (cell.ravel(), played), 1)
@@ -212,14 +205,16 @@ def _box(bounds: Array, cell: tuple[int, ...], depth: int) -> list[tuple[float, 
     return list(zip(low.tolist(), (low + width).tolist(), strict=True))
 
 
-def _never(problem: Problem, bounds: Array, points: Array, far: Array | None, played: Array, labels: tuple[str, ...]) -> list[str]:
-    """Actions never played, then the boxes that random actions visit most and the data never does."""
-    said = [f"action {labels[k]} is never played" for k in range(len(labels)) if not (played == k).any()]
+def _never(
+    problem: Problem, bounds: Array, points: Array, far: Array | None, played: Array, labels: tuple[str, ...]
+) -> list[str]:
+    """Actions never applied, then the boxes that random actions visit most and the data never does."""
+    texts = [f"action {labels[k]} is never played" for k in range(len(labels)) if not (played == k).any()]
     if far is None:
         for j, axis in enumerate(problem.state):
             missing = sorted(set(range(QUARTERS)) - set(cells_of(points[:, j], 2).tolist()))
-            said += [f"{axis.name} {_between(*_box(bounds[[j]], (i,), 2)[0])}" for i in missing]
-        return said
+            texts += [f"{axis.name} {_between(*_box(bounds[[j]], (i,), 2)[0])}" for i in missing]
+        return texts
     depth = min(2, depth_of(len(points), len(problem.state)))
     seen = {tuple(cell) for cell in np.unique(cells_of(points, depth), axis=0).tolist()}
     cells, visits = np.unique(cells_of(far, depth), axis=0, return_counts=True)
@@ -227,10 +222,10 @@ def _never(problem: Problem, bounds: Array, points: Array, far: Array | None, pl
     for n, cell in sorted(blank, reverse=True)[:MOST_BLANK]:
         box = _box(bounds, cell, depth)
         where = ", ".join(f"{axis.name} {_between(*bounds)}" for axis, bounds in zip(problem.state, box, strict=True))
-        said.append(f"{where} ({100 * n / len(far):.2g} % of the time of random actions)")
+        texts.append(f"{where} ({100 * n / len(far):.2g} % of the time of random actions)")
     if len(blank) > MOST_BLANK:
-        said.append(f"and {len(blank) - MOST_BLANK} more such boxes")
-    return said
+        texts.append(f"and {len(blank) - MOST_BLANK} more such boxes")
+    return texts
 
 
 def _between(low: float, high: float) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spaql.analysis.style import sheet
-from spaql.data.coverage import cells_of, depth_of
+from spaql.data.grid import cells_of, depth_of
 from spaql.errors import SpaqlError
 
 if TYPE_CHECKING:
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from spaql.data.coverage import Coverage
 
 MISSED = "#F0B8A0"  # reached by random actions, never by the data
-MOST = 12  # maps: the least covered pairs
-ACROSS = 3
+MOST = 12  # maps, of the least covered pairs
+ACROSS = 3  # maps in a row
 FORMATS = ("png", "svg", "pdf")
 
 
@@ -37,8 +37,9 @@ def draw(made: "Coverage", path: str | PathLike[str] | None) -> "Figure":
 
     form = None if path is None else form_of(path)
     d = len(made.problem.state)
-    pairs = sorted(zip(itertools.combinations(range(d), 2), made.pairs, strict=True), key=lambda entry: entry[1].share)[:MOST]
-    shown: list[tuple[Any, Any]] = list(pairs) or [((0, 0), made.overall)]
+    pairs = zip(itertools.combinations(range(d), 2), made.pairs, strict=True)
+    worst = sorted(pairs, key=lambda entry: entry[1].share)[:MOST]
+    shown: list[tuple[Any, Any]] = list(worst) or [((0, 0), made.overall)]
     across = min(ACROSS, len(shown))
     down = -(-len(shown) // across)
     with sheet(2.3 * down + 0.5) as figure:
@@ -52,9 +53,10 @@ def draw(made: "Coverage", path: str | PathLike[str] | None) -> "Figure":
         for axis, (pair, share) in zip(grid.ravel(), shown, strict=False):
             counts = _counts(made.data[:, pair], depth)
             if made.reach is not None:
-                missed = (_counts(made.reach[:, pair], depth) > 0) & (counts == 0)
-                axis.imshow(np.where(missed, 1.0, np.nan).T, origin="lower", cmap=ListedColormap([MISSED]), aspect="auto")
-            image = axis.imshow(np.where(counts > 0, counts, np.nan).T, origin="lower", cmap="viridis_r", norm=norm, aspect="auto")
+                missed = np.where((_counts(made.reach[:, pair], depth) > 0) & (counts == 0), 1.0, np.nan)
+                axis.imshow(missed.T, origin="lower", cmap=ListedColormap([MISSED]), aspect="auto")
+            seen = np.where(counts > 0, counts, np.nan)
+            image = axis.imshow(seen.T, origin="lower", cmap="viridis_r", norm=norm, aspect="auto")
             axis.set_title(f"{100 * share.share:.0f} %")
             for j, name in zip(pair, "xy", strict=True):
                 _label(made, axis, j, name, size)
@@ -63,7 +65,7 @@ def draw(made: "Coverage", path: str | PathLike[str] | None) -> "Figure":
         against = "" if made.reach is None else "; reddish: reached by random actions, not by the data"
         figure.suptitle(f"{made.log.name}: {len(made.log):,} samples of {made.problem.name}{against}", fontsize=9)
         if path is not None:
-            from spaql.experiments.rows import write_whole
+            from spaql.writing import write_whole
 
             picture = io.BytesIO()
             figure.savefig(picture, format=form, dpi=160, facecolor="white")
@@ -81,5 +83,6 @@ def _counts(points: Any, depth: int) -> Any:
 def _label(made: "Coverage", axis: Any, j: int, which: str, size: int) -> None:
     """Physical values at both ends and in the middle."""
     variable, (low, high) = made.problem.state[j], made.bounds[j]
-    getattr(axis, f"set_{which}ticks")(np.array([0.0, 0.5, 1.0]) * size - 0.5, [f"{value:.3g}" for value in (low, (low + high) / 2, high)])
+    texts = [f"{value:.3g}" for value in (low, (low + high) / 2, high)]
+    getattr(axis, f"set_{which}ticks")(np.array([0.0, 0.5, 1.0]) * size - 0.5, texts)
     getattr(axis, f"set_{which}label")(f"{variable.name}{f' ({variable.unit})' if variable.unit else ''}")

@@ -6,15 +6,20 @@ from typing import Any
 import numpy as np
 
 from spaql.arrays import Array
+from spaql.checks import FAR
 from spaql.data.columns import action_columns, named_actions, next_columns, state_columns
-from spaql.data.reading import Table, read_table
+from spaql.data.table import Table, read_table
 from spaql.errors import SpaqlError
 from spaql.plants.chart import EDGE
 from spaql.plants.problem import Axis, Finite, Problem
 
-FAR = 1e100  # numbers beyond are taken for broken
-JITTER = 0.5  # of the usual time between rows: what differs by more is a gap
-FACTORS = {57.29577951308232: "degrees instead of radians", 1000.0: "thousandths of the unit", 100.0: "hundredths of the unit, or per cent"}
+JITTER = 0.5  # of the usual time between rows: a time that differs by more is a gap
+# by which values in wrong units differ from the declared bounds, and what was then written
+FACTORS = {
+    57.29577951308232: "degrees instead of radians",
+    1000.0: "thousandths of the unit",
+    100.0: "hundredths of the unit, or per cent",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,18 +34,21 @@ class Log:
     terminated: Array  # bool
     steps: Array  # of the episode, from 0
     first: Array  # bool: the first transition of an episode in the log, whatever its step
-    last: Array  # bool: nothing was logged of the state it led to but that it came there
+    last: Array  # bool: no transition of the log begins in the state to which this one led
     episodes: int
     rows: int  # of the file
     left_out: int  # rows whose next state is not known
-    ends_left_out: int  # those of them at which the episode terminated
+    ends_left_out: int  # rows left out at which the episode terminated
 
     def __len__(self) -> int:
         return len(self.rewards)
 
 
 def read_log(problem: Problem, log: Any, gaps: bool = False) -> Log:
-    """Read and check a log; see docs/data.md for its columns. `gaps`: rows may be missing, the next_ columns must be there."""
+    """Read and check a log; see docs/data.md for its columns.
+
+    `gaps`: rows may be missing; then the next_ columns must be there.
+    """
     table = read_table(log)
     names, following = state_columns(problem), next_columns(problem)
     acting = action_columns(problem)
@@ -53,7 +61,9 @@ def read_log(problem: Problem, log: Any, gaps: bool = False) -> Log:
         table.require(following, "some next_ columns are there: give all of them, or none, and the next row serves")
     elif gaps:
         raise SpaqlError(f"{table.name}: gaps are allowed only with next_ columns, which say where every step has led")
-    terminated, truncated = (table.flags(name) if name in table else np.zeros(len(table), bool) for name in ("terminated", "truncated"))
+    terminated, truncated = (
+        table.flags(name) if name in table else np.zeros(len(table), bool) for name in ("terminated", "truncated")
+    )
     # without next_ columns, a row with neither action nor reward only says where the last step has led
     final = np.full(len(table), not given)
     for column in ("reward", *acting) if not given else ():
@@ -70,13 +80,15 @@ def read_log(problem: Problem, log: Any, gaps: bool = False) -> Log:
     rewards = _finite(table, "reward", table.numbers("reward"), known)
     _check_actions(table, problem, acting, actions, known)
     if not known.any():
-        raise SpaqlError(f"{table.name}: no row has a next one in its episode, and there are no next_ columns: nothing to learn from")
+        raise SpaqlError(
+            f"{table.name}: no row has a next one in its episode, and there are no next_ columns: nothing to learn from"
+        )
     first = np.zeros(int(known.sum()), bool)
     first[np.unique(episode[known], return_index=True)[1]] = True
     goes_on = (after >= 0) & known[after] & (step[after] == step + 1)
     return Log(
-        table.name, states[known], actions[known], rewards[known], nexts[known], terminated[known], step[known], first, ~goes_on[known],
-        len(np.unique(episode)), len(table), int((~known).sum()), int((~known & terminated).sum()),
+        table.name, states[known], actions[known], rewards[known], nexts[known], terminated[known], step[known], first,
+        ~goes_on[known], len(np.unique(episode)), len(table), int((~known).sum()), int((~known & terminated).sum()),
     )  # fmt: skip
 
 
@@ -122,7 +134,8 @@ def _no_gaps(table: Table, step: Array, after: Array) -> None:
         table.fail(
             after[bad],
             f"step goes from {step[here]} to {step[there]} within an episode: rows are missing or out of order; "
-            "log every step, number the episodes anew behind a gap, or allow gaps (gaps=True, --gaps) if there are next_ columns",
+            "log every step, number the episodes anew behind a gap, "
+            "or allow gaps (gaps=True, --gaps) if there are next_ columns",
         )
     if "time" in table:
         time = _finite(table, "time", table.times("time"), np.full(len(table), True))
@@ -132,7 +145,8 @@ def _no_gaps(table: Table, step: Array, after: Array) -> None:
         if len(bad):
             table.fail(
                 after[bad],
-                f"time goes from {time[bad[0]]:g} to {time[after[bad[0]]]:g}, usually by {usual:g}: a gap; begin a new episode behind it",
+                f"time goes from {time[bad[0]]:g} to {time[after[bad[0]]]:g}, usually by {usual:g}: "
+                "a gap; begin a new episode behind it",
             )
 
 
@@ -155,8 +169,8 @@ def _finite(table: Table, column: str, values: Array, needed: Array) -> Array:
     bad = np.flatnonzero(~(np.abs(values) <= FAR) & needed)
     if len(bad):
         value = values[bad[0]]
-        said = "is missing (empty or NaN)" if np.isnan(value) else f"is {value:g}"
-        table.fail(bad, f"{column} {said}: fill it in, or remove its episode")
+        fault = "is missing (empty or NaN)" if np.isnan(value) else f"is {value:g}"
+        table.fail(bad, f"{column} {fault}: fill it in, or remove its episode")
     return values
 
 
@@ -166,7 +180,8 @@ def _variables(table: Table, problem: Problem, columns: list[str], needed: Array
     for axis, column in zip(problem.state, columns, strict=True):
         values = _finite(table, column, table.numbers(column), needed)
         if axis.slope is None and not problem.clip:
-            _inside(table, column, values, needed, (axis.low, axis.high), _unit(axis), "make the problem with wider bounds")
+            bounds, remedy = (axis.low, axis.high), "make the problem with wider bounds"
+            _inside(table, column, values, needed, bounds, _unit(axis), remedy)
         made.append(values)
     return np.ascontiguousarray(np.column_stack(made))
 
@@ -186,13 +201,15 @@ def _inside(
         return
     seen = values[needed]
     guess = ""
-    for factor, said in FACTORS.items():
-        if low - slack <= seen.min() / factor and seen.max() / factor <= high + slack and max(abs(seen / factor)) > 0.05 * max(-low, high):
-            guess = f" ({said}?)"
+    for factor, written in FACTORS.items():
+        fits = low - slack <= seen.min() / factor and seen.max() / factor <= high + slack
+        if fits and max(abs(seen / factor)) > 0.05 * max(-low, high):
+            guess = f" ({written}?)"
             break
     raise SpaqlError(
-        f"{table.name}: {column} is outside {low:g} ... {high:g}{unit} in {len(bad)} of {len(table)} rows, first in row {int(bad[0]) + 1} "
-        f"({values[bad[0]]:g}); it goes from {seen.min():g} to {seen.max():g}: wrong units{guess}? "
+        f"{table.name}: {column} is outside {low:g} ... {high:g}{unit} in {len(bad)} of {len(table)} rows, "
+        f"first in row {int(bad[0]) + 1} ({values[bad[0]]:g}); "
+        f"it goes from {seen.min():g} to {seen.max():g}: wrong units{guess}? "
         f"Convert the column, or {remedy}; nothing was learned"
     )
 
@@ -203,9 +220,10 @@ def _check_actions(table: Table, problem: Problem, columns: list[str], actions: 
     if not isinstance(space, Finite):
         for j, column in enumerate(columns):
             unit = f" {units[j]}" if units[j] else ""
-            _inside(table, column, actions[:, j], needed, (space.low[j], space.high[j]), unit, "allow a wider range of actions")
+            bounds, remedy = (space.low[j], space.high[j]), "allow a wider range of actions"
+            _inside(table, column, actions[:, j], needed, bounds, unit, remedy)
         return
     bad = np.flatnonzero(needed & ~np.isin(actions[:, 0], space.values))
     if len(bad):
-        known = ", ".join(f"{value:g}" for value in space.values[:20])
-        table.fail(bad, f"{columns[0]} {actions[bad[0], 0]:g} is not one of {known}: give the actions as the problem has them")
+        values, action = ", ".join(f"{value:g}" for value in space.values[:20]), actions[bad[0], 0]
+        table.fail(bad, f"{columns[0]} {action:g} is not one of {values}: give the actions as the problem has them")

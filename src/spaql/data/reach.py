@@ -3,12 +3,11 @@
 import numpy as np
 
 from spaql.arrays import Array
-from spaql.experiments.lockstep import advance
-from spaql.plants.plant import LANES
+from spaql.plants.plant import LANES, advance
 from spaql.plants.problem import Finite, Problem
 from spaql.streams import FRESH_PLANT, plant_seed, sub_key
 
-HOLDS = (1, 4, 16, 64)  # steps an action is held: short ones shake, long ones drive far
+HOLDS = (1, 4, 16, 64)  # steps an action is held: short holds excite, long holds drive far
 MOST_STEPS = 200  # per episode
 
 
@@ -41,5 +40,6 @@ def _drawn(problem: Problem, n: int, rng: np.random.Generator) -> Array:
     space = problem.actions
     if isinstance(space, Finite):
         return rng.choice(np.array(space.values, float), (1, n))
-    drawn: Array = rng.uniform(np.array(space.low)[:, None], np.array(space.high)[:, None], (len(space.low), n))
+    low, high = space.bounds
+    drawn: Array = rng.uniform(low[:, None], high[:, None], (space.axes, n))
     return drawn

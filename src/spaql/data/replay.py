@@ -27,34 +27,39 @@ class Replayed:
     interrupted: bool = False  # by Ctrl-C: the samples before it were learned
 
     def __str__(self) -> str:
+        rows = f"{self.rows:,} rows (episodes: {self.episodes:,})"
         left = f"; rows that only say where the step before led: {self.left_out:,}" if self.left_out else ""
-        return f"{self.name}: {self.samples:,} learning steps from {self.rows:,} rows (episodes: {self.episodes:,}){left}"
+        return f"{self.name}: {self.samples:,} learning steps from {rows}{left}"
 
 
 def replay(agent: "Agent", log: Any, passes: int, gaps: bool) -> Replayed:
     """See `Agent.replay`."""
-    from spaql.training.trainer import stop_on_interrupt
+    from spaql.interrupts import stop_on_interrupt
 
-    if agent.algorithm == "Random":
-        raise SpaqlError("Random does not learn")
+    card = agent.card
+    if not card.learns:
+        raise SpaqlError(f"{card.name} does not learn")
     passes = whole("passes", passes, 1, 10**6)
-    if agent.algorithm == "Atlas" and passes > 1:
-        raise SpaqlError("Atlas keeps all data and plans with all of it: one pass is enough (passes=1)")
+    if card.model_based and passes > 1:
+        raise SpaqlError(f"{card.name} keeps all data and plans with all of it: one pass is enough (passes=1)")
     data = read_log(agent.problem, log, flag("gaps", gaps))
-    if agent.algorithm != "Atlas" and agent.state.space.trees > 1:
+    if card.per_step:
         _within_horizon(agent, data)
     if data.ends_left_out:
         warnings.warn(
-            f"{data.name}: {data.ends_left_out} episodes terminate in their last row, and without next_ columns it is not known where: "
-            "these steps are not learned; log the final observation too, as one more row or in next_ columns",
+            f"{data.name}: {data.ends_left_out} episodes terminate in their last row, "
+            "and without next_ columns it is not known where: these steps are not learned; "
+            "log the final observation too, as one more row or in next_ columns",
             stacklevel=3,
         )
     done, stop = 0, threading.Event()
     with stop_on_interrupt(stop):
         while done < passes * len(data) and not stop.is_set():
             i = done % len(data)
-            step = 0 if agent.algorithm == "Atlas" and data.first[i] else int(data.steps[i])  # to Atlas 0 means: here an episode begins
-            agent.update(data.states[i], data.actions[i], data.rewards[i], data.nexts[i], bool(data.terminated[i]), step)
+            state, action, reward, after = data.states[i], data.actions[i], data.rewards[i], data.nexts[i]
+            # for a learner that keeps all data an episode begins with step 0, whatever the log calls its first step
+            step = 0 if card.model_based and data.first[i] else int(data.steps[i])
+            agent.update(state, action, reward, after, bool(data.terminated[i]), step)
             done += 1
     return Replayed(data.name, done, data.rows, data.episodes, data.left_out, stop.is_set())
 
@@ -63,6 +68,7 @@ def _within_horizon(agent: "Agent", data: Log) -> None:
     late = np.flatnonzero(data.steps >= agent.problem.horizon)
     if len(late):
         raise SpaqlError(
-            f"{data.name}: step {int(data.steps[late[0]])} is beyond the horizon of {agent.problem.name}, {agent.problem.horizon} steps, "
-            f"and {agent.algorithm} has a policy per step: cut the episodes, or make the problem with a longer horizon; nothing was learned"
+            f"{data.name}: step {int(data.steps[late[0]])} is beyond the horizon of {agent.problem.name}, "
+            f"{agent.problem.horizon} steps, and {agent.algorithm} has a policy per step: "
+            "cut the episodes, or make the problem with a longer horizon; nothing was learned"
         )

@@ -1,1 +1,1 @@
-"""The learners, one file each."""
+"""The learners: what each of them has learned, how it acts, and how one step changes it."""

@@ -1,55 +1,64 @@
 """AQL: adaptive Q-learning, one partition per step of the episode."""
 
 import math
-from typing import Any
 
 import numpy as np
 
-from spaql.checks import choice, real
+from spaql.arrays import Array
 from spaql.learners import aql_steps
-from spaql.learners.agent import Agent
-from spaql.learners.spaql import BOOTSTRAPS, DEFAULT_XI
+from spaql.learners.forest_agent import ForestAgent
+from spaql.learners.options import learner, number, one_of, option
+from spaql.learners.outer import new_outer
+from spaql.learners.spaql import DEFAULT_XI
 from spaql.learners.state import new_state
 from spaql.learners.update import ADAPTIVE, Rule
+from spaql.partition.forest import Forest
 from spaql.plants.chart import HUGE
-from spaql.plants.problem import Problem
-from spaql.training.outer import new_outer
+from spaql.plants.space import Space
 
 
-class AQL(Agent):
-    """A policy that depends on the step of the episode; greedy while training; no best agent is kept.
+@learner
+class PerStepAgent(ForestAgent):
+    """Base of the learners with one partition per step of the episode: greedy while training; no best agent is kept."""
 
-    - `xi`: scale of the exploration bonus (default: the paper's for the problem, else 1)
-    - `bootstrap`: "paper" looks at the next state's value also when the episode has terminated, "terminate" does not
+    xi: float | None = option(
+        "scale of the exploration bonus (default: AQL's in the paper for the problem, else 1)",
+        number(0.0, HUGE),
+        default=None,
+    )
+    bootstrap: str = option(
+        '"paper" looks at the next state\'s value also when the episode has terminated, "terminate" does not',
+        one_of("paper", "terminate"),
+        default="paper",
+    )
+
+    def _begin_with(self, kind: int, space: Space, forest: Forest | None = None, lipschitz: float = 0.0) -> None:
+        """`kind` of partition, and the forest to begin with, if not one ball per step."""
+        xi = self._scale()
+        terminate = int(self.bootstrap == "terminate")
+        self.rule = Rule(xi, math.inf, 0, terminate, np.zeros(len(self.problem.state)), kind, lipschitz)
+        self.state = new_state(space, new_outer(0.0, 0.0), alone=True, forest=forest)
+
+    def _scale(self) -> float:
+        """xi; by default that of AQL for all learners of this kind, so that they can be compared."""
+        if self.xi is None:
+            self.xi = self.problem.xi.get(self.algorithm, self.problem.xi.get(AQL.algorithm, DEFAULT_XI))
+        return self.xi
+
+    def _learn(self, action: Array, step: int, reward: float, terminated: bool) -> None:
+        state = self.state
+        assert state.scratch is not None
+        aql_steps.learn_outside(state.forest, state.space, self.rule, state.scratch, action, step, reward, terminated)
+
+
+@learner
+class AQL(PerStepAgent):
+    """A policy that depends on the step of the episode.
+
+    From outside data it updates its greedy ball, whatever the action.
     """
 
     algorithm = "AQL"
-    per_step = True
 
-    def __init__(self, problem: Problem, *, xi: float | None = None, bootstrap: str = "paper", seed: int = 0) -> None:
-        self._set_up(problem, seed, {"xi": xi, "bootstrap": bootstrap})
-        self.rule = rule_per_step(self, ADAPTIVE)
-        self.state = new_state(problem.space(problem.horizon), new_outer(0.0, 0.0), alone=True)
-
-    def update(self, obs: Any, action: Any, reward: Any, next_obs: Any, terminated: bool = False, step: int = 0) -> None:
-        """One learning step from outside data at step `step` of its episode; AQL updates its greedy ball, whatever the action."""
-        update_per_step(self, obs, action, reward, next_obs, terminated, step)
-
-
-def rule_per_step(agent: Agent, kind: int) -> Rule:
-    """Check the options AQL, NBQL and ZoomRL share. NBQL and ZoomRL have AQL's scale of the bonus as default, so that they compare."""
-    options, problem = agent.options, agent.problem
-    if options["xi"] is None:
-        options["xi"] = problem.xi.get(agent.algorithm, problem.xi.get("AQL", DEFAULT_XI))
-    terminate = choice("bootstrap", options["bootstrap"], BOOTSTRAPS) == "terminate"
-    return Rule(real("xi", options["xi"], 0.0, HUGE), math.inf, 0, int(terminate), np.zeros(len(problem.state)), kind)
-
-
-def update_per_step(agent: Agent, obs: Any, action: Any, reward: Any, next_obs: Any, terminated: bool, step: int) -> None:
-    """One learning step from outside data at step `step` of its episode."""
-    with agent.state.guard.write():
-        inner, value, at = agent._take(obs, action, reward, next_obs, step)
-        state = agent.state
-        assert state.scratch is not None
-        aql_steps.learn_outside(state.forest, state.space, agent.rule, state.scratch, inner, at, value, bool(terminated))
-        state.touched()
+    def _begin(self) -> None:
+        self._begin_with(ADAPTIVE, self.problem.space(self.problem.horizon))

@@ -1,4 +1,7 @@
-"""One agent, several threads: any number may look at it, or one may train it. Compiled code would not survive both at once."""
+"""One agent, several threads: any number may look at it, or one may train it.
+
+Compiled code would not survive both at once.
+"""
 
 import threading
 from collections.abc import Iterator
@@ -18,7 +21,7 @@ class Guard:
 
     @contextmanager
     def read(self) -> Iterator[None]:
-        """Looking; allowed to the thread that trains, too (callbacks)."""
+        """Reading; the thread that trains may read too (in callbacks)."""
         with self.mutex:
             if self.writer not in (None, threading.get_ident()):
                 raise SpaqlError("this agent is being trained in another thread: wait for it, or load a copy")
@@ -31,7 +34,7 @@ class Guard:
 
     @contextmanager
     def write(self) -> Iterator[None]:
-        """Changing; a callback of the training thread may do it, too."""
+        """Changing; a callback of the training thread may change the agent too."""
         me = threading.get_ident()
         with self.mutex:
             before = self.writer

@@ -1,58 +1,61 @@
-"""NBQL: net-based Q-learning, a fixed net of cells per step of the episode. With finitely many states it is tabular Q-learning."""
+"""NBQL: net-based Q-learning, a fixed net of cells per step of the episode.
 
-from typing import Any
+With finitely many states it is tabular Q-learning.
+"""
 
-from spaql.checks import real
+import numpy as np
+
+from spaql.arrays import Array
 from spaql.errors import SpaqlError
-from spaql.learners.agent import Agent
-from spaql.learners.aql import rule_per_step, update_per_step
-from spaql.learners.state import new_state
+from spaql.learners.aql import PerStepAgent
+from spaql.learners.options import learner, number, option
 from spaql.learners.update import NET
-from spaql.partition.forest import MAX_DEPTH, Space
+from spaql.partition.forest import MAX_DEPTH, USED
 from spaql.partition.net import depth_of, net_size, new_net
-from spaql.plants.problem import Problem
-from spaql.training.outer import new_outer
+from spaql.plants.space import Space
 
-DEFAULT_STEPS, DEFAULT_BALLS = (0.25, 0.5), 2**20  # the first net that is small enough, else the last
+DEFAULT_STEPS = (0.25, 0.5)  # of these the first step whose net is small enough, else the last step
+DEFAULT_BALLS = 2**20  # a net of at most this size is small enough
 MAX_NET = 2**24  # balls: about 1 GB while training
 
 
-class NBQL(Agent):
-    """Q-learning with a bonus on a fixed net of the state-action cube; a policy that depends on the step of the episode.
+@learner
+class NBQL(PerStepAgent):
+    """Q-learning with a bonus on a fixed net of the state-action cube; the policy depends on the step of the episode.
 
-    - `step`: of the net, in the cube: no point is farther from the centre of its cell (default 0.25, four cells along every axis; 0.5 where
-      that would be more than a million cells). Cells come from halving: 0.3 gives the net of 0.25. Every action of a finite set has its
-      own cell.
-    - `xi`: scale of the exploration bonus (default: AQL's for the problem, else 1)
-    - `bootstrap`: "paper" looks at the next state's value also when the episode has terminated, "terminate" does not
+    Cells come from halving: a step of 0.3 gives the net of 0.25. Every action of a finite set has its own cell. From
+    outside data the cell of `obs` and `action` is updated.
     """
 
     algorithm = "NBQL"
-    per_step = True
+    step: float | None = option(
+        "of the net, in the cube: no point is farther from the centre of its cell "
+        "(default: 0.25, four cells along every axis; 0.5 where that would be more than a million cells)",
+        number(0.5**MAX_DEPTH, 0.5),
+        default=None,
+    )
 
-    def __init__(
-        self, problem: Problem, *, step: float | None = None, xi: float | None = None, bootstrap: str = "paper", seed: int = 0
-    ) -> None:
-        self._set_up(problem, seed, {"step": step, "xi": xi, "bootstrap": bootstrap})
-        self.rule = rule_per_step(self, NET)
-        space = problem.space(problem.horizon)
+    def _begin(self) -> None:
+        space = self.problem.space(self.problem.horizon)
         space = space._replace(cut=max(space.m, 2))
-        if step is None:
-            fitting = [step for step in DEFAULT_STEPS if net_size(space, depth_of(step)) <= DEFAULT_BALLS]
-            self.options["step"] = fitting[0] if fitting else DEFAULT_STEPS[-1]
-        depth = depth_of(real("step", self.options["step"], 0.5**MAX_DEPTH, 0.5))
-        self.state = new_state(space, new_outer(0.0, 0.0), True, new_net(space, _affordable(space, depth)))
+        if self.step is None:
+            fitting = (step for step in DEFAULT_STEPS if net_size(space, depth_of(step)) <= DEFAULT_BALLS)
+            self.step = next(fitting, DEFAULT_STEPS[-1])
+        self._begin_with(NET, space, new_net(space, _affordable(space, depth_of(self.step))))
 
-    def update(self, obs: Any, action: Any, reward: Any, next_obs: Any, terminated: bool = False, step: int = 0) -> None:
-        """One learning step from outside data at step `step` of its episode; the cell of `obs` and `action` is updated."""
-        update_per_step(self, obs, action, reward, next_obs, terminated, step)
+    def restore(self, arrays: dict[str, Array]) -> None:
+        net = self.state.forest
+        super().restore(arrays)
+        if not np.array_equal(self.state.forest.balls["first"], net.balls["first"][: net.size[USED]]):
+            raise ValueError("its cells are not the net of its step")
 
 
 def _affordable(space: Space, depth: int) -> int:
     size = net_size(space, depth)
     if size > MAX_NET:
         raise SpaqlError(
-            f"a net of step {0.5**depth:g} over {space.d} variables, the actions and {space.trees} time steps has {size:,} cells, at most "
-            f"{MAX_NET:,} are possible: use a larger step (up to 0.5), or a learner that cuts only where it comes to"
+            f"a net of step {0.5**depth:g} over {space.d} variables, the actions and {space.trees} time steps "
+            f"has {size:,} cells, at most {MAX_NET:,} are possible: "
+            "use a larger step (up to 0.5), or a learner that cuts only where it comes to"
         )
     return depth

@@ -1,68 +1,58 @@
 """SPAQL: single-partition adaptive Q-learning."""
 
 import math
-from typing import Any
 
 import numpy as np
 
 from spaql.arrays import Array
-from spaql.checks import choice, real
 from spaql.learners import spaql_steps
-from spaql.learners.agent import Agent
+from spaql.learners.forest_agent import ForestAgent
+from spaql.learners.options import learner, number, one_of, option
+from spaql.learners.outer import TAU, Cooling, new_outer
 from spaql.learners.state import new_state
 from spaql.learners.update import Rule
 from spaql.plants.chart import HUGE
-from spaql.plants.problem import Problem
-from spaql.training.outer import TAU, new_outer
 
-TEMPERATURE_RULES = ("published", "paper")
-BOOTSTRAPS = ("paper", "terminate")
 DEFAULT_XI = 1.0  # for problems the paper does not have
 
 
-class SPAQL(Agent):
-    """One partition for all steps of the episode; Boltzmann exploration; the best agent seen is kept.
-
-    - `xi`: scale of the exploration bonus (default: the paper's for the problem, else 1)
-    - `tau_min`, `u`, `d`: lowest temperature, its growth, and the exponent that damps the growth after every improvement
-    - `temperature_rule`: "published" follows the authors' program, "paper" the paper's pseudocode
-    - `bootstrap`: "paper" never zeroes the value of the next state, "terminate" does when the episode has terminated
-    """
+@learner
+class SPAQL(ForestAgent):
+    """One partition for all steps of the episode; Boltzmann exploration; the best agent seen is kept."""
 
     algorithm = "SPAQL"
+    xi: float | None = option(
+        "scale of the exploration bonus (default: the paper's for the problem, else 1)",
+        number(0.0, HUGE),
+        default=None,
+    )
+    tau_min: float = option("lowest temperature", number(0.0, above=True), default=0.01)
+    u: float = option("growth of the temperature", number(1.0), default=2.0)
+    d: float = option("exponent that damps the growth after every improvement", number(0.0, 1.0), default=0.8)
+    temperature_rule: str = option(
+        '"published" follows the authors\' program, "paper" the paper\'s pseudocode',
+        one_of("published", "paper"),
+        default="published",
+    )
+    bootstrap: str = option(
+        '"paper" never zeroes the value of the next state, "terminate" does when the episode has terminated',
+        one_of("paper", "terminate"),
+        default="paper",
+    )
 
-    def __init__(
-        self, problem: Problem, *, xi: float | None = None, tau_min: float = 0.01, u: float = 2.0, d: float = 0.8,
-        temperature_rule: str = "published", bootstrap: str = "paper", seed: int = 0,
-    ) -> None:  # fmt: skip
-        options = {"xi": xi, "tau_min": tau_min, "u": u, "d": d, "temperature_rule": temperature_rule, "bootstrap": bootstrap}
-        self._set_up(problem, seed, options)
-        set_up_spaql(self, lam=math.inf, sup=False, reference=np.zeros(len(problem.state)))
+    def _begin(self) -> None:
+        self._begin_with(math.inf, False, np.zeros(len(self.problem.state)))
 
-    def update(self, obs: Any, action: Any, reward: Any, next_obs: Any, terminated: bool = False, step: int = 0) -> None:
-        with self.state.guard.write():
-            update_spaql(self, obs, action, reward, next_obs, terminated, step)
+    def _begin_with(self, lam: float, sup: bool, reference: Array) -> None:
+        """One ball, and the Gaussian of SPAQL-TS: `lam` infinite for none."""
+        self.xi = self.problem.xi.get(self.algorithm, DEFAULT_XI) if self.xi is None else self.xi
+        self.rule = Rule(self.xi, lam, int(sup), int(self.bootstrap == "terminate"), reference)
+        self.cooling = Cooling(self.tau_min, self.d, self.temperature_rule == "published")
+        self.state = new_state(self.problem.space(), new_outer(self.tau_min, self.u), alone=False)
 
-
-def set_up_spaql(agent: Agent, lam: float, sup: bool, reference: Array) -> None:
-    """Check the options SPAQL and SPAQL-TS share, and start with one ball."""
-    options, problem = agent.options, agent.problem
-    if options["xi"] is None:
-        options["xi"] = problem.xi.get(agent.algorithm, DEFAULT_XI)
-    xi = real("xi", options["xi"], 0.0, HUGE)
-    tau_min, u = real("tau_min", options["tau_min"], 0.0, above=True), real("u", options["u"], 1.0)
-    real("d", options["d"], 0.0, 1.0)
-    choice("temperature_rule", options["temperature_rule"], TEMPERATURE_RULES)
-    terminate = choice("bootstrap", options["bootstrap"], BOOTSTRAPS) == "terminate"
-    agent.rule = Rule(xi, lam, int(sup), int(terminate), reference)
-    agent.state = new_state(problem.space(), new_outer(tau_min, u), alone=False)
-
-
-def update_spaql(agent: Agent, obs: Any, action: Any, reward: Any, next_obs: Any, terminated: bool, step: int) -> None:
-    """Update the agent itself; the next `learn` call starts from it and evaluates it first."""
-    inner, value, _ = agent._take(obs, action, reward, next_obs, step)
-    state = agent.state
-    assert state.scratch is not None
-    spaql_steps.learn_outside(state.forest, state.space, agent.rule, state.scratch, inner, value, bool(terminated))
-    state.touched()
-    state.outer[TAU] = agent.options["tau_min"]
+    def _learn(self, action: Array, step: int, reward: float, terminated: bool) -> None:
+        """Update the agent itself; the next `learn` call starts from it and evaluates it first."""
+        state = self.state
+        assert state.scratch is not None
+        spaql_steps.learn_outside(state.forest, state.space, self.rule, state.scratch, action, reward, terminated)
+        state.outer[TAU] = self.tau_min

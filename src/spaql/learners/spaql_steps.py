@@ -1,18 +1,23 @@
-"""SPAQL and SPAQL-TS, one step at a time: one partition for all steps, Boltzmann exploration, the leaf containing (x, a) is updated."""
+"""SPAQL and SPAQL-TS, one step at a time.
+
+One partition for all steps, Boltzmann exploration; the leaf that contains (x, a) is updated.
+"""
 
 import numpy as np
 
 from spaql.arrays import Array
 from spaql.compiling import entry, inlined
 from spaql.fastmath import exp
+from spaql.learners.trainee import Exploration, Trainee
 from spaql.learners.update import Rule, gaussian, update
-from spaql.partition.forest import COUNT_BITS, COUNT_MASK, Forest, Space, action_centre
+from spaql.partition.forest import COUNT_BITS, COUNT_MASK, Forest, action_centre
 from spaql.partition.greedy import Scratch
-from spaql.partition.search import born, containing, find_path, relevant
+from spaql.partition.search import allocated, containing, find_path, relevant
 from spaql.plants.chart import Chart, to_cube
+from spaql.plants.space import Space
 from spaql.streams import uniform
 
-TINY = 1e-290  # all Q zero: uniform
+TINY = 1e-290  # instead of max|Q|, where all Q are zero: the choice is then uniform
 
 
 @inlined
@@ -38,23 +43,24 @@ def boltzmann(scratch: Scratch, count: int, tau: float) -> None:
 
 
 @inlined
-def explore(
-    forest: Forest, space: Space, chart: Chart, scratch: Scratch, count: int, tau: float, key: np.uint64, step: int, action: Array
-) -> None:
+def explore(trainee: Trainee, exploration: Exploration, count: int, step: int, action: Array) -> None:
     """Draw a relevant leaf into `scratch.chosen`, and an action uniformly inside it, in physical units."""
-    boltzmann(scratch, count, tau)
+    forest, space, chart, scratch, key = trainee.forest, trainee.space, trainee.chart, trainee.scratch, exploration.key
+    boltzmann(scratch, count, exploration.tau)
     at = step * (space.k + 2)  # counter of this step's random numbers
     mark = uniform(key, at) * scratch.weight[count - 1]
     i = 0
     while i < count - 1 and scratch.weight[i] <= mark:
         i += 1
     scratch.chosen[0], scratch.chosen[1] = scratch.found[i].ball, scratch.found[i].key
-    scratch.chosen[0] = born(forest, space, 0, scratch.path, scratch.chosen[0], scratch.chosen[1])
+    scratch.chosen[0] = allocated(forest, space, 0, scratch.path, scratch.chosen[0], scratch.chosen[1])
     inside(forest, space, chart, scratch.chosen, key, at + 1, action)
 
 
 @inlined
-def inside(forest: Forest, space: Space, chart: Chart, chosen: Array, key: np.uint64, counter: int, action: Array) -> None:
+def inside(
+    forest: Forest, space: Space, chart: Chart, chosen: Array, key: np.uint64, counter: int, action: Array
+) -> None:
     """An action uniformly inside the chosen ball, in physical units."""
     ball, ball_key = chosen[0], chosen[1]
     if space.k == 0:
@@ -69,9 +75,9 @@ def inside(forest: Forest, space: Space, chart: Chart, chosen: Array, key: np.ui
 
 @inlined
 def learn_spaql(
-    forest: Forest, space: Space, rule: Rule, scratch: Scratch, x: Array, ball: int, key: int, reward: float, terminated: bool
+    forest: Forest, space: Space, rule: Rule, scratch: Scratch, ball: int, key: int, reward: float, terminated: bool
 ) -> int:
-    """Update the played ball; `x` is the state before the step, `scratch.path` belongs to the state after it.
+    """Update the chosen ball; `scratch.x` is the state before the step, `scratch.path` belongs to the state after it.
 
     Returns the number of leaves relevant to the state after the step.
     """
@@ -83,7 +89,7 @@ def learn_spaql(
     value = min(float(space.horizon), value)  # (3) V(x') = min(H, max Q)
     if terminated and rule.terminate == 1:
         value = 0.0
-    value *= gaussian(rule, x)
+    value *= gaussian(rule, scratch.x)  # (4) with the weight (7)
     divided = update(forest, space, rule, ball, key, reward, value)
     if at >= 0 and divided:
         count = see(forest, space, scratch)
@@ -93,37 +99,44 @@ def learn_spaql(
 
 
 @entry
-def learn_outside(forest: Forest, space: Space, rule: Rule, scratch: Scratch, action: Array, reward: float, terminated: bool) -> None:
+def learn_outside(
+    forest: Forest, space: Space, rule: Rule, scratch: Scratch, action: Array, reward: float, terminated: bool
+) -> None:
     """One transition from elsewhere: `scratch.x` to `scratch.next_x`, `action` a cube point or an index."""
     find_path(forest, scratch.x, scratch.path)
     ball, key = containing(forest, space, 0, scratch.path, action)
     find_path(forest, scratch.next_x, scratch.path)
-    learn_spaql(forest, space, rule, scratch, scratch.x, ball, key, reward, terminated)
+    learn_spaql(forest, space, rule, scratch, ball, key, reward, terminated)
 
 
 @entry
-def first_step(
-    forest: Forest, space: Space, chart: Chart, scratch: Scratch, tau: float, key: np.uint64, observation: Array, action: Array
-) -> int:
+def first_step(trainee: Trainee, exploration: Exploration, observation: Array, action: Array) -> int:
     """Begin an episode: choose the first action. Returns -1 or the bad dimension."""
-    bad = to_cube(chart, observation, scratch.x)
+    forest, scratch = trainee.forest, trainee.scratch
+    bad = to_cube(trainee.chart, observation, scratch.x)
     find_path(forest, scratch.x, scratch.path)
-    explore(forest, space, chart, scratch, see(forest, space, scratch), tau, key, 0, action)
+    explore(trainee, exploration, see(forest, trainee.space, scratch), 0, action)
     return bad
 
 
 @entry
 def next_step(
-    forest: Forest, space: Space, chart: Chart, rule: Rule, scratch: Scratch, tau: float, key: np.uint64, step: int,
-    observation: Array, reward: float, terminated: bool, action: Array,
-) -> int:  # fmt: skip
-    """Learn from the step just made and choose the next action. Returns -1 or the bad dimension; then nothing was learned."""
-    bad = to_cube(chart, observation, scratch.next_x)
+    trainee: Trainee,
+    exploration: Exploration,
+    step: int,
+    observation: Array,
+    reward: float,
+    terminated: bool,
+    action: Array,
+) -> int:
+    """Learn from step `step - 1`, choose action `step`. Returns -1 or the bad dimension; then nothing was learned."""
+    forest, space, scratch = trainee.forest, trainee.space, trainee.scratch
+    bad = to_cube(trainee.chart, observation, scratch.next_x)
     if bad >= 0:
         return bad
     find_path(forest, scratch.next_x, scratch.path)
-    count = learn_spaql(forest, space, rule, scratch, scratch.x, scratch.chosen[0], scratch.chosen[1], reward, terminated)
-    explore(forest, space, chart, scratch, count, tau, key, step, action)
+    count = learn_spaql(forest, space, trainee.rule, scratch, scratch.chosen[0], scratch.chosen[1], reward, terminated)
+    explore(trainee, exploration, count, step, action)
     for j in range(space.d):
         scratch.x[j] = scratch.next_x[j]
     return -1

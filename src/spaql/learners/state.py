@@ -1,44 +1,41 @@
 """What an agent has learned, as plain arrays: this is what files hold and kernels work on."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
 from spaql.arrays import Array
 from spaql.compiling import kernel
 from spaql.errors import SpaqlError
-from spaql.learners.guard import Guard
-from spaql.partition.forest import USED, Forest, Space, grown, new_forest, resized
+from spaql.learners.agent import Learned
+from spaql.learners.outer import BEST_RETURN, TRAIN_SAMPLES
+from spaql.partition.forest import USED, Forest, grown, new_forest, resized
 from spaql.partition.greedy import Greedy, Scratch, new_greedy, new_scratch, scratch_width
-from spaql.partition.merging import merge_all
+from spaql.partition.merge import merge_all
 from spaql.plants.chart import Chart
-from spaql.training.history import COLUMNS
-from spaql.training.outer import BEST_RETURN, TRAIN_SAMPLES
+from spaql.plants.space import Space
 
 MAX_BALLS = 2**28  # 6 GB for agent and trainee each
 
 
 @dataclass
-class State:
+class State(Learned):
     """The agent, the trainee that is to become better, and where training stands."""
 
     space: Space
-    forest: Forest  # the agent: what is kept, played and saved
+    forest: Forest  # the agent: what is kept, applied and saved
     trainee: Forest  # SPAQL: the copy in training; AQL: the agent itself
-    outer: Array
-    history: Array
-    draws: int = 0  # random predictions made so far
     scratch: Scratch | None = None  # working memory, as large as the forests
     greedy: Greedy | None = None  # the merged policy of `forest`, None after a change
-    guard: Guard = field(default_factory=Guard)
 
     def make_room(self, room: int) -> Scratch:
         """Room for `room` more balls in agent and trainee, and working memory to match."""
         alone = self.trainee is self.forest
         self._check_size(room)
-        ahead = int(self.forest.size[USED]) - int(self.trainee.size[USED])  # update() makes the agent grow, learn() the trainee
+        used = int(self.forest.size[USED])
+        ahead = used - int(self.trainee.size[USED])  # update() makes the agent grow, learn() the trainee
         self.trainee = grown(self.trainee, self.space, room + max(ahead, 0))
-        self.forest = self.trainee if alone else grown(self.forest, self.space, len(self.trainee.balls) - int(self.forest.size[USED]))
+        self.forest = self.trainee if alone else grown(self.forest, self.space, len(self.trainee.balls) - used)
         if self.scratch is None or len(self.scratch.q) != scratch_width(self.space, self.trainee):
             self.scratch = new_scratch(self.space, self.trainee)
         return self.scratch
@@ -56,7 +53,8 @@ class State:
         needed = int(max(self.forest.size[USED], self.trainee.size[USED])) + room
         if needed > MAX_BALLS // (self.space.d if len(self.forest.forks) else 1):
             raise SpaqlError(
-                f"this partition needs room for {needed:,} cells ({room:,} for one episode): use a shorter horizon or fewer variables"
+                f"this partition needs room for {needed:,} cells ({room:,} for one episode): "
+                "use a shorter horizon or fewer variables"
             )
 
     def touched(self) -> None:
@@ -67,9 +65,13 @@ class State:
 
 
 def new_state(space: Space, outer: Array, alone: bool, forest: Forest | None = None) -> State:
-    """`alone`: the agent itself is trained, there is no best copy to keep. `forest`: to begin with, if not one ball per tree."""
+    """An agent that has learned nothing.
+
+    `alone`: the agent itself is trained, there is no best copy to keep. `forest`: the partition to begin with, if not
+    one ball per tree.
+    """
     forest = new_forest(space) if forest is None else forest
-    return State(space, forest, forest if alone else copied(forest, space), outer, np.zeros((0, len(COLUMNS))))
+    return State(space, forest, forest if alone else copied(forest, space), outer=outer)
 
 
 def copied(forest: Forest, space: Space) -> Forest:

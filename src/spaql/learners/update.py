@@ -1,4 +1,7 @@
-"""The update all learners share. Equation numbers: docs/algorithms.md."""
+"""One visit of a ball, for every learner with a partition (AQL, NBQL, SPAQL, SPAQL-TS; ZoomRL with its own (4)).
+
+Equation numbers: docs/algorithms.md.
+"""
 
 import math
 from typing import NamedTuple
@@ -6,11 +9,15 @@ from typing import NamedTuple
 from spaql.arrays import Array
 from spaql.compiling import inlined
 from spaql.fastmath import exp
-from spaql.learners.zooming import zoom
-from spaql.partition.forest import MAX_DEPTH, Forest, Space, split
+from spaql.learners.zoomrl_update import zoom
+from spaql.partition.forest import MAX_DEPTH, Forest, split
+from spaql.plants.space import Space
 
 MAX_VISITS = (1 << 31) - 1
-ADAPTIVE, NET, ZOOM = 0, 1, 2  # the partition: split by visits (AQL, SPAQL), fixed (NBQL), split by confidence (ZoomRL)
+# kinds of partition
+ADAPTIVE = 0  # split by visits: AQL, SPAQL
+NET = 1  # fixed: NBQL
+ZOOM = 2  # split by confidence: ZoomRL
 
 
 class Rule(NamedTuple):

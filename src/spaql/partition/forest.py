@@ -1,21 +1,23 @@
 """The partition: a forest of balls (cubes in the sup metric) in flat arrays.
 
-SPAQL keeps one tree, AQL one per step of the episode, in the same arrays. A ball's geometry is implied by the path to it, so only what
-is learned is stored: `q`, `visits`, `depth`, and `first`, which is 0 for a leaf and leads to the children of a ball that was split.
-Their order: state sub-cubes first, for every coordinate the upper half before the lower, the last coordinate varying fastest; inside each
-sub-cube a block with one ball per part of the actions, upper half before lower (continuous) or first part before second (list).
+SPAQL keeps one tree, AQL one per step of the episode, in the same arrays. A ball's geometry is implied by the path to
+it, so only what is learned is stored: `q`, `visits`, `depth`, and `first`, which is 0 for a leaf and leads to the
+children of a ball that was split. The order of the children: state sub-cubes first, for every coordinate the upper
+half before the lower, the last coordinate varying fastest; inside each sub-cube a block with one ball per part of the
+actions, upper half before lower (continuous) or first part before second (list).
 
-- In a *full* forest all children of a ball are contiguous, and `first` is the first of them.
-- In a *sparse* forest (many state variables: a split would make 2^d blocks that nobody visits) `first` is a fork: one binary choice per
-  state coordinate leads to the block, and a block is born when its state is visited. Until then the split ball stands for its unborn
-  children: they would have its values. Arms are counted as if all had been born, as in the paper, and the learners behave to the bit as
-  in a full forest.
+- In a *full* forest all children of a ball are contiguous, and `first` is the first child.
+- In a *sparse* forest (many state variables: most of the 2^d blocks of a split would never be visited) `first` is a
+  fork: one binary choice per state coordinate leads to the block, and a block is allocated when a state in it is
+  visited. Until then the split ball stands for its unallocated children, which would have its values. Arms are counted
+  as if all children were allocated, as in the paper, and the learners behave to the bit as in a full forest.
 
 Cells are half-open: a point on a cut belongs to the upper cell, and the upper edge of the cube to the last cell.
 
 The action part of a ball is one integer, its *action key*:
 - continuous: the path of the action orthants, k bits per level, most significant level first;
-- finite: first action << 31 | number of actions. A split cuts a list in two halves, or at once into single actions (`space.cut`).
+- finite: first action << 31 | number of actions. A split cuts a list in two halves, or at once into single actions
+  (`space.cut`).
 Among balls that share a state, the later in child order has the larger key.
 """
 
@@ -25,36 +27,32 @@ import numpy as np
 
 from spaql.arrays import Array
 from spaql.compiling import inlined
+from spaql.plants.space import Space
 
 MAX_DEPTH = 15  # a cell of depth 15 would need 4**15 = 1e9 visits to split
 COUNT_BITS = 31
 COUNT_MASK = (1 << COUNT_BITS) - 1
-MAX_AXES = 4  # continuous action axes: their key has k * MAX_DEPTH <= 63 bits
-MAX_SPLIT = 1 << 14  # children of one split
-SPARSE_FROM = 6  # state variables: below, a full forest is small, and faster (benchmarks/dimensions.py)
-
-
-class Space(NamedTuple):
-    """Sizes of the problem, as the kernels need them."""
-
-    d: int  # state dimensions
-    k: int  # continuous action axes, 0 for a finite set
-    m: int  # actions of a finite set, 0 if continuous
-    horizon: int
-    trees: int
-    cut: int = 2  # parts a split makes of a list of actions: two halves, or more than 2 for single actions
-
+SPARSE_FROM = 6  # state variables: with fewer, a full forest is small, and faster (benchmarks/dimensions.py)
 
 BALL = np.dtype([("q", "f8"), ("first", "i4"), ("visits", "i4"), ("depth", "i4")], align=True)
-USED, ARMS, SPLITS, DEEPEST, FORKS = range(5)
-ESTIMATE, CAP, BIRTH = range(3)  # columns of `bounds`
+# entries of `size`
+USED = 0  # balls in use
+ARMS = 1
+SPLITS = 2  # splits made
+DEEPEST = 3  # depth of the deepest ball
+FORKS = 4  # forks in use
+# columns of `bounds`, which only ZoomRL has
+ESTIMATE = 0  # Q(B) in the equations
+CAP = 1  # the bound from the balls around the ball
+CHILD_Q = 2  # the index that the children of the ball begin with
 
 
 class Forest(NamedTuple):
     balls: Array  # of BALL
-    size: Array  # int64: balls in use, arms, splits made, depth of the deepest ball, forks in use
-    bounds: Array = np.zeros((0, 3))  # ZoomRL: a ball's estimate, the bound from the balls around it, what its children begin with
-    forks: Array = np.zeros((0, 2), np.int32)  # sparse: where the upper and the lower half lead, 0: nothing born there; full: empty
+    size: Array  # int64: USED, ARMS, SPLITS, DEEPEST, FORKS
+    bounds: Array = np.zeros((0, 3))  # ZoomRL: ESTIMATE, CAP, CHILD_Q of every ball; empty for other learners
+    # sparse: where the upper and the lower half lead, 0 where nothing is allocated; full: empty
+    forks: Array = np.zeros((0, 2), np.int32)
 
 
 def new_forest(space: Space, sparse: bool | None = None) -> Forest:
@@ -68,7 +66,7 @@ def new_forest(space: Space, sparse: bool | None = None) -> Forest:
 
 
 def fork_room(space: Space, capacity: int) -> int:
-    """Forks that so many balls can need: one for a split, d - 1 more at most for every block; fork 0 leads nowhere."""
+    """Forks that `capacity` balls can need: one per split, at most d - 1 more per block; fork 0 leads nowhere."""
     return space.d * capacity + 1
 
 
@@ -81,7 +79,8 @@ def grown(forest: Forest, space: Space, room: int) -> Forest:
 def resized(forest: Forest, space: Space, capacity: int) -> Forest:
     """A copy with room for `capacity` balls."""
     used, forked = int(forest.size[USED]), int(forest.size[FORKS])
-    balls, bounds = np.zeros(capacity, BALL), np.zeros((capacity if len(forest.bounds) else 0, 3))  # the room behind is not even touched
+    balls = np.zeros(capacity, BALL)  # the memory behind `used` is reserved, not touched
+    bounds = np.zeros((capacity if len(forest.bounds) else 0, 3))
     forks = np.zeros((fork_room(space, capacity) if len(forest.forks) else 0, 2), np.int32)
     balls[:used], bounds[:used], forks[:forked] = forest.balls[:used], forest.bounds[:used], forest.forks[:forked]
     return Forest(balls, forest.size.copy(), bounds, forks)
@@ -136,7 +135,7 @@ def child_key(space: Space, key: int, depth: int, part: int) -> int:
 
 @inlined
 def part_towards(space: Space, key: int, depth: int, target: int) -> int:
-    """The part of a ball's actions that those of the key `target` belong to."""
+    """The part of a ball's actions to which the actions of the key `target` belong."""
     if space.k > 0:
         return (target >> (space.k * (MAX_DEPTH - 1 - depth))) & ((1 << space.k) - 1)
     first, count, wanted = key >> COUNT_BITS, key & COUNT_MASK, target >> COUNT_BITS
@@ -179,7 +178,7 @@ def split(forest: Forest, space: Space, index: int, key: int) -> None:
 
 @inlined
 def block(forest: Forest, space: Space, index: int, orthant: int, parts: int) -> int:
-    """The first of a split ball's children over one state sub-cube, 0 if they are not born."""
+    """The first of a split ball's children over one state sub-cube, 0 if these are not allocated."""
     node: int = forest.balls[index].first
     if len(forest.forks) == 0:
         return node + orthant * parts
@@ -190,22 +189,22 @@ def block(forest: Forest, space: Space, index: int, orthant: int, parts: int) ->
 
 @inlined
 def worth(forest: Forest, index: int) -> float:
-    """Q of a leaf, or of the unborn children a split ball stands for."""
+    """Q of a leaf, or of the unallocated children a split ball stands for."""
     ball = forest.balls[index]
-    q: float = forest.bounds[index, BIRTH] if ball.first != 0 and len(forest.bounds) > 0 else ball.q
+    q: float = forest.bounds[index, CHILD_Q] if ball.first != 0 and len(forest.bounds) > 0 else ball.q
     return q
 
 
 @inlined
 def level_of(forest: Forest, index: int) -> int:
-    """Depth of a leaf, or of the unborn children a split ball stands for."""
+    """Depth of a leaf, or of the unallocated children a split ball stands for."""
     ball = forest.balls[index]
     depth: int = ball.depth + (1 if ball.first != 0 else 0)
     return depth
 
 
 @inlined
-def bear(forest: Forest, space: Space, index: int, orthant: int, parts: int) -> int:
+def allocate(forest: Forest, space: Space, index: int, orthant: int, parts: int) -> int:
     """Make the children of a split ball over one state sub-cube. Returns the first; the caller has made room."""
     ball, forks = forest.balls[index], forest.forks
     node = ball.first

@@ -1,10 +1,10 @@
 """The greedy policy as a state-only tree: its leaves know the best ball for every state in them.
 
-Evaluation asks for the greedy ball millions of times between two changes of the partition. Merging the balls of all actions over each
-state cell costs 10-20 us and makes the answer one descent without searching over actions.
+Evaluation asks for the greedy ball millions of times between two changes of the partition. Merging the balls of all
+actions over each state cell costs 10-20 us and makes the answer one descent without searching over actions.
 
-A cell of the merged tree of a full forest has 2^d sub-cells; that of a sparse forest (sparse_greedy.py) has two, the halves along one
-coordinate after the other, so that what nobody visited stays in large cells.
+A cell of the merged tree of a full forest has 2^d sub-cells; a cell of a sparse forest (merge_sparse.py) has
+two, the halves along one coordinate after the other, so that states which nobody visited stay in large cells.
 """
 
 from typing import NamedTuple
@@ -13,26 +13,25 @@ import numpy as np
 
 from spaql.arrays import Array
 from spaql.compiling import inlined
-from spaql.partition.forest import (
-    COUNT_BITS,
-    COUNT_MASK,
-    MAX_DEPTH,
-    Forest,
-    Space,
-    action_centre,
-)
+from spaql.partition.forest import COUNT_BITS, COUNT_MASK, MAX_DEPTH, Forest, action_centre
 from spaql.plants.chart import Chart
+from spaql.plants.space import Space
 
 CELL = np.dtype([("key", "i8"), ("spread", "f8"), ("ball", "i4")], align=True)
 ENTRY = np.dtype([("key", "i8"), ("ball", "i4"), ("fork", "i4")], align=True)  # fork: while merging a sparse forest
-LEVEL = np.dtype([("q", "f8"), ("key", "i8"), ("ball", "i4"), ("base", "i4"), ("orthant", "i4"), ("low", "i4"), ("high", "i4")], align=True)
-USED = 0
+LEVEL = np.dtype(
+    [("q", "f8"), ("key", "i8"), ("ball", "i4"), ("base", "i4"), ("orthant", "i4"), ("low", "i4"), ("high", "i4")],
+    align=True,
+)
+USED = 0  # entry of `Greedy.size`
 LOW_HALF = (1 << 32) - 1
 
 
 class Greedy(NamedTuple):
-    jump: Array  # int64: first sub-cell | (sub-cells - 1) << 32, or the cell itself if it is a leaf; cell t: root of tree t
-    cells: Array  # of CELL: greedy ball, its action key, radius of its action interval in the cube or number of its actions
+    # int64: first sub-cell | (sub-cells - 1) << 32, or the cell itself if it is a leaf; cell t: root of tree t
+    jump: Array
+    # of CELL: greedy ball, its action key, radius of its action interval in the cube or number of its actions
+    cells: Array
     centre: Array  # float64 (axes, cells): physical centre of its action interval, or the first of its actions
     size: Array  # int64: [cells in use]
     depth: Array  # int64 per tree
@@ -44,23 +43,23 @@ class Scratch(NamedTuple):
 
     stack: Array  # of ENTRY
     found: Array  # of ENTRY: the leaves relevant to a state
-    q: Array  # their values
-    weight: Array  # their cumulative Boltzmann weights
+    q: Array  # values of the leaves in `found`
+    weight: Array  # cumulative Boltzmann weights of the leaves in `found`
     levels: Array  # of LEVEL: cells under way in `merge`
     path: Array  # int64 per level: orthants of the state
-    next_path: Array
+    next_path: Array  # the same for the state after the step
     x: Array  # the state in the cube
     next_x: Array
-    chosen: Array  # int64: the ball being played and its action key
+    chosen: Array  # int64: the ball whose action is applied, and its action key
 
 
 def cell_room(space: Space, forest: Forest) -> int:
-    """Cells the merged tree can need: one is split only where some ball over it is, or some fork of one."""
+    """Cells the merged tree can need: a cell is split only where a ball over it is split, or a fork of such a ball."""
     return space.trees + 2 * len(forest.forks) if len(forest.forks) else len(forest.balls)
 
 
 def new_greedy(space: Space, forest: Forest) -> Greedy:
-    """Working memory for the policy of a forest, as long as that does not outgrow its arrays."""
+    """Working memory for the policy of a forest, as long as the forest does not outgrow its arrays."""
     room = cell_room(space, forest)
     return Greedy(
         np.zeros(room, np.int64),
@@ -73,12 +72,16 @@ def new_greedy(space: Space, forest: Forest) -> Greedy:
 
 
 def scratch_width(space: Space, forest: Forest) -> int:
-    """The most leaves over one state. Full: each split over it used up 2^d times as many cells; sparse: every ball may lie over it, and
-    every one that is split stand for a block."""
+    """The most leaves over one state.
+
+    Full: each split over the state made 2^d times as many balls as lie over it. Sparse: every ball may lie over the
+    state, and every split ball may stand for a block.
+    """
     parts = 1 << space.k if space.k else space.cut
     if len(forest.forks) == 0:
         return len(forest.balls) // (1 << space.d) + parts + 2
-    return len(forest.balls) * (1 + (1 if space.cut > 2 else parts)) + parts + 2  # a list is cut into single actions only once
+    # a list is cut into single actions only once
+    return len(forest.balls) * (1 + (1 if space.cut > 2 else parts)) + parts + 2
 
 
 def new_scratch(space: Space, forest: Forest) -> Scratch:
@@ -99,7 +102,7 @@ def new_scratch(space: Space, forest: Forest) -> Scratch:
 
 @inlined
 def settle(space: Space, chart: Chart, greedy: Greedy, tree: int, index: int, ball: int, key: int, depth: int) -> None:
-    """A leaf of the merged tree: remember what to play there."""
+    """A leaf of the merged tree: store the greedy ball and its action."""
     greedy.jump[index] = index
     cell = greedy.cells[index]
     cell.ball, cell.key = ball, key
@@ -117,7 +120,10 @@ def settle(space: Space, chart: Chart, greedy: Greedy, tree: int, index: int, ba
 
 @inlined
 def coordinates(last: int, d: int, done: int) -> tuple[int, int]:
-    """The state coordinates a cell with sub-cells 0 ... `last` decides: all, or the next one, if `done` are decided on this level."""
+    """First and end of the state coordinates along which a cell is cut; `last` is the number of its last sub-cell.
+
+    With 2^d sub-cells all coordinates; with two the next coordinate, if `done` coordinates are cut on this level.
+    """
     return (0, d) if last == (1 << d) - 1 else (done, done + 1)
 
 

@@ -8,34 +8,35 @@ from spaql.arrays import Array
 from spaql.compiling import entry
 from spaql.partition.forest import (
     ARMS,
-    BIRTH,
+    CHILD_Q,
     COUNT_BITS,
     COUNT_MASK,
     DEEPEST,
     USED,
     Forest,
-    Space,
     action_centre,
     action_parts,
     block,
     child_key,
     root_key,
 )
+from spaql.plants.space import Space
 
-PENDING = np.dtype([("key", "i8"), ("ball", "i4"), ("unborn", "i4")], align=True)
+PENDING = np.dtype([("key", "i8"), ("ball", "i4"), ("unallocated", "i4")], align=True)
 
 
 @entry
 def list_leaves(
     forest: Forest, space: Space, stack: Array, centre: Array, leaf: Array, key: Array, tree: Array, state: Array
 ) -> None:  # fmt: skip
-    """Ball, action key, tree and state centre of every leaf, in child order; the ball of unborn leaves is the one that stands for them.
+    """Ball, action key, tree and state centre of every leaf, in child order.
 
-    `stack`, `centre`: working memory, the balls still to be looked at.
+    The ball of an unallocated leaf is the one that stands for it. `stack`, `centre`: working memory, the balls still
+    to be looked at.
     """
     found, d = 0, space.d
     for root in range(space.trees):
-        stack[0].ball, stack[0].key, stack[0].unborn = root, root_key(space), 0
+        stack[0].ball, stack[0].key, stack[0].unallocated = root, root_key(space), 0
         for j in range(d):
             centre[0, j] = 0.0
         top = 1
@@ -43,8 +44,8 @@ def list_leaves(
             top -= 1
             ball, ball_key = stack[top].ball, stack[top].key
             for j in range(d):
-                state[found, j] = centre[top, j]  # a split ball keeps it here only while its children are put in its place
-            if stack[top].unborn == 1 or forest.balls[ball].first == 0:
+                state[found, j] = centre[top, j]  # of a split ball: overwritten when its children are on the stack
+            if stack[top].unallocated == 1 or forest.balls[ball].first == 0:
                 leaf[found], key[found], tree[found] = ball, ball_key, root
                 found += 1
                 continue
@@ -52,7 +53,7 @@ def list_leaves(
             for orthant in range((1 << d) - 1, -1, -1):
                 first = block(forest, space, ball, orthant, parts)
                 for part in range(parts - 1, -1, -1):
-                    stack[top].ball, stack[top].unborn = (ball, 1) if first == 0 else (first + part, 0)
+                    stack[top].ball, stack[top].unallocated = (ball, 1) if first == 0 else (first + part, 0)
                     stack[top].key = child_key(space, ball_key, depth, part)
                     for j in range(d):
                         lower = (orthant >> (d - 1 - j)) & 1
@@ -68,12 +69,12 @@ def action_centres(space: Space, key: Array, depth: Array, centres: Array) -> No
 
 
 def standing(forest: Forest, ball: Array) -> tuple[Array, Array, Array]:
-    """Depth, visits and Q of leaves, given by their balls or by those that stand for them."""
-    balls, unborn = forest.balls[ball], forest.balls["first"][ball] != 0
+    """Depth, visits and Q of leaves, given by their balls or by the balls that stand for them."""
+    balls, unallocated = forest.balls[ball], forest.balls["first"][ball] != 0
     visits, q = balls["visits"], balls["q"]
     if len(forest.bounds):
-        visits, q = np.where(unborn, 0, visits), np.where(unborn, forest.bounds[ball, BIRTH], q)
-    return balls["depth"] + unborn, visits, q
+        visits, q = np.where(unallocated, 0, visits), np.where(unallocated, forest.bounds[ball, CHILD_Q], q)
+    return balls["depth"] + unallocated, visits, q
 
 
 def leaf_table(forest: Forest, space: Space) -> Array:
@@ -83,7 +84,8 @@ def leaf_table(forest: Forest, space: Space) -> Array:
     state = np.empty((arms, space.d))
     list_leaves(forest, space, np.zeros(pending, PENDING), np.empty((pending, space.d)), leaf, key, tree, state)
     depth, visits, q = standing(forest, leaf)
-    fields: list[Any] = [("tree", "i4"), ("state", "f8", (space.d,)), ("radius", "f8"), ("depth", "i1"), ("visits", "i4"), ("q", "f8")]
+    fields: list[Any] = [("tree", "i4"), ("state", "f8", (space.d,)), ("radius", "f8"), ("depth", "i1")]
+    fields += [("visits", "i4"), ("q", "f8")]
     if space.k:
         fields.append(("action", "f8", (space.k,)) if space.k > 1 else ("action", "f8"))
     else:
@@ -102,6 +104,6 @@ def leaf_table(forest: Forest, space: Space) -> Array:
 
 
 def _most_pending(forest: Forest, space: Space) -> int:
-    """The children of one ball per level wait at most; in a full forest no more than there are balls."""
+    """At most the children of one ball per level wait on the stack; in a full forest no more than there are balls."""
     waiting = (int(forest.size[DEEPEST]) + 1) * (1 << space.d) * (1 << space.k if space.k else max(space.cut, 2)) + 1
     return waiting if len(forest.forks) else min(waiting, int(forest.size[USED]))

@@ -6,7 +6,8 @@ import numpy as np
 
 from spaql.arrays import Array
 from spaql.compiling import entry
-from spaql.partition.forest import BALL, USED, Forest, Space, action_parts, child_key, new_forest, root_key, split
+from spaql.partition.forest import BALL, USED, Forest, action_parts, child_key, new_forest, root_key, split
+from spaql.plants.space import Space
 
 
 def depth_of(step: float) -> int:
@@ -15,11 +16,12 @@ def depth_of(step: float) -> int:
 
 
 def net_size(space: Space, depth: int) -> int:
-    """Balls of a net, those above its cells included."""
+    """Balls of a net, with the split balls above its cells."""
     cells = space.trees
     size = cells
     for level in range(depth):
-        cells *= (1 << (space.d + space.k)) * (space.m if space.m and level == 0 else 1)  # a list is cut into single actions at once
+        actions = space.m if space.m and level == 0 else 1  # a list is cut into single actions at once
+        cells *= (1 << (space.d + space.k)) * actions
         size += cells
     return size
 

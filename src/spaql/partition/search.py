@@ -1,4 +1,7 @@
-"""Finding balls: the path of a state through the tree, the leaves relevant to it, the leaf that contains a state and an action."""
+"""Finding balls.
+
+The path of a state through the tree, the leaves relevant to a state, the leaf that contains a state and an action.
+"""
 
 import numpy as np
 
@@ -10,24 +13,25 @@ from spaql.partition.forest import (
     DEEPEST,
     MAX_DEPTH,
     Forest,
-    Space,
     action_parts,
-    bear,
+    allocate,
     block,
     child_key,
     part_towards,
     root_key,
     worth,
 )
+from spaql.plants.space import Space
 
 HALF = 1 << (MAX_DEPTH - 1)
 
 
 @inlined
 def cell_of(x: float) -> np.int32:
-    """Index of a cube coordinate in the finest grid, counted from the upper end. `x` is finite and at most a rounding outside [-1, 1].
+    """Index of a cube coordinate in the finest grid, counted from the upper end.
 
-    Scaling by a power of two and flooring are exact, so a point belongs to the same cell whatever computed it.
+    `x` is finite and at most a rounding outside [-1, 1]. Scaling by a power of two and flooring are exact, so a point
+    belongs to the same cell whatever computed it.
     """
     below = np.int32(np.floor(x * HALF)) + np.int32(HALF)
     return np.int32(2 * HALF - 1) - min(max(below, np.int32(0)), np.int32(2 * HALF - 1))
@@ -35,7 +39,7 @@ def cell_of(x: float) -> np.int32:
 
 @inlined
 def find_path(forest: Forest, x: Array, path: Array) -> None:
-    """The orthant a state lies in, at every depth of the forest and one more, so that it holds after a split too."""
+    """The orthant a state lies in, at every depth of the forest and one more: the path holds after a split too."""
     d, levels = len(x), min(forest.size[DEEPEST] + 1, MAX_DEPTH)
     for level in range(levels):
         path[level] = 0
@@ -47,9 +51,9 @@ def find_path(forest: Forest, x: Array, path: Array) -> None:
 
 @inlined
 def relevant(forest: Forest, space: Space, root: int, path: Array, stack: Array, found: Array, q: Array) -> int:
-    """All leaves of a tree whose state part contains the state of `path`, in child order, into `found`, their values into `q`.
+    """All leaves of a tree whose state part contains the state of `path`: in child order into `found`, values into `q`.
 
-    Unborn leaves are named by the ball that stands for them: see `born`. Returns how many there are.
+    An unallocated leaf is named by the ball that stands for it: see `allocated`. Returns the number of leaves.
     """
     count = 0
     stack[0].ball, stack[0].key = root, root_key(space)
@@ -88,7 +92,7 @@ def last_argmax(q: Array, count: int) -> int:
 
 @inlined
 def containing(forest: Forest, space: Space, root: int, path: Array, action: Array) -> tuple[int, int]:
-    """The leaf that contains a state and an action, with its key; it is to be updated, so it is born now if it was not.
+    """The leaf that contains a state and an action, with its key; it will be updated, so it is allocated if needed.
 
     `action`: cube coordinates, or the index in a finite set.
     """
@@ -106,25 +110,25 @@ def containing(forest: Forest, space: Space, root: int, path: Array, action: Arr
             part = 1
         parts = action_parts(space, key)
         first = block(forest, space, index, path[ball.depth], parts)
-        index = (bear(forest, space, index, path[ball.depth], parts) if first == 0 else first) + part
+        index = (allocate(forest, space, index, path[ball.depth], parts) if first == 0 else first) + part
         key = child_key(space, key, ball.depth, part)
     return index, key
 
 
 @apart
-def born_below(forest: Forest, space: Space, root: int, path: Array, index: int, key: int) -> int:
-    """The child, with this action key, of a split ball over the state of `path`: it and those beside it are born now."""
+def allocated_below(forest: Forest, space: Space, root: int, path: Array, index: int, key: int) -> int:
+    """The child, with this action key, of the split ball `index` over the state of `path`: allocates its block."""
     ball, ball_key = root, root_key(space)
     while True:
         depth, parts = forest.balls[ball].depth, action_parts(space, ball_key)
         part = part_towards(space, ball_key, depth, key)
         if ball == index:
-            return bear(forest, space, index, path[depth], parts) + part
+            return allocate(forest, space, index, path[depth], parts) + part
         ball = block(forest, space, ball, path[depth], parts) + part
         ball_key = child_key(space, ball_key, depth, part)
 
 
 @inlined
-def born(forest: Forest, space: Space, root: int, path: Array, index: int, key: int) -> int:
-    """The leaf itself, if a ball found over the state of `path` stands for an unborn one with this action key."""
-    return index if forest.balls[index].first == 0 else born_below(forest, space, root, path, index, key)
+def allocated(forest: Forest, space: Space, root: int, path: Array, index: int, key: int) -> int:
+    """The leaf with this action key over the state of `path`; `index`: the leaf, or the ball that stands for it."""
+    return index if forest.balls[index].first == 0 else allocated_below(forest, space, root, path, index, key)

@@ -1,6 +1,7 @@
 """Charts: the map between physical units and the standard cube [-1, 1]^d, as arrays the kernels read.
 
-Linear axes: x = (o - centre) * scale. Sigmoid axes: x = tanh(scale * (o - centre)), the paper's phi_m with slope m = scale.
+Linear axes: x = (o - centre) * scale.
+Sigmoid axes: x = tanh(scale * (o - centre)), the paper's phi_m with slope m = scale.
 Actions: u = centre + scale * a, or the values of a finite set.
 """
 
@@ -28,7 +29,7 @@ class Chart(NamedTuple):
 
 @entry
 def to_cube(chart: Chart, observation: Array, x: Array) -> int:
-    """One observation into the cube. Returns -1, or the first bad dimension (NaN, infinite, outside); then `x` is still usable."""
+    """One observation into the cube. Returns -1, or the first bad dimension (NaN, infinite, outside)."""
     bad = -1
     for j in range(len(x)):
         o, axis = observation[j], chart.axes[j]

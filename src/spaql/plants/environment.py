@@ -7,13 +7,11 @@ import numpy as np
 from gymnasium.envs.registration import EnvSpec
 
 from spaql.arrays import Array
-from spaql.compiling import kernel
 from spaql.errors import SpaqlError
-from spaql.plants.catalog import make_from_catalog
-from spaql.plants.plant import LANES
+from spaql.plants.make import make_from_catalog
+from spaql.plants.plant import LANES, advance
 from spaql.plants.problem import Finite, Problem
-from spaql.streams import sub_key, uniform
-from spaql.training.rollouts import Batch
+from spaql.streams import sub_key
 
 
 class PlantEnv(gymnasium.Env[Array, Any]):
@@ -27,7 +25,8 @@ class PlantEnv(gymnasium.Env[Array, Any]):
 
     def __init__(self, problem: str | Problem, render_mode: None = None, **parameters: Any) -> None:
         if parameters and not isinstance(problem, str):
-            raise SpaqlError(f"{', '.join(parameters)}: parameters go with the name of a problem, not with a problem already made")
+            names = ", ".join(parameters)
+            raise SpaqlError(f"{names}: parameters go with the name of a problem, not with a problem already made")
         self.problem = make_from_catalog(problem, parameters) if isinstance(problem, str) else problem
         plant = self.problem.plant
         if plant is None:
@@ -39,13 +38,9 @@ class PlantEnv(gymnasium.Env[Array, Any]):
         self.observation_space = gymnasium.spaces.Box(np.array(low), np.array(high), dtype=np.float64)
         actions = self.problem.actions
         self.discrete = isinstance(actions, Finite) and not actions.box
-        if isinstance(actions, Finite):
-            values = np.array(actions.values)
-            self.action_space: Any = gymnasium.spaces.Box(values.min(keepdims=True), values.max(keepdims=True), dtype=np.float64)
-            if self.discrete:
-                self.action_space = gymnasium.spaces.Discrete(len(values), start=int(values[0]))
-        else:
-            self.action_space = gymnasium.spaces.Box(np.array(actions.low), np.array(actions.high), dtype=np.float64)
+        self.action_space: Any = gymnasium.spaces.Box(*actions.bounds, dtype=np.float64)
+        if isinstance(actions, Finite) and self.discrete:
+            self.action_space = gymnasium.spaces.Discrete(len(actions.values), start=int(actions.values[0]))
         self.table = np.zeros((plant.rows.end, LANES))
         self.base, self.episode, self.steps = -1, 0, 0
 
@@ -55,7 +50,7 @@ class PlantEnv(gymnasium.Env[Array, Any]):
 
     @spec.setter
     def spec(self, spec: EnvSpec | None) -> None:
-        """Gymnasium would cut every episode at a registered limit, whatever the `horizon` given: the limit is ours to tell."""
+        """Gymnasium would cut every episode at the registered limit, whatever `horizon` was given."""
         if spec is not None:
             spec.max_episode_steps = self.problem.horizon
         self._spec = spec
@@ -68,8 +63,9 @@ class PlantEnv(gymnasium.Env[Array, Any]):
             self.base, self.episode = int(self.np_random.integers(2**31)), 0
         else:
             self.episode += 1
-        self.steps, self.key = 0, sub_key(np.uint64(self.base), self.episode)
-        start(self.plant.batch[0], self.table.reshape(-1), self.plant.rows.noise, self.plant.reset_noise, self.key)
+        self.steps, self.keys = 0, np.array([sub_key(np.uint64(self.base), self.episode)], np.uint64)
+        plant = self.plant
+        advance(plant.batch[0], self.table.reshape(-1), plant.rows.noise, plant.reset_noise, self.keys, 0)
         return self._observation(), {}
 
     def step(self, action: Any) -> tuple[Array, float, bool, bool, dict[str, Any]]:
@@ -83,7 +79,7 @@ class PlantEnv(gymnasium.Env[Array, Any]):
         else:
             self.table[rows.action : rows.noise, 0] = np.clip(action, self.action_space.low, self.action_space.high)
         counter = plant.reset_noise + self.steps * plant.step_noise
-        advance(plant.batch[1], self.table.reshape(-1), rows.noise, plant.step_noise, self.key, counter)
+        advance(plant.batch[1], self.table.reshape(-1), rows.noise, plant.step_noise, self.keys, counter)
         self.steps += 1
         truncated = self.steps >= self.problem.horizon
         return self._observation(), float(self.table[rows.reward, 0]), bool(self.table[rows.done, 0]), truncated, {}
@@ -91,17 +87,3 @@ class PlantEnv(gymnasium.Env[Array, Any]):
     def _observation(self) -> Array:
         rows = self.plant.rows
         return self.table[rows.observation : rows.action, 0].copy()
-
-
-@kernel
-def start(reset: Batch, flat: Array, noise_row: int, noise: int, key: np.uint64) -> None:
-    for c in range(noise):
-        flat[(noise_row + c) * LANES] = uniform(key, c)
-    reset(flat, 1)
-
-
-@kernel
-def advance(step: Batch, flat: Array, noise_row: int, noise: int, key: np.uint64, counter: int) -> None:
-    for c in range(noise):
-        flat[(noise_row + c) * LANES] = uniform(key, counter + c)
-    step(flat, 1)

@@ -32,16 +32,18 @@ def from_gym(
 
     - `horizon`: steps per episode (default: the environment's own limit)
     - `state_low`, `state_high`: bounds per variable, None to keep the environment's; needed only where it declares none
-    - `slopes`: of the tanh map per variable, None for a linear map or a measured slope. Unbounded variables without slope are measured
-      in random episodes, which count as training samples (`problem.map_samples`)
+    - `slopes`: of the tanh map per variable, None for a linear map or a measured slope. Unbounded variables without
+      slope are measured in random episodes, which count as training samples (`problem.map_samples`)
     - `clip`: observations outside their bounds move to the edge instead of being an error
     - `options` are passed on to `gymnasium.make`
     """
     env_id = env if isinstance(env, str) else None
     made = _open(env, options)
     own = made.unwrapped
-    if isinstance(own, PlantEnv) and (made.observation_space, made.action_space) == (own.observation_space, own.action_space):
-        return _own_problem(made, own.problem, env_id, horizon, (state_low, state_high, slopes), reference, clip, rollouts)
+    spaces = (made.observation_space, made.action_space)
+    if isinstance(own, PlantEnv) and spaces == (own.observation_space, own.action_space):
+        maps = (state_low, state_high, slopes)
+        return _own_problem(made, own.problem, env_id, horizon, maps, reference, clip, rollouts)
     actions = _actions(made.action_space)
     state, samples = _axes(made, state_low, state_high, slopes)
     if horizon is None:
@@ -51,7 +53,8 @@ def from_gym(
     name = env_id or (made.spec.id if made.spec is not None else type(made.unwrapped).__name__)
     return Problem(
         name, f"Gymnasium's {name}", state, actions, horizon,
-        reference=None if reference is None else tuple(float(v) for v in reference), rollouts=20 if rollouts is None else rollouts,
+        reference=None if reference is None else tuple(float(v) for v in reference),
+        rollouts=20 if rollouts is None else rollouts,
         env=made, env_id=env_id, env_options=options, clip=clip, map_samples=samples,
     )  # fmt: skip
 
@@ -60,9 +63,11 @@ def _own_problem(
     env: "gymnasium.Env[Any, Any]", ours: Problem, env_id: str | None, horizon: int | None, maps: tuple[Any, ...],
     reference: Sequence[float] | None, clip: bool, rollouts: int | None,
 ) -> Problem:  # fmt: skip
-    """Our own plant as an environment keeps its maps, so that the Gymnasium loop and the compiled one agree to the bit."""
+    """Our own plant as an environment keeps its maps: Gymnasium's loop and the compiled one agree to the bit."""
     if any(given is not None for given in maps):
-        raise SpaqlError(f"{ours.name} comes with its own map: state_low, state_high and slopes are for other environments")
+        raise SpaqlError(
+            f"{ours.name} comes with its own map: state_low, state_high and slopes are for other environments"
+        )
     if horizon is not None and horizon > ours.horizon:
         raise SpaqlError(f"{ours.name} ends after {ours.horizon} steps: a horizon of {horizon} cannot be reached")
     return replace(
@@ -82,7 +87,7 @@ def _open(env: Any, options: dict[str, Any]) -> "gymnasium.Env[Any, Any]":
         raise SpaqlError(f"from_gym takes a Gymnasium id or environment, not {type(env).__name__}")
     try:
         return gymnasium.make(env, **options)
-    except Exception as error:  # whatever the environment's constructor raises: its package may be missing, its options wrong
+    except Exception as error:  # the constructor may raise anything: its package may be missing, its options wrong
         raise SpaqlError(f"gymnasium cannot make {env!r}: {' '.join(str(error).split())}") from error
 
 
@@ -97,7 +102,8 @@ def _actions(space: Any) -> Continuous | Finite:
 def _axes(env: "gymnasium.Env[Any, Any]", state_low: Any, state_high: Any, slopes: Any) -> tuple[tuple[Axis, ...], int]:
     space = env.observation_space
     if not isinstance(space, gymnasium.spaces.Box) or len(space.shape) != 1:
-        raise SpaqlError(f"observations must be a Box with one axis, not {space}: wrap it (gymnasium.wrappers.FlattenObservation)")
+        wrap = "wrap it (gymnasium.wrappers.FlattenObservation)"
+        raise SpaqlError(f"observations must be a Box with one axis, not {space}: {wrap}")
     d = space.shape[0]
     low = _override("state_low", state_low, space.low.astype(float), d)
     high = _override("state_high", state_high, space.high.astype(float), d)
@@ -147,7 +153,8 @@ def _probe(env: "gymnasium.Env[Any, Any]", d: int) -> tuple[Array, Array, int]:
                 action = rng.uniform(space.low, space.high).astype(space.dtype)  # type: ignore[attr-defined]
             observation, _, terminated, truncated, _ = env.step(action)
             steps += 1
-            seen.append(observed(names, observation, f"measuring its map, random episode {episode}, step {steps - begin}"))
+            where = f"measuring its map, random episode {episode}, step {steps - begin}"
+            seen.append(observed(names, observation, where))
             if terminated or truncated:
                 break
     table = np.array(seen)
@@ -161,9 +168,11 @@ def observed(names: Sequence[str], observation: Any, where: str) -> Array:
     try:
         array = np.array(observation, float)  # a copy: the environment may write its next one over it
     except (TypeError, ValueError, OverflowError) as error:
-        raise SpaqlError(f"the environment returned an observation that is not an array of numbers ({where})") from error
+        wrong = "the environment returned an observation that is not an array of numbers"
+        raise SpaqlError(f"{wrong} ({where})") from error
     if array.shape != (len(names),):
-        raise SpaqlError(f"the environment returned an observation of shape {array.shape}, declared was {(len(names),)} ({where})")
+        wrong = f"the environment returned an observation of shape {array.shape}, declared was {(len(names),)}"
+        raise SpaqlError(f"{wrong} ({where})")
     finite = np.isfinite(array)
     if not finite.all():
         bad = int(np.argmin(finite))

@@ -21,11 +21,14 @@ Parameters = Mapping[str, Value]
 
 def checked(parameters: Any) -> dict[str, Value]:
     if not isinstance(parameters, Mapping) or not all(isinstance(name, str) for name in parameters):
-        raise SpaqlError(f"parameters are names with numbers or ranges, such as {{'mass': spaql.Between(0.4, 0.6)}}, not {parameters!r}")
+        such = "{'mass': spaql.Between(0.4, 0.6)}"
+        raise SpaqlError(f"parameters are names with numbers or ranges, such as {such}, not {parameters!r}")
     return {name: value if isinstance(value, Between) else real(name, value) for name, value in parameters.items()}
 
 
-def with_parameters(reset: PlantFunction, step: PlantFunction, observe: PlantFunction | None, action_dim: int, given: Parameters) -> Plant:
+def with_parameters(
+    reset: PlantFunction, step: PlantFunction, observe: PlantFunction | None, action_dim: int, given: Parameters
+) -> Plant:
     """The plant with its parameters put in; ranges are drawn by `reset`, from the plant's own random stream.
 
     def reset(x0, x1, r0):                      def step(x0, x1, d0, x2, x3):
@@ -36,9 +39,12 @@ def with_parameters(reset: PlantFunction, step: PlantFunction, observe: PlantFun
     for name in given:
         if not any(name in _arguments(function) for function in functions):
             told = ", ".join(function.python.__name__ for function in functions)
-            raise SpaqlError(f"no function of the plant takes the parameter {name!r}: name an argument of {told} like it")
-    middle = {name: 0.5 * (value.low + value.high) if isinstance(value, Between) else value for name, value in given.items()}
-    plant = make_plant(_filled(reset, middle), _filled(step, middle), None if observe is None else _filled(observe, middle), action_dim)
+            raise SpaqlError(
+                f"no function of the plant takes the parameter {name!r}: name an argument of {told} like it"
+            )
+    middle = {name: _middle(value) for name, value in given.items()}
+    seen_by = None if observe is None else _filled(observe, middle)
+    plant = make_plant(_filled(reset, middle), _filled(step, middle), seen_by, action_dim)
     ranges = [value for value in given.values() if isinstance(value, Between)]
     if ranges:
         size, hidden, r = plant.state_dim, [f"d{k}" for k in range(len(ranges))], [f"r{k}" for k in range(len(ranges))]
@@ -56,12 +62,16 @@ def with_parameters(reset: PlantFunction, step: PlantFunction, observe: PlantFun
     return replace(plant, origin=(with_parameters, (reset, step, observe, action_dim, dict(given))))
 
 
+def _middle(value: Value) -> float:
+    return 0.5 * (value.low + value.high) if isinstance(value, Between) else value
+
+
 def _arguments(function: PlantFunction) -> list[str]:
     return list(inspect.signature(function.python).parameters)
 
 
 def _filled(function: Any, given: Parameters) -> Any:
-    """The function of what is left when all parameters are numbers; what is no function of a plant is left for others to refuse."""
+    """The function of the arguments that are no parameters. What is no plant function `make_plant` will refuse."""
     if not isinstance(function, PlantFunction):
         return function
     free, call = _call(function, given)
@@ -69,7 +79,7 @@ def _filled(function: Any, given: Parameters) -> Any:
 
 
 def _call(function: PlantFunction, given: Parameters) -> tuple[list[str], str]:
-    """The arguments that are no parameters, and the call with numbers and drawn numbers in the place of those that are."""
+    """The arguments that are no parameters, and the call with numbers in the place of the parameters."""
     free: list[str] = []
     values: list[str] = []
     hidden = [name for name, value in given.items() if isinstance(value, Between)]

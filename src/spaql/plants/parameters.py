@@ -8,27 +8,29 @@ import numpy as np
 
 from spaql.checks import real, whole
 from spaql.errors import SpaqlError
+from spaql.plants.axes import Axis
 from spaql.plants.between import Between, value_of
-from spaql.plants.catalog import CATALOG, make_from_catalog
-from spaql.plants.problem import Axis
 
 USUAL = (1e-6, 1e6)  # the range of a parameter whose file does not say another
-MOST_NOISE = 1e6
+MOST_NOISE = 1e6  # standard deviation
 OTHERS = ("horizon", "process_noise", "observation_noise")
 
 
-def physical(name: str, given: Mapping[str, Any], defaults: Any, ranges: Mapping[str, tuple[float, float]], fixed: Sequence[str]) -> Any:
-    """The defaults, a named tuple, with what is given in their place: numbers, or ranges from which every episode draws one."""
+def physical(
+    name: str, given: Mapping[str, Any], defaults: Any, ranges: Mapping[str, tuple[float, float]], fixed: Sequence[str]
+) -> Any:
+    """The defaults, a named tuple, with what is given in their place: numbers, or ranges to draw from."""
     known = [*defaults._fields, *OTHERS]
     if not isinstance(given, Mapping):
-        raise SpaqlError(f"the parameters of {name} are names with values ({', '.join(known)}), not {_short(given)}")
+        raise SpaqlError(f"the parameters of {name} are names with values ({', '.join(known)}), not {short(given)}")
     for key in given:
         if key not in known:
-            raise SpaqlError(f"{name} has no parameter {_short(key)}: choose among {', '.join(known)}")
+            raise SpaqlError(f"{name} has no parameter {short(key)}: choose among {', '.join(known)}")
     values = {key: value_of(key, given[key], *ranges.get(key, USUAL)) for key in defaults._fields if key in given}
     for key in fixed:
         if isinstance(values.get(key), Between):
-            raise SpaqlError(f"{key} is the range of the actions of {name}, the same in every episode: give one number, not {values[key]}")
+            reason = f"is the range of the actions of {name}, the same in every episode"
+            raise SpaqlError(f"{key} {reason}: give one number, not {values[key]}")
     return defaults._replace(**values)
 
 
@@ -45,7 +47,7 @@ def process_noise(given: Mapping[str, Any], variables: Sequence[str]) -> dict[st
     """Standard deviations by state variable, zeros left out."""
     told = given.get("process_noise", {})
     if not isinstance(told, Mapping):
-        raise SpaqlError(f"process_noise gives standard deviations by name ({', '.join(variables)}), not {_short(told)}")
+        raise SpaqlError(f"process_noise gives standard deviations by name ({', '.join(variables)}), not {short(told)}")
     return _spreads("process_noise", told, variables)
 
 
@@ -54,7 +56,8 @@ def observation_noise(given: Mapping[str, Any], axes: Sequence[Axis]) -> dict[st
     told, names = given.get("observation_noise", {}), [axis.name for axis in axes]
     if isinstance(told, Mapping):
         return _spreads("observation_noise", told, names)
-    fraction = real(f"observation_noise, a fraction of the ranges, or standard deviations by name ({', '.join(names)}),", told, 0.0, 1.0)
+    either = f"a fraction of the ranges, or standard deviations by name ({', '.join(names)})"
+    fraction = real(f"observation_noise, {either},", told, 0.0, 1.0)
     unbounded = [axis.name for axis in axes if axis.slope is not None]
     if unbounded:
         raise SpaqlError(
@@ -71,18 +74,9 @@ def _spreads(what: str, told: Mapping[str, Any], names: Sequence[str]) -> dict[s
         name = key.replace("_", " ") if isinstance(key, str) else key
         if name not in names or name in by_name:
             reason = "twice the variable" if name in names else "no variable"
-            raise SpaqlError(f"{what}: {reason} {_short(key)}; choose among {', '.join(names)}")
+            raise SpaqlError(f"{what}: {reason} {short(key)}; choose among {', '.join(names)}")
         by_name[name] = real(f"{what} of {name}, a standard deviation,", value, 0.0, MOST_NOISE)
     return {name: by_name[name] for name in names if by_name.get(name, 0.0) > 0.0}
-
-
-def of_a_file(name: str, env_id: str | None, given: Any) -> dict[str, Any]:
-    """What a file tells, checked as if a user had given it: nothing in it reaches Gymnasium that is not a parameter of that problem."""
-    if given == {}:
-        return {}
-    if name not in CATALOG or env_id not in (None, CATALOG[name].env_id):
-        raise SpaqlError(f"parameters go with the problems of the catalog, not with {_short(name)}")
-    return dict(make_from_catalog(name, given).parameters)
 
 
 def told(parameters: Mapping[str, Any]) -> str:
@@ -105,6 +99,7 @@ def plain(value: Any) -> Any:
     raise TypeError(f"{value!r} cannot be written to a file")
 
 
-def _short(value: Any) -> str:
+def short(value: Any) -> str:
+    """What was given, as a message names it."""
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."

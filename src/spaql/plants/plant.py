@@ -13,8 +13,8 @@
     def look(theta, omega):
         return math.cos(theta), math.sin(theta), omega
 
-The decorators turn each function into a *batch* function over arrays of states, compiled at first use, whose loop LLVM vectorises.
-`math.sin`, `cos`, `exp`, `log` and `tanh` inside these functions are the branch-free ones of `fastmath`.
+The decorators turn each function into a *batch* function over arrays of states, compiled at first use, whose loop LLVM
+vectorises. `math.sin`, `cos`, `exp`, `log` and `tanh` inside these functions are the branch-free ones of `fastmath`.
 """
 
 import functools
@@ -31,14 +31,17 @@ from numba import float64, int64
 from numba import types as nb
 from numba.core.errors import NumbaError
 
-from spaql.compiling import callback
+from spaql.arrays import Array
+from spaql.compiling import callback, kernel
 from spaql.errors import SpaqlError
-from spaql.plants.translating import TAKE_NUMBERS, digest, scalar
+from spaql.plants.compile import TAKE_NUMBERS, digest, scalar
+from spaql.streams import uniform
 
-# A batch function takes one table and n: row `rows.x` of the table starts at `rows.x * LANES`, lane i is column i. With the pitch a
-# constant, LLVM can prove that rows do not overlap, and vectorises without checking it again at every call.
+# A batch function takes one table and n: row `rows.x` of the table starts at `rows.x * LANES`, lane i is column i.
+# With the pitch a constant, LLVM can prove that rows do not overlap, and vectorises without a check at every call.
 LANES = 128
 SIGNATURE = nb.void(nb.Array(float64, 1, "C"), int64)
+Batch = Callable[[Array, int], None]  # what SIGNATURE is to mypy
 
 
 class Rows(NamedTuple):
@@ -101,7 +104,8 @@ def _plant_function(kind: str, function: Callable[..., Any]) -> PlantFunction:
         raise SpaqlError(f"@spaql.{kind} decorates a plain Python function, not {type(function).__name__}")
     for parameter in inspect.signature(function).parameters.values():
         if parameter.kind is not parameter.POSITIONAL_OR_KEYWORD or parameter.default is not parameter.empty:
-            raise SpaqlError(f"{function.__name__}({parameter}): the parameters of a plant are plain numbers without defaults")
+            wanted = "the parameters of a plant are plain numbers without defaults"
+            raise SpaqlError(f"{function.__name__}({parameter}): {wanted}")
     return PlantFunction(kind, function)
 
 
@@ -117,7 +121,8 @@ class Plant:
     observation_dim: int
     reset_noise: int
     step_noise: int
-    origin: tuple[Callable[..., "Plant"], tuple[Any, ...]] | None = field(default=None, compare=False, repr=False)  # what made it, of what
+    # the function that made the plant, and its arguments
+    origin: tuple[Callable[..., "Plant"], tuple[Any, ...]] | None = field(default=None, compare=False, repr=False)
 
     @functools.cached_property
     def rows(self) -> Rows:
@@ -125,7 +130,7 @@ class Plant:
         return Rows(*(sum(sizes[:i]) for i in range(len(sizes) + 1)))
 
     @functools.cached_property
-    def batch(self) -> tuple[Any, Any]:
+    def batch(self) -> tuple[Batch, Batch]:
         """(reset, step) over a table of states, observations included, compiled, as the kernels take them."""
         rows = self.rows
         state, action = _columns(rows.state, self.state_dim), _columns(rows.action, self.action_dim)
@@ -144,7 +149,8 @@ class Plant:
         return super().__reduce_ex__(protocol) if self.origin is None else self.origin
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name not in ("rows", "batch")}  # compiled code stays at home
+        """Without the compiled code, which cannot be pickled."""
+        return {name: value for name, value in self.__dict__.items() if name not in ("rows", "batch")}
 
     def __deepcopy__(self, memo: Any) -> "Plant":
         return self  # nothing in it changes, and compiled functions cannot be copied
@@ -156,7 +162,8 @@ class Plant:
         source = "\n        ".join([f"def {name}(T, n):\n    for i in range(n):", *lines])
         scope: dict[str, Any] = {"__name__": __name__}
         scope |= {"act": scalar(function.python), "look": scalar(parts[-1])}
-        exec(compile(source, __file__, "exec"), scope)  # the text is ours: the user's code enters as the compiled `act` and `look`
+        # the text is ours: the user's code enters as the compiled functions `act` and `look`
+        exec(compile(source, __file__, "exec"), scope)
         try:
             return callback(scope[name], SIGNATURE)
         except NumbaError as error:
@@ -178,8 +185,9 @@ def make_plant(reset: PlantFunction, step: PlantFunction, observe: PlantFunction
     noise = step.parameters - len(state) - action_dim
     if noise < 0:
         raise SpaqlError(
-            f"step {step.python.__name__} takes {step.parameters} numbers, but {reset.python.__name__} returns {len(state)} state "
-            f"variables and there are {action_dim} action axes: it must take all of them, then any noise"
+            f"step {step.python.__name__} takes {step.parameters} numbers, but {reset.python.__name__} returns "
+            f"{len(state)} state variables and there are {action_dim} action axes: it must take all of them, then any "
+            "noise"
         )
     result = _trial(step, [*state, *[0.0] * action_dim, *[0.5] * noise])
     if not (isinstance(result, tuple) and len(result) == 3):
@@ -187,7 +195,8 @@ def make_plant(reset: PlantFunction, step: PlantFunction, observe: PlantFunction
     after = _numbers(step, result[0], f"{len(state)} numbers as next state")
     _numbers(step, (result[1],), "a number as reward")
     if not isinstance(result[2], bool | np.bool_):
-        raise SpaqlError(f"step {step.python.__name__} must return True or False as third value (terminated), not {result[2]!r}")
+        third = f"must return True or False as third value (terminated), not {result[2]!r}"
+        raise SpaqlError(f"step {step.python.__name__} {third}")
     if len(after) != len(state):
         raise SpaqlError(f"step {step.python.__name__} returns {len(after)} state variables, reset {len(state)}")
     seen = state
@@ -206,8 +215,8 @@ def _trial(function: PlantFunction, arguments: list[float]) -> Any:
         raise SpaqlError(f"{function.kind} {function.python.__name__}{tuple(arguments)} failed: {error!r}") from error
     if repr(result) != repr(again):  # as text, because nan is not nan
         raise SpaqlError(
-            f"{function.kind} {function.python.__name__} is not deterministic: given {tuple(arguments)} twice, it returned {result!r} "
-            f"and {again!r}. {TAKE_NUMBERS}"
+            f"{function.kind} {function.python.__name__} is not deterministic: given {tuple(arguments)} twice, it "
+            f"returned {result!r} and {again!r}. {TAKE_NUMBERS}"
         )
     return result
 
@@ -215,5 +224,15 @@ def _trial(function: PlantFunction, arguments: list[float]) -> Any:
 def _numbers(function: PlantFunction, values: Any, wanted: str) -> tuple[float, ...]:
     good = isinstance(values, tuple) and len(values) > 0
     if not (good and all(isinstance(v, int | float | np.number) and math.isfinite(v) for v in values)):
-        raise SpaqlError(f"{function.kind} {function.python.__name__} must return {wanted}, all finite; it returned {values!r}")
+        what = f"must return {wanted}, all finite; it returned {values!r}"
+        raise SpaqlError(f"{function.kind} {function.python.__name__} {what}")
     return tuple(float(v) for v in values)
+
+
+@kernel
+def advance(batch: Batch, flat: Array, noise_row: int, noise: int, keys: Array, counter: int) -> None:
+    """A plant's reset or step in one lane per key, with the random numbers `counter`, `counter + 1`, ... of the key."""
+    for c in range(noise):
+        for i in range(len(keys)):
+            flat[(noise_row + c) * LANES + i] = uniform(keys[i], counter + c)
+    batch(flat, len(keys))

@@ -1,102 +1,26 @@
 """A problem: what is controlled, what is observed, what can be done, for how long."""
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spaql.checks import real, whole
+from spaql.arrays import Array
+from spaql.checks import whole
 from spaql.errors import SpaqlError
-from spaql.partition.forest import MAX_AXES, MAX_SPLIT, Space
+from spaql.plants.axes import Axis, Continuous, Finite
 from spaql.plants.chart import AXIS, CLIPPED, LINEAR, SIGMOID, Chart, to_cube
+from spaql.plants.space import MAX_AXES, MAX_SPLIT, Space
 
 if TYPE_CHECKING:
     import gymnasium
 
     from spaql.plants.plant import Plant
 
+__all__ = ["UNBOUNDED", "Axis", "Continuous", "Finite", "Problem", "cube", "reference_in_cube"]  # axes are part of it
+
 UNBOUNDED = 1e9  # a declared bound beyond this is no bound
-
-
-@dataclass(frozen=True)
-class Axis:
-    """One observed variable: linear between `low` and `high`, or, with a `slope`, through tanh(slope * (value - centre))."""
-
-    name: str
-    low: float = -math.inf
-    high: float = math.inf
-    slope: float | None = None
-    centre: float = 0.0
-    unit: str = ""
-
-    def __post_init__(self) -> None:
-        for name, bound in (("low", self.low), ("high", self.high)):
-            if not isinstance(bound, float | np.floating) or math.isfinite(bound):  # infinite and NaN are judged below
-                real(f"{self.name}: {name}", bound)
-        real(f"{self.name}: centre", self.centre)
-        if self.slope is not None:
-            real(f"{self.name}: the slope of a sigmoid axis", self.slope, 0.0, above=True)
-        elif not (math.isfinite(self.low) and math.isfinite(self.high) and self.low <= self.high):
-            raise SpaqlError(f"{self.name}: give finite low <= high, or a slope for an unbounded variable (got {self.low}, {self.high})")
-
-
-def _tuple_of_numbers(name: str, given: Any) -> tuple[float, ...]:
-    """Plain Python numbers, whole ones whole, from a number or a sequence."""
-    try:
-        array = np.atleast_1d(np.asarray(given))
-    except ValueError:  # ragged
-        array = np.empty((0, 0))
-    if array.ndim != 1 or array.dtype.kind not in "fiu":
-        raise SpaqlError(f"{name} must be numbers, not {given!r}")
-    return tuple(array.tolist())
-
-
-def _check_labels(names: tuple[str, ...], units: tuple[str, ...], axes: int) -> None:
-    for what, labels in (("names", names), ("units", units)):
-        if len(labels) not in (0, axes) or not all(isinstance(label, str) for label in labels):
-            raise SpaqlError(f"{what} of actions: one text per action axis ({axes}), or none; got {labels!r}")
-
-
-@dataclass(frozen=True)
-class Continuous:
-    """Actions in a box; physical units."""
-
-    low: tuple[float, ...]
-    high: tuple[float, ...]
-    names: tuple[str, ...] = ()
-    units: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        for bound in ("low", "high"):
-            object.__setattr__(self, bound, _tuple_of_numbers("action bounds", getattr(self, bound)))
-        if not (0 < len(self.low) == len(self.high) <= MAX_AXES):
-            raise SpaqlError(f"continuous actions have 1 to {MAX_AXES} axes with a low and a high each; got {self.low}, {self.high}")
-        if not all(math.isfinite(a) and math.isfinite(b) and a < b for a, b in zip(self.low, self.high, strict=True)):
-            raise SpaqlError(f"action bounds must be finite and low < high; got {self.low}, {self.high}")
-        _check_labels(self.names, self.units, len(self.low))
-
-
-@dataclass(frozen=True)
-class Finite:
-    """A finite set of actions. `box`: the plant takes them as a vector of one number (torques), not as an integer."""
-
-    values: tuple[float, ...]
-    box: bool = False
-    names: tuple[str, ...] = ()
-    units: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "values", _tuple_of_numbers("a finite action set", self.values))
-        if not self.values or len(set(self.values)) != len(self.values) or not all(math.isfinite(v) for v in self.values):
-            raise SpaqlError(f"a finite action set is one or more different finite numbers; got {self.values}")
-        _check_labels(self.names, self.units, 1)
-
-    @property
-    def consecutive(self) -> bool:
-        """Whole numbers in a row: what Gymnasium calls Discrete."""
-        return self.values == tuple(range(int(self.values[0]), int(self.values[0]) + len(self.values)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +41,7 @@ class Problem:
     env_options: Mapping[str, Any] = field(default_factory=dict)
     clip: bool = False
     map_samples: int = 0  # environment steps spent on measuring the map
-    parameters: Mapping[str, Any] = field(default_factory=dict)  # of a plant of the catalog, where they are not the published ones
+    parameters: Mapping[str, Any] = field(default_factory=dict)  # of a plant of the catalog, where not as published
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "horizon", whole("horizon", self.horizon, 1, 10**6))
@@ -127,23 +51,23 @@ class Problem:
         if not isinstance(self.actions, Continuous | Finite):
             raise SpaqlError("`actions` is a spaql.Continuous or a spaql.Finite")
         if len(self.state) > 20:
-            raise SpaqlError(f"{len(self.state)} observed variables make 2^{len(self.state)} cells per split: select or combine variables")
-        children = (1 << len(self.state)) * (1 << len(self.actions.low) if isinstance(self.actions, Continuous) else 2)
+            many = f"{len(self.state)} observed variables make 2^{len(self.state)} cells per split"
+            raise SpaqlError(f"{many}: select or combine variables")
+        children = (1 << len(self.state)) * (1 << self.actions.axes)
         if children > MAX_SPLIT:
             raise SpaqlError(
                 f"{len(self.state)} observed variables make {children} cells per split, more than {MAX_SPLIT}: "
                 "select or combine variables (gymnasium.wrappers.TransformObservation)"
             )
-        axes = len(self.actions.low) if isinstance(self.actions, Continuous) else 1
-        if self.plant is not None and (self.plant.observation_dim, self.plant.action_dim) != (len(self.state), axes):
-            raise SpaqlError(f"the plant shows {self.plant.observation_dim} variables and takes {self.plant.action_dim} actions")
+        sizes = (len(self.state), self.actions.axes)
+        if self.plant is not None and (self.plant.observation_dim, self.plant.action_dim) != sizes:
+            shown, taken = self.plant.observation_dim, self.plant.action_dim
+            raise SpaqlError(f"the plant shows {shown} variables and takes {taken} actions")
         if self.reference is not None:
             reference_in_cube(self, self.reference)
 
     def space(self, trees: int = 1) -> Space:
-        finite = isinstance(self.actions, Finite)
-        k = 0 if finite else len(self.actions.low)  # type: ignore[union-attr]
-        m = len(self.actions.values) if finite else 0  # type: ignore[union-attr]
+        k, m = (0, len(self.actions.values)) if isinstance(self.actions, Finite) else (self.actions.axes, 0)
         return Space(len(self.state), k, m, int(self.horizon), trees)
 
     def chart(self) -> Chart:
@@ -157,15 +81,33 @@ class Problem:
                 row["kind"] = CLIPPED if self.clip else LINEAR
         if isinstance(self.actions, Finite):
             return Chart(axes, np.zeros(1, AXIS), np.array(self.actions.values, float))
-        acts = np.zeros(len(self.actions.low), AXIS)
-        acts["centre"] = (np.array(self.actions.low) + self.actions.high) / 2
-        acts["scale"] = (np.array(self.actions.high) - self.actions.low) / 2
+        acts, (low, high) = np.zeros(self.actions.axes, AXIS), self.actions.bounds
+        acts["centre"] = (low + high) / 2
+        acts["scale"] = (high - low) / 2
         return Chart(axes, acts, np.zeros(1))
 
     @property
     def action_dtype(self) -> Any:
         """Of the environment's action space; float64 for compiled plants."""
         return np.float64 if self.env is None else self.env.action_space.dtype
+
+    def native(self, actions: Array) -> Any:
+        """Physical actions, one (axes,) or many (n, axes), as the environment takes them.
+
+        An action is an array, or, of a finite set that is no box, a number, whole if all of the set are.
+        """
+        if actions.ndim == 1:
+            return self.native_one()(actions)
+        if self.actions.box:
+            return actions.astype(self.action_dtype)
+        return actions[:, 0].astype(np.int64 if self.actions.number is int else float)
+
+    def native_one(self) -> Callable[[Array], Any]:
+        """`native` of one action, everything looked up once: for loops over the steps of an environment."""
+        number, dtype = self.actions.number, self.action_dtype
+        if self.actions.box:
+            return lambda action: action.astype(dtype)
+        return lambda action: number(action[0])
 
     @property
     def can_run(self) -> bool:
@@ -206,7 +148,8 @@ def reference_in_cube(problem: Problem, reference: Sequence[float]) -> np.ndarra
     bad = to_cube(problem.chart(), point, x)
     if bad >= 0:
         axis = problem.state[bad]
-        raise SpaqlError(f"the reference is outside the map: {axis.name} = {point[bad]:g}, allowed {axis.low:g} to {axis.high:g}")
+        allowed = f"allowed {axis.low:g} to {axis.high:g}"
+        raise SpaqlError(f"the reference is outside the map: {axis.name} = {point[bad]:g}, {allowed}")
     return x
 
 

@@ -35,7 +35,9 @@ const spaql = (() => {
   };
   const leaves = new Map();  // by node
   data.leaves.node.forEach((node, i) =>
-    leaves.set(node, { number: i + 1, share: data.leaves.share[i], visits: data.leaves.visits && data.leaves.visits[i] }));
+    leaves.set(node, {
+      number: i + 1, share: data.leaves.share[i], time: data.leaves.time[i], visits: data.leaves.visits && data.leaves.visits[i],
+    }));
   let table = null;
   if (data.table) {
     const { node, q, visits, runner_up, runner_up_q } = data.table;
@@ -44,7 +46,7 @@ const spaql = (() => {
   }
   const actionAt = (x) => tree.actions[tree.action[leafOf(tree, x)]];
 
-  // -- words: the same as those of policy.why
+  // -- words: those of policy.words. Cuts, sums, actions and shares of time come as Python writes them; other numbers are written here
   const minus = (text) => text.replace(/(?<![\w.)-])-(?=[\d.])/g, "−");
   const plain = (value) => {
     if (!Number.isFinite(value)) return value > 0 ? "∞" : "-∞";
@@ -55,38 +57,39 @@ const spaql = (() => {
     if (/^-?\d\.\d{3}50*e/.test(exact) && exact.match(/\.\d\d(\d)/)[1] % 2 === 0) {
       [digits, power] = exact.replace(/(\.\d{3})\d*/, "$1").split("e");
     }
-    if (power >= -4 && power < 4) return String(+Number(`${digits}e${power}`).toPrecision(4));
+    if (power >= -4 && power < 6) return String(+Number(`${digits}e${power}`).toPrecision(4));
     return `${+digits}e${power < 0 ? "-" : "+"}${String(Math.abs(power)).padStart(2, "0")}`;
   };
   const number = (value) => minus(plain(value));
   const unit = (text) => (text ? ` ${text}` : "");
   const measured = (value, axis) => `${number(value)}${unit(axis.unit)}`;
+  const cutWords = data.state.map(() => new Map());  // by variable: how its cuts are written
+  tree.feature.forEach((tested, node) => { if (tested >= 0 && tested < d) cutWords[tested].set(tree.cut[node], minus(data.words.cut[node])); });
+  const placeWords = (j, value) => `${cutWords[j].get(value) ?? number(value)}${unit(data.state[j].unit)}`;
   const testWords = (node, high) => {
-    const tested = tree.feature[node], sign = high ? "≥" : "<", cut = tree.cut[node];
-    if (tested < d) return `${data.state[tested].name} ${sign} ${measured(cut, data.state[tested])}`;
-    const weighted = data.state.map(({ name }, j) => [tree.weights[node][j], name]).filter(([w]) => w !== 0);
-    const terms = weighted.map(([w, name]) => `${plain(w)}·${name}`);
-    return minus(`${terms.join(" + ") || "0"} ${sign} ${plain(cut)}`.replaceAll("+ -", "- "));
+    const tested = tree.feature[node], sign = high ? "≥" : "<";
+    if (tested < d) return `${data.state[tested].name} ${sign} ${placeWords(tested, tree.cut[node])}`;
+    return minus(`${data.words.sum[node]} ${sign} ${data.words.cut[node]}`);
   };
   const ruleWords = (leaf) => {
-    const parts = [], low = Array(d).fill(-Infinity), high = Array(d).fill(Infinity);
+    const bounds = [], sums = [], low = Array(d).fill(-Infinity), high = Array(d).fill(Infinity);
     for (const [node, above] of pathTo(leaf)) {
       const tested = tree.feature[node], cut = tree.cut[node];
-      if (tested === d) parts.push(testWords(node, above));
+      if (tested === d) sums.push(testWords(node, above));
       else if (above) low[tested] = Math.max(low[tested], cut);
       else high[tested] = Math.min(high[tested], cut);
     }
-    data.state.forEach((axis, j) => {
+    data.state.forEach(({ name }, j) => {
       const [a, b] = [low[j], high[j]];
-      if (Number.isFinite(a) && Number.isFinite(b)) parts.push(`${number(a)} ≤ ${axis.name} < ${measured(b, axis)}`);
-      else if (Number.isFinite(a)) parts.push(`${axis.name} ≥ ${measured(a, axis)}`);
-      else if (Number.isFinite(b)) parts.push(`${axis.name} < ${measured(b, axis)}`);
+      if (Number.isFinite(a) && Number.isFinite(b)) bounds.push(`${cutWords[j].get(a)} ≤ ${name} < ${placeWords(j, b)}`);
+      else if (Number.isFinite(a)) bounds.push(`${name} ≥ ${placeWords(j, a)}`);
+      else if (Number.isFinite(b)) bounds.push(`${name} < ${placeWords(j, b)}`);
     });
-    return parts;
+    return [...bounds, ...sums];
   };
-  const actionWords = (action) => data.action.map((axis, k) => `${axis.name} = ${measured(action[k], axis)}`).join(", ");
-  const shareWords = (share) =>
-    share === null ? "" : share === 0 ? "never" : share < 0.001 ? "< 0.1 %" : share < 0.9995 ? `${(100 * share).toFixed(1)} %` : "100 %";
+  const saidActions = new Map(tree.actions.map((action, i) => [String(action), minus(data.words.action[i])]));
+  const actionWords = (action) =>
+    saidActions.get(String(action)) ?? data.action.map((axis, k) => `${axis.name} = ${measured(action[k], axis)}`).join(", ");
 
   // -- colours of actions
   const hex = (text) => [1, 3, 5].map((at) => parseInt(text.slice(at, at + 2), 16));
@@ -150,7 +153,7 @@ const spaql = (() => {
 
   document.querySelectorAll(".guide, .bench, .strip").forEach((part) => { part.hidden = false; });
   return {
-    data, d, tree, table, leaves, leafOf, pathTo, parent, actionAt, number, plain, measured, testWords, ruleWords, actionWords, shareWords,
+    data, d, tree, table, leaves, leafOf, pathTo, parent, actionAt, number, plain, measured, placeWords, testWords, ruleWords, actionWords,
     actionColour, onScale, css, coordinates, now, set, on, make, svg, chip, ticks,
   };
 })();

@@ -1,4 +1,4 @@
-"""What the scripts of the explanation page need: the trees as arrays, the variables with their ranges, recorded episodes."""
+"""What the scripts of the explanation page need: trees as arrays, variables with their ranges, episodes."""
 
 import math
 from collections.abc import Sequence
@@ -7,67 +7,72 @@ from typing import Any
 import numpy as np
 
 from spaql.arrays import Array
-from spaql.explain.export.colours import ENDS, NAMED
-from spaql.explain.policy import Policy
-from spaql.explain.tables import action_names, counted_visits
-from spaql.explain.tree import LEAF, Tree, walk
-from spaql.explain.why import unvisited
+from spaql.export.action_colours import ENDS, NAMED
 from spaql.plants.between import Between
+from spaql.plants.catalog import entry_of
+from spaql.plants.entry import Entry
 from spaql.plants.problem import Axis, Finite, Problem
+from spaql.policy.policy import Policy
+from spaql.policy.why import unvisited
+from spaql.policy.words import Words, share_of_time
 from spaql.report.shell import one_plain, plain
-from spaql.training.recording import Episode
+from spaql.training.episode import Episode
+from spaql.trees.tree import LEAF, Tree
 
-EPISODES = 6
+EPISODES = 6  # recorded for the page
 MOST_NUMBERS = 60_000  # of recorded observations
 MOST_CELLS = 40_000  # of a table whose values are put into the page
 LONG = 2_000  # steps of an episode that take a while to record
-ROOM = 0.25  # by which the range the closed loop visits is widened on either side
-MIDDLE = math.atanh(0.75)  # of an unbounded variable, on its map: what is shown if nobody knows where the loop goes
-SAMPLED = 2_000  # visited states that tell which variables matter
-RARE = 0.005  # share of visits beyond either end of what is drawn at first
-STEP_TIME = {"pendulum": 0.05, "cartpole": 0.02}  # s
+ROOM = 0.25  # share by which the visited range is widened on either side
+MIDDLE = math.atanh(0.75)  # half of the range of an unbounded variable, on its map, where no state was visited
+SAMPLED = 2_000  # visited states from which the important variables are found
+RARE = 0.005  # share of the visits beyond either end of the range that is drawn at first
 
 
 def page_data(table: Policy, shown: Policy, episodes: list[dict[str, Any]]) -> dict[str, Any]:
-    """`shown`: the tree on the page; `table`: what it was made from."""
-    problem, drawing = shown.problem, drawing_of(shown.problem)
+    """`shown`: the tree on the page; `table`: the policy from which it was made."""
+    problem, entry = shown.problem, drawn_entry(shown.problem)
+    drawing = None if entry is None else entry.drawing
     return {
         "state": variables(shown),
         "unvisited": unvisited(shown),
         "action": action_axes(shown),
         "colours": colours(problem),
         "tree": arrays_of(shown.rules),
+        "words": said_of(shown.words),
         "leaves": leaf_facts(shown),
         "table": table_data(table),
         "start": start_state(shown, episodes),
         "axes": best_axes(shown),
         "episodes": episodes,
         "drawing": drawing,
-        "step_time": step_time(problem, drawing) if drawing else None,
+        "step_time": None if entry is None else step_time(problem, entry),
         "angle": {"name": "angle", "unit": "rad", "cos": 0, "sin": 1} if drawing == "pendulum" else None,
     }
 
 
-def step_time(problem: Problem, drawing: str) -> float:
-    """Seconds per step; the middle, if every episode has its own."""
-    told = problem.parameters.get("dt", STEP_TIME[drawing])
-    return 0.5 * (told.low + told.high) if isinstance(told, Between) else float(told)
+def step_time(problem: Problem, entry: Entry) -> float | None:
+    """Seconds per step; the middle of the range, if every episode has its own."""
+    seconds = problem.parameters.get("dt", entry.step_time)
+    return 0.5 * (seconds.low + seconds.high) if isinstance(seconds, Between) else seconds
 
 
-def drawing_of(problem: Problem) -> str | None:
-    """Whether we know what the plant looks like: ours, and Gymnasium's of the same kind."""
-    for drawing, d in (("cartpole", 4), ("pendulum", 3)):
-        ours = (problem.env_id or "").lower().removeprefix("spaql/").startswith(drawing)
-        if ours and len(problem.state) == d:
-            return drawing
-    return None
+def drawn_entry(problem: Problem) -> Entry | None:
+    """The entry of the catalog, if it says how the plant is drawn and the problem has its observation."""
+    entry = entry_of(problem)
+    if entry is None or entry.drawing is None or len(entry.interface(entry.parameters).state) != len(problem.state):
+        return None
+    return entry
 
 
-# -- trees -----------------------------------------------------------------------------------------------------------------------------
+# -- trees -------------------------------------------------------------------------------------------------------------
 
 
 def arrays_of(tree: Tree) -> dict[str, Any]:
-    """Cuts and actions to the last bit, each once. Oblique tests have `feature` = number of variables and a row of weights."""
+    """Cuts and actions to the last bit, each once.
+
+    Oblique tests have `feature` = number of variables and a row of weights.
+    """
     inner = tree.nodes["feature"] != LEAF
     cuts, cut = np.unique(tree.nodes["cut"], return_inverse=True)
     actions, action = np.unique(np.where(inner[:, None], np.nan, tree.actions)[~inner], axis=0, return_inverse=True)
@@ -86,49 +91,62 @@ def arrays_of(tree: Tree) -> dict[str, Any]:
     }
 
 
-def shares_of(policy: Policy) -> Array:
-    """The share of time by node, tests included: that of everything below them. NaN where nobody knows."""
-    share = np.array(policy.share, float)
-    for node, _ in reversed(walk(policy.rules)):
-        if policy.rules.nodes["feature"][node] != LEAF:
-            share[node] = share[policy.rules.nodes["low"][node]] + share[policy.rules.nodes["high"][node]]
-    return share
+def said_of(words: Words) -> dict[str, Any]:
+    """Numbers and sums as Python writes them.
+
+    By test its cut, by oblique test its sum, by action (in the order of `arrays_of`) its words.
+    """
+    tree = words.tree
+    tests = np.flatnonzero(tree.nodes["feature"] != LEAF)
+    oblique = np.flatnonzero(tree.nodes["feature"] == tree.variables)
+    cuts = [""] * len(tree.nodes)
+    for node in tests:
+        cuts[node] = words.cut(int(node))
+    return {
+        "cut": cuts,
+        "sum": {str(node): words.tested(int(node)) for node in oblique},
+        "action": [words.action(action) for action in arrays_of(tree)["actions"]],
+    }
 
 
 def leaf_facts(policy: Policy) -> dict[str, Any]:
     """By leaf, from left to right: the numbers of `Policy.table`."""
-    leaves, counted = policy.rules.leaves(), counted_visits(policy)
+    leaves, counted = policy.rules.leaves(), policy.knowledge.visits(policy.rules)
     return {
         "node": leaves.tolist(),
         "share": plain(policy.share[leaves]),
+        "time": [share_of_time(float(share)) for share in policy.share[leaves]],
         "visits": None if counted is None else counted.tolist(),
     }
 
 
-def table_data(table: Policy) -> dict[str, Any] | None:
+def table_data(policy: Policy) -> dict[str, Any] | None:
     """The table's cells: greedy value, runner-up with its value, and visits, by leaf of its own tree."""
-    cells, index = table.cells, table.cell_of_node
-    if cells is None or index is None or table.n_leaves > MOST_CELLS:
+    table = policy.knowledge.table
+    if table is None or table.rules.n_leaves > MOST_CELLS:
         return None
-    leaves = np.flatnonzero(index >= 0)
-    at = index[leaves]
-    runner_up = cells.runner_up[at]
+    leaves, rows = np.flatnonzero(table.row_of_node >= 0), table.rows
+    at = table.row_of_node[leaves]
     return {
         "tree": arrays_of(table.rules),
         "node": leaves.tolist(),
-        "q": plain(cells.q[at]),
-        "visits": cells.visits[at].tolist(),
-        "runner_up": [None if np.isnan(row).any() else plain(row) for row in runner_up],
-        "runner_up_q": plain(cells.runner_up_q[at]),
+        "q": plain(rows.q[at]),
+        "visits": rows.visits[at].tolist(),
+        "runner_up": [None if np.isnan(row).any() else plain(row) for row in rows.runner_up[at]],
+        "runner_up_q": plain(rows.runner_up_q[at]),
     }
 
 
-# -- variables -------------------------------------------------------------------------------------------------------------------------
+# -- variables ---------------------------------------------------------------------------------------------------------
 
 
 def variables(policy: Policy) -> list[dict[str, Any]]:
-    """`seen`: where the closed loop went; `near`: that, widened; `far`: the whole range, or of an unbounded one the middle of its map."""
-    usage = policy.usage
+    """The variables with their ranges.
+
+    `seen`: the range that the closed loop visited; `near`: this range, widened; `far`: the whole range, or the middle
+    of the map of an unbounded variable.
+    """
+    usage, words = policy.usage, policy.words
     found: list[dict[str, Any]] = []
     for j, axis in enumerate(policy.problem.state):
         column = usage.states[:, j] if usage is not None and len(usage.states) else None
@@ -136,7 +154,7 @@ def variables(policy: Policy) -> list[dict[str, Any]]:
         often = None if column is None else tuple(np.quantile(column, [RARE, 1 - RARE]).tolist())
         far = whole_range(axis, seen)
         low, high = (None, None) if axis.slope is not None else (axis.low, axis.high)
-        one = {"name": axis.name, "unit": axis.unit, "low": low, "high": high}
+        one = {"name": words.names[j], "unit": words.units[j], "low": low, "high": high}
         found.append(one | {"seen": seen, "near": widened(axis, often, far), "far": far})
     return found
 
@@ -160,33 +178,35 @@ def widened(axis: Axis, often: tuple[float, ...] | None, far: tuple[float, float
 
 
 def best_axes(policy: Policy) -> list[int]:
-    """The two variables the action depends on most: how often it changes if a visited state gets them from another visited state."""
+    """The two variables on which the action depends most.
+
+    Measured by how often the action changes if a visited state gets the variable of another visited state.
+    """
     rules, usage = policy.rules, policy.usage
     feature = rules.nodes["feature"]
     tested = [float((feature == j).sum() + (rules.weights[:, j] != 0.0).sum()) for j in range(rules.variables)]
     weight = np.array(tested) / max(*tested, 1.0)
     if usage is not None and len(usage.states):
         states = usage.states[:: max(1, len(usage.states) // SAMPLED)]
-        played = policy.decide(states)
+        actions = policy.decide(states)
         for j in range(rules.variables):
             mixed = states.copy()
             mixed[:, j] = np.roll(states[:, j], len(states) // 2)
-            weight[j] = 0.01 * weight[j] + np.any(policy.decide(mixed) != played, axis=1).mean()
+            weight[j] = 0.01 * weight[j] + np.any(policy.decide(mixed) != actions, axis=1).mean()
     return sorted(np.argsort(-weight, kind="stable")[:2].tolist())
 
 
 def action_axes(policy: Policy) -> list[dict[str, Any]]:
-    actions, names = policy.problem.actions, action_names(policy)
-    units = actions.units or ("",) * len(names)
-    if isinstance(actions, Finite):
-        bounds = [(min(actions.values), max(actions.values))]
-    else:
-        bounds = list(zip(actions.low, actions.high, strict=True))
-    return [{"name": name, "unit": unit, "low": a, "high": b} for name, unit, (a, b) in zip(names, units, bounds, strict=True)]
+    actions, names, units = policy.problem.actions, policy.words.action_names, policy.words.action_units
+    bounds = zip(*(bound.tolist() for bound in actions.bounds), strict=True)
+    return [
+        {"name": name, "unit": unit, "low": a, "high": b}
+        for name, unit, (a, b) in zip(names, units, bounds, strict=True)
+    ]
 
 
 def colours(problem: Problem) -> dict[str, Any]:
-    """Choices of a small set have a colour each, numbers a place on a scale: as in all drawings of policies."""
+    """Actions of a small set have a colour each, numbers a place on a scale: as in all drawings of policies."""
     actions = problem.actions
     few = isinstance(actions, Finite) and not actions.box and len(actions.values) <= len(NAMED)
     values = [float(value) for value in actions.values] if isinstance(actions, Finite) else []
@@ -202,11 +222,11 @@ def start_state(policy: Policy, episodes: list[dict[str, Any]]) -> list[float]:
     return [axis.centre if axis.slope is not None else (axis.low + axis.high) / 2 for axis in policy.problem.state]
 
 
-# -- episodes --------------------------------------------------------------------------------------------------------------------------
+# -- episodes ----------------------------------------------------------------------------------------------------------
 
 
 def recorded(policy: Policy, returns: Array) -> list[dict[str, Any]]:
-    """A handful of episodes, the typical one first. `returns`: of the rollouts of `policy.evaluate()`."""
+    """Some episodes, the typical episode first. `returns`: of the rollouts of `policy.evaluate()`."""
     problem = policy.problem
     if not problem.can_run:
         return []
@@ -215,8 +235,8 @@ def recorded(policy: Policy, returns: Array) -> list[dict[str, Any]]:
         found = [policy.episode(0, place) for place in picked(returns, count)]
         of = len(returns)
     else:  # in an environment only the first rollout of a seed can be repeated
-        played = [policy.episode(seed) for seed in range(count)]
-        found = [played[place] for place in picked(np.array([episode.rewards.sum() for episode in played]), count)]
+        made = [policy.episode(seed) for seed in range(count)]
+        found = [made[place] for place in picked(np.array([episode.rewards.sum() for episode in made]), count)]
         of = count
     totals = [float(episode.rewards.sum()) for episode in found]
     steps = max(MOST_NUMBERS // (len(found) * len(problem.state)), 50)
@@ -224,7 +244,7 @@ def recorded(policy: Policy, returns: Array) -> list[dict[str, Any]]:
 
 
 def picked(returns: Array, count: int) -> list[int]:
-    """The typical, the best, the worst, then others spread in between."""
+    """The typical, the best and the worst episode, then episodes spread in between."""
     order = np.argsort(returns, kind="stable")
     last = len(order) - 1
     spread = [round(last * part / (count - 1)) for part in range(count)] if count > 1 else []

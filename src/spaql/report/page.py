@@ -5,41 +5,39 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from spaql.analysis.paper_tables import TITLES
-from spaql.analysis.tables import NOTHING, Table, number
-from spaql.experiments.plan import MAIN
-from spaql.experiments.results import Results
-from spaql.report.curve_data import Group, curve_data, groups_of
-from spaql.report.facts import ORIGIN, PAPER_TABLES, PART_HEADS, commands, key_figures, origin, part_rows, remarks, summary, when
+from spaql.analysis.numbers import NOTHING, number
+from spaql.analysis.tables import Table
+from spaql.learners import registry
+from spaql.report.curve_data import curve_data
+from spaql.report.facts import ORIGIN, PART_HEADS, commands, key_figures, origin, part_rows, remarks, summary, when
 from spaql.report.shell import embedded, render, write_html
 from spaql.report.svg import inlined
+from spaql.studies import studies
+from spaql.studies.parts import Results
+from spaql.studies.study import Agents, Section, Tables
 
 if TYPE_CHECKING:
-    from spaql.analysis.figures import Figure
+    from spaql.studies.figures import Figure
 
 MOST_ROWS = 100  # of a table of seeds
-CARDS = (*PAPER_TABLES, "claims")  # too wide for a telephone and worth reading there: one card per row
-HINTS = {
-    "pendulum": "Return: minus the cost of an episode of 200 steps. Nearer to zero is better.",
-    "pendulum-5": "Return: minus the cost of an episode of 200 steps. Nearer to zero is better.",
-    "pendulum-scaled": "Return: the rewards of 200 steps, each scaled to lie between 0 and 1. Higher is better, 200 at most.",
-    "cartpole": "Return: steps for which the pole stays up. Higher is better, 200 at most.",
-}
-# A sign beside each verdict, so that it is told apart without colours
+# A sign beside each verdict, for readers who cannot tell the colours apart: start of the text, sign, style.
 MARKS = (
-    ("reproduced", "✓", "good"), ("holds by", "◐", "partly"), ("holds", "✓", "good"), ("differs: better", "▲", "other"),
-    ("differs: worse", "▼", "other"), ("differs", "≠", "other"), ("does not hold", "✗", "bad"), ("not comparable", "○", "none"),
-)  # fmt: skip
+    ("reproduced", "✓", "good"),
+    ("holds by", "◐", "partly"),
+    ("holds", "✓", "good"),
+    ("differs: better", "▲", "other"),
+    ("differs: worse", "▼", "other"),
+    ("differs", "≠", "other"),
+    ("does not hold", "✗", "bad"),
+    ("not comparable", "○", "none"),
+)
 
 
-def write_page(results: Results, tables: list[Table], figures: "list[Figure]", path: Path) -> None:
-    """One file that can be sent and kept: style, scripts, figures and data are in it. Links to the single files lead beside it."""
-    by_name = {table.name: table for table in tables}
-    first = [by_name[name] for name in PAPER_TABLES if name in by_name]
-    claims = [by_name["claims"]] if "claims" in by_name else []
-    beyond = [table for table in tables if table.name.startswith("atlas-")]
-    every = [table for table in tables if table.name.startswith("results")]
-    drawn = _figures(figures, path)
+def write_page(results: Results, tables: Tables, figures: "list[Figure]", path: Path) -> None:
+    """One file that can be sent and kept: style, scripts, figures and data are in it.
+
+    Links to single files lead to the folders beside the page.
+    """
     curves = curve_data(results)
     text = render(
         "page.html",
@@ -48,16 +46,9 @@ def write_page(results: Results, tables: list[Table], figures: "list[Figure]", p
         summary=summary(results, tables),
         key_figures=key_figures(results, tables),
         remarks=remarks(results),
-        tables=[_table(table) for table in first],
-        claims=[_table(table) for table in claims],
-        further=_without_echo([_table(table) for table in tables if table not in first + claims + beyond + every]),
-        beyond=_without_echo([_table(table) for table in beyond]),
-        beyond_figures=[figure for figure in drawn if "-atlas-" in figure["name"]],
-        every=_without_echo([_table(table) for table in every]),
-        every_figures=[figure for figure in drawn if "-results" in figure["name"]],
+        sections=_sections(tables, _figures(figures, path), bool(curves)),
         problems=[(problem["name"], problem["title"]) for problem in curves],
         curves=embedded(curves),
-        figures=[figure for figure in drawn if not any(mark in figure["name"] for mark in ("-atlas-", "-results"))],
         seeds=_seeds(results),
         commands=commands(results),
         part_heads=PART_HEADS,
@@ -70,8 +61,40 @@ def write_page(results: Results, tables: list[Table], figures: "list[Figure]", p
     write_html(path, text)
 
 
-def _table(table: Table) -> dict[str, Any]:
-    """A table as the template wants it. The reason of a verdict goes below the verdict, which makes the table narrower."""
+def _sections(tables: Tables, drawn: list[dict[str, Any]], curves: bool) -> list[dict[str, Any]]:
+    """The sections of all studies that have something to show."""
+    made = []
+    for study in studies():
+        figures = [figure for figure in drawn if figure["study"] == study.name]
+        named = [name for section in study.sections for name in section.tables or ()]
+        for section in study.sections:
+            shown = [table for table in tables.get(study.name, []) if _belongs(table.name, section, named)]
+            made.append(_section(section, shown, figures if section.figures else [], curves and section.curves))
+    return [section for section in made if section["tables"] or section["figures"] or section["curves"]]
+
+
+def _belongs(table: str, section: Section, named: Sequence[str]) -> bool:
+    return table not in named if section.tables is None else table in section.tables
+
+
+def _section(section: Section, tables: list[Table], figures: list[dict[str, Any]], curves: bool) -> dict[str, Any]:
+    """A section as the template wants it. Tables that are read one after the other repeat no note."""
+    shown = [_table(table, section.captions) for table in tables]
+    return {
+        "anchor": section.anchor,
+        "heading": section.heading,
+        "words": section.words,
+        "figures": figures,
+        "tables": _without_echo(shown) if section.tables is None else shown,
+        "curves": curves,
+    }
+
+
+def _table(table: Table, caption: bool) -> dict[str, Any]:
+    """A table as the template wants it.
+
+    The reason of a verdict goes below the verdict, which makes the table narrower.
+    """
     heads = [column.heading for column in table.columns]
     why = heads.index("why") if {"why", "verdict"} <= set(heads) else None
     rows = []
@@ -83,22 +106,22 @@ def _table(table: Table) -> dict[str, Any]:
     return {
         "name": table.name,
         "title": table.title,
-        "heads": [{"text": column.heading, "words": column.words} for i, column in enumerate(table.columns) if i != why],
+        "heads": [
+            {"text": column.heading, "words": column.words} for i, column in enumerate(table.columns) if i != why
+        ],
         "rows": rows,
-        "hint": HINTS.get(table.name),
+        "hint": table.hint,
         "notes": table.notes,
-        "cards": table.name in CARDS,
-        "bare": table.name == "claims",  # stands alone under a heading that says the same
-        "sortable": table.name.startswith(("tests-", "scaling", "atlas-", "results")),
+        "classes": " ".join(table.classes),
+        "caption": caption,
     }
 
 
 def _without_echo(tables: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Tables that are read one after the other say the same only once."""
-    said: set[str] = set()
+    notes: set[str] = set()
     for table in tables:
-        table["notes"] = [note for note in table["notes"] if note not in said]
-        said |= set(table["notes"])
+        table["notes"] = [note for note in table["notes"] if note not in notes]
+        notes |= set(table["notes"])
     return tables
 
 
@@ -114,10 +137,16 @@ def _cell(heading: str, text: str, words: bool) -> dict[str, Any]:
 def _figures(figures: "Sequence[Figure]", path: Path) -> list[dict[str, Any]]:
     drawn = inlined([(figure.svg, figure.png, figure.title) for figure in figures])
     return [
-        {"number": place, "name": figure.name, "title": figure.title, "caption": figure.caption, "drawing": drawing,
-         "files": [(file.name, _beside(file, path)) for file in (figure.png, figure.svg)]}
+        {
+            "number": place,
+            "study": figure.study,
+            "title": figure.title,
+            "caption": figure.caption,
+            "drawing": drawing,
+            "files": [(file.name, _beside(file, path)) for file in (figure.png, figure.svg)],
+        }
         for place, (figure, drawing) in enumerate(zip(figures, drawn, strict=True), 1)
-    ]  # fmt: skip
+    ]
 
 
 def _beside(file: Path, page: Path) -> str:
@@ -130,16 +159,16 @@ def _beside(file: Path, page: Path) -> str:
 def _seeds(results: Results) -> list[dict[str, Any]]:
     """Every agent that is in a mean above, by problem and algorithm."""
     return [
-        {"name": problem, "title": TITLES[problem], "groups": [_agents(group) for group in groups_of(results, problem)]}
-        for problem in MAIN
-        if results.main(problem) or results.parts.get(f"random-{problem}")
+        {"name": found.problem, "title": found.title, "groups": [_agents(group) for group in found.groups]}
+        for study in studies()
+        for found in study.compared(results)
     ]
 
 
-def _agents(group: Group) -> dict[str, Any]:
+def _agents(group: Agents) -> dict[str, Any]:
     rows = []
     for run in group.runs[:MOST_ROWS]:
-        arms = None if group.algorithm == "Random" else run.arms
+        arms = None if not registry.CARDS[group.algorithm].learns else run.arms
         counts = [number(value, 0) for value in (arms, run.train_samples, run.eval_samples)]
         rows.append([str(run.seed), number(run.best_seen), number(run.fresh), *counts])
     return {"label": group.label, "rows": rows, "left_out": len(group.runs) - len(rows)}

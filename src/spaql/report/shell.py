@@ -8,19 +8,21 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from spaql.experiments.rows import write_whole
+from spaql.writing import write_whole
 
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-DIGITS = 6  # of embedded numbers: more cannot be seen
+DIGITS = 6  # of embedded numbers: more digits cannot be seen
 
 
 def render(template: str, **context: Any) -> str:
-    """A page from a template of this room. Everything is escaped that is not marked as safe."""
+    """A page from a template of this folder. Everything that is not marked as safe is escaped."""
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 
-    pages = Environment(loader=FunctionLoader(source), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    pages = Environment(
+        loader=FunctionLoader(source), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
     pages.filters |= {"coded": coded, "minus": minus, "pythonic": repr}
     pages.globals |= {"asset": asset}
     return pages.get_template(template).render(context)
@@ -35,14 +37,14 @@ def source(name: str) -> str:
 
 
 def asset(name: str) -> "Markup":
-    """A style sheet or script of this room, to be put into the page as it is."""
+    """A style sheet or script of this folder, to be put into the page as it is."""
     from markupsafe import Markup
 
     return Markup(source(name))
 
 
 def embedded(data: Any) -> "Markup":
-    """JSON that can stand inside <script>: nothing in it ends the element, whatever the data says."""
+    """JSON that can stand inside <script>: nothing in it ends the element, whatever the data contain."""
     from markupsafe import Markup
 
     text = json.dumps(data, allow_nan=False, separators=(",", ":"), ensure_ascii=True)
@@ -50,7 +52,7 @@ def embedded(data: Any) -> "Markup":
 
 
 def plain(values: Iterable[float], digits: int = DIGITS) -> list[float | int | None]:
-    """Numbers for JSON: rounded, whole ones without a point, None for what is no number."""
+    """Numbers for JSON: rounded, whole numbers without a point, None for infinities and NaN."""
     return [one_plain(float(value), digits) for value in values]
 
 
@@ -62,7 +64,7 @@ def one_plain(value: float, digits: int = DIGITS) -> float | int | None:
 
 
 def minus(text: str) -> str:
-    """Minus signs of numbers as such: a hyphen is too short beside digits."""
+    """Real minus signs before numbers: a hyphen is too short beside digits."""
     return re.sub(r"(?<![\w.)-])-(?=[\d.])", "−", text)
 
 
@@ -70,4 +72,5 @@ def coded(text: str) -> "Markup":
     """Words in `backticks` as code; names with a hyphen stay on one line."""
     from markupsafe import Markup, escape
 
-    return Markup(re.sub(r"\bSPAQL-TS\b", '<span class="one">SPAQL-TS</span>', re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text)))))
+    html = re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text)))
+    return Markup(re.sub(r"\bSPAQL-TS\b", '<span class="one">SPAQL-TS</span>', html))

@@ -12,18 +12,22 @@ from spaql.errors import SpaqlError
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-SVG, XLINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
+SVG = "http://www.w3.org/2000/svg"
+XLINK = "http://www.w3.org/1999/xlink"
 DROPPED = ("metadata", "title", "desc", "script", "foreignObject")
 WHOLE = 518.4  # width in points of a figure that takes the whole width
-MOST_BYTES = 2_200_000  # of all vector graphics of a page; what is beyond goes in as PNG
+MOST_BYTES = 2_200_000  # of all vector graphics of a page; the largest beyond that become PNG
 
 
 def inlined(figures: Sequence[tuple[Path, Path, str]]) -> list["Markup"]:
-    """Elements for (svg, png, title) each: the SVG, or the PNG where the vector graphics together would be too large."""
+    """An element for each (svg, png, title): the SVG, or the PNG where all vector graphics together are too large."""
     left, made = MOST_BYTES, {}
     for place, (svg, png, title) in sorted(enumerate(figures), key=lambda item: _size(item[1][0])):
         size = _size(svg)
-        made[place] = inline_svg(_read(svg).decode(), f"g{place + 1}", title) if size <= left else inline_png(_read(png), title)
+        if size <= left:
+            made[place] = inline_svg(_read(svg).decode(), f"g{place + 1}", title)
+        else:
+            made[place] = inline_png(_read(png), title)
         left -= min(size, left)
     return [made[place] for place in range(len(figures))]
 
@@ -44,7 +48,7 @@ def inline_svg(text: str, prefix: str, title: str) -> "Markup":
             if child.tag in {f"{{{SVG}}}{name}" for name in DROPPED}:
                 parent.remove(child)
     for element in root.iter():
-        if element.tag == f"{{{SVG}}}style":  # would hold for the whole page
+        if element.tag == f"{{{SVG}}}style":  # a style sheet holds for the whole page
             element.text = re.sub(r"(^|})\s*([^{}]+)\{", rf"\1#{prefix} \2{{", element.text or "")
         for name, value in list(element.attrib.items()):
             if name.lower().startswith("on"):
@@ -60,7 +64,7 @@ def inline_svg(text: str, prefix: str, title: str) -> "Markup":
     heading = ElementTree.Element(f"{{{SVG}}}title", {"id": f"{prefix}-title"})
     heading.text = title
     root.insert(0, heading)
-    # figures keep their sizes relative to each other, or the letters of a narrow one would be larger
+    # figures keep their sizes relative to each other, or the letters of a narrow figure would be larger
     size = float(root.get("viewBox", f"0 0 {WHOLE} 0").split()[2]) / WHOLE
     root.set("style", f"--size: {size:.3g}; {root.get('style', '')}".strip())
     root.attrib |= {"id": prefix, "role": "img", "aria-labelledby": f"{prefix}-title"}

@@ -1,7 +1,7 @@
 "use strict";
 // Why this action: what policy.why says, for the state at hand. Also where the state is typed in.
 (() => {
-  const { data, d, tree, table, leaves, leafOf, pathTo, actionAt, number, measured, testWords, ruleWords, actionWords, shareWords } = spaql;
+  const { data, d, tree, table, leaves, leafOf, pathTo, actionAt, number, measured, placeWords, testWords, ruleWords, actionWords } = spaql;
   const { coordinates, make, chip, now } = spaql;
   const box = document.getElementById("why"), form = document.querySelector(".state");
 
@@ -64,7 +64,7 @@
     const visits = facts.visits ?? (cell ? cell.visits : null);
     return {
       leaf, action: tree.actions[tree.action[leaf]], number: facts.number, path: pathTo(leaf).map(([node, high]) => testWords(node, high)),
-      rule: ruleWords(leaf), cell, visits, share: facts.share, changes: data.state.map((_, j) => changesAlong(x, j)),
+      rule: ruleWords(leaf), cell, visits, share: facts.share, time: facts.time, changes: data.state.map((_, j) => changesAlong(x, j)),
       warning: warningOf(x, visits, facts.share),
     };
   };
@@ -84,7 +84,7 @@
     const body = make("tbody", place);
     for (const [j, { place: cut, action }] of rows) {
       const row = make("tr", body), axis = data.state[j];
-      make("th", row, { scope: "row", class: "words" }, `${axis.name} = ${measured(cut, axis)}`);
+      make("th", row, { scope: "row", class: "words" }, `${axis.name} = ${placeWords(j, cut)}`);
       make("td", row, {}, `${measured(Math.abs(cut - x[j]), axis)} away`);
       chip(make("td", row, { class: "words" }), action);
     }
@@ -130,7 +130,7 @@
     make("h4", known, {}, "Experience");
     const said = [`Rule ${why.number} of ${leaves.size}.`];
     if (why.visits !== null) said.push(`Training steps behind it: ${why.visits.toLocaleString("en-GB")}.`);
-    if (why.share !== null) said.push(`Share of time under this rule: ${(100 * why.share).toFixed(2)} %.`);
+    if (why.time) said.push(`Share of time under this rule: ${why.time}.`);
     make("p", known, {}, said.join(" "));
   };
   let waiting = false;
@@ -147,11 +147,11 @@
   spaql.on(({ leaf }) => {
     if (leaf === lit) return;
     lit = leaf;
-    const action = tree.actions[tree.action[leaf]], { number: place, share } = leaves.get(leaf);
+    const action = tree.actions[tree.action[leaf]], { number: place, time: spent } = leaves.get(leaf);
     badge.textContent = actionWords(action);
     badge.style.setProperty("--colour", spaql.css(spaql.actionColour(action)));
     told.parentElement.title = ruleWords(leaf).join(" and ");
-    const time = share === null ? "" : ` (time: ${shareWords(share)})`;
+    const time = spent ? ` (time: ${spent})` : "";
     told.textContent = `Rule ${place}${time}: ${ruleWords(leaf).join(" and ") || "always"}`;
   });
 

@@ -3,24 +3,25 @@
 import numpy as np
 
 from spaql.compiling import kernel
-from spaql.partition.forest import Space
 from spaql.plants.chart import Chart
-from spaql.plants.plant import Rows
+from spaql.plants.plant import Batch
+from spaql.plants.space import Space
 from spaql.streams import derive, uniform
-from spaql.training.rollouts import Batch, Lanes, fill_noise, locate, start_lanes
+from spaql.training.lanes import Lanes, Stage, fill_noise, start_lanes, step_lanes
+from spaql.training.rollouts import locate
 
 
 @kernel
 def bare_plant(
-    reset: Batch, step: Batch, rows: Rows, noise: tuple[int, int], space: Space, chart: Chart, lanes: Lanes, fresh: Lanes,
-    n: int, steps: int,
-) -> int:  # fmt: skip
-    """`steps` rounds of n rollouts in lock-step: uniform random actions, observations in the cube; finished lanes start again.
+    reset: Batch, step: Batch, stage: Stage, space: Space, chart: Chart, lanes: Lanes, fresh: Lanes, n: int, steps: int
+) -> int:
+    """`steps` rounds of n rollouts in lock-step: random actions, observations in the cube; finished lanes start again.
 
     Returns the steps made. `fresh`: a second table, for start states.
     """
     key = np.uint64(0)
-    padded = start_lanes(reset, rows, noise[0], lanes, key, key, 0, n)
+    rows = stage.rows
+    padded = start_lanes(reset, stage, lanes, key, key, 0, n)
     started = n
     for h in range(steps):
         for axis in range(rows.noise - rows.action):
@@ -31,9 +32,8 @@ def bare_plant(
                     action[i] = chart.acts[axis].centre + chart.acts[axis].scale * (2.0 * u - 1.0)
                 else:
                     action[i] = chart.values[np.uint32(u * space.m)]
-        fill_noise(lanes, rows.noise, noise[1], noise[0] + h * noise[1], padded)
-        step(lanes.flat, padded)
-        over = h % space.horizon == space.horizon - 1
+        step_lanes(step, stage, lanes, h, padded)
+        over = h % stage.horizon == stage.horizon - 1
         ended = 0
         for i in range(padded):
             lanes.table[rows.total, i] += lanes.table[rows.reward, i]
@@ -43,7 +43,7 @@ def bare_plant(
                 ended += 1
                 started += 1
         if ended > 0:
-            fill_noise(fresh, rows.noise, noise[0], 0, ended)
+            fill_noise(fresh, rows.noise, stage.reset_noise, 0, ended)
             reset(fresh.flat, ended)
             for i in range(ended):
                 for row in range(rows.action):

@@ -1,39 +1,40 @@
-"""Training and evaluation in a Gymnasium environment, with the same compiled steps and the same random streams as on compiled plants.
+"""The loop of the Q-learners in Gymnasium environments, with the compiled steps and the random streams of `kernels`.
 
-On one of our own plants wrapped as an environment, this loop and the compiled one agree to the last bit.
+The outer loop stands here a second time, for environments that compiled code cannot call; the first is
+`kernels.train_spaql` and `kernels.train_aql`. On one of our own plants wrapped as an environment both agree to the last
+bit (tests/training/test_two_loops.py).
 """
 
 import threading
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-import numba
 import numpy as np
 
 from spaql import streams
 from spaql.arrays import Array
-from spaql.errors import SpaqlError
+from spaql.compiling import machine_code
 from spaql.learners import aql_steps, spaql_steps
-from spaql.learners.predicting import act_once
+from spaql.learners.act import Actor, act_once
+from spaql.learners.history import COLUMNS, write_row
+from spaql.learners.outer import BEST_ARMS, BEST_RETURN, EVAL_SAMPLES, KEEP, RESET, TAU, TRAIN_SAMPLES, judge
+from spaql.learners.outer import begin as outer_begin
 from spaql.learners.state import copied, merge_forest
+from spaql.learners.trainee import Exploration, Trainee
 from spaql.partition.forest import ARMS, SPLITS
-from spaql.partition.greedy import Greedy, Scratch, new_greedy, new_scratch
-from spaql.plants.chart import HUGE
-from spaql.plants.problem import Finite
-from spaql.training.history import COLUMNS
-from spaql.training.loops import BEST_SEEN, EVALUATED, EVALUATION, LEAVES, TEMPERATURE, TRAINED
-from spaql.training.outer import BEST_ARMS, BEST_RETURN, EVAL_SAMPLES, KEEP, RESET, TAU, TRAIN_SAMPLES, judge
-from spaql.training.outer import begin as outer_begin
+from spaql.partition.greedy import Greedy, new_greedy, new_scratch
 from spaql.training.rollouts import mean_return
+from spaql.training.viewer import Viewer, observation_dtype
 
 if TYPE_CHECKING:
-    from spaql.learners.agent import Agent
+    from spaql.learners.forest_agent import ForestAgent
 
 
 class GymLoop:
-    """Trains one agent in its environment, one iteration at a time. An iteration that fails or is stopped leaves no trace."""
+    """Trains one agent in its environment. An iteration that fails or is stopped leaves no trace."""
 
-    def __init__(self, agent: "Agent", rollouts: int, stop: threading.Event) -> None:
+    finished = False
+
+    def __init__(self, agent: "ForestAgent", rollouts: int, stop: threading.Event) -> None:
         self.agent, self.stop = agent, stop
         self.returns = np.empty(rollouts)
         self.env = agent.problem.open_env()
@@ -51,13 +52,15 @@ class GymLoop:
                 state.trainee, samples = before[0], state.outer[TRAIN_SAMPLES : EVAL_SAMPLES + 1].copy()
                 state.forest = state.trainee if alone else state.forest
                 state.outer[:] = before[1]
-                state.outer[TRAIN_SAMPLES : EVAL_SAMPLES + 1] = samples  # they were used, whatever came of it
+                state.outer[TRAIN_SAMPLES : EVAL_SAMPLES + 1] = samples  # the samples were used, whatever came of them
                 state.greedy = None
         return row[: int(done)]
 
     def _iterate(self, at: int, row: Array) -> bool:
+        """Iteration `at`, as in `kernels.train_spaql` and `kernels.train_aql`. False if it was stopped."""
         agent, state, outer = self.agent, self.agent.state, self.agent.state.outer
-        spaql = not agent.per_step
+        cooling = agent.cooling
+        spaql = cooling is not None
         if spaql and np.isnan(outer[BEST_RETURN]):
             first = self._evaluate(self._merged(), at)
             if first is None:
@@ -67,43 +70,44 @@ class GymLoop:
         scratch = state.make_room(agent.room(state.space.horizon))
         if spaql or len(state.trainee.balls) != before:
             state.greedy = None
-        tau, splits = float(outer[TAU]), int(state.trainee.size[SPLITS])
-        steps = SpaqlEpisode(agent, scratch) if spaql else AqlEpisode(agent, scratch)
-        if not self._train(steps, at):
+        tau, splits = float(outer[TAU]) if spaql else 0.0, int(state.trainee.size[SPLITS])
+        greedy = new_greedy(state.space, state.trainee) if spaql else state.policy(agent.chart)
+        trainee = Trainee(state.space, agent.chart, agent.rule, state.trainee, greedy, scratch)
+        if not self._train(trainee, tau, at):
             return False
-        evaluation = self._evaluate(self._merged() if spaql else state.policy(agent.chart), at + 1)
+        if spaql:
+            merge_forest(state.trainee, state.space, agent.chart, greedy, scratch)
+        evaluation = self._evaluate(greedy, at + 1)
         if evaluation is None:
             return False
         arms = int(state.trainee.size[ARMS])
-        best, kept = evaluation, arms
-        if spaql:
-            options = agent.options
-            published = options["temperature_rule"] == "published"
-            verdict = judge(outer, evaluation, arms, int(state.trainee.size[SPLITS]) - splits, options["tau_min"], options["d"], published)
+        best, kept = evaluation, float(arms)
+        if cooling is not None:
+            made = int(state.trainee.size[SPLITS]) - splits
+            verdict = judge(outer, evaluation, arms, made, cooling.tau_min, cooling.d, cooling.published)
             if verdict == KEEP:
                 state.forest = copied(state.trainee, state.space)
             elif verdict == RESET:
                 state.trainee = copied(state.forest, state.space)
-            best, kept = outer[BEST_RETURN], int(outer[BEST_ARMS])
-        row[EVALUATION], row[BEST_SEEN], row[LEAVES], row[TEMPERATURE] = evaluation, best, kept, tau if spaql else 0.0
-        row[TRAINED], row[EVALUATED] = outer[TRAIN_SAMPLES], outer[EVAL_SAMPLES]
+            best, kept = float(outer[BEST_RETURN]), float(outer[BEST_ARMS])
+        write_row(row, evaluation, best, kept, float(outer[TRAIN_SAMPLES]), float(outer[EVAL_SAMPLES]), tau)
         return True
 
-    def _train(self, steps: "SpaqlEpisode | AqlEpisode", at: int) -> bool:
+    def _train(self, trainee: Trainee, tau: float, at: int) -> bool:
         """One training episode. False if it was stopped."""
         agent, outer, horizon = self.agent, self.agent.state.outer, self.agent.problem.horizon
-        view = Viewer(agent, f"iteration {at + 1}, training episode")
-        native, dtype = action_maker(agent), observation_dtype(self.env)
-        steps.key = streams.key_of(agent.seed, streams.TRAIN_ACTION, at)
+        view, native = Viewer(agent, f"iteration {at + 1}, training episode"), agent.problem.native_one()
+        exploration = Exploration(streams.key_of(agent.seed, streams.TRAIN_ACTION, at), tau)
+        steps = TrainingSteps(trainee, exploration, agent.cooling is None, observation_dtype(self.env))
         observation, _ = self.env.reset(seed=int(streams.plant_seed(agent.seed, streams.TRAIN_PLANT, at)))
-        bad = steps.first(np.array(view.check(observation, 0), dtype))
+        bad = steps.first(view.check(observation, 0))
         view.complain(bad, observation, 0)
         for h in range(horizon):
             if self.stop.is_set():
                 return False
             observation, reward, terminated, truncated, _ = self.env.step(native(steps.action))
             outer[TRAIN_SAMPLES] += 1
-            bad = steps.next(h + 1, np.array(view.check(observation, h + 1), dtype), view.reward(reward, h), bool(terminated))
+            bad = steps.next(h + 1, view.check(observation, h + 1), view.reward(reward, h), bool(terminated))
             view.complain(bad, observation, h + 1)
             if terminated or truncated:
                 break
@@ -113,7 +117,8 @@ class GymLoop:
         """The greedy policy of the trainee."""
         agent, state = self.agent, self.agent.state
         greedy = new_greedy(state.space, state.trainee)
-        merge_forest(state.trainee, state.space, agent.chart, greedy, state.scratch or new_scratch(state.space, state.trainee))
+        scratch = state.scratch or new_scratch(state.space, state.trainee)
+        merge_forest(state.trainee, state.space, agent.chart, greedy, scratch)
         return greedy
 
     def _evaluate(self, greedy: Greedy, at: int) -> float | None:
@@ -125,33 +130,34 @@ class GymLoop:
         return float(mean_return(self.returns)) if steps >= 0 else None
 
 
-def play_gym(agent: "Agent", seed: int, purposes: tuple[int, int], iteration: int, deterministic: bool, returns: Array) -> int:
-    """Rollouts of the agent's greedy policy; fills `returns`, gives the steps."""
+def play_gym(
+    agent: "ForestAgent", seed: int, purposes: tuple[int, int], iteration: int, deterministic: bool, returns: Array
+) -> int:
+    """Rollouts of the agent's greedy policy; fills `returns`. Returns the number of steps."""
     env, greedy = agent.problem.open_env(), agent.state.policy(agent.chart)
     return _roll(agent, env, greedy, seed, purposes, iteration, deterministic, returns, None)
 
 
 def _roll(
-    agent: "Agent", env: Any, greedy: Greedy, seed: int, purposes: tuple[int, int], iteration: int, deterministic: bool,
-    returns: Array, stop: threading.Event | None,
+    agent: "ForestAgent", env: Any, greedy: Greedy, seed: int, purposes: tuple[int, int], iteration: int,
+    deterministic: bool, returns: Array, stop: threading.Event | None,
 ) -> int:  # fmt: skip
-    """Rollouts one after the other. Returns their steps, negative if it was stopped."""
-    space, chart, horizon = agent.state.space, agent.chart, agent.problem.horizon
-    sizes = (space.d, space.k, space.m, space.trees)
-    fixed = (sizes, chart.axes, chart.acts, chart.values, greedy.jump, greedy.cells, greedy.centre)
-    work = np.zeros(space.d + max(space.k, 1))
-    native = action_maker(agent)
-    action, step = work[space.d :], env.step
+    """Rollouts one after the other. Returns the number of their steps, negative if they were stopped."""
+    space, horizon = agent.state.space, agent.problem.horizon
+    actor, native, step = Actor(space, agent.chart, greedy), agent.problem.native_one(), env.step
+    x, action = np.zeros(space.d), np.zeros(max(space.k, 1))
+    plant_seed = int(streams.plant_seed(seed, purposes[0], iteration))
     key = streams.key_of(seed, purposes[1], iteration)
     dtype, shape = observation_dtype(env), (space.d,)
     strides = (dtype.itemsize,)
-    act = entry_point(act_once, dtype, *fixed, np.zeros(space.d, dtype), key, 0, deterministic, work)
+    act = machine_code(act_once, actor, np.zeros(space.d, dtype), key, 0, deterministic, x, action)
     steps = 0
     for j in range(len(returns)):
         if stop is not None and stop.is_set():
             return -max(steps, 1)
-        view = Viewer(agent, f"iteration {iteration}, rollout {j}" if purposes[0] == streams.SELECT_PLANT else f"rollout {j}")
-        observation, _ = env.reset(seed=int(streams.plant_seed(seed, purposes[0], iteration))) if j == 0 else env.reset()
+        where = f"iteration {iteration}, rollout {j}" if purposes[0] == streams.SELECT_PLANT else f"rollout {j}"
+        view = Viewer(agent, where)
+        observation, _ = env.reset(seed=plant_seed) if j == 0 else env.reset()
         observation = view.check(observation, 0)
         mine, total = streams.sub_key(key, j), 0.0
         for h in range(horizon):
@@ -162,7 +168,7 @@ def _roll(
                 and observation.strides == strides
             ):
                 observation = np.array(view.check(observation, h), dtype)
-            bad = act(*fixed, observation, mine, h, deterministic, work)
+            bad = act(actor, observation, mine, h, deterministic, x, action)
             if bad >= 0:
                 view.complain(bad, observation, h)
             observation, reward, terminated, truncated, _ = step(native(action))
@@ -174,103 +180,20 @@ def _roll(
     return steps
 
 
-_entry_points: dict[tuple[Any, np.dtype[Any]], Callable[..., int]] = {}
+class TrainingSteps:
+    """The steps of one training episode, fed from outside."""
 
-
-def entry_point(function: Any, dtype: np.dtype[Any], *arguments: Any) -> Callable[..., int]:
-    """The machine code of a kernel for observations of this type, called without looking at types again: a third of the time.
-
-    Whoever calls it must give it arguments of exactly these types; `dtype` is the only one that ever differs.
-    """
-    known = function, dtype
-    if known not in _entry_points:
-        types = tuple(numba.typeof(argument) for argument in arguments)  # type: ignore[no-untyped-call]
-        function.compile(types)
-        _entry_points[known] = function.get_overload(types)
-    return _entry_points[known]
-
-
-class Viewer:
-    """Checks what an environment returns, before compiled code reads it."""
-
-    def __init__(self, agent: "Agent", where: str) -> None:
-        self.agent, self.where, self.shape = agent, where, (len(agent.problem.state),)
-
-    def check(self, observation: Any, step: int) -> Array:
-        if type(observation) is np.ndarray and observation.shape == self.shape and observation.dtype.char in "df":
-            return observation if observation.flags.c_contiguous else observation.copy()
-        try:
-            array = np.asarray(observation, dtype=np.float64)
-        except (TypeError, ValueError, OverflowError) as error:
-            where = f"{self.where}, step {step}"
-            raise SpaqlError(f"the environment returned an observation that is not an array of numbers ({where})") from error
-        if array.shape != self.shape:
-            raise SpaqlError(
-                f"the environment returned an observation of shape {array.shape}, declared was {self.shape} ({self.where}, step {step})"
-            )
-        return np.ascontiguousarray(array)
-
-    def reward(self, reward: Any, step: int) -> float:
-        try:
-            value = float(reward.item() if isinstance(reward, np.ndarray) else reward)
-        except (TypeError, ValueError, OverflowError) as error:
-            raise SpaqlError(f"the environment returned the reward {reward!r}, not a number ({self.where}, step {step})") from error
-        if not abs(value) <= HUGE:
-            raise SpaqlError(f"the environment returned the reward {value}: rewards must be finite ({self.where}, step {step})")
-        return value
-
-    def complain(self, bad: int, observation: Any, step: int) -> None:
-        self.agent.observation_error(bad, observation, f"the environment's observation ({self.where}, step {step})")
-
-
-def observation_dtype(env: Any) -> np.dtype[Any]:
-    """What observations are handed on as: single precision stays so, everything else becomes double."""
-    return np.dtype(np.float32 if env.observation_space.dtype == np.float32 else np.float64)
-
-
-def action_maker(agent: "Agent") -> Callable[[Array], Any]:
-    """Physical actions in the form the environment takes."""
-    actions = agent.problem.actions
-    if isinstance(actions, Finite) and not actions.box:
-        return lambda action: int(action[0])
-    dtype = agent.problem.action_dtype
-    return lambda action: action.astype(dtype)
-
-
-class SpaqlEpisode:
-    """One training episode of SPAQL or SPAQL-TS, fed from outside."""
-
-    def __init__(self, agent: "Agent", scratch: Scratch) -> None:
-        self.action = np.zeros(max(agent.state.space.k, 1))
-        self.key = np.uint64(0)
-        self.tau = float(agent.state.outer[TAU])
-        self.known = agent.state.trainee, agent.state.space, agent.chart
-        self.rule, self.scratch = agent.rule, scratch
+    def __init__(self, trainee: Trainee, exploration: Exploration, greedy: bool, dtype: np.dtype[Any]) -> None:
+        self.trainee, self.exploration, self.dtype = trainee, exploration, dtype
+        self.action = np.zeros(max(trainee.space.k, 1))
+        learner = aql_steps if greedy else spaql_steps
+        observation = np.zeros(trainee.space.d, dtype)
+        self._first = machine_code(learner.first_step, trainee, exploration, observation, self.action)
+        self._next = machine_code(learner.next_step, trainee, exploration, 0, observation, 0.0, False, self.action)
 
     def first(self, observation: Array) -> int:
-        return int(spaql_steps.first_step(*self.known, self.scratch, self.tau, self.key, observation, self.action))
+        return int(self._first(self.trainee, self.exploration, np.array(observation, self.dtype), self.action))
 
     def next(self, step: int, observation: Array, reward: float, terminated: bool) -> int:
-        arguments = (
-            *self.known, self.rule, self.scratch, self.tau, self.key, step, observation, reward, terminated, self.action
-        )  # fmt: skip
-        return entry_point(spaql_steps.next_step, observation.dtype, *arguments)(*arguments)
-
-
-class AqlEpisode:
-    """One training episode of AQL, NBQL or ZoomRL, fed from outside."""
-
-    def __init__(self, agent: "Agent", scratch: Scratch) -> None:
-        self.action = np.zeros(max(agent.state.space.k, 1))
-        self.key = np.uint64(0)
-        self.known = agent.state.forest, agent.state.space, agent.chart
-        self.greedy, self.rule, self.scratch = agent.state.policy(agent.chart), agent.rule, scratch
-
-    def first(self, observation: Array) -> int:
-        return int(aql_steps.first_step(*self.known, self.greedy, self.scratch, self.key, observation, self.action))
-
-    def next(self, step: int, observation: Array, reward: float, terminated: bool) -> int:
-        arguments = (
-            *self.known, self.rule, self.greedy, self.scratch, self.key, step, observation, reward, terminated, self.action
-        )  # fmt: skip
-        return entry_point(aql_steps.next_step, observation.dtype, *arguments)(*arguments)
+        seen = np.array(observation, self.dtype)  # the type for which the machine code was made
+        return int(self._next(self.trainee, self.exploration, step, seen, reward, terminated, self.action))

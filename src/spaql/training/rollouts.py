@@ -1,82 +1,39 @@
-"""Lock-step rollouts: many episodes advance together, one array operation after the other, in loops that LLVM vectorises.
+"""Lock-step rollouts of a greedy policy: many episodes advance together, in loops that LLVM vectorises.
 
-Every rollout has its own random streams, so its bits do not depend on which others run beside it.
+One step of all lanes: observations to grid cells (`locate`), to cells of the merged tree (`descend_lanes`), to actions
+(`act_lanes`), and the plant's step (`lanes.step_lanes`). `learners.act.act` does the same for one observation, to the
+bit.
 """
-
-from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 
 from spaql.arrays import Array
 from spaql.compiling import entry, inlined
 from spaql.fastmath import SMALL, tanh, tanh_small
-from spaql.partition.forest import COUNT_BITS, MAX_DEPTH, Space
+from spaql.learners.act import Actor
+from spaql.partition.forest import COUNT_BITS, MAX_DEPTH
 from spaql.partition.greedy import LOW_HALF, Greedy, coordinates
 from spaql.partition.search import cell_of
 from spaql.plants.chart import CLIPPED, EDGE, HUGE, LINEAR, Chart
-from spaql.plants.plant import LANES, Rows
-from spaql.streams import derive, uniform
-
-Batch = Callable[[Array, int], None]
-
-WIDTH = 4  # lanes are filled up to a multiple of this: the rest of a vector loop runs one by one
-OK, BAD_OBSERVATION, BAD_REWARD = 0, 1, 2
-
-
-class Lanes(NamedTuple):
-    """Arrays with one column per rollout under way."""
-
-    flat: Array  # the table of the plant, as its batch functions take it
-    table: Array  # the same memory, (rows, LANES)
-    cell: Array  # int32 (d, LANES): position in the finest grid
-    node: Array  # int32: cell of the merged tree
-    plant_key: Array  # uint64
-    action_key: Array
-    rollout: Array  # int64: which rollout the lane carries
-    code: Array  # int64: the orthants of all levels
-    spreading: Array  # int64 (2, 4): shifts and masks that spread the bits of an index d apart
-    fault: Array  # int64: [code, rollout, step, dimension] of the first bad number
-
-
-def new_lanes(d: int, rows: Rows) -> Lanes:
-    table = np.zeros((rows.end, LANES))
-    return Lanes(
-        table.reshape(-1),
-        table,
-        np.zeros((d, LANES), np.int32),
-        np.zeros(LANES, np.int32),
-        np.zeros(LANES, np.uint64),
-        np.zeros(LANES, np.uint64),
-        np.zeros(LANES, np.int64),
-        np.zeros(LANES, np.int64),
-        spreading(d),
-        np.zeros(4, np.int64),
-    )
-
-
-def spreading(d: int) -> Array:
-    """Four rounds x = (x | x << shift) & mask move bit b of a 16-bit index to position b * d, as far as 63 bits go."""
-    rounds = np.zeros((2, 4), np.int64)
-    for at, group in enumerate((8, 4, 2, 1)):  # groups of so many bits move apart
-        mask = sum(((1 << group) - 1) << (g * group * d) for g in range(16 // group))
-        fits = group * (d - 1) < 63  # else the index has no bits beyond the first group
-        rounds[:, at] = group * (d - 1) if fits else 0, mask & (2**63 - 1) if fits else (1 << group) - 1
-    return rounds
-
-
-@inlined
-def fill_noise(lanes: Lanes, first_row: int, count: int, offset: int, n: int) -> None:
-    """Uniform numbers `offset`, `offset + 1`, ... of every lane's stream into the noise rows."""
-    for c in range(count):
-        row = lanes.table[first_row + c]
-        for i in range(n):
-            row[i] = uniform(lanes.plant_key[i], offset + c)
+from spaql.plants.plant import LANES, Batch
+from spaql.streams import uniform
+from spaql.training.lanes import (
+    BAD_OBSERVATION,
+    WIDTH,
+    Episodes,
+    Lanes,
+    Stage,
+    book,
+    check_returns,
+    finish,
+    start_lanes,
+    step_lanes,
+)  # fmt: skip
 
 
 @inlined
 def _place(value: float, finite: bool, cell: Array, i: int) -> int:
-    """The grid cell of a cube coordinate. Returns 1 if it has none."""
+    """The grid cell of a cube coordinate. Returns 1 if the coordinate has none."""
     good = finite & (abs(value) <= EDGE)
     cell[i] = cell_of(value if good else 0.0)
     return 0 if good else 1
@@ -84,7 +41,7 @@ def _place(value: float, finite: bool, cell: Array, i: int) -> int:
 
 @inlined
 def locate(chart: Chart, lanes: Lanes, first_row: int, n: int) -> int:
-    """Observations to grid cells. Returns how many are bad."""
+    """Observations to grid cells. Returns the number of bad coordinates."""
     bad = 0
     for j in range(len(chart.axes)):
         row, cell = lanes.table[first_row + j], lanes.cell[j]
@@ -101,7 +58,7 @@ def locate(chart: Chart, lanes: Lanes, first_row: int, n: int) -> int:
                 value = (row[i] - centre) * scale
                 large += 0 if abs(value) <= SMALL else 1
                 _place(tanh_small(value), True, cell, i)
-            if large > 0:  # some lane needs the full formula; each lane chooses for itself, so none depends on its neighbours
+            if large > 0:  # some lane needs the full formula; each lane chooses its own, whatever its neighbours need
                 for i in range(n):
                     finite = abs(row[i]) <= HUGE
                     value = ((row[i] if finite else 0.0) - centre) * scale
@@ -111,14 +68,18 @@ def locate(chart: Chart, lanes: Lanes, first_row: int, n: int) -> int:
 
 @inlined
 def descend_lanes(lanes: Lanes, greedy: Greedy, tree: int, n: int) -> None:
-    """Find every lane's leaf of the merged tree; n is a multiple of WIDTH, which is 4."""
+    """Every lane's leaf of the merged tree; n is a multiple of WIDTH, which is 4.
+
+    The special form of `partition.greedy.descend` for many lanes: all levels of all coordinates are one code of at most
+    63 bits.
+    """
     d, depth = lanes.cell.shape[0], greedy.depth[tree]
     if d * depth > 63:
         _descend_one_by_one(lanes, greedy, tree, n)
         return
     _encode(lanes, d, depth, n)
     jump, code, node = greedy.jump, lanes.code, lanes.node
-    bits = d if jump[tree] >> 32 == (1 << d) - 1 else 1  # that one level of the merged tree decides
+    bits = d if jump[tree] >> 32 == (1 << d) - 1 else 1  # of the code, per level of the merged tree
     for i in range(0, n, WIDTH):  # several lanes at once: each waits for its own chain of loads
         first, second, third, fourth = tree, tree, tree, tree
         at = depth * d - bits
@@ -159,7 +120,7 @@ def _encode(lanes: Lanes, d: int, depth: int, n: int) -> None:
 
 @inlined
 def _descend_one_by_one(lanes: Lanes, greedy: Greedy, tree: int, n: int) -> None:
-    """Many dimensions and a deep tree: the code would need more than 63 bits."""
+    """As `partition.greedy.descend`, from grid cells: in many dimensions a deep tree's code has more than 63 bits."""
     d = lanes.cell.shape[0]
     for i in range(n):
         here, level, next_j = tree, MAX_DEPTH - 1, 0
@@ -175,10 +136,9 @@ def _descend_one_by_one(lanes: Lanes, greedy: Greedy, tree: int, n: int) -> None
 
 
 @inlined
-def act_lanes(
-    space: Space, chart: Chart, lanes: Lanes, first_row: int, greedy: Greedy, tree: int, step: int, deterministic: bool, n: int
-) -> None:
-    """The greedy ball's action: uniform inside the ball, as the paper plays, or its centre."""
+def act_lanes(actor: Actor, lanes: Lanes, first_row: int, tree: int, step: int, deterministic: bool, n: int) -> None:
+    """The greedy ball's action: uniform inside the ball, as in the paper, or the centre of the ball."""
+    space, chart, greedy = actor.space, actor.chart, actor.greedy
     node = lanes.node
     if space.k > 0:
         for axis in range(space.k):
@@ -198,127 +158,52 @@ def act_lanes(
 
 
 @inlined
-def _copy_lane(rows: Rows, lanes: Lanes, source: int, target: int) -> None:
-    for row in range(rows.action):  # state and observation
-        lanes.table[row, target] = lanes.table[row, source]
-    lanes.table[rows.done, target] = lanes.table[rows.done, source]
-    lanes.table[rows.total, target] = lanes.table[rows.total, source]
-    lanes.plant_key[target] = lanes.plant_key[source]
-    lanes.action_key[target] = lanes.action_key[source]
-    lanes.rollout[target] = lanes.rollout[source]
-
-
-@inlined
-def pad(rows: Rows, lanes: Lanes, n: int) -> int:
-    """Fill up the last vector with copies of lane 0, which stay in range because it does."""
-    padded = -(-n // WIDTH) * WIDTH
-    for i in range(n, padded):
-        _copy_lane(rows, lanes, 0, i)
-    return padded
-
-
-@inlined
 def _find_fault(chart: Chart, lanes: Lanes, first_row: int, step: int, n: int) -> None:
     for i in range(n):
         for j in range(len(chart.axes)):
             value, axis = lanes.table[first_row + j, i], chart.axes[j]
             if not abs(value) <= HUGE or (axis.kind == LINEAR and not abs((value - axis.centre) * axis.scale) <= EDGE):
-                lanes.fault[0], lanes.fault[1], lanes.fault[2], lanes.fault[3] = BAD_OBSERVATION, lanes.rollout[i], step, j
+                lanes.fault[0], lanes.fault[1] = BAD_OBSERVATION, lanes.rollout[i]
+                lanes.fault[2], lanes.fault[3] = step, j
                 return
 
 
 @inlined
-def start_lanes(
-    reset: Batch, rows: Rows, reset_noise: int, lanes: Lanes,
-    plant_seed: np.uint64, action_key: np.uint64, rollout: int, n: int,
-) -> int:  # fmt: skip
-    """Start states of rollouts `rollout` ... `rollout + n - 1`. Returns the padded number of lanes."""
-    for i in range(n):
-        lanes.rollout[i] = rollout + i
-        lanes.plant_key[i] = derive(plant_seed, rollout + i)
-        lanes.action_key[i] = derive(action_key, rollout + i)
-        lanes.table[rows.total, i] = 0.0
-    padded = pad(rows, lanes, n)
-    fill_noise(lanes, rows.noise, reset_noise, 0, padded)
-    reset(lanes.flat, padded)
-    return padded
-
-
-@inlined
-def retire(rows: Rows, lanes: Lanes, returns: Array, n: int) -> int:
-    """Book finished lanes and fill each gap with the last lane. Returns how many go on."""
-    i = 0
-    while i < n:
-        if lanes.table[rows.done, i] == 0.0:
-            i += 1
-            continue
-        returns[lanes.rollout[i]] = lanes.table[rows.total, i]
-        n -= 1
-        if i < n:
-            _copy_lane(rows, lanes, n, i)
-    return n
-
-
-@inlined
-def book(rows: Rows, lanes: Lanes, returns: Array, n: int, padded: int) -> tuple[int, int]:
-    """Add the rewards of a step; episodes that have ended leave. Returns how many go on, and so many with padding."""
-    reward, done, total = lanes.table[rows.reward], lanes.table[rows.done], lanes.table[rows.total]
-    for i in range(padded):
-        total[i] += reward[i]
-    ended = 0
-    for i in range(n):
-        ended += 0 if done[i] == 0.0 else 1
-    if ended > 0:
-        n = retire(rows, lanes, returns, n)
-        padded = pad(rows, lanes, n)
-    return n, padded
-
-
-@inlined
-def finish(rows: Rows, lanes: Lanes, returns: Array, n: int) -> None:
-    """Book the lanes that have reached the horizon."""
-    for i in range(n):
-        returns[lanes.rollout[i]] = lanes.table[rows.total, i]
-
-
-@inlined
-def check_returns(lanes: Lanes, returns: Array, first: int, last: int) -> None:
-    for j in range(first, last):
-        if not abs(returns[j]) <= HUGE:
-            lanes.fault[0], lanes.fault[1], lanes.fault[2], lanes.fault[3] = BAD_REWARD, j, -1, -1
-
-
-@inlined
 def rollouts(
-    reset: Batch, step: Batch, rows: Rows, noise: tuple[int, int], space: Space, chart: Chart, greedy: Greedy, lanes: Lanes,
-    plant_seed: np.uint64, action_key: np.uint64, deterministic: bool, returns: Array, first: int, last: int,
-) -> int:  # fmt: skip
-    """Play episodes `first` ... `last - 1` of the greedy policy. Returns the number of steps; `lanes.fault[0]` tells if it went wrong."""
-    steps = 0
-    for begin in range(first, last, LANES):
-        n = min(LANES, last - begin)
-        padded = start_lanes(reset, rows, noise[0], lanes, plant_seed, action_key, begin, n)
-        for h in range(space.horizon):
+    reset: Batch,
+    step: Batch,
+    stage: Stage,
+    actor: Actor,
+    lanes: Lanes,
+    episodes: Episodes,
+    action_key: np.uint64,
+    deterministic: bool,
+) -> int:
+    """Episodes of the greedy policy. Returns the steps; `lanes.fault` says if something was wrong with the plant."""
+    rows, returns, steps = stage.rows, episodes.returns, 0
+    for begin in range(episodes.first, episodes.last, LANES):
+        n = min(LANES, episodes.last - begin)
+        padded = start_lanes(reset, stage, lanes, episodes.plant_seed, action_key, begin, n)
+        for h in range(stage.horizon):
             if n == 0:
                 break
-            if locate(chart, lanes, rows.observation, padded) > 0:
-                _find_fault(chart, lanes, rows.observation, h, n)
+            if locate(actor.chart, lanes, rows.observation, padded) > 0:
+                _find_fault(actor.chart, lanes, rows.observation, h, n)
                 return steps
-            tree = h if space.trees > 1 else 0
-            descend_lanes(lanes, greedy, tree, padded)
-            act_lanes(space, chart, lanes, rows.action, greedy, tree, h, deterministic, padded)
-            fill_noise(lanes, rows.noise, noise[1], noise[0] + h * noise[1], padded)
-            step(lanes.flat, padded)
+            tree = h if actor.space.trees > 1 else 0
+            descend_lanes(lanes, actor.greedy, tree, padded)
+            act_lanes(actor, lanes, rows.action, tree, h, deterministic, padded)
+            step_lanes(step, stage, lanes, h, padded)
             steps += n
             n, padded = book(rows, lanes, returns, n, padded)
         finish(rows, lanes, returns, n)
-    check_returns(lanes, returns, first, last)
+    check_returns(lanes, episodes)
     return steps
 
 
 @entry
 def mean_return(returns: Array) -> float:
-    """In order of the rollouts: the Gymnasium loop adds in the same order and gets the same bits."""
+    """The mean, added in the order of the rollouts: the Gymnasium loop adds in the same order, to the same bits."""
     total = 0.0
     for j in range(len(returns)):
         total += returns[j]

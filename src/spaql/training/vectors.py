@@ -8,7 +8,8 @@ import numpy as np
 
 from spaql.checks import flag, whole
 from spaql.errors import SpaqlError
-from spaql.training.history import Evaluation
+from spaql.plants.environment import PlantEnv
+from spaql.policy.evaluation import Evaluation
 
 if TYPE_CHECKING:
     from spaql.plants.problem import Problem
@@ -20,13 +21,15 @@ def evaluate_vector(
     agent: Any, make_env: str | MakeEnv | None = None, episodes: int = 100, n_envs: int = 4, *, seed: int = 0,
     deterministic: bool = True, asynchronous: bool = False, horizon: int | None = None,
 ) -> Evaluation:  # fmt: skip
-    """Episodes in `n_envs` copies of an environment at once; episode i begins with `reset(seed=seed + i)`, whichever copy plays it.
+    """Episodes in `n_envs` copies of an environment at once.
+
+    Episode i begins with `reset(seed=seed + i)`, whichever copy it runs in.
 
     - `agent`: anything with Stable-Baselines3's `predict`: a learner, a policy, a tree, a model of another library
     - `make_env`: a function that makes a new environment, or a Gymnasium id (default: the agent's problem)
     - `asynchronous`: each copy in a process of its own; worth it only for slow environments
     - `deterministic` False: the returns then depend on `n_envs`, because the copies share one stream of random actions
-    - `horizon`: steps per episode at most (default: the agent's problem's)
+    - `horizon`: steps per episode at most (default: that of the agent's problem)
     """
     problem = getattr(agent, "problem", None)
     if not callable(getattr(agent, "predict", None)):
@@ -36,18 +39,19 @@ def evaluate_vector(
     most = whole("horizon", horizon if horizon is not None else getattr(problem, "horizon", 10**9), 1)
     envs = _open(_maker(make_env, problem), min(width, count), flag("asynchronous", asynchronous))
     try:
-        played = _play(agent, envs, count, first, certain, most)
+        evaluation = _play(agent, envs, count, first, certain, most)
     except BaseException:
         envs.close(**({"terminate": True} if asynchronous else {}))  # its processes may be in the middle of a step
         raise
     envs.close()
-    return played
+    return evaluation
 
 
 def _play(agent: Any, envs: Any, episodes: int, seed: int, deterministic: bool, horizon: int) -> Evaluation:
     n = envs.num_envs
     returns, samples = np.zeros(episodes), 0
-    number, steps, following = np.arange(n), np.zeros(n, np.int64), n  # the episode of every copy; `episodes` or more: idle
+    number, following = np.arange(n), n  # the episode of every copy (`episodes` or more: idle), and the next to begin
+    steps = np.zeros(n, np.int64)
     seen, _ = envs.reset(seed=[seed + int(i) for i in number])
     started, state = np.ones(n, bool), None
     while (number < episodes).any():
@@ -76,11 +80,10 @@ def _maker(given: Any, problem: "Problem | None") -> MakeEnv:
         return made
     if given is not None:
         raise SpaqlError(
-            f"make_env is a function that makes an environment, or a Gymnasium id, not {given!r}: a copy is made for each place"
+            f"make_env is a function that makes an environment, or a Gymnasium id, not {given!r}: "
+            "a copy is made for each place"
         )
     if problem is not None and problem.plant is not None:
-        from spaql.plants.environment import PlantEnv
-
         return lambda: PlantEnv(problem)
     if problem is None or problem.env_id is None:
         raise SpaqlError("say what to evaluate in: make_env=lambda: ..., or a Gymnasium id")

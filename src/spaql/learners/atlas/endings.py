@@ -1,20 +1,25 @@
-"""Where episodes end: a small tree over next states, and what the last step earns there."""
+"""Where episodes end: a small tree over next states, and what the last step earns there.
+
+Equation numbers: docs/atlas.md.
+"""
 
 import heapq
 
 import numpy as np
 
 from spaql.arrays import Array
-from spaql.explain.tree import LEAF, NODE
+from spaql.trees.tree import LEAF, NODE
 
-MOST_LEAVES = 32
-MOST_POINTS = 6000  # of each kind
+MOST_LEAVES = 32  # of the tree
+MOST_POINTS = 6000  # transitions that ended an episode, and as many that did not, the tree is grown from
+ROUNDING = 1e-9  # squared errors, and shares of them, below this are rounding
 
 
 def ending_tree(after: Array, ended: Array, extra: Array) -> tuple[Array, Array, Array]:
     """Nodes, whether the episode ends in each, and the mean extra reward of the last step there.
 
-    `extra`: by transition that ended an episode, its reward beyond the ordinary one.
+    `after` (n, d): next states; `ended` (n,): whether the episode ended there. `extra`: by transition that ended an
+    episode, its reward beyond that of an ordinary step.
     """
     nodes = np.zeros(2 * MOST_LEAVES - 1, NODE)
     nodes["feature"] = LEAF
@@ -27,8 +32,8 @@ def ending_tree(after: Array, ended: Array, extra: Array) -> tuple[Array, Array,
     value[ended] = extra
     value = value[chosen]
     spread = float(np.std(value[label == 1.0]))
-    # two things to tell apart: whether it ends, and what that earns
-    targets = np.column_stack([label, value / spread if spread > 1e-9 * np.abs(value).max() else label])
+    # a leaf predicts two things: whether the episode ends, and the extra reward of its last step
+    targets = np.column_stack([label, value / spread if spread > ROUNDING * np.abs(value).max() else label])
     members, used = {0: np.arange(len(chosen))}, 1
     heap: list[tuple[float, int, int, float]] = []
     _offer(heap, points, targets, members, 0)
@@ -42,35 +47,37 @@ def ending_tree(after: Array, ended: Array, extra: Array) -> tuple[Array, Array,
             _offer(heap, points, targets, members, child)
         used += 2
     for node, inside in members.items():
-        mine = label[inside] == 1.0
-        ending[node] = int(2 * mine.sum() > len(inside))
-        reward[node] = value[inside][mine].mean() if mine.any() else 0.0
+        last = label[inside] == 1.0
+        ending[node] = int(2 * last.sum() > len(inside))  # (22)
+        reward[node] = value[inside][last].mean() if last.any() else 0.0  # (23)
     return nodes[:used].copy(), ending[:used].copy(), reward[:used].copy()
 
 
 def _some(indices: Array) -> Array:
-    """At most MOST_POINTS of them, evenly spread over time."""
+    """At most MOST_POINTS of the indices, evenly spread over time."""
     return indices if len(indices) <= MOST_POINTS else indices[np.arange(MOST_POINTS) * len(indices) // MOST_POINTS]
 
 
-def _offer(heap: list[tuple[float, int, int, float]], points: Array, targets: Array, members: dict[int, Array], node: int) -> None:
-    """Queue the cut that leaves the least squared error."""
+def _offer(
+    heap: list[tuple[float, int, int, float]], points: Array, targets: Array, members: dict[int, Array], node: int
+) -> None:  # fmt: skip
+    """Queue the cut of a node that leaves the least squared error of the targets."""
     inside = members[node]
     x, y, n = points[inside], targets[inside], len(inside)
-    whole = float(((y - y.mean(axis=0)) ** 2).sum())
-    if n < 2 or whole < 1e-9:
+    error = float(((y - y.mean(axis=0)) ** 2).sum())
+    if n < 2 or error < ROUNDING:
         return
-    best = (1e-9 * whole, 0, 0.0)
+    best = (ROUNDING * error, 0, 0.0)
     count = np.arange(1, n)[:, None]
     for j in range(x.shape[1]):
         order = np.argsort(x[:, j], kind="stable")
         value, target = x[order, j], y[order]
         below = np.cumsum(target, axis=0)
         total, below = below[-1], below[:-1]
-        gain = (below**2 / count + (total - below) ** 2 / (n - count)).sum(axis=1) - float((total**2).sum() / n)
+        gain = (below**2 / count + (total - below) ** 2 / (n - count)).sum(axis=1) - float((total**2).sum() / n)  # (21)
         gain[np.diff(value) <= 0.0] = -np.inf
         at = int(np.argmax(gain))
         if gain[at] > best[0]:
             best = (float(gain[at]), j, float((value[at] + value[at + 1]) / 2))
-    if best[0] > 1e-9 * whole:
+    if best[0] > ROUNDING * error:
         heapq.heappush(heap, (-best[0], node, best[1], best[2]))

@@ -1,134 +1,121 @@
-"""Atlas: an adaptive tree of local affine systems. It keeps what it has seen, learns a model of it, plans in the model, and plays a table.
+"""Atlas: an adaptive tree of local affine systems. Keeps all data, learns a model, plans in it, applies a table.
 
-every so many samples:                                                    planning.py
-    fit a model: a quadratic system, corrected in cells by affine ones      model.py, fitting.py, growing.py, endings.py
-    place support points where data fell and where the model leads          support.py
-    iterate values at them, interpolated in between                         values.py
-in between: episodes that follow the plan, and episodes that go where little was seen    loop.py
-in the end: a plan with all data and all cells; what it plays in each cell is the controller
+whenever the data has grown by a quarter, a plan:                           plan.py, from the data in memory.py
+    fit a model: a quadratic system, corrected in cells by affine ones        model.py, fit.py, cells.py, endings.py
+    place support points at states of the data, and where the model leads     support.py
+    iterate values at the support points, interpolated in between             values.py
+in between: episodes that follow the plan, and episodes that explore        training/atlas_loop.py
+in the end: two plans with all data and all cells; the controller is the
+    table that does better in episodes of the models                        starts.py, imagine.py
+
+Equation numbers, here and in the files above: docs/atlas.md. What is saved: files.py.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from spaql import streams
 from spaql.arrays import Array
-from spaql.checks import flag, numbers, observations, real, whole
+from spaql.checks import FAR, flag, numbers, observations, whole
 from spaql.errors import SpaqlError
-from spaql.learners.agent import Agent, Callbacks
-from spaql.learners.atlas.memory import BEGAN, FAR, TERMINATED, Memory, features_of, levels_of, new_memory
+from spaql.learners.agent import Agent
+from spaql.learners.atlas.files import arrays_of, restore
+from spaql.learners.atlas.imagine import rehearsed
+from spaql.learners.atlas.memory import BEGAN, TERMINATED, features_of, levels_of, new_memory
 from spaql.learners.atlas.model import Model
-from spaql.learners.atlas.planning import Plan, Settings, make_plan, models_in_doubt
-from spaql.learners.guard import Guard
+from spaql.learners.atlas.plan import Plan, Settings, make_plan, models_in_doubt
+from spaql.learners.atlas.policy import plan_policy
+from spaql.learners.atlas.state import AtlasState, due
+from spaql.learners.options import count, learner, number, option, switch
+from spaql.learners.outer import TRAIN_SAMPLES, new_outer
 from spaql.plants.chart import to_cube
-from spaql.plants.problem import Finite, Problem
-from spaql.training.history import COLUMNS, Evaluation, History
-from spaql.training.outer import TRAIN_SAMPLES, new_outer
+from spaql.plants.problem import Finite
+from spaql.trees.tree import leaf_of
 
 if TYPE_CHECKING:
-    from spaql.training.recording import Episode
+    from spaql.policy.policy import Policy
 
-FIRST, EVERY, GROWTH = 100, 50, 0.25  # the first plan after so many samples, then every so many or when the data has grown by so much
-ON_THE_WAY = 4  # plans on the way have the n-th part of the cells
-CELLS, CELLS_PER_SAMPLE = (8000, 16_000), 0.8  # of the final plan: at least and at most, and in between by samples
-MOST_ACTIONS, MOST_NEIGHBOURS, MOST_LINKS = 256, 100, 2**27  # a link takes 12 bytes
-
-
-@dataclass
-class AtlasState:
-    """What Atlas has seen, and what it made of it."""
-
-    memory: Memory
-    outer: Array
-    history: Array
-    plan: Plan | None = None  # the last plan on the way: decides how training goes on
-    planned: list[int] = field(default_factory=list)  # samples at which plans on the way were made
-    final: Plan | None = None  # of all data: what is played, shown and exported
-    episodes: int = 0  # begun so far
-    followed: int = 0  # samples played by plan
-    curious: int = 0  # samples played where little was seen
-    draws: int = 0
-    guard: Guard = field(default_factory=Guard)
+ON_THE_WAY = 4  # plans during training have the n-th part of the cells
+CELLS = (8000, 16_000)  # of the final plan by default: at least, at most
+CELLS_PER_SAMPLE = 0.8  # of the final plan by default, between these two
+MOST_ACTIONS = 256  # each is tried at every support point
+MOST_NEIGHBOURS = 100  # of a state, between which its value is interpolated
+MOST_LINKS = 2**27  # cells * actions * neighbours; each takes 12 bytes
 
 
-def due(n: int, last: int) -> bool:
-    """Whether to plan at `n` samples, after a plan at `last` (0: none yet)."""
-    return n >= FIRST if last == 0 else n - last >= max(EVERY, GROWTH * last)
-
-
+@learner
 class Atlas(Agent):
-    """Model-based, for problems where samples are dear: thousands, not hundreds of thousands. No evaluation rollouts.
+    """Model-based, for problems where samples are expensive: thousands, not hundreds of thousands.
 
-    - `cells`: of the table; more are finer and slower (default: 8000, and with more than 10,000 samples up to 16,000)
-    - `model_cells`: cells with a system of their own, at most
-    - `neighbours`: support points between which values are interpolated (default: four per observed variable); 1: none
-    - `levels`: per continuous action (default: 5, or 3 if there are several); a finite set has none
-    - `hold`: steps an action is held in planning until its cell is left, at most
-    - `explore`: half of the samples go where little was seen
-    - `chance`: of a random action in training
-    - `gamma`: discount
+    No evaluation rollouts.
     """
 
     algorithm = "Atlas"
-    state: AtlasState  # type: ignore[assignment]
+    cells: int | None = option(
+        "of the table; more are finer and slower "
+        "(default: 8000, and with more than 10,000 samples up to 16,000; plans on the way have a quarter)",
+        count(1, 100_000),
+        default=None,
+    )
+    model_cells: int = option("cells with a system of their own, at most", count(1, 100_000), default=2000)
+    neighbours: int | None = option(
+        "support points between which values are interpolated (default: four per observed variable); 1: none",
+        count(1, MOST_NEIGHBOURS),
+        default=None,
+    )
+    levels: int | None = option(
+        "per continuous action (default: 5, or 3 if there are several); a finite set has none",
+        count(2, MOST_ACTIONS),
+        default=None,
+    )
+    hold: int = option("steps an action is held in planning until its cell is left, at most", count(1, 1000), default=5)
+    explore: bool = option("half of the samples go where little was seen", switch, default=True)
+    chance: float = option("of a random action in training", number(0.0, 1.0), default=0.1)
+    gamma: float = option("discount", number(0.0, 0.9999, above=True), default=0.995)
+    state: AtlasState = field(init=False)
+    settings: Settings = field(init=False)
+    actions: Array = field(init=False)  # (n, axes), physical: the actions among which plans choose
 
-    def __init__(
-        self, problem: Problem, *, cells: int | None = None, model_cells: int = 2000, neighbours: int | None = None,
-        levels: int | None = None, hold: int = 5, explore: bool = True, chance: float = 0.1, gamma: float = 0.995, seed: int = 0,
-    ) -> None:  # fmt: skip
-        options = {
-            "cells": cells, "model_cells": model_cells, "neighbours": neighbours, "levels": levels, "hold": hold, "explore": explore,
-            "chance": chance, "gamma": gamma,
-        }  # fmt: skip
-        self._set_up(problem, seed, options)
-        d, space = len(problem.state), problem.actions
-        axes = 1 if isinstance(space, Finite) else len(space.low)
+    def _begin(self) -> None:
+        d, space, levels = len(self.problem.state), self.problem.actions, self.levels
+        axes = space.axes
         self.settings = Settings(
-            whole("cells", CELLS[0] if cells is None else cells, 1, 100_000), whole("model_cells", model_cells, 1, 100_000),
-            whole("neighbours", 4 * d if neighbours is None else neighbours, 1, MOST_NEIGHBOURS), whole("hold", hold, 1, 1000),
-            real("gamma", gamma, 0.0, 0.9999, above=True), flag("explore", explore),
-        )  # fmt: skip
-        self.chance = real("chance", chance, 0.0, 1.0)
+            CELLS[0] if self.cells is None else self.cells,
+            self.model_cells,
+            whole("neighbours", 4 * d if self.neighbours is None else self.neighbours, 1, MOST_NEIGHBOURS),
+            self.hold,
+            self.gamma,
+            self.explore,
+        )
         if levels is not None and isinstance(space, Finite):
-            raise SpaqlError(f"levels divide a continuous action; {problem.name} has a finite set of {len(space.values)}: leave levels out")
-        levels = whole("levels", (5 if axes == 1 else 3) if levels is None else levels, 2, MOST_ACTIONS)
+            held = f"{self.problem.name} has a finite set of {len(space.values)}"
+            raise SpaqlError(f"levels divide a continuous action; {held}: leave levels out")
+        levels = (5 if axes == 1 else 3) if levels is None else levels
         actions = len(space.values) if isinstance(space, Finite) else levels**axes
         if actions > MOST_ACTIONS:
-            raise SpaqlError(f"Atlas tries every action: {actions} are more than {MOST_ACTIONS}; use fewer actions or levels")
+            many = f"{actions} are more than {MOST_ACTIONS}"
+            raise SpaqlError(f"Atlas tries every action: {many}; use fewer actions or levels")
         if self.settings.cells * actions * self.settings.neighbours > MOST_LINKS:
-            told = f"{self.settings.cells} cells with {actions} actions and {self.settings.neighbours} neighbours"
-            raise SpaqlError(f"{told} are too many: use fewer cells")
+            sizes = f"{self.settings.cells} cells with {actions} actions and {self.settings.neighbours} neighbours"
+            raise SpaqlError(f"{sizes} are too many: use fewer cells")
         self.actions = levels_of(space, levels)
-        self.state = AtlasState(new_memory(d, axes), new_outer(0.0, 0.0), np.zeros((0, len(COLUMNS))))
+        self.state = AtlasState(new_memory(d, axes), outer=new_outer(0.0, 0.0))
 
-    # -- learning ------------------------------------------------------------------------------------------------------------------
+    # -- learning ------------------------------------------------------------------------------------------------------
 
-    def learn(
-        self, iterations: int | None = None, rollouts: int | None = None, *, samples: int | None = None, progress: bool = False,
-        callback: Callbacks | None = None,
-    ) -> History:  # fmt: skip
-        """Train for `iterations` more episodes, or for exactly `samples` more steps (the last episode ends there).
-
-        Atlas needs no evaluation: `evaluation` in the history is the return of the training episode, its exploration included. With
-        `rollouts` (default 0) it is the mean return of so many rollouts of the table instead; they are counted.
-        """
-        from spaql.training.trainer import train
-
-        if (iterations is None) == (samples is None):
-            raise SpaqlError("say how long to learn: learn(samples=...) or learn(iterations=...)")
-        with self.state.guard.write():
-            return train(self, iterations, rollouts, progress, callback, samples=samples)
-
-    def update(self, obs: Any, action: Any, reward: Any, next_obs: Any, terminated: bool = False, step: int | None = None) -> None:
+    def update(
+        self, obs: Any, action: Any, reward: Any, next_obs: Any, terminated: bool = False, step: int | None = None
+    ) -> None:
         """One transition from outside data, in physical units.
 
-        `step` 0 marks the first of an episode; without it, an episode begins where `obs` is not the `next_obs` of the call before.
+        `step` 0 marks the first transition of an episode; without `step`, an episode begins where `obs` is not the
+        `next_obs` of the call before.
         """
         d = len(self.problem.state)
         before, after = numbers("obs", obs, (d,)), numbers("next_obs", next_obs, (d,))
-        played, value = self._played(action), float(numbers("reward", reward, ()))
+        applied, value = self._applied(action), float(numbers("reward", reward, ()))
         for name, given in (("obs", before), ("next_obs", after), ("reward", np.array(value))):
             if not np.all(np.abs(given) <= FAR):
                 raise SpaqlError(f"{name} is {np.asarray(given).tolist()}: numbers must be finite, and below {FAR:g}")
@@ -139,14 +126,14 @@ class Atlas(Agent):
             memory, n = self.state.memory, self.state.memory.n
             goes_on = n > 0 and not memory.flags[n - 1] & TERMINATED and np.array_equal(memory.nexts[n - 1], before)
             began = not goes_on if step is None else whole("step", step, 0) == 0
-            memory.add(before, played, value, after, TERMINATED * ended + BEGAN * began)
+            memory.add(before, applied, value, after, TERMINATED * ended + BEGAN * began)
             self.state.outer[TRAIN_SAMPLES] += 1
 
-    def _played(self, action: Any) -> Array:
+    def _applied(self, action: Any) -> Array:
         """A physical action (axes,), checked."""
         if isinstance(self.problem.actions, Finite):
-            played: Array = self.actions[int(self.action_in_cube(action)[0])]
-            return played
+            applied: Array = self.actions[int(self.action_in_cube(action)[0])]
+            return applied
         self.action_in_cube(action)
         return numbers("action", np.atleast_1d(action), (self.actions.shape[1],))
 
@@ -167,14 +154,12 @@ class Atlas(Agent):
 
     def visits(self, plan: Plan) -> Array:
         """How much of a plan's data fell into the cell of every support point."""
-        from spaql.explain.tree import leaf_of
-
         cell = leaf_of(plan.table, self.state.memory.states[: plan.samples])
         counts: Array = np.bincount(plan.support.of_cell[cell], minlength=len(plan.support.points))
         return counts
 
     def models(self, plan: Plan, others: bool = False) -> list[Model]:
-        """Of a plan, and those that know less: to judge in. `others`: that know less of other things."""
+        """The model of a plan, and models without some of its data, for comparisons: see `models_in_doubt`."""
         data = self.state.memory.transitions(self.problem.actions, plan.samples)
         return [plan.model, *models_in_doubt(data, plan, self.settings.model_cells, others)]
 
@@ -182,11 +167,12 @@ class Atlas(Agent):
         return self.settings._replace(cells=max(1, self.settings.cells // ON_THE_WAY))
 
     def _finest(self, n: int) -> Settings:
-        chosen = self.options["cells"]
-        return self.settings if chosen is not None else self.settings._replace(cells=int(np.clip(CELLS_PER_SAMPLE * n, *CELLS)))
+        if self.cells is not None:
+            return self.settings
+        return self.settings._replace(cells=int(np.clip(CELLS_PER_SAMPLE * n, *CELLS)))
 
     def replay_plans(self) -> None:
-        """A loaded agent knows its data and when it planned: make those plans again, before learning goes on."""
+        """A loaded agent has its data and the times of its plans: make these plans again, before learning goes on."""
         state = self.state
         if state.plan is None and state.planned:
             counts, state.planned = state.planned, []
@@ -194,10 +180,11 @@ class Atlas(Agent):
                 state.plan = self._plan(n, self._smaller(), state.plan)
                 state.planned.append(n)
 
+    def prepare(self) -> None:
+        self.current_plan()
+
     def current_plan(self) -> Plan:
         """The plan of all data."""
-        from spaql.explain.planned import rehearsed
-
         state = self.state
         n = state.memory.n
         if n == 0:
@@ -207,41 +194,34 @@ class Atlas(Agent):
             draft = self._plan(n, self._smaller(), None)
             # two sets of support points: the table that does better in the models, which are the same for both
             made, models = [self._plan(n, self._finest(n), draft, salt) for salt in (0, 1)], self.models(draft)
-            state.final = max(made, key=lambda plan: rehearsed(self, plan, models))
+            state.final = max(made, key=lambda plan: rehearsed(self.problem, state.memory, plan, models))
         return state.final
 
-    # -- acting --------------------------------------------------------------------------------------------------------------------
+    # -- acting --------------------------------------------------------------------------------------------------------
 
-    def predict(self, observation: Any, state: Any = None, episode_start: Any = None, deterministic: bool = True) -> tuple[Any, Any]:
-        """The table's action for one observation or a batch, in physical units, as in Stable-Baselines3. Nothing in it is random.
+    def predict(
+        self, observation: Any, state: Any = None, episode_start: Any = None, deterministic: bool = True
+    ) -> tuple[Any, Any]:
+        """The table's action for one observation or a batch, in physical units, as in Stable-Baselines3.
 
-        Before anything was seen, the middle one of the actions.
+        Nothing in it is random. Before anything was seen, the middle one of the actions.
         """
-        from spaql.explain.tree import leaf_of
-
         batch, single = observations(observation, len(self.problem.state))
         if not np.all(np.abs(batch) <= FAR):
             raise SpaqlError("observations must be finite")
         with self.state.guard.read():
             if self.state.memory.n == 0:
-                played = np.repeat(self.actions[[len(self.actions) // 2]], len(batch), axis=0)
+                applied = np.repeat(self.actions[[len(self.actions) // 2]], len(batch), axis=0)
             else:
                 table = self.current_plan().table
-                played = table.actions[leaf_of(table, batch)]
-        actions = self.native(played)
+                applied = table.actions[leaf_of(table, batch)]
+        actions = self.problem.native(applied)
         return (actions[0] if single else actions), state
 
-    def evaluate(self, episodes: int = 1000, seed: int = 0, *, deterministic: bool = True) -> Evaluation:
-        """Fresh rollouts of the table: random streams never used in training."""
-        episodes, seed = whole("episodes", episodes, 1, 10**8), whole("seed", seed, 0)  # before planning, which takes seconds
-        return self.policy().evaluate(episodes, seed)
+    def _policy(self, step: int | None) -> "Policy":
+        return plan_policy(self, step)
 
-    def episode(self, seed: int = 0, rollout: int = 0, *, deterministic: bool = True) -> "Episode":
-        """Rollout number `rollout` of `evaluate(seed=seed)`, step by step."""
-        seed, rollout = whole("seed", seed, 0), whole("rollout", rollout, 0, 10**8)
-        return self.policy().episode(seed, rollout)
-
-    # -- looking inside ------------------------------------------------------------------------------------------------------------
+    # -- looking inside ------------------------------------------------------------------------------------------------
 
     @property
     def arms(self) -> int:
@@ -252,15 +232,24 @@ class Atlas(Agent):
             return self.current_plan().cells
 
     def leaves(self) -> Array:
-        """The cells of the table as a structured array: state (of the support point), action, q, visits (data in it)."""
+        """The cells of the table as a structured array: state (the support point), action, q, visits (data there)."""
         with self.state.guard.read():
             plan = self.current_plan()
         alive = np.flatnonzero(plan.support.ended == 0)
         d, axes = len(plan.centre), plan.actions.shape[1]
-        rows = np.zeros(len(alive), np.dtype([("state", "f8", (d,)), ("action", "f8", (axes,)), ("q", "f8"), ("visits", "i8")]))
+        fields = [("state", "f8", (d,)), ("action", "f8", (axes,)), ("q", "f8"), ("visits", "i8")]
+        rows = np.zeros(len(alive), np.dtype(fields))
         rows["state"], rows["action"] = plan.out_of_metric(plan.support.points[alive]), plan.actions[plan.best[alive]]
         rows["q"], rows["visits"] = plan.q[alive].max(axis=1), self.visits(plan)[alive]
         return rows
+
+    # -- files ---------------------------------------------------------------------------------------------------------
+
+    def arrays(self) -> dict[str, Array]:
+        return arrays_of(self.state)
+
+    def restore(self, arrays: dict[str, Array]) -> None:
+        restore(self.state, self.problem, arrays)
 
     def __repr__(self) -> str:
         n, plan = self.state.memory.n, self.state.final  # planning would take too long for a name

@@ -1,4 +1,4 @@
-"""Everything that was seen: all transitions, in physical units."""
+"""All transitions seen so far, in physical units. Equation numbers: docs/atlas.md."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -8,21 +8,25 @@ import numpy as np
 from spaql.arrays import Array
 from spaql.plants.problem import Continuous, Finite
 
-TERMINATED, BEGAN, FOLLOWED, CURIOUS = 1, 2, 4, 8  # here the episode terminated; it began here; played by plan; out of curiosity
-FAR = 1e100  # numbers beyond are taken for broken
-MOST = 50_000  # transitions a plan looks at: beyond that, evenly chosen ones, so that planning time stays bounded
+# Flags of a transition, added
+TERMINATED = 1  # the plant terminated the episode here
+BEGAN = 2  # the episode began here
+FOLLOWED = 4  # the action follows the plan
+CURIOUS = 8  # the action goes where little data is
+
+MOST = 50_000  # transitions a plan is made from: of more, evenly chosen ones, so that planning time stays bounded
 
 
 class Transitions(NamedTuple):
-    """What a plan is made from."""
+    """The data a plan is made from."""
 
     states: Array  # (n, d)
     features: Array  # (n, p) of the actions
     rewards: Array
     nexts: Array  # (n, d)
     ended: Array  # bool: the episode terminated here
-    starts: Array  # of those of `states` with which episodes began
-    samples: int  # how many there are in all
+    starts: Array  # indices of the `states` with which episodes began
+    samples: int  # transitions in memory, of which these were chosen
 
 
 @dataclass
@@ -33,7 +37,7 @@ class Memory:
     actions: Array  # (capacity, axes) physical
     rewards: Array
     nexts: Array
-    flags: Array  # int32, sums of the numbers above
+    flags: Array  # int32, sums of TERMINATED, BEGAN, FOLLOWED, CURIOUS
     n: int = 0
 
     def add(self, state: Array, action: Array, reward: float, after: Array, flags: int) -> None:
@@ -47,7 +51,7 @@ class Memory:
         self.n += 1
 
     def transitions(self, space: Continuous | Finite, n: int) -> Transitions:
-        """Of the first `n`, at most MOST, evenly over time, and as many beginnings of episodes as make a tenth of them."""
+        """At most MOST of the first `n` transitions, evenly over time; up to a tenth are first steps of episodes."""
         chosen = np.arange(n)
         if n > MOST:
             starts = np.flatnonzero(self.flags[:n] & BEGAN)
@@ -63,17 +67,18 @@ class Memory:
 
 
 def new_memory(d: int, axes: int, room: int = 1024) -> Memory:
-    return Memory(np.zeros((room, d)), np.zeros((room, axes)), np.zeros(room), np.zeros((room, d)), np.zeros(room, np.int32))
+    states, nexts = np.zeros((2, room, d))
+    return Memory(states, np.zeros((room, axes)), np.zeros(room), nexts, np.zeros(room, np.int32))
 
 
 def features_of(space: Continuous | Finite, actions: Array) -> Array:
-    """(n, p): an indicator for each but the first of a finite set; u and u^2 per axis of a continuous one, u in [-1, 1]."""
+    """(11) Action features (n, p): for a finite set an indicator of each but the first; else u and u^2 per axis."""
     if isinstance(space, Finite):
         values = np.array(space.values, float)
         indicators: Array = (actions[:, :1] == values[None, 1:]).astype(float)
         return indicators
-    low, high = np.array(space.low), np.array(space.high)
-    u = 2.0 * (actions - low) / (high - low) - 1.0
+    low, high = space.bounds
+    u = 2.0 * (actions - low) / (high - low) - 1.0  # in [-1, 1]
     return np.concatenate([u, u * u], axis=1)
 
 
@@ -81,6 +86,6 @@ def levels_of(space: Continuous | Finite, levels: int) -> Array:
     """(actions, axes): the finite set, or evenly spaced levels on every axis."""
     if isinstance(space, Finite):
         return np.array(space.values, float)[:, None]
-    axes = [np.linspace(low, high, levels) for low, high in zip(space.low, space.high, strict=True)]
+    axes = [np.linspace(low, high, levels) for low, high in zip(*space.bounds, strict=True)]
     grid = np.meshgrid(*axes, indexing="ij")
     return np.column_stack([axis.ravel() for axis in grid])

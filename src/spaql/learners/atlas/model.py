@@ -1,7 +1,8 @@
-"""The learned model: what happens next. One quadratic system for all, an affine correction in every cell, and where episodes end.
+"""The learned model: next state and reward. One quadratic system for all states, an affine correction in every cell,
+and where episodes end.
 
-All states here are in the metric of the data, z = (observation - centre) / (4 standard deviations), so that distances mean something
-whatever the units.
+All states are in the metric of the data, z of (10), so that distances do not depend on units. Equation numbers:
+docs/atlas.md.
 """
 
 from typing import NamedTuple
@@ -10,48 +11,51 @@ import numpy as np
 
 from spaql.arrays import Array
 from spaql.compiling import inlined
-from spaql.explain.playing import find_leaves
-from spaql.explain.tree import LEAF
+from spaql.learners.atlas.cells import grow
 from spaql.learners.atlas.endings import ending_tree
-from spaql.learners.atlas.fitting import design, fit_base, fit_cells
-from spaql.learners.atlas.growing import grow
+from spaql.learners.atlas.fit import Examples, design, fit_base, fit_cells
+from spaql.trees.descend import find_leaves
+from spaql.trees.tree import LEAF
 
-BLOCK = 4  # outputs that are computed together: the maps are that many columns wide, or a multiple
-SMALLEST = 12  # transitions in a cell that may be cut
+BLOCK = 4  # outputs that are computed together: the maps have this number of columns, or a multiple of it
+SMALLEST = 12  # transitions in a cell that may be cut, at least
 
 
 class Model(NamedTuple):
     """Arrays the kernels read."""
 
     nodes: Array  # tree of model cells
-    base: Array  # (terms, width) the quadratic system: change of state and reward, by the terms of `fitting.design`
-    maps: Array  # (nodes, 1 + d + p, width) affine part, base and cell's correction together
+    base: Array  # (terms, width) the quadratic system: change of state and reward, by the terms of `fit.design`
+    maps: Array  # (nodes, 1 + d + p, width) the affine part: that of the base and the cell's correction, added
     features: Array  # (actions, p) of the actions the planner chooses from
-    low: Array  # (d,) box that predictions are clipped to: all states seen
-    high: Array
+    low: Array  # (d,) lower corner of the box that predictions are clipped to: all states seen
+    high: Array  # (d,) its upper corner
     rewards: Array  # (2,) lowest and highest reward seen within an episode
     ends: Array  # tree over next states
     ending: Array  # by node of `ends`: 1 where the episode ends
     last_reward: Array  # by node of `ends`: what the last step earns beyond an ordinary one
 
 
-def fit_model(z: Array, features: Array, rewards: Array, after: Array, ended: Array, choices: Array, most: int) -> Model:
-    """`features` (n, p) of the actions played, `choices` (actions, p) of those to choose from; at most `most` cells."""
-    nodes, order, ranges = grow(z, most, SMALLEST, by_count=True)
+def fit_model(examples: Examples, choices: Array, most: int) -> Model:
+    """`choices` (actions, p): features of the actions the planner chooses from; at most `most` cells."""
+    z, features, rewards, after, ended = examples
+    cells = grow(z, most, SMALLEST, by_count=True)
     left = np.column_stack([after - z, rewards])
-    base = fit_base(z, features, left, ended)
-    maps = fit_cells(z, features, left, ended, _parents(nodes), order, ranges)
+    base = fit_base(examples, left)
+    maps = fit_cells(examples, left, _parents(cells.nodes), cells)
     k = maps.shape[1]
-    maps += base[:k]
+    maps += base[:k]  # (13)
     ordinary = rewards[~ended] if not ended.all() else np.zeros(1)
     limits = np.array([ordinary.min(), ordinary.max()])
     terms = design(z[ended], features[ended])
-    expected = (terms[:, :k] * maps[leaves_of(nodes, z[ended]), :, -1]).sum(axis=1) + (terms[:, k:] * base[k:, -1]).sum(axis=1)
-    extra = rewards[ended] - np.clip(expected, *limits)
-    low, high = np.minimum(z.min(axis=0), after.min(axis=0)), np.maximum(z.max(axis=0), after.max(axis=0))
+    affine = (terms[:, :k] * maps[leaves_of(cells.nodes, z[ended]), :, -1]).sum(axis=1)
+    expected = affine + (terms[:, k:] * base[k:, -1]).sum(axis=1)
+    extra = rewards[ended] - np.clip(expected, *limits)  # (23)
+    low = np.minimum(z.min(axis=0), after.min(axis=0))
+    high = np.maximum(z.max(axis=0), after.max(axis=0))
     wide = width_of(z.shape[1]) - maps.shape[2]
     base, maps = np.pad(base, ((0, 0), (0, wide))), np.pad(maps, ((0, 0), (0, 0), (0, wide)))
-    return Model(nodes, base, maps, choices, low, high, limits, *ending_tree(after, ended, extra))
+    return Model(cells.nodes, base, maps, choices, low, high, limits, *ending_tree(after, ended, extra))
 
 
 def width_of(d: int) -> int:
@@ -60,6 +64,7 @@ def width_of(d: int) -> int:
 
 
 def _parents(nodes: Array) -> Array:
+    """The parent of every node; -1 for the root."""
     parents = np.full(len(nodes), -1, np.int64)
     inner = np.flatnonzero(nodes["feature"] != LEAF)
     parents[nodes["low"][inner]] = inner
@@ -69,14 +74,14 @@ def _parents(nodes: Array) -> Array:
 
 def leaves_of(nodes: Array, states: Array) -> Array:
     """The leaf of every state."""
-    found = np.zeros(len(states), np.int64)
-    find_leaves(nodes, np.zeros((len(nodes), states.shape[1])), np.ascontiguousarray(states), found)
-    return found
+    leaves = np.zeros(len(states), np.int64)
+    find_leaves(nodes, np.zeros((len(nodes), states.shape[1])), np.ascontiguousarray(states), leaves)
+    return leaves
 
 
 @inlined
 def cell_of(nodes: Array, z: Array) -> int:
-    """The leaf of a state."""
+    """The leaf of a state: the walk of `trees.descend` in a tree without oblique tests."""
     here = 0
     while nodes[here].feature != LEAF:
         here = nodes[here].high if z[nodes[here].feature] >= nodes[here].cut else nodes[here].low
@@ -85,7 +90,7 @@ def cell_of(nodes: Array, z: Array) -> int:
 
 @inlined
 def predict(model: Model, cell: int, z: Array, action: Array, after: Array) -> float:
-    """Next state for the features of an action, into `after` (as wide as the maps), clipped to the box. Returns the reward."""
+    """(13) Next state for the features of an action, into `after` (as wide as the maps). Returns the reward."""
     d, p, maps, base = len(z), len(action), model.maps, model.base
     for c in range(0, maps.shape[2], BLOCK):  # four outputs at a time stay in registers
         s0, s1, s2, s3 = maps[cell, 0, c], maps[cell, 0, c + 1], maps[cell, 0, c + 2], maps[cell, 0, c + 3]
@@ -120,7 +125,65 @@ def predict(model: Model, cell: int, z: Array, action: Array, after: Array) -> f
                 s3 += base[row, c + 3] * x
                 row += 1
         after[c], after[c + 1], after[c + 2], after[c + 3] = s0, s1, s2, s3
-    reward: float = min(max(after[d], model.rewards[0]), model.rewards[1])
+    reward: float = min(max(after[d], model.rewards[0]), model.rewards[1])  # (15)
     for c in range(d):
-        after[c] = min(max(z[c] + after[c], model.low[c]), model.high[c])
+        after[c] = min(max(z[c] + after[c], model.low[c]), model.high[c])  # (14)
     return reward
+
+
+@inlined
+def descend_lanes(nodes: Array, x: Array, node: Array, n: int) -> None:
+    """`cell_of` for n states, the columns of `x`: all of them go down one level at a time. Leaves into `node`."""
+    for i in range(n):
+        node[i] = 0
+    moved = True
+    while moved:
+        moved = False
+        for i in range(n):
+            here = nodes[node[i]]
+            below = here.high if x[max(here.feature, 0), i] >= here.cut else here.low
+            node[i] = node[i] if here.feature == LEAF else below
+            moved = moved or here.feature != LEAF
+
+
+@inlined
+def predict_lanes(model: Model, x: Array, cell: Array, out: Array, p: int, n: int) -> None:
+    """`predict` for n states at once, to the same bits: sums over the columns vectorise.
+
+    `x` (d + p, columns): states, which become the next ones, and features of actions. `cell`: the cell of each state.
+    `out` (width, columns): row d becomes the rewards.
+    """
+    d, maps, base = x.shape[0] - p, model.maps, model.base
+    for i in range(n):
+        here = cell[i]
+        for c in range(0, maps.shape[2], BLOCK):
+            s0, s1, s2, s3 = maps[here, 0, c], maps[here, 0, c + 1], maps[here, 0, c + 2], maps[here, 0, c + 3]
+            for j in range(d + p):
+                value = x[j, i]
+                s0 += maps[here, 1 + j, c] * value
+                s1 += maps[here, 1 + j, c + 1] * value
+                s2 += maps[here, 1 + j, c + 2] * value
+                s3 += maps[here, 1 + j, c + 3] * value
+            out[c, i], out[c + 1, i], out[c + 2, i], out[c + 3, i] = s0, s1, s2, s3
+    row = 1 + d + p
+    for a in range(d):
+        for b in range(a, d):
+            for c in range(d + 1):
+                weight = base[row, c]
+                for i in range(n):
+                    out[c, i] += weight * (x[a, i] * x[b, i])
+            row += 1
+    for a in range(d):
+        for b in range(d, d + p):
+            for c in range(d + 1):
+                weight = base[row, c]
+                for i in range(n):
+                    out[c, i] += weight * (x[a, i] * x[b, i])
+            row += 1
+    least, most = model.rewards[0], model.rewards[1]
+    for i in range(n):
+        out[d, i] = min(max(out[d, i], least), most)  # (15)
+    for c in range(d):
+        low, high = model.low[c], model.high[c]
+        for i in range(n):
+            x[c, i] = min(max(x[c, i] + out[c, i], low), high)  # (14)

@@ -1,6 +1,8 @@
-"""Support points of the value function, one per planning cell: where data fell, and where the model says one can get to.
+"""Support points of the value function, one per planning cell: at states of the data, and at states that the model can
+reach.
 
-With data alone they are too few where it matters; with a grid too many where it does not.
+From data alone there are too few of them where a good controller goes, which the data may not have reached yet; on a
+grid there are too many where no controller goes. Equation numbers: docs/atlas.md.
 """
 
 from typing import NamedTuple
@@ -9,16 +11,22 @@ import numpy as np
 
 from spaql.arrays import Array
 from spaql.compiling import inlined, kernel
-from spaql.explain.tree import LEAF
-from spaql.learners.atlas.growing import grow
+from spaql.learners.atlas.cells import grow
+from spaql.learners.atlas.fit import Examples
 from spaql.learners.atlas.model import Model, cell_of, leaves_of, predict, width_of
 from spaql.streams import uniform
+from spaql.trees.tree import LEAF
 
-SEEN = 5000  # states of the data taken into account, evenly over time
-WANDERINGS, LENGTH, HELD = 500, 20, 4  # rollouts of the model with random actions, their steps, and for how many an action is held at most
-GUIDED, CHANCE, KEPT = 50, 0.2, 10_000  # rollouts of the last table with so many random actions; states kept of them
-LONGEST = 2000  # steps of these rollouts, so that planning time stays bounded whatever the horizon
-CROWD = 0.5  # a cell is cut for its width times its number of states to this power
+SEEN = 5000  # states, and next states, of the data in the pool, evenly over time
+WANDERINGS = 500  # rollouts of the model with random actions
+LENGTH = 20  # their steps
+HELD = 4  # steps for which one of their actions is held, at most
+GUIDED = 50  # rollouts of the last table in the model
+CHANCE = 0.2  # share of random actions in them
+KEPT = 10_000  # states kept of them
+LONGEST = 2000  # their steps, at most: planning time stays bounded whatever the horizon
+CROWD = 0.5  # exponent of the number of states in (20)
+ENDED_SHARE = 4  # support points where episodes have ended: at most the n-th part of the cells
 
 
 class Support(NamedTuple):
@@ -26,49 +34,57 @@ class Support(NamedTuple):
 
     cells: Array  # tree of planning cells
     of_cell: Array  # by node of `cells`: its support point
-    points: Array  # (m, d) of the cells, then of those states in which episodes have ended
+    points: Array  # (m, d) support points: first those of the cells, then states in which episodes have ended
     ended: Array  # (m,) 1 where the episode has ended
-    nodes: Array  # tree over the points, one in each leaf, for finding neighbours
-    of_node: Array  # by node of `nodes`: its point
-    low: Array  # (nodes, d) box of the points below each node
-    high: Array
+    nodes: Array  # tree over the support points, one in each leaf, for finding neighbours
+    of_node: Array  # by node of `nodes`: its support point
+    low: Array  # (nodes, d) lower corner of the box of the support points below each node
+    high: Array  # (nodes, d) its upper corner
 
 
 class Guide(NamedTuple):
-    """The table of an earlier plan, which knows states as ratio * z + offset."""
+    """The table of an earlier plan. The state z is ratio * z + offset in the metric of that plan."""
 
     cells: Array
     action: Array  # by node of `cells`
-    ratio: Array
-    offset: Array
+    ratio: Array  # (d,)
+    offset: Array  # (d,)
 
 
-def support_points(model: Model, z: Array, after: Array, starts: Array, horizon: int, guide: Guide | None, most: int, key: int) -> Support:
-    """At most `most` cells, and a quarter as many points where episodes have ended."""
-    d = z.shape[1]
+def support_points(
+    model: Model, examples: Examples, starts: Array, horizon: int, guide: Guide | None, most: int, key: int
+) -> Support:  # fmt: skip
+    """At most `most` cells, and a quarter as many support points where episodes have ended."""
+    z, after, d = examples.states, examples.nexts, examples.states.shape[1]
     wandered, work = np.zeros((WANDERINGS * LENGTH, d)), np.zeros((3, width_of(d)))
     begin = z[np.random.default_rng(key).integers(0, len(z), WANDERINGS)]
-    pool = [_some(z, SEEN), _some(after, SEEN), wandered[: wander(model, begin, LENGTH, HELD, np.uint64(key), wandered, work)]]
+    steps = wander(model, begin, LENGTH, HELD, np.uint64(key), wandered, work)
+    pool = [_some(z, SEEN), _some(after, SEEN), wandered[:steps]]
     if guide is not None:
         begin = np.ascontiguousarray(starts[np.arange(GUIDED) % len(starts)])
         length = min(horizon, LONGEST)
-        states = np.zeros((GUIDED * length, d))
-        pool.append(_some(states[: follow(model, guide, begin, length, CHANCE, np.uint64(key + 1), states, work)], KEPT))
+        guided = np.zeros((GUIDED * length, d))
+        steps = follow(model, guide, begin, length, CHANCE, np.uint64(key + 1), guided, work)
+        pool.append(_some(guided[:steps], KEPT))
     states = np.concatenate(pool)
     over = model.ending[leaves_of(model.ends, states)] == 1
     cells, of_cell, alive = _cover(np.ascontiguousarray(states[~over]) if not over.all() else states, most, CROWD)
-    gone = _cover(np.ascontiguousarray(states[over]), max(1, most // 4), 0.0)[2] if over.any() else np.zeros((0, d))
+    gone = np.zeros((0, d))
+    if over.any():
+        gone = _cover(np.ascontiguousarray(states[over]), max(1, most // ENDED_SHARE), 0.0)[2]
     points = np.concatenate([alive, gone])
     ended = (np.arange(len(points)) >= len(alive)).astype(np.int64)
     return Support(cells, of_cell, points, ended, *_neighbour_tree(points))
 
 
 def _some(states: Array, most: int) -> Array:
+    """At most `most` of the states, evenly over time."""
     return states if len(states) <= most else states[np.arange(most) * len(states) // most]
 
 
 def _cover(states: Array, most: int, crowd: float) -> tuple[Array, Array, Array]:
-    """Cells, the point of each leaf, and the points: in every cell the state nearest to the mean."""
+    """Cells, the index of the support point of each leaf, and the support points: in every cell the state nearest to
+    the mean of its states."""
     cells, order, ranges = grow(states, most, 2, by_count=False, crowd=crowd)
     leaves = np.flatnonzero(cells["feature"] == LEAF)
     middle = np.zeros(len(leaves), np.int64)
@@ -98,7 +114,7 @@ def _nearest_to_mean(states: Array, order: Array, ranges: Array, middle: Array, 
 
 
 def _neighbour_tree(points: Array) -> tuple[Array, Array, Array, Array]:
-    """Points that coincide share a leaf, of which the first is found: they are neighbours only once."""
+    """A tree for `nearest`. Support points that coincide share a leaf, which stands for the first of them."""
     nodes, order, ranges = grow(points, len(points), 2, by_count=False, narrow=0.0)
     of_node = np.where(nodes["feature"] == LEAF, order[ranges[:, 0]], -1)
     low, high = points[np.maximum(of_node, 0)], points[np.maximum(of_node, 0)]
@@ -111,7 +127,7 @@ def _neighbour_tree(points: Array) -> tuple[Array, Array, Array, Array]:
 
 @inlined
 def _step(model: Model, action: int, z: Array, after: Array, seen: Array) -> bool:
-    """One step of the model, in place; the new state is written down. True if the episode ends there."""
+    """One step of the model: the next state into `z` and `seen`. True if the episode ends there."""
     predict(model, cell_of(model.nodes, z), z, model.features[action], after)
     for j in range(len(z)):
         z[j] = after[j]
@@ -121,8 +137,9 @@ def _step(model: Model, action: int, z: Array, after: Array, seen: Array) -> boo
 
 @kernel
 def wander(model: Model, starts: Array, length: int, longest: int, key: np.uint64, states: Array, work: Array) -> int:
-    """Rollouts of the model with random actions, each held 1 to `longest` steps. Fills `states`, returns how many."""
-    made, d, actions = 0, starts.shape[1], len(model.features)
+    """Rollouts of the model with random actions, each held for 1 to `longest` steps. Next states into `states`; returns
+    how many."""
+    steps, d, actions = 0, starts.shape[1], len(model.features)
     z, after = work[0, :d], work[1]
     for i in range(len(starts)):
         for j in range(d):
@@ -134,32 +151,33 @@ def wander(model: Model, starts: Array, length: int, longest: int, key: np.uint6
                 held = 1 + int(uniform(key, drawn + 1) * longest)
                 drawn += 2
             held -= 1
-            ended = _step(model, action, z, after, states[made])
-            made += 1
+            ended = _step(model, action, z, after, states[steps])
+            steps += 1
             if ended:
                 break
-    return made
+    return steps
 
 
 @kernel
 def follow(
     model: Model, guide: Guide, starts: Array, length: int, chance: float, key: np.uint64, states: Array, work: Array
 ) -> int:  # fmt: skip
-    """Rollouts of an earlier table in the model, now and then a random action. Fills `states`, returns how many."""
-    made, d, actions = 0, starts.shape[1], len(model.features)
-    z, after, seen = work[0, :d], work[1], work[2, :d]
+    """Rollouts of an earlier table in the model, with the probability `chance` of a random action. Next states into
+    `states`; returns how many."""
+    steps, d, actions = 0, starts.shape[1], len(model.features)
+    z, after, earlier = work[0, :d], work[1], work[2, :d]
     for i in range(len(starts)):
         for j in range(d):
             z[j] = starts[i, j]
         for t in range(length):
             for j in range(d):
-                seen[j] = guide.ratio[j] * z[j] + guide.offset[j]
+                earlier[j] = guide.ratio[j] * z[j] + guide.offset[j]
             drawn = 2 * (i * length + t)
-            action = guide.action[cell_of(guide.cells, seen)]
+            action = guide.action[cell_of(guide.cells, earlier)]
             if uniform(key, drawn) < chance:
                 action = int(uniform(key, drawn + 1) * actions)
-            ended = _step(model, action, z, after, states[made])
-            made += 1
+            ended = _step(model, action, z, after, states[steps])
+            steps += 1
             if ended:
                 break
-    return made
+    return steps

@@ -1,4 +1,7 @@
-"""Values at support points, interpolated in between. Convex weights make value iteration a contraction, whatever the data."""
+"""Values at support points, interpolated in between. Equation numbers: docs/atlas.md.
+
+Convex weights make value iteration a contraction, whatever the data.
+"""
 
 from typing import NamedTuple
 
@@ -6,34 +9,38 @@ import numpy as np
 
 from spaql.arrays import Array
 from spaql.compiling import inlined, kernel
-from spaql.explain.tree import LEAF
 from spaql.learners.atlas.model import Model, cell_of, predict, width_of
 from spaql.learners.atlas.support import Support
+from spaql.trees.tree import LEAF
 
-LOCALITY = 0.5  # how much weights prefer near support points to an exact centre of gravity
-SWEEPS, SETTLED = 20, 1e-3  # of the search for weights
+LOCALITY = 0.5  # in (24): how much weights prefer near support points to an exact centre of gravity
+SWEEPS = 20  # of the coordinate descent for the weights, at most
+SETTLED = 1e-3  # it ends when no weight has changed by more
 FAINT = 1e-3  # smaller weights are dropped
-DEEPEST = 4096  # nodes waiting in the search for neighbours
+DEEPEST = 4096  # nodes that can wait in the search for neighbours
+EVALUATIONS = 6  # sweeps that evaluate a policy before the next is chosen; even: choosing sweeps alternate in direction
 
 
 class Work(NamedTuple):
-    """Working memory of one look-ahead."""
+    """Working memory of one interpolation: K nearest support points and their weights."""
 
-    found: Array  # (K,) nearest support points
+    neighbour: Array  # (K,) nearest support points, nearest first
     distance: Array  # (K,) squared
     weight: Array  # (K,)
-    gram: Array  # (K, K)
-    stack: Array
-    vectors: Array  # (3, width of the maps)
+    gram: Array  # (K, K) quadratic form of (24)
+    stack: Array  # nodes that wait in the search for neighbours
+    vectors: Array  # (3, width of the maps) states
 
 
 def new_work(neighbours: int, d: int) -> Work:
     k = neighbours
-    return Work(np.zeros(k, np.int64), np.zeros(k), np.zeros(k), np.zeros((k, k)), np.zeros(DEEPEST, np.int64), np.zeros((3, width_of(d))))
+    stack, vectors = np.zeros(DEEPEST, np.int64), np.zeros((3, width_of(d)))
+    return Work(np.zeros(k, np.int64), np.zeros(k), np.zeros(k), np.zeros((k, k)), stack, vectors)
 
 
 @inlined
 def _box_distance(support: Support, node: int, z: Array, limit: float) -> float:
+    """Squared distance from z to the box of the support points below a node, or some number of at least `limit`."""
     total = 0.0
     for j in range(len(z)):
         gap = max(support.low[node, j] - z[j], z[j] - support.high[node, j], 0.0)
@@ -46,16 +53,16 @@ def _box_distance(support: Support, node: int, z: Array, limit: float) -> float:
 @inlined
 def nearest(support: Support, z: Array, work: Work) -> int:
     """The K nearest support points, nearest first, into `work`. Returns how many."""
-    k, found = len(work.found), 0
+    k, count = len(work.neighbour), 0
     work.stack[0] = 0
     waiting = 1
     while waiting > 0:
         waiting -= 1
         node = work.stack[waiting]
-        limit = work.distance[k - 1] if found == k else np.inf
+        limit = work.distance[k - 1] if count == k else np.inf
         if _box_distance(support, node, z, limit) >= limit:
             continue
-        while support.nodes[node].feature != LEAF:  # the nearer side first, the other one later
+        while support.nodes[node].feature != LEAF:  # the side of z first; the other side waits
             low, high = support.nodes[node].low, support.nodes[node].high
             above = z[support.nodes[node].feature] >= support.nodes[node].cut
             node = high if above else low
@@ -66,26 +73,30 @@ def nearest(support: Support, z: Array, work: Work) -> int:
         for j in range(len(z)):
             gap = z[j] - support.points[point, j]
             total += gap * gap
-        if found < k or total < work.distance[k - 1]:
-            place = found if found < k else k - 1
-            found = min(found + 1, k)
+        if count < k or total < work.distance[k - 1]:
+            place = count if count < k else k - 1
+            count = min(count + 1, k)
             while place > 0 and work.distance[place - 1] > total:
-                work.distance[place], work.found[place] = work.distance[place - 1], work.found[place - 1]
+                work.distance[place], work.neighbour[place] = work.distance[place - 1], work.neighbour[place - 1]
                 place -= 1
-            work.distance[place], work.found[place] = total, point
-    return found
+            work.distance[place], work.neighbour[place] = total, point
+    return count
 
 
 @inlined
 def weigh(support: Support, z: Array, n: int, work: Work) -> None:
-    """Convex weights of the n nearest support points: w >= 0, sum w = 1, with the least
-    |sum w D|^2 + h^2 (sum w - 1)^2 + LOCALITY sum |D|^2 w^2, where D = point - z and h the distance of the last one."""
+    """(24) Convex weights of the n nearest support points: w >= 0, sum w = 1, with the least
+    |sum w D|^2 + h^2 (sum w - 1)^2 + LOCALITY sum |D|^2 w^2, where D = support point - z and h is the largest |D|.
+
+    Coordinate descent; weights become exactly convex by dividing by their sum.
+    """
     d, h2, total = len(z), max(work.distance[n - 1], 1e-12), 0.0
     for i in range(n):
         for j in range(i + 1):
             product = h2
             for q in range(d):
-                product += (support.points[work.found[i], q] - z[q]) * (support.points[work.found[j], q] - z[q])
+                gap = support.points[work.neighbour[i], q] - z[q]
+                product += gap * (support.points[work.neighbour[j], q] - z[q])
             if i == j:
                 product += LOCALITY * work.distance[i] + 1e-6 * h2
             work.gram[i, j] = work.gram[j, i] = product
@@ -93,7 +104,7 @@ def weigh(support: Support, z: Array, n: int, work: Work) -> None:
         total += work.weight[i]
     for i in range(n):
         work.weight[i] /= total
-    for _ in range(SWEEPS):  # coordinate descent
+    for _ in range(SWEEPS):
         moved = 0.0
         for i in range(n):
             slope = -h2
@@ -112,17 +123,14 @@ def weigh(support: Support, z: Array, n: int, work: Work) -> None:
         work.weight[i] /= total
 
 
-EVALUATIONS = 6  # sweeps of a policy before the next is chosen: even, so that both directions take turns in choosing
-
-
 class Links(NamedTuple):
-    """Where every action leads from every support point."""
+    """Where every action leads from every support point, and what it earns on the way."""
 
-    reward: Array  # (m, actions) discounted, until it arrives
-    discount: Array  # (m, actions) of what comes after; 0 where the episode ends
-    arrivals: Array  # (m, actions) support points it arrives between
-    target: Array  # (m, actions, K)
-    weight: Array  # (m, actions, K)
+    reward: Array  # (m, actions) R of (25)
+    discount: Array  # (m, actions) gamma^k of (26); 0 where the episode ends
+    arrivals: Array  # (m, actions) number of support points with a weight
+    target: Array  # (m, actions, K) these support points
+    weight: Array  # (m, actions, K) their weights
 
 
 def new_links(m: int, actions: int, neighbours: int) -> Links:
@@ -133,8 +141,8 @@ def new_links(m: int, actions: int, neighbours: int) -> Links:
 
 @kernel
 def link(model: Model, support: Support, gamma: float, hold: int, links: Links, work: Work) -> None:
-    """Play every action at every support point until its cell is left, at most `hold` steps: shorter moves than a cell would only
-    smear the values."""
+    """Apply every action at every support point until its cell is left, at most `hold` steps: a state that stays in its
+    cell takes much of its value from the support point it came from, which blurs the values."""
     d = support.points.shape[1]
     z, after = work.vectors[0, :d], work.vectors[1]
     for i in range(len(support.points)):
@@ -146,7 +154,8 @@ def link(model: Model, support: Support, gamma: float, hold: int, links: Links, 
                 z[j] = support.points[i, j]
             earned, g, ended = 0.0, 1.0, False
             for _ in range(hold):
-                earned += g * predict(model, cell_of(model.nodes, z), z, model.features[action], after)
+                reward = predict(model, cell_of(model.nodes, z), z, model.features[action], after)
+                earned += g * reward  # (25)
                 end = cell_of(model.ends, after)
                 if model.ending[end] == 1:
                     earned += g * model.last_reward[end]
@@ -164,14 +173,14 @@ def link(model: Model, support: Support, gamma: float, hold: int, links: Links, 
                 weigh(support, z, n, work)
                 for j in range(n):
                     if work.weight[j] > 0.0:
-                        links.target[i, action, kept], links.weight[i, action, kept] = work.found[j], work.weight[j]
+                        links.target[i, action, kept], links.weight[i, action, kept] = work.neighbour[j], work.weight[j]
                         kept += 1
             links.arrivals[i, action] = kept
 
 
 @inlined
 def _q_of(links: Links, bonus: Array, value: Array, i: int, a: int) -> float:
-    """Q(i, a) = r + g sum w V. With a `bonus` per support point, that is earned on arrival instead of the model's reward."""
+    """(26) Q(i, a) = R + gamma^k sum w V. A `bonus` per support point is earned on arrival instead of R."""
     own = len(bonus) == 0
     future, earned = 0.0, links.reward[i, a] if own else 0.0
     for j in range(links.arrivals[i, a]):
@@ -179,14 +188,16 @@ def _q_of(links: Links, bonus: Array, value: Array, i: int, a: int) -> float:
         future += weight * value[target]
         if not own:
             earned += weight * bonus[target]
-    worth: float = earned + links.discount[i, a] * future
-    return worth
+    q: float = earned + links.discount[i, a] * future
+    return q
 
 
 @kernel
-def iterate(links: Links, ended: Array, bonus: Array, value: Array, q: Array, best: Array, sweeps: int, tolerance: float) -> int:
-    """Modified policy iteration, Gauss-Seidel, forwards and backwards in turn: V(i) = max_a Q(i, a) in one sweep, then the value of
-    that action alone in some more, which cost little. Returns the sweeps it took."""
+def iterate(
+    links: Links, ended: Array, bonus: Array, value: Array, q: Array, best: Array, sweeps: int, tolerance: float
+) -> int:  # fmt: skip
+    """Modified policy iteration, Gauss-Seidel, forwards and backwards in turn: (27) in one sweep, then EVALUATIONS
+    sweeps of the chosen actions alone, which cost little. Returns the sweeps it took."""
     m, actions = len(value), links.reward.shape[1]
     for sweep in range(sweeps):
         greedy = sweep % (1 + EVALUATIONS) == 0
@@ -199,7 +210,7 @@ def iterate(links: Links, ended: Array, bonus: Array, value: Array, q: Array, be
                 for a in range(actions):
                     q[i, a] = _q_of(links, bonus, value, i, a)
                     best[i] = a if a == 0 or q[i, a] > q[i, best[i]] else best[i]
-                new = q[i, best[i]]
+                new = q[i, best[i]]  # (27) V(i) = max_a Q(i, a)
                 moved = max(moved, abs(new - value[i]))
                 low, high = min(low, new), max(high, new)
             else:
@@ -210,17 +221,26 @@ def iterate(links: Links, ended: Array, bonus: Array, value: Array, q: Array, be
     return sweeps
 
 
+class Outlook(NamedTuple):
+    """A model, and the values of the states it leads to."""
+
+    model: Model
+    support: Support
+    value: Array  # (m,) by support point
+    gamma: float
+    rewarded: bool  # whether rewards count beside the values
+
+
 @kernel
-def look_ahead(
-    model: Model, support: Support, value: Array, gamma: float, rewarded: bool, z: Array, q: Array, after: Array, work: Work
-) -> int:  # fmt: skip
-    """One step in the model with every action, then the interpolated value: into `q`, the next states into `after` (actions, d).
-    Returns the best action. `rewarded`: rewards count; otherwise only `value` does."""
-    cell, best, made = cell_of(model.nodes, z), 0, work.vectors[2]
+def look_ahead(outlook: Outlook, z: Array, q: Array, after: Array, work: Work) -> int:
+    """One step in the model with every action, then the interpolated value: into `q`, the next states into `after`
+    (actions, d). Returns the best action."""
+    model, support, value, gamma = outlook.model, outlook.support, outlook.value, outlook.gamma
+    cell, best, outputs = cell_of(model.nodes, z), 0, work.vectors[2]
     for action in range(len(model.features)):
-        reward = predict(model, cell, z, model.features[action], made)
+        reward = predict(model, cell, z, model.features[action], outputs)
         for j in range(len(z)):
-            after[action, j] = made[j]
+            after[action, j] = outputs[j]
         end, future = cell_of(model.ends, after[action]), 0.0
         if model.ending[end] == 1:
             reward += model.last_reward[end]
@@ -228,31 +248,31 @@ def look_ahead(
             n = nearest(support, after[action], work)
             weigh(support, after[action], n, work)
             for j in range(n):
-                future += work.weight[j] * value[work.found[j]]
-        q[action] = reward + gamma * future if rewarded else future
+                future += work.weight[j] * value[work.neighbour[j]]
+        q[action] = reward + gamma * future if outlook.rewarded else future  # (29)
         if q[action] > q[best]:
             best = action
     return best
 
 
 @kernel
-def look_ahead_all(model: Model, support: Support, value: Array, gamma: float, states: Array, q: Array, after: Array, work: Work) -> None:
+def look_ahead_all(outlook: Outlook, states: Array, q: Array, after: Array, work: Work) -> None:
     """`look_ahead` at every state; Q into the rows of `q`."""
     for i in range(len(states)):
-        look_ahead(model, support, value, gamma, True, states[i], q[i], after, work)
+        look_ahead(outlook, states[i], q[i], after, work)
 
 
 @kernel
-def values_at(support: Support, value: Array, states: Array, found: Array, work: Work) -> None:
-    """The value of the nearest support point."""
+def values_at(support: Support, value: Array, states: Array, values: Array, work: Work) -> None:
+    """The value of the support point nearest to each state."""
     for i in range(len(states)):
         nearest(support, states[i], work)
-        found[i] = value[work.found[0]]
+        values[i] = value[work.neighbour[0]]
 
 
 @kernel
 def count_near(support: Support, data: Array, radius: float, counts: Array, work: Work) -> None:
-    """How many data lie within the radius of each support point."""
+    """How many states of the data lie within the radius of each support point."""
     limit = radius * radius
     for i in range(len(data)):
         work.stack[0] = 0

@@ -1,0 +1,40 @@
+"""Writes the tables of options: `python docs/make_options.py`.
+
+On the page of a learner everything between the marks `<!-- options -->` and `<!-- /options -->` is replaced by a table
+of its options, which stand in its class (src/spaql/learners/options.py says how).
+"""
+
+from pathlib import Path
+
+from spaql.learners.options import ABOUT, options_of
+from spaql.learners.registry import Card, learner_class, learners
+
+BEGIN = "<!-- options -->"
+END = "<!-- /options -->"
+DOCS = Path(__file__).parent
+
+
+def page_of(card: Card) -> Path:
+    return DOCS / f"{card.name.lower()}.md"
+
+
+def table(card: Card) -> str:
+    rows = ["| option | default | meaning |", "|---|---|---|"]
+    for one in options_of(learner_class(card)):
+        default = "" if one.default is None else f'"{one.default}"' if isinstance(one.default, str) else f"{one.default}"
+        rows.append(f"| `{one.name}` | {default} | {one.metadata[ABOUT]} |")
+    rows.append("| `seed` | 0 | decides everything that is random |")
+    return "\n".join(rows)
+
+
+def filled(text: str, card: Card) -> str:
+    """The page with the table as it must be."""
+    before, rest = text.split(BEGIN, 1)
+    return f"{before}{BEGIN}\n{table(card)}\n{END}{rest.split(END, 1)[1]}"
+
+
+if __name__ == "__main__":
+    for card in learners():
+        page = page_of(card)
+        if page.exists():
+            page.write_text(filled(page.read_text("utf-8"), card), "utf-8")

@@ -1,0 +1,79 @@
+"""Problems and agents from what was typed."""
+
+from typing import TYPE_CHECKING, Any
+
+from spaql.errors import SpaqlError
+from spaql.learners.options import options_of, typed
+from spaql.learners.registry import card_of, learner_class, learners
+
+if TYPE_CHECKING:
+    from spaql.learners.agent import Agent
+    from spaql.plants.problem import Problem
+
+PROBLEM_HELP = "A name from `spaql problems`, or a Gymnasium id."
+OPTION_HELP = (
+    "An option of the learner: xi=10, bootstrap=terminate, cells=4000, reference=0,0,0,0. Repeat for several. "
+    "`spaql learners` lists them."
+)
+
+
+def learner_help(*, learning: bool = False) -> str:
+    """The names of all learners, or of those that learn, for the help of an argument."""
+    names = [card.name.lower() for card in learners() if not learning or card.learns]
+    return f"{', '.join(names[:-1])} or {names[-1]}."
+
+
+def counting(unit: str) -> str:
+    """The learners whose training is counted in iterations or samples."""
+    return ", ".join(card.name.lower() for card in learners() if card.learns_by == unit)
+
+
+def problem_of(problem: str, horizon: int | None, parameters: dict[str, Any]) -> "Problem":
+    """The problem with this name, or of this Gymnasium id."""
+    from spaql.plants.catalog import CATALOG
+    from spaql.plants.make import make_from_catalog
+
+    if problem in CATALOG:
+        if horizon is not None:
+            has = f"{problem} has {CATALOG[problem].horizon} steps"
+            raise SpaqlError(f"--horizon goes with Gymnasium ids; {has} (--set horizon={horizon})")
+        return make_from_catalog(problem, parameters)
+    if parameters:
+        raise SpaqlError(f"--set goes with the problems by name ({', '.join(CATALOG)}), not with {problem!r}")
+    import gymnasium
+
+    if problem not in gymnasium.registry and ":" not in problem:
+        raise SpaqlError(f"unknown problem {problem!r}: choose one of {', '.join(CATALOG)}, or a Gymnasium id")
+    from spaql.plants.gym import from_gym
+
+    return from_gym(problem, horizon)
+
+
+def agents_of(
+    problem: str, algorithm: str, horizon: int | None, parameters: dict[str, Any], seeds: range, options: dict[str, Any]
+) -> "list[Agent]":
+    learner: Any = learner_class(card_of(algorithm))
+    if len(seeds) == 0:
+        raise SpaqlError("--seeds must be at least 1")
+    known = [one.name for one in options_of(learner)]
+    for name in options:
+        if name not in known:
+            raise SpaqlError(f"{algorithm} has no option {name!r}: it has {', '.join(known)}")
+    made = problem_of(problem, horizon, parameters)
+    return [learner(made, seed=seed, **options) for seed in seeds]
+
+
+def options_given(given: list[str] | None, others: dict[str, Any] | None = None) -> dict[str, Any]:
+    """`--option NAME=VALUE`: whole numbers, numbers, true and false, words, and lists of these with commas.
+
+    `others` are options that have flags of their own and were given by these.
+    """
+    made: dict[str, Any] = dict(others or {})
+    for text in given or ():
+        name, equals, value = (part.strip() for part in text.partition("="))
+        if not equals or not name or not value:
+            raise SpaqlError(f"--option takes NAME=VALUE, such as xi=10, not {text!r}")
+        if name in made:
+            raise SpaqlError(f"--option {text}: {name} is given twice")
+        made[name] = [typed(part.strip()) for part in value.split(",")] if "," in value else typed(value)
+    return made

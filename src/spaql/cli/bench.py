@@ -1,0 +1,57 @@
+"""`spaql bench`."""
+
+import json
+import sys
+from typing import Annotated, Any
+
+import typer
+
+from spaql.cli.app import JSON_HELP, SET_HELP, command, settings
+
+
+@command
+def bench(
+    problem: Annotated[list[str] | None, typer.Option(help="Repeat for several (default: pendulum, cartpole).")] = None,
+    changes: Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help=SET_HELP)] = None,
+    iterations: Annotated[int, typer.Option(help="Training episodes per run.")] = 2000,
+    rounds: Annotated[int, typer.Option(help="Every figure is the best of this many, taken in turn.")] = 3,
+    as_json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False,
+) -> None:
+    """Measure steps per second against the bare plant and a plain Gymnasium loop, in one run.
+
+    Example: spaql bench --rounds 3
+    """
+    from spaql.training.speed import measure
+
+    problems, say = problem or ["pendulum", "cartpole"], None if as_json else _say
+    figures = measure(problems, iterations, rounds, say, settings(changes))
+    print(json.dumps(figures, indent=1)) if as_json else show(figures)
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr)
+
+
+def show(figures: dict[str, Any]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console()
+    for name, speeds in figures["problems"].items():
+        table = Table(title=f"{name}, {speeds['rollouts']} rollouts, {figures['iterations']} iterations")
+        for heading in ("", "million steps / s", "of bare plant", "times Gymnasium"):
+            table.add_column(heading, justify="right" if heading else "left")
+        rows = [("plain Gymnasium loop", speeds["gymnasium_loop"]), ("bare plant, lock-step", speeds["bare_plant"])]
+        rows += [(algorithm, entry["steps_per_second"]) for algorithm, entry in speeds["learners"].items()]
+        for label, rate in rows:
+            share, times = rate / speeds["bare_plant"], rate / speeds["gymnasium_loop"]
+            table.add_row(label, f"{rate / 1e6:.3g}", f"{100 * share:.3g} %", f"{times:,.0f}")
+        console.print(table)
+    threads = figures["threads"]
+    console.print(
+        f"{threads['jobs']} threads: {threads['speed_up']:.2f} times as fast as one. "
+        f"Learning on CartPole-v1 through from_gym: {100 * figures['from_gym_overhead']:.0f} % more time "
+        "than the environment alone.",
+        highlight=False,
+    )
+    console.print(f"One core; best of {figures['rounds']} rounds taken in turn.", highlight=False)

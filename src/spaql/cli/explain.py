@@ -1,0 +1,135 @@
+"""`spaql explain | export`."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from spaql.cli.app import JSON_HELP, command, floats
+from spaql.errors import SpaqlError
+from spaql.export import FORMATS
+from spaql.writing import check_file
+
+if TYPE_CHECKING:
+    from spaql.plants.problem import Problem
+    from spaql.policy.policy import Policy
+
+FILE_HELP = "An agent written by `spaql train --out`, or a policy written by `spaql export --to json`."
+FORM_HELP = "table (the cells as learned), tree (the same, smaller) or compressed (smaller still)."
+
+
+@command
+def explain(
+    file: Annotated[Path, typer.Argument(help=FILE_HELP)],
+    why: Annotated[
+        str | None, typer.Option(help="An observation, numbers separated by commas: why is what played there?")
+    ] = None,
+    html: Annotated[Path | None, typer.Option(help="Write the page that explains every action.")] = None,
+    max_leaves: Annotated[
+        int | None, typer.Option(help="Explain a compressed tree with at most so many leaves.")
+    ] = None,
+    form: Annotated[str, typer.Option(help=FORM_HELP)] = "auto",
+    step: Annotated[int | None, typer.Option(help="AQL, NBQL, ZoomRL: the time step whose policy is meant.")] = None,
+    rows: Annotated[int, typer.Option(help="Regions to show, most used first.")] = 12,
+    as_json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False,
+) -> None:
+    """Show a controller: its regions, the small tree that plays the same, and why it plays what it plays.
+
+    Example: spaql explain results/agent.spaql --why 0,0.1,0.05,0 --html controller.html
+    """
+    from spaql.checks import whole
+    from spaql.cli.explain_text import show_policy
+
+    asked = None if why is None else floats("why", why)
+    whole("--rows", rows, 0)
+    _check(form, max_leaves, html)
+    table = _policy(file, step, asked)
+    policy = table if form == "auto" and max_leaves is None else _formed(table, form, max_leaves)
+    show_policy(table, policy, asked, html, rows, as_json)
+
+
+@command
+def export(
+    file: Annotated[Path, typer.Argument(help=FILE_HELP)],
+    to: Annotated[str, typer.Option(help=f"One of {', '.join(FORMATS)}.")] = "c",
+    out: Annotated[Path | None, typer.Option(help="File to write (default: the terminal).")] = None,
+    max_leaves: Annotated[
+        int | None, typer.Option(help="Export a compressed tree with at most so many leaves.")
+    ] = None,
+    form: Annotated[str, typer.Option(help=FORM_HELP)] = "auto",
+    step: Annotated[int | None, typer.Option(help="AQL, NBQL, ZoomRL: the time step whose policy is meant.")] = None,
+    precision: Annotated[str, typer.Option(help="c: double or single.")] = "double",
+    test_main: Annotated[
+        bool, typer.Option("--test-main", help="c: with a main that reads observations and prints actions.")
+    ] = False,
+) -> None:
+    """Write a controller as code, text or drawing.
+
+    Tables and trees play exactly what the agent's deterministic policy plays.
+
+    Example: spaql export results/agent.spaql --to c --out controller.c
+    """
+    from spaql.checks import choice
+    from spaql.export import export as write
+
+    choice("--to", to, FORMATS)
+    choice("--precision", precision, ("double", "single"))
+    if to != "c" and (precision != "double" or test_main):
+        raise SpaqlError(f"--precision and --test-main go with --to c, not with --to {to}")
+    _check(form, max_leaves, out)
+    options = {"precision": precision, "main": test_main} if to == "c" else {}
+    text = write(_formed(_policy(file, step), form, max_leaves), to, **options)
+    if out is None:
+        print(text, end="" if text.endswith("\n") else "\n")
+        return
+    from spaql.writing import write_whole
+
+    write_whole(out, lambda target: target.write(text.encode()))
+    print(f"wrote {out}", file=sys.stderr)
+
+
+def _check(form: str, max_leaves: int | None, out: Path | None) -> None:
+    """Refuses options that would fail at the end, before anything is computed."""
+    from spaql.checks import whole
+
+    if form not in ("auto", "table", "tree", "compressed"):
+        raise SpaqlError(f"unknown form {form!r}: choose table, tree or compressed")
+    if max_leaves is not None and form in ("table", "tree"):
+        raise SpaqlError(f"--max-leaves goes with compressed trees, not with --form {form}")
+    if max_leaves is not None:
+        whole("--max-leaves", max_leaves, 1, 100_000)
+    check_file(out)
+
+
+def _policy(file: Path, step: int | None, asked: list[float] | None = None) -> "Policy":
+    """The policy in an agent file, or in a policy written by `spaql export --to json`; `asked` must fit it."""
+    if file.suffix == ".json":
+        from spaql.policy.policy import Policy
+
+        try:
+            policy = Policy.from_json(file.read_text("utf-8"))
+        except (OSError, UnicodeDecodeError) as error:
+            raise SpaqlError(f"cannot read {file}: {getattr(error, 'strerror', None) or error}") from error
+        if step is not None:
+            raise SpaqlError(f"--step goes with agents; {file} holds one policy")
+        _fits(asked, policy.problem)
+        return policy
+    from spaql.learners.files import load
+
+    agent = load(file)
+    _fits(asked, agent.problem)  # now: making the policy may take long
+    return agent.policy(step)
+
+
+def _fits(asked: list[float] | None, problem: "Problem") -> None:
+    from spaql.checks import numbers
+
+    if asked is not None:
+        numbers("observation", asked, (len(problem.state),))
+
+
+def _formed(policy: "Policy", form: str, max_leaves: int | None) -> "Policy":
+    if form == "compressed" or max_leaves is not None:
+        return policy.compress(max_leaves, progress=sys.stderr.isatty())
+    return policy if form == "table" else policy.tree()

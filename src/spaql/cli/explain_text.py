@@ -1,0 +1,59 @@
+"""The output of `spaql explain`."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from spaql.compress.frontier import FRESH, FRESH_SEED
+from spaql.policy.frame import rich_table
+from spaql.policy.policy import Policy
+
+
+def _earned(table: Policy, policy: Policy) -> list[str]:
+    """The return of a compressed tree and of the table, if it was measured; with a warning where it is much less."""
+    own = [point for point in policy.frontier if point.leaves == policy.n_leaves]
+    if not own:
+        return []
+    point, whole = own[0], table.evaluate(FRESH, FRESH_SEED)
+    earned = f"{point.mean:.1f} ({point.ci95[0]:.1f} to {point.ci95[1]:.1f})"
+    lines = [f"On {FRESH:,} fresh episodes this tree earns {earned}, the table {whole.mean:.1f}."]
+    if point.ci95[1] < whole.ci95[0]:
+        lines.append(
+            "Warning: that is less than the table earns: allow more leaves (--max-leaves), or give it more data."
+        )
+    return lines
+
+
+def show_policy(
+    table: Policy, policy: Policy, observation: list[float] | None, html: Path | None, rows: int, as_json: bool
+) -> None:
+    """`table`: the policy as it was learned; `policy`: the form that was asked for."""
+    why = None if observation is None else policy.why(observation)
+    if html is not None:
+        from spaql.report.explanation import write_explanation
+
+        write_explanation(table, policy, html)
+    if as_json:
+        points = [{name: value for name, value in vars(point).items() if name != "tree"} for point in policy.frontier]
+        entries: dict[str, Any] = {"policy": repr(policy), "regions": policy.n_leaves}
+        entries |= {"exact_tree_leaves": table.tree().n_leaves, "samples": policy.samples}
+        entries |= {"html": None if html is None else str(html)}
+        entries |= {"table": json.loads(policy.table().to_json(orient="records"))}
+        entries |= {"frontier": points, "why": None if why is None else str(why)}
+        print(json.dumps(entries, indent=1, default=str))
+        return
+    from rich.console import Console
+
+    console = Console()
+    if why is not None:
+        console.print(str(why), highlight=False, markup=False)
+        console.print()
+    if why is None or rows != 12:
+        console.print(rich_table(policy, rows))
+        leaves = table.tree().n_leaves
+        text = f"{table.n_leaves:,} regions as learned; a tree with {leaves:,} leaves plays the same."
+        console.print(text, highlight=False)
+    for line in _earned(table, policy):
+        console.print(line, highlight=False)
+    if html is not None:
+        console.print(f"open {html}", highlight=False, soft_wrap=True)

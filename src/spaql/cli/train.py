@@ -1,0 +1,172 @@
+"""`spaql problems | learners | train | evaluate`."""
+
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from spaql.cli.app import INTERRUPTED, JSON_HELP, SET_HELP, command, floats, settings
+from spaql.cli.arguments import OPTION_HELP, agents_of, counting, learner_help, options_given
+from spaql.errors import SpaqlError
+from spaql.learners import registry
+
+DEFAULT_ITERATIONS = 2000
+DEFAULT_SAMPLES = 5000
+SAMPLES_HELP = f"{counting('samples')}: training steps, instead of episodes (default: {DEFAULT_SAMPLES})."
+ROLLOUTS_HELP = f"Evaluation rollouts per episode (default: the problem's; none for {counting('samples')})."
+# Options of learners had flags of their own before there was --option: they still work.
+OF_LEARNER = typer.Option(hidden=True)
+
+
+@command
+def problems(as_json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False) -> None:
+    """List the problems by name.
+
+    Example: spaql problems
+    """
+    from spaql.plants.catalog import CATALOG
+
+    if as_json:
+        print(json.dumps({name: entry.summary for name, entry in CATALOG.items()}, indent=1))
+        return
+    for name, entry in CATALOG.items():
+        print(f"{name:24} {entry.summary}")
+
+
+@command
+def learners(as_json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False) -> None:
+    """List the learners and their options.
+
+    Example: spaql learners
+    """
+    from spaql.learners.options import ABOUT, options_of
+
+    found = {card.name.lower(): (card, options_of(registry.learner_class(card))) for card in registry.learners()}
+    if as_json:
+        entries = {
+            name: {"about": card.about, "options": {one.name: one.metadata[ABOUT] for one in options}}
+            for name, (card, options) in found.items()
+        }
+        print(json.dumps(entries, indent=1))
+        return
+    for name, (card, options) in found.items():
+        print(f"{name:10} {card.about}")
+        for one in options:
+            default = "" if one.default is None else f" ({one.default})"
+            print(f"{'':10}   {one.name}{default}: {one.metadata[ABOUT]}")
+
+
+@command
+def train(
+    problem: Annotated[str, typer.Argument(help="A name from `spaql problems`, or a Gymnasium id.")],
+    algorithm: Annotated[str, typer.Argument(help=learner_help())],
+    iterations: Annotated[int | None, typer.Option(help="Training episodes (default: 2000).")] = None,
+    samples: Annotated[int | None, typer.Option(help=SAMPLES_HELP)] = None,
+    rollouts: Annotated[int | None, typer.Option(help=ROLLOUTS_HELP)] = None,
+    seeds: Annotated[int, typer.Option(help="Number of agents.")] = 1,
+    first_seed: Annotated[int, typer.Option(help="Seed of the first agent; the others follow.")] = 0,
+    option: Annotated[list[str] | None, typer.Option(metavar="NAME=VALUE", help=OPTION_HELP)] = None,
+    xi: Annotated[float | None, OF_LEARNER] = None,
+    lam: Annotated[float | None, OF_LEARNER] = None,
+    reference: Annotated[str | None, OF_LEARNER] = None,
+    distance: Annotated[str | None, OF_LEARNER] = None,
+    temperature_rule: Annotated[str | None, OF_LEARNER] = None,
+    bootstrap: Annotated[str | None, OF_LEARNER] = None,
+    step: Annotated[float | None, OF_LEARNER] = None,
+    lipschitz: Annotated[float | None, OF_LEARNER] = None,
+    low: Annotated[float | None, OF_LEARNER] = None,
+    horizon: Annotated[int | None, typer.Option(help="Gymnasium ids: steps per episode.")] = None,
+    changes: Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help=SET_HELP)] = None,
+    fresh: Annotated[int, typer.Option(help="Episodes of the fresh re-evaluation (0: none).")] = 1000,
+    jobs: Annotated[int | None, typer.Option(help="Agents trained at once (default: all cores).")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for the agents and the learning-curve picture.")] = None,
+    checkpoint: Annotated[
+        Path | None, typer.Option(help="Folder for the agent on the way; several agents: a folder each in it.")
+    ] = None,
+    every: Annotated[int | None, typer.Option(help="Training episodes between checkpoints (default: 100).")] = None,
+    log: Annotated[
+        Path | None, typer.Option(help="The history as a growing .csv file; several agents: NAME-seed0.csv, ...")
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress bar.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False,
+) -> None:
+    """Train agents and report what they are worth.
+
+    Example: spaql train cartpole spaql-ts --seeds 8 --out results
+    Another: spaql train pendulum spaql --set m=2 --set process_noise.velocity=0.1
+    Another: spaql train pendulum atlas --samples 2000 --option cells=4000 --option gamma=0.99
+    """
+    from spaql.checks import whole
+    from spaql.cli.train_runs import callbacks_of, kept_and_judged, kept_where, trained
+    from spaql.cli.train_text import show_runs
+    from spaql.writing import make_folder
+
+    whole("--fresh", fresh, 0, 10**8)
+    if iterations is not None and samples is not None:
+        raise SpaqlError("--iterations and --samples both say how long to learn: give one of them")
+    if registry.card_of(algorithm).learns_by == "samples":
+        samples = DEFAULT_SAMPLES if samples is None and iterations is None else samples
+    elif samples is not None:
+        raise SpaqlError(f"--samples goes with {counting('samples')}; the others learn by episodes: --iterations")
+    elif iterations is None:
+        iterations = DEFAULT_ITERATIONS
+    callbacks = callbacks_of(checkpoint, every, log, seeds)
+    given = {
+        "xi": xi, "lam": lam, "distance": distance, "temperature_rule": temperature_rule, "bootstrap": bootstrap,
+        "low": low, "step": step, "lipschitz": lipschitz,
+        "reference": None if reference is None else floats("reference", reference),
+    }  # fmt: skip
+    options = options_given(option, {name: value for name, value in given.items() if value is not None})
+    numbers = range(first_seed, first_seed + max(seeds, 0))
+    agents = agents_of(problem, algorithm, horizon, settings(changes), numbers, options)
+    if out is not None:
+        make_folder(out)
+    begin = time.perf_counter()
+    progress = not quiet and not as_json
+    runs = trained(agents, iterations, rollouts, samples=samples, jobs=jobs, progress=progress, callbacks=callbacks)
+    seconds = time.perf_counter() - begin
+    complete = kept_and_judged(runs, out, fresh)
+    show_runs(runs, seconds, out, as_json)
+    if not complete:
+        print(f"interrupted: {kept_where(runs, out, checkpoint)}", file=sys.stderr)
+        raise typer.Exit(INTERRUPTED)
+
+
+@command
+def evaluate(
+    file: Annotated[Path, typer.Argument(help="An agent written by `spaql train --out` or `agent.save`.")],
+    episodes: Annotated[int, typer.Option(help="Fresh rollouts.")] = 1000,
+    seed: Annotated[int, typer.Option(help="Seed of the rollouts.")] = 0,
+    deterministic: Annotated[bool, typer.Option("--deterministic", help="Play the centre of the greedy cell.")] = False,
+    changes: Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help=SET_HELP)] = None,
+    as_json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False,
+) -> None:
+    """Evaluate a saved agent on fresh rollouts, on the problem it has learned or on a changed one.
+
+    Example: spaql evaluate results/agent.spaql --episodes 1000
+    Another: spaql evaluate results/agent.spaql --set observation_noise=0.02
+    """
+    from spaql.checks import whole
+    from spaql.learners.files import load
+
+    whole("--episodes", episodes, 1, 10**8), whole("--seed", seed, 0)
+    agent, given = load(file), settings(changes)
+    if given:
+        from spaql.plants.make import make_from_catalog
+
+        agent = load(file, make_from_catalog(agent.problem.name, {**agent.problem.parameters, **given}))
+    result = agent.evaluate(episodes, seed, deterministic=deterministic)
+    low, high = result.ci95
+    if as_json:
+        figures: dict[str, Any] = {"problem": agent.problem.name, "algorithm": agent.algorithm}
+        figures |= {"mean": result.mean, "ci95": [low, high], "episodes": episodes, "samples": result.samples}
+        print(json.dumps(figures | {"arms": agent.arms, "seed": seed}))
+        return
+    print(agent)
+    if agent.problem.parameters:
+        print(agent.problem)
+    counts = f"{episodes} episodes, {result.samples} steps"
+    print(f"fresh return {result.mean:.2f}, 95 % interval {low:.2f} ... {high:.2f} ({counts})")

@@ -1,0 +1,136 @@
+"""What `spaql train` does between its options and its table: nothing learned is lost, whenever Ctrl-C is pressed."""
+
+import math
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from spaql.errors import SpaqlError
+
+if TYPE_CHECKING:
+    from spaql.learners.agent import Agent, Callbacks
+    from spaql.learners.history import History
+    from spaql.policy.evaluation import Evaluation
+
+EVERY = 100  # training episodes between two checkpoints
+
+
+@dataclass
+class Run:
+    """One trained agent."""
+
+    agent: "Agent"
+    history: "History"
+    fresh: "Evaluation | None" = None  # None: not evaluated
+    hurried: bool = False  # Ctrl-C was pressed twice
+
+    def row(self) -> dict[str, Any]:
+        last = len(self.history) - 1
+        row: dict[str, Any] = {"seed": self.agent.seed, "iterations": len(self.history)}
+        # a model-based learner that was not evaluated would make a plan only to count its cells
+        counted = self.fresh is not None or not self.agent.card.model_based
+        row["arms"] = self.agent.arms if counted else None
+        row["best_seen"] = float(self.history.best_seen[last]) if last >= 0 else math.nan
+        row["fresh"] = None if self.fresh is None else self.fresh.mean
+        row["fresh_ci95"] = None if self.fresh is None else list(self.fresh.ci95)
+        row["train_samples"] = int(self.history.train_samples[last]) if last >= 0 else 0
+        row["eval_samples"] = int(self.history.eval_samples[last]) if last >= 0 else 0
+        row["seconds"] = self.history.seconds
+        return row
+
+
+def callbacks_of(
+    checkpoint: Path | None, every: int | None, log: Path | None, seeds: int
+) -> "Callable[[Agent], Callbacks] | None":
+    """The function that makes the callbacks of one agent, from `--checkpoint`, `--every` and `--log`.
+
+    Each of several agents has its own folder and its own file.
+    """
+    from spaql.checks import whole
+    from spaql.training.callbacks import Checkpoint, CsvLog
+    from spaql.writing import check_file, check_folder
+
+    if every is not None and checkpoint is None:
+        raise SpaqlError("--every goes with --checkpoint: it says how often")
+    often = whole("--every", EVERY if every is None else every, 1)
+    check_file(log)
+    if checkpoint is not None:
+        check_folder(checkpoint)
+
+    def made(agent: "Agent") -> "Callbacks":
+        calls: list[Any] = []
+        if checkpoint is not None:
+            calls.append(Checkpoint(checkpoint / f"seed{agent.seed}" if seeds > 1 else checkpoint, often))
+        if log is not None:
+            calls.append(CsvLog(log.with_name(f"{log.stem}-seed{agent.seed}{log.suffix}") if seeds > 1 else log))
+        return calls
+
+    return None if checkpoint is None and log is None else made
+
+
+def trained(agents: "Sequence[Agent]", iterations: int | None, rollouts: int | None, **options: Any) -> list[Run]:
+    """The runs; after a second Ctrl-C with what was learned until then."""
+    from spaql.training.trainer import learn_all
+
+    try:
+        histories = learn_all(agents, iterations, rollouts, **options)
+        return [Run(agent, history) for agent, history in zip(agents, histories, strict=True)]
+    except KeyboardInterrupt:  # the first Ctrl-C lets the iterations under way end, the second does not wait for them
+        return [Run(agent, agent.history, hurried=True) for agent in agents]
+
+
+def kept_and_judged(runs: list[Run], out: Path | None, fresh: int) -> bool:
+    """Save the agents, then evaluate them (a model-based learner plans first).
+
+    False if Ctrl-C was pressed at any time.
+    """
+    from spaql.interrupts import stop_on_interrupt
+
+    pressed = threading.Event()
+    if out is not None:
+        with stop_on_interrupt(pressed):  # files first: Ctrl-C waits for them
+            save_runs(runs, out)
+    try:
+        for run in runs if fresh > 0 and not pressed.is_set() and not runs[0].hurried else ():
+            run.fresh = run.agent.evaluate(fresh)
+    except KeyboardInterrupt:
+        pressed.set()
+    return not pressed.is_set() and not any(run.hurried or run.history.interrupted for run in runs)
+
+
+def kept_where(runs: list[Run], out: Path | None, checkpoint: Path | None) -> str:
+    """What became of an interrupted training."""
+    text = "what was learned until then is reported above"
+    if all(run.fresh is None for run in runs):
+        ended = any(run.hurried or run.history.interrupted for run in runs)
+        text = f"training {'ended' if ended else 'was complete'}, the agents were not evaluated"
+    elif any(run.fresh is None for run in runs):
+        text += ", but not all agents were evaluated"
+    folder = out or checkpoint
+    return f"{text}; {f'they are kept in {folder}/' if folder is not None else 'without --out, nothing is kept'}"
+
+
+def save_runs(runs: list[Run], folder: Path) -> None:
+    """Saves every agent, the agent with the best average seen also as agent.spaql, and the learning curve."""
+    from spaql.analysis.curves import learning_curve
+
+    for run in runs:
+        run.agent.save(folder / f"agent-seed{run.agent.seed}.spaql")
+    best_run(runs).agent.save(folder / "agent.spaql")
+    agent = runs[0].agent
+    if all(len(run.history) > 1 for run in runs):
+        histories = [run.history for run in runs]
+        learning_curve(histories, agent.algorithm, agent.problem.name, folder / "learning_curve.png")
+
+
+def best_run(runs: list[Run]) -> Run:
+    """The run with the best average seen; without evaluation rollouts, with the best second half of training."""
+
+    def worth(run: Run) -> float:
+        seen = run.history.best_seen
+        later = seen[len(seen) // 2 :] if not run.agent.card.judged else seen[-1:]
+        return float(later.mean()) if len(seen) else -math.inf
+
+    return max(runs, key=worth)

@@ -1,0 +1,174 @@
+"""Where trees are tried: the plant itself, or anything that answers the same questions, such as a learned model.
+
+The search knows an arena only through `Arena`. Everything in it is deterministic: the same questions in the same order
+get the same bits.
+"""
+
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from spaql import streams
+from spaql.arrays import Array
+from spaql.compress.moments import Memory, Sample, Trials, keep_moments, play_on
+from spaql.errors import SpaqlError
+from spaql.plants.chart import HUGE
+from spaql.plants.problem import Problem
+from spaql.training.lanes import Episodes, new_lanes, stage_of
+from spaql.training.tree_episodes import play_in
+from spaql.training.tree_rollouts import play_tree
+from spaql.trees.descend import Controller
+from spaql.trees.tree import Tree
+
+SEARCH_SEED = 2**42  # of the start states of searches
+LOST = -1e100  # the return of a tree that drives the plant out of all numbers
+MOMENT_EPISODES = 64  # start states that moments are taken from
+
+
+class Moments(NamedTuple):
+    """Moments of closed loops, a row each."""
+
+    states: Array  # (moments, variables) what the controller sees
+    memory: tuple[Array, ...] = ()  # what the arena needs to go on from there; `moments.Memory` on a plant
+
+
+class Arena(Protocol):
+    """What the search asks. `tree.actions` are physical, `tree.variables` = `variables`.
+
+    - `steps` counts every simulated step so far: the search's budget is in them. `samples` are those of them that were
+      steps of the plant: none in a model.
+    - `starts`: how many start states there are. Start number i is always the same, noise included (common random
+      numbers), so that trees can be compared start by start, on a few first and on more later.
+    - `branches`: whether `futures` can be asked. An environment that cannot be put back into a state says no.
+    """
+
+    @property
+    def variables(self) -> int: ...
+
+    @property
+    def starts(self) -> int: ...
+
+    @property
+    def steps(self) -> int: ...
+
+    @property
+    def samples(self) -> int: ...
+
+    @property
+    def branches(self) -> bool: ...
+
+    def returns(self, tree: Tree, first: int, last: int) -> Array:
+        """The return from each of the start states `first` ... `last - 1`; finite, very low where the plant leaves all
+        numbers."""
+
+    def moments(self, tree: Tree, count: int, seed: int) -> Moments:
+        """About `count` moments of the closed loop, evenly over the time, at most 2 * count; `seed` chooses which."""
+
+    def futures(self, tree: Tree, moments: Moments, actions: Array, hold: int) -> Array:
+        """(moments, len(actions) + 1): the rest of the episode's return if each of `actions` (n, axes) is held for
+        `hold` steps, and the tree goes on; in the last column the tree alone."""
+
+
+class PlantArena:
+    """A compiled plant. A moment's memory: `moments.Memory`."""
+
+    branches = True
+
+    def __init__(self, problem: Problem, starts: int, seed: int = 0) -> None:
+        if problem.plant is None:
+            raise SpaqlError(f"{problem.name} has no compiled plant: use EnvironmentArena")
+        self.starts, self.samples, self.variables = starts, 0, len(problem.state)
+        self.key = np.uint64(streams.plant_seed(SEARCH_SEED + seed, streams.SELECT_PLANT, 0))
+        self.reset, self.step = problem.plant.batch
+        self.stage, self.lanes = stage_of(problem.plant, problem.horizon), new_lanes(self.variables, problem.plant.rows)
+        self._returns = np.zeros(starts)
+        # empty arrays where no visits and no states are wanted
+        self._uncounted, self._unseen = np.empty(0, np.int64), np.empty((0, self.variables))
+
+    @property
+    def steps(self) -> int:
+        return self.samples
+
+    def returns(self, tree: Tree, first: int, last: int) -> Array:
+        episodes = Episodes(self.key, self._returns, first, last)
+        self.samples += play_tree(
+            self.reset, self.step, self.stage, _controller(tree), self.lanes, episodes, self._uncounted, self._unseen
+        )
+        return _finite(self._returns[first:last].copy())
+
+    def moments(self, tree: Tree, count: int, seed: int) -> Moments:
+        rows, room = self.stage.rows, 2 * count
+        memory = Memory(np.empty((room, rows.action)), np.empty(room, np.uint64), np.empty(room, np.int64))
+        returns, found = np.zeros(min(MOMENT_EPISODES, self.starts)), np.zeros(1, np.int64)
+        before = self.samples
+        self.returns(tree, 0, len(returns))  # how long episodes are decides which share of the moments is wanted
+        sample = Sample(np.uint64(seed), count / (self.samples - before))
+        episodes = Episodes(self.key, returns, 0, len(returns))
+        self.samples += keep_moments(
+            self.reset, self.step, self.stage, _controller(tree), self.lanes, episodes, sample, memory, found
+        )
+        kept = Memory(*(part[: int(found[0])] for part in memory))
+        return Moments(np.ascontiguousarray(kept.places[:, rows.observation : rows.action]), kept)
+
+    def futures(self, tree: Tree, moments: Moments, actions: Array, hold: int) -> Array:
+        returns = np.zeros(len(moments.states) * (len(actions) + 1))
+        trials = Trials(np.ascontiguousarray(actions, float), hold)
+        self.samples += play_on(
+            self.step, self.stage, _controller(tree), self.lanes, Memory(*moments.memory), trials, returns
+        )
+        return _finite(returns).reshape(len(moments.states), -1)
+
+
+def _controller(tree: Tree) -> Controller:
+    return Controller(tree.nodes, tree.weights, tree.actions)
+
+
+class EnvironmentArena:
+    """A Gymnasium environment: slow, and it cannot be put back into a state."""
+
+    branches = False
+
+    def __init__(self, problem: Problem, starts: int, seed: int = 0) -> None:
+        self.problem, self.starts, self.samples = problem, starts, 0
+        self.variables, self.env = len(problem.state), problem.open_env()
+        self.seed = int(streams.plant_seed(SEARCH_SEED + seed, streams.SELECT_PLANT, 0))
+
+    @property
+    def steps(self) -> int:
+        return self.samples
+
+    def returns(self, tree: Tree, first: int, last: int) -> Array:
+        return _finite(np.array([self._episode(tree, start)[0] for start in range(first, last)]))
+
+    def moments(self, tree: Tree, count: int, seed: int) -> Moments:
+        states: list[Array] = []
+        for start in range(self.starts):
+            states += self._episode(tree, start)[1]
+            if len(states) >= 2 * count:
+                break
+        chosen = np.random.default_rng(seed).permutation(len(states))[:count]
+        return Moments(np.array(states)[np.sort(chosen)])
+
+    def futures(self, tree: Tree, moments: Moments, actions: Array, hold: int) -> Array:
+        raise SpaqlError(f"{self.problem.name} cannot be put back into a state")
+
+    def _episode(self, tree: Tree, start: int) -> tuple[float, list[Array]]:
+        total, states = 0.0, []
+        for observation, _, reward in play_in(self.problem, tree, self.env, (self.seed + start) % 2**31):
+            total += reward
+            states.append(observation)
+        self.samples += len(states)
+        return total, states
+
+
+def arena_of(problem: Problem, starts: int, seed: int = 0) -> Arena:
+    """The plant of a problem."""
+    return PlantArena(problem, starts, seed) if problem.plant is not None else EnvironmentArena(problem, starts, seed)
+
+
+def _finite(returns: Array) -> Array:
+    """A tree may drive a plant to where nothing is finite: then it has lost, and the search goes on."""
+    bad = ~(np.abs(returns) <= HUGE)
+    if bad.any():
+        returns[bad] = LOST
+    return returns

@@ -1,0 +1,125 @@
+"""Small trees found in a learned model: neither the search nor the choice takes a step of the plant."""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from spaql.arrays import Array
+from spaql.checks import whole
+from spaql.compress.cart import distilled
+from spaql.compress.cost_tree import cost_tree
+from spaql.compress.frontier import FRESH, frontier_of, palette_of
+from spaql.compress.model_arena import ModelArena
+from spaql.compress.policy_iteration import costs_of
+from spaql.compress.progress import progress_bar
+from spaql.compress.search import LARGEST, MOST, SEEN, Wanted, search
+from spaql.learners.atlas.model import Model
+from spaql.learners.atlas.plan import Plan
+from spaql.learners.atlas.policy import LearnedModel
+from spaql.plants.problem import Finite, Problem
+from spaql.trees.tree import Tree
+
+if TYPE_CHECKING:
+    from spaql.policy.policy import Policy
+
+MODEL = 90_000_000  # steps of a search, over the number of variables
+STARTS = 96  # start states every candidate is judged on, at most
+FEWEST = 32  # start states at least
+STEPS = 20_000  # start states in between: as many as make so many steps if all episodes last
+OTHERS = 512  # start states the search does not see, on which its trees are chosen
+SOME = 128  # of these decide between trees of one size
+CHECKED = 2  # trees of every size that are compared there
+ROUNDS = 5  # of trees grown by the learned values
+STATES = 2000  # that each round adds
+DOUBT = 0.05  # by so much of its return in the model of all data, a table may do worse in a model of less data
+SPREAD = 0.1  # and by so much of the standard deviation of its returns
+CAUTION = 0.25  # of the standard deviation of its returns is taken from a tree's mean when one is chosen
+WITHIN = 0.002  # of the best return in the model: a smaller tree that is so near is preferred
+
+
+def compress_in_model(policy: "Policy", wanted: Wanted) -> "Policy":
+    """See `compress`."""
+    problem, table, model = policy.problem, policy.table_policy or policy, policy.knowledge.model
+    assert isinstance(model, LearnedModel)
+    plan = model.plan
+    budget = whole("budget", MODEL // len(problem.state) if wanted.budget is None else wanted.budget, 0)
+    most = min(wanted.max_leaves or MOST, max(table.n_leaves, 2))
+    # few of long episodes, so that the budget is enough for many trees
+    few = min(STARTS, max(FEWEST, STEPS // problem.horizon))
+    count = whole("episodes", few if wanted.episodes is None else wanted.episodes, 8, 100_000)
+    seed = whole("seed", wanted.seed, 0, 2**40)
+    starts = model.starts(count + OTHERS)
+    models = _trusted(problem, plan, model.models(), starts)
+    arena = ModelArena(problem, plan, starts[:count], models)
+    judges = models + _trusted(problem, plan, model.models(others=True), starts)[1:]
+    others = ModelArena(problem, plan, starts[count:], judges, 2 * problem.horizon)
+    with progress_bar(wanted.progress, budget) as report:
+        seen = arena.moments(table.rules, SEEN, seed).states
+        by_value = _grown_by_values(arena, plan, seen, max(most, LARGEST), wanted.oblique)
+        begin = distilled(seen, table.decide(seen), max(most, LARGEST)) + by_value
+        # only what was played: between the levels of a torque the model is a guess, and a search finds every flaw of a
+        # guess
+        levels = Finite(tuple(plan.actions[:, 0].tolist())) if plan.actions.shape[1] == 1 else problem.actions
+        known = palette_of(table)
+        pool = search(arena, levels, begin, most, budget, known=known, seed=seed, oblique=wanted.oblique, report=report)
+    found = _on_other_starts(
+        [one.tree for held in pool.sizes.values() for one in held[:CHECKED]] + by_value, most, others
+    )
+    best = max(score for score, _ in found.values())
+    reach = best - (WITHIN * abs(best) if wanted.max_leaves is None else 0.0)
+    chosen = next(tree for score, tree in found.values() if score >= reach)
+    sizes = {leaves: tree for leaves, (_, tree) in found.items()}
+    points, judged = frontier_of(table, sizes, FRESH) if problem.plant is not None else ([], 0)
+    return replace(
+        policy, rules=chosen, kind="compressed tree", table_policy=table, samples=judged, frontier=tuple(points)
+    )
+
+
+def _trusted(problem: Problem, plan: Plan, models: list[Model], starts: Array) -> list[Model]:
+    """The models in which the plan's table does about as well as in the first, the model of all data.
+
+    The others lack data that was needed, and would judge trees by their own ignorance.
+    """
+    played = [ModelArena(problem, plan, starts, [one]).returns(plan.table, 0, len(starts)) for one in models]
+    least = played[0].mean() - DOUBT * abs(played[0].mean()) - SPREAD * played[0].std()
+    return [one for one, returns in zip(models, played, strict=True) if returns.mean() >= least]
+
+
+def _on_other_starts(trees: list[Tree], most: int, others: ModelArena) -> dict[int, tuple[float, Tree]]:
+    """By leaves, where something is gained: what trees earn where the search could not fit them.
+
+    From start states, and in models, that it has not seen. Of each size the best on some of the start states is judged
+    on all.
+
+    Episodes are twice as long as usual, and returns that vary count less: a tree that fails once in fifty episodes, or
+    would have failed soon after their end, must not pass for a good one.
+    """
+    scored: dict[int, tuple[float, Tree]] = {}
+    for tree in trees:
+        if tree.n_leaves <= most:
+            score = _careful(others.returns(tree, 0, SOME))
+            if tree.n_leaves not in scored or score > scored[tree.n_leaves][0]:
+                scored[tree.n_leaves] = (score, tree)
+    found: dict[int, tuple[float, Tree]] = {}
+    for leaves in sorted(scored):
+        tree = scored[leaves][1]
+        score = _careful(others.returns(tree, 0, others.starts))
+        if not found or score > max(best for best, _ in found.values()):
+            found[leaves] = (score, tree)
+    return found
+
+
+def _careful(returns: Array) -> float:
+    return float(returns.mean() - CAUTION * returns.std())
+
+
+def _grown_by_values(arena: ModelArena, plan: Plan, seen: Array, leaves: int, oblique: bool) -> list[Tree]:
+    """Trees that lose least by the learned values where the table goes, then where they go themselves (DAgger)."""
+    scale, made = np.where(seen.std(axis=0) > 0.0, seen.std(axis=0), 1.0), []
+    states, q = seen, plan.q_at(seen)
+    for seed in range(ROUNDS):
+        made.append(cost_tree(states, costs_of(q), plan.actions, leaves, scale, oblique))
+        more = arena.moments(made[-1], STATES, seed).states
+        states, q = np.concatenate([states, more]), np.concatenate([q, plan.q_at(more)])
+    return made

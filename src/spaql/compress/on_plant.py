@@ -1,0 +1,57 @@
+"""Small trees found on the plant itself, or in the environment: every step is counted."""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from spaql.checks import whole
+from spaql.compress.arena import arena_of
+from spaql.compress.cart import distilled
+from spaql.compress.frontier import FRESH, FRESH_IN_PYTHON, FrontierPoint, frontier_of, palette_of
+from spaql.compress.progress import progress_bar
+from spaql.compress.search import LARGEST, MOST, SEEN, Wanted, search
+from spaql.errors import SpaqlError
+
+if TYPE_CHECKING:
+    from spaql.policy.policy import Policy
+
+ALPHA = 0.05  # of the test whether a tree is worse than the table
+COMPILED = 400_000_000  # steps of a search on a compiled plant
+SLOW = 20_000  # the same, in an environment
+STARTS = 128  # start states every candidate is judged on
+STARTS_IN_PYTHON = 3  # the same, in an environment
+
+
+def compress_on_plant(policy: "Policy", wanted: Wanted) -> "Policy":
+    """See `compress`."""
+    problem, table = policy.problem, policy.table_policy or policy
+    compiled = problem.plant is not None
+    budget = whole("budget", (COMPILED if compiled else SLOW) if wanted.budget is None else wanted.budget, 0)
+    given = STARTS if wanted.episodes is None else wanted.episodes
+    episodes = whole("episodes", given, 8, 100_000) if compiled else STARTS_IN_PYTHON
+    seed = whole("seed", wanted.seed, 0, 2**40)
+    if not problem.can_run or table.usage is None:
+        raise SpaqlError(f"{problem.name} has no plant to try trees on: use tree(), which plays exactly the same")
+    most = min(wanted.max_leaves or MOST, max(table.n_leaves, 2))
+    states = table.usage.states
+    seen = states[:: max(1, len(states) // SEEN)]
+    arena = arena_of(problem, episodes, seed)
+    with progress_bar(wanted.progress, budget) as report:
+        begin = distilled(seen, table.decide(seen), max(most, LARGEST) if compiled else most)
+        known = palette_of(table)
+        pool = search(
+            arena, problem.actions, begin, most, budget, known=known, seed=seed, oblique=wanted.oblique, report=report
+        )
+    points, judged = frontier_of(table, pool.frontier(most), FRESH if compiled else FRESH_IN_PYTHON)
+    chosen, used = _choice(points, wanted.max_leaves), table.usage.samples + arena.samples + judged
+    return replace(
+        policy, rules=chosen.tree, kind="compressed tree", table_policy=table, samples=used, frontier=tuple(points)
+    )
+
+
+def _choice(points: list[FrontierPoint], max_leaves: int | None) -> FrontierPoint:
+    if max_leaves is not None:
+        return max(
+            (point for point in points if point.leaves <= max_leaves), key=lambda point: (point.mean, -point.leaves)
+        )
+    good = [point for point in points if point.worse >= ALPHA]
+    return min(good, key=lambda point: point.leaves) if good else max(points, key=lambda point: point.mean)

@@ -1,0 +1,95 @@
+"""Writing logs: rollouts of an agent, of a policy, or of random actions."""
+
+from collections.abc import Callable
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from spaql.checks import flag, whole
+from spaql.data.columns import action_columns, next_columns, state_columns
+from spaql.data.table import ENDINGS
+from spaql.errors import SpaqlError
+from spaql.plants.problem import Finite, Problem
+
+if TYPE_CHECKING:
+    from spaql.learners.agent import Agent
+    from spaql.policy.policy import Policy
+    from spaql.training.episode import Episode
+
+
+def record(
+    who: "Problem | Agent | Policy",
+    path: str | PathLike[str] | None = None,
+    *,
+    episodes: int = 50,
+    seed: int = 0,
+    deterministic: bool = False,
+) -> Any:
+    """Rollouts as a log: a data frame with one row per step, written to `path` (.csv or .parquet) if there is one.
+
+    `who` acts: an agent or a policy; for a problem, actions are random. On compiled plants these are rollouts 0, 1,
+    ... of `evaluate(seed=seed)`; in Gymnasium environments, episode i begins as rollout 0 of `evaluate(seed=seed + i)`.
+    """
+    import pandas
+
+    count, first = whole("episodes", episodes, 1, 10**6), whole("seed", seed, 0)
+    target = None if path is None else _target(path)
+    problem, play = _player(who, first, flag("deterministic", deterministic))
+    names, following, acting = state_columns(problem), next_columns(problem), action_columns(problem)
+    parts = []
+    for number in range(count):
+        episode = play(first, number) if problem.plant is not None else play(first + number, 0)
+        n = len(episode)
+        last = np.arange(n) == n - 1
+        columns: dict[str, Any] = {"episode": np.full(n, number), "step": np.arange(n)}
+        columns |= {name: episode.observations[:-1, j] for j, name in enumerate(names)}
+        whole_numbers = isinstance(problem.actions, Finite) and not problem.actions.box and problem.actions.consecutive
+        actions = episode.actions.astype(np.int64 if whole_numbers else float)
+        columns |= {name: actions[:, j] for j, name in enumerate(acting)}
+        columns["reward"] = episode.rewards
+        columns["terminated"], columns["truncated"] = last & episode.terminated, last & (not episode.terminated)
+        columns |= {name: episode.observations[1:, j] for j, name in enumerate(following)}
+        parts.append(pandas.DataFrame(columns))
+    frame = pandas.concat(parts, ignore_index=True)
+    if target is not None:
+        write_log(frame, target)
+    return frame
+
+
+def write_log(frame: Any, path: Path) -> None:
+    """The file appears whole or not at all. Numbers are written so that reading them gives the same bits."""
+    from spaql.writing import write_whole
+
+    if path.name.lower().endswith(".parquet"):
+        write_whole(path, lambda file: frame.to_parquet(file, index=False))
+    else:
+        packed = "gzip" if path.name.lower().endswith(".gz") else None
+        write_whole(path, lambda file: frame.to_csv(file, index=False, compression=packed))
+
+
+def _target(path: str | PathLike[str]) -> Path:
+    target = Path(path)
+    if not target.name.lower().endswith(ENDINGS):
+        raise SpaqlError(f"{target.name}: a log is a .csv or .parquet file; choose such a name")
+    if not target.parent.is_dir():
+        raise SpaqlError(f"cannot write {target}: there is no folder {target.parent}")
+    return target
+
+
+def _player(who: Any, seed: int, deterministic: bool) -> "tuple[Problem, Callable[[int, int], Episode]]":
+    from spaql.learners.agent import Agent
+    from spaql.learners.random import Random
+    from spaql.policy.policy import Policy
+
+    if isinstance(who, Problem):
+        who = Random(who, seed=seed)
+    if isinstance(who, Agent) and who.card.model_based:
+        who = who.policy()  # so that it plans once, not for every episode
+    if isinstance(who, Policy):
+        return who.problem, who.episode
+    if not isinstance(who, Agent):
+        raise SpaqlError(f"record takes a problem, an agent or a policy, not {type(who).__name__}")
+    agent = who
+    return agent.problem, lambda first, rollout: agent.episode(first, rollout, deterministic=deterministic)

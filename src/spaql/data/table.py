@@ -1,0 +1,153 @@
+"""A log as a table: from a CSV or Parquet file, or from a data frame."""
+
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from spaql.arrays import Array
+from spaql.errors import SpaqlError
+
+ENDINGS = (".csv", ".csv.gz", ".parquet")
+EXACT_PANDAS = (3, 1)  # from this version on numbers are read to the last bit by default
+# what a flag may be in a file
+TRUE = ("true", "1", "1.0", "yes")
+FALSE = ("false", "0", "0.0", "no")
+
+
+class Table:
+    """A data frame whose columns are asked for by name and checked; `name` is what messages call it."""
+
+    def __init__(self, frame: Any, name: str) -> None:
+        self.frame, self.name = frame, name
+        self.columns = [str(column).strip() for column in frame.columns]
+        if len(frame) == 0:
+            raise SpaqlError(f"{name} has no rows: nothing to learn from")
+        for column in self.columns:
+            if self.columns.count(column) > 1:
+                raise SpaqlError(f"{name} has two columns {column!r}: remove or rename one")
+
+    def __len__(self) -> int:
+        return len(self.frame)
+
+    def __contains__(self, column: str) -> bool:
+        return column in self.columns
+
+    def require(self, columns: Sequence[str], why: str) -> None:
+        missing = [column for column in columns if column not in self]
+        if not missing:
+            return
+        hint = ""
+        if len(self.columns) == 1 and any(mark in self.columns[0] for mark in ";\t"):
+            hint = "; it seems to be separated by semicolons or tabs: separate by commas"
+        raise SpaqlError(
+            f"{self.name} has no column {', '.join(map(repr, missing))} ({why}); "
+            f"it has {', '.join(map(repr, self.columns[:20]))}: rename or add columns{hint}"
+        )
+
+    def numbers(self, column: str) -> Array:
+        """float64; an empty field is NaN, anything else that is not a number an error."""
+        import pandas
+
+        given = self._column(column)
+        made = pandas.to_numeric(given, errors="coerce")
+        bad = np.flatnonzero((made.isna() & given.notna()).to_numpy())
+        if len(bad):
+            value = given.iloc[int(bad[0])]
+            comma = isinstance(value, str) and _number(value.replace(",", "."))
+            hint = ": write a decimal point, not a comma" if comma else ""
+            self.fail(bad, f"{column} is {value!r}, not a number{hint}")
+        if made.dtype.kind == "c":
+            raise SpaqlError(f"{self.name}: {column} holds complex numbers, not real ones")
+        return np.ascontiguousarray(made.to_numpy(dtype=np.float64, na_value=np.nan))
+
+    def times(self, column: str) -> Array:
+        """Numbers, or dates and times as seconds."""
+        import pandas
+
+        given = self._column(column)
+        if pandas.api.types.is_numeric_dtype(given):
+            return self.numbers(column)
+        made = pandas.to_datetime(given, errors="coerce", utc=True)
+        bad = np.flatnonzero(made.isna().to_numpy())
+        if len(bad):
+            self.fail(bad, f"{column} is {given.iloc[int(bad[0])]!r}, neither a number nor a date and time")
+        seconds: Array = (made - made.iloc[0]).dt.total_seconds().to_numpy(dtype=np.float64)
+        return seconds
+
+    def flags(self, column: str) -> Array:
+        """True and False, also written as 1 and 0, yes and no."""
+        words = self._column(column).map(lambda value: str(value).strip().lower()).to_numpy()
+        true = np.isin(words.astype(str), TRUE)
+        bad = np.flatnonzero(~true & ~np.isin(words.astype(str), FALSE))
+        if len(bad):
+            self.fail(bad, f"{column} is {self._column(column).iloc[int(bad[0])]!r}: write True or False, or 1 or 0")
+        return true
+
+    def labels(self, column: str) -> Array:
+        """Equal entries get equal whole numbers."""
+        import pandas
+
+        codes, _ = pandas.factorize(self._column(column))
+        if (codes < 0).any():
+            self.fail(np.flatnonzero(codes < 0), f"{column} is empty")
+        return np.asarray(codes)
+
+    def fail(self, rows: Array, what: str) -> None:
+        """Raise, with the first bad row and how many there are."""
+        more = f" (and {len(rows) - 1} more rows)" if len(rows) > 2 else " (and one more row)" if len(rows) == 2 else ""
+        raise SpaqlError(f"{self.name}, row {int(rows[0]) + 1} of {len(self)}: {what}{more}; nothing was learned")
+
+    def _column(self, column: str) -> Any:
+        return self.frame.iloc[:, self.columns.index(column)]
+
+
+def _number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def read_table(log: Any) -> Table:
+    """A file by its ending, a pandas data frame, anything that becomes one (`to_pandas`), or columns by name."""
+    import pandas
+
+    if isinstance(log, str | PathLike):
+        path = Path(log)
+        return Table(_read_file(path), path.name)
+    if isinstance(log, pandas.DataFrame):
+        return Table(log, "the log")
+    if hasattr(log, "to_pandas"):
+        return Table(log.to_pandas(), "the log")
+    if isinstance(log, Mapping):
+        try:
+            return Table(pandas.DataFrame(dict(log)), "the log")
+        except ValueError as error:
+            raise SpaqlError(f"the log's columns do not fit together: {error}") from error
+    raise SpaqlError(f"a log is a .csv or .parquet file or a data frame, not {type(log).__name__}")
+
+
+def _version(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in text.split(".")[:2])
+
+
+def _read_file(path: Path) -> Any:
+    import pandas
+
+    if not path.name.lower().endswith(ENDINGS):
+        raise SpaqlError(f"{path.name}: a log is a .csv or .parquet file; convert it, or give a data frame")
+    try:
+        if path.name.lower().endswith(".parquet"):
+            return pandas.read_parquet(path)
+        exact = {} if _version(pandas.__version__) >= EXACT_PANDAS else {"float_precision": "round_trip"}
+        return pandas.read_csv(path, skipinitialspace=True, low_memory=False, **exact)
+    except pandas.errors.EmptyDataError as error:
+        raise SpaqlError(f"{path.name} is empty: nothing to learn from") from error
+    except OSError as error:
+        raise SpaqlError(f"cannot read {path}: {error.strerror or 'it is not a whole file of its kind'}") from error
+    except (ValueError, MemoryError) as error:  # pandas' parser errors and pyarrow's are ValueErrors
+        raise SpaqlError(f"cannot read {path.name}: {' '.join(str(error).split())}") from error

@@ -1,0 +1,51 @@
+"""A policy in other forms: programs, data, drawings, words. See docs/exports.md.
+
+One file per form, and one line here: `Policy.export`, the command line with its help, and the tests that all exports
+pass follow.
+"""
+
+import inspect
+from collections.abc import Callable
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from spaql.checks import choice
+from spaql.errors import SpaqlError
+
+if TYPE_CHECKING:
+    from spaql.policy.policy import Policy
+
+__all__ = ["FORMATS", "export", "form"]
+
+# By name: the module of this folder, and its function from a policy and options to text. They are loaded when they are
+# used.
+FORMATS = {
+    "c": "c:to_c",
+    "python": "python:to_python",
+    "st": "structured_text:to_st",
+    "json": "json_form:to_json",
+    "dot": "dot:to_dot",
+    "svg": "svg:to_svg",
+    "md": "markdown:to_markdown",
+    "txt": "text:to_text",
+    "tex": "latex:to_latex",
+    "csv": "csv_form:to_csv",
+    "dtcontrol": "dtcontrol:to_dtcontrol",
+}
+
+
+def form(to: str) -> Callable[..., str]:
+    """The function that writes one of the FORMATS."""
+    module, name = FORMATS[choice("to", to, FORMATS)].split(":")
+    found: Callable[..., str] = getattr(import_module(f"spaql.export.{module}"), name)
+    return found
+
+
+def export(policy: "Policy", to: str, **options: Any) -> str:
+    """The text of a policy in one of the FORMATS; `options` are those of the format."""
+    write = form(to)
+    known = list(inspect.signature(write).parameters)[1:]
+    for name in options:
+        if name not in known:
+            raise SpaqlError(f"{to} has no option {name!r}: {', '.join(known) if known else 'it has none'}")
+    return write(policy, **options)

@@ -1,0 +1,235 @@
+"""C99 source of a policy: nested ifs for people, or constant tables and a loop.
+
+No memory is allocated and nothing recurses.
+"""
+
+import math
+import re
+from collections.abc import Callable, Iterable
+
+import numpy as np
+
+from spaql.checks import choice
+from spaql.errors import SpaqlError
+from spaql.export.heading import facts
+from spaql.export.names import C_WORDS, checked_name, identifiers
+from spaql.export.numbers import double, single, single_at_least, weighted_sum
+from spaql.policy.policy import Policy
+from spaql.trees.regions import branches, deepest_level
+from spaql.trees.tree import LEAF, Tree, walk
+
+FEW_LEAVES = 64  # up to here nested ifs, beyond a table
+DEEPEST = 120  # C99 promises 127 nested blocks
+WIDTH = 118
+
+
+def to_c(
+    policy: Policy, precision: str = "double", name: str = "controller", form: str = "auto", main: bool = False
+) -> str:
+    """C99 source with `void controller(const double *obs, double *action)`, or of floats.
+
+    `form`: "ifs", "table", or "auto": ifs up to 64 leaves. `main`: also a program that reads observations and prints
+    actions.
+    """
+    choice("precision", precision, ("double", "single"))
+    choice("form", form, ("auto", "ifs", "table"))
+    checked_name(name, C_WORDS)
+    tree = policy.rules
+    if form == "auto":
+        form = "ifs" if tree.n_leaves <= FEW_LEAVES else "table"
+    if form == "ifs" and deepest_level(tree) > DEEPEST:
+        raise SpaqlError(f"the tree is too deep for nested ifs in C ({deepest_level(tree)} levels): use form='table'")
+    real = "float" if precision == "single" else "double"
+    number = single if precision == "single" else double
+    literal: Callable[[float], str] = (lambda value: number(value) + "f") if precision == "single" else number
+
+    def cut(node: int) -> str:
+        value = float(tree.nodes["cut"][node])
+        at = single_at_least(value) if precision == "single" else value
+        return "INFINITY" if math.isinf(at) else literal(at)  # a test that only infinity passes
+
+    body = _ifs(policy, real, name, cut, literal) if form == "ifs" else _table(tree, real, cut, literal)
+    signature = f"void {name}(const {real} *obs, {real} *action)"
+    lines = [*_comment([*facts(policy), *_precision_note(tree, precision)]), *_includes(body, main), *_exact_sums(tree)]
+    lines += [f"{signature};", "", signature, "{", *body, "}"]
+    if main:
+        lines += ["", *_main(tree, real, name)]
+    return "\n".join(lines) + "\n"
+
+
+def _precision_note(tree: Tree, precision: str) -> list[str]:
+    if precision == "double":
+        return []
+    if tree.oblique:
+        return [
+            "Single precision: weighted sums are rounded, "
+            "so that states very near to such a test may go to its other side."
+        ]
+    return ["Single precision: decides as the policy does for every observation that is a float."]
+
+
+def _comment(lines: Iterable[str]) -> list[str]:
+    text = [line.replace("*/", "* /").replace("/*", "/ *") for line in lines]
+    text = [re.sub(r"\?(?=\?)", "? ", line) for line in text]  # no trigraphs either
+    return [f"/* {text[0]}", *(f" * {line}".rstrip().rstrip("\\") for line in text[1:]), " */"]
+
+
+def _includes(body: list[str], main: bool) -> list[str]:
+    math_h = ["#include <math.h>"] if any("INFINITY" in line for line in body) else []
+    found = math_h + (["#include <stdio.h>"] if main else [])
+    return ["", *found, ""] if found else [""]
+
+
+def _exact_sums(tree: Tree) -> list[str]:
+    """Sums of oblique tests without multiply-adds, which would differ from the policy in the last bit."""
+    if not tree.oblique:
+        return []
+    return [
+        "/* the products of weighted sums are rounded before they are added, as in the policy */",
+        "#if defined(__clang__)",
+        "#pragma STDC FP_CONTRACT OFF",
+        "#elif defined(__GNUC__)",
+        '#pragma GCC optimize ("-ffp-contract=off")',
+        "#endif",
+        "",
+    ]
+
+
+def _ifs(policy: Policy, real: str, name: str, cut: Callable[[int], str], literal: Callable[[float], str]) -> list[str]:
+    tree, d = policy.rules, policy.rules.variables
+    words = identifiers(policy.words.names, C_WORDS | {"obs", "action", name})
+    feature = tree.nodes["feature"]
+    used = set(feature[feature != LEAF].tolist()) | {
+        int(j) for j in np.flatnonzero(tree.weights[feature == d].any(axis=0))
+    }
+    lines = [f"    const {real} {words[j]} = obs[{j}];" for j in range(d) if j in used] or ["    (void)obs;"]
+    lines.append("")
+
+    def condition(node: int) -> str:
+        j = int(feature[node])
+        return f"{words[j] if j < d else weighted_sum(tree, node, words, literal)} >= {cut(node)}"
+
+    for what, level, node in branches(tree):
+        indent = "    " * (level + 1)
+        if what == "leaf":
+            lines += [
+                f"{indent}action[{axis}] = {literal(value)};" for axis, value in enumerate(tree.actions[node].tolist())
+            ]
+        else:
+            head = {"if": "if (", "elif": "} else if (", "else": "} else {", "end": "}"}[what]
+            lines.append(indent + head + (f"{condition(node)}) {{" if head.endswith("(") else ""))
+    return lines
+
+
+def _table(tree: Tree, real: str, cut: Callable[[int], str], literal: Callable[[float], str]) -> list[str]:
+    """Constant arrays and a loop. Nodes are in the order of a walk, the low side first.
+
+    So the low child of a node is the next one, and only the high child is stored.
+    """
+    d, axes = tree.variables, tree.actions.shape[1]
+    order = [node for node, _ in walk(tree)]
+    place = {node: i for i, node in enumerate(order)}
+    feature, high = tree.nodes["feature"].tolist(), tree.nodes["high"].tolist()
+    row: dict[tuple[float, ...], int] = {}  # actions that are different, each once
+    sums: list[int] = []
+    features, cuts, children = [], [], []
+    for node in order:
+        if feature[node] == LEAF:
+            features.append(LEAF)
+            cuts.append(literal(0.0))
+            children.append(row.setdefault(tuple(tree.actions[node].tolist()), len(row)))
+            continue
+        features.append(feature[node] + len(sums) if feature[node] == d else feature[node])
+        sums += [node] if feature[node] == d else []
+        cuts.append(cut(node))
+        children.append(place[high[node]])
+    lines = [
+        "    /* variable that a node tests, -1 at leaves" + (f"; from {d} on rows of weight" if sums else "") + " */"
+    ]
+    lines += _array(_whole(features), "feature", map(str, features), len(features))
+    lines += ["    /* the test is passed from this value on */", *_array(real, "cut", cuts, len(cuts))]
+    lines += [
+        "    /* next node if the test is passed, else it is the node that follows; at leaves the row of the action */"
+    ]
+    lines += _array(_whole(children), "child", map(str, children), len(children))
+    lines += _rows(real, "value", [[literal(value) for value in values] for values in row])
+    lines += _rows(real, "weight", [[literal(w) for w in tree.weights[node].tolist()] for node in sums])
+    return [*lines, "    long node = 0;", "", *_loop(real, d, bool(sums), literal(0.0)), *_assign(axes)]
+
+
+def _loop(real: str, d: int, oblique: bool, zero: str) -> list[str]:
+    step = "        node = {} >= cut[node] ? child[node] : node + 1;"
+    if not oblique:
+        return ["    while (feature[node] >= 0) {", step.format("obs[feature[node]]"), "    }"]
+    return [
+        "    while (feature[node] >= 0) {",
+        f"        {real} tested = {zero};",
+        f"        if (feature[node] < {d}) {{",
+        "            tested = obs[feature[node]];",
+        "        } else {",
+        f"            for (int j = 0; j < {d}; j++) {{",
+        f"                if (weight[feature[node] - {d}][j] != {zero}) {{",
+        f"                    tested += weight[feature[node] - {d}][j] * obs[j];",
+        "                }",
+        "            }",
+        "        }",
+        step.format("tested"),
+        "    }",
+    ]
+
+
+def _assign(axes: int) -> list[str]:
+    return [f"    action[{axis}] = value[child[node]][{axis}];" for axis in range(axes)]
+
+
+def _whole(values: list[int]) -> str:
+    """The smallest type that holds the values; int may have only 16 bits on a small controller."""
+    return "signed char" if max(values) <= 127 else "short" if max(values) <= 32767 else "long"
+
+
+def _array(kind: str, name: str, values: Iterable[str], length: int) -> list[str]:
+    return [f"    static const {kind} {name}[{length}] = {{", *_wrapped(values), "    };"]
+
+
+def _rows(kind: str, name: str, rows: list[list[str]]) -> list[str]:
+    if not rows:
+        return []
+    text = ["{" + ", ".join(row) + "}" for row in rows]
+    return [f"    static const {kind} {name}[{len(rows)}][{len(rows[0])}] = {{", *_wrapped(text), "    };"]
+
+
+def _wrapped(values: Iterable[str]) -> list[str]:
+    lines = [" " * 7]
+    for value in values:
+        if len(lines[-1]) + len(value) + 2 > WIDTH and not lines[-1].isspace():
+            lines.append(" " * 7)
+        lines[-1] += f" {value},"
+    return [re.sub(",$", "", line) if i == len(lines) - 1 else line for i, line in enumerate(lines)]
+
+
+def _main(tree: Tree, real: str, name: str) -> list[str]:
+    """Reads numbers until there are no more; what is left of an incomplete observation is an error."""
+    d, axes, scan = tree.variables, tree.actions.shape[1], "%f" if real == "float" else "%lf"
+    shown = "(double)action[j]" if real == "float" else "action[j]"
+    return [
+        "/* For tests: reads one observation per line, prints one action per line. */",
+        "int main(void)",
+        "{",
+        f"    {real} obs[{d}];",
+        f"    {real} action[{axes}];",
+        "    int read = 0;",
+        "",
+        f'    while (scanf("{scan}", &obs[read]) == 1) {{',
+        "        read++;",
+        f"        if (read == {d}) {{",
+        f"            {name}(obs, action);",
+        f"            for (int j = 0; j < {axes}; j++) {{",
+        f'                printf("%s%.17g", j > 0 ? " " : "", {shown});',
+        "            }",
+        '            printf("\\n");',
+        "            read = 0;",
+        "        }",
+        "    }",
+        "    return feof(stdin) && read == 0 ? 0 : 1;",
+        "}",
+    ]

@@ -1,0 +1,46 @@
+"""The regions of a policy as CSV, for a spreadsheet."""
+
+import csv
+import io
+
+from spaql.export.heading import labelled
+from spaql.export.numbers import double
+from spaql.policy.policy import Policy
+
+
+def to_csv(policy: Policy, share: bool = True) -> str:
+    """One row per region: bounds of every variable, action, and what is known about it.
+
+    Columns: from is inclusive, below is exclusive.
+    """
+    words, tree = policy.words, policy.rules
+    low, high = policy.bounds()
+    shared = share and policy.problem.can_run
+    table = policy.knowledge.table if policy.is_table else None
+    heads = [
+        f"{labelled(n, u)} {end}" for n, u in zip(words.names, words.units, strict=True) for end in ("from", "below")
+    ]
+    heads += ["oblique tests"] if tree.oblique else []
+    heads += [labelled(n, u) for n, u in zip(words.action_names, words.action_units, strict=True)]
+    heads += ["share of time"] if shared else []
+    heads += ["q", "visits"] if table is not None else []
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(heads)
+    for leaf, region in words.regions.items():
+        if region.empty:
+            continue
+        row = [double(end) for j in range(len(words.names)) for end in (low[leaf, j], high[leaf, j])]
+        row += [" and ".join(_oblique(policy, node, side) for node, side in region.oblique)] if tree.oblique else []
+        row += [double(value) for value in tree.actions[leaf]]
+        row += [double(policy.share[leaf])] if shared else []
+        if table is not None:
+            cell = table.row_of_node[leaf]
+            row += [double(table.rows.q[cell]), str(int(table.rows.visits[cell]))]
+        writer.writerow(row)
+    return text.getvalue()
+
+
+def _oblique(policy: Policy, node: int, high: bool) -> str:
+    """An oblique test with all its digits."""
+    return f"{policy.words.tested(node, double)} {'≥' if high else '<'} {double(policy.rules.nodes['cut'][node])}"

@@ -1,0 +1,264 @@
+"""Policies as JSON: written exactly, read with distrust. The schema is in docs/exports.md."""
+
+import json
+import math
+from typing import Any
+
+import numpy as np
+
+from spaql.arrays import Array
+from spaql.checks import real, whole
+from spaql.errors import SpaqlError
+from spaql.plants.catalog import CATALOG
+from spaql.plants.make import make_from_catalog, parameters_of_file
+from spaql.plants.parameters import plain
+from spaql.plants.problem import Axis, Continuous, Finite, Problem
+from spaql.policy.knowledge import Nothing
+from spaql.policy.policy import Policy
+from spaql.trees.tree import LEAF, NODE, Tree, make_tree
+from spaql.version import __version__
+
+FORMAT, VERSION = "spaql policy", 1
+MOST_NODES = 10**7  # that are read
+MOST_LETTERS = 2**28  # of the whole text
+LONGEST_NAME = 1000  # letters
+
+
+# -- writing -----------------------------------------------------------------------------------------------------------
+
+
+def to_json(policy: Policy) -> str:
+    """One line per variable and node, so that two policies can be compared line by line."""
+    problem = policy.problem
+    told = {
+        "name": problem.name,
+        "summary": problem.summary,
+        "horizon": int(problem.horizon),
+        "clip": bool(problem.clip),
+    }
+    head = {
+        "format": FORMAT, "version": VERSION, "spaql": __version__, "kind": policy.kind, "origin": policy.origin,
+        "step": policy.knowledge.step,
+        "problem": told | ({"parameters": problem.parameters} if problem.parameters else {}),
+    }  # fmt: skip
+    parts = [f" {_line(key)}: {_line(value)}" for key, value in head.items()]
+    parts.append(' "variables": ' + _lines([_variable(axis) for axis in problem.state]))
+    parts.append(f' "actions": {_line(_actions(problem.actions))}')
+    parts.append(' "nodes": ' + _lines(_nodes(policy.rules)))
+    return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+def _line(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, default=plain)
+
+
+def _lines(values: list[Any]) -> str:
+    return "[\n" + ",\n".join(f"  {_line(value)}" for value in values) + "\n ]"
+
+
+def _variable(axis: Axis) -> dict[str, Any]:
+    low, high = (float(end) if math.isfinite(end) else None for end in (axis.low, axis.high))
+    slope = None if axis.slope is None else float(axis.slope)
+    return {
+        "name": axis.name,
+        "unit": axis.unit,
+        "low": low,
+        "high": high,
+        "slope": slope,
+        "centre": float(axis.centre),
+    }
+
+
+def _actions(actions: Continuous | Finite) -> dict[str, Any]:
+    said = {"names": actions.names, "units": actions.units}
+    if isinstance(actions, Finite):
+        return {"kind": "finite", "values": actions.values, "box": actions.box} | said
+    return {"kind": "continuous", "low": [*map(float, actions.low)], "high": [*map(float, actions.high)]} | said
+
+
+def _nodes(tree: Tree) -> list[dict[str, Any]]:
+    nodes: list[dict[str, Any]] = []
+    for i, (cut, feature, low, high) in enumerate(tree.nodes.tolist()):
+        if feature == LEAF:
+            nodes.append({"action": tree.actions[i].tolist()})
+        elif feature < tree.variables:
+            nodes.append({"variable": feature, "at_least": cut, "low": low, "high": high})
+        else:
+            nodes.append({"weights": tree.weights[i].tolist(), "at_least": cut, "low": low, "high": high})
+    return nodes
+
+
+# -- reading -----------------------------------------------------------------------------------------------------------
+
+
+def policy_from_json(text: str | bytes, problem: Problem | None = None) -> Policy:
+    """A policy written by `to_json`. Nothing in the text is trusted.
+
+    It can be evaluated if `problem` is given, or if it is one of `spaql.problems()`, with the same variables and
+    actions.
+    """
+    if not isinstance(text, str | bytes):
+        raise SpaqlError(f"a policy is read from text, not from {type(text).__name__}")
+    if len(text) > MOST_LETTERS:
+        raise SpaqlError(f"the text of the policy is longer than {MOST_LETTERS} letters")
+    try:
+        told = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_object)
+        return _rebuild(told, problem)
+    except Exception as error:  # foreign or damaged text can fail in any way; it always ends in this one line
+        what = (
+            "it is nested too deep"
+            if isinstance(error, RecursionError)
+            else " ".join(str(error).split()) or type(error).__name__
+        )
+        raise SpaqlError(f"this is not a spaql policy, or it is damaged: {what[:300]}") from None
+
+
+def _refuse_constant(name: str) -> float:
+    raise ValueError(f"{name} is not a number")
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        raise ValueError("a key is there twice")
+    return made
+
+
+def _rebuild(told: Any, given: Problem | None) -> Policy:
+    top = _fields("the policy", told, "format version spaql kind origin step problem variables actions nodes")
+    if top["format"] != FORMAT:
+        raise ValueError(f"its format is not {FORMAT!r}")
+    if whole("version", top["version"], 0) != VERSION:
+        raise ValueError(f"it has version {top['version']}, this is for version {VERSION}: use another spaql")
+    _string("spaql", top["spaql"])
+    described = _problem(top)
+    problem = _with_plant(described, given)
+    tree = _tree(top["nodes"], len(described.state), described.actions)
+    kind, origin = _string("kind", top["kind"]), _string("origin", top["origin"])
+    return Policy(problem, tree, kind, origin, Nothing(whole("step", top["step"], 0)))
+
+
+def _fields(name: str, told: Any, keys: str) -> dict[str, Any]:
+    """An object with exactly these keys."""
+    if not isinstance(told, dict):
+        raise ValueError(f"{name} is not an object")
+    wanted = set(keys.split())
+    if told.keys() != wanted:
+        missing, foreign = sorted(wanted - told.keys()), sorted(told.keys() - wanted)
+        raise ValueError(f"{name} " + (f"has no {missing[0]!r}" if missing else f"has an unknown key {foreign[0]!r}"))
+    return told
+
+
+def _string(name: str, told: Any) -> str:
+    if not isinstance(told, str) or len(told) > LONGEST_NAME:
+        raise ValueError(f"{name} must be text of at most {LONGEST_NAME} letters")
+    told.encode()  # half of a pair of surrogates is no text, and would only fail when the policy is written again
+    return told
+
+
+def _list(name: str, told: Any, most: int) -> list[Any]:
+    if not isinstance(told, list) or len(told) > most:
+        raise ValueError(f"{name} must be a list of at most {most}")
+    return told
+
+
+def _flag(name: str, told: Any) -> bool:
+    if not isinstance(told, bool):
+        raise ValueError(f"{name} must be true or false")
+    return told
+
+
+def _problem(top: dict[str, Any]) -> Problem:
+    """The problem as it is told: it can decide, but not run."""
+    changed = isinstance(top["problem"], dict) and "parameters" in top["problem"]
+    told = _fields("problem", top["problem"], "name summary horizon clip" + (" parameters" if changed else ""))
+    return Problem(
+        _string("name", told["name"]),
+        _string("summary", told["summary"]),
+        tuple(_axis(axis) for axis in _list("variables", top["variables"], 20)),
+        _told_actions(top["actions"]),
+        whole("horizon", told["horizon"], 1),
+        clip=_flag("clip", told["clip"]),
+        parameters=parameters_of_file(told["name"], None, told.get("parameters", {})),
+    )
+
+
+def _axis(told: Any) -> Axis:
+    axis = _fields("a variable", told, "name unit low high slope centre")
+    low = -math.inf if axis["low"] is None else real("low", axis["low"])
+    high = math.inf if axis["high"] is None else real("high", axis["high"])
+    slope = None if axis["slope"] is None else real("slope", axis["slope"])
+    return Axis(
+        _string("name", axis["name"]), low, high, slope, real("centre", axis["centre"]), _string("unit", axis["unit"])
+    )
+
+
+def _told_actions(told: Any) -> Continuous | Finite:
+    kind = told.get("kind") if isinstance(told, dict) else None
+    if kind not in ("finite", "continuous"):
+        raise ValueError("actions must be an object of kind 'finite' or 'continuous'")
+    finite = kind == "finite"
+    actions = _fields("actions", told, "kind values box names units" if finite else "kind low high names units")
+    names, units = (tuple(_string(key, word) for word in _list(key, actions[key], 64)) for key in ("names", "units"))
+    if finite:
+        values = _list("values", actions["values"], 10**6)
+        for value in values:
+            real("an action", value)
+        return Finite(tuple(values), _flag("box", actions["box"]), names, units)
+    low, high = (tuple(real(key, value) for value in _list(key, actions[key], 64)) for key in ("low", "high"))
+    return Continuous(low, high, names, units)
+
+
+def _with_plant(described: Problem, given: Problem | None) -> Problem:
+    """The given problem, or the one of the catalog if it is the same one, or the description."""
+    same = (
+        make_from_catalog(described.name, described.parameters)
+        if given is None and described.name in CATALOG
+        else given
+    )
+    if same is None:
+        return described
+    for what in ("state", "actions", "horizon"):
+        if getattr(same, what) != getattr(described, what):
+            if given is None:
+                return described
+            raise ValueError(f"its {'variables' if what == 'state' else what} are not those of {given.name}")
+    return same
+
+
+def _tree(told: Any, variables: int, actions: Continuous | Finite) -> Tree:
+    rows = _list("nodes", told, MOST_NODES)
+    axes = actions.axes
+    nodes, played, weights = np.zeros(len(rows), NODE), np.zeros((len(rows), axes)), np.zeros((len(rows), variables))
+    for i, row in enumerate(rows):
+        if isinstance(row, dict) and "action" in row:
+            nodes["feature"][i] = LEAF
+            played[i] = _numbers("an action", _fields("a leaf", row, "action")["action"], axes)
+            continue
+        oblique = isinstance(row, dict) and "weights" in row
+        test = _fields("a node", row, ("weights" if oblique else "variable") + " at_least low high")
+        feature = variables if oblique else whole("variable", test["variable"], 0, variables - 1)
+        if oblique:
+            weights[i] = _numbers("weights", test["weights"], variables)
+        low, high = (whole(side, test[side], 1, len(rows) - 1) for side in ("low", "high"))
+        nodes[i] = (real("at_least", test["at_least"]), feature, low, high)
+    tree = make_tree(nodes, played, variables, weights)
+    _check_played(played[nodes["feature"] == LEAF], actions)
+    return tree
+
+
+def _numbers(name: str, told: Any, length: int) -> list[float]:
+    values = _list(name, told, length)
+    if len(values) != length:
+        raise ValueError(f"{name} must be {length} numbers")
+    return [real(name, value) for value in values]
+
+
+def _check_played(played: Array, actions: Continuous | Finite) -> None:
+    if isinstance(actions, Finite):
+        good = np.isin(played, np.array(actions.values, float))
+    else:
+        low, high = actions.bounds
+        good = (played >= low) & (played <= high)
+    if not good.all():
+        raise ValueError("a leaf plays an action that is not among the actions")

@@ -1,0 +1,158 @@
+"""A policy drawn as a tree, without Graphviz. Text and lines take the colour of the page the drawing stands in."""
+
+import unicodedata
+from html import escape
+
+import numpy as np
+
+from spaql.arrays import Array
+from spaql.export.action_colours import action_colours
+from spaql.export.heading import title
+from spaql.export.layout import Layout, tidy
+from spaql.export.shares import passing, shares, width
+from spaql.policy.policy import Policy
+from spaql.policy.words import Words, one_line
+from spaql.trees.tree import LEAF
+
+FONT = 12  # pixels: size of letters
+LETTER = 7.4  # width of a letter of DejaVu Sans and Verdana, which are wide
+LINE = 16  # distance of lines
+MANY = 64  # leaves; beyond, boxes lose their text, which is then shown by the pointer
+MARGIN = 16  # around the drawing
+HEAD = 44  # for the title above it
+LONGEST = 44  # letters in a box
+STYLE = (
+    "text{fill:currentColor;font:12px 'DejaVu Sans',Verdana,sans-serif;text-anchor:middle}"
+    ".small{font-size:10.5px;fill-opacity:.75}.left{text-anchor:start}.title{font-weight:bold}"
+    ".edge{fill:none;stroke:currentColor;stroke-opacity:.45}"
+    ".test{fill:none;stroke:currentColor;stroke-opacity:.7}.dot{fill:currentColor;fill-opacity:.7}"
+)
+
+
+def to_svg(policy: Policy, share: bool = True) -> str:
+    """The tree as SVG: left where a test fails, right where it is passed.
+
+    `share`: lines as wide as the time spent on them.
+    """
+    words, tree, colours = policy.words, policy.rules, action_colours(policy)
+    often, part = shares(policy, share), passing(policy, share)
+    small = policy.n_leaves > MANY
+    labels = _labels(words, often)
+    widths = (
+        np.where(tree.nodes["feature"] == LEAF, 7.0, 5.0)
+        if small
+        else np.array([_box_width(lines) for lines in labels])
+    )
+    place = tidy(tree, widths, 2.0 if small else 14.0)
+    step, tall = (26.0, 10.0) if small else (78.0, 38.0)
+    y = HEAD + MARGIN + tall / 2 + step * place.level
+    parts = _edges(policy, place, y, tall, part, small)
+    for node, lines in enumerate(labels):
+        x, at = place.x[node] + MARGIN, float(y[node])
+        told = escape(", ".join(lines))
+        if tree.nodes["feature"][node] != LEAF:
+            parts.append(_dot(x, at, told) if small else _test(x, at, widths[node], tall, lines, told))
+        else:
+            parts.append(_leaf(x, at, widths[node], tall, [] if small else lines, told, colours[node], part[node]))
+    legend, legend_width, legend_height = _legend(words, colours, y.max() + tall / 2 + 24) if small else ([], 0.0, 0.0)
+    notes = _notes(bool(often), small)
+    wide = max(place.width, legend_width, _text_width(title(policy)) * 1.1, _text_width(notes) * 0.9) + 2 * MARGIN
+    high = y.max() + tall / 2 + legend_height + MARGIN
+    name = escape(title(policy))
+    head = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide:.1f} {high:.1f}" '
+        f'width="{wide:.0f}" height="{high:.0f}" role="img">',
+        f"<title>{name}</title>",
+        f"<style>{STYLE}</style>",
+        f'<text class="left title" x="{MARGIN}" y="{MARGIN + 6}">{name}</text>',
+        f'<text class="left small" x="{MARGIN}" y="{MARGIN + 24}">{escape(notes)}</text>',
+    ]
+    return "\n".join([*head, *parts, *legend, "</svg>"]) + "\n"
+
+
+def _labels(words: Words, often: dict[int, str]) -> list[list[str]]:
+    """By node: its test, or its action and its share of time."""
+    found = []
+    for node, feature in enumerate(words.tree.nodes["feature"]):
+        lines = [words.leaf_action(node), often.get(node, "")] if feature == LEAF else [words.test(node)]
+        found.append([line for line in lines if line])
+    return found
+
+
+def _notes(shared: bool, small: bool) -> str:
+    """How to read it."""
+    parts = ["left: the test fails, right: it is passed"]
+    parts += [f"wide lines: much of the time, {'pale' if small else 'dashed'}: never"] if shared else []
+    return "; ".join(parts + (["point at a node to read it"] if small else []))
+
+
+def _text_width(text: str) -> float:
+    return LETTER * sum(
+        1.7 if unicodedata.east_asian_width(sign) in "WF" else 0 if unicodedata.combining(sign) else 1 for sign in text
+    )
+
+
+def _box_width(lines: list[str]) -> float:
+    return max(max(_text_width(one_line(line, LONGEST)) for line in lines) + 14, 44.0)
+
+
+def _edges(policy: Policy, place: Layout, y: Array, tall: float, part: Array, small: bool) -> list[str]:
+    parts, nodes = [], policy.rules.nodes
+    for node in np.flatnonzero(nodes["feature"] != LEAF):
+        for side, answer in (("low", "no"), ("high", "yes")):
+            child = int(nodes[side][node])
+            x0, x1 = place.x[node] + MARGIN, place.x[child] + MARGIN
+            y0, y1 = (y[node], y[child] - tall / 2) if small else (y[node] + tall / 2, y[child] - tall / 2)
+            middle = (y0 + y1) / 2
+            path = f"M{x0:.1f} {y0:.1f}C{x0:.1f} {middle:.1f} {x1:.1f} {middle:.1f} {x1:.1f} {y1:.1f}"
+            parts.append(f'<path class="edge" stroke-width="{width(part[child])}" d="{path}"/>')
+            if not small:
+                away = -13 if side == "low" else 13  # the line comes from the other side
+                parts.append(f'<text class="small" x="{x1 + away:.1f}" y="{y1 - 6:.1f}">{answer}</text>')
+    return parts
+
+
+def _dot(x: float, y: float, told: str) -> str:
+    return f'<circle class="dot" cx="{x:.1f}" cy="{y:.1f}" r="2.5"><title>{told}</title></circle>'
+
+
+def _test(x: float, y: float, wide: float, tall: float, lines: list[str], told: str) -> str:
+    at = f'x="{x - wide / 2:.1f}" y="{y - tall / 2:.1f}"'
+    box = f'<rect class="test" {at} width="{wide:.1f}" height="{tall:.1f}" rx="9"/>'
+    return f"<g><title>{told}</title>{box}{_text(x, y, lines)}</g>"
+
+
+def _leaf(x: float, y: float, wide: float, tall: float, lines: list[str], told: str, colour: str, part: float) -> str:
+    """A box with text, framed and pale; without text, filled, and pale only where it is never used."""
+    never = part == 0
+    look = f'fill="{colour}" fill-opacity="{0.25 if lines else 0.35 if never else 0.9}"'
+    if lines:
+        look += f' stroke="{colour}" stroke-width="{width(part)}"' + (' stroke-dasharray="3 3"' if never else "")
+    box = f'<rect x="{x - wide / 2:.1f}" y="{y - tall / 2:.1f}" width="{wide:.1f}" height="{tall:.1f}" {look}/>'
+    return f"<g><title>{told}</title>{box}{_text(x, y, lines)}</g>"
+
+
+def _text(x: float, y: float, lines: list[str]) -> str:
+    first = y + FONT * 0.36 - LINE * (len(lines) - 1) / 2
+    parts = []
+    for i, line in enumerate(lines):
+        kind = ' class="small"' if i > 0 else ""
+        parts.append(f'<text{kind} x="{x:.1f}" y="{first + i * LINE:.1f}">{escape(one_line(line, LONGEST))}</text>')
+    return "".join(parts)
+
+
+def _legend(words: Words, colours: dict[int, str], top: float) -> tuple[list[str], float, float]:
+    """Actions and their colours, at most eight, from low to high: what they are, how wide, how high."""
+    leaf_of = {tuple(words.tree.actions[leaf].tolist()): leaf for leaf in colours}
+    order = sorted(leaf_of)
+    chosen = [order[i] for i in sorted({round(i) for i in np.linspace(0, len(order) - 1, min(len(order), 8))})]
+    parts, x = [], float(MARGIN)
+    for action in chosen:
+        leaf = leaf_of[action]
+        text = one_line(words.leaf_action(leaf), LONGEST)
+        parts.append(
+            f'<rect x="{x:.1f}" y="{top:.1f}" width="12" height="12" fill="{colours[leaf]}" fill-opacity="0.9"/>'
+        )
+        parts.append(f'<text class="left small" x="{x + 17:.1f}" y="{top + 10:.1f}">{escape(text)}</text>')
+        x += 17 + _text_width(text) + 14
+    return parts, x - MARGIN, 40.0

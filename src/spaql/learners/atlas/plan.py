@@ -1,0 +1,185 @@
+"""From data to a plan: a model, support points, their values, and the action of every cell. Equation numbers:
+docs/atlas.md.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from spaql.arrays import Array
+from spaql.learners.atlas.fit import Examples
+from spaql.learners.atlas.memory import Transitions
+from spaql.learners.atlas.model import Model, fit_model, leaves_of
+from spaql.learners.atlas.support import Guide, Support, support_points
+from spaql.learners.atlas.values import (
+    Outlook,
+    count_near,
+    iterate,
+    link,
+    look_ahead,
+    look_ahead_all,
+    new_links,
+    new_work,
+    values_at,
+)
+from spaql.trees.tree import LEAF, Tree
+
+SPREAD = 4.0  # standard deviations that count as one unit of distance, in (10)
+CONSTANT = 1e-9  # a variable whose spread is a smaller share of its mean is taken for constant
+MOST_SWEEPS = 2000  # of the iteration of values, at most
+TOLERANCE = 1e-5  # it ends when no value changes by a larger share of the range of values
+CURIOUS_SWEEPS = 300  # the same for the values of exploration, which need less precision
+CURIOUS_TOLERANCE = 1e-3
+STRETCHES = 30  # parts of the data, consecutive in time, of which models in doubt leave out every third
+RADIUS = 0.1  # times sqrt(d): data within this distance of a support point count as its visits, in (31)
+
+
+class Settings(NamedTuple):
+    """See `Atlas`."""
+
+    cells: int
+    model_cells: int
+    neighbours: int
+    hold: int
+    gamma: float
+    explore: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """A model of the data, and the values and actions that follow from it. It does not change."""
+
+    centre: Array  # the metric (10): z = (observation - centre) * inverse
+    inverse: Array  # 0 for a variable that does not vary
+    model: Model
+    support: Support
+    value: Array  # by support point: V of (27)
+    curiosity: Array  # by support point: C of (32)
+    q: Array  # (support points, actions)
+    actions: Array  # (actions, axes) physical
+    gamma: float
+    neighbours: int
+    samples: int  # transitions in memory when it was made
+
+    @property
+    def cells(self) -> int:
+        """Cells of the table: support points at which the episode has not ended."""
+        return int((self.support.ended == 0).sum())
+
+    def into_metric(self, observations: Array) -> Array:
+        z: Array = (observations - self.centre) * self.inverse  # (10)
+        return z
+
+    def out_of_metric(self, states: Array) -> Array:
+        observations: Array = states / np.where(self.inverse > 0.0, self.inverse, 1.0) + self.centre
+        return observations
+
+    def look_ahead(self, observation: Array) -> tuple[Array, Array]:
+        """Q of every action, and the next observation each is expected to lead to."""
+        q, after = np.zeros(len(self.actions)), np.zeros((len(self.actions), len(self.centre)))
+        work = new_work(self.neighbours, len(self.centre))
+        look_ahead(self.outlook(curious=False), self.into_metric(observation), q, after, work)
+        return q, self.out_of_metric(after)
+
+    def q_at(self, observations: Array) -> Array:
+        """Q of every action (n, actions) by look-ahead."""
+        states = np.ascontiguousarray(self.into_metric(observations))
+        q, after = np.zeros((len(states), len(self.actions))), np.zeros((len(self.actions), len(self.centre)))
+        work = new_work(self.neighbours, len(self.centre))
+        look_ahead_all(self.outlook(curious=False), states, q, after, work)
+        return q
+
+    def outlook(self, curious: bool) -> Outlook:
+        """What a look-ahead goes by: rewards and values, or, `curious`, the values of exploration alone."""
+        return Outlook(self.model, self.support, self.curiosity if curious else self.value, self.gamma, not curious)
+
+    @cached_property
+    def best(self) -> Array:
+        """By support point: the action with the highest Q, of equals the first."""
+        best: Array = self.q.argmax(axis=1)  # (30)
+        return best
+
+    @cached_property
+    def table(self) -> Tree:
+        """The action of every cell, in physical units."""
+        nodes = self.support.cells.copy()
+        inner = nodes["feature"] != LEAF
+        feature = nodes["feature"][inner]
+        nodes["cut"][inner] = nodes["cut"][inner] / self.inverse[feature] + self.centre[feature]
+        actions = np.zeros((len(nodes), self.actions.shape[1]))
+        actions[~inner] = self.actions[self.best[self.support.of_cell[~inner]]]
+        return Tree(nodes, actions, np.zeros((len(nodes), len(self.centre))))
+
+
+def make_plan(
+    data: Transitions, choices: Array, actions: Array, horizon: int, settings: Settings, last: Plan | None, key: int
+) -> Plan:  # fmt: skip
+    """`choices` (actions, p): features of the `actions` (actions, axes) to choose from; `key`: of random numbers."""
+    d = data.states.shape[1]
+    centre, inverse = _metric(data.states)
+    examples = _in_metric(data, centre, inverse)
+    model = fit_model(examples, choices, settings.model_cells)
+    guide = None if last is None else _guide(last, centre, inverse)
+    starts = (data.states[data.starts] - centre) * inverse
+    support = support_points(model, examples, starts, horizon, guide, settings.cells, key)
+    m = len(support.points)
+    over, neighbours = support.ended == 1, min(settings.neighbours, m)
+    work, links = new_work(neighbours, d), new_links(m, len(actions), neighbours)
+    link(model, support, settings.gamma, settings.hold, links, work)
+
+    value, q = np.zeros(m), np.zeros((m, len(actions)))
+    if last is not None:  # a warm start
+        observations = support.points / np.where(inverse > 0.0, inverse, 1.0) + centre
+        values_at(last.support, last.value, np.ascontiguousarray(last.into_metric(observations)), value, new_work(1, d))
+    value[over] = _last_rewards(model, support.points[over]) / settings.gamma  # (28)
+    best = np.zeros(m, np.int64)
+    iterate(links, support.ended, np.zeros(0), value, q, best, MOST_SWEEPS, TOLERANCE)
+
+    visits, curiosity = np.zeros(m), np.zeros(m)
+    count_near(support, examples.states, RADIUS * np.sqrt(d), visits, work)
+    if settings.explore:
+        novelty = np.where(over, 0.0, 1.0 / np.sqrt(1.0 + visits))  # (31)
+        best, unused = np.zeros(m, np.int64), np.zeros_like(q)
+        iterate(links, support.ended, novelty, curiosity, unused, best, CURIOUS_SWEEPS, CURIOUS_TOLERANCE)
+        curiosity = novelty + settings.gamma * curiosity  # (32)
+    return Plan(centre, inverse, model, support, value, curiosity, q, actions, settings.gamma, neighbours, data.samples)
+
+
+def models_in_doubt(data: Transitions, plan: Plan, most: int, others: bool) -> list[Model]:
+    """Models of the same data, each without another third of it: where they disagree, the data do not decide.
+
+    `others`: the data are divided into thirds in another way.
+    """
+    examples = _in_metric(data, plan.centre, plan.inverse)
+    n = len(examples.states)
+    stretch = np.arange(n) * STRETCHES // n  # not single samples, whose neighbours in time contain nearly the same
+    third = (stretch + (stretch // 3 if others else 0)) % 3
+    kept = [third != left_out for left_out in range(3)] if n >= STRETCHES else []
+    return [fit_model(examples.only(chosen), plan.model.features, most) for chosen in kept]
+
+
+def _metric(states: Array) -> tuple[Array, Array]:
+    """Centre and inverse scale. The latter is 0 for a variable that does not vary: distances do not depend on it."""
+    centre, spread = states.mean(axis=0), SPREAD * states.std(axis=0)  # (10)
+    varies = spread > CONSTANT * np.maximum(np.abs(centre), 1e-290)
+    return centre, np.where(varies, 1.0 / np.where(varies, spread, 1.0), 0.0)
+
+
+def _in_metric(data: Transitions, centre: Array, inverse: Array) -> Examples:
+    z, after = (data.states - centre) * inverse, (data.nexts - centre) * inverse
+    return Examples(z, data.features, data.rewards, after, data.ended)
+
+
+def _guide(last: Plan, centre: Array, inverse: Array) -> Guide:
+    """The table of the last plan, for states in the metric of a new one."""
+    ratio = np.where(inverse > 0.0, last.inverse / np.where(inverse > 0.0, inverse, 1.0), 0.0)
+    action = np.where(last.support.of_cell >= 0, last.best[np.maximum(last.support.of_cell, 0)], 0)
+    return Guide(last.support.cells, action, ratio, (centre - last.centre) * last.inverse)
+
+
+def _last_rewards(model: Model, points: Array) -> Array:
+    """What the last step earns beyond an ordinary one, by support point where episodes have ended."""
+    rewards: Array = model.last_reward[leaves_of(model.ends, points)]
+    return rewards

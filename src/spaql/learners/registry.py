@@ -1,0 +1,204 @@
+"""The learners, and the rivals whose runs are shown beside theirs: one card each.
+
+This is the only list of learners in the package. Training loops, files, reports, sweeps, help texts, colours and tests
+ask the card of a learner what it is; nothing compares names. A new learner is its file, a card here and a page in
+docs/.
+"""
+
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from spaql.errors import SpaqlError
+
+if TYPE_CHECKING:
+    # What `spaql.NAME` is to mypy and to editors: for them spaql/__init__.py imports all of this module. At run time
+    # classes are loaded by the `home` of their card.
+    from spaql.learners.agent import Agent
+    from spaql.learners.aql import AQL as AQL
+    from spaql.learners.atlas.learner import Atlas as Atlas
+    from spaql.learners.nbql import NBQL as NBQL
+    from spaql.learners.random import Random as Random
+    from spaql.learners.spaql import SPAQL as SPAQL
+    from spaql.learners.spaql_ts import SPAQLTS as SPAQLTS
+    from spaql.learners.zoomrl import ZoomRL as ZoomRL
+
+FOREST_LOOP = "spaql.training.forest_loop:forest_loop"
+SOLID = "-"
+
+
+class Look(NamedTuple):
+    """How a learner is drawn, the same in all figures and pages.
+
+    Colours are safe for the colour-blind, and lines differ in grey print too. The colours are those of Okabe and Ito
+    without their yellows, which vanish on white: each has a contrast of at least 3 with white and with a dark page.
+    """
+
+    colour: str
+    line: str | tuple[float, tuple[float, ...]]  # as Matplotlib takes it
+    marker: str
+    dashes: str = ""  # of a line on a page, as SVG takes it
+    tuned: str = ""  # dashes of the line of tuned settings
+
+
+@dataclass(frozen=True)
+class Card:
+    """What the rest of the package must know of a learner, or of a rival."""
+
+    name: str
+    about: str  # one line, for --help and docs
+    look: Look
+    home: str  # "module:class"; of a rival, "module:function" that computes one run
+    loop: str = FOREST_LOOP  # "module:name" of its training loop, a `Loop` of training/trainer.py
+    learns_by: Literal["iterations", "samples", "nothing"] = "iterations"  # what `learn` counts
+    judged: bool = True  # evaluation rollouts follow every training episode
+    keeps_best: bool = False  # the evaluation rollouts decide which agent is kept
+    per_step: bool = False  # one policy per step of the episode
+    model_based: bool = False  # keeps all samples, and plans with them at the first request for an action: seconds
+    rival: bool = False  # of another library: its runs are computed or published, it is not a learner of this package
+    in_paper: bool = False
+    sample_cost: float = 1.0  # time of a training sample, in plant steps: progress bars count in it
+    libraries: tuple[str, ...] = ()  # further packages whose versions belong to a run
+
+    @property
+    def learns(self) -> bool:
+        return self.learns_by != "nothing"
+
+
+_CARDS = (
+    Card(
+        "Random",
+        "uniformly random actions: the level of knowing nothing",
+        Look("#7F7F7F", (0, (1, 1.2)), "x", "2 2.5"),
+        "spaql.learners.random:Random",
+        loop="spaql.training.random_loop:RandomLoop",
+        learns_by="nothing",
+        in_paper=True,
+    ),
+    Card(
+        "AQL",
+        "adaptive Q-learning, one partition per step of the episode",
+        Look("#D55E00", SOLID, "s", "5 2.5", "5 2.5 2 2.5"),
+        "spaql.learners.aql:AQL",
+        per_step=True,
+        in_paper=True,
+    ),
+    Card(
+        "NBQL",
+        "Q-learning on a fixed net of cells, one per step of the episode",
+        Look("#8A8A00", (0, (3, 1)), "h", "7 2.5"),
+        "spaql.learners.nbql:NBQL",
+        per_step=True,
+    ),
+    Card(
+        "ZoomRL",
+        "zooming by confidence and a Lipschitz constant, one partition per step",
+        Look("#C2417C", (0, (6, 1, 1, 1)), "*", "14 2.5 2 2.5"),
+        "spaql.learners.zoomrl:ZoomRL",
+        per_step=True,
+    ),
+    Card(
+        "SPAQL",
+        "single-partition adaptive Q-learning; the best agent seen is kept",
+        Look("#0072B2", (0, (5, 1)), "o", "10 2.5", "10 2.5 5 2.5"),
+        "spaql.learners.spaql:SPAQL",
+        keeps_best=True,
+        in_paper=True,
+    ),
+    Card(
+        "SPAQL-TS",
+        "SPAQL for problems where a reference state must be reached and held",
+        Look("#009E73", SOLID, "D", "", "16 3"),
+        "spaql.learners.spaql_ts:SPAQLTS",
+        keeps_best=True,
+        in_paper=True,
+    ),
+    Card(
+        "Atlas",
+        "model-based: learns a model from few samples, plans in it, and plays a table",
+        Look("#B07300", SOLID, "P", "18 2"),
+        "spaql.learners.atlas.learner:Atlas",
+        loop="spaql.training.atlas_loop:AtlasLoop",
+        learns_by="samples",
+        judged=False,
+        model_based=True,
+        sample_cost=30_000.0,
+    ),
+    Card(
+        "TRPO",
+        "trust region policy optimisation, of sb3-contrib",
+        Look("#CC79A7", SOLID, "^", "12 2.5 2 2.5"),
+        "spaql.runs.trpo:run_trpo",
+        rival=True,
+        in_paper=True,
+        libraries=("torch", "sb3-contrib"),
+    ),
+    Card(
+        "SAC",
+        "soft actor-critic, of Stable-Baselines3",
+        Look("#8C6BB1", (0, (4, 1, 1, 1)), "v", "8 2.5 2 2.5"),
+        "spaql.runs.rivals:run_rival",
+        learns_by="samples",
+        judged=False,
+        rival=True,
+        sample_cost=1e6,
+        libraries=("torch", "stable-baselines3"),
+    ),
+    Card(
+        "DQN",
+        "deep Q-network, of Stable-Baselines3",
+        Look("#7D66C4", (0, (4, 1, 1, 1)), "v", "8 2.5 2 2.5"),
+        "spaql.runs.rivals:run_rival",
+        learns_by="samples",
+        judged=False,
+        rival=True,
+        sample_cost=5e4,
+        libraries=("torch", "stable-baselines3"),
+    ),
+    Card(
+        "PPO",
+        "proximal policy optimisation, of Stable-Baselines3",
+        Look("#4C8C94", (0, (2, 1)), "p", "4 2.5"),
+        "spaql.runs.rivals:run_rival",
+        learns_by="samples",
+        judged=False,
+        rival=True,
+        sample_cost=2e4,
+        libraries=("torch", "stable-baselines3"),
+    ),
+)
+CARDS: dict[str, Card] = {card.name: card for card in _CARDS}
+
+
+def learners() -> list[Card]:
+    """The cards of the learners of this package, rivals left out."""
+    return [card for card in CARDS.values() if not card.rival]
+
+
+def rivals() -> list[Card]:
+    return [card for card in CARDS.values() if card.rival]
+
+
+def card_of(name: str, *, rivals_too: bool = False) -> Card:
+    """The card with this name; upper and lower case do not matter."""
+    named = {card.name.lower(): card for card in (CARDS.values() if rivals_too else learners())}
+    if not isinstance(name, str) or name.lower() not in named:
+        raise SpaqlError(f"unknown algorithm {name!r}: choose one of {', '.join(named)}")
+    return named[name.lower()]
+
+
+def learner_class(card: Card) -> "type[Agent]":
+    found: type[Agent] = resolve(card.home)
+    return found
+
+
+def resolve(place: str) -> Any:
+    """What stands at "module:name"."""
+    module, name = place.split(":")
+    return getattr(import_module(module), name)
+
+
+def class_homes() -> dict[str, str]:
+    """Class names of the learners, and the modules they stand in."""
+    places = (card.home.split(":") for card in learners())
+    return {name: module for module, name in places}

@@ -1,0 +1,94 @@
+"""Modules under the paths that docs and examples named before the folders were put in order.
+
+The next release removes these paths. An old path is imported as before, warns once and names the new path, and gives
+the same objects. The finder below comes after all other finders and only knows the names of the table, so that a
+program which uses none of these names loses no time.
+"""
+
+import sys
+import warnings
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, cast
+
+if TYPE_CHECKING:
+    from importlib.abc import Loader  # at run time it would cost 20 ms
+
+MOVED = {
+    "spaql.analysis.comparing": "spaql.analysis.comparison",
+    "spaql.data.recording": "spaql.data.record",
+    "spaql.experiments.runner": "spaql.runs.runner",
+    "spaql.experiments.sweep": "spaql.studies.sweep.sweep",
+    "spaql.explain.arena": "spaql.compress.arena",
+    "spaql.explain.compress": "spaql.compress.compress",
+    "spaql.explain.equality": "spaql.trees.equality",
+    "spaql.explain.export": "spaql.export",
+    "spaql.explain.policy": "spaql.policy.policy",
+    "spaql.explain.rolling": "spaql.training.tree_episodes",
+    "spaql.explain.tree": "spaql.trees.tree",
+    "spaql.files": "spaql.learners.files",
+    "spaql.plants.checking": "spaql.plants.check",
+    "spaql.plants.making": "spaql.plants.make",
+    "spaql.training.history": "spaql.learners.history",
+    "spaql.training.recording": "spaql.training.episode",
+}
+FOLDERS = frozenset({"spaql.experiments", "spaql.explain"})  # removed folders: only the modules above were known
+# Names that are public now: the warning recommends them instead of a deep path.
+PUBLIC = {
+    "spaql.explain.equality": "spaql.differences",
+    "spaql.explain.export": "spaql.Policy.from_json and policy.export",
+    "spaql.explain.policy": "spaql.Policy",
+    "spaql.files": "spaql.load",
+    "spaql.plants.checking": "spaql.check",
+    "spaql.plants.making": "spaql.make",
+    "spaql.training.history": "spaql.History",
+    "spaql.training.recording": "spaql.Episode",
+    "spaql.data.recording": "spaql.record",
+}
+# Single names that moved to another module than the rest of their old module.
+ELSEWHERE = {
+    ("spaql.explain.export", "policy_from_json"): "spaql.export.json_form",
+    ("spaql.training.history", "Evaluation"): "spaql.policy.evaluation",
+}
+
+
+class _OldModule(ModuleType):
+    """Fetches every name from the module in which it is now."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or self.__name__ not in MOVED:
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+        return getattr(import_module(ELSEWHERE.get((self.__name__, name), MOVED[self.__name__])), name)
+
+
+class OldPaths:
+    """Finds and makes the modules of the table."""
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if name not in MOVED and name not in FOLDERS:
+            return None
+        return ModuleSpec(name, cast("Loader", self), is_package=name in FOLDERS)
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        return _OldModule(spec.name)
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Warns once: Python runs a module when it is first imported."""
+        name = module.__name__
+        if name in MOVED:
+            also = f", or better {PUBLIC[name]}" if name in PUBLIC else ""
+            warnings.warn(
+                f"{name} is now {MOVED[name]}{also}; the old path goes with the next release",
+                DeprecationWarning,
+                stacklevel=2,
+            )
+
+
+def install() -> None:
+    """Make the old paths known, once."""
+    if not any(type(finder).__name__ == "OldPaths" for finder in sys.meta_path):
+        sys.meta_path.append(OldPaths())

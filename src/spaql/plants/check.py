@@ -1,0 +1,84 @@
+"""Whether a plant or an environment keeps its promises: shapes, bounds, finite numbers, the same episode for a seed."""
+
+from typing import Any
+
+import numpy as np
+
+from spaql.arrays import Array
+from spaql.checks import whole
+from spaql.errors import SpaqlError
+from spaql.plants.chart import to_cube
+from spaql.plants.environment import PlantEnv
+from spaql.plants.gym import observed
+from spaql.plants.problem import Finite, Problem
+
+
+def check(problem: Problem, episodes: int = 3, seed: int = 0) -> dict[str, tuple[float, float]]:
+    """Play random episodes, each of them twice, and raise `SpaqlError` for what is wrong.
+
+    Returns the range seen of every variable.
+
+    Worth its few steps before a long training, and the only way to learn that an environment does not follow its seed.
+    """
+    if not isinstance(problem, Problem):
+        raise SpaqlError(f"check takes a problem, such as spaql.from_gym(...), not {type(problem).__name__}")
+    if not problem.can_run:
+        raise SpaqlError(f"{problem.name} has no plant to check")
+    env: Any = PlantEnv(problem) if problem.plant is not None else problem.open_env()
+    seen = []
+    for episode in range(whole("episodes", episodes, 1, 10**6)):
+        first, again = (_played(problem, env, whole("seed", seed, 0, 2**31 - 1) + episode, episode) for _ in range(2))
+        _compare(problem, first, again, episode)
+        seen.append(first[:, : len(problem.state)])
+    table = np.concatenate(seen)
+    return {axis.name: (float(table[:, j].min()), float(table[:, j].max())) for j, axis in enumerate(problem.state)}
+
+
+def _played(problem: Problem, env: Any, seed: int, episode: int) -> Array:
+    """One row per step: observation, reward, whether it ended. The actions are those of the episode's number."""
+    rng = np.random.default_rng(episode)
+    observation, _ = env.reset(seed=seed)
+    rows = [[*_seen(problem, observation, f"random episode {episode}, step 0"), 0.0, 0.0]]
+    for step in range(1, problem.horizon + 1):
+        where = f"random episode {episode}, step {step}"
+        observation, reward, terminated, truncated, _ = env.step(_action(problem, rng))
+        if not np.isscalar(reward) or not np.isfinite(reward):
+            raise SpaqlError(f"{problem.name} gave the reward {reward!r} ({where}): it must be a finite number")
+        ended = float(bool(terminated))
+        rows.append([*_seen(problem, observation, where), float(reward), ended])  # type: ignore[arg-type]
+        if terminated or truncated:
+            break
+    return np.array(rows)
+
+
+def _seen(problem: Problem, observation: Any, where: str) -> list[float]:
+    array = observed([axis.name for axis in problem.state], observation, where)
+    bad = to_cube(problem.chart(), array, np.empty(len(array)))
+    if bad >= 0:
+        axis = problem.state[bad]
+        outside = f"{axis.name} = {array[bad]:g} is not in {axis.low:g} ... {axis.high:g}"
+        raise SpaqlError(f"{problem.name} left its declared bounds: {outside} ({where})")
+    return [float(value) for value in array]
+
+
+def _action(problem: Problem, rng: np.random.Generator) -> Any:
+    """One that the environment takes, each as likely as the others."""
+    actions = problem.actions
+    if isinstance(actions, Finite):
+        return problem.native(np.array([actions.values[rng.integers(len(actions.values))]]))
+    return problem.native(rng.uniform(*actions.bounds))
+
+
+def _compare(problem: Problem, first: Array, again: Array, episode: int) -> None:
+    both = min(len(first), len(again))
+    different = np.nonzero((first[:both] != again[:both]).any(axis=1))[0]
+    if len(different) == 0 and len(first) == len(again):
+        return
+    step = int(different[0]) if len(different) else both
+    names = [*(axis.name for axis in problem.state), "the reward", "whether it ended"]
+    what = names[int(np.argmax(first[step] != again[step]))] if len(different) else "the length of the episode"
+    raise SpaqlError(
+        f"{problem.name} is not deterministic: with the same seed and the same actions, {what} was another the second "
+        f"time (random episode {episode}, step {step}). An environment must draw all its random numbers from "
+        "self.np_random"
+    )

@@ -1,0 +1,1 @@
+"""The plants of the catalog, one file each; every file in this folder ends with the problems it gives (`PROBLEMS`)."""

@@ -1,0 +1,105 @@
+"""Making problems: by name, or from a plant of your own."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from spaql.errors import SpaqlError
+from spaql.plants import parameters as given_parameters
+from spaql.plants.assemble import changed, plain
+from spaql.plants.axes import Axis, Continuous, Finite
+from spaql.plants.between import Between
+from spaql.plants.catalog import CATALOG
+from spaql.plants.own import checked, with_parameters
+from spaql.plants.plant import Plant, PlantFunction, make_plant
+from spaql.plants.problem import Problem
+
+
+def make(name: str, **parameters: Any) -> Problem:
+    """A problem of the catalog by name; `spaql.problems()` lists them.
+
+    - `parameters`: physical ones by name, such as `m=2.0`, and `horizon`, steps per episode (docs/plants.md lists them)
+    - `m=spaql.Between(0.8, 1.2)`: a parameter drawn anew at every reset
+    - `process_noise={"velocity": 0.1}`: standard deviation of normal noise added to a state variable after every step
+    - `observation_noise={"velocity": 0.1}`: of the error with which a variable is observed; a number is a fraction of
+      every range
+    """
+    return make_from_catalog(name, parameters)
+
+
+def make_from_catalog(name: str, parameters: Mapping[str, Any] | None = None) -> Problem:
+    """As `make`. Parameters given as they are published leave no trace; all others are kept with the problem."""
+    if not isinstance(name, str) or name not in CATALOG:
+        known = ", ".join(CATALOG)
+        raise SpaqlError(f"unknown problem {name!r}: choose one of {known}, or use spaql.from_gym for a Gymnasium id")
+    entry, given = CATALOG[name], {} if parameters is None else parameters
+    p = given_parameters.physical(name, given, entry.parameters, entry.ranges, entry.fixed)
+    steps = given_parameters.horizon(given, entry.horizon)
+    state, actions, reference = entry.interface(given_parameters.widest(p))
+    process = given_parameters.process_noise(given, entry.equations.variables)
+    errors = given_parameters.observation_noise(given, state)
+    kept: dict[str, Any] = {key: value for key, value in p._asdict().items() if value != getattr(entry.parameters, key)}
+    if not (kept or process or errors):
+        plant = plain(entry.equations, p, actions.axes)
+    else:
+        seen = [axis.name for axis in state]
+        pushes = [(entry.equations.variables.index(variable), spread) for variable, spread in process.items()]
+        blurs = [(seen.index(variable), spread) for variable, spread in errors.items()]
+        plant = changed(entry.equations, p, actions.axes, state, pushes, blurs)
+    kept |= {"horizon": steps} if steps != entry.horizon else {}
+    kept |= {key: value for key, value in (("process_noise", process), ("observation_noise", errors)) if value}
+    return Problem(
+        name, entry.summary + (f"; changed: {given_parameters.told(kept)}" if kept else ""), state, actions, steps,
+        reference=reference, xi=entry.xi, rollouts=entry.rollouts, env_id=entry.env_id, parameters=kept,
+        plant=replace(plant, origin=(plant_of, (name, kept))),
+    )  # fmt: skip
+
+
+def plant_of(name: str, parameters: dict[str, Any]) -> Plant:
+    """How a plant of the catalog comes out of a pickle."""
+    plant = make_from_catalog(name, parameters).plant
+    assert plant is not None
+    return plant
+
+
+def parameters_of_file(name: str, env_id: str | None, given: Any) -> dict[str, Any]:
+    """The parameters a file tells, checked as if a user had given them: no other option in a file reaches Gymnasium."""
+    if given == {}:
+        return {}
+    if name not in CATALOG or env_id not in (None, CATALOG[name].env_id):
+        raise SpaqlError(f"parameters go with the problems of the catalog, not with {given_parameters.short(name)}")
+    return dict(make_from_catalog(name, given).parameters)
+
+
+def from_plant(
+    reset: PlantFunction,
+    step: PlantFunction,
+    *,
+    state: Sequence[Axis],
+    actions: Continuous | Finite,
+    horizon: int,
+    observe: PlantFunction | None = None,
+    reference: Sequence[float] | None = None,
+    name: str = "own plant",
+    rollouts: int = 20,
+    parameters: Mapping[str, float | Between] | None = None,
+) -> Problem:
+    """A problem from your own equations (functions decorated with `@spaql.reset`, `@spaql.step`, `@spaql.observe`).
+
+    `parameters`: numbers, or ranges drawn anew at every reset, for the arguments of these functions with that name.
+    """
+    if isinstance(actions, Finite) and not actions.consecutive:
+        actions = replace(actions, box=True)  # as an environment it takes these numbers, not their index
+    if not isinstance(actions, Continuous | Finite):
+        raise SpaqlError(f"actions is a spaql.Continuous or a spaql.Finite, not {type(actions).__name__}")
+    axes, given = actions.axes, checked(parameters or {})
+    plant = with_parameters(reset, step, observe, axes, given) if given else make_plant(reset, step, observe, axes)
+    if len(state) != plant.observation_dim:
+        raise SpaqlError(f"the plant shows {plant.observation_dim} variables, but `state` describes {len(state)}")
+    summary = "a plant of your own" + (f" with {given_parameters.told(given)}" if given else "")
+    return Problem(
+        name, summary, tuple(state), actions, horizon, plant=plant, rollouts=rollouts,
+        reference=None if reference is None else tuple(np.atleast_1d(reference).tolist()),
+    )  # fmt: skip

@@ -1,0 +1,1 @@
+"""What is played where, and why: tables, exact trees, words."""

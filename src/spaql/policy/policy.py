@@ -1,0 +1,220 @@
+"""A policy: a partition of the states with an action in every cell.
+
+Tables, exact trees and compressed trees are all of this kind.
+"""
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from spaql.arrays import Array
+from spaql.checks import choice, numbers, observations, whole
+from spaql.errors import SpaqlError
+from spaql.plants.chart import HUGE
+from spaql.plants.problem import Problem
+from spaql.policy.evaluation import Evaluation
+from spaql.policy.frame import policy_table
+from spaql.policy.knowledge import NOTHING, Knowledge
+from spaql.policy.why import Why, explain_action
+from spaql.policy.words import Words
+from spaql.trees.edits import merged
+from spaql.trees.tree import Tree, bounds_of, decide
+
+if TYPE_CHECKING:
+    from spaql.compress.frontier import FrontierPoint
+    from spaql.policy.evaluation import Evaluation
+    from spaql.training.episode import Episode
+    from spaql.training.tree_episodes import Played
+
+USAGE_EPISODES = 200  # of rollouts that tell where the closed loop goes
+USAGE_IN_PYTHON = 5  # the same, in an environment that is not compiled
+USAGE_SEED = 2**40  # far from the seeds people evaluate with
+
+
+@dataclass(frozen=True, eq=False)
+class Policy:
+    """What is played where. Nothing in it is random.
+
+    `kind`: "table" (the cells of a learned partition), "exact tree" (the same, smaller) or "compressed tree".
+    """
+
+    problem: Problem
+    rules: Tree
+    kind: str
+    origin: str  # what it was made from, for people
+    knowledge: Knowledge = NOTHING  # what learning knew when the table was made
+    table_policy: "Policy | None" = None  # the table a tree was made from
+    samples: int = 0  # plant steps used to make it, after learning
+    frontier: "tuple[FrontierPoint, ...]" = field(default=())  # of a compressed tree: all sizes that were found
+
+    # -- acting --------------------------------------------------------------------------------------------------------
+
+    @property
+    def n_leaves(self) -> int:
+        return self.rules.n_leaves
+
+    def decide(self, states: Any) -> Array:
+        """The actions (n, axes) for states (n, variables), physical units."""
+        batch = numbers("observation", states, (-1, len(self.problem.state)))
+        if not np.all(np.abs(batch) <= HUGE):
+            raise SpaqlError("observations must be finite")
+        return decide(self.rules, batch)
+
+    def predict(
+        self, observation: Any, state: Any = None, episode_start: Any = None, deterministic: bool = True
+    ) -> tuple[Any, Any]:
+        """The action for one observation or a batch, as in Stable-Baselines3."""
+        batch, single = observations(observation, len(self.problem.state))
+        actions = self.problem.native(self.decide(batch))
+        return (actions[0] if single else actions), state
+
+    def evaluate(self, episodes: int = 1000, seed: int = 0) -> "Evaluation":
+        """Fresh rollouts, from the start states of `Agent.evaluate` with the same seed."""
+        from spaql.training.tree_episodes import play_episodes
+
+        played = play_episodes(self.problem, self.rules, whole("episodes", episodes, 1, 10**8), whole("seed", seed, 0))
+        return Evaluation(played.returns, played.samples)
+
+    def episode(self, seed: int = 0, rollout: int = 0) -> "Episode":
+        """Rollout number `rollout` of `evaluate(seed=seed)`, step by step."""
+        from spaql.training.tree_episodes import record_episode
+
+        return record_episode(self.problem, self.rules, whole("seed", seed, 0), whole("rollout", rollout, 0, 10**8))
+
+    # -- looking inside ------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def usage(self) -> "Played | None":
+        """Rollouts of the closed loop: how often each leaf is in charge, and some thousand states.
+
+        None without a plant.
+        """
+        from spaql.training.tree_episodes import play_episodes
+
+        if not self.problem.can_run:
+            return None
+        episodes = USAGE_EPISODES if self.problem.plant is not None else USAGE_IN_PYTHON
+        return play_episodes(
+            self.problem, self.rules, episodes, USAGE_SEED, states=episodes * min(self.problem.horizon, 200)
+        )
+
+    @cached_property
+    def share(self) -> Array:
+        """By node: the share of time a leaf is in charge; NaN without a plant."""
+        used = self.usage
+        return np.full(len(self.rules.nodes), np.nan) if used is None else used.visits / max(used.visits.sum(), 1)
+
+    def bounds(self) -> tuple[Array, Array]:
+        """By node: the box of its region, physical.
+
+        Open ends are infinite, and bounded variables end at their bounds.
+        """
+        low, high = bounds_of(self.rules)
+        for j, axis in enumerate(self.problem.state):
+            if axis.slope is None:
+                low[:, j], high[:, j] = np.maximum(low[:, j], axis.low), np.minimum(high[:, j], axis.high)
+        return low, high
+
+    @cached_property
+    def words(self) -> Words:
+        """How tests, rules and actions of this policy are said."""
+        return Words(self.problem, self.rules)
+
+    @property
+    def is_table(self) -> bool:
+        """Whether the rules are the table as it was learned, so that every leaf is one of its cells."""
+        return self.knowledge.table is not None and self.knowledge.table.rules is self.rules
+
+    def table(self) -> Any:
+        """A pandas DataFrame with one row per region: bounds, action, and what is known about it."""
+        return policy_table(self)
+
+    def why(self, observation: Any) -> Why:
+        """Why this action is played here: path, rule, alternatives, distance to another action, experience."""
+        return explain_action(self, observation)
+
+    # -- other forms ---------------------------------------------------------------------------------------------------
+
+    def tree(self) -> "Policy":
+        """A small tree that plays exactly the same everywhere."""
+        rules = self.knowledge.exact() if self.is_table else merged(self.rules)
+        return replace(self, rules=rules, kind="exact tree", table_policy=self.table_policy or self)
+
+    def compress(self, max_leaves: int | None = None, **options: Any) -> "Policy":
+        """A tree that may differ where it does not matter.
+
+        The smallest not significantly worse than the table, or the best with at most `max_leaves`.
+        """
+        from spaql.compress.compress import OPTIONS, compress
+
+        for name in options:
+            choice("the option", name, OPTIONS)
+        return compress(self, max_leaves, **options)
+
+    def draw_frontier(self, path: str | PathLike[str]) -> None:
+        """Of a compressed tree: leaves against fresh return, with the table and controllers made by hand."""
+        from spaql.compress.frontier_figure import frontier_figure
+
+        frontier_figure(self, Path(path))
+
+    # -- exports -------------------------------------------------------------------------------------------------------
+
+    def export(self, to: str, **options: Any) -> str:
+        """The controller as text, in one of the forms of `spaql.export.FORMATS`: code, data, drawing or words."""
+        from spaql.export import export
+
+        return export(self, to, **options)
+
+    def to_c(self, **options: Any) -> str:
+        """C99: `void controller(const double *obs, double *action)`. Options: precision, name, form, main."""
+        return self.export("c", **options)
+
+    def to_python(self, **options: Any) -> str:
+        """A Python function without imports."""
+        return self.export("python", **options)
+
+    def to_st(self, **options: Any) -> str:
+        """A function block in IEC 61131-3 Structured Text."""
+        return self.export("st", **options)
+
+    def to_json(self) -> str:
+        """Loads back with `Policy.from_json`; the schema is in docs/exports.md."""
+        return self.export("json")
+
+    @staticmethod
+    def from_json(text: str, problem: Problem | None = None) -> "Policy":
+        """The policy written by `to_json`. `problem`: where to play it, if it is not one of `spaql.problems()`."""
+        from spaql.export.json_form import policy_from_json
+
+        return policy_from_json(text, problem)
+
+    def to_dot(self, **options: Any) -> str:
+        """Graphviz."""
+        return self.export("dot", **options)
+
+    def to_svg(self, **options: Any) -> str:
+        """A drawing of the tree."""
+        return self.export("svg", **options)
+
+    def to_markdown(self, **options: Any) -> str:
+        """One rule per line."""
+        return self.export("md", **options)
+
+    def to_text(self, **options: Any) -> str:
+        """An indented tree."""
+        return self.export("txt", **options)
+
+    def to_latex(self, **options: Any) -> str:
+        """A table for a paper."""
+        return self.export("tex", **options)
+
+    def to_csv(self, **options: Any) -> str:
+        """One row per region."""
+        return self.export("csv", **options)
+
+    def __repr__(self) -> str:
+        return f"<{self.kind} of {self.origin}: {self.n_leaves} leaves, depth {self.rules.depth}>"

@@ -1,0 +1,224 @@
+"""How a policy is put into words: names, numbers, tests, rules, actions, shares of time.
+
+`why`, texts, tables, pages and drawings all speak through this file. Numbers for machines are in
+`spaql.export.numbers`.
+"""
+
+import math
+import unicodedata
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
+
+import numpy as np
+
+from spaql.plants.problem import Problem
+from spaql.trees.regions import Region, regions
+from spaql.trees.tree import LEAF, Tree
+
+DIGITS = 4  # significant ones
+TINY = 1e-12  # of a variable's range: shown as zero
+LONGEST = 60  # letters of a name that are shown
+
+# -- numbers -----------------------------------------------------------------------------------------------------------
+
+
+def number(value: float, digits: int = DIGITS) -> str:
+    """`digits` significant digits, without an exponent where that is as short."""
+    if not math.isfinite(value):
+        return "∞" if value > 0 else "-∞"
+    rounded = float(f"{value:.{digits}g}") + 0.0
+    return f"{rounded:.{max(digits, 6)}g}"
+
+
+def told_apart(values: Iterable[float], scale: float = 1.0) -> dict[float, str]:
+    """Four significant digits, or as many as it takes to tell a value from its neighbours.
+
+    What is nothing against `scale` is zero: a cut in the middle of a map lies some 1e-323 beside it.
+    """
+    order = sorted(set(values))
+    flat = [0.0 if abs(value) < TINY * scale else value for value in order]
+    texts = {}
+    for i, value in enumerate(flat):
+        near = [flat[k] for k in (i - 1, i + 1) if 0 <= k < len(flat) and flat[k] != value]
+        digits = DIGITS
+        while digits < 17 and any(number(other, digits) == number(value, digits) for other in near):
+            digits += 1
+        texts[order[i]] = number(value, digits)
+    return texts
+
+
+def column(values: Sequence[float]) -> list[str]:
+    """Finite numbers to compare, one below the other.
+
+    Five significant digits of the largest, and more where they hardly differ.
+    """
+    largest, spread = max(map(abs, values)), max(values) - min(values)
+    digits = min(max(5, 3 + math.ceil(math.log10(largest / spread))), 12) if spread > 0.0 else 5
+    place = math.floor(math.log10(largest)) if largest > 0.0 else 0
+    form = f".{max(0, digits - 1 - place)}f" if -4 <= place < 9 else f".{digits - 1}e"
+    texts = [format(value, form) for value in values]
+    return [text.rjust(max(map(len, texts))) for text in texts]
+
+
+def percent(part: float) -> str:
+    """One decimal; "0 %" is exact, and "100 %" up to the rounding of a sum of shares."""
+    if part == 0.0 or part > 1.0 - 1e-9:
+        return f"{100 * part:.0f} %"
+    return "< 0.1 %" if part < 0.001 else "> 99.9 %" if part >= 0.9995 else f"{100 * part:.1f} %"
+
+
+def share_of_time(part: float) -> str:
+    """Empty if it is not known."""
+    return "" if math.isnan(part) else "never" if part == 0.0 else percent(part)
+
+
+def with_unit(value: str, unit: str) -> str:
+    """ "0.03 rad"."""
+    return f"{value} {unit}" if unit else value
+
+
+# -- names -------------------------------------------------------------------------------------------------------------
+
+
+def one_line(text: str, longest: int = 1000) -> str:
+    """One line of printable signs, fit for comments and labels.
+
+    Invisible signs can break a comment or turn it around.
+    """
+    line = " ".join("".join(sign if unicodedata.category(sign)[0] != "C" else " " for sign in text).split())
+    return line if len(line) <= longest else line[: longest - 1] + "…"
+
+
+def different(names: Sequence[str], fold: bool = False) -> list[str]:
+    """The names, later ones with a number where they repeat an earlier one.
+
+    `fold`: capitals and small letters are the same.
+    """
+    taken: set[str] = set()
+    result = []
+    for name in names:
+        new, count = name, 1
+        while (new.casefold() if fold else new) in taken:
+            count += 1
+            new = f"{name}_{count}"
+        taken.add(new.casefold() if fold else new)
+        result.append(new)
+    return result
+
+
+def variable_names(problem: Problem) -> list[str]:
+    return different([one_line(axis.name, LONGEST) or f"x{j}" for j, axis in enumerate(problem.state)])
+
+
+def variable_units(problem: Problem) -> list[str]:
+    return [one_line(axis.unit, LONGEST) for axis in problem.state]
+
+
+def action_names(problem: Problem) -> list[str]:
+    axes = problem.actions.axes
+    given = (*problem.actions.names, *[""] * axes)[:axes]
+    return different(
+        [one_line(name, LONGEST) or (f"action {j + 1}" if axes > 1 else "action") for j, name in enumerate(given)]
+    )
+
+
+def action_units(problem: Problem) -> list[str]:
+    axes = problem.actions.axes
+    return [one_line(unit, LONGEST) for unit in (*problem.actions.units, *[""] * axes)[:axes]]
+
+
+# -- a policy ----------------------------------------------------------------------------------------------------------
+
+
+class Words:
+    """How the parts of one tree are said.
+
+    Numbers have four significant digits, and more where two cuts or two actions would look the same.
+    """
+
+    def __init__(self, problem: Problem, tree: Tree) -> None:
+        self.problem, self.tree = problem, tree
+        self.names, self.units = variable_names(problem), variable_units(problem)
+        self.action_names, self.action_units = action_names(problem), action_units(problem)
+        feature, cut = tree.nodes["feature"], tree.nodes["cut"]
+        scales = [1 / axis.slope if axis.slope is not None else (axis.high - axis.low or 1.0) for axis in problem.state]
+        self.cuts = [told_apart(cut[feature == j].tolist(), scale) for j, scale in enumerate(scales)]
+        self.sums = told_apart(cut[feature == tree.variables].tolist())  # of oblique tests
+        played = tree.actions[feature == LEAF]
+        self.played = [
+            told_apart(played[:, j].tolist(), float(np.ptp(played[:, j])) or 1.0) for j in range(played.shape[1])
+        ]
+
+    # -- tests and rules
+
+    def cut(self, node: int) -> str:
+        """The number a test compares with, without its unit."""
+        feature, cut = int(self.tree.nodes["feature"][node]), float(self.tree.nodes["cut"][node])
+        return self.sums[cut] if feature == self.tree.variables else self.cuts[feature][cut]
+
+    def tested(self, node: int, number: Callable[[float], str] = number) -> str:
+        """What a test compares: "angle", or of an oblique one "0.31·angle - 1.2·velocity"."""
+        feature = int(self.tree.nodes["feature"][node])
+        if feature < self.tree.variables:
+            return self.names[feature]
+        terms = [(number(w), self.names[j]) for j, w in enumerate(self.tree.weights[node].tolist()) if w != 0]
+        return " + ".join(f"{w}·{name}" for w, name in terms).replace("+ -", "- ") or "0"
+
+    def test(self, node: int, high: bool = True) -> str:
+        """What sends a state to the high side, or to the low one: "angle ≥ 0.03 rad"."""
+        feature = int(self.tree.nodes["feature"][node])
+        unit = self.units[feature] if feature < self.tree.variables else ""
+        return f"{self.tested(node)} {'≥' if high else '<'} {with_unit(self.cut(node), unit)}"
+
+    def value(self, feature: int, value: float) -> str:
+        """A value of a variable with its unit; a cut has as many digits as in its test."""
+        return with_unit(self.bound(feature, value), self.units[feature])
+
+    def bound(self, feature: int, value: float) -> str:
+        """The same without the unit."""
+        return self.cuts[feature].get(value) or number(value)
+
+    def interval(self, feature: int, region: Region, name: str = "") -> str:
+        """The bounds of a region on one variable, with the name in its place; empty if there are none."""
+        low, high = float(region.low[feature]), float(region.high[feature])
+        texts, unit = self.cuts[feature], self.units[feature]
+        if low > -np.inf and high < np.inf:
+            if name:
+                return f"{texts[low]} ≤ {name} < {with_unit(texts[high], unit)}"
+            return f"{texts[low]} to {texts[high]}"
+        if low > -np.inf:
+            return f"{name} ≥ {with_unit(texts[low], unit) if name else texts[low]}".lstrip()
+        return f"{name} < {with_unit(texts[high], unit) if name else texts[high]}".lstrip() if high < np.inf else ""
+
+    @cached_property
+    def regions(self) -> dict[int, Region]:
+        """By leaf, from left to right."""
+        return {region.leaf: region for region in regions(self.tree)}
+
+    def rule(self, leaf: int) -> list[str]:
+        """All that must hold in a leaf: one condition per variable that is tested, then the oblique tests."""
+        region = self.regions[leaf]
+        bounds = [self.interval(j, region, name) for j, name in enumerate(self.names)]
+        return [text for text in bounds if text] + [self.test(node, high) for node, high in region.oblique]
+
+    # -- actions and observations
+
+    def played_value(self, axis: int, value: float) -> str:
+        """One axis of an action, without its unit; actions of leaves have as many digits as tell them apart."""
+        return self.played[axis].get(value) or number(value)
+
+    def action(self, action: Sequence[float]) -> str:
+        """ "torque = 1.5 N m"."""
+        parts = zip(self.action_names, action, self.action_units, strict=True)
+        return ", ".join(
+            f"{name} = {with_unit(self.played_value(axis, float(value)), unit)}"
+            for axis, (name, value, unit) in enumerate(parts)
+        )
+
+    def leaf_action(self, leaf: int) -> str:
+        return self.action(self.tree.actions[leaf].tolist())
+
+    def observation(self, observation: Sequence[float]) -> str:
+        """ "angle = 0.03 rad, velocity = 1 rad/s"."""
+        parts = zip(self.names, observation, self.units, strict=True)
+        return ", ".join(f"{name} = {with_unit(number(float(value)), unit)}" for name, value, unit in parts)

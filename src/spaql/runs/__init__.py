@@ -1,0 +1,1 @@
+"""Runs and where they are kept: one run, its key, the store, who computes it. Knows no study."""

@@ -1,0 +1,93 @@
+"""Who computes the runs: processes on this machine, or a Dask cluster.
+
+Anything with the interface of `concurrent.futures` can be added.
+"""
+
+import contextlib
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, ProcessPoolExecutor
+from multiprocessing.connection import wait
+from typing import Any
+
+from spaql.checks import whole
+from spaql.errors import SpaqlError
+
+Opened = tuple[Executor, int]  # the executor, and how many runs it computes at once
+Open = Callable[[], contextlib.AbstractContextManager[Opened]]
+
+
+def executor_of(address: str | None, jobs: int | None) -> Open:
+    """How to open an executor: None or "local" for processes on this machine, "dask://HOST:PORT" for a cluster."""
+    if address is None or address == "local":
+        count = whole("jobs", _cores() if jobs is None else jobs, 1, 10_000)
+        return lambda: _local(count)
+    if address.startswith("dask://") and len(address) > len("dask://"):
+        if jobs is not None:
+            raise SpaqlError("--jobs is for local processes: the Dask cluster has its own number of workers")
+        with _dask(address.removeprefix("dask://")):
+            pass  # a scheduler that does not answer is an error now, not after the plans are written
+        return lambda: _dask(address.removeprefix("dask://"))
+    raise SpaqlError(f"unknown executor {address!r}: use local or dask://HOST:PORT")
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@contextlib.contextmanager
+def _local(jobs: int) -> Iterator[Opened]:
+    pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), _begin)
+    try:
+        with _interrupts_ignored():  # inherited by the workers: Ctrl-C is for the process that coordinates them
+            for _ in range(jobs):
+                pool.submit(os.getpid)
+        yield pool, jobs
+    finally:
+        pool.shutdown(wait=sys.exc_info()[0] is None, cancel_futures=True)
+
+
+def _begin() -> None:
+    """In a new worker: signals of the terminal do not reach it, and it ends with the coordinator, also by kill -9."""
+    if hasattr(os, "setsid"):
+        os.setsid()
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        threading.Thread(target=lambda: (wait([parent.sentinel]), os._exit(1)), daemon=True).start()
+
+
+@contextlib.contextmanager
+def _interrupts_ignored() -> Iterator[None]:
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@contextlib.contextmanager
+def _dask(address: str) -> Iterator[Opened]:
+    try:
+        from distributed import Client
+    except ImportError as error:
+        raise SpaqlError("a Dask cluster needs the extra: pip install 'spaql[dask]'") from error
+    try:
+        client: Any = Client(address, timeout="10s", set_as_default=False)  # type: ignore[no-untyped-call]
+    except (OSError, ValueError, TypeError) as error:
+        raise SpaqlError(
+            f"no Dask scheduler answers at {address}: start `dask scheduler`, then `dask worker {address}`"
+        ) from error
+    try:
+        workers = sum(client.nthreads().values())
+        if workers == 0:
+            raise SpaqlError(f"the Dask scheduler at {address} has no workers: start some with `dask worker {address}`")
+        yield client.get_executor(pure=False), workers
+    finally:
+        client.close()

@@ -1,0 +1,166 @@
+"""A run as one row of a Parquet file: written whole or not at all, checked when read."""
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from spaql.arrays import Array
+from spaql.errors import SpaqlError
+from spaql.writing import write_whole
+
+# types of columns, as Arrow names them
+TEXT = "string"
+WHOLE = "int64"
+REAL = "float64"
+REALS = "list<float64>"
+WHOLES = "list<int64>"
+# What was run, and what came out: in the digest.
+RESULT = {
+    "key": TEXT, "problem": TEXT, "algorithm": TEXT, "xi": REAL, "options": TEXT, "seed": WHOLE, "iterations": WHOLE,
+    "rollouts": WHOLE, "episodes": WHOLE, "best_seen": REAL, "fresh": REAL, "arms": WHOLE, "train_samples": WHOLE,
+    "eval_samples": WHOLE, "fresh_returns": REALS, "evaluation_curve": REALS, "best_seen_curve": REALS,
+    "arms_curve": WHOLES, "train_samples_curve": WHOLES, "eval_samples_curve": WHOLES, "temperature_curve": REALS,
+    "episode_states": REALS, "episode_actions": REALS, "code": TEXT,
+}  # fmt: skip
+# For a run with checkpoints also its returns at each checkpoint (no tree: 0 leaves, return NaN). Runs without
+# checkpoints have no such columns in their digest, and older files without these columns are read as they are.
+CHECKED = {"checkpoints": WHOLES, "checkpoint_returns": REALS, "tree_leaves": WHOLES, "tree_returns": REALS}
+# Where the run came from: not in the digest, because two computers give the same result at different times.
+ORIGIN = {"version": TEXT, "seconds": REAL, "host": TEXT, "finished": TEXT, "python": TEXT, "libraries": TEXT}
+# CPU seconds of learning, and of making the tree, up to each checkpoint; without checkpoints those of all learning.
+SPENT = {"cpu_curve": REALS, "tree_cpu_curve": REALS}
+COLUMNS = RESULT | {"digest": TEXT} | ORIGIN | CHECKED | SPENT
+NEEDED = RESULT | {"digest": TEXT} | ORIGIN
+LISTS = [name for name, kind in COLUMNS.items() if kind in (REALS, WHOLES)]
+
+
+def _no_reals() -> Array:
+    return np.zeros(0)
+
+
+def _no_wholes() -> Array:
+    return np.zeros(0, np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """A finished run, as read from a store. Curves have one entry per iteration."""
+
+    key: str
+    problem: str
+    algorithm: str
+    xi: float | None
+    options: dict[str, Any]
+    seed: int
+    iterations: int
+    rollouts: int
+    episodes: int
+    best_seen: float
+    fresh: float
+    arms: int | None
+    train_samples: int
+    eval_samples: int
+    fresh_returns: Array
+    evaluation_curve: Array
+    best_seen_curve: Array
+    arms_curve: Array
+    train_samples_curve: Array
+    eval_samples_curve: Array
+    temperature_curve: Array
+    episode_states: Array  # flat: the states of one episode, one after the other
+    episode_actions: Array
+    code: str
+    digest: str
+    version: str
+    seconds: float
+    host: str
+    finished: str
+    python: str
+    libraries: dict[str, str]
+    checkpoints: Array = field(default_factory=_no_wholes)  # samples used, evaluation counted
+    checkpoint_returns: Array = field(default_factory=_no_reals)
+    tree_leaves: Array = field(default_factory=_no_wholes)
+    tree_returns: Array = field(default_factory=_no_reals)
+    cpu_curve: Array = field(default_factory=_no_reals)
+    tree_cpu_curve: Array = field(default_factory=_no_reals)
+
+
+def run_from(row: dict[str, Any]) -> Run:
+    """A Run from a computed row."""
+    arrays = {
+        name: np.asarray(row[name], np.int64 if COLUMNS[name] == WHOLES else np.float64)
+        for name in LISTS
+        if name in row
+    }
+    return Run(**(row | arrays | {"digest": digest_of(row | arrays)}))
+
+
+def digest_of(row: dict[str, Any]) -> str:
+    """Hash of everything a run has found: equal digests are equal bits."""
+    digest = hashlib.sha256()
+    for name, kind in (RESULT | CHECKED if len(row.get("checkpoints", ())) else RESULT).items():
+        value = row[name]
+        if kind in (REALS, WHOLES):
+            value = np.asarray(value, "<i8" if kind == WHOLES else "<f8").tobytes()
+        else:
+            value = json.dumps(value, sort_keys=True).encode()
+        digest.update(f"{name}:{len(value)}:".encode() + value)
+    return digest.hexdigest()[:32]
+
+
+def write_rows(path: Path, runs: list[Run]) -> None:
+    """The file appears whole or not at all, whatever happens in between, and whoever else writes it."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    kinds = {TEXT: pa.string(), WHOLE: pa.int64(), REAL: pa.float64()}
+    kinds |= {REALS: pa.list_(pa.float64()), WHOLES: pa.list_(pa.int64())}
+    rows = [vars(run) | {"options": json.dumps(run.options), "libraries": json.dumps(run.libraries)} for run in runs]
+    columns = {name: pa.array([row[name] for row in rows], kinds[kind]) for name, kind in COLUMNS.items()}
+    table = pa.table(columns).replace_schema_metadata({"spaql": "runs 1"})
+    write_whole(path, lambda file: pq.write_table(table, file, compression="zstd", write_page_checksum=True))
+
+
+def read_rows(path: Path) -> list[Run]:
+    """The runs in a file. A file that is not exactly what was written is refused."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        with open(path, "rb") as file:
+            # one small file: threads and the machinery for folders would take twice the time
+            table = pq.ParquetFile(file, page_checksum_verification=True).read(use_threads=False)
+        names = [name for name in COLUMNS if name in table.column_names or name in NEEDED]
+        columns = [_plain(table.column(name)) for name in names]
+        rows = [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
+        for row in rows:
+            row["options"], row["libraries"] = json.loads(row["options"]), json.loads(row["libraries"])
+        runs = [Run(**row) for row in rows]
+        sound = len(runs) > 0 and all(digest_of(vars(run)) == run.digest for run in runs)
+    except FileNotFoundError:
+        raise
+    except (OSError, pa.ArrowException, KeyError, TypeError, ValueError) as error:
+        raise DamagedError(path, str(error).splitlines()[0] if str(error) else type(error).__name__) from error
+    if not sound:
+        raise DamagedError(path, "its contents do not match their checksum")
+    return runs
+
+
+def _plain(column: Any) -> list[Any]:
+    """Lists as NumPy arrays, the rest as Python values."""
+    if str(column.type).startswith("list"):
+        return [chunk[i].values.to_numpy(zero_copy_only=False) for chunk in column.chunks for i in range(len(chunk))]
+    values: list[Any] = column.to_pylist()
+    return values
+
+
+class DamagedError(SpaqlError):
+    """A result file that cannot be used."""
+
+    def __init__(self, path: Path, why: str) -> None:
+        super().__init__(f"{path} is damaged ({why}): run again with --repair to compute it anew, or delete it")
+        self.path = path

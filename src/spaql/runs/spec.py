@@ -1,0 +1,99 @@
+"""One run of an experiment: what it is, and the key under which its result is kept."""
+
+import functools
+import hashlib
+import json
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from spaql.learners.registry import CARDS
+from spaql.plants.catalog import CATALOG
+from spaql.runs.sources import PACKAGE, sources_of
+
+# Sources that only some runs use; editing a source gives the runs that use it new keys
+RIVAL_SOURCES = ("runs/trpo.py", "runs/rivals.py", "runs/lockstep.py")
+TREE_SOURCES = ("compress",)  # runs with checkpoints by samples make small trees of their policies
+
+Option = float | int | bool | str
+
+
+@dataclass(frozen=True)
+class Spec:
+    """A run is a pure function of these fields and of the code."""
+
+    problem: str
+    algorithm: str
+    seed: int
+    iterations: int
+    rollouts: int  # evaluation rollouts per iteration
+    fresh: int  # episodes of the re-evaluation on fresh seeds
+    options: tuple[tuple[str, Option], ...] = ()  # keyword arguments of the learner
+    checkpoints: tuple[int, ...] = ()  # numbers of samples at which the agent is evaluated; the last ends the run
+    leaves: int = 0  # of the small tree made at the last checkpoints; 0: no tree
+    oblique: bool = False  # whether tests of that tree may weigh two variables
+
+    @property
+    def xi(self) -> float | None:
+        xi = dict(self.options).get("xi")
+        return None if xi is None else float(xi)
+
+    @property
+    def code(self) -> str:
+        return code_version(self.algorithm)
+
+    @property
+    def key(self) -> str:
+        return self.key_by(self.code)
+
+    def key_by(self, code: str) -> str:
+        """The key of the run as computed by this version of the code."""
+        fields = asdict(self)
+        if not self.checkpoints:  # the same key as before there were checkpoints
+            fields = {name: value for name, value in fields.items() if name not in ("checkpoints", "leaves")}
+        if not self.oblique:  # the same key as before there was this field
+            del fields["oblique"]
+        text = json.dumps(fields | {"code": code}, sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:20]
+
+    @property
+    def steps(self) -> float:
+        """Plant steps that the run will take at most: the unit of the progress bars."""
+        horizon = float(CATALOG[self.problem].horizon if self.problem in CATALOG else 200)
+        if self.checkpoints:
+            evaluations = horizon * self.fresh * len(self.checkpoints)
+            return CARDS[self.algorithm].sample_cost * self.checkpoints[-1] + evaluations
+        return horizon * (self.iterations * (self.rollouts + 1) + self.fresh)
+
+    def __str__(self) -> str:
+        texts = ((name, f"{value:g}" if isinstance(value, float) else value) for name, value in self.options)
+        options = "".join(f", {name} = {text}" for name, text in texts)
+        return f"{self.algorithm} on {self.problem}{options}, seed {self.seed}"
+
+
+def spec_from(data: dict[str, Any]) -> Spec:
+    """A Spec from its JSON form."""
+    options = tuple((str(name), value) for name, value in data["options"])
+    spec = Spec(**(data | {"options": options, "checkpoints": tuple(data.get("checkpoints", ()))}))
+    counts = (spec.seed, spec.iterations, spec.rollouts, spec.fresh, spec.leaves, *spec.checkpoints)
+    good = all(isinstance(value, float | int | bool | str) for _, value in options)
+    named = all(isinstance(text, str) for text in (spec.problem, spec.algorithm))
+    if not good or not named or not all(isinstance(n, int) for n in counts):
+        raise ValueError(f"not a run: {data}")
+    return spec
+
+
+def sources(algorithm: str) -> list[str]:
+    """The source files that decide about the results of an algorithm."""
+    card = CARDS[algorithm]
+    used = RIVAL_SOURCES if card.rival else TREE_SOURCES if card.learns_by == "samples" else ()
+    others = (*RIVAL_SOURCES, *TREE_SOURCES)
+    return sources_of(left_out=[name for name in others if name not in used])
+
+
+@functools.cache
+def code_version(algorithm: str) -> str:
+    """Hash of the sources that decide about the results of an algorithm. Versions of libraries are not in it."""
+    digest = hashlib.sha256()
+    for name in sources(algorithm):
+        digest.update(name.encode() + b"\0" + (PACKAGE / name).read_bytes())
+    return digest.hexdigest()[:12]

@@ -1,0 +1,49 @@
+"""Studies: runs that belong together, with their tables, figures and a section of the page.
+
+To add a study, make a folder and add a line to `EXPERIMENTS` below:
+
+1. `studies/NAME/study.py` with `STUDY = Study("NAME", experiments, tables, sections, ...)`; `studies/results/` is an
+   example.
+2. An `Experiment(name, title, problems, specs)` for each word after `spaql reproduce --only`. `specs(problem, effort,
+   finished)` lists the runs on a problem as `Spec`s: fewer and shorter ones if `effort.quick`, with `effort.seeds`
+   agents if that number is given. `finished` has the runs of parts that the experiment `needs`; most need none.
+3. `tables(results)` makes a `Table` from `results.runs(experiment, problem)` for everything there are runs for.
+4. A `Section(anchor, heading, words, tables=None, figures=True)` shows them on the page.
+
+Plans, store, progress, report, page, terminal and help text follow. To add a figure, write a function
+`draw(figure, results)` that returns the caption, and a `Drawing(name, title, draw, height)` in the `figures` of its
+study; figures are numbered in order. `sweep` is no study in this sense: its runs are those that somebody asks for.
+"""
+
+import functools
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from spaql.studies.parts import Part
+    from spaql.studies.study import Experiment, Study
+
+# The folder of each study, and its words after `spaql reproduce --only`: help needs them before anything is loaded
+EXPERIMENTS = {
+    "paper": ("scaling", "main", "tuned", "random", "trpo"),
+    "atlas": ("atlas", "rivals"),
+    "results": ("results",),
+}
+
+
+@functools.cache
+def studies() -> "tuple[Study, ...]":
+    """All studies, in the order of the page."""
+    return tuple(import_module(f"spaql.studies.{name}.study").STUDY for name in EXPERIMENTS)
+
+
+@functools.cache
+def experiments() -> "dict[str, Experiment]":
+    """The experiments of all studies by name."""
+    return {experiment.name: experiment for study in studies() for experiment in study.experiments}
+
+
+@functools.cache
+def all_parts() -> "tuple[Part, ...]":
+    """The parts of all studies, in the order of computing."""
+    return tuple(part for experiment in experiments().values() for part in experiment.parts)

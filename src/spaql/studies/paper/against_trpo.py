@@ -1,0 +1,95 @@
+"""Learning curves against TRPO, over the number of samples."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from spaql.analysis.numbers import agents, listed, short
+from spaql.analysis.style import INK, ORDER, RING, entry, fresh_strip, legend, letters, line_of, plain_log, plot_band
+from spaql.learners.registry import CARDS, learners
+from spaql.studies.paper.learning import levels_of
+from spaql.studies.paper.plan import main_runs
+from spaql.studies.paper.samples import Curve, curve_of, takeover
+from spaql.studies.parts import Results
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+BATCH = 200  # the paper counts in batches of so many samples
+
+BEST_KEPT = [card.name for card in reversed(learners()) if card.keeps_best]
+
+
+def against_trpo(figure: "Figure", results: Results, problem: str, title: str) -> str | None:
+    """Returns the caption, or None unless there is TRPO and somebody to compare it with."""
+    runs, rival = main_runs(results, problem), results.runs("trpo", problem)
+    if not runs or not rival:
+        return None
+    groups = {name: [run for run in [*runs, *rival] if run.algorithm == name] for name in ORDER}
+    groups = {name: group for name, group in groups.items() if group}
+    levels = levels_of(results, problem)[:1]
+    axes = figure.subplots(1, 2, sharey=True)
+    found = []
+    for axis, evaluation in zip(axes, (False, True), strict=True):
+        curves = {name: curve_of(group, evaluation) for name, group in groups.items()}
+        means = {name: (x, plot_band(axis, name, x, values)) for name, (x, values) in curves.items()}
+        axis.set_xscale("log")
+        plain_log(axis, "x")
+        axis.set_xlabel("training and evaluation samples" if evaluation else f"training samples ({BATCH} per batch)")
+        found.append(_takeovers(means))
+    strip = fresh_strip(
+        axes[1], [(name, np.array([run.fresh for run in group])) for name, group in groups.items()], 0.22
+    )
+    for axis in (*axes, strip):
+        for level in levels:
+            axis.axhline(level.value, **line_of("Random"), zorder=3.5)
+    bottom, top = axes[0].get_ylim()
+    axes[0].set_ylim(bottom - 0.06 * (top - bottom), top)
+    for axis, places in zip(axes, found, strict=True):
+        _mark(axis, places, means["TRPO"])  # which has no evaluation samples: the same in both panels
+    axes[0].set_ylabel("average return")
+    letters(list(axes), ["training samples only", "evaluation counted too"])
+    legend(figure, [entry(name) for name in groups] + [entry("Random") for _ in levels])
+    counts = [len(group) for name, group in groups.items() if not CARDS[name].rival]
+    intervals = ", means with 95 % intervals," if max(counts) > 1 else ""
+    return (
+        f"{title}, {agents(counts)} (TRPO {len(rival)}): best average seen (AQL: the last one; TRPO: mean return of "
+        "the training episodes "
+        f"of a batch){intervals} as far as all agents come; in the strip the kept agents on fresh episodes. (a) "
+        "Counted as in the paper, "
+        f"{_told(found[0])}. (b) With the evaluation rollouts, which TRPO does not need, {_told(found[1])}."
+    )
+
+
+def _takeovers(means: dict[str, Curve]) -> dict[str, float | None]:
+    """When TRPO overtakes SPAQL-TS and SPAQL."""
+    return {name: takeover(means[name], means["TRPO"]) for name in BEST_KEPT if name in means}
+
+
+def _mark(axis: "Axes", found: dict[str, float | None], rival: Curve) -> None:
+    """A ring at each crossing, and its number of samples at the foot of the panel, where no curve is."""
+    bottom, top = axis.get_ylim()
+    places = sorted(at for at in found.values() if at)
+    for i, at in enumerate(places):
+        height = float(np.interp(at, *rival))
+        axis.plot([at], [height], **RING, zorder=5)
+        axis.vlines(at, bottom, height, color=INK, linewidth=0.8, linestyle=(0, (2, 2)), zorder=2.1, alpha=0.7)
+        side, shift = ("right", 0.97) if i == 0 and len(places) > 1 else ("left", 1.03)
+        axis.text(at * shift, bottom + 0.015 * (top - bottom), _rounded(at), ha=side, va="bottom", fontsize=7.5)
+
+
+def _told(found: dict[str, float | None]) -> str:
+    words = []
+    for name, at in found.items():
+        if at is None:
+            words.append(f"has not overtaken {name} as far as both are known")
+        else:
+            words.append(
+                f"overtakes {name} for good at {_rounded(at)} samples" if at else f"is above {name} from the start"
+            )
+    return f"TRPO {listed(words)}" if words else "there is neither SPAQL nor SPAQL-TS to compare TRPO with"
+
+
+def _rounded(samples: float) -> str:
+    return short(float(f"{samples:.2g}"))

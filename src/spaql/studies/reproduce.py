@@ -1,0 +1,128 @@
+"""`spaql reproduce`: the studies, or parts of them, into a store."""
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.util import find_spec
+from pathlib import Path
+
+from spaql.checks import whole
+from spaql.errors import SpaqlError
+from spaql.runs.executors import executor_of
+from spaql.runs.rows import DamagedError, Run
+from spaql.runs.runner import run_missing
+from spaql.runs.spec import Spec
+from spaql.runs.store import Store
+from spaql.studies import experiments
+from spaql.studies.load import plan_of
+from spaql.studies.parts import Effort, Part
+from spaql.studies.plan import chosen_parts, specs_of, stages_of
+from spaql.studies.progress import progress_of_parts
+
+
+@dataclass(frozen=True)
+class Request:
+    """What was asked for."""
+
+    store: Path
+    only: tuple[str, ...] = ()
+    quick: bool = False
+    tuned: bool = False
+    seeds: int | None = None
+    jobs: int | None = None
+    executor: str | None = None
+    repair: bool = False
+
+    @property
+    def effort(self) -> Effort:
+        return Effort(self.quick, None if self.seeds is None else whole("seeds", self.seeds, 2, 10_000))
+
+    @property
+    def command(self) -> str:
+        """The command that does the same again."""
+        words = ["spaql", "reproduce"] + [word for name in self.only for word in ("--only", name)]
+        words += ["--quick"] * self.quick + ["--tuned"] * self.tuned
+        words += [] if self.seeds is None else ["--seeds", str(self.seeds)]
+        return shlex.join([*words, "--store", str(self.store)])
+
+
+@dataclass
+class Summary:
+    """What was done: runs there before, computed now, and whether it came to its end."""
+
+    store: Store
+    there: int = 0
+    computed: int = 0
+    interrupted: bool = False
+
+
+def reproduce(request: Request, progress: bool = True) -> Summary:
+    """Compute what the store does not have.
+
+    Raises after an error or a lost worker; finished runs are kept in any case.
+    """
+    parts, effort = chosen_parts(request.only, request.tuned), request.effort
+    open_executor = executor_of(request.executor, request.jobs)
+    _check_extras(parts)
+    store = Store(request.store)
+    store.tidy()
+    summary = Summary(store)
+    finished: dict[Part, list[Run]] = {}
+    with progress_of_parts(progress) as show:
+        for stage in stages_of(parts):
+            specs = {part: specs_of(part, effort, finished) for part in stage}
+            todo = _plan_stage(store, specs, request, summary)
+            outcome = run_missing([spec for part in stage for spec in todo[part]], store, open_executor, show(todo))
+            summary.computed += outcome.computed
+            if outcome.error is not None:
+                _fail(outcome.error, outcome.spec, summary)
+            if outcome.interrupted:
+                summary.interrupted = True
+                return summary
+            finished |= _runs_of(store, specs)
+    return summary
+
+
+def _plan_stage(
+    store: Store, specs: Mapping[Part, list[Spec]], request: Request, summary: Summary
+) -> dict[Part, list[Spec]]:
+    """Write the plans; the runs still to compute, by part. A damaged file is an error now, not after an hour."""
+    todo: dict[Part, list[Spec]] = {}
+    for part, runs in specs.items():
+        now = datetime.now(UTC).replace(microsecond=0).isoformat()
+        store.write_plan(str(part), plan_of(runs, command=request.command, quick=request.quick, written=now))
+        todo[part] = [spec for spec in runs if not usable(store, spec, request.repair)]
+        summary.there += len(runs) - len(todo[part])
+    return todo
+
+
+def usable(store: Store, spec: Spec, repair: bool) -> bool:
+    """Whether the store has the run. With `repair` a damaged file is removed, to be computed again."""
+    try:
+        return store.read(spec) is not None
+    except DamagedError as error:
+        if not repair:
+            raise
+        store.remove(error.path)
+        return False
+
+
+def _runs_of(store: Store, specs: Mapping[Part, list[Spec]]) -> dict[Part, list[Run]]:
+    """The finished runs of a stage."""
+    return {part: [run for spec in runs if (run := store.read(spec)) is not None] for part, runs in specs.items()}
+
+
+def _check_extras(parts: Sequence[Part]) -> None:
+    for name in dict.fromkeys(part.experiment for part in parts):
+        published = experiments()[name].published
+        if published is not None and find_spec(published.module) is None:
+            extra = "the extra: pip install 'spaql[trpo]'"
+            raise SpaqlError(f"{published.needed_by} {extra} (without --only {name} the published curves are used)")
+
+
+def _fail(error: Exception, spec: Spec | None, summary: Summary) -> None:
+    kept = f"{summary.there + summary.computed} finished runs are kept"
+    if isinstance(error, (SpaqlError, OSError)):
+        raise SpaqlError(f"{error} ({kept})") from error
+    raise SpaqlError(f"{spec} failed: {type(error).__name__}: {error} ({kept})") from error

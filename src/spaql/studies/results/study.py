@@ -1,0 +1,34 @@
+"""Every learner on every problem."""
+
+from spaql.analysis.tables import Table
+from spaql.studies.results.figures import every_agent, matrix
+from spaql.studies.results.plan import RESULTS
+from spaql.studies.results.tables import OVERVIEW, every_learner_tables
+from spaql.studies.study import Drawing, Section, Study, without_columns
+
+WORDS = (
+    "The learners of the paper, AQL’s relatives NBQL and ZoomRL, Atlas and Random, on all problems of the package, "
+    "on seeds that "
+    "were not used for tuning. The learners that play evaluation rollouts have the paper’s protocol; Atlas has a "
+    "few thousand samples."
+)
+
+
+def _in_terminal(table: Table, roomy: bool) -> Table | None:
+    """One problem each; the overview is too wide."""
+    if table.name == OVERVIEW:
+        return None
+    return table if roomy else without_columns(table, "agents", "of these")
+
+
+STUDY = Study(
+    "results",
+    experiments=(RESULTS,),
+    tables=every_learner_tables,
+    sections=(Section("every", "Every learner on every problem", WORDS, tables=None, figures=True),),
+    figures=(
+        Drawing("results", "Every learner on every problem", matrix, 5.6),
+        Drawing("results-agents", "Every agent on every problem", every_agent, 6.4),
+    ),
+    in_terminal=_in_terminal,
+)

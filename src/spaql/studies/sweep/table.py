@@ -1,0 +1,112 @@
+"""The result of a sweep: a table to read, and files to keep."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from spaql.studies.sweep.records import Options, Swept, Trial
+from spaql.studies.sweep.sweep import FIRST_REPORTED
+from spaql.writing import write_whole
+
+
+def rows_of(made: Swept) -> list[dict[str, Any]]:
+    """The best in the order of tuning, then the learner as it comes."""
+    trials = [*made.best, *([made.default] if made.default is not None else [])]
+    return [_row(trial, str(rank) if trial is not made.default else "default") for rank, trial in enumerate(trials, 1)]
+
+
+def _row(trial: Trial, rank: str) -> dict[str, Any]:
+    low, high = trial.worth.ci95
+    tuned = trial.score if trial.tuned else None
+    return {
+        "rank": rank,
+        "options": trial.options,
+        "tuned": tuned,
+        "fresh": trial.worth.mean,
+        "fresh_ci95": [low, high],
+    }
+
+
+def said(options: Options) -> str:
+    return ", ".join(
+        f"{name} = {value:g}" if isinstance(value, float) else f"{name} = {value}" for name, value in options.items()
+    )
+
+
+def markdown_of(made: Swept) -> str:
+    sweep = made.sweep
+    last = FIRST_REPORTED + sweep.final_seeds - 1
+    lines = [
+        f"# Sweep: {sweep.algorithm} on {sweep.problem}",
+        "",
+        f"{len(made.trials)} trials ({sweep.sampler}) of {', '.join(sweep.options)}. Tuned: mean fresh return on "
+        "seeds 0 to "
+        f"{sweep.seeds - 1}, which chose the rows. Fresh: the same options on seeds {FIRST_REPORTED} to {last}, "
+        "which chose nothing; 95 % "
+        "interval over the seeds.",
+        "",
+        "| | options | tuned | fresh | 95 % interval |",
+        "|---|---|---|---|---|",
+    ]
+    for row in rows_of(made):
+        tuned = "" if row["tuned"] is None else f"{row['tuned']:.2f}"
+        low, high = row["fresh_ci95"]
+        lines.append(
+            f"| {row['rank']} | {said(row['options']) or 'as it comes'} | {tuned} | {row['fresh']:.2f} | {low:.2f} "
+            f"... {high:.2f} |"
+        )
+    return "\n".join([*lines, ""])
+
+
+def keep(made: Swept) -> Path:
+    """STORE/sweeps/NAME.md, .csv (all trials) and .json. Returns the first."""
+    import pandas
+
+    folder = made.sweep.store / "sweeps"
+    folder.mkdir(exist_ok=True)
+    asked = {name: str(value) if isinstance(value, Path) else value for name, value in asdict(made.sweep).items()}
+    told = {
+        "sweep": asked,
+        "best": rows_of(made),
+        "trials": [{"options": t.options, "tuned": t.tuned} for t in made.trials],
+    }
+    table = pandas.DataFrame([{**t.options, "tuned": t.score, "seeds": len(t.tuned)} for t in made.trials])
+    texts = {"md": markdown_of(made), "csv": table.to_csv(index_label="trial"), "json": json.dumps(told, indent=1)}
+    for ending, text in texts.items():
+        data = text.encode()
+        write_whole(folder / f"{made.sweep.name}.{ending}", lambda file, data=data: file.write(data))
+    return folder / f"{made.sweep.name}.md"
+
+
+def show(made: Swept, kept: Path) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+
+    sweep = made.sweep
+    table = Table(
+        title=f"{sweep.algorithm} on {sweep.problem}: the best of {len(made.trials)} trials",
+        box=SIMPLE_HEAD,
+        pad_edge=False,
+    )
+    table.add_column("")
+    table.add_column("options")
+    for heading in (
+        f"tuned, seeds 0-{sweep.seeds - 1}",
+        f"fresh, seeds {FIRST_REPORTED}-{FIRST_REPORTED + sweep.final_seeds - 1}",
+    ):
+        table.add_column(heading, justify="right")
+    for row in rows_of(made):
+        low, high = row["fresh_ci95"]
+        tuned = "" if row["tuned"] is None else f"{row['tuned']:.2f}"
+        table.add_row(
+            row["rank"], said(row["options"]) or "as it comes", tuned, f"{row['fresh']:.2f} ± {(high - low) / 2:.2f}"
+        )
+    console = Console()
+    console.print(table)
+    console.print(
+        "Tuned is biased upwards: it chose the rows. Fresh did not; ± is half the 95 % interval over its seeds. "
+        f"{made.computed} runs computed now. Kept: {kept}",
+        highlight=False,
+    )

@@ -1,0 +1,173 @@
+"""The loop of Atlas: training episodes one by one, on compiled plants and in Gymnasium environments alike."""
+
+import threading
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from spaql import streams
+from spaql.arrays import Array
+from spaql.checks import FAR
+from spaql.compiling import kernel
+from spaql.errors import SpaqlError
+from spaql.learners.atlas.memory import BEGAN, CURIOUS, FOLLOWED, TERMINATED
+from spaql.learners.atlas.plan import Plan
+from spaql.learners.atlas.support import HELD
+from spaql.learners.atlas.values import Outlook, Work, look_ahead, new_work
+from spaql.learners.history import COLUMNS, write_row
+from spaql.learners.outer import EVAL_SAMPLES, TRAIN_SAMPLES
+from spaql.plants.chart import to_cube
+from spaql.plants.environment import PlantEnv
+from spaql.streams import uniform
+from spaql.training.tree_episodes import play_episodes
+from spaql.training.viewer import Viewer
+
+if TYPE_CHECKING:
+    from spaql.learners.atlas.learner import Atlas
+
+# Steps after which a long episode may change between following the plan and going where little was seen.
+PERIOD = 500
+
+
+class AtlasLoop:
+    """Episodes that follow the plan, and episodes that go where little was seen: half of the samples each."""
+
+    def __init__(self, agent: "Atlas", rollouts: int, stop: threading.Event, samples: int | None) -> None:
+        self.agent, self.rollouts, self.stop, self.left = agent, rollouts, stop, samples
+        self.env: Any = PlantEnv(agent.problem) if agent.problem.plant is not None else agent.problem.open_env()
+        agent.replay_plans()
+
+    @property
+    def finished(self) -> bool:
+        return self.left == 0
+
+    def run(self, iterations: int) -> Array:
+        rows = np.zeros((iterations, len(COLUMNS)))
+        done = 0
+        while done < iterations and not self.finished and not self.stop.is_set():
+            try:
+                earned = self._episode()
+                if self.rollouts > 0:
+                    earned = self._evaluate(len(self.agent.state.history) + done + 1)
+            except BaseException:  # whatever the error is: the episodes before it are part of the history
+                self.agent.state.history = np.concatenate([self.agent.state.history, rows[:done]])
+                raise
+            outer = self.agent.state.outer
+            # the plan that trained; a plan that somebody looked at in between leaves no trace in the history
+            plan = self.agent.state.final if self.rollouts > 0 else self.agent.state.plan
+            arms = 1.0 if plan is None else float(plan.cells)
+            write_row(rows[done], earned, earned, arms, float(outer[TRAIN_SAMPLES]), float(outer[EVAL_SAMPLES]), 0.0)
+            done += 1
+        return rows[:done]
+
+    def _episode(self) -> float:
+        """One training episode; every step of it is kept. Returns its return."""
+        agent, state = self.agent, self.agent.state
+        view, native = Viewer(agent, f"episode {state.episodes + 1}"), agent.problem.native_one()
+        key, number = streams.key_of(agent.seed, streams.TRAIN_ACTION, state.episodes), state.episodes
+        observation, _ = self.env.reset(seed=int(streams.plant_seed(agent.seed, streams.TRAIN_PLANT, number)))
+        state.episodes += 1
+        actor: Actor | None = None
+        here, total, action, held = self._seen(view, observation, 0), 0.0, 0, 0
+        for h in range(agent.problem.horizon):
+            if state.plan is not None and (actor is None or h % PERIOD == 0):
+                actor = Actor(state.plan, self._curious(), agent.chance)
+            if actor is None:  # nothing is known yet: random actions, each held for a while
+                if held == 0:
+                    action, held = draw(key, 2 * h, len(agent.actions)), 1 + draw(key, 2 * h + 1, HELD)
+                held -= 1
+            else:
+                action = actor.act(here, key, h)
+            observation, reward, terminated, truncated, _ = self.env.step(native(agent.actions[action]))
+            state.outer[TRAIN_SAMPLES] += 1
+            self.left = None if self.left is None else self.left - 1
+            after, earned = self._seen(view, observation, h + 1), view.reward(reward, h)
+            if abs(earned) > FAR:
+                raise SpaqlError(
+                    f"the environment returned the reward {earned:g} ({view.where}, step {h}): scale it down"
+                )
+            kind = 0 if actor is None else CURIOUS if actor.curious else FOLLOWED
+            flags = TERMINATED * bool(terminated) + BEGAN * (h == 0) + kind
+            state.memory.add(here, agent.actions[action], earned, after, flags)
+            state.followed, state.curious = state.followed + (kind == FOLLOWED), state.curious + (kind == CURIOUS)
+            here, total = after, total + earned
+            if agent.plan_due():
+                agent.plan_on_the_way()
+                assert state.plan is not None
+                actor = Actor(state.plan, self._curious() if actor is None else actor.curious, agent.chance)
+            if terminated or truncated or self.finished or self.stop.is_set():
+                break
+        return total
+
+    def _curious(self) -> bool:
+        """Whether to go where little was seen: so that half of the samples do."""
+        return self.agent.settings.explore and self.agent.state.curious < self.agent.state.followed
+
+    def _seen(self, view: Viewer, observation: Any, step: int) -> Array:
+        seen = np.array(view.check(observation, step), np.float64)
+        if not np.all(np.abs(seen) <= FAR):
+            j = int(np.flatnonzero(~(np.abs(seen) <= FAR))[0])
+            name = self.agent.problem.state[j].name
+            where = f"{view.where}, step {step}"
+            raise SpaqlError(
+                f"the environment's observation ({where}): {name} is {seen[j]:g}; observations must be finite"
+            )
+        bad = to_cube(self.agent.chart, seen, np.empty(len(seen)))
+        if bad >= 0:  # the planner counts on declared bounds
+            view.complain(bad, seen, step)
+        return seen
+
+    def _evaluate(self, at: int) -> float:
+        agent = self.agent
+        table, seed = agent.current_plan().table, agent.seed + at
+        episodes = play_episodes(agent.problem, table, self.rollouts, seed, streams.SELECT_PLANT)
+        agent.state.outer[EVAL_SAMPLES] += episodes.samples
+        return float(episodes.returns.mean())
+
+
+class Actor:
+    """A plan in use in training."""
+
+    def __init__(self, plan: Plan, curious: bool, chance: float) -> None:
+        self.curious, self.chance = curious, chance
+        self.outlook = plan.outlook(curious)
+        d, actions = len(plan.centre), len(plan.actions)
+        self.metric = Metric(plan.centre, plan.inverse)
+        self.room = Room(np.zeros(d), np.zeros(actions), np.zeros((actions, d)), new_work(plan.neighbours, d))
+
+    def act(self, observation: Array, key: np.uint64, h: int) -> int:
+        return int(choose(self.outlook, self.metric, self.chance, observation, key, h, self.room))
+
+
+class Metric(NamedTuple):
+    """The units of a plan: z = (observation - centre) * inverse."""
+
+    centre: Array
+    inverse: Array
+
+
+class Room(NamedTuple):
+    """Working memory of a look-ahead."""
+
+    z: Array  # (d,) state
+    q: Array  # (actions,)
+    after: Array  # (actions, d) next states
+    work: Work
+
+
+@kernel
+def choose(
+    outlook: Outlook, metric: Metric, chance: float, observation: Array, key: np.uint64, h: int, room: Room
+) -> int:  # fmt: skip
+    """The action of step h: by look-ahead, or with the probability `chance` a random action."""
+    if uniform(key, 2 * h) < chance:
+        return int(uniform(key, 2 * h + 1) * len(room.q))
+    for j in range(len(room.z)):
+        room.z[j] = (observation[j] - metric.centre[j]) * metric.inverse[j]
+    return look_ahead(outlook, room.z, room.q, room.after, room.work)
+
+
+@kernel
+def draw(key: np.uint64, index: int, n: int) -> int:
+    """A number from 0 to n - 1."""
+    return int(uniform(key, index) * n)

@@ -1,0 +1,150 @@
+"""Speed, measured in one run and given as ratios: learners against the bare plant and a plain Gymnasium loop."""
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import gymnasium
+
+from spaql.checks import whole
+from spaql.learners import registry
+from spaql.learners.agent import Agent
+from spaql.learners.spaql import SPAQL
+from spaql.learners.spaql_ts import SPAQLTS
+from spaql.plants.catalog import CATALOG
+from spaql.plants.gym import from_gym
+from spaql.plants.make import make_from_catalog
+from spaql.plants.problem import Problem
+from spaql.training.bare import bare_plant
+from spaql.training.lanes import new_lanes, stage_of
+from spaql.training.trainer import learn_all
+
+BARE_STEPS = 5_000_000  # of the bare plant in each round
+GYM_STEPS = 20_000  # of the plain Gymnasium loop in each round
+
+
+def measure(
+    problems: list[str], iterations: int, rounds: int, say: Callable[[str], None] | None = None,
+    parameters: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:  # fmt: skip
+    """Steps per second of CPU time. The figures are taken in turn, `rounds` times, and the best of each counts."""
+    iterations, rounds = whole("iterations", iterations, 1), whole("rounds", rounds, 1)
+    measured = [registry.learner_class(card) for card in registry.learners() if card.learns_by == "iterations"]
+    made = {name: make_from_catalog(name, parameters) for name in problems}
+    for name, problem in made.items():
+        if say is not None:
+            say(f"compiling for {name} ...")
+        _bare(problem, 1000)
+        for learner in measured:
+            learner(problem).learn(2)
+    best: dict[tuple[str, str], float] = {}
+    for turn in range(rounds):
+        if say is not None:
+            say(f"round {turn + 1} of {rounds} ...")
+        for name, problem in made.items():
+            _keep(best, (name, "bare"), _bare(problem, BARE_STEPS))
+            _keep(best, (name, "gym"), _gym(name))
+            for learner in measured:
+                _keep(best, (name, learner.algorithm), _learner(problem, learner, iterations, turn))
+    figures: dict[str, Any] = {"cores": os.cpu_count(), "iterations": iterations, "rounds": rounds, "problems": {}}
+    for name, problem in made.items():
+        bare, gym = best[name, "bare"], best[name, "gym"]
+        learners = {
+            algorithm: {"steps_per_second": rate, "of_bare_plant": rate / bare, "times_gymnasium": rate / gym}
+            for (where, algorithm), rate in best.items()
+            if where == name and algorithm not in ("bare", "gym")
+        }
+        figures["problems"][name] = {
+            "rollouts": problem.rollouts, "bare_plant": bare, "gymnasium_loop": gym, "learners": learners,
+        }  # fmt: skip
+    figures["threads"] = _threads(made[problems[0]], iterations)
+    figures["from_gym_overhead"] = _from_gym_overhead(rounds)
+    return figures
+
+
+def _keep(best: dict[tuple[str, str], float], key: tuple[str, str], rate: float) -> None:
+    best[key] = max(best.get(key, 0.0), rate)
+
+
+def _bare(problem: Problem, steps: int) -> float:
+    """The plant in lock-step, as in the problem's evaluation: random actions, step, state in the cube."""
+    plant, space, n = problem.plant, problem.space(), problem.rollouts
+    assert plant is not None
+    lanes, fresh = new_lanes(space.d, plant.rows), new_lanes(space.d, plant.rows)
+    (reset, step), stage, chart = plant.batch, stage_of(plant, problem.horizon), problem.chart()
+    begin = time.process_time()
+    done = bare_plant(reset, step, stage, space, chart, lanes, fresh, n, steps // n)
+    return float(done / (time.process_time() - begin))
+
+
+def _learner(problem: Problem, learner: type[Agent], iterations: int, seed: int) -> float:
+    """Training and evaluation steps of one agent."""
+    agent = learner(problem, seed=seed)
+    begin = time.process_time()
+    history = agent.learn(iterations)
+    seconds = time.process_time() - begin
+    return float((history.train_samples[-1] + history.eval_samples[-1]) / seconds)
+
+
+def _gym(name: str) -> float:
+    """A plain Python loop with random actions over Gymnasium's own environment, or over ours where it has none."""
+    env = gymnasium.make(CATALOG[name].gym_id or CATALOG[name].env_id)
+    env.reset(seed=0)
+    env.action_space.seed(0)
+    begin = time.process_time()
+    for _ in range(GYM_STEPS):
+        _, _, terminated, truncated, _ = env.step(env.action_space.sample())
+        if terminated or truncated:
+            env.reset()
+    return GYM_STEPS / (time.process_time() - begin)
+
+
+def _threads(problem: Problem, iterations: int) -> dict[str, float]:
+    """How much faster as many agents as cores train in parallel than one after the other."""
+    cores = os.cpu_count() or 1
+    times = {}
+    for jobs in (1, cores):
+        agents = [SPAQLTS(problem, seed=seed) for seed in range(2 * cores)]
+        begin = time.perf_counter()
+        learn_all(agents, iterations, jobs=jobs)
+        times[jobs] = time.perf_counter() - begin
+    return {"jobs": cores, "speed_up": times[1] / times[cores]}
+
+
+class _Recorder(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """Records the calls of an environment."""
+
+    def __init__(self, env: Any) -> None:
+        super().__init__(env)
+        self.calls: list[tuple[bool, Any]] = []
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
+        self.calls.append((True, seed))
+        return self.env.reset(seed=seed)
+
+    def step(self, action: Any) -> Any:
+        self.calls.append((False, action))
+        return self.env.step(action)
+
+
+def _from_gym_overhead(rounds: int, iterations: int = 20, rollouts: int = 20) -> float:
+    """CPU time of learning on CartPole-v1 over that of the same resets and steps alone, minus one.
+
+    Both times are the shortest of several rounds.
+    """
+    bounds: dict[str, Any] = {"horizon": 200, "slopes": [None, 0.5, None, 0.5], "rollouts": rollouts}
+    recorder = _Recorder(gymnasium.make("CartPole-v1"))
+    SPAQL(from_gym(recorder, **bounds)).learn(iterations)
+    alone, learning = [], []
+    for _ in range(3 * rounds):
+        env = gymnasium.make("CartPole-v1")
+        begin = time.process_time()
+        for is_reset, value in recorder.calls:
+            env.reset(seed=value) if is_reset else env.step(value)
+        alone.append(time.process_time() - begin)
+        agent = SPAQL(from_gym(gymnasium.make("CartPole-v1"), **bounds))
+        begin = time.process_time()
+        agent.learn(iterations)
+        learning.append(time.process_time() - begin)
+    return min(learning) / min(alone) - 1.0

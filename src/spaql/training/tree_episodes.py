@@ -1,0 +1,99 @@
+"""Episodes with a tree as the policy, on compiled plants and in Gymnasium environments."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from spaql import streams
+from spaql.arrays import Array
+from spaql.errors import SpaqlError
+from spaql.plants.problem import Problem
+from spaql.training.episode import Episode, open_at
+from spaql.training.lanes import OK, Episodes, new_lanes, stage_of
+from spaql.training.tree_rollouts import play_tree
+from spaql.trees.descend import Controller
+from spaql.trees.tree import Tree, leaf_of
+
+STRETCH = 4096  # episodes between two checks for Ctrl-C
+
+
+@dataclass(frozen=True, eq=False)
+class Played:
+    """What came of some episodes."""
+
+    returns: Array
+    samples: int
+    visits: Array  # of every node of the tree
+    states: Array  # the first observations, as many as were asked for
+
+
+def play_episodes(
+    problem: Problem,
+    tree: Tree,
+    episodes: int,
+    seed: int = 0,
+    purpose: int = streams.FRESH_PLANT,
+    states: int = 0,
+) -> Played:
+    """Fresh episodes of a tree, from the start states of `Agent.evaluate(seed=seed)`."""
+    if not problem.can_run:
+        raise SpaqlError(f"{problem.name} has no plant to play on")
+    if tree.variables != len(problem.state):
+        raise SpaqlError(f"the tree tests {tree.variables} variables, {problem.name} has {len(problem.state)}")
+    returns, visits, seen = np.zeros(episodes), np.zeros(len(tree.nodes), np.int64), np.empty((states, tree.variables))
+    if problem.plant is None:
+        return _in_environment(problem, tree, returns, visits, seen, int(streams.plant_seed(seed, purpose, 0)))
+    (reset, step), steps = problem.plant.batch, 0
+    stage, lanes = stage_of(problem.plant, problem.horizon), new_lanes(tree.variables, problem.plant.rows)
+    controller = Controller(tree.nodes, tree.weights, tree.actions)
+    plant_seed = np.uint64(streams.plant_seed(seed, purpose, 0))
+    for first in range(0, episodes, STRETCH):
+        some = Episodes(plant_seed, returns, first, min(first + STRETCH, episodes))
+        steps += play_tree(reset, step, stage, controller, lanes, some, visits, seen[steps:])
+    if lanes.fault[0] != OK:
+        rollout = int(lanes.fault[1])
+        raise SpaqlError(f"the plant of {problem.name} gave a reward that is not finite (rollout {rollout})")
+    return Played(returns, steps, visits, seen[: min(steps, states)])
+
+
+def play_in(problem: Problem, tree: Tree, env: Any, seed: int | None) -> Iterator[tuple[Array, int, float]]:
+    """One episode in an environment: (observation, leaf, reward) of every step. `seed` None: as `reset` has it."""
+    observation, _ = env.reset(seed=seed)
+    native = problem.native_one()
+    for _ in range(problem.horizon):
+        seen = np.array(observation, float).reshape(-1)
+        leaf = int(leaf_of(tree, seen[None])[0])
+        observation, reward, terminated, truncated, _ = env.step(native(tree.actions[leaf]))
+        yield seen, leaf, float(reward)
+        if terminated or truncated:
+            break
+
+
+def _in_environment(problem: Problem, tree: Tree, returns: Array, visits: Array, seen: Array, seed: int) -> Played:
+    env, steps = problem.open_env(), 0
+    for j in range(len(returns)):
+        for observation, leaf, reward in play_in(problem, tree, env, seed if j == 0 else None):
+            if steps < len(seen):
+                seen[steps] = observation
+            visits[leaf] += 1
+            returns[j] += reward
+            steps += 1
+    return Played(returns, steps, visits, seen[: min(steps, len(seen))])
+
+
+def record_episode(problem: Problem, tree: Tree, seed: int = 0, rollout: int = 0) -> Episode:
+    """One episode of a tree, step by step, from the start state of `Agent.evaluate(seed=seed)`'s rollout."""
+    env, observation = open_at(problem, seed, rollout)
+    native = problem.native_one()
+    observations, actions, rewards, terminated = [np.array(observation, float)], [], [], False
+    for _ in range(problem.horizon):
+        action = tree.actions[leaf_of(tree, observations[-1][None])[0]]
+        observation, reward, terminated, truncated, _ = env.step(native(action))
+        observations.append(np.array(observation, float))
+        actions.append(action)
+        rewards.append(float(reward))
+        if terminated or truncated:
+            break
+    return Episode(np.array(observations), np.array(actions), np.array(rewards), bool(terminated))

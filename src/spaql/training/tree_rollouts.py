@@ -1,0 +1,127 @@
+"""Lock-step rollouts of a decision tree on a compiled plant.
+
+Every lane's leaf is found by one of three forms of `trees.descend.descend`, the fastest for the tree (`place_lanes`).
+"""
+
+import numpy as np
+
+from spaql.arrays import Array
+from spaql.compiling import inlined, kernel
+from spaql.plants.plant import LANES, Batch, Rows
+from spaql.training.lanes import WIDTH, Episodes, Lanes, Stage, book, check_returns, finish, start_lanes, step_lanes
+from spaql.trees.descend import Controller, descend, has_oblique
+
+SMALL_TREE = 127  # nodes: up to here every lane is tested at every node
+
+
+@inlined
+def _place_by_node(nodes: Array, weights: Array, lanes: Lanes, rows: Rows, n: int) -> None:
+    """`descend` for all lanes, node by node: in a small tree cheaper than following each lane, and loops vectorise."""
+    d, leaf, value = weights.shape[1], lanes.code, lanes.sums
+    for i in range(n):
+        leaf[i] = 0
+    for node in range(len(nodes)):  # parents come before their children
+        feature, cut = nodes[node].feature, nodes[node].cut
+        low, high = np.int64(nodes[node].low), np.int64(nodes[node].high)
+        if feature < 0:
+            continue
+        row = lanes.table[rows.observation + feature] if feature < d else value
+        if feature == d:
+            for i in range(n):
+                value[i] = 0.0
+            for j in range(d):
+                weight, seen = weights[node, j], lanes.table[rows.observation + j]
+                for i in range(n):
+                    value[i] += weight * seen[i]
+        for i in range(n):
+            child = high if row[i] >= cut else low
+            leaf[i] = child if leaf[i] == node else leaf[i]
+
+
+@inlined
+def _child(nodes: Array, here: int, table: Array, first_row: int, column: int) -> int:
+    """One turn of the loop in `descend`, or the leaf itself, without a branch to mispredict; no oblique tests."""
+    at = np.uint32(here)
+    feature = nodes[at].feature
+    stay = feature >> 31  # -1 in a leaf, else 0
+    value = table[np.uint32(first_row + (feature & ~stay)), column]
+    low, high = nodes[at].low, nodes[at].high
+    below = low + ((high - low) & -np.int32(value >= nodes[at].cut))
+    found: int = (here & stay) | (below & ~stay)
+    return found
+
+
+@inlined
+def _place_by_lane(nodes: Array, lanes: Lanes, first_row: int, n: int) -> None:
+    """`descend` for four lanes at once, as each waits for its own loads. n is a multiple of 4; no oblique tests."""
+    table, leaf = lanes.table, lanes.code
+    for i in range(0, n, WIDTH):
+        a, b, c, e = 0, 0, 0, 0
+        while (  # no lane is in a leaf, where `feature` is -1
+            nodes[np.uint32(a)].feature & nodes[np.uint32(b)].feature
+            & nodes[np.uint32(c)].feature & nodes[np.uint32(e)].feature
+        ) >= 0:  # fmt: skip
+            a, b = _child(nodes, a, table, first_row, i), _child(nodes, b, table, first_row, i + 1)
+            c, e = _child(nodes, c, table, first_row, i + 2), _child(nodes, e, table, first_row, i + 3)
+        leaf[i], leaf[i + 1], leaf[i + 2], leaf[i + 3] = a, b, c, e
+
+
+@inlined
+def place_lanes(controller: Controller, oblique: bool, lanes: Lanes, rows: Rows, n: int) -> None:
+    """Every lane's leaf, into `lanes.code`."""
+    nodes, weights = controller.nodes, controller.weights
+    if len(nodes) <= SMALL_TREE:
+        _place_by_node(nodes, weights, lanes, rows, n)
+    elif not oblique:
+        _place_by_lane(nodes, lanes, rows.observation, n)
+    else:
+        for i in range(n):
+            lanes.code[i] = descend(nodes, weights, lanes.table, i, rows.observation)
+
+
+@inlined
+def act_tree(controller: Controller, oblique: bool, lanes: Lanes, rows: Rows, n: int) -> None:
+    """Every lane's leaf, and its action into the table. `oblique`: some test of the tree is, see `has_oblique`."""
+    place_lanes(controller, oblique, lanes, rows, n)
+    for axis in range(controller.actions.shape[1]):
+        row = lanes.table[rows.action + axis]
+        for i in range(n):
+            row[i] = controller.actions[np.uint32(lanes.code[i]), axis]
+
+
+@kernel
+def play_tree(
+    reset: Batch,
+    step: Batch,
+    stage: Stage,
+    controller: Controller,
+    lanes: Lanes,
+    episodes: Episodes,
+    visits: Array,
+    states: Array,
+) -> int:
+    """Episodes with a tree as the policy. Returns the steps.
+
+    Adds to the `visits` of leaves (unless it is empty) and keeps the first observations in `states`.
+    """
+    rows, returns, steps, d = stage.rows, episodes.returns, 0, controller.weights.shape[1]
+    oblique = has_oblique(controller.nodes, controller.weights)
+    for begin in range(episodes.first, episodes.last, LANES):
+        n = min(LANES, episodes.last - begin)
+        padded = start_lanes(reset, stage, lanes, episodes.plant_seed, np.uint64(0), begin, n)
+        for h in range(stage.horizon):
+            if n == 0:
+                break
+            act_tree(controller, oblique, lanes, rows, padded)
+            if len(visits) > 0:
+                for i in range(n):
+                    visits[lanes.code[i]] += 1
+            for i in range(min(n, len(states) - steps)):
+                for j in range(d):
+                    states[steps + i, j] = lanes.table[rows.observation + j, i]
+            step_lanes(step, stage, lanes, h, padded)
+            steps += n
+            n, padded = book(rows, lanes, returns, n, padded)
+        finish(rows, lanes, returns, n)
+    check_returns(lanes, episodes)
+    return steps

@@ -1,0 +1,57 @@
+"""What goes in and out of a Gymnasium environment: observations and rewards checked, actions in its form."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from spaql.arrays import Array
+from spaql.errors import SpaqlError
+from spaql.plants.chart import HUGE
+
+if TYPE_CHECKING:
+    from spaql.learners.agent import Agent
+
+
+class Viewer:
+    """Checks what an environment returns, before compiled code reads it."""
+
+    def __init__(self, agent: "Agent", where: str) -> None:
+        self.agent, self.where, self.shape = agent, where, (len(agent.problem.state),)
+
+    def check(self, observation: Any, step: int) -> Array:
+        if type(observation) is np.ndarray and observation.shape == self.shape and observation.dtype.char in "df":
+            return observation if observation.flags.c_contiguous else observation.copy()
+        try:
+            array = np.asarray(observation, dtype=np.float64)
+        except (TypeError, ValueError, OverflowError) as error:
+            where = f"{self.where}, step {step}"
+            raise SpaqlError(
+                f"the environment returned an observation that is not an array of numbers ({where})"
+            ) from error
+        if array.shape != self.shape:
+            where = f"{self.where}, step {step}"
+            raise SpaqlError(
+                f"the environment returned an observation of shape {array.shape}, declared was {self.shape} ({where})"
+            )
+        return np.ascontiguousarray(array)
+
+    def reward(self, reward: Any, step: int) -> float:
+        try:
+            value = float(reward.item() if isinstance(reward, np.ndarray) else reward)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise SpaqlError(
+                f"the environment returned the reward {reward!r}, not a number ({self.where}, step {step})"
+            ) from error
+        if not abs(value) <= HUGE:
+            raise SpaqlError(
+                f"the environment returned the reward {value}: rewards must be finite ({self.where}, step {step})"
+            )
+        return value
+
+    def complain(self, bad: int, observation: Any, step: int) -> None:
+        self.agent.observation_error(bad, observation, f"the environment's observation ({self.where}, step {step})")
+
+
+def observation_dtype(env: Any) -> np.dtype[Any]:
+    """The type in which observations are handed on: single precision stays single, all else becomes double."""
+    return np.dtype(np.float32 if env.observation_space.dtype == np.float32 else np.float64)

@@ -1,0 +1,1 @@
+"""Decision trees in flat arrays."""

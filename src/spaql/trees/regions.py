@@ -1,0 +1,84 @@
+"""The shape of a tree: its leaves as regions, its tests as chains of if and else, and sums from the leaves up."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from spaql.arrays import Array
+from spaql.trees.tree import LEAF, Tree, bounds_of, walk
+
+
+@dataclass(frozen=True, eq=False)
+class Region:
+    """The region of a leaf: a box, and the oblique tests on the way: (node, went high).
+
+    Lower ends are inclusive, upper ends exclusive.
+    """
+
+    leaf: int
+    low: Array
+    high: Array
+    oblique: tuple[tuple[int, bool], ...]
+
+    @property
+    def empty(self) -> bool:
+        """Whether no state can reach it, by the box alone."""
+        return not bool(np.all(self.low < self.high))
+
+
+def regions(tree: Tree) -> list[Region]:
+    """The regions of all leaves, from left to right."""
+    low, high = bounds_of(tree)
+    on_the_way: dict[int, tuple[tuple[int, bool], ...]] = {0: ()}
+    found = []
+    for node, _ in walk(tree):
+        tests, feature = on_the_way.pop(node), int(tree.nodes["feature"][node])
+        if feature == LEAF:
+            found.append(Region(node, low[node], high[node], tests))
+            continue
+        for side in ("low", "high"):
+            more = ((node, side == "high"),) if feature == tree.variables else ()
+            on_the_way[int(tree.nodes[side][node])] = tests + more
+    return found
+
+
+def branches(tree: Tree) -> Iterator[tuple[str, int, int]]:
+    """The tree as a program: (what, level, node).
+
+    `what` is "if" or "elif" (the high side follows), "else", "end", or "leaf".
+
+    A low side that is a test again continues the chain, so that `level`, the indentation, stays small.
+    """
+    feature, low, high = (tree.nodes[name].tolist() for name in ("feature", "low", "high"))
+    stack = [("node", 0, 0)]
+    while stack:
+        what, level, node = stack.pop()
+        here = low[node] if what == "below" else node
+        if feature[here] == LEAF:
+            if what == "below":
+                yield "else", level, node
+                yield "leaf", level + 1, here
+                yield "end", level, node
+            else:
+                yield "leaf", level, here
+            continue
+        yield ("elif" if what == "below" else "if"), level, here
+        stack += [("below", level, here), ("node", level + 1, high[here])]
+
+
+def deepest_level(tree: Tree) -> int:
+    """The largest indentation of `branches`."""
+    return max(level for _, level, _ in branches(tree))
+
+
+def summed(tree: Tree, of_leaves: Array) -> Array:
+    """By node: the sum over all leaves below it.
+
+    Of the share of time, it is the share in which the state passes through the node.
+    """
+    total = np.where(tree.nodes["feature"] == LEAF, of_leaves, 0.0)
+    for node, _ in reversed(walk(tree)):
+        if tree.nodes["feature"][node] != LEAF:
+            total[node] = total[tree.nodes["low"][node]] + total[tree.nodes["high"][node]]
+    return total

@@ -1,0 +1,162 @@
+"""Binary decision trees over physical observations, in flat arrays: what every policy is in the end.
+
+A node tests one variable, `x[feature] >= cut`, or, where `feature` is the number of variables, a weighted sum of all of
+them. A point on a cut goes to the high side, as in the partition. Node 0 is the root.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from spaql.arrays import Array
+from spaql.errors import SpaqlError
+from spaql.trees.descend import find_leaves
+
+NODE = np.dtype([("cut", "f8"), ("feature", "i4"), ("low", "i4"), ("high", "i4")], align=True)
+LEAF = -1
+
+
+@dataclass(frozen=True, eq=False)
+class Tree:
+    """A decision tree in three arrays.
+
+    `nodes` of NODE; `actions` (nodes, axes), physical, meant at leaves; `weights` (nodes, variables) of oblique tests,
+    else zero.
+    """
+
+    nodes: Array
+    actions: Array
+    weights: Array
+
+    @property
+    def variables(self) -> int:
+        return int(self.weights.shape[1])
+
+    @property
+    def oblique(self) -> bool:
+        return bool((self.nodes["feature"] == self.variables).any())
+
+    def leaves(self) -> Array:
+        """Nodes that are leaves, from left to right."""
+        return np.array([node for node, _ in walk(self) if self.nodes["feature"][node] == LEAF], np.int64)
+
+    @property
+    def n_leaves(self) -> int:
+        return int((self.nodes["feature"] == LEAF).sum())
+
+    @property
+    def depth(self) -> int:
+        return max(depth for _, depth in walk(self))
+
+
+def make_tree(nodes: Any, actions: Any, variables: int, weights: Any = None) -> Tree:
+    """A checked tree: compiled code will trust it."""
+    nodes, actions = np.ascontiguousarray(nodes, NODE), np.ascontiguousarray(actions, float)
+    n = len(nodes)
+    weights = np.zeros((n, variables)) if weights is None else np.ascontiguousarray(weights, float)
+    if n == 0 or actions.ndim != 2 or len(actions) != n or weights.shape != (n, variables):
+        raise SpaqlError("a tree needs at least one node, and an action and a row of weights per node")
+    inner = nodes["feature"] != LEAF
+    if not np.all((nodes["feature"] >= LEAF) & (nodes["feature"] <= variables)):
+        raise SpaqlError("a node of the tree tests a variable that does not exist")
+    children = np.sort(np.concatenate([nodes["low"][inner], nodes["high"][inner]]))
+    parents = np.flatnonzero(inner)
+    ahead = np.all(nodes["low"][inner] > parents) and np.all(nodes["high"][inner] > parents)  # so no cycle
+    if not ahead or not np.array_equal(children, np.arange(1, n)):
+        raise SpaqlError(
+            "the nodes do not form a tree: every node but the first must be the child of one node before it"
+        )
+    if (
+        not np.isfinite(nodes["cut"][inner]).all()
+        or not np.isfinite(actions[~inner]).all()
+        or not np.isfinite(weights).all()
+    ):
+        raise SpaqlError("cuts, actions and weights of a tree must be finite")
+    return Tree(nodes, actions, weights)
+
+
+def walk(tree: Tree) -> list[tuple[int, int]]:
+    """(node, depth) of all nodes, each before its children, the low side first."""
+    found, stack = [], [(0, 0)]
+    while stack:
+        node, depth = stack.pop()
+        found.append((node, depth))
+        if tree.nodes["feature"][node] != LEAF:
+            stack += [(int(tree.nodes["high"][node]), depth + 1), (int(tree.nodes["low"][node]), depth + 1)]
+    return found
+
+
+def bounds_of(tree: Tree) -> tuple[Array, Array]:
+    """For every node the smallest box that contains its region: lower ends (inclusive) and upper ends (exclusive).
+
+    Oblique tests do not narrow the box.
+    """
+    n, d = len(tree.nodes), tree.variables
+    low, high = np.full((n, d), -np.inf), np.full((n, d), np.inf)
+    for node, _ in walk(tree):
+        feature, cut = int(tree.nodes["feature"][node]), tree.nodes["cut"][node]
+        if feature == LEAF:
+            continue
+        for child, bound, better in ((tree.nodes["low"][node], high, min), (tree.nodes["high"][node], low, max)):
+            low[child], high[child] = low[node], high[node]
+            if feature < d:
+                bound[child, feature] = better(bound[child, feature], cut)
+    return low, high
+
+
+def path_to(tree: Tree, leaf: int) -> list[tuple[int, bool]]:
+    """The tests on the way to a node: (node, went high)."""
+    inner = np.flatnonzero(tree.nodes["feature"] != LEAF)
+    parent = {int(tree.nodes[side][node]): (int(node), side == "high") for node in inner for side in ("low", "high")}
+    path: list[tuple[int, bool]] = []
+    while leaf != 0:
+        node, high = parent[leaf]
+        path.append((node, high))
+        leaf = node
+    return path[::-1]
+
+
+def leaf_of(tree: Tree, observations: Array) -> Array:
+    """The leaf of every observation (n, variables)."""
+    found = np.empty(len(observations), np.int64)
+    find_leaves(tree.nodes, tree.weights, np.ascontiguousarray(observations, float), found)
+    return found
+
+
+def decide(tree: Tree, observations: Array) -> Array:
+    """What the tree plays at every observation (n, variables), physical: (n, axes)."""
+    actions: Array = tree.actions[leaf_of(tree, observations)]
+    return actions
+
+
+class Builder:
+    """Grows a tree node by node, parents before children."""
+
+    def __init__(self, variables: int, axes: int) -> None:
+        self.variables, self.axes = variables, axes
+        self.nodes: list[tuple[float, int, int, int]] = []
+        self.actions: list[Any] = []
+        self.weights: list[Any] = []
+
+    def leaf(self, action: Any) -> int:
+        self.nodes.append((0.0, LEAF, 0, 0))
+        self.actions.append(np.broadcast_to(action, (self.axes,)))
+        self.weights.append(np.zeros(self.variables))
+        return len(self.nodes) - 1
+
+    def test(self, feature: int, cut: float, weights: Any = None) -> int:
+        """A test whose children come later: see `join`."""
+        self.nodes.append((cut, feature, 0, 0))
+        self.actions.append(np.zeros(self.axes))
+        self.weights.append(np.zeros(self.variables) if weights is None else weights)
+        return len(self.nodes) - 1
+
+    def join(self, parent: int, low: int, high: int) -> None:
+        cut, feature, _, _ = self.nodes[parent]
+        self.nodes[parent] = (cut, feature, low, high)
+
+    def tree(self) -> Tree:
+        return make_tree(
+            np.array(self.nodes, NODE), np.array(self.actions, float), self.variables, np.array(self.weights, float)
+        )

@@ -1,0 +1,73 @@
+"""Files that appear whole or not at all, and checks before the work whether they can be written."""
+
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from spaql.errors import SpaqlError
+
+
+def write_whole(path: Path, write: Callable[..., object], *, lasting: bool = False) -> None:
+    """`write(file)` into a temporary file beside `path` (a name that pandas and polars skip), then rename.
+
+    A full disk or a kill never leaves half a file. `lasting`: the data are on the disk, not only in a buffer, before
+    the file is renamed; for data that cannot be computed again.
+    """
+    part = None
+    path = Path(os.path.realpath(path))  # through links, not over them
+    try:
+        if path.exists() and not path.is_file():  # a device or a pipe: not to be replaced by a file
+            with open(path, "wb") as file:
+                write(file)
+            return
+        handle, part = tempfile.mkstemp(prefix=".", suffix=".part", dir=path.parent)
+        with os.fdopen(handle, "wb") as file:
+            write(file)
+            if lasting:
+                file.flush()
+                os.fsync(file.fileno())
+        os.chmod(part, 0o644)
+        os.replace(part, path)
+    except OSError as error:
+        raise SpaqlError(f"cannot write {path}: {error.strerror or error}") from error
+    finally:
+        if part is not None and os.path.exists(part):
+            os.unlink(part)
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder for later results, and check that files can be written to it."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise SpaqlError(f"cannot write to {folder}: {error.strerror or error}") from error
+
+
+def check_file(path: Path | None) -> None:
+    """A file can be written if its folder takes a new file: files are written beside their name, then renamed."""
+    if path is None:
+        return
+    if path.exists() and not path.is_file() and not path.is_dir():  # a device or a pipe: written to, not replaced
+        return
+    if path.is_dir():
+        raise SpaqlError(f"cannot write {path}: it is a folder, give a file name")
+    if not path.parent.is_dir():
+        raise SpaqlError(f"cannot write {path}: there is no folder {path.parent}")
+    try:
+        with tempfile.TemporaryFile(dir=path.resolve().parent):
+            pass
+    except OSError as error:
+        raise SpaqlError(f"cannot write {path}: {error.strerror or error}") from error
+
+
+def check_folder(path: Path) -> None:
+    """A folder can be made, and written to, if the part of its path that exists takes a new folder. Nothing is left."""
+    there = next(folder for folder in (path.absolute(), *path.absolute().parents) if folder.exists())
+    try:
+        with tempfile.TemporaryDirectory(dir=there):
+            pass
+    except OSError as error:
+        raise SpaqlError(f"cannot write to {path}: {error.strerror or error}") from error

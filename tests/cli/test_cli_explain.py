@@ -1,0 +1,80 @@
+"""`spaql explain` and `spaql export`, run as a user runs them."""
+
+import json
+
+import pytest
+
+import spaql
+from command_line import run
+from spaql.export import FORMATS
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    agent = spaql.SPAQLTS(spaql.make("cartpole"), seed=0)
+    agent.learn(60, rollouts=4)
+    path = tmp_path_factory.mktemp("agent") / "agent.spaql"
+    agent.save(path)
+    return path
+
+
+def test_explain_shows_regions_why_and_a_page(file, tmp_path):
+    told = run("explain", file, "--html", tmp_path / "page.html", "--why", "0,0.1,0.02,0")
+    assert told.returncode == 0, told.stderr
+    assert "it plays push = " in told.stdout
+    assert (tmp_path / "page.html").read_text().startswith("<!doctype html>")
+    assert "leaves plays the same" in run("explain", file).stdout
+
+
+def test_explain_speaks_json(file):
+    told = json.loads(run("explain", file, "--why", "0,0,0,0", "--json").stdout)
+    assert told["regions"] == len(told["table"]) >= told["exact_tree_leaves"]
+    assert "plays" in told["why"]
+
+
+@pytest.mark.parametrize("to", FORMATS)
+def test_every_export_is_written(file, tmp_path, to):
+    told = run("export", file, "--to", to, "--out", tmp_path / "controller")
+    assert told.returncode == 0, told.stderr
+    assert (tmp_path / "controller").stat().st_size > 100
+
+
+def test_an_exported_policy_can_be_explained_again(file, tmp_path):
+    assert run("export", file, "--to", "json", "--out", tmp_path / "policy.json").returncode == 0
+    told = run("explain", tmp_path / "policy.json", "--why", "0,0,0.02,0")
+    assert told.returncode == 0, told.stderr
+    assert "it plays push = " in told.stdout
+
+
+def test_a_compressed_tree_can_be_exported(file):
+    told = run("export", file, "--to", "txt", "--max-leaves", "4")
+    assert told.returncode == 0, told.stderr
+    assert told.stdout.count("push = ") <= 4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("export", "FILE", "--to", "fortran"), "must be one of"),
+        (("export", "FILE", "--form", "forest"), "unknown form"),
+        (("export", "FILE", "--max-leaves", "0"), "--max-leaves must be"),
+        (("export", "missing.spaql"), "missing.spaql"),
+        (("explain", "missing.json"), "cannot read missing.json"),
+        (("explain", "FILE", "--why", "1,2"), "must have shape"),
+        (("explain", "FILE", "--why", "left"), "numbers separated by commas"),
+        (("export", "FILE", "--out", "/no/such/folder/x.c"), "cannot write"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_2(file, arguments, words):
+    told = run(*(file if word == "FILE" else word for word in arguments))
+    assert told.returncode == 2
+    assert told.stderr.strip().count("\n") == 0
+    assert words in told.stderr
+
+
+def test_aql_needs_a_step(tmp_path):
+    agent = spaql.AQL(spaql.make("cartpole"), seed=0)
+    agent.learn(5, rollouts=2)
+    agent.save(tmp_path / "a.spaql")
+    assert "policy(step=...)" in run("export", tmp_path / "a.spaql").stderr
+    assert run("export", tmp_path / "a.spaql", "--step", "3").returncode == 0

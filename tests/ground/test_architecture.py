@@ -1,0 +1,142 @@
+"""The way of the data is the order of the folders: imports go down it, and the few doors up are listed here."""
+
+import ast
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+import spaql
+
+PACKAGE = Path(spaql.__file__).parent
+# A folder may import from itself and from those before it. "ground" are the modules that all share.
+ORDER = (
+    "ground", "trees", "plants", "partition", "policy", "learners", "training", "analysis", "compress", "data", "export",
+    "runs", "studies", "report", "cli", "spaql",
+)  # fmt: skip
+FACADE = ("__init__.py", "callbacks.py", "old_paths.py")  # modules of the root that stand above all folders
+# Agents and policies are facades: `agent.learn()` and `policy.to_c()` call what is built on them, and import it when
+# they are called. Nothing else may import against the order.
+DOORS = {
+    ("learners/agent.py", "training/trainer.py"),
+    ("learners/agent.py", "data/replay.py"),
+    ("learners/forest_agent.py", "training/evaluation.py"),
+    ("learners/forest_agent.py", "training/episode.py"),
+    ("policy/policy.py", "training/tree_episodes.py"),
+    ("policy/policy.py", "compress/compress.py"),
+    ("policy/policy.py", "compress/frontier_figure.py"),
+    ("policy/policy.py", "export/__init__.py"),
+    ("policy/policy.py", "export/json_form.py"),
+}
+# Facades also import from their own folder when they are called, because what they call knows them.
+OWN_DOORS = {("learners/agent.py", "learners/files.py")}
+
+
+class Arrow(NamedTuple):
+    source: str  # file, relative to the package
+    target: str
+    lazy: bool  # inside a function
+    line: int
+
+
+def folder_of(file):
+    if "/" in file:
+        return file.split("/")[0]
+    return "spaql" if file in FACADE else "ground"
+
+
+def files():
+    return sorted(path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py"))
+
+
+def target_of(module):
+    """The file of a module of the package, or None."""
+    place = PACKAGE.joinpath(*module.split(".")[1:])
+    for path in (place.with_suffix(".py"), place / "__init__.py"):
+        if path.exists() and (path.name == "__init__.py" or len(module.split(".")) > 1):
+            return path.relative_to(PACKAGE).as_posix()
+    return None
+
+
+def modules_in(statement):
+    """The modules of the package that an import statement names."""
+    if isinstance(statement, ast.Import):
+        return [name.name for name in statement.names if name.name.split(".")[0] == "spaql"]
+    if statement.module is None or statement.module.split(".")[0] != "spaql":
+        return []
+    named = [f"{statement.module}.{name.name}" for name in statement.names]
+    return [module if target_of(module) else statement.module for module in named]
+
+
+def arrows_from(file):
+    """All imports that can happen at run time: not those under `if TYPE_CHECKING`."""
+
+    def walk(node, lazy):
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test):
+                continue
+            if isinstance(child, ast.Import | ast.ImportFrom):
+                for module in modules_in(child):
+                    yield Arrow(file, target_of(module), lazy, child.lineno)
+            yield from walk(child, lazy or isinstance(child, ast.FunctionDef | ast.Lambda))
+
+    return list(walk(ast.parse((PACKAGE / file).read_text("utf-8")), False))
+
+
+def against_the_order(arrow):
+    return ORDER.index(folder_of(arrow.target)) > ORDER.index(folder_of(arrow.source))
+
+
+ARROWS = [arrow for file in files() for arrow in arrows_from(file)]
+
+
+def test_every_folder_has_a_place_in_the_order():
+    assert {folder_of(file) for file in files()} == set(ORDER)
+
+
+def test_imports_follow_the_order_of_the_folders():
+    wrong = [arrow for arrow in ARROWS if against_the_order(arrow) and not arrow.lazy]
+    assert not wrong
+
+
+def test_what_a_facade_calls_above_itself_is_listed():
+    assert {arrow[:2] for arrow in ARROWS if against_the_order(arrow) and arrow.lazy} == DOORS
+
+
+# Imports inside functions that go down the order: heavy modules that a command may not need. Each folder has its reason.
+LAZY = {
+    "cli": "`spaql --help` must not load what a command needs",
+    "analysis": "Matplotlib and SciPy's statistics are loaded when something is drawn or tested",
+    "studies": "figures are loaded when something is drawn",
+    "report": "figures are loaded when something is drawn",
+    "runs": "what only some runs need",
+    "data": "what only some calls need",
+    "spaql": "names of `spaql` are loaded when they are used",
+}
+
+
+@pytest.mark.parametrize("folder", [name for name in ORDER if name not in LAZY])
+def test_a_folder_without_a_reason_imports_at_the_top(folder):
+    inside = [arrow for arrow in ARROWS if arrow.lazy and folder_of(arrow.source) == folder]
+    assert {arrow[:2] for arrow in inside} <= DOORS | OWN_DOORS
+
+
+def test_no_circle_of_imports_at_the_top():
+    graph = {file: {arrow.target for arrow in arrows_from(file) if not arrow.lazy} - {file} for file in files()}
+    done, path = set(), []
+
+    def visit(file):
+        assert file not in path, f"a circle: {' -> '.join([*path, file])}"
+        if file not in done:
+            path.append(file)
+            for target in sorted(graph[file]):
+                visit(target)
+            done.add(path.pop())
+
+    for file in graph:
+        visit(file)
+
+
+def test_a_file_can_be_read_in_one_sitting():
+    long = {file: n for file in files() if (n := len((PACKAGE / file).read_text("utf-8").splitlines())) > 300}
+    assert not long

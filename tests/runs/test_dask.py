@@ -1,0 +1,99 @@
+"""A real Dask cluster: a scheduler and two worker processes."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+
+import spaql
+from spaql.studies.reproduce import Request, reproduce
+from spaql.studies.sweep.records import Sweep
+from spaql.studies.sweep.sweep import run_sweep
+
+pytest.importorskip("distributed", reason="no Dask here: pip install 'spaql[dask]'")
+PART, SEEDS = "main-cartpole", 4
+
+
+def start(*words):
+    program = [sys.executable, "-m", "distributed.cli." + words[0], *words[1:]]
+    return subprocess.Popen(program, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+
+
+def read_until(process, pattern):
+    for line in process.stderr:
+        found = re.search(pattern, line)
+        if found:
+            threading.Thread(target=process.stderr.read, daemon=True).start()  # so that it never blocks on a full pipe
+            return found.group(1)
+    raise AssertionError(f"ended without saying {pattern}")
+
+
+@pytest.fixture
+def scheduler():
+    process = start("dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard")
+    yield read_until(process, r"Scheduler at:\s+tcp://(\S+)")
+    process.kill()
+    process.wait()
+
+
+@pytest.fixture
+def workers(scheduler):
+    pair = [start("dask_worker", f"tcp://{scheduler}", "--nthreads", "1", "--no-nanny", "--no-dashboard") for _ in range(2)]
+    for process in pair:
+        read_until(process, r"(Registered to)")
+    yield pair
+    for process in pair:
+        process.kill()
+        process.wait()
+
+
+def digests(store):
+    frame = pd.read_parquet(store / "runs")
+    return dict(zip(frame.key, frame.digest, strict=True))
+
+
+def test_one_worker_killed_in_the_middle_all_runs_complete_with_the_same_bits(tmp_path, scheduler, workers):
+    here, there = tmp_path / "here", tmp_path / "there"
+    reproduce(Request(here, (PART,), quick=True, seeds=SEEDS, jobs=1), progress=False)
+    killed = []
+
+    def kill_one():
+        while len(list((there / "runs").glob("*.parquet")) if there.exists() else []) < 2:
+            time.sleep(0.01)
+        os.kill(workers[0].pid, signal.SIGKILL)
+        killed.append(len(list((there / "runs").glob("*.parquet"))))
+
+    watcher = threading.Thread(target=kill_one)
+    watcher.start()
+    summary = reproduce(Request(there, (PART,), quick=True, seeds=SEEDS, executor=f"dask://{scheduler}"), progress=False)
+    watcher.join()
+    assert killed[0] < 3 * SEEDS  # it was in the middle
+    assert workers[0].wait() == -signal.SIGKILL
+    assert summary.computed == 3 * SEEDS
+    assert digests(there) == digests(here)
+
+
+def test_a_sweep_on_a_cluster_finds_the_same(tmp_path, scheduler, workers):
+    asked = Sweep("cartpole", "spaql", ("xi=0.1..10:log",), tmp_path / "here", 2, 2, 1, 2, iterations=5, rollouts=2, fresh=20, jobs=1)
+    here = run_sweep(asked)
+    there = run_sweep(replace(asked, store=tmp_path / "there", jobs=None, executor=f"dask://{scheduler}"))
+    assert there.computed == here.computed > 0
+    assert [trial.options for trial in there.best] == [trial.options for trial in here.best]
+    assert digests(tmp_path / "there") == digests(tmp_path / "here")
+
+
+def test_a_cluster_without_workers_is_one_line(tmp_path, scheduler):
+    with pytest.raises(spaql.SpaqlError, match="has no workers"):
+        reproduce(Request(tmp_path / "s", (PART,), quick=True, seeds=2, executor=f"dask://{scheduler}"), progress=False)
+
+
+def test_jobs_make_no_sense_with_a_cluster(tmp_path):
+    with pytest.raises(spaql.SpaqlError, match="--jobs is for local processes"):
+        reproduce(Request(tmp_path / "s", (PART,), executor="dask://127.0.0.1:8786", jobs=2), progress=False)
