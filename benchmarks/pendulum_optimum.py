@@ -3,7 +3,7 @@
     .venv/bin/python benchmarks/pendulum_optimum.py [SEED ...]
 
 Backward induction over the 200 steps on a grid of angle and speed (bilinear in between), then rollouts that choose among 81 torques with
-one step of look-ahead, from the very start states that `evaluate(1000, seed=SEED)` plays. Without seeds: 1000 to 1019, those of the
+one step of look-ahead, from the very start states that `evaluate(1000, seed=SEED)` runs. Without seeds: 1000 to 1019, those of the
 published contest. Also over all start states, and for `pendulum-5` with its five torques.
 """
 

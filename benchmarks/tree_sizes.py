@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 import spaql
-from spaql.training.tree_episodes import play_episodes
+from spaql.training.tree_episodes import run_episodes
 from spaql.trees.tree import Builder
 
 CASES = (("cartpole", spaql.SPAQLTS, 2000), ("pendulum", spaql.SPAQL, 2000), ("pendulum-5", spaql.SPAQL, 2000))
@@ -79,7 +79,7 @@ def dtcontrol(policy):
 
 
 def main():
-    print("| problem | what | leaves | return (1000 fresh episodes) | plays the same as the table | seconds |\n|---|---|---|---|---|---|")
+    print("| problem | what | leaves | return (1000 fresh episodes) | does the same as the table | seconds |\n|---|---|---|---|---|---|")
     for name, learner, iterations in CASES:
         agent = learner(spaql.make(name), seed=0)
         agent.learn(iterations)
@@ -90,7 +90,7 @@ def main():
             begin = time.perf_counter()
             tree = make()
             seconds = time.perf_counter() - begin
-            value = play_episodes(table.problem, tree, 1000).returns.mean()
+            value = run_episodes(table.problem, tree, 1000).returns.mean()
             same = np.all(tree.actions[spaql.trees.tree.leaf_of(tree, seen)] == table.decide(seen), axis=1).mean()
             print(f"| {name} | {what} | {tree.n_leaves} | {value:.1f} | {100 * same:.1f} % of the time | {seconds:.1f} |", flush=True)
 

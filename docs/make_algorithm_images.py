@@ -59,7 +59,7 @@ def draw_cells(axis, leaves, norm) -> None:
 
 
 def draw_greedy(axis, agent, step=None) -> None:
-    """What the agent plays along the rail."""
+    """What the agent applies along the rail."""
     x = np.linspace(-0.999, 0.999, 400)
     pushes = agent.policy(step).decide(x[:, None])[:, 0]
     axis.plot(x, pushes, color="#D55E00", linewidth=1.6)
@@ -178,9 +178,9 @@ def field(axis, policy, points, shape, extent, actions) -> None:
     """Actions over a plane of states."""
     from matplotlib.colors import ListedColormap
 
-    played = policy.decide(points)[:, 0].reshape(shape)
+    applied = policy.decide(points)[:, 0].reshape(shape)
     colours = [ACTIONS[0], *([ACTIONS[1]] if actions == 3 else []), ACTIONS[2]]
-    axis.imshow(played, origin="lower", extent=extent, aspect="auto", cmap=ListedColormap(colours), vmin=-0.5, vmax=actions - 0.5)
+    axis.imshow(applied, origin="lower", extent=extent, aspect="auto", cmap=ListedColormap(colours), vmin=-0.5, vmax=actions - 0.5)
     axis.grid(visible=False)
     axis.tick_params(**QUIET)
 

@@ -69,7 +69,7 @@ def draw_plant(folder: Path) -> None:
 
 
 def draw_policies(folder: Path, scope: dict) -> None:
-    """What is played where, and one episode of each."""
+    """What is applied where, and one episode of each."""
     from matplotlib.colors import ListedColormap
 
     upper, lower = np.meshgrid(np.linspace(0.0005, 0.3495, 300), np.linspace(0.0005, 0.3495, 300))
@@ -78,8 +78,8 @@ def draw_policies(folder: Path, scope: dict) -> None:
     with sheet(4.6) as figure:
         axes = figure.subplots(2, 3, sharey="row", height_ratios=(1.5, 1.0))
         for (above, below), policy in zip(axes.T, shown.values(), strict=True):
-            played = policy.decide(points)[:, 0].reshape(upper.shape)
-            above.imshow(played, origin="lower", extent=(0, 35, 0, 35), cmap=ListedColormap(ACTIONS), vmin=-0.25, vmax=1.25, aspect="auto")
+            applied = policy.decide(points)[:, 0].reshape(upper.shape)
+            above.imshow(applied, origin="lower", extent=(0, 35, 0, 35), cmap=ListedColormap(ACTIONS), vmin=-0.25, vmax=1.25, aspect="auto")
             levels = 100 * policy.episode(seed=SEED).observations
             above.plot(levels[:, 0], levels[:, 1], color=INK, linewidth=0.9)
             above.plot(*levels[0], marker="o", color="white", markeredgecolor=INK, markersize=5)

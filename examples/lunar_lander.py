@@ -5,7 +5,7 @@
     python examples/lunar_lander.py --iterations 20     # a quick look
 
 The first of these two gave a return of -5 (95 % interval -18 to 8, 50 fresh episodes) after 42,284 training and 209,706 evaluation steps;
-seeds 1 to 3 gave -50, -18 and -108, random play -173 (-205 to -142). 200 counts as solved. Five times the iterations did not help.
+seeds 1 to 3 gave -50, -18 and -108, random actions -173 (-205 to -142). 200 counts as solved. Five times the iterations did not help.
 
 Eight variables are too many for a partition: every cut makes 2^8 cells, most of which nobody ever visits. An engineer would not feed a
 controller all of them either. So a wrapper combines them into five that say what matters: how far the lander leans from where it should

@@ -98,7 +98,7 @@ def fields(agent):
 
 
 def assert_same(one, other, episodes=20):
-    """Two agents learned the same, to the bit, and play the same."""
+    """Two agents learned the same, to the bit, and do the same."""
     np.testing.assert_array_equal(one.history.table, other.history.table)
     np.testing.assert_array_equal(one.leaves(), other.leaves())
     if episodes:

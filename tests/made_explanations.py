@@ -40,7 +40,7 @@ def oblique_tree(table):
 
 
 def cube_policy(name="cube", axis="x", unit="", d=2, updates=300):
-    """Learned from outside data: no plant, so nothing to play."""
+    """Learned from outside data: no plant, so no episodes."""
     problem = spaql.cube(d, [0, 1, 2], 10)
     state = tuple(replace(one, name=f"{axis}{j}", unit=unit) for j, one in enumerate(problem.state))
     agent, rng = spaql.SPAQL(replace(problem, name=name, summary=f"{name} in words", state=state), xi=1.0), np.random.default_rng(0)

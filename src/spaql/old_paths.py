@@ -52,6 +52,8 @@ ELSEWHERE = {
     ("spaql.explain.export", "policy_from_json"): "spaql.export.json_form",
     ("spaql.training.history", "Evaluation"): "spaql.policy.evaluation",
 }
+# Single names that are other words now.
+RENAMED = {("spaql.explain.rolling", "play_episodes"): "run_episodes"}
 
 
 class _OldModule(ModuleType):
@@ -60,7 +62,8 @@ class _OldModule(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or self.__name__ not in MOVED:
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
-        return getattr(import_module(ELSEWHERE.get((self.__name__, name), MOVED[self.__name__])), name)
+        old = (self.__name__, name)
+        return getattr(import_module(ELSEWHERE.get(old, MOVED[self.__name__])), RENAMED.get(old, name))
 
 
 class OldPaths:

@@ -21,15 +21,15 @@ def file(tmp_path_factory):
 def test_explain_shows_regions_why_and_a_page(file, tmp_path):
     told = run("explain", file, "--html", tmp_path / "page.html", "--why", "0,0.1,0.02,0")
     assert told.returncode == 0, told.stderr
-    assert "it plays push = " in told.stdout
+    assert "it applies push = " in told.stdout
     assert (tmp_path / "page.html").read_text().startswith("<!doctype html>")
-    assert "leaves plays the same" in run("explain", file).stdout
+    assert "leaves does the same" in run("explain", file).stdout
 
 
 def test_explain_speaks_json(file):
     told = json.loads(run("explain", file, "--why", "0,0,0,0", "--json").stdout)
     assert told["regions"] == len(told["table"]) >= told["exact_tree_leaves"]
-    assert "plays" in told["why"]
+    assert "applies" in told["why"]
 
 
 @pytest.mark.parametrize("to", FORMATS)
@@ -43,7 +43,7 @@ def test_an_exported_policy_can_be_explained_again(file, tmp_path):
     assert run("export", file, "--to", "json", "--out", tmp_path / "policy.json").returncode == 0
     told = run("explain", tmp_path / "policy.json", "--why", "0,0,0.02,0")
     assert told.returncode == 0, told.stderr
-    assert "it plays push = " in told.stdout
+    assert "it applies push = " in told.stdout
 
 
 def test_a_compressed_tree_can_be_exported(file):

@@ -64,14 +64,14 @@ def test_going_on_from_a_moment_is_the_rest_of_its_episode(pendulum):
     assert set(futures[:, -1]) <= set(returns)
 
 
-def test_holding_what_the_tree_plays_for_one_step_changes_nothing_and_another_action_does(pendulum):
+def test_holding_what_the_tree_applies_for_one_step_changes_nothing_and_another_action_does(pendulum):
     problem, tree = pendulum
     arena = arena_of(problem, 64)
     moments = arena.moments(tree, 300, seed=0)
     futures = arena.futures(tree, moments, TORQUES, 1)
-    played = tree.actions[leaf_of(tree, moments.states)][:, 0]
+    applied = tree.actions[leaf_of(tree, moments.states)][:, 0]
     for column, torque in enumerate(TORQUES[:, 0]):
-        same = played == torque
+        same = applied == torque
         np.testing.assert_array_equal(futures[same, column], futures[same, -1])
     assert (futures[:, 0] != futures[:, 2]).mean() > 0.9
 

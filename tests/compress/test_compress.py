@@ -11,7 +11,7 @@ from spaql.compress.cart import distilled
 from spaql.compress.cost_tree import best_splits, cost_tree
 from spaql.compress.frontier import FRESH, FRESH_SEED
 from spaql.compress.search import search
-from spaql.training.tree_episodes import play_episodes
+from spaql.training.tree_episodes import run_episodes
 from spaql.trees.equality import differences
 from spaql.trees.tree import leaf_of
 
@@ -39,8 +39,8 @@ def test_cartpole_needs_at_most_eight_leaves(table):
 def test_it_is_not_significantly_worse_than_the_table_on_start_states_the_search_never_saw(table, small):
     from scipy.stats import ttest_rel
 
-    table_returns = play_episodes(table.problem, table.rules, FRESH, FRESH_SEED).returns
-    small_returns = play_episodes(table.problem, small.rules, FRESH, FRESH_SEED).returns
+    table_returns = run_episodes(table.problem, table.rules, FRESH, FRESH_SEED).returns
+    small_returns = run_episodes(table.problem, small.rules, FRESH, FRESH_SEED).returns
     if np.ptp(table_returns - small_returns) > 0:
         assert ttest_rel(table_returns, small_returns, alternative="greater").pvalue >= 0.05
 
@@ -50,7 +50,7 @@ def test_the_frontier_gains_with_size_and_its_returns_are_those_of_its_trees(sma
     assert sizes == sorted(set(sizes))
     for point in small.frontier[:4]:
         assert point.tree.n_leaves == point.leaves
-        returns = play_episodes(small.problem, point.tree, FRESH, FRESH_SEED).returns
+        returns = run_episodes(small.problem, point.tree, FRESH, FRESH_SEED).returns
         assert point.mean == pytest.approx(returns.mean())
         assert point.ci95[0] <= point.mean <= point.ci95[1]
         assert 0.0 <= point.fidelity <= 1.0
@@ -98,7 +98,7 @@ def test_a_search_without_a_good_table_swings_the_pendulum_up():
     table = spaql.SPAQL(spaql.make("pendulum")).policy()  # it has learned nothing
     arena = arena_of(table.problem, 64)
     pool = search(arena, table.problem.actions, [table.rules], most=64, budget=60_000_000)
-    assert play_episodes(table.problem, pool.best(64).tree, 500, seed=5).returns.mean() > -250.0
+    assert run_episodes(table.problem, pool.best(64).tree, 500, seed=5).returns.mean() > -250.0
 
 
 def test_the_search_needs_no_plant_only_an_arena():
@@ -149,7 +149,7 @@ def test_a_single_cell_stays_one_leaf():
     assert tree.n_leaves == 1
 
 
-def test_in_a_gymnasium_environment_few_episodes_are_played():
+def test_in_a_gymnasium_environment_few_episodes_are_run():
     agent = spaql.SPAQL(spaql.from_gym("CartPole-v1", horizon=50), seed=0)
     agent.learn(5, rollouts=2)
     tree = agent.policy().compress(max_leaves=4, budget=500)
@@ -203,7 +203,7 @@ def test_oblique_lessons_find_a_diagonal():
 def test_controllers_made_by_hand_are_good(name, least):
     problem = spaql.make(name)
     (tree,) = baselines_for(problem).values()
-    assert play_episodes(problem, tree, 500).returns.mean() > least
+    assert run_episodes(problem, tree, 500).returns.mean() > least
 
 
 def test_the_frontier_can_be_drawn(small, tmp_path):

@@ -30,7 +30,7 @@ def test_data_everywhere_covers_everything(square):
 
 
 def test_where_episodes_end_counts_as_seen(square):
-    """Two episodes of two steps, their rows in turn, that end in corners of their own where nothing is played any more."""
+    """Two episodes of two steps, their rows in turn, that end in corners of their own where nothing is applied any more."""
     log = {
         "x0": [0.1, 0.2, 0.1, 0.2], "x1": [0.1, 0.2, 0.2, 0.1], "action": [0, 1, 2, 0], "reward": [0.0] * 4, "episode": [0, 1, 0, 1],
         "next_x0": [0.1, 0.2, -0.9, 0.9], "next_x1": [0.2, 0.1, -0.9, -0.9],
@@ -49,7 +49,7 @@ def test_half_of_the_square_is_half(square):
     assert made.overall.share == made.pairs[0].share == 0.5
     assert made.ranges[0].share == 0.5
     assert made.ranges[0].seen[1] <= 0.0
-    assert made.never == ("action 2 is never played", "x0 0 ... 0.5", "x0 0.5 ... 1")
+    assert made.never == ("action 2 is never applied", "x0 0 ... 0.5", "x0 0.5 ... 1")
     regions = {(r.variable, r.low): r for r in made.regions}
     assert regions["x0", 0.5].samples == 0
     assert regions["x1", -1.0].actions == (1.0, 0.0, 0.0)

@@ -43,7 +43,7 @@ def test_every_action_is_there(to, name):
             j for j in range(policy.rules.actions.shape[1]) if value in policy.rules.actions[policy.rules.leaves(), j]
         )
         exact = {repr(float(value)), repr(abs(float(value))), f"{value:g}", repr(float(value)).replace("e", ".0E")}
-        assert any(word in text for word in (*exact, policy.words.played_value(axis, float(value)))), value
+        assert any(word in text for word in (*exact, policy.words.applied_value(axis, float(value)))), value
 
 
 @pytest.mark.parametrize("to", BOXES_ONLY)

@@ -1,4 +1,4 @@
-"""Exported C is compiled and run: it plays what the policy plays, on a million states and at every corner of every region."""
+"""Exported C is compiled and run: it does what the policy does, on a million states and at every corner of every region."""
 
 import ctypes
 import hashlib
@@ -47,13 +47,13 @@ def compiled(tmp_path, source, compiler=None, flags=("-O1",)):
     pointer = np.ctypeslib.ndpointer(kind, flags="C")
     run.argtypes, run.restype = [pointer, pointer, ctypes.c_long, ctypes.c_int, ctypes.c_int], None
 
-    def play(states, axes):
+    def act(states, axes):
         states = np.ascontiguousarray(states, kind)
         actions = np.full((len(states), axes), np.nan, kind)
         run(states, actions, len(states), states.shape[1], axes)
         return actions
 
-    return play
+    return act
 
 
 def assert_same(got, wanted):
@@ -62,14 +62,14 @@ def assert_same(got, wanted):
 
 
 @pytest.mark.parametrize(("name", "precision"), [(n, p) for n in NAMES for p in ("double", "single") if (n, p) != ("oblique", "single")])
-def test_it_plays_what_the_policy_plays(tmp_path, name, precision):
+def test_it_does_what_the_policy_does(tmp_path, name, precision):
     """In single precision for every observation that is a float; weighted sums are in the next test."""
     policy, kind = policies()[name], {"double": np.float64, "single": np.float32}[precision]
-    plays = [compiled(tmp_path, export(policy, "c", precision=precision, form=form)) for form in ("ifs", "table")]
+    controllers = [compiled(tmp_path, export(policy, "c", precision=precision, form=form)) for form in ("ifs", "table")]
     for states in (states_of(policy, MILLION).astype(kind), corners_of(policy, kind)):
         wanted = expected(policy, states)
-        for play in plays:
-            assert_same(play(states, wanted.shape[1]), wanted)
+        for act in controllers:
+            assert_same(act(states, wanted.shape[1]), wanted)
 
 
 def test_single_with_weighted_sums_differs_only_beside_a_cut(tmp_path):

@@ -57,7 +57,7 @@ def test_it_comes_back_the_same(name):
     assert Policy.from_json(text.encode()).n_leaves == policy.n_leaves
 
 
-def test_a_problem_of_the_catalog_can_be_played_again():
+def test_a_problem_of_the_catalog_can_be_run_again():
     policy = policies()["cartpole"]
     again = Policy.from_json(export(policy, "json"))
     np.testing.assert_array_equal(again.evaluate(50, seed=3).returns, policy.evaluate(50, seed=3).returns)

@@ -16,18 +16,18 @@ def controller_of(text, name="controller"):
     return scope[name]
 
 
-def played(text, states):
-    play = controller_of(text)
-    return np.array([play(state) for state in states.tolist()], float).reshape(len(states), -1)
+def applied(text, states):
+    act = controller_of(text)
+    return np.array([act(state) for state in states.tolist()], float).reshape(len(states), -1)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_it_plays_what_the_policy_plays(name):
+def test_it_does_what_the_policy_does(name):
     policy = policies()[name]
     text = export(policy, "python")
     states = states_of(policy, 1_000_000 if name == "cartpole" else 200_000)
     for some in (states, corners_of(policy)):
-        np.testing.assert_array_equal(played(text, some), expected(policy, some))
+        np.testing.assert_array_equal(applied(text, some), expected(policy, some))
 
 
 def test_it_needs_nothing():
@@ -47,9 +47,9 @@ def test_it_returns_what_the_plant_takes():
 
 def test_observations_of_numpy_in_single_precision():
     policy = policies()["cartpole"]
-    play = controller_of(export(policy, "python"))
+    act = controller_of(export(policy, "python"))
     states = corners_of(policy, np.float32)[:20_000]
-    np.testing.assert_array_equal([play(state) for state in states], expected(policy, states)[:, 0])
+    np.testing.assert_array_equal([act(state) for state in states], expected(policy, states)[:, 0])
 
 
 def test_nan_goes_where_the_policy_sends_it():
@@ -57,14 +57,14 @@ def test_nan_goes_where_the_policy_sends_it():
     rng = np.random.default_rng(0)
     states = states_of(policy, 5000)
     states = np.where(rng.random(states.shape) < 0.4, rng.choice([np.nan, np.inf, -np.inf], states.shape), states)
-    np.testing.assert_array_equal(played(export(policy, "python"), states), expected(policy, states))
+    np.testing.assert_array_equal(applied(export(policy, "python"), states), expected(policy, states))
 
 
 def test_an_observation_of_another_length_is_an_error():
-    play = controller_of(export(policies()["cartpole"], "python"))
+    act = controller_of(export(policies()["cartpole"], "python"))
     for length in (3, 5):
         with pytest.raises(ValueError, match="unpack"):
-            play([0.0] * length)
+            act([0.0] * length)
 
 
 @pytest.mark.parametrize("depth", [50, 90, 500])
@@ -73,8 +73,8 @@ def test_deep_trees(depth):
     text = export(policy, "python", name="act")
     assert ("nodes = (" in text) == (depth > 60)
     states = states_of(policy, 2000)
-    play = controller_of(text, "act")
-    np.testing.assert_array_equal([play(state) for state in states], expected(policy, states)[:, 0])
+    act = controller_of(text, "act")
+    np.testing.assert_array_equal([act(state) for state in states], expected(policy, states)[:, 0])
 
 
 def test_weighted_sums_in_a_deep_tree():
@@ -85,4 +85,4 @@ def test_weighted_sums_in_a_deep_tree():
     text = export(policy, "python")
     assert "nodes = (" in text
     states = states_of(policy, 20_000)
-    np.testing.assert_array_equal(played(text, states), expected(policy, states))
+    np.testing.assert_array_equal(applied(text, states), expected(policy, states))

@@ -129,7 +129,7 @@ def passes(test, state):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_it_plays_what_the_policy_plays(name):
+def test_it_does_what_the_policy_does(name):
     policy = policies()[name]
     block = Block(export(policy, "st"))
     assert block.name == "controller"

@@ -68,9 +68,9 @@ def test_the_indented_text_is_the_tree(name):
     assert head == f"compressed tree of hand: {policy.n_leaves} leaves"
     code = "\n".join("  " + line for line in lines).replace("else if", "elif").replace("≥", ">=").replace("·", "*").replace(" m:", ":")
     scope = {}
-    exec("def play(x, y):\n" + re.sub(r"force = (\S+) N", r"return \1", code), scope)
+    exec("def act(x, y):\n" + re.sub(r"force = (\S+) N", r"return \1", code), scope)
     states = states_of(policy, 3000)
-    np.testing.assert_array_equal([scope["play"](*state) for state in states], expected(policy, states)[:, 0])
+    np.testing.assert_array_equal([scope["act"](*state) for state in states], expected(policy, states)[:, 0])
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 import spaql
-from spaql.old_paths import MOVED, PUBLIC
+from spaql.old_paths import MOVED, PUBLIC, RENAMED
 
 # What docs, README and examples named: old module and name, and where the very same object is now
 NAMED = [
@@ -44,7 +44,7 @@ def imported(old):
 def test_an_old_path_gives_the_very_same_object_and_warns_with_the_new_one(old, name, new):
     with pytest.warns(DeprecationWarning, match=f"{old} is now {MOVED[old]}"):
         module = imported(old)
-    assert getattr(module, name) is getattr(importlib.import_module(new), name)
+    assert getattr(module, name) is getattr(importlib.import_module(new), RENAMED.get((old, name), name))
 
 
 def test_every_path_of_the_table_is_tested():

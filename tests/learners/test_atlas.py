@@ -118,7 +118,7 @@ def test_gymnasiums_own_pendulum_is_learned():
     assert agent.evaluate(5).mean > -700  # random torques: -1200
 
 
-def test_a_failing_environment_costs_no_episode_that_was_played():
+def test_a_failing_environment_costs_no_episode_that_was_run():
     class Broken(Line):
         def step(self, action):
             if len(self.received) == 57:
@@ -159,7 +159,7 @@ print("done")
 # -- acting --------------------------------------------------------------------------------------------------------------------------
 
 
-def test_an_untrained_agent_plays_the_middle_of_its_actions():
+def test_an_untrained_agent_applies_the_middle_of_its_actions():
     assert atlas(samples=None).predict([1.0, 0.0, 0.0])[0] == 0.0
     np.testing.assert_array_equal(atlas("mountain-car", None).predict(np.zeros((3, 2)))[0], [1, 1, 1])
 

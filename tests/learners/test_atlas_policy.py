@@ -1,4 +1,4 @@
-"""What Atlas plays as a table, a tree, code and a page; why it plays it; and small trees found in its model."""
+"""What Atlas does as a table, a tree, code and a page; why Atlas does it; and small trees found in its model."""
 
 import json
 
@@ -14,7 +14,7 @@ from spaql.compress.model_arena import ModelArena
 from spaql.export import FORMATS
 from spaql.learners.atlas.starts import start_states
 from spaql.policy.policy import Policy
-from spaql.training.tree_episodes import play_episodes
+from spaql.training.tree_episodes import run_episodes
 from spaql.trees.tree import Builder, leaf_of
 
 TORQUES = np.array([[-2.0], [0.0], [2.0]])
@@ -69,7 +69,7 @@ def test_the_table_has_a_row_per_cell(tables, name):
 
 
 @pytest.mark.parametrize("name", ["pendulum", "cartpole"])
-def test_the_exact_tree_plays_the_same(tables, name):
+def test_the_exact_tree_does_the_same(tables, name):
     policy, rng = tables[name], np.random.default_rng(0)
     tree, plan = policy.tree(), policy.knowledge.model.plan
     near = plan.out_of_metric(rng.uniform(1.2 * plan.model.low, 1.2 * plan.model.high, (9000, len(plan.centre))))
@@ -126,9 +126,9 @@ def test_a_small_tree_is_found_in_the_model(tables, small):
 
 def test_only_the_confirmation_takes_samples_of_the_plant(tables, small):
     table, judged = tables["cartpole"], 1000
-    played = [table.evaluate(judged, seed=2**41).samples]
-    played += [play_episodes(table.problem, one.tree, judged, 2**41).samples for one in small.frontier]
-    assert small.samples == sum(played)
+    steps = [table.evaluate(judged, seed=2**41).samples]
+    steps += [run_episodes(table.problem, one.tree, judged, 2**41).samples for one in small.frontier]
+    assert small.samples == sum(steps)
 
 
 def test_in_an_environment_a_small_tree_takes_no_samples_at_all():
@@ -252,14 +252,14 @@ def test_going_on_from_a_moment_is_the_rest_of_its_episode(arena, tables):
     assert set(futures[:, -1]) <= set(arena.returns(tree, 0, 64))
 
 
-def test_holding_what_the_tree_plays_for_one_step_changes_nothing_and_another_action_does(arena, tables):
+def test_holding_what_the_tree_applies_for_one_step_changes_nothing_and_another_action_does(arena, tables):
     tree = tables["pendulum"].rules
     moments = arena.moments(tree, 300, seed=0)
     futures = arena.futures(tree, moments, TORQUES, 1)
     assert futures.shape == (len(moments.states), 4)
-    played = tree.actions[leaf_of(tree, moments.states)][:, 0]
+    applied = tree.actions[leaf_of(tree, moments.states)][:, 0]
     for column, torque in enumerate(TORQUES[:, 0]):
-        same = played == torque
+        same = applied == torque
         np.testing.assert_allclose(futures[same, column], futures[same, -1])
     assert (futures[:, 0] != futures[:, 2]).mean() > 0.9
 
@@ -348,7 +348,7 @@ def test_the_page_of_a_controller_without_a_plant(tmp_path):
         x, action = rng.uniform(-1, 1, 2), int(rng.integers(3))
         agent.update(x, action, -abs(x[0] - 0.6 * (action - 1)), x)
     assert "Atlas on" in text_of(written(tmp_path, agent.policy()))
-    assert "it plays" in str(agent.policy().why([0.0, 0.0]))
+    assert "it applies" in str(agent.policy().why([0.0, 0.0]))
     assert agent.policy().compress(max_leaves=3, budget=10_000, episodes=16).samples == 0
 
 

@@ -178,7 +178,7 @@ def test_the_docstring_and_the_docs_list_its_options(card):
 
 @finite_and_continuous
 @every_learner
-def test_its_policy_plays_what_it_predicts_or_there_is_none(card, problem):
+def test_its_policy_does_what_it_predicts_or_there_is_none(card, problem):
     agent, seen = example(card, problem), observations(problem)
     if not card.learns:
         with pytest.raises(spaql.SpaqlError, match=f"{card.name} has no policy to show"):

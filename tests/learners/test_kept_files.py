@@ -21,5 +21,5 @@ def test_a_kept_agent_loads_and_goes_on_with_the_same_bits(name):
     assert what_comes_of(KEPT / name) == TOLD["agents"][name]
 
 
-def test_a_kept_policy_plays_and_is_written_as_before():
+def test_a_kept_policy_runs_and_is_written_as_before():
     assert what_policy_comes_of((KEPT / POLICY).read_text()) == TOLD["policy"]

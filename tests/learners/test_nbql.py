@@ -55,7 +55,7 @@ def test_on_recorded_data_it_is_tabular_q_learning(xi):
 
 
 class Ring(gymnasium.Env):
-    """Eight places in a circle; the actions go left, stay, go right, with luck; some places pay. Tells what was played."""
+    """Eight places in a circle; the actions go left, stay, go right, with luck; some places pay. Tells what was applied."""
 
     observation_space = gymnasium.spaces.Box(-1.0, 1.0, (1,), np.float64)
     action_space = gymnasium.spaces.Discrete(ACTIONS)

@@ -122,7 +122,7 @@ def test_random_predictions_differ_from_call_to_call_and_repeat_with_the_seed(pe
     assert draw() == first
 
 
-def test_an_undecided_list_plays_its_first_action_or_any():
+def test_an_undecided_list_gives_its_first_action_or_any():
     agent = spaql.SPAQL(spaql.cube(1, [3, 4, 5], horizon=5))
     assert agent.predict([0.1])[0] == 3
     assert set(agent.predict(np.zeros((100, 1)), deterministic=False)[0].tolist()) == {3, 4, 5}
@@ -134,12 +134,12 @@ def test_aql_counts_the_steps_in_its_state(aql):
         leaves = aql.leaves()
         over = leaves[(leaves["tree"] == step) & (np.abs(leaves["state"][:, 0] - 0.3) < leaves["radius"])]
         greedy.append(int(over["action_first"][np.flatnonzero(over["q"] == over["q"].max())[-1]]))
-    state, played = None, []
+    state, applied = None, []
     for step in range(3):
         action, state = aql.predict([0.3], state=state)
-        played.append(int(action))
+        applied.append(int(action))
         assert state.tolist() == [step + 1]
-    assert played == greedy == [0, 1, 0]
+    assert applied == greedy == [0, 1, 0]
 
 
 def test_every_row_of_a_batch_has_its_own_step(aql):
@@ -158,7 +158,7 @@ def test_episode_start_sets_the_step_back(aql):
     assert state.tolist() == [1]
 
 
-def test_steps_beyond_the_horizon_play_the_last_partition(aql):
+def test_steps_beyond_the_horizon_use_the_last_partition(aql):
     assert aql.predict([0.3], state=np.array([77]))[0] == aql.predict([0.3], state=np.array([2]))[0]
 
 

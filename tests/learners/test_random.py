@@ -11,7 +11,7 @@ def test_random_on_pendulum_over_the_whole_range():
     assert -1270 < result.mean < -1190
 
 
-def test_random_on_pendulum_as_the_paper_plays_it():
+def test_random_on_pendulum_as_in_the_paper():
     result = spaql.Random(spaql.make("pendulum"), low=0.0).evaluate(2000)
     assert -1390 < result.mean < -1290
 
@@ -29,7 +29,7 @@ def test_actions_are_uniform_over_the_given_interval():
     assert abs(actions.var() - 4 / 12) < 0.02
 
 
-def test_a_list_is_played_evenly():
+def test_a_list_is_applied_evenly():
     actions = spaql.Random(spaql.cube(1, [5, 6, 7], horizon=3)).predict(np.zeros((6000, 1)), deterministic=False)[0]
     counts = np.bincount(actions)[5:]
     assert (np.abs(counts - 2000) < 200).all()

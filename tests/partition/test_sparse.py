@@ -51,7 +51,7 @@ def test_full_and_sparse_forests_learn_the_same_bits(monkeypatch, name, problem)
 
 @everywhere
 @grown
-def test_they_play_and_explain_the_same(monkeypatch, name, problem):
+def test_they_act_and_explain_the_same(monkeypatch, name, problem):
     full, sparse = both(monkeypatch, name, PROBLEMS[problem]())
     seen = points(full.problem)
     np.testing.assert_array_equal(full.predict(seen)[0], sparse.predict(seen)[0])

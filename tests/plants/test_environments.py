@@ -27,7 +27,7 @@ def test_gymnasiums_checker_accepts_the_environment(env_id):
 
 @pytest.mark.parametrize("env_id", IDS)
 def test_seed_decides_this_episode_and_the_following_ones(env_id):
-    def play(env):
+    def episode(env):
         env.action_space.seed(1)
         seen = [env.reset(seed=11)[0]]
         for _ in range(3):
@@ -35,8 +35,8 @@ def test_seed_decides_this_episode_and_the_following_ones(env_id):
             seen.append(env.reset()[0])
         return np.array(seen)
 
-    first = play(gymnasium.make(env_id))
-    np.testing.assert_array_equal(first, play(gymnasium.make(env_id)))
+    first = episode(gymnasium.make(env_id))
+    np.testing.assert_array_equal(first, episode(gymnasium.make(env_id)))
     if gymnasium.make(env_id).unwrapped.plant.reset_noise:  # others always start at the same place
         assert len({row.tobytes() for row in first}) == len(first)
 

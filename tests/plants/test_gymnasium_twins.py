@@ -166,7 +166,7 @@ def pump(velocity, problem):
     return high if velocity >= 0 else low
 
 
-PLAYERS = {  # who reaches the end of an episode before its time: one step in five is random all the same
+DRIVERS = {  # controllers that reach the end of an episode before its time: one step in five is random all the same
     "MountainCar-v0": lambda seen, problem: pump(seen[1], problem),
     "MountainCarContinuous-v0": lambda seen, problem: pump(seen[1], problem),
     "Acrobot-v1": lambda seen, problem: pump(-seen[4], problem),
@@ -179,14 +179,14 @@ def test_environment_follows_gymnasium_for_whole_episodes(name):
     entry, problem = CATALOG[name], spaql.make(name)
     env, reference = gymnasium.make(entry.env_id), gymnasium.make(entry.gym_id).unwrapped
     table, rows = env.unwrapped.table, env.unwrapped.plant.rows
-    rng, ends, player = np.random.default_rng(3), 0, PLAYERS.get(entry.gym_id)
+    rng, ends, driver = np.random.default_rng(3), 0, DRIVERS.get(entry.gym_id)
     same = REWARD.get(name, lambda reward: reward)
     reference.reset(seed=0)
     for seed in range(EPISODES if entry.gym_id != "Pendulum-v1" else 3):
         observation, _ = env.reset(seed=seed)
         for step in range(problem.horizon):
-            random = player is None or rng.random() < 0.2
-            action = random_actions(problem, 1, rng)[0] if random else player(observation, problem)
+            random = driver is None or rng.random() < 0.2
+            action = random_actions(problem, 1, rng)[0] if random else driver(observation, problem)
             state = table[rows.state : rows.observation, 0].copy()
             after, _, expected, ended = their_step(reference, state, their_action(reference, action))
             observation, reward, terminated, truncated, _ = env.step(problem.native(action))

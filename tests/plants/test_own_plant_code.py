@@ -170,11 +170,11 @@ def chosen(x, push):
 
 @pytest.mark.parametrize("values", [(-1.0, 1.0), (5.0, 6.0, 7.0), (2.5, -1.0, 0.0), (1.0, 0.0)])
 @pytest.mark.parametrize("learner", LEARNERS)
-def test_any_list_of_numbers_is_played_as_given_in_both_loops(values, learner):
+def test_any_list_of_numbers_is_applied_as_given_in_both_loops(values, learner):
     problem = line(chosen, actions=spaql.Finite(values), horizon=5)
     agents = [LEARNERS[learner](p, seed=1) for p in (problem, wrapped(problem))]
     for agent in agents:
         agent.learn(5, rollouts=3)
     assert_same(*agents, episodes=10)
-    played = spaql.Random(problem).predict([[0.1]] * 100, deterministic=False)[0]
-    assert set(played.ravel().tolist()) == set(values)
+    applied = spaql.Random(problem).predict([[0.1]] * 100, deterministic=False)[0]
+    assert set(applied.ravel().tolist()) == set(values)

@@ -18,8 +18,8 @@ def test_episode_statistics_count_what_the_history_counts(learner):
     assert sum(env.length_queue) == history.train_samples[-1] + history.eval_samples[-1]
     last = list(env.return_queue)[-3:]
     assert history.evaluation[-1] == pytest.approx(sum(last) / 3)
-    played = agent.evaluate(4)
-    assert list(env.return_queue)[-4:] == played.returns.tolist()
+    evaluation = agent.evaluate(4)
+    assert list(env.return_queue)[-4:] == evaluation.returns.tolist()
 
 
 def test_episode_statistics_count_the_steps_of_atlas():

@@ -1,4 +1,4 @@
-"""A policy is what the agent plays, cell by cell; the exact tree is the same with fewer leaves."""
+"""A policy is what the agent does, cell by cell; the exact tree is the same with fewer leaves."""
 
 import pickle
 from dataclasses import replace
@@ -45,7 +45,7 @@ def states_for(agent, count=50_000):
     return np.concatenate([rng.uniform(low, high, (count, len(axes))), seen, np.stack(corners, axis=1)])
 
 
-def test_the_table_plays_what_the_agent_plays(agent):
+def test_the_table_does_what_the_agent_does(agent):
     states = states_for(agent)
     expected, _ = agent.predict(states)
     np.testing.assert_array_equal(agent.policy().decide(states), np.asarray(expected, float).reshape(len(states), -1))
@@ -58,7 +58,7 @@ def test_a_policy_returns_what_its_agent_returns(agent):
     np.testing.assert_array_equal(policy.tree().evaluate(50, seed=4).returns, expected)
 
 
-def test_the_exact_tree_plays_the_same_everywhere_and_is_not_larger(agent):
+def test_the_exact_tree_does_the_same_everywhere_and_is_not_larger(agent):
     policy = agent.policy()
     tree = policy.tree()
     assert differences(policy.rules, tree.rules) == []
@@ -124,16 +124,16 @@ def test_some_learners_have_one_policy_per_time_step(learner):
 
 @pytest.mark.parametrize("problem", ["pendulum", "pendulum-5"])
 @pytest.mark.parametrize("learner", [spaql.AQL, spaql.NBQL, spaql.ZoomRL])
-def test_table_tree_export_and_why_play_the_policy_of_that_step(learner, problem):
+def test_table_tree_export_and_why_follow_the_policy_of_that_step(learner, problem):
     agent = learner(spaql.make(problem), seed=0)
     agent.learn(80, rollouts=2)
     policy = agent.policy(step=1)
     angle, velocity = np.random.default_rng(0).uniform([[-np.pi], [-8]], [[np.pi], [8]], (2, 500))
     states = np.column_stack([np.cos(angle), np.sin(angle), velocity])
-    played = agent.predict(states, state=np.ones(500))[0]
-    np.testing.assert_allclose(policy.predict(states)[0], played, rtol=1e-6)
-    np.testing.assert_allclose(policy.tree().predict(states)[0], played, rtol=1e-6)
-    np.testing.assert_allclose(policy.why(states[0]).action, played[0], rtol=1e-6)
+    applied = agent.predict(states, state=np.ones(500))[0]
+    np.testing.assert_allclose(policy.predict(states)[0], applied, rtol=1e-6)
+    np.testing.assert_allclose(policy.tree().predict(states)[0], applied, rtol=1e-6)
+    np.testing.assert_allclose(policy.why(states[0]).action, applied[0], rtol=1e-6)
     assert "void controller" in policy.to_c()
 
 
@@ -149,7 +149,7 @@ def test_a_policy_without_a_plant_can_still_be_read():
     policy = agent.policy()
     assert policy.table()["share of time"].isna().all()
     assert policy.predict([0.5, -0.5])[0] in (0, 1)
-    assert "plays" in str(policy.why([0.5, -0.5]))
+    assert "applies" in str(policy.why([0.5, -0.5]))
     with pytest.raises(spaql.SpaqlError, match="no plant"):
         policy.evaluate(3)
 
@@ -198,7 +198,7 @@ def test_labels_of_actions_must_be_as_many_as_actions():
 
 
 @pytest.mark.parametrize("name", ["cartpole", "pendulum"])
-def test_policies_can_be_pickled_and_play_on(name):
+def test_policies_can_be_pickled_and_still_run(name):
     agent = spaql.SPAQL(spaql.make(name), seed=0)
     agent.learn(5, rollouts=2)
     agent.evaluate(5)  # with compiled code at hand, which stays behind

@@ -45,7 +45,7 @@ def test_the_rule_holds_where_it_is_given_and_the_path_leads_to_it(policy):
     assert why.action == policy.decide([OBSERVATION])[0]
 
 
-def test_the_best_alternative_is_what_is_played_and_values_are_sorted(policy):
+def test_the_best_alternative_is_what_is_applied_and_values_are_sorted(policy):
     why = policy.why(OBSERVATION)
     values = [q for _, q in why.alternatives]
     assert values == sorted(values, reverse=True)

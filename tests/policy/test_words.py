@@ -111,7 +111,7 @@ def check_words(policy, folder):
         why = policy.why((region[0] + region[1]) / 2)
         rule = policy.words.rule(why.leaf)
         assert list(why.rule) == rule
-        assert f"it plays {policy.words.leaf_action(why.leaf)}, because" in str(why)
+        assert f"it applies {policy.words.leaf_action(why.leaf)}, because" in str(why)
         assert policy.words.leaf_action(why.leaf) in text
         assert all(part in shown for part in rule)
 

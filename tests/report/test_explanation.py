@@ -160,7 +160,7 @@ def test_without_a_plant_there_is_no_player_and_no_share_of_time(pages):
 
 def test_an_untrained_agent_has_one_rule(pages):
     text = text_of(pages["untrained"])
-    assert "plays the same action everywhere" in text
+    assert "applies the same action everywhere" in text
     assert "1 rule " in text
 
 

@@ -106,10 +106,10 @@ def test_an_untrained_agent_can_be_evaluated(learner):
     if learner == "NBQL":
         assert 9 < result.mean < 10  # all cells of a net tie, and ties go to the last action
     else:
-        assert 18 < result.mean < 27  # all others play at random
+        assert 18 < result.mean < 27  # all others act at random
 
 
-def test_deterministic_evaluation_plays_the_centre():
+def test_deterministic_evaluation_applies_the_centre():
     """Untrained, that is no push at all: the leaky integrators decay by themselves."""
     result = spaql.SPAQL(linear_plant(1, horizon=3)).evaluate(50, deterministic=True)
     start = np.sqrt(-result.returns / (1 + 0.8**2 + 0.8**4))
@@ -120,7 +120,7 @@ def test_deterministic_evaluation_plays_the_centre():
     assert not np.allclose(uniform.returns, result.returns)
 
 
-def test_the_agent_plays_what_it_predicts():
+def test_the_agent_does_what_it_predicts():
     """Deterministic rollouts are what `predict` says, step by step, in the environment."""
     import gymnasium
 

@@ -33,11 +33,11 @@ def balancing():
 @pytest.mark.parametrize("asynchronous", [False, True])
 @pytest.mark.parametrize("n_envs", [1, 3, 8])
 def test_the_returns_are_those_of_one_by_one(balancing, n_envs, asynchronous):
-    played = spaql.evaluate_vector(balancing, "CartPole-v1", 7, n_envs, seed=5, asynchronous=asynchronous, horizon=200)
+    evaluation = spaql.evaluate_vector(balancing, "CartPole-v1", 7, n_envs, seed=5, asynchronous=asynchronous, horizon=200)
     returns, samples = one_by_one(balancing, lambda: gymnasium.make("CartPole-v1"), 7, 5, 200)
     assert len(set(returns)) > 1
-    assert played.returns.tolist() == returns
-    assert played.samples == samples
+    assert evaluation.returns.tolist() == returns
+    assert evaluation.samples == samples
 
 
 @pytest.mark.parametrize("learner", [spaql.AQL, spaql.SPAQL])
@@ -47,9 +47,9 @@ def test_on_our_own_plants_and_with_policies_that_depend_on_the_step(learner):
     agent = learner(spaql.make("pendulum"), seed=0)
     agent.learn(10, rollouts=2)
     returns, samples = one_by_one(agent, lambda: PlantEnv(agent.problem), 5, 0)
-    played = spaql.evaluate_vector(agent, episodes=5, n_envs=2)
-    assert played.returns.tolist() == returns
-    assert played.samples == samples == 1000
+    evaluation = spaql.evaluate_vector(agent, episodes=5, n_envs=2)
+    assert evaluation.returns.tolist() == returns
+    assert evaluation.samples == samples == 1000
 
 
 def test_policies_trees_and_the_agents_own_environment(balancing):
@@ -66,9 +66,9 @@ def test_wrappers_go_into_the_function():
         made.append(gymnasium.wrappers.RecordEpisodeStatistics(gymnasium.wrappers.TimeLimit(gymnasium.make("CartPole-v1"), 15)))
         return made[-1]
 
-    played = spaql.evaluate_vector(spaql.SPAQL(spaql.make("cartpole"), seed=0), make, episodes=6, n_envs=3)
-    assert played.returns.max() <= 15
-    assert set(played.returns.tolist()) <= {float(total) for env in made for total in env.return_queue}
+    evaluation = spaql.evaluate_vector(spaql.SPAQL(spaql.make("cartpole"), seed=0), make, episodes=6, n_envs=3)
+    assert evaluation.returns.max() <= 15
+    assert set(evaluation.returns.tolist()) <= {float(total) for env in made for total in env.return_queue}
 
 
 def test_bad_input_is_one_line(balancing):

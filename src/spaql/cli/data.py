@@ -20,12 +20,12 @@ GAPS_HELP = "Steps may be missing, if there are next_ columns."
 def record(
     problem: Annotated[str, typer.Argument(help=PROBLEM_HELP)],
     out: Annotated[Path, typer.Option(help="The log to write: .csv or .parquet.")],
-    episodes: Annotated[int, typer.Option(help="Episodes to play.")] = 50,
+    episodes: Annotated[int, typer.Option(help="Episodes to run.")] = 50,
     agent: Annotated[
-        Path | None, typer.Option(help="Who plays: an agent file, or a folder with agent.spaql (default: random).")
+        Path | None, typer.Option(help="Who acts: an agent file, or a folder with agent.spaql (default: random).")
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the rollouts.")] = 0,
-    deterministic: Annotated[bool, typer.Option("--deterministic", help="Play the centre of the greedy cell.")] = False,
+    deterministic: Annotated[bool, typer.Option("--deterministic", help="Use the centre of the greedy cell.")] = False,
     horizon: Annotated[int | None, typer.Option(help="Gymnasium ids: steps per episode.")] = None,
     changes: Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help=SET_HELP)] = None,
     as_json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False,

@@ -23,7 +23,7 @@ FORM_HELP = "table (the cells as learned), tree (the same, smaller) or compresse
 def explain(
     file: Annotated[Path, typer.Argument(help=FILE_HELP)],
     why: Annotated[
-        str | None, typer.Option(help="An observation, numbers separated by commas: why is what played there?")
+        str | None, typer.Option(help="An observation, numbers separated by commas: why is what applied there?")
     ] = None,
     html: Annotated[Path | None, typer.Option(help="Write the page that explains every action.")] = None,
     max_leaves: Annotated[
@@ -34,7 +34,7 @@ def explain(
     rows: Annotated[int, typer.Option(help="Regions to show, most used first.")] = 12,
     as_json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False,
 ) -> None:
-    """Show a controller: its regions, the small tree that plays the same, and why it plays what it plays.
+    """Show a controller: its regions, the small tree that does the same, and why it does what it does.
 
     Example: spaql explain results/agent.spaql --why 0,0.1,0.05,0 --html controller.html
     """
@@ -66,7 +66,7 @@ def export(
 ) -> None:
     """Write a controller as code, text or drawing.
 
-    Tables and trees play exactly what the agent's deterministic policy plays.
+    Tables and trees do exactly what the agent's deterministic policy does.
 
     Example: spaql export results/agent.spaql --to c --out controller.c
     """

@@ -51,7 +51,7 @@ def show_policy(
     if why is None or rows != 12:
         console.print(rich_table(policy, rows))
         leaves = table.tree().n_leaves
-        text = f"{table.n_leaves:,} regions as learned; a tree with {leaves:,} leaves plays the same."
+        text = f"{table.n_leaves:,} regions as learned; a tree with {leaves:,} leaves does the same."
         console.print(text, highlight=False)
     for line in _earned(table, policy):
         console.print(line, highlight=False)

@@ -10,13 +10,13 @@ import numpy as np
 
 from spaql import streams
 from spaql.arrays import Array
-from spaql.compress.moments import Memory, Sample, Trials, keep_moments, play_on
+from spaql.compress.moments import Memory, Sample, Trials, keep_moments, run_on
 from spaql.errors import SpaqlError
 from spaql.plants.chart import HUGE
 from spaql.plants.problem import Problem
 from spaql.training.lanes import Episodes, new_lanes, stage_of
-from spaql.training.tree_episodes import play_in
-from spaql.training.tree_rollouts import play_tree
+from spaql.training.tree_episodes import episode_in
+from spaql.training.tree_rollouts import run_tree
 from spaql.trees.descend import Controller
 from spaql.trees.tree import Tree
 
@@ -91,7 +91,7 @@ class PlantArena:
 
     def returns(self, tree: Tree, first: int, last: int) -> Array:
         episodes = Episodes(self.key, self._returns, first, last)
-        self.samples += play_tree(
+        self.samples += run_tree(
             self.reset, self.step, self.stage, _controller(tree), self.lanes, episodes, self._uncounted, self._unseen
         )
         return _finite(self._returns[first:last].copy())
@@ -113,7 +113,7 @@ class PlantArena:
     def futures(self, tree: Tree, moments: Moments, actions: Array, hold: int) -> Array:
         returns = np.zeros(len(moments.states) * (len(actions) + 1))
         trials = Trials(np.ascontiguousarray(actions, float), hold)
-        self.samples += play_on(
+        self.samples += run_on(
             self.step, self.stage, _controller(tree), self.lanes, Memory(*moments.memory), trials, returns
         )
         return _finite(returns).reshape(len(moments.states), -1)
@@ -154,7 +154,7 @@ class EnvironmentArena:
 
     def _episode(self, tree: Tree, start: int) -> tuple[float, list[Array]]:
         total, states = 0.0, []
-        for observation, _, reward in play_in(self.problem, tree, self.env, (self.seed + start) % 2**31):
+        for observation, _, reward in episode_in(self.problem, tree, self.env, (self.seed + start) % 2**31):
             total += reward
             states.append(observation)
         self.samples += len(states)

@@ -1,4 +1,4 @@
-"""Trees from examples: the states a controller meets, and what it plays there."""
+"""Trees from examples: the states a controller meets, and what it applies there."""
 
 import itertools
 

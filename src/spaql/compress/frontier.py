@@ -25,21 +25,21 @@ class FrontierPoint:
     leaves: int
     mean: float
     ci95: tuple[float, float]
-    fidelity: float  # share of the table's time in which the tree plays the same (continuous actions: NEAR the same)
+    fidelity: float  # share of the table's time in which the tree does the same (continuous actions: NEAR the same)
     worse: float  # p of the one-sided paired test that it is worse than the table
     tree: Tree
 
 
 def palette_of(table: "Policy") -> Array:
-    """The actions a leaf may play: the table's, and the finite set, or the ends and middle of a continuous range."""
-    played = [table.rules.actions[table.rules.leaves()]]
+    """The actions a leaf may apply: the table's, and the finite set, or the ends and middle of a continuous range."""
+    applied = [table.rules.actions[table.rules.leaves()]]
     actions = table.problem.actions
     if isinstance(actions, Finite):
-        played.append(np.array(actions.values, float)[:, None])
+        applied.append(np.array(actions.values, float)[:, None])
     else:
         low, high = actions.bounds
-        played.append(np.array([low, (low + high) / 2, high]))
-    return np.unique(np.concatenate(played), axis=0)
+        applied.append(np.array([low, (low + high) / 2, high]))
+    return np.unique(np.concatenate(applied), axis=0)
 
 
 def frontier_of(table: "Policy", trees: dict[int, Tree], episodes: int) -> tuple[list[FrontierPoint], int]:

@@ -58,7 +58,7 @@ def compress_in_model(policy: "Policy", wanted: Wanted) -> "Policy":
         seen = arena.moments(table.rules, SEEN, seed).states
         by_value = _grown_by_values(arena, plan, seen, max(most, LARGEST), wanted.oblique)
         begin = distilled(seen, table.decide(seen), max(most, LARGEST)) + by_value
-        # only what was played: between the levels of a torque the model is a guess, and a search finds every flaw of a
+        # only what was applied: between the levels of a torque the model is a guess, and a search finds every flaw of a
         # guess
         levels = Finite(tuple(plan.actions[:, 0].tolist())) if plan.actions.shape[1] == 1 else problem.actions
         known = palette_of(table)
@@ -81,9 +81,9 @@ def _trusted(problem: Problem, plan: Plan, models: list[Model], starts: Array) -
 
     The others lack data that was needed, and would judge trees by their own ignorance.
     """
-    played = [ModelArena(problem, plan, starts, [one]).returns(plan.table, 0, len(starts)) for one in models]
-    least = played[0].mean() - DOUBT * abs(played[0].mean()) - SPREAD * played[0].std()
-    return [one for one, returns in zip(models, played, strict=True) if returns.mean() >= least]
+    earned = [ModelArena(problem, plan, starts, [one]).returns(plan.table, 0, len(starts)) for one in models]
+    least = earned[0].mean() - DOUBT * abs(earned[0].mean()) - SPREAD * earned[0].std()
+    return [one for one, returns in zip(models, earned, strict=True) if returns.mean() >= least]
 
 
 def _on_other_starts(trees: list[Tree], most: int, others: ModelArena) -> dict[int, tuple[float, Tree]]:

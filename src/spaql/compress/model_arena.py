@@ -54,7 +54,7 @@ class ModelArena:
         share, room = count / (self.steps - before), 2 * count // len(self.worlds)
         for which in range(len(self.worlds)):
             kept = self._keep(room, seed + which, share)
-            self._play(which, controller, begin[which :: len(self.worlds)], None, self._no_trials, 0, kept)
+            self._run(which, controller, begin[which :: len(self.worlds)], None, self._no_trials, 0, kept)
             used = ~np.isnan(kept.places[:, 0])
             all_kept.append((kept.places[used], kept.times[used], np.full(used.sum(), which)))
         memory = tuple(np.concatenate(parts) for parts in zip(*all_kept, strict=True))
@@ -67,12 +67,12 @@ class ModelArena:
         found = np.zeros((len(places), len(actions) + 1))
         for which in range(len(self.worlds)):
             mine = models == which
-            found[mine] = self._play(which, controller, places[mine], times[mine], trials, hold, self._nothing).reshape(
+            found[mine] = self._run(which, controller, places[mine], times[mine], trials, hold, self._nothing).reshape(
                 -1, len(actions) + 1
             )
         return found
 
-    def _play(
+    def _run(
         self,
         which: int,
         controller: Controller,

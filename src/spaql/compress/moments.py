@@ -78,7 +78,7 @@ def _take_up(stage: Stage, lanes: Lanes, memory: Memory, tries: int, begin: int,
 
 
 @kernel
-def play_on(
+def run_on(
     step: Batch, stage: Stage, controller: Controller, lanes: Lanes, memory: Memory, trials: Trials, returns: Array
 ) -> int:
     """From kept moments, every trial to the end of the episode. Returns the steps.

@@ -74,7 +74,7 @@ class Pool:
         scored = Scored(tree, scored.returns, scored.mean)
         held = self.sizes.setdefault(tree.n_leaves, [])
         if any(one.mean == scored.mean and np.array_equal(one.returns, scored.returns) for one in held):
-            return scored  # it plays the same
+            return scored  # it does the same
         held.append(scored)
         held.sort(key=lambda one: -one.mean)
         del held[KEPT:]
@@ -113,7 +113,7 @@ def search(
 ) -> Pool:
     """The best trees of up to `most` leaves found within `budget` steps of the arena.
 
-    `begin`: trees to start from, such as distilled ones; `known`: more actions (n, axes) that leaves may play.
+    `begin`: trees to start from, such as distilled ones; `known`: more actions (n, axes) that leaves may apply.
     """
     run = _Search(arena, actions, budget, np.empty((0, 1)) if known is None else known, seed, oblique, most)
     run.start(begin)

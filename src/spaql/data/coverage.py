@@ -117,16 +117,16 @@ def coverage(problem: Problem, log: Any, *, reach: int = 512, gaps: bool = False
     bounds = _bounds(problem, states if far is None else np.concatenate([states, far]))
     points, far = _between_bounds(bounds, states), None if far is None else _between_bounds(bounds, far)
     d = len(problem.state)
-    played, labels = _levels(problem, data.actions)
+    applied, labels = _levels(problem, data.actions)
     overall = share_of(problem, points, far, tuple(range(d)))
     pairs = tuple(share_of(problem, points, far, pair) for pair in itertools.combinations(range(d), 2))
-    counts = _actions_by_cell(points[: len(played)], played, len(labels), depth_of(len(points), d))
+    counts = _actions_by_cell(points[: len(applied)], applied, len(labels), depth_of(len(points), d))
     kinds, enough = (counts > 0).sum(axis=1), counts.sum(axis=1) >= len(labels)
     return Coverage(
         problem, data, tuple(_range(problem, data, points, far, j) for j in range(d)), overall, pairs, labels,
-        _regions(problem, bounds, points[: len(played)], played, len(labels)), float((kinds == len(labels)).mean()),
+        _regions(problem, bounds, points[: len(applied)], applied, len(labels)), float((kinds == len(labels)).mean()),
         float((kinds[enough] == 1).mean()) if enough.any() else 0.0,
-        tuple(_never(problem, bounds, points, far, played, labels)), bounds, points, far,
+        tuple(_never(problem, bounds, points, far, applied, labels)), bounds, points, far,
     )  # fmt: skip
 
 
@@ -178,20 +178,20 @@ def _levels(problem: Problem, actions: Array) -> tuple[Array, tuple[str, ...]]:
     return kind, tuple(f"{cuts[i]:.3g} ... {cuts[i + 1]:.3g}" for i in range(LEVELS))
 
 
-def _actions_by_cell(points: Array, played: Array, kinds: int, depth: int) -> Array:
+def _actions_by_cell(points: Array, applied: Array, kinds: int, depth: int) -> Array:
     """(visited cells, kinds): how often each action was applied."""
     _, cell = np.unique(cells_of(points, depth), axis=0, return_inverse=True)
     counts = np.zeros((int(cell.max()) + 1, kinds), np.int64)
-    np.add.at(counts, (cell.ravel(), played), 1)
+    np.add.at(counts, (cell.ravel(), applied), 1)
     return counts
 
 
-def _regions(problem: Problem, bounds: Array, points: Array, played: Array, kinds: int) -> tuple[Region, ...]:
+def _regions(problem: Problem, bounds: Array, points: Array, applied: Array, kinds: int) -> tuple[Region, ...]:
     made = []
     for j, axis in enumerate(problem.state):
         quarter = cells_of(points[:, j], 2)
         for i in range(QUARTERS):
-            here = played[quarter == i]
+            here = applied[quarter == i]
             shares = np.bincount(here, minlength=kinds) / max(len(here), 1)
             low, high = _box(bounds[[j]], (i,), 2)[0]
             made.append(Region(axis.name, low, high, len(here), tuple(shares.tolist())))
@@ -206,10 +206,10 @@ def _box(bounds: Array, cell: tuple[int, ...], depth: int) -> list[tuple[float, 
 
 
 def _never(
-    problem: Problem, bounds: Array, points: Array, far: Array | None, played: Array, labels: tuple[str, ...]
+    problem: Problem, bounds: Array, points: Array, far: Array | None, applied: Array, labels: tuple[str, ...]
 ) -> list[str]:
     """Actions never applied, then the boxes that random actions visit most and the data never does."""
-    texts = [f"action {labels[k]} is never played" for k in range(len(labels)) if not (played == k).any()]
+    texts = [f"action {labels[k]} is never applied" for k in range(len(labels)) if not (applied == k).any()]
     if far is None:
         for j, axis in enumerate(problem.state):
             missing = sorted(set(range(QUARTERS)) - set(cells_of(points[:, j], 2).tolist()))

@@ -36,11 +36,11 @@ def record(
 
     count, first = whole("episodes", episodes, 1, 10**6), whole("seed", seed, 0)
     target = None if path is None else _target(path)
-    problem, play = _player(who, first, flag("deterministic", deterministic))
+    problem, run = _runner(who, first, flag("deterministic", deterministic))
     names, following, acting = state_columns(problem), next_columns(problem), action_columns(problem)
     parts = []
     for number in range(count):
-        episode = play(first, number) if problem.plant is not None else play(first + number, 0)
+        episode = run(first, number) if problem.plant is not None else run(first + number, 0)
         n = len(episode)
         last = np.arange(n) == n - 1
         columns: dict[str, Any] = {"episode": np.full(n, number), "step": np.arange(n)}
@@ -78,7 +78,7 @@ def _target(path: str | PathLike[str]) -> Path:
     return target
 
 
-def _player(who: Any, seed: int, deterministic: bool) -> "tuple[Problem, Callable[[int, int], Episode]]":
+def _runner(who: Any, seed: int, deterministic: bool) -> "tuple[Problem, Callable[[int, int], Episode]]":
     from spaql.learners.agent import Agent
     from spaql.learners.random import Random
     from spaql.policy.policy import Policy

@@ -18,7 +18,7 @@ INSET = 1e-6  # of a region's width: where its corners are taken; dtControl does
 
 
 def to_dtcontrol(policy: Policy, points: str = "corners") -> str:
-    """A controller as dtControl reads it from a .csv file: states, each with what is played there.
+    """A controller as dtControl reads it from a .csv file: states, each with what is applied there.
 
     dtControl knows states, not regions. `points`: "centres", one state per region; or "corners", also the corners of
     every region, just inside, from which it can tell where the regions end.

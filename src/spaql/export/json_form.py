@@ -229,11 +229,11 @@ def _with_plant(described: Problem, given: Problem | None) -> Problem:
 def _tree(told: Any, variables: int, actions: Continuous | Finite) -> Tree:
     rows = _list("nodes", told, MOST_NODES)
     axes = actions.axes
-    nodes, played, weights = np.zeros(len(rows), NODE), np.zeros((len(rows), axes)), np.zeros((len(rows), variables))
+    nodes, applied, weights = np.zeros(len(rows), NODE), np.zeros((len(rows), axes)), np.zeros((len(rows), variables))
     for i, row in enumerate(rows):
         if isinstance(row, dict) and "action" in row:
             nodes["feature"][i] = LEAF
-            played[i] = _numbers("an action", _fields("a leaf", row, "action")["action"], axes)
+            applied[i] = _numbers("an action", _fields("a leaf", row, "action")["action"], axes)
             continue
         oblique = isinstance(row, dict) and "weights" in row
         test = _fields("a node", row, ("weights" if oblique else "variable") + " at_least low high")
@@ -242,8 +242,8 @@ def _tree(told: Any, variables: int, actions: Continuous | Finite) -> Tree:
             weights[i] = _numbers("weights", test["weights"], variables)
         low, high = (whole(side, test[side], 1, len(rows) - 1) for side in ("low", "high"))
         nodes[i] = (real("at_least", test["at_least"]), feature, low, high)
-    tree = make_tree(nodes, played, variables, weights)
-    _check_played(played[nodes["feature"] == LEAF], actions)
+    tree = make_tree(nodes, applied, variables, weights)
+    _check_applied(applied[nodes["feature"] == LEAF], actions)
     return tree
 
 
@@ -254,11 +254,11 @@ def _numbers(name: str, told: Any, length: int) -> list[float]:
     return [real(name, value) for value in values]
 
 
-def _check_played(played: Array, actions: Continuous | Finite) -> None:
+def _check_applied(applied: Array, actions: Continuous | Finite) -> None:
     if isinstance(actions, Finite):
-        good = np.isin(played, np.array(actions.values, float))
+        good = np.isin(applied, np.array(actions.values, float))
     else:
         low, high = actions.bounds
-        good = (played >= low) & (played <= high)
+        good = (applied >= low) & (applied <= high)
     if not good.all():
-        raise ValueError("a leaf plays an action that is not among the actions")
+        raise ValueError("a leaf applies an action that is not among the actions")

@@ -48,7 +48,7 @@ def to_latex(policy: Policy, share: bool = True) -> str:
         row = {f"variable {j}": words.interval(j, region) for j in range(len(words.names))}
         row["tests"] = " and ".join(words.test(node, high) for node, high in region.oblique)
         row |= {
-            f"action {axis}": words.played_value(axis, value)
+            f"action {axis}": words.applied_value(axis, value)
             for axis, value in enumerate(policy.rules.actions[leaf].tolist())
         }
         rows.append(row | {"share": often.get(leaf, "")})

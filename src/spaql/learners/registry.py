@@ -115,7 +115,7 @@ _CARDS = (
     ),
     Card(
         "Atlas",
-        "model-based: learns a model from few samples, plans in it, and plays a table",
+        "model-based: learns a model from few samples, plans in it, and applies a table",
         Look("#B07300", SOLID, "P", "18 2"),
         "spaql.learners.atlas.learner:Atlas",
         loop="spaql.training.atlas_loop:AtlasLoop",

@@ -14,7 +14,7 @@ from spaql.plants.problem import Finite, Problem
 
 
 def check(problem: Problem, episodes: int = 3, seed: int = 0) -> dict[str, tuple[float, float]]:
-    """Play random episodes, each of them twice, and raise `SpaqlError` for what is wrong.
+    """Run random episodes, each of them twice, and raise `SpaqlError` for what is wrong.
 
     Returns the range seen of every variable.
 
@@ -27,14 +27,14 @@ def check(problem: Problem, episodes: int = 3, seed: int = 0) -> dict[str, tuple
     env: Any = PlantEnv(problem) if problem.plant is not None else problem.open_env()
     seen = []
     for episode in range(whole("episodes", episodes, 1, 10**6)):
-        first, again = (_played(problem, env, whole("seed", seed, 0, 2**31 - 1) + episode, episode) for _ in range(2))
+        first, again = (_rows(problem, env, whole("seed", seed, 0, 2**31 - 1) + episode, episode) for _ in range(2))
         _compare(problem, first, again, episode)
         seen.append(first[:, : len(problem.state)])
     table = np.concatenate(seen)
     return {axis.name: (float(table[:, j].min()), float(table[:, j].max())) for j, axis in enumerate(problem.state)}
 
 
-def _played(problem: Problem, env: Any, seed: int, episode: int) -> Array:
+def _rows(problem: Problem, env: Any, seed: int, episode: int) -> Array:
     """One row per step: observation, reward, whether it ended. The actions are those of the episode's number."""
     rng = np.random.default_rng(episode)
     observation, _ = env.reset(seed=seed)

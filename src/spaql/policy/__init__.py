@@ -1,1 +1,1 @@
-"""What is played where, and why: tables, exact trees, words."""
+"""Which action is applied where, and why: tables, exact trees, words."""

@@ -1,4 +1,4 @@
-"""The smallest tree we can find that plays exactly what a table of cells plays."""
+"""The smallest tree we can find that does exactly what a table of cells does."""
 
 from dataclasses import dataclass
 

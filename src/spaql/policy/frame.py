@@ -92,6 +92,6 @@ def rich_table(policy: "Policy", rows: int = 20) -> Any:
         intervals = [f"{words.bound(j, low[leaf, j])} … {words.bound(j, high[leaf, j])}" for j in range(len(variables))]
         visits = "–" if np.isnan(facts["visits"][i]) else f"{facts['visits'][i]:,.0f}"
         values = ["–" if np.isnan(facts[name][i]) else number(float(facts[name][i])) for name in ("q", "margin")]
-        played = [words.played_value(axis, float(value)) for axis, value in enumerate(policy.rules.actions[leaf])]
-        shown.add_row(share_of_time(float(share[i])) or "–", *played, *intervals, *values, visits)
+        applied = [words.applied_value(axis, float(value)) for axis, value in enumerate(policy.rules.actions[leaf])]
+        shown.add_row(share_of_time(float(share[i])) or "–", *applied, *intervals, *values, visits)
     return shown

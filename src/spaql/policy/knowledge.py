@@ -15,7 +15,7 @@ from spaql.trees.tree import Tree
 class Rows:
     """What learning knows about each cell of a table."""
 
-    action: Array  # (cells, axes), physical: what is played there
+    action: Array  # (cells, axes), physical: what is applied there
     q: Array  # the value of that action
     visits: Array  # training steps behind it
     runner_up: Array  # (cells, axes): the best other action, NaN if there is none
@@ -104,7 +104,7 @@ class Knowledge(Protocol):
         """Training steps behind each leaf of a tree, from left to right; None if they cannot be told."""
 
     def exact(self) -> Tree:
-        """The smallest tree we can find that plays exactly what the table plays."""
+        """The smallest tree we can find that does exactly what the table does."""
 
 
 @dataclass(frozen=True)

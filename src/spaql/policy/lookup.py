@@ -1,4 +1,4 @@
-"""Compiled: reading a learned partition. Its cells, what is played in them, and what else could be."""
+"""Compiled: reading a learned partition. Its cells, what is applied in them, and what else could be."""
 
 import numpy as np
 
@@ -67,7 +67,7 @@ def list_cells(greedy: Greedy, d: int, tree: int, stack: Array, corner: Array, s
 def survey(
     forest: Forest, space: Space, scratch: Scratch, tree: int, centres: Array, best: Array, second: Array, q: Array
 ) -> None:
-    """For every state (cube coordinates): the greedy ball and the best one that plays something else (-1: none).
+    """For every state (cube coordinates): the greedy ball and the best one that does something else (-1: none).
 
     With their values and keys.
     """
@@ -102,7 +102,7 @@ def alternatives(forest: Forest, space: Space, scratch: Scratch, tree: int, x: A
 
 @kernel
 def key_action(space: Space, chart: Chart, key: int, depth: int, out: Array) -> None:
-    """What is played deterministically by a ball with this action key."""
+    """What is applied deterministically by a ball with this action key."""
     if space.k > 0:
         for axis in range(space.k):
             out[axis] = chart.acts[axis].centre + chart.acts[axis].scale * action_centre(space, key, depth, axis)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from spaql.compress.frontier import FrontierPoint
     from spaql.policy.evaluation import Evaluation
     from spaql.training.episode import Episode
-    from spaql.training.tree_episodes import Played
+    from spaql.training.tree_episodes import Usage
 
 USAGE_EPISODES = 200  # of rollouts that tell where the closed loop goes
 USAGE_IN_PYTHON = 5  # the same, in an environment that is not compiled
@@ -37,7 +37,7 @@ USAGE_SEED = 2**40  # far from the seeds people evaluate with
 
 @dataclass(frozen=True, eq=False)
 class Policy:
-    """What is played where. Nothing in it is random.
+    """Which action is applied where. Nothing in a policy is random.
 
     `kind`: "table" (the cells of a learned partition), "exact tree" (the same, smaller) or "compressed tree".
     """
@@ -74,10 +74,10 @@ class Policy:
 
     def evaluate(self, episodes: int = 1000, seed: int = 0) -> "Evaluation":
         """Fresh rollouts, from the start states of `Agent.evaluate` with the same seed."""
-        from spaql.training.tree_episodes import play_episodes
+        from spaql.training.tree_episodes import run_episodes
 
-        played = play_episodes(self.problem, self.rules, whole("episodes", episodes, 1, 10**8), whole("seed", seed, 0))
-        return Evaluation(played.returns, played.samples)
+        usage = run_episodes(self.problem, self.rules, whole("episodes", episodes, 1, 10**8), whole("seed", seed, 0))
+        return Evaluation(usage.returns, usage.samples)
 
     def episode(self, seed: int = 0, rollout: int = 0) -> "Episode":
         """Rollout number `rollout` of `evaluate(seed=seed)`, step by step."""
@@ -88,17 +88,17 @@ class Policy:
     # -- looking inside ------------------------------------------------------------------------------------------------
 
     @cached_property
-    def usage(self) -> "Played | None":
+    def usage(self) -> "Usage | None":
         """Rollouts of the closed loop: how often each leaf is in charge, and some thousand states.
 
         None without a plant.
         """
-        from spaql.training.tree_episodes import play_episodes
+        from spaql.training.tree_episodes import run_episodes
 
         if not self.problem.can_run:
             return None
         episodes = USAGE_EPISODES if self.problem.plant is not None else USAGE_IN_PYTHON
-        return play_episodes(
+        return run_episodes(
             self.problem, self.rules, episodes, USAGE_SEED, states=episodes * min(self.problem.horizon, 200)
         )
 
@@ -134,13 +134,13 @@ class Policy:
         return policy_table(self)
 
     def why(self, observation: Any) -> Why:
-        """Why this action is played here: path, rule, alternatives, distance to another action, experience."""
+        """Why this action is applied here: path, rule, alternatives, distance to another action, experience."""
         return explain_action(self, observation)
 
     # -- other forms ---------------------------------------------------------------------------------------------------
 
     def tree(self) -> "Policy":
-        """A small tree that plays exactly the same everywhere."""
+        """A small tree that does exactly the same everywhere."""
         rules = self.knowledge.exact() if self.is_table else merged(self.rules)
         return replace(self, rules=rules, kind="exact tree", table_policy=self.table_policy or self)
 
@@ -187,7 +187,7 @@ class Policy:
 
     @staticmethod
     def from_json(text: str, problem: Problem | None = None) -> "Policy":
-        """The policy written by `to_json`. `problem`: where to play it, if it is not one of `spaql.problems()`."""
+        """The policy written by `to_json`. `problem`: where to run it, if it is not one of `spaql.problems()`."""
         from spaql.export.json_form import policy_from_json
 
         return policy_from_json(text, problem)

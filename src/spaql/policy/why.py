@@ -86,7 +86,7 @@ def explain_action(policy: "Policy", observation: Any) -> Why:
 
 
 def _change(policy: "Policy", x: Array, j: int) -> Change:
-    """Walk along one variable from cut to cut until another action is played."""
+    """Walk along one variable from cut to cut until another action is applied."""
     rules = policy.rules
     here = decide(rules, x[None])[0]
     cuts = _cuts_along(policy, x, j)
@@ -155,7 +155,7 @@ def _words(policy: "Policy", why: Why) -> str:
     words = policy.words
     lines = [
         f"At {words.observation(why.observation.tolist())}",
-        f"it plays {words.action(why.action.tolist())}, because",
+        f"it applies {words.action(why.action.tolist())}, because",
         "  " + ("\n  and ".join(why.rule) or "it always does"),
     ]
     if len(why.path) > len(why.rule):

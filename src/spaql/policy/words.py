@@ -144,9 +144,9 @@ class Words:
         scales = [1 / axis.slope if axis.slope is not None else (axis.high - axis.low or 1.0) for axis in problem.state]
         self.cuts = [told_apart(cut[feature == j].tolist(), scale) for j, scale in enumerate(scales)]
         self.sums = told_apart(cut[feature == tree.variables].tolist())  # of oblique tests
-        played = tree.actions[feature == LEAF]
-        self.played = [
-            told_apart(played[:, j].tolist(), float(np.ptp(played[:, j])) or 1.0) for j in range(played.shape[1])
+        applied = tree.actions[feature == LEAF]
+        self.applied = [
+            told_apart(applied[:, j].tolist(), float(np.ptp(applied[:, j])) or 1.0) for j in range(applied.shape[1])
         ]
 
     # -- tests and rules
@@ -203,15 +203,15 @@ class Words:
 
     # -- actions and observations
 
-    def played_value(self, axis: int, value: float) -> str:
+    def applied_value(self, axis: int, value: float) -> str:
         """One axis of an action, without its unit; actions of leaves have as many digits as tell them apart."""
-        return self.played[axis].get(value) or number(value)
+        return self.applied[axis].get(value) or number(value)
 
     def action(self, action: Sequence[float]) -> str:
         """ "torque = 1.5 N m"."""
         parts = zip(self.action_names, action, self.action_units, strict=True)
         return ", ".join(
-            f"{name} = {with_unit(self.played_value(axis, float(value)), unit)}"
+            f"{name} = {with_unit(self.applied_value(axis, float(value)), unit)}"
             for axis, (name, value, unit) in enumerate(parts)
         )
 

@@ -85,7 +85,7 @@ def verdict(table: Policy, policy: Policy, shown: Policy) -> str:
     leaves = "1 rule" if shown.n_leaves == 1 else f"{shown.n_leaves:,} rules"
     regions = "one region" if table.n_leaves == 1 else f"{table.n_leaves:,} regions"
     if shown.n_leaves == 1:
-        return "The controller is one rule: it plays the same action everywhere. Nothing in it is random."
+        return "The controller is one rule: it applies the same action everywhere. Nothing in it is random."
     if policy.kind == "compressed tree":
         usage = shown.usage
         text = f"The controller is {leaves}, found by shrinking a learned table of {regions}."
@@ -93,9 +93,9 @@ def verdict(table: Policy, policy: Policy, shown: Policy) -> str:
         if usage is None or not len(usage.states):
             return text
         same = float(np.all(table.decide(usage.states) == shown.decide(usage.states), axis=1).mean())
-        return text + f" In the states it comes to, it plays what the table would play {percent(same)} of the time."
+        return text + f" In the states it comes to, it applies what the table would apply {percent(same)} of the time."
     read = f"The controller is {leaves}, read off a learned table of {regions}."
-    return read + " They play exactly what the table plays, everywhere."
+    return read + " They do exactly what the table does, everywhere."
 
 
 def time_remark(table: Policy) -> str:
@@ -105,7 +105,7 @@ def time_remark(table: Policy) -> str:
     return (
         f"{knowledge.learner} learns one policy per time step. "
         f"This page explains the one of step {knowledge.step}; the others differ. "
-        "Returns and episodes here are of this one, played at every step."
+        "Returns and episodes here are of this one, applied at every step."
     )
 
 

@@ -69,10 +69,10 @@
     if (!width) return;
     const tall = data.state.length + data.action.length > 6 ? 40 : data.drawing ? 58 : 100, gap = 20;
     frame = { left: 0, width: width - 1 };
-    const played = observations.slice(0, -1).map((x) => actionAt(x));
+    const applied = observations.slice(0, -1).map((x) => actionAt(x));
     const rows = [
       ...data.state.map((axis, j) => ({ axis, values: observations.map((x) => x[j]) })),
-      ...data.action.map((axis, k) => ({ axis, k, values: played.map((action) => action[k]), ends: [axis.low, axis.high] })),
+      ...data.action.map((axis, k) => ({ axis, k, values: applied.map((action) => action[k]), ends: [axis.low, axis.high] })),
     ];
     const height = rows.length * (tall + gap) + 22;
     plots.replaceChildren();
@@ -95,7 +95,7 @@
       // actions stand still until they change: one bar for each stretch
       for (let from = 0, to; from < values.length; from = to) {
         for (to = from + 1; to < values.length && values[to] === values[from]; to++);
-        const y = yAt(values[from]), zero = yAt(low < 0 && high > 0 ? 0 : low), colour = spaql.css(spaql.actionColour(played[from], k));
+        const y = yAt(values[from]), zero = yAt(low < 0 && high > 0 ? 0 : low), colour = spaql.css(spaql.actionColour(applied[from], k));
         const tallest = data.colours.named && { y: top, height: tall };  // choices have no size
         const box = { y: Math.min(y, zero) - 1, height: Math.abs(y - zero) + 2, ...tallest };
         svg("rect", picture, { x: xAt(from), width: Math.max(0.6, xAt(to) - xAt(from)), ...box, fill: colour });

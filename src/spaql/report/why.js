@@ -102,7 +102,7 @@
       const row = make("tr", body);
       make("th", row, { scope: "row" }, q === null ? "–" : q.toLocaleString("en-GB", { maximumSignificantDigits: digits }).replace("-", "−"));
       chip(make("td", row, { class: "words" }), option);
-      make("td", row, { class: "words" }, i ? "next best" : same(option, action) ? "best, played" : "best in the table; the tree differs");
+      make("td", row, { class: "words" }, i ? "next best" : same(option, action) ? "best, applied" : "best in the table; the tree differs");
     });
     if (options.length === 1) make("p", parent, { class: "said" }, "The learner tells no other action apart here.");
   };
@@ -112,9 +112,9 @@
     const answer = make("div", box, { class: "answer" });
     make("h3", answer, {}, "Why this action?");
     make("p", answer, { class: "at" }, `At ${data.state.map((axis, j) => `${axis.name} = ${measured(x[j], axis)}`).join(", ")}`);
-    const played = make("p", answer, { class: "played" }, "it plays ");
-    chip(played, why.action);
-    played.append(why.rule.length ? ", because" : ", because it always does.");
+    const applied = make("p", answer, { class: "applied" }, "it applies ");
+    chip(applied, why.action);
+    applied.append(why.rule.length ? ", because" : ", because it always does.");
     list(answer, why.rule);
     if (why.warning) make("p", answer, { class: "warning" }, `Warning: ${why.warning}.`);
     if (why.path.length > why.rule.length) {

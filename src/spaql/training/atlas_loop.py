@@ -19,7 +19,7 @@ from spaql.learners.outer import EVAL_SAMPLES, TRAIN_SAMPLES
 from spaql.plants.chart import to_cube
 from spaql.plants.environment import PlantEnv
 from spaql.streams import uniform
-from spaql.training.tree_episodes import play_episodes
+from spaql.training.tree_episodes import run_episodes
 from spaql.training.viewer import Viewer
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ class AtlasLoop:
     def _evaluate(self, at: int) -> float:
         agent = self.agent
         table, seed = agent.current_plan().table, agent.seed + at
-        episodes = play_episodes(agent.problem, table, self.rollouts, seed, streams.SELECT_PLANT)
+        episodes = run_episodes(agent.problem, table, self.rollouts, seed, streams.SELECT_PLANT)
         agent.state.outer[EVAL_SAMPLES] += episodes.samples
         return float(episodes.returns.mean())
 

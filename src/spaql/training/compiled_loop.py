@@ -83,7 +83,7 @@ class CompiledLoop:
         return done
 
 
-def play_compiled(
+def run_compiled(
     agent: "ForestAgent", seed: int, purposes: tuple[int, int], iteration: int, deterministic: bool, returns: Array
 ) -> int:
     """Rollouts of the agent's greedy policy, stretch by stretch; fills `returns`. Returns the number of steps."""

@@ -34,12 +34,12 @@ class Episode:
 def open_at(problem: "Problem", seed: int, rollout: int) -> tuple[Any, Any]:
     """An environment and the first observation of rollout number `rollout` of an evaluation with this seed."""
     if not problem.can_run:
-        raise SpaqlError(f"{problem.name} has no plant to play on (a loaded agent gets one with problem=...)")
+        raise SpaqlError(f"{problem.name} has no plant to run on (a loaded agent gets one with problem=...)")
     first = int(streams.plant_seed(seed, streams.FRESH_PLANT, 0))
     if problem.plant is None:
         if rollout > 0:
             raise SpaqlError(
-                "in a Gymnasium environment only rollout 0 can be repeated without playing those before it"
+                "in a Gymnasium environment only rollout 0 can be repeated without running those before it"
             )
         env = problem.open_env()
         return env, env.reset(seed=first)[0]

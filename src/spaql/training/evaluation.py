@@ -8,18 +8,18 @@ from spaql.arrays import Array
 from spaql.errors import SpaqlError
 from spaql.policy.evaluation import Evaluation
 from spaql.streams import FRESH_ACTION, FRESH_PLANT
-from spaql.training.compiled_loop import play_compiled
-from spaql.training.gym_loop import play_gym
+from spaql.training.compiled_loop import run_compiled
+from spaql.training.gym_loop import run_gym
 
 if TYPE_CHECKING:
     from spaql.learners.forest_agent import ForestAgent
 
 
-def play(
+def run_rollouts(
     agent: "ForestAgent", seed: int, purposes: tuple[int, int], iteration: int, deterministic: bool, returns: Array
 ) -> int:
     """Rollouts of the agent's policy; fills `returns`. Returns the number of steps."""
-    run = play_compiled if agent.problem.plant is not None else play_gym
+    run = run_compiled if agent.problem.plant is not None else run_gym
     return run(agent, seed, purposes, iteration, deterministic, returns)
 
 
@@ -28,5 +28,5 @@ def fresh_rollouts(agent: "ForestAgent", episodes: int, seed: int, deterministic
     if not agent.problem.can_run:
         raise SpaqlError(f"{agent.problem.name} has no plant to evaluate on (a loaded agent gets one with problem=...)")
     returns = np.empty(episodes)
-    steps = play(agent, seed, (FRESH_PLANT, FRESH_ACTION), 0, deterministic, returns)
+    steps = run_rollouts(agent, seed, (FRESH_PLANT, FRESH_ACTION), 0, deterministic, returns)
     return Evaluation(returns, steps)

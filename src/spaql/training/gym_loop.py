@@ -130,7 +130,7 @@ class GymLoop:
         return float(mean_return(self.returns)) if steps >= 0 else None
 
 
-def play_gym(
+def run_gym(
     agent: "ForestAgent", seed: int, purposes: tuple[int, int], iteration: int, deterministic: bool, returns: Array
 ) -> int:
     """Rollouts of the agent's greedy policy; fills `returns`. Returns the number of steps."""

@@ -10,7 +10,7 @@ from spaql.errors import SpaqlError
 from spaql.learners.history import COLUMNS, write_row
 from spaql.learners.outer import EVAL_SAMPLES, TRAIN_SAMPLES
 from spaql.streams import SELECT_ACTION, SELECT_PLANT
-from spaql.training.evaluation import play
+from spaql.training.evaluation import run_rollouts
 from spaql.training.rollouts import mean_return
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class RandomLoop:
             at = len(agent.state.history) + i
             try:
                 purposes = (SELECT_PLANT, SELECT_ACTION)
-                outer[EVAL_SAMPLES] += play(agent, agent.seed, purposes, at + 1, False, self.returns)
+                outer[EVAL_SAMPLES] += run_rollouts(agent, agent.seed, purposes, at + 1, False, self.returns)
             except SpaqlError:
                 agent.state.history = np.concatenate([agent.state.history, rows[:i]])
                 raise

@@ -12,7 +12,7 @@ from spaql.errors import SpaqlError
 from spaql.plants.problem import Problem
 from spaql.training.episode import Episode, open_at
 from spaql.training.lanes import OK, Episodes, new_lanes, stage_of
-from spaql.training.tree_rollouts import play_tree
+from spaql.training.tree_rollouts import run_tree
 from spaql.trees.descend import Controller
 from spaql.trees.tree import Tree, leaf_of
 
@@ -20,8 +20,8 @@ STRETCH = 4096  # episodes between two checks for Ctrl-C
 
 
 @dataclass(frozen=True, eq=False)
-class Played:
-    """What came of some episodes."""
+class Usage:
+    """How a tree is used: what came of some episodes."""
 
     returns: Array
     samples: int
@@ -29,17 +29,17 @@ class Played:
     states: Array  # the first observations, as many as were asked for
 
 
-def play_episodes(
+def run_episodes(
     problem: Problem,
     tree: Tree,
     episodes: int,
     seed: int = 0,
     purpose: int = streams.FRESH_PLANT,
     states: int = 0,
-) -> Played:
+) -> Usage:
     """Fresh episodes of a tree, from the start states of `Agent.evaluate(seed=seed)`."""
     if not problem.can_run:
-        raise SpaqlError(f"{problem.name} has no plant to play on")
+        raise SpaqlError(f"{problem.name} has no plant to run on")
     if tree.variables != len(problem.state):
         raise SpaqlError(f"the tree tests {tree.variables} variables, {problem.name} has {len(problem.state)}")
     returns, visits, seen = np.zeros(episodes), np.zeros(len(tree.nodes), np.int64), np.empty((states, tree.variables))
@@ -51,14 +51,14 @@ def play_episodes(
     plant_seed = np.uint64(streams.plant_seed(seed, purpose, 0))
     for first in range(0, episodes, STRETCH):
         some = Episodes(plant_seed, returns, first, min(first + STRETCH, episodes))
-        steps += play_tree(reset, step, stage, controller, lanes, some, visits, seen[steps:])
+        steps += run_tree(reset, step, stage, controller, lanes, some, visits, seen[steps:])
     if lanes.fault[0] != OK:
         rollout = int(lanes.fault[1])
         raise SpaqlError(f"the plant of {problem.name} gave a reward that is not finite (rollout {rollout})")
-    return Played(returns, steps, visits, seen[: min(steps, states)])
+    return Usage(returns, steps, visits, seen[: min(steps, states)])
 
 
-def play_in(problem: Problem, tree: Tree, env: Any, seed: int | None) -> Iterator[tuple[Array, int, float]]:
+def episode_in(problem: Problem, tree: Tree, env: Any, seed: int | None) -> Iterator[tuple[Array, int, float]]:
     """One episode in an environment: (observation, leaf, reward) of every step. `seed` None: as `reset` has it."""
     observation, _ = env.reset(seed=seed)
     native = problem.native_one()
@@ -71,16 +71,16 @@ def play_in(problem: Problem, tree: Tree, env: Any, seed: int | None) -> Iterato
             break
 
 
-def _in_environment(problem: Problem, tree: Tree, returns: Array, visits: Array, seen: Array, seed: int) -> Played:
+def _in_environment(problem: Problem, tree: Tree, returns: Array, visits: Array, seen: Array, seed: int) -> Usage:
     env, steps = problem.open_env(), 0
     for j in range(len(returns)):
-        for observation, leaf, reward in play_in(problem, tree, env, seed if j == 0 else None):
+        for observation, leaf, reward in episode_in(problem, tree, env, seed if j == 0 else None):
             if steps < len(seen):
                 seen[steps] = observation
             visits[leaf] += 1
             returns[j] += reward
             steps += 1
-    return Played(returns, steps, visits, seen[: min(steps, len(seen))])
+    return Usage(returns, steps, visits, seen[: min(steps, len(seen))])
 
 
 def record_episode(problem: Problem, tree: Tree, seed: int = 0, rollout: int = 0) -> Episode:

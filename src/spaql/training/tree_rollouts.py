@@ -90,7 +90,7 @@ def act_tree(controller: Controller, oblique: bool, lanes: Lanes, rows: Rows, n:
 
 
 @kernel
-def play_tree(
+def run_tree(
     reset: Batch,
     step: Batch,
     stage: Stage,

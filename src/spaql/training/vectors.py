@@ -39,7 +39,7 @@ def evaluate_vector(
     most = whole("horizon", horizon if horizon is not None else getattr(problem, "horizon", 10**9), 1)
     envs = _open(_maker(make_env, problem), min(width, count), flag("asynchronous", asynchronous))
     try:
-        evaluation = _play(agent, envs, count, first, certain, most)
+        evaluation = _run(agent, envs, count, first, certain, most)
     except BaseException:
         envs.close(**({"terminate": True} if asynchronous else {}))  # its processes may be in the middle of a step
         raise
@@ -47,7 +47,7 @@ def evaluate_vector(
     return evaluation
 
 
-def _play(agent: Any, envs: Any, episodes: int, seed: int, deterministic: bool, horizon: int) -> Evaluation:
+def _run(agent: Any, envs: Any, episodes: int, seed: int, deterministic: bool, horizon: int) -> Evaluation:
     n = envs.num_envs
     returns, samples = np.zeros(episodes), 0
     number, following = np.arange(n), n  # the episode of every copy (`episodes` or more: idle), and the next to begin

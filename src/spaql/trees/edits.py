@@ -66,14 +66,14 @@ def with_test(tree: Tree, node: int, cut: float, weights: Array | None = None) -
 
 
 def simplified(tree: Tree) -> Tree:
-    """The same decisions without tests that decide nothing: one side cannot be reached, or both play the same."""
+    """The same decisions without tests that decide nothing: one side cannot be reached, or both sides do the same."""
     low, high = bounds_of(tree)
     empty = np.flatnonzero((tree.nodes["feature"] == LEAF) & (low >= high).any(axis=1)).tolist()
     return merged(without(tree, empty) if empty else tree)
 
 
 def merged(tree: Tree) -> Tree:
-    """Without tests whose two sides play the same."""
+    """Without tests whose two sides do the same."""
     feature, low, high = (tree.nodes[name].tolist() for name in ("feature", "low", "high"))
     action: list[tuple[float, ...] | None] = [None] * len(feature)  # of nodes that decide nothing
     for node in range(len(feature) - 1, -1, -1):  # children come after their parents

@@ -1,4 +1,4 @@
-"""Whether two trees play the same, decided over all of space, not by sampling."""
+"""Whether two trees do the same, decided over all of space, not by sampling."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from spaql.trees.tree import LEAF, Tree
 
 
 def differences(a: Tree, b: Tree, most: int = 10) -> list[tuple[Array, Array]]:
-    """Boxes in which the two trees play different actions, at most `most` of them.
+    """Boxes in which the two trees apply different actions, at most `most` of them.
 
     Lower ends are inclusive, upper ends exclusive.
 

@@ -125,7 +125,7 @@ def leaf_of(tree: Tree, observations: Array) -> Array:
 
 
 def decide(tree: Tree, observations: Array) -> Array:
-    """What the tree plays at every observation (n, variables), physical: (n, axes)."""
+    """What the tree applies at every observation (n, variables), physical: (n, axes)."""
     actions: Array = tree.actions[leaf_of(tree, observations)]
     return actions
 

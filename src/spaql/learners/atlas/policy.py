@@ -66,7 +66,7 @@ class PlanKnowledge:
         return counts
 
     def exact(self) -> Tree:
-        """Cells of a plan are of no grid: neighbours that play the same are joined, and that is all."""
+        """Cells of a plan are of no grid: neighbours that do the same are joined, and that is all."""
         return merged(self.table.rules)
 
 

@@ -98,7 +98,7 @@ def _notes(results: Results, problem: str, lines: list[Line]) -> tuple[str, ...]
     notes = [
         "All samples are counted, those of evaluation rollouts too (SPAQL and SPAQL-TS need them to choose an "
         "agent). Every agent is then "
-        f"played on {episodes:,} fresh episodes, which are not counted. ± is half of Student's 95 % interval over "
+        f"run on {episodes:,} fresh episodes, which are not counted. ± is half of Student's 95 % interval over "
         "the agents. CPU seconds "
         "are those of learning, without compiling and without the fresh episodes.",
     ]

@@ -64,7 +64,7 @@ def series_of(runs: Sequence[Run]) -> list[Series]:
 
 
 def levels_of(results: Results, problem: str) -> list[Level]:
-    """Random over the whole range and, where there is one, the paper's, which plays no negative torque."""
+    """Random over the whole range and, where there is one, the paper's, which applies no negative torque."""
     kinds = (("Random", None, None), ("Random, torque ≥ 0", 0.0, (0, (1, 3))))
     found = [(label, random_runs(results, problem, low), dashes) for label, low, dashes in kinds]
     return [Level(label, float(np.mean([run.fresh for run in runs])), dashes) for label, runs, dashes in found if runs]

@@ -15,7 +15,7 @@ LEARNERS = tuple(card.name for card in learners() if card.in_paper and card.lear
 SCALED = ("pendulum", "pendulum-scaled", "cartpole")  # problems of the scaling study
 MAIN = ("pendulum", "pendulum-scaled", "pendulum-5", "cartpole")  # problems of the main runs
 WITH_TRPO = ("pendulum", "cartpole")  # problems TRPO was run on
-TORQUES = ("pendulum", "pendulum-scaled")  # where the paper's Random plays torques in [0, 2] only
+TORQUES = ("pendulum", "pendulum-scaled")  # where the paper's Random applies torques in [0, 2] only
 STUDY_OF = {"pendulum-5": "pendulum"}  # the paper uses Pendulum's xi with 5 actions too
 
 

@@ -9,7 +9,7 @@ from spaql.studies.study import Drawing, Section, Study, without_columns
 WORDS = (
     "The learners of the paper, AQL’s relatives NBQL and ZoomRL, Atlas and Random, on all problems of the package, "
     "on seeds that "
-    "were not used for tuning. The learners that play evaluation rollouts have the paper’s protocol; Atlas has a "
+    "were not used for tuning. The learners that run evaluation rollouts have the paper’s protocol; Atlas has a "
     "few thousand samples."
 )
 

@@ -120,7 +120,7 @@ def _notes(results: Results, problem: str, rows: Sequence[Row]) -> tuple[str, ..
     episodes = max(run.episodes for run in results.runs("results", problem))
     notes = [
         f"Score: {score}: {source}.",
-        f"± is half of Student's 95 % interval over the agents, each played on {episodes:,} fresh episodes, "
+        f"± is half of Student's 95 % interval over the agents, each run on {episodes:,} fresh episodes, "
         "which are not counted. All other samples are. CPU seconds are those of learning, without compiling.",
     ]
     borrowed = [row["algorithm"] for row in rows if row["algorithm"] in PUBLISHED]
