@@ -1,9 +1,11 @@
 """Writes the tables of options: `python docs/make_options.py`.
 
 On the page of a learner everything between the marks `<!-- options -->` and `<!-- /options -->` is replaced by a table
-of its options, which stand in its class (src/spaql/learners/options.py says how).
+of its options, which stand in its class (src/spaql/learners/options.py says how). The page has the name on the learner's
+card in lower case: SPAQL-TS has docs/spaql-ts.md. A missing page is complained of, after the others were written.
 """
 
+import sys
 from pathlib import Path
 
 from spaql.learners.options import ABOUT, options_of
@@ -33,8 +35,18 @@ def filled(text: str, card: Card) -> str:
     return f"{before}{BEGIN}\n{table(card)}\n{END}{rest.split(END, 1)[1]}"
 
 
+def hindrance(card: Card) -> str:
+    """What hinders the table of a learner; empty if nothing does."""
+    page = page_of(card)
+    if not page.is_file():
+        return f"{card.name} has no page: write docs/{page.name}, with the lines {BEGIN} and {END} in it"
+    text = page.read_text("utf-8")
+    return "" if BEGIN in text and END in text else f"docs/{page.name} has no lines {BEGIN} and {END}"
+
+
 if __name__ == "__main__":
+    hindrances = {card.name: hindrance(card) for card in learners()}
     for card in learners():
-        page = page_of(card)
-        if page.exists():
-            page.write_text(filled(page.read_text("utf-8"), card), "utf-8")
+        if not hindrances[card.name]:
+            page_of(card).write_text(filled(page_of(card).read_text("utf-8"), card), "utf-8")
+    sys.exit("\n".join(filter(None, hindrances.values())) or None)

@@ -5,6 +5,7 @@ import math
 import pickle
 import re
 import sys
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -36,7 +37,7 @@ from spaql.studies.parts import QUICK
 from spaql.studies.results.plan import results_specs
 
 sys.path.insert(0, str(ROOT / "docs"))
-from make_options import filled, page_of
+from make_options import filled, hindrance, page_of
 
 NONSENSE = [object(), math.nan, math.inf, "nonsense", b"x", {}, [[]]]
 every_option = pytest.mark.parametrize(
@@ -171,6 +172,12 @@ def test_the_docstring_and_the_docs_list_its_options(card):
         assert f"- `{one.name}`: {one.metadata[ABOUT]}" in lines
     text = page_of(card).read_text("utf-8")
     assert filled(text, card) == text, "run: python docs/make_options.py"
+
+
+def test_a_learner_without_a_page_is_complained_of_when_the_tables_are_written():
+    assert [hindrance(card) for card in learners()] == [""] * len(learners())
+    assert "write docs/new-one.md" in hindrance(replace(learners()[0], name="New-One"))
+    assert "has no lines <!-- options -->" in hindrance(replace(learners()[0], name="Start"))
 
 
 # -- its policy --------------------------------------------------------------------------------------------------------

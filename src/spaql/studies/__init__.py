@@ -7,6 +7,14 @@ To add a study, make a folder and add a line to `EXPERIMENTS` below:
 2. An `Experiment(name, title, problems, specs)` for each word after `spaql reproduce --only`. `specs(problem, effort,
    finished)` lists the runs on a problem as `Spec`s: fewer and shorter ones if `effort.quick`, with `effort.seeds`
    agents if that number is given. `finished` has the runs of parts that the experiment `needs`; most need none.
+   - `Spec(problem, algorithm, seed, iterations, rollouts, fresh, options)` for learners by iterations; `rollouts` of
+     the problem are `CATALOG[problem].rollouts`. `options` are pairs, such as `(("xi", 2.0),)`: not a dict.
+   - `Spec(problem, algorithm, seed, 0, 0, fresh, options, checkpoints)` for learners by samples: the run ends at the
+     last checkpoint, so that `(2000,)` is a run of 2000 samples.
+   - Seeds from 1000 on for what is reported, because tuning uses seeds below 100: `seeds_of(effort)` and
+     `fresh_of(effort)` of studies/atlas/plan.py give seeds and fresh episodes. Only the paper's study counts from 0
+     and tunes from 100,000 on.
+   - The same Spec in two studies is one run in the store.
 3. `tables(results)` makes a `Table` from `results.runs(experiment, problem)` for everything there are runs for.
 4. A `Section(anchor, heading, words, tables=None, figures=True)` shows them on the page.
 
