@@ -28,13 +28,13 @@ from every_learner import (
 )
 from helpers import fields, small
 from pages import ROOT
-from spaql import bench
 from spaql.analysis.style import COLOURS, DASHES, MARKERS, ORDER
 from spaql.learners.agent import Agent
 from spaql.learners.options import ABOUT, options_of
 from spaql.learners.registry import CARDS, card_of, learner_class, learners
 from spaql.studies.parts import QUICK
 from spaql.studies.results.plan import results_specs
+from spaql.training import speed
 
 sys.path.insert(0, str(ROOT / "docs"))
 from make_options import filled, hindrance, page_of
@@ -288,8 +288,8 @@ def test_spaql_train_trains_it(card, tmp_path):
 
 def test_spaql_bench_measures_all_that_learn_by_iterations(monkeypatch):
     for name, figure in {"_bare": 2.0, "_gym": 1.0, "_learner": 1.5, "_threads": {}, "_from_gym_overhead": 0.1}.items():
-        monkeypatch.setattr(bench, name, lambda *_, figure=figure: figure)
-    told = bench.measure(["cartpole"], 1, 1)["problems"]["cartpole"]["learners"]
+        monkeypatch.setattr(speed, name, lambda *_, figure=figure: figure)
+    told = speed.measure(["cartpole"], 1, 1)["problems"]["cartpole"]["learners"]
     assert list(told) == [card.name for card in learners() if card.learns_by == "iterations"]
 
 
