@@ -110,7 +110,6 @@ LAZY = {
     "studies": "figures are loaded when something is drawn",
     "report": "figures are loaded when something is drawn",
     "runs": "what only some runs need",
-    "data": "what only some calls need",
     "spaql": "names of `spaql` are loaded when they are used",
 }
 

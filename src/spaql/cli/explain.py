@@ -9,6 +9,7 @@ import typer
 from spaql.cli.app import JSON_HELP, command, floats
 from spaql.errors import SpaqlError
 from spaql.export import FORMATS
+from spaql.learners.registry import learners
 from spaql.writing import check_file
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 FILE_HELP = "An agent written by `spaql train --out`, or a policy written by `spaql export --to json`."
 FORM_HELP = "table (the cells as learned), tree (the same, smaller) or compressed (smaller still)."
+STEP_HELP = f"{', '.join(card.name for card in learners() if card.per_step)}: the time step whose policy is meant."
 
 
 @command
@@ -30,7 +32,7 @@ def explain(
         int | None, typer.Option(help="Explain a compressed tree with at most so many leaves.")
     ] = None,
     form: Annotated[str, typer.Option(help=FORM_HELP)] = "auto",
-    step: Annotated[int | None, typer.Option(help="AQL, NBQL, ZoomRL: the time step whose policy is meant.")] = None,
+    step: Annotated[int | None, typer.Option(help=STEP_HELP)] = None,
     rows: Annotated[int, typer.Option(help="Regions to show, most used first.")] = 12,
     as_json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False,
 ) -> None:
@@ -58,7 +60,7 @@ def export(
         int | None, typer.Option(help="Export a compressed tree with at most so many leaves.")
     ] = None,
     form: Annotated[str, typer.Option(help=FORM_HELP)] = "auto",
-    step: Annotated[int | None, typer.Option(help="AQL, NBQL, ZoomRL: the time step whose policy is meant.")] = None,
+    step: Annotated[int | None, typer.Option(help=STEP_HELP)] = None,
     precision: Annotated[str, typer.Option(help="c: double or single.")] = "double",
     test_main: Annotated[
         bool, typer.Option("--test-main", help="c: with a main that reads observations and prints actions.")

@@ -11,6 +11,7 @@ import numpy as np
 from spaql.analysis.style import sheet
 from spaql.data.grid import cells_of, depth_of
 from spaql.errors import SpaqlError
+from spaql.writing import write_whole
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -65,8 +66,6 @@ def draw(made: "Coverage", path: str | PathLike[str] | None) -> "Figure":
         against = "" if made.reach is None else "; reddish: reached by random actions, not by the data"
         figure.suptitle(f"{made.log.name}: {len(made.log):,} samples of {made.problem.name}{against}", fontsize=9)
         if path is not None:
-            from spaql.writing import write_whole
-
             picture = io.BytesIO()
             figure.savefig(picture, format=form, dpi=160, facecolor="white")
             write_whole(Path(path), lambda file: file.write(picture.getvalue()))

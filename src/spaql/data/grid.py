@@ -1,17 +1,10 @@
 """The dyadic grid in which coverage is counted."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from spaql.arrays import Array
 
-if TYPE_CHECKING:
-    pass
-
-
 PER_CELL = 4  # samples per cell, if the samples were spread evenly: decides how fine the grid is
-
 FINEST = 5  # halvings per variable at most
 
 

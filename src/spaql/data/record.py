@@ -11,16 +11,18 @@ from spaql.checks import flag, whole
 from spaql.data.columns import action_columns, next_columns, state_columns
 from spaql.data.table import ENDINGS
 from spaql.errors import SpaqlError
+from spaql.learners.agent import Agent
+from spaql.learners.random import Random
 from spaql.plants.problem import Finite, Problem
+from spaql.policy.policy import Policy
+from spaql.writing import write_whole
 
 if TYPE_CHECKING:
-    from spaql.learners.agent import Agent
-    from spaql.policy.policy import Policy
     from spaql.training.episode import Episode
 
 
 def record(
-    who: "Problem | Agent | Policy",
+    who: Problem | Agent | Policy,
     path: str | PathLike[str] | None = None,
     *,
     episodes: int = 50,
@@ -60,8 +62,6 @@ def record(
 
 def write_log(frame: Any, path: Path) -> None:
     """The file appears whole or not at all. Numbers are written so that reading them gives the same bits."""
-    from spaql.writing import write_whole
-
     if path.name.lower().endswith(".parquet"):
         write_whole(path, lambda file: frame.to_parquet(file, index=False))
     else:
@@ -79,10 +79,6 @@ def _target(path: str | PathLike[str]) -> Path:
 
 
 def _runner(who: Any, seed: int, deterministic: bool) -> "tuple[Problem, Callable[[int, int], Episode]]":
-    from spaql.learners.agent import Agent
-    from spaql.learners.random import Random
-    from spaql.policy.policy import Policy
-
     if isinstance(who, Problem):
         who = Random(who, seed=seed)
     if isinstance(who, Agent) and who.card.model_based:

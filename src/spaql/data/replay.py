@@ -10,6 +10,7 @@ import numpy as np
 from spaql.checks import flag, whole
 from spaql.data.log import Log, read_log
 from spaql.errors import SpaqlError
+from spaql.interrupts import stop_on_interrupt
 
 if TYPE_CHECKING:
     from spaql.learners.agent import Agent
@@ -34,8 +35,6 @@ class Replayed:
 
 def replay(agent: "Agent", log: Any, passes: int, gaps: bool) -> Replayed:
     """See `Agent.replay`."""
-    from spaql.interrupts import stop_on_interrupt
-
     card = agent.card
     if not card.learns:
         raise SpaqlError(f"{card.name} does not learn")

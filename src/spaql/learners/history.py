@@ -48,9 +48,9 @@ def write_row(
 class History:
     """One entry per iteration, over all `learn` calls of the agent.
 
-    `best_seen` is the paper's metric: the best evaluation average so far for SPAQL and SPAQL-TS; for AQL, NBQL, ZoomRL
-    and Random, which keep no best agent, the evaluation of the current agent. The best is biased upwards: use
-    `agent.evaluate` for what the agent is worth.
+    `best_seen` is the paper's metric: of learners that keep the best agent, the best evaluation average so far; of the
+    others the evaluation of the current agent. The best is biased upwards: use `agent.evaluate` for what the agent is
+    worth.
     """
 
     table: Array  # float64, one column per field below

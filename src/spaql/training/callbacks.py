@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from spaql.learners.agent import Agent
 
 __all__ = ["Callback", "Checkpoint", "CsvLog", "EarlyStop", "Progress", "TensorBoard"]
-NOISY = 10  # training episodes of Atlas whose mean counts for EarlyStop
+NOISY = 10  # training episodes whose mean counts for EarlyStop, where there are no evaluation rollouts
 
 
 class Callback:
@@ -73,11 +73,11 @@ class Checkpoint(Callback):
 class EarlyStop(Callback):
     """Stops when `best_seen` of the history reaches `target`, or stays within `gain` for `patience` iterations.
 
-    For AQL, NBQL, ZoomRL, Random and Atlas `best_seen` is the current evaluation, so that the best of this call counts.
-    Atlas makes no evaluation rollouts (unless asked to, `learn(rollouts=...)`): its `best_seen` is the return of one
-    training episode, as noisy as one episode is, and with its exploration. So the mean of the last `window` iterations
-    of this call counts, and nothing is decided before there are `window` iterations: 10 for Atlas without rollouts, 1
-    otherwise, unless given.
+    Where no best agent is kept, `best_seen` is the current evaluation, so that the best of this call counts. A learner
+    that counts samples makes no evaluation rollouts (unless asked to, `learn(rollouts=...)`): its `best_seen` is the
+    return of one training episode, as noisy as one episode is, and with its exploration. So the mean of the last
+    `window` iterations of this call counts, and nothing is decided before there are `window` iterations: 10 without
+    evaluation rollouts, 1 otherwise, unless given.
     """
 
     def __init__(

@@ -28,7 +28,7 @@ from spaql.training.lanes import (
     finish,
     start_lanes,
     step_lanes,
-)  # fmt: skip
+)
 
 
 @inlined

@@ -23,7 +23,7 @@ from spaql.training.callback_calls import Calls
 from spaql.training.callbacks import Callback
 
 if TYPE_CHECKING:
-    from spaql.learners.agent import Agent, Callbacks
+    from spaql.learners.agent import Callbacks
 
 COMPILING = "starting (the first run ever compiles, half a minute)"
 STRETCH_SECONDS = 0.25  # how long compiled code runs before Python looks at progress and Ctrl-C
