@@ -180,6 +180,17 @@ def test_the_page_of_the_paper_alone_has_no_such_section(results, tmp_path):
     assert "2,000; Atlas 5,000 samples" in text
 
 
+def test_only_a_page_with_runs_of_the_paper_is_framed_by_the_paper(results, tmp_path):
+    paper = text_of(tmp_path, None)
+    (tmp_path / "b").mkdir()
+    ours = text_of(tmp_path / "b", results)
+    for words in ("Reproducing “Control with adaptive Q-learning”", "holds its published values against runs", "published return"):
+        assert words in paper
+        assert words not in ours
+    assert "Results of spaql" in ours
+    assert "none of the paper" not in ours
+
+
 # -- what is published ---------------------------------------------------------------------------------------------------------------
 
 

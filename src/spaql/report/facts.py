@@ -11,7 +11,7 @@ from spaql.studies import experiments, studies
 from spaql.studies.parts import Part, Results
 from spaql.studies.plan import in_order, title_of
 from spaql.studies.problems import TITLES
-from spaql.studies.study import Fact, Tables
+from spaql.studies.study import Fact, Study, Tables
 
 
 def computed(results: Results) -> list[Run]:
@@ -23,6 +23,12 @@ def _ordered(results: Results) -> list[Part]:
     return in_order(part for part, runs in results.parts.items() if runs)
 
 
+def studies_of(results: Results) -> list[Study]:
+    """The studies of which runs were computed."""
+    there = {part.experiment for part in _ordered(results) if part not in results.published}
+    return [study for study in studies() if any(one.name in there for one in study.experiments)]
+
+
 # -- the summary -------------------------------------------------------------------------------------------------------
 
 
@@ -31,8 +37,8 @@ def summary(results: Results, tables: Tables) -> str:
     runs = computed(results)
     spent = duration(sum(run.seconds for run in runs))
     done = f"{counted(len(runs), 'run')} with {large(_samples(runs))} samples, {spent} of computing time"
-    verdicts = (study.verdict(tables.get(study.name, [])) for study in studies())
-    return f"{done}: {'; '.join(verdict for verdict in verdicts if verdict)}."
+    verdicts = [study.verdict(tables.get(study.name, [])) for study in studies_of(results)]
+    return f"{': '.join(filter(None, [done, '; '.join(filter(None, verdicts))]))}."
 
 
 def when(results: Results) -> str:

@@ -9,7 +9,18 @@ from spaql.analysis.numbers import NOTHING, number
 from spaql.analysis.tables import Table
 from spaql.learners import registry
 from spaql.report.curve_data import curve_data
-from spaql.report.facts import ORIGIN, PART_HEADS, commands, key_figures, origin, part_rows, remarks, summary, when
+from spaql.report.facts import (
+    ORIGIN,
+    PART_HEADS,
+    commands,
+    key_figures,
+    origin,
+    part_rows,
+    remarks,
+    studies_of,
+    summary,
+    when,
+)
 from spaql.report.shell import embedded, render, write_html
 from spaql.report.svg import inlined
 from spaql.studies import studies
@@ -38,10 +49,11 @@ def write_page(results: Results, tables: Tables, figures: "list[Figure]", path: 
 
     Links to single files lead to the folders beside the page.
     """
-    curves = curve_data(results)
+    curves, shown = curve_data(results), studies_of(results)
     text = render(
         "page.html",
-        title="Reproducing “Control with adaptive Q-learning”",
+        title=next((study.title for study in shown if study.title), "Results of spaql"),
+        openings=[study.opening for study in shown if study.opening],
         when=when(results),
         summary=summary(results, tables),
         key_figures=key_figures(results, tables),

@@ -130,6 +130,8 @@ class Study:
     experiments: tuple[Experiment, ...]  # what is computed
     tables: Callable[[Results], list[Table]]  # those there are runs for
     sections: tuple[Section, ...]  # of the page
+    title: str = ""  # of a page with runs of this study
+    opening: str = ""  # a sentence at the top of such a page
     figures: tuple[Drawing, ...] = ()  # in the order of their numbers
     in_terminal: Callable[[Table, bool], Table | None] = as_it_is  # a table in a terminal, roomy or not; None: left out
     compared: Callable[[Results], list[Compared]] = _no_list  # agents whose curves and returns the page lists

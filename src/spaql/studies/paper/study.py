@@ -53,6 +53,8 @@ STUDY = Study(
         Section("figures", "Figures", figures=True),
         Section("further", "Further tables", tables=None),
     ),
+    title="Reproducing “Control with adaptive Q-learning”",
+    opening="This page holds its published values against runs of an independent implementation.",
     # In the order of the paper; the last two are ours
     figures=(
         Drawing("scaling-pendulum", "Scaling study, Pendulum", partial(scaling, titles=REWARDS), 3.1),
