@@ -1,5 +1,6 @@
 """Why this action: every number in the answer can be checked on the policy."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -91,6 +92,22 @@ def test_it_warns_where_nobody_has_ever_been(policy):
 
 def test_outside_the_bounds_it_warns_too(policy):
     assert "outside -4.8 … 4.8" in policy.why([9.0, 0.0, 0.0, 0.0]).warning
+
+
+def test_a_warning_has_the_digits_that_tell_the_place_from_where_the_loop_was(policy):
+    tree = policy.tree()
+    for j, name in enumerate(tree.words.names):
+        seen = tree.usage.states[:, j]
+        state = tree.usage.states[seen.argmax()].copy()
+        state[j] = seen.max() * (1 + 1e-7)
+        told = tree.why(state).warning
+        if told.startswith("the closed loop was never seen"):
+            here, low, high = re.search(rf"at {name} = (\S+).*within (\S+) … ([^)]+)\)", told).groups()
+            assert float(low) < float(high) < float(here)
+            break
+    else:
+        pytest.fail("no warning of this kind")
+    assert "position = 4.80001 m is outside -4.8 … 4.8:" in policy.why([4.80001, 0.0, 0.0, 0.0]).warning
 
 
 def test_a_single_rule_always_holds():

@@ -7,7 +7,7 @@ import pytest
 
 from browser import opened, overflow
 from made_explanations import now, page, paths, pixels, policies, settle, states_for, window  # noqa: F401
-from spaql.policy.words import number
+from spaql.policy.words import number, told_apart
 
 PHONE, DESK = 390, 1280
 
@@ -91,8 +91,14 @@ def compare(policy, state, found):
 
 def test_numbers_are_written_as_in_python(page):
     values = [0.0, 1.0, -0.5, 2.0625, 2.1875, -2.0625, 1234.5, 12345.0, 9999.5, 1e-5, 0.00012345, 131.83333, 1e300, 0.1 + 0.2, 123456.0]
-    written = page.evaluate("(values) => values.map(spaql.plain)", values)
-    assert written == [number(value) for value in values]
+    for digits in (4, 7, 17):
+        written = page.evaluate("([values, digits]) => values.map((value) => spaql.plain(value, digits))", [values, digits])
+        assert written == [number(value, digits) for value in values]
+    for value in filter(None, values):
+        close = [value, float(np.nextafter(value, 1e300)), value * (1 + 1e-9)]
+        texts = told_apart(close, scale=0.0)
+        written = page.evaluate("(values) => spaql.toldApart(values)", close)
+        assert [text.replace("−", "-") for text in written] == [texts[one] for one in close]
 
 
 # -- the map -------------------------------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from spaql.arrays import Array
 from spaql.checks import numbers
 from spaql.errors import SpaqlError
 from spaql.plants.chart import HUGE
-from spaql.policy.words import column, number, share_of_time, with_unit
+from spaql.policy.words import column, number, share_of_time, told_apart, with_unit
 from spaql.trees.tree import decide, leaf_of, path_to
 
 if TYPE_CHECKING:
@@ -127,28 +127,28 @@ def unvisited(policy: "Policy") -> str:
 
 
 def _warning(policy: "Policy", x: Array, visits: int | None, share: float | None) -> str:
-    words = policy.words
-    here = [
-        f"{name} = {with_unit(number(float(value)), unit)}"
-        for name, value, unit in zip(words.names, x, words.units, strict=True)
-    ]
-    for said, value, axis in zip(here, x, policy.problem.state, strict=True):
-        if axis.slope is None and not axis.low <= value <= axis.high:
-            return f"{said} is outside {number(axis.low)} … {number(axis.high)}: never seen in training"
+    for j, axis in enumerate(policy.problem.state):
+        if axis.slope is None and not axis.low <= x[j] <= axis.high:
+            here, ends = _beside(policy, j, x[j], axis.low, axis.high)
+            return f"{here} is outside {ends}: never seen in training"
     if visits == 0:
         return unvisited(policy)
     if share == 0.0:
         return "the closed loop did not come here in the rollouts that were made: the action was never put to use"
     if policy.usage is not None and len(policy.usage.states):
         low, high = policy.usage.states.min(axis=0), policy.usage.states.max(axis=0)
-        beyond = [
-            f"{said} (it stayed within {number(float(a))} … {number(float(b))})"
-            for said, value, a, b in zip(here, x, low, high, strict=True)
-            if not a <= value <= b
-        ]
+        beyond = [_beside(policy, j, x[j], low[j], high[j]) for j in range(len(x)) if not low[j] <= x[j] <= high[j]]
         if beyond:
-            return f"the closed loop was never seen at {', '.join(beyond)}"
+            places = ", ".join(f"{here} (it stayed within {ends})" for here, ends in beyond)
+            return f"the closed loop was never seen at {places}"
     return ""
+
+
+def _beside(policy: "Policy", j: int, value: float, low: float, high: float) -> tuple[str, str]:
+    """A value of variable j and a range it is not in, with the digits that show it."""
+    texts = told_apart((float(value), float(low), float(high)), scale=0.0)
+    said = with_unit(texts[float(value)], policy.words.units[j])
+    return f"{policy.words.names[j]} = {said}", f"{texts[float(low)]} … {texts[float(high)]}"
 
 
 def _words(policy: "Policy", why: Why) -> str:

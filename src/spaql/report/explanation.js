@@ -48,19 +48,29 @@ const spaql = (() => {
 
   // -- words: those of policy.words. Cuts, sums, actions and shares of time come as Python writes them; other numbers are written here
   const minus = (text) => text.replace(/(?<![\w.)-])-(?=[\d.])/g, "−");
-  const plain = (value) => {
+  const plain = (value, count = 4) => {
     if (!Number.isFinite(value)) return value > 0 ? "∞" : "-∞";
     if (value === 0) return "0";
-    let [digits, power] = value.toExponential(3).split("e");
+    let [digits, power] = value.toExponential(count - 1).split("e");
     const exact = value.toExponential(25);
     // halves go to the even digit, as in Python
-    if (/^-?\d\.\d{3}50*e/.test(exact) && exact.match(/\.\d\d(\d)/)[1] % 2 === 0) {
-      [digits, power] = exact.replace(/(\.\d{3})\d*/, "$1").split("e");
-    }
-    if (power >= -4 && power < 6) return String(+Number(`${digits}e${power}`).toPrecision(4));
-    return `${+digits}e${power < 0 ? "-" : "+"}${String(Math.abs(power)).padStart(2, "0")}`;
+    const [, kept, rest] = exact.match(new RegExp(`^(-?\\d\\.\\d{${count - 1}})(\\d+)e`));
+    if (/^50*$/.test(rest) && kept.at(-1) % 2 === 0) [digits, power] = [kept, exact.split("e")[1]];
+    const short = (text) => (text.includes(".") ? text.replace(/\.?0+$/, "") : text), most = Math.max(count, 6);
+    if (power >= -4 && power < most) return short(Number(`${digits}e${power}`).toPrecision(most));
+    return `${short(digits)}e${power < 0 ? "-" : "+"}${String(Math.abs(power)).padStart(2, "0")}`;
   };
   const number = (value) => minus(plain(value));
+  // with as many digits as it takes to tell each value from the next
+  const toldApart = (values) => {
+    const order = [...new Set(values)].sort((a, b) => a - b);
+    return values.map((value) => {
+      const i = order.indexOf(value), near = [order[i - 1], order[i + 1]].filter((other) => other !== undefined);
+      let count = 4;
+      while (count < 17 && near.some((other) => plain(other, count) === plain(value, count))) count += 1;
+      return minus(plain(value, count));
+    });
+  };
   const unit = (text) => (text ? ` ${text}` : "");
   const measured = (value, axis) => `${number(value)}${unit(axis.unit)}`;
   const cutWords = data.state.map(() => new Map());  // by variable: how its cuts are written
@@ -153,7 +163,7 @@ const spaql = (() => {
 
   document.querySelectorAll(".guide, .bench, .strip").forEach((part) => { part.hidden = false; });
   return {
-    data, d, tree, table, leaves, leafOf, pathTo, parent, actionAt, number, plain, measured, placeWords, testWords, ruleWords, actionWords,
+    data, d, tree, table, leaves, leafOf, pathTo, parent, actionAt, number, plain, toldApart, unit, measured, placeWords, testWords, ruleWords, actionWords,
     actionColour, onScale, css, coordinates, now, set, on, make, svg, chip, ticks,
   };
 })();

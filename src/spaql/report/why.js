@@ -1,7 +1,7 @@
 "use strict";
 // Why this action: what policy.why says, for the state at hand. Also where the state is typed in.
 (() => {
-  const { data, d, tree, table, leaves, leafOf, pathTo, actionAt, number, measured, placeWords, testWords, ruleWords, actionWords } = spaql;
+  const { data, d, tree, table, leaves, leafOf, pathTo, actionAt, toldApart, unit, measured, placeWords, testWords, ruleWords, actionWords } = spaql;
   const { coordinates, make, chip, now } = spaql;
   const box = document.getElementById("why"), form = document.querySelector(".state");
 
@@ -42,19 +42,24 @@
     });
   };
   const outside = (x) => data.state.findIndex(({ low, high }, j) => low !== null && !(x[j] >= low && x[j] <= high));
+  // a value and a range it is not in, with the digits that show it
+  const beside = (x, j, range) => {
+    const [here, ...ends] = toldApart([x[j], ...range]), axis = data.state[j];
+    return [`${axis.name} = ${here}${unit(axis.unit)}`, ends.join(" … ")];
+  };
   const warningOf = (x, visits, share) => {
     const j = outside(x);
     if (j >= 0) {
-      const axis = data.state[j];
-      return `${axis.name} = ${measured(x[j], axis)} is outside ${number(axis.low)} … ${number(axis.high)}: never seen in training`;
+      const [here, ends] = beside(x, j, [data.state[j].low, data.state[j].high]);
+      return `${here} is outside ${ends}: never seen in training`;
     }
     if (visits === 0) return data.unvisited;
     if (share === 0) return "the closed loop did not come here in the rollouts that were made: the action was never put to use";
     const beyond = data.state.filter(({ seen }, i) => seen && !(x[i] >= seen[0] && x[i] <= seen[1]));
     if (!beyond.length) return "";
     const told = beyond.map((axis) => {
-      const value = measured(x[data.state.indexOf(axis)], axis);
-      return `${axis.name} = ${value} (it stayed within ${axis.seen.map(number).join(" … ")})`;
+      const [here, ends] = beside(x, data.state.indexOf(axis), axis.seen);
+      return `${here} (it stayed within ${ends})`;
     });
     return `the closed loop was never seen at ${told.join(", ")}`;
   };
