@@ -23,8 +23,8 @@ from numba.core.ccallback import CFunc
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-# No fastmath: it lets the scalar and the vector version of a loop differ in the last bit, and with it the results
-# between CPUs. No reference counting (`_nrt`): kernels work on arrays that their caller holds and allocate no arrays;
+# No fastmath: with it the scalar and the vector version of a loop differ in the last bit, and so do results between
+# CPUs. No reference counting (`_nrt`): kernels work on arrays that their caller holds and allocate no arrays;
 # counting would cost more than the work.
 OPTIONS: dict[str, Any] = {"error_model": "numpy", "nogil": True, "_nrt": False}
 
@@ -63,7 +63,7 @@ _made: dict[tuple[Any, bytes], Callable[..., Any]] = {}
 def machine_code(function: Any, *arguments: Any) -> Callable[..., Any]:
     """A kernel's machine code for arguments of these types, called without looking at types again: a third of the time.
 
-    The caller must give it arguments of exactly these types. The code is found by numba's own fingerprint of the types
+    The caller must give arguments of exactly these types. The code is found by numba's own fingerprint of the types
     of all arguments: `typeof` takes as long as an episode.
     """
     key = function, compute_fingerprint(arguments)
@@ -139,11 +139,11 @@ class _Locator(_CacheLocator):
 
 
 class _CacheImpl(CompileResultCacheImpl):
-    _locator_classes: list[Any] = [_Locator]  # noqa: RUF012  (numba declares it so)
+    _locator_classes: list[Any] = [_Locator]  # noqa: RUF012  (numba declares the list so)
 
 
 class DiskCache(FunctionCache):
-    """Numba's function cache in our folder; without a writable folder it compiles and keeps nothing."""
+    """Numba's function cache in our folder; without a writable folder numba compiles and nothing is kept."""
 
     _impl_class = _CacheImpl
 

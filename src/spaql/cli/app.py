@@ -24,7 +24,7 @@ Command = TypeVar("Command", bound=Callable[..., None])
 
 
 def command(function: Command) -> Command:
-    """A command of the app. Ctrl-C ends it with one line; typer alone would say nothing."""
+    """A command of the app. Ctrl-C ends a command with one line; typer alone would say nothing."""
 
     @functools.wraps(function)
     def run(*args: Any, **options: Any) -> None:

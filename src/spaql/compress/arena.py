@@ -1,7 +1,7 @@
 """Where trees are tried: the plant itself, or anything that answers the same questions, such as a learned model.
 
-The search knows an arena only through `Arena`. Everything in it is deterministic: the same questions in the same order
-get the same bits.
+The search knows an arena only through `Arena`. Everything in an arena is deterministic: the same questions in the same
+order get the same bits.
 """
 
 from typing import NamedTuple, Protocol
@@ -35,8 +35,8 @@ class Moments(NamedTuple):
 class Arena(Protocol):
     """What the search asks. `tree.actions` are physical, `tree.variables` = `variables`.
 
-    - `steps` counts every simulated step so far: the search's budget is in them. `samples` are those of them that were
-      steps of the plant: none in a model.
+    - `steps` counts every simulated step so far: the unit of the search's budget. `samples` counts the steps of the
+      plant among them: none in a model.
     - `starts`: how many start states there are. Start number i is always the same, noise included (common random
       numbers), so that trees can be compared start by start, on a few first and on more later.
     - `branches`: whether `futures` can be asked. An environment that cannot be put back into a state says no.
@@ -167,7 +167,7 @@ def arena_of(problem: Problem, starts: int, seed: int = 0) -> Arena:
 
 
 def _finite(returns: Array) -> Array:
-    """A tree may drive a plant to where nothing is finite: then it has lost, and the search goes on."""
+    """A tree may drive a plant to where nothing is finite: then the tree has lost, and the search goes on."""
     bad = ~(np.abs(returns) <= HUGE)
     if bad.any():
         returns[bad] = LOST

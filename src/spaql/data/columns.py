@@ -31,6 +31,6 @@ def action_columns(problem: Problem) -> list[str]:
 
 
 def named_actions(problem: Problem) -> list[str] | None:
-    """The names of the problem's actions, which a log may use instead; None without names, or if columns have them."""
+    """The names of the problem's actions, for use in a log; None without names, or if other columns have one."""
     names, taken = list(problem.actions.names), {*state_columns(problem), *next_columns(problem), *RESERVED}
     return names if names and not taken & set(names) and len(set(names)) == len(names) else None

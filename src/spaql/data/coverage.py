@@ -143,10 +143,6 @@ def _between_bounds(bounds: Array, states: Array) -> Array:
     return made
 
 
-
-
-
-
 def share_of(problem: Problem, points: Array, far: Array | None, variables: tuple[int, ...]) -> Share:
     axes = list(variables)
     depth = depth_of(len(points), len(axes))

@@ -82,7 +82,7 @@ def _runner(who: Any, seed: int, deterministic: bool) -> "tuple[Problem, Callabl
     if isinstance(who, Problem):
         who = Random(who, seed=seed)
     if isinstance(who, Agent) and who.card.model_based:
-        who = who.policy()  # so that it plans once, not for every episode
+        who = who.policy()  # so that the learner plans once, not for every episode
     if isinstance(who, Policy):
         return who.problem, who.episode
     if not isinstance(who, Agent):

@@ -25,7 +25,7 @@ class Replayed:
     rows: int
     episodes: int
     left_out: int  # rows whose next state is not known
-    interrupted: bool = False  # by Ctrl-C: the samples before it were learned
+    interrupted: bool = False  # by Ctrl-C: the samples before were learned
 
     def __str__(self) -> str:
         rows = f"{self.rows:,} rows (episodes: {self.episodes:,})"

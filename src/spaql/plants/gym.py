@@ -166,7 +166,7 @@ def _probe(env: "gymnasium.Env[Any, Any]", d: int) -> tuple[Array, Array, int]:
 def observed(names: Sequence[str], observation: Any, where: str) -> Array:
     """An observation of a random episode, checked: one finite number per name."""
     try:
-        array = np.array(observation, float)  # a copy: the environment may write its next one over it
+        array = np.array(observation, float)  # a copy: the environment may reuse its array
     except (TypeError, ValueError, OverflowError) as error:
         wrong = "the environment returned an observation that is not an array of numbers"
         raise SpaqlError(f"{wrong} ({where})") from error

@@ -13,7 +13,7 @@ class Parameters(NamedTuple):
     gravity: float = 0.0025  # m/step2
     max_speed: float = 0.07  # m/step
     goal: float = 0.45  # m: the episode ends here or beyond
-    goal_speed: float = 0.0  # m/step: and only at this speed or faster
+    goal_speed: float = 0.0  # m/step: the episode ends only at this speed or faster
     goal_reward: float = 100.0
 
 
@@ -46,7 +46,7 @@ PROBLEMS = {
         # the best of 0.4, 4, 10, 20, 40, 80, 160 on seeds 0 to 3 after 300 iterations; of equals the first
         study_xi={"AQL": 0.4, "SPAQL": 80.0, "SPAQL-TS": 4.0},
         samples=5_000,
-        # the best published one is behind: 99.1 by a formula (dso-org/deep-symbolic-optimization, `policy_eval.py`)
+        # the best published return is lower: 99.1 by a formula (dso-org/deep-symbolic-optimization, `policy_eval.py`)
         best_known=Known(99.5, BY_PLANNING),
     ),
 }
