@@ -6,13 +6,11 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from spaql.learners.registry import CARDS
+from spaql.learners.registry import CARDS, Card, rivals
 from spaql.plants.catalog import CATALOG
 from spaql.runs.sources import PACKAGE, sources_of
 
-# Sources that only some runs use; editing a source gives the runs that use it new keys
-RIVAL_SOURCES = ("runs/trpo.py", "runs/rivals.py", "runs/lockstep.py")
-TREE_SOURCES = ("compress",)  # runs with checkpoints by samples make small trees of their policies
+TREE_SOURCES = ("compress",)  # of runs with checkpoints by samples alone: they make small trees of their policies
 
 Option = float | int | bool | str
 
@@ -85,9 +83,14 @@ def spec_from(data: dict[str, Any]) -> Spec:
 def sources(algorithm: str) -> list[str]:
     """The source files that decide about the results of an algorithm."""
     card = CARDS[algorithm]
-    used = RIVAL_SOURCES if card.rival else TREE_SOURCES if card.learns_by == "samples" else ()
-    others = (*RIVAL_SOURCES, *TREE_SOURCES)
-    return sources_of(left_out=[name for name in others if name not in used])
+    strangers = {_file_of(rival) for rival in rivals()} - {_file_of(card)}
+    unused = () if card.learns_by == "samples" and not card.rival else TREE_SOURCES
+    return sources_of(left_out=[*strangers, *unused])
+
+
+def _file_of(card: Card) -> str:
+    """The file of the package that a card calls the home of its learner or rival."""
+    return card.home.split(":")[0].removeprefix("spaql.").replace(".", "/") + ".py"
 
 
 @functools.cache

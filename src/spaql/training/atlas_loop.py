@@ -105,16 +105,16 @@ class AtlasLoop:
 
     def _seen(self, view: Viewer, observation: Any, step: int) -> Array:
         seen = np.array(view.check(observation, step), np.float64)
-        if not np.all(np.abs(seen) <= FAR):
-            j = int(np.flatnonzero(~(np.abs(seen) <= FAR))[0])
+        bad = to_cube(self.agent.chart, seen, np.empty(len(seen)))
+        far = ~(np.abs(seen) <= FAR)
+        if bad < 0 and far.any():
+            j = int(np.flatnonzero(far)[0])
             name = self.agent.problem.state[j].name
             where = f"{view.where}, step {step}"
             raise SpaqlError(
                 f"the environment's observation ({where}): {name} is {seen[j]:g}; observations must be finite"
             )
-        bad = to_cube(self.agent.chart, seen, np.empty(len(seen)))
-        if bad >= 0:  # the planner counts on declared bounds
-            view.complain(bad, seen, step)
+        view.complain(bad, seen, step)  # the planner counts on declared bounds
         return seen
 
     def _evaluate(self, at: int) -> float:

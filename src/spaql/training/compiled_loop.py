@@ -3,7 +3,6 @@
 What an iteration does stands in `kernels`; the same learners in Gymnasium environments: `gym_loop`.
 """
 
-import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,6 +19,7 @@ from spaql.plants.plant import LANES
 from spaql.streams import key_of, plant_seed
 from spaql.training.kernels import Clock, Progress, Room, greedy_rollouts, train_aql, train_spaql
 from spaql.training.lanes import BAD_OBSERVATION, OK, Episodes, Lanes, new_lanes, stage_of
+from spaql.training.plant_errors import bad_reward, bad_state
 
 if TYPE_CHECKING:
     from spaql.learners.forest_agent import ForestAgent
@@ -109,19 +109,9 @@ def plant_error(agent: "ForestAgent", lanes: Lanes, when: str = "") -> SpaqlErro
     lanes.fault[:] = OK
     where = when + ("training episode" if rollout < 0 else f"rollout {rollout}")
     if code != BAD_OBSERVATION:
-        return SpaqlError(f"the plant of {agent.problem.name} gave a reward that is not finite ({where})")
-    axis, plant = agent.problem.state[dimension], agent.problem.plant
-    assert plant is not None
+        return bad_reward(agent.problem, where)
+    assert agent.problem.plant is not None
     # the first lane with this rollout: lanes behind those in use are stale
     lane = 0 if rollout < 0 else int(np.argmax(lanes.rollout == rollout))
-    value = float(lanes.table[plant.rows.observation + dimension, lane])
-    if not math.isfinite(value) or axis.slope is not None:
-        return SpaqlError(
-            f"the plant of {agent.problem.name} gave a state that is not finite: "
-            f"{axis.name} is {value:g} ({where}, step {step})"
-        )
-    return SpaqlError(
-        f"the plant of {agent.problem.name} left its declared bounds: "
-        f"{axis.name} = {value:g} is not in {axis.low:g} ... {axis.high:g} ({where}, step {step}): "
-        "widen the axis, give it a slope, or end the episode there"
-    )
+    value = float(lanes.table[agent.problem.plant.rows.observation + dimension, lane])
+    return bad_state(agent.problem, dimension, value, f"{where}, step {step}")

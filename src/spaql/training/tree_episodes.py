@@ -12,6 +12,7 @@ from spaql.errors import SpaqlError
 from spaql.plants.problem import Problem
 from spaql.training.episode import Episode, open_at
 from spaql.training.lanes import OK, Episodes, new_lanes, stage_of
+from spaql.training.plant_errors import bad_reward
 from spaql.training.tree_rollouts import run_tree
 from spaql.trees.descend import Controller
 from spaql.trees.tree import Tree, leaf_of
@@ -53,8 +54,7 @@ def run_episodes(
         some = Episodes(plant_seed, returns, first, min(first + STRETCH, episodes))
         steps += run_tree(reset, step, stage, controller, lanes, some, visits, seen[steps:])
     if lanes.fault[0] != OK:
-        rollout = int(lanes.fault[1])
-        raise SpaqlError(f"the plant of {problem.name} gave a reward that is not finite (rollout {rollout})")
+        raise bad_reward(problem, f"rollout {int(lanes.fault[1])}")
     return Usage(returns, steps, visits, seen[: min(steps, states)])
 
 

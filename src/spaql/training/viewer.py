@@ -7,6 +7,7 @@ import numpy as np
 from spaql.arrays import Array
 from spaql.errors import SpaqlError
 from spaql.plants.chart import HUGE
+from spaql.training.plant_errors import bad_reward, bad_state
 
 if TYPE_CHECKING:
     from spaql.learners.agent import Agent
@@ -42,6 +43,8 @@ class Viewer:
             raise SpaqlError(
                 f"the environment returned the reward {reward!r}, not a number ({self.where}, step {step})"
             ) from error
+        if not abs(value) <= HUGE and self.agent.problem.plant is not None:
+            raise bad_reward(self.agent.problem, f"{self.where}, step {step}")
         if not abs(value) <= HUGE:
             raise SpaqlError(
                 f"the environment returned the reward {value}: rewards must be finite ({self.where}, step {step})"
@@ -49,6 +52,9 @@ class Viewer:
         return value
 
     def complain(self, bad: int, observation: Any, step: int) -> None:
+        """Raise if a dimension of the observation is bad, which -1 says is not so."""
+        if bad >= 0 and self.agent.problem.plant is not None:
+            raise bad_state(self.agent.problem, bad, float(observation[bad]), f"{self.where}, step {step}")
         self.agent.observation_error(bad, observation, f"the environment's observation ({self.where}, step {step})")
 
 

@@ -14,7 +14,7 @@ from spaql.studies.parts import Results
 
 ENTRANTS = [
     *(card.name for card in learners() if card.model_based),
-    *(card.name for card in rivals()),
+    *(card.name for card in sorted(rivals(), key=lambda card: card.in_paper)),  # first what a user would pick today
     *(card.name for card in reversed(learners()) if card.keeps_best),
 ]
 TRPO_POINTS, TRPO_WINDOW = 40, 0.12
