@@ -17,7 +17,6 @@ from spaql.plants.problem import Problem
 from spaql.training.lanes import Episodes, new_lanes, stage_of
 from spaql.training.tree_episodes import episode_in
 from spaql.training.tree_rollouts import run_tree
-from spaql.trees.descend import Controller
 from spaql.trees.tree import Tree
 
 SEARCH_SEED = 2**42  # of the start states of searches
@@ -92,7 +91,7 @@ class PlantArena:
     def returns(self, tree: Tree, first: int, last: int) -> Array:
         episodes = Episodes(self.key, self._returns, first, last)
         self.samples += run_tree(
-            self.reset, self.step, self.stage, _controller(tree), self.lanes, episodes, self._uncounted, self._unseen
+            self.reset, self.step, self.stage, tree.controller, self.lanes, episodes, self._uncounted, self._unseen
         )
         return _finite(self._returns[first:last].copy())
 
@@ -105,7 +104,7 @@ class PlantArena:
         sample = Sample(np.uint64(seed), count / (self.samples - before))
         episodes = Episodes(self.key, returns, 0, len(returns))
         self.samples += keep_moments(
-            self.reset, self.step, self.stage, _controller(tree), self.lanes, episodes, sample, memory, found
+            self.reset, self.step, self.stage, tree.controller, self.lanes, episodes, sample, memory, found
         )
         kept = Memory(*(part[: int(found[0])] for part in memory))
         return Moments(np.ascontiguousarray(kept.places[:, rows.observation : rows.action]), kept)
@@ -114,13 +113,9 @@ class PlantArena:
         returns = np.zeros(len(moments.states) * (len(actions) + 1))
         trials = Trials(np.ascontiguousarray(actions, float), hold)
         self.samples += run_on(
-            self.step, self.stage, _controller(tree), self.lanes, Memory(*moments.memory), trials, returns
+            self.step, self.stage, tree.controller, self.lanes, Memory(*moments.memory), trials, returns
         )
         return _finite(returns).reshape(len(moments.states), -1)
-
-
-def _controller(tree: Tree) -> Controller:
-    return Controller(tree.nodes, tree.weights, tree.actions)
 
 
 class EnvironmentArena:

@@ -18,6 +18,7 @@ WIDTH = 4  # lanes are padded to a multiple of this number: the rest of a vector
 OK = 0
 BAD_OBSERVATION = 1
 BAD_REWARD = 2
+OWN_STARTS = np.zeros(0, np.int64)
 
 
 class Stage(NamedTuple):
@@ -36,6 +37,7 @@ class Episodes(NamedTuple):
     returns: Array  # (rollouts,)
     first: int  # rollouts `first` ... `last - 1`
     last: int
+    starts: Array = OWN_STARTS  # (rollouts,) the sub-stream each rollout draws from instead of its own; empty: its own
 
 
 class Lanes(NamedTuple):
@@ -49,7 +51,8 @@ class Lanes(NamedTuple):
     action_key: Array  # uint64: the random stream of the actions; trees draw none
     rollout: Array  # int64: which rollout the lane carries
     begun: Array  # int64: steps of the episode made before the lane took it up; 0 but for kept moments
-    sums: Array  # float64: scratch, the weighted sums of an oblique test
+    sums: Array  # float64: scratch, the weighted sums of an oblique test or of a law
+    best: Array  # float64: scratch, the highest score of a law so far
     code: Array  # int64: the orthants of all levels; of a decision tree the leaf
     spreading: Array  # int64 (2, 4): shifts and masks that spread the bits of an index d apart
     fault: Array  # int64: [code, rollout, step, dimension] of the first bad number
@@ -70,6 +73,7 @@ def new_lanes(d: int, rows: Rows) -> Lanes:
         np.zeros(LANES, np.uint64),
         np.zeros(LANES, np.int64),
         np.zeros(LANES, np.int64),
+        np.zeros(LANES),
         np.zeros(LANES),
         np.zeros(LANES, np.int64),
         spreading(d),

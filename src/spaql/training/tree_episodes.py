@@ -14,8 +14,8 @@ from spaql.training.episode import Episode, open_at
 from spaql.training.lanes import OK, Episodes, new_lanes, stage_of
 from spaql.training.plant_errors import bad_reward
 from spaql.training.tree_rollouts import run_tree
-from spaql.trees.descend import Controller
-from spaql.trees.tree import Tree, leaf_of
+from spaql.trees.laws import apply_laws
+from spaql.trees.tree import Tree, decide, leaf_of
 
 STRETCH = 4096  # episodes between two checks for Ctrl-C
 
@@ -48,7 +48,7 @@ def run_episodes(
         return _in_environment(problem, tree, returns, visits, seen, int(streams.plant_seed(seed, purpose, 0)))
     (reset, step), steps = problem.plant.batch, 0
     stage, lanes = stage_of(problem.plant, problem.horizon), new_lanes(tree.variables, problem.plant.rows)
-    controller = Controller(tree.nodes, tree.weights, tree.actions)
+    controller = tree.controller
     plant_seed = np.uint64(streams.plant_seed(seed, purpose, 0))
     for first in range(0, episodes, STRETCH):
         some = Episodes(plant_seed, returns, first, min(first + STRETCH, episodes))
@@ -65,10 +65,20 @@ def episode_in(problem: Problem, tree: Tree, env: Any, seed: int | None) -> Iter
     for _ in range(problem.horizon):
         seen = np.array(observation, float).reshape(-1)
         leaf = int(leaf_of(tree, seen[None])[0])
-        observation, reward, terminated, truncated, _ = env.step(native(tree.actions[leaf]))
+        observation, reward, terminated, truncated, _ = env.step(native(_action(tree, leaf, seen)))
         yield seen, leaf, float(reward)
         if terminated or truncated:
             break
+
+
+def _action(tree: Tree, leaf: int, observation: Array) -> Array:
+    """What is applied in a leaf that is known already."""
+    action: Array = tree.actions[leaf]
+    if tree.laws is None:
+        return action
+    action = action.copy()
+    apply_laws(tree.laws, np.array([leaf]), observation[None], action[None])
+    return action
 
 
 def _in_environment(problem: Problem, tree: Tree, returns: Array, visits: Array, seen: Array, seed: int) -> Usage:
@@ -89,7 +99,7 @@ def record_episode(problem: Problem, tree: Tree, seed: int = 0, rollout: int = 0
     native = problem.native_one()
     observations, actions, rewards, terminated = [np.array(observation, float)], [], [], False
     for _ in range(problem.horizon):
-        action = tree.actions[leaf_of(tree, observations[-1][None])[0]]
+        action = decide(tree, observations[-1][None])[0]
         observation, reward, terminated, truncated, _ = env.step(native(action))
         observations.append(np.array(observation, float))
         actions.append(action)

@@ -8,8 +8,22 @@ import numpy as np
 from spaql.arrays import Array
 from spaql.compiling import inlined, kernel
 from spaql.plants.plant import LANES, Batch, Rows
-from spaql.training.lanes import WIDTH, Episodes, Lanes, Stage, book, check_returns, finish, start_lanes, step_lanes
+from spaql.streams import derive
+from spaql.training.lanes import (
+    WIDTH,
+    Episodes,
+    Lanes,
+    Stage,
+    book,
+    check_returns,
+    fill_noise,
+    finish,
+    pad,
+    start_lanes,
+    step_lanes,
+)
 from spaql.trees.descend import Controller, descend, has_oblique
+from spaql.trees.laws import ORDERED, SCORES, Laws
 
 SMALL_TREE = 127  # nodes: up to here every lane is tested at every node
 
@@ -83,10 +97,69 @@ def place_lanes(controller: Controller, oblique: bool, lanes: Lanes, rows: Rows,
 def act_tree(controller: Controller, oblique: bool, lanes: Lanes, rows: Rows, n: int) -> None:
     """Every lane's leaf, and its action into the table. `oblique`: some test of the tree is, see `has_oblique`."""
     place_lanes(controller, oblique, lanes, rows, n)
+    if len(controller.laws.gains) > 0:
+        act_laws(controller, lanes, rows, n)
+        return
     for axis in range(controller.actions.shape[1]):
         row = lanes.table[rows.action + axis]
         for i in range(n):
             row[i] = controller.actions[np.uint32(lanes.code[i]), axis]
+
+
+@inlined
+def _scores(laws: Laws, leaf: int, output: int, lanes: Lanes, rows: Rows, n: int) -> None:
+    """`laws.score` for all lanes, into `lanes.sums`."""
+    value = lanes.sums
+    for i in range(n):
+        value[i] = 0.0
+    for j in range(laws.gains.shape[2]):
+        gain, seen = laws.gains[leaf, output, j], lanes.table[rows.observation + j]
+        if gain != 0.0:
+            for i in range(n):
+                value[i] += gain * seen[i]
+    offset = laws.offsets[leaf, output]
+    for i in range(n):
+        value[i] += offset
+
+
+@inlined
+def act_laws(controller: Controller, lanes: Lanes, rows: Rows, n: int) -> None:
+    """`laws.apply_law` for all lanes, leaf by leaf: few leaves, and loops over the lanes vectorise."""
+    laws, leaf, value = controller.laws, lanes.code, lanes.sums
+    for node in range(len(controller.nodes)):
+        if controller.nodes[node].feature >= 0:
+            continue
+        for output in range(laws.gains.shape[1]):
+            _scores(laws, node, output, lanes, rows, n)
+            if laws.kind == SCORES:
+                row, best, action = lanes.table[rows.action], lanes.best, laws.values[output]
+                for i in range(n):
+                    wins = leaf[i] == node and (output == 0 or value[i] > best[i])
+                    row[i] = action if wins else row[i]
+                    best[i] = value[i] if wins else best[i]
+            else:
+                row, low, high = lanes.table[rows.action + output], laws.low[output], laws.high[output]
+                for i in range(n):
+                    row[i] = min(max(value[i], low), high) if leaf[i] == node else row[i]
+    if laws.kind == ORDERED:
+        row = lanes.table[rows.action]
+        for i in range(n):
+            row[i] = laws.values[np.uint32(row[i] + 0.5)]
+
+
+@inlined
+def start_tree(reset: Batch, stage: Stage, lanes: Lanes, episodes: Episodes, begin: int, n: int) -> int:
+    """`start_lanes`, with the start states that `episodes` asks for."""
+    if len(episodes.starts) == 0:
+        return start_lanes(reset, stage, lanes, episodes.plant_seed, np.uint64(0), begin, n)
+    for i in range(n):
+        lanes.rollout[i], lanes.begun[i] = begin + i, 0
+        lanes.plant_key[i] = derive(episodes.plant_seed, episodes.starts[begin + i])
+        lanes.table[stage.rows.total, i] = 0.0
+    padded = pad(stage.rows, lanes, n)
+    fill_noise(lanes, stage.rows.noise, stage.reset_noise, 0, padded)
+    reset(lanes.flat, padded)
+    return padded
 
 
 @kernel
@@ -108,7 +181,7 @@ def run_tree(
     oblique = has_oblique(controller.nodes, controller.weights)
     for begin in range(episodes.first, episodes.last, LANES):
         n = min(LANES, episodes.last - begin)
-        padded = start_lanes(reset, stage, lanes, episodes.plant_seed, np.uint64(0), begin, n)
+        padded = start_tree(reset, stage, lanes, episodes, begin, n)
         for h in range(stage.horizon):
             if n == 0:
                 break

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from spaql.arrays import Array
 from spaql.compiling import inlined, kernel
+from spaql.trees.laws import NO_LAWS, Laws
 
 
 class Controller(NamedTuple):
@@ -16,6 +17,7 @@ class Controller(NamedTuple):
     nodes: Array  # of NODE
     weights: Array  # (nodes, variables) of oblique tests
     actions: Array  # (nodes, axes) what is applied in each leaf; in a learned model its features, (nodes, p)
+    laws: Laws = NO_LAWS  # what is applied instead, where leaves are laws
 
 
 @inlined

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from spaql.arrays import Array
+from spaql.trees.laws import of_nodes
 from spaql.trees.tree import LEAF, NODE, Builder, Tree, bounds_of
 
 
@@ -21,6 +22,26 @@ def split(tree: Tree, leaf: int, weights: Array, cut: float, low: Array, high: A
 
     x >= cut, of one variable if only one weight is not zero (which then is one).
     """
+    nodes, rows = _parted(tree, leaf, weights, cut)
+    return Tree(nodes, np.concatenate([tree.actions, [low], [high]]), rows)
+
+
+Law = tuple[Array, Array]  # gains (outputs, variables) and offsets (outputs,) of one leaf
+
+
+def split_law(tree: Tree, leaf: int, weights: Array, cut: float, low: Law, high: Law) -> Tree:
+    """`split` for a tree of laws."""
+    assert tree.laws is not None
+    nodes, rows = _parted(tree, leaf, weights, cut)
+    gains = np.concatenate([tree.laws.gains, [low[0]], [high[0]]])
+    offsets = np.concatenate([tree.laws.offsets, [low[1]], [high[1]]])
+    gains[leaf], offsets[leaf] = 0.0, 0.0
+    actions = np.zeros((len(nodes), tree.actions.shape[1]))
+    return Tree(nodes, actions, rows, tree.laws._replace(gains=gains, offsets=offsets))
+
+
+def _parted(tree: Tree, leaf: int, weights: Array, cut: float) -> tuple[Array, Array]:
+    """Nodes and weights of a tree in which a leaf has become a test."""
     n, used = len(tree.nodes), np.flatnonzero(weights)
     plain = len(used) == 1
     nodes = np.zeros(n + 2, NODE)
@@ -29,7 +50,7 @@ def split(tree: Tree, leaf: int, weights: Array, cut: float, low: Array, high: A
     nodes[leaf] = (cut, used[0] if plain else tree.variables, n, n + 1)
     rows = np.concatenate([tree.weights, np.zeros((2, tree.variables))])
     rows[leaf] = 0.0 if plain else weights
-    return Tree(nodes, np.concatenate([tree.actions, [low], [high]]), rows)
+    return nodes, rows
 
 
 def without(tree: Tree, leaves: Collection[int]) -> Tree:
@@ -46,7 +67,7 @@ def without(tree: Tree, leaves: Collection[int]) -> Tree:
     number, nodes = (np.cumsum(kept) - 1)[np.array(stands)], tree.nodes[kept]
     for side in ("low", "high"):
         nodes[side] = np.where(nodes["feature"] == LEAF, 0, number[nodes[side]])
-    return Tree(nodes, tree.actions[kept], tree.weights[kept])
+    return Tree(nodes, tree.actions[kept], tree.weights[kept], of_nodes(tree.laws, kept))
 
 
 def with_action(tree: Tree, leaf: int, action: Array) -> Tree:
@@ -62,7 +83,7 @@ def with_test(tree: Tree, node: int, cut: float, weights: Array | None = None) -
     if weights is not None:
         rows = rows.copy()
         rows[node] = weights
-    return Tree(nodes, tree.actions, rows)
+    return Tree(nodes, tree.actions, rows, tree.laws)
 
 
 def simplified(tree: Tree) -> Tree:
@@ -75,19 +96,23 @@ def simplified(tree: Tree) -> Tree:
 def merged(tree: Tree) -> Tree:
     """Without tests whose two sides do the same."""
     feature, low, high = (tree.nodes[name].tolist() for name in ("feature", "low", "high"))
-    action: list[tuple[float, ...] | None] = [None] * len(feature)  # of nodes that decide nothing
+    does: list[tuple[float, ...] | None] = [None] * len(feature)  # of nodes that decide nothing
+    first = list(range(len(feature)))  # the first leaf below a node
     for node in range(len(feature) - 1, -1, -1):  # children come after their parents
         if feature[node] == LEAF:
-            action[node] = tuple(tree.actions[node])
-        elif action[low[node]] is not None and action[low[node]] == action[high[node]]:
-            action[node] = action[low[node]]
-    builder = Builder(tree.variables, tree.actions.shape[1])
+            law = () if tree.laws is None else (*tree.laws.gains[node].ravel(), *tree.laws.offsets[node])
+            does[node] = (*tree.actions[node], *law)
+            continue
+        first[node] = first[low[node]]
+        if does[low[node]] is not None and does[low[node]] == does[high[node]]:
+            does[node] = does[low[node]]
+    builder = Builder(tree.variables, tree.actions.shape[1], tree.laws)
     children: dict[int, list[int]] = {}
     stack = [(0, -1, 0)]
     while stack:
         node, parent, side = stack.pop()
-        if action[node] is not None:
-            made = builder.leaf(action[node])
+        if does[node] is not None:
+            made = builder.leaf(tree.actions[first[node]], first[node])
         else:
             made = builder.test(feature[node], float(tree.nodes["cut"][node]), tree.weights[node])
             children[made] = [0, 0]

@@ -11,7 +11,8 @@ import numpy as np
 
 from spaql.arrays import Array
 from spaql.errors import SpaqlError
-from spaql.trees.descend import find_leaves
+from spaql.trees.descend import Controller, find_leaves
+from spaql.trees.laws import NO_LAWS, Laws, apply_laws, of_nodes
 
 NODE = np.dtype([("cut", "f8"), ("feature", "i4"), ("low", "i4"), ("high", "i4")], align=True)
 LEAF = -1
@@ -19,15 +20,16 @@ LEAF = -1
 
 @dataclass(frozen=True, eq=False)
 class Tree:
-    """A decision tree in three arrays.
+    """A decision tree in three arrays, and a fourth part where its leaves are laws instead of constant actions.
 
-    `nodes` of NODE; `actions` (nodes, axes), physical, meant at leaves; `weights` (nodes, variables) of oblique tests,
-    else zero.
+    `nodes` of NODE; `actions` (nodes, axes), physical, meant at leaves, zero where there are laws; `weights`
+    (nodes, variables) of oblique tests, else zero.
     """
 
     nodes: Array
     actions: Array
     weights: Array
+    laws: Laws | None = None
 
     @property
     def variables(self) -> int:
@@ -42,6 +44,11 @@ class Tree:
         return np.array([node for node, _ in walk(self) if self.nodes["feature"][node] == LEAF], np.int64)
 
     @property
+    def controller(self) -> Controller:
+        """The tree as compiled code takes it."""
+        return Controller(self.nodes, self.weights, self.actions, NO_LAWS if self.laws is None else self.laws)
+
+    @property
     def n_leaves(self) -> int:
         return int((self.nodes["feature"] == LEAF).sum())
 
@@ -50,7 +57,7 @@ class Tree:
         return max(depth for _, depth in walk(self))
 
 
-def make_tree(nodes: Any, actions: Any, variables: int, weights: Any = None) -> Tree:
+def make_tree(nodes: Any, actions: Any, variables: int, weights: Any = None, laws: Laws | None = None) -> Tree:
     """A checked tree: compiled code will trust it."""
     nodes, actions = np.ascontiguousarray(nodes, NODE), np.ascontiguousarray(actions, float)
     n = len(nodes)
@@ -73,7 +80,9 @@ def make_tree(nodes: Any, actions: Any, variables: int, weights: Any = None) -> 
         or not np.isfinite(weights).all()
     ):
         raise SpaqlError("cuts, actions and weights of a tree must be finite")
-    return Tree(nodes, actions, weights)
+    if laws is not None and laws.gains.shape[::2] != (n, variables):
+        raise SpaqlError("laws need a row of gains per node and variable")
+    return Tree(nodes, actions, weights, laws)
 
 
 def walk(tree: Tree) -> list[tuple[int, int]]:
@@ -126,20 +135,26 @@ def leaf_of(tree: Tree, observations: Array) -> Array:
 
 def decide(tree: Tree, observations: Array) -> Array:
     """What the tree applies at every observation (n, variables), physical: (n, axes)."""
-    actions: Array = tree.actions[leaf_of(tree, observations)]
+    leaf = leaf_of(tree, observations)
+    actions: Array = tree.actions[leaf]
+    if tree.laws is not None:
+        apply_laws(tree.laws, leaf, np.ascontiguousarray(observations, float), actions)
     return actions
 
 
 class Builder:
-    """Grows a tree node by node, parents before children."""
+    """Grows a tree node by node, parents before children. Leaves may take the laws of another tree's leaves."""
 
-    def __init__(self, variables: int, axes: int) -> None:
-        self.variables, self.axes = variables, axes
+    def __init__(self, variables: int, axes: int, laws: Laws | None = None) -> None:
+        self.variables, self.axes, self.laws = variables, axes, laws
+        self.taken: list[int] = []  # by node: whose row of the laws it has; of a test any
         self.nodes: list[tuple[float, int, int, int]] = []
         self.actions: list[Any] = []
         self.weights: list[Any] = []
 
-    def leaf(self, action: Any) -> int:
+    def leaf(self, action: Any, taken: int = 0) -> int:
+        """A leaf with an action, or with the law of node `taken`."""
+        self.taken.append(taken)
         self.nodes.append((0.0, LEAF, 0, 0))
         self.actions.append(np.broadcast_to(action, (self.axes,)))
         self.weights.append(np.zeros(self.variables))
@@ -147,6 +162,7 @@ class Builder:
 
     def test(self, feature: int, cut: float, weights: Any = None) -> int:
         """A test whose children come later: see `join`."""
+        self.taken.append(0)
         self.nodes.append((cut, feature, 0, 0))
         self.actions.append(np.zeros(self.axes))
         self.weights.append(np.zeros(self.variables) if weights is None else weights)
@@ -157,6 +173,9 @@ class Builder:
         self.nodes[parent] = (cut, feature, low, high)
 
     def tree(self) -> Tree:
-        return make_tree(
-            np.array(self.nodes, NODE), np.array(self.actions, float), self.variables, np.array(self.weights, float)
-        )
+        nodes = np.array(self.nodes, NODE)
+        laws = of_nodes(self.laws, np.array(self.taken))
+        if laws is not None:
+            laws.gains[nodes["feature"] != LEAF], laws.offsets[nodes["feature"] != LEAF] = 0.0, 0.0
+        actions, weights = np.array(self.actions, float), np.array(self.weights, float)
+        return make_tree(nodes, actions, self.variables, weights, laws)
