@@ -26,18 +26,21 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 # No fastmath: with it the scalar and the vector version of a loop differ in the last bit, and so do results between
 # CPUs. No reference counting (`_nrt`): kernels work on arrays that their caller holds and allocate no arrays;
 # counting would cost more than the work.
-OPTIONS: dict[str, Any] = {"error_model": "numpy", "nogil": True, "_nrt": False}
+OPTIONS: dict[str, Any] = {"error_model": "numpy", "nogil": True, "_nrt": False, "no_cfunc_wrapper": True}
+# Functions that only kernels call need no form that Python can call, each of which would hold a second copy of all that
+# is inlined: a third of the time of compiling.
+INSIDE: dict[str, Any] = {"no_cpython_wrapper": True}
 
 
 def inlined(function: Function) -> Function:
     """A function for use inside kernels: LLVM vectorises a loop over rollouts only if nothing in it stays a call."""
-    result: Function = numba.njit(**OPTIONS, forceinline=True)(function)
+    result: Function = numba.njit(**OPTIONS, **INSIDE, forceinline=True)(function)
     return result
 
 
 def apart(function: Function) -> Function:
     """A function for use inside kernels that stays a call: long code that few problems need, compiled only once."""
-    result: Function = numba.njit(**OPTIONS)(function)
+    result: Function = numba.njit(**OPTIONS, **INSIDE)(function)
     return result
 
 

@@ -18,7 +18,7 @@ WIDTH = 4  # lanes are padded to a multiple of this number: the rest of a vector
 OK = 0
 BAD_OBSERVATION = 1
 BAD_REWARD = 2
-OWN_STARTS = np.zeros(0, np.int64)
+OWN_KEYS = np.zeros(0, np.uint64)
 
 
 class Stage(NamedTuple):
@@ -37,7 +37,7 @@ class Episodes(NamedTuple):
     returns: Array  # (rollouts,)
     first: int  # rollouts `first` ... `last - 1`
     last: int
-    starts: Array = OWN_STARTS  # (rollouts,) the sub-stream each rollout draws from instead of its own; empty: its own
+    keys: Array = OWN_KEYS  # uint64 (rollouts,) the stream each draws from instead; empty: as `plant_seed` says
 
 
 class Lanes(NamedTuple):

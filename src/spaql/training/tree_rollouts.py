@@ -8,7 +8,6 @@ import numpy as np
 from spaql.arrays import Array
 from spaql.compiling import inlined, kernel
 from spaql.plants.plant import LANES, Batch, Rows
-from spaql.streams import derive
 from spaql.training.lanes import (
     WIDTH,
     Episodes,
@@ -150,11 +149,11 @@ def act_laws(controller: Controller, lanes: Lanes, rows: Rows, n: int) -> None:
 @inlined
 def start_tree(reset: Batch, stage: Stage, lanes: Lanes, episodes: Episodes, begin: int, n: int) -> int:
     """`start_lanes`, with the start states that `episodes` asks for."""
-    if len(episodes.starts) == 0:
+    if len(episodes.keys) == 0:
         return start_lanes(reset, stage, lanes, episodes.plant_seed, np.uint64(0), begin, n)
     for i in range(n):
         lanes.rollout[i], lanes.begun[i] = begin + i, 0
-        lanes.plant_key[i] = derive(episodes.plant_seed, episodes.starts[begin + i])
+        lanes.plant_key[i] = episodes.keys[begin + i]
         lanes.table[stage.rows.total, i] = 0.0
     padded = pad(stage.rows, lanes, n)
     fill_noise(lanes, stage.rows.noise, stage.reset_noise, 0, padded)

@@ -1,0 +1,1 @@
+"""The search for small trees of affine laws."""

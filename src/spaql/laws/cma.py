@@ -1,0 +1,77 @@
+"""CMA-ES, the covariance matrix adaptation evolution strategy, with ask and tell; it maximises.
+
+After N. Hansen, "The CMA Evolution Strategy: A Tutorial" (arXiv 1604.00772); names are those of its pages 28-29, where
+the constants come from. From 80 numbers on only the diagonal of the covariance is adapted.
+"""
+
+import math
+
+import numpy as np
+
+from spaql.arrays import Array
+
+FULL = 80  # numbers up to which the whole covariance is adapted
+SMALLEST = 1e-20  # variance
+
+
+class CMA:
+    """`x`: where to begin; `scale`: the standard deviation of each number there."""
+
+    def __init__(self, x: Array, scale: Array, rng: np.random.Generator, population: int) -> None:
+        n = self.n = len(x)
+        self.mean, self.rng, self.population = x.copy(), rng, population
+        self.sigma, self.generation = 1.0, 0
+        parents = population // 2
+        weights = np.log(parents + 0.5) - np.log(np.arange(1, parents + 1))
+        self.weights = weights / weights.sum()
+        mu = self.mu_eff = 1.0 / float((self.weights**2).sum())
+        self.diagonal = n > FULL
+        self.c_c = (4 + mu / n) / (n + 4 + 2 * mu / n)
+        self.c_sigma = (mu + 2) / (n + mu + 5)
+        faster = (n + 2) / 3 if self.diagonal else 1.0  # a diagonal has fewer numbers to learn
+        self.c_1 = min(1.0, faster * 2 / ((n + 1.3) ** 2 + mu))
+        self.c_mu = min(1 - self.c_1, faster * 2 * (mu - 2 + 1 / mu) / ((n + 2) ** 2 + mu))
+        self.damping = 1 + 2 * max(0.0, math.sqrt((mu - 1) / (n + 1)) - 1) + self.c_sigma
+        self.expected = math.sqrt(n) * (1 - 1 / (4 * n) + 1 / (21 * n * n))  # length of a standard normal vector
+        self.p_c, self.p_sigma = np.zeros(n), np.zeros(n)
+        self.covariance = scale**2 if self.diagonal else np.diag(scale**2)
+        self.deviations, self.axes = scale.copy(), np.eye(0 if self.diagonal else n)
+        self.steps = np.zeros((0, n))
+
+    @property
+    def spread(self) -> float:
+        """The largest standard deviation of the next population."""
+        return float(self.sigma * self.deviations.max())
+
+    def ask(self) -> Array:
+        """The next population, a row each."""
+        z = self.rng.normal(size=(self.population, self.n)) * self.deviations
+        self.steps = z if self.diagonal else z @ self.axes.T
+        asked: Array = self.mean + self.sigma * self.steps
+        return asked
+
+    def tell(self, values: Array) -> None:
+        """What each row of the population is worth."""
+        best = self.steps[np.argsort(-values, kind="stable")[: len(self.weights)]]
+        step = self.weights @ best
+        self.mean = self.mean + self.sigma * step
+        white = step / self.deviations if self.diagonal else self.axes @ ((self.axes.T @ step) / self.deviations)
+        rate = math.sqrt(self.c_sigma * (2 - self.c_sigma) * self.mu_eff)
+        self.p_sigma = (1 - self.c_sigma) * self.p_sigma + rate * white
+        length = float(np.linalg.norm(self.p_sigma))
+        self.generation += 1
+        settled = math.sqrt(1 - (1 - self.c_sigma) ** (2 * self.generation))
+        short = length / settled / self.expected < 1.4 + 2 / (self.n + 1)
+        self.p_c = (1 - self.c_c) * self.p_c + short * math.sqrt(self.c_c * (2 - self.c_c) * self.mu_eff) * step
+        kept = 1 - self.c_1 - self.c_mu
+        if self.diagonal:
+            self.covariance = kept * self.covariance + self.c_1 * self.p_c**2 + self.c_mu * (self.weights @ best**2)
+            self.deviations = np.sqrt(np.maximum(self.covariance, SMALLEST))
+        else:
+            rank_mu = (best.T * self.weights) @ best
+            self.covariance = kept * self.covariance + self.c_1 * np.outer(self.p_c, self.p_c) + self.c_mu * rank_mu
+            if self.generation % max(1, int(1 / (10 * self.n * (self.c_1 + self.c_mu)))) == 0:
+                self.covariance = (self.covariance + self.covariance.T) / 2
+                values_, self.axes = np.linalg.eigh(self.covariance)
+                self.deviations = np.sqrt(np.maximum(values_, SMALLEST))
+        self.sigma *= math.exp(min(1.0, (self.c_sigma / self.damping) * (length / self.expected - 1)))

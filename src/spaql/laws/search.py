@@ -1,0 +1,222 @@
+"""The search for law trees of one size: many beginnings, two optimisers, and fewer and fewer candidates.
+
+    fresh   400 random trees and 200 that grow from a smaller good tree are screened on a few episodes; the best go into
+            the halving
+    regrow  children of a good tree that lose a leaf and get another, or a new law in a leaf; and the tree itself
+
+A halving gives every candidate some generations of its optimiser and keeps the better ones, on more episodes from round
+to round. Every generation has episodes of its own, the same for its whole population; the result of an optimiser is its
+mean, not its best sample.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from spaql.arrays import Array
+from spaql.laws.ars import ARS
+from spaql.laws.cma import CMA
+from spaql.laws.proposals import Proposals
+from spaql.laws.trials import Spent, Trials, seeds_of
+from spaql.laws.units import Units
+from spaql.laws.vector import Free, all_free, numbers_of, steps_of, with_numbers
+from spaql.trees.tree import Tree
+
+# purposes of the streams of episodes, apart from those in streams.py
+SEARCHED = 21  # of generations
+CHOSEN = 22  # on which candidates are ranked
+MINED = 23  # in which hard starts are looked for
+
+Round = tuple[int, int, int]  # candidates, generations, episodes per candidate
+FRESH: tuple[Round, ...] = ((16, 20, 24), (5, 40, 48), (2, 60, 64), (1, 60, 128))
+REGROWN: tuple[Round, ...] = ((6, 20, 24), (2, 50, 48), (1, 60, 96))
+SCREENED = 400  # random trees
+GROWN = 200  # children of a smaller tree
+CHILDREN = 60  # children in a regrowth
+FEW = 8  # episodes of the screening; twice as many for children
+CHOICE = 512  # episodes on which candidates are ranked
+POPULATION = 2.0  # times the usual population of CMA-ES
+SETTLED = 1e-3  # spread of a population at which an optimiser ends
+POOL = 1024  # episodes among which hard starts are looked for
+HARD = 16  # of them that are kept
+EVERY = 15  # generations after which others are looked for
+WEIGHT = 0.3  # of the hard starts in the value of a candidate
+FAILURE = 8.0  # times the distance between the median and the worst tenth: a start further below has failed
+KINKS = 0.5  # of splits, where starts fail
+STATES = 4000  # visited states through which tests are put
+
+
+@dataclass
+class Task:
+    """A tree under optimisation."""
+
+    tree: Tree
+    free: Free
+    optimiser: CMA | ARS
+    mean: float = -np.inf
+
+    @property
+    def best(self) -> Tree:
+        return with_numbers(self.tree, self.free, self.optimiser.mean)
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """A tree in units, and its mean return on the episodes of the choice."""
+
+    tree: Tree
+    mean: float
+
+
+class Search:
+    """One stage of the search; `stage` is its number, from which all its random numbers come."""
+
+    def __init__(self, trials: Trials, units: Units, seed: int, stage: int, effort: float = 1.0) -> None:
+        self.trials, self.units, self.seed, self.effort = trials, units, seed, effort
+        self.rng = np.random.default_rng([seed, stage])
+        self.proposals = Proposals(trials.problem, units.live, self.rng)
+        self.clock, self.turn = stage * 2**32, 0  # `clock`: number of the next episode of the generations
+        self.choice = seeds_of(seed, CHOSEN, 0, self.count(CHOICE, 8))
+        self.hard: Array | None = None
+        plant = trials.problem.plant
+        self.repeatable = plant is not None and plant.step_noise == 0
+        self.best: Found | None = None
+
+    def count(self, number: int, least: int) -> int:
+        """A number of candidates or episodes, by the effort."""
+        return max(least, round(number * self.effort))
+
+    # -- stages --------------------------------------------------------------------------------------------------------
+
+    def fresh(self, leaves: int, parent: Tree | None, states: Array) -> None:
+        """Random trees, and trees grown from a smaller one. `states`: visited ones, in units."""
+        first, *later = self.rounds(FRESH)
+        half = first[0] if parent is None else (first[0] + 1) // 2
+        made: list[tuple[Tree, int]] = [(self.proposals.tree(leaves, states), 0) for _ in range(self.count(SCREENED, 4))]
+        tasks = [self.task(tree, old) for tree, old in self.screened(made, half, FEW)]
+        if parent is not None:
+            through = self.visited(parent)
+            made = []
+            for _ in range(self.count(GROWN, 4)):
+                child = parent
+                while child.n_leaves < leaves:
+                    child = self.proposals.split(child, through)
+                made.append((child, len(parent.nodes)))
+            tasks += [self.task(tree, old) for tree, old in self.screened(made, first[0] - half, 2 * FEW)]
+        self.halving(tasks, [first, *later])
+
+    def regrow(self, parent: Tree) -> None:
+        """Children of a good tree, and the tree itself."""
+        failing = self.mine(parent)
+        through = self.visited(parent)
+        if self.hard is not None:
+            through = np.concatenate([through, self.visited(parent, self.hard)])
+        made: list[tuple[Tree, int]] = []
+        for i in range(self.count(CHILDREN, 4)):
+            if parent.n_leaves == 1 or i % 3 == 0:
+                made.append((self.proposals.relawed(parent), 0))
+            else:
+                less = self.proposals.pruned(parent)
+                made.append((self.proposals.split(less, through, KINKS if failing else 0.0), len(less.nodes)))
+        rounds = self.rounds(REGROWN)
+        tasks = [self.task(tree, old) for tree, old in self.screened(made, rounds[0][0] - 1, 2 * FEW)]
+        again = self.task(parent, 0)
+        again.optimiser.sigma = 0.3
+        self.halving([*tasks, again], rounds, mined=True)
+
+    def polish(self, tree: Tree, generations: int, episodes: int, sigma: float = 0.3) -> None:
+        """One tree alone."""
+        task = self.task(tree, 0)
+        task.optimiser.sigma = sigma
+        self.halving([task], [(1, generations, episodes)])
+
+    # -- parts ---------------------------------------------------------------------------------------------------------
+
+    def rounds(self, rounds: Sequence[Round]) -> list[Round]:
+        return [(self.count(a, 2 if i == 0 else 1), self.count(b, 1), self.count(c, 2)) for i, (a, b, c) in enumerate(rounds)]
+
+    def task(self, tree: Tree, parent: int) -> Task:
+        """Tasks alternate between the two optimisers: a cliff without noise wants CMA-ES, noise wants ARS."""
+        free = all_free(tree, self.units.live)
+        x, steps = numbers_of(tree, free), steps_of(tree, free, parent)
+        self.turn += 1
+        kind: Callable[..., CMA | ARS] = ARS if self.turn % 2 == 0 else CMA
+        return Task(tree, free, kind(x, steps, self.rng, int(POPULATION * (4 + 3 * np.log(len(x) + 1)))))
+
+    def episodes(self, count: int) -> Array:
+        """Seeds of episodes that were not used before."""
+        self.clock += count
+        return seeds_of(self.seed, SEARCHED, self.clock - count, count)
+
+    def visited(self, tree: Tree, seeds: Array | None = None) -> Array:
+        """States of a tree's closed loop, in units."""
+        seeds = self.episodes(self.count(16, 2)) if seeds is None else seeds
+        return self.units.of(self.trials.watched(self.units.physical(tree), seeds, STATES)[2])
+
+    def value(self, tree: Tree, seeds: Array) -> float:
+        physical = self.units.physical(tree)
+        value = float(self.trials.returns(physical, seeds).mean())
+        if self.hard is None:
+            return value
+        return (1 - WEIGHT) * value + WEIGHT * float(self.trials.returns(physical, self.hard).mean())
+
+    def screened(self, made: list[tuple[Tree, int]], keep: int, episodes: int) -> list[tuple[Tree, int]]:
+        """The best few on a few common episodes."""
+        seeds = self.episodes(episodes)
+        values = np.array([self.value(tree, seeds) for tree, _ in made])
+        return [made[i] for i in np.argsort(-values, kind="stable")[:keep]]
+
+    def mine(self, tree: Tree) -> bool:
+        """Look for start states in which the tree fails; whether there are any.
+
+        Only where nothing is random: else the noise, not the start, may have been to blame.
+        """
+        self.hard = None
+        if not self.repeatable:
+            return False
+        seeds = seeds_of(self.seed, MINED, self.clock, self.count(POOL, 32))
+        self.clock += len(seeds)
+        returns = self.trials.returns(self.units.physical(tree), seeds)
+        low, tenth, middle = np.quantile(returns, (0.0, 0.1, 0.5))
+        failing = bool(middle - low > FAILURE * max(middle - tenth, 1e-9 * abs(middle)))
+        if failing:
+            self.hard = seeds[np.argsort(returns, kind="stable")[: self.count(HARD, 2)]]
+        return failing
+
+    def advance(self, task: Task, generations: int, episodes: int, mined: bool) -> None:
+        """Some generations of one candidate."""
+        optimiser = task.optimiser
+        for generation in range(generations):
+            if optimiser.spread < SETTLED:
+                break
+            if mined and generation % EVERY == 0:
+                self.mine(task.best)
+            seeds = self.episodes(episodes)
+            asked = [with_numbers(task.tree, task.free, x) for x in optimiser.ask()]
+            optimiser.tell(np.array([self.value(tree, seeds) for tree in asked]))
+        self.hard = None
+
+    def halving(self, tasks: list[Task], rounds: Sequence[Round], mined: bool = False) -> None:
+        """Fewer and fewer candidates, more and more episodes. `best` is kept up to date: the budget may end."""
+        for at, (keep, generations, episodes) in enumerate(rounds):
+            tasks = tasks[:keep]
+            for task in tasks:
+                self.advance(task, generations, episodes, mined or at > 0)
+                self.judge(task)
+            tasks.sort(key=lambda task: -task.mean)
+
+    def judge(self, task: Task) -> None:
+        """Rank a candidate on the episodes of the choice."""
+        task.mean = float(self.trials.returns(self.units.physical(task.best), self.choice).mean())
+        if self.best is None or task.mean > self.best.mean:
+            self.best = Found(task.best, task.mean)
+
+
+def run(stage: Callable[[], None]) -> bool:
+    """A stage, to its end or to that of the budget; whether it came to its own end."""
+    try:
+        stage()
+    except Spent:
+        return False
+    return True

@@ -1,0 +1,69 @@
+"""Units in which laws are searched for: observations in standard deviations, scores in halves of the action's range.
+
+A tree "in units" has oblique tests only, on z = (x - middle) / deviation, and laws whose scores -1 and 1 are the ends of
+the action's range. `physical` is the same tree as the plant sees it.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from spaql.arrays import Array
+from spaql.plants.problem import Problem
+from spaql.policy.outputs import ranges_of
+from spaql.trees.laws import SCORES
+from spaql.trees.tree import Tree
+
+DEAD = 1e-9  # of its size: a variable that varies less is taken as constant
+
+
+@dataclass(frozen=True, eq=False)
+class Units:
+    """`inverse` is zero for variables that do not vary: no test and no law looks at them."""
+
+    middle: Array  # (variables,)
+    inverse: Array  # (variables,) 1 / standard deviation
+    problem: Problem
+
+    @property
+    def live(self) -> Array:
+        """Whether a variable varies."""
+        return self.inverse > 0.0
+
+    def of(self, states: Array) -> Array:
+        """States in units."""
+        z: Array = (states - self.middle) * self.inverse
+        return z
+
+    def physical(self, tree: Tree) -> Tree:
+        """The tree in physical units."""
+        assert tree.laws is not None
+        nodes, weights = tree.nodes.copy(), tree.weights * self.inverse
+        nodes["cut"] += weights @ self.middle
+        centre, half = self.scores(tree.laws.kind)
+        gains = tree.laws.gains * self.inverse
+        offsets = centre + half * (tree.laws.offsets - gains @ self.middle)
+        leaf = (tree.nodes["feature"] < 0)[:, None]
+        laws = tree.laws._replace(
+            gains=np.ascontiguousarray(gains * half[:, None]), offsets=np.ascontiguousarray(np.where(leaf, offsets, 0.0))
+        )
+        return Tree(nodes, tree.actions, weights, laws)
+
+    def scores(self, kind: int) -> tuple[Array, Array]:
+        """The middle and half the width of the range of each score; 0 and 1 of scores that compete."""
+        low, high = ranges_of(self.problem.actions, kind)
+        return (np.zeros(len(low)), np.ones(len(low))) if kind == SCORES else ((low + high) / 2, (high - low) / 2)
+
+
+def declared_units(problem: Problem) -> Units:
+    """Units from the declared bounds, before anything was seen."""
+    middle = np.array([axis.centre if axis.slope is not None else (axis.low + axis.high) / 2 for axis in problem.state])
+    width = [1 / axis.slope if axis.slope is not None else (axis.high - axis.low) / 4 for axis in problem.state]
+    return Units(middle, np.array([1.0 / one if one > 0 else 0.0 for one in width]), problem)
+
+
+def measured_units(problem: Problem, states: Array) -> Units:
+    """Units from states that were visited."""
+    middle, deviation = states.mean(axis=0), states.std(axis=0)
+    alive = deviation > DEAD * np.maximum(np.abs(middle), 1e-6)
+    return Units(middle, np.where(alive, 1.0 / np.where(alive, deviation, 1.0), 0.0), problem)
