@@ -93,7 +93,7 @@ class Search:
         """Random trees, and trees grown from a smaller one. `states`: visited ones, in units."""
         first, *later = self.rounds(FRESH)
         half = first[0] if parent is None else (first[0] + 1) // 2
-        made: list[tuple[Tree, int]] = [(self.proposals.tree(leaves, states), 0) for _ in range(self.count(SCREENED, 4))]
+        made = [(self.proposals.tree(leaves, states), 0) for _ in range(self.count(SCREENED, 4))]
         tasks = [self.task(tree, old) for tree, old in self.screened(made, half, FEW)]
         if parent is not None:
             through = self.visited(parent)
@@ -134,7 +134,8 @@ class Search:
     # -- parts ---------------------------------------------------------------------------------------------------------
 
     def rounds(self, rounds: Sequence[Round]) -> list[Round]:
-        return [(self.count(a, 2 if i == 0 else 1), self.count(b, 1), self.count(c, 2)) for i, (a, b, c) in enumerate(rounds)]
+        """Candidates, generations and episodes, by the effort; one candidate is left in the end."""
+        return [(min(a, self.count(a, 2)), self.count(b, 1), self.count(c, 2)) for a, b, c in rounds]
 
     def task(self, tree: Tree, parent: int) -> Task:
         """Tasks alternate between the two optimisers: a cliff without noise wants CMA-ES, noise wants ARS."""

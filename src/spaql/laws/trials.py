@@ -57,7 +57,8 @@ class Trials:
         self.variables = len(problem.state)
         self.env = problem.open_env() if problem.plant is None else None
         if problem.plant is not None:
-            self.stage, self.lanes = stage_of(problem.plant, problem.horizon), new_lanes(self.variables, problem.plant.rows)
+            self.stage = stage_of(problem.plant, problem.horizon)
+            self.lanes = new_lanes(self.variables, problem.plant.rows)
 
     def returns(self, tree: Tree, seeds: Array) -> Array:
         """The return of each episode."""
@@ -67,7 +68,8 @@ class Trials:
         """Returns, visits of the nodes, and the first so many states."""
         if self.stopped() or (self.left is not None and self.left < len(seeds) * self.problem.horizon + self.reserve):
             raise Spent
-        returns, visits, seen = np.zeros(len(seeds)), np.zeros(len(tree.nodes), np.int64), np.empty((states, self.variables))
+        returns, visits = np.zeros(len(seeds)), np.zeros(len(tree.nodes), np.int64)
+        seen = np.empty((states, self.variables))
         run = self._on_plant if self.env is None else self._in_environment
         steps = run(tree, seeds, returns, visits if states else visits[:0], seen)
         self._count(steps)

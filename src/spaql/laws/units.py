@@ -1,7 +1,7 @@
 """Units in which laws are searched for: observations in standard deviations, scores in halves of the action's range.
 
-A tree "in units" has oblique tests only, on z = (x - middle) / deviation, and laws whose scores -1 and 1 are the ends of
-the action's range. `physical` is the same tree as the plant sees it.
+A tree "in units" has oblique tests only, on z = (x - middle) / deviation, and laws whose scores -1 and 1 are the ends
+of the action's range. `physical` is the same tree as the plant sees it.
 """
 
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ import numpy as np
 from spaql.arrays import Array
 from spaql.plants.problem import Problem
 from spaql.policy.outputs import ranges_of
-from spaql.trees.laws import SCORES
+from spaql.trees.laws import SCORES, THRESHOLD
 from spaql.trees.tree import Tree
 
 DEAD = 1e-9  # of its size: a variable that varies less is taken as constant
@@ -44,15 +44,15 @@ class Units:
         gains = tree.laws.gains * self.inverse
         offsets = centre + half * (tree.laws.offsets - gains @ self.middle)
         leaf = (tree.nodes["feature"] < 0)[:, None]
-        laws = tree.laws._replace(
-            gains=np.ascontiguousarray(gains * half[:, None]), offsets=np.ascontiguousarray(np.where(leaf, offsets, 0.0))
-        )
+        laws = tree.laws._replace(gains=gains * half[:, None], offsets=np.where(leaf, offsets, 0.0))
         return Tree(nodes, tree.actions, weights, laws)
 
     def scores(self, kind: int) -> tuple[Array, Array]:
-        """The middle and half the width of the range of each score; 0 and 1 of scores that compete."""
+        """The middle and half the width of the range of each score; 0 and 1 where scores have no range."""
         low, high = ranges_of(self.problem.actions, kind)
-        return (np.zeros(len(low)), np.ones(len(low))) if kind == SCORES else ((low + high) / 2, (high - low) / 2)
+        if kind in (SCORES, THRESHOLD):
+            return np.zeros(len(low)), np.ones(len(low))
+        return (low + high) / 2, (high - low) / 2
 
 
 def declared_units(problem: Problem) -> Units:

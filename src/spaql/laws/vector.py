@@ -34,8 +34,8 @@ def all_free(tree: Tree, live: Array) -> Free:
 def nonzero(tree: Tree) -> Free:
     """The numbers that are not zero; zeros stay zero."""
     assert tree.laws is not None
-    inner = tree.nodes["feature"] != LEAF
-    return Free(tree.weights != 0.0, inner & (tree.nodes["cut"] != 0.0), tree.laws.gains != 0.0, tree.laws.offsets != 0.0)
+    cuts = (tree.nodes["feature"] != LEAF) & (tree.nodes["cut"] != 0.0)
+    return Free(tree.weights != 0.0, cuts, tree.laws.gains != 0.0, tree.laws.offsets != 0.0)
 
 
 def numbers_of(tree: Tree, free: Free) -> Array:
@@ -80,3 +80,10 @@ def steps_of(tree: Tree, free: Free, parent: int = 0) -> Array:
     inherited = np.where(old[of_node], INHERITED, 1.0)
     made: Array = steps * inherited
     return made
+
+
+def everything(tree: Tree) -> Free:
+    """All entries of the arrays, meant or not: weights, cuts, gains, offsets, one after the other."""
+    assert tree.laws is not None
+    parts = (tree.weights, tree.nodes["cut"], tree.laws.gains, tree.laws.offsets)
+    return Free(*(np.ones(part.shape, bool) for part in parts))

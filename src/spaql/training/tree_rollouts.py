@@ -22,7 +22,7 @@ from spaql.training.lanes import (
     step_lanes,
 )
 from spaql.trees.descend import Controller, descend, has_oblique
-from spaql.trees.laws import ORDERED, SCORES, Laws
+from spaql.trees.laws import ORDERED, SCORES, THRESHOLD, Laws
 
 SMALL_TREE = 127  # nodes: up to here every lane is tested at every node
 
@@ -140,7 +140,11 @@ def act_laws(controller: Controller, lanes: Lanes, rows: Rows, n: int) -> None:
                 row, low, high = lanes.table[rows.action + output], laws.low[output], laws.high[output]
                 for i in range(n):
                     row[i] = min(max(value[i], low), high) if leaf[i] == node else row[i]
-    if laws.kind == ORDERED:
+    if laws.kind == THRESHOLD:
+        row, first, last = lanes.table[rows.action], laws.values[0], laws.values[-1]
+        for i in range(n):
+            row[i] = last if row[i] >= 0.0 else first
+    elif laws.kind == ORDERED:
         row = lanes.table[rows.action]
         for i in range(n):
             row[i] = laws.values[np.uint32(row[i] + 0.5)]

@@ -3,8 +3,8 @@
 A leaf has one score per output, `s = gains . x + offset`, and the scores say what is applied:
 
 - CLIP: continuous actions, an output each: the score, held within the range of its axis;
+- THRESHOLD: the last of the finite actions where the score is not negative, else the first one;
 - ORDERED: finite actions in the order of their values: the score, held within 0 ... n - 1 and rounded, is the index;
-  with two actions, or with large gains, the leaf is a threshold;
 - SCORES: finite actions in no order: one score per action, and the highest wins, the first of equal ones.
 """
 
@@ -19,6 +19,7 @@ from spaql.compiling import inlined, kernel
 CLIP = 0
 ORDERED = 1
 SCORES = 2
+THRESHOLD = 3
 
 
 class Laws(NamedTuple):
@@ -29,7 +30,7 @@ class Laws(NamedTuple):
     low: Array  # (outputs,) where scores are held
     high: Array  # (outputs,)
     values: Array  # (n,) the finite actions; empty with CLIP
-    kind: int  # CLIP, ORDERED or SCORES
+    kind: int  # CLIP, ORDERED, SCORES or THRESHOLD
 
     @property
     def outputs(self) -> int:
@@ -66,6 +67,8 @@ def apply_law(laws: Laws, leaf: int, observation: Array, action: Array) -> None:
             if value > best:
                 best, chosen = value, output
         action[0] = laws.values[chosen]
+    elif laws.kind == THRESHOLD:
+        action[0] = laws.values[-1] if score(laws, leaf, 0, observation) >= 0.0 else laws.values[0]
     elif laws.kind == ORDERED:
         value = min(max(score(laws, leaf, 0, observation), laws.low[0]), laws.high[0])
         action[0] = laws.values[int(value + 0.5)]

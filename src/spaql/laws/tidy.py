@@ -1,0 +1,225 @@
+"""A law tree made readable: what nobody needs goes, what is left gets the fewest digits, as long as the return stays.
+
+    1. leaves that are never visited go, and with them tests that cannot be passed
+    2. coefficients go, the least harmful first and many at a time, and the rest is polished after each round
+    3. gains are halved as long as the return stays; laws for ordered actions become thresholds where that costs nothing
+    4. every number is rounded to one digit, or to two or three where one is too few
+
+All in physical units: a zero or a round number must be one where the engineer reads it.
+"""
+
+import math
+from collections.abc import Callable, Iterable
+
+import numpy as np
+
+from spaql.arrays import Array
+from spaql.laws.cma import CMA
+from spaql.laws.trials import Spent, Trials, seeds_of
+from spaql.laws.vector import everything, numbers_of, with_numbers
+from spaql.policy.outputs import ranges_of
+from spaql.trees.edits import without
+from spaql.trees.laws import CLIP, ORDERED, THRESHOLD
+from spaql.trees.tree import LEAF, Tree
+
+TIDIED = 24  # purpose of the episodes on which tidying is judged
+POLISHED = 25  # purpose of those on which it polishes
+JUDGED = 256  # episodes
+FEW = 64  # episodes on which the harm of a coefficient is told
+GENERATIONS = 12  # of a polish
+EPISODES = 48  # of a generation
+STEP = 0.15  # relative change of a number in a polish
+HALVINGS = 14  # of gains
+DIGITS = 3  # at most, unless a number needs all of them
+ROUNDS = 200  # of elimination at most
+
+
+class Tidying:
+    """A tree on its way. `tree` is always the best tidy form so far: the budget may end at any time."""
+
+    def __init__(self, trials: Trials, tree: Tree, tolerance: float, seed: int, number: int, effort: float) -> None:
+        self.trials, self.tree, self.tolerance, self.seed = trials, tree, tolerance, seed
+        self.rng = np.random.default_rng([seed, number, TIDIED])
+        self.judged = seeds_of(seed, TIDIED, 0, max(8, round(JUDGED * effort)))
+        self.few = self.judged[: max(4, round(FEW * effort))]
+        self.generations, self.clock = max(2, round(GENERATIONS * effort)), number * 2**32
+        self.episodes = max(4, round(EPISODES * effort))
+        self.goal = -math.inf
+
+    def run(self) -> Tree:
+        """As far as the budget goes."""
+        try:
+            self.goal = self.score(self.tree)
+            self.prune()
+            self.scale_tests(max)
+            self.eliminate()
+            self.tree = self.polished(self.tree, 2)
+            self.soften()
+            self.scale_tests(min)
+            self.round()
+        except Spent:
+            pass
+        return plain(self.tree)
+
+    def score(self, tree: Tree, seeds: Array | None = None) -> float:
+        return float(self.trials.returns(tree, self.judged if seeds is None else seeds).mean())
+
+    # -- the parts, in their order -------------------------------------------------------------------------------------
+
+    def prune(self) -> None:
+        """Leaves that are never visited go."""
+        while self.tree.n_leaves > 1:
+            visits = self.trials.watched(self.tree, self.judged, 1)[1]
+            idle = np.flatnonzero((self.tree.nodes["feature"] == LEAF) & (visits == 0))
+            if len(idle) == 0:
+                return
+            self.tree = without(self.tree, idle.tolist())
+
+    def scale_tests(self, which: Callable[[Array], float]) -> None:
+        """Only ratios matter in a test, and in a threshold: the largest or the smallest weight becomes 1."""
+        tree = self.tree
+        assert tree.laws is not None
+        nodes, weights = tree.nodes.copy(), tree.weights.copy()
+        gains, offsets = tree.laws.gains.copy(), tree.laws.offsets.copy()
+        for node in range(len(nodes)):
+            if nodes["feature"][node] != LEAF and weights[node].any():
+                scale = which(np.abs(weights[node][weights[node] != 0.0]))
+                weights[node] /= scale
+                nodes["cut"][node] /= scale
+            elif tree.laws.kind == THRESHOLD and gains[node].any():
+                scale = which(np.abs(gains[node][gains[node] != 0.0]))
+                gains[node] /= scale
+                offsets[node] /= scale
+        self.tree = Tree(nodes, tree.actions, weights, tree.laws._replace(gains=gains, offsets=offsets))
+
+    def eliminate(self) -> None:
+        """The least harmful coefficients go: a quarter of them at once, fewer if that was too many."""
+        width: int | None = None
+        for _ in range(ROUNDS):
+            free = everything(self.tree)
+            v = numbers_of(self.tree, free)
+            candidates = [k for k in np.flatnonzero(v).tolist() if not self.needed(v, k)]
+            if not candidates:
+                return
+            harm = sorted((-self.score(with_numbers(self.tree, free, _put(v, [k])), self.few), k) for k in candidates)
+            width = max(1, len(candidates) // 4) if width is None else width
+            dropped: list[int] = []
+            for _, k in harm:
+                if len(dropped) < width and not self.needed(_put(v, dropped), k):
+                    dropped.append(k)
+            if self.accept(self.polished(with_numbers(self.tree, free, _put(v, dropped)))):
+                continue
+            if width > 1:
+                width //= 2
+            elif not any(self.accept(self.polished(with_numbers(self.tree, free, _put(v, [k])))) for _, k in harm[1:4]):
+                return
+
+    def needed(self, v: Array, k: int) -> bool:
+        """Whether a number is the last weight of its test."""
+        n, d = self.tree.weights.shape
+        return k < n * d and int((v[k // d * d : k // d * d + d] != 0.0).sum()) == 1
+
+    def accept(self, tree: Tree) -> bool:
+        """Whether a tidier tree is as good; then it is kept."""
+        got = self.score(tree)
+        if got < self.goal - self.tolerance:
+            return False
+        self.tree, self.goal = tree, max(self.goal, got)
+        return True
+
+    def polished(self, tree: Tree, times: int = 1) -> Tree:
+        """Small relative changes of all numbers that are not zero, kept if better."""
+        free = everything(tree)
+        v = numbers_of(tree, free)
+        live = np.flatnonzero(v)
+        if len(live) == 0:
+            return tree
+        cma = CMA(np.zeros(len(live)), np.full(len(live), STEP), self.rng, 4 + int(3 * np.log(len(live) + 1)))
+
+        def changed(x: Array) -> Tree:
+            w = v.copy()
+            w[live] *= 1.0 + x
+            return with_numbers(tree, free, w)
+
+        for _ in range(times * self.generations):
+            seeds = seeds_of(self.seed, POLISHED, self.clock, self.episodes)
+            self.clock += self.episodes
+            cma.tell(np.array([self.score(changed(x), seeds) for x in cma.ask()]))
+        better = changed(cma.mean)
+        return better if self.score(better) > self.score(tree) else tree
+
+    def soften(self) -> None:
+        """Smaller gains, which engineers trust more; a threshold in place of a steep law for ordered actions."""
+        assert self.tree.laws is not None
+        laws = self.tree.laws
+        low, high = ranges_of(self.trials.problem.actions, laws.kind)
+        if laws.kind == ORDERED:
+            sharp = laws._replace(offsets=laws.offsets - high / 2, kind=THRESHOLD, low=low - np.inf, high=high + np.inf)
+            leaf = (self.tree.nodes["feature"] == LEAF)[:, None]
+            sharp = sharp._replace(offsets=np.where(leaf, sharp.offsets, 0.0))
+            self.accept(Tree(self.tree.nodes, self.tree.actions, self.tree.weights, sharp))
+        if laws.kind != CLIP:
+            return
+        for leaf in np.flatnonzero(self.tree.nodes["feature"] == LEAF).tolist():
+            for output in range(laws.outputs):
+                self.halve(leaf, output, float(low[output] + high[output]) / 2)
+
+    def halve(self, leaf: int, output: int, centre: float) -> None:
+        """The gains of one law as small as they may be."""
+        now = self.score(self.tree)
+        for _ in range(HALVINGS):
+            laws = self.tree.laws
+            assert laws is not None
+            if not laws.gains[leaf, output].any():
+                return
+            gains, offsets = laws.gains.copy(), laws.offsets.copy()
+            gains[leaf, output] /= 2
+            if offsets[leaf, output] != 0.0 or centre != 0.0:
+                offsets[leaf, output] = centre + (offsets[leaf, output] - centre) / 2
+            changed = laws._replace(gains=gains, offsets=offsets)
+            tree = Tree(self.tree.nodes, self.tree.actions, self.tree.weights, changed)
+            got = self.score(tree)
+            if got < max(self.goal - self.tolerance, now - self.tolerance / 4):
+                return
+            self.tree, now = tree, got
+
+    def round(self) -> None:
+        """The largest numbers first: one digit if the return stays, else two, else three."""
+        free = everything(self.tree)
+        v = numbers_of(self.tree, free)
+        floor = min(self.goal - self.tolerance, self.score(self.tree) - self.tolerance / 4)
+        for k in sorted(np.flatnonzero(v).tolist(), key=lambda k: -abs(v[k])):
+            for digits in range(1, DIGITS + 1):
+                trees = {end: with_numbers(self.tree, free, _put(v, [k], end)) for end in rounded(v[k], digits)}
+                got, value = max((self.score(tree), end) for end, tree in trees.items())
+                if got >= floor:
+                    v = _put(v, [k], value)
+                    self.tree = with_numbers(self.tree, free, v)
+                    break
+
+
+def _put(v: Array, places: Iterable[int], value: float = 0.0) -> Array:
+    w = v.copy()
+    w[list(places)] = value
+    return w
+
+
+def rounded(value: float, digits: int) -> list[float]:
+    """The two neighbours of a number with so many digits; one if it has no more digits itself."""
+    unit = 10.0 ** (math.floor(math.log10(abs(value))) - digits + 1)
+    ends = {float(f"{end * unit:.6g}") for end in (math.floor(value / unit + 1e-9), math.ceil(value / unit - 1e-9))}
+    return sorted(end for end in ends if end != 0.0)
+
+
+def plain(tree: Tree) -> Tree:
+    """Tests of one variable as such; a test with a negative weight is turned around."""
+    nodes, weights, d = tree.nodes.copy(), tree.weights.copy(), tree.variables
+    for node in range(len(nodes)):
+        used = np.flatnonzero(weights[node])
+        if nodes["feature"][node] == d and len(used) == 1:
+            weight = weights[node, used[0]]
+            nodes["feature"][node], nodes["cut"][node] = used[0], nodes["cut"][node] / weight
+            if weight < 0:
+                nodes["low"][node], nodes["high"][node] = nodes["high"][node], nodes["low"][node]
+            weights[node] = 0.0
+    return Tree(nodes, tree.actions, weights, tree.laws)
