@@ -20,6 +20,7 @@ from spaql.training.tree_episodes import episode_in
 from spaql.training.tree_rollouts import run_tree
 from spaql.trees.tree import Tree
 
+MOST_AT_ONCE = 4096  # episodes between two checks for Ctrl-C
 LOST = -1e100  # the return of a law that drives the plant out of all numbers
 
 
@@ -79,8 +80,13 @@ class Trials:
 
     def spend(self, tree: Tree, seed: int, purpose: int) -> None:
         """Use up what is left, to the last step: episodes of a law that is good already, the last one cut short."""
-        number = 0
+        number, self.reserve = 0, 0
         while self.left:
+            whole = min(self.left // self.problem.horizon, MOST_AT_ONCE)
+            if whole:
+                self.returns(tree, seeds_of(seed, purpose, number, whole))
+                number += whole
+                continue
             env = self.env if self.env is not None else PlantEnv(self.problem)
             for _ in episode_in(self.problem, tree, env, int(plant_seed(seed, purpose, number))):
                 self._count(1)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from spaql.learners.agent import Agent
     from spaql.learners.aql import AQL as AQL
     from spaql.learners.atlas.learner import Atlas as Atlas
+    from spaql.learners.laws import Laws as Laws
     from spaql.learners.nbql import NBQL as NBQL
     from spaql.learners.random import Random as Random
     from spaql.learners.spaql import SPAQL as SPAQL
@@ -123,6 +124,16 @@ _CARDS = (
         judged=False,
         model_based=True,
         sample_cost=30_000.0,
+    ),
+    Card(
+        "Laws",
+        "a few affine laws behind a few tests, searched for on a fast simulator",
+        Look("#3B7D23", (0, (8, 1.5)), "X", "20 2.5"),
+        "spaql.learners.laws:Laws",
+        loop="spaql.laws.loop:LawsLoop",
+        learns_by="samples",
+        judged=False,
+        sample_cost=1.0,
     ),
     Card(
         "TRPO",

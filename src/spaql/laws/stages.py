@@ -1,0 +1,122 @@
+"""The stages of a search for laws, and their order. Each depends on the seed, its number and what was found before."""
+
+import itertools
+
+import numpy as np
+
+from spaql.arrays import Array
+from spaql.laws.search import CHOICE, CHOSEN, Search, run
+from spaql.laws.tidy import Tidying
+from spaql.laws.trials import Spent, Trials, seeds_of
+from spaql.laws.units import Units, declared_units, measured_units
+from spaql.learners.law_frontier import Entry
+from spaql.learners.laws import Laws
+from spaql.plants.problem import Finite
+from spaql.trees.edits import constant
+from spaql.trees.tree import Tree
+
+CONFIRMED = 26  # purpose of the episodes on which tidy trees are compared
+CONFIRMATION = 1000  # episodes
+FEWEST = 16  # episodes without which nothing is confirmed
+LADDER = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)  # sizes of trees
+REGROWTHS = 2  # after each fresh search of a size
+LEVELS = 5  # of a constant continuous action
+FOR_TIDYING = 0.25  # of the samples that are left
+GAINS = (0.0, 0.3, 1.0, 3.0)  # of the random laws that measure the units
+PER_GAIN = 4
+EPISODES = 16
+KEPT = 4000  # states
+
+
+def plan_of(stage: int, max_leaves: int) -> tuple[str, int]:
+    """What a stage does, and for how many leaves: the sizes in turn, each fresh and then regrown, again and again."""
+    sizes = sorted({size for size in LADDER if size <= max_leaves} | {max_leaves})
+    first = [("fresh", 1)]
+    cycle = [(what, size) for size in sizes[1:] for what in ("fresh", *["regrow"] * REGROWTHS)]
+    cycle = cycle or [("regrow", 1)] * REGROWTHS + first
+    return first[0] if stage == 0 else cycle[(stage - 1) % len(cycle)]
+
+
+def run_stage(agent: Laws, trials: Trials, stage: int) -> None:
+    """One stage: search, tidy, confirm; cut short where the budget ends."""
+    trials.reserve = 0 if trials.left is None else int(FOR_TIDYING * trials.left)
+    state = agent.state
+    if len(state.middle) == 0:
+        try:
+            _begin(agent, trials)
+        except Spent:
+            return
+    units = Units(state.middle, state.inverse, agent.problem)
+    search = Search(trials, units, agent.seed, stage, agent.effort)
+    what, leaves = plan_of(stage, agent.max_leaves)
+    held = state.frontier.raw.get(leaves)
+    if what == "regrow" and held is not None:
+        run(lambda: search.regrow(held.tree))
+    else:
+        run(lambda: search.fresh(leaves, state.frontier.parent(leaves), state.states))
+    if search.best is None or (held is not None and search.best.mean <= held.mean):
+        return
+    state.frontier.raw[leaves] = Entry(search.best.tree, search.best.mean)
+    trials.reserve = min(trials.reserve, FEWEST * agent.problem.horizon)
+    physical = units.physical(search.best.tree)
+    tidy = Tidying(trials, physical, state.tolerance, agent.seed, stage, agent.effort).run()
+    trials.reserve = 0
+    for tree in (tidy, physical):
+        if _confirm(agent, trials, tree):
+            return
+
+
+def _begin(agent: Laws, trials: Trials) -> None:
+    """Units, visited states, and the best constant action: the smallest tree of all."""
+    search = Search(trials, declared_units(agent.problem), agent.seed, 2**20, agent.effort)
+    seen = []
+    for gain in GAINS:
+        for _ in range(PER_GAIN):
+            law = search.units.physical(search.proposals.leaf(gain))
+            seen.append(trials.watched(law, search.episodes(search.count(EPISODES, 1)), KEPT // PER_GAIN)[2])
+    states = np.concatenate(seen)
+    units = measured_units(agent.problem, states)
+    seeds = seeds_of(agent.seed, CHOSEN, 0, search.count(CHOICE, 8))
+    trees = [constant(len(agent.problem.state), action) for action in constants(agent)]
+    means = [float(trials.returns(tree, seeds).mean()) for tree in trees]
+    best = int(np.argmax(means))
+    few = states[np.sort(search.rng.permutation(len(states))[:KEPT])]
+    state = agent.state
+    state.middle, state.inverse, state.states = units.middle, units.inverse, units.of(few)
+    state.floor = means[best]
+    state.frontier.tidy[1] = Entry(trees[best], means[best])
+
+
+def constants(agent: Laws) -> list[Array]:
+    """Constant actions to compare with: all of a few finite ones, levels or corners of continuous ones."""
+    actions = agent.problem.actions
+    if isinstance(actions, Finite):
+        values = np.array(actions.values, float)
+        return [values[[i]] for i in np.unique(np.linspace(0, len(values) - 1, 16).round().astype(int))]
+    low, high = actions.bounds
+    if len(low) == 1:
+        return list(np.linspace(low, high, LEVELS))
+    corners = itertools.islice(itertools.product(*zip(low, high, strict=True)), 16)
+    return [(low + high) / 2, *(np.array(corner) for corner in corners)]
+
+
+def _confirm(agent: Laws, trials: Trials, tree: Tree) -> bool:
+    """Compare a tree with the one of its size on other episodes; whether it could be, and is now the tree of that size.
+
+    A tidy tree that lost too much by bad luck of the episodes it was tidied on is not taken.
+    """
+    state, horizon = agent.state, agent.problem.horizon
+    count = max(FEWEST, round(CONFIRMATION * agent.effort))
+    if trials.left is not None:
+        count = min(count, trials.left // horizon)
+    if count < FEWEST and agent.effort >= 1.0:
+        return False
+    try:
+        mean = float(trials.returns(tree, seeds_of(agent.seed, CONFIRMED, 0, max(count, 1))).mean())
+    except Spent:
+        return False
+    held = state.frontier.tidy.get(tree.n_leaves)
+    if held is None or mean > held.mean:
+        state.frontier.tidy[tree.n_leaves] = Entry(tree, mean)
+        return True
+    return False

@@ -1,0 +1,81 @@
+"""Law trees in agent files: all trees of a frontier in a few flat arrays. Nothing in a file is trusted."""
+
+import numpy as np
+
+from spaql.arrays import Array
+from spaql.learners.law_frontier import Entry, Frontier
+from spaql.plants.problem import Problem
+from spaql.policy.outputs import make_laws
+from spaql.trees.laws import SCORES, THRESHOLD
+from spaql.trees.tree import NODE, Tree, make_tree
+
+MOST_TREES = 200
+HEAD = ("tidy", "nodes", "kind")  # of a tree: whether it is tidy, how many nodes it has, the kind of its laws
+
+
+def arrays_of(frontier: Frontier) -> dict[str, Array]:
+    """Heads and means of the trees, and the rows of all their nodes, one tree after the other."""
+    entries = [(0, entry) for entry in frontier.raw.values()] + [(1, entry) for entry in frontier.tidy.values()]
+    heads = [(tidy, len(entry.tree.nodes), _kind(entry.tree)) for tidy, entry in entries]
+    rows = [row for _, entry in entries for row in _rows(entry.tree)]
+    return {
+        "heads": np.array(heads, np.int32).reshape(-1, len(HEAD)),
+        "means": np.array([entry.mean for _, entry in entries]),
+        "rows": np.concatenate(rows) if rows else np.zeros(0),
+    }
+
+
+def _kind(tree: Tree) -> int:
+    """-1 without laws."""
+    return -1 if tree.laws is None else tree.laws.kind
+
+
+def _rows(tree: Tree) -> list[Array]:
+    """All numbers of a tree, flat."""
+    nodes = tree.nodes
+    parts = [nodes["cut"], *(nodes[name].astype(float) for name in ("feature", "low", "high"))]
+    parts += [tree.weights.ravel()]
+    laws = tree.laws
+    return parts + ([tree.actions.ravel()] if laws is None else [laws.gains.ravel(), laws.offsets.ravel()])
+
+
+def restored(arrays: dict[str, Array], problem: Problem) -> Frontier:
+    """The frontier of a file."""
+    heads, means, rows = arrays["heads"], arrays["means"], arrays["rows"]
+    if heads.dtype != np.int32 or heads.ndim != 2 or heads.shape[1] != len(HEAD) or len(heads) > MOST_TREES:
+        raise ValueError("its trees are malformed")
+    if means.dtype != np.float64 or means.shape != (len(heads),) or not np.isfinite(means).all():
+        raise ValueError("its mean returns are malformed")
+    if rows.dtype != np.float64 or rows.ndim != 1 or not np.isfinite(rows).all():
+        raise ValueError("its trees are malformed")
+    frontier, at = Frontier(), 0
+    for (tidy, nodes, kind), mean in zip(heads.tolist(), means.tolist(), strict=True):
+        tree, at = _tree(rows, at, nodes, kind, problem)
+        (frontier.tidy if tidy else frontier.raw)[tree.n_leaves] = Entry(tree, mean)
+    if at != len(rows):
+        raise ValueError("its trees are malformed")
+    return frontier
+
+
+def _tree(rows: Array, at: int, n: int, kind: int, problem: Problem) -> tuple[Tree, int]:
+    d, axes = len(problem.state), problem.actions.axes
+    finite = len(getattr(problem.actions, "values", ()))
+    outputs = finite if kind == SCORES else 1 if kind == THRESHOLD else axes
+    sizes = [n, n, n, n, n * d, *([n * axes] if kind < 0 else [n * outputs * d, n * outputs])]
+    if not 1 <= n <= 1000 or at + sum(sizes) > len(rows):
+        raise ValueError("its trees are malformed")
+    parts = []
+    for size in sizes:
+        parts.append(rows[at : at + size])
+        at += size
+    nodes = np.zeros(n, NODE)
+    nodes["cut"] = parts[0]
+    for name, part in zip(("feature", "low", "high"), parts[1:4], strict=True):
+        if (np.abs(part) > 2**20).any() or (part != np.round(part)).any():
+            raise ValueError("its trees are malformed")
+        nodes[name] = part.astype(np.int32)
+    weights = parts[4].reshape(n, d)
+    if kind < 0:
+        return make_tree(nodes, parts[5].reshape(n, axes), d, weights), at
+    laws = make_laws(parts[5].reshape(n, outputs, d), parts[6].reshape(n, outputs), problem.actions, kind)
+    return make_tree(nodes, np.zeros((n, axes)), d, weights, laws), at

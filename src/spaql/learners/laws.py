@@ -1,0 +1,135 @@
+"""Laws: a search for small trees of affine laws, for whoever has a fast simulator.
+
+    stage 0          units of the variables, the best constant action, one law          laws/stages.py
+    later stages     trees of the sizes up to `max_leaves` in turn, from random and     laws/search.py
+                     grown beginnings, then regrown
+    after each       what was found is made readable, and confirmed on other episodes   laws/tidy.py
+
+An iteration is a stage. What is saved: the trees found so far, by size, so that stages go on from them.
+"""
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from spaql.arrays import Array
+from spaql.learners.agent import Agent, Learned
+from spaql.learners.law_files import arrays_of, restored
+from spaql.learners.law_frontier import Frontier
+from spaql.learners.options import count, learner, number, option
+from spaql.learners.outer import EVAL_SAMPLES, TRAIN_SAMPLES, new_outer
+from spaql.plants.problem import Finite
+from spaql.policy.knowledge import Nothing, Samples
+from spaql.trees.edits import constant
+from spaql.trees.tree import LEAF, Tree
+
+if TYPE_CHECKING:
+    from spaql.policy.policy import Policy
+
+TOLERANCE = 0.003  # of the way from the best constant action to the best tree: less is no difference
+
+
+@dataclass
+class LawsState(Learned):
+    """What the search has found."""
+
+    frontier: Frontier = field(default_factory=Frontier)
+    middle: Array = field(default_factory=lambda: np.zeros(0))  # units of the variables (laws/units.py); empty: unknown
+    inverse: Array = field(default_factory=lambda: np.zeros(0))
+    states: Array = field(default_factory=lambda: np.zeros((0, 0)))  # visited ones, in units: tests go through them
+    floor: float = float("nan")  # mean return of the best constant action
+
+    @property
+    def tolerance(self) -> float:
+        """A difference of mean returns that does not count."""
+        best = max((entry.mean for entry in self.frontier.tidy.values()), default=self.floor)
+        return TOLERANCE * max(best - self.floor, 0.0) if np.isfinite(self.floor) else 0.0
+
+
+@learner
+class Laws(Agent):
+    """A few affine laws behind a few tests, found by search on the plant: hundreds of millions of samples.
+
+    Needs a compiled plant, or an environment that makes many steps per second.
+    """
+
+    algorithm = "Laws"
+    max_leaves: int = option("leaves of the largest tree", count(1, 64), default=4)
+    effort: float = option(
+        "candidates, generations and episodes of a stage, as a part of the usual ones",
+        number(0.0, 10.0, above=True),
+        default=1.0,
+    )
+    state: LawsState = field(init=False)
+
+    def _begin(self) -> None:
+        self.state = LawsState(outer=new_outer(0.0, 0.0))
+
+    # -- the policy ----------------------------------------------------------------------------------------------------
+
+    @property
+    def tree(self) -> Tree:
+        """The best tree found; before there is one, the middle of the actions everywhere."""
+        found = self.state.frontier.monotone(self.state.tolerance)
+        return found[-1].tree if found else constant(len(self.problem.state), middle_action(self))
+
+    def _policy(self, step: int | None) -> "Policy":
+        from spaql.policy.policy import Policy
+
+        used = Samples(int(self.state.outer[TRAIN_SAMPLES]), int(self.state.outer[EVAL_SAMPLES]))
+        known = Nothing(learner=self.algorithm, seed=self.seed, samples=used)
+        origin = f"{self.algorithm} on {self.problem.name}, seed {self.seed}"
+        return Policy(self.problem, self.tree, "law tree", origin, known)
+
+    @property
+    def arms(self) -> int:
+        """Leaves of the tree."""
+        return self.tree.n_leaves
+
+    def leaves(self) -> Array:
+        """The laws as a structured array: gains and offset of every output; of a constant leaf its action."""
+        tree = self.tree
+        laws, leaves = tree.laws, np.flatnonzero(tree.nodes["feature"] == LEAF)
+        outputs = tree.actions.shape[1] if laws is None else laws.outputs
+        fields = [("gains", "f8", (outputs, tree.variables)), ("offset", "f8", (outputs,))]
+        rows = np.zeros(len(leaves), np.dtype(fields))
+        rows["offset"] = tree.actions[leaves] if laws is None else laws.offsets[leaves]
+        if laws is not None:
+            rows["gains"] = laws.gains[leaves]
+        return rows
+
+    # -- files ---------------------------------------------------------------------------------------------------------
+
+    def arrays(self) -> dict[str, Array]:
+        state = self.state
+        sizes = {"middle": state.middle, "inverse": state.inverse, "states": state.states}
+        return sizes | {"floor": np.array([state.floor])} | arrays_of(state.frontier)
+
+    def restore(self, arrays: dict[str, Array]) -> None:
+        state, d = self.state, len(self.problem.state)
+        floor = arrays["floor"]
+        if floor.dtype != np.float64 or floor.shape != (1,) or np.isinf(floor).any():
+            raise ValueError("its best constant return is malformed")
+        known = len(arrays["middle"]) > 0
+        for name, shape in (("middle", (d,)), ("inverse", (d,))):
+            given = arrays[name]
+            if given.dtype != np.float64 or given.shape != (shape if known else (0,)) or not np.isfinite(given).all():
+                raise ValueError("its units are malformed")
+        states = arrays["states"]
+        if states.dtype != np.float64 or states.ndim != 2 or not np.isfinite(states).all():
+            raise ValueError("its states are malformed")
+        if states.shape[1] != (d if known else 0) or (known and len(states) == 0) or (arrays["inverse"] < 0).any():
+            raise ValueError("its states are malformed")
+        state.frontier = restored(arrays, self.problem)
+        state.middle, state.inverse, state.states = arrays["middle"], arrays["inverse"], states
+        state.floor = float(floor[0])
+
+
+def middle_action(agent: Agent) -> Array:
+    """An action that does no harm as far as anybody knows."""
+    actions = agent.problem.actions
+    if isinstance(actions, Finite):
+        return np.array([sorted(actions.values)[len(actions.values) // 2]], float)
+    low, high = actions.bounds
+    return (low + high) / 2
