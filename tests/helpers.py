@@ -13,7 +13,7 @@ from spaql.plants.catalog import CATALOG
 from spaql.plants.environment import PlantEnv
 from spaql.plants.plant import LANES
 
-SMALL = {"cells": 150, "model_cells": 100}  # for learners with such options: planning would take seconds
+SMALL = {"cells": 150, "model_cells": 100, "effort": 0.002, "max_leaves": 2}  # planning and searching would take seconds
 
 
 def small(cls):

@@ -297,5 +297,5 @@ def test_spaql_bench_measures_all_that_learn_by_iterations(monkeypatch):
 @every_learner
 def test_the_study_of_all_learners_has_it(card, problem):
     specs = [spec for spec in results_specs(problem, QUICK, lambda *_: []) if spec.algorithm == card.name]
-    assert specs
+    assert bool(specs) == (not card.simulator)
     assert all(bool(spec.checkpoints) == (card.learns_by == "samples") for spec in specs)

@@ -12,6 +12,7 @@ from every_learner import (
     complaint,
     each_kind_of_action,
     every_learner,
+    every_learner_of_data,
     every_trained_learner,
     example,
     finite_and_continuous,
@@ -146,7 +147,7 @@ def test_an_episode_is_a_rollout_of_the_evaluation(card, problem, deterministic)
 @every_learner
 def test_update_teaches_or_says_that_nothing_is_learned(card, problem):
     agent = made(card, problem)
-    if not card.learns:
+    if not card.takes_data:
         with pytest.raises(spaql.SpaqlError, match=f"{card.name} does not learn"):
             agent.update(**transition(problem))
         return
@@ -160,7 +161,7 @@ def test_update_teaches_or_says_that_nothing_is_learned(card, problem):
 
 @pytest.mark.parametrize(("name", "bad"), BAD_TRANSITIONS)
 @finite_and_continuous
-@every_trained_learner
+@every_learner_of_data
 def test_bad_transitions_are_refused_in_one_line_and_teach_nothing(card, problem, name, bad):
     agent, good = made(card, problem), transition(problem)
     agent.update(**good)
@@ -177,7 +178,7 @@ def test_bad_transitions_are_refused_in_one_line_and_teach_nothing(card, problem
 @every_learner
 def test_a_log_teaches_what_its_rows_teach(card, problem):
     frame, agent, pupil = spaql.record(short(problem), episodes=3, seed=1), made(card, problem), made(card, problem)
-    if not card.learns:
+    if not card.takes_data:
         with pytest.raises(spaql.SpaqlError, match=f"{card.name} does not learn"):
             agent.replay(frame)
         return

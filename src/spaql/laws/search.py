@@ -79,12 +79,10 @@ class Search:
         self.clock, self.turn = stage * 2**32, 0  # `clock`: number of the next episode of the generations
         self.choice = seeds_of(seed, CHOSEN, 0, self.count(CHOICE, 8))
         self.hard: Array | None = None
-        plant = trials.problem.plant
-        self.repeatable = plant is not None and plant.step_noise == 0
         self.best: Found | None = None
 
     def count(self, number: int, least: int) -> int:
-        """A number of candidates or episodes, by the effort."""
+        """A number of candidates, generations or episodes, by the effort."""
         return max(least, round(number * self.effort))
 
     # -- stages --------------------------------------------------------------------------------------------------------
@@ -143,7 +141,8 @@ class Search:
         x, steps = numbers_of(tree, free), steps_of(tree, free, parent)
         self.turn += 1
         kind: Callable[..., CMA | ARS] = ARS if self.turn % 2 == 0 else CMA
-        return Task(tree, free, kind(x, steps, self.rng, int(POPULATION * (4 + 3 * np.log(len(x) + 1)))))
+        population = self.count(int(POPULATION * (4 + 3 * np.log(len(x) + 1))), 4)
+        return Task(tree, free, kind(x, steps, self.rng, population))
 
     def episodes(self, count: int) -> Array:
         """Seeds of episodes that were not used before."""
@@ -153,7 +152,7 @@ class Search:
     def visited(self, tree: Tree, seeds: Array | None = None) -> Array:
         """States of a tree's closed loop, in units."""
         seeds = self.episodes(self.count(16, 2)) if seeds is None else seeds
-        return self.units.of(self.trials.watched(self.units.physical(tree), seeds, STATES)[2])
+        return self.units.of(self.trials.watched(self.units.physical(tree), seeds, STATES)[1])
 
     def value(self, tree: Tree, seeds: Array) -> float:
         physical = self.units.physical(tree)
@@ -164,18 +163,13 @@ class Search:
 
     def screened(self, made: list[tuple[Tree, int]], keep: int, episodes: int) -> list[tuple[Tree, int]]:
         """The best few on a few common episodes."""
-        seeds = self.episodes(episodes)
+        seeds = self.episodes(self.count(episodes, 1))
         values = np.array([self.value(tree, seeds) for tree, _ in made])
         return [made[i] for i in np.argsort(-values, kind="stable")[:keep]]
 
     def mine(self, tree: Tree) -> bool:
-        """Look for start states in which the tree fails; whether there are any.
-
-        Only where nothing is random: else the noise, not the start, may have been to blame.
-        """
+        """Look for episodes in which the tree fails while it does well in nearly all others; whether there are any."""
         self.hard = None
-        if not self.repeatable:
-            return False
         seeds = seeds_of(self.seed, MINED, self.clock, self.count(POOL, 32))
         self.clock += len(seeds)
         returns = self.trials.returns(self.units.physical(tree), seeds)

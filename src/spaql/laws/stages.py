@@ -21,6 +21,7 @@ FEWEST = 16  # episodes without which nothing is confirmed
 LADDER = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)  # sizes of trees
 REGROWTHS = 2  # after each fresh search of a size
 LEVELS = 5  # of a constant continuous action
+CAREFUL = (1.0, 0.3)  # parts of the tolerance that tidying may use
 FOR_TIDYING = 0.25  # of the samples that are left
 GAINS = (0.0, 0.3, 1.0, 3.0)  # of the random laws that measure the units
 PER_GAIN = 4
@@ -58,12 +59,28 @@ def run_stage(agent: Laws, trials: Trials, stage: int) -> None:
         return
     state.frontier.raw[leaves] = Entry(search.best.tree, search.best.mean)
     trials.reserve = min(trials.reserve, FEWEST * agent.problem.horizon)
-    physical = units.physical(search.best.tree)
-    tidy = Tidying(trials, physical, state.tolerance, agent.seed, stage, agent.effort).run()
-    trials.reserve = 0
-    for tree in (tidy, physical):
-        if _confirm(agent, trials, tree):
-            return
+    _adopt(agent, trials, units.physical(search.best.tree), stage)
+
+
+def _adopt(agent: Laws, trials: Trials, found: Tree, stage: int) -> None:
+    """Make a tree readable and compare it with the one of its size, on episodes that neither search nor tidying saw.
+
+    A tidy tree that is worse there than what it was made from has been tidied too much: once more, more carefully, and
+    then as it was found.
+    """
+    tolerance = agent.state.tolerance
+    before = _confirmed(agent, trials, found)
+    for allowed in CAREFUL:
+        tidy = Tidying(trials, found, allowed * tolerance, agent.seed, stage, agent.effort).run()
+        trials.reserve = 0
+        after = _confirmed(agent, trials, tidy)
+        if after is None or before is None or after >= before - 2 * tolerance:
+            break
+    else:
+        tidy, after = found, before
+    held = agent.state.frontier.tidy.get(tidy.n_leaves)
+    if after is not None and (held is None or after > held.mean):
+        agent.state.frontier.tidy[tidy.n_leaves] = Entry(tidy, after)
 
 
 def _begin(agent: Laws, trials: Trials) -> None:
@@ -73,7 +90,7 @@ def _begin(agent: Laws, trials: Trials) -> None:
     for gain in GAINS:
         for _ in range(PER_GAIN):
             law = search.units.physical(search.proposals.leaf(gain))
-            seen.append(trials.watched(law, search.episodes(search.count(EPISODES, 1)), KEPT // PER_GAIN)[2])
+            seen.append(trials.watched(law, search.episodes(search.count(EPISODES, 1)), KEPT // PER_GAIN)[1])
     states = np.concatenate(seen)
     units = measured_units(agent.problem, states)
     seeds = seeds_of(agent.seed, CHOSEN, 0, search.count(CHOICE, 8))
@@ -100,23 +117,14 @@ def constants(agent: Laws) -> list[Array]:
     return [(low + high) / 2, *(np.array(corner) for corner in corners)]
 
 
-def _confirm(agent: Laws, trials: Trials, tree: Tree) -> bool:
-    """Compare a tree with the one of its size on other episodes; whether it could be, and is now the tree of that size.
-
-    A tidy tree that lost too much by bad luck of the episodes it was tidied on is not taken.
-    """
-    state, horizon = agent.state, agent.problem.horizon
-    count = max(FEWEST, round(CONFIRMATION * agent.effort))
-    if trials.left is not None:
-        count = min(count, trials.left // horizon)
-    if count < FEWEST and agent.effort >= 1.0:
-        return False
+def _confirmed(agent: Laws, trials: Trials, tree: Tree) -> float | None:
+    """The mean return on the episodes of the confirmation; None if the samples do not allow enough of them."""
+    planned = max(2, round(CONFIRMATION * agent.effort))
+    free = None if trials.left is None else (trials.left - trials.reserve) // agent.problem.horizon
+    count = planned if free is None else min(planned, free)
+    if count < min(FEWEST, planned):
+        return None
     try:
-        mean = float(trials.returns(tree, seeds_of(agent.seed, CONFIRMED, 0, max(count, 1))).mean())
+        return float(trials.returns(tree, seeds_of(agent.seed, CONFIRMED, 0, count)).mean())
     except Spent:
-        return False
-    held = state.frontier.tidy.get(tree.n_leaves)
-    if held is None or mean > held.mean:
-        state.frontier.tidy[tree.n_leaves] = Entry(tree, mean)
-        return True
-    return False
+        return None

@@ -24,7 +24,7 @@ from spaql.trees.tree import LEAF, Tree
 
 TIDIED = 24  # purpose of the episodes on which tidying is judged
 POLISHED = 25  # purpose of those on which it polishes
-JUDGED = 256  # episodes
+JUDGED = 512  # episodes
 FEW = 64  # episodes on which the harm of a coefficient is told
 GENERATIONS = 12  # of a polish
 EPISODES = 48  # of a generation
@@ -40,10 +40,10 @@ class Tidying:
     def __init__(self, trials: Trials, tree: Tree, tolerance: float, seed: int, number: int, effort: float) -> None:
         self.trials, self.tree, self.tolerance, self.seed = trials, tree, tolerance, seed
         self.rng = np.random.default_rng([seed, number, TIDIED])
-        self.judged = seeds_of(seed, TIDIED, 0, max(8, round(JUDGED * effort)))
-        self.few = self.judged[: max(4, round(FEW * effort))]
-        self.generations, self.clock = max(2, round(GENERATIONS * effort)), number * 2**32
-        self.episodes = max(4, round(EPISODES * effort))
+        self.judged = seeds_of(seed, TIDIED, 0, max(4, round(JUDGED * effort)))
+        self.few = self.judged[: max(2, round(FEW * effort))]
+        self.generations, self.clock = max(1, round(GENERATIONS * effort)), number * 2**32
+        self.episodes = max(2, round(EPISODES * effort))
         self.goal = -math.inf
 
     def run(self) -> Tree:
@@ -69,7 +69,7 @@ class Tidying:
     def prune(self) -> None:
         """Leaves that are never visited go."""
         while self.tree.n_leaves > 1:
-            visits = self.trials.watched(self.tree, self.judged, 1)[1]
+            visits = self.trials.watched(self.tree, self.judged, 1)[0]
             idle = np.flatnonzero((self.tree.nodes["feature"] == LEAF) & (visits == 0))
             if len(idle) == 0:
                 return

@@ -4,6 +4,7 @@ An episode is known by its seed: the same seed gives the same start state and th
 on it, in any order, on the compiled plant as in Gymnasium's loop.
 """
 
+import itertools
 from collections.abc import Callable
 
 import numpy as np
@@ -21,6 +22,8 @@ from spaql.training.tree_rollouts import run_tree
 from spaql.trees.tree import Tree
 
 MOST_AT_ONCE = 4096  # episodes between two checks for Ctrl-C
+MOST_WATCHED = 160_000  # states that are looked at at once
+NO_VISITS = np.empty(0, np.int64)
 LOST = -1e100  # the return of a law that drives the plant out of all numbers
 
 
@@ -55,28 +58,46 @@ class Trials:
             raise SpaqlError(f"{problem.name} has no plant to try laws on")
         self.problem, self.left, self.stopped, self.samples = problem, left, stopped, 0
         self.reserve = 0  # samples that the search must leave for what comes after it
-        self.variables = len(problem.state)
+        self.variables, self.unseen = len(problem.state), np.empty((0, len(problem.state)))
         self.env = problem.open_env() if problem.plant is None else None
         if problem.plant is not None:
-            self.stage = stage_of(problem.plant, problem.horizon)
             self.lanes = new_lanes(self.variables, problem.plant.rows)
 
     def returns(self, tree: Tree, seeds: Array) -> Array:
-        """The return of each episode."""
-        return self.watched(tree, seeds, 0)[0]
+        """The return of each episode; very low where the plant leaves all numbers."""
+        horizon = self.problem.horizon
+        self._check(len(seeds) * horizon)
+        returns = np.zeros(len(seeds))
+        self._count(self._run(tree, seeds, horizon, returns, NO_VISITS, self.unseen))
+        returns[~(np.abs(returns) <= HUGE)] = LOST
+        return returns
 
-    def watched(self, tree: Tree, seeds: Array, states: int) -> tuple[Array, Array, Array]:
-        """Returns, visits of the nodes, and the first so many states."""
-        if self.stopped() or (self.left is not None and self.left < len(seeds) * self.problem.horizon + self.reserve):
-            raise Spent
-        returns, visits = np.zeros(len(seeds)), np.zeros(len(tree.nodes), np.int64)
-        seen = np.empty((states, self.variables))
-        run = self._on_plant if self.env is None else self._in_environment
-        steps = run(tree, seeds, returns, visits if states else visits[:0], seen)
+    def watched(self, tree: Tree, seeds: Array, states: int) -> tuple[Array, Array]:
+        """Visits of the nodes, and at most so many states of the closed loop, in an order of their own.
+
+        Of very long episodes the beginnings. On the plant episodes go side by side, in an environment one after the
+        other: without an order of their own, the states would be those of the loop.
+        """
+        horizon = max(1, min(self.problem.horizon, MOST_WATCHED // len(seeds)))
+        self._check(len(seeds) * horizon)
+        visits, seen = np.zeros(len(tree.nodes), np.int64), np.empty((len(seeds) * horizon, self.variables))
+        steps = self._run(tree, seeds, horizon, np.zeros(len(seeds)), visits, seen)
         self._count(steps)
-        bad = ~(np.abs(returns) <= HUGE)
-        returns[bad] = LOST
-        return returns, visits, seen[: min(steps, states)]
+        seen = seen[:steps]
+        if not (np.abs(seen) <= HUGE).all():
+            seen = seen[(np.abs(seen) <= HUGE).all(axis=1)]
+        seen = seen[np.lexsort(seen.T)]
+        chosen = np.linspace(0, len(seen) - 1, min(states, len(seen))).round().astype(int)
+        return visits, seen[chosen]
+
+    def _check(self, steps: int) -> None:
+        """Raise where the budget, or the patience of the user, ends."""
+        if self.stopped() or (self.left is not None and self.left < steps + self.reserve):
+            raise Spent
+
+    def _run(self, tree: Tree, seeds: Array, horizon: int, returns: Array, visits: Array, seen: Array) -> int:
+        run = self._on_plant if self.env is None else self._in_environment
+        return run(tree, seeds, horizon, returns, visits, seen)
 
     def spend(self, tree: Tree, seed: int, purpose: int) -> None:
         """Use up what is left, to the last step: episodes of a law that is good already, the last one cut short."""
@@ -98,19 +119,24 @@ class Trials:
         self.samples += steps
         self.left = None if self.left is None else self.left - steps
 
-    def _on_plant(self, tree: Tree, seeds: Array, returns: Array, visits: Array, seen: Array) -> int:
+    def _on_plant(self, tree: Tree, seeds: Array, horizon: int, returns: Array, visits: Array, seen: Array) -> int:
         assert self.problem.plant is not None
+        stage = stage_of(self.problem.plant, horizon)
         keys = np.empty(len(seeds), np.uint64)
         _keys(seeds, keys)
         episodes = Episodes(np.uint64(0), returns, 0, len(seeds), keys)
-        steps = run_tree(*self.problem.plant.batch, self.stage, tree.controller, self.lanes, episodes, visits, seen)
+        steps = run_tree(*self.problem.plant.batch, stage, tree.controller, self.lanes, episodes, visits, seen)
         self.lanes.fault[0] = OK  # a law that drives the plant out of all numbers has lost; the search goes on
         return int(steps)
 
-    def _in_environment(self, tree: Tree, seeds: Array, returns: Array, visits: Array, seen: Array) -> int:
+    def _in_environment(
+        self, tree: Tree, seeds: Array, horizon: int, returns: Array, visits: Array, seen: Array
+    ) -> int:
         steps = 0
         for i, seed in enumerate(seeds.tolist()):
-            for observation, leaf, reward in episode_in(self.problem, tree, self.env, seed):
+            episode = itertools.islice(episode_in(self.problem, tree, self.env, seed), horizon)
+            for h, (observation, leaf, reward) in enumerate(episode):
+                self._sound(observation, reward, seed, h)
                 if steps < len(seen):
                     seen[steps] = observation
                 if len(visits):
@@ -118,3 +144,12 @@ class Trials:
                 returns[i] += reward
                 steps += 1
         return steps
+
+    def _sound(self, observation: Array, reward: float, seed: int, step: int) -> None:
+        """Raise if an environment gives numbers nobody can learn from."""
+        where = f"reset(seed={seed}), step {step}"
+        if not abs(reward) <= HUGE:
+            raise SpaqlError(f"the environment returned the reward {reward}: rewards must be finite ({where})")
+        if len(observation) != self.variables or not (np.abs(observation) <= HUGE).all():
+            said = np.array2string(observation, threshold=20)
+            raise SpaqlError(f"the environment's observation ({where}) is {said}: {self.variables} finite numbers")

@@ -114,7 +114,7 @@ class Agent(ABC):
 
         `step`: of its episode, where the policy depends on it.
         """
-        raise SpaqlError(f"{self.algorithm} does not learn from outside data")
+        raise SpaqlError(f"{self.algorithm} does not learn from outside data, only by what it tries itself on the plant")
 
     def replay(self, log: Any, *, passes: int = 1, gaps: bool = False) -> "Replayed":
         """Learn from a log: a CSV or Parquet file, or a data frame; columns as in docs/data.md, physical units.
@@ -142,6 +142,9 @@ class Agent(ABC):
         """
         # checked before the policy is asked for, which may take seconds
         episodes, seed = whole("episodes", episodes, 1, 10**8), whole("seed", seed, 0)
+        if not self.problem.can_run:
+            lacking = f"{self.problem.name} has no plant to evaluate on"
+            raise SpaqlError(f"{lacking} (a loaded agent gets one with problem=...)")
         return self.policy().evaluate(episodes, seed)
 
     def episode(self, seed: int = 0, rollout: int = 0, *, deterministic: bool = True) -> "Episode":

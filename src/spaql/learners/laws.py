@@ -27,7 +27,7 @@ from spaql.trees.tree import LEAF, Tree
 if TYPE_CHECKING:
     from spaql.policy.policy import Policy
 
-TOLERANCE = 0.003  # of the way from the best constant action to the best tree: less is no difference
+TOLERANCE = 0.0015  # of the way from the best constant action to the best tree: less is no difference
 
 
 @dataclass
@@ -57,8 +57,8 @@ class Laws(Agent):
     algorithm = "Laws"
     max_leaves: int = option("leaves of the largest tree", count(1, 64), default=4)
     effort: float = option(
-        "candidates, generations and episodes of a stage, as a part of the usual ones",
-        number(0.0, 10.0, above=True),
+        "candidates, generations and episodes of a stage, as a part of the usual ones; below 1 quicker and poorer",
+        number(0.0, 1.0, above=True),
         default=1.0,
     )
     state: LawsState = field(init=False)
@@ -89,7 +89,8 @@ class Laws(Agent):
 
     def leaves(self) -> Array:
         """The laws as a structured array: gains and offset of every output; of a constant leaf its action."""
-        tree = self.tree
+        with self.state.guard.read():
+            tree = self.tree
         laws, leaves = tree.laws, np.flatnonzero(tree.nodes["feature"] == LEAF)
         outputs = tree.actions.shape[1] if laws is None else laws.outputs
         fields = [("gains", "f8", (outputs, tree.variables)), ("offset", "f8", (outputs,))]

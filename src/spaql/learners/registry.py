@@ -55,6 +55,8 @@ class Card:
     judged: bool = True  # evaluation rollouts follow every training episode
     keeps_best: bool = False  # the evaluation rollouts decide which agent is kept
     per_step: bool = False  # one policy per step of the episode
+    takes_data: bool = True  # `update` and `replay` teach it; else it learns only by what it tries itself
+    simulator: bool = False  # needs hundreds of millions of samples: it has a study of its own
     model_based: bool = False  # keeps all samples, and plans with them at the first request for an action: seconds
     rival: bool = False  # of another library: its runs are computed or published, it is not a learner of this package
     in_paper: bool = False
@@ -74,6 +76,7 @@ _CARDS = (
         "spaql.learners.random:Random",
         loop="spaql.training.random_loop:RandomLoop",
         learns_by="nothing",
+        takes_data=False,
         in_paper=True,
     ),
     Card(
@@ -133,7 +136,8 @@ _CARDS = (
         loop="spaql.laws.loop:LawsLoop",
         learns_by="samples",
         judged=False,
-        sample_cost=1.0,
+        takes_data=False,
+        simulator=True,
     ),
     Card(
         "TRPO",

@@ -19,7 +19,8 @@ from spaql.studies.paper.plan import protocol_of
 from spaql.studies.parts import Effort
 from spaql.studies.study import Experiment, Finished
 
-ENTRANTS = tuple(card.name for card in learners())
+COMPARED = tuple(card for card in learners() if not card.simulator)
+ENTRANTS = tuple(card.name for card in COMPARED)
 ITERATED = tuple(card.name for card in learners() if card.learns_by == "iterations")
 PUBLISHED = tuple(card.name for card in rivals())  # shown beside them where the package has their runs
 FEWEST_SAMPLES = 200  # of a quick look: Atlas begins with 100 random ones
@@ -33,7 +34,7 @@ def results_specs(problem: str, effort: Effort, finished: Finished) -> list[Spec
     discount: tuple[tuple[str, Option], ...] = (("gamma", 1.0 - 1.0 / entry.horizon),) if entry.horizon < SHORT else ()
     samples = max(int(share_of(effort) * entry.samples), FEWEST_SAMPLES)
     kinds = []
-    for card in learners():
+    for card in COMPARED:
         if not card.learns:  # one iteration of one rollout, for the form
             kinds.append(Spec(problem, card.name, 0, 1, 1, fresh))
         elif card.learns_by == "iterations":
@@ -58,7 +59,7 @@ def _lengths(runs: Sequence[Run]) -> tuple[str, str]:
     """Of the learners with iterations, and of those that count samples."""
     iterated = [run for run in runs if run.rollouts > 1]
     samples = span(int(run.checkpoints[-1]) for run in runs if len(run.checkpoints))
-    counting = ", ".join(card.name for card in learners() if card.learns_by == "samples")
+    counting = ", ".join(card.name for card in COMPARED if card.learns_by == "samples")
     iterations = f"{span(run.iterations for run in iterated)}; {counting} {samples} samples"
     return iterations, span(run.rollouts for run in iterated)
 

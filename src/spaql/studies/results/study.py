@@ -2,16 +2,15 @@
 
 from spaql.analysis.numbers import listed
 from spaql.analysis.tables import Table
-from spaql.learners.registry import learners
 from spaql.studies.results.figures import every_agent, matrix
-from spaql.studies.results.plan import RESULTS
+from spaql.studies.results.plan import COMPARED, RESULTS
 from spaql.studies.results.tables import OVERVIEW, every_learner_tables
 from spaql.studies.study import Drawing, Section, Study, without_columns
 
 WORDS = (
-    f"{listed(card.name for card in learners())} on all problems of the package, on seeds that were not used for "
+    f"{listed(card.name for card in COMPARED)} on all problems of the package, on seeds that were not used for "
     "tuning. Learners with evaluation rollouts have the paper’s protocol; those that count samples "
-    f"({listed(card.name for card in learners() if card.learns_by == 'samples')}) have a few thousand samples."
+    f"({listed(card.name for card in COMPARED if card.learns_by == 'samples')}) have a few thousand samples."
 )
 
 
