@@ -95,7 +95,7 @@ class LawWords:
             return f"highest of ({'; '.join(self.scores(leaf))})"
         if len(laws.values) > MOST_STEPS:
             index, last = affine_text(self.terms(leaf, 0)), len(laws.values) - 1
-            return f"number floor(clip({index}, 0, {last}) + 0.5) of {self._listed()}, counted from 0"
+            return f"number floor(clip({index}, 0, {last}) + 0.5) of {self.listed()}, counted from 0"
         return self._steps_text(leaf)
 
     def scores(self, leaf: int) -> list[str]:
@@ -116,7 +116,7 @@ class LawWords:
         last = with_unit(self.value(float(self.laws.values[0])), unit)
         return ", ".join(parts) + (" else " if len(parts) == 1 else ", else ") + last
 
-    def _listed(self) -> str:
+    def listed(self) -> str:
         """The finite actions in their order."""
         told = [self.value(float(value)) for value in self.laws.values]
         return with_unit(", ".join(told if len(told) <= 12 else [*told[:5], "…", *told[-2:]]), self.action_units[0])

@@ -12,7 +12,7 @@ import numpy as np
 
 from spaql.plants.problem import Problem
 from spaql.policy.digits import column, number, percent, share_of_time, told_apart, with_unit
-from spaql.policy.law_words import LawWords, affine_text, terms_of
+from spaql.policy.law_words import LawWords, Term, affine_text, terms_of
 from spaql.trees.regions import Region, regions
 from spaql.trees.tree import LEAF, Tree
 
@@ -109,9 +109,13 @@ class Words:
         if feature < self.tree.variables:
             return self.names[feature]
         if self.tree.laws is not None:
-            return affine_text(terms_of(self.tree.weights[node].tolist(), self.names, lambda _, w: number(w)))
+            return affine_text(self.test_terms(node, number))
         terms = [(number(w), self.names[j]) for j, w in enumerate(self.tree.weights[node].tolist()) if w != 0]
         return " + ".join(f"{w}·{name}" for w, name in terms).replace("+ -", "- ") or "0"
+
+    def test_terms(self, node: int, number: Callable[[float], str] = number) -> list[Term]:
+        """The sum of an oblique test, part by part."""
+        return terms_of(self.tree.weights[node].tolist(), self.names, lambda _, weight: number(weight))
 
     def test(self, node: int, high: bool = True) -> str:
         """What sends a state to the high side, or to the low one: "angle ≥ 0.03 rad"."""
@@ -169,6 +173,12 @@ class Words:
     def leaf_action(self, leaf: int) -> str:
         """What a leaf does, in one line: its action, or its laws."""
         return self.action(self.tree.actions[leaf].tolist()) if self.law_words is None else "; ".join(self.laws(leaf))
+
+    def leaf_lines(self, leaf: int) -> list[str]:
+        """The same, for the boxes of drawings: long ones are broken where one would pause."""
+        if self.law_words is None:
+            return [self.leaf_action(leaf)]
+        return [line for law in self.laws(leaf) for line in law.replace("highest of (", "highest of (; ").split("; ")]
 
     def laws(self, leaf: int) -> list[str]:
         """The same, one line for each axis of the action: "torque = clip(-14·sin - 3·velocity, -2, 2) N m"."""
