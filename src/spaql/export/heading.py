@@ -39,7 +39,7 @@ def facts(policy: Policy, interface: bool = True, place: str = "[{}]", first: in
             lines.append(f"  action{place.format(first + j)}  {labelled(name, unit)}, {choices_text(policy, j)}")
     nan = "Input is not checked: NaN fails every test, so that its else branch is taken. The caller must check it."
     if policy.has_laws:
-        nan = "Input is not checked: NaN fails every test, and laws do anything with it. The caller must check it."
+        nan = "Input is not checked: NaN fails every test, and laws make no sense of it. The caller must check it."
     return [*lines, "", nan]
 
 
