@@ -4,6 +4,7 @@ import copy
 import csv
 import io
 import json
+import platform
 import re
 import shutil
 import subprocess
@@ -78,15 +79,20 @@ def test_c_in_single_precision_differs_by_rounding_alone(tmp_path, name, form):
 @needs_compiler
 @pytest.mark.parametrize("precision", ["double", "single"])
 def test_laws_are_not_fused_where_the_machine_could(tmp_path, precision):
-    path = tmp_path / "controller.c"
+    path, arm = tmp_path / "controller.c", platform.machine() in ("aarch64", "arm64")
     for name in ("P2", "scores", "ordered"):
         for form in FORMS:
-            path.write_text(export(law_policies()[name], "c", form=form, precision=precision))
-            flags = ["-std=gnu11", "-O2", "-march=haswell", "-S", "-o", "-"]
-            made = subprocess.run([COMPILERS[0], *flags, path], capture_output=True, text=True, check=False)
-            if made.returncode != 0:
-                pytest.skip("this compiler makes no code for a processor with fused multiply-add")
-            assert "vfm" not in made.stdout
+            text = export(law_policies()[name], "c", form=form, precision=precision)
+            made = {}
+            for allowed in (False, True):
+                path.write_text(text.replace('("-ffp-contract=off")', '("-ffp-contract=fast")') if allowed else text)
+                flags = ["-std=gnu11", "-O2", *([] if arm else ["-march=haswell"]), "-S", "-o", "-"]
+                ran = subprocess.run([COMPILERS[0], *flags, path], capture_output=True, text=True, check=False)
+                if ran.returncode != 0:
+                    pytest.skip("this compiler makes no code for a processor with fused multiply-add")
+                made[allowed] = re.findall(r"\bf?n?m(?:add|sub|la|ls)\b|\bvfn?m\w+|\bfn?m(?:add|sub|la|ls)\b", ran.stdout)
+            assert not made[False]
+            assert made[True] or COMPILERS[0] != "gcc" or name != "P2"  # it would have fused
 
 
 @needs_compiler
