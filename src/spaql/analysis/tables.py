@@ -59,8 +59,8 @@ def comma_separated(table: Table) -> str:
 def latex(table: Table) -> str:
     """A `tabular` in booktabs style, to be \\input into a paper."""
     shape = "".join("l" if column.words else "r" for column in table.columns)
-    lines = [" & ".join(map(_escaped, cells)) + r" \\" for cells in table.cells()]
-    heads = " & ".join(_escaped(column.heading) for column in table.columns) + r" \\"
+    lines = [" & ".join(map(escaped, cells)) + r" \\" for cells in table.cells()]
+    heads = " & ".join(escaped(column.heading) for column in table.columns) + r" \\"
     begin = [f"% {table.title}", rf"\begin{{tabular}}{{@{{}}{shape}@{{}}}}"]
     ruled = [r"\toprule", heads, r"\midrule", *lines, r"\bottomrule"]
     return "\n".join([*begin, *ruled, r"\end{tabular}", *(f"% {note}" for note in table.notes)]) + "\n"
@@ -71,7 +71,7 @@ _SPECIAL |= {"<": "$<$", ">": "$>$", "\\": r"\textbackslash{}", "~": r"\textasci
 _SPECIAL |= {sign: "\\" + sign for sign in "&%$#_{}"}
 
 
-def _escaped(text: str) -> str:
+def escaped(text: str) -> str:
     """Escapes the signs that LaTeX reads as commands; minus signs of numbers become real minus signs."""
     text = re.sub(r"(?<![\w-])-(?=\d)", "−", text)
     return "".join(_SPECIAL.get(sign, sign) for sign in text)

@@ -16,9 +16,11 @@ def action_colours(policy: Policy) -> dict[int, str]:
     """By leaf.
 
     Choices of a small set have a colour each; forces and the like one from a scale over their range, by their first
-    axis.
+    axis. Laws have a colour each, which tells them from their neighbours.
     """
     tree, actions = policy.rules, policy.problem.actions
+    if tree.laws is not None:
+        return {leaf: NAMED[i % len(NAMED)] for i, leaf in enumerate(tree.leaves().tolist())}
     leaves = np.flatnonzero(tree.nodes["feature"] == LEAF)
     first = tree.actions[leaves, 0]
     if isinstance(actions, Finite) and not actions.box and len(actions.values) <= len(NAMED):

@@ -9,8 +9,10 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
+from spaql.arrays import Array
 from spaql.checks import choice
 from spaql.errors import SpaqlError
+from spaql.export.c_laws import assign_law, declared, law_lines, law_rows
 from spaql.export.heading import facts
 from spaql.export.names import C_WORDS, checked_name, identifiers
 from spaql.export.numbers import double, single, single_at_least, weighted_sum
@@ -60,6 +62,11 @@ def to_c(
 def _precision_note(tree: Tree, precision: str) -> list[str]:
     if precision == "double":
         return []
+    if tree.laws is not None:
+        return [
+            "Single precision: laws are rounded, "
+            "and states very near to a weighted test or to another action may be decided as their neighbours are."
+        ]
     if tree.oblique:
         return [
             "Single precision: weighted sums are rounded, "
@@ -81,8 +88,8 @@ def _includes(body: list[str], main: bool) -> list[str]:
 
 
 def _exact_sums(tree: Tree) -> list[str]:
-    """Sums of oblique tests without multiply-adds, which would differ from the policy in the last bit."""
-    if not tree.oblique:
+    """Sums of oblique tests and laws without multiply-adds, which would differ from the policy in the last bit."""
+    if not tree.oblique and tree.laws is None:
         return []
     return [
         "/* the products of weighted sums are rounded before they are added, as in the policy */",
@@ -97,12 +104,11 @@ def _exact_sums(tree: Tree) -> list[str]:
 
 def _ifs(policy: Policy, real: str, name: str, cut: Callable[[int], str], literal: Callable[[float], str]) -> list[str]:
     tree, d = policy.rules, policy.rules.variables
-    words = identifiers(policy.words.names, C_WORDS | {"obs", "action", name})
-    feature = tree.nodes["feature"]
-    used = set(feature[feature != LEAF].tolist()) | {
-        int(j) for j in np.flatnonzero(tree.weights[feature == d].any(axis=0))
-    }
+    own = {"score", "best", "value"} if tree.laws is not None else set()
+    words = identifiers(policy.words.names, C_WORDS | {"obs", "action", name} | own)
+    feature, used = tree.nodes["feature"], _used(tree)
     lines = [f"    const {real} {words[j]} = obs[{j}];" for j in range(d) if j in used] or ["    (void)obs;"]
+    start = len(lines)
     lines.append("")
 
     def condition(node: int) -> str:
@@ -111,14 +117,27 @@ def _ifs(policy: Policy, real: str, name: str, cut: Callable[[int], str], litera
 
     for what, level, node in branches(tree):
         indent = "    " * (level + 1)
-        if what == "leaf":
+        if what == "leaf" and tree.laws is not None:
+            lines += [indent + line for line in law_lines(tree.laws, node, words, literal)]
+        elif what == "leaf":
             lines += [
                 f"{indent}action[{axis}] = {literal(value)};" for axis, value in enumerate(tree.actions[node].tolist())
             ]
         else:
             head = {"if": "if (", "elif": "} else if (", "else": "} else {", "end": "}"}[what]
             lines.append(indent + head + (f"{condition(node)}) {{" if head.endswith("(") else ""))
+    if tree.laws is not None:
+        lines[start:start] = declared(tree.laws, lines, real, literal)
     return lines
+
+
+def _used(tree: Tree) -> set[int]:
+    """The variables that tests and laws look at."""
+    feature, d = tree.nodes["feature"], tree.variables
+    looked: Array = tree.weights[feature == d].any(axis=0)
+    if tree.laws is not None:
+        looked = looked | tree.laws.gains.any(axis=(0, 1))
+    return {int(j) for j in feature[feature != LEAF]} | {int(j) for j in np.flatnonzero(looked)}
 
 
 def _table(tree: Tree, real: str, cut: Callable[[int], str], literal: Callable[[float], str]) -> list[str]:
@@ -130,14 +149,14 @@ def _table(tree: Tree, real: str, cut: Callable[[int], str], literal: Callable[[
     order = [node for node, _ in walk(tree)]
     place = {node: i for i, node in enumerate(order)}
     feature, high = tree.nodes["feature"].tolist(), tree.nodes["high"].tolist()
-    row: dict[tuple[float, ...], int] = {}  # actions that are different, each once
+    row: dict[tuple[float, ...], int] = {}  # actions or laws that are different, each once
     sums: list[int] = []
     features, cuts, children = [], [], []
     for node in order:
         if feature[node] == LEAF:
             features.append(LEAF)
             cuts.append(literal(0.0))
-            children.append(row.setdefault(tuple(tree.actions[node].tolist()), len(row)))
+            children.append(row.setdefault(_does(tree, node), len(row)))
             continue
         features.append(feature[node] + len(sums) if feature[node] == d else feature[node])
         sums += [node] if feature[node] == d else []
@@ -148,13 +167,25 @@ def _table(tree: Tree, real: str, cut: Callable[[int], str], literal: Callable[[
     ]
     lines += _array(_whole(features), "feature", map(str, features), len(features))
     lines += ["    /* the test is passed from this value on */", *_array(real, "cut", cuts, len(cuts))]
+    told = "action" if tree.laws is None else "law"
     lines += [
-        "    /* next node if the test is passed, else it is the node that follows; at leaves the row of the action */"
+        f"    /* next node if the test is passed, else it is the node that follows; at leaves the row of the {told} */"
     ]
     lines += _array(_whole(children), "child", map(str, children), len(children))
-    lines += _rows(real, "value", [[literal(value) for value in values] for values in row])
+    if tree.laws is None:
+        lines += _rows(real, "value", [[literal(value) for value in values] for values in row])
+    for array, numbers in law_rows(tree.laws, list(row)).items() if tree.laws is not None else ():
+        lines += _rows(real, array, [[literal(value) for value in values] for values in numbers])
     lines += _rows(real, "weight", [[literal(w) for w in tree.weights[node].tolist()] for node in sums])
-    return [*lines, "    long node = 0;", "", *_loop(real, d, bool(sums), literal(0.0)), *_assign(axes)]
+    assigned = _assign(axes) if tree.laws is None else assign_law(tree.laws, d, real, literal)
+    return [*lines, "    long node = 0;", "", *_loop(real, d, bool(sums), literal(0.0)), *assigned]
+
+
+def _does(tree: Tree, leaf: int) -> tuple[float, ...]:
+    """The numbers of a leaf: its action, or the gains of its law and then the offsets."""
+    if tree.laws is None:
+        return tuple(tree.actions[leaf].tolist())
+    return (*tree.laws.gains[leaf].ravel().tolist(), *tree.laws.offsets[leaf].tolist())
 
 
 def _loop(real: str, d: int, oblique: bool, zero: str) -> list[str]:

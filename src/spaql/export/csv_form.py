@@ -5,6 +5,7 @@ import io
 
 from spaql.export.heading import labelled
 from spaql.export.numbers import double
+from spaql.policy.frame import score_names
 from spaql.policy.policy import Policy
 
 
@@ -22,6 +23,7 @@ def to_csv(policy: Policy, share: bool = True) -> str:
     ]
     heads += ["oblique tests"] if tree.oblique else []
     heads += [labelled(n, u) for n, u in zip(words.action_names, words.action_units, strict=True)]
+    heads += _coefficients(policy)
     heads += ["share of time"] if shared else []
     heads += ["q", "visits"] if table is not None else []
     text = io.StringIO()
@@ -32,13 +34,26 @@ def to_csv(policy: Policy, share: bool = True) -> str:
             continue
         row = [double(end) for j in range(len(words.names)) for end in (low[leaf, j], high[leaf, j])]
         row += [" and ".join(_oblique(policy, node, side) for node, side in region.oblique)] if tree.oblique else []
-        row += [double(value) for value in tree.actions[leaf]]
+        if tree.laws is None:
+            row += [double(value) for value in tree.actions[leaf]]
+        else:
+            row += [words.law(leaf, axis) for axis in range(len(words.action_names))]
+            scores = zip(tree.laws.gains[leaf], tree.laws.offsets[leaf], strict=True)
+            row += [double(value) for gains, offset in scores for value in (*gains, offset)]
         row += [double(policy.share[leaf])] if shared else []
         if table is not None:
             cell = table.row_of_node[leaf]
             row += [double(table.rows.q[cell]), str(int(table.rows.visits[cell]))]
         writer.writerow(row)
     return text.getvalue()
+
+
+def _coefficients(policy: Policy) -> list[str]:
+    """Headings of the numbers of laws, which have all their digits."""
+    if not policy.has_laws:
+        return []
+    parts = [*(f"gain of {name}" for name in policy.words.names), "constant"]
+    return [f"{score}: {part}" for score in score_names(policy) for part in parts]
 
 
 def _oblique(policy: Policy, node: int, high: bool) -> str:

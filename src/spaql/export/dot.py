@@ -26,7 +26,7 @@ def to_dot(policy: Policy, share: bool = True) -> str:
             look = (
                 f'style="{style}", color="{colours[node]}", fillcolor="{colours[node]}40", penwidth={width(part[node])}'
             )
-            label = _quoted(words.leaf_action(node), often.get(node, ""))
+            label = _quoted(*words.leaf_lines(node), often.get(node, ""))
             lines.append(f"  n{node} [label={label}, {look}];")
             continue
         lines.append(f"  n{node} [label={_quoted(words.test(node))}];")

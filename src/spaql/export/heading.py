@@ -1,6 +1,7 @@
 """What stands on top of an export: what the policy is, where it comes from, and what a program takes and gives."""
 
 from spaql.plants.problem import Axis, Finite
+from spaql.policy.digits import counted
 from spaql.policy.policy import Policy
 from spaql.policy.words import action_names, action_units, number, one_line, variable_names, variable_units
 from spaql.version import __version__
@@ -11,6 +12,8 @@ MOST_VALUES = 12  # of a finite action set that are listed
 def title(policy: Policy) -> str:
     """What it is and where it comes from."""
     leaves = "1 leaf" if policy.n_leaves == 1 else f"{policy.n_leaves} leaves"
+    if policy.has_laws:
+        leaves = f"{counted(policy.n_leaves, 'law')}, {counted(policy.numbers, 'number')}"
     return f"{one_line(policy.kind)} of {one_line(policy.origin)}: {leaves}"
 
 
@@ -34,11 +37,10 @@ def facts(policy: Policy, interface: bool = True, place: str = "[{}]", first: in
         lines.append("Action:")
         for j, (name, unit) in enumerate(zip(action_names(problem), action_units(problem), strict=True)):
             lines.append(f"  action{place.format(first + j)}  {labelled(name, unit)}, {choices_text(policy, j)}")
-    return [
-        *lines,
-        "",
-        "Input is not checked: NaN fails every test, so that its else branch is taken. The caller must check it.",
-    ]
+    nan = "Input is not checked: NaN fails every test, so that its else branch is taken. The caller must check it."
+    if policy.has_laws:
+        nan = "Input is not checked: NaN fails every test, and laws make no sense of it. The caller must check it."
+    return [*lines, "", nan]
 
 
 def labelled(name: str, unit: str) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 from spaql.arrays import Array
 from spaql.checks import real, whole
 from spaql.errors import SpaqlError
+from spaql.export.json_laws import KINDS, read_laws, told_law
 from spaql.plants.catalog import CATALOG
 from spaql.plants.make import make_from_catalog, parameters_of_file
 from spaql.plants.parameters import plain
@@ -44,6 +45,8 @@ def to_json(policy: Policy) -> str:
     parts = [f" {_line(key)}: {_line(value)}" for key, value in head.items()]
     parts.append(' "variables": ' + _lines([_variable(axis) for axis in problem.state]))
     parts.append(f' "actions": {_line(_actions(problem.actions))}')
+    if policy.rules.laws is not None:  # only then, so that other policies are written as they always were
+        parts.append(f' "laws": {_line(KINDS[policy.rules.laws.kind])}')
     parts.append(' "nodes": ' + _lines(_nodes(policy.rules)))
     return "{\n" + ",\n".join(parts) + "\n}\n"
 
@@ -79,7 +82,9 @@ def _actions(actions: Continuous | Finite) -> dict[str, Any]:
 def _nodes(tree: Tree) -> list[dict[str, Any]]:
     nodes: list[dict[str, Any]] = []
     for i, (cut, feature, low, high) in enumerate(tree.nodes.tolist()):
-        if feature == LEAF:
+        if feature == LEAF and tree.laws is not None:
+            nodes.append({"law": told_law(tree.laws, i)})
+        elif feature == LEAF:
             nodes.append({"action": tree.actions[i].tolist()})
         elif feature < tree.variables:
             nodes.append({"variable": feature, "at_least": cut, "low": low, "high": high})
@@ -125,7 +130,9 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _rebuild(told: Any, given: Problem | None) -> Policy:
-    top = _fields("the policy", told, "format version spaql kind origin step problem variables actions nodes")
+    lawful = isinstance(told, dict) and "laws" in told
+    keys = "format version spaql kind origin step problem variables actions nodes" + (" laws" if lawful else "")
+    top = _fields("the policy", told, keys)
     if top["format"] != FORMAT:
         raise ValueError(f"its format is not {FORMAT!r}")
     if whole("version", top["version"], 0) != VERSION:
@@ -133,7 +140,7 @@ def _rebuild(told: Any, given: Problem | None) -> Policy:
     _string("spaql", top["spaql"])
     described = _problem(top)
     problem = _with_plant(described, given)
-    tree = _tree(top["nodes"], len(described.state), described.actions)
+    tree = _tree(top["nodes"], len(described.state), described.actions, top.get("laws"))
     kind, origin = _string("kind", top["kind"]), _string("origin", top["origin"])
     return Policy(problem, tree, kind, origin, Nothing(whole("step", top["step"], 0)))
 
@@ -226,12 +233,17 @@ def _with_plant(described: Problem, given: Problem | None) -> Problem:
     return same
 
 
-def _tree(told: Any, variables: int, actions: Continuous | Finite) -> Tree:
+def _tree(told: Any, variables: int, actions: Continuous | Finite, laws: Any = None) -> Tree:
+    """`laws`: the kind of the laws, if leaves are laws."""
     rows = _list("nodes", told, MOST_NODES)
     axes = actions.axes
     nodes, applied, weights = np.zeros(len(rows), NODE), np.zeros((len(rows), axes)), np.zeros((len(rows), variables))
     for i, row in enumerate(rows):
-        if isinstance(row, dict) and "action" in row:
+        if laws is not None and isinstance(row, dict) and "law" in row:
+            nodes["feature"][i] = LEAF
+            _fields("a law", _fields("a leaf", row, "law")["law"], "gains offsets")
+            continue
+        if laws is None and isinstance(row, dict) and "action" in row:
             nodes["feature"][i] = LEAF
             applied[i] = _numbers("an action", _fields("a leaf", row, "action")["action"], axes)
             continue
@@ -243,6 +255,8 @@ def _tree(told: Any, variables: int, actions: Continuous | Finite) -> Tree:
         low, high = (whole(side, test[side], 1, len(rows) - 1) for side in ("low", "high"))
         nodes[i] = (real("at_least", test["at_least"]), feature, low, high)
     tree = make_tree(nodes, applied, variables, weights)
+    if laws is not None:
+        return make_tree(nodes, applied, variables, weights, read_laws(laws, rows, variables, actions))
     _check_applied(applied[nodes["feature"] == LEAF], actions)
     return tree
 

@@ -4,11 +4,13 @@ import unicodedata
 from functools import partial
 from typing import Any
 
-from spaql.analysis.tables import Column, Row, Table, latex
+from spaql.analysis.tables import Column, Row, Table, escaped, latex
 from spaql.export.heading import labelled, title
+from spaql.export.latex_laws import formulas
 from spaql.export.shares import shares
 from spaql.policy.policy import Policy
 
+MOST_FORMULAS = 12  # laws that are formulas; more are rows of a table
 ONE_PAGE = 45  # rows; more go into a longtable, which breaks over pages
 SIGNS = {
     "≤": r"$\leq$",
@@ -38,9 +40,12 @@ LOOK_ALIKE |= {"Nu": "N", "Omicron": "O", "Rho": "P", "Tau": "T", "Chi": "X"}
 def to_latex(policy: Policy, share: bool = True) -> str:
     """One row per region: the range of every variable that is tested, the action, and the share of time.
 
-    Needs \\usepackage{booktabs}, and longtable for more than 45 regions.
+    Needs \\usepackage{booktabs}, and longtable for more than 45 regions. Up to 12 laws are formulas, which need amsmath
+    alone.
     """
     words, often = policy.words, shares(policy, share)
+    if policy.has_laws and policy.n_leaves <= MOST_FORMULAS:
+        return formulas(policy, often, lambda text: _typeset(escaped(text)))
     rows: list[Row] = []
     for leaf, region in words.regions.items():
         if region.empty:
@@ -48,7 +53,7 @@ def to_latex(policy: Policy, share: bool = True) -> str:
         row = {f"variable {j}": words.interval(j, region) for j in range(len(words.names))}
         row["tests"] = " and ".join(words.test(node, high) for node, high in region.oblique)
         row |= {
-            f"action {axis}": words.applied_value(axis, value)
+            f"action {axis}": words.law(leaf, axis) if policy.has_laws else words.applied_value(axis, value)
             for axis, value in enumerate(policy.rules.actions[leaf].tolist())
         }
         rows.append(row | {"share": often.get(leaf, "")})

@@ -2,9 +2,11 @@
 
 from spaql.export.heading import facts
 from spaql.export.names import PYTHON_WORDS, checked_name, identifiers
-from spaql.export.numbers import double, weighted_sum
+from spaql.export.numbers import affine, double, weighted_sum
 from spaql.plants.problem import Finite
 from spaql.policy.policy import Policy
+from spaql.trees.law_parts import constant_of, steps_of
+from spaql.trees.laws import CLIP, ORDERED, SCORES, THRESHOLD, Laws
 from spaql.trees.regions import branches, deepest_level
 from spaql.trees.tree import LEAF, Tree
 
@@ -25,13 +27,16 @@ def to_python(policy: Policy, name: str = "controller") -> str:
 
 def _ifs(policy: Policy, name: str) -> list[str]:
     tree, d = policy.rules, policy.rules.variables
-    words = identifiers(policy.words.names, PYTHON_WORDS | {"obs", name})
+    own = {"min", "max", "int", "scores"} if tree.laws is not None else set()
+    words = identifiers(policy.words.names, PYTHON_WORDS | {"obs", name} | own)
     feature, cut = tree.nodes["feature"].tolist(), tree.nodes["cut"].tolist()
     # float(): numbers of NumPy in single precision would round the cut before they compare
-    lines = [f"    {', '.join(words)}{',' if d == 1 else ''} = map(float, obs)"] if len(feature) > 1 else []
+    lines = [f"    {', '.join(words)}{',' if d == 1 else ''} = map(float, obs)"] if len(feature) > 1 or own else []
     for what, level, node in branches(tree):
         indent = "    " * (level + 1)
-        if what == "leaf":
+        if what == "leaf" and tree.laws is not None:
+            lines += [indent + line for line in _law(policy, tree.laws, node, words)]
+        elif what == "leaf":
             lines.append(f"{indent}return {_action(policy, node)}")
         elif what == "else":
             lines.append(f"{indent}else:")
@@ -43,12 +48,16 @@ def _ifs(policy: Policy, name: str) -> list[str]:
 
 def _table(policy: Policy) -> list[str]:
     tree = policy.rules
+    leaf = "(action,)" if tree.laws is None else "(law,): gains and offset of every score"
     lines = [
-        "    # by node: (variable or weights, cut, next node below the cut, next node from the cut on), or (action,)",
+        f"    # by node: (variable or weights, cut, next node below the cut, next node from the cut on), or {leaf}",
         "    nodes = (",
     ]
     for node, (cut, feature, low, high) in enumerate(tree.nodes.tolist()):
-        if feature == LEAF:
+        if feature == LEAF and tree.laws is not None:
+            scores = zip(tree.laws.gains[node].tolist(), tree.laws.offsets[node].tolist(), strict=True)
+            lines.append(f"        ({tuple((tuple(gains), offset) for gains, offset in scores)!r},),")
+        elif feature == LEAF:
             lines.append(f"        ({_action(policy, node)},),")
         else:
             lines.append(f"        ({_tested(tree, node, feature)}, {double(cut)}, {low}, {high}),")
@@ -66,7 +75,7 @@ def _table(policy: Policy) -> list[str]:
         "        else:",
         "            value = obs[tested]",
         "        node = nodes[above if value >= cut else below]",
-        "    return node[0]",
+        *(["    return node[0]"] if tree.laws is None else _law_of_node(policy, tree.laws)),
     ]
 
 
@@ -75,8 +84,71 @@ def _tested(tree: Tree, node: int, feature: int) -> str:
 
 
 def _action(policy: Policy, leaf: int) -> str:
+    values = policy.rules.actions[leaf].tolist()
+    return _value(policy, values[0]) if len(values) == 1 else f"({', '.join(map(double, values))})"
+
+
+def _value(policy: Policy, value: float) -> str:
     """An int where the plant takes whole numbers, as in `predict`."""
-    actions, values = policy.problem.actions, policy.rules.actions[leaf].tolist()
-    if isinstance(actions, Finite) and not actions.box and actions.number is int and values[0].is_integer():
-        return str(int(values[0]))
-    return double(values[0]) if len(values) == 1 else f"({', '.join(map(double, values))})"
+    actions = policy.problem.actions
+    if isinstance(actions, Finite) and not actions.box and actions.number is int and value.is_integer():
+        return str(int(value))
+    return double(value)
+
+
+# -- laws --------------------------------------------------------------------------------------------------------------
+
+
+def _law(policy: Policy, laws: Laws, leaf: int, words: list[str]) -> list[str]:
+    """The statements of a leaf."""
+
+    def total(output: int, offset: bool = True) -> str:
+        constant = float(laws.offsets[leaf, output]) if offset else 0.0
+        return affine(laws.gains[leaf, output].tolist(), constant, words, double)
+
+    if laws.kind == CLIP:
+        parts = []
+        for axis in range(laws.outputs):
+            fixed = constant_of(laws, leaf, axis)
+            parts.append(_clipped(laws, axis, total(axis)) if fixed is None else double(fixed))
+        return [f"return {parts[0]}" if len(parts) == 1 else f"return ({', '.join(parts)})"]
+    fixed = constant_of(laws, leaf)
+    if fixed is not None:
+        return [f"return {_value(policy, fixed)}"]
+    if laws.kind == THRESHOLD:
+        (cut, last), first = steps_of(laws, leaf)[0], float(laws.values[0])
+        return [f"return {_value(policy, last)} if {total(0, False)} >= {double(cut)} else {_value(policy, first)}"]
+    if laws.kind == ORDERED:
+        return [f"return {_values(policy, laws)}[int({_clipped(laws, 0, total(0))} + 0.5)]"]
+    scores = ", ".join(total(output) for output in range(laws.outputs))
+    return [f"scores = ({scores})", f"return {_values(policy, laws)}[scores.index(max(scores))]"]
+
+
+def _clipped(laws: Laws, axis: int, text: str) -> str:
+    return f"min(max({text}, {double(laws.low[axis])}), {double(laws.high[axis])})"
+
+
+def _values(policy: Policy, laws: Laws) -> str:
+    return f"({', '.join(_value(policy, value) for value in laws.values.tolist())})"
+
+
+def _law_of_node(policy: Policy, laws: Laws) -> list[str]:
+    """The action by the law of the leaf that a table came to."""
+    first, last = (_value(policy, float(laws.values[end])) if len(laws.values) else "" for end in (0, -1))
+    parts = [_clipped(laws, axis, f"scores[{axis}]") for axis in range(laws.outputs)] if laws.kind == CLIP else []
+    applied = {
+        CLIP: parts[0] if len(parts) == 1 else f"({', '.join(parts)})",
+        THRESHOLD: f"{last} if scores[0] >= 0.0 else {first}",
+        ORDERED: f"{_values(policy, laws)}[int({_clipped(laws, 0, 'scores[0]')} + 0.5)]",
+        SCORES: f"{_values(policy, laws)}[scores.index(max(scores))]",
+    }[laws.kind]
+    return [
+        "    scores = []",
+        "    for gains, offset in node[0]:",
+        "        score = 0.0",
+        "        for gain, observed in zip(gains, obs):",
+        "            if gain != 0.0:",
+        "                score += gain * observed",
+        "        scores.append(score + offset)",
+        f"    return {applied}",
+    ]

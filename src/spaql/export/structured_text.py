@@ -6,9 +6,12 @@ import sys
 from spaql.errors import SpaqlError
 from spaql.export.heading import choices_text, facts, labelled, range_text
 from spaql.export.names import ST_WORDS, checked_name, identifiers
-from spaql.export.numbers import double, weighted_sum
+from spaql.export.numbers import affine, double, weighted_sum
 from spaql.policy.policy import Policy
+from spaql.trees.law_parts import constant_of, steps_of
+from spaql.trees.laws import CLIP, SCORES, THRESHOLD, Laws
 from spaql.trees.regions import branches, deepest_level
+from spaql.trees.tree import Tree
 
 DEEPEST = 100
 
@@ -22,7 +25,8 @@ def to_st(policy: Policy, name: str = "controller") -> str:
             f"the tree is too deep for Structured Text ({deepest_level(tree)} levels): compress it first, or export C"
         )
     names, results = said.names, said.action_names
-    words = identifiers([*names, *results], ST_WORDS | {name.casefold()}, fold=True)
+    own = {"best", "score"} if tree.laws is not None else set()
+    words = identifiers([*names, *results], ST_WORDS | {name.casefold()} | own, fold=True)
     inputs, outputs, d = words[: len(names)], words[len(names) :], len(names)
     lines = [f"(* {_clean(line)} *)" if line else "" for line in facts(policy, interface=False)]
     lines += ["", f"FUNCTION_BLOCK {name}", "VAR_INPUT"]
@@ -31,11 +35,13 @@ def to_st(policy: Policy, name: str = "controller") -> str:
     lines += ["END_VAR", "VAR_OUTPUT"]
     for j, (word, label, unit) in enumerate(zip(outputs, results, said.action_units, strict=True)):
         lines.append(f"    {word} : LREAL;  (* {_clean(labelled(label, unit))}, {choices_text(policy, j)} *)")
-    lines += ["END_VAR", ""]
+    lines += ["END_VAR", *_law_variables(tree), ""]
     feature, cut = tree.nodes["feature"].tolist(), tree.nodes["cut"].tolist()
     for what, level, node in branches(tree):
         indent = "    " * level
-        if what == "leaf":
+        if what == "leaf" and tree.laws is not None:
+            lines += [indent + line for line in _law(tree.laws, node, inputs, outputs)]
+        elif what == "leaf":
             lines += [
                 f"{indent}{word} := {_literal(value)};"
                 for word, value in zip(outputs, tree.actions[node].tolist(), strict=True)
@@ -46,6 +52,47 @@ def to_st(policy: Policy, name: str = "controller") -> str:
         else:
             lines.append(indent + ("ELSE" if what == "else" else "END_IF;"))
     return "\n".join([*lines, "END_FUNCTION_BLOCK"]) + "\n"
+
+
+def _law_variables(tree: Tree) -> list[str]:
+    """The best of scores needs a memory while it compares."""
+    if tree.laws is None or tree.laws.kind != SCORES:
+        return []
+    return ["VAR", "    best : LREAL;", "    score : LREAL;", "END_VAR"]
+
+
+def _law(laws: Laws, leaf: int, inputs: list[str], outputs: list[str]) -> list[str]:
+    """The statements of a leaf."""
+
+    def total(output: int, offset: bool = True) -> str:
+        constant = float(laws.offsets[leaf, output]) if offset else 0.0
+        return affine(laws.gains[leaf, output].tolist(), constant, inputs, _literal)
+
+    if laws.kind == CLIP:
+        lines = []
+        for axis, word in enumerate(outputs):
+            fixed, (low, high) = constant_of(laws, leaf, axis), (float(end[axis]) for end in (laws.low, laws.high))
+            limited = f"LIMIT({_literal(low)}, {total(axis)}, {_literal(high)})"
+            lines.append(f"{word} := {limited if fixed is None else _literal(fixed)};")
+        return lines
+    word, fixed, values = outputs[0], constant_of(laws, leaf), [_literal(value) for value in laws.values.tolist()]
+    if fixed is not None:
+        return [f"{word} := {_literal(fixed)};"]
+    if laws.kind == SCORES:
+        lines = [f"best := {total(0)};", f"{word} := {values[0]};"]
+        for k in range(1, len(values)):
+            lines += [f"score := {total(k)};", "IF score > best THEN", "    best := score;"]
+            lines += [f"    {word} := {values[k]};", "END_IF;"]
+        return lines
+    if laws.kind == THRESHOLD:
+        tests = [(total(0, False), _literal(steps_of(laws, leaf)[0][0]), values[-1])]
+    else:  # the half is added to the sum as the policy adds it, so that both round alike
+        half = f"{total(0)} + {_literal(0.5)}"
+        tests = [(half, _literal(float(k)), values[k]) for k in range(len(values) - 1, 0, -1)]
+    lines = []
+    for k, (told, cut, value) in enumerate(tests):
+        lines += [f"{'ELSIF' if k else 'IF'} {told} >= {cut} THEN", f"    {word} := {value};"]
+    return [*lines, "ELSE", f"    {word} := {values[0]};", "END_IF;"]
 
 
 def _literal(value: float) -> str:

@@ -21,6 +21,7 @@ MANY = 64  # leaves; beyond, boxes lose their text, which is then shown by the p
 MARGIN = 16  # around the drawing
 HEAD = 44  # for the title above it
 LONGEST = 44  # letters in a box
+LONGEST_LAW = 160  # letters in the box of a law, which is no good without its end
 STYLE = (
     "text{fill:currentColor;font:12px 'DejaVu Sans',Verdana,sans-serif;text-anchor:middle}"
     ".small{font-size:10.5px;fill-opacity:.75}.left{text-anchor:start}.title{font-weight:bold}"
@@ -36,25 +37,31 @@ def to_svg(policy: Policy, share: bool = True) -> str:
     """
     words, tree, colours = policy.words, policy.rules, action_colours(policy)
     often, part = shares(policy, share), passing(policy, share)
-    small = policy.n_leaves > MANY
+    small, longest = policy.n_leaves > MANY, LONGEST_LAW if policy.has_laws else LONGEST
     labels = _labels(words, often)
     widths = (
         np.where(tree.nodes["feature"] == LEAF, 7.0, 5.0)
         if small
-        else np.array([_box_width(lines) for lines in labels])
+        else np.array([_box_width(lines, longest) for lines in labels])
     )
     place = tidy(tree, widths, 2.0 if small else 14.0)
     step, tall = (26.0, 10.0) if small else (78.0, 38.0)
+    if policy.has_laws and not small:
+        more = LINE * max(0, max(map(len, labels)) - 2)  # lines of the longest law
+        step, tall = step + more, tall + more
     y = HEAD + MARGIN + tall / 2 + step * place.level
     parts = _edges(policy, place, y, tall, part, small)
     for node, lines in enumerate(labels):
         x, at = place.x[node] + MARGIN, float(y[node])
         told = escape(", ".join(lines))
         if tree.nodes["feature"][node] != LEAF:
-            parts.append(_dot(x, at, told) if small else _test(x, at, widths[node], tall, lines, told))
+            text = _text(x, at, lines, longest)
+            parts.append(_dot(x, at, told) if small else _test(x, at, widths[node], tall, text, told))
         else:
-            parts.append(_leaf(x, at, widths[node], tall, [] if small else lines, told, colours[node], part[node]))
-    legend, legend_width, legend_height = _legend(words, colours, y.max() + tall / 2 + 24) if small else ([], 0.0, 0.0)
+            text = "" if small else _text(x, at, lines, longest, len(lines) - bool(often.get(node)))
+            parts.append(_leaf(x, at, widths[node], tall, text, told, colours[node], part[node]))
+    listed = small and not policy.has_laws
+    legend, legend_width, legend_height = _legend(words, colours, y.max() + tall / 2 + 24) if listed else ([], 0.0, 0.0)
     notes = _notes(bool(often), small)
     wide = max(place.width, legend_width, _text_width(title(policy)) * 1.1, _text_width(notes) * 0.9) + 2 * MARGIN
     high = y.max() + tall / 2 + legend_height + MARGIN
@@ -74,7 +81,7 @@ def _labels(words: Words, often: dict[int, str]) -> list[list[str]]:
     """By node: its test, or its action and its share of time."""
     found = []
     for node, feature in enumerate(words.tree.nodes["feature"]):
-        lines = [words.leaf_action(node), often.get(node, "")] if feature == LEAF else [words.test(node)]
+        lines = [*words.leaf_lines(node), often.get(node, "")] if feature == LEAF else [words.test(node)]
         found.append([line for line in lines if line])
     return found
 
@@ -92,8 +99,8 @@ def _text_width(text: str) -> float:
     )
 
 
-def _box_width(lines: list[str]) -> float:
-    return max(max(_text_width(one_line(line, LONGEST)) for line in lines) + 14, 44.0)
+def _box_width(lines: list[str], longest: int) -> float:
+    return max(max(_text_width(one_line(line, longest)) for line in lines) + 14, 44.0)
 
 
 def _edges(policy: Policy, place: Layout, y: Array, tall: float, part: Array, small: bool) -> list[str]:
@@ -116,28 +123,29 @@ def _dot(x: float, y: float, told: str) -> str:
     return f'<circle class="dot" cx="{x:.1f}" cy="{y:.1f}" r="2.5"><title>{told}</title></circle>'
 
 
-def _test(x: float, y: float, wide: float, tall: float, lines: list[str], told: str) -> str:
+def _test(x: float, y: float, wide: float, tall: float, text: str, told: str) -> str:
     at = f'x="{x - wide / 2:.1f}" y="{y - tall / 2:.1f}"'
     box = f'<rect class="test" {at} width="{wide:.1f}" height="{tall:.1f}" rx="9"/>'
-    return f"<g><title>{told}</title>{box}{_text(x, y, lines)}</g>"
+    return f"<g><title>{told}</title>{box}{text}</g>"
 
 
-def _leaf(x: float, y: float, wide: float, tall: float, lines: list[str], told: str, colour: str, part: float) -> str:
+def _leaf(x: float, y: float, wide: float, tall: float, text: str, told: str, colour: str, part: float) -> str:
     """A box with text, framed and pale; without text, filled, and pale only where it is never used."""
     never = part == 0
-    look = f'fill="{colour}" fill-opacity="{0.25 if lines else 0.35 if never else 0.9}"'
-    if lines:
+    look = f'fill="{colour}" fill-opacity="{0.25 if text else 0.35 if never else 0.9}"'
+    if text:
         look += f' stroke="{colour}" stroke-width="{width(part)}"' + (' stroke-dasharray="3 3"' if never else "")
     box = f'<rect x="{x - wide / 2:.1f}" y="{y - tall / 2:.1f}" width="{wide:.1f}" height="{tall:.1f}" {look}/>'
-    return f"<g><title>{told}</title>{box}{_text(x, y, lines)}</g>"
+    return f"<g><title>{told}</title>{box}{text}</g>"
 
 
-def _text(x: float, y: float, lines: list[str]) -> str:
+def _text(x: float, y: float, lines: list[str], longest: int, plain: int = 1) -> str:
+    """Lines in a box, the first `plain` ones in full size."""
     first = y + FONT * 0.36 - LINE * (len(lines) - 1) / 2
     parts = []
     for i, line in enumerate(lines):
-        kind = ' class="small"' if i > 0 else ""
-        parts.append(f'<text{kind} x="{x:.1f}" y="{first + i * LINE:.1f}">{escape(one_line(line, LONGEST))}</text>')
+        kind = ' class="small"' if i >= plain else ""
+        parts.append(f'<text{kind} x="{x:.1f}" y="{first + i * LINE:.1f}">{escape(one_line(line, longest))}</text>')
     return "".join(parts)
 
 

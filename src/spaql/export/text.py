@@ -13,7 +13,9 @@ def to_text(policy: Policy, share: bool = True) -> str:
     for what, level, node in branches(policy.rules):
         indent = "  " * level
         if what == "leaf":
-            lines.append(f"{indent}{words.leaf_action(node)}" + (f"  ({often[node]})" if often else ""))
+            said = words.laws(node) if policy.has_laws else [words.leaf_action(node)]
+            lines += [f"{indent}{law}" for law in said]
+            lines[-1] += f"  ({often[node]})" if often else ""
         elif what == "else":
             lines.append(f"{indent}else:")
         elif what != "end":

@@ -6,6 +6,7 @@ import numpy as np
 
 from spaql.arrays import Array
 from spaql.policy.words import number, share_of_time
+from spaql.trees.laws import SCORES
 from spaql.trees.tree import leaf_of
 
 if TYPE_CHECKING:
@@ -59,8 +60,11 @@ def policy_table(policy: "Policy") -> Any:
         label = f"{name} ({unit})" if unit else name
         columns[f"{label} from"], columns[f"{label} to"] = low[leaves, j], high[leaves, j]
     facts = known(policy)
-    for k, name in enumerate(words.action_names):
-        columns[name] = policy.rules.actions[leaves, k]
+    if policy.has_laws:
+        columns |= _law_columns(policy, leaves)
+    else:
+        for k, name in enumerate(words.action_names):
+            columns[name] = policy.rules.actions[leaves, k]
     columns["Q"] = facts["q"]
     for k, name in enumerate(words.action_names):
         columns[f"runner-up {name}"] = facts["runner_up"][:, k]
@@ -72,6 +76,33 @@ def policy_table(policy: "Policy") -> Any:
     table = pd.DataFrame(columns)
     table.index = pd.RangeIndex(1, len(table) + 1, name="region")
     return table
+
+
+def _law_columns(policy: "Policy", leaves: Array) -> dict[str, Any]:
+    """Tests that are no bounds, the law of each axis of the action in words, and all its coefficients as numbers."""
+    words, laws = policy.words, policy.rules.laws
+    assert laws is not None
+    columns: dict[str, Any] = {}
+    if policy.rules.oblique:
+        columns["tests"] = [
+            " and ".join(words.test(node, high) for node, high in words.regions[leaf].oblique)
+            for leaf in leaves.tolist()
+        ]
+    for axis, name in enumerate(words.action_names):
+        columns[name] = [words.law(leaf, axis) for leaf in leaves.tolist()]
+    for output, name in enumerate(score_names(policy)):
+        for j, variable in enumerate(words.names):
+            columns[f"{name}: gain of {variable}"] = laws.gains[leaves, output, j]
+        columns[f"{name}: constant"] = laws.offsets[leaves, output]
+    return columns
+
+
+def score_names(policy: "Policy") -> list[str]:
+    """What the scores of laws are called: by the axis of the action, or by the action they stand for."""
+    laws, words = policy.rules.laws, policy.words
+    if laws is None or laws.kind != SCORES:
+        return words.action_names
+    return [f"{words.action_names[0]} = {words.applied_value(0, value)}" for value in laws.values.tolist()]
 
 
 def rich_table(policy: "Policy", rows: int = 20) -> Any:
@@ -93,5 +124,9 @@ def rich_table(policy: "Policy", rows: int = 20) -> Any:
         visits = "–" if np.isnan(facts["visits"][i]) else f"{facts['visits'][i]:,.0f}"
         values = ["–" if np.isnan(facts[name][i]) else number(float(facts[name][i])) for name in ("q", "margin")]
         applied = [words.applied_value(axis, float(value)) for axis, value in enumerate(policy.rules.actions[leaf])]
-        shown.add_row(share_of_time(float(share[i])) or "–", *applied, *intervals, *values, visits)
+        if policy.has_laws:
+            tests = [words.test(node, side) for node, side in words.regions[leaf].oblique]
+            said = [words.law(leaf, axis) for axis in range(len(words.action_names))]
+            applied = [" if ".join([said[0], " and ".join(tests)]) if tests else said[0], *said[1:]]
+        shown.add_row(share_of_time(float(share[i])) or "–", *map(Text, applied), *intervals, *values, visits)
     return shown

@@ -1,6 +1,6 @@
-"""A policy: a partition of the states with an action in every cell.
+"""A policy: a partition of the states with an action, or a law for it, in every cell.
 
-Tables, exact trees and compressed trees are all of this kind.
+Tables, exact trees, compressed trees and trees of laws are all of this kind.
 """
 
 from dataclasses import dataclass, field, replace
@@ -16,9 +16,11 @@ from spaql.checks import choice, numbers, observations, whole
 from spaql.errors import SpaqlError
 from spaql.plants.chart import HUGE
 from spaql.plants.problem import Problem
+from spaql.policy.digits import counted
 from spaql.policy.evaluation import Evaluation
 from spaql.policy.frame import policy_table
 from spaql.policy.knowledge import NOTHING, Knowledge
+from spaql.policy.law_words import count_numbers
 from spaql.policy.why import Why, explain_action
 from spaql.policy.words import Words
 from spaql.trees.edits import merged
@@ -56,6 +58,16 @@ class Policy:
     @property
     def n_leaves(self) -> int:
         return self.rules.n_leaves
+
+    @property
+    def has_laws(self) -> bool:
+        """Whether leaves are laws, which follow the observation, instead of constant actions."""
+        return self.rules.laws is not None
+
+    @cached_property
+    def numbers(self) -> int:
+        """How many numbers a reader sees: coefficients, cuts and constants, but neither weights of one nor zeros."""
+        return count_numbers(self.rules)
 
     def decide(self, states: Any) -> Array:
         """The actions (n, axes) for states (n, variables), physical units."""
@@ -217,4 +229,7 @@ class Policy:
         return self.export("csv", **options)
 
     def __repr__(self) -> str:
+        if self.has_laws:
+            laws, numbers = counted(self.n_leaves, "law"), counted(self.numbers, "number")
+            return f"<{self.kind} of {self.origin}: {laws}, {numbers}, depth {self.rules.depth}>"
         return f"<{self.kind} of {self.origin}: {self.n_leaves} leaves, depth {self.rules.depth}>"

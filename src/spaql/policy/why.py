@@ -9,7 +9,20 @@ from spaql.arrays import Array
 from spaql.checks import numbers
 from spaql.errors import SpaqlError
 from spaql.plants.chart import HUGE
+from spaql.policy.why_laws import (
+    Margin,
+    Score,
+    Takeover,
+    action_changes,
+    law_lines,
+    margin_at,
+    scores_at,
+    share_lines,
+    takeover,
+    takeover_lines,
+)
 from spaql.policy.words import column, number, share_of_time, told_apart, with_unit
+from spaql.trees.laws import CLIP
 from spaql.trees.tree import decide, leaf_of, path_to
 
 if TYPE_CHECKING:
@@ -50,6 +63,11 @@ class Why:
     share: float | None  # of the time of the closed loop spent under this rule
     warning: str
     words: str
+    # where leaves are laws; empty or None where they are constant actions
+    law: tuple[str, ...] = ()  # what is in charge, one for each axis of the action
+    scores: tuple[Score, ...] = ()  # the share of each variable in the action, and whether it is saturated
+    margin: Margin | None = None  # of finite actions: how far the score is from another one
+    takeovers: tuple[Takeover, ...] = ()  # along each variable: where another law takes over
 
     def __str__(self) -> str:
         return self.words
@@ -70,7 +88,7 @@ def explain_action(policy: "Policy", observation: Any) -> Why:
     share = None if np.isnan(policy.share[leaf]) else float(policy.share[leaf])
     found = Why(
         observation=x,
-        action=rules.actions[leaf],
+        action=decide(rules, x[None])[0],
         leaf=leaf,
         path=path,
         rule=tuple(words.rule(leaf)),
@@ -82,12 +100,20 @@ def explain_action(policy: "Policy", observation: Any) -> Why:
         warning=_warning(policy, x, visits, share),
         words="",
     )
+    if rules.laws is not None:
+        scores = scores_at(policy, leaf, x)
+        takeovers = tuple(takeover(policy, x, j) for j in range(len(x)))
+        margin = margin_at(rules.laws, leaf, scores)
+        found = replace(found, law=tuple(words.laws(leaf)), scores=scores, margin=margin, takeovers=takeovers)
     return replace(found, words=_words(policy, found))
 
 
 def _change(policy: "Policy", x: Array, j: int) -> Change:
     """Walk along one variable from cut to cut until another action is applied."""
     rules = policy.rules
+    if rules.laws is not None:
+        below, above = action_changes(policy, x, j)
+        return Change(policy.words.names[j], policy.words.units[j], float(x[j]), *below, *above)
     here = decide(rules, x[None])[0]
     cuts = _cuts_along(policy, x, j)
     results: list[tuple[float | None, Array | None]] = []
@@ -152,12 +178,14 @@ def _beside(policy: "Policy", j: int, value: float, low: float, high: float) -> 
 
 
 def _words(policy: "Policy", why: Why) -> str:
-    words = policy.words
+    words, laws = policy.words, policy.rules.laws
     lines = [
         f"At {words.observation(why.observation.tolist())}",
         f"it applies {words.action(why.action.tolist())}, because",
         "  " + ("\n  and ".join(why.rule) or "it always does"),
     ]
+    if laws is not None:
+        lines[1:] = [f"it applies {words.action(why.action.tolist())},", *law_lines(policy, why.leaf, why.rule)]
     if len(why.path) > len(why.rule):
         lines.append(f"after {len(why.path)} tests: " + ", then ".join(why.path))
     if len(why.alternatives) > 1:
@@ -173,10 +201,13 @@ def _words(policy: "Policy", why: Why) -> str:
             f"  {words.action(action.tolist())}: {words.observation(after.tolist())}"
             for action, _, after in why.expected[:SHOWN]
         ]
-    lines += [
-        "The action would change, all else equal, at",
-        *(_changes_in_words(policy, why) or ["  no value of any single variable"]),
-    ]
+    nowhere = ["  no value of any single variable"]
+    if laws is not None:
+        lines += share_lines(policy, why.observation, why.scores, why.margin)
+        others = takeover_lines(policy, why.takeovers) or nowhere
+        lines += ["Another law would take over, all else equal, at", *others] if policy.n_leaves > 1 else []
+    if laws is None or laws.kind != CLIP:
+        lines += ["The action would change, all else equal, at", *(_changes_in_words(policy, why) or nowhere)]
     if why.visits is not None:
         lines.append(f"Training steps behind it: {why.visits:,}.")
     if why.share is not None:

@@ -4,78 +4,24 @@
 `spaql.export.numbers`.
 """
 
-import math
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 
 import numpy as np
 
 from spaql.plants.problem import Problem
+from spaql.policy.digits import column, number, percent, share_of_time, told_apart, with_unit
+from spaql.policy.law_words import LawWords, Term, affine_text, terms_of
 from spaql.trees.regions import Region, regions
 from spaql.trees.tree import LEAF, Tree
 
-DIGITS = 4  # significant ones
-TINY = 1e-12  # of a variable's range: shown as zero
 LONGEST = 60  # letters of a name that are shown
 
-# -- numbers -----------------------------------------------------------------------------------------------------------
-
-
-def number(value: float, digits: int = DIGITS) -> str:
-    """`digits` significant digits, without an exponent where that is as short."""
-    if not math.isfinite(value):
-        return "∞" if value > 0 else "-∞"
-    rounded = float(f"{value:.{digits}g}") + 0.0
-    return f"{rounded:.{max(digits, 6)}g}"
-
-
-def told_apart(values: Iterable[float], scale: float = 1.0) -> dict[float, str]:
-    """Four significant digits, or as many as it takes to tell a value from its neighbours.
-
-    What is nothing against `scale` is zero: a cut in the middle of a map lies some 1e-323 beside it.
-    """
-    order = sorted(set(values))
-    flat = [0.0 if abs(value) < TINY * scale else value for value in order]
-    texts = {}
-    for i, value in enumerate(flat):
-        near = [flat[k] for k in (i - 1, i + 1) if 0 <= k < len(flat) and flat[k] != value]
-        digits = DIGITS
-        while digits < 17 and any(number(other, digits) == number(value, digits) for other in near):
-            digits += 1
-        texts[order[i]] = number(value, digits)
-    return texts
-
-
-def column(values: Sequence[float]) -> list[str]:
-    """Finite numbers to compare, one below the other.
-
-    Five significant digits of the largest, and more where they hardly differ.
-    """
-    largest, spread = max(map(abs, values)), max(values) - min(values)
-    digits = min(max(5, 3 + math.ceil(math.log10(largest / spread))), 12) if spread > 0.0 else 5
-    place = math.floor(math.log10(largest)) if largest > 0.0 else 0
-    form = f".{max(0, digits - 1 - place)}f" if -4 <= place < 9 else f".{digits - 1}e"
-    texts = [format(value, form) for value in values]
-    return [text.rjust(max(map(len, texts))) for text in texts]
-
-
-def percent(part: float) -> str:
-    """One decimal; "0 %" is exact, and "100 %" up to the rounding of a sum of shares."""
-    if part == 0.0 or part > 1.0 - 1e-9:
-        return f"{100 * part:.0f} %"
-    return "< 0.1 %" if part < 0.001 else "> 99.9 %" if part >= 0.9995 else f"{100 * part:.1f} %"
-
-
-def share_of_time(part: float) -> str:
-    """Empty if it is not known."""
-    return "" if math.isnan(part) else "never" if part == 0.0 else percent(part)
-
-
-def with_unit(value: str, unit: str) -> str:
-    """ "0.03 rad"."""
-    return f"{value} {unit}" if unit else value
-
+__all__ = [  # the numbers of `digits` are part of the vocabulary
+    "Words", "action_names", "action_units", "column", "different", "number", "one_line", "percent", "share_of_time",
+    "told_apart", "variable_names", "variable_units", "with_unit",
+]  # fmt: skip
 
 # -- names -------------------------------------------------------------------------------------------------------------
 
@@ -148,6 +94,7 @@ class Words:
         self.applied = [
             told_apart(applied[:, j].tolist(), float(np.ptp(applied[:, j])) or 1.0) for j in range(applied.shape[1])
         ]
+        self.law_words = None if tree.laws is None else LawWords(tree, self.names, self.action_units)
 
     # -- tests and rules
 
@@ -161,8 +108,14 @@ class Words:
         feature = int(self.tree.nodes["feature"][node])
         if feature < self.tree.variables:
             return self.names[feature]
+        if self.tree.laws is not None:
+            return affine_text(self.test_terms(node, number))
         terms = [(number(w), self.names[j]) for j, w in enumerate(self.tree.weights[node].tolist()) if w != 0]
         return " + ".join(f"{w}·{name}" for w, name in terms).replace("+ -", "- ") or "0"
+
+    def test_terms(self, node: int, number: Callable[[float], str] = number) -> list[Term]:
+        """The sum of an oblique test, part by part."""
+        return terms_of(self.tree.weights[node].tolist(), self.names, lambda _, weight: number(weight))
 
     def test(self, node: int, high: bool = True) -> str:
         """What sends a state to the high side, or to the low one: "angle ≥ 0.03 rad"."""
@@ -205,6 +158,8 @@ class Words:
 
     def applied_value(self, axis: int, value: float) -> str:
         """One axis of an action, without its unit; actions of leaves have as many digits as tell them apart."""
+        if self.law_words is not None:
+            return self.law_words.value(value)
         return self.applied[axis].get(value) or number(value)
 
     def action(self, action: Sequence[float]) -> str:
@@ -216,7 +171,24 @@ class Words:
         )
 
     def leaf_action(self, leaf: int) -> str:
-        return self.action(self.tree.actions[leaf].tolist())
+        """What a leaf does, in one line: its action, or its laws."""
+        return self.action(self.tree.actions[leaf].tolist()) if self.law_words is None else "; ".join(self.laws(leaf))
+
+    def leaf_lines(self, leaf: int) -> list[str]:
+        """The same, for the boxes of drawings: long ones are broken where one would pause."""
+        if self.law_words is None:
+            return [self.leaf_action(leaf)]
+        return [line for law in self.laws(leaf) for line in law.replace("highest of (", "highest of (; ").split("; ")]
+
+    def laws(self, leaf: int) -> list[str]:
+        """The same, one line for each axis of the action: "torque = clip(-14·sin - 3·velocity, -2, 2) N m"."""
+        return [f"{name} = {self.law(leaf, axis)}" for axis, name in enumerate(self.action_names)]
+
+    def law(self, leaf: int, axis: int = 0) -> str:
+        """What a leaf does along one axis of the action: what stands behind the sign of equality."""
+        if self.law_words is not None:
+            return self.law_words.law(leaf, axis)
+        return with_unit(self.applied_value(axis, float(self.tree.actions[leaf, axis])), self.action_units[axis])
 
     def observation(self, observation: Sequence[float]) -> str:
         """ "angle = 0.03 rad, velocity = 1 rad/s"."""

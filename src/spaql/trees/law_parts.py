@@ -1,0 +1,30 @@
+"""What laws come down to: constants, and actions from a value of a weighted sum on. Words and exports ask for these."""
+
+from spaql.trees.laws import CLIP, ORDERED, SCORES, THRESHOLD, Laws
+
+
+def constant_of(laws: Laws, leaf: int, axis: int = 0) -> float | None:
+    """What a leaf applies along an axis of the action if it does not depend on the observation, else None."""
+    depends = laws.gains[leaf].any() if laws.kind == SCORES else laws.gains[leaf, axis].any()
+    if depends and len(laws.values) != 1:
+        return None
+    offsets = laws.offsets[leaf]
+    if laws.kind == CLIP:
+        return float(min(max(offsets[axis], laws.low[axis]), laws.high[axis]))
+    if laws.kind == SCORES:
+        return float(laws.values[int(offsets.argmax())])
+    if laws.kind == THRESHOLD:
+        return float(laws.values[-1] if offsets[0] >= 0.0 else laws.values[0])
+    return float(laws.values[int(min(max(offsets[0], laws.low[0]), laws.high[0]) + 0.5)])
+
+
+def steps_of(laws: Laws, leaf: int) -> list[tuple[float, float]]:
+    """Of thresholds and ordered actions: (cut, action from this value of the weighted sum on), the highest first.
+
+    Below all cuts it is the first of the values. The sum has no offset: that is in the cuts.
+    """
+    offset = float(laws.offsets[leaf, 0])
+    if laws.kind == THRESHOLD:
+        return [(0.0 - offset, float(laws.values[-1]))]
+    assert laws.kind == ORDERED
+    return [(k - 0.5 - offset, float(laws.values[k])) for k in range(len(laws.values) - 1, 0, -1)]
