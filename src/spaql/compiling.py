@@ -26,19 +26,35 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 # No fastmath: with it the scalar and the vector version of a loop differ in the last bit, and so do results between
 # CPUs. No reference counting (`_nrt`): kernels work on arrays that their caller holds and allocate no arrays;
 # counting would cost more than the work.
-OPTIONS: dict[str, Any] = {"error_model": "numpy", "nogil": True, "_nrt": False}
+OPTIONS: dict[str, Any] = {"error_model": "numpy", "nogil": True, "_nrt": False, "no_cfunc_wrapper": True}
+# Functions that only kernels call need no form that Python can call, each of which would hold a second copy of all that
+# is inlined: a third of the time of compiling.
+INSIDE: dict[str, Any] = {"no_cpython_wrapper": True}
 
 
 def inlined(function: Function) -> Function:
     """A function for use inside kernels: LLVM vectorises a loop over rollouts only if nothing in it stays a call."""
-    result: Function = numba.njit(**OPTIONS, forceinline=True)(function)
+    result: Function = _inside(numba.njit(**OPTIONS, **INSIDE, forceinline=True)(function))
     return result
 
 
 def apart(function: Function) -> Function:
     """A function for use inside kernels that stays a call: long code that few problems need, compiled only once."""
-    result: Function = numba.njit(**OPTIONS)(function)
+    result: Function = _inside(numba.njit(**OPTIONS, **INSIDE)(function))
     return result
+
+
+def _inside(dispatcher: Any) -> Any:
+    """Without a form for Python, a call from Python would end the process: it is refused instead."""
+
+    def refuse(*_: Any, **__: Any) -> None:
+        raise TypeError(f"{dispatcher.__name__} is for compiled code: Python can call kernels and entries only")
+
+    def add_overload(compiled: Any) -> None:  # known to compiled code, unknown to Python
+        dispatcher.overloads[tuple(compiled.signature.args)] = compiled
+
+    dispatcher._compile_for_args, dispatcher.add_overload = refuse, add_overload
+    return dispatcher
 
 
 def entry(function: Function) -> Function:
