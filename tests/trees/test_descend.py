@@ -1,5 +1,6 @@
 """From an observation to its leaf: every form of the walk finds the same leaf."""
 
+import numba
 import numpy as np
 import pytest
 
@@ -25,6 +26,11 @@ def random_tree(variables, size, oblique):
     return make_tree(nodes, np.zeros((size, 1)), variables, weights)
 
 
+@numba.njit
+def placed(controller, oblique, lanes, rows, n):
+    place_lanes(controller, oblique, lanes, rows, n)
+
+
 def by_hand(tree, x):
     here = 0
     while (feature := tree.nodes["feature"][here]) >= 0:
@@ -42,7 +48,7 @@ def test_lanes_find_the_leaf_of_the_plain_walk_and_leave_the_table_of_the_plant_
     tree, before = random_tree(plant.observation_dim, size, oblique), lanes.table.copy()
     observations = lanes.table[plant.rows.observation : plant.rows.action].T
     expected = [by_hand(tree, x) for x in observations]
-    place_lanes(Controller(tree.nodes, tree.weights, tree.actions), tree.oblique, lanes, plant.rows, LANES)
+    placed(Controller(tree.nodes, tree.weights, tree.actions), tree.oblique, lanes, plant.rows, LANES)
     assert len(set(expected)) > 5
     np.testing.assert_array_equal(leaf_of(tree, observations), expected)
     np.testing.assert_array_equal(lanes.code, expected)

@@ -7,6 +7,7 @@ import contextlib
 import multiprocessing
 import os
 import signal
+import socket
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -17,6 +18,7 @@ from typing import Any
 from spaql.checks import whole
 from spaql.errors import SpaqlError
 
+SECONDS_TO_ANSWER = 10  # of a Dask scheduler
 Opened = tuple[Executor, int]  # the executor, and how many runs it computes at once
 Open = Callable[[], contextlib.AbstractContextManager[Opened]]
 
@@ -72,6 +74,13 @@ def _interrupts_ignored() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
+def _knock(address: str) -> None:
+    """Raise at once if nobody listens: Dask itself would go on trying until its time is over."""
+    host, _, port = address.removeprefix("tcp://").rpartition(":")
+    if "://" not in host and port.isdigit():
+        socket.create_connection((host.strip("[]"), int(port)), timeout=SECONDS_TO_ANSWER).close()
+
+
 @contextlib.contextmanager
 def _dask(address: str) -> Iterator[Opened]:
     try:
@@ -79,7 +88,8 @@ def _dask(address: str) -> Iterator[Opened]:
     except ImportError as error:
         raise SpaqlError("a Dask cluster needs the extra: pip install 'spaql[dask]'") from error
     try:
-        client: Any = Client(address, timeout="10s", set_as_default=False)  # type: ignore[no-untyped-call]
+        _knock(address)
+        client: Any = Client(address, timeout=SECONDS_TO_ANSWER, set_as_default=False)  # type: ignore[no-untyped-call]
     except (OSError, ValueError, TypeError) as error:
         raise SpaqlError(
             f"no Dask scheduler answers at {address}: start `dask scheduler`, then `dask worker {address}`"
