@@ -170,7 +170,7 @@ class Search:
     def mine(self, tree: Tree) -> bool:
         """Look for episodes in which the tree fails while it does well in nearly all others; whether there are any."""
         self.hard = None
-        seeds = seeds_of(self.seed, MINED, self.clock, self.count(POOL, 32))
+        seeds = seeds_of(self.seed, MINED, self.clock, self.count(POOL, 8))
         self.clock += len(seeds)
         returns = self.trials.returns(self.units.physical(tree), seeds)
         low, tenth, middle = np.quantile(returns, (0.0, 0.1, 0.5))

@@ -44,7 +44,7 @@ class Tidying:
         self.few = self.judged[: max(2, round(FEW * effort))]
         self.generations, self.clock = max(1, round(GENERATIONS * effort)), number * 2**32
         self.episodes = max(2, round(EPISODES * effort))
-        self.goal = -math.inf
+        self.rounds, self.goal = max(1, round(ROUNDS * effort)), -math.inf
 
     def run(self) -> Tree:
         """As far as the budget goes."""
@@ -95,7 +95,7 @@ class Tidying:
     def eliminate(self) -> None:
         """The least harmful coefficients go: a quarter of them at once, fewer if that was too many."""
         width: int | None = None
-        for _ in range(ROUNDS):
+        for _ in range(self.rounds):
             free = everything(self.tree)
             v = numbers_of(self.tree, free)
             candidates = [k for k in np.flatnonzero(v).tolist() if not self.needed(v, k)]

@@ -9,7 +9,6 @@ An iteration is a stage. What is saved: the trees found so far, by size, so that
 """
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,11 +20,9 @@ from spaql.learners.options import count, learner, number, option
 from spaql.learners.outer import EVAL_SAMPLES, TRAIN_SAMPLES, new_outer
 from spaql.plants.problem import Finite
 from spaql.policy.knowledge import Nothing, Samples
+from spaql.policy.policy import Policy
 from spaql.trees.edits import constant
 from spaql.trees.tree import LEAF, Tree
-
-if TYPE_CHECKING:
-    from spaql.policy.policy import Policy
 
 TOLERANCE = 0.0015  # of the way from the best constant action to the best tree: less is no difference
 
@@ -74,9 +71,7 @@ class Laws(Agent):
         found = self.state.frontier.monotone(self.state.tolerance)
         return found[-1].tree if found else constant(len(self.problem.state), middle_action(self))
 
-    def _policy(self, step: int | None) -> "Policy":
-        from spaql.policy.policy import Policy
-
+    def _policy(self, step: int | None) -> Policy:
         used = Samples(int(self.state.outer[TRAIN_SAMPLES]), int(self.state.outer[EVAL_SAMPLES]))
         known = Nothing(learner=self.algorithm, seed=self.seed, samples=used)
         origin = f"{self.algorithm} on {self.problem.name}, seed {self.seed}"
