@@ -17,12 +17,12 @@ from spaql.trees.tree import Tree
 
 CONFIRMED = 26  # purpose of the episodes on which tidy trees are compared
 CONFIRMATION = 1000  # episodes
-FEWEST = 16  # episodes without which nothing is confirmed
 LADDER = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)  # sizes of trees
 REGROWTHS = 2  # after each fresh search of a size
 LEVELS = 5  # of a constant continuous action
 CAREFUL = (1.0, 0.3)  # parts of the tolerance that tidying may use
-FOR_TIDYING = 0.25  # of the samples that are left
+FOR_TIDYING = 0.25  # of the samples that are left, at least
+AGAIN = 1.5  # times the samples of the last tidying, at least
 GAINS = (0.0, 0.3, 1.0, 3.0)  # of the random laws that measure the units
 PER_GAIN = 4
 EPISODES = 16
@@ -40,13 +40,15 @@ def plan_of(stage: int, max_leaves: int) -> tuple[str, int]:
 
 def run_stage(agent: Laws, trials: Trials, stage: int) -> None:
     """One stage: search, tidy, confirm; cut short where the budget ends."""
-    trials.reserve = 0 if trials.left is None else int(FOR_TIDYING * trials.left)
     state = agent.state
     if len(state.middle) == 0:
         try:
             _begin(agent, trials)
         except Spent:
             return
+    trials.reserve = 0
+    if trials.left is not None:  # so that what is found can be made readable and confirmed
+        trials.reserve = int(max(FOR_TIDYING * trials.left, AGAIN * state.tidying))
     units = Units(state.middle, state.inverse, agent.problem)
     search = Search(trials, units, agent.seed, stage, agent.effort)
     what, leaves = plan_of(stage, agent.max_leaves)
@@ -58,7 +60,6 @@ def run_stage(agent: Laws, trials: Trials, stage: int) -> None:
     if search.best is None or (held is not None and search.best.mean <= held.mean):
         return
     state.frontier.raw[leaves] = Entry(search.best.tree, search.best.mean)
-    trials.reserve = min(trials.reserve, FEWEST * agent.problem.horizon)
     _adopt(agent, trials, units.physical(search.best.tree), stage)
 
 
@@ -68,19 +69,26 @@ def _adopt(agent: Laws, trials: Trials, found: Tree, stage: int) -> None:
     A tidy tree that is worse there than what it was made from has been tidied too much: once more, more carefully, and
     then as it was found.
     """
-    tolerance = agent.state.tolerance
+    state, used = agent.state, trials.samples
+    tolerance, known = state.tolerance, any(entry.tree.laws is not None for entry in state.frontier.tidy.values())
+    trials.reserve = 0
     before = _confirmed(agent, trials, found)
     for allowed in CAREFUL:
-        tidy = Tidying(trials, found, allowed * tolerance, agent.seed, stage, agent.effort).run()
-        trials.reserve = 0
+        tidy, complete = Tidying(trials, found, allowed * tolerance, agent.seed, stage, agent.effort).run()
         after = _confirmed(agent, trials, tidy)
         if after is None or before is None or after >= before - 2 * tolerance:
             break
     else:
         tidy, after = found, before
-    held = agent.state.frontier.tidy.get(tidy.n_leaves)
-    if after is not None and (held is None or after > held.mean):
-        agent.state.frontier.tidy[tidy.n_leaves] = Entry(tidy, after)
+    if complete:
+        state.tidying = float(trials.samples - used)
+    if after is None or (known and not complete):
+        if known:
+            return  # half tidied or hardly compared, it is no match for what is there
+        tidy, after = found, agent.state.frontier.raw[found.n_leaves].mean
+    held = state.frontier.tidy.get(tidy.n_leaves)
+    if held is None or after > held.mean:
+        state.frontier.tidy[tidy.n_leaves] = Entry(tidy, after)
 
 
 def _begin(agent: Laws, trials: Trials) -> None:
@@ -118,13 +126,9 @@ def constants(agent: Laws) -> list[Array]:
 
 
 def _confirmed(agent: Laws, trials: Trials, tree: Tree) -> float | None:
-    """The mean return on the episodes of the confirmation; None if the samples do not allow enough of them."""
-    planned = max(2, round(CONFIRMATION * agent.effort))
-    free = None if trials.left is None else (trials.left - trials.reserve) // agent.problem.horizon
-    count = planned if free is None else min(planned, free)
-    if count < min(FEWEST, planned):
-        return None
+    """The mean return on the episodes of the confirmation; None if the samples do not allow them."""
+    seeds = seeds_of(agent.seed, CONFIRMED, 0, max(2, round(CONFIRMATION * agent.effort)))
     try:
-        return float(trials.returns(tree, seeds_of(agent.seed, CONFIRMED, 0, count)).mean())
+        return float(trials.returns(tree, seeds).mean())
     except Spent:
         return None

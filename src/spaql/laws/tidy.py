@@ -46,8 +46,9 @@ class Tidying:
         self.episodes = max(2, round(EPISODES * effort))
         self.rounds, self.goal = max(1, round(ROUNDS * effort)), -math.inf
 
-    def run(self) -> Tree:
-        """As far as the budget goes."""
+    def run(self) -> tuple[Tree, bool]:
+        """The tree as far as the budget goes, and whether it went all the way."""
+        complete = True
         try:
             self.goal = self.score(self.tree)
             self.prune()
@@ -58,8 +59,8 @@ class Tidying:
             self.scale_tests(min)
             self.round()
         except Spent:
-            pass
-        return plain(self.tree)
+            complete = False
+        return plain(self.tree), complete
 
     def score(self, tree: Tree, seeds: Array | None = None) -> float:
         return float(self.trials.returns(tree, self.judged if seeds is None else seeds).mean())

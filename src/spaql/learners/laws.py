@@ -36,11 +36,13 @@ class LawsState(Learned):
     inverse: Array = field(default_factory=lambda: np.zeros(0))
     states: Array = field(default_factory=lambda: np.zeros((0, 0)))  # visited ones, in units: tests go through them
     floor: float = float("nan")  # mean return of the best constant action
+    tidying: float = 0.0  # samples that the last tidying took
 
     @property
     def tolerance(self) -> float:
         """A difference of mean returns that does not count."""
-        best = max((entry.mean for entry in self.frontier.tidy.values()), default=self.floor)
+        found = (*self.frontier.tidy.values(), *self.frontier.raw.values())
+        best = max((entry.mean for entry in found), default=self.floor)
         return TOLERANCE * max(best - self.floor, 0.0) if np.isfinite(self.floor) else 0.0
 
 
@@ -100,12 +102,12 @@ class Laws(Agent):
     def arrays(self) -> dict[str, Array]:
         state = self.state
         sizes = {"middle": state.middle, "inverse": state.inverse, "states": state.states}
-        return sizes | {"floor": np.array([state.floor])} | arrays_of(state.frontier)
+        return sizes | {"levels": np.array([state.floor, state.tidying])} | arrays_of(state.frontier)
 
     def restore(self, arrays: dict[str, Array]) -> None:
         state, d = self.state, len(self.problem.state)
-        floor = arrays["floor"]
-        if floor.dtype != np.float64 or floor.shape != (1,) or np.isinf(floor).any():
+        levels = arrays["levels"]
+        if levels.dtype != np.float64 or levels.shape != (2,) or np.isinf(levels).any() or not levels[1] >= 0.0:
             raise ValueError("its best constant return is malformed")
         known = len(arrays["middle"]) > 0
         for name, shape in (("middle", (d,)), ("inverse", (d,))):
@@ -119,7 +121,7 @@ class Laws(Agent):
             raise ValueError("its states are malformed")
         state.frontier = restored(arrays, self.problem)
         state.middle, state.inverse, state.states = arrays["middle"], arrays["inverse"], states
-        state.floor = float(floor[0])
+        state.floor, state.tidying = levels.tolist()
 
 
 def middle_action(agent: Agent) -> Array:
