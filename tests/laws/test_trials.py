@@ -1,0 +1,72 @@
+"""Episodes of laws: known by their seeds, the same in both loops, counted to the last step."""
+
+import numpy as np
+import pytest
+
+import spaql
+from helpers import wrapped
+from law_examples import law_policies
+from spaql.laws.trials import Spent, Trials, seeds_of
+
+KINDS = {name: policy for name, policy in law_policies().items() if policy.problem.plant is not None}
+SEEDS = seeds_of(0, 21, 0, 12)
+
+
+def shortened(policy):
+    return spaql.make(policy.problem.name, horizon=60)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_the_plant_and_gymnasiums_loop_give_the_same_returns_visits_and_states(name):
+    tree, problem = KINDS[name].rules, shortened(KINDS[name])
+    plant, gym = Trials(problem), Trials(wrapped(problem))
+    np.testing.assert_array_equal(plant.returns(tree, SEEDS), gym.returns(tree, SEEDS))
+    for ours, theirs in zip(plant.watched(tree, SEEDS, 50), gym.watched(tree, SEEDS, 50), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    assert plant.samples == gym.samples > 0
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_return_depends_on_its_seed_and_on_nothing_beside_it(name):
+    tree, trials = KINDS[name].rules, Trials(shortened(KINDS[name]))
+    whole = trials.returns(tree, SEEDS)
+    np.testing.assert_array_equal(trials.returns(tree, SEEDS[::-1]), whole[::-1])
+    np.testing.assert_array_equal(trials.returns(tree, SEEDS[5:6]), whole[5:6])
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_lock_step_applies_what_the_policy_decides(name):
+    policy = KINDS[name]
+    trials = Trials(shortened(policy))
+    _, states = trials.watched(policy.rules, SEEDS[:3], 40)
+    assert len(states) == 40
+    episode = policy.episode(seed=4)
+    np.testing.assert_array_equal(policy.decide(episode.observations[:-1]), episode.actions)
+
+
+def test_a_budget_ends_before_it_is_exceeded_and_is_spent_to_the_last_step():
+    policy = next(iter(KINDS.values()))
+    problem = shortened(policy)
+    trials = Trials(problem, left=1000)
+    while trials.left >= len(SEEDS) * problem.horizon:
+        trials.returns(policy.rules, SEEDS)
+    with pytest.raises(Spent):
+        trials.returns(policy.rules, SEEDS)
+    assert 0 < trials.samples <= 1000
+    trials.spend(policy.rules, 0, 27)
+    assert (trials.samples, trials.left) == (1000, 0)
+
+
+def test_the_reserve_is_left_to_those_who_come_after():
+    policy = next(iter(KINDS.values()))
+    trials = Trials(shortened(policy), left=2000)
+    trials.reserve = 1990
+    with pytest.raises(Spent):
+        trials.returns(policy.rules, SEEDS)
+    assert trials.samples == 0
+
+
+def test_seeds_of_purposes_and_numbers_are_different():
+    found = np.concatenate([seeds_of(0, 21, 0, 100), seeds_of(0, 22, 0, 100), seeds_of(1, 21, 0, 100), seeds_of(0, 21, 100, 100)])
+    assert len(set(found.tolist())) == 400
+    np.testing.assert_array_equal(seeds_of(0, 21, 50, 10), seeds_of(0, 21, 0, 100)[50:60])
