@@ -160,6 +160,7 @@ def test_the_map_begins_with_the_variables_that_move_the_action():
 
 
 def test_signs_in_sums_are_real_ones_and_names_keep_their_hyphens():
+    assert signed("-x - y ≥ -2") == "−x − y ≥ −2"
     assert signed("u = clip(-x - 3·y-z + -2, -2, 2)") == "u = clip(−x − 3·y-z + −2, −2, 2)"
 
 

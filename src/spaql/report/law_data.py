@@ -54,7 +54,7 @@ def law_lines(words: Words, leaf: int) -> list[str]:
 
 def signed(text: str) -> str:
     """Real minus signs in a sum, also between its parts and before a variable alone."""
-    return re.sub(r"(?<=[\s(])-(?=[\s\w])", "−", minus(text))
+    return re.sub(r"(?<![^\s(])-(?=[\s\w])", "−", minus(text))
 
 
 def spoken(words: Words, text: str) -> str:
@@ -65,7 +65,7 @@ def spoken(words: Words, text: str) -> str:
 def law_verdict(shown: Policy, made_from: Policy | None) -> str:
     """What the controller is. `made_from`: the larger one that it may differ from."""
     found = f"The controller is {'one law' if shown.n_leaves == 1 else f'{shown.n_leaves:,} laws'}"
-    found += f" with {counted(shown.numbers, 'number')} to read, tests included."
+    found += f" with {counted(shown.numbers, 'number')} to read{', tests included' if shown.n_leaves > 1 else ''}."
     if made_from is not None:
         size = counted(made_from.n_leaves, "law" if made_from.has_laws else "region")
         found += f" It was found by shrinking a controller of {size}, and may differ from it."

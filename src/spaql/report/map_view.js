@@ -210,7 +210,10 @@
     if (mode === "rule") data.words.rules.forEach((text, i) => swatch(hex(data.colours.rules[i]), text));
     else if (mode === "q") ramp(VALUES, ...valueRange.map(number), "learned value of the best action");
     else if (mode === "visits") ramp(VALUES, ...visitRange.map(counted), "training steps in the cell (logarithmic)");
-    else if (data.colours.named) data.colours.values.forEach((value) => spaql.chip(legend, [value]));
+    else if (data.colours.named) {
+      const { values } = data.colours, few = tree.laws?.kind === "threshold" ? [values[0], values.at(-1)] : values;  // a threshold knows two
+      [...new Set(few)].forEach((value) => spaql.chip(legend, [value]));
+    }
     else ramp(data.colours.scale, measured(axis.low, axis), measured(axis.high, axis), axis.name);
     if (mode === "q" || mode === "visits") note("blank: never visited in training");
     else if ([...leaves.values()].some((leaf) => leaf.share === 0)) note("faint: a rule the closed loop never used");
