@@ -6,6 +6,7 @@ import pytest
 
 import spaql
 from command_line import run
+from law_examples import law_policies
 from spaql.export import FORMATS
 
 
@@ -24,6 +25,18 @@ def test_explain_shows_regions_why_and_a_page(file, tmp_path):
     assert "it applies push = " in told.stdout
     assert (tmp_path / "page.html").read_text().startswith("<!doctype html>")
     assert "leaves does the same" in run("explain", file).stdout
+
+
+def test_explain_shows_laws_in_words_and_a_page(tmp_path):
+    (tmp_path / "laws.json").write_text(law_policies()["P2"].to_json())
+    told = run("explain", tmp_path / "laws.json", "--html", tmp_path / "page.html")
+    assert told.returncode == 0, told.stderr
+    assert "clip(-14·sin - 3·velocity, -2, 2) N m" in told.stdout
+    assert "as learned" not in told.stdout
+    assert "clip(−14·sin − 3·velocity, −2, 2) N m" in (tmp_path / "page.html").read_text()
+    found = json.loads(run("explain", tmp_path / "laws.json", "--json", "--why", "0.5,0.1,0.3").stdout)
+    assert (found["laws"], found["numbers"]) == (2, 5)
+    assert "saturated: held at -2 N m" in found["why"]
 
 
 def test_explain_speaks_json(file):

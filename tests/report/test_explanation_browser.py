@@ -5,11 +5,12 @@
 import numpy as np
 import pytest
 
-from browser import opened, overflow
-from made_explanations import now, page, paths, pixels, policies, settle, states_for, window  # noqa: F401
+from browser import opened
+from explained import decides, fits
+from made_explanations import now, page, paths, pixels, policies, settle, window  # noqa: F401
 from spaql.policy.words import number, told_apart
 
-PHONE, DESK = 390, 1280
+PHONE = 390
 
 
 # -- the page as a whole -------------------------------------------------------------------------------------------------------------
@@ -26,67 +27,6 @@ def test_every_page_fits_decides_and_explains_as_its_policy(browser, paths, poli
         leaf.press("Enter")
         assert page.evaluate("spaql.now.leaf") == int(leaf.get_attribute("data-node")) or name == "oblique"
         assert page.url.endswith(".html")
-
-
-def fits(page):
-    assert overflow(page) <= 0
-    page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
-    for width in (320, PHONE, 768, DESK):
-        page.set_viewport_size({"width": width, "height": 800})
-        settle(page)
-        assert overflow(page) <= 0
-    for option in page.locator("[name=colour] option").all():
-        page.locator("[name=colour]").select_option(option.get_attribute("value"))
-        settle(page)
-    if page.locator("[name=forward]").count():
-        page.locator("[name=forward]").click()
-    text = page.locator("body").inner_text()
-    assert "Rule " in text
-    assert "undefined" not in text
-    assert "NaN" not in text
-
-
-def decides(page, table, shown):
-    states = states_for(shown, 1000)
-    actions = page.evaluate("(states) => states.map((x) => spaql.actionAt(x))", states.tolist())
-    np.testing.assert_array_equal(actions, shown.decide(states))
-    cells = page.evaluate("(states) => states.map((x) => spaql.leafOf(spaql.table.tree, x))", states.tolist())
-    actions = page.evaluate("(nodes) => nodes.map((node) => spaql.table.tree.actions[spaql.table.tree.action[node]])", cells)
-    np.testing.assert_array_equal(actions, table.decide(states))
-    told = page.evaluate("(states) => states.map((x) => spaql.explain(x))", states[:40].tolist())
-    for state, found in zip(states[:40], told, strict=True):
-        compare(shown, state, found)
-
-
-def compare(policy, state, found):
-    """What the page says against what `policy.why` says."""
-    why = policy.why(state)
-
-    def plain(texts):
-        return [text.replace("−", "-") for text in texts]
-
-    assert found["leaf"] == why.leaf
-    assert found["action"] == why.action.tolist()
-    assert plain(found["path"]) == list(why.path)
-    assert plain(found["rule"]) == list(why.rule)
-    assert found["visits"] == why.visits
-    assert (found["share"] is None) == (why.share is None)
-    assert found["share"] == (None if why.share is None else pytest.approx(why.share, rel=1e-5))
-    assert plain([found["warning"]]) == [why.warning]
-    for j, (pair, change) in enumerate(zip(found["changes"], why.changes, strict=True)):
-        if policy.rules.oblique:  # where a sum turns over is known up to rounding only
-            for told, room in zip(pair, (-1e-6, 1e-6), strict=True):
-                there = state.copy()
-                there[j] = told["place"] + room if told else state[j]
-                assert policy.decide(there[None])[0].tolist() == (told["action"] if told else found["action"])
-            continue
-        for told, place, action in zip(pair, (change.below, change.above), (change.action_below, change.action_above), strict=True):
-            assert (told is None) == (place is None)
-            if told is not None:
-                assert told["place"] == pytest.approx(place, rel=1e-9, abs=1e-12)
-                assert told["action"] == action.tolist()
-    if found["cell"] and why.alternatives:
-        assert found["cell"]["q"] == pytest.approx(why.alternatives[0][1], rel=1e-5)
 
 
 def test_numbers_are_written_as_in_python(page):

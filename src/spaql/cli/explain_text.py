@@ -37,6 +37,7 @@ def show_policy(
         points = [{name: value for name, value in vars(point).items() if name != "tree"} for point in policy.frontier]
         entries: dict[str, Any] = {"policy": repr(policy), "regions": policy.n_leaves}
         entries |= {"exact_tree_leaves": table.tree().n_leaves, "samples": policy.samples}
+        entries |= {"laws": policy.n_leaves, "numbers": policy.numbers} if policy.has_laws else {}
         entries |= {"html": None if html is None else str(html)}
         entries |= {"table": json.loads(policy.table().to_json(orient="records"))}
         entries |= {"frontier": points, "why": None if why is None else str(why)}
@@ -50,9 +51,10 @@ def show_policy(
         console.print()
     if why is None or rows != 12:
         console.print(rich_table(policy, rows))
-        leaves = table.tree().n_leaves
-        text = f"{table.n_leaves:,} regions as learned; a tree with {leaves:,} leaves does the same."
-        console.print(text, highlight=False)
+        if not table.has_laws:  # laws are shown as they were found
+            leaves = table.tree().n_leaves
+            text = f"{table.n_leaves:,} regions as learned; a tree with {leaves:,} leaves does the same."
+            console.print(text, highlight=False)
     for line in _earned(table, policy):
         console.print(line, highlight=False)
     if html is not None:

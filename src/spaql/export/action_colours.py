@@ -1,12 +1,8 @@
 """Colours of actions, the same in every drawing: safe for the colour-blind, and visible on white and on black."""
 
-import numpy as np
-
-from spaql.arrays import Array
 from spaql.colours import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION
-from spaql.plants.problem import Finite
+from spaql.plants.problem import Continuous, Finite
 from spaql.policy.policy import Policy
-from spaql.trees.tree import LEAF
 
 NAMED = (BLUE, VERMILION, GREEN, PURPLE, SKY, ORANGE, GREY)  # of the actions of a small set, in their order
 ENDS = ((0, 114, 178), (150, 150, 150), (213, 94, 0))  # of a scale: low is BLUE, the middle a grey, high is VERMILION
@@ -21,19 +17,20 @@ def action_colours(policy: Policy) -> dict[int, str]:
     tree, actions = policy.rules, policy.problem.actions
     if tree.laws is not None:
         return {leaf: NAMED[i % len(NAMED)] for i, leaf in enumerate(tree.leaves().tolist())}
-    leaves = np.flatnonzero(tree.nodes["feature"] == LEAF)
-    first = tree.actions[leaves, 0]
-    if isinstance(actions, Finite) and not actions.box and len(actions.values) <= len(NAMED):
-        order = {value: i for i, value in enumerate(actions.values)}
-        known = [order.get(value) for value in first.tolist()]
-        return {int(leaf): "#000000" if i is None else NAMED[i] for leaf, i in zip(leaves, known, strict=True)}
-    low, high = actions.bounds
-    return {int(leaf): on_scale(part) for leaf, part in zip(leaves, _parts(first, low[0], high[0]), strict=True)}
+    return {leaf: colour_of(actions, float(tree.actions[leaf, 0])) for leaf in tree.leaves().tolist()}
 
 
-def _parts(values: Array, low: float, high: float) -> list[float]:
-    """Where values lie between low and high, from 0 to 1."""
-    return [0.5] * len(values) if high <= low else np.clip((values - low) / (high - low), 0, 1).tolist()
+def has_named(actions: Finite | Continuous) -> bool:
+    """Whether actions have a colour each."""
+    return isinstance(actions, Finite) and not actions.box and len(actions.values) <= len(NAMED)
+
+
+def colour_of(actions: Finite | Continuous, value: float) -> str:
+    """The colour of an action, by its first axis."""
+    if isinstance(actions, Finite) and has_named(actions):
+        return NAMED[actions.values.index(value)] if value in actions.values else "#000000"
+    low, high = (float(bound[0]) for bound in actions.bounds)
+    return on_scale(0.5 if high <= low else min(max((value - low) / (high - low), 0.0), 1.0))
 
 
 def on_scale(part: float) -> str:

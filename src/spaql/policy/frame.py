@@ -115,6 +115,8 @@ def rich_table(policy: "Policy", rows: int = 20) -> Any:
     share, facts = policy.share[leaves], known(policy)
     order = np.argsort(-np.nan_to_num(share, nan=0.0), kind="stable")[:rows]
     shown = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), title=Text(repr(policy)), title_justify="left")
+    if policy.has_laws:
+        return _law_rows(policy, shown, [(int(leaves[i]), float(share[i])) for i in order])
     variables = [f"{name} [{unit}]" if unit else name for name, unit in zip(words.names, words.units, strict=True)]
     for heading in ("time", *words.action_names, *variables, "Q", "margin", "visits"):
         shown.add_column(Text(heading), justify="right")  # as text: brackets are no markup
@@ -124,9 +126,18 @@ def rich_table(policy: "Policy", rows: int = 20) -> Any:
         visits = "–" if np.isnan(facts["visits"][i]) else f"{facts['visits'][i]:,.0f}"
         values = ["–" if np.isnan(facts[name][i]) else number(float(facts[name][i])) for name in ("q", "margin")]
         applied = [words.applied_value(axis, float(value)) for axis, value in enumerate(policy.rules.actions[leaf])]
-        if policy.has_laws:
-            tests = [words.test(node, side) for node, side in words.regions[leaf].oblique]
-            said = [words.law(leaf, axis) for axis in range(len(words.action_names))]
-            applied = [" if ".join([said[0], " and ".join(tests)]) if tests else said[0], *said[1:]]
         shown.add_row(share_of_time(float(share[i])) or "–", *map(Text, applied), *intervals, *values, visits)
+    return shown
+
+
+def _law_rows(policy: "Policy", shown: Any, rows: list[tuple[int, float]]) -> Any:
+    """Laws are long: each has a row with what must hold, instead of a column per variable."""
+    from rich.text import Text
+
+    words = policy.words
+    for heading, justify in (("time", "right"), ("law", "left"), ("if", "left")):
+        shown.add_column(heading, justify=justify, vertical="top")
+    for leaf, share in rows:
+        rule, laws = "\nand ".join(words.rule(leaf)) or "always", "\n".join(words.leaf_lines(leaf))
+        shown.add_row(share_of_time(share) or "–", Text(laws), Text(rule))
     return shown

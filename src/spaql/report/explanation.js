@@ -8,7 +8,7 @@ const spaql = (() => {
   const unpack = (packed) => ({
     feature: Int32Array.from(packed.feature), low: Int32Array.from(packed.low), high: Int32Array.from(packed.high),
     cut: Float64Array.from(packed.cut, (place) => packed.cuts[place]),
-    weights: packed.weights, action: Int32Array.from(packed.action), actions: packed.actions,
+    weights: packed.weights, action: Int32Array.from(packed.action), actions: packed.actions, laws: packed.laws,
   });
   const leafOf = ({ feature, cut, low, high, weights }, x) => {
     let here = 0, tested = feature[0];
@@ -44,7 +44,8 @@ const spaql = (() => {
     const cells = new Map(node.map((at, i) => [at, { q: q[i], visits: visits[i], runnerUp: runner_up[i], runnerUpQ: runner_up_q[i] }]));
     table = { tree: unpack(data.table.tree), cells };
   }
-  const actionAt = (x) => tree.actions[tree.action[leafOf(tree, x)]];
+  const actionIn = (leaf, x) => (tree.laws ? spaqlLaws.apply(tree.laws, leaf, x) : tree.actions[tree.action[leaf]]);
+  const actionAt = (x) => actionIn(leafOf(tree, x), x);
 
   // -- words: those of policy.words. Cuts, sums, actions and shares of time come as Python writes them; other numbers are written here
   const minus = (text) => text.replace(/(?<![\w.)-])-(?=[\d.])/g, "−");
@@ -98,8 +99,10 @@ const spaql = (() => {
     return [...bounds, ...sums];
   };
   const saidActions = new Map(tree.actions.map((action, i) => [String(action), minus(data.words.action[i])]));
+  const saidValues = new Map(data.words.values);  // of laws
+  const valueWords = (value, axis) => `${saidValues.get(value) ?? number(value)}${unit(axis.unit)}`;
   const actionWords = (action) =>
-    saidActions.get(String(action)) ?? data.action.map((axis, k) => `${axis.name} = ${measured(action[k], axis)}`).join(", ");
+    saidActions.get(String(action)) ?? data.action.map((axis, k) => `${axis.name} = ${valueWords(action[k], axis)}`).join(", ");
 
   // -- colours of actions
   const hex = (text) => [1, 3, 5].map((at) => parseInt(text.slice(at, at + 2), 16));
@@ -163,7 +166,7 @@ const spaql = (() => {
 
   document.querySelectorAll(".guide, .bench, .strip").forEach((part) => { part.hidden = false; });
   return {
-    data, d, tree, table, leaves, leafOf, pathTo, parent, actionAt, number, plain, toldApart, unit, measured, placeWords, testWords, ruleWords, actionWords,
-    actionColour, onScale, css, coordinates, now, set, on, make, svg, chip, ticks,
+    data, d, tree, table, leaves, leafOf, pathTo, parent, actionAt, actionIn, number, plain, toldApart, unit, measured, placeWords, testWords, ruleWords, actionWords,
+    hex, actionColour, onScale, css, coordinates, now, set, on, make, svg, chip, ticks,
   };
 })();

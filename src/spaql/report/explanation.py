@@ -15,6 +15,7 @@ from spaql.policy.frame import known
 from spaql.policy.policy import Policy
 from spaql.policy.words import number, percent, share_of_time
 from spaql.report.explanation_data import page_data, recorded
+from spaql.report.law_data import law_lines, law_verdict, spoken, swatches
 from spaql.report.shell import embedded, render, write_html
 from spaql.trees.regions import summed
 from spaql.trees.tree import LEAF
@@ -34,7 +35,7 @@ def write_explanation(table: Policy, policy: Policy, path: Path) -> None:
     """
     shown = policy.tree() if policy.kind == "table" else policy
     fresh = fresh_return(shown)
-    own = fresh if fresh is None or policy.kind != "compressed tree" else fresh_return(table)
+    own = fresh if fresh is None or not may_differ(table, policy) else fresh_return(table)
     episodes = [] if fresh is None else recorded(shown, fresh.returns)
     written = most_used(shown)
     text = render(
@@ -49,6 +50,7 @@ def write_explanation(table: Policy, policy: Policy, path: Path) -> None:
         tree=tree_rows(shown, written),
         rules=rules(shown, written),
         n_leaves=shown.n_leaves,
+        laws=shown.has_laws,
         all_open=shown.n_leaves <= OPEN_ROWS,
         tried=0 if shown.usage is None else len(shown.usage.returns),
         small=shown.n_leaves <= FEW,
@@ -80,8 +82,15 @@ def origin_line(table: Policy, policy: Policy) -> str:
     return ", ".join([*parts, kind, f"written by spaql {__version__}"])
 
 
+def may_differ(table: Policy, policy: Policy) -> bool:
+    """Whether this form of the controller does not do exactly what the table does."""
+    return policy.kind == "compressed tree" or policy.has_laws != table.has_laws
+
+
 def verdict(table: Policy, policy: Policy, shown: Policy) -> str:
     """How this form of the controller follows from the learned table."""
+    if shown.has_laws:
+        return law_verdict(shown, table if may_differ(table, policy) else None)
     leaves = "1 rule" if shown.n_leaves == 1 else f"{shown.n_leaves:,} rules"
     regions = "one region" if table.n_leaves == 1 else f"{table.n_leaves:,} regions"
     if shown.n_leaves == 1:
@@ -113,6 +122,9 @@ def key_figures(
     table: Policy, shown: Policy, fresh: Evaluation | None, own: Evaluation | None
 ) -> list[tuple[str, str]]:
     found = [(f"{shown.n_leaves:,}", "rules (leaves of the tree)"), (f"{table.n_leaves:,}", "regions as learned")]
+    if shown.has_laws:
+        found[0] = (f"{shown.n_leaves:,}", "law" if shown.n_leaves == 1 else "laws (leaves of the tree)")
+        found[1 if table.has_laws else 2 :] = [(f"{shown.numbers:,}", "numbers in laws and tests")]
     if fresh is not None:
         found.append((returned(fresh), f"return, mean of {len(fresh.returns):,} fresh episodes with 95 % interval"))
     if own is not None and fresh is not None and not np.array_equal(own.returns, fresh.returns):
@@ -175,7 +187,7 @@ def frontier(shown: Policy, own: Evaluation | None) -> dict[str, Any] | None:
 def frontier_point(one: FrontierPoint) -> dict[str, Any]:
     low, high = one.ci95
     texts = {"interval": f"{number(low)} … {number(high)}", "mean_text": number(one.mean)}
-    texts["fidelity"] = percent(one.fidelity)
+    texts["fidelity"] = percent(one.fidelity) if math.isfinite(one.fidelity) else "–"
     return {"leaves": one.leaves, "mean": one.mean, "low": low, "high": high} | texts
 
 
@@ -198,7 +210,7 @@ def tree_rows(policy: Policy, written: set[int]) -> list[dict[str, Any]]:
         leaf = feature[node] == LEAF
         count[node] = 1 if leaf else count[low[node]] + count[high[node]]
         shown[node] = int(node in written) if leaf else shown[low[node]] + shown[high[node]]
-    unfolded, colour = unfolded_nodes(policy, share), action_colours(policy)
+    unfolded, colour = unfolded_nodes(policy, share), leaf_colours(policy)
     number_of = {int(leaf): place for place, leaf in enumerate(rules.leaves(), 1)}
     rows: list[dict[str, Any]] = []
     stack: list[tuple[int, str]] = [(0, "")]
@@ -217,13 +229,24 @@ def tree_rows(policy: Policy, written: set[int]) -> list[dict[str, Any]]:
         if shown[node] == 0 and count[node] > 0:
             rows.append(row | {"kind": "rest", "leaves": int(count[node])})
         elif feature[node] == LEAF:
-            row |= {"action": words.leaf_action(node), "colour": colour[node], "number": number_of[node]}
+            row |= {"lines": applied_lines(policy, node), "colour": colour[node], "number": number_of[node]}
             rows.append(row | {"kind": "leaf"})
         else:
             rows.append(row | {"kind": "test", "open": node in unfolded, "leaves": int(count[node])})
             stack += [(-1, "")]
-            stack += [(int(side[node]), words.test(node, above)) for side, above in ((high, True), (low, False))]
+            sides = ((int(high[node]), True), (int(low[node]), False))
+            stack += [(child, spoken(words, words.test(node, above))) for child, above in sides]
     return rows
+
+
+def leaf_colours(policy: Policy) -> dict[int, str]:
+    """By leaf: what its mark is filled with."""
+    return swatches(policy) if policy.has_laws else action_colours(policy)
+
+
+def applied_lines(policy: Policy, leaf: int) -> list[str]:
+    """What a leaf does: its action, or its law."""
+    return law_lines(policy.words, leaf) if policy.has_laws else [policy.words.leaf_action(leaf)]
 
 
 def unfolded_nodes(policy: Policy, share: Array) -> set[int]:
@@ -245,7 +268,7 @@ def unfolded_nodes(policy: Policy, share: Array) -> set[int]:
 
 def rules(policy: Policy, written: set[int]) -> dict[str, Any]:
     """A row per leaf, the most used leaf first, and which columns have values."""
-    leaves, colour, facts, n = policy.rules.leaves(), action_colours(policy), known(policy), policy.n_leaves
+    leaves, colour, facts, n = policy.rules.leaves(), leaf_colours(policy), known(policy), policy.n_leaves
     share = policy.share[leaves]
     experienced = ~np.isnan(facts["q"])
     order = [int(i) for i in np.argsort(-np.nan_to_num(share, nan=0.0), kind="stable") if int(leaves[i]) in written]
@@ -254,8 +277,8 @@ def rules(policy: Policy, written: set[int]) -> dict[str, Any]:
             "number": i + 1,
             "node": int(leaves[i]),
             "colour": colour[int(leaves[i])],
-            "action": policy.words.leaf_action(int(leaves[i])),
-            "rule": policy.words.rule(int(leaves[i])) or ["always"],
+            "lines": applied_lines(policy, int(leaves[i])),
+            "rule": [spoken(policy.words, part) for part in policy.words.rule(int(leaves[i]))] or ["always"],
             "share": share_of_time(float(share[i])) or "–",
             "q": number(float(facts["q"][i])) if experienced[i] else "–",
             "margin": number(float(facts["margin"][i])) if np.isfinite(facts["margin"][i]) else "–",

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from spaql.arrays import Array
-from spaql.export.action_colours import ENDS, NAMED
+from spaql.export.action_colours import ENDS, NAMED, has_named
 from spaql.plants.between import Between
 from spaql.plants.catalog import entry_of
 from spaql.plants.entry import Entry
@@ -15,6 +15,7 @@ from spaql.plants.problem import Axis, Finite, Problem
 from spaql.policy.policy import Policy
 from spaql.policy.why import unvisited
 from spaql.policy.words import Words, share_of_time
+from spaql.report.law_data import difference, law_weights, laws_of, rule_colours, said_of_laws, spoken
 from spaql.report.shell import one_plain, plain
 from spaql.training.episode import Episode
 from spaql.trees.tree import LEAF, Tree
@@ -37,7 +38,7 @@ def page_data(table: Policy, shown: Policy, episodes: list[dict[str, Any]]) -> d
         "state": variables(shown),
         "unvisited": unvisited(shown),
         "action": action_axes(shown),
-        "colours": colours(problem),
+        "colours": colours(problem) | {"rules": rule_colours(shown.rules)},
         "tree": arrays_of(shown.rules),
         "words": said_of(shown.words),
         "leaves": leaf_facts(shown),
@@ -71,13 +72,14 @@ def drawn_entry(problem: Problem) -> Entry | None:
 def arrays_of(tree: Tree) -> dict[str, Any]:
     """Cuts and actions to the last bit, each once.
 
-    Oblique tests have `feature` = number of variables and a row of weights.
+    Oblique tests have `feature` = number of variables and a row of weights. Trees of laws have no actions.
     """
     inner = tree.nodes["feature"] != LEAF
     cuts, cut = np.unique(tree.nodes["cut"], return_inverse=True)
     actions, action = np.unique(np.where(inner[:, None], np.nan, tree.actions)[~inner], axis=0, return_inverse=True)
     of_node = np.full(len(inner), -1)
-    of_node[~inner] = action.reshape(-1)
+    if tree.laws is None:
+        of_node[~inner] = action.reshape(-1)
     oblique = np.flatnonzero(tree.nodes["feature"] == tree.variables)
     return {
         "feature": tree.nodes["feature"].tolist(),
@@ -86,8 +88,9 @@ def arrays_of(tree: Tree) -> dict[str, Any]:
         "low": tree.nodes["low"].tolist(),
         "high": tree.nodes["high"].tolist(),
         "weights": {str(node): tree.weights[node].tolist() for node in oblique},
-        "actions": actions.tolist(),
+        "actions": actions.tolist() if tree.laws is None else [],
         "action": of_node.tolist(),
+        "laws": laws_of(tree),
     }
 
 
@@ -104,9 +107,9 @@ def said_of(words: Words) -> dict[str, Any]:
         cuts[node] = words.cut(int(node))
     return {
         "cut": cuts,
-        "sum": {str(node): words.tested(int(node)) for node in oblique},
+        "sum": {str(node): spoken(words, words.tested(int(node))) for node in oblique},
         "action": [words.action(action) for action in arrays_of(tree)["actions"]],
-    }
+    } | said_of_laws(words)
 
 
 def leaf_facts(policy: Policy) -> dict[str, Any]:
@@ -180,19 +183,21 @@ def widened(axis: Axis, often: tuple[float, ...] | None, far: tuple[float, float
 def best_axes(policy: Policy) -> list[int]:
     """The two variables on which the action depends most.
 
-    Measured by how often the action changes if a visited state gets the variable of another visited state.
+    Measured by how often the action changes if a visited state gets the variable of another visited state; by how much,
+    where it is continuous.
     """
     rules, usage = policy.rules, policy.usage
     feature = rules.nodes["feature"]
     tested = [float((feature == j).sum() + (rules.weights[:, j] != 0.0).sum()) for j in range(rules.variables)]
-    weight = np.array(tested) / max(*tested, 1.0)
+    ranges = np.array([whole_range(axis, None) for axis in policy.problem.state])
+    weight = np.array(tested) / max(*tested, 1.0) + law_weights(rules, ranges[:, 1] - ranges[:, 0])
     if usage is not None and len(usage.states):
         states = usage.states[:: max(1, len(usage.states) // SAMPLED)]
         actions = policy.decide(states)
         for j in range(rules.variables):
             mixed = states.copy()
             mixed[:, j] = np.roll(states[:, j], len(states) // 2)
-            weight[j] = 0.01 * weight[j] + np.any(policy.decide(mixed) != actions, axis=1).mean()
+            weight[j] = 0.01 * weight[j] + difference(rules.laws, policy.decide(mixed), actions)
     return sorted(np.argsort(-weight, kind="stable")[:2].tolist())
 
 
@@ -208,9 +213,8 @@ def action_axes(policy: Policy) -> list[dict[str, Any]]:
 def colours(problem: Problem) -> dict[str, Any]:
     """Actions of a small set have a colour each, numbers a place on a scale: as in all drawings of policies."""
     actions = problem.actions
-    few = isinstance(actions, Finite) and not actions.box and len(actions.values) <= len(NAMED)
     values = [float(value) for value in actions.values] if isinstance(actions, Finite) else []
-    return {"values": values, "named": list(NAMED[: len(values)]) if few else None, "scale": ENDS}
+    return {"values": values, "named": list(NAMED[: len(values)]) if has_named(actions) else None, "scale": ENDS}
 
 
 def start_state(policy: Policy, episodes: list[dict[str, Any]]) -> list[float]:

@@ -1,7 +1,7 @@
 "use strict";
 // The controller as a map: a plane through the present state. Colours are pixels; axes, episodes and marks are drawn over them.
 (() => {
-  const { data, tree, table, leaves, leafOf, actionColour, actionWords, onScale, css, number, measured } = spaql;
+  const { data, tree, table, leaves, leafOf, actionIn, hex, actionColour, actionWords, onScale, css, number, measured } = spaql;
   const { coordinates, make, svg, ticks, now } = spaql;
   const box = document.querySelector(".map"), canvas = box.querySelector("canvas"), legend = document.querySelector(".scale");
   const form = document.querySelector(".map-controls"), hint = document.getElementById("map-hint");
@@ -19,6 +19,7 @@
   form.up.closest("label").hidden = isFlat;
   form.far.closest("label").hidden = data.state.every(({ near, far }) => near[0] === far[0] && near[1] === far[1]);
   data.action.forEach(({ name }, k) => make("option", form.colour, { value: k }, name.startsWith("action") ? name : `action: ${name}`));
+  if (tree.laws && leaves.size > 1) make("option", form.colour, { value: "rule" }, "law in charge");
   if (table) {
     make("option", form.colour, { value: "q" }, "value (Q)");
     make("option", form.colour, { value: "visits" }, "visits in training");
@@ -36,7 +37,7 @@
     before = [form.across.value, form.up.value];
   };
 
-  // -- colours by node
+  // -- colours by node, or by the action where leaves are laws
   const range = (values) => values.reduce(([a, b], v) => [Math.min(a, v), Math.max(b, v)], [Infinity, -Infinity]);
   const seen = table ? [...table.cells.values()].filter((cell) => cell.visits > 0) : [];
   const qs = seen.map((cell) => cell.q).filter((q) => q !== null);
@@ -49,7 +50,9 @@
     of.feature.forEach((tested, node) => {
       if (tested >= 0) return;
       if (of === tree) {
-        colours.set([...actionColour(tree.actions[tree.action[node]], +mode), leaves.get(node).share === 0 ? PALE : 255], 4 * node);
+        const { number: place, share } = leaves.get(node), alpha = share === 0 ? PALE : 255;
+        const own = mode === "rule" ? hex(data.colours.rules[place - 1]) : actionColour(tree.actions[tree.action[node]], +mode);
+        colours.set([...own, alpha], 4 * node);
         return;
       }
       const { q, visits } = table.cells.get(node);
@@ -60,28 +63,49 @@
     const edges = colours.map((value, at) => (at % 4 === 3 ? Math.min(255, value + 30) : 0.82 * value));
     return (palettes[mode] = [packed(colours), packed(edges)]);
   };
+  // laws: the colours of the finite actions, or of places on the scale; then the same for laws that were never used
+  const STEPS = 1023;
+  const rampOf = (k) => {
+    if (palettes[k]) return palettes[k];
+    const { named, values } = data.colours, { low, high } = data.action[k];
+    const known = named ? values.map((value) => [value]) : Array.from({ length: STEPS + 1 }, (_, i) => ({ [k]: low + (i / STEPS) * (high - low) }));
+    const colours = known.map((action) => actionColour(action, k));
+    return (palettes[k] = [255, PALE].map((alpha) => packed(colours.flatMap((colour) => [...colour, alpha]))));
+  };
+  const paintLaws = (out, k) => {
+    const { nodes, applied } = grid, count = data.action.length, [full, pale] = rampOf(k), { low, high } = data.action[k];
+    const { named, values } = data.colours, place = new Map(values.map((value, i) => [value, i]));
+    for (let at = 0; at < nodes.length; at++) {
+      const value = applied[at * count + k], ramp = leaves.get(nodes[at]).share === 0 ? pale : full;
+      out[at] = ramp[named ? place.get(value) : Math.round(STEPS * part(value, [low, high]))];
+    }
+    const bytes = new Uint8ClampedArray(1), dim = (value) => { bytes[0] = 0.6 * value; return bytes[0]; };
+    return (at) => (out[at] & 0xff000000) | (dim((out[at] >> 16) & 255) << 16) | (dim((out[at] >> 8) & 255) << 8) | dim(out[at] & 255);
+  };
 
   // -- pixels
   let frame = null, cost = 0, grid = null, settled = 0;
   const evaluate = (of, cols, rows) => {
-    const x = Float64Array.from(now.x), found = new Int32Array(cols * rows), ax = across(), ay = up();
+    const x = Float64Array.from(now.x), found = new Int32Array(cols * rows), ax = across(), ay = up(), count = data.action.length;
+    const applied = of.laws ? new Float64Array(cols * rows * count) : null;
     const [left, right] = spaql.rangeOf(ax), [bottom, top] = ay ? spaql.rangeOf(ay) : [0, 1];
     for (let i = 0; i < cols; i++) {
       ax.put(x, left + ((i + 0.5) / cols) * (right - left));
       for (let j = 0; j < rows; j++) {
         if (ay) ay.put(x, top - ((j + 0.5) / rows) * (top - bottom));
         found[j * cols + i] = leafOf(of, x);
+        if (applied) applied.set(actionIn(found[j * cols + i], x), (j * cols + i) * count);
       }
     }
-    return found;
+    return { nodes: found, applied };
   };
-  const outline = (nodes, edges, out, cols, rows, rim) => {
+  const outline = (nodes, edge, out, cols, rows, rim) => {
     const text = getComputedStyle(box).color.match(/\d+/g).slice(0, 3), here = now.leaf, [ink] = packed([...text, 255]);
     for (let j = 0, at = 0; j < rows; j++) {
       for (let i = 0; i < cols; i++, at++) {
         const node = nodes[at];
         if (node !== here) {
-          if ((i > 0 && nodes[at - 1] !== node) || (j > 0 && nodes[at - cols] !== node)) out[at] = edges[node];
+          if ((i > 0 && nodes[at - 1] !== node) || (j > 0 && nodes[at - cols] !== node)) out[at] = edge(at);
         } else if (i < rim || i + rim >= cols || j < rim || j + rim >= rows || nodes[at - rim] !== node || nodes[at + rim] !== node
           || nodes[at - rim * cols] !== node || nodes[at + rim * cols] !== node) out[at] = ink;
       }
@@ -95,10 +119,16 @@
     const fixed = now.x.filter((_, j) => ![across(), up()].some((axis) => axis?.uses.includes(j)));
     const key = JSON.stringify([cols, rows, form.across.value, form.up.value, form.far.checked, of === tree, fixed]);
     const isNew = grid?.key !== key;
-    if (isNew) grid = { key, nodes: evaluate(of, cols, rows) };
-    const { nodes } = grid, [colours, edges] = paletteOf(mode), image = new ImageData(cols, rows), out = new Uint32Array(image.data.buffer);
-    for (let at = 0; at < nodes.length; at++) out[at] = colours[nodes[at]];
-    if (of === tree) outline(nodes, edges, out, cols, rows, Math.max(1, Math.round(2 * scale)));
+    if (isNew) grid = { key, ...evaluate(of, cols, rows) };
+    const { nodes } = grid, image = new ImageData(cols, rows), out = new Uint32Array(image.data.buffer);
+    let edge;
+    if (of.laws && mode !== "rule") edge = paintLaws(out, +mode);
+    else {
+      const [colours, edges] = paletteOf(mode);
+      for (let at = 0; at < nodes.length; at++) out[at] = colours[nodes[at]];
+      edge = (at) => edges[nodes[at]];
+    }
+    if (of === tree) outline(nodes, edge, out, cols, rows, Math.max(1, Math.round(2 * scale)));
     Object.assign(canvas, { width: cols, height: rows });
     canvas.getContext("2d").putImageData(image, 0, 0);
     if (isNew && !coarse) cost = performance.now() - begin;
@@ -166,6 +196,7 @@
   const showLegend = () => {
     const mode = form.colour.value;
     legend.replaceChildren();
+    const swatch = (colour, text) => make("span", legend, { class: "chip" }, text).style.setProperty("--colour", css(colour));
     const note = (text) => make("span", legend, { class: "said" }, text);
     const ramp = (stops, low, high, label) => {
       const row = make("span", legend, { class: "ramp" });
@@ -176,9 +207,13 @@
       make("span", row, { class: "said" }, label);
     };
     const axis = data.action[mode], counted = (value) => value.toLocaleString("en-GB");
-    if (mode === "q") ramp(VALUES, ...valueRange.map(number), "learned value of the best action");
+    if (mode === "rule") data.words.rules.forEach((text, i) => swatch(hex(data.colours.rules[i]), text));
+    else if (mode === "q") ramp(VALUES, ...valueRange.map(number), "learned value of the best action");
     else if (mode === "visits") ramp(VALUES, ...visitRange.map(counted), "training steps in the cell (logarithmic)");
-    else if (data.colours.named) data.colours.values.forEach((value) => spaql.chip(legend, [value]));
+    else if (data.colours.named) {
+      const { values } = data.colours, few = tree.laws?.kind === "threshold" ? [values[0], values.at(-1)] : values;  // a threshold knows two
+      [...new Set(few)].forEach((value) => spaql.chip(legend, [value]));
+    }
     else ramp(data.colours.scale, measured(axis.low, axis), measured(axis.high, axis), axis.name);
     if (mode === "q" || mode === "visits") note("blank: never visited in training");
     else if ([...leaves.values()].some((leaf) => leaf.share === 0)) note("faint: a rule the closed loop never used");

@@ -1,8 +1,8 @@
 "use strict";
 // Why this action: what policy.why says, for the state at hand. Also where the state is typed in.
 (() => {
-  const { data, d, tree, table, leaves, leafOf, pathTo, actionAt, toldApart, unit, measured, placeWords, testWords, ruleWords, actionWords } = spaql;
-  const { coordinates, make, chip, now } = spaql;
+  const { data, d, tree, table, leaves, leafOf, pathTo, actionAt, actionIn, toldApart, unit, measured, placeWords, testWords, ruleWords, actionWords } = spaql;
+  const { coordinates, make, chip, now, lawWhy } = spaql;
   const box = document.getElementById("why"), form = document.querySelector(".state");
 
   // -- the explanation
@@ -27,6 +27,7 @@
   const isOblique = Object.keys(tree.weights).length > 0;
   const same = (one, other) => one.every((value, k) => value === other[k]);
   const changesAlong = (x, j) => {
+    if (lawWhy) return lawWhy.changesAlong(x, j);
     const here = actionAt(x), cuts = cutsAlong(x, j);
     return [false, true].map((upward) => {
       const places = upward ? cuts.filter((cut) => cut > x[j]) : cuts.filter((cut) => cut <= x[j]).reverse();
@@ -68,9 +69,9 @@
     const cell = table && inside ? table.cells.get(leafOf(table.tree, x)) : null;
     const visits = facts.visits ?? (cell ? cell.visits : null);
     return {
-      leaf, action: tree.actions[tree.action[leaf]], number: facts.number, path: pathTo(leaf).map(([node, high]) => testWords(node, high)),
+      leaf, action: actionIn(leaf, x), number: facts.number, path: pathTo(leaf).map(([node, high]) => testWords(node, high)),
       rule: ruleWords(leaf), cell, visits, share: facts.share, time: facts.time, changes: data.state.map((_, j) => changesAlong(x, j)),
-      warning: warningOf(x, visits, facts.share),
+      warning: warningOf(x, visits, facts.share), ...lawWhy?.explain(leaf, x),
     };
   };
   spaql.explain = explain;
@@ -119,7 +120,7 @@
     make("p", answer, { class: "at" }, `At ${data.state.map((axis, j) => `${axis.name} = ${measured(x[j], axis)}`).join(", ")}`);
     const applied = make("p", answer, { class: "applied" }, "it applies ");
     chip(applied, why.action);
-    applied.append(why.rule.length ? ", because" : ", because it always does.");
+    if (lawWhy) { applied.append(","); lawWhy.showLaw(answer, why); } else applied.append(why.rule.length ? ", because" : ", because it always does.");
     list(answer, why.rule);
     if (why.warning) make("p", answer, { class: "warning" }, `Warning: ${why.warning}.`);
     if (why.path.length > why.rule.length) {
@@ -129,8 +130,11 @@
       make("summary", more, {}, `after ${why.path.length} tests`);
       list(more, why.path, "ol");
     }
-    showChanges(make("div", box), x, why.changes);
+    if (lawWhy) lawWhy.showShares(make("div", box), x, why);
+    else showChanges(make("div", box), x, why.changes);
     const known = make("div", box);
+    if (lawWhy) lawWhy.showTakeovers(known, x, why);
+    if (lawWhy && !lawWhy.changesEverywhere) showChanges(known, x, why.changes);
     showValues(known, why);
     make("h4", known, {}, "Experience");
     const said = [`Rule ${why.number} of ${leaves.size}.`];
@@ -149,15 +153,16 @@
   // -- the strip that is always in view
   const strip = document.querySelector(".strip"), told = strip.querySelector(".now-rule"), badge = strip.querySelector(".chip");
   let lit = -1;
-  spaql.on(({ leaf }) => {
-    if (leaf === lit) return;
-    lit = leaf;
-    const action = tree.actions[tree.action[leaf]], { number: place, time: spent } = leaves.get(leaf);
+  spaql.on(({ leaf, x }) => {
+    if (leaf === lit && !lawWhy) return;
+    const action = actionIn(leaf, x), { number: place, time: spent } = leaves.get(leaf);
     badge.textContent = actionWords(action);
     badge.style.setProperty("--colour", spaql.css(spaql.actionColour(action)));
+    if (leaf === lit) return;
+    lit = leaf;
     told.parentElement.title = ruleWords(leaf).join(" and ");
     const time = spent ? ` (time: ${spent})` : "";
-    told.textContent = `Rule ${place}${time}: ${ruleWords(leaf).join(" and ") || "always"}`;
+    told.textContent = `Rule ${place}${time}: ${ruleWords(leaf).join(" and ") || "always"}${lawWhy ? ` → ${data.words.law[leaf].join("; ")}` : ""}`;
   });
 
   // -- typing and sliding
