@@ -22,6 +22,7 @@ from spaql.studies.plan import chosen_parts, needed_parts, specs_of
 from spaql.studies.reproduce import Request, reproduce
 
 SMALL = ("--quick", "--only", "main-cartpole", "--seeds", "4", "--jobs", "2", "--no-report")  # 12 runs
+HERE = (*SMALL, "--jobs", "1")  # in this process, which has the library in memory
 
 
 def command(store, *options):
