@@ -110,9 +110,9 @@ def assert_both_loops_agree(name, learner, parameters):
     made = [spaql.make(name, **parameters), spaql.make(name, **parameters), spaql.from_gym(PlantEnv(name, **parameters))]
     agents = [LEARNERS[learner](problem, seed=4) for problem in made]
     for agent in agents:
-        agent.learn(3, rollouts=3)
-    assert_same(agents[0], agents[1], episodes=5)
-    assert_same(agents[0], agents[2], episodes=5)
+        agent.learn(3, rollouts=2)
+    assert_same(agents[0], agents[1], episodes=2)
+    assert_same(agents[0], agents[2], episodes=2)
 
 
 def linear_plant(d, k=1, actions=None, horizon=30, noise=False):

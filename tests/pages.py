@@ -55,7 +55,7 @@ def indented_commands(text: str) -> list[tuple[int, list[str]]]:
 def program_of(text: str) -> str:
     """A page as one Python program: blocks in order, commands as calls, every line where it stands on the page (the first is its title)."""
     program = [""] * len(text.splitlines())
-    program[0] = "import subprocess, sys; _exe = [sys.executable, '-m', 'spaql.cli']"
+    program[0] = "import command_line"
     for block in blocks_of(text):
         if block.excuse is not None:
             continue
@@ -63,5 +63,5 @@ def program_of(text: str) -> str:
             program[block.first - 1 : block.first - 1 + len(block.lines)] = block.lines
         elif block.language in ("console", "sh"):
             for number, words in commands_of(block):
-                program[number - 1] = f"sys.stdout.flush(); subprocess.run([*_exe, *{words[1:]!r}], check=True)"
+                program[number - 1] = f"_said = command_line.run(*{words[1:]!r}, columns=140); assert _said.returncode == 0, _said; print(_said.stdout)"
     return "\n".join(program) + "\n"

@@ -1,5 +1,6 @@
 """Learning from logs: the same as learning by `update`, whatever form the log has."""
 
+import functools
 import os
 import signal
 import threading
@@ -31,6 +32,13 @@ def cartpole():
     return problem, spaql.record(problem, episodes=8, seed=1)
 
 
+@pytest.fixture(scope="module")
+def taught(cartpole):
+    """By learner: what the log teaches, row by row. Only to compare with."""
+    problem, frame = cartpole
+    return functools.cache(lambda learner: learned(learner, problem, frame))
+
+
 def without_next(frame):
     """As a logger writes that knows the present only: the last observation of an episode in a row of its own."""
     parts = []
@@ -48,24 +56,24 @@ def without_next(frame):
 
 @pytest.mark.parametrize("learner", Q_LEARNERS)
 @pytest.mark.parametrize("ending", ["csv", "csv.gz", "parquet"])
-def test_a_file_teaches_what_updates_teach(learner, ending, cartpole, tmp_path):
+def test_a_file_teaches_what_updates_teach(learner, ending, cartpole, taught, tmp_path):
     problem, frame = cartpole
     spaql.record(problem, tmp_path / f"log.{ending}", episodes=8, seed=1)
     agent = learner(problem, seed=0)
     told = agent.replay(tmp_path / f"log.{ending}")
     assert (told.samples, told.rows, told.episodes, told.left_out) == (len(frame), len(frame), 8, 0)
-    assert_same(agent, learned(learner, problem, frame))
+    assert_same(agent, taught(learner))
 
 
 @pytest.mark.parametrize("learner", Q_LEARNERS)
 @pytest.mark.parametrize("columns", [("episode", "step"), ("episode",), ("step",), ()])
-def test_without_next_columns_the_next_row_serves(learner, columns, cartpole):
+def test_without_next_columns_the_next_row_serves(learner, columns, cartpole, taught):
     problem, frame = cartpole
     log = without_next(frame)
     agent = learner(problem, seed=0)
     told = agent.replay(log.drop(columns=[name for name in ("episode", "step") if name not in columns]))
     assert (told.samples, told.left_out) == (len(frame), 8)
-    assert_same(agent, learned(learner, problem, frame))
+    assert_same(agent, taught(learner))
 
 
 def test_a_last_row_that_terminates_is_left_out_with_a_warning(cartpole):

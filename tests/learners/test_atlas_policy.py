@@ -353,7 +353,7 @@ def test_the_page_of_a_controller_without_a_plant(tmp_path):
 
 
 def test_spaql_train_speaks_json_and_keeps_the_agent(tmp_path):
-    told = run("train", "cartpole", "atlas", "--samples", 250, "--fresh", 5, "--json", "--out", tmp_path)
+    told = run("train", "cartpole", "atlas", "--samples", 250, "--option", "cells=300", "--fresh", 5, "--json", "--out", tmp_path)
     assert told.returncode == 0, told.stderr
     (row,) = json.loads(told.stdout)["agents"]
     assert (row["train_samples"], row["eval_samples"]) == (250, 0)

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import contextmanager
 from dataclasses import replace
 
 import pandas as pd
@@ -35,16 +36,25 @@ def read_until(process, pattern):
     raise AssertionError(f"ended without saying {pattern}")
 
 
-@pytest.fixture
-def scheduler():
+@contextmanager
+def new_scheduler():
     process = start("dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard")
-    yield read_until(process, r"Scheduler at:\s+tcp://(\S+)")
-    process.kill()
-    process.wait()
+    try:
+        yield read_until(process, r"Scheduler at:\s+tcp://(\S+)")
+    finally:
+        process.kill()
+        process.wait()
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
+def scheduler():
+    with new_scheduler() as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
 def workers(scheduler):
+    """Two for all tests; the last test kills one of them."""
     pair = [start("dask_worker", f"tcp://{scheduler}", "--nthreads", "1", "--no-nanny", "--no-dashboard") for _ in range(2)]
     for process in pair:
         read_until(process, r"(Registered to)")
@@ -57,6 +67,25 @@ def workers(scheduler):
 def digests(store):
     frame = pd.read_parquet(store / "runs")
     return dict(zip(frame.key, frame.digest, strict=True))
+
+
+def test_a_sweep_on_a_cluster_finds_the_same(tmp_path, scheduler, workers):
+    asked = Sweep("cartpole", "spaql", ("xi=0.1..10:log",), tmp_path / "here", 2, 2, 1, 2, iterations=5, rollouts=2, fresh=20, jobs=1)
+    here = run_sweep(asked)
+    there = run_sweep(replace(asked, store=tmp_path / "there", jobs=None, executor=f"dask://{scheduler}"))
+    assert there.computed == here.computed > 0
+    assert [trial.options for trial in there.best] == [trial.options for trial in here.best]
+    assert digests(tmp_path / "there") == digests(tmp_path / "here")
+
+
+def test_a_cluster_without_workers_is_one_line(tmp_path):
+    with new_scheduler() as address, pytest.raises(spaql.SpaqlError, match="has no workers"):
+        reproduce(Request(tmp_path / "s", (PART,), quick=True, seeds=2, executor=f"dask://{address}"), progress=False)
+
+
+def test_jobs_make_no_sense_with_a_cluster(tmp_path):
+    with pytest.raises(spaql.SpaqlError, match="--jobs is for local processes"):
+        reproduce(Request(tmp_path / "s", (PART,), executor="dask://127.0.0.1:8786", jobs=2), progress=False)
 
 
 def test_one_worker_killed_in_the_middle_all_runs_complete_with_the_same_bits(tmp_path, scheduler, workers):
@@ -78,22 +107,3 @@ def test_one_worker_killed_in_the_middle_all_runs_complete_with_the_same_bits(tm
     assert workers[0].wait() == -signal.SIGKILL
     assert summary.computed == 3 * SEEDS
     assert digests(there) == digests(here)
-
-
-def test_a_sweep_on_a_cluster_finds_the_same(tmp_path, scheduler, workers):
-    asked = Sweep("cartpole", "spaql", ("xi=0.1..10:log",), tmp_path / "here", 2, 2, 1, 2, iterations=5, rollouts=2, fresh=20, jobs=1)
-    here = run_sweep(asked)
-    there = run_sweep(replace(asked, store=tmp_path / "there", jobs=None, executor=f"dask://{scheduler}"))
-    assert there.computed == here.computed > 0
-    assert [trial.options for trial in there.best] == [trial.options for trial in here.best]
-    assert digests(tmp_path / "there") == digests(tmp_path / "here")
-
-
-def test_a_cluster_without_workers_is_one_line(tmp_path, scheduler):
-    with pytest.raises(spaql.SpaqlError, match="has no workers"):
-        reproduce(Request(tmp_path / "s", (PART,), quick=True, seeds=2, executor=f"dask://{scheduler}"), progress=False)
-
-
-def test_jobs_make_no_sense_with_a_cluster(tmp_path):
-    with pytest.raises(spaql.SpaqlError, match="--jobs is for local processes"):
-        reproduce(Request(tmp_path / "s", (PART,), executor="dask://127.0.0.1:8786", jobs=2), progress=False)

@@ -21,7 +21,9 @@ from spaql.studies.parts import QUICK, WHOLE, Part
 from spaql.studies.plan import chosen_parts, needed_parts, specs_of
 from spaql.studies.reproduce import Request, reproduce
 
-SMALL = ("--quick", "--only", "main-cartpole", "--seeds", "4", "--jobs", "2", "--no-report")  # 12 runs
+WITH_REPORT = ("--quick", "--only", "main-cartpole", "--seeds", "4", "--jobs", "2")  # 12 runs
+SMALL = (*WITH_REPORT, "--no-report")
+ALONE = (*SMALL, "--jobs", "1")  # where it does not matter how many compute: to start a worker takes longer than a run
 
 
 def command(store, *options):
@@ -42,6 +44,25 @@ def whole(tmp_path_factory):
     """A store computed without any trouble, by one process."""
     store = tmp_path_factory.mktemp("whole") / "store"
     reproduce(Request(store, ("main-cartpole",), quick=True, seeds=4, jobs=1), progress=False)
+    return store
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory):
+    """A store computed by two commands at once, and what they said."""
+    store = tmp_path_factory.mktemp("shared") / "store"
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    pair = [subprocess.Popen(command(store, *ALONE, "--json"), **pipes) for _ in range(2)]
+    said = [child.communicate(timeout=300) for child in pair]
+    return store, [child.returncode for child in pair], said
+
+
+@pytest.fixture(scope="module")
+def reported(tmp_path_factory, whole):
+    """The store computed without any trouble, with its report."""
+    store = tmp_path_factory.mktemp("reported") / "store"
+    shutil.copytree(whole, store)
+    assert command_line.run("report", store, "--quiet").returncode == 0
     return store
 
 
@@ -76,7 +97,7 @@ def children_of(pid):
 @pytest.mark.skipif(not os.path.exists("/proc/self/task"), reason="needs /proc")
 def test_killed_at_any_moment_it_goes_on_and_ends_with_the_same_bits(tmp_path, whole):
     store = tmp_path / "store"
-    for finished in (1, 4, 7):
+    for finished in (1, 6):
         child = started(store, *SMALL, runs=finished)
         workers = children_of(child.pid)
         child.kill()
@@ -86,8 +107,8 @@ def test_killed_at_any_moment_it_goes_on_and_ends_with_the_same_bits(tmp_path, w
             time.sleep(0.05)
         assert not any(os.path.exists(f"/proc/{pid}") for pid in workers)  # nobody goes on computing for nobody
     there = {path: path.stat().st_mtime_ns for path in (store / "runs").glob("*.parquet")}
-    assert len(there) >= 7
-    done = run(store, *SMALL, "--json")
+    assert len(there) >= 6
+    done = run(store, *ALONE, "--json")
     assert done.returncode == 0, done.stderr
     assert {path: path.stat().st_mtime_ns for path in there} == there  # finished runs are not computed again
     assert digests(store) == digests(whole)
@@ -103,7 +124,7 @@ def test_ctrl_c_keeps_what_is_finished_and_the_same_command_goes_on(tmp_path, wh
     assert "Traceback" not in errors
     assert all_gone(child.pid)
     assert 1 <= len(digests(store)) < 12
-    assert run(store, *SMALL).returncode == 0
+    assert run(store, *ALONE).returncode == 0
     assert digests(store) == digests(whole)
 
 
@@ -118,14 +139,9 @@ def test_a_killed_worker_costs_only_its_run(tmp_path, whole):
     assert digests(store) == digests(whole)
 
 
-def test_two_at_once_share_a_store(tmp_path, whole):
-    store = tmp_path / "store"
-    pair = [
-        subprocess.Popen(command(store, *SMALL, "--json"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        for _ in range(2)
-    ]
-    said = [child.communicate(timeout=300) for child in pair]
-    assert [child.returncode for child in pair] == [0, 0], said
+def test_two_at_once_share_a_store(shared, whole):
+    store, codes, said = shared
+    assert codes == [0, 0], said
     assert digests(store) == digests(whole)
 
 
@@ -141,19 +157,19 @@ def test_a_damaged_file_stops_it_until_repair_is_asked_for(tmp_path, whole):
     report = command_line.run("report", store)
     assert report.returncode == 2
     assert str(victim) in report.stderr
-    assert run(store, *SMALL, "--repair").returncode == 0
+    assert run(store, *ALONE, "--repair").returncode == 0
     assert digests(store) == digests(whole)
 
 
-def test_the_report_of_a_store_is_the_same_bits_whoever_computed_it(tmp_path, whole):
+def test_the_report_of_a_store_is_the_same_bits_whoever_computed_it(tmp_path, shared, reported):
     other = tmp_path / "other"
-    assert run(other, *SMALL[:-1]).returncode == 0
-    assert command_line.run("report", whole, "--quiet").returncode == 0
+    shutil.copytree(shared[0], other)
+    assert run(other, *WITH_REPORT).returncode == 0
     for kind in ("tables", "figures"):
-        names = sorted(path.name for path in (whole / kind).iterdir())
+        names = sorted(path.name for path in (reported / kind).iterdir())
         assert names
         assert names == sorted(path.name for path in (other / kind).iterdir())
-        assert all((whole / kind / name).read_bytes() == (other / kind / name).read_bytes() for name in names)
+        assert all((reported / kind / name).read_bytes() == (other / kind / name).read_bytes() for name in names)
     assert (other / "report.html").stat().st_size > 10_000
 
 
@@ -179,7 +195,7 @@ def test_results_of_older_code_are_still_reported_but_not_taken_for_new_ones(tmp
 
 def test_tuned_runs_take_the_best_xi_of_the_study_on_other_seeds(tmp_path):
     store = tmp_path / "store"
-    said = run(store, "--quick", "--only", "main-cartpole", "--tuned", "--seeds", "2", "--no-report")
+    said = run(store, "--quick", "--only", "main-cartpole", "--tuned", "--seeds", "2", "--jobs", "1", "--no-report")
     assert said.returncode == 0, said.stderr
     results = load_results(Store(store, create=False))
     study, tuned = results.runs("scaling", "cartpole"), results.runs("tuned", "cartpole")
@@ -220,10 +236,9 @@ def test_a_store_without_write_permission_is_one_line(tmp_path):
     assert said.stderr.strip().count("\n") == 0
 
 
-def test_a_report_removes_only_what_an_earlier_report_has_written(tmp_path, whole):
+def test_a_report_removes_only_what_an_earlier_report_has_written(tmp_path, reported):
     store = tmp_path / "store"
-    shutil.copytree(whole, store)
-    assert command_line.run("report", store, "--quiet").returncode == 0
+    shutil.copytree(reported, store)
     (store / "figures" / "mine.png").touch()
     (store / "tables" / "old.md").touch()
     memory = json.loads((store / "report.json").read_text())

@@ -28,12 +28,15 @@ AGENTS = {
 }
 
 
-@pytest.mark.parametrize("callback", ["None", "lambda agent: None"])
 @pytest.mark.parametrize("name", AGENTS)
-def test_ctrl_c_ends_learning_and_keeps_what_was_learned(name, callback, tmp_path):
-    learn = f"agent = {AGENTS[name]}\npress_soon(agent)\nhistory = agent.learn(10**8, rollouts=3, callback={callback})"
-    told = run(tmp_path, BEGIN, learn, CHECK)
-    assert (told.stdout, told.returncode) == ("done\n", 0), told.stderr
+def test_ctrl_c_ends_learning_and_keeps_what_was_learned(name, tmp_path):
+    """Without a callback and with one: two agents, one after the other, because a process takes longer to start than to learn."""
+    parts = []
+    for callback in ("None", "lambda agent: None"):
+        learn = f"agent = {AGENTS[name]}\npress_soon(agent)\nhistory = agent.learn(10**8, rollouts=3, callback={callback})"
+        parts += [learn, CHECK]
+    told = run(tmp_path, BEGIN, *parts)
+    assert (told.stdout, told.returncode) == ("done\ndone\n", 0), told.stderr
     assert (tmp_path / "agent.spaql").stat().st_size > 0
 
 
@@ -82,7 +85,7 @@ def test_ctrl_c_ends_an_evaluation_at_once(tmp_path):
     agent = spaql.SPAQL(spaql.make("pendulum"), seed=1)
     agent.learn(10, rollouts=3)
     agent.evaluate(3)
-    threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT)).start()
+    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
     try:
         agent.evaluate(10**8)  # many minutes
     except KeyboardInterrupt:
@@ -115,10 +118,17 @@ def test_learning_in_another_thread_is_possible():
 def test_spaql_evaluate_ends_with_one_line_and_exit_code_130(tmp_path):
     spaql.Random(spaql.make("cartpole")).save(tmp_path / "agent.spaql")
     evaluate = """
-    import sys, threading, os, signal
+    import sys, threading, time, os, signal
     from spaql.cli import main
     sys.argv = ["spaql", "evaluate", "agent.spaql", "--episodes", "100000000"]
-    threading.Timer(3.0, os.kill, (os.getpid(), signal.SIGINT)).start()
+
+    def press():
+        while "spaql.training.evaluation" not in sys.modules:
+            time.sleep(0.01)
+        time.sleep(1.0)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=press, daemon=True).start()
     main()
     """
     told = run(tmp_path, evaluate)

@@ -13,17 +13,17 @@ PROBLEMS = {name: entry.env_id for name, entry in CATALOG.items()}
 OPTIONS = [{}, {"bootstrap": "terminate"}, {"temperature_rule": "paper"}]
 
 
-def both(name, learner, iterations=4, **options):
+def both(name, learner, iterations=3, rollouts=2, **options):
     agents = [LEARNERS[learner](problem, seed=6, **options) for problem in (spaql.make(name), spaql.from_gym(PROBLEMS[name]))]
     for agent in agents:
-        agent.learn(iterations, rollouts=3)
+        agent.learn(iterations, rollouts)
     return agents
 
 
 @pytest.mark.parametrize("learner", LEARNERS)
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_every_learner_on_every_problem(name, learner):
-    assert_same(*both(name, learner), episodes=5)
+    assert_same(*both(name, learner), episodes=2)
 
 
 @pytest.mark.parametrize("options", OPTIONS[1:], ids=["terminate", "paper"])
@@ -47,7 +47,7 @@ def test_distance_of_spaql_ts():
 
 
 def test_long_training_with_resets():
-    agents = both("cartpole", "SPAQL-TS", iterations=150)
+    agents = both("cartpole", "SPAQL-TS", iterations=100)
     assert_same(*agents)
     assert len(np.unique(agents[0].history.temperature)) > 3
 
@@ -57,8 +57,8 @@ def test_noise_of_a_plant(learner):
     problem = linear_plant(2, noise=True)
     agents = [LEARNERS[learner](p, seed=6) for p in (problem, wrapped(problem))]
     for agent in agents:
-        agent.learn(4, rollouts=3)
-    assert_same(*agents, episodes=5)
+        agent.learn(3, rollouts=2)
+    assert_same(*agents, episodes=2)
 
 
 def test_deterministic_evaluation():
@@ -74,7 +74,7 @@ def test_random_over_part_of_the_actions():
 def test_wrappers_and_an_environment_object(learner):
     env = gymnasium.wrappers.RecordEpisodeStatistics(gymnasium.make("spaql/CartPole-v0"))
     agent, other = LEARNERS[learner](spaql.from_gym(env), seed=6), both("cartpole", learner)[0]
-    agent.learn(4, rollouts=3)
+    agent.learn(3, rollouts=2)
     assert_same(agent, other, episodes=5)
 
 

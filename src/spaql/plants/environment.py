@@ -9,7 +9,7 @@ from gymnasium.envs.registration import EnvSpec
 from spaql.arrays import Array
 from spaql.errors import SpaqlError
 from spaql.plants.make import make_from_catalog
-from spaql.plants.plant import LANES, advance
+from spaql.plants.plant import LANES, advance_code
 from spaql.plants.problem import Finite, Problem
 from spaql.streams import sub_key
 
@@ -65,7 +65,7 @@ class PlantEnv(gymnasium.Env[Array, Any]):
             self.episode += 1
         self.steps, self.keys = 0, np.array([sub_key(np.uint64(self.base), self.episode)], np.uint64)
         plant = self.plant
-        advance(plant.batch[0], self.table.reshape(-1), plant.rows.noise, plant.reset_noise, self.keys, 0)
+        advance_code()(plant.batch[0], self.table.reshape(-1), plant.rows.noise, plant.reset_noise, self.keys, 0)
         return self._observation(), {}
 
     def step(self, action: Any) -> tuple[Array, float, bool, bool, dict[str, Any]]:
@@ -79,7 +79,7 @@ class PlantEnv(gymnasium.Env[Array, Any]):
         else:
             self.table[rows.action : rows.noise, 0] = np.clip(action, self.action_space.low, self.action_space.high)
         counter = plant.reset_noise + self.steps * plant.step_noise
-        advance(plant.batch[1], self.table.reshape(-1), rows.noise, plant.step_noise, self.keys, counter)
+        advance_code()(plant.batch[1], self.table.reshape(-1), rows.noise, plant.step_noise, self.keys, counter)
         self.steps += 1
         truncated = self.steps >= self.problem.horizon
         return self._observation(), float(self.table[rows.reward, 0]), bool(self.table[rows.done, 0]), truncated, {}

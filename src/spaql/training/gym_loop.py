@@ -181,19 +181,24 @@ def _roll(
 
 
 class TrainingSteps:
-    """The steps of one training episode, fed from outside."""
+    """The steps of one training episode, fed from outside, by the machine code of the compiled loop.
+
+    There, observations and actions are columns of a table, in double precision: what is compiled for arrays with any
+    stride takes others too, and nothing is compiled a second time. Single precision is rounded to `dtype` before.
+    """
 
     def __init__(self, trainee: Trainee, exploration: Exploration, greedy: bool, dtype: np.dtype[Any]) -> None:
         self.trainee, self.exploration, self.dtype = trainee, exploration, dtype
-        self.action = np.zeros(max(trainee.space.k, 1))
+        self.seen, self.action = np.zeros(trainee.space.d), np.zeros(max(trainee.space.k, 1))
         learner = aql_steps if greedy else spaql_steps
-        observation = np.zeros(trainee.space.d, dtype)
-        self._first = machine_code(learner.first_step, trainee, exploration, observation, self.action)
-        self._next = machine_code(learner.next_step, trainee, exploration, 0, observation, 0.0, False, self.action)
+        column = np.zeros((2, 2))[:, 0]
+        self._first = machine_code(learner.first_step, trainee, exploration, column, column)
+        self._next = machine_code(learner.next_step, trainee, exploration, 0, column, 0.0, False, column)
 
     def first(self, observation: Array) -> int:
-        return int(self._first(self.trainee, self.exploration, np.array(observation, self.dtype), self.action))
+        self.seen[:] = np.asarray(observation, self.dtype)
+        return int(self._first(self.trainee, self.exploration, self.seen, self.action))
 
     def next(self, step: int, observation: Array, reward: float, terminated: bool) -> int:
-        seen = np.array(observation, self.dtype)  # the type for which the machine code was made
-        return int(self._next(self.trainee, self.exploration, step, seen, reward, terminated, self.action))
+        self.seen[:] = np.asarray(observation, self.dtype)
+        return int(self._next(self.trainee, self.exploration, step, self.seen, reward, terminated, self.action))
