@@ -62,7 +62,7 @@ def scores_at(policy: "Policy", leaf: int, x: Array) -> tuple[Score, ...]:
         if laws.kind == CLIP and constant_of(laws, leaf, output) is not None:
             continue
         shares, offset = laws.gains[leaf, output] * x, float(laws.offsets[leaf, output])
-        total = sum(shares.tolist()) + offset
+        total = float(np.cumsum(shares)[-1]) + offset  # from left to right: `sum` of Python 3.12 compensates rounding
         name, unit = words.action_names[0], ""
         if laws.kind == CLIP:
             name, unit = words.action_names[output], words.action_units[output]
