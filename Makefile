@@ -26,7 +26,7 @@ setup: .venv/.ready  ## install into .venv (again only when pyproject.toml has c
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
 	@touch $@
 
-# The core: trees, partitions, the common checks of every learner and plant, both loops. No processes, no browser.
+# The core: trees, partitions, the common checks of every learner and plant, golden files, both loops; no browser, no stores.
 CORE := ground partition trees policy learners/test_every_card.py learners/test_every_learner.py \
   learners/test_every_learner_acting.py learners/test_golden.py learners/test_kept_files.py learners/test_history.py \
   learners/test_outer_loop.py learners/test_predict.py learners/test_update.py learners/test_save_load.py \
