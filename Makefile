@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test test-all demo paper trpo rivals bench docs clean
+.PHONY: help setup check test test-all demo paper trpo rivals bench docs clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## */make \1|/' | awk -F'|' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -26,17 +26,29 @@ setup: .venv/.ready  ## install into .venv (again only when pyproject.toml has c
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
 	@touch $@
 
+# The core: trees, partitions, the common checks of every learner and plant, golden files, both loops; no browser, no stores.
+CORE := ground partition trees policy learners/test_every_card.py learners/test_every_learner.py \
+  learners/test_every_learner_acting.py learners/test_golden.py learners/test_kept_files.py learners/test_history.py \
+  learners/test_outer_loop.py learners/test_predict.py learners/test_update.py learners/test_save_load.py \
+  plants/test_every_plant.py plants/test_environments.py training/test_two_loops.py training/test_evaluate.py \
+  training/test_kernel_borders.py training/test_determinism.py
+
+check: .venv/.ready  ## lint, types and the tests of the core, for daily work: under a minute once all is compiled
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/pytest -n auto --dist worksteal $(addprefix tests/,$(CORE))
+
 test: .venv/.ready  ## lint, types, tests
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/python tests/compile_first.py
-	$(BIN)/pytest -n auto --dist loadfile
+	$(BIN)/pytest -n auto --dist worksteal
 
 test-all: .venv/.torch .venv/.docs  ## the same with the long tests and those that need Torch (which it installs)
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/python tests/compile_first.py
-	$(BIN)/pytest --slow -n auto --dist loadfile
+	$(BIN)/pytest --slow -n auto --dist worksteal
 
 demo: .venv/.ready  ## the paper in small, under a minute: tables, figures and a page to open
 	$(BIN)/spaql reproduce --quick --store demo

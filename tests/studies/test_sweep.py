@@ -24,13 +24,16 @@ def sweep_of(store, *options, algorithm="spaql", **changes):
     return Sweep("cartpole", algorithm, options or ("xi=1..100:log",), store, **(SMALL | changes))
 
 
-def test_it_is_public_and_computes_nothing_twice(tmp_path):
+@pytest.fixture(scope="module")
+def done(tmp_path_factory):
+    return run_sweep(sweep_of(tmp_path_factory.mktemp("sweep") / "store"))
+
+
+def test_it_is_public_and_computes_nothing_twice(done):
     said = []
-    made = [
-        spaql.sweep("cartpole", "spaql", ["xi=1..100:log"], tmp_path / "store", **SMALL, on_progress=said.append) for _ in range(2)
-    ]
-    assert [one.computed for one in made] == [4 * 2 + 3 * 2, 0]
-    assert [trial.options for trial in made[0].best] == [trial.options for trial in made[1].best]
+    again = spaql.sweep("cartpole", "spaql", ["xi=1..100:log"], done.sweep.store, **SMALL, on_progress=said.append)
+    assert (done.computed, again.computed) == (4 * 2 + 3 * 2, 0)
+    assert [trial.options for trial in again.best] == [trial.options for trial in done.best]
     assert said[-1] == "the best, on new seeds: 6 of 6 runs are there"
 
 
@@ -106,11 +109,6 @@ def test_other_bad_input(tmp_path):
 
 
 # -- the search ----------------------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def done(tmp_path_factory):
-    return run_sweep(sweep_of(tmp_path_factory.mktemp("sweep") / "store"))
 
 
 def test_the_best_are_chosen_on_seeds_below_100_and_reported_on_seeds_from_1000_on(done):

@@ -99,7 +99,9 @@ def leaf_table(forest: Forest, space: Space) -> Array:
         table["action"] = centres.reshape(table["action"].shape)
     else:
         table["action_first"], table["action_count"] = key >> COUNT_BITS, key & COUNT_MASK
-        table["action_mask"] = [((1 << int(k & COUNT_MASK)) - 1) << int(k >> COUNT_BITS) for k in key]
+        kinds, kind = np.unique(key, return_inverse=True)  # many leaves, few sets of actions
+        masks = [((1 << int(k & COUNT_MASK)) - 1) << int(k >> COUNT_BITS) for k in kinds]
+        table["action_mask"] = np.array(masks, table.dtype["action_mask"])[kind]
     return table
 
 
