@@ -104,6 +104,26 @@ def test_with_one_action_there_is_nothing_to_find():
     assert (agent.predict([[0.1], [0.9]])[0] == 3).all()
 
 
+def broken(value, bounds=(-2.0, 2.0)):
+    @spaql.reset
+    def start(u):
+        return (u,)
+
+    @spaql.step
+    def go(x, a):
+        return (value if x > 0.5 else x + 0.4,), 0.0, False
+
+    state = [spaql.Axis("place", *bounds)]
+    return spaql.from_plant(start, go, state=state, actions=spaql.Finite((0, 1)), horizon=9, name="mine", reference=(0.0,))
+
+
+def test_a_plant_that_leaves_its_bounds_or_all_numbers_is_named():
+    with pytest.raises(spaql.SpaqlError, match=r"mine left its declared bounds: place = 7 is not in -2 ... 2 .*step \d"):
+        spaql.Laws(broken(7.0), **SMALL).learn(iterations=1)
+    with pytest.raises(spaql.SpaqlError, match="mine gave a state that is not finite"):
+        spaql.Laws(broken(np.nan), **SMALL).learn(iterations=1)
+
+
 def test_it_does_not_learn_from_logs_and_says_so():
     agent = spaql.Laws(spaql.make("pendulum"), **SMALL)
     with pytest.raises(spaql.SpaqlError, match="Laws does not learn from logs"):

@@ -77,7 +77,7 @@ class Search:
         self.rng = np.random.default_rng([seed, stage])
         self.proposals = Proposals(trials.problem, units.live, self.rng)
         self.clock, self.turn = stage * 2**32, 0  # `clock`: number of the next episode of the generations
-        self.choice = seeds_of(seed, CHOSEN, 0, self.count(CHOICE, 8))
+        self.choice = seeds_of(seed, CHOSEN, 0, self.count(CHOICE, 4))
         self.hard: Array | None = None
         self.best: Found | None = None
 

@@ -101,7 +101,7 @@ def _begin(agent: Laws, trials: Trials) -> None:
             seen.append(trials.watched(law, search.episodes(search.count(EPISODES, 1)), KEPT // PER_GAIN)[1])
     states = np.concatenate(seen)
     units = measured_units(agent.problem, states)
-    seeds = seeds_of(agent.seed, CHOSEN, 0, search.count(CHOICE, 8))
+    seeds = seeds_of(agent.seed, CHOSEN, 0, search.count(CHOICE, 4))
     trees = [constant(len(agent.problem.state), action) for action in constants(agent)]
     means = [float(trials.returns(tree, seeds).mean()) for tree in trees]
     best = int(np.argmax(means))

@@ -40,8 +40,8 @@ class Tidying:
     def __init__(self, trials: Trials, tree: Tree, tolerance: float, seed: int, number: int, effort: float) -> None:
         self.trials, self.tree, self.tolerance, self.seed = trials, tree, tolerance, seed
         self.rng = np.random.default_rng([seed, number, TIDIED])
-        self.judged = seeds_of(seed, TIDIED, 0, max(4, round(JUDGED * effort)))
-        self.few = self.judged[: max(2, round(FEW * effort))]
+        self.judged = seeds_of(seed, TIDIED, 0, max(2, round(JUDGED * effort)))
+        self.few = self.judged[: max(1, round(FEW * effort))]
         self.generations, self.clock = max(1, round(GENERATIONS * effort)), number * 2**32
         self.episodes = max(2, round(EPISODES * effort))
         self.rounds, self.goal = max(1, round(ROUNDS * effort)), -math.inf

@@ -17,6 +17,7 @@ from spaql.plants.environment import PlantEnv
 from spaql.plants.problem import Problem
 from spaql.streams import derive, plant_seed
 from spaql.training.lanes import OK, Episodes, new_lanes, stage_of
+from spaql.training.plant_errors import bad_reward, bad_state
 from spaql.training.tree_episodes import episode_in
 from spaql.training.tree_rollouts import run_tree
 from spaql.trees.tree import Tree
@@ -59,6 +60,9 @@ class Trials:
         self.problem, self.left, self.stopped, self.samples = problem, left, stopped, 0
         self.reserve = 0  # samples that the search must leave for what comes after it
         self.variables, self.unseen = len(problem.state), np.empty((0, len(problem.state)))
+        free = [axis.slope is not None or problem.clip for axis in problem.state]
+        self.low = np.where(free, -HUGE, [axis.low for axis in problem.state])
+        self.high = np.where(free, HUGE, [axis.high for axis in problem.state])
         self.env = problem.open_env() if problem.plant is None else None
         if problem.plant is not None:
             self.lanes = new_lanes(self.variables, problem.plant.rows)
@@ -81,14 +85,27 @@ class Trials:
         horizon = max(1, min(self.problem.horizon, MOST_WATCHED // len(seeds)))
         self._check(len(seeds) * horizon)
         visits, seen = np.zeros(len(tree.nodes), np.int64), np.empty((len(seeds) * horizon, self.variables))
-        steps = self._run(tree, seeds, horizon, np.zeros(len(seeds)), visits, seen)
+        returns = np.zeros(len(seeds))
+        steps = self._run(tree, seeds, horizon, returns, visits, seen)
         self._count(steps)
         seen = seen[:steps]
-        if not (np.abs(seen) <= HUGE).all():
-            seen = seen[(np.abs(seen) <= HUGE).all(axis=1)]
+        if not (np.abs(returns) <= HUGE).all() or not ((seen >= self.low) & (seen <= self.high)).all():
+            self._complain(tree, seeds)
         seen = seen[np.lexsort(seen.T)]
         chosen = np.linspace(0, len(seen) - 1, min(states, len(seen))).round().astype(int)
         return visits, seen[chosen]
+
+    def _complain(self, tree: Tree, seeds: Array) -> None:
+        """Say where the plant or environment gives numbers that nobody can learn from."""
+        env = self.env if self.env is not None else PlantEnv(self.problem)
+        for seed in seeds.tolist():
+            for h, (observation, _, reward) in enumerate(episode_in(self.problem, tree, env, seed)):
+                where = f"reset(seed={seed}), step {h}"
+                bad = np.flatnonzero(~((observation >= self.low) & (observation <= self.high)))
+                if len(bad):
+                    raise bad_state(self.problem, int(bad[0]), float(observation[bad[0]]), where)
+                if not abs(reward) <= HUGE:
+                    raise bad_reward(self.problem, where)
 
     def _check(self, steps: int) -> None:
         """Raise where the budget, or the patience of the user, ends."""
