@@ -16,6 +16,12 @@ from spaql.report.law_data import signed
 
 # clipped with a plant, behind an oblique test, with two outputs, with constants; thresholds; ordered; best of scores
 SHOWN = ("P2", "M3", "L1c", "constants", "odd laws", "cartpole", "A2", "ordered", "ordered many", "L2d", "scores")
+QUICK = ("L1c", "cartpole", "ordered", "scores")  # a policy of every kind of law, one with two outputs
+
+
+def quick_first(names):
+    """All policies, of which only the QUICK ones are tested every time."""
+    return [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in names]
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +46,7 @@ def near(policy):
     return states
 
 
-@pytest.mark.parametrize("name", SHOWN)
+@pytest.mark.parametrize("name", quick_first(SHOWN))
 def test_every_page_of_laws_fits_decides_and_explains_as_its_policy(browser, law_pages, name):
     policy = law_policies()[name]
     with opened(browser, law_pages(name), width=390, color_scheme="dark" if name == "P2" else "light") as page:
@@ -57,7 +63,7 @@ def plain(text):
     return re.sub(r"[\s():,;•]+|\.(?!\d)", " ", text.replace("−", "-").lower()).strip()
 
 
-@pytest.mark.parametrize("name", ["P2", "M3", "L1c", "constants", "cartpole", "A2", "ordered", "L2d", "scores"])
+@pytest.mark.parametrize("name", quick_first(["P2", "M3", "L1c", "constants", "cartpole", "A2", "ordered", "L2d", "scores"]))
 def test_the_box_says_every_line_of_why(browser, law_pages, name):
     policy = law_policies()[name]
     with opened(browser, law_pages(name)) as page:

@@ -13,7 +13,7 @@ from spaql.studies.results.plan import ENTRANTS, ITERATED, RESULTS
 
 
 def test_every_learner_is_on_every_problem_with_20_seeds_that_nobody_tuned_on():
-    assert set(ENTRANTS) == {card.name for card in learners()}
+    assert set(ENTRANTS) == {card.name for card in learners() if not card.simulator}  # those have a study of their own
     assert [part.problem for part in RESULTS.parts] == list(spaql.problems())
     for part in RESULTS.parts:
         specs = specs_of(part, WHOLE)
