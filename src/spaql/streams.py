@@ -17,6 +17,14 @@ FRESH_PLANT = 5  # start states and noise of `evaluate`
 FRESH_ACTION = 6  # actions of `evaluate`
 PREDICT = 7  # actions of `predict`
 PLAN = 9  # not 8: another number would be another stream for every seed
+# of the search for laws: none of its parts is judged on episodes that another part has seen
+LAWS_SEARCHED = 21  # episodes of the generations of optimisers
+LAWS_CHOSEN = 22  # on which candidates are ranked
+LAWS_MINED = 23  # among which hard starts are looked for
+LAWS_TIDIED = 24  # on which tidying is judged
+LAWS_POLISHED = 25  # on which tidying polishes
+LAWS_CONFIRMED = 26  # on which tidy trees are compared
+LAWS_REST = 27  # that use up a budget
 
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 _MIX1 = np.uint64(0xBF58476D1CE4E5B9)

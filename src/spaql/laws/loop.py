@@ -10,10 +10,8 @@ from spaql.laws.trials import Trials
 from spaql.learners.history import COLUMNS, write_row
 from spaql.learners.laws import Laws
 from spaql.learners.outer import EVAL_SAMPLES, TRAIN_SAMPLES
-from spaql.streams import SELECT_PLANT
+from spaql.streams import LAWS_REST, SELECT_PLANT
 from spaql.training.tree_episodes import run_episodes
-
-REST = 27  # purpose of the episodes that use up a budget
 
 
 class LawsLoop:
@@ -35,7 +33,7 @@ class LawsLoop:
                 before, at = self.trials.samples, len(agent.state.history) + done
                 run_stage(agent, self.trials, at)
                 if self.trials.left is not None and self.trials.samples - before < agent.problem.horizon:
-                    self.trials.spend(agent.tree, agent.seed + at, REST)  # too little is left for a stage
+                    self.trials.spend(agent.tree, agent.seed + at, LAWS_REST)  # too little is left for a stage
                 outer[TRAIN_SAMPLES] += self.trials.samples - before
                 mean = self._evaluate(at)
                 used, spent = float(outer[TRAIN_SAMPLES]), float(outer[EVAL_SAMPLES])

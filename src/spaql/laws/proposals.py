@@ -5,7 +5,7 @@ import numpy as np
 from spaql.arrays import Array
 from spaql.plants.problem import Problem
 from spaql.policy.outputs import kinds_of, make_laws
-from spaql.trees.edits import Law, split_law, without
+from spaql.trees.edits import Law, split_law, with_laws, without
 from spaql.trees.laws import SCORES
 from spaql.trees.tree import LEAF, NODE, Tree, leaf_of
 
@@ -85,7 +85,7 @@ class Proposals:
         leaf = int(self.rng.choice(np.flatnonzero(tree.nodes["feature"] == LEAF)))
         gains, offsets = tree.laws.gains.copy(), tree.laws.offsets.copy()
         gains[leaf], offsets[leaf] = self.law(tree.variables, self.size(), tree.laws.kind)
-        return Tree(tree.nodes, tree.actions, tree.weights, tree.laws._replace(gains=gains, offsets=offsets))
+        return with_laws(tree, gains, offsets)
 
 
 def oblique(tree: Tree) -> Tree:

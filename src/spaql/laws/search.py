@@ -18,15 +18,12 @@ from spaql.arrays import Array
 from spaql.laws.ars import ARS
 from spaql.laws.cma import CMA
 from spaql.laws.proposals import Proposals
-from spaql.laws.trials import Spent, Trials, seeds_of
+from spaql.laws.trials import Trials, seeds_of
 from spaql.laws.units import Units
 from spaql.laws.vector import Free, all_free, numbers_of, steps_of, with_numbers
+from spaql.learners.law_frontier import Entry
+from spaql.streams import LAWS_CHOSEN, LAWS_MINED, LAWS_SEARCHED
 from spaql.trees.tree import Tree
-
-# purposes of the streams of episodes, apart from those in streams.py
-SEARCHED = 21  # of generations
-CHOSEN = 22  # on which candidates are ranked
-MINED = 23  # in which hard starts are looked for
 
 Round = tuple[int, int, int]  # candidates, generations, episodes per candidate
 FRESH: tuple[Round, ...] = ((16, 20, 24), (5, 40, 48), (2, 60, 64), (1, 60, 128))
@@ -61,14 +58,6 @@ class Task:
         return with_numbers(self.tree, self.free, self.optimiser.mean)
 
 
-@dataclass(frozen=True, eq=False)
-class Found:
-    """A tree in units, and its mean return on the episodes of the choice."""
-
-    tree: Tree
-    mean: float
-
-
 class Search:
     """One stage of the search; `stage` is its number, from which all its random numbers come."""
 
@@ -77,9 +66,9 @@ class Search:
         self.rng = np.random.default_rng([seed, stage])
         self.proposals = Proposals(trials.problem, units.live, self.rng)
         self.clock, self.turn = stage * 2**32, 0  # `clock`: number of the next episode of the generations
-        self.choice = seeds_of(seed, CHOSEN, 0, self.count(CHOICE, 4))
+        self.choice = seeds_of(seed, LAWS_CHOSEN, 0, self.count(CHOICE, 4))
         self.hard: Array | None = None
-        self.best: Found | None = None
+        self.best: Entry | None = None
 
     def count(self, number: int, least: int) -> int:
         """A number of candidates, generations or episodes, by the effort."""
@@ -123,12 +112,6 @@ class Search:
         again.optimiser.sigma = 0.3
         self.halving([*tasks, again], rounds, mined=True)
 
-    def polish(self, tree: Tree, generations: int, episodes: int, sigma: float = 0.3) -> None:
-        """One tree alone."""
-        task = self.task(tree, 0)
-        task.optimiser.sigma = sigma
-        self.halving([task], [(1, generations, episodes)])
-
     # -- parts ---------------------------------------------------------------------------------------------------------
 
     def rounds(self, rounds: Sequence[Round]) -> list[Round]:
@@ -147,7 +130,7 @@ class Search:
     def episodes(self, count: int) -> Array:
         """Seeds of episodes that were not used before."""
         self.clock += count
-        return seeds_of(self.seed, SEARCHED, self.clock - count, count)
+        return seeds_of(self.seed, LAWS_SEARCHED, self.clock - count, count)
 
     def visited(self, tree: Tree, seeds: Array | None = None) -> Array:
         """States of a tree's closed loop, in units."""
@@ -170,7 +153,7 @@ class Search:
     def mine(self, tree: Tree) -> bool:
         """Look for episodes in which the tree fails while it does well in nearly all others; whether there are any."""
         self.hard = None
-        seeds = seeds_of(self.seed, MINED, self.clock, self.count(POOL, 8))
+        seeds = seeds_of(self.seed, LAWS_MINED, self.clock, self.count(POOL, 8))
         self.clock += len(seeds)
         returns = self.trials.returns(self.units.physical(tree), seeds)
         low, tenth, middle = np.quantile(returns, (0.0, 0.1, 0.5))
@@ -205,13 +188,4 @@ class Search:
         """Rank a candidate on the episodes of the choice."""
         task.mean = float(self.trials.returns(self.units.physical(task.best), self.choice).mean())
         if self.best is None or task.mean > self.best.mean:
-            self.best = Found(task.best, task.mean)
-
-
-def run(stage: Callable[[], None]) -> bool:
-    """A stage, to its end or to that of the budget; whether it came to its own end."""
-    try:
-        stage()
-    except Spent:
-        return False
-    return True
+            self.best = Entry(task.best, task.mean)

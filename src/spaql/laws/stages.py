@@ -1,21 +1,22 @@
 """The stages of a search for laws, and their order. Each depends on the seed, its number and what was found before."""
 
+import contextlib
 import itertools
 
 import numpy as np
 
 from spaql.arrays import Array
-from spaql.laws.search import CHOICE, CHOSEN, Search, run
+from spaql.laws.search import CHOICE, Search
 from spaql.laws.tidy import Tidying
 from spaql.laws.trials import Spent, Trials, seeds_of
 from spaql.laws.units import Units, declared_units, measured_units
 from spaql.learners.law_frontier import Entry
 from spaql.learners.laws import Laws
 from spaql.plants.problem import Finite
+from spaql.streams import LAWS_CHOSEN, LAWS_CONFIRMED
 from spaql.trees.edits import constant
 from spaql.trees.tree import Tree
 
-CONFIRMED = 26  # purpose of the episodes on which tidy trees are compared
 CONFIRMATION = 1000  # episodes
 LADDER = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)  # sizes of trees
 REGROWTHS = 2  # after each fresh search of a size
@@ -53,10 +54,11 @@ def run_stage(agent: Laws, trials: Trials, stage: int) -> None:
     search = Search(trials, units, agent.seed, stage, agent.effort)
     what, leaves = plan_of(stage, agent.max_leaves)
     held = state.frontier.raw.get(leaves)
-    if what == "regrow" and held is not None:
-        run(lambda: search.regrow(held.tree))
-    else:
-        run(lambda: search.fresh(leaves, state.frontier.parent(leaves), state.states))
+    with contextlib.suppress(Spent):
+        if what == "regrow" and held is not None:
+            search.regrow(held.tree)
+        else:
+            search.fresh(leaves, state.frontier.parent(leaves), state.states)
     if search.best is None or (held is not None and search.best.mean <= held.mean):
         return
     state.frontier.raw[leaves] = Entry(search.best.tree, search.best.mean)
@@ -101,7 +103,7 @@ def _begin(agent: Laws, trials: Trials) -> None:
             seen.append(trials.watched(law, search.episodes(search.count(EPISODES, 1)), KEPT // PER_GAIN)[1])
     states = np.concatenate(seen)
     units = measured_units(agent.problem, states)
-    seeds = seeds_of(agent.seed, CHOSEN, 0, search.count(CHOICE, 4))
+    seeds = seeds_of(agent.seed, LAWS_CHOSEN, 0, search.count(CHOICE, 4))
     trees = [constant(len(agent.problem.state), action) for action in constants(agent)]
     means = [float(trials.returns(tree, seeds).mean()) for tree in trees]
     best = int(np.argmax(means))
@@ -127,7 +129,7 @@ def constants(agent: Laws) -> list[Array]:
 
 def _confirmed(agent: Laws, trials: Trials, tree: Tree) -> float | None:
     """The mean return on the episodes of the confirmation; None if the samples do not allow them."""
-    seeds = seeds_of(agent.seed, CONFIRMED, 0, max(2, round(CONFIRMATION * agent.effort)))
+    seeds = seeds_of(agent.seed, LAWS_CONFIRMED, 0, max(2, round(CONFIRMATION * agent.effort)))
     try:
         return float(trials.returns(tree, seeds).mean())
     except Spent:

@@ -18,12 +18,11 @@ from spaql.laws.cma import CMA
 from spaql.laws.trials import Spent, Trials, seeds_of
 from spaql.laws.vector import everything, numbers_of, with_numbers
 from spaql.policy.outputs import ranges_of
-from spaql.trees.edits import without
+from spaql.streams import LAWS_POLISHED, LAWS_TIDIED
+from spaql.trees.edits import with_laws, without
 from spaql.trees.laws import CLIP, ORDERED, THRESHOLD
 from spaql.trees.tree import LEAF, Tree
 
-TIDIED = 24  # purpose of the episodes on which tidying is judged
-POLISHED = 25  # purpose of those on which it polishes
 JUDGED = 512  # episodes
 FEW = 64  # episodes on which the harm of a coefficient is told
 GENERATIONS = 12  # of a polish
@@ -39,8 +38,8 @@ class Tidying:
 
     def __init__(self, trials: Trials, tree: Tree, tolerance: float, seed: int, number: int, effort: float) -> None:
         self.trials, self.tree, self.tolerance, self.seed = trials, tree, tolerance, seed
-        self.rng = np.random.default_rng([seed, number, TIDIED])
-        self.judged = seeds_of(seed, TIDIED, 0, max(2, round(JUDGED * effort)))
+        self.rng = np.random.default_rng([seed, number, LAWS_TIDIED])
+        self.judged = seeds_of(seed, LAWS_TIDIED, 0, max(2, round(JUDGED * effort)))
         self.few = self.judged[: max(1, round(FEW * effort))]
         self.generations, self.clock = max(1, round(GENERATIONS * effort)), number * 2**32
         self.episodes = max(2, round(EPISODES * effort))
@@ -143,7 +142,7 @@ class Tidying:
             return with_numbers(tree, free, w)
 
         for _ in range(times * self.generations):
-            seeds = seeds_of(self.seed, POLISHED, self.clock, self.episodes)
+            seeds = seeds_of(self.seed, LAWS_POLISHED, self.clock, self.episodes)
             self.clock += self.episodes
             cma.tell(np.array([self.score(changed(x), seeds) for x in cma.ask()]))
         better = changed(cma.mean)
@@ -177,8 +176,7 @@ class Tidying:
             gains[leaf, output] /= 2
             if offsets[leaf, output] != 0.0 or centre != 0.0:
                 offsets[leaf, output] = centre + (offsets[leaf, output] - centre) / 2
-            changed = laws._replace(gains=gains, offsets=offsets)
-            tree = Tree(self.tree.nodes, self.tree.actions, self.tree.weights, changed)
+            tree = with_laws(self.tree, gains, offsets)
             got = self.score(tree)
             if got < max(self.goal - self.tolerance, now - self.tolerance / 4):
                 return

@@ -31,13 +31,6 @@ def all_free(tree: Tree, live: Array) -> Free:
     return Free(~leaf[:, None] & live, ~leaf, law[:, :, None] & live, law)
 
 
-def nonzero(tree: Tree) -> Free:
-    """The numbers that are not zero; zeros stay zero."""
-    assert tree.laws is not None
-    cuts = (tree.nodes["feature"] != LEAF) & (tree.nodes["cut"] != 0.0)
-    return Free(tree.weights != 0.0, cuts, tree.laws.gains != 0.0, tree.laws.offsets != 0.0)
-
-
 def numbers_of(tree: Tree, free: Free) -> Array:
     """The vector of the free numbers."""
     assert tree.laws is not None

@@ -86,6 +86,12 @@ def with_test(tree: Tree, node: int, cut: float, weights: Array | None = None) -
     return Tree(nodes, tree.actions, rows, tree.laws)
 
 
+def with_laws(tree: Tree, gains: Array, offsets: Array) -> Tree:
+    """Other numbers in the laws."""
+    assert tree.laws is not None
+    return Tree(tree.nodes, tree.actions, tree.weights, tree.laws._replace(gains=gains, offsets=offsets))
+
+
 def simplified(tree: Tree) -> Tree:
     """The same decisions without tests that decide nothing: one side cannot be reached, or both sides do the same."""
     low, high = bounds_of(tree)
