@@ -36,6 +36,16 @@ def test_a_tree_in_units_and_in_physical_units_comes_to_the_same_leaves(name, se
     assert same.mean() > 0.99  # all but states on a test, up to rounding
 
 
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_a_physical_tree_goes_into_units_and_back(name):
+    _, states, units, tree, _ = proposed(name)
+    physical = units.physical(tree)
+    again = units.physical(units.in_units(physical))
+    same = leaf_of(again, states) == leaf_of(physical, states)
+    assert same.mean() > 0.99
+    assert np.allclose(decide(again, states)[same], decide(physical, states)[same])
+
+
 def test_scores_of_one_are_the_ends_of_the_range():
     _, states, units, tree, _ = proposed("pendulum", leaves=1)
     assert tree.laws.kind == CLIP

@@ -5,7 +5,7 @@ import numpy as np
 from spaql.arrays import Array
 from spaql.plants.problem import Problem
 from spaql.policy.outputs import kinds_of, make_laws
-from spaql.trees.edits import Law, split_law, with_laws, without
+from spaql.trees.edits import Law, oblique, split_law, with_laws, without
 from spaql.trees.laws import SCORES
 from spaql.trees.tree import LEAF, NODE, Tree, leaf_of
 
@@ -86,15 +86,3 @@ class Proposals:
         gains, offsets = tree.laws.gains.copy(), tree.laws.offsets.copy()
         gains[leaf], offsets[leaf] = self.law(tree.variables, self.size(), tree.laws.kind)
         return with_laws(tree, gains, offsets)
-
-
-def oblique(tree: Tree) -> Tree:
-    """The same tree with every test as a weighted sum, so that the search can turn it."""
-    d = tree.variables
-    plain = np.flatnonzero((tree.nodes["feature"] != LEAF) & (tree.nodes["feature"] < d))
-    if len(plain) == 0:
-        return tree
-    nodes, weights = tree.nodes.copy(), tree.weights.copy()
-    weights[plain, nodes["feature"][plain]] = 1.0
-    nodes["feature"][plain] = d
-    return Tree(nodes, tree.actions, weights, tree.laws)

@@ -76,8 +76,8 @@ class Search:
 
     # -- stages --------------------------------------------------------------------------------------------------------
 
-    def fresh(self, leaves: int, parent: Tree | None, states: Array) -> None:
-        """Random trees, and trees grown from a smaller one. `states`: visited ones, in units."""
+    def fresh(self, leaves: int, parent: Tree | None, states: Array, beginnings: Sequence[Tree] = ()) -> None:
+        """Random trees, trees grown from a smaller one, and given ones. `states`: visited ones, in units."""
         first, *later = self.rounds(FRESH)
         half = first[0] if parent is None else (first[0] + 1) // 2
         made = [(self.proposals.tree(leaves, states), 0) for _ in range(self.count(SCREENED, 4))]
@@ -91,7 +91,8 @@ class Search:
                     child = self.proposals.split(child, through)
                 made.append((child, len(parent.nodes)))
             tasks += [self.task(tree, old) for tree, old in self.screened(made, first[0] - half, 2 * FEW)]
-        self.halving(tasks, [first, *later])
+        tasks += [self.task(tree, 0) for tree in beginnings]
+        self.halving(tasks, [(len(tasks), *first[1:]), *later])
 
     def regrow(self, parent: Tree) -> None:
         """Children of a good tree, and the tree itself."""

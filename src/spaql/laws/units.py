@@ -11,6 +11,7 @@ import numpy as np
 from spaql.arrays import Array
 from spaql.plants.problem import Problem
 from spaql.policy.outputs import ranges_of
+from spaql.trees.edits import oblique
 from spaql.trees.laws import SCORES, THRESHOLD
 from spaql.trees.tree import Tree
 
@@ -46,6 +47,21 @@ class Units:
         leaf = (tree.nodes["feature"] < 0)[:, None]
         laws = tree.laws._replace(gains=gains * half[:, None], offsets=np.where(leaf, offsets, 0.0))
         return Tree(nodes, tree.actions, weights, laws)
+
+    def in_units(self, tree: Tree) -> Tree:
+        """The tree in units that has `tree` as its physical form, as far as variables vary."""
+        assert tree.laws is not None
+        tree = oblique(tree)
+        assert tree.laws is not None
+        deviation = np.divide(1.0, self.inverse, out=np.zeros_like(self.inverse), where=self.live)
+        nodes = tree.nodes.copy()
+        nodes["cut"] -= tree.weights @ self.middle
+        centre, half = self.scores(tree.laws.kind)
+        gains = tree.laws.gains / half[:, None]
+        leaf = (tree.nodes["feature"] < 0)[:, None]
+        offsets = np.where(leaf, (tree.laws.offsets - centre) / half + gains @ self.middle, 0.0)
+        laws = tree.laws._replace(gains=gains * deviation, offsets=offsets)
+        return Tree(nodes, tree.actions, tree.weights * deviation, laws)
 
     def scores(self, kind: int) -> tuple[Array, Array]:
         """The middle and half the width of the range of each score; 0 and 1 where scores have no range."""

@@ -92,6 +92,18 @@ def with_laws(tree: Tree, gains: Array, offsets: Array) -> Tree:
     return Tree(tree.nodes, tree.actions, tree.weights, tree.laws._replace(gains=gains, offsets=offsets))
 
 
+def oblique(tree: Tree) -> Tree:
+    """The same tree with every test as a weighted sum, so that the search can turn it."""
+    d = tree.variables
+    plain = np.flatnonzero((tree.nodes["feature"] != LEAF) & (tree.nodes["feature"] < d))
+    if len(plain) == 0:
+        return tree
+    nodes, weights = tree.nodes.copy(), tree.weights.copy()
+    weights[plain, nodes["feature"][plain]] = 1.0
+    nodes["feature"][plain] = d
+    return Tree(nodes, tree.actions, weights, tree.laws)
+
+
 def simplified(tree: Tree) -> Tree:
     """The same decisions without tests that decide nothing: one side cannot be reached, or both sides do the same."""
     low, high = bounds_of(tree)
