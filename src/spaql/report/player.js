@@ -58,7 +58,32 @@
       [push, head].forEach((one) => one.style.setProperty("--colour", spaql.css(spaql.actionColour(action))));
     };
   };
-  const draw = { pendulum, cartpole }[data.drawing]?.(stage);
+  const swingUp = (parent) => {
+    const picture = svg("svg", parent, { viewBox: "-270 -110 540 220", role: "img", "aria-label": "Cart and pole" }), scale = 120;
+    svg("line", picture, { class: "track", x1: -260, x2: 260, y1: 22, y2: 22 });
+    for (const at of [-2, -1, 0, 1, 2]) {
+      svg("line", picture, { class: "track", x1: at * scale, x2: at * scale, y1: 22, y2: 30 });
+      svg("text", picture, { x: at * scale, y: 100, "text-anchor": "middle" }, `${number(at)} m`);
+    }
+    svg("path", picture, { class: "goal", d: "M0 -86V-72" });  // where the tip shall be, half a metre above the pivot
+    const cart = svg("g", picture);
+    svg("rect", cart, { class: "cart", x: -28, y: -14, width: 56, height: 28, rx: 4 });
+    svg("circle", cart, { class: "wheel", cx: -15, cy: 16, r: 6 });
+    svg("circle", cart, { class: "wheel", cx: 15, cy: 16, r: 6 });
+    const rod = svg("line", cart, { class: "rod", y1: 0 });
+    svg("circle", cart, { class: "pivot", r: 4 });
+    const push = svg("path", cart, { class: "push" }), head = svg("path", cart, { class: "push-head" });
+    return (x, action) => {
+      const part = action[0] / data.action[0].high, side = Math.sign(part), long = 60 * Math.abs(part);
+      cart.setAttribute("transform", `translate(${x[0] * scale} 0)`);
+      rod.setAttribute("x2", 70 * x[2]); rod.setAttribute("y2", 70 * x[3]);  // cos = 1 hangs
+      const visible = long > 1;
+      push.setAttribute("d", visible ? `M${-side * (42 + long)} 0H${-side * 42}` : "");
+      head.setAttribute("d", visible ? `M${-side * 44} -8L${-side * 44} 8L${-side * 31} 0Z` : "");
+      [push, head].forEach((one) => one.style.setProperty("--colour", spaql.css(spaql.actionColour(action))));
+    };
+  };
+  const draw = { pendulum, cartpole, "swing-up": swingUp }[data.drawing]?.(stage);
   stage.hidden = !draw;
 
   // -- everything over time

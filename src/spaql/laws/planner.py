@@ -1,0 +1,228 @@
+"""Sampled look-ahead on a compiled plant: what would be done by somebody who can try the next seconds many times.
+
+The cross-entropy method. At every step of an episode many sequences of actions are tried from the state that was
+reached, the best few say where the next ones are drawn, and the first action of the outcome is applied. Good where what
+pays is within reach of the sequences, however hard a law for it is to find; the search takes it as a teacher.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from spaql.arrays import Array
+from spaql.compiling import inlined, kernel
+from spaql.plants.plant import Batch
+from spaql.plants.problem import Finite, Problem
+from spaql.streams import LAWS_PLANNED, derive, plant_seed, uniform
+from spaql.training.lanes import Lanes, Stage, fill_noise, new_lanes, stage_of
+
+SEQUENCES = 64  # tried at a time; at most LANES
+ELITES = 8  # of them that say where the next ones are drawn
+ROUNDS = 4  # of trying at every step
+FIRST = 12  # the same, at the first step of an episode
+KNOTS = 15  # actions of a sequence: with more, an unstable plant cannot be held by a sequence
+NEAR, FAR, PART = 15, 100, 6  # steps that a sequence covers: a sixth of the episode, within these bounds
+SPREAD = 0.7  # of the first sequences, in halves of the action's range
+LEAST = 0.03  # spread of the others
+ALIKE = 0.5  # correlation of the actions at neighbouring knots
+SHAKEN = 0.1  # noise on every second episode's actions, in halves of the range: lessons about small errors
+MOST_STEPS = 250  # of an episode that are planned
+BUDGET = 40_000_000  # steps of the plant
+EPISODES = 40  # at most
+
+
+class Look(NamedTuple):
+    """How far ahead, and with which actions."""
+
+    holds: Array  # int64 (knots,) steps for which the action of a knot is held
+    low: Array  # (axes,)
+    high: Array
+    values: Array  # (n,) finite actions; empty: any between `low` and `high`
+
+
+class Scratch(NamedTuple):
+    """Arrays of a look-ahead: numbers between -1 and 1 for actions."""
+
+    z: Array  # (sequences, knots, axes)
+    returns: Array  # (sequences,)
+    elite: Array  # int64 (elites,)
+    middle: Array  # (knots, axes)
+    spread: Array
+    place: Array  # state and observation that was reached
+
+
+def planned(problem: Problem, seed: int, room: int | None) -> tuple[Array, Array, int]:
+    """States of planned episodes, the actions there, and the steps of the plant this took; at most `room` of them."""
+    assert problem.plant is not None
+    horizon = problem.horizon
+    cover = max(NEAR, min(FAR, horizon // PART))
+    steps = min(horizon, MOST_STEPS)
+    each = ((steps - 1) * ROUNDS + FIRST) * SEQUENCES * cover + steps
+    episodes = min(EPISODES, (BUDGET if room is None else min(room, BUDGET)) // each)
+    d, axes = len(problem.state), problem.actions.axes
+    if episodes < 1:
+        return np.empty((0, d)), np.empty((0, axes)), 0
+    rows = problem.plant.rows
+    scratch = Scratch(
+        np.zeros((SEQUENCES, KNOTS, axes)), np.zeros(SEQUENCES), np.zeros(ELITES, np.int64), np.zeros((KNOTS, axes)),
+        np.zeros((KNOTS, axes)), np.zeros(rows.action),
+    )  # fmt: skip
+    states, actions, used = np.empty((episodes * steps, d)), np.empty((episodes * steps, axes)), np.zeros(2, np.int64)
+    key = np.uint64(plant_seed(seed, LAWS_PLANNED, 0))
+    _episodes(
+        *problem.plant.batch, stage_of(problem.plant, steps), new_lanes(d, rows), _look(problem, cover), scratch,
+        key, episodes, states, actions, used,
+    )  # fmt: skip
+    sound = np.isfinite(states[: used[0]]).all(axis=1)
+    return states[: used[0]][sound], actions[: used[0]][sound], int(used[1])
+
+
+def _look(problem: Problem, cover: int) -> Look:
+    ends = np.unique(np.maximum(np.arange(1, KNOTS + 1), np.geomspace(1, cover, KNOTS).round())).astype(np.int64)
+    holds = np.diff(np.concatenate([[0], np.sort(ends)]))
+    holds = np.concatenate([holds, np.zeros(KNOTS - len(holds), np.int64)]).astype(np.int64)
+    if isinstance(problem.actions, Finite):
+        values = np.array(problem.actions.values, float)
+        return Look(holds, np.zeros(1), np.zeros(1), values)
+    low, high = problem.actions.bounds
+    return Look(holds, low, high, np.zeros(0))
+
+
+@inlined
+def _action(look: Look, z: float, axis: int) -> float:
+    """The physical action for a number between -1 and 1."""
+    part = 0.5 * (min(max(z, -1.0), 1.0) + 1.0)
+    if len(look.values) > 0:
+        return float(look.values[int(part * (len(look.values) - 1) + 0.5)])
+    return float(look.low[axis] + part * (look.high[axis] - look.low[axis]))
+
+
+@inlined
+def _normal(key: np.uint64, number: int) -> float:
+    """Box and Muller."""
+    radius = np.sqrt(-2.0 * np.log(1.0 - uniform(key, 2 * number)))
+    return float(radius * np.cos(2.0 * np.pi * uniform(key, 2 * number + 1)))
+
+
+@inlined
+def _draw(scratch: Scratch, key: np.uint64) -> None:
+    """Sequences around the middle; the first is the middle itself."""
+    count, knots, axes = scratch.z.shape
+    fresh, number = np.sqrt(1.0 - ALIKE * ALIKE), 0
+    for i in range(count):
+        for axis in range(axes):
+            e = 0.0
+            for k in range(knots):
+                more = _normal(key, number)
+                number += 1
+                e = more if k == 0 else ALIKE * e + fresh * more
+                z = scratch.middle[k, axis] + (0.0 if i == 0 else scratch.spread[k, axis] * e)
+                scratch.z[i, k, axis] = min(max(z, -1.0), 1.0)
+
+
+@inlined
+def _try(step: Batch, stage: Stage, lanes: Lanes, look: Look, scratch: Scratch, key: np.uint64, time: int) -> int:
+    """The return of every sequence from the place that was reached, all with the same noise. Returns the steps."""
+    rows, n, axes = stage.rows, len(scratch.returns), scratch.z.shape[2]
+    over, steps = lanes.sums, 0
+    for i in range(n):
+        for row in range(rows.action):
+            lanes.table[row, i] = scratch.place[row]
+        lanes.plant_key[i], lanes.table[rows.done, i] = key, 0.0
+        over[i], scratch.returns[i] = 0.0, 0.0
+    for k in range(len(look.holds)):
+        for axis in range(axes):
+            for i in range(n):
+                lanes.table[rows.action + axis, i] = _action(look, scratch.z[i, k, axis], axis)
+        for _ in range(look.holds[k]):
+            if time >= stage.horizon:
+                break
+            fill_noise(lanes, rows.noise, stage.step_noise, stage.reset_noise + time * stage.step_noise, n)
+            step(lanes.flat, n)
+            time += 1
+            steps += n
+            for i in range(n):
+                scratch.returns[i] += (1.0 - over[i]) * lanes.table[rows.reward, i]
+                over[i] = max(over[i], lanes.table[rows.done, i])
+    return steps
+
+
+@inlined
+def _learn(scratch: Scratch) -> None:
+    """Middle and spread of the best sequences."""
+    elite, returns, n = scratch.elite, scratch.returns, len(scratch.elite)
+    for at in range(n):
+        best = 0
+        for i in range(len(returns)):
+            if returns[i] > returns[best] or np.isnan(returns[best]):
+                best = i
+        elite[at], returns[best] = best, -np.inf
+    for k in range(scratch.z.shape[1]):
+        for axis in range(scratch.z.shape[2]):
+            mean, square = 0.0, 0.0
+            for at in range(n):
+                mean += scratch.z[elite[at], k, axis] / n
+            for at in range(n):
+                square += (scratch.z[elite[at], k, axis] - mean) ** 2 / n
+            scratch.middle[k, axis], scratch.spread[k, axis] = mean, max(LEAST, np.sqrt(square))
+
+
+@inlined
+def _go_on(look: Look, scratch: Scratch) -> None:
+    """The rest of the plan, one step later: a knot takes over the action that stands where it begins now."""
+    begin, at, end = 0, 0, look.holds[0]
+    for k in range(len(look.holds)):
+        while end <= begin + 1 and at < len(look.holds) - 1:
+            at += 1
+            end += look.holds[at]
+        for axis in range(scratch.middle.shape[1]):
+            scratch.middle[k, axis] = scratch.middle[at, axis]
+        begin += look.holds[k]
+
+
+@kernel
+def _episodes(
+    reset: Batch, step: Batch, stage: Stage, lanes: Lanes, look: Look, scratch: Scratch, key: np.uint64,
+    episodes: int, states: Array, actions: Array, used: Array,
+) -> None:  # fmt: skip
+    """Planned episodes. `used`: rows of `states` and `actions` that were filled, and steps of the plant."""
+    rows, d, axes = stage.rows, states.shape[1], actions.shape[1]
+    for episode in range(episodes):
+        own, plans = derive(derive(key, episode), 0), derive(derive(key, episode), 1)
+        for i in range(4):
+            lanes.plant_key[i] = own
+        fill_noise(lanes, rows.noise, stage.reset_noise, 0, 4)
+        reset(lanes.flat, 4)
+        for row in range(rows.action):
+            scratch.place[row] = lanes.table[row, 0]
+        scratch.middle[:] = 0.0
+        for time in range(stage.horizon):
+            scratch.spread[:] = SPREAD
+            imagined = derive(plans, 2 * time)
+            for turn in range(FIRST if time == 0 else ROUNDS):
+                _draw(scratch, derive(imagined, turn + 1))
+                used[1] += _try(step, stage, lanes, look, scratch, imagined, time)
+                _learn(scratch)
+            for j in range(d):
+                states[used[0], j] = scratch.place[rows.action - d + j]
+            for row in range(rows.action):
+                for i in range(4):
+                    lanes.table[row, i] = scratch.place[row]
+            for axis in range(axes):
+                z = scratch.middle[0, axis]
+                actions[used[0], axis] = _action(look, z, axis)
+                if episode % 2 == 1:
+                    z += SHAKEN * _normal(derive(plans, 2 * time + 1), axis)
+                for i in range(4):
+                    lanes.table[rows.action + axis, i] = _action(look, z, axis)
+            used[0] += 1
+            for i in range(4):
+                lanes.plant_key[i], lanes.table[rows.done, i] = own, 0.0
+            fill_noise(lanes, rows.noise, stage.step_noise, stage.reset_noise + time * stage.step_noise, 4)
+            step(lanes.flat, 4)
+            used[1] += 1
+            for row in range(rows.action):
+                scratch.place[row] = lanes.table[row, 0]
+            if lanes.table[rows.done, 0] != 0.0:
+                break
+            _go_on(look, scratch)
