@@ -12,7 +12,9 @@ if TYPE_CHECKING:
     from spaql.plants.problem import Problem
 
 # The order in which plants are listed. A file that is not named here comes after them, by its name.
-FIRST = ("pendulum", "cartpole", "cartpole_swing_up", "mountain_car", "mountain_car_continuous", "acrobot", "oil", "ambulance")
+FIRST = (
+    "pendulum", "cartpole", "cartpole_swing_up", "mountain_car", "mountain_car_continuous", "acrobot", "oil", "ambulance",
+)  # fmt: skip
 
 
 def collected() -> dict[str, Entry]:
