@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
 # The order in which plants are listed. A file that is not named here comes after them, by its name.
 FIRST = (
-    "pendulum", "cartpole", "cartpole_swing_up", "mountain_car", "mountain_car_continuous", "acrobot", "oil", "ambulance",
+    "pendulum", "cartpole", "cartpole_swing_up", "mountain_car", "mountain_car_continuous", "acrobot", "oil",
+    "ambulance",
 )  # fmt: skip
 
 
