@@ -149,6 +149,21 @@ class Policy:
         """Why this action is applied here: path, rule, alternatives, distance to another action, experience."""
         return explain_action(self, observation)
 
+    def tolerance(self, fall: float = 0.01, episodes: int | None = None, seed: int = 0) -> Any:
+        """How much each number may be changed, alone, before the mean return falls by `fall` of its size.
+
+        A pandas DataFrame with one row per number: place, number, value, and the interval `from` ... `to` in which the
+        return stays; infinite where no change up to ten times the number did harm. On `episodes` fresh episodes (200;
+        5 in environments that are not compiled), the same for all; `attrs` has the returns and the steps taken.
+        """
+        from spaql.policy.tolerance import tolerance_table
+
+        fall = numbers("fall", fall, ()).item()
+        if not 0.0 < fall <= 1.0:
+            raise SpaqlError(f"fall must be above 0 and at most 1, it is {fall:g}")
+        count = None if episodes is None else whole("episodes", episodes, 1, 10**8)
+        return tolerance_table(self, fall, count, whole("seed", seed, 0))
+
     # -- other forms ---------------------------------------------------------------------------------------------------
 
     def tree(self) -> "Policy":
