@@ -12,6 +12,7 @@ import numpy as np
 from spaql.arrays import Array
 from spaql.learners.history import COLUMNS
 from spaql.learners.registry import card_of, learner_class
+from spaql.plants.catalog import CATALOG
 from spaql.runs.spec import Spec
 
 WITH_TREE = 1  # number of last checkpoints at which a small tree is made too
@@ -35,14 +36,22 @@ def checked(spec: Spec) -> dict[str, Any]:
         with_tree = spec.leaves and place >= len(spec.checkpoints) - WITH_TREE
         tree = _tree(agent, spec) if with_tree else (0, math.nan, math.nan)
         looks.append((sum(counts), _mean(fresh), tree[0], tree[1], used + planned, tree[2]))
-    return row_of(looks, fresh, int(agent.arms), *counts)
+    return row_of(looks, fresh, int(agent.arms), *counts) | {"controller": _controller(agent)}
 
 
 def agent_of(spec: Spec) -> Any:
+    from spaql.plants.gym import from_gym
     from spaql.plants.make import make_from_catalog
 
     learner: Any = learner_class(card_of(spec.algorithm))
-    return learner(make_from_catalog(spec.problem), seed=spec.seed, **dict(spec.options))
+    problem = make_from_catalog(spec.problem) if spec.problem in CATALOG else from_gym(spec.problem)
+    return learner(problem, seed=spec.seed, **dict(spec.options))
+
+
+def _controller(agent: Any) -> str:
+    """The policy as JSON, if it is a few laws; tables are too large to be kept with every run."""
+    policy = agent.policy() if agent.card.simulator else None
+    return policy.to_json() if policy is not None else ""
 
 
 def _learn(agent: Any, spec: Spec, samples: int, counts: tuple[int, int]) -> tuple[int, int]:

@@ -29,11 +29,13 @@ RESULT = {
 # For a run with checkpoints also its returns at each checkpoint (no tree: 0 leaves, return NaN). Runs without
 # checkpoints have no such columns in their digest, and older files without these columns are read as they are.
 CHECKED = {"checkpoints": WHOLES, "checkpoint_returns": REALS, "tree_leaves": WHOLES, "tree_returns": REALS}
+# For a run that ends with a few laws also these laws, as JSON; in the digest where there are any.
+MADE = {"controller": TEXT}
 # Where the run came from: not in the digest, because two computers give the same result at different times.
 ORIGIN = {"version": TEXT, "seconds": REAL, "host": TEXT, "finished": TEXT, "python": TEXT, "libraries": TEXT}
 # CPU seconds of learning, and of making the tree, up to each checkpoint; without checkpoints those of all learning.
 SPENT = {"cpu_curve": REALS, "tree_cpu_curve": REALS}
-COLUMNS = RESULT | {"digest": TEXT} | ORIGIN | CHECKED | SPENT
+COLUMNS = RESULT | {"digest": TEXT} | ORIGIN | CHECKED | SPENT | MADE
 NEEDED = RESULT | {"digest": TEXT} | ORIGIN
 LISTS = [name for name, kind in COLUMNS.items() if kind in (REALS, WHOLES)]
 
@@ -87,6 +89,7 @@ class Run:
     tree_returns: Array = field(default_factory=_no_reals)
     cpu_curve: Array = field(default_factory=_no_reals)
     tree_cpu_curve: Array = field(default_factory=_no_reals)
+    controller: str = ""  # the policy as JSON, if it is a few laws
 
 
 def run_from(row: dict[str, Any]) -> Run:
@@ -102,7 +105,8 @@ def run_from(row: dict[str, Any]) -> Run:
 def digest_of(row: dict[str, Any]) -> str:
     """Hash of everything a run has found: equal digests are equal bits."""
     digest = hashlib.sha256()
-    for name, kind in (RESULT | CHECKED if len(row.get("checkpoints", ())) else RESULT).items():
+    columns = RESULT | CHECKED if len(row.get("checkpoints", ())) else RESULT
+    for name, kind in (columns | MADE if row.get("controller") else columns).items():
         value = row[name]
         if kind in (REALS, WHOLES):
             value = np.asarray(value, "<i8" if kind == WHOLES else "<f8").tobytes()

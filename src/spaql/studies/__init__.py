@@ -36,6 +36,7 @@ EXPERIMENTS = {
     "paper": ("scaling", "main", "tuned", "random", "trpo"),
     "atlas": ("atlas", "rivals"),
     "results": ("results",),
+    "laws": ("laws", "mujoco", "box2d"),
 }
 
 

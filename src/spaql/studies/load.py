@@ -13,6 +13,7 @@ from spaql.runs.store import Store
 from spaql.studies import all_parts, experiments
 from spaql.studies.parts import Part, Results, part_of
 from spaql.studies.plan import in_order
+from spaql.studies.study import Experiment
 
 
 def load_results(store: Store) -> Results:
@@ -37,9 +38,17 @@ def _borrowed(there: Mapping[Part, list[Run]]) -> list[Part]:
         for experiment in experiments().values()
         if experiment.published is not None
         for part in experiment.parts
-        if not there.get(part)
-        and (not (beside := experiment.published.beside) or any(there.get(Part(word, part.problem)) for word in beside))
+        if not there.get(part) and _beside(experiment, part, there)
     ]
+
+
+def _beside(experiment: Experiment, part: Part, there: Mapping[Part, list[Run]]) -> bool:
+    """Whether there are runs beside which published ones are shown: of the same problem, if it is of the catalog."""
+    assert experiment.published is not None
+    words = experiment.published.beside
+    if part.problem in experiment.other_parts:
+        return any(runs for one, runs in there.items() if one.experiment in words)
+    return not words or any(there.get(Part(word, part.problem)) for word in words)
 
 
 def _published(part: Part) -> list[Run]:
@@ -58,7 +67,7 @@ def plan_of(specs: Iterable[Spec], **remarks: Any) -> dict[str, Any]:
 
 
 def published_file(experiment: str = "trpo") -> Any:
-    """The file of the package with the runs of an experiment that needs Torch (`make trpo`, `make rivals`)."""
+    """The file of the package with the runs of an experiment that needs an extra (`make trpo`, `make rivals`)."""
     return files("spaql.studies").joinpath("published", f"{experiment}.parquet")
 
 

@@ -1,4 +1,4 @@
-"""Collects runs that need Torch from a store into a file of the package: `python -m spaql.studies.publish STORE
+"""Collects runs that need an extra from a store into a file of the package: `python -m spaql.studies.publish STORE
 [EXPERIMENT]`."""
 
 import sys

@@ -117,8 +117,8 @@ def _check_extras(parts: Sequence[Part]) -> None:
     for name in dict.fromkeys(part.experiment for part in parts):
         published = experiments()[name].published
         if published is not None and find_spec(published.module) is None:
-            extra = "the extra: pip install 'spaql[trpo]'"
-            raise SpaqlError(f"{published.needed_by} {extra} (without --only {name} the published curves are used)")
+            extra = f"the extra: pip install 'spaql[{published.extra}]'"
+            raise SpaqlError(f"{published.needed_by} {extra} (without --only {name} the published runs are used)")
 
 
 def _fail(error: Exception, spec: Spec | None, summary: Summary) -> None:

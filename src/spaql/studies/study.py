@@ -31,12 +31,13 @@ def _nothing(problem: str) -> tuple[Part, ...]:
 
 @dataclass(frozen=True)
 class Published:
-    """Runs of an experiment that come with the package, because computing them needs Torch (extra `trpo`)."""
+    """Runs of an experiment that come with the package, because computing them needs an extra."""
 
     module: str  # the module without which they cannot be computed
     needed_by: str  # the subject of the sentence "... the extra"
     label: str  # of their column in the table of versions
     beside: tuple[str, ...] = ()  # experiments beside whose runs they are shown; none: beside anything
+    extra: str = "trpo"  # of the package, with which they can be computed
 
 
 @dataclass(frozen=True)
