@@ -21,6 +21,7 @@ from spaql.policy.evaluation import Evaluation
 from spaql.policy.frame import policy_table
 from spaql.policy.knowledge import NOTHING, Knowledge
 from spaql.policy.law_words import count_numbers
+from spaql.policy.tolerance import tolerance_table
 from spaql.policy.why import Why, explain_action
 from spaql.policy.words import Words
 from spaql.trees.edits import merged
@@ -156,8 +157,6 @@ class Policy:
         return stays; infinite where no change up to ten times the number did harm. On `episodes` fresh episodes (200;
         5 in environments that are not compiled), the same for all; `attrs` has the returns and the steps taken.
         """
-        from spaql.policy.tolerance import tolerance_table
-
         fall = numbers("fall", fall, ()).item()
         if not 0.0 < fall <= 1.0:
             raise SpaqlError(f"fall must be above 0 and at most 1, it is {fall:g}")

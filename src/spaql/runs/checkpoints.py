@@ -4,6 +4,7 @@ A checkpoint is a number of samples, those of training and of evaluation.
 """
 
 import math
+import re
 import time
 from typing import Any
 
@@ -12,9 +13,9 @@ import numpy as np
 from spaql.arrays import Array
 from spaql.learners.history import COLUMNS
 from spaql.learners.registry import card_of, learner_class
-from spaql.plants.catalog import CATALOG
 from spaql.runs.spec import Spec
 
+GYM_ID = re.compile(r"-v\d+$")  # what is no name of the catalog, but an id of Gymnasium
 WITH_TREE = 1  # number of last checkpoints at which a small tree is made too
 WARM_SAMPLES = 400  # of an agent that is trained only to compile
 
@@ -44,7 +45,7 @@ def agent_of(spec: Spec) -> Any:
     from spaql.plants.make import make_from_catalog
 
     learner: Any = learner_class(card_of(spec.algorithm))
-    problem = make_from_catalog(spec.problem) if spec.problem in CATALOG else from_gym(spec.problem)
+    problem = (from_gym if GYM_ID.search(spec.problem) else make_from_catalog)(spec.problem)
     return learner(problem, seed=spec.seed, **dict(spec.options))
 
 

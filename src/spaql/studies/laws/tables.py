@@ -88,8 +88,8 @@ def _reached(rows: list[Row]) -> Table:
     )
     note = (
         f"Each agent is run on {span(row['episodes'] for row in rows)} fresh episodes, which are not counted; all "
-        "other samples are, those of tidying and confirmation included. Numbers: what a reader sees of a controller. CPU "
-        "seconds are those of learning, without compiling."
+        "other samples are, those of tidying and confirmation included. Numbers: what a reader sees of a "
+        "controller. CPU seconds are those of learning, without compiling."
     )
     return Table("laws", "A few laws: what they reach", columns, rows, (note,))
 
