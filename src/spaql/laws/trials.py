@@ -4,14 +4,16 @@ An episode is known by its seed: the same seed gives the same start state and th
 on it, in any order, on the compiled plant as in Gymnasium's loop.
 """
 
-import itertools
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
 from spaql.arrays import Array
 from spaql.compiling import kernel
 from spaql.errors import SpaqlError
+from spaql.laws.environments import Environments, Job, Played
 from spaql.plants.chart import HUGE
 from spaql.plants.environment import PlantEnv
 from spaql.plants.problem import Problem
@@ -23,6 +25,7 @@ from spaql.training.tree_rollouts import run_tree
 from spaql.trees.tree import Tree
 
 MOST_AT_ONCE = 4096  # episodes between two checks for Ctrl-C
+PER_WORKER = 8  # the same in an environment, and for each of its worker processes
 MOST_WATCHED = 160_000  # states that are looked at at once
 NO_VISITS = np.empty(0, np.int64)
 LOST = -1e100  # the return of a law that drives the plant out of all numbers
@@ -54,22 +57,57 @@ def seeds_of(seed: int, purpose: int, first: int, count: int) -> Array:
 class Trials:
     """`left`: samples that may still be used, None without a limit; `stopped` tells that the user wants an end."""
 
-    def __init__(self, problem: Problem, left: int | None = None, stopped: Callable[[], bool] = lambda: False) -> None:
+    def __init__(
+        self, problem: Problem, left: int | None = None, stopped: Callable[[], bool] = lambda: False, jobs: int = 1
+    ) -> None:
         if not problem.can_run:
             raise SpaqlError(f"{problem.name} has no plant to try laws on")
         self.problem, self.left, self.stopped, self.samples = problem, left, stopped, 0
         self.reserve = 0  # samples that the search must leave for what comes after it
+        self.limit: int | None = None  # `samples` beyond which a part of a search in a slow environment ends
         self.variables, self.unseen = len(problem.state), np.empty((0, len(problem.state)))
-        free = [axis.slope is not None or problem.clip for axis in problem.state]
+        self.environments = Environments(problem, jobs) if problem.plant is None else None
+        self.slow = self.environments is not None and not isinstance(self.environments.env.unwrapped, PlantEnv)
+        free = [axis.slope is not None or problem.clip or self.slow for axis in problem.state]
         self.low = np.where(free, -HUGE, [axis.low for axis in problem.state])
         self.high = np.where(free, HUGE, [axis.high for axis in problem.state])
-        self.env = problem.open_env() if problem.plant is None else None
         if problem.plant is not None:
             self.lanes = new_lanes(self.variables, problem.plant.rows)
+
+    @property
+    def env(self) -> Any:
+        """An environment of the problem, ours around the plant if it is compiled."""
+        return PlantEnv(self.problem) if self.environments is None else self.environments.env
+
+    def workers(self) -> contextlib.AbstractContextManager[None]:
+        """Inside it environments run in worker processes, if so many were asked for."""
+        return contextlib.nullcontext() if self.environments is None else self.environments.open()
+
+    def play(self, jobs: Sequence[Job]) -> list[Played]:
+        """Episodes in a slow environment, one after the other as long as the budget has room for a whole one.
+
+        How many are asked for at once, or are under way at once, makes no difference: none begins unless it would fit
+        even if all before it took their whole time.
+        """
+        assert self.environments is not None
+        done: list[Played] = []
+        while len(done) < len(jobs):
+            most = min(len(jobs) - len(done), PER_WORKER * self.environments.jobs)
+            longest = max(job.horizon for job in jobs[len(done) : len(done) + most])
+            free = most * longest if self.left is None else self.left - self.reserve
+            room = (free if self.limit is None else min(free, self.limit - self.samples)) // longest
+            if self.stopped() or room < 1:
+                raise Spent
+            some = self.environments.play(jobs[len(done) : len(done) + min(most, room)])
+            self._count(sum(one.steps for one in some))
+            done += some
+        return done
 
     def returns(self, tree: Tree, seeds: Array) -> Array:
         """The return of each episode; very low where the plant leaves all numbers."""
         horizon = self.problem.horizon
+        if self.slow:
+            return np.array([one.total for one in self.play([Job(tree, seed, horizon) for seed in seeds.tolist()])])
         self._check(len(seeds) * horizon)
         returns = np.zeros(len(seeds))
         self._count(self._run(tree, seeds, horizon, returns, NO_VISITS, self.unseen))
@@ -83,11 +121,12 @@ class Trials:
         other: without an order of their own, the states would be those of the loop.
         """
         horizon = max(1, min(self.problem.horizon, MOST_WATCHED // len(seeds)))
-        self._check(len(seeds) * horizon)
+        if not self.slow:
+            self._check(len(seeds) * horizon)
         visits, seen = np.zeros(len(tree.nodes), np.int64), np.empty((len(seeds) * horizon, self.variables))
         returns = np.zeros(len(seeds))
         steps = self._run(tree, seeds, horizon, returns, visits, seen)
-        self._count(steps)
+        self._count(0 if self.slow else steps)  # a slow environment has counted them already
         seen = seen[:steps]
         if not (np.abs(returns) <= HUGE).all() or not ((seen >= self.low) & (seen <= self.high)).all():
             self._complain(tree, seeds)
@@ -97,7 +136,7 @@ class Trials:
 
     def _complain(self, tree: Tree, seeds: Array) -> None:
         """Say where the plant or environment gives numbers that nobody can learn from."""
-        env = self.env if self.env is not None else PlantEnv(self.problem)
+        env = self.env
         for seed in seeds.tolist():
             for h, (observation, _, reward) in enumerate(episode_in(self.problem, tree, env, seed)):
                 where = f"reset(seed={seed}), step {h}"
@@ -113,7 +152,7 @@ class Trials:
             raise Spent
 
     def _run(self, tree: Tree, seeds: Array, horizon: int, returns: Array, visits: Array, seen: Array) -> int:
-        run = self._on_plant if self.env is None else self._in_environment
+        run = self._on_plant if self.environments is None else self._in_environment
         return run(tree, seeds, horizon, returns, visits, seen)
 
     def spend(self, tree: Tree, seed: int, purpose: int) -> None:
@@ -125,7 +164,7 @@ class Trials:
                 self.returns(tree, seeds_of(seed, purpose, number, whole))
                 number += whole
                 continue
-            env = self.env if self.env is not None else PlantEnv(self.problem)
+            env = self.env
             for _ in episode_in(self.problem, tree, env, int(plant_seed(seed, purpose, number))):
                 self._count(1)
                 if self.left == 0:
@@ -149,24 +188,14 @@ class Trials:
     def _in_environment(
         self, tree: Tree, seeds: Array, horizon: int, returns: Array, visits: Array, seen: Array
     ) -> int:
-        steps = 0
-        for i, seed in enumerate(seeds.tolist()):
-            episode = itertools.islice(episode_in(self.problem, tree, self.env, seed), horizon)
-            for h, (observation, leaf, reward) in enumerate(episode):
-                self._sound(observation, reward, seed, h)
-                if steps < len(seen):
-                    seen[steps] = observation
-                if len(visits):
-                    visits[leaf] += 1
-                returns[i] += reward
-                steps += 1
+        assert self.environments is not None
+        wanted = [Job(tree, seed, horizon, states=bool(len(visits) or len(seen))) for seed in seeds.tolist()]
+        played, steps = (self.play if self.slow else self.environments.play)(wanted), 0
+        for i, one in enumerate(played):
+            returns[i] = one.total
+            if len(visits):
+                visits += np.bincount(one.leaves, minlength=len(visits))
+            kept = seen[steps : steps + one.steps]
+            kept[:] = one.states[: len(kept)]
+            steps += one.steps
         return steps
-
-    def _sound(self, observation: Array, reward: float, seed: int, step: int) -> None:
-        """Raise if an environment gives numbers nobody can learn from."""
-        where = f"reset(seed={seed}), step {step}"
-        if not abs(reward) <= HUGE:
-            raise SpaqlError(f"the environment returned the reward {reward}: rewards must be finite ({where})")
-        if len(observation) != self.variables or not (np.abs(observation) <= HUGE).all():
-            said = np.array2string(observation, threshold=20)
-            raise SpaqlError(f"the environment's observation ({where}) is {said}: {self.variables} finite numbers")

@@ -60,6 +60,11 @@ class Laws(Agent):
         number(0.0, 1.0, above=True),
         default=1.0,
     )
+    jobs: int = option(
+        "worker processes with an environment each, for problems of Gymnasium; the same laws with any number",
+        count(1, 10_000),
+        default=1,
+    )
     state: LawsState = field(init=False)
 
     def _begin(self) -> None:

@@ -1,0 +1,95 @@
+"""Augmented random search from nothing, for slow and noisy simulators: V2-t of H. Mania, A. Guy and B. Recht,
+"Simple random search provides a competitive approach to reinforcement learning" (arXiv 1803.07055).
+
+One episode per direction and sign, the same start state for both; a step along the better half of the directions;
+variables in units that follow all that was seen. It differs from ars.py in these units and in having no generation with
+common episodes: many directions with one noisy episode each lead further than a few with many.
+"""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from spaql.arrays import Array
+from spaql.laws.environments import Job, Played
+from spaql.laws.trials import Trials
+from spaql.laws.units import Units
+from spaql.laws.vector import Free, all_free, numbers_of, with_numbers
+from spaql.plants.problem import Problem
+from spaql.trees.tree import Tree
+
+DIRECTIONS = 16
+BEST = 8  # of them that count
+NU = 0.2  # length of the directions that are tried
+ALPHA = 0.05  # length of a step
+LEAST = 0.01  # of the range that was seen: a variable that varied less is not blown up further
+
+
+class Running:
+    """Mean and deviation of the variables over all episodes so far."""
+
+    def __init__(self, problem: Problem) -> None:
+        d = len(problem.state)
+        self.problem, self.count = problem, 0
+        self.mean, self.squares = np.zeros(d), np.zeros(d)
+        self.low, self.high = np.full(d, np.inf), np.full(d, -np.inf)
+
+    def add(self, one: Played) -> None:
+        mean, squares, low, high = one.moments
+        total, shift = self.count + one.steps, mean - self.mean
+        self.squares = self.squares + squares + shift * shift * self.count * one.steps / total
+        self.mean = self.mean + shift * one.steps / total
+        self.count, self.low, self.high = total, np.minimum(self.low, low), np.maximum(self.high, high)
+
+    @property
+    def units(self) -> Units:
+        reach = self.high - self.low
+        alive = reach > 1e-9 * np.maximum(np.abs(self.mean), 1e-6)
+        deviation = np.maximum(np.sqrt(self.squares / max(self.count - 1, 1)), LEAST * reach)
+        return Units(self.mean, np.where(alive, 1.0 / np.where(alive, deviation, 1.0), 0.0), self.problem)
+
+
+class Seeds(Protocol):
+    def __call__(self, count: int) -> Array:
+        """Seeds of episodes that were not used before."""
+
+
+@dataclass
+class Walk:
+    """A tree in running units, on its way. `tree` and `free` say which numbers there are; `x` are the numbers."""
+
+    tree: Tree
+    free: Free
+    x: Array
+    running: Running
+    rng: np.random.Generator
+    seeds: Seeds
+    scale: float = 1.0  # of both lengths
+
+    @property
+    def physical(self) -> Tree:
+        return self.running.units.physical(with_numbers(self.tree, self.free, self.x))
+
+    def step(self, trials: Trials) -> None:
+        """One generation: 2 episodes per direction."""
+        units, horizon, n = self.running.units, trials.problem.horizon, DIRECTIONS
+        directions = self.rng.normal(size=(n, len(self.x)))
+        reach = NU * self.scale * directions
+        laws = [units.physical(with_numbers(self.tree, self.free, x)) for x in (*self.x + reach, *self.x - reach)]
+        seeds = self.seeds(n).tolist()
+        played = trials.play([Job(law, seeds[i % n], horizon) for i, law in enumerate(laws)])
+        for one in played:
+            self.running.add(one)
+        returns = np.array([one.total for one in played]).reshape(2, n)
+        best = np.argsort(-returns.max(axis=0), kind="stable")[:BEST]
+        deviation = float(returns[:, best].std())
+        if deviation > 0.0:
+            gain = (returns[0, best] - returns[1, best]) @ directions[best]
+            self.x = self.x + ALPHA * self.scale / (BEST * deviation) * gain
+
+
+def walk_from(tree: Tree, running: Running, rng: np.random.Generator, seeds: Seeds) -> Walk:
+    """A walk from a tree in units."""
+    free = all_free(tree, np.ones(tree.variables, bool))
+    return Walk(tree, free, numbers_of(tree, free), running, rng, seeds)
