@@ -5,7 +5,7 @@ they were asked for: the number of processes changes nothing but the time.
 """
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
@@ -100,30 +100,24 @@ def _bad_observation(observation: Any, d: int, seed: int, step: int) -> SpaqlErr
 
 
 class Environments:
-    """Who plays episodes. Worker processes are there only inside `open`."""
+    """Who plays episodes. Worker processes begin with the first of them and end with `close`."""
 
     def __init__(self, problem: Problem, jobs: int = 1) -> None:
         self.problem, self.jobs = problem, jobs
         self.env = problem.open_env()
         self.pool: ProcessPoolExecutor | None = None
+        self.exits = contextlib.ExitStack()
 
-    @contextlib.contextmanager
-    def open(self) -> Iterator[None]:
-        """With worker processes, if more than one was asked for."""
-        if self.jobs == 1:
-            yield
-            return
-        with worker_processes(self.jobs, _remember, _packed(self.problem)) as pool:
-            self.pool = pool
-            try:
-                yield
-            finally:
-                self.pool = None
+    def close(self) -> None:
+        self.pool = None
+        self.exits.close()
 
     def play(self, jobs: Sequence[Job]) -> list[Played]:
         """Episodes, in the order of the jobs."""
-        if self.pool is None or len(jobs) < 2:
+        if self.jobs == 1:
             return [play(self.problem, self.env, job) for job in jobs]
+        if self.pool is None:
+            self.pool = self.exits.enter_context(worker_processes(self.jobs, _remember, _packed(self.problem)))
         size = max(1, -(-len(jobs) // (self.jobs * SHARES)))
         try:
             parts = [self.pool.submit(_played, jobs[at : at + size]) for at in range(0, len(jobs), size)]

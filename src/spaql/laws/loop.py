@@ -29,13 +29,15 @@ class LawsLoop:
     def run(self, iterations: int) -> Array:
         rows: list[Array] = []
         try:
-            with self.trials.workers():
-                while len(rows) < iterations and not self.finished and not self.stop.is_set():
-                    rows.append(self._stage(len(self.agent.state.history) + len(rows)))
+            while len(rows) < iterations and not self.finished and not self.stop.is_set():
+                rows.append(self._stage(len(self.agent.state.history) + len(rows)))
         except BaseException:
             self.agent.state.history = np.concatenate([self.agent.state.history, *rows])
             raise
         return np.concatenate([np.zeros((0, len(COLUMNS))), *rows])
+
+    def close(self) -> None:
+        self.trials.close()
 
     def _stage(self, at: int) -> Array:
         """Stage `at`, its samples counted whatever comes of it; a row of the history."""

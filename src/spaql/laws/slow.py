@@ -1,270 +1,37 @@
 """The search in slow simulators: environments that make some thousand steps per second, so that every episode counts.
 
-    look around   constant actions and random laws: units, visited states, the best constant action
-    local model   a regulator from a hundred recorded steps (local.py): where the plant has to be held, it is the answer
-    walk          augmented random search from nothing (walk.py); where that leads nowhere, from the best random law
-    tidying       by groups of numbers (thrift.py), and a confirmation on other episodes
-    growing       stages like those of fast simulators, with as much effort as the samples that are left allow
-
-The samples that are left are divided among these parts; without a limit a stage has a default.
+The first stage (first.py) finds one law. Later ones grow it, as for fast simulators, with as much effort as the samples
+that are left allow. Without a limit of samples a stage has a default.
 """
 
 import contextlib
 import math
-import warnings
-from dataclasses import dataclass
 
-import numpy as np
-
-from spaql.arrays import Array
-from spaql.laws.environments import Job, Played
-from spaql.laws.local import local_laws
-from spaql.laws.proposals import Proposals
+from spaql.laws.adoption import Candidate, adopt
+from spaql.laws.environments import Job
+from spaql.laws.first import JUDGED, First
 from spaql.laws.search import CHOICE, FEW, FRESH, GROWN, POPULATION, SCREENED, Search
-from spaql.laws.stages import constants, plan_of
-from spaql.laws.thrift import Thrift, mean_steps, no_worse
+from spaql.laws.stages import plan_of
+from spaql.laws.thrift import mean_steps
 from spaql.laws.trials import Spent, Trials, seeds_of
 from spaql.laws.units import Units
-from spaql.laws.walk import Running, walk_from
-from spaql.learners.law_frontier import Entry
 from spaql.learners.laws import Laws, middle_action
-from spaql.plants.problem import Finite
-from spaql.streams import LAWS_CHOSEN, LAWS_CONFIRMED, LAWS_SEARCHED
+from spaql.streams import LAWS_CHOSEN, LAWS_REST
 from spaql.trees.edits import constant
-from spaql.trees.laws import CLIP, SCORES, THRESHOLD
-from spaql.trees.tree import Tree
 
-DEFAULT = 1_200_000  # samples of the first stage without a limit
-LATER = 400_000  # of every later one
-FIRST = 0.7  # of a limit for one law, if there may be more laws
-# parts of a stage
-LOOKING = 0.03  # each for constant actions and for random laws
-WALKING = 0.62
-CHOOSING = 0.04
-# the rest is for making it readable: parts of that
-CONFIRMING = 0.07  # of up to three laws, each
-TIDYING = 0.5
-AGAIN = 0.25  # once more, without dropping anything
-LATEST = 0.4  # of what is left, for a later stage
+LATER = 400_000  # samples of a later stage without a limit
+LATEST = 0.4  # of what is left, else
 GROWING = 0.7  # of that for the search
-# episodes
-JUDGED = 20
-MOST_CHOSEN = 60
-MOST_CONFIRMED = 100
-RANDOM = 16  # laws
-TRIAL = 100  # steps in which a regulator is tried
-MONITORS = 12  # judgements on the way of a walk
-PATIENCE = 0.35  # of a walk without progress end it
-TOP = 3  # laws of a walk that are judged again
-TOLERANCE = 0.0005  # of the way from the best constant action to the best law
 EFFORTS = [0.8**i for i in range(16)]
-
-
-@dataclass(frozen=True, eq=False)
-class Candidate:
-    """A law, physical, with its episodes of the choice."""
-
-    tree: Tree
-    played: list[Played]
-
-    @property
-    def returns(self) -> Array:
-        return np.array([one.total for one in self.played])
-
-    @property
-    def mean(self) -> float:
-        return float(self.returns.mean())
 
 
 def run_slow_stage(agent: Laws, trials: Trials, stage: int) -> None:
     """One stage; what was found stays in the agent, whatever ends it."""
     if len(agent.state.middle) == 0:
-        _First(agent, trials, stage).run()
+        First(agent, trials, stage).run()
     else:
         _grow(agent, trials, stage)
     trials.limit = None
-
-
-class _First:
-    """The first stage: one law."""
-
-    def __init__(self, agent: Laws, trials: Trials, stage: int) -> None:
-        self.agent, self.trials, self.stage, self.state = agent, trials, stage, agent.state
-        self.problem, self.horizon = agent.problem, agent.problem.horizon
-        given = DEFAULT * agent.effort if trials.left is None else trials.left
-        self.budget = given * (FIRST if agent.max_leaves > 1 and trials.left is not None else 1.0)
-        self.rng = np.random.default_rng([agent.seed, stage, LAWS_SEARCHED])
-        self.running, self.used, self.begun = Running(agent.problem), 0, trials.samples
-        self.proposals = Proposals(agent.problem, np.ones(len(agent.problem.state), bool), self.rng)
-        self.random: tuple[float, Tree] | None = None  # the best random law: what one episode said, and the law
-        self.best: Candidate | None = None
-
-    def run(self) -> None:
-        try:
-            floor = self.look_around()
-        except Spent:
-            if not self.trials.stopped():
-                few = f"{self.trials.samples} samples are too few to try every constant action on {self.problem.name}"
-                warnings.warn(f"{few}: nothing was found. Give more samples.", stacklevel=2)
-            return
-        try:
-            with contextlib.suppress(Spent):
-                if not self.regulate(floor):
-                    self.walk()
-        finally:
-            self.keep()
-        if self.best is not None:
-            self.trials.limit = None
-            left = self.budget - (self.trials.samples - self.begun)
-            adopt(self.agent, self.trials, self.best, self.stage, left)
-
-    def seeds(self, count: int) -> Array:
-        """Seeds of episodes that were not used before."""
-        self.used += count
-        return seeds_of(self.agent.seed, LAWS_SEARCHED, self.stage * 2**32 + self.used - count, count)
-
-    def allow(self, part: float) -> None:
-        """The next part of the search may use this part of the budget."""
-        self.trials.limit = self.trials.samples + int(part * self.budget)
-
-    def judged(self, tree: Tree, first: int = 0, count: int = JUDGED) -> list[Played]:
-        chosen = seeds_of(self.agent.seed, LAWS_CHOSEN, first, count).tolist()
-        played = self.trials.play([Job(tree, seed, self.horizon) for seed in chosen])
-        for one in played:
-            self.running.add(one)
-        return played
-
-    # -- parts ---------------------------------------------------------------------------------------------------------
-
-    def look_around(self) -> Candidate:
-        """Units, visited states and the best constant action, which is the smallest tree of all."""
-        trees = [constant(len(self.problem.state), action) for action in constants(self.agent)]
-        found: list[list[Played]] = [[] for _ in trees]
-        begin = self.trials.samples
-        for round_ in range(JUDGED):
-            spent = self.trials.samples - begin
-            if round_ and spent * (round_ + 1) / round_ > LOOKING * self.budget:
-                break
-            for tree, some in zip(trees, found, strict=True):
-                some.extend(self.judged(tree, round_, 1))
-        candidates = [Candidate(tree, some) for tree, some in zip(trees, found, strict=True)]
-        floor = max(candidates, key=lambda one: one.mean)
-        self.state.floor = floor.mean
-        self.state.frontier.tidy[1] = Entry(floor.tree, floor.mean)
-        self.allow(LOOKING)
-        with contextlib.suppress(Spent):
-            for _ in range(RANDOM):
-                law = self.running.units.physical(self.proposals.leaf(self.proposals.size(), self.kind))
-                (one,) = self.trials.play([Job(law, int(self.seeds(1)[0]), self.horizon)])
-                self.running.add(one)
-                if self.random is None or one.total > self.random[0]:
-                    self.random = one.total, law
-        return floor
-
-    @property
-    def kind(self) -> int:
-        """The kind of law that says most: one score per action where there are more than two."""
-        if not isinstance(self.problem.actions, Finite):
-            return CLIP
-        return THRESHOLD if len(self.problem.actions.values) <= 2 else SCORES
-
-    def regulate(self, floor: Candidate) -> bool:
-        """Try regulators of a local model; whether one holds a plant that constant actions cannot hold."""
-        self.allow(CHOOSING + WALKING)
-        best: tuple[float, Tree] | None = None
-        trial = seeds_of(self.agent.seed, LAWS_CHOSEN, 0, 2).tolist()
-        for law in local_laws(self.trials, self.agent.seed, self.rng):
-            tried = self.trials.play([Job(law, seed, min(TRIAL, self.horizon)) for seed in trial])
-            value = sum(one.total for one in tried)
-            if best is None or value > best[0] + TOLERANCE * abs(best[0]):  # gentle laws come first
-                best = value, law
-        if best is None:
-            return False
-        few = max(2, min(JUDGED, int(CHOOSING * self.budget / self.horizon)))
-        self.offer(best[1], self.judged(best[1], 0, few))
-        held = self.best is not None and not any(one.ended for one in self.best.played)
-        return held and all(one.ended for one in floor.played)
-
-    def walk(self) -> None:
-        """Augmented random search from nothing, then, if that ends before its time, from the best random law."""
-        begins = [self.proposals.leaf(0.0, self.kind)]
-        if self.random is not None:
-            begins.append(self.running.units.in_units(self.random[1]))
-        end = self.trials.samples + WALKING * self.budget
-        for begin in begins:
-            seen: list[Candidate] = []
-            try:
-                self.walk_from(begin, end, seen)
-            finally:
-                self.choose(seen)
-
-    def walk_from(self, begin: Tree, end: float, seen: list[Candidate]) -> None:
-        trials, stretch = self.trials, WALKING * self.budget / MONITORS
-        walk = walk_from(begin, self.running, self.rng, self.seeds)
-        trials.limit, judged, progress = int(end), trials.samples, trials.samples
-        while trials.samples < end:
-            walk.step(trials)
-            if trials.samples - judged < stretch:
-                continue
-            law = walk.physical
-            count = max(2, min(JUDGED, int(0.15 * (trials.samples - judged) / self.horizon)))
-            seen.append(Candidate(law, self.judged(law, 0, count)))
-            judged = trials.samples
-            if seen[-1].mean >= max(one.mean for one in seen):
-                progress = judged
-            elif judged - progress > PATIENCE * WALKING * self.budget:
-                return
-
-    def choose(self, seen: list[Candidate]) -> None:
-        """The best laws of a walk again, on more episodes."""
-        seen.sort(key=lambda one: -one.mean)
-        self.allow(CHOOSING)
-        for one in seen[:TOP]:
-            room = CHOOSING * self.budget / (TOP * mean_steps(one.played))
-            more: list[Played] = []
-            with contextlib.suppress(Spent):
-                more = self.judged(one.tree, len(one.played), min(int(room), MOST_CHOSEN)) if room >= 1 else []
-            self.offer(one.tree, one.played + more)
-
-    def offer(self, tree: Tree, played: list[Played]) -> None:
-        found = Candidate(tree, played)
-        if found.mean > (self.state.floor if self.best is None else self.best.mean):
-            self.best = found
-
-    def keep(self) -> None:
-        """Units, and the best law so far, into the agent."""
-        state, units = self.state, self.running.units
-        state.middle, state.inverse = units.middle, units.inverse
-        state.states = np.zeros((1, len(units.middle)))
-        if self.best is not None:
-            state.frontier.raw[1] = Entry(units.in_units(self.best.tree), self.best.mean)
-            state.frontier.tidy[1] = Entry(self.best.tree, self.best.mean)
-
-
-def adopt(agent: Laws, trials: Trials, found: Candidate, stage: int, budget: float) -> None:
-    """Make a law readable and confirm it on other episodes; what was tidied too much is tidied more carefully."""
-    state, steps = agent.state, mean_steps(found.played)
-    best = max(found.mean, *(entry.mean for entry in state.frontier.tidy.values()))
-    tolerance = TOLERANCE * max(best - state.floor, 0.0)
-    count = max(3, min(MOST_CONFIRMED, int(CONFIRMING * budget / steps)))
-    confirmed = seeds_of(agent.seed, LAWS_CONFIRMED, 0, count)
-    result, returns = found.tree, found.returns
-    deviation = np.divide(1.0, state.inverse, out=np.zeros_like(state.inverse), where=state.inverse > 0.0)
-    with contextlib.suppress(Spent):
-        before = returns = trials.returns(found.tree, confirmed)
-        for share, drop in ((TIDYING * budget, True), (AGAIN * budget, False)):
-            trials.limit = trials.samples + int(share)
-            made = Thrift(trials, found.tree, tolerance, agent.seed, stage, share, steps, deviation, drop)
-            tidy, _ = made.run()
-            trials.limit = None
-            after = trials.returns(tidy, confirmed)
-            if no_worse(after, before, 2 * tolerance):
-                result, returns = tidy, after
-                break
-    mean, size = float(returns.mean()), result.n_leaves
-    held = state.frontier.tidy.get(size)
-    if held is None or held.tree is found.tree or mean > held.mean:
-        state.frontier.tidy[size] = Entry(result, mean)
 
 
 def _grow(agent: Laws, trials: Trials, stage: int) -> None:
@@ -282,7 +49,8 @@ def _grow(agent: Laws, trials: Trials, stage: int) -> None:
         return
     share = GROWING * budget
     effort = next((effort for effort in EFFORTS if _episodes(effort) * steps <= share), None)
-    if effort is None:
+    if effort is None:  # too little for a search
+        trials.spend(agent.tree, agent.seed + stage, LAWS_REST)
         return
     search = Search(trials, units, agent.seed, stage, effort)
     trials.limit = trials.samples + int(share)

@@ -4,7 +4,6 @@ An episode is known by its seed: the same seed gives the same start state and th
 on it, in any order, on the compiled plant as in Gymnasium's loop.
 """
 
-import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -79,9 +78,10 @@ class Trials:
         """An environment of the problem, ours around the plant if it is compiled."""
         return PlantEnv(self.problem) if self.environments is None else self.environments.env
 
-    def workers(self) -> contextlib.AbstractContextManager[None]:
-        """Inside it environments run in worker processes, if so many were asked for."""
-        return contextlib.nullcontext() if self.environments is None else self.environments.open()
+    def close(self) -> None:
+        """End worker processes."""
+        if self.environments is not None:
+            self.environments.close()
 
     def play(self, jobs: Sequence[Job]) -> list[Played]:
         """Episodes in a slow environment, one after the other as long as the budget has room for a whole one.

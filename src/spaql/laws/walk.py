@@ -6,8 +6,8 @@ variables in units that follow all that was seen. It differs from ars.py in thes
 common episodes: many directions with one noisy episode each lead further than a few with many.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
@@ -17,12 +17,13 @@ from spaql.laws.trials import Trials
 from spaql.laws.units import Units
 from spaql.laws.vector import Free, all_free, numbers_of, with_numbers
 from spaql.plants.problem import Problem
-from spaql.trees.tree import Tree
+from spaql.trees.tree import LEAF, Tree
 
 DIRECTIONS = 16
 BEST = 8  # of them that count
 NU = 0.2  # length of the directions that are tried
 ALPHA = 0.05  # length of a step
+SHORTER = 0.5  # both, for a law that is good already
 LEAST = 0.01  # of the range that was seen: a variable that varied less is not blown up further
 
 
@@ -50,37 +51,35 @@ class Running:
         return Units(self.mean, np.where(alive, 1.0 / np.where(alive, deviation, 1.0), 0.0), self.problem)
 
 
-class Seeds(Protocol):
-    def __call__(self, count: int) -> Array:
-        """Seeds of episodes that were not used before."""
-
-
 @dataclass
 class Walk:
-    """A tree in running units, on its way. `tree` and `free` say which numbers there are; `x` are the numbers."""
+    """A tree on its way. `tree` and `free` say which numbers there are; `x` are the numbers, in `units`."""
 
     tree: Tree
     free: Free
     x: Array
-    running: Running
+    units: Units
     rng: np.random.Generator
-    seeds: Seeds
+    seeds: Callable[[int], Array]  # of so many episodes that were not used before
+    running: Running | None = None  # what the units follow
     scale: float = 1.0  # of both lengths
 
     @property
     def physical(self) -> Tree:
-        return self.running.units.physical(with_numbers(self.tree, self.free, self.x))
+        return self.units.physical(with_numbers(self.tree, self.free, self.x))
 
     def step(self, trials: Trials) -> None:
         """One generation: 2 episodes per direction."""
-        units, horizon, n = self.running.units, trials.problem.horizon, DIRECTIONS
+        horizon, n = trials.problem.horizon, DIRECTIONS
         directions = self.rng.normal(size=(n, len(self.x)))
         reach = NU * self.scale * directions
-        laws = [units.physical(with_numbers(self.tree, self.free, x)) for x in (*self.x + reach, *self.x - reach)]
+        laws = [self.units.physical(with_numbers(self.tree, self.free, x)) for x in (*self.x + reach, *self.x - reach)]
         seeds = self.seeds(n).tolist()
         played = trials.play([Job(law, seeds[i % n], horizon) for i, law in enumerate(laws)])
-        for one in played:
-            self.running.add(one)
+        if self.running is not None:
+            for one in played:
+                self.running.add(one)
+            self.units = self.running.units
         returns = np.array([one.total for one in played]).reshape(2, n)
         best = np.argsort(-returns.max(axis=0), kind="stable")[:BEST]
         deviation = float(returns[:, best].std())
@@ -89,7 +88,18 @@ class Walk:
             self.x = self.x + ALPHA * self.scale / (BEST * deviation) * gain
 
 
-def walk_from(tree: Tree, running: Running, rng: np.random.Generator, seeds: Seeds) -> Walk:
-    """A walk from a tree in units."""
+def walk_from(tree: Tree, running: Running, rng: np.random.Generator, seeds: Callable[[int], Array]) -> Walk:
+    """A walk of all numbers of a tree in units."""
     free = all_free(tree, np.ones(tree.variables, bool))
-    return Walk(tree, free, numbers_of(tree, free), running, rng, seeds)
+    return Walk(tree, free, numbers_of(tree, free), running.units, rng, seeds, running)
+
+
+def walk_on(tree: Tree, units: Units, rng: np.random.Generator, seeds: Callable[[int], Array]) -> Walk:
+    """A walk with shorter steps of those numbers of a physical tree that are not zero."""
+    centred = Units(np.zeros_like(units.middle), units.inverse, units.problem)  # a zero stays a zero
+    inside = centred.in_units(tree)
+    assert inside.laws is not None
+    assert tree.laws is not None
+    leaf = (tree.nodes["feature"] == LEAF)[:, None]
+    free = Free(inside.weights != 0.0, ~leaf[:, 0], inside.laws.gains != 0.0, leaf & (tree.laws.offsets != 0.0))
+    return Walk(inside, free, numbers_of(inside, free), centred, rng, seeds, scale=SHORTER)
