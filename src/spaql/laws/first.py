@@ -42,6 +42,7 @@ MOST_CHOSEN = 60
 RANDOM = 16  # laws
 TRIALS = 20  # beginnings from which a regulator is tried
 TRIAL = 50  # steps of each
+BEGINNINGS = 4  # of a walk, for its first units
 MONITORS = 12  # judgements on the way of a walk
 PATIENCE = 0.35  # of a walk without progress end it
 TOP = 3  # laws of a walk that are judged again
@@ -150,9 +151,9 @@ class First:
 
     def walk(self) -> None:
         """Augmented random search from nothing, then, if that ends before its time, from the best random law."""
-        begins = [self.proposals.leaf(0.0, self.kind)]
+        begins = [self.running.units.physical(self.proposals.leaf(0.0, self.kind))]
         if self.random is not None:
-            begins.append(self.running.units.in_units(self.random[1]))
+            begins.append(self.random[1])
         end = self.trials.samples + WALKING * self.budget
         for begin in begins:
             seen: list[Candidate] = []
@@ -162,9 +163,12 @@ class First:
                 self.choose(seen)
 
     def walk_from(self, begin: Tree, end: float, seen: list[Candidate]) -> None:
+        """`begin`: a physical law. Units follow what is seen from here on: wild laws before have seen wild states."""
         trials, stretch = self.trials, WALKING * self.budget / MONITORS
-        walk = walk_from(begin, self.running, self.rng, self.seeds)
         trials.limit, judged, progress = int(end), trials.samples, trials.samples
+        self.running = Running(self.problem)
+        self.judged(begin, 0, BEGINNINGS)
+        walk = walk_from(self.running.units.in_units(begin), self.running, self.rng, self.seeds)
         while trials.samples < end:
             walk.step(trials)
             if trials.samples - judged < stretch:
