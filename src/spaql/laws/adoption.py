@@ -17,8 +17,8 @@ from spaql.trees.tree import Tree
 
 TOLERANCE = 0.0005  # of the way from the best constant action to the best law
 # parts of the samples
-CONFIRMING = 0.05  # of up to four laws, each
-TIDYING = 0.7
+CONFIRMING = 0.04  # of up to four laws, each
+TIDYING = 0.75
 AGAIN = 0.1  # once more, without dropping anything
 MOST_CONFIRMED = 100  # episodes
 

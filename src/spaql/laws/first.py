@@ -34,7 +34,7 @@ FIRST = 0.7  # of a limit for one law, if there may be more laws
 # parts of that
 LOOKING = 0.03  # each for constant actions and for random laws
 TRYING = 0.15  # regulators
-WALKING = 0.5
+WALKING = 0.55
 CHOOSING = 0.03
 # episodes
 JUDGED = 20
@@ -44,6 +44,7 @@ TRIALS = 20  # beginnings from which a regulator is tried
 TRIAL = 50  # steps of each
 BEGINNINGS = 4  # of a walk, for its first units
 MONITORS = 12  # judgements on the way of a walk
+MONITORING = 0.1  # of a walk
 PATIENCE = 0.35  # of a walk without progress end it
 TOP = 3  # laws of a walk that are judged again
 
@@ -166,17 +167,19 @@ class First:
         """`begin`: a physical law. Units follow what is seen from here on: wild laws before have seen wild states."""
         trials, stretch = self.trials, WALKING * self.budget / MONITORS
         trials.limit, judged, progress = int(end), trials.samples, trials.samples
-        self.running = Running(self.problem)
-        self.judged(begin, 0, BEGINNINGS)
+        begun = self.judged(begin, 0, BEGINNINGS)
+        self.running, steps = Running(self.problem), float(self.horizon)
+        for one in begun:
+            self.running.add(one)
         walk = walk_from(self.running.units.in_units(begin), self.running, self.rng, self.seeds)
         while trials.samples < end:
             walk.step(trials)
             if trials.samples - judged < stretch:
                 continue
             law = walk.physical
-            count = max(2, min(JUDGED, int(0.15 * (trials.samples - judged) / self.horizon)))
+            count = max(2, min(JUDGED, int(MONITORING * stretch / steps)))
             seen.append(Candidate(law, self.judged(law, 0, count)))
-            judged = trials.samples
+            judged, steps = trials.samples, mean_steps(seen[-1].played)
             if seen[-1].mean >= max(one.mean for one in seen):
                 progress = judged
             elif judged - progress > PATIENCE * WALKING * self.budget:
