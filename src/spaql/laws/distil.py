@@ -73,7 +73,7 @@ def model_tree(
     inputs = np.concatenate([states * units.live, np.ones((len(states), 1))], axis=1)
     everywhere = np.arange(len(states))
     law, error = fit(inputs, scores, weights, ROUNDS)
-    tree = _leaf(units.problem, kind, _law(law, kind))
+    tree = _leaf(units.problem, kind, law_of(law, kind))
     Part = tuple[int, Array, float]
 
     def offer(part: Part) -> tuple[float, Split] | None:
@@ -100,7 +100,7 @@ def model_tree(
             fit(inputs[side], scores[side], weights[side], ROUNDS) for side in (below, above)
         )
         n = len(tree.nodes)
-        tree = oblique(split_law(tree, leaf, test.weights, test.cut, _law(low_law, kind), _law(high_law, kind)))
+        tree = oblique(split_law(tree, leaf, test.weights, test.cut, law_of(low_law, kind), law_of(high_law, kind)))
         return (n, below, low_error), (n + 1, above, high_error)
 
     for _ in itertools.islice(best_first((0, everywhere, error), offer, divide), leaves - 1):
@@ -141,7 +141,7 @@ def _tests(states: Array, live: Array, rng: np.random.Generator) -> list[Split]:
     return found
 
 
-def _law(fitted: Array, kind: int) -> Law:
+def law_of(fitted: Array, kind: int) -> Law:
     """Gains (outputs, variables) and offsets; the highest of scores stays the same if the first is taken from all."""
     gains, offsets = fitted[:-1].T.copy(), fitted[-1].copy()
     if kind == SCORES:

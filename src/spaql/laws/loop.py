@@ -5,6 +5,7 @@ import threading
 import numpy as np
 
 from spaql.arrays import Array
+from spaql.laws.slow import run_slow_stage
 from spaql.laws.stages import run_stage
 from spaql.laws.trials import Trials
 from spaql.learners.history import COLUMNS, write_row
@@ -19,30 +20,39 @@ class LawsLoop:
 
     def __init__(self, agent: Laws, rollouts: int, stop: threading.Event, samples: int | None) -> None:
         self.agent, self.rollouts, self.stop, self.samples = agent, rollouts, stop, samples
-        self.trials = Trials(agent.problem, samples, stop.is_set)
+        self.trials = Trials(agent.problem, samples, stop.is_set, agent.jobs)
 
     @property
     def finished(self) -> bool:
         return self.trials.left == 0
 
     def run(self, iterations: int) -> Array:
-        agent, outer = self.agent, self.agent.state.outer
-        rows, done = np.zeros((iterations, len(COLUMNS))), 0
+        rows: list[Array] = []
         try:
-            while done < iterations and not self.finished and not self.stop.is_set():
-                before, at = self.trials.samples, len(agent.state.history) + done
-                run_stage(agent, self.trials, at)
-                if self.trials.left is not None and self.trials.samples - before < agent.problem.horizon:
-                    self.trials.spend(agent.tree, agent.seed + at, LAWS_REST)  # too little is left for a stage
-                outer[TRAIN_SAMPLES] += self.trials.samples - before
-                mean = self._evaluate(at)
-                used, spent = float(outer[TRAIN_SAMPLES]), float(outer[EVAL_SAMPLES])
-                write_row(rows[done], mean, mean, float(agent.arms), used, spent, 0.0)
-                done += 1
+            while len(rows) < iterations and not self.finished and not self.stop.is_set():
+                rows.append(self._stage(len(self.agent.state.history) + len(rows)))
         except BaseException:
-            agent.state.history = np.concatenate([agent.state.history, rows[:done]])
+            self.agent.state.history = np.concatenate([self.agent.state.history, *rows])
             raise
-        return rows[:done]
+        return np.concatenate([np.zeros((0, len(COLUMNS))), *rows])
+
+    def close(self) -> None:
+        self.trials.close()
+
+    def _stage(self, at: int) -> Array:
+        """Stage `at`, its samples counted whatever comes of it; a row of the history."""
+        agent, trials, outer, before = self.agent, self.trials, self.agent.state.outer, self.trials.samples
+        row = np.zeros((1, len(COLUMNS)))
+        try:
+            (run_slow_stage if trials.slow else run_stage)(agent, trials, at)
+            if trials.left is not None and trials.samples - before < agent.problem.horizon:
+                trials.spend(agent.tree, agent.seed + at, LAWS_REST)  # too little is left for a stage
+        finally:
+            outer[TRAIN_SAMPLES] += trials.samples - before
+        mean = self._evaluate(at)
+        used, spent = float(outer[TRAIN_SAMPLES]), float(outer[EVAL_SAMPLES])
+        write_row(row[0], mean, mean, float(agent.arms), used, spent, 0.0)
+        return row
 
     def _evaluate(self, at: int) -> float:
         """By evaluation rollouts, if they are asked for; else what the confirmation said."""

@@ -41,8 +41,7 @@ class ModelTrials(Trials):
         self.plan, self.arena = plan, fair_arena(problem, plan, starts, models)
         super().__init__(problem, left, stopped)
 
-    def open(self) -> None:
-        self.env = None
+    def open(self, jobs: int) -> None:
         self.low, self.high = np.full(self.variables, -HUGE), np.full(self.variables, HUGE)
         self.width = self.plan.model.features.shape[1]
         self.tracks = new_tracks(self.variables, self.width)

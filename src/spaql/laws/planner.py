@@ -51,14 +51,14 @@ class Scratch(NamedTuple):
     place: Array  # state and observation that was reached
 
 
-def planned(problem: Problem, seed: int, room: int | None) -> tuple[Array, Array, int]:
+def planned(problem: Problem, seed: int, room: int) -> tuple[Array, Array, int]:
     """States of planned episodes, the actions there, and the steps of the plant this took; at most `room` of them."""
     assert problem.plant is not None
     horizon = problem.horizon
     cover = max(NEAR, min(FAR, horizon // PART))
     steps = min(horizon, MOST_STEPS)
     each = ((steps - 1) * ROUNDS + FIRST) * SEQUENCES * cover + steps
-    episodes = min(EPISODES, (BUDGET if room is None else min(room, BUDGET)) // each)
+    episodes = min(EPISODES, min(room, BUDGET) // each)
     d, axes = len(problem.state), problem.actions.axes
     if episodes < 1:
         return np.empty((0, d)), np.empty((0, axes)), 0

@@ -93,7 +93,7 @@ class Search:
                     child = self.proposals.split(child, through)
                 made.append((child, len(parent.nodes)))
             tasks += [self.task(tree, old) for tree, old in self.screened(made, first[0] - half, 2 * FEW)]
-        tasks += [self.task(tree, 0) for tree in beginnings]
+        tasks += [self.task(tree, 0, WIDE) for tree in beginnings]
         self.halving(tasks, [(len(tasks), *first[1:]), *later])
 
     def regrow(self, parent: Tree) -> None:

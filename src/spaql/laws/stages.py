@@ -8,7 +8,8 @@ import numpy as np
 from spaql.arrays import Array
 from spaql.laws.blocks import refine
 from spaql.laws.lessons import distilled, own_lessons
-from spaql.laws.planner import planned
+from spaql.laws.partitions import fitted_partitions
+from spaql.laws.planner import BUDGET, planned
 from spaql.laws.search import CHOICE, Search
 from spaql.laws.teacher import Lessons, lessons_of
 from spaql.laws.tidy import Tidying
@@ -29,6 +30,7 @@ DISTILLED = 2  # times in a row, each from lessons of the one before
 LEVELS = 5  # of a constant continuous action
 CAREFUL = (1.0, 0.3)  # parts of the tolerance that tidying may use
 PART = 0.1  # of what a tree gains over smaller ones may be lost by tidying it
+PARTITIONS = 8  # beginnings from random partitions
 FOR_PLANNING = 0.1  # of the samples that are left, at most
 FOR_TIDYING = 0.25  # of the samples that are left, at least
 AGAIN = 1.5  # times the samples of the last tidying, at least
@@ -102,7 +104,9 @@ def _beginnings(agent: Laws, search: Search, stage: int, leaves: int) -> list[Tr
         return made  # one action: nothing can be taught
     if len(state.taught):
         d = len(agent.problem.state)
-        made += distilled(search, Lessons(state.taught[:, :d], state.taught[:, d:]), leaves, False)
+        lessons = Lessons(state.taught[:, :d], state.taught[:, d:])
+        made += distilled(search, lessons, leaves, False)
+        made += fitted_partitions(search, lessons, leaves, search.count(PARTITIONS, 1))
     best = max(state.frontier.raw.values(), key=lambda entry: entry.mean, default=None)
     own = None if best is None or leaves == 1 else own_lessons(search, search.units.physical(best.tree), stage, leaves)
     if own is not None:
@@ -157,7 +161,7 @@ def _begin(agent: Laws, trials: Trials) -> None:
         lessons, state.exams = lessons_of(trials, agent.teacher, agent.seed)
         state.taught = np.concatenate([lessons.states, lessons.actions], axis=1)
         seen.append(lessons.states)
-    if agent.teacher is None and agent.max_leaves > SMALL and len(state.taught) == 0:
+    if agent.teacher is None and len(state.taught) == 0:
         state.taught = _planned(agent, trials)
     states = np.concatenate(seen)
     units = measured_units(agent.problem, states)
@@ -172,11 +176,11 @@ def _begin(agent: Laws, trials: Trials) -> None:
 
 
 def _planned(agent: Laws, trials: Trials) -> Array:
-    """Lessons of sampled look-ahead, where large trees are wanted and nobody teaches; none in an environment."""
-    if agent.problem.plant is None:
+    """Lessons of sampled look-ahead, where nobody else teaches; none where no plant can go on from any state."""
+    if trials.twin is None:
         return np.zeros((0, 0))
-    room = None if trials.left is None else int(FOR_PLANNING * trials.left)
-    states, actions, used = planned(agent.problem, agent.seed, room)
+    room = agent.effort * (BUDGET if trials.left is None else min(BUDGET, FOR_PLANNING * trials.left))
+    states, actions, used = planned(trials.twin, agent.seed, int(room))
     trials.count(used)
     return np.concatenate([states, actions], axis=1) if len(states) else np.zeros((0, 0))
 

@@ -17,7 +17,6 @@ from spaql.laws.trials import Spent, Trials, seeds_of
 from spaql.laws.units import measured_units
 from spaql.learners.agent import Agent
 from spaql.plants.chart import HUGE
-from spaql.plants.environment import PlantEnv
 from spaql.plants.problem import Finite, Problem
 from spaql.policy.outputs import kinds_of
 from spaql.policy.policy import Policy
@@ -49,7 +48,7 @@ def lessons_of(trials: Trials, teacher: Any, seed: int) -> tuple[Lessons, Array]
     """What the teacher does, and its returns in the first episodes of the confirmation."""
     problem, rules = trials.problem, rules_of(trials.problem, teacher)
     ask = asked(problem, teacher)
-    compiled, allowed = trials.env is None, trials.left is None
+    compiled, allowed = trials.environments is None, trials.left is None
     episodes, judged = (EPISODES, JUDGED if rules is not None else JUDGED_SLOWLY) if compiled else (IN_ENVIRONMENT,) * 2
     room = episodes + judged if allowed else int(SHARE * (trials.left or 0) / problem.horizon)
     if room < 2:
@@ -86,7 +85,7 @@ def _drifted(trials: Trials, states: Array, many: Callable[[Array], Array], seed
 def _recorded(trials: Trials, ask: Ask, seeds: Array) -> tuple[Array, Array]:
     """All observations of episodes of a teacher that is no tree, and the returns."""
     problem = trials.problem
-    env = trials.env if trials.env is not None else PlantEnv(problem)
+    env = trials.env
     native, states, returns = problem.native_one(), [], np.zeros(len(seeds))
     for i, seed in enumerate(seeds.tolist()):
         observation = env.reset(seed=seed)[0]

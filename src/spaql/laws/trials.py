@@ -4,8 +4,9 @@ An episode is known by its seed: the same seed gives the same start state and th
 on it, in any order, on the compiled plant as in Gymnasium's loop.
 """
 
-import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from spaql.arrays import Array
 from spaql.compiling import kernel
 from spaql.compress.arena import MOMENT_EPISODES, PlantArena
 from spaql.errors import SpaqlError
+from spaql.laws.environments import Environments, Job, Played
 from spaql.plants.chart import HUGE
 from spaql.plants.environment import PlantEnv
 from spaql.plants.problem import Problem
@@ -24,7 +26,9 @@ from spaql.training.tree_rollouts import run_tree
 from spaql.trees.tree import Tree
 
 MOST_AT_ONCE = 4096  # episodes between two checks for Ctrl-C
+PER_WORKER = 8  # the same in an environment, and for each of its worker processes
 MOST_WATCHED = 160_000  # states that are looked at at once
+PLAIN = ("TimeLimit", "OrderEnforcing", "PassiveEnvChecker")  # wrappers that leave steps as they are
 NO_VISITS = np.empty(0, np.int64)
 LOST = -1e100  # the return of a law that drives the plant out of all numbers
 
@@ -55,27 +59,69 @@ def seeds_of(seed: int, purpose: int, first: int, count: int) -> Array:
 class Trials:
     """`left`: samples that may still be used, None without a limit; `stopped` tells that the user wants an end."""
 
-    def __init__(self, problem: Problem, left: int | None = None, stopped: Callable[[], bool] = lambda: False) -> None:
+    def __init__(
+        self, problem: Problem, left: int | None = None, stopped: Callable[[], bool] = lambda: False, jobs: int = 1
+    ) -> None:
         self.problem, self.left, self.stopped, self.samples = problem, left, stopped, 0
         self.reserve = 0  # samples that the search must leave for what comes after it
+        self.limit: int | None = None  # `samples` beyond which a part of a search in a slow environment ends
         self.variables, self.unseen = len(problem.state), np.empty((0, len(problem.state)))
-        free = [axis.slope is not None or problem.clip for axis in problem.state]
-        self.low = np.where(free, -HUGE, [axis.low for axis in problem.state])
-        self.high = np.where(free, HUGE, [axis.high for axis in problem.state])
-        self.open()
+        self.environments: Environments | None = None
+        self.slow = False  # an environment that is none of our plants
+        self.twin: Problem | None = None  # the problem with its compiled plant, which can go on from any state
+        self.open(jobs)
 
-    def open(self) -> None:
+    def open(self, jobs: int) -> None:
         """Get ready for episodes."""
         problem = self.problem
         if not problem.can_run:
             raise SpaqlError(f"{problem.name} has no plant to try laws on")
-        self.env = problem.open_env() if problem.plant is None else None
+        self.twin = problem if problem.plant is not None else None
+        if problem.plant is None:
+            self.environments = Environments(problem, jobs)
+            self.slow = not isinstance(self.environments.env.unwrapped, PlantEnv)
+            self.twin = _twin(problem, self.environments.env)
+        free = [axis.slope is not None or problem.clip or self.slow for axis in problem.state]
+        self.low = np.where(free, -HUGE, [axis.low for axis in problem.state])
+        self.high = np.where(free, HUGE, [axis.high for axis in problem.state])
         if problem.plant is not None:
             self.lanes = new_lanes(self.variables, problem.plant.rows)
+
+    @property
+    def env(self) -> Any:
+        """An environment of the problem, ours around the plant if it is compiled."""
+        return PlantEnv(self.problem) if self.environments is None else self.environments.env
+
+    def close(self) -> None:
+        """End worker processes."""
+        if self.environments is not None:
+            self.environments.close()
+
+    def play(self, jobs: Sequence[Job]) -> list[Played]:
+        """Episodes in a slow environment, one after the other as long as the budget has room for a whole one.
+
+        How many are asked for at once, or are under way at once, makes no difference: none begins unless it would fit
+        even if all before it took their whole time.
+        """
+        assert self.environments is not None
+        done: list[Played] = []
+        while len(done) < len(jobs):
+            most = min(len(jobs) - len(done), PER_WORKER * self.environments.jobs)
+            longest = max(job.horizon for job in jobs[len(done) : len(done) + most])
+            free = most * longest if self.left is None else self.left - self.reserve
+            room = (free if self.limit is None else min(free, self.limit - self.samples)) // longest
+            if self.stopped() or room < 1:
+                raise Spent
+            some = self.environments.play(jobs[len(done) : len(done) + min(most, room)])
+            self.count(sum(one.steps for one in some))
+            done += some
+        return done
 
     def returns(self, tree: Tree, seeds: Array) -> Array:
         """The return of each episode; very low where the plant leaves all numbers."""
         horizon = self.problem.horizon
+        if self.slow:
+            return np.array([one.total for one in self.play([Job(tree, seed, horizon) for seed in seeds.tolist()])])
         self._check(len(seeds) * horizon)
         returns = np.zeros(len(seeds))
         self.count(self._run(tree, seeds, horizon, returns, NO_VISITS, self.unseen))
@@ -89,11 +135,12 @@ class Trials:
         other: without an order of their own, the states would be those of the loop.
         """
         horizon = max(1, min(self.problem.horizon, MOST_WATCHED // len(seeds)))
-        self._check(len(seeds) * horizon)
+        if not self.slow:
+            self._check(len(seeds) * horizon)
         visits, seen = np.zeros(len(tree.nodes), np.int64), np.empty((len(seeds) * horizon, self.variables))
         returns = np.zeros(len(seeds))
         steps = self._run(tree, seeds, horizon, returns, visits, seen)
-        self.count(steps)
+        self.count(0 if self.slow else steps)  # a slow environment has counted them already
         seen = seen[:steps]
         if not (np.abs(returns) <= HUGE).all() or not ((seen >= self.low) & (seen <= self.high)).all():
             self._complain(tree, seeds)
@@ -109,10 +156,10 @@ class Trials:
         If each of `actions` is held for some steps, and `tree` goes on; last, `tree` alone. None where nothing can go
         on from a moment, in an environment.
         """
-        if self.env is not None:
+        if self.twin is None:
             return None
         self._check(2 * count * (len(actions) + 2) * self.problem.horizon)
-        arena = PlantArena(self.problem, MOMENT_EPISODES, seed)
+        arena = PlantArena(self.twin, MOMENT_EPISODES, seed)
         moments = arena.moments(at, count, seed)
         futures = arena.futures(tree, moments, actions, hold)
         self.count(arena.samples)
@@ -120,7 +167,7 @@ class Trials:
 
     def _complain(self, tree: Tree, seeds: Array) -> None:
         """Say where the plant or environment gives numbers that nobody can learn from."""
-        env = self.env if self.env is not None else PlantEnv(self.problem)
+        env = self.env
         for seed in seeds.tolist():
             for h, (observation, _, reward) in enumerate(episode_in(self.problem, tree, env, seed)):
                 where = f"reset(seed={seed}), step {h}"
@@ -136,7 +183,7 @@ class Trials:
             raise Spent
 
     def _run(self, tree: Tree, seeds: Array, horizon: int, returns: Array, visits: Array, seen: Array) -> int:
-        run = self._on_plant if self.env is None else self._in_environment
+        run = self._on_plant if self.environments is None else self._in_environment
         return run(tree, seeds, horizon, returns, visits, seen)
 
     def spend(self, tree: Tree, seed: int, purpose: int) -> None:
@@ -148,7 +195,7 @@ class Trials:
                 self.returns(tree, seeds_of(seed, purpose, number, whole))
                 number += whole
                 continue
-            env = self.env if self.env is not None else PlantEnv(self.problem)
+            env = self.env
             for _ in episode_in(self.problem, tree, env, int(plant_seed(seed, purpose, number))):
                 self.count(1)
                 if self.left == 0:
@@ -172,24 +219,21 @@ class Trials:
     def _in_environment(
         self, tree: Tree, seeds: Array, horizon: int, returns: Array, visits: Array, seen: Array
     ) -> int:
-        steps = 0
-        for i, seed in enumerate(seeds.tolist()):
-            episode = itertools.islice(episode_in(self.problem, tree, self.env, seed), horizon)
-            for h, (observation, leaf, reward) in enumerate(episode):
-                self._sound(observation, reward, seed, h)
-                if steps < len(seen):
-                    seen[steps] = observation
-                if len(visits):
-                    visits[leaf] += 1
-                returns[i] += reward
-                steps += 1
+        assert self.environments is not None
+        wanted = [Job(tree, seed, horizon, states=bool(len(visits) or len(seen))) for seed in seeds.tolist()]
+        played, steps = (self.play if self.slow else self.environments.play)(wanted), 0
+        for i, one in enumerate(played):
+            returns[i] = one.total
+            if len(visits):
+                visits += np.bincount(one.leaves, minlength=len(visits))
+            kept = seen[steps : steps + one.steps]
+            kept[:] = one.states[: len(kept)]
+            steps += one.steps
         return steps
 
-    def _sound(self, observation: Array, reward: float, seed: int, step: int) -> None:
-        """Raise if an environment gives numbers nobody can learn from."""
-        where = f"reset(seed={seed}), step {step}"
-        if not abs(reward) <= HUGE:
-            raise SpaqlError(f"the environment returned the reward {reward}: rewards must be finite ({where})")
-        if len(observation) != self.variables or not (np.abs(observation) <= HUGE).all():
-            said = np.array2string(observation, threshold=20)
-            raise SpaqlError(f"the environment's observation ({where}) is {said}: {self.variables} finite numbers")
+
+def _twin(problem: Problem, env: Any) -> Problem | None:
+    """The problem with its compiled plant, if an environment is one of our plants and nothing around it changes it."""
+    while type(env).__name__ in PLAIN:
+        env = env.env
+    return replace(problem, plant=env.problem.plant) if isinstance(env, PlantEnv) else None

@@ -72,6 +72,11 @@ class Laws(Agent):
         number(0.0, 1.0, above=True),
         default=1.0,
     )
+    jobs: int = option(
+        "worker processes with an environment each, for problems of Gymnasium; the same laws with any number",
+        count(1, 10_000),
+        default=1,
+    )
     teacher: Any = field(default=None)
     state: LawsState = field(init=False)
 

@@ -4,19 +4,15 @@ Anything with the interface of `concurrent.futures` can be added.
 """
 
 import contextlib
-import multiprocessing
 import os
-import signal
 import socket
-import sys
-import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, ProcessPoolExecutor
-from multiprocessing.connection import wait
+from concurrent.futures import Executor
 from typing import Any
 
 from spaql.checks import whole
 from spaql.errors import SpaqlError
+from spaql.processes import worker_processes
 
 SECONDS_TO_ANSWER = 10  # of a Dask scheduler
 Opened = tuple[Executor, int]  # the executor, and how many runs it computes at once
@@ -43,35 +39,8 @@ def _cores() -> int:
 
 @contextlib.contextmanager
 def _local(jobs: int) -> Iterator[Opened]:
-    pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), _begin)
-    try:
-        with _interrupts_ignored():  # inherited by the workers: Ctrl-C is for the process that coordinates them
-            for _ in range(jobs):
-                pool.submit(os.getpid)
+    with worker_processes(jobs) as pool:
         yield pool, jobs
-    finally:
-        pool.shutdown(wait=sys.exc_info()[0] is None, cancel_futures=True)
-
-
-def _begin() -> None:
-    """In a new worker: signals of the terminal do not reach it, and it ends with the coordinator, also by kill -9."""
-    if hasattr(os, "setsid"):
-        os.setsid()
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        threading.Thread(target=lambda: (wait([parent.sentinel]), os._exit(1)), daemon=True).start()
-
-
-@contextlib.contextmanager
-def _interrupts_ignored() -> Iterator[None]:
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 def _knock(address: str) -> None:

@@ -30,7 +30,10 @@ STRETCH_SECONDS = 0.25  # how long compiled code runs before Python looks at pro
 
 
 class Loop(Protocol):
-    """What trains one agent. Made by the `loop` of its card from (agent, rollouts, stop, samples)."""
+    """What trains one agent. Made by the `loop` of its card from (agent, rollouts, stop, samples).
+
+    If it has a method `close`, that is called at the end: worker processes end there.
+    """
 
     finished: bool  # all samples that were asked for have been used
 
@@ -60,8 +63,10 @@ def train(
         stop_on_interrupt(stop),
         _progress_bar(agent, wanted, progress) as shown,
         _called(calls, agent, wanted, by_samples),
+        contextlib.ExitStack() as exits,
     ):
         loop: Loop = resolve(agent.card.loop)(agent, rollouts, stop, samples)
+        exits.callback(getattr(loop, "close", lambda: None))
         done, stretch = 0, 1
         while done < iterations and not stop.is_set() and not (by_samples and loop.finished):
             begin, used = time.perf_counter(), state.outer[TRAIN_SAMPLES]

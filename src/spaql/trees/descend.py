@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from spaql.arrays import Array
 from spaql.compiling import inlined, kernel
-from spaql.trees.laws import NO_LAWS, Laws
+from spaql.trees.laws import NO_LAWS, Laws, apply_law
 
 
 class Controller(NamedTuple):
@@ -51,3 +51,18 @@ def find_leaves(nodes: Array, weights: Array, observations: Array, found: Array)
     columns = observations.T
     for i in range(len(observations)):
         found[i] = descend(nodes, weights, columns, i, 0)
+
+
+@kernel
+def decide_row(controller: Controller, observations: Array, row: int, action: Array) -> int:
+    """What a tree applies at one row goes into `action`; returns the leaf.
+
+    For loops over the steps of an environment, which call its machine code (`compiling.machine_code`) once per step.
+    """
+    leaf = descend(controller.nodes, controller.weights, observations.T, row, 0)
+    if len(controller.laws.offsets) > 0:
+        apply_law(controller.laws, leaf, observations[row], action)
+    else:
+        for axis in range(len(action)):
+            action[axis] = controller.actions[leaf, axis]
+    return leaf
