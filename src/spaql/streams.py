@@ -25,6 +25,7 @@ LAWS_TIDIED = 24  # on which tidying is judged
 LAWS_POLISHED = 25  # on which tidying polishes
 LAWS_CONFIRMED = 26  # on which tidy trees are compared
 LAWS_REST = 27  # that use up a budget
+LAWS_TAUGHT = 28  # of a teacher
 LAWS_PLANNED = 29  # of sampled look-ahead
 
 _STEP = np.uint64(0x9E3779B97F4A7C15)

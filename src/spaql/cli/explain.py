@@ -1,13 +1,14 @@
 """`spaql explain | export`."""
 
 import sys
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from spaql.cli.app import JSON_HELP, command, floats
-from spaql.errors import SpaqlError
+from spaql.errors import SpaqlError, SpaqlWarning
 from spaql.export import FORMATS
 from spaql.learners.registry import learners
 from spaql.writing import check_file
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 FILE_HELP = "An agent written by `spaql train --out`, or a policy written by `spaql export --to json`."
 FORM_HELP = "table (the cells as learned), tree (the same, smaller) or compressed (smaller still)."
+LAWS_HELP = "Leaves of a compressed tree are laws, or constant actions (default: laws)."
 STEP_HELP = f"{', '.join(card.name for card in learners() if card.per_step)}: the time step whose policy is meant."
 
 
@@ -30,6 +32,9 @@ def explain(
     html: Annotated[Path | None, typer.Option(help="Write the page that explains every action.")] = None,
     max_leaves: Annotated[
         int | None, typer.Option(help="Explain a compressed tree with at most so many leaves.")
+    ] = None,
+    laws: Annotated[
+        bool | None, typer.Option("--laws/--no-laws", help=LAWS_HELP, show_default=False)
     ] = None,
     form: Annotated[str, typer.Option(help=FORM_HELP)] = "auto",
     step: Annotated[int | None, typer.Option(help=STEP_HELP)] = None,
@@ -45,9 +50,9 @@ def explain(
 
     asked = None if why is None else floats("why", why)
     whole("--rows", rows, 0)
-    _check(form, max_leaves, html)
+    _check(form, max_leaves, laws, html)
     table = _policy(file, step, asked)
-    policy = table if form == "auto" and max_leaves is None else _formed(table, form, max_leaves)
+    policy = table if form == "auto" and max_leaves is None else _formed(table, form, max_leaves, laws)
     show_policy(table, policy, asked, html, rows, as_json)
 
 
@@ -58,6 +63,9 @@ def export(
     out: Annotated[Path | None, typer.Option(help="File to write (default: the terminal).")] = None,
     max_leaves: Annotated[
         int | None, typer.Option(help="Export a compressed tree with at most so many leaves.")
+    ] = None,
+    laws: Annotated[
+        bool | None, typer.Option("--laws/--no-laws", help=LAWS_HELP, show_default=False)
     ] = None,
     form: Annotated[str, typer.Option(help=FORM_HELP)] = "auto",
     step: Annotated[int | None, typer.Option(help=STEP_HELP)] = None,
@@ -79,9 +87,12 @@ def export(
     choice("--precision", precision, ("double", "single"))
     if to != "c" and (precision != "double" or test_main):
         raise SpaqlError(f"--precision and --test-main go with --to c, not with --to {to}")
-    _check(form, max_leaves, out)
+    _check(form, max_leaves, laws, out)
     options = {"precision": precision, "main": test_main} if to == "c" else {}
-    text = write(_formed(_policy(file, step), form, max_leaves), to, **options)
+    policy = _formed(_policy(file, step), form, max_leaves, laws)
+    for note in policy.notes:
+        print(f"spaql: warning: {note}", file=sys.stderr)
+    text = write(policy, to, **options)
     if out is None:
         print(text, end="" if text.endswith("\n") else "\n")
         return
@@ -91,7 +102,7 @@ def export(
     print(f"wrote {out}", file=sys.stderr)
 
 
-def _check(form: str, max_leaves: int | None, out: Path | None) -> None:
+def _check(form: str, max_leaves: int | None, laws: bool | None, out: Path | None) -> None:
     """Refuses options that would fail at the end, before anything is computed."""
     from spaql.checks import whole
 
@@ -99,6 +110,8 @@ def _check(form: str, max_leaves: int | None, out: Path | None) -> None:
         raise SpaqlError(f"unknown form {form!r}: choose table, tree or compressed")
     if max_leaves is not None and form in ("table", "tree"):
         raise SpaqlError(f"--max-leaves goes with compressed trees, not with --form {form}")
+    if laws is not None and form != "compressed" and max_leaves is None:
+        raise SpaqlError("--laws and --no-laws go with compressed trees: --form compressed, or --max-leaves")
     if max_leaves is not None:
         whole("--max-leaves", max_leaves, 1, 100_000)
     check_file(out)
@@ -131,7 +144,9 @@ def _fits(asked: list[float] | None, problem: "Problem") -> None:
         numbers("observation", asked, (len(problem.state),))
 
 
-def _formed(policy: "Policy", form: str, max_leaves: int | None) -> "Policy":
+def _formed(policy: "Policy", form: str, max_leaves: int | None, laws: bool | None) -> "Policy":
     if form == "compressed" or max_leaves is not None:
-        return policy.compress(max_leaves, progress=sys.stderr.isatty())
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SpaqlWarning)  # said where the policy is shown
+            return policy.compress(max_leaves, laws=laws, progress=sys.stderr.isatty())
     return policy if form == "table" else policy.tree()

@@ -4,24 +4,20 @@ import json
 from pathlib import Path
 from typing import Any
 
-from spaql.compress.frontier import FRESH, FRESH_SEED
+from spaql.compress.frontier import FRESH, FRESH_IN_PYTHON, FRESH_SEED
 from spaql.policy.frame import rich_table
 from spaql.policy.policy import Policy
 
 
 def _earned(table: Policy, policy: Policy) -> list[str]:
-    """The return of a compressed tree and of the table, if it was measured; with a warning where it is much less."""
-    own = [point for point in policy.frontier if point.leaves == policy.n_leaves]
-    if not own:
-        return []
-    point, whole = own[0], table.evaluate(FRESH, FRESH_SEED)
-    earned = f"{point.mean:.1f} ({point.ci95[0]:.1f} to {point.ci95[1]:.1f})"
-    lines = [f"On {FRESH:,} fresh episodes this tree earns {earned}, the table {whole.mean:.1f}."]
-    if point.ci95[1] < whole.ci95[0]:
-        lines.append(
-            "Warning: that is less than the table earns: allow more leaves (--max-leaves), or give it more data."
-        )
-    return lines
+    """The return of a compressed tree and of the table, if it was measured; and warnings, of any policy."""
+    own, lines = [point for point in policy.frontier if point.leaves == policy.n_leaves], []
+    if own:
+        episodes = FRESH if policy.problem.plant is not None else FRESH_IN_PYTHON
+        point, whole = own[0], table.evaluate(episodes, FRESH_SEED)
+        earned = f"{point.mean:.1f} ({point.ci95[0]:.1f} to {point.ci95[1]:.1f})"
+        lines = [f"On {episodes:,} fresh episodes this tree earns {earned}, the table {whole.mean:.1f}."]
+    return lines + [f"Warning: {note}." for note in policy.notes]
 
 
 def show_policy(
@@ -40,6 +36,7 @@ def show_policy(
         entries |= {"laws": policy.n_leaves, "numbers": policy.numbers} if policy.has_laws else {}
         entries |= {"html": None if html is None else str(html)}
         entries |= {"table": json.loads(policy.table().to_json(orient="records"))}
+        entries |= {"warnings": list(policy.notes)} if policy.notes else {}
         entries |= {"frontier": points, "why": None if why is None else str(why)}
         print(json.dumps(entries, indent=1, default=str))
         return

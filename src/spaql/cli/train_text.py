@@ -23,6 +23,8 @@ def show_runs(runs: list[Run], seconds: float, folder: Path | None, as_json: boo
         entries |= {"options": agent.options, "paper": paper}
         entries |= {"parameters": agent.problem.parameters} if agent.problem.parameters else {}
         entries |= {"map_samples": agent.problem.map_samples} if agent.problem.map_samples else {}
+        notes = {str(run.agent.seed): list(run.agent.notes) for run in runs if run.agent.notes}
+        entries |= {"warnings": notes} if notes else {}
         entries |= {"seconds": seconds, "steps": steps, "agents": rows, "out": str(folder) if folder else None}
         print(json.dumps(entries, default=plain))
         return
@@ -70,6 +72,9 @@ def show_runs(runs: list[Run], seconds: float, folder: Path | None, as_json: boo
             "they measured how far the variables without bounds go.",
             highlight=False,
         )
+    for run in runs:
+        for note in run.agent.notes:
+            console.print(f"Warning, seed {run.agent.seed}: {note}.", highlight=False)
     if folder is not None:
         chosen = best_run(runs).agent.seed
         how = "the best seen" if agent.card.judged else "the best in training"

@@ -1,7 +1,7 @@
 """Size against return: the best tree of every size, judged on fresh episodes beside the table it was made from."""
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 FRESH = 1000  # episodes of the comparison with the table
 FRESH_IN_PYTHON = 20  # the same, in an environment that is not compiled
 FRESH_SEED = 2**41  # start states that neither search nor usage have seen
+ALPHA = 0.05  # of the test whether a tree is worse than the table
 NEAR = 0.1  # of the range of a continuous action: actions that differ by less count as the same
 
 
@@ -32,7 +33,7 @@ class FrontierPoint:
 
 def palette_of(table: "Policy") -> Array:
     """The actions a leaf may apply: the table's, and the finite set, or the ends and middle of a continuous range."""
-    applied = [table.rules.actions[table.rules.leaves()]]
+    applied = [] if table.has_laws else [table.rules.actions[table.rules.leaves()]]
     actions = table.problem.actions
     if isinstance(actions, Finite):
         applied.append(np.array(actions.values, float)[:, None])
@@ -42,8 +43,48 @@ def palette_of(table: "Policy") -> Array:
     return np.unique(np.concatenate(applied), axis=0)
 
 
-def frontier_of(table: "Policy", trees: dict[int, Tree], episodes: int) -> tuple[list[FrontierPoint], int]:
-    """Every size on fresh episodes, with the table on the same start states; and the plant steps this took."""
+def monotone(points: list[FrontierPoint]) -> list[FrontierPoint]:
+    """The sizes, smallest first, that earn more than all smaller ones."""
+    kept: list[FrontierPoint] = []
+    for point in points:
+        if not kept or point.mean > kept[-1].mean:
+            kept.append(point)
+    return kept
+
+
+def honest(points: list[FrontierPoint], leaves: int) -> FrontierPoint:
+    """The best point of at most so many leaves: nothing is returned that is worse than a smaller tree."""
+    return max((one for one in points if one.leaves <= leaves), key=lambda one: (one.mean, -one.leaves))
+
+
+class Judged(NamedTuple):
+    """Trees of several sizes on fresh episodes."""
+
+    points: list[FrontierPoint]
+    samples: int  # steps that this took
+    table: float  # mean return of the table on the same episodes
+    episodes: int
+
+
+def chosen_of(points: list[FrontierPoint], max_leaves: int | None) -> FrontierPoint:
+    """The best of at most so many leaves; without a number, the smallest not significantly worse than the table."""
+    if max_leaves is not None:
+        return honest(points, max_leaves)
+    good = [point for point in points if point.worse >= ALPHA]
+    return min(good, key=lambda point: point.leaves) if good else max(points, key=lambda point: point.mean)
+
+
+def notes_on(point: FrontierPoint, judged: Judged, more: str) -> tuple[str, ...]:
+    """A warning where a tree is significantly worse than the table. `more`: what could help."""
+    if point.worse >= ALPHA:
+        return ()
+    size = f"{point.leaves} leaves" if point.leaves > 1 else "one leaf"
+    compared = f"{point.mean:.5g} against {judged.table:.5g} on the same {judged.episodes:,} fresh episodes"
+    return (f"the tree with {size} is significantly worse than the table it was made from ({compared}): {more}",)
+
+
+def frontier_of(table: "Policy", trees: dict[int, Tree], episodes: int) -> Judged:
+    """Every size on fresh episodes, with the table on the same start states."""
     from scipy.stats import ttest_1samp
 
     assert table.usage is not None
@@ -59,4 +100,4 @@ def frontier_of(table: "Policy", trees: dict[int, Tree], episodes: int) -> tuple
         worse = float(ttest_1samp(lost, 0.0, alternative="greater").pvalue) if varies else float(lost[0] <= 0)
         near = np.all(np.abs(tree.decide(states) - wanted) <= NEAR * span, axis=1)
         points.append(FrontierPoint(leaves, fresh.mean, fresh.ci95, float(near.mean()), worse, tree.rules))
-    return points, steps
+    return Judged(points, steps, reference.mean, episodes)

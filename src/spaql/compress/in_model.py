@@ -9,7 +9,7 @@ from spaql.arrays import Array
 from spaql.checks import whole
 from spaql.compress.cart import distilled
 from spaql.compress.cost_tree import cost_tree
-from spaql.compress.frontier import FRESH, frontier_of, palette_of
+from spaql.compress.frontier import FRESH, frontier_of, honest, monotone, notes_on, palette_of
 from spaql.compress.model_arena import ModelArena
 from spaql.compress.policy_iteration import costs_of
 from spaql.compress.progress import progress_bar
@@ -70,10 +70,15 @@ def compress_in_model(policy: "Policy", wanted: Wanted) -> "Policy":
     reach = best - (WITHIN * abs(best) if wanted.max_leaves is None else 0.0)
     chosen = next(tree for score, tree in found.values() if score >= reach)
     sizes = {leaves: tree for leaves, (_, tree) in found.items()}
-    points, judged = frontier_of(table, sizes, FRESH) if problem.plant is not None else ([], 0)
+    if problem.plant is None:
+        return replace(policy, rules=chosen, kind="compressed tree", table_policy=table)
+    judged = frontier_of(table, sizes, FRESH)
+    point = honest(judged.points, chosen.n_leaves)
+    notes = notes_on(point, judged, "allow more leaves (max_leaves), give the learner more data, or try laws=True")
     return replace(
-        policy, rules=chosen, kind="compressed tree", table_policy=table, samples=judged, frontier=tuple(points)
-    )
+        policy, rules=point.tree, kind="compressed tree", table_policy=table, samples=judged.samples,
+        frontier=tuple(monotone(judged.points)), notes=notes,
+    )  # fmt: skip
 
 
 def _trusted(problem: Problem, plan: Plan, models: list[Model], starts: Array) -> list[Model]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from spaql.checks import whole
 from spaql.compress.arena import arena_of
 from spaql.compress.cart import distilled
-from spaql.compress.frontier import FRESH, FRESH_IN_PYTHON, FrontierPoint, frontier_of, palette_of
+from spaql.compress.frontier import FRESH, FRESH_IN_PYTHON, chosen_of, frontier_of, monotone, notes_on, palette_of
 from spaql.compress.progress import progress_bar
 from spaql.compress.search import LARGEST, MOST, SEEN, Wanted, search
 from spaql.errors import SpaqlError
@@ -14,7 +14,6 @@ from spaql.errors import SpaqlError
 if TYPE_CHECKING:
     from spaql.policy.policy import Policy
 
-ALPHA = 0.05  # of the test whether a tree is worse than the table
 COMPILED = 400_000_000  # steps of a search on a compiled plant
 SLOW = 20_000  # the same, in an environment
 STARTS = 128  # start states every candidate is judged on
@@ -41,17 +40,11 @@ def compress_on_plant(policy: "Policy", wanted: Wanted) -> "Policy":
         pool = search(
             arena, problem.actions, begin, most, budget, known=known, seed=seed, oblique=wanted.oblique, report=report
         )
-    points, judged = frontier_of(table, pool.frontier(most), FRESH if compiled else FRESH_IN_PYTHON)
-    chosen, used = _choice(points, wanted.max_leaves), table.usage.samples + arena.samples + judged
+    judged = frontier_of(table, pool.frontier(most), FRESH if compiled else FRESH_IN_PYTHON)
+    points = monotone(judged.points)
+    chosen, used = chosen_of(points, wanted.max_leaves), table.usage.samples + arena.samples + judged.samples
+    notes = notes_on(chosen, judged, "allow more leaves (max_leaves), a larger budget, or laws in them (laws=True)")
     return replace(
-        policy, rules=chosen.tree, kind="compressed tree", table_policy=table, samples=used, frontier=tuple(points)
-    )
-
-
-def _choice(points: list[FrontierPoint], max_leaves: int | None) -> FrontierPoint:
-    if max_leaves is not None:
-        return max(
-            (point for point in points if point.leaves <= max_leaves), key=lambda point: (point.mean, -point.leaves)
-        )
-    good = [point for point in points if point.worse >= ALPHA]
-    return min(good, key=lambda point: point.leaves) if good else max(points, key=lambda point: point.mean)
+        policy, rules=chosen.tree, kind="compressed tree", table_policy=table, samples=used, frontier=tuple(points),
+        notes=notes,
+    )  # fmt: skip

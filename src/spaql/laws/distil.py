@@ -39,7 +39,7 @@ class Split(NamedTuple):
 def scores_of(problem: Problem, kind: int, actions: Array) -> Array:
     """What laws of a kind should say where these actions are applied: (n, outputs), between -1 and 1."""
     if kind == CLIP:
-        low, high = problem.actions.bounds  # type: ignore[union-attr]
+        low, high = problem.actions.bounds
         found: Array = (2.0 * actions - low - high) / (high - low)
         return found
     assert isinstance(problem.actions, Finite)
@@ -53,9 +53,18 @@ def scores_of(problem: Problem, kind: int, actions: Array) -> Array:
 
 
 def model_tree(
-    units: Units, kind: int, states: Array, scores: Array, leaves: int, rng: np.random.Generator, weights: Array | None = None
+    units: Units,
+    kind: int,
+    states: Array,
+    scores: Array,
+    leaves: int,
+    rng: np.random.Generator,
+    weights: Array | None = None,
 ) -> Tree:
-    """In units; `states` too. Fewer leaves where the states do not allow more. `weights`: how much each state counts."""
+    """In units, as `states` are; fewer leaves where the states do not allow more.
+
+    `weights`: how much each state counts.
+    """
     if len(states) > MOST:
         chosen = np.sort(rng.permutation(len(states))[:MOST])
         states, scores = states[chosen], scores[chosen]
@@ -75,7 +84,9 @@ def model_tree(
             high = states[members] @ test.weights >= test.cut
             if min(high.sum(), (~high).sum()) < SMALLEST:
                 continue
-            left = sum(fit(inputs[side], scores[side], weights[side], TRIED)[1] for side in (members[~high], members[high]))
+            left = sum(
+                fit(inputs[side], scores[side], weights[side], TRIED)[1] for side in (members[~high], members[high])
+            )
             if best is None or error - left > best[0]:
                 best = (error - left, test)
         return best

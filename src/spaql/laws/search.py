@@ -27,6 +27,10 @@ from spaql.trees.tree import Tree
 
 Round = tuple[int, int, int]  # candidates, generations, episodes per candidate
 FRESH: tuple[Round, ...] = ((16, 20, 24), (5, 40, 48), (2, 60, 64), (1, 60, 128))
+POLISHED: tuple[Round, ...] = ((4, 40, 48), (1, 200, 64))  # of distilled trees
+LAST: Round = (1, 200, 64)  # with small steps
+WIDE = 0.5  # first steps of a polish, as a part of the usual ones
+NARROW = 0.15  # the same, of its last part
 REGROWN: tuple[Round, ...] = ((6, 20, 24), (2, 50, 48), (1, 60, 96))
 SCREENED = 400  # random trees
 GROWN = 200  # children of a smaller tree
@@ -109,9 +113,15 @@ class Search:
                 made.append((self.proposals.split(less, through, KINKS if failing else 0.0), len(less.nodes)))
         rounds = self.rounds(REGROWN)
         tasks = [self.task(tree, old) for tree, old in self.screened(made, rounds[0][0] - 1, 2 * FEW)]
-        again = self.task(parent, 0)
-        again.optimiser.sigma = 0.3
-        self.halving([*tasks, again], rounds, mined=True)
+        self.halving([*tasks, self.task(parent, 0, 0.3)], rounds, mined=True)
+
+    def polish(self, trees: Sequence[Tree]) -> None:
+        """Given trees only, for long: large trees have too many numbers for a race of random ones."""
+        first, *later = self.rounds(POLISHED)
+        tasks = [self.task(tree, 0, WIDE, cma=True) for tree in trees]
+        self.halving(tasks, [(len(tasks), *first[1:]), *later])
+        assert self.best is not None
+        self.halving([self.task(self.best.tree, 0, NARROW, cma=True)], self.rounds([LAST]), mined=True)
 
     # -- parts ---------------------------------------------------------------------------------------------------------
 
@@ -119,14 +129,19 @@ class Search:
         """Candidates, generations and episodes, by the effort; one candidate is left in the end."""
         return [(min(a, self.count(a, 2)), self.count(b, 1), self.count(c, 2)) for a, b, c in rounds]
 
-    def task(self, tree: Tree, parent: int) -> Task:
-        """Tasks alternate between the two optimisers: a cliff without noise wants CMA-ES, noise wants ARS."""
+    def task(self, tree: Tree, parent: int, part: float = 0.0, cma: bool = False) -> Task:
+        """Tasks alternate between the two optimisers: a cliff without noise wants CMA-ES, noise wants ARS.
+
+        `part`: of the usual steps, for a tree that is good already, or was made on purpose.
+        """
         free = all_free(tree, self.units.live)
         x, steps = numbers_of(tree, free), steps_of(tree, free, parent)
         self.turn += 1
-        kind: Callable[..., CMA | ARS] = ARS if self.turn % 2 == 0 else CMA
+        kind: Callable[..., CMA | ARS] = ARS if self.turn % 2 == 0 and not cma else CMA
         population = self.count(int(POPULATION * (4 + 3 * np.log(len(x) + 1))), 4)
-        return Task(tree, free, kind(x, steps, self.rng, population))
+        task = Task(tree, free, kind(x, steps, self.rng, population))
+        task.optimiser.sigma = part or task.optimiser.sigma
+        return task
 
     def episodes(self, count: int) -> Array:
         """Seeds of episodes that were not used before."""

@@ -6,7 +6,9 @@ import itertools
 import numpy as np
 
 from spaql.arrays import Array
+from spaql.laws.lessons import distilled, own_lessons
 from spaql.laws.search import CHOICE, Search
+from spaql.laws.teacher import Lessons, lessons_of
 from spaql.laws.tidy import Tidying
 from spaql.laws.trials import Spent, Trials, seeds_of
 from spaql.laws.units import Units, declared_units, measured_units
@@ -20,8 +22,11 @@ from spaql.trees.tree import Tree
 CONFIRMATION = 1000  # episodes
 LADDER = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)  # sizes of trees
 REGROWTHS = 2  # after each fresh search of a size
+SMALL = 4  # leaves of trees that random beginnings reach; larger ones are distilled
+DISTILLED = 2  # times in a row, each from lessons of the one before
 LEVELS = 5  # of a constant continuous action
 CAREFUL = (1.0, 0.3)  # parts of the tolerance that tidying may use
+PART = 0.1  # of what a tree gains over smaller ones may be lost by tidying it
 FOR_TIDYING = 0.25  # of the samples that are left, at least
 AGAIN = 1.5  # times the samples of the last tidying, at least
 GAINS = (0.0, 0.3, 1.0, 3.0)  # of the random laws that measure the units
@@ -31,12 +36,26 @@ KEPT = 4000  # states
 
 
 def plan_of(stage: int, max_leaves: int) -> tuple[str, int]:
-    """What a stage does, and for how many leaves: the sizes in turn, each fresh and then regrown, again and again."""
+    """What a stage does, and for how many leaves."""
+    first, cycle = cycle_of(max_leaves)
+    return first[stage] if stage < len(first) else cycle[(stage - len(first)) % len(cycle)]
+
+
+def cycle_of(max_leaves: int) -> tuple[list[tuple[str, int]], list[tuple[str, int]]]:
+    """The first stages, and those that follow again and again: the sizes in turn, each fresh and then regrown.
+
+    Large trees are distilled from lessons instead. Where they are wanted they come soon: two laws give the lessons.
+    """
     sizes = sorted({size for size in LADDER if size <= max_leaves} | {max_leaves})
     first = [("fresh", 1)]
-    cycle = [(what, size) for size in sizes[1:] for what in ("fresh", *["regrow"] * REGROWTHS)]
-    cycle = cycle or [("regrow", 1)] * REGROWTHS + first
-    return first[0] if stage == 0 else cycle[(stage - 1) % len(cycle)]
+    cycle = [(what, size) for size in sizes[1:] for what in _steps_for(size)] or [("regrow", 1)] * REGROWTHS + first
+    if max_leaves > SMALL:
+        first += [("fresh", 2), *[("distil", max_leaves)] * DISTILLED]
+    return first, cycle
+
+
+def _steps_for(size: int) -> list[str]:
+    return ["fresh", *["regrow"] * REGROWTHS] if size <= SMALL else ["distil"] * DISTILLED
 
 
 def run_stage(agent: Laws, trials: Trials, stage: int) -> None:
@@ -58,11 +77,28 @@ def run_stage(agent: Laws, trials: Trials, stage: int) -> None:
         if what == "regrow" and held is not None:
             search.regrow(held.tree)
         else:
-            search.fresh(leaves, state.frontier.parent(leaves), state.states)
+            made = _beginnings(agent, search, stage, leaves)
+            if what == "distil" and made:
+                search.polish(made + ([] if held is None else [held.tree]))
+            else:
+                search.fresh(leaves, state.frontier.parent(leaves), state.states, made)
     if search.best is None or (held is not None and search.best.mean <= held.mean):
         return
     state.frontier.raw[leaves] = Entry(search.best.tree, search.best.mean)
     _adopt(agent, trials, units.physical(search.best.tree), stage)
+
+
+def _beginnings(agent: Laws, search: Search, stage: int, leaves: int) -> list[Tree]:
+    """Trees distilled from a teacher, and from what other actions than those of the best tree so far are worth."""
+    state, made = agent.state, []
+    if len(state.taught):
+        d = len(agent.problem.state)
+        made += distilled(search, Lessons(state.taught[:, :d], state.taught[:, d:]), leaves, False)
+    best = max(state.frontier.raw.values(), key=lambda entry: entry.mean, default=None)
+    own = None if best is None or leaves == 1 else own_lessons(search, search.units.physical(best.tree), stage)
+    if own is not None:
+        made += distilled(search, own, leaves, False) + distilled(search, own, leaves, True)
+    return made
 
 
 def _adopt(agent: Laws, trials: Trials, found: Tree, stage: int) -> None:
@@ -75,6 +111,9 @@ def _adopt(agent: Laws, trials: Trials, found: Tree, stage: int) -> None:
     tolerance, known = state.tolerance, any(entry.tree.laws is not None for entry in state.frontier.tidy.values())
     trials.reserve = 0
     before = _confirmed(agent, trials, found)
+    smaller = [entry.mean for leaves, entry in state.frontier.tidy.items() if leaves < found.n_leaves]
+    if before is not None and smaller and before > max(smaller):  # else tidying eats what a larger tree gains
+        tolerance = min(tolerance, PART * (before - max(smaller)))
     for allowed in CAREFUL:
         tidy, complete = Tidying(trials, found, allowed * tolerance, agent.seed, stage, agent.effort).run()
         after = _confirmed(agent, trials, tidy)
@@ -91,6 +130,9 @@ def _adopt(agent: Laws, trials: Trials, found: Tree, stage: int) -> None:
     held = state.frontier.tidy.get(tidy.n_leaves)
     if held is None or after > held.mean:
         state.frontier.tidy[tidy.n_leaves] = Entry(tidy, after)
+        if len(state.exams):
+            with contextlib.suppress(Spent):
+                state.own = trials.returns(agent.tree, seeds_of(agent.seed, LAWS_CONFIRMED, 0, len(state.exams)))
 
 
 def _begin(agent: Laws, trials: Trials) -> None:
@@ -101,6 +143,11 @@ def _begin(agent: Laws, trials: Trials) -> None:
         for _ in range(PER_GAIN):
             law = search.units.physical(search.proposals.leaf(gain))
             seen.append(trials.watched(law, search.episodes(search.count(EPISODES, 1)), KEPT // PER_GAIN)[1])
+    state = agent.state
+    if agent.teacher is not None and len(state.taught) == 0:
+        lessons, state.exams = lessons_of(trials, agent.teacher, agent.seed)
+        state.taught = np.concatenate([lessons.states, lessons.actions], axis=1)
+        seen.append(lessons.states)
     states = np.concatenate(seen)
     units = measured_units(agent.problem, states)
     seeds = seeds_of(agent.seed, LAWS_CHOSEN, 0, search.count(CHOICE, 4))
@@ -108,7 +155,6 @@ def _begin(agent: Laws, trials: Trials) -> None:
     means = [float(trials.returns(tree, seeds).mean()) for tree in trees]
     best = int(np.argmax(means))
     few = states[np.sort(search.rng.permutation(len(states))[:KEPT])]
-    state = agent.state
     state.middle, state.inverse, state.states = units.middle, units.inverse, units.of(few)
     state.floor = means[best]
     state.frontier.tidy[1] = Entry(trees[best], means[best])

@@ -11,6 +11,7 @@ import numpy as np
 
 from spaql.arrays import Array
 from spaql.compiling import kernel
+from spaql.compress.arena import MOMENT_EPISODES, PlantArena
 from spaql.errors import SpaqlError
 from spaql.plants.chart import HUGE
 from spaql.plants.environment import PlantEnv
@@ -55,14 +56,19 @@ class Trials:
     """`left`: samples that may still be used, None without a limit; `stopped` tells that the user wants an end."""
 
     def __init__(self, problem: Problem, left: int | None = None, stopped: Callable[[], bool] = lambda: False) -> None:
-        if not problem.can_run:
-            raise SpaqlError(f"{problem.name} has no plant to try laws on")
         self.problem, self.left, self.stopped, self.samples = problem, left, stopped, 0
         self.reserve = 0  # samples that the search must leave for what comes after it
         self.variables, self.unseen = len(problem.state), np.empty((0, len(problem.state)))
         free = [axis.slope is not None or problem.clip for axis in problem.state]
         self.low = np.where(free, -HUGE, [axis.low for axis in problem.state])
         self.high = np.where(free, HUGE, [axis.high for axis in problem.state])
+        self.open()
+
+    def open(self) -> None:
+        """Get ready for episodes."""
+        problem = self.problem
+        if not problem.can_run:
+            raise SpaqlError(f"{problem.name} has no plant to try laws on")
         self.env = problem.open_env() if problem.plant is None else None
         if problem.plant is not None:
             self.lanes = new_lanes(self.variables, problem.plant.rows)
@@ -72,7 +78,7 @@ class Trials:
         horizon = self.problem.horizon
         self._check(len(seeds) * horizon)
         returns = np.zeros(len(seeds))
-        self._count(self._run(tree, seeds, horizon, returns, NO_VISITS, self.unseen))
+        self.count(self._run(tree, seeds, horizon, returns, NO_VISITS, self.unseen))
         returns[~(np.abs(returns) <= HUGE)] = LOST
         return returns
 
@@ -87,13 +93,28 @@ class Trials:
         visits, seen = np.zeros(len(tree.nodes), np.int64), np.empty((len(seeds) * horizon, self.variables))
         returns = np.zeros(len(seeds))
         steps = self._run(tree, seeds, horizon, returns, visits, seen)
-        self._count(steps)
+        self.count(steps)
         seen = seen[:steps]
         if not (np.abs(returns) <= HUGE).all() or not ((seen >= self.low) & (seen <= self.high)).all():
             self._complain(tree, seeds)
         seen = seen[np.lexsort(seen.T)]
         chosen = np.linspace(0, len(seen) - 1, min(states, len(seen))).round().astype(int)
         return visits, seen[chosen]
+
+    def alternatives(self, tree: Tree, actions: Array, count: int, hold: int, seed: int) -> tuple[Array, Array] | None:
+        """About `count` states of the closed loop, and what is earned from there on, (states, actions + 1).
+
+        If each of `actions` is held for some steps, and the tree goes on; last, the tree alone. None where nothing can
+        go on from a moment, in an environment.
+        """
+        if self.env is not None:
+            return None
+        self._check(2 * count * (len(actions) + 2) * self.problem.horizon)
+        arena = PlantArena(self.problem, MOMENT_EPISODES, seed)
+        moments = arena.moments(tree, count, seed)
+        futures = arena.futures(tree, moments, actions, hold)
+        self.count(arena.samples)
+        return moments.states, futures
 
     def _complain(self, tree: Tree, seeds: Array) -> None:
         """Say where the plant or environment gives numbers that nobody can learn from."""
@@ -127,12 +148,12 @@ class Trials:
                 continue
             env = self.env if self.env is not None else PlantEnv(self.problem)
             for _ in episode_in(self.problem, tree, env, int(plant_seed(seed, purpose, number))):
-                self._count(1)
+                self.count(1)
                 if self.left == 0:
                     break
             number += 1
 
-    def _count(self, steps: int) -> None:
+    def count(self, steps: int) -> None:
         self.samples += steps
         self.left = None if self.left is None else self.left - steps
 

@@ -107,6 +107,11 @@ class Agent(ABC):
     def prepare(self) -> None:  # noqa: B027  (nor here)
         """Compute now what the next question would compute: a model-based learner makes its final plan."""
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Warnings about what was learned, a line each."""
+        return ()
+
     def update(
         self, obs: Any, action: Any, reward: Any, next_obs: Any, terminated: bool = False, step: int | None = None
     ) -> None:

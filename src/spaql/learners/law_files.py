@@ -57,6 +57,18 @@ def restored(arrays: dict[str, Array], problem: Problem) -> Frontier:
     return frontier
 
 
+def lessons_of_file(arrays: dict[str, Array], width: int) -> tuple[Array, Array, Array]:
+    """What a teacher did, its returns, and those of the best tree; older files have none of it."""
+    taught, exams = arrays.get("taught", np.zeros((0, 0))), arrays.get("exams", np.zeros((1, 0)))
+    if taught.dtype != np.float64 or taught.ndim != 2 or not np.isfinite(taught).all():
+        raise ValueError("its lessons are malformed")
+    if taught.shape[1] != (width if len(taught) else 0):
+        raise ValueError("its lessons are malformed")
+    if exams.dtype != np.float64 or exams.ndim != 2 or len(exams) not in (1, 2) or not np.isfinite(exams).all():
+        raise ValueError("its lessons are malformed")
+    return taught, exams[0], exams[1] if len(exams) == 2 else np.zeros(0)
+
+
 def _tree(rows: Array, at: int, n: int, kind: int, problem: Problem) -> tuple[Tree, int]:
     d, axes = len(problem.state), problem.actions.axes
     finite = len(getattr(problem.actions, "values", ()))

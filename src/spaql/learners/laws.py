@@ -8,17 +8,22 @@
 An iteration is a stage. What is saved: the trees found so far, by size, so that stages go on from them.
 """
 
+import warnings
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from spaql.arrays import Array
+from spaql.errors import SpaqlError, SpaqlWarning
 from spaql.learners.agent import Agent, Learned
-from spaql.learners.law_files import arrays_of, restored
+from spaql.learners.history import History
+from spaql.learners.law_files import arrays_of, lessons_of_file, restored
 from spaql.learners.law_frontier import Frontier
 from spaql.learners.options import count, learner, number, option
 from spaql.learners.outer import EVAL_SAMPLES, TRAIN_SAMPLES, new_outer
 from spaql.plants.problem import Finite
+from spaql.policy.evaluation import significantly_less
 from spaql.policy.knowledge import Nothing, Samples
 from spaql.policy.policy import Policy
 from spaql.trees.edits import constant
@@ -37,6 +42,9 @@ class LawsState(Learned):
     states: Array = field(default_factory=lambda: np.zeros((0, 0)))  # visited ones, in units: tests go through them
     floor: float = float("nan")  # mean return of the best constant action
     tidying: float = 0.0  # samples that the last tidying took
+    taught: Array = field(default_factory=lambda: np.zeros((0, 0)))  # observation and action of a teacher, a row each
+    exams: Array = field(default_factory=lambda: np.zeros(0))  # its returns in the first episodes of the confirmation
+    own: Array = field(default_factory=lambda: np.zeros(0))  # those of the best tree in the same episodes
 
     @property
     def tolerance(self) -> float:
@@ -51,6 +59,10 @@ class Laws(Agent):
     """A few affine laws behind a few tests, found by search on the plant: hundreds of millions of samples.
 
     Needs a compiled plant, or an environment that makes many steps per second.
+
+    `teacher`: one of our policies or agents, anything with `predict` such as a model of Stable-Baselines3, or a
+    function from an observation to an action. What it does is recorded when learning begins, and kept in the agent's
+    file; the teacher itself is not.
     """
 
     algorithm = "Laws"
@@ -60,10 +72,33 @@ class Laws(Agent):
         number(0.0, 1.0, above=True),
         default=1.0,
     )
+    teacher: Any = field(default=None)
     state: LawsState = field(init=False)
 
     def _begin(self) -> None:
+        if self.teacher is not None and not callable(getattr(self.teacher, "predict", self.teacher)):
+            kind = type(self.teacher).__name__
+            raise SpaqlError(f"a teacher has predict(observation), or is a function of an observation, not {kind}")
         self.state = LawsState(outer=new_outer(0.0, 0.0))
+
+    def learn(self, *arguments: Any, **options: Any) -> History:
+        """As of every agent; what comes out worse than its teacher or than a constant action brings a warning."""
+        history = super().learn(*arguments, **options)
+        for note in self.notes:
+            warnings.warn(note, SpaqlWarning, stacklevel=2)
+        return history
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        state, found = self.state, []
+        more = "give it more samples, or allow more leaves (max_leaves)"
+        if state.outer[TRAIN_SAMPLES] and self.tree.laws is None:
+            found.append(f"no law was better than one constant action: {more}")
+        n = min(len(state.own), len(state.exams))
+        if n and significantly_less(state.own[:n], state.exams[:n]):
+            means = f"{state.own[:n].mean():.5g} against {state.exams[:n].mean():.5g} on the same {n} episodes"
+            found.append(f"the laws are significantly worse than their teacher ({means}): {more}")
+        return tuple(found)
 
     # -- the policy ----------------------------------------------------------------------------------------------------
 
@@ -77,7 +112,7 @@ class Laws(Agent):
         used = Samples(int(self.state.outer[TRAIN_SAMPLES]), int(self.state.outer[EVAL_SAMPLES]))
         known = Nothing(learner=self.algorithm, seed=self.seed, samples=used)
         origin = f"{self.algorithm} on {self.problem.name}, seed {self.seed}"
-        return Policy(self.problem, self.tree, "law tree", origin, known)
+        return Policy(self.problem, self.tree, "law tree", origin, known, notes=self.notes)
 
     @property
     def arms(self) -> int:
@@ -102,7 +137,9 @@ class Laws(Agent):
     def arrays(self) -> dict[str, Array]:
         state = self.state
         sizes = {"middle": state.middle, "inverse": state.inverse, "states": state.states}
-        return sizes | {"levels": np.array([state.floor, state.tidying])} | arrays_of(state.frontier)
+        exams = [state.exams, state.own] if len(state.own) else [state.exams]
+        taught = {"taught": state.taught, "exams": np.stack(exams)}
+        return sizes | {"levels": np.array([state.floor, state.tidying])} | taught | arrays_of(state.frontier)
 
     def restore(self, arrays: dict[str, Array]) -> None:
         state, d = self.state, len(self.problem.state)
@@ -119,6 +156,7 @@ class Laws(Agent):
             raise ValueError("its states are malformed")
         if states.shape[1] != (d if known else 0) or (known and len(states) == 0) or (arrays["inverse"] < 0).any():
             raise ValueError("its states are malformed")
+        state.taught, state.exams, state.own = lessons_of_file(arrays, d + self.problem.actions.axes)
         state.frontier = restored(arrays, self.problem)
         state.middle, state.inverse, state.states = arrays["middle"], arrays["inverse"], states
         state.floor, state.tidying = levels.tolist()

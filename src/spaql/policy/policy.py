@@ -53,6 +53,7 @@ class Policy:
     table_policy: "Policy | None" = None  # the table a tree was made from
     samples: int = 0  # plant steps used to make it, after learning
     frontier: "tuple[FrontierPoint, ...]" = field(default=())  # of a compressed tree: all sizes that were found
+    notes: tuple[str, ...] = ()  # warnings, a line each: what it is worse than, and what to do
 
     # -- acting --------------------------------------------------------------------------------------------------------
 
@@ -175,7 +176,7 @@ class Policy:
 
         The smallest not significantly worse than the table, or the best with at most `max_leaves`.
         """
-        from spaql.compress.compress import OPTIONS, compress
+        from spaql.laws.compress import OPTIONS, compress
 
         for name in options:
             choice("the option", name, OPTIONS)

@@ -45,6 +45,7 @@ def write_explanation(table: Policy, policy: Policy, path: Path) -> None:
         summary=table.problem.summary,
         verdict=verdict(table, policy, shown),
         remark=time_remark(table),
+        notes=shown.notes,
         key_figures=key_figures(table, shown, fresh, own),
         frontier=frontier(shown, own),
         tree=tree_rows(shown, written),
@@ -84,7 +85,7 @@ def origin_line(table: Policy, policy: Policy) -> str:
 
 def may_differ(table: Policy, policy: Policy) -> bool:
     """Whether this form of the controller does not do exactly what the table does."""
-    return policy.kind == "compressed tree" or policy.has_laws != table.has_laws
+    return policy.kind == "compressed tree" or (policy.kind == "law tree" and policy.table_policy is not None)
 
 
 def verdict(table: Policy, policy: Policy, shown: Policy) -> str:

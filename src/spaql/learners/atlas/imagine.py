@@ -17,6 +17,7 @@ from spaql.learners.atlas.starts import start_states
 from spaql.plants.problem import Continuous, Finite, Problem
 from spaql.streams import uniform
 from spaql.trees.descend import Controller, descend, has_oblique
+from spaql.trees.laws import CLIP, NO_LAWS, SCORES, THRESHOLD, Laws, score
 from spaql.trees.tree import LEAF, Tree
 
 if TYPE_CHECKING:
@@ -70,6 +71,30 @@ def new_tracks(d: int, p: int) -> Tracks:
 
 
 @inlined
+def _follow(laws: Laws, tracks: Tracks, d: int, i: int) -> None:
+    """Features (11) of what the law of a leaf applies in column i; scores of continuous laws are u in [-1, 1]."""
+    x, leaf = tracks.x, tracks.node[i]
+    if laws.kind == CLIP:
+        axes = len(laws.low)
+        for output in range(axes):
+            u = min(max(score(laws, leaf, output, x[:d, i]), laws.low[output]), laws.high[output])
+            x[d + output, i], x[d + axes + output, i] = u, u * u
+        return
+    best, chosen = score(laws, leaf, 0, x[:d, i]), 0
+    if laws.kind == SCORES:
+        for output in range(1, len(laws.values)):
+            value = score(laws, leaf, output, x[:d, i])
+            if value > best:
+                best, chosen = value, output
+    elif laws.kind == THRESHOLD:
+        chosen = len(laws.values) - 1 if best >= 0.0 else 0
+    else:
+        chosen = int(min(max(best, laws.low[0]), laws.high[0]) + 0.5)
+    for j in range(1, len(laws.values)):
+        x[d + j - 1, i] = 1.0 if j == chosen else 0.0
+
+
+@inlined
 def _act(controller: Controller, oblique: bool, trials: Trials, tracks: Tracks, d: int, n: int) -> None:
     """Features of every episode's next action, into `tracks.x`."""
     if oblique:
@@ -77,12 +102,17 @@ def _act(controller: Controller, oblique: bool, trials: Trials, tracks: Tracks, 
             tracks.node[i] = descend(controller.nodes, controller.weights, tracks.x, i, 0)
     else:
         descend_lanes(controller.nodes, tracks.x, tracks.node, n)
-    episodes = len(trials.features) + 1
+    episodes, lawful = len(trials.features) + 1, len(controller.laws.gains) > 0
     for i in range(n):
+        if lawful:
+            _follow(controller.laws, tracks, d, i)
         trial, place = tracks.task[i] % episodes, tracks.task[i] // episodes
         on_trial = trial < len(trials.features) and tracks.time[i] < trials.times[place] + trials.hold
         for j in range(controller.actions.shape[1]):
-            tracks.x[d + j, i] = trials.features[trial, j] if on_trial else controller.actions[tracks.node[i], j]
+            if on_trial:
+                tracks.x[d + j, i] = trials.features[trial, j]
+            elif not lawful:
+                tracks.x[d + j, i] = controller.actions[tracks.node[i], j]
 
 
 @inlined
@@ -186,7 +216,20 @@ def controller_of(plan: "Plan", tree: Tree, actions: Continuous | Finite) -> Con
         scale = np.where(plan.inverse > 0.0, 1.0 / np.where(plan.inverse > 0.0, plan.inverse, 1.0), 0.0)
         nodes["cut"][oblique] -= weights[oblique] @ plan.centre
         weights = weights * scale
-    return Controller(nodes, weights, features_of(actions, tree.actions))
+    return Controller(nodes, weights, features_of(actions, tree.actions), _laws_in_metric(plan, tree.laws))
+
+
+def _laws_in_metric(plan: "Plan", laws: Laws | None) -> Laws:
+    """Laws of the metric's states; those of continuous actions say u, which is in [-1, 1]."""
+    if laws is None:
+        return NO_LAWS
+    scale = np.where(plan.inverse > 0.0, 1.0 / np.where(plan.inverse > 0.0, plan.inverse, 1.0), 0.0)
+    gains, offsets = laws.gains * scale, laws.offsets + laws.gains @ plan.centre
+    if laws.kind != CLIP:
+        return laws._replace(gains=gains, offsets=offsets)
+    middle, half = (laws.low + laws.high) / 2, (laws.high - laws.low) / 2
+    one = np.ones(len(half))
+    return laws._replace(gains=gains / half[:, None], offsets=(offsets - middle) / half, low=-one, high=one)
 
 
 def imagined_returns(

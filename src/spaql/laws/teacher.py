@@ -1,0 +1,168 @@
+"""Lessons: what a teacher does at states of its own closed loop, and at states to which a law tree drifts (DAgger).
+
+A teacher is one of our policies or agents, anything with `predict` (a model of Stable-Baselines3), or a function of an
+observation that returns the action in physical units. Policies are trees and run compiled; all others are asked state
+by state.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from spaql.arrays import Array
+from spaql.errors import SpaqlError
+from spaql.laws.distil import model_tree, scores_of
+from spaql.laws.trials import Spent, Trials, seeds_of
+from spaql.laws.units import measured_units
+from spaql.learners.agent import Agent
+from spaql.plants.chart import HUGE
+from spaql.plants.environment import PlantEnv
+from spaql.plants.problem import Finite, Problem
+from spaql.policy.outputs import kinds_of
+from spaql.policy.policy import Policy
+from spaql.streams import LAWS_CONFIRMED, LAWS_TAUGHT
+from spaql.trees.tree import Tree, decide
+
+Ask = Callable[[Array], Array]  # an observation (variables,), its action (axes,), both physical
+EPISODES = 32  # of the teacher's closed loop
+STATES = 4000  # of them that are kept
+DRIFTED = 1000  # states that each round of drifting adds
+ROUNDS = 2  # of drifting
+LEAVES = 8  # of the trees that drift
+JUDGED = 200  # episodes in which the teacher is judged, if it is a tree on a compiled plant
+JUDGED_SLOWLY = 32  # the same, of other teachers
+IN_ENVIRONMENT = 8  # the same, and episodes of lessons, where the plant is not compiled
+SHARE = 0.1  # of the samples that are left, at most
+NEAR = 1e-6  # of the range of an action: so far outside is taken as rounding
+
+
+class Lessons(NamedTuple):
+    """Observations (n, variables) and what was done there (n, axes), physical; and how much each counts."""
+
+    states: Array
+    actions: Array
+    weights: Array | None = None
+
+
+def lessons_of(trials: Trials, teacher: Any, seed: int) -> tuple[Lessons, Array]:
+    """What the teacher does, and its returns in the first episodes of the confirmation."""
+    problem, rules = trials.problem, rules_of(trials.problem, teacher)
+    ask = asked(problem, teacher)
+    compiled, allowed = trials.env is None, trials.left is None
+    episodes, judged = (EPISODES, JUDGED if rules is not None else JUDGED_SLOWLY) if compiled else (IN_ENVIRONMENT,) * 2
+    room = episodes + judged if allowed else int(SHARE * (trials.left or 0) / problem.horizon)
+    if room < 2:
+        raise Spent
+    judged = min(judged, room // 2)
+    episodes = min(episodes, room - judged)
+    lessons = seeds_of(seed, LAWS_TAUGHT, 0, episodes)
+    exams = seeds_of(seed, LAWS_CONFIRMED, 0, judged)
+    if rules is not None:
+        states = trials.watched(rules, lessons, STATES)[1]
+        return _drifted(trials, states, lambda states: decide(rules, states), seed), trials.returns(rules, exams)
+    states = _recorded(trials, ask, lessons)[0]
+    chosen = np.linspace(0, len(states) - 1, min(STATES, len(states))).round().astype(int)
+    many = lambda states: np.array([ask(one) for one in states])  # noqa: E731
+    return _drifted(trials, states[chosen], many, seed), _recorded(trials, ask, exams)[1]
+
+
+def _drifted(trials: Trials, states: Array, many: Callable[[Array], Array], seed: int) -> Lessons:
+    """A tree that copies the teacher comes to other states than the teacher: there it has to be told, too."""
+    problem, actions = trials.problem, many(states)
+    units, kind = measured_units(problem, states), kinds_of(problem.actions)[0]
+    for number in range(ROUNDS):
+        rng = np.random.default_rng([seed, number])
+        tree = model_tree(units, kind, units.of(states), scores_of(problem, kind, actions), LEAVES, rng)
+        seeds = seeds_of(seed, LAWS_TAUGHT, EPISODES * (number + 1), 4)
+        try:
+            more = trials.watched(units.physical(tree), seeds, DRIFTED)[1]
+        except (Spent, SpaqlError):  # it drives the plant out of all numbers: nothing to be learned there
+            break
+        states, actions = np.concatenate([states, more]), np.concatenate([actions, many(more)])
+    return Lessons(states, actions)
+
+
+def _recorded(trials: Trials, ask: Ask, seeds: Array) -> tuple[Array, Array]:
+    """All observations of episodes of a teacher that is no tree, and the returns."""
+    problem = trials.problem
+    env = trials.env if trials.env is not None else PlantEnv(problem)
+    native, states, returns = problem.native_one(), [], np.zeros(len(seeds))
+    for i, seed in enumerate(seeds.tolist()):
+        observation = env.reset(seed=seed)[0]
+        for _ in range(problem.horizon):
+            states.append(np.array(observation, float).reshape(-1))
+            observation, reward, terminated, truncated, _ = env.step(native(ask(states[-1])))
+            trials.count(1)
+            returns[i] += float(reward)
+            if terminated or truncated:
+                break
+    if not (np.abs(returns) <= HUGE).all():
+        raise SpaqlError(f"{problem.name} gives rewards that are not finite while the teacher acts")
+    return np.array(states), returns
+
+
+def rules_of(problem: Problem, teacher: Any) -> Tree | None:
+    """The tree of a teacher that is one of our policies, or an agent with one policy for all steps."""
+    if isinstance(teacher, Agent) and not teacher.card.per_step and teacher.card.learns_by != "nothing":
+        teacher = teacher.policy()
+    if not isinstance(teacher, Policy):
+        return None
+    tree = teacher.rules
+    if tree.variables != len(problem.state):
+        raise SpaqlError(f"the teacher looks at {tree.variables} variables, {problem.name} has {len(problem.state)}")
+    for action in decide(tree, np.zeros((1, tree.variables))):
+        sound_action(problem, action, np.zeros(tree.variables))
+    return tree
+
+
+def asked(problem: Problem, teacher: Any) -> Ask:
+    """The teacher as a function; whatever is wrong with it, or with what it says, is said in one line."""
+    predict = getattr(teacher, "predict", None)
+
+    def ask(observation: Array) -> Array:
+        try:
+            said = teacher(observation.copy()) if predict is None else predict(observation.copy())
+            said = said[0] if predict is not None and isinstance(said, tuple) else said
+        except Exception as error:  # whatever a teacher of somebody else raises
+            text = " ".join(str(error).split())[:200]
+            raise SpaqlError(
+                f"the teacher failed at the observation {_short(observation)}: {type(error).__name__}: {text}"
+            ) from error
+        return sound_action(problem, said, observation)
+
+    return ask
+
+
+def sound_action(problem: Problem, said: Any, observation: Array) -> Array:
+    """What a teacher said as an action (axes,), physical."""
+    actions = problem.actions
+    try:
+        action = np.atleast_1d(np.asarray(said, float))
+    except (TypeError, ValueError):
+        action = np.empty((0, 0))
+    where = f"at the observation {_short(observation)}"
+    if action.size != actions.axes or action.ndim > 2:
+        size = "one number" if actions.axes == 1 else f"{actions.axes} numbers"
+        raise SpaqlError(f"the teacher must return {size} for an action, not {_short(said)} ({where})")
+    action = action.reshape(-1)
+    if not np.isfinite(action).all():
+        raise SpaqlError(f"the teacher returned {_short(said)}: actions must be finite ({where})")
+    if isinstance(actions, Finite):
+        if not np.any(np.abs(np.array(actions.values, float) - action[0]) <= NEAR):
+            known = ", ".join(f"{value:g}" for value in actions.values[:20])
+            raise SpaqlError(f"the teacher returned {action[0]:g}, which is not one of {known} ({where})")
+        return action
+    low, high = actions.bounds
+    room = NEAR * (high - low)
+    if ((action < low - room) | (action > high + room)).any():
+        raise SpaqlError(
+            f"the teacher returned {_short(said)}, outside {_short(low)} ... {_short(high)} ({where}): clip its actions"
+        )
+    clipped: Array = np.clip(action, low, high)
+    return clipped
+
+
+def _short(value: Any) -> str:
+    text = " ".join(str(value.tolist() if isinstance(value, np.ndarray) else value).split())
+    return text if len(text) <= 80 else text[:77] + "..."
