@@ -10,7 +10,7 @@ print(agent.evaluate())
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from spaql.errors import SpaqlError
+from spaql.errors import SpaqlError, SpaqlWarning
 from spaql.learners.registry import class_homes
 from spaql.old_paths import install
 from spaql.plants.registration import register
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Axis", "Between", "Continuous", "Episode", "Evaluation", "Finite", "History", "Policy", "Problem", "SpaqlError",
-    "analysis", "callbacks", "check", "coverage", "cube", "differences", "evaluate_vector", "from_gym", "from_plant",
-    "learn_all", "load", "make", "observe", "problems", "record", "reset", "step", "sweep",
+    "SpaqlWarning", "analysis", "callbacks", "check", "coverage", "cube", "differences", "evaluate_vector", "from_gym",
+    "from_plant", "learn_all", "load", "make", "observe", "problems", "record", "reset", "step", "sweep",
 ]  # fmt: skip
 __all__ += list(class_homes())
 

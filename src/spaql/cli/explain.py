@@ -33,9 +33,7 @@ def explain(
     max_leaves: Annotated[
         int | None, typer.Option(help="Explain a compressed tree with at most so many leaves.")
     ] = None,
-    laws: Annotated[
-        bool | None, typer.Option("--laws/--no-laws", help=LAWS_HELP, show_default=False)
-    ] = None,
+    laws: Annotated[bool | None, typer.Option("--laws/--no-laws", help=LAWS_HELP, show_default=False)] = None,
     form: Annotated[str, typer.Option(help=FORM_HELP)] = "auto",
     step: Annotated[int | None, typer.Option(help=STEP_HELP)] = None,
     rows: Annotated[int, typer.Option(help="Regions to show, most used first.")] = 12,
@@ -64,9 +62,7 @@ def export(
     max_leaves: Annotated[
         int | None, typer.Option(help="Export a compressed tree with at most so many leaves.")
     ] = None,
-    laws: Annotated[
-        bool | None, typer.Option("--laws/--no-laws", help=LAWS_HELP, show_default=False)
-    ] = None,
+    laws: Annotated[bool | None, typer.Option("--laws/--no-laws", help=LAWS_HELP, show_default=False)] = None,
     form: Annotated[str, typer.Option(help=FORM_HELP)] = "auto",
     step: Annotated[int | None, typer.Option(help=STEP_HELP)] = None,
     precision: Annotated[str, typer.Option(help="c: double or single.")] = "double",

@@ -16,12 +16,11 @@ from spaql.checks import flag, whole
 from spaql.compress import compress as constants
 from spaql.compress.frontier import FRESH, FRESH_IN_PYTHON, chosen_of, frontier_of, honest, monotone, notes_on
 from spaql.compress.in_model import CAUTION, FEWEST, MODEL, OTHERS, STARTS, STEPS
-from spaql.compress.model_arena import ModelArena
 from spaql.compress.on_plant import COMPILED, SLOW
 from spaql.compress.progress import progress_bar
 from spaql.compress.search import Report, Wanted
 from spaql.errors import SpaqlError, SpaqlWarning
-from spaql.laws.model_trials import ModelTrials
+from spaql.laws.model_trials import ModelTrials, fair_arena
 from spaql.laws.stages import cycle_of, run_stage
 from spaql.laws.trials import Trials
 from spaql.laws.units import Units
@@ -160,7 +159,7 @@ def _trusted(problem: Problem, plan: Plan, models: Sequence[Model], starts: Arra
 
     A constant added to all rewards changes nothing here.
     """
-    earned = [ModelArena(problem, plan, starts, [one]).returns(plan.table, 0, len(starts)) for one in models]
+    earned = [fair_arena(problem, plan, starts, [one]).returns(plan.table, 0, len(starts)) for one in models]
     means = np.array([returns.mean() for returns in earned])
     least = means[0] - DOUBT * np.ptp(means) - SPREAD * earned[0].std()
     return [one for one, mean in zip(models, means, strict=True) if mean >= least]
@@ -174,7 +173,7 @@ def _judged(
     The judge looks twice as far as the episode, because what fails soon after its end is not sound; but nothing is
     gained there: an episode counts as twice its return, or less. To end early is thus not preferred.
     """
-    once, twice = (ModelArena(problem, plan, starts, models, times * problem.horizon) for times in (1, 2))
+    once, twice = (fair_arena(problem, plan, starts, models, times * problem.horizon) for times in (1, 2))
     best: dict[int, tuple[float, Tree]] = {}
     for tree in trees:
         returns = np.minimum(2.0 * once.returns(tree, 0, len(starts)), twice.returns(tree, 0, len(starts)))

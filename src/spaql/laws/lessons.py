@@ -17,27 +17,44 @@ from spaql.plants.problem import Continuous, Finite
 from spaql.policy.outputs import kinds_of
 from spaql.trees.tree import Tree, decide
 
-MOMENTS = 2000
+MOMENTS = 2000  # of a round
+ROUNDS = 3  # of drifting
 HOLDS = (5, 2)  # steps for which an action is tried, in turn
 LEVELS = {1: 9, 2: 5, 3: 3}  # by axes, of continuous actions; more axes: the corners
 MOST = 33  # actions tried
+NOTABLE = 0.3  # of the mean gain: where less is to be gained, what was done is right; else luck decides there
 EXTREME = 0.95  # quantile above which gains are cut: a single lost episode must not outweigh everything else
 LEAST = 0.1  # of the mean gain: what a state counts where nothing is gained
 
 
-def own_lessons(search: Search, tree: Tree, number: int) -> Lessons | None:
-    """Better actions at moments of a physical tree's closed loop; None where the plant cannot go on from a moment."""
-    actions = tried_actions(search.trials.problem.actions)
-    seed = int(search.rng.integers(2**31))
-    found = search.trials.alternatives(tree, actions, search.count(MOMENTS, 50), HOLDS[number % len(HOLDS)], seed)
-    if found is None:
+def own_lessons(search: Search, tree: Tree, number: int, leaves: int) -> Lessons | None:
+    """Better actions than those of a physical tree; None where the plant cannot go on from a moment.
+
+    First at moments of its own closed loop, then at those of a tree that follows the lessons so far, which comes to
+    other states (DAgger).
+    """
+    hold, at, found = HOLDS[number % len(HOLDS)], tree, []
+    for _ in range(ROUNDS):
+        lessons = _better(search, tree, at, hold)
+        if lessons is None:
+            break
+        found.append(lessons)
+        together = Lessons(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
+        at = search.units.physical(distilled(search, together, leaves, False)[0])
+    return together if found else None
+
+
+def _better(search: Search, tree: Tree, at: Tree, hold: int) -> Lessons | None:
+    """What is better than to follow `tree`, at moments of the closed loop of `at`."""
+    actions, seed = tried_actions(search.trials.problem.actions), int(search.rng.integers(2**31))
+    found = search.trials.alternatives(tree, at, actions, search.count(MOMENTS, 50), hold, seed)
+    if found is None or len(found[0]) == 0:
         return None
     states, futures = found
-    if len(states) == 0:
-        return None
     best = futures[:, :-1].argmax(axis=1)
     gained = np.maximum(futures[np.arange(len(best)), best] - futures[:, -1], 0.0)
-    better = np.where((gained > 0.0)[:, None], actions[best], decide(tree, states))
+    worth = gained > NOTABLE * gained.mean()
+    better = np.where(worth[:, None], actions[best], decide(tree, states))
     weights = np.minimum(gained, np.quantile(gained, EXTREME))
     return Lessons(states, better, weights + LEAST * weights.mean())
 

@@ -16,6 +16,21 @@ from spaql.plants.problem import Problem
 from spaql.trees.tree import Tree, leaf_of
 
 
+def fair_arena(
+    problem: Problem, plan: Plan, starts: Array, models: Sequence[Model], horizon: int | None = None
+) -> ModelArena:
+    """Where no episode ever ended, whoever leaves the data gets the worst reward seen, even if that is positive.
+
+    So a constant added to all rewards changes nothing. Where episodes end, a lost one earns nothing more.
+    """
+    arena = ModelArena(problem, plan, starts, models, horizon)
+    arena.worlds = [
+        world if (world.model.ending == 1).any() else world._replace(worst=float(world.model.rewards[0]))
+        for world in arena.worlds
+    ]
+    return arena
+
+
 class ModelTrials(Trials):
     """An episode's seed says where it begins, and in which of the models it goes on."""
 
@@ -23,7 +38,7 @@ class ModelTrials(Trials):
         self, problem: Problem, plan: Plan, starts: Array, models: Sequence[Model], left: int | None = None,
         stopped: Callable[[], bool] = lambda: False,
     ) -> None:  # fmt: skip
-        self.plan, self.arena = plan, ModelArena(problem, plan, starts, models)
+        self.plan, self.arena = plan, fair_arena(problem, plan, starts, models)
         super().__init__(problem, left, stopped)
 
     def open(self) -> None:
@@ -53,10 +68,12 @@ class ModelTrials(Trials):
             visits += np.bincount(leaf_of(tree, seen[:full]), minlength=len(visits))
         return steps
 
-    def alternatives(self, tree: Tree, actions: Array, count: int, hold: int, seed: int) -> tuple[Array, Array] | None:
+    def alternatives(
+        self, tree: Tree, at: Tree, actions: Array, count: int, hold: int, seed: int
+    ) -> tuple[Array, Array] | None:
         self._check(2 * count * (len(actions) + 2) * self.problem.horizon)
         before = self.arena.steps
-        moments = self.arena.moments(tree, count, seed)
+        moments = self.arena.moments(at, count, seed)
         futures = self.arena.futures(tree, moments, actions, hold)
         self.count(self.arena.steps - before)
         return moments.states, futures

@@ -90,12 +90,15 @@ def run_stage(agent: Laws, trials: Trials, stage: int) -> None:
 
 def _beginnings(agent: Laws, search: Search, stage: int, leaves: int) -> list[Tree]:
     """Trees distilled from a teacher, and from what other actions than those of the best tree so far are worth."""
-    state, made = agent.state, []
+    state = agent.state
+    made: list[Tree] = []
+    if len(getattr(agent.problem.actions, "values", "ab")) == 1:
+        return made  # one action: nothing can be taught
     if len(state.taught):
         d = len(agent.problem.state)
         made += distilled(search, Lessons(state.taught[:, :d], state.taught[:, d:]), leaves, False)
     best = max(state.frontier.raw.values(), key=lambda entry: entry.mean, default=None)
-    own = None if best is None or leaves == 1 else own_lessons(search, search.units.physical(best.tree), stage)
+    own = None if best is None or leaves == 1 else own_lessons(search, search.units.physical(best.tree), stage, leaves)
     if own is not None:
         made += distilled(search, own, leaves, False) + distilled(search, own, leaves, True)
     return made

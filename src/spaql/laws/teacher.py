@@ -138,7 +138,7 @@ def sound_action(problem: Problem, said: Any, observation: Array) -> Array:
     """What a teacher said as an action (axes,), physical."""
     actions = problem.actions
     try:
-        action = np.atleast_1d(np.asarray(said, float))
+        action = np.atleast_1d(np.asarray(said if said is not None else (), float))
     except (TypeError, ValueError):
         action = np.empty((0, 0))
     where = f"at the observation {_short(observation)}"

@@ -101,17 +101,19 @@ class Trials:
         chosen = np.linspace(0, len(seen) - 1, min(states, len(seen))).round().astype(int)
         return visits, seen[chosen]
 
-    def alternatives(self, tree: Tree, actions: Array, count: int, hold: int, seed: int) -> tuple[Array, Array] | None:
-        """About `count` states of the closed loop, and what is earned from there on, (states, actions + 1).
+    def alternatives(
+        self, tree: Tree, at: Tree, actions: Array, count: int, hold: int, seed: int
+    ) -> tuple[Array, Array] | None:
+        """About `count` states of the closed loop of `at`, and what is earned from there on, (states, actions + 1).
 
-        If each of `actions` is held for some steps, and the tree goes on; last, the tree alone. None where nothing can
-        go on from a moment, in an environment.
+        If each of `actions` is held for some steps, and `tree` goes on; last, `tree` alone. None where nothing can go
+        on from a moment, in an environment.
         """
         if self.env is not None:
             return None
         self._check(2 * count * (len(actions) + 2) * self.problem.horizon)
         arena = PlantArena(self.problem, MOMENT_EPISODES, seed)
-        moments = arena.moments(tree, count, seed)
+        moments = arena.moments(at, count, seed)
         futures = arena.futures(tree, moments, actions, hold)
         self.count(arena.samples)
         return moments.states, futures
