@@ -27,10 +27,8 @@ from spaql.trees.tree import Tree
 
 Round = tuple[int, int, int]  # candidates, generations, episodes per candidate
 FRESH: tuple[Round, ...] = ((16, 20, 24), (5, 40, 48), (2, 60, 64), (1, 60, 128))
-POLISHED: tuple[Round, ...] = ((4, 40, 48), (1, 200, 64))  # of distilled trees
-LAST: Round = (1, 200, 64)  # with small steps
+POLISHED: tuple[Round, ...] = ((4, 40, 64), (1, 40, 128))  # of distilled trees
 WIDE = 0.5  # first steps of a polish, as a part of the usual ones
-NARROW = 0.15  # the same, of its last part
 REGROWN: tuple[Round, ...] = ((6, 20, 24), (2, 50, 48), (1, 60, 96))
 SCREENED = 400  # random trees
 GROWN = 200  # children of a smaller tree
@@ -116,12 +114,10 @@ class Search:
         self.halving([*tasks, self.task(parent, 0, 0.3)], rounds, mined=True)
 
     def polish(self, trees: Sequence[Tree]) -> None:
-        """Given trees only, for long: large trees have too many numbers for a race of random ones."""
+        """Given trees only: large ones have too many numbers for a race of random beginnings."""
         first, *later = self.rounds(POLISHED)
         tasks = [self.task(tree, 0, WIDE, cma=True) for tree in trees]
         self.halving(tasks, [(len(tasks), *first[1:]), *later])
-        assert self.best is not None
-        self.halving([self.task(self.best.tree, 0, NARROW, cma=True)], self.rounds([LAST]), mined=True)
 
     # -- parts ---------------------------------------------------------------------------------------------------------
 

@@ -6,7 +6,9 @@ import itertools
 import numpy as np
 
 from spaql.arrays import Array
+from spaql.laws.blocks import refine
 from spaql.laws.lessons import distilled, own_lessons
+from spaql.laws.planner import planned
 from spaql.laws.search import CHOICE, Search
 from spaql.laws.teacher import Lessons, lessons_of
 from spaql.laws.tidy import Tidying
@@ -27,6 +29,7 @@ DISTILLED = 2  # times in a row, each from lessons of the one before
 LEVELS = 5  # of a constant continuous action
 CAREFUL = (1.0, 0.3)  # parts of the tolerance that tidying may use
 PART = 0.1  # of what a tree gains over smaller ones may be lost by tidying it
+FOR_PLANNING = 0.1  # of the samples that are left, at most
 FOR_TIDYING = 0.25  # of the samples that are left, at least
 AGAIN = 1.5  # times the samples of the last tidying, at least
 GAINS = (0.0, 0.3, 1.0, 3.0)  # of the random laws that measure the units
@@ -79,7 +82,10 @@ def run_stage(agent: Laws, trials: Trials, stage: int) -> None:
         else:
             made = _beginnings(agent, search, stage, leaves)
             if what == "distil" and made:
-                search.polish(made + ([] if held is None else [held.tree]))
+                search.polish(made)
+                if search.best is not None:
+                    better = held if held is not None and held.mean > search.best.mean else search.best
+                    refine(search, better.tree)
             else:
                 search.fresh(leaves, state.frontier.parent(leaves), state.states, made)
     if search.best is None or (held is not None and search.best.mean <= held.mean):
@@ -151,6 +157,8 @@ def _begin(agent: Laws, trials: Trials) -> None:
         lessons, state.exams = lessons_of(trials, agent.teacher, agent.seed)
         state.taught = np.concatenate([lessons.states, lessons.actions], axis=1)
         seen.append(lessons.states)
+    if agent.teacher is None and agent.max_leaves > SMALL and len(state.taught) == 0:
+        state.taught = _planned(agent, trials)
     states = np.concatenate(seen)
     units = measured_units(agent.problem, states)
     seeds = seeds_of(agent.seed, LAWS_CHOSEN, 0, search.count(CHOICE, 4))
@@ -161,6 +169,16 @@ def _begin(agent: Laws, trials: Trials) -> None:
     state.middle, state.inverse, state.states = units.middle, units.inverse, units.of(few)
     state.floor = means[best]
     state.frontier.tidy[1] = Entry(trees[best], means[best])
+
+
+def _planned(agent: Laws, trials: Trials) -> Array:
+    """Lessons of sampled look-ahead, where large trees are wanted and nobody teaches; none in an environment."""
+    if agent.problem.plant is None:
+        return np.zeros((0, 0))
+    room = None if trials.left is None else int(FOR_PLANNING * trials.left)
+    states, actions, used = planned(agent.problem, agent.seed, room)
+    trials.count(used)
+    return np.concatenate([states, actions], axis=1) if len(states) else np.zeros((0, 0))
 
 
 def constants(agent: Laws) -> list[Array]:
