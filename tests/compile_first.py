@@ -33,7 +33,7 @@ def explained():
     agent.learn(5, rollouts=2)
     policy = agent.policy()
     policy.why(np.zeros(4))
-    policy.compress(max_leaves=4, budget=20_000, episodes=16).evaluate(8)
+    policy.compress(laws=False, max_leaves=4, budget=20_000, episodes=16).evaluate(8)
     agent.leaves()
     with tempfile.TemporaryDirectory() as folder:
         agent.save(f"{folder}/agent.spaql")
@@ -43,7 +43,7 @@ def explained():
 def atlas():
     agent = spaql.Atlas(spaql.make("cartpole"))
     agent.learn(samples=300)
-    agent.policy().compress(max_leaves=4, budget=20_000, episodes=16)
+    agent.policy().compress(laws=False, max_leaves=4, budget=20_000, episodes=16)
     agent.policy().why(np.zeros(4))
 
 

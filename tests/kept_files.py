@@ -85,7 +85,7 @@ def write(folder):
     """With the version of spaql that is installed."""
     folder.mkdir(parents=True, exist_ok=True)
     _write_agents(folder)
-    compressed = spaql.load(folder / "pendulum-spaql.spaql").policy().compress(max_leaves=4, budget=100_000)
+    compressed = spaql.load(folder / "pendulum-spaql.spaql").policy().compress(laws=False, max_leaves=4, budget=100_000)
     (folder / POLICY).write_text(compressed.to_json())
     told = {"agents": {path.name: what_comes_of(path) for path in sorted(folder.glob("*.spaql"))}}
     told |= {"policy": what_policy_comes_of((folder / POLICY).read_text())}

@@ -27,11 +27,11 @@ def table():
 
 @pytest.fixture(scope="module")
 def small(table):
-    return table.compress(budget=BUDGET)
+    return table.compress(laws=False, budget=BUDGET)
 
 
 def test_cartpole_needs_at_most_eight_leaves(table):
-    tree = table.compress(max_leaves=8, budget=BUDGET)
+    tree = table.compress(laws=False, max_leaves=8, budget=BUDGET)
     assert tree.n_leaves <= 8 < table.n_leaves
     assert tree.evaluate(1000, seed=5).mean >= 199.0
 
@@ -68,28 +68,28 @@ def test_every_sample_is_counted():
     agent = spaql.SPAQL(spaql.from_gym(env, horizon=50), seed=0)
     agent.learn(5, rollouts=2)
     table, before = agent.policy(), env.steps
-    tree = table.compress(max_leaves=4, budget=3000)
+    tree = table.compress(laws=False, max_leaves=4, budget=3000)
     assert tree.samples == env.steps - before > 3000
 
 
 def test_the_search_ends_soon_after_its_budget(table):
-    short, long = table.compress(max_leaves=2, budget=0), table.compress(max_leaves=2, budget=2_000_000)
+    short, long = table.compress(laws=False, max_leaves=2, budget=0), table.compress(laws=False, max_leaves=2, budget=2_000_000)
     assert short.samples < 1_000_000
     assert long.samples > 2_000_000
 
 
 def test_the_same_seed_gives_the_same_tree(table, small):
-    again = table.compress(budget=BUDGET)
+    again = table.compress(laws=False, budget=BUDGET)
     assert differences(again.rules, small.rules) == []
 
 
 def test_at_most_as_many_leaves_as_asked_for(table):
     for most in (1, 2, 5):
-        assert table.compress(max_leaves=most, budget=500_000).n_leaves <= most
+        assert table.compress(laws=False, max_leaves=most, budget=500_000).n_leaves <= most
 
 
 def test_compressing_the_exact_tree_is_compressing_its_table(table, small):
-    again = table.tree().compress(budget=BUDGET)
+    again = table.tree().compress(laws=False, budget=BUDGET)
     assert again.table_policy is small.table_policy is table
     assert differences(again.rules, small.rules) == []
 
@@ -140,26 +140,26 @@ def test_oblique_tests_are_an_option():
     agent = spaql.SPAQL(spaql.make("pendulum"), seed=0)
     agent.learn(60, rollouts=5)
     for oblique in (False, True):
-        tree = agent.policy().compress(oblique=oblique, budget=BUDGET, max_leaves=12)
+        tree = agent.policy().compress(laws=False, oblique=oblique, budget=BUDGET, max_leaves=12)
         assert any(point.tree.oblique for point in tree.frontier) == oblique
 
 
 def test_a_single_cell_stays_one_leaf():
-    tree = spaql.SPAQL(spaql.make("pendulum")).policy().compress(max_leaves=1, budget=100_000)
+    tree = spaql.SPAQL(spaql.make("pendulum")).policy().compress(laws=False, max_leaves=1, budget=100_000)
     assert tree.n_leaves == 1
 
 
 def test_in_a_gymnasium_environment_few_episodes_are_run():
     agent = spaql.SPAQL(spaql.from_gym("CartPole-v1", horizon=50), seed=0)
     agent.learn(5, rollouts=2)
-    tree = agent.policy().compress(max_leaves=4, budget=500)
+    tree = agent.policy().compress(laws=False, max_leaves=4, budget=500)
     assert tree.n_leaves <= 4
     assert tree.samples < 20_000
 
 
 def test_without_a_plant_it_says_what_to_do_instead():
     with pytest.raises(spaql.SpaqlError, match=r"use tree\(\)"):
-        spaql.SPAQL(spaql.cube(2, actions=[0, 1], horizon=10)).policy().compress()
+        spaql.SPAQL(spaql.cube(2, actions=[0, 1], horizon=10)).policy().compress(laws=False)
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ def test_without_a_plant_it_says_what_to_do_instead():
 )
 def test_bad_options_are_one_line(table, options):
     with pytest.raises(spaql.SpaqlError, match=next(iter(options))):
-        table.compress(**options)
+        table.compress(laws=False, **options)
 
 
 def test_distilled_trees_are_nested_and_explain_more_with_every_leaf():
@@ -218,7 +218,7 @@ def test_the_frontier_can_be_drawn(small, tmp_path):
 def test_cartpole_with_500_steps_needs_at_most_four_leaves(seed):
     agent = spaql.SPAQLTS(spaql.make("cartpole-500"), seed=seed)
     agent.learn(600)
-    assert agent.policy().compress(max_leaves=4).evaluate(1000, seed=7).mean >= 497.0
+    assert agent.policy().compress(laws=False, max_leaves=4).evaluate(1000, seed=7).mean >= 497.0
 
 
 @pytest.mark.slow
@@ -226,6 +226,6 @@ def test_cartpole_with_500_steps_needs_at_most_four_leaves(seed):
 def test_pendulum_is_swung_up_well_with_32_leaves_whatever_the_table(seed):
     agent = spaql.SPAQL(spaql.make("pendulum"), seed=seed)
     agent.learn(1000)
-    tree = agent.policy().compress(max_leaves=32)
+    tree = agent.policy().compress(laws=False, max_leaves=32)
     assert tree.n_leaves <= 32
     assert tree.evaluate(1000, seed=7).mean >= -175.0

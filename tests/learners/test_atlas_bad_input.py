@@ -42,7 +42,7 @@ def check_sound(agent):
     x = agent.state.memory.states[: agent.state.memory.n]
     np.testing.assert_array_equal(policy.tree().decide(x), policy.decide(x))
     assert all(np.isfinite(q) and np.isfinite(after).all() for _, q, after in policy.why(x[0]).expected)
-    assert np.isfinite(policy.compress(max_leaves=2, budget=3000, episodes=8).decide(x)).all()
+    assert np.isfinite(policy.compress(laws=False, max_leaves=2, budget=3000, episodes=8).decide(x)).all()
 
 
 def idle(agent):

@@ -38,7 +38,7 @@ def tables(agents):
 
 @pytest.fixture(scope="module")
 def small(tables):
-    return tables["cartpole"].compress(max_leaves=4, budget=300_000, episodes=32)
+    return tables["cartpole"].compress(laws=False, max_leaves=4, budget=300_000, episodes=32)
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +100,7 @@ def test_a_policy_stays_what_it_was_when_the_agent_learns_on():
     agent.learn(samples=200)
     np.testing.assert_array_equal(policy.evaluate(10).returns, before)
     assert str(policy.why(np.zeros(4))) == why
-    assert policy.compress(max_leaves=2, budget=20_000, episodes=8).n_leaves <= 2
+    assert policy.compress(laws=False, max_leaves=2, budget=20_000, episodes=8).n_leaves <= 2
 
 
 @pytest.mark.parametrize("to", FORMATS)
@@ -135,24 +135,24 @@ def test_in_an_environment_a_small_tree_takes_no_samples_at_all():
     problem = spaql.from_gym("CartPole-v1", horizon=100)
     agent = spaql.Atlas(problem, cells=200, seed=0)
     agent.learn(samples=500)
-    tree = agent.policy().compress(max_leaves=3, budget=50_000, episodes=16)
+    tree = agent.policy().compress(laws=False, max_leaves=3, budget=50_000, episodes=16)
     assert tree.samples == 0
     assert tree.n_leaves <= 3
 
 
 def test_the_search_gives_the_same_tree_every_time(tables, small):
-    again = tables["cartpole"].compress(max_leaves=4, budget=300_000, episodes=32)
+    again = tables["cartpole"].compress(laws=False, max_leaves=4, budget=300_000, episodes=32)
     assert again.to_json() == small.to_json()
 
 
 @pytest.mark.parametrize("options", [{"max_leaves": 0}, {"budget": -1}, {"episodes": 3}, {"seed": -1}, {"nonsense": 1}])
 def test_bad_options_of_a_search_are_refused(tables, options):
     with pytest.raises(spaql.SpaqlError):
-        tables["cartpole"].compress(**options)
+        tables["cartpole"].compress(laws=False, **options)
 
 
 def test_oblique_trees_are_searched_for_too(tables):
-    tree = tables["cartpole"].compress(max_leaves=3, budget=100_000, episodes=16, oblique=True)
+    tree = tables["cartpole"].compress(laws=False, max_leaves=3, budget=100_000, episodes=16, oblique=True)
     assert tree.n_leaves <= 3
     assert len(tree.to_c()) > 100
 
@@ -349,7 +349,7 @@ def test_the_page_of_a_controller_without_a_plant(tmp_path):
         agent.update(x, action, -abs(x[0] - 0.6 * (action - 1)), x)
     assert "Atlas on" in text_of(written(tmp_path, agent.policy()))
     assert "it applies" in str(agent.policy().why([0.0, 0.0]))
-    assert agent.policy().compress(max_leaves=3, budget=10_000, episodes=16).samples == 0
+    assert agent.policy().compress(laws=False, max_leaves=3, budget=10_000, episodes=16).samples == 0
 
 
 def test_spaql_train_speaks_json_and_keeps_the_agent(tmp_path):
