@@ -97,7 +97,8 @@ class Laws(Agent):
     def notes(self) -> tuple[str, ...]:
         state, found = self.state, []
         more = "give it more samples, or allow more leaves (max_leaves)"
-        if state.outer[TRAIN_SAMPLES] and self.tree.laws is None:
+        choice = len(getattr(self.problem.actions, "values", "ab")) > 1
+        if choice and state.outer[TRAIN_SAMPLES] and self.tree.laws is None:
             found.append(f"no law was better than one constant action: {more}")
         n = min(len(state.own), len(state.exams))
         if n and significantly_less(state.own[:n], state.exams[:n]):
