@@ -50,7 +50,8 @@ class LawsState(Learned):
 class Laws(Agent):
     """A few affine laws behind a few tests, found by search on the plant: hundreds of millions of samples.
 
-    Needs a compiled plant, or an environment that makes many steps per second.
+    Needs a compiled plant, or an environment that makes thousands of steps per second: there a million samples do, and
+    twenty thousand where a plant only has to be held (laws/slow.py).
     """
 
     algorithm = "Laws"
