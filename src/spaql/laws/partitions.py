@@ -1,29 +1,30 @@
 """Random partitions whose laws are fitted to lessons: many different beginnings from the same lessons.
 
 A model tree (distil.py) is one guess of where the tests belong, made for the sake of the fit. What a fit says about the
-closed loop is little; so many partitions are drawn, laws are fitted in each, and the plant says which are worth a search.
+closed loop is little; so many partitions are drawn, laws are fitted in each, and the plant says which are worth more.
 """
 
 import numpy as np
 
 from spaql.arrays import Array
-from spaql.laws.distil import MOST, ROUNDS, SMALLEST, fit, law_of, scores_of
+from spaql.laws.distil import ROUNDS, SMALLEST, fit, law_of, scores_of
 from spaql.laws.search import Search
 from spaql.laws.teacher import Lessons
 from spaql.trees.edits import with_laws
 from spaql.trees.tree import LEAF, Tree, leaf_of
 
-DRAWN = 600  # partitions
+DRAWN = 1200  # partitions
+STATES = 1500  # that laws are fitted to
 TRIED = 200  # of them on the plant, half of them those with the best fit
 EPISODES = 16  # of each
 
 
 def fitted_partitions(search: Search, lessons: Lessons, leaves: int, keep: int) -> list[Tree]:
-    """The best few on the plant, in units."""
+    """The best few on the plant, in units. Of one law there is one fit only: see `distilled`."""
     rng = search.rng
-    chosen = np.sort(rng.permutation(len(lessons.states))[: MOST // 2])
+    chosen = np.sort(rng.permutation(len(lessons.states))[:STATES])
     states, actions = search.units.of(lessons.states[chosen]), lessons.actions[chosen]
-    if len(states) < SMALLEST * leaves:
+    if leaves == 1 or len(states) < SMALLEST * leaves:
         return []
     drawn = []
     for _ in range(search.count(DRAWN, 4)):

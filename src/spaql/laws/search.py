@@ -27,7 +27,7 @@ from spaql.trees.tree import Tree
 
 Round = tuple[int, int, int]  # candidates, generations, episodes per candidate
 FRESH: tuple[Round, ...] = ((16, 20, 24), (5, 40, 48), (2, 60, 64), (1, 60, 128))
-POLISHED: tuple[Round, ...] = ((4, 40, 64), (1, 40, 128))  # of distilled trees
+POLISHED: tuple[Round, ...] = ((16, 20, 24), (5, 40, 48), (2, 60, 64))  # of distilled trees
 WIDE = 0.5  # first steps of a polish, as a part of the usual ones
 REGROWN: tuple[Round, ...] = ((6, 20, 24), (2, 50, 48), (1, 60, 96))
 SCREENED = 400  # random trees
