@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from spaql.arrays import Array
 from spaql.checks import flag, whole
@@ -22,7 +23,7 @@ from spaql.compress.search import Report, Wanted
 from spaql.errors import SpaqlError, SpaqlWarning
 from spaql.laws.model_trials import ModelTrials, fair_arena
 from spaql.laws.stages import cycle_of, run_stage
-from spaql.laws.trials import Trials
+from spaql.laws.trials import Trials, affordable
 from spaql.laws.units import Units
 from spaql.learners.atlas.model import Model
 from spaql.learners.atlas.plan import Plan
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
 
 OPTIONS = (*constants.OPTIONS, "laws")
 MOST = 8  # leaves, unless a number is given
-STAGE = 650_000  # episodes of a stage of the search, about, with all its effort
 LEAST_EFFORT = 0.03
 PASSES = 2  # through the sizes, at most
 DOUBT = 0.05  # of the way from the worst to the best model: by so much may the table do worse in a trusted model
@@ -94,7 +94,7 @@ def _search(table: "Policy", wanted: Wanted, budget: int) -> Laws:
     """A learner of laws with the table as its teacher, and with the effort that the budget allows."""
     most = wanted.max_leaves or MOST
     stages = len(cycle_of(most)[0]) + len(cycle_of(most)[1])
-    effort = (budget / (STAGE * table.problem.horizon * stages)) ** 0.25
+    effort = affordable(table.problem, budget / stages)
     seed = whole("seed", wanted.seed, 0, 2**40)
     return Laws(table.problem, max_leaves=most, seed=seed, effort=min(1.0, max(LEAST_EFFORT, effort)), teacher=table)
 
@@ -102,9 +102,11 @@ def _search(table: "Policy", wanted: Wanted, budget: int) -> Laws:
 def run(agent: Laws, trials: Trials, report: Report) -> None:
     """Stages of the search until the budget is spent, or all sizes have been gone through twice."""
     first, cycle = cycle_of(agent.max_leaves)
+    trials.effort = agent.effort
     for stage in range(len(first) + PASSES * len(cycle)):
         before = trials.samples
-        run_stage(agent, trials, stage)
+        with threadpool_limits(1, "blas"):  # see loop.py
+            run_stage(agent, trials, stage)
         report(trials.samples)
         if trials.samples - before < agent.problem.horizon:
             break

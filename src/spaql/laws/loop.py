@@ -3,11 +3,12 @@
 import threading
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from spaql.arrays import Array
 from spaql.laws.slow import run_slow_stage
 from spaql.laws.stages import run_stage
-from spaql.laws.trials import Trials
+from spaql.laws.trials import Trials, affordable
 from spaql.learners.history import COLUMNS, write_row
 from spaql.learners.laws import Laws
 from spaql.learners.outer import EVAL_SAMPLES, TRAIN_SAMPLES
@@ -21,6 +22,7 @@ class LawsLoop:
     def __init__(self, agent: Laws, rollouts: int, stop: threading.Event, samples: int | None) -> None:
         self.agent, self.rollouts, self.stop, self.samples = agent, rollouts, stop, samples
         self.trials = Trials(agent.problem, samples, stop.is_set, agent.jobs)
+        self.trials.effort = min(agent.effort, affordable(agent.problem, samples))
 
     @property
     def finished(self) -> bool:
@@ -29,8 +31,10 @@ class LawsLoop:
     def run(self, iterations: int) -> Array:
         rows: list[Array] = []
         try:
-            while len(rows) < iterations and not self.finished and not self.stop.is_set():
-                rows.append(self._stage(len(self.agent.state.history) + len(rows)))
+            # small matrices: threads of the linear algebra cost twenty times what they save, and may change last bits
+            with threadpool_limits(1, "blas"):
+                while len(rows) < iterations and not self.finished and not self.stop.is_set():
+                    rows.append(self._stage(len(self.agent.state.history) + len(rows)))
         except BaseException:
             self.agent.state.history = np.concatenate([self.agent.state.history, *rows])
             raise

@@ -79,7 +79,11 @@ class Search:
     # -- stages --------------------------------------------------------------------------------------------------------
 
     def fresh(self, leaves: int, parent: Tree | None, states: Array, beginnings: Sequence[Tree] = ()) -> None:
-        """Random trees, trees grown from a smaller one, and given ones. `states`: visited ones, in units."""
+        """Given trees, then random ones and those grown from a smaller one. `states`: visited ones, in units.
+
+        Two races: after a few generations what was grown from a good tree is ahead of what will be better in the end.
+        """
+        self.race(beginnings)
         first, *later = self.rounds(FRESH)
         half = first[0] if parent is None else (first[0] + 1) // 2
         made = [(self.proposals.tree(leaves, states), 0) for _ in range(self.count(SCREENED, 4))]
@@ -93,8 +97,12 @@ class Search:
                     child = self.proposals.split(child, through)
                 made.append((child, len(parent.nodes)))
             tasks += [self.task(tree, old) for tree, old in self.screened(made, first[0] - half, 2 * FEW)]
-        tasks += [self.task(tree, 0, WIDE) for tree in beginnings]
-        self.halving(tasks, [(len(tasks), *first[1:]), *later])
+        self.halving(tasks, [first, *later])
+
+    def race(self, beginnings: Sequence[Tree]) -> None:
+        """Given trees among themselves."""
+        first, *later = self.rounds(FRESH)
+        self.halving([self.task(tree, 0, WIDE) for tree in beginnings], [(len(beginnings), *first[1:]), *later])
 
     def regrow(self, parent: Tree) -> None:
         """Children of a good tree, and the tree itself."""

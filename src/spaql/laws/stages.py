@@ -75,7 +75,7 @@ def run_stage(agent: Laws, trials: Trials, stage: int) -> None:
     if trials.left is not None:  # so that what is found can be made readable and confirmed
         trials.reserve = int(max(FOR_TIDYING * trials.left, AGAIN * state.tidying))
     units = Units(state.middle, state.inverse, agent.problem)
-    search = Search(trials, units, agent.seed, stage, agent.effort)
+    search = Search(trials, units, agent.seed, stage, trials.effort)
     what, leaves = plan_of(stage, agent.max_leaves)
     held = state.frontier.raw.get(leaves)
     with contextlib.suppress(Spent):
@@ -128,7 +128,7 @@ def _adopt(agent: Laws, trials: Trials, found: Tree, stage: int) -> None:
     if before is not None and smaller and before > max(smaller):  # else tidying eats what a larger tree gains
         tolerance = min(tolerance, PART * (before - max(smaller)))
     for allowed in CAREFUL:
-        tidy, complete = Tidying(trials, found, allowed * tolerance, agent.seed, stage, agent.effort).run()
+        tidy, complete = Tidying(trials, found, allowed * tolerance, agent.seed, stage, trials.effort).run()
         after = _confirmed(agent, trials, tidy)
         if after is None or before is None or after >= before - 2 * tolerance:
             break
@@ -150,7 +150,7 @@ def _adopt(agent: Laws, trials: Trials, found: Tree, stage: int) -> None:
 
 def _begin(agent: Laws, trials: Trials) -> None:
     """Units, visited states, and the best constant action: the smallest tree of all."""
-    search = Search(trials, declared_units(agent.problem), agent.seed, 2**20, agent.effort)
+    search = Search(trials, declared_units(agent.problem), agent.seed, 2**20, trials.effort)
     seen = []
     for gain in GAINS:
         for _ in range(PER_GAIN):
@@ -179,7 +179,7 @@ def _planned(agent: Laws, trials: Trials) -> Array:
     """Lessons of sampled look-ahead, where nobody else teaches; none where no plant can go on from any state."""
     if trials.twin is None:
         return np.zeros((0, 0))
-    room = agent.effort * (BUDGET if trials.left is None else min(BUDGET, FOR_PLANNING * trials.left))
+    room = trials.effort * (BUDGET if trials.left is None else min(BUDGET, FOR_PLANNING * trials.left))
     states, actions, used = planned(trials.twin, agent.seed, int(room))
     trials.count(used)
     return np.concatenate([states, actions], axis=1) if len(states) else np.zeros((0, 0))
@@ -200,7 +200,7 @@ def constants(agent: Laws) -> list[Array]:
 
 def _confirmed(agent: Laws, trials: Trials, tree: Tree) -> float | None:
     """The mean return on the episodes of the confirmation; None if the samples do not allow them."""
-    seeds = seeds_of(agent.seed, LAWS_CONFIRMED, 0, max(2, round(CONFIRMATION * agent.effort)))
+    seeds = seeds_of(agent.seed, LAWS_CONFIRMED, 0, max(2, round(CONFIRMATION * trials.effort)))
     try:
         return float(trials.returns(tree, seeds).mean())
     except Spent:

@@ -29,6 +29,7 @@ MOST_AT_ONCE = 4096  # episodes between two checks for Ctrl-C
 PER_WORKER = 8  # the same in an environment, and for each of its worker processes
 MOST_WATCHED = 160_000  # states that are looked at at once
 PLAIN = ("TimeLimit", "OrderEnforcing", "PassiveEnvChecker")  # wrappers that leave steps as they are
+STAGE = 650_000  # episodes of a stage of the search, about, with all its effort
 NO_VISITS = np.empty(0, np.int64)
 LOST = -1e100  # the return of a law that drives the plant out of all numbers
 
@@ -56,6 +57,11 @@ def seeds_of(seed: int, purpose: int, first: int, count: int) -> Array:
     return seeds
 
 
+def affordable(problem: Problem, samples: float | None) -> float:
+    """The effort at which a stage of the search takes about so many samples: its cost goes with the third power."""
+    return 1.0 if samples is None else min(1.0, (samples / (STAGE * problem.horizon)) ** (1 / 3))
+
+
 class Trials:
     """`left`: samples that may still be used, None without a limit; `stopped` tells that the user wants an end."""
 
@@ -63,6 +69,7 @@ class Trials:
         self, problem: Problem, left: int | None = None, stopped: Callable[[], bool] = lambda: False, jobs: int = 1
     ) -> None:
         self.problem, self.left, self.stopped, self.samples = problem, left, stopped, 0
+        self.effort = 1.0  # candidates, generations and episodes of a search, as a part of the usual ones
         self.reserve = 0  # samples that the search must leave for what comes after it
         self.limit: int | None = None  # `samples` beyond which a part of a search in a slow environment ends
         self.variables, self.unseen = len(problem.state), np.empty((0, len(problem.state)))
