@@ -78,12 +78,13 @@ class Search:
 
     # -- stages --------------------------------------------------------------------------------------------------------
 
-    def fresh(self, leaves: int, parent: Tree | None, states: Array, beginnings: Sequence[Tree] = ()) -> None:
-        """Given trees, then random ones and those grown from a smaller one. `states`: visited ones, in units.
+    @property
+    def mean(self) -> float:
+        """Of the best tree so far."""
+        return -np.inf if self.best is None else self.best.mean
 
-        Two races: after a few generations what was grown from a good tree is ahead of what will be better in the end.
-        """
-        self.race(beginnings)
+    def fresh(self, leaves: int, parent: Tree | None, states: Array) -> None:
+        """Random trees, and trees grown from a smaller one. `states`: visited ones, in units."""
         first, *later = self.rounds(FRESH)
         half = first[0] if parent is None else (first[0] + 1) // 2
         made = [(self.proposals.tree(leaves, states), 0) for _ in range(self.count(SCREENED, 4))]
@@ -100,7 +101,10 @@ class Search:
         self.halving(tasks, [first, *later])
 
     def race(self, beginnings: Sequence[Tree]) -> None:
-        """Given trees among themselves."""
+        """Given trees among themselves.
+
+        Not among others: after a few generations what was grown from a good tree is ahead of what is better in the end.
+        """
         first, *later = self.rounds(FRESH)
         self.halving([self.task(tree, 0, WIDE) for tree in beginnings], [(len(beginnings), *first[1:]), *later])
 

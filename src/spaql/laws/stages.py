@@ -31,6 +31,7 @@ LEVELS = 5  # of a constant continuous action
 CAREFUL = (1.0, 0.3)  # parts of the tolerance that tidying may use
 PART = 0.1  # of what a tree gains over smaller ones may be lost by tidying it
 PARTITIONS = 16  # beginnings from random partitions
+TAUGHT = 2**16  # added to the number of a stage, for the random numbers of what follows lessons
 FOR_PLANNING = 0.1  # of the samples that are left, at most
 FOR_TIDYING = 0.25  # of the samples that are left, at least
 AGAIN = 1.5  # times the samples of the last tidying, at least
@@ -74,44 +75,86 @@ def run_stage(agent: Laws, trials: Trials, stage: int) -> None:
     trials.reserve = 0
     if trials.left is not None:  # so that what is found can be made readable and confirmed
         trials.reserve = int(max(FOR_TIDYING * trials.left, AGAIN * state.tidying))
-    units = Units(state.middle, state.inverse, agent.problem)
-    search = Search(trials, units, agent.seed, stage, trials.effort)
     what, leaves = plan_of(stage, agent.max_leaves)
     held = state.frontier.raw.get(leaves)
-    with contextlib.suppress(Spent):
-        if what == "regrow" and held is not None:
-            search.regrow(held.tree)
-        else:
-            made = _beginnings(agent, search, stage, leaves)
-            if what == "distil" and made:
-                search.polish(made)
-                if search.best is not None:
-                    better = held if held is not None and held.mean > search.best.mean else search.best
-                    refine(search, better.tree)
-            else:
-                search.fresh(leaves, state.frontier.parent(leaves), state.states, made)
-    if search.best is None or (held is not None and search.best.mean <= held.mean):
+    found = _regrown(agent, trials, stage, held.tree) if what == "regrow" and held is not None else None
+    if found is None:
+        found = max(_searched(agent, trials, stage, what, leaves), key=lambda one: one.mean)
+    held = state.frontier.raw.get(leaves)  # in the same units as what was found
+    if found.best is None or (held is not None and found.mean <= held.mean):
         return
-    state.frontier.raw[leaves] = Entry(search.best.tree, search.best.mean)
-    _adopt(agent, trials, units.physical(search.best.tree), stage)
+    if not (np.array_equal(found.units.middle, state.middle) and np.array_equal(found.units.inverse, state.inverse)):
+        _take_units(agent, found.units)
+    state.frontier.raw[leaves] = found.best
+    _adopt(agent, trials, found.units.physical(found.best.tree), stage)
 
 
-def _beginnings(agent: Laws, search: Search, stage: int, leaves: int) -> list[Tree]:
-    """Trees distilled from a teacher, and from what other actions than those of the best tree so far are worth."""
-    state = agent.state
-    made: list[Tree] = []
-    if len(getattr(agent.problem.actions, "values", "ab")) == 1:
-        return made  # one action: nothing can be taught
-    if len(state.taught):
-        d = len(agent.problem.state)
-        lessons = Lessons(state.taught[:, :d], state.taught[:, d:])
-        made += distilled(search, lessons, leaves, False)
-        made += fitted_partitions(search, lessons, leaves, search.count(PARTITIONS, 1))
-    best = max(state.frontier.raw.values(), key=lambda entry: entry.mean, default=None)
-    own = None if best is None or leaves == 1 else own_lessons(search, search.units.physical(best.tree), stage, leaves)
-    if own is not None:
-        made += distilled(search, own, leaves, False) + distilled(search, own, leaves, True)
-    return made
+def state_units(agent: Laws) -> Units:
+    return Units(agent.state.middle, agent.state.inverse, agent.problem)
+
+
+def _regrown(agent: Laws, trials: Trials, stage: int, tree: Tree) -> Search:
+    search = Search(trials, state_units(agent), agent.seed, stage, trials.effort)
+    with contextlib.suppress(Spent):
+        search.regrow(tree)
+    return search
+
+
+def _searched(agent: Laws, trials: Trials, stage: int, what: str, leaves: int) -> list[Search]:
+    """Trees that follow lessons, in the units of the lessons; and random and grown ones, if small trees are wanted.
+
+    Who teaches moves within a part of what random laws come to: in units of its own, laws are found that are lost in
+    wider ones.
+    """
+    state, searches = agent.state, []
+    one_action = len(getattr(agent.problem.actions, "values", "ab")) == 1  # nothing can be taught
+    with contextlib.suppress(Spent):
+        if len(state.taught) and not one_action:
+            d = len(agent.problem.state)
+            lessons = Lessons(state.taught[:, :d], state.taught[:, d:])
+            units = measured_units(agent.problem, lessons.states)
+            search = Search(trials, units, agent.seed, stage + TAUGHT, trials.effort)
+            searches.append(search)
+            made = fitted_partitions(search, lessons, leaves, search.count(PARTITIONS, 1))
+            made += distilled(search, lessons, leaves, False)
+            _raced(agent, search, made, what, leaves)
+    search = Search(trials, state_units(agent), agent.seed, stage, trials.effort)
+    searches.append(search)
+    with contextlib.suppress(Spent):
+        if what == "distil" and not state.taught.size and not one_action:
+            best = max(state.frontier.raw.values(), key=lambda entry: entry.mean, default=None)
+            own = None if best is None else own_lessons(search, search.units.physical(best.tree), stage, leaves)
+            if own is not None:
+                made = distilled(search, own, leaves, False) + distilled(search, own, leaves, True)
+                _raced(agent, search, made, what, leaves)
+        if searches[-1].best is None and (what != "distil" or searches[0].best is None):
+            search.fresh(leaves, state.frontier.parent(leaves), state.states)
+    return searches
+
+
+def _raced(agent: Laws, search: Search, made: list[Tree], what: str, leaves: int) -> None:
+    """Beginnings among themselves; of large trees the best one goes on, or the one that is there."""
+    if what != "distil":
+        search.race(made)
+        return
+    search.polish(made)
+    held, best = agent.state.frontier.raw.get(leaves), search.best
+    if best is None:
+        return
+    tree = best.tree
+    if held is not None and held.mean > best.mean:
+        tree = search.units.in_units(state_units(agent).physical(held.tree))
+    refine(search, tree)
+
+
+def _take_units(agent: Laws, units: Units) -> None:
+    """Go on in other units: those in which the best tree was found."""
+    state, old = agent.state, state_units(agent)
+    deviation = np.divide(1.0, old.inverse, out=np.zeros_like(old.inverse), where=old.live)
+    state.states = units.of(state.states * deviation + old.middle)
+    for leaves, entry in state.frontier.raw.items():
+        state.frontier.raw[leaves] = Entry(units.in_units(old.physical(entry.tree)), entry.mean)
+    state.middle, state.inverse = units.middle, units.inverse
 
 
 def _adopt(agent: Laws, trials: Trials, found: Tree, stage: int) -> None:
@@ -136,11 +179,12 @@ def _adopt(agent: Laws, trials: Trials, found: Tree, stage: int) -> None:
         tidy, after = found, before
     if complete:
         state.tidying = float(trials.samples - used)
-    if after is None or (known and not complete):
+    held = state.frontier.tidy.get(tidy.n_leaves)
+    if after is None or (known and held is not None and not complete):
         if known:
             return  # half tidied or hardly compared, it is no match for what is there
         tidy, after = found, agent.state.frontier.raw[found.n_leaves].mean
-    held = state.frontier.tidy.get(tidy.n_leaves)
+        held = state.frontier.tidy.get(tidy.n_leaves)
     if held is None or after > held.mean:
         state.frontier.tidy[tidy.n_leaves] = Entry(tidy, after)
         if len(state.exams):
