@@ -171,7 +171,9 @@ def _adopt(agent: Laws, trials: Trials, found: Tree, stage: int) -> None:
     if before is not None and smaller and before > max(smaller):  # else tidying eats what a larger tree gains
         tolerance = min(tolerance, PART * (before - max(smaller)))
     for allowed in CAREFUL:
+        trials.reserve = agent.problem.horizon * _confirmations(trials)  # what is tidy must still be compared
         tidy, complete = Tidying(trials, found, allowed * tolerance, agent.seed, stage, trials.effort).run()
+        trials.reserve = 0
         after = _confirmed(agent, trials, tidy)
         if after is None or before is None or after >= before - 2 * tolerance:
             break
@@ -244,8 +246,13 @@ def constants(agent: Laws) -> list[Array]:
 
 def _confirmed(agent: Laws, trials: Trials, tree: Tree) -> float | None:
     """The mean return on the episodes of the confirmation; None if the samples do not allow them."""
-    seeds = seeds_of(agent.seed, LAWS_CONFIRMED, 0, max(2, round(CONFIRMATION * trials.effort)))
+    seeds = seeds_of(agent.seed, LAWS_CONFIRMED, 0, _confirmations(trials))
     try:
         return float(trials.returns(tree, seeds).mean())
     except Spent:
         return None
+
+
+def _confirmations(trials: Trials) -> int:
+    """Episodes of the confirmation."""
+    return max(2, round(CONFIRMATION * trials.effort))
