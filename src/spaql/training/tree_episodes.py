@@ -8,14 +8,15 @@ import numpy as np
 
 from spaql import streams
 from spaql.arrays import Array
+from spaql.compiling import machine_code
 from spaql.errors import SpaqlError
 from spaql.plants.problem import Problem
 from spaql.training.episode import Episode, open_at
 from spaql.training.lanes import OK, Episodes, new_lanes, stage_of
 from spaql.training.plant_errors import bad_reward
 from spaql.training.tree_rollouts import run_tree
-from spaql.trees.laws import apply_laws
-from spaql.trees.tree import Tree, decide, leaf_of
+from spaql.trees.descend import act_at
+from spaql.trees.tree import Tree, decide
 
 STRETCH = 4096  # episodes between two checks for Ctrl-C
 
@@ -61,24 +62,16 @@ def run_episodes(
 def episode_in(problem: Problem, tree: Tree, env: Any, seed: int | None) -> Iterator[tuple[Array, int, float]]:
     """One episode in an environment: (observation, leaf, reward) of every step. `seed` None: as `reset` has it."""
     observation, _ = env.reset(seed=seed)
-    native = problem.native_one()
+    native, controller = problem.native_one(), tree.controller
+    seen, action = np.zeros((1, tree.variables)), np.zeros((1, tree.actions.shape[1]))
+    act = machine_code(act_at, controller, seen, action)
     for _ in range(problem.horizon):
-        seen = np.array(observation, float).reshape(-1)
-        leaf = int(leaf_of(tree, seen[None])[0])
-        observation, reward, terminated, truncated, _ = env.step(native(_action(tree, leaf, seen)))
-        yield seen, leaf, float(reward)
+        seen = np.array(observation, float).reshape(1, -1)
+        leaf = act(controller, seen, action)
+        observation, reward, terminated, truncated, _ = env.step(native(action[0]))
+        yield seen[0], leaf, float(reward)
         if terminated or truncated:
             break
-
-
-def _action(tree: Tree, leaf: int, observation: Array) -> Array:
-    """What is applied in a leaf that is known already."""
-    action: Array = tree.actions[leaf]
-    if tree.laws is None:
-        return action
-    action = action.copy()
-    apply_laws(tree.laws, np.array([leaf]), observation[None], action[None])
-    return action
 
 
 def _in_environment(problem: Problem, tree: Tree, returns: Array, visits: Array, seen: Array, seed: int) -> Usage:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from spaql.arrays import Array
 from spaql.compiling import inlined, kernel
-from spaql.trees.laws import NO_LAWS, Laws
+from spaql.trees.laws import NO_LAWS, Laws, apply_law
 
 
 class Controller(NamedTuple):
@@ -51,3 +51,15 @@ def find_leaves(nodes: Array, weights: Array, observations: Array, found: Array)
     columns = observations.T
     for i in range(len(observations)):
         found[i] = descend(nodes, weights, columns, i, 0)
+
+
+@kernel
+def act_at(controller: Controller, observation: Array, action: Array) -> int:
+    """What a tree applies at one observation, written to `action`; returns the leaf. Both are rows of a matrix."""
+    leaf = descend(controller.nodes, controller.weights, observation.T, 0, 0)
+    if len(controller.laws.gains) > 0:
+        apply_law(controller.laws, leaf, observation[0], action[0])
+    else:
+        for j in range(action.shape[1]):
+            action[0, j] = controller.actions[leaf, j]
+    return leaf
