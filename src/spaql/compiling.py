@@ -20,7 +20,7 @@ import numpy as np
 from numba._dispatcher import compute_fingerprint
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
 from numba.core.ccallback import CFunc
-from numba.core.runtime import rtsys
+from numba.core.runtime.nrt import rtsys
 from numba.experimental import function_type  # noqa: F401  (lets numba tell the type of a callback)
 
 Function = TypeVar("Function", bound=Callable[..., Any])
