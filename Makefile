@@ -1,6 +1,9 @@
 # One command each. Needs Python 3.11 or newer and make; everything else is installed into .venv.
 PYTHON ?= python3
 BIN := .venv/bin
+# Images of containers often set this. Then every process would compile all sources of ours again, and every worker of
+# pytest all tests: 6 seconds per worker and a third of a second per program started. Empty means unset to Python.
+export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 .PHONY: help setup check test test-all demo paper trpo rivals bench docs clean

@@ -20,6 +20,8 @@ import numpy as np
 from numba._dispatcher import compute_fingerprint
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
 from numba.core.ccallback import CFunc
+from numba.core.runtime.nrt import rtsys
+from numba.experimental import function_type  # noqa: F401  (lets numba tell the type of a callback)
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -162,6 +164,12 @@ class DiskCache(FunctionCache):
     """Numba's function cache in our folder; without a writable folder numba compiles and nothing is kept."""
 
     _impl_class = _CacheImpl
+
+    def load_overload(self, signature: Any, target: Any) -> Any:
+        """Code from the disk needs numba's runtime only. All that compiling needs, SciPy's linear algebra among it,
+        takes as long to load as the rest of the library; numba loads it when it compiles."""
+        rtsys.initialize(target)
+        return self._load_overload(signature, target)
 
     def _load_overload(self, signature: Any, target: Any) -> Any:
         try:

@@ -6,14 +6,9 @@ import numpy as np
 import pytest
 
 from exported_policies import NAMES, built, corners_of, deep_chain, expected, leaf, plane, policies, split, states_of
+from exported_programs import controller_of
 from spaql.export import export
 from spaql.plants.problem import Finite
-
-
-def controller_of(text, name="controller"):
-    scope = {"__builtins__": {"map": map, "float": float, "len": len, "zip": zip, "type": type, "tuple": tuple}}
-    exec(compile(text, "exported", "exec"), scope)
-    return scope[name]
 
 
 def applied(text, states):

@@ -139,3 +139,14 @@ def test_no_circle_of_imports_at_the_top():
 def test_a_file_can_be_read_in_one_sitting():
     long = {file: n for file in files() if (n := len((PACKAGE / file).read_text("utf-8").splitlines())) > 300}
     assert not long
+
+
+def test_no_test_imports_from_a_file_of_tests():
+    """What several files of tests need stands in modules beside their folders."""
+    tests = Path(__file__).parents[1]
+    for path in tests.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            named = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            named += [name.name for name in node.names] if isinstance(node, ast.Import) else []
+            wrong = [name for name in named if name.split(".")[-1].startswith("test_")]
+            assert not wrong, f"{path.relative_to(tests)} imports {wrong[0]}"

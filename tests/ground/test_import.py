@@ -27,10 +27,22 @@ def test_listing_the_problems_compiles_nothing():
     assert loaded == []
 
 
-def test_learning_and_evaluating_loads_no_plots_nor_statistics():
+@pytest.fixture(scope="module")
+def loaded_to_learn():
+    """The modules that learning and evaluating load where everything is compiled already."""
+    scope = {}
     program = "import sys, spaql; a = spaql.SPAQL(spaql.make('cartpole')); a.learn(1, rollouts=2); a.evaluate(5).ci95"
-    loaded = run(program + "; print(*sorted(sys.modules))").split()
-    assert not {"matplotlib", "torch", "dask", "pandas", "scipy.stats"} & set(loaded)
+    exec(program, scope)
+    return set(run(program + "; print(*sorted(sys.modules))").split())
+
+
+def test_learning_and_evaluating_loads_no_plots_nor_statistics(loaded_to_learn):
+    assert not {"matplotlib", "torch", "dask", "pandas", "scipy.stats"} & loaded_to_learn
+
+
+def test_code_on_disk_runs_without_what_compiling_needs(loaded_to_learn):
+    assert "numba" in loaded_to_learn
+    assert not {"numba.np.linalg", "numba.np.arraymath", "scipy.linalg"} & loaded_to_learn
 
 
 def test_importing_registers_the_environments():

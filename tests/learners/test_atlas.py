@@ -8,7 +8,7 @@ import pytest
 import spaql
 from gym_envs import Line
 from helpers import assert_same
-from interrupted import BEGIN, run
+from interrupted import ctrl_c, under_way
 
 SMALL = {"cells": 300, "seed": 0}
 
@@ -135,25 +135,20 @@ def test_a_failing_environment_costs_no_episode_that_was_run():
 # -- Ctrl-C --------------------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("make", ['spaql.make("cartpole")', 'spaql.from_gym("spaql/CartPole-v0")'], ids=["plant", "environment"])
+@pytest.mark.parametrize("make", [spaql.make, spaql.from_gym], ids=["plant", "environment"])
 def test_ctrl_c_keeps_what_was_learned(make, tmp_path):
-    program = f"""
-agent = spaql.Atlas({make}, cells=100, seed=1)
-press_soon(agent)
-history = agent.learn(samples=10**8)
-assert history.interrupted
-assert len(history) == len(agent.history) >= 10
-assert history.train_samples[-1] == agent.state.memory.n
-agent.evaluate(3)
-agent.save("agent.spaql")
-before = agent.state.memory.n
-assert agent.learn(samples=50).train_samples[-1] == before + 50
-again = spaql.Atlas(agent.problem, cells=100, seed=1).learn(iterations=10)
-assert numpy.array_equal(again.table, history.table[:10])
-print("done")
-"""
-    told = run(tmp_path, BEGIN, program)
-    assert (told.stdout, told.returncode) == ("done\n", 0), told.stderr
+    agent = spaql.Atlas(make("cartpole" if make is spaql.make else "spaql/CartPole-v0"), cells=100, seed=1)
+    with ctrl_c(under_way(agent)):
+        history = agent.learn(samples=10**6)
+    assert history.interrupted
+    assert len(history) == len(agent.history) >= 10
+    before = agent.state.memory.n
+    assert history.train_samples[-1] == before < 10**6
+    agent.evaluate(3)
+    agent.save(tmp_path / "agent.spaql")
+    assert agent.learn(samples=50).train_samples[-1] == before + 50
+    again = spaql.Atlas(agent.problem, cells=100, seed=1).learn(iterations=10)
+    np.testing.assert_array_equal(again.table, history.table[:10])
 
 
 # -- acting --------------------------------------------------------------------------------------------------------------------------

@@ -26,8 +26,9 @@ class Ball:
         """(8)"""
         return min(ball.estimate + lipschitz * ball.radius for ball in [*self.around, self])
 
-    def leaves(self):
-        return [leaf for child in self.children for leaf in child.leaves()] if self.children else [self]
+    def leaves(self, of=lambda ball: True):
+        """Those without children, of all balls that `of` tells, larger ones first."""
+        return [leaf for child in self.children if of(child) for leaf in child.leaves(of)] if self.children else [self]
 
 
 class Plain:
@@ -38,10 +39,10 @@ class Plain:
         self.lipschitz, self.xi = lipschitz, xi
 
     def update(self, h, x, a, reward, after):
-        [ball] = [ball for ball in self.trees[h].leaves() if ball.holds((x, a))]
+        [ball] = self.trees[h].leaves(lambda ball: ball.holds((x, a)))
         value = 0.0
         if h < H - 1:
-            over = [b for b in self.trees[h + 1].leaves() if b.centre[0] - b.radius <= after < b.centre[0] + b.radius]
+            over = self.trees[h + 1].leaves(lambda b: b.centre[0] - b.radius <= after < b.centre[0] + b.radius)
             value = min(H, max(b.index(self.lipschitz) for b in over))
         ball.visits += 1
         alpha, confidence = (H + 1) / (H + ball.visits), self.xi / math.sqrt(ball.visits)

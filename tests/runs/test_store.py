@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import textwrap
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -159,6 +160,20 @@ def test_many_processes_may_write_the_same_run_at_once(store, row):
     assert [child.wait(timeout=120) for child in children] == [0, 0, 0]
     assert len(list(store.runs.iterdir())) == 1
     assert fresh_read(store, SPEC).digest == digest_of(row)
+
+
+def test_many_may_make_the_same_store_at_once(tmp_path):
+    with ThreadPoolExecutor(8) as makers:
+        for turn in range(50):
+            made = [makers.submit(Store, tmp_path / str(turn)) for _ in range(8)]
+            assert all(one.exception() is None for one in made)
+
+
+def test_a_store_whose_maker_was_killed_can_be_made_again(tmp_path):
+    for name in ("runs", "plans", "claims"):
+        (tmp_path / name).mkdir()
+    (tmp_path / ".k2x.part").write_text('{"form')  # half of store.json
+    Store(tmp_path)
 
 
 def test_only_one_gets_a_claim_and_it_can_be_given_back(store):

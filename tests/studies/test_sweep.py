@@ -159,15 +159,9 @@ def test_tpe_proposes_the_same_again(tmp_path):
     assert [trial.options for trial in first.trials] == [trial.options for trial in again.trials]
 
 
-def test_without_optuna_there_is_one_clear_line(tmp_path):
-    program = f"""
-import sys
-sys.modules["optuna"] = None
-sys.argv = ["spaql", "sweep", "cartpole", "spaql", "--option", "xi=1..9", "--sampler", "tpe", "--store", {str(tmp_path / "s")!r}]
-from spaql.cli import main
-main()
-"""
-    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=120)
+def test_without_optuna_there_is_one_clear_line(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "optuna", None)
+    told = run("sweep", "cartpole", "spaql", "--option", "xi=1..9", "--sampler", "tpe", "--store", tmp_path / "s")
     assert told.returncode == 2
     assert "pip install 'spaql[sweep]'" in told.stderr
 

@@ -29,8 +29,8 @@ class Store:
         self.known: dict[Path, Run] = {}  # read or written by this process: a run never changes
         mark = folder / "store.json"
         if create and not mark.exists():
-            # a process that was killed while it made a store leaves empty folders behind, nothing else
-            if folder.is_dir() and any(not _empty_folder(path) for path in folder.iterdir()):
+            foreign = folder.is_dir() and not all(_in_the_making(path) for path in folder.iterdir())
+            if foreign and not mark.exists():  # by now another process may have made the store, and filled it
                 raise SpaqlError(f"{folder} is not empty and not a store: choose another --store")
             self._make_rooms()
             write_whole(mark, lambda file: file.write(json.dumps({"format": FORMAT}).encode()))
@@ -145,6 +145,8 @@ class Store:
         return plans
 
 
-def _empty_folder(path: Path) -> bool:
-    """Whether this is an empty folder of a store."""
+def _in_the_making(path: Path) -> bool:
+    """What a process leaves that makes a store, or was killed while it did: empty folders, half a mark, nothing else."""
+    if path.name.startswith(".") and path.suffix == ".part":
+        return True
     return path.name in FOLDERS and path.is_dir() and not any(path.iterdir())
