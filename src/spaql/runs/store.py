@@ -146,7 +146,7 @@ class Store:
 
 
 def _in_the_making(path: Path) -> bool:
-    """What a process leaves that makes a store, or was killed while it did: empty folders, half a mark, nothing else."""
+    """What a process leaves that makes a store, or was killed doing it: empty folders, half a mark, nothing else."""
     if path.name.startswith(".") and path.suffix == ".part":
         return True
     return path.name in FOLDERS and path.is_dir() and not any(path.iterdir())
