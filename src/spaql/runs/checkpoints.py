@@ -6,11 +6,13 @@ A checkpoint is a number of samples, those of training and of evaluation.
 import math
 import re
 import time
+import warnings
 from typing import Any
 
 import numpy as np
 
 from spaql.arrays import Array
+from spaql.errors import SpaqlWarning
 from spaql.learners.history import COLUMNS
 from spaql.learners.registry import card_of, learner_class
 from spaql.runs.spec import Spec
@@ -85,7 +87,9 @@ def warm_up(spec: Spec) -> None:
     """Compiling is done once per machine, not once per run: it is not part of the seconds of the first run."""
     if (spec.problem, spec.algorithm) not in _warm:
         agent = agent_of(spec)
-        agent.learn(samples=WARM_SAMPLES) if agent.card.learns_by == "samples" else agent.learn(2, 2)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SpaqlWarning)  # so few samples find nothing
+            agent.learn(samples=WARM_SAMPLES) if agent.card.learns_by == "samples" else agent.learn(2, 2)
         _warm.add((spec.problem, spec.algorithm))
 
 

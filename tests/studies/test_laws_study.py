@@ -1,0 +1,68 @@
+"""The study of laws: what a store of it says in tables."""
+
+import json
+
+import pytest
+
+import spaql
+from spaql.runs.compute import compute
+from spaql.runs.rows import run_from
+from spaql.runs.spec import Spec
+from spaql.studies.laws.plan import BOX2D, COMPILED, MUJOCO, SLIDES, laws_specs
+from spaql.studies.laws.tables import law_tables, others
+from spaql.studies.parts import QUICK, WHOLE, Part, Results
+
+
+@pytest.fixture(scope="module")
+def results():
+    specs = [Spec("cartpole-500", "Laws", seed, 0, 0, 50, (("max_leaves", 1),), (600_000,)) for seed in (5, 6, 7)]
+    return Results({Part("laws", "cartpole-500"): [run_from(compute(spec)) for spec in specs]})
+
+
+def test_a_run_keeps_its_controller(results):
+    run = results.runs("laws", "cartpole-500")[0]
+    policy = spaql.Policy.from_json(run.controller)
+    assert policy.evaluate(50, seed=run.seed).mean == pytest.approx(run.fresh)
+    assert run.arms == policy.n_leaves == 1
+
+
+def test_means_and_worst_agents_are_told_with_the_numbers_of_the_controllers(results):
+    runs, (reached, controllers, _) = results.runs("laws", "cartpole-500"), law_tables(results)
+    (row,) = reached.rows
+    fresh = sorted(run.fresh for run in runs)
+    assert (row["fresh"], row["worst_agent"]) == (pytest.approx(sum(fresh) / 3), fresh[0])
+    assert row["worst_episodes"] <= row["worst_agent"]
+    assert row["leaves"] == "1"
+    assert row["samples"] == 600_000
+    (shown,) = controllers.rows
+    assert shown["typical_fresh"] == fresh[1]  # the one in the middle, not the best
+    assert shown["controller"].startswith("push = 1 if ")
+
+
+def test_others_stand_beside_it_with_their_sources(results):
+    beside = law_tables(results)[2]
+    assert [row["fresh"] for row in beside.rows] == sorted((row["fresh"] for row in beside.rows), reverse=True)
+    assert any(row["what"].startswith("spaql: 1 law, ") for row in beside.rows)
+    assert all(row["source"] for row in beside.rows)
+
+
+def test_every_problem_has_others_to_compare_with():
+    assert set(others()) == set(SLIDES) == {*COMPILED, *MUJOCO, *BOX2D}
+
+
+def test_ten_seeds_from_1000_on_that_no_setting_was_chosen_on():
+    for problem in SLIDES:
+        seeds = {spec.seed for spec in laws_specs(problem, WHOLE, {})}
+        assert seeds == set(range(1000, 1010))
+
+
+def test_a_quick_look_has_fewer_samples_where_there_are_many():
+    quick, whole = (laws_specs("pendulum", effort, {}) for effort in (QUICK, WHOLE))
+    assert max(spec.checkpoints[0] for spec in quick) < 0.1 * max(spec.checkpoints[0] for spec in whole)
+    assert len({spec.options for spec in whole}) == 2
+
+
+def test_published_numbers_are_data():
+    text = json.dumps(others())
+    assert "TQC" in text
+    assert all(len(entry) == 3 for entries in others().values() for entry in entries)
