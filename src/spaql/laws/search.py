@@ -106,7 +106,10 @@ class Search:
         Not among others: after a few generations what was grown from a good tree is ahead of what is better in the end.
         """
         first, *later = self.rounds(FRESH)
-        self.halving([self.task(tree, 0, WIDE) for tree in beginnings], [(len(beginnings), *first[1:]), *later])
+        tasks = [self.task(tree, 0, WIDE) for tree in beginnings]
+        for task in tasks:
+            self.judge(task)  # as it is: on a plateau optimisers drift
+        self.halving(tasks, [(len(beginnings), *first[1:]), *later])
 
     def regrow(self, parent: Tree) -> None:
         """Children of a good tree, and the tree itself."""

@@ -8,6 +8,7 @@ import numpy as np
 from spaql.arrays import Array
 from spaql.laws.blocks import refine
 from spaql.laws.lessons import distilled, own_lessons
+from spaql.laws.local import local_laws
 from spaql.laws.partitions import fitted_partitions
 from spaql.laws.planner import BUDGET, planned
 from spaql.laws.search import CHOICE, Search
@@ -101,7 +102,7 @@ def _regrown(agent: Laws, trials: Trials, stage: int, tree: Tree) -> Search:
 
 
 def _searched(agent: Laws, trials: Trials, stage: int, what: str, leaves: int) -> list[Search]:
-    """Trees that follow lessons, in the units of the lessons; and random and grown ones, if small trees are wanted.
+    """Trees that follow lessons, in the units of the lessons; regulators, random and grown trees, if few leaves do.
 
     Who teaches moves within a part of what random laws come to: in units of its own, laws are found that are lost in
     wider ones.
@@ -127,7 +128,9 @@ def _searched(agent: Laws, trials: Trials, stage: int, what: str, leaves: int) -
             if own is not None:
                 made = distilled(search, own, leaves, False) + distilled(search, own, leaves, True)
                 _raced(agent, search, made, what, leaves)
-        if searches[-1].best is None and (what != "distil" or searches[0].best is None):
+        if leaves == 1 and not one_action:
+            search.race([search.units.in_units(law) for law in local_laws(trials, agent.seed, search.rng)])
+        if what != "distil" or max(one.mean for one in searches) == -np.inf:
             search.fresh(leaves, state.frontier.parent(leaves), state.states)
     return searches
 

@@ -14,7 +14,7 @@ from spaql.arrays import Array
 from spaql.compiling import kernel
 from spaql.compress.arena import MOMENT_EPISODES, PlantArena
 from spaql.errors import SpaqlError
-from spaql.laws.environments import Environments, Job, Played
+from spaql.laws.environments import Environments, Job, Played, play
 from spaql.plants.chart import HUGE
 from spaql.plants.environment import PlantEnv
 from spaql.plants.problem import Problem
@@ -105,21 +105,25 @@ class Trials:
             self.environments.close()
 
     def play(self, jobs: Sequence[Job]) -> list[Played]:
-        """Episodes in a slow environment, one after the other as long as the budget has room for a whole one.
+        """Episodes in an environment, one after the other as long as the budget has room for a whole one.
 
         How many are asked for at once, or are under way at once, makes no difference: none begins unless it would fit
         even if all before it took their whole time.
         """
-        assert self.environments is not None
         done: list[Played] = []
+        workers, env = 1 if self.environments is None else self.environments.jobs, self.env
         while len(done) < len(jobs):
-            most = min(len(jobs) - len(done), PER_WORKER * self.environments.jobs)
+            most = min(len(jobs) - len(done), PER_WORKER * workers)
             longest = max(job.horizon for job in jobs[len(done) : len(done) + most])
             free = most * longest if self.left is None else self.left - self.reserve
             room = (free if self.limit is None else min(free, self.limit - self.samples)) // longest
             if self.stopped() or room < 1:
                 raise Spent
-            some = self.environments.play(jobs[len(done) : len(done) + min(most, room)])
+            now = jobs[len(done) : len(done) + min(most, room)]
+            if self.environments is not None:
+                some = self.environments.play(now)
+            else:
+                some = [play(self.problem, env, job) for job in now]
             self.count(sum(one.steps for one in some))
             done += some
         return done
