@@ -2,7 +2,8 @@
 
     look around   constant actions and random laws: units, visited states, the best constant action
     local model   a regulator from a hundred recorded steps (local.py): where the plant has to be held, it is the answer
-    walk          augmented random search from nothing (walk.py), in the first halves of episodes; where that leads nowhere, from the best random law
+    walk          augmented random search from nothing (walk.py), in the first halves of episodes; where that leads
+                  nowhere, from the best random law
 
 The samples are divided among these parts and what comes after them (adoption.py).
 """

@@ -96,7 +96,7 @@ class Thrift(Tidying):
         units: Units,
     ) -> None:  # fmt: skip
         super().__init__(trials, tree, tolerance, seed, number, 1.0)
-        self.units = units
+        self.units, self.digits = units, 0  # digits that all numbers have; 0: as many as there are
         self.measure = Measure(trials, seed, LAWS_TIDIED, min(max(int(budget / (JUDGEMENTS * steps)), 1), MOST))
         self.judged = self.measure.seeds
         self.first = Measured(np.zeros(0), np.zeros(0))
@@ -111,9 +111,9 @@ class Thrift(Tidying):
                 self.round()
                 self.eliminate()
             self.scale_tests(min)
-            digits = self.round()
+            self.round()
             if len(self.judged) >= ENOUGH:
-                self.shorten(digits)
+                self.shorten()
                 self.soften()
         except Spent:
             complete = False
@@ -165,26 +165,26 @@ class Thrift(Tidying):
         live = np.flatnonzero((v != 0.0) & np.isfinite(worth))
         return live[np.argsort(worth[live], kind="stable")]
 
-    def round(self) -> int:
-        """All numbers to the fewest digits at which the return stays: how many."""
+    def round(self) -> None:
+        """All numbers to the fewest digits at which the return stays."""
         free = everything(self.tree)
         v = numbers_of(self.tree, free)
         few = len(self.judged) < ENOUGH  # one digit is up to a third off: not without looking closely
         for digits in range(1 + few, 5):
             w = rounded(v, np.flatnonzero(v), digits)
             if (w == v).all() or self.accept(with_numbers(self.tree, free, w)):
-                return digits
-        return 0
+                self.digits = digits
+                return
 
-    def shorten(self, digits: int) -> None:
+    def shorten(self) -> None:
         """Groups of numbers to one digit less."""
         free = everything(self.tree)
         v = numbers_of(self.tree, free)
         live = np.flatnonzero(v)
         live = live[np.argsort(np.abs(v[live]), kind="stable")]
-        for group in np.array_split(live, min(GROUPS, len(live))) if digits > 1 else ():
+        for group in np.array_split(live, min(GROUPS, len(live))) if self.digits > 1 else ():
             w = numbers_of(self.tree, free)
-            w[group] = rounded(v, group, digits - 1)[group]
+            w[group] = rounded(v, group, self.digits - 1)[group]
             self.accept(with_numbers(self.tree, free, w))
 
 
