@@ -62,8 +62,8 @@ class Measured:
 
     def clearly_worse(self, before: "Measured", tolerance: float) -> bool:
         """The same for the first episodes only, where little is known yet."""
-        some = Measured(before.whole[: len(self.whole)], before.begun)
-        return float((self.whole - some.whole).mean()) < -tolerance - 2.0 * self._doubt(some)
+        first = Measured(before.whole[: len(self.whole)], before.begun)
+        return float((self.whole - first.whole).mean()) < -tolerance - 2.0 * self._doubt(first)
 
     def _doubt(self, before: "Measured") -> float:
         change = self.whole - before.whole
@@ -80,12 +80,27 @@ class Measure:
         short = max(1, int(BEGINNING * horizon))
         self.lengths = [*((one, horizon) for one in self.seeds.tolist()), *((one, short) for one in begun.tolist())]
 
-    def __call__(self, tree: Tree, few: int = 0) -> Measured:
-        """`few`: only so many of the whole episodes."""
-        lengths = self.lengths[:few] if few else self.lengths
+    def __call__(self, tree: Tree) -> Measured:
+        return self.measured(self.returns(tree, self.lengths))
+
+    def returns(self, tree: Tree, lengths: list[tuple[int, int]]) -> Array:
+        """Beginnings first: they are cheap."""
         played = self.trials.play([Job(tree, seed, length) for seed, length in lengths[::-1]])[::-1]
-        returns = np.array([one.total for one in played])
+        return np.array([one.total for one in played])
+
+    def measured(self, returns: Array) -> Measured:
         return Measured(returns[: len(self.seeds)], returns[len(self.seeds) :])
+
+    def no_worse(self, tree: Tree, before: Measured, tolerance: float) -> bool:
+        """`Measured.no_worse`; what is clearly worse in the first episodes does not see the others."""
+        early = int(EARLY * len(self.seeds))
+        if early < ENOUGH:
+            return self(tree).no_worse(before, tolerance)
+        some = self.returns(tree, self.lengths[:early])
+        if Measured(some, before.begun).clearly_worse(before, tolerance):
+            return False
+        rest = self.returns(tree, self.lengths[early:])
+        return self.measured(np.concatenate([some, rest])).no_worse(before, tolerance)
 
 
 class Thrift(Tidying):
@@ -121,10 +136,7 @@ class Thrift(Tidying):
 
     def accept(self, tree: Tree) -> bool:
         """Whether a tidier tree is shown to be as good as what was given."""
-        early = int(EARLY * len(self.judged))
-        if early >= ENOUGH and self.measure(tree, early).clearly_worse(self.first, self.tolerance):
-            return False
-        if not self.measure(tree).no_worse(self.first, self.tolerance):
+        if not self.measure.no_worse(tree, self.first, self.tolerance):
             return False
         self.tree = tree
         return True
