@@ -17,8 +17,8 @@ from spaql.trees.tree import Tree
 
 TOLERANCE = 0.0005  # of the way from the best constant action to the best law
 # parts of the samples
-CONFIRMING = 0.06  # of up to five laws, each
-TIDYING = 0.7
+CONFIRMING = 0.09  # of up to four laws, each
+TIDYING = 0.6
 DIGITS = (2, 3)  # where tidying was too much
 MOST_CONFIRMED = 100  # episodes
 

@@ -35,7 +35,7 @@ FIRST = 0.7  # of a limit for one law, if there may be more laws
 # parts of that
 LOOKING = 0.03  # each for constant actions and for random laws
 TRYING = 0.25  # regulators
-WALKING = 0.65
+WALKING = 0.75
 CHOOSING = 0.06
 # episodes
 JUDGED = 20
@@ -47,7 +47,7 @@ MARGINS = (1.0, 0.7, 1.4)  # factors of the gains of a regulator that must hold 
 DIGITS = (2, 3)  # that are enough for a regulator, if it holds the plant as well
 BEGINNINGS = 4  # of a walk, for its first units
 SHORT = 2  # a walk plays a half of the horizon, unless that leads to nothing: who does nothing takes all of the time
-MONITORS = 12  # judgements on the way of a walk
+MONITORS = 14  # judgements on the way of a walk
 MONITORING = 0.1  # of a walk
 PATIENCE = 0.35  # of a walk without progress end it
 TOP = 4  # laws of a walk that are judged again

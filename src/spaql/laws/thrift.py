@@ -25,7 +25,7 @@ from spaql.laws.vector import everything, numbers_of, with_numbers
 from spaql.streams import LAWS_TIDIED
 from spaql.trees.tree import LEAF, Tree
 
-JUDGEMENTS = 10  # that a tidying can pay for, about
+JUDGEMENTS = 6  # that a tidying can pay for, about
 MOST = 150  # episodes of a judgement
 STARTS = 20  # beginnings, where there are few episodes
 BEGINNING = 0.075  # of an episode
