@@ -14,7 +14,7 @@ import spaql
 from gym_envs import Box, Discrete, Later, Line, Still, Wide
 from spaql.laws.environments import Environments, Job, play
 from spaql.laws.local import local_laws
-from spaql.laws.thrift import Measured
+from spaql.laws.thrift import Measure, Measured
 from spaql.laws.trials import Spent, Trials, seeds_of
 from spaql.laws.walk import Running
 from spaql.trees.edits import constant
@@ -151,6 +151,29 @@ def test_of_very_few_episodes_beginnings_decide_too():
     assert not Measured(np.array([9.0]), np.full(20, 5.0)).no_worse(good, 0.1)
 
 
+def test_of_many_episodes_a_loss_must_be_shown_to_be_small():
+    rng = np.random.default_rng(0)
+    good = Measured(rng.normal(270.0, 20.0, 100), np.zeros(0))
+    assert good.no_worse(good, 0.2)
+    assert Measured(good.whole + rng.normal(0.0, 5.0, 100), good.begun).no_worse(good, 0.2)
+    noisy = Measured(good.whole + 60.0 * np.resize([-1.0, 1.0], 100), good.begun)  # the mean is the same, perhaps
+    assert not noisy.no_worse(good, 0.2)
+    assert not Measured(good.whole - 3.0 + rng.normal(0.0, 1.0, 100), good.begun).no_worse(good, 0.2)
+    assert Measured(good.whole[:25] - 30.0 + rng.normal(0.0, 5.0, 25), good.begun).clearly_worse(good, 0.2)
+    assert not Measured(good.whole[:25] + rng.normal(0.0, 5.0, 25), good.begun).clearly_worse(good, 0.2)
+
+
+def test_what_is_clearly_worse_sees_a_quarter_of_the_episodes():
+    trials = Trials(line(horizon=10))
+    measure = Measure(trials, 0, 1, 40)
+    good, bad = sorted((constant(1, [0.0]), constant(1, [1.0])), key=lambda tree: -measure(tree).mean)
+    before, used = measure(good), trials.samples
+    assert measure.no_worse(good, before, 0.0)
+    assert trials.samples - used == 400
+    assert not measure.no_worse(bad, before, 0.0)
+    assert trials.samples - used == 500
+
+
 # -- worker processes --------------------------------------------------------------------------------------------------
 
 
@@ -212,7 +235,7 @@ def test_what_goes_wrong_in_a_worker_is_one_clear_message(env, said):
 
 
 def test_an_error_in_the_middle_keeps_what_was_found_and_counts_the_steps():
-    agent = spaql.Laws(line(Later(good=3000)), max_leaves=1)
+    agent = spaql.Laws(line(Later(good=9000)), max_leaves=1)
     with pytest.raises(spaql.SpaqlError, match="observation"):
         agent.learn(samples=20_000)
     assert agent.policy().has_laws

@@ -7,7 +7,7 @@ import numpy as np
 
 from spaql.arrays import Array
 from spaql.laws.environments import Played
-from spaql.laws.thrift import Measure, Thrift, mean_steps
+from spaql.laws.thrift import Measure, Thrift, mean_steps, rounded_tree, same
 from spaql.laws.trials import Spent, Trials
 from spaql.laws.units import Units
 from spaql.learners.law_frontier import Entry
@@ -17,9 +17,9 @@ from spaql.trees.tree import Tree
 
 TOLERANCE = 0.0005  # of the way from the best constant action to the best law
 # parts of the samples
-CONFIRMING = 0.04  # of up to four laws, each
-TIDYING = 0.75
-AGAIN = 0.1  # once more, without dropping anything
+CONFIRMING = 0.09  # of up to four laws, each
+TIDYING = 0.6
+DIGITS = (2, 3)  # where tidying was too much
 MOST_CONFIRMED = 100  # episodes
 
 
@@ -40,7 +40,7 @@ class Candidate:
 
 
 def adopt(agent: Laws, trials: Trials, found: Candidate, stage: int, budget: float) -> None:
-    """Make a law readable and confirm it on other episodes; what was tidied too much is tidied more carefully.
+    """Make a law readable and confirm it on other episodes; what was tidied too much is only rounded.
 
     It takes the place of a law that is no larger only if it is better on the same episodes by more than their noise.
     """
@@ -59,13 +59,13 @@ def adopt(agent: Laws, trials: Trials, found: Candidate, stage: int, budget: flo
         if against is not None and not before.better(against):
             return
         _put(agent, tree, result.mean)
-        for share, drop in ((TIDYING * budget, True), (AGAIN * budget, False)):
-            trials.limit = trials.samples + int(share)
-            tidy, _ = Thrift(trials, found.tree, tolerance, agent.seed, stage, share, steps, units, drop).run()
-            trials.limit = None
-            after = confirm(tidy)
+        trials.limit = trials.samples + int(TIDYING * budget)
+        tidy, _ = Thrift(trials, tree, tolerance, agent.seed, stage, TIDYING * budget, steps, units).run()
+        trials.limit = None
+        for simple in (tidy, *(rounded_tree(tree, digits) for digits in DIGITS)):
+            after = before if same(simple, tree) else confirm(simple)
             if after.no_worse(before, 2 * tolerance) and (against is None or after.better(against)):
-                _put(agent, tidy, after.mean, instead=tree)
+                _put(agent, simple, after.mean, instead=tree)
                 return
 
 

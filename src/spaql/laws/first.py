@@ -2,7 +2,8 @@
 
     look around   constant actions and random laws: units, visited states, the best constant action
     local model   a regulator from a hundred recorded steps (local.py): where the plant has to be held, it is the answer
-    walk          augmented random search from nothing (walk.py); where that leads nowhere, from the best random law
+    walk          augmented random search from nothing (walk.py), in the first halves of episodes; where that leads
+                  nowhere, from the best random law
 
 The samples are divided among these parts and what comes after them (adoption.py).
 """
@@ -18,14 +19,14 @@ from spaql.laws.environments import Job, Played
 from spaql.laws.local import COSTS, local_laws
 from spaql.laws.proposals import Proposals
 from spaql.laws.stages import constants
-from spaql.laws.thrift import mean_steps
+from spaql.laws.thrift import mean_steps, rounded_tree
 from spaql.laws.trials import Spent, Trials, seeds_of
 from spaql.laws.walk import Running, walk_from
 from spaql.learners.law_frontier import Entry
 from spaql.learners.laws import Laws
 from spaql.plants.problem import Finite
 from spaql.streams import LAWS_CHOSEN, LAWS_SEARCHED
-from spaql.trees.edits import constant
+from spaql.trees.edits import constant, with_laws
 from spaql.trees.laws import CLIP, SCORES, THRESHOLD
 from spaql.trees.tree import Tree
 
@@ -33,20 +34,23 @@ DEFAULT = 1_200_000  # samples without a limit
 FIRST = 0.7  # of a limit for one law, if there may be more laws
 # parts of that
 LOOKING = 0.03  # each for constant actions and for random laws
-TRYING = 0.15  # regulators
-WALKING = 0.55
-CHOOSING = 0.03
+TRYING = 0.25  # regulators
+WALKING = 0.75
+CHOOSING = 0.06
 # episodes
 JUDGED = 20
 MOST_CHOSEN = 60
 RANDOM = 16  # laws
 TRIALS = 20  # beginnings from which a regulator is tried
-TRIAL = 50  # steps of each
+TRIAL = 60  # steps of each
+MARGINS = (1.0, 0.7, 1.4)  # factors of the gains of a regulator that must hold the plant too
+DIGITS = (2, 3)  # that are enough for a regulator, if it holds the plant as well
 BEGINNINGS = 4  # of a walk, for its first units
-MONITORS = 12  # judgements on the way of a walk
+SHORT = 2  # a walk plays a half of the horizon, unless that leads to nothing: who does nothing takes all of the time
+MONITORS = 14  # judgements on the way of a walk
 MONITORING = 0.1  # of a walk
 PATIENCE = 0.35  # of a walk without progress end it
-TOP = 3  # laws of a walk that are judged again
+TOP = 4  # laws of a walk that are judged again
 
 
 class First:
@@ -136,19 +140,30 @@ class First:
         """Try regulators of a local model; whether one holds a plant that constant actions cannot hold."""
         self.allow(CHOOSING + WALKING)
         best: tuple[float, Tree] | None = None
-        starts = max(2, min(TRIALS, int(TRYING * self.budget / (len(COSTS) * TRIAL))))
-        trial = seeds_of(self.agent.seed, LAWS_CHOSEN, 0, starts).tolist()
         for law in local_laws(self.trials, self.agent.seed, self.rng):
-            tried = self.trials.play([Job(law, seed, min(TRIAL, self.horizon)) for seed in trial])
-            value = sum(one.total for one in tried)
+            value = self.held(law)
             if best is None or value > best[0] + TOLERANCE * abs(best[0]):  # gentle laws come first
                 best = value, law
         if best is None:
             return False
+        for simple in (rounded_tree(best[1], digits) for digits in DIGITS):
+            if self.held(simple) >= best[0] - TOLERANCE * abs(best[0]):
+                best = best[0], simple
+                break
         few = max(2, min(JUDGED, int(CHOOSING * self.budget / self.horizon)))
         self.offer(best[1], self.judged(best[1], 0, few))
         held = self.best is not None and not any(one.ended for one in self.best.played)
         return held and all(one.ended for one in floor.played)
+
+    def held(self, law: Tree) -> float:
+        """Returns of the beginnings of some episodes, also with smaller and larger gains: what a law can stand."""
+        assert law.laws is not None
+        starts = max(2, min(TRIALS, int(TRYING * self.budget / (len(COSTS) * len(MARGINS) * TRIAL))))
+        trial = seeds_of(self.agent.seed, LAWS_CHOSEN, 0, starts).tolist()
+        factors = MARGINS if law.laws.kind != THRESHOLD else (1.0,)  # only ratios matter there
+        laws = [with_laws(law, factor * law.laws.gains, law.laws.offsets) for factor in factors]
+        jobs = [Job(one, seed, min(TRIAL, self.horizon)) for one in laws for seed in trial]
+        return sum(one.total for one in self.trials.play(jobs))
 
     def walk(self) -> None:
         """Augmented random search from nothing, then, if that ends before its time, from the best random law."""
@@ -171,15 +186,17 @@ class First:
         self.running, steps = Running(self.problem), float(self.horizon)
         for one in begun:
             self.running.add(one)
+        whole, idle = self.horizon, False
         walk = walk_from(self.running.units.in_units(begin), self.running, self.rng, self.seeds)
         while trials.samples < end:
-            walk.step(trials)
+            walk.step(trials, whole if idle else -(-whole // SHORT))
             if trials.samples - judged < stretch:
                 continue
-            law = walk.physical
+            law = walk.average()
             count = max(2, min(JUDGED, int(MONITORING * stretch / steps)))
             seen.append(Candidate(law, self.judged(law, 0, count)))
             judged, steps = trials.samples, mean_steps(seen[-1].played)
+            idle = seen[-1].mean <= self.state.floor
             if seen[-1].mean >= max(one.mean for one in seen):
                 progress = judged
             elif judged - progress > PATIENCE * WALKING * self.budget:

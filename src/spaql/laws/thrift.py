@@ -1,14 +1,14 @@
-"""Tidying where episodes are dear: whole groups of numbers are dropped or rounded at a time.
+"""Tidying where episodes are dear: whole groups of numbers are rounded or dropped at a time.
 
-    1. of the coefficients, ordered by how much each moves the score (its size times the deviation of its variable), as
-       many go as may go: found by bisection
-    2. those that are left go on with the random search that found them (walk.py): fewer numbers, less noise
-    3. gains are halved, thresholds scaled, as in tidy.py
-    4. all numbers get the fewest digits that do; then groups of them one digit less
+    1. all numbers get the fewest digits that do
+    2. of the coefficients, ordered by how much each moves the score (its size times the deviation of its variable), as
+       many go as may go: found by bisection, then one by one
+    3. groups of numbers get one digit less; gains are halved, thresholds scaled, as in tidy.py
 
-A judgement is a few episodes, the same for all: a difference counts if it is larger than its own uncertainty. Where
-there is room for very few, the beginnings of many others are played too: a law that falls from one start in twenty
-would not be found out.
+A judgement compares with the law that was given, on the same episodes: a tidier one must not be worse by more than the
+uncertainty of the difference, and that uncertainty must be small, else nothing was shown. What is clearly worse is
+found out by the first of the episodes. Where there is room for very few, the beginnings of many others are played too:
+a law that falls from one start in twenty would not be found out.
 """
 
 import math
@@ -22,17 +22,16 @@ from spaql.laws.tidy import Tidying, plain
 from spaql.laws.trials import Spent, Trials, seeds_of
 from spaql.laws.units import Units
 from spaql.laws.vector import everything, numbers_of, with_numbers
-from spaql.laws.walk import walk_on
-from spaql.streams import LAWS_POLISHED, LAWS_TIDIED
+from spaql.streams import LAWS_TIDIED
 from spaql.trees.tree import LEAF, Tree
 
-JUDGEMENTS = 16  # that a tidying makes, about
-MOST = 40  # episodes of a judgement
+JUDGEMENTS = 6  # that a tidying can pay for, about
+MOST = 150  # episodes of a judgement
 STARTS = 20  # beginnings, where there are few episodes
-BEGINNING = 0.05  # of an episode
-WALKING = 0.6  # of the budget
-MONITORS = 4  # judgements on the way
+BEGINNING = 0.075  # of an episode
 ENOUGH = 8  # episodes: fewer say nothing about their own uncertainty
+EARLY = 0.25  # of the episodes, after which a law may be turned down
+SHOWN = 20.0  # tolerances that a loss may have at most, its uncertainty included
 GROUPS = 4  # of numbers that get one digit less
 
 
@@ -54,12 +53,21 @@ class Measured:
         return float(change.mean()) > doubt
 
     def no_worse(self, before: "Measured", tolerance: float) -> bool:
-        """Whether returns have not fallen by more than the tolerance and their own uncertainty."""
-        change = self.whole - before.whole
-        doubt = float(change.std(ddof=1)) / math.sqrt(len(change)) if len(change) >= ENOUGH else 0.0
-        if float(change.mean()) < -tolerance - doubt:
+        """Whether returns have not fallen by more than the tolerance and their own uncertainty, which must be small."""
+        change = float((self.whole - before.whole).mean())
+        doubt = self._doubt(before) if len(self.whole) >= ENOUGH else 0.0
+        if change < -tolerance - doubt or change - doubt < -SHOWN * tolerance:
             return False
         return len(self.begun) == 0 or float((self.begun - before.begun).mean()) >= -tolerance * BEGINNING
+
+    def clearly_worse(self, before: "Measured", tolerance: float) -> bool:
+        """The same for the first episodes only, where little is known yet."""
+        first = Measured(before.whole[: len(self.whole)], before.begun)
+        return float((self.whole - first.whole).mean()) < -tolerance - 2.0 * self._doubt(first)
+
+    def _doubt(self, before: "Measured") -> float:
+        change = self.whole - before.whole
+        return float(change.std(ddof=1)) / math.sqrt(len(change))
 
 
 class Measure:
@@ -73,22 +81,38 @@ class Measure:
         self.lengths = [*((one, horizon) for one in self.seeds.tolist()), *((one, short) for one in begun.tolist())]
 
     def __call__(self, tree: Tree) -> Measured:
-        played = self.trials.play([Job(tree, seed, length) for seed, length in self.lengths[::-1]])[::-1]
-        returns = np.array([one.total for one in played])
+        return self.measured(self.returns(tree, self.lengths))
+
+    def returns(self, tree: Tree, lengths: list[tuple[int, int]]) -> Array:
+        """Beginnings first: they are cheap."""
+        played = self.trials.play([Job(tree, seed, length) for seed, length in lengths[::-1]])[::-1]
+        return np.array([one.total for one in played])
+
+    def measured(self, returns: Array) -> Measured:
         return Measured(returns[: len(self.seeds)], returns[len(self.seeds) :])
+
+    def no_worse(self, tree: Tree, before: Measured, tolerance: float) -> bool:
+        """`Measured.no_worse`; what is clearly worse in the first episodes does not see the others."""
+        early = int(EARLY * len(self.seeds))
+        if early < ENOUGH:
+            return self(tree).no_worse(before, tolerance)
+        some = self.returns(tree, self.lengths[:early])
+        if Measured(some, before.begun).clearly_worse(before, tolerance):
+            return False
+        rest = self.returns(tree, self.lengths[early:])
+        return self.measured(np.concatenate([some, rest])).no_worse(before, tolerance)
 
 
 class Thrift(Tidying):
-    """Tidying with a budget. `steps`: of an episode of the tree, about; `drop`: whether coefficients may go."""
+    """Tidying with a budget. `steps`: of an episode of the tree, about."""
 
     def __init__(
         self, trials: Trials, tree: Tree, tolerance: float, seed: int, number: int, budget: float, steps: float,
-        units: Units, drop: bool = True,
+        units: Units,
     ) -> None:  # fmt: skip
         super().__init__(trials, tree, tolerance, seed, number, 1.0)
-        self.drop, self.units, self.budget = drop, units, budget
-        count = int((1 - WALKING) * budget / (JUDGEMENTS * steps))
-        self.measure = Measure(trials, seed, LAWS_TIDIED, min(max(count, 1), MOST))
+        self.units, self.digits = units, 0  # digits that all numbers have; 0: as many as there are
+        self.measure = Measure(trials, seed, LAWS_TIDIED, min(max(int(budget / (JUDGEMENTS * steps)), 1), MOST))
         self.judged = self.measure.seeds
         self.first = Measured(np.zeros(0), np.zeros(0))
 
@@ -96,50 +120,33 @@ class Thrift(Tidying):
         complete = True
         try:
             self.first = self.measure(self.tree)
-            self.goal = self.first.mean
             self.prune()
             self.scale_tests(max)
             if len(self.judged) >= ENOUGH:  # else a law that fails now and then would not be found out
-                if self.drop:
-                    self.eliminate()
-                    self.walk()
-                self.soften()
+                self.round()
+                self.eliminate()
             self.scale_tests(min)
             self.round()
+            if len(self.judged) >= ENOUGH:
+                self.shorten()
+                self.soften()
         except Spent:
             complete = False
         return plain(self.tree), complete
 
     def accept(self, tree: Tree) -> bool:
-        """Whether a tidier tree is as good as what was given, as far as these episodes tell."""
-        got = self.measure(tree)
-        if not got.no_worse(self.first, self.tolerance):
+        """Whether a tidier tree is shown to be as good as what was given."""
+        if not self.measure.no_worse(tree, self.first, self.tolerance):
             return False
-        self.tree, self.goal = tree, max(self.goal, got.mean)
+        self.tree = tree
         return True
 
-    def walk(self) -> None:
-        """Random search over the numbers that are left; the best law on its way is kept."""
-
-        def seeds(count: int) -> Array:
-            self.clock += count
-            return seeds_of(self.seed, LAWS_POLISHED, self.clock - count, count)
-
-        trials, walk = self.trials, walk_on(self.tree, self.units, self.rng, seeds)
-        begin, share = trials.samples, WALKING * self.budget
-        for monitor in range(1, MONITORS + 1):
-            while trials.samples - begin < share * monitor / MONITORS:
-                walk.step(trials)
-            got = self.measure(walk.physical)
-            if got.mean > self.goal:
-                self.tree, self.goal, self.first = walk.physical, got.mean, got
-
     def eliminate(self) -> None:
-        """As many of the least coefficients as may go."""
+        """As many of the least coefficients as may go; then those that may go one by one."""
         given, free = self.tree, everything(self.tree)
         v, order = numbers_of(given, free), self.order()
         kept, lost = 0, len(order)  # so many may go; so many may not
-        while lost - kept > max(1, len(order) // 12):
+        while lost - kept > 1:
             count = (kept + lost + 1) // 2
             w = v.copy()
             w[order[:count]] = 0.0
@@ -147,6 +154,10 @@ class Thrift(Tidying):
                 kept = count
             else:
                 lost = count
+        for k in order[lost:].tolist():
+            w = numbers_of(self.tree, free)
+            w[k] = 0.0
+            self.accept(with_numbers(self.tree, free, w))
 
     def order(self) -> Array:
         """Coefficients and offsets of the laws, and weights that their tests can spare, the least first."""
@@ -167,20 +178,25 @@ class Thrift(Tidying):
         return live[np.argsort(worth[live], kind="stable")]
 
     def round(self) -> None:
-        """All numbers to the fewest digits at which the return stays; then groups of them to one digit less."""
+        """All numbers to the fewest digits at which the return stays."""
+        free = everything(self.tree)
+        v = numbers_of(self.tree, free)
+        few = len(self.judged) < ENOUGH  # one digit is up to a third off: not without looking closely
+        for digits in range(1 + few, 5):
+            w = rounded(v, np.flatnonzero(v), digits)
+            if (w == v).all() or self.accept(with_numbers(self.tree, free, w)):
+                self.digits = digits
+                return
+
+    def shorten(self) -> None:
+        """Groups of numbers to one digit less."""
         free = everything(self.tree)
         v = numbers_of(self.tree, free)
         live = np.flatnonzero(v)
         live = live[np.argsort(np.abs(v[live]), kind="stable")]
-        few = len(self.judged) < ENOUGH  # one digit is up to a third off: not without looking closely
-        for digits in range(1 + few, 5):
-            if self.accept(with_numbers(self.tree, free, _rounded(v, live, digits))):
-                break
-        else:
-            return
-        for group in np.array_split(live, min(GROUPS, len(live))) if digits > 1 and not few else ():
+        for group in np.array_split(live, min(GROUPS, len(live))) if self.digits > 1 else ():
             w = numbers_of(self.tree, free)
-            w[group] = _rounded(v, group, digits - 1)[group]
+            w[group] = rounded(v, group, self.digits - 1)[group]
             self.accept(with_numbers(self.tree, free, w))
 
 
@@ -188,7 +204,19 @@ def mean_steps(played: list[Played]) -> float:
     return float(np.mean([one.steps for one in played]))
 
 
-def _rounded(v: Array, which: Array, digits: int) -> Array:
+def same(tree: Tree, other: Tree) -> bool:
+    """Whether two trees of the same search have the same numbers."""
+    v, w = numbers_of(tree, everything(tree)), numbers_of(other, everything(other))
+    return len(v) == len(w) and bool((v == w).all())
+
+
+def rounded_tree(tree: Tree, digits: int) -> Tree:
+    free = everything(tree)
+    v = numbers_of(tree, free)
+    return plain(with_numbers(tree, free, rounded(v, np.flatnonzero(v), digits)))
+
+
+def rounded(v: Array, which: Array, digits: int) -> Array:
     w = v.copy()
     w[which] = [float(f"{value:.{digits - 1}e}") for value in v[which].tolist()]
     return w
