@@ -100,16 +100,19 @@ class Search:
             tasks += [self.task(tree, old) for tree, old in self.screened(made, first[0] - half, 2 * FEW)]
         self.halving(tasks, [first, *later])
 
-    def race(self, beginnings: Sequence[Tree]) -> None:
-        """Given trees among themselves.
+    def race(self, beginnings: Sequence[Tree], floor: float = -np.inf, smaller: float = -np.inf) -> None:
+        """Given trees among themselves, as long as they promise something.
 
         Not among others: after a few generations what was grown from a good tree is ahead of what is better in the end.
+        They must come half the way from `floor` to the best of the `smaller` trees in the first round, and all of it in
+        the second.
         """
         first, *later = self.rounds(FRESH)
         tasks = [self.task(tree, 0, WIDE) for tree in beginnings]
         for task in tasks:
             self.judge(task)  # as it is: on a plateau optimisers drift
-        self.halving(tasks, [(len(beginnings), *first[1:]), *later])
+        half = floor + 0.5 * (smaller - floor) if np.isfinite(floor) else -np.inf
+        self.halving(tasks, [(len(beginnings), *first[1:]), *later], wanted=(half, smaller))
 
     def regrow(self, parent: Tree) -> None:
         """Children of a good tree, and the tree itself."""
@@ -202,14 +205,21 @@ class Search:
             optimiser.tell(np.array([self.value(tree, seeds) for tree in asked]))
         self.hard = None
 
-    def halving(self, tasks: list[Task], rounds: Sequence[Round], mined: bool = False) -> None:
-        """Fewer and fewer candidates, more and more episodes. `best` is kept up to date: the budget may end."""
+    def halving(
+        self, tasks: list[Task], rounds: Sequence[Round], mined: bool = False, wanted: Sequence[float] = ()
+    ) -> None:
+        """Fewer and fewer candidates, more and more episodes. `best` is kept up to date: the budget may end.
+
+        `wanted`: after each of the first rounds the least mean with which it goes on.
+        """
         for at, (keep, generations, episodes) in enumerate(rounds):
             tasks = tasks[:keep]
             for task in tasks:
                 self.advance(task, generations, episodes, mined or at > 0)
                 self.judge(task)
             tasks.sort(key=lambda task: -task.mean)
+            if at < len(wanted) and self.mean < wanted[at]:
+                return
 
     def judge(self, task: Task) -> None:
         """Rank a candidate on the episodes of the choice."""

@@ -34,7 +34,7 @@ PART = 0.1  # of what a tree gains over smaller ones may be lost by tidying it
 PARTITIONS = 16  # beginnings from random partitions
 TAUGHT = 2**16  # added to the number of a stage, for the random numbers of what follows lessons
 FOR_PLANNING = 0.1  # of the samples that are left, at most
-FOR_TIDYING = 0.25  # of the samples that are left, at least
+FOR_TIDYING = 0.3  # of the samples that are left, at least
 AGAIN = 1.5  # times the samples of the last tidying, at least
 GAINS = (0.0, 0.3, 1.0, 3.0)  # of the random laws that measure the units
 PER_GAIN = 4
@@ -107,7 +107,8 @@ def _searched(agent: Laws, trials: Trials, stage: int, what: str, leaves: int) -
     Who teaches moves within a part of what random laws come to: in units of its own, laws are found that are lost in
     wider ones.
     """
-    state, searches = agent.state, []
+    state, before = agent.state, trials.samples
+    searches: list[Search] = []
     one_action = len(getattr(agent.problem.actions, "values", "ab")) == 1  # nothing can be taught
     with contextlib.suppress(Spent):
         if len(state.taught) and not one_action:
@@ -130,7 +131,9 @@ def _searched(agent: Laws, trials: Trials, stage: int, what: str, leaves: int) -
                 _raced(agent, search, made, what, leaves)
         if leaves == 1 and not one_action:
             search.race([search.units.in_units(law) for law in local_laws(trials, agent.seed, search.rng)])
-        if what != "distil" or max(one.mean for one in searches) == -np.inf:
+        found = max(one.mean for one in searches) > -np.inf
+        short = trials.left is not None and trials.left - trials.reserve < trials.samples - before
+        if not found or not (short or what == "distil"):  # what is left is better spent on tidying
             search.fresh(leaves, state.frontier.parent(leaves), state.states)
     return searches
 
@@ -138,7 +141,8 @@ def _searched(agent: Laws, trials: Trials, stage: int, what: str, leaves: int) -
 def _raced(agent: Laws, search: Search, made: list[Tree], what: str, leaves: int) -> None:
     """Beginnings among themselves; of large trees the best one goes on, or the one that is there."""
     if what != "distil":
-        search.race(made)
+        smaller = [entry.mean for size, entry in agent.state.frontier.raw.items() if size < leaves]
+        search.race(made, agent.state.floor, max(smaller, default=-np.inf))
         return
     search.polish(made)
     held, best = agent.state.frontier.raw.get(leaves), search.best
