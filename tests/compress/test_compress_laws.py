@@ -103,8 +103,11 @@ def test_a_tree_that_is_worse_than_the_table_comes_with_a_warning_that_says_what
         small = policy.compress(max_leaves=1, budget=2_000_000)
     assert small.notes == (str(caught[0].message),)
     assert caught[0].filename == __file__
-    with pytest.warns(spaql.SpaqlWarning, match=r"laws=True"):
-        policy.compress(max_leaves=2, laws=False, budget=100_000)
+
+
+def test_constant_leaves_that_are_worse_come_with_the_advice_to_try_laws(on_plant):
+    with pytest.warns(spaql.SpaqlWarning, match=r"one leaf is significantly worse than the table .*laws=True"):
+        on_plant.table_policy.compress(max_leaves=1, laws=False, budget=100_000)
 
 
 def test_a_tree_as_good_as_the_table_comes_without_one(on_plant):
