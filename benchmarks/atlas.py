@@ -24,7 +24,7 @@ def main() -> None:
     begin = time.process_time()
     warm = spaql.Atlas(spaql.make("pendulum"), cells=100)
     warm.learn(samples=300)
-    warm.policy().compress(2, budget=10_000, episodes=8)
+    warm.policy().compress(2, budget=10_000, episodes=8, laws=False)
     print(f"compiling, or reading what was compiled: {time.process_time() - begin:.1f} s, {peak():.0f} MB")
     print(
         f"{'samples':>8} {'plans':>6} {'learning s':>11} {'ms/sample':>10} {'last plan s':>12} {'of first':>9} {'peak MB':>8} {'return':>8}"
@@ -45,7 +45,7 @@ def main() -> None:
         if samples == SHORT[2]:
             searched = policy
     begin = time.process_time()
-    tree = searched.compress(16, budget=BUDGET)
+    tree = searched.compress(16, budget=BUDGET, laws=False)
     seconds = time.process_time() - begin
     print(f"search for a tree with 16 leaves, {BUDGET:,} model steps: {seconds:.1f} s, {seconds / BUDGET * 1e9:.0f} ns per step, {tree}")
 

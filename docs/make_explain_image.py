@@ -17,7 +17,7 @@ with tempfile.TemporaryDirectory() as folder:
     from playwright.sync_api import sync_playwright
 
     page_file = Path(folder, "page.html")
-    write_explanation(table, table.compress(max_leaves=8), page_file)
+    write_explanation(table, table.compress(max_leaves=8, laws=False), page_file)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox", "--disable-gpu"])
         page = browser.new_page(viewport={"width": 1280, "height": 860})

@@ -75,7 +75,7 @@ def _learn(agent: Any, spec: Spec, samples: int, counts: tuple[int, int]) -> tup
 def _tree(agent: Any, spec: Spec) -> tuple[int, float, float]:
     """Leaves, fresh return and CPU seconds of the small tree of what the agent has learned, without further samples."""
     begin = time.process_time()
-    tree = agent.policy().compress(max_leaves=spec.leaves, oblique=spec.oblique)
+    tree = agent.policy().compress(max_leaves=spec.leaves, oblique=spec.oblique, laws=False)
     used = time.process_time() - begin
     return int(tree.n_leaves), _mean(tree.evaluate(spec.fresh, seed=spec.seed).returns), used
 
