@@ -142,10 +142,10 @@ def test_where_no_law_is_better_than_a_constant_action_a_warning_says_so():
 
 def test_large_trees_come_soon_where_they_are_wanted():
     first, cycle = cycle_of(8)
-    assert first == [("fresh", 1), ("fresh", 2), ("distil", 8), ("distil", 8)]
+    assert first == [("fresh", 1), ("fresh", 2), *[("distil", 8)] * 4]
     assert [plan_of(stage, 8) for stage in range(len(first) + len(cycle))] == first + cycle
     assert {what for what, size in cycle if size > 4} == {"distil"}
-    assert cycle_of(4)[0] == [("fresh", 1)]
+    assert cycle_of(4)[0] == [("fresh", 1), ("fresh", 4), ("regrow", 4), ("regrow", 4)]
 
 
 def test_own_lessons_are_better_than_what_was_done():

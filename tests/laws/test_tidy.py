@@ -51,6 +51,13 @@ def test_a_leaf_that_nobody_visits_goes_with_its_test():
     assert tidy.n_leaves == 1
 
 
+def test_two_leaves_that_do_the_same_become_one():
+    problem = spaql.make("pendulum")
+    tree = two_laws([0.0, 1.0, 0.0], 0.0, (([0.0] * 3, 0.5), ([0.0] * 3, 0.5)), problem)
+    tidy, _ = Tidying(Trials(problem), tree, 1.0, 0, 0, 0.05).run()
+    assert tidy.n_leaves == 1
+
+
 def test_a_steep_law_for_ordered_actions_becomes_a_threshold():
     problem = spaql.make("mountain-car")
     nodes = np.zeros(1, NODE)
@@ -67,6 +74,7 @@ def test_cut_short_it_says_so_and_the_tree_is_as_good_as_before():
     trials = Trials(problem, left=2_000_000)
     tidy, complete = Tidying(trials, tree, 1.0, 0, 0, 1.0).run()
     assert not complete
+    assert all(float(f"{value:.3g}") == value for value in tidy.laws.gains.ravel())  # nobody reads more digits
     free = Trials(problem)
     assert mean(free, tidy) >= mean(free, tree) - 3.0
 

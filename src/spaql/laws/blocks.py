@@ -16,19 +16,25 @@ from spaql.trees.tree import LEAF, Tree, path_to
 
 Cycle = tuple[float, int, int]  # part of the usual steps, episodes per candidate, episodes of the verdict
 CYCLES: tuple[Cycle, ...] = (*[(0.3, 128, 1024)] * 2, *[(0.15, 256, 2048)] * 4, *[(0.08, 512, 2048)] * 4)
+IN_VAIN = 2  # cycles in a row, one of each kind: a tree that they do not improve is done
 GENERATIONS = 12  # of a block
 POPULATION = 12
 
 
 def refine(search: Search, tree: Tree, cycles: Sequence[Cycle] = CYCLES) -> None:
-    """The tree after all cycles goes to the judge after each: the budget may end."""
+    """The tree goes to the judge after each cycle: the budget may end."""
+    before = [-np.inf] * IN_VAIN
     for number, (part, episodes, verdict) in enumerate(cycles):
         groups = _groups(tree, below=number % 2 == 0)
         for at in search.rng.permutation(len(groups)):
             tree = _improved(search, tree, groups[at], (part, episodes, verdict))
         free = all_free(tree, search.units.live)
         x = numbers_of(tree, free)
-        search.judge(Task(tree, free, CMA(x, steps_of(tree, free), search.rng, POPULATION)))
+        task = Task(tree, free, CMA(x, steps_of(tree, free), search.rng, POPULATION))
+        search.judge(task)
+        before.append(max(before[-1], task.mean))
+        if before[-1] == before[-1 - IN_VAIN]:
+            return
 
 
 def _groups(tree: Tree, below: bool) -> list[list[int]]:

@@ -68,7 +68,7 @@ class Search:
         self.rng = np.random.default_rng([seed, stage])
         self.proposals = Proposals(trials.problem, units.live, self.rng)
         self.clock, self.turn = stage * 2**32, 0  # `clock`: number of the next episode of the generations
-        self.choice = seeds_of(seed, LAWS_CHOSEN, 0, self.count(CHOICE, 4))
+        self.choice = seeds_of(seed, LAWS_CHOSEN, 0, max(4, round(CHOICE * trials.effort)))  # the same in all stages
         self.hard: Array | None = None
         self.best: Entry | None = None
 

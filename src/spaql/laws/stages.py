@@ -27,8 +27,9 @@ CONFIRMATION = 1000  # episodes
 LADDER = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)  # sizes of trees
 REGROWTHS = 2  # after each fresh search of a size
 SMALL = 4  # leaves of trees that random beginnings reach; larger ones are distilled
-DISTILLED = 2  # times in a row, each from lessons of the one before
+DISTILLED = 2  # times in a row, each from lessons of the one before where nobody teaches
 LEVELS = 5  # of a constant continuous action
+EASY = 0.6  # of the effort, where fewer leaves than wanted are searched for on the way
 CAREFUL = (1.0, 0.3)  # parts of the tolerance that tidying may use
 PART = 0.1  # of what a tree gains over smaller ones may be lost by tidying it
 PARTITIONS = 16  # beginnings from random partitions
@@ -51,14 +52,13 @@ def plan_of(stage: int, max_leaves: int) -> tuple[str, int]:
 def cycle_of(max_leaves: int) -> tuple[list[tuple[str, int]], list[tuple[str, int]]]:
     """The first stages, and those that follow again and again: the sizes in turn, each fresh and then regrown.
 
-    Large trees are distilled from lessons instead. Where they are wanted they come soon: two laws give the lessons.
+    Large trees are distilled from lessons instead. What is wanted comes soon, for budgets that end soon: one law, on
+    which trees grow (and two laws, which give lessons), then the largest trees.
     """
     sizes = sorted({size for size in LADDER if size <= max_leaves} | {max_leaves})
-    first = [("fresh", 1)]
-    cycle = [(what, size) for size in sizes[1:] for what in _steps_for(size)] or [("regrow", 1)] * REGROWTHS + first
-    if max_leaves > SMALL:
-        first += [("fresh", 2), *[("distil", max_leaves)] * DISTILLED]
-    return first, cycle
+    cycle = [(what, size) for size in sizes[1:] or [1] for what in _steps_for(size)]
+    first = [("fresh", size) for size in ([1, 2] if max_leaves > SMALL else [1]) if size < max_leaves]
+    return first + [(what, max_leaves) for what in _steps_for(max_leaves)] * (1 if max_leaves <= SMALL else 2), cycle
 
 
 def _steps_for(size: int) -> list[str]:
@@ -77,10 +77,12 @@ def run_stage(agent: Laws, trials: Trials, stage: int) -> None:
     if trials.left is not None:  # so that what is found can be made readable and confirmed
         trials.reserve = int(max(FOR_TIDYING * trials.left, AGAIN * state.tidying))
     what, leaves = plan_of(stage, agent.max_leaves)
+    on_the_way = leaves < agent.max_leaves and stage < len(cycle_of(agent.max_leaves)[0])
+    effort = trials.effort * (EASY if on_the_way else 1.0)
     held = state.frontier.raw.get(leaves)
     found = _regrown(agent, trials, stage, held.tree) if what == "regrow" and held is not None else None
     if found is None:
-        found = max(_searched(agent, trials, stage, what, leaves), key=lambda one: one.mean)
+        found = max(_searched(agent, trials, stage, what, leaves, effort), key=lambda one: one.mean)
     held = state.frontier.raw.get(leaves)  # in the same units as what was found
     if found.best is None or (held is not None and found.mean <= held.mean):
         return
@@ -101,7 +103,7 @@ def _regrown(agent: Laws, trials: Trials, stage: int, tree: Tree) -> Search:
     return search
 
 
-def _searched(agent: Laws, trials: Trials, stage: int, what: str, leaves: int) -> list[Search]:
+def _searched(agent: Laws, trials: Trials, stage: int, what: str, leaves: int, effort: float) -> list[Search]:
     """Trees that follow lessons, in the units of the lessons; regulators, random and grown trees, if few leaves do.
 
     Who teaches moves within a part of what random laws come to: in units of its own, laws are found that are lost in
@@ -115,12 +117,12 @@ def _searched(agent: Laws, trials: Trials, stage: int, what: str, leaves: int) -
             d = len(agent.problem.state)
             lessons = Lessons(state.taught[:, :d], state.taught[:, d:])
             units = measured_units(agent.problem, lessons.states)
-            search = Search(trials, units, agent.seed, stage + TAUGHT, trials.effort)
+            search = Search(trials, units, agent.seed, stage + TAUGHT, effort)
             searches.append(search)
             made = fitted_partitions(search, lessons, leaves, search.count(PARTITIONS, 1))
             made += distilled(search, lessons, leaves, False)
             _raced(agent, search, made, what, leaves)
-    search = Search(trials, state_units(agent), agent.seed, stage, trials.effort)
+    search = Search(trials, state_units(agent), agent.seed, stage, effort)
     searches.append(search)
     with contextlib.suppress(Spent):
         if what == "distil" and not state.taught.size and not one_action:
@@ -139,19 +141,14 @@ def _searched(agent: Laws, trials: Trials, stage: int, what: str, leaves: int) -
 
 
 def _raced(agent: Laws, search: Search, made: list[Tree], what: str, leaves: int) -> None:
-    """Beginnings among themselves; of large trees the best one goes on, or the one that is there."""
+    """Beginnings among themselves; of large trees the best one goes on."""
     if what != "distil":
         smaller = [entry.mean for size, entry in agent.state.frontier.raw.items() if size < leaves]
         search.race(made, agent.state.floor, max(smaller, default=-np.inf))
         return
     search.polish(made)
-    held, best = agent.state.frontier.raw.get(leaves), search.best
-    if best is None:
-        return
-    tree = best.tree
-    if held is not None and held.mean > best.mean:
-        tree = search.units.in_units(state_units(agent).physical(held.tree))
-    refine(search, tree)
+    if search.best is not None:
+        refine(search, search.best.tree)
 
 
 def _take_units(agent: Laws, units: Units) -> None:

@@ -4,6 +4,7 @@
     2. coefficients go, the least harmful first and many at a time, and the rest is polished after each round
     3. gains are halved as long as the return stays; laws for ordered actions become thresholds where that costs nothing
     4. every number is rounded to one digit, or to two or three where one is too few
+    5. tests whose two sides have become the same go
 
 All in physical units: a zero or a round number must be one where the engineer reads it.
 """
@@ -19,11 +20,12 @@ from spaql.laws.trials import Spent, Trials, seeds_of
 from spaql.laws.vector import everything, numbers_of, with_numbers
 from spaql.policy.outputs import ranges_of
 from spaql.streams import LAWS_POLISHED, LAWS_TIDIED
-from spaql.trees.edits import with_laws, without
+from spaql.trees.edits import simplified, with_laws, without
 from spaql.trees.laws import CLIP, ORDERED, THRESHOLD
 from spaql.trees.tree import LEAF, Tree
 
 JUDGED = 512  # episodes
+MANY = 8  # times as many, where dozens of trees are judged one after the other: luck would carry some of them through
 FEW = 64  # episodes on which the harm of a coefficient is told
 GENERATIONS = 12  # of a polish
 EPISODES = 48  # of a generation
@@ -39,7 +41,8 @@ class Tidying:
     def __init__(self, trials: Trials, tree: Tree, tolerance: float, seed: int, number: int, effort: float) -> None:
         self.trials, self.tree, self.tolerance, self.seed = trials, tree, tolerance, seed
         self.rng = np.random.default_rng([seed, number, LAWS_TIDIED])
-        self.judged = seeds_of(seed, LAWS_TIDIED, 0, max(2, round(JUDGED * effort)))
+        self.many = seeds_of(seed, LAWS_TIDIED, 0, max(2, round(MANY * JUDGED * effort)))
+        self.judged = self.many[: max(2, round(JUDGED * effort))]
         self.few = self.judged[: max(1, round(FEW * effort))]
         self.generations, self.clock = max(1, round(GENERATIONS * effort)), number * 2**32
         self.episodes = max(2, round(EPISODES * effort))
@@ -49,7 +52,7 @@ class Tidying:
         """The tree as far as the budget goes, and whether it went all the way."""
         complete = True
         try:
-            self.goal = self.score(self.tree)
+            self.goal = self.score(self.tree, self.many)
             self.prune()
             self.scale_tests(max)
             self.eliminate()
@@ -59,7 +62,9 @@ class Tidying:
             self.round()
         except Spent:
             complete = False
-        return plain(self.tree), complete
+            free = everything(self.tree)  # unread digits help nobody; whether these do is told by the confirmation
+            self.tree = with_numbers(self.tree, free, significant(numbers_of(self.tree, free)))
+        return simplified(plain(self.tree)), complete
 
     def score(self, tree: Tree, seeds: Array | None = None) -> float:
         return float(self.trials.returns(tree, self.judged if seeds is None else seeds).mean())
@@ -121,7 +126,7 @@ class Tidying:
 
     def accept(self, tree: Tree) -> bool:
         """Whether a tidier tree is as good; then it is kept."""
-        got = self.score(tree)
+        got = self.score(tree, self.many)
         if got < self.goal - self.tolerance:
             return False
         self.tree, self.goal = tree, max(self.goal, got)
@@ -160,11 +165,12 @@ class Tidying:
             self.accept(Tree(self.tree.nodes, self.tree.actions, self.tree.weights, sharp))
         if laws.kind != CLIP:
             return
+        least = self.score(self.tree) - self.tolerance / 2
         for leaf in np.flatnonzero(self.tree.nodes["feature"] == LEAF).tolist():
             for output in range(laws.outputs):
-                self.halve(leaf, output, float(low[output] + high[output]) / 2)
+                self.halve(leaf, output, float(low[output] + high[output]) / 2, least)
 
-    def halve(self, leaf: int, output: int, centre: float) -> None:
+    def halve(self, leaf: int, output: int, centre: float, least: float) -> None:
         """The gains of one law as small as they may be."""
         now = self.score(self.tree)
         for _ in range(HALVINGS):
@@ -178,7 +184,7 @@ class Tidying:
                 offsets[leaf, output] = centre + (offsets[leaf, output] - centre) / 2
             tree = with_laws(self.tree, gains, offsets)
             got = self.score(tree)
-            if got < max(self.goal - self.tolerance, now - self.tolerance / 4):
+            if got < max(least, now - self.tolerance / 4):
                 return
             self.tree, now = tree, got
 
@@ -186,12 +192,12 @@ class Tidying:
         """The largest numbers first: one digit if the return stays, else two, else three."""
         free = everything(self.tree)
         v = numbers_of(self.tree, free)
-        floor = min(self.goal - self.tolerance, self.score(self.tree) - self.tolerance / 4)
+        least = self.score(self.tree) - self.tolerance / 4
         for k in sorted(np.flatnonzero(v).tolist(), key=lambda k: -abs(v[k])):
             for digits in range(1, DIGITS + 1):
                 trees = {end: with_numbers(self.tree, free, _put(v, [k], end)) for end in rounded(v[k], digits)}
                 got, value = max((self.score(tree), end) for end, tree in trees.items())
-                if got >= floor:
+                if got >= least:
                     v = _put(v, [k], value)
                     self.tree = with_numbers(self.tree, free, v)
                     break
@@ -201,6 +207,11 @@ def _put(v: Array, places: Iterable[int], value: float = 0.0) -> Array:
     w = v.copy()
     w[list(places)] = value
     return w
+
+
+def significant(v: Array) -> Array:
+    """Numbers with the most digits that anybody should read."""
+    return np.array([float(f"{x:.{DIGITS}g}") for x in v.tolist()])
 
 
 def rounded(value: float, digits: int) -> list[float]:

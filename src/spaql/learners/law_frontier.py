@@ -4,6 +4,8 @@ from dataclasses import dataclass, field
 
 from spaql.trees.tree import Tree
 
+WORTH = 0.3  # of the tolerance: what more leaves must bring
+
 
 @dataclass(frozen=True, eq=False)
 class Entry:
@@ -26,10 +28,13 @@ class Frontier:
         return max(smaller, key=lambda entry: entry.mean).tree if smaller else None
 
     def monotone(self, tolerance: float) -> list[Entry]:
-        """The tidy trees, smallest first, without those that are not better than a smaller one."""
+        """The tidy trees, smallest first, without those that are not better than a smaller one.
+
+        On the same episodes, so that a part of what does not count between two trees of one size shows who is better.
+        """
         kept: list[Entry] = []
         for leaves in sorted(self.tidy):
             entry = self.tidy[leaves]
-            if not kept or entry.mean > kept[-1].mean + tolerance:
+            if not kept or entry.mean > kept[-1].mean + WORTH * tolerance:
                 kept.append(entry)
         return kept

@@ -31,7 +31,7 @@ class Slide:
 
 
 SLIDES: dict[str, tuple[Slide, ...]] = {
-    "pendulum": (Slide(2, 300_000_000), Slide(8, 1_000_000_000)),
+    "pendulum": (Slide(2, 180_000_000), Slide(8, 1_200_000_000)),
     "cartpole-500": (Slide(1, 100_000_000),),
     "cartpole-swing-up": (Slide(3, 200_000_000),),
     "mountain-car": (Slide(2, 200_000_000),),
