@@ -79,7 +79,7 @@ class PlantArena:
         self.starts, self.samples, self.variables = starts, 0, len(problem.state)
         self.key = np.uint64(streams.plant_seed(SEARCH_SEED + seed, streams.SELECT_PLANT, 0))
         self.reset, self.step = problem.plant.batch
-        self.stage, self.lanes = stage_of(problem.plant, problem.horizon), new_lanes(self.variables, problem.plant.rows)
+        self.stage, self.lanes = stage_of(problem.plant, problem.horizon), new_lanes(problem.plant)
         self._returns = np.zeros(starts)
         # empty arrays where no visits and no states are wanted
         self._uncounted, self._unseen = np.empty(0, np.int64), np.empty((0, self.variables))

@@ -92,7 +92,7 @@ class Trials:
         self.low = np.where(free, -HUGE, [axis.low for axis in problem.state])
         self.high = np.where(free, HUGE, [axis.high for axis in problem.state])
         if problem.plant is not None:
-            self.lanes = new_lanes(self.variables, problem.plant.rows)
+            self.lanes = new_lanes(problem.plant)
 
     @property
     def env(self) -> Any:

@@ -124,6 +124,11 @@ class Plant:
     # the function that made the plant, and its arguments
     origin: tuple[Callable[..., "Plant"], tuple[Any, ...]] | None = field(default=None, compare=False, repr=False)
 
+    @property
+    def address(self) -> float:
+        """Of numbers in memory that its compiled functions read; the equations of a plant need none."""
+        return 0.0
+
     @functools.cached_property
     def rows(self) -> Rows:
         sizes = [self.state_dim, self.observation_dim, self.action_dim, max(self.reset_noise, self.step_noise), 1, 1, 1]

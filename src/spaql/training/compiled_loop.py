@@ -35,9 +35,8 @@ class CompiledLoop:
     def __init__(self, agent: "ForestAgent", rollouts: int) -> None:
         assert agent.problem.plant is not None
         self.agent, self.plant = agent, agent.problem.plant
-        d, rows = agent.state.space.d, self.plant.rows
         self.stage = stage_of(self.plant, agent.problem.horizon)
-        self.work = Room(new_lanes(d, rows), new_lanes(d, rows), np.empty(rollouts))
+        self.work = Room(new_lanes(self.plant), new_lanes(self.plant), np.empty(rollouts))
         self.greedy: Greedy | None = None  # of the trainee
 
     def run(self, iterations: int) -> Array:
@@ -90,7 +89,7 @@ def run_compiled(
     plant, state = agent.problem.plant, agent.state
     assert plant is not None
     (reset, step), stage = plant.batch, stage_of(plant, state.space.horizon)
-    lanes = new_lanes(state.space.d, plant.rows)
+    lanes = new_lanes(plant)
     actor = Actor(state.space, agent.chart, state.policy(agent.chart))
     of_plant, of_actions = np.uint64(plant_seed(seed, purposes[0], iteration)), key_of(seed, purposes[1], iteration)
     stretch = max(1, STRETCH_STEPS // (LANES * agent.problem.horizon)) * LANES

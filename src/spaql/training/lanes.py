@@ -62,8 +62,10 @@ def stage_of(plant: Plant, horizon: int) -> Stage:
     return Stage(plant.rows, plant.reset_noise, plant.step_noise, horizon)
 
 
-def new_lanes(d: int, rows: Rows) -> Lanes:
+def new_lanes(plant: Plant) -> Lanes:
+    d, rows = plant.observation_dim, plant.rows
     table = np.zeros((rows.end, LANES))
+    table[-1] = plant.address  # where the numbers of a learned model are; others have no such row, and read 0
     return Lanes(
         table.reshape(-1),
         table,

@@ -71,7 +71,7 @@ def _bare(problem: Problem, steps: int) -> float:
     """The plant in lock-step, as in the problem's evaluation: random actions, step, state in the cube."""
     plant, space, n = problem.plant, problem.space(), problem.rollouts
     assert plant is not None
-    lanes, fresh = new_lanes(space.d, plant.rows), new_lanes(space.d, plant.rows)
+    lanes, fresh = new_lanes(plant), new_lanes(plant)
     (reset, step), stage, chart = plant.batch, stage_of(plant, problem.horizon), problem.chart()
     begin = time.process_time()
     done = bare_plant(reset, step, stage, space, chart, lanes, fresh, n, steps // n)

@@ -48,7 +48,7 @@ def run_episodes(
     if problem.plant is None:
         return _in_environment(problem, tree, returns, visits, seen, int(streams.plant_seed(seed, purpose, 0)))
     (reset, step), steps = problem.plant.batch, 0
-    stage, lanes = stage_of(problem.plant, problem.horizon), new_lanes(tree.variables, problem.plant.rows)
+    stage, lanes = stage_of(problem.plant, problem.horizon), new_lanes(problem.plant)
     controller = tree.controller
     plant_seed = np.uint64(streams.plant_seed(seed, purpose, 0))
     for first in range(0, episodes, STRETCH):

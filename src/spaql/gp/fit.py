@@ -1,0 +1,116 @@
+"""Gaussian processes: one per output, with a linear part and a bump of its own width in every input.
+
+    k(x, x') = x.x' + 1 + s^2 exp(-1/2 sum_k (x_k - x'_k)^2 / l_k^2) + n^2 [x = x']                                   (G1)
+
+Inputs and outputs are in units of their spread. Length scales l, signal s and noise n are those with the greatest
+evidence, under weak priors.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve, lapack
+from scipy.optimize import minimize
+
+from spaql.arrays import Array
+
+JITTER = 1e-8  # of the noise: a kernel matrix must have an inverse
+LENGTH = (1.0, 1.5)  # prior of log l: mean and spread
+SIGNAL = 1.5  # spread of the prior of log s
+RATIO = math.log(500.0)  # of signal and noise: beyond it nothing is believed
+BOUNDS_LENGTH, BOUNDS_SIGNAL, BOUNDS_NOISE = (-2.0, 4.0), (-4.0, 3.0), (-6.5, 0.5)  # of the logarithms
+BEGIN = (1.0, 0.0, -3.0)  # log l, log s, log n
+IRRELEVANT = 3.9  # log l from which on an input has no part in the bumps
+COLD, WARM = 60, 30  # iterations: at first, and from the numbers of the last fit
+
+
+class Widths(NamedTuple):
+    """Of one output, logarithms."""
+
+    length: Array  # (inputs,)
+    signal: float
+    noise: float
+
+    @property
+    def inverse(self) -> Array:
+        """One over the length scales; zero where an input has no part."""
+        found: Array = np.where(self.length > IRRELEVANT, 0.0, np.exp(-self.length))
+        return found
+
+
+def bumps(a: Array, b: Array, widths: Widths) -> Array:
+    """The second part of (G1)."""
+    x, y = a * widths.inverse, b * widths.inverse
+    square = (x * x).sum(axis=1)[:, None] + (y * y).sum(axis=1)[None] - 2.0 * x @ y.T
+    found: Array = math.exp(2.0 * widths.signal) * np.exp(-0.5 * np.maximum(square, 0.0))
+    return found
+
+
+def kernel(a: Array, b: Array, widths: Widths, base: float = 0.0) -> Array:
+    """(G1) without noise; `base`: of a quadratic part."""
+    product = a @ b.T
+    return bumps(a, b, widths) + product + 1.0 + base * product * product
+
+
+def factor(x: Array, widths: Widths, base: float = 0.0) -> tuple[Array, bool]:
+    """Of the kernel matrix of the data, with noise."""
+    matrix = kernel(x, x, widths, base)
+    matrix[np.diag_indices(len(x))] += math.exp(2.0 * widths.noise) + JITTER
+    found: tuple[Array, bool] = cho_factor(matrix, lower=True)
+    return found
+
+
+def weights_of(x: Array, y: Array, widths: Widths, base: float = 0.0) -> Array:
+    """What the outputs of the data, in units, weigh in a prediction."""
+    found: Array = cho_solve(factor(x, widths, base), y)
+    return found
+
+
+def fitted(x: Array, y: Array, last: Widths | None = None, base: float = 0.0) -> tuple[Widths, float]:
+    """The widths with the greatest evidence, and the negative logarithm of the evidence."""
+    inputs = x.shape[1]
+    start = np.r_[np.full(inputs, BEGIN[0]), BEGIN[1:]] if last is None else np.r_[last.length, last.signal, last.noise]
+    bounds = [BOUNDS_LENGTH] * inputs + [BOUNDS_SIGNAL, BOUNDS_NOISE]
+    product = x @ x.T
+    fixed = product + 1.0 + base * product * product
+    found = minimize(
+        _evidence, start, args=(x, y, fixed), jac=True, method="L-BFGS-B", bounds=bounds,
+        options={"maxiter": COLD if last is None else WARM},
+    )  # fmt: skip
+    return Widths(found.x[:inputs], float(found.x[inputs]), float(found.x[inputs + 1])), float(found.fun)
+
+
+def _evidence(theta: Array, x: Array, y: Array, fixed: Array) -> tuple[float, Array]:
+    """Negative log evidence with priors, and its gradient."""
+    n, inputs = x.shape
+    signal, noise = theta[inputs], theta[inputs + 1]
+    scaled = x * np.exp(-theta[:inputs])
+    square = (scaled * scaled).sum(axis=1)
+    bump = np.exp(2.0 * signal - 0.5 * np.maximum(square[:, None] + square[None] - 2.0 * scaled @ scaled.T, 0.0))
+    matrix = bump + fixed
+    matrix[np.diag_indices(n)] += math.exp(2.0 * noise) + JITTER
+    lower, failed = lapack.dpotrf(matrix, lower=1)
+    if failed:
+        return 1e10, np.zeros_like(theta)
+    inverse, _ = lapack.dpotri(lower, lower=1)
+    inverse = np.tril(inverse) + np.tril(inverse, -1).T
+    a = inverse @ y
+    value = 0.5 * y @ a + np.log(np.diag(lower)).sum()
+    slope = np.empty_like(theta)
+    part = (np.outer(a, a) - inverse) * bump
+    sums = part.sum(axis=1)
+    for k in range(inputs):
+        column = scaled[:, k]
+        slope[k] = -(sums @ (column * column) - column @ part @ column)
+    slope[inputs] = -part.sum()
+    slope[inputs + 1] = -(a @ a - np.trace(inverse)) * math.exp(2.0 * noise)
+    mean, spread = LENGTH
+    value += 0.5 * (((theta[:inputs] - mean) / spread) ** 2).sum() + 0.5 * (signal / SIGNAL) ** 2
+    slope[:inputs] += (theta[:inputs] - mean) / spread**2
+    slope[inputs] += signal / SIGNAL**2
+    beyond = max((signal - noise) / RATIO, 0.0)
+    value += beyond**20
+    slope[inputs] += 20.0 * beyond**19 / RATIO
+    slope[inputs + 1] -= 20.0 * beyond**19 / RATIO
+    return float(value), slope
