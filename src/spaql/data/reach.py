@@ -19,7 +19,7 @@ def reached(problem: Problem, episodes: int, seed: int = 0) -> Array:
     seen = []
     for block in range(-(-episodes // LANES)):
         keys = np.array([sub_key(base, block * LANES + i) for i in range(LANES)], np.uint64)
-        table = np.zeros((rows.end, LANES))
+        table = plant.table()
         advance(plant.batch[0], table.reshape(-1), rows.noise, plant.reset_noise, keys, 0)
         alive = np.ones(LANES, bool)
         hold = np.resize(HOLDS, LANES)

@@ -119,9 +119,11 @@ class ModelPlant(Plant):
         parts = [header, *(np.asarray(part, float).ravel() for part in numbers[:11])]
         return np.concatenate(parts), small
 
-    @property
-    def address(self) -> float:
-        return float(self.memory[0].ctypes.data)
+    def table(self) -> Array:
+        """Its last row tells where the numbers are."""
+        table = super().table()
+        table[-1] = self.memory[0].ctypes.data
+        return table
 
     @functools.cached_property
     def batch(self) -> tuple[Batch, Batch]:

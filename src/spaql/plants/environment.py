@@ -9,7 +9,7 @@ from gymnasium.envs.registration import EnvSpec
 from spaql.arrays import Array
 from spaql.errors import SpaqlError
 from spaql.plants.make import make_from_catalog
-from spaql.plants.plant import LANES, advance_code
+from spaql.plants.plant import advance_code
 from spaql.plants.problem import Finite, Problem
 from spaql.streams import sub_key
 
@@ -41,7 +41,7 @@ class PlantEnv(gymnasium.Env[Array, Any]):
         self.action_space: Any = gymnasium.spaces.Box(*actions.bounds, dtype=np.float64)
         if isinstance(actions, Finite) and self.discrete:
             self.action_space = gymnasium.spaces.Discrete(len(actions.values), start=int(actions.values[0]))
-        self.table = np.zeros((plant.rows.end, LANES))
+        self.table = plant.table()
         self.base, self.episode, self.steps = -1, 0, 0
 
     @property

@@ -119,10 +119,9 @@ class Plant:
     # the function that made the plant, and its arguments
     origin: tuple[Callable[..., "Plant"], tuple[Any, ...]] | None = field(default=None, compare=False, repr=False)
 
-    @property
-    def address(self) -> float:
-        """Of numbers in memory that its compiled functions read; the equations of a plant need none."""
-        return 0.0
+    def table(self) -> Array:
+        """What its batch functions work on, a row per number and a column per lane."""
+        return np.zeros((self.rows.end, LANES))
 
     @functools.cached_property
     def rows(self) -> Rows:

@@ -19,7 +19,7 @@ def lockstep_returns(model: Any, problem: str, episodes: int, seed: int) -> Arra
     bounds = made.actions.bounds
     for first in range(0, episodes, LANES):
         keys = np.array([sub_key(base, i) for i in range(first, min(first + LANES, episodes))], np.uint64)
-        table = np.zeros((rows.end, LANES))
+        table = plant.table()
         advance(plant.batch[0], table.reshape(-1), rows.noise, plant.reset_noise, keys, 0)
         alive = np.arange(len(keys))
         for step in range(made.horizon):

@@ -63,9 +63,7 @@ def stage_of(plant: Plant, horizon: int) -> Stage:
 
 
 def new_lanes(plant: Plant) -> Lanes:
-    d, rows = plant.observation_dim, plant.rows
-    table = np.zeros((rows.end, LANES))
-    table[-1] = plant.address  # where the numbers of a learned model are; others have no such row, and read 0
+    d, table = plant.observation_dim, plant.table()
     return Lanes(
         table.reshape(-1),
         table,
