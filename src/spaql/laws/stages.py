@@ -36,6 +36,7 @@ PARTITIONS = 16  # beginnings from random partitions
 TAUGHT = 2**16  # added to the number of a stage, for the random numbers of what follows lessons
 FOR_PLANNING = 0.1  # of the samples that are left, at most
 FOR_TIDYING = 0.3  # of the samples that are left, at least
+FOR_LATER = 0.7  # the same, where fewer leaves than wanted are searched for on the way
 AGAIN = 1.5  # times the samples of the last tidying, at least
 GAINS = (0.0, 0.3, 1.0, 3.0)  # of the random laws that measure the units
 PER_GAIN = 4
@@ -74,10 +75,11 @@ def run_stage(agent: Laws, trials: Trials, stage: int) -> None:
         except Spent:
             return
     trials.reserve = 0
-    if trials.left is not None:  # so that what is found can be made readable and confirmed
-        trials.reserve = int(max(FOR_TIDYING * trials.left, AGAIN * state.tidying))
     what, leaves = plan_of(stage, agent.max_leaves)
     on_the_way = leaves < agent.max_leaves and stage < len(cycle_of(agent.max_leaves)[0])
+    if trials.left is not None:  # so that what is found can be made readable and confirmed
+        later = FOR_LATER if on_the_way else FOR_TIDYING
+        trials.reserve = int(max(later * trials.left, AGAIN * state.tidying))
     effort = trials.effort * (EASY if on_the_way else 1.0)
     held = state.frontier.raw.get(leaves)
     found = _regrown(agent, trials, stage, held.tree) if what == "regrow" and held is not None else None
