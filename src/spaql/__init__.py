@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from spaql.plants.catalog import problems
     from spaql.plants.check import check
     from spaql.plants.gym import from_gym
+    from spaql.plants.known_check import check_known
     from spaql.plants.make import from_plant, make
     from spaql.plants.plant import observe, reset, step
     from spaql.plants.problem import Axis, Continuous, Finite, Problem, cube
@@ -40,8 +41,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Axis", "Between", "Continuous", "Episode", "Evaluation", "Finite", "History", "Policy", "Problem", "SpaqlError",
-    "SpaqlWarning", "analysis", "callbacks", "check", "coverage", "cube", "differences", "evaluate_vector", "from_gym",
-    "from_plant", "learn_all", "load", "make", "observe", "problems", "record", "reset", "step", "sweep",
+    "SpaqlWarning", "analysis", "callbacks", "check", "check_known", "coverage", "cube", "differences",
+    "evaluate_vector", "from_gym", "from_plant", "learn_all", "load", "make", "observe", "problems", "record", "reset",
+    "step", "sweep",
 ]  # fmt: skip
 __all__ += list(class_homes())
 
@@ -57,6 +59,7 @@ _HOMES = {
     "sweep": "spaql.studies.sweep.sweep",
     "Between": "spaql.plants.between",
     "check": "spaql.plants.check",
+    "check_known": "spaql.plants.known_check",
     "from_gym": "spaql.plants.gym",
     "learn_all": "spaql.training.trainer",
     "evaluate_vector": "spaql.training.vectors",

@@ -78,6 +78,7 @@ def _describe(problem: Problem) -> dict[str, Any]:
         "map_samples": problem.map_samples,
         "env_id": problem.env_id,
         "has_options": bool(problem.env_options),
+        **({"has_known": True} if problem.known is not None and problem.known.origin is None else {}),
         **({"parameters": problem.parameters} if problem.parameters else {}),
         "catalog": _in_catalog(problem),
     }
@@ -192,7 +193,8 @@ def _problem(described: dict[str, Any], given: Problem | None) -> Problem:
     actions = dict(described["actions"])
     kind = actions.pop("kind")
     actions = {key: tuple(value) if isinstance(value, list) else value for key, value in actions.items()}
-    env_id = None if described["env_id"] is None or described["has_options"] else str(described["env_id"])
+    incomplete = described["has_options"] or described.get("has_known", False)  # a file holds neither
+    env_id = None if described["env_id"] is None or incomplete else str(described["env_id"])
     problem = Problem(
         str(described["name"]),
         str(described["summary"]),

@@ -16,6 +16,7 @@ from typing import Any
 from spaql.plants.axes import Axis
 from spaql.plants.between import Between, drawn
 from spaql.plants.equations import TWO_PI, Equations, clipped
+from spaql.plants.known import KnownOutcome
 from spaql.plants.plant import Plant, make_plant, observe, reset, step
 
 Spreads = Sequence[tuple[int, float]]  # (number of the variable, standard deviation)
@@ -89,6 +90,25 @@ def _assembled(
         added = [f"o{j} = " + _bounded(f"o{j} + e{k}", axes[j]) for k, (j, _) in enumerate(errors)]
         observed = _function(scope, f"observe({s}{e}{d})", looked, *added, f"return ({o})")
     return make_plant(reset(started), step(stepped), observe(observed) if observed else None, actions)
+
+
+def known(equations: Equations, p: Any, seen: int, actions: int) -> KnownOutcome | None:
+    """Reward and end of what is seen, without errors of observation; None if it does not decide about them.
+
+    def reward(o0, o1, o2, a0, n0, n1, n2):
+        return outcome(*state_of(o0, o1, o2), a0, *state_of(n0, n1, n2), Parameters(10.0, 1.0, 1.0, 0.05, 8.0, 2.0))[0]
+    """
+    hides = equations.look is not None and equations.state_of is None
+    if hides or any(isinstance(value, Between) for value in p):  # what an episode has drawn is not seen
+        return None
+    o, a, n = _names("o", seen), _names("a", actions), _names("n", seen)
+    before, after = (f"*state_of({o}), ", f"*state_of({n}), ") if equations.state_of else (o, n)
+    scope: dict[str, Any] = {"outcome": equations.outcome, "state_of": equations.state_of, "Parameters": type(p)}
+    scope["__name__"] = __name__
+    call = f"outcome({before}{a}{after}Parameters({', '.join(repr(float(value)) for value in p)}))"
+    reward = _function(scope, f"reward({o}{a}{n})", f"return {call}[0]")
+    terminated = _function(scope, f"terminated({o}{a}{n})", f"return {call}[1]")
+    return KnownOutcome(reward, terminated, seen, actions)
 
 
 def _names(letter: str, count: int) -> str:

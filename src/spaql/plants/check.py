@@ -9,14 +9,17 @@ from spaql.checks import whole
 from spaql.errors import SpaqlError
 from spaql.plants.chart import to_cube
 from spaql.plants.environment import PlantEnv
-from spaql.plants.gym import observed
-from spaql.plants.problem import Finite, Problem
+from spaql.plants.gym import observed, random_steps
+from spaql.plants.known_check import check_known
+from spaql.plants.problem import Problem, random_action
 
 
 def check(problem: Problem, episodes: int = 3, seed: int = 0) -> dict[str, tuple[float, float]]:
     """Run random episodes, each of them twice, and raise `SpaqlError` for what is wrong.
 
     Returns the range seen of every variable.
+
+    What is known of the problem (`reward`, `terminated`) is compared with what it pays.
 
     Worth its few steps before a long training, and the only way to learn that an environment does not follow its seed.
     """
@@ -30,6 +33,8 @@ def check(problem: Problem, episodes: int = 3, seed: int = 0) -> dict[str, tuple
         first, again = (_rows(problem, env, whole("seed", seed, 0, 2**31 - 1) + episode, episode) for _ in range(2))
         _compare(problem, first, again, episode)
         seen.append(first[:, : len(problem.state)])
+    if problem.known is not None:
+        check_known(problem, *random_steps(problem, env))
     table = np.concatenate(seen)
     return {axis.name: (float(table[:, j].min()), float(table[:, j].max())) for j, axis in enumerate(problem.state)}
 
@@ -41,7 +46,7 @@ def _rows(problem: Problem, env: Any, seed: int, episode: int) -> Array:
     rows = [[*_seen(problem, observation, f"random episode {episode}, step 0"), 0.0, 0.0]]
     for step in range(1, problem.horizon + 1):
         where = f"random episode {episode}, step {step}"
-        observation, reward, terminated, truncated, _ = env.step(_action(problem, rng))
+        observation, reward, terminated, truncated, _ = env.step(random_action(problem, rng))
         if not np.isscalar(reward) or not np.isfinite(reward):
             raise SpaqlError(f"{problem.name} gave the reward {reward!r} ({where}): it must be a finite number")
         ended = float(bool(terminated))
@@ -59,14 +64,6 @@ def _seen(problem: Problem, observation: Any, where: str) -> list[float]:
         outside = f"{axis.name} = {array[bad]:g} is not in {axis.low:g} ... {axis.high:g}"
         raise SpaqlError(f"{problem.name} left its declared bounds: {outside} ({where})")
     return [float(value) for value in array]
-
-
-def _action(problem: Problem, rng: np.random.Generator) -> Any:
-    """One that the environment takes, each as likely as the others."""
-    actions = problem.actions
-    if isinstance(actions, Finite):
-        return problem.native(np.array([actions.values[rng.integers(len(actions.values))]]))
-    return problem.native(rng.uniform(*actions.bounds))
 
 
 def _compare(problem: Problem, first: Array, again: Array, episode: int) -> None:

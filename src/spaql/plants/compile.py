@@ -6,13 +6,14 @@ import inspect
 import math
 import random
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
+from numba.core.errors import NumbaError
 
 from spaql import fastmath
-from spaql.compiling import inlined
+from spaql.compiling import callback, inlined
 from spaql.errors import SpaqlError
 
 TAKE_NUMBERS = "Let it take uniform numbers as parameters instead, one per number it needs"
@@ -31,6 +32,31 @@ _MODULES = {math: _fast_module(math), np: _fast_module(np)}
 
 
 _compiled: dict[bytes, Any] = {}
+
+
+def check_parameters(function: Callable[..., Any]) -> None:
+    """Compiled code is called with numbers in their order, and with all of them."""
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.kind is not parameter.POSITIONAL_OR_KEYWORD or parameter.default is not parameter.empty:
+            wanted = "its parameters must be plain numbers without defaults"
+            raise SpaqlError(f"{function.__name__}({parameter}): {wanted}")
+
+
+def assembled(kind: str, head: str, lines: str, parts: Mapping[str, Callable[..., Any]], signature: Any) -> Any:
+    """A callback out of our own text, in which the user's functions stand, compiled, under the names of `parts`."""
+    key = hashlib.sha256((head + lines).encode() + b"".join(digest(part) for part in parts.values())).hexdigest()[:16]
+    name = f"{kind}_{key}"
+    scope: dict[str, Any] = {"__name__": __name__, "nan": math.nan}
+    scope |= {part: scalar(function) for part, function in parts.items()}
+    exec(compile(f"def {name}{head}:\n{lines}", __file__, "exec"), scope)
+    try:
+        return callback(scope[name], signature)
+    except NumbaError as error:
+        reason = " ".join(str(error).split())
+        names = " or ".join(part.__name__ for part in parts.values())
+        if "OptionalType" in reason:  # what numba calls a value that may be None
+            raise SpaqlError(f"{names} returns nothing in some branch: return a value in each of them") from error
+        raise SpaqlError(f"{names} does not compile: use numbers, math and if/else only ({reason[:400]})") from error
 
 
 def scalar(function: Callable[..., Any], callers: tuple[Callable[..., Any], ...] = ()) -> Any:

@@ -22,6 +22,7 @@ class Equations(NamedTuple):
     outcome: Callable[..., Any]  # state, action, next state, p -> reward, terminated
     look: Callable[..., Any] | None = None  # state -> observation, if the observation is not the state itself
     chances: int = 0  # uniform numbers that one step of the plant itself draws
+    state_of: Callable[..., Any] | None = None  # observation -> state, if there is `look` and nothing is hidden by it
 
 
 def clipped(value: float, low: float, high: float) -> float:

@@ -1,6 +1,6 @@
 """Any Gymnasium environment as a problem."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,10 +10,14 @@ import numpy as np
 from spaql.arrays import Array
 from spaql.errors import SpaqlError
 from spaql.plants.environment import PlantEnv
-from spaql.plants.problem import UNBOUNDED, Axis, Continuous, Finite, Problem
+from spaql.plants.known import KnownOutcome, known_outcome
+from spaql.plants.known_check import EPISODE, STEPS, Steps, check_known, steps_of
+from spaql.plants.problem import UNBOUNDED, Axis, Continuous, Finite, Problem, random_action
 
 PROBE_EPISODES = 20  # random episodes that measure the reach of unbounded variables
 PROBE_STEPS = 5000  # at most
+# Wrappers that Gymnasium puts around everything it makes: they change no reward
+USUAL = (gymnasium.wrappers.OrderEnforcing, gymnasium.wrappers.PassiveEnvChecker, gymnasium.wrappers.TimeLimit)
 
 
 def from_gym(
@@ -26,6 +30,8 @@ def from_gym(
     reference: Sequence[float] | None = None,
     clip: bool = False,
     rollouts: int | None = None,
+    reward: Callable[..., float] | None = None,
+    terminated: Callable[..., bool] | None = None,
     **options: Any,
 ) -> Problem:
     """A problem from a Gymnasium id or environment: Box observations (one axis), Box or Discrete actions.
@@ -35,8 +41,27 @@ def from_gym(
     - `slopes`: of the tanh map per variable, None for a linear map or a measured slope. Unbounded variables without
       slope are measured in random episodes, which count as training samples (`problem.map_samples`)
     - `clip`: observations outside their bounds move to the edge instead of being an error
+    - `reward`, `terminated`: what a learner may know, as plain functions of numbers: those of the observation, of the
+      action, of the next observation. They are checked on 200 random steps, which are not counted
     - `options` are passed on to `gymnasium.make`
     """
+    problem = _problem(env, horizon, state_low, state_high, slopes, reference, clip, rollouts, options)
+    known = known_outcome(reward, terminated, problem.state, problem.actions)
+    if known is None:
+        return problem
+    problem = replace(problem, known=known)
+    if isinstance(env, str):  # fresh, so that the check leaves no trace
+        with _open(env, options) as other:
+            check_known(problem, *random_steps(problem, other))
+    else:
+        check_known(problem, *random_steps(problem, env))
+    return problem
+
+
+def _problem(
+    env: "str | gymnasium.Env[Any, Any]", horizon: int | None, state_low: Any, state_high: Any, slopes: Any,
+    reference: Sequence[float] | None, clip: bool, rollouts: int | None, options: dict[str, Any],
+) -> Problem:  # fmt: skip
     env_id = env if isinstance(env, str) else None
     made = _open(env, options)
     own = made.unwrapped
@@ -75,7 +100,17 @@ def _own_problem(
         horizon=ours.horizon if horizon is None else horizon,
         rollouts=ours.rollouts if rollouts is None else rollouts,
         reference=ours.reference if reference is None else tuple(reference),
+        known=_known(env, ours),
     )  # fmt: skip
+
+
+def _known(env: "gymnasium.Env[Any, Any]", ours: Problem) -> KnownOutcome | None:
+    """What is known of our plant, unless a wrapper may pay something else."""
+    while isinstance(env, gymnasium.Wrapper):
+        if type(env) not in USUAL:
+            return None
+        env = env.env
+    return ours.known
 
 
 def _open(env: Any, options: dict[str, Any]) -> "gymnasium.Env[Any, Any]":
@@ -93,7 +128,7 @@ def _open(env: Any, options: dict[str, Any]) -> "gymnasium.Env[Any, Any]":
 
 def _actions(space: Any) -> Continuous | Finite:
     if isinstance(space, gymnasium.spaces.Discrete):
-        return Finite(tuple(range(int(space.start), int(space.start + space.n))))
+        return Finite(tuple(range(int(space.start), int(space.start) + int(space.n))))
     if isinstance(space, gymnasium.spaces.Box) and len(space.shape) == 1 and np.issubdtype(space.dtype, np.floating):
         return Continuous(tuple(float(v) for v in space.low), tuple(float(v) for v in space.high))
     raise SpaqlError(f"actions must be Discrete, or a Box of floats with one axis, not {space}")
@@ -148,7 +183,7 @@ def _probe(env: "gymnasium.Env[Any, Any]", d: int) -> tuple[Array, Array, int]:
         begin = steps
         while steps < PROBE_STEPS:
             if isinstance(space, gymnasium.spaces.Discrete):
-                action: Any = int(space.start + rng.integers(space.n))
+                action: Any = int(space.start) + int(rng.integers(int(space.n)))
             else:
                 action = rng.uniform(space.low, space.high).astype(space.dtype)  # type: ignore[attr-defined]
             observation, _, terminated, truncated, _ = env.step(action)
@@ -161,6 +196,28 @@ def _probe(env: "gymnasium.Env[Any, Any]", d: int) -> tuple[Array, Array, int]:
     centre = np.median(table, axis=0)
     reach = np.abs(table - centre).max(axis=0)
     return centre, np.where(reach > 0, reach, 1.0), steps
+
+
+def random_steps(problem: Problem, env: Any) -> Steps:
+    """Steps of random episodes, always the same ones."""
+    names = [axis.name for axis in problem.state]
+    rng = np.random.default_rng(0)
+    rows: list[Sequence[Any]] = []
+    while len(rows) < STEPS:
+        first = len(rows)
+        observation, _ = env.reset(seed=first)
+        before = observed(names, observation, f"random step {first}")
+        for _ in range(min(EPISODE, problem.horizon, STEPS - first)):
+            action, where = random_action(problem, rng), f"random step {len(rows)}"
+            observation, reward, terminated, truncated, _ = env.step(action)
+            after = observed(names, observation, where)
+            if not np.isscalar(reward) or not np.isfinite(reward):
+                raise SpaqlError(f"{problem.name} gave the reward {reward!r} ({where}): it must be a finite number")
+            rows.append((before, np.atleast_1d(action), reward, after, bool(terminated)))
+            before = after
+            if terminated or truncated:
+                break
+    return steps_of(rows, problem)
 
 
 def observed(names: Sequence[str], observation: Any, where: str) -> Array:

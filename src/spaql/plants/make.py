@@ -1,6 +1,6 @@
 """Making problems: by name, or from a plant of your own."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -8,10 +8,12 @@ import numpy as np
 
 from spaql.errors import SpaqlError
 from spaql.plants import parameters as given_parameters
-from spaql.plants.assemble import changed, plain
+from spaql.plants.assemble import changed, known, plain
 from spaql.plants.axes import Axis, Continuous, Finite
 from spaql.plants.between import Between
 from spaql.plants.catalog import CATALOG
+from spaql.plants.known import KnownOutcome, known_outcome
+from spaql.plants.known_check import check_with_plant
 from spaql.plants.own import checked, with_parameters
 from spaql.plants.plant import Plant, PlantFunction, make_plant
 from spaql.plants.problem import Problem
@@ -32,8 +34,8 @@ def make(name: str, **parameters: Any) -> Problem:
 def make_from_catalog(name: str, parameters: Mapping[str, Any] | None = None) -> Problem:
     """As `make`. Parameters given as they are published leave no trace; all others are kept with the problem."""
     if not isinstance(name, str) or name not in CATALOG:
-        known = ", ".join(CATALOG)
-        raise SpaqlError(f"unknown problem {name!r}: choose one of {known}, or use spaql.from_gym for a Gymnasium id")
+        names = ", ".join(CATALOG)
+        raise SpaqlError(f"unknown problem {name!r}: choose one of {names}, or use spaql.from_gym for a Gymnasium id")
     entry, given = CATALOG[name], {} if parameters is None else parameters
     p = given_parameters.physical(name, given, entry.parameters, entry.ranges, entry.fixed)
     steps = given_parameters.horizon(given, entry.horizon)
@@ -50,10 +52,12 @@ def make_from_catalog(name: str, parameters: Mapping[str, Any] | None = None) ->
         plant = changed(entry.equations, p, actions.axes, state, pushes, blurs)
     kept |= {"horizon": steps} if steps != entry.horizon else {}
     kept |= {key: value for key, value in (("process_noise", process), ("observation_noise", errors)) if value}
+    outcome = None if errors else known(entry.equations, p, len(state), actions.axes)
     return Problem(
         name, entry.summary + (f"; changed: {given_parameters.told(kept)}" if kept else ""), state, actions, steps,
         reference=reference, xi=entry.xi, rollouts=entry.rollouts, env_id=entry.env_id, parameters=kept,
         plant=replace(plant, origin=(plant_of, (name, kept))),
+        known=None if outcome is None else replace(outcome, origin=(known_of, (name, kept))),
     )  # fmt: skip
 
 
@@ -62,6 +66,11 @@ def plant_of(name: str, parameters: dict[str, Any]) -> Plant:
     plant = make_from_catalog(name, parameters).plant
     assert plant is not None
     return plant
+
+
+def known_of(name: str, parameters: dict[str, Any]) -> KnownOutcome | None:
+    """How the known outcome of a plant of the catalog comes out of a pickle."""
+    return make_from_catalog(name, parameters).known
 
 
 def parameters_of_file(name: str, env_id: str | None, given: Any) -> dict[str, Any]:
@@ -85,10 +94,14 @@ def from_plant(
     name: str = "own plant",
     rollouts: int = 20,
     parameters: Mapping[str, float | Between] | None = None,
+    reward: Callable[..., float] | None = None,
+    terminated: Callable[..., bool] | None = None,
 ) -> Problem:
     """A problem from your own equations (functions decorated with `@spaql.reset`, `@spaql.step`, `@spaql.observe`).
 
-    `parameters`: numbers, or ranges drawn anew at every reset, for the arguments of these functions with that name.
+    - `parameters`: numbers, or ranges drawn anew at every reset, for the arguments of these functions with that name
+    - `reward`, `terminated`: what a learner may know, as plain functions of observation, action and next observation;
+      checked against the plant on random steps
     """
     if isinstance(actions, Finite) and not actions.consecutive:
         actions = replace(actions, box=True)  # as an environment it takes these numbers, not their index
@@ -99,7 +112,11 @@ def from_plant(
     if len(state) != plant.observation_dim:
         raise SpaqlError(f"the plant shows {plant.observation_dim} variables, but `state` describes {len(state)}")
     summary = "a plant of your own" + (f" with {given_parameters.told(given)}" if given else "")
-    return Problem(
+    problem = Problem(
         name, summary, tuple(state), actions, horizon, plant=plant, rollouts=rollouts,
         reference=None if reference is None else tuple(np.atleast_1d(reference).tolist()),
+        known=known_outcome(reward, terminated, state, actions),
     )  # fmt: skip
+    if problem.known is not None:
+        check_with_plant(problem)
+    return problem

@@ -18,7 +18,6 @@ vectorises. `math.sin`, `cos`, `exp`, `log` and `tanh` inside these functions ar
 """
 
 import functools
-import hashlib
 import importlib
 import inspect
 import math
@@ -29,12 +28,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import float64, int64, uint64
 from numba import types as nb
-from numba.core.errors import NumbaError
 
 from spaql.arrays import Array
-from spaql.compiling import callback, kernel
+from spaql.compiling import kernel
 from spaql.errors import SpaqlError
-from spaql.plants.compile import TAKE_NUMBERS, digest, scalar
+from spaql.plants.compile import TAKE_NUMBERS, assembled, check_parameters
 from spaql.streams import uniform
 
 # A batch function takes one table and n: row `rows.x` of the table starts at `rows.x * LANES`, lane i is column i.
@@ -102,10 +100,7 @@ def observe(function: Callable[..., Any]) -> PlantFunction:
 def _plant_function(kind: str, function: Callable[..., Any]) -> PlantFunction:
     if not inspect.isfunction(function):
         raise SpaqlError(f"@spaql.{kind} decorates a plain Python function, not {type(function).__name__}")
-    for parameter in inspect.signature(function).parameters.values():
-        if parameter.kind is not parameter.POSITIONAL_OR_KEYWORD or parameter.default is not parameter.empty:
-            wanted = "the parameters of a plant are plain numbers without defaults"
-            raise SpaqlError(f"{function.__name__}({parameter}): {wanted}")
+    check_parameters(function)
     return PlantFunction(kind, function)
 
 
@@ -156,20 +151,9 @@ class Plant:
         return self  # nothing in it changes, and compiled functions cannot be copied
 
     def _batch(self, function: PlantFunction, *lines: str) -> Any:
-        parts = [function.python] + ([self.observe.python] if self.observe else [])
-        key = hashlib.sha256(repr(lines).encode() + b"".join(digest(part) for part in parts)).hexdigest()[:16]
-        name = f"{function.kind}_{key}"
-        source = "\n        ".join([f"def {name}(T, n):\n    for i in range(n):", *lines])
-        scope: dict[str, Any] = {"__name__": __name__}
-        scope |= {"act": scalar(function.python), "look": scalar(parts[-1])}
-        # the text is ours: the user's code enters as the compiled functions `act` and `look`
-        exec(compile(source, __file__, "exec"), scope)
-        try:
-            return callback(scope[name], SIGNATURE)
-        except NumbaError as error:
-            reason = " ".join(str(error).split())[:400]
-            names = " or ".join(part.__name__ for part in parts)
-            raise SpaqlError(f"{names} does not compile: use numbers, math and if/else only ({reason})") from error
+        parts = {"act": function.python} | ({"look": self.observe.python} if self.observe else {})
+        loop = "\n        ".join(["    for i in range(n):", *lines])
+        return assembled(function.kind, "(T, n)", loop, parts, SIGNATURE)
 
 
 def _columns(row: int, count: int) -> str:

@@ -16,9 +16,12 @@ from spaql.plants.space import MAX_AXES, MAX_SPLIT, Space
 if TYPE_CHECKING:
     import gymnasium
 
+    from spaql.plants.known import KnownOutcome
     from spaql.plants.plant import Plant
 
-__all__ = ["UNBOUNDED", "Axis", "Continuous", "Finite", "Problem", "cube", "reference_in_cube"]  # axes are part of it
+__all__ = [  # axes are part of it
+    "UNBOUNDED", "Axis", "Continuous", "Finite", "Problem", "cube", "random_action", "reference_in_cube",
+]  # fmt: skip
 
 UNBOUNDED = 1e9  # a declared bound beyond this is no bound
 
@@ -42,6 +45,7 @@ class Problem:
     clip: bool = False
     map_samples: int = 0  # environment steps spent on measuring the map
     parameters: Mapping[str, Any] = field(default_factory=dict)  # of a plant of the catalog, where not as published
+    known: "KnownOutcome | None" = None  # reward and end of an episode as functions; files do not hold them
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "horizon", whole("horizon", self.horizon, 1, 10**6))
@@ -63,6 +67,9 @@ class Problem:
         if self.plant is not None and (self.plant.observation_dim, self.plant.action_dim) != sizes:
             shown, taken = self.plant.observation_dim, self.plant.action_dim
             raise SpaqlError(f"the plant shows {shown} variables and takes {taken} actions")
+        if self.known is not None and (self.known.observation_dim, self.known.action_dim) != sizes:
+            shown, taken = self.known.observation_dim, self.known.action_dim
+            raise SpaqlError(f"the known outcome is of {shown} variables and {taken} actions")
         if self.reference is not None:
             reference_in_cube(self, self.reference)
 
@@ -151,6 +158,14 @@ def reference_in_cube(problem: Problem, reference: Sequence[float]) -> np.ndarra
         allowed = f"allowed {axis.low:g} to {axis.high:g}"
         raise SpaqlError(f"the reference is outside the map: {axis.name} = {point[bad]:g}, {allowed}")
     return x
+
+
+def random_action(problem: Problem, rng: np.random.Generator) -> Any:
+    """One that the environment takes, each as likely as the others."""
+    actions = problem.actions
+    if isinstance(actions, Finite):
+        return problem.native(np.array([actions.values[rng.integers(len(actions.values))]]))
+    return problem.native(rng.uniform(*actions.bounds))
 
 
 def cube(state_dim: int, actions: int | Sequence[float], horizon: int) -> Problem:

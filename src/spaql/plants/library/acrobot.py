@@ -81,7 +81,14 @@ def look(theta1: float, theta2: float, omega1: float, omega2: float) -> tuple[fl
     return math.cos(theta1), math.sin(theta1), math.cos(theta2), math.sin(theta2), omega1, omega2
 
 
-ACROBOT = Equations(("angle1", "angle2", "velocity1", "velocity2"), hanging, swing, limit, outcome, look)
+def state_of(
+    cos1: float, sin1: float, cos2: float, sin2: float, omega1: float, omega2: float
+) -> tuple[float, float, float, float]:
+    return math.atan2(sin1, cos1), math.atan2(sin2, cos2), omega1, omega2
+
+
+VARIABLES = ("angle1", "angle2", "velocity1", "velocity2")
+ACROBOT = Equations(VARIABLES, hanging, swing, limit, outcome, look, state_of=state_of)
 
 
 def interface(p: Parameters) -> Interface:

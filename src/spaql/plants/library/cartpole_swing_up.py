@@ -91,7 +91,12 @@ def look(x: float, v: float, theta: float, omega: float) -> tuple[float, float, 
     return x, v, math.sin(theta), math.cos(theta), omega
 
 
-SWING_UP = Equations(("position", "velocity", "angle", "angular velocity"), hanging, push, limit, outcome, look)
+def state_of(x: float, v: float, sin: float, cos: float, omega: float) -> State:
+    return x, v, math.atan2(sin, cos), omega
+
+
+VARIABLES = ("position", "velocity", "angle", "angular velocity")
+SWING_UP = Equations(VARIABLES, hanging, push, limit, outcome, look, state_of=state_of)
 
 
 def interface(p: Parameters) -> Interface:

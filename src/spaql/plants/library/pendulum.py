@@ -64,7 +64,11 @@ def look(theta: float, omega: float) -> tuple[float, float, float]:
     return math.cos(theta), math.sin(theta), omega
 
 
-PENDULUM = Equations(("angle", "velocity"), hang, swing, limit, outcome, look)
+def state_of(cos: float, sin: float, omega: float) -> tuple[float, float]:
+    return math.atan2(sin, cos), omega
+
+
+PENDULUM = Equations(("angle", "velocity"), hang, swing, limit, outcome, look, state_of=state_of)
 SCALED = PENDULUM._replace(outcome=outcome_scaled)
 
 
