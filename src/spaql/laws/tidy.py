@@ -224,7 +224,7 @@ def rounded(value: float, digits: int) -> list[float]:
 
 
 def plain(tree: Tree) -> Tree:
-    """Tests and thresholds of one variable as such; a test with a negative weight is turned around."""
+    """Tests and thresholds of one variable as such, constants within the range; negative tests are turned around."""
     nodes, weights, d = tree.nodes.copy(), tree.weights.copy(), tree.variables
     for node in range(len(nodes)):
         used = np.flatnonzero(weights[node])
@@ -240,4 +240,7 @@ def plain(tree: Tree) -> Tree:
         alone = ((laws.gains != 0.0).sum(axis=2) == 1) & (scale != 1.0)
         scale = np.where(alone, scale, 1.0)
         laws = laws._replace(gains=laws.gains / scale[:, :, None], offsets=laws.offsets / scale)
+    if laws is not None and laws.kind == CLIP:  # a constant beyond the range is one of its ends, as it is printed
+        still = (laws.gains == 0.0).all(axis=2)
+        laws = laws._replace(offsets=np.where(still, np.clip(laws.offsets, laws.low, laws.high), laws.offsets))
     return Tree(nodes, tree.actions, weights, laws)
