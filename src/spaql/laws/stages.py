@@ -177,7 +177,8 @@ def _adopt(agent: Laws, trials: Trials, found: Tree, stage: int) -> None:
     if before is not None and smaller and before > max(smaller):  # else tidying eats what a larger tree gains
         tolerance = min(tolerance, PART * (before - max(smaller)))
     for allowed in CAREFUL:
-        trials.reserve = agent.problem.horizon * _confirmations(trials)  # what is tidy must still be compared
+        # what is tidy must still be compared, with the tree it was made from and with a teacher
+        trials.reserve = agent.problem.horizon * (_confirmations(trials) + len(state.exams))
         tidy, complete = Tidying(trials, found, allowed * tolerance, agent.seed, stage, trials.effort).run()
         trials.reserve = 0
         after = _confirmed(agent, trials, tidy)
@@ -196,6 +197,7 @@ def _adopt(agent: Laws, trials: Trials, found: Tree, stage: int) -> None:
     if held is None or after > held.mean:
         state.frontier.tidy[tidy.n_leaves] = Entry(tidy, after)
         if len(state.exams):
+            state.own = state.own[:0]  # those of another tree say nothing
             with contextlib.suppress(Spent):
                 state.own = trials.returns(agent.tree, seeds_of(agent.seed, LAWS_CONFIRMED, 0, len(state.exams)))
 
