@@ -14,6 +14,7 @@ import warnings
 import numpy as np
 
 from spaql.arrays import Array
+from spaql.errors import SpaqlWarning
 from spaql.laws.adoption import TOLERANCE, Candidate, adopt
 from spaql.laws.environments import Job, Played
 from spaql.laws.local import COSTS, local_laws
@@ -73,7 +74,7 @@ class First:
         except Spent:
             if not self.trials.stopped():
                 few = f"{self.trials.samples} samples are too few to try every constant action on {self.problem.name}"
-                warnings.warn(f"{few}: nothing was found. Give more samples.", stacklevel=2)
+                warnings.warn(f"{few}: nothing was found. Give more samples.", SpaqlWarning, stacklevel=2)
             return
         try:
             with contextlib.suppress(Spent):
