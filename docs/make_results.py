@@ -23,9 +23,13 @@ PICTURES = {"results": "results.png", "results-agents": "results_agents.png"}  #
 
 
 def filled(text: str, tables: list[Table], summary: str) -> str:
-    """The page with the numbers of these tables. A table without marks, or marks without a table, would be a page that is not whole."""
-    blocks = {table.name: _block(table) for table in tables} | {"results-runs": summary}
-    marks = set(re.findall(r"<!-- (results[\w-]*) -->", text))
+    """The page with the numbers of these tables."""
+    return replaced(text, {table.name: _block(table) for table in tables} | {"results-runs": summary}, "results")
+
+
+def replaced(text: str, blocks: dict[str, str], prefix: str) -> str:
+    """The page with new blocks. A block without marks, or marks without a block, would be a page that is not whole."""
+    marks = set(re.findall(rf"<!-- ({prefix}[\w-]*) -->", text))
     if marks != set(blocks):
         raise SystemExit(f"marks and tables differ: {', '.join(sorted(marks ^ set(blocks)))}")
     for name, block in blocks.items():

@@ -128,3 +128,17 @@ def test_it_does_not_learn_from_logs_and_says_so():
     agent = spaql.Laws(spaql.make("pendulum"), **SMALL)
     with pytest.raises(spaql.SpaqlError, match="Laws does not learn from logs"):
         agent.replay("log.csv")
+
+
+def test_a_small_budget_reaches_as_many_laws_as_were_asked_for():
+    agent = spaql.Laws(spaql.make("pendulum"), max_leaves=2, seed=0)
+    agent.learn(samples=20_000_000)
+    assert agent.policy().n_leaves == 2
+    assert agent.evaluate(200).mean > -190.0
+    assert agent.notes == ()
+
+
+def test_sizes_that_the_samples_did_not_reach_are_told():
+    agent = spaql.Laws(spaql.make("cartpole"), max_leaves=4, seed=0, effort=0.1)
+    with pytest.warns(spaql.SpaqlWarning, match="no more than 1 of at most 4 laws were searched for"):
+        agent.learn(iterations=1)

@@ -107,8 +107,8 @@ def test_other_units_leave_the_controllers_as_they_are():
 
 def test_the_effort_follows_from_the_samples():
     problem = spaql.make("pendulum")
-    assert affordable(problem, None) == affordable(problem, 10**10) == 1.0
-    assert 0.1 < affordable(problem, 1_000_000) < affordable(problem, 10_000_000) < 1.0
+    assert affordable(problem, None, 1) == affordable(problem, 10**10, 1) == 1.0
+    assert 0.1 < affordable(problem, 1_000_000, 2) < affordable(problem, 1_000_000, 1) < affordable(problem, 10_000_000, 1) < 1.0
     assert BUDGET > 0
 
 

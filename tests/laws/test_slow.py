@@ -264,7 +264,8 @@ def test_ctrl_c_ends_the_search_and_keeps_the_best_law():
     [
         ("see", [np.nan], r"observation \(reset\(seed=\d+\), step \d+\) is \[nan\]: expected 1 finite numbers"),
         ("see", [1.0, 2.0], "expected 1 finite numbers"),
-        ("reward", np.nan, r"the reward nan: rewards must be finite \(reset\(seed=\d+\), step \d+\)"),
+        ("reward", np.nan, r"the reward nan: rewards are finite numbers \(reset\(seed=\d+\), step \d+\)"),
+        ("reward", None, r"the reward None: rewards are finite numbers \(reset\(seed=\d+\), step \d+\)"),
         ("reward", np.inf, "the reward inf"),
     ],
 )
@@ -291,3 +292,41 @@ def test_odd_environments_are_searched(env):
 def test_observations_beyond_their_declared_bounds_do_no_harm():
     agent = learned(line(Line(low=-0.1, high=0.1)), 3000)
     assert agent.evaluate(5).mean < 0.0
+
+
+class Cart(gymnasium.Env):
+    """A point that is pushed by a tenth to either side, or not at all; `extra` is paid at every step."""
+
+    observation_space = gymnasium.spaces.Box(-2, 2, (1,))
+    action_space = gymnasium.spaces.Discrete(3)
+
+    def __init__(self, extra=0.0):
+        self.extra = extra
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.x, self.time = self.np_random.uniform(-1, 1), 0
+        return self.seen(), {}
+
+    def seen(self):
+        return np.array([self.x], np.float32)
+
+    def step(self, action):
+        self.x, self.time = float(np.clip(self.x + 0.1 * (action - 1), -1.9, 1.9)), self.time + 1
+        return self.seen(), self.extra - self.x**2, False, self.time >= 50, {}
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_three_actions_get_the_threshold_that_two_would_get(seed):
+    agent = spaql.Laws(spaql.from_gym(Cart(), horizon=50), max_leaves=1, seed=seed)
+    agent.learn(samples=20_000)
+    assert agent.evaluate(20).mean > -1.2  # the best there is: -0.9; doing nothing: -17
+
+
+def test_a_constant_added_to_every_reward_changes_nothing_in_an_environment():
+    def law(extra):
+        agent = spaql.Laws(spaql.from_gym(Cart(extra), horizon=50), max_leaves=1, seed=1)
+        agent.learn(samples=20_000)
+        return agent.policy().to_text(share=False)
+
+    assert law(0.0) == law(-64.0) == law(1024.0)

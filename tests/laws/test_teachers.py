@@ -136,7 +136,7 @@ def test_where_no_law_is_better_than_a_constant_action_a_warning_says_so():
             return 1.0
 
     agent = spaql.Laws(spaql.from_gym(Idle(length=5), horizon=5), **TINY)
-    with pytest.warns(spaql.SpaqlWarning, match="no law was better than one constant action"):
+    with pytest.warns(spaql.SpaqlWarning, match="no law better than one constant action was found"):
         agent.learn(iterations=1)
 
 

@@ -7,6 +7,7 @@ import spaql
 from spaql.laws.tidy import Tidying, plain, rounded
 from spaql.laws.trials import Trials, seeds_of
 from spaql.policy.outputs import make_laws
+from spaql.trees.edits import simplified
 from spaql.trees.laws import CLIP, ORDERED, THRESHOLD
 from spaql.trees.tree import NODE, make_tree
 
@@ -95,3 +96,19 @@ def test_a_test_with_a_negative_weight_is_turned_around():
     assert (turned.nodes["feature"][0], turned.nodes["cut"][0]) == (2, -1.5)
     policy = spaql.Policy(problem, turned, "law tree", "test")
     np.testing.assert_array_equal(policy.decide(states)[:, 0], np.where(states[:, 2] <= -1.5, -1.0, 1.0))
+
+
+def test_constants_beyond_the_range_are_its_end_and_become_one_leaf():
+    problem = spaql.make("pendulum")
+    tree = two_laws([0.0, 1.0, 0.0], 0.0, (([0.0] * 3, 2.5), ([0.0] * 3, 7.0)), problem)
+    tidy = simplified(plain(tree))
+    assert (tidy.n_leaves, tidy.laws.offsets[0, 0]) == (1, 2.0)
+
+
+def test_a_threshold_of_one_variable_has_no_factor():
+    problem = spaql.make("cartpole")
+    nodes = np.zeros(1, NODE)
+    nodes["feature"] = -1
+    laws = make_laws(np.array([[[0.0, 0.0, -0.02, 0.0]]]), np.array([[0.01]]), problem.actions, THRESHOLD)
+    found = plain(make_tree(nodes, np.zeros((1, 1)), 4, None, laws)).laws
+    assert (found.gains[0, 0, 2], found.offsets[0, 0]) == (-1.0, 0.5)

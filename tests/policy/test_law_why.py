@@ -3,11 +3,13 @@
 import numpy as np
 import pytest
 
+import spaql
 from exported_policies import plane
 from law_examples import NAMES, grown, law, law_actions, law_policies, law_states, when
 from spaql.plants.problem import Finite
+from spaql.policy.outputs import make_laws
 from spaql.trees.laws import CLIP, SCORES, THRESHOLD
-from spaql.trees.tree import leaf_of
+from spaql.trees.tree import NODE, leaf_of, make_tree
 
 SOME = [name for name in NAMES if name != "deep laws"]
 
@@ -201,3 +203,15 @@ def test_constant_actions_have_nothing_of_laws():
 
     why = built(plane(), 2, 1, split(0, 0.5, leaf(0.0), leaf(1.0))).why([0.0, 0.0])
     assert (why.law, why.scores, why.margin, why.takeovers) == ((), (), None, ())
+
+
+def test_on_a_boundary_the_other_side_is_told():
+    problem = spaql.make("pendulum")
+    nodes = np.array([(0.0, 3, 1, 2), (0.0, -1, 0, 0), (0.0, -1, 0, 0)], NODE)
+    weights = np.array([[0.0, -4.0, -1.0], [0.0] * 3, [0.0] * 3])  # -4 sin - velocity >= 0, which the upright state is on
+    gains, offsets = np.zeros((3, 1, 3)), np.array([[0.0], [1.0], [-1.0]])
+    tree = make_tree(nodes, np.zeros((3, 1)), 3, weights, make_laws(gains, offsets, problem.actions, CLIP))
+    why = spaql.Policy(problem, tree, "law tree", "test").why([1.0, 0.0, 0.0])
+    sin, velocity = why.takeovers[1:]
+    assert (sin.above, velocity.above) == (0.0, 0.0)
+    assert (sin.below, velocity.below) == (None, None)

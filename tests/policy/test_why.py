@@ -99,7 +99,7 @@ def test_a_warning_has_the_digits_that_tell_the_place_from_where_the_loop_was(po
     for j, name in enumerate(tree.words.names):
         seen = tree.usage.states[:, j]
         state = tree.usage.states[seen.argmax()].copy()
-        state[j] = seen.max() * (1 + 1e-7)
+        state[j] = seen.max() + 0.0101 * np.ptp(seen)
         told = tree.why(state).warning
         if told.startswith("the closed loop was never seen"):
             here, low, high = re.search(rf"at {name} = (\S+).*within (\S+) … ([^)]+)\)", told).groups()
@@ -107,6 +107,9 @@ def test_a_warning_has_the_digits_that_tell_the_place_from_where_the_loop_was(po
             break
     else:
         pytest.fail("no warning of this kind")
+    near = tree.usage.states[-1].copy()
+    near[0] = tree.usage.states[:, 0].max() + 0.001 * np.ptp(tree.usage.states[:, 0])
+    assert "never seen" not in tree.why(near).warning  # a closed loop comes ever closer to where it settles
     assert "position = 4.80001 m is outside -4.8 … 4.8:" in policy.why([4.80001, 0.0, 0.0, 0.0]).warning
 
 

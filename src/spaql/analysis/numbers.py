@@ -38,7 +38,8 @@ def short(value: float) -> str:
     """1234567 as 1.23 M."""
     for unit, size in ((" M", 1e6), (" k", 1e3)):
         if abs(value) >= size:
-            return f"{value / size:.3g}{unit}"
+            scaled = value / size
+            return (f"{scaled:,.0f}" if abs(scaled) >= 1000 else f"{scaled:.3g}") + unit
     return f"{value:.3g}"
 
 

@@ -15,7 +15,11 @@ from spaql.learners import registry
 
 DEFAULT_ITERATIONS = 2000
 DEFAULT_SAMPLES = 5000
-SAMPLES_HELP = f"{counting('samples')}: training steps, instead of episodes (default: {DEFAULT_SAMPLES})."
+SIMULATED_SAMPLES = 100_000_000  # of a learner for fast simulators: seconds to a minute
+SAMPLES_HELP = (
+    f"{counting('samples')}: training steps, instead of episodes "
+    f"(default: {DEFAULT_SAMPLES}, for laws {SIMULATED_SAMPLES:,})."
+)
 ROLLOUTS_HELP = f"Evaluation rollouts per episode (default: the problem's; none for {counting('samples')})."
 # Options of learners had flags of their own before there was --option: they still work.
 OF_LEARNER = typer.Option(hidden=True)
@@ -107,8 +111,10 @@ def train(
     whole("--fresh", fresh, 0, 10**8)
     if iterations is not None and samples is not None:
         raise SpaqlError("--iterations and --samples both say how long to learn: give one of them")
-    if registry.card_of(algorithm).learns_by == "samples":
-        samples = DEFAULT_SAMPLES if samples is None and iterations is None else samples
+    card = registry.card_of(algorithm)
+    if card.learns_by == "samples":
+        usual = SIMULATED_SAMPLES if card.simulator else DEFAULT_SAMPLES
+        samples = usual if samples is None and iterations is None else samples
     elif samples is not None:
         raise SpaqlError(f"--samples goes with {counting('samples')}; the others learn by episodes: --iterations")
     elif iterations is None:

@@ -1,6 +1,7 @@
 """The output of `spaql train`."""
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,8 @@ def show_runs(runs: list[Run], seconds: float, folder: Path | None, as_json: boo
         entries |= {"map_samples": agent.problem.map_samples} if agent.problem.map_samples else {}
         notes = {str(run.agent.seed): list(run.agent.notes) for run in runs if run.agent.notes}
         entries |= {"warnings": notes} if notes else {}
-        entries |= {"seconds": seconds, "steps": steps, "agents": rows, "out": str(folder) if folder else None}
+        strict = [row | ({"best_seen": None} if math.isnan(row["best_seen"]) else {}) for row in rows]  # no NaN
+        entries |= {"seconds": seconds, "steps": steps, "agents": strict, "out": str(folder) if folder else None}
         print(json.dumps(entries, default=plain))
         return
     from rich.box import SIMPLE_HEAD
@@ -60,6 +62,8 @@ def show_runs(runs: list[Run], seconds: float, folder: Path | None, as_json: boo
         seen = "of the agent as it is in the end"
     if not agent.card.keeps_best and not agent.card.judged and not rows[0]["eval_samples"]:
         seen = "the last training episode, its exploration included"
+    if agent.card.simulator:
+        seen = "in the episodes that confirmed the laws"
     judged = (
         "Fresh: the kept agent on new rollouts. "
         "± is half the 95 % interval, of the rollouts in the rows of the agents, of the agents in the row of the mean."
@@ -72,6 +76,9 @@ def show_runs(runs: list[Run], seconds: float, folder: Path | None, as_json: boo
             "they measured how far the variables without bounds go.",
             highlight=False,
         )
+    if agent.card.simulator:  # what was learned is a few lines
+        text = best_run(runs).agent.policy().to_text(share=False)
+        console.print(text, highlight=False, markup=False)
     for run in runs:
         for note in run.agent.notes:
             console.print(f"Warning, seed {run.agent.seed}: {note}.", highlight=False)
@@ -96,5 +103,7 @@ def _spread(values: Any) -> str:
 
 
 def _number(value: float, half: float | None = None) -> str:
+    if math.isnan(value):
+        return "-"
     digits = 2 if abs(value) < 1000 else 1
     return f"{value:.{digits}f}" + ("" if half is None else f" ± {half:.{digits}f}")

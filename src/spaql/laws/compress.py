@@ -94,7 +94,7 @@ def _search(table: "Policy", wanted: Wanted, budget: int) -> Laws:
     """A learner of laws with the table as its teacher, and with the effort that the budget allows."""
     most = wanted.max_leaves or MOST
     stages = len(cycle_of(most)[0]) + len(cycle_of(most)[1])
-    effort = affordable(table.problem, budget / stages)
+    effort = affordable(table.problem, budget / stages, 1)
     seed = whole("seed", wanted.seed, 0, 2**40)
     return Laws(table.problem, max_leaves=most, seed=seed, effort=min(1.0, max(LEAST_EFFORT, effort)), teacher=table)
 

@@ -24,6 +24,7 @@ from spaql.processes import worker_processes
 from spaql.trees.descend import decide_row
 from spaql.trees.tree import Tree
 
+REAL: Any = (int, float, np.number, np.bool_, np.ndarray)  # what environments return as rewards
 SHARES = 4  # parts per worker into which episodes are divided: they differ in length
 
 
@@ -68,9 +69,9 @@ def play(problem: Problem, env: Any, job: Job) -> Played:
         if job.states:
             actions[step] = action
         observation, reward, ended, truncated, _ = env.step(native(action))
-        if not abs(reward) <= HUGE:
+        if not isinstance(reward, REAL) or not abs(reward) <= HUGE:
             where = f"reset(seed={job.seed}), step {step}"
-            raise SpaqlError(f"the environment returned the reward {reward}: rewards must be finite ({where})")
+            raise SpaqlError(f"the environment returned the reward {reward}: rewards are finite numbers ({where})")
         total += float(reward)
         step += 1
         _keep(observation, seen, step, job.seed)

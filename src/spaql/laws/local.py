@@ -112,17 +112,19 @@ def _regulators(problem: Problem, a: Array, b: Array, inverse: Array) -> list[Tr
             gains = np.zeros((b.shape[1], len(inverse)))
             gains[:, used] = gain * inverse[used]
             found.append(_law(problem, gains))
+            if isinstance(problem.actions, Finite) and len(problem.actions.values) > 2:
+                found.append(_law(problem, gains, sharp=True))  # gentle gains never leave the middle action
     return found
 
 
-def _law(problem: Problem, gains: Array) -> Tree:
-    """One leaf; `gains` in halves of the action's range."""
+def _law(problem: Problem, gains: Array, sharp: bool = False) -> Tree:
+    """One leaf; `gains` in halves of the action's range. `sharp`: the first or the last action, none in between."""
     nodes, actions = np.zeros(1, NODE), problem.actions
     nodes["feature"] = LEAF
     if isinstance(actions, Continuous):
         (low, high), kind = actions.bounds, CLIP
         half, centre = (high - low) / 2, (low + high) / 2
-    elif len(actions.values) == 2:
+    elif len(actions.values) == 2 or sharp:
         half, centre, kind = np.ones(1), np.zeros(1), THRESHOLD
     else:
         half = centre = np.array([(len(actions.values) - 1) / 2])

@@ -22,7 +22,7 @@ class LawsLoop:
     def __init__(self, agent: Laws, rollouts: int, stop: threading.Event, samples: int | None) -> None:
         self.agent, self.rollouts, self.stop, self.samples = agent, rollouts, stop, samples
         self.trials = Trials(agent.problem, samples, stop.is_set, agent.jobs)
-        self.trials.effort = min(agent.effort, affordable(agent.problem, samples))
+        self.trials.effort = min(agent.effort, affordable(agent.problem, samples, agent.max_leaves))
 
     @property
     def finished(self) -> bool:
@@ -66,4 +66,4 @@ class LawsLoop:
             agent.state.outer[EVAL_SAMPLES] += fresh.samples
             return float(fresh.returns.mean())
         found = agent.state.frontier.monotone(agent.state.tolerance)
-        return found[-1].mean if found else 0.0
+        return found[-1].mean if found else agent.state.floor  # not a number before anything was tried

@@ -36,6 +36,7 @@ PARTITIONS = 16  # beginnings from random partitions
 TAUGHT = 2**16  # added to the number of a stage, for the random numbers of what follows lessons
 FOR_PLANNING = 0.1  # of the samples that are left, at most
 FOR_TIDYING = 0.3  # of the samples that are left, at least
+FOR_LATER = 0.7  # the same, where fewer leaves than wanted are searched for on the way
 AGAIN = 1.5  # times the samples of the last tidying, at least
 GAINS = (0.0, 0.3, 1.0, 3.0)  # of the random laws that measure the units
 PER_GAIN = 4
@@ -74,10 +75,11 @@ def run_stage(agent: Laws, trials: Trials, stage: int) -> None:
         except Spent:
             return
     trials.reserve = 0
-    if trials.left is not None:  # so that what is found can be made readable and confirmed
-        trials.reserve = int(max(FOR_TIDYING * trials.left, AGAIN * state.tidying))
     what, leaves = plan_of(stage, agent.max_leaves)
     on_the_way = leaves < agent.max_leaves and stage < len(cycle_of(agent.max_leaves)[0])
+    if trials.left is not None:  # so that what is found can be made readable and confirmed
+        later = FOR_LATER if on_the_way else FOR_TIDYING
+        trials.reserve = int(max(later * trials.left, AGAIN * state.tidying))
     effort = trials.effort * (EASY if on_the_way else 1.0)
     held = state.frontier.raw.get(leaves)
     found = _regrown(agent, trials, stage, held.tree) if what == "regrow" and held is not None else None
@@ -175,7 +177,8 @@ def _adopt(agent: Laws, trials: Trials, found: Tree, stage: int) -> None:
     if before is not None and smaller and before > max(smaller):  # else tidying eats what a larger tree gains
         tolerance = min(tolerance, PART * (before - max(smaller)))
     for allowed in CAREFUL:
-        trials.reserve = agent.problem.horizon * _confirmations(trials)  # what is tidy must still be compared
+        # what is tidy must still be compared, with the tree it was made from and with a teacher
+        trials.reserve = agent.problem.horizon * (_confirmations(trials) + len(state.exams))
         tidy, complete = Tidying(trials, found, allowed * tolerance, agent.seed, stage, trials.effort).run()
         trials.reserve = 0
         after = _confirmed(agent, trials, tidy)
@@ -194,6 +197,7 @@ def _adopt(agent: Laws, trials: Trials, found: Tree, stage: int) -> None:
     if held is None or after > held.mean:
         state.frontier.tidy[tidy.n_leaves] = Entry(tidy, after)
         if len(state.exams):
+            state.own = state.own[:0]  # those of another tree say nothing
             with contextlib.suppress(Spent):
                 state.own = trials.returns(agent.tree, seeds_of(agent.seed, LAWS_CONFIRMED, 0, len(state.exams)))
 

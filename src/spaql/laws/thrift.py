@@ -23,6 +23,7 @@ from spaql.laws.trials import Spent, Trials, seeds_of
 from spaql.laws.units import Units
 from spaql.laws.vector import everything, numbers_of, with_numbers
 from spaql.streams import LAWS_TIDIED
+from spaql.trees.edits import simplified
 from spaql.trees.tree import LEAF, Tree
 
 JUDGEMENTS = 6  # that a tidying can pay for, about
@@ -132,7 +133,7 @@ class Thrift(Tidying):
                 self.soften()
         except Spent:
             complete = False
-        return plain(self.tree), complete
+        return simplified(plain(self.tree)), complete
 
     def accept(self, tree: Tree) -> bool:
         """Whether a tidier tree is shown to be as good as what was given."""

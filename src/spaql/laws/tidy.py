@@ -60,8 +60,10 @@ class Tidying:
             self.soften()
             self.scale_tests(min)
             self.round()
+            self.prune()
         except Spent:
             complete = False
+            self.scale_tests(min)
             free = everything(self.tree)  # unread digits help nobody; whether these do is told by the confirmation
             self.tree = with_numbers(self.tree, free, significant(numbers_of(self.tree, free)))
         return simplified(plain(self.tree)), complete
@@ -222,7 +224,7 @@ def rounded(value: float, digits: int) -> list[float]:
 
 
 def plain(tree: Tree) -> Tree:
-    """Tests of one variable as such; a test with a negative weight is turned around."""
+    """Tests and thresholds of one variable as such, constants within the range; negative tests are turned around."""
     nodes, weights, d = tree.nodes.copy(), tree.weights.copy(), tree.variables
     for node in range(len(nodes)):
         used = np.flatnonzero(weights[node])
@@ -232,4 +234,13 @@ def plain(tree: Tree) -> Tree:
             if weight < 0:
                 nodes["low"][node], nodes["high"][node] = nodes["high"][node], nodes["low"][node]
             weights[node] = 0.0
-    return Tree(nodes, tree.actions, weights, tree.laws)
+    laws = tree.laws
+    if laws is not None and laws.kind == THRESHOLD:
+        scale = np.abs(laws.gains).sum(axis=2)
+        alone = ((laws.gains != 0.0).sum(axis=2) == 1) & (scale != 1.0)
+        scale = np.where(alone, scale, 1.0)
+        laws = laws._replace(gains=laws.gains / scale[:, :, None], offsets=laws.offsets / scale)
+    if laws is not None and laws.kind == CLIP:  # a constant beyond the range is one of its ends, as it is printed
+        still = (laws.gains == 0.0).all(axis=2)
+        laws = laws._replace(offsets=np.where(still, np.clip(laws.offsets, laws.low, laws.high), laws.offsets))
+    return Tree(nodes, tree.actions, weights, laws)

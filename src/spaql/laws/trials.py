@@ -29,7 +29,8 @@ MOST_AT_ONCE = 4096  # episodes between two checks for Ctrl-C
 PER_WORKER = 8  # the same in an environment, and for each of its worker processes
 MOST_WATCHED = 160_000  # states that are looked at at once
 PLAIN = ("TimeLimit", "OrderEnforcing", "PassiveEnvChecker")  # wrappers that leave steps as they are
-STAGE = 650_000  # episodes of a stage of the search, about, with all its effort
+STAGE = 650_000  # episodes of a search for one law, about, with all its effort
+LADDER = 1_500_000  # the same for more laws: one law on the way, several races, tidying
 NO_VISITS = np.empty(0, np.int64)
 LOST = -1e100  # the return of a law that drives the plant out of all numbers
 
@@ -57,9 +58,10 @@ def seeds_of(seed: int, purpose: int, first: int, count: int) -> Array:
     return seeds
 
 
-def affordable(problem: Problem, samples: float | None) -> float:
-    """The effort at which a stage of the search takes about so many samples: its cost goes with the third power."""
-    return 1.0 if samples is None else min(1.0, (samples / (STAGE * problem.horizon)) ** (1 / 3))
+def affordable(problem: Problem, samples: float | None, leaves: int) -> float:
+    """The effort at which a search takes about so many samples: its cost goes with the third power."""
+    episodes = STAGE if leaves == 1 else LADDER
+    return 1.0 if samples is None else min(1.0, (samples / (episodes * problem.horizon)) ** (1 / 3))
 
 
 class Trials:

@@ -98,8 +98,12 @@ class Laws(Agent):
         state, found = self.state, []
         more = "give it more samples, or allow more leaves (max_leaves)"
         choice = len(getattr(self.problem.actions, "values", "ab")) > 1
+        tried = state.frontier.raw
         if choice and state.outer[TRAIN_SAMPLES] and self.tree.laws is None:
-            found.append(f"no law was better than one constant action: {more}")
+            found.append(f"no law better than one constant action was found: {more}")
+        elif choice and tried and max(tried) < self.max_leaves:
+            sizes = f"no more than {max(tried)} of at most {self.max_leaves} laws were searched for"
+            found.append(f"{sizes}: give more samples, or lower max_leaves or effort")
         n = min(len(state.own), len(state.exams))
         if n and significantly_less(state.own[:n], state.exams[:n]):
             means = f"{state.own[:n].mean():.5g} against {state.exams[:n].mean():.5g} on the same {n} episodes"

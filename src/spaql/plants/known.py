@@ -48,6 +48,41 @@ def outcomes(outcome: Outcome, observations: Array, actions: Array, after: Array
         outcome(x, result[i])
 
 
+def known_outcome(
+    reward: Function | None, terminated: Function | None, state: Sequence[Axis], actions: Continuous | Finite
+) -> "KnownOutcome | None":
+    """What a user gives, checked but for its values; None if nothing is given."""
+    if reward is None and terminated is None:
+        return None
+    known = KnownOutcome(reward, terminated, len(state), actions.axes)
+    for kind, function in known.functions.items():
+        if not inspect.isfunction(function):
+            raise SpaqlError(f"{kind} must be a plain Python function of numbers, not {type(function).__name__}")
+        check_parameters(function)
+        taken, wanted = len(inspect.signature(function).parameters), 2 * len(state) + actions.axes
+        if taken != wanted:
+            seen = ", ".join(axis.name for axis in state)
+            applied = ", ".join(actions.names) or ("one number" if actions.axes == 1 else f"{actions.axes} numbers")
+            order = f"the observation ({seen}), then the action ({applied}), then the next observation ({seen})"
+            raise SpaqlError(f"{kind} {function.__name__} takes {taken} numbers, but must take {wanted}: {order}")
+    return known
+
+
+def said(kind: str, function: Function, arguments: Sequence[float]) -> float:
+    """What plain Python says of one step: compiled code neither raises nor returns anything but numbers."""
+    called = f"{kind} {function.__name__}({', '.join(f'{value:.6g}' for value in arguments)})"
+    try:
+        value = function(*arguments)
+    except Exception as error:  # the user's code may raise anything; it becomes one line that names the function
+        raise SpaqlError(f"{called} failed: {' '.join(repr(error).split())}") from error
+    if kind == "terminated":
+        if not isinstance(value, bool | int | float | np.number | np.bool_) or value not in (0, 1):
+            raise SpaqlError(f"{called} must return True or False, not {value!r}")
+    elif not isinstance(value, int | float | np.number | np.bool_) or not math.isfinite(value):
+        raise SpaqlError(f"{called} must return a finite number, not {value!r}")
+    return float(value)
+
+
 @dataclass(frozen=True)
 class KnownOutcome:
     """Reward and end of an episode as functions of observation, action and next observation; None where not known."""
@@ -95,38 +130,3 @@ class KnownOutcome:
 
     def __deepcopy__(self, memo: Any) -> "KnownOutcome":
         return self  # nothing in it changes, and compiled functions cannot be copied
-
-
-def known_outcome(
-    reward: Function | None, terminated: Function | None, state: Sequence[Axis], actions: Continuous | Finite
-) -> KnownOutcome | None:
-    """What a user gives, checked but for its values; None if nothing is given."""
-    if reward is None and terminated is None:
-        return None
-    known = KnownOutcome(reward, terminated, len(state), actions.axes)
-    for kind, function in known.functions.items():
-        if not inspect.isfunction(function):
-            raise SpaqlError(f"{kind} must be a plain Python function of numbers, not {type(function).__name__}")
-        check_parameters(function)
-        taken, wanted = len(inspect.signature(function).parameters), 2 * len(state) + actions.axes
-        if taken != wanted:
-            seen = ", ".join(axis.name for axis in state)
-            applied = ", ".join(actions.names) or ("one number" if actions.axes == 1 else f"{actions.axes} numbers")
-            order = f"the observation ({seen}), then the action ({applied}), then the next observation ({seen})"
-            raise SpaqlError(f"{kind} {function.__name__} takes {taken} numbers, but must take {wanted}: {order}")
-    return known
-
-
-def said(kind: str, function: Function, arguments: Sequence[float]) -> float:
-    """What plain Python says of one step: compiled code neither raises nor returns anything but numbers."""
-    called = f"{kind} {function.__name__}({', '.join(f'{value:.6g}' for value in arguments)})"
-    try:
-        value = function(*arguments)
-    except Exception as error:  # the user's code may raise anything; it becomes one line that names the function
-        raise SpaqlError(f"{called} failed: {' '.join(repr(error).split())}") from error
-    if kind == "terminated":
-        if not isinstance(value, bool | int | float | np.number | np.bool_) or value not in (0, 1):
-            raise SpaqlError(f"{called} must return True or False, not {value!r}")
-    elif not isinstance(value, int | float | np.number | np.bool_) or not math.isfinite(value):
-        raise SpaqlError(f"{called} must return a finite number, not {value!r}")
-    return float(value)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from spaql.policy.policy import Policy
 
 SHOWN = 6  # alternatives that are listed
+NEAR = 0.01  # of the range that the closed loop was seen in: closer to it is no other place
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,7 +164,9 @@ def _warning(policy: "Policy", x: Array, visits: int | None, share: float | None
         return "the closed loop did not come here in the rollouts that were made: the action was never put to use"
     if policy.usage is not None and len(policy.usage.states):
         low, high = policy.usage.states.min(axis=0), policy.usage.states.max(axis=0)
-        beyond = [_beside(policy, j, x[j], low[j], high[j]) for j in range(len(x)) if not low[j] <= x[j] <= high[j]]
+        near = NEAR * (high - low)  # a closed loop comes ever closer to where it settles
+        outside = ~((x >= low - near) & (x <= high + near))
+        beyond = [_beside(policy, j, x[j], low[j], high[j]) for j in np.flatnonzero(outside).tolist()]
         if beyond:
             places = ", ".join(f"{here} (it stayed within {ends})" for here, ends in beyond)
             return f"the closed loop was never seen at {places}"

@@ -134,7 +134,7 @@ def _action_sums(laws: Laws, leaves: Array) -> list[tuple[Array, float]]:
 def beyond(policy: "Policy", x: Array, j: int, upward: bool, actions: bool) -> list[tuple[float, Array]]:
     """Crossings in the order in which they are met along a variable, each with a state between it and the next one."""
     axis, places = policy.problem.state[j], crossings(policy, x, j, actions)
-    met = places[places > x[j]] if upward else places[places <= x[j]][::-1]
+    met = places[places >= x[j]] if upward else places[places <= x[j]][::-1]  # on a boundary: both sides of it
     found = []
     for i, place in enumerate(met.tolist()):
         end = axis.high if upward else axis.low

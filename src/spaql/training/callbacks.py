@@ -73,11 +73,11 @@ class Checkpoint(Callback):
 class EarlyStop(Callback):
     """Stops when `best_seen` of the history reaches `target`, or stays within `gain` for `patience` iterations.
 
-    Where no best agent is kept, `best_seen` is the current evaluation, so that the best of this call counts. A learner
-    that counts samples makes no evaluation rollouts (unless asked to, `learn(rollouts=...)`): its `best_seen` is the
-    return of one training episode, as noisy as one episode is, and with its exploration. So the mean of the last
-    `window` iterations of this call counts, and nothing is decided before there are `window` iterations: 10 without
-    evaluation rollouts, 1 otherwise, unless given.
+    Where no best agent is kept, `best_seen` is the current evaluation, so that the best of this call counts. Atlas
+    makes no evaluation rollouts (unless asked to, `learn(rollouts=...)`): its `best_seen` is the return of one training
+    episode, as noisy as one episode is, and with its exploration. So the mean of the last `window` iterations of this
+    call counts, and nothing is decided before there are `window` iterations: 10 of Atlas without evaluation rollouts, 1
+    otherwise, unless given.
     """
 
     def __init__(
@@ -98,7 +98,8 @@ class EarlyStop(Callback):
     def _window(self, agent: "Agent") -> int:
         if self.window is not None:
             return self.window
-        return NOISY if not agent.card.judged and agent.state.outer[EVAL_SAMPLES] == self.evaluated else 1
+        single = not agent.card.judged and not agent.card.simulator  # it sees single episodes only
+        return NOISY if single and agent.state.outer[EVAL_SAMPLES] == self.evaluated else 1
 
     def __call__(self, agent: "Agent") -> bool | None:
         count, window = len(agent.state.history), self._window(agent)

@@ -148,7 +148,7 @@ def goal(agents: Sequence["Agent"], iterations: int | None, samples: int | None)
         counting = ", ".join(card.name for card in learners() if card.learns_by == "samples")
         raise SpaqlError(f"{others[0]} does not learn by samples, only {counting}: give it iterations")
     if not others and (iterations is None) == (samples is None):
-        raise SpaqlError("say how long to learn: learn(samples=...) or learn(iterations=...)")
+        raise SpaqlError("say how long to learn by one of the two: learn(samples=...) or learn(iterations=...)")
     most = 10**12 if all(agent.card.simulator for agent in agents) else 10**9
     return whole("iterations", iterations, 1) if samples is None else whole("samples", samples, 1, most)
 
