@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from spaql import analysis, callbacks
     from spaql.data.coverage import coverage
     from spaql.data.record import record
+    from spaql.gp.problem import from_data
     from spaql.learners.files import load
     from spaql.learners.history import History
     from spaql.learners.registry import *  # noqa: F403  (the classes of the learners)
@@ -42,8 +43,8 @@ if TYPE_CHECKING:
 __all__ = [
     "Axis", "Between", "Continuous", "Episode", "Evaluation", "Finite", "History", "Policy", "Problem", "SpaqlError",
     "SpaqlWarning", "analysis", "callbacks", "check", "check_known", "coverage", "cube", "differences",
-    "evaluate_vector", "from_gym", "from_plant", "learn_all", "load", "make", "observe", "problems", "record", "reset",
-    "step", "sweep",
+    "evaluate_vector", "from_data", "from_gym", "from_plant", "learn_all", "load", "make", "observe", "problems",
+    "record", "reset", "step", "sweep",
 ]  # fmt: skip
 __all__ += list(class_homes())
 
@@ -60,6 +61,7 @@ _HOMES = {
     "Between": "spaql.plants.between",
     "check": "spaql.plants.check",
     "check_known": "spaql.plants.known_check",
+    "from_data": "spaql.gp.problem",
     "from_gym": "spaql.plants.gym",
     "learn_all": "spaql.training.trainer",
     "evaluate_vector": "spaql.training.vectors",

@@ -11,7 +11,7 @@ import spaql
 PACKAGE = Path(spaql.__file__).parent
 # A folder may import from itself and from those before it. "ground" are the modules that all share.
 ORDER = (
-    "ground", "trees", "plants", "partition", "policy", "learners", "training", "analysis", "compress", "laws", "data", "export",
+    "ground", "trees", "plants", "gp", "partition", "policy", "learners", "training", "analysis", "compress", "laws", "data", "export",
     "runs", "studies", "report", "cli", "spaql",
 )  # fmt: skip
 FACADE = ("__init__.py", "callbacks.py", "old_paths.py")  # modules of the root that stand above all folders

@@ -1,6 +1,6 @@
 """Gaussian processes: one per output, with a linear part and a bump of its own width in every input.
 
-    k(x, x') = x.x' + 1 + s^2 exp(-1/2 sum_k (x_k - x'_k)^2 / l_k^2) + n^2 [x = x']                                   (G1)
+    k(x, x') = x.x' + 1 + s^2 exp(-1/2 sum_k (x_k - x'_k)^2 / l_k^2) + n^2 [x = x']   (G1)
 
 Inputs and outputs are in units of their spread. Length scales l, signal s and noise n are those with the greatest
 evidence, under weak priors.
@@ -50,7 +50,8 @@ def bumps(a: Array, b: Array, widths: Widths) -> Array:
 def kernel(a: Array, b: Array, widths: Widths, base: float = 0.0) -> Array:
     """(G1) without noise; `base`: of a quadratic part."""
     product = a @ b.T
-    return bumps(a, b, widths) + product + 1.0 + base * product * product
+    found: Array = bumps(a, b, widths) + product + 1.0 + base * product * product
+    return found
 
 
 def factor(x: Array, widths: Widths, base: float = 0.0) -> tuple[Array, bool]:

@@ -67,7 +67,7 @@ def learn_model(data: Data, low: Array, high: Array, paid: bool, ends: bool, las
 
 
 def thinned(data: Data) -> Data:
-    """All transitions, or as many of them as a model can hold, spread over time; the newest and ends of episodes are there."""
+    """All transitions, or as many as a model can hold, spread over time, with the newest and with ends of episodes."""
     n = len(data.states)
     if n <= MOST:
         return data

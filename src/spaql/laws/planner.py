@@ -62,7 +62,11 @@ def planned(problem: Problem, seed: int, room: int) -> tuple[Array, Array, int]:
     d, axes = len(problem.state), problem.actions.axes
     if episodes < 1:
         return np.empty((0, d)), np.empty((0, axes)), 0
-    scratch = _new_scratch(axes, problem.plant.rows.action)
+    rows = problem.plant.rows
+    scratch = Scratch(
+        np.zeros((SEQUENCES, KNOTS, axes)), np.zeros(SEQUENCES), np.zeros(ELITES, np.int64), np.zeros((KNOTS, axes)),
+        np.zeros((KNOTS, axes)), np.zeros(rows.action),
+    )  # fmt: skip
     states, actions, used = np.empty((episodes * steps, d)), np.empty((episodes * steps, axes)), np.zeros(2, np.int64)
     key = np.uint64(plant_seed(seed, LAWS_PLANNED, 0))
     _episodes(
@@ -71,60 +75,6 @@ def planned(problem: Problem, seed: int, room: int) -> tuple[Array, Array, int]:
     )  # fmt: skip
     sound = np.isfinite(states[: used[0]]).all(axis=1)
     return states[: used[0]][sound], actions[: used[0]][sound], int(used[1])
-
-
-class LookAhead:
-    """The same for a plant that can only be tried in a model: what to do at an observation, step by step.
-
-    `problem`: with the model as its plant, whose state is the observation and numbers that stay as they are.
-    """
-
-    def __init__(self, problem: Problem, seed: int) -> None:
-        assert problem.plant is not None
-        self.problem, self.plant, horizon = problem, problem.plant, problem.horizon
-        self.stage, self.lanes = stage_of(self.plant, horizon), new_lanes(self.plant)
-        self.scratch = _new_scratch(problem.actions.axes, self.plant.rows.action)
-        self.look = _look(problem, max(NEAR, min(FAR, horizon // PART)))
-        self.key = np.uint64(plant_seed(seed, LAWS_PLANNED, 1))
-
-    def act(self, observation: Array, time: int) -> Array:
-        """The action at step `time` of an episode; steps come in their order."""
-        rows, d = self.plant.rows, len(observation)
-        place = self.scratch.place
-        place[:] = 0.0
-        place[rows.state : rows.state + d] = place[rows.observation : rows.observation + d] = observation
-        if time == 0:
-            self.scratch.middle[:] = 0.0
-        action = np.empty(self.problem.actions.axes)
-        _decide(self.plant.batch[1], self.stage, self.lanes, self.look, self.scratch, self.key, time, action)
-        return action
-
-    def next_episode(self) -> None:
-        self.key = derive(self.key, 2)
-
-
-def _new_scratch(axes: int, place: int) -> Scratch:
-    return Scratch(
-        np.zeros((SEQUENCES, KNOTS, axes)), np.zeros(SEQUENCES), np.zeros(ELITES, np.int64), np.zeros((KNOTS, axes)),
-        np.zeros((KNOTS, axes)), np.zeros(place),
-    )  # fmt: skip
-
-
-@kernel
-def _decide(
-    step: Batch, stage: Stage, lanes: Lanes, look: Look, scratch: Scratch, key: np.uint64, time: int, action: Array
-) -> None:
-    """One step of a planned episode elsewhere. The plan goes on from the step before."""
-    if time > 0:
-        _go_on(look, scratch)
-    scratch.spread[:] = SPREAD
-    imagined = derive(key, time)
-    for turn in range(FIRST if time == 0 else ROUNDS):
-        _draw(scratch, derive(imagined, turn + 1))
-        _try(step, stage, lanes, look, scratch, imagined, time)
-        _learn(scratch)
-    for axis in range(len(action)):
-        action[axis] = _action(look, scratch.middle[0, axis], axis)
 
 
 def _look(problem: Problem, cover: int) -> Look:

@@ -32,6 +32,7 @@ EPISODES = 48  # of a generation
 STEP = 0.15  # relative change of a number in a polish
 HALVINGS = 14  # of gains
 DIGITS = 3  # at most, unless a number needs all of them
+ROUNDING = 1e-12  # of the largest number
 ROUNDS = 200  # of elimination at most
 
 
@@ -212,8 +213,9 @@ def _put(v: Array, places: Iterable[int], value: float = 0.0) -> Array:
 
 
 def significant(v: Array) -> Array:
-    """Numbers with the most digits that anybody should read."""
-    return np.array([float(f"{x:.{DIGITS}g}") for x in v.tolist()])
+    """Numbers with the most digits that anybody should read; what is left of a difference of equal numbers is zero."""
+    least = ROUNDING * float(np.abs(v).max(initial=0.0))
+    return np.array([float(f"{x:.{DIGITS}g}") if abs(x) > least else 0.0 for x in v.tolist()])
 
 
 def rounded(value: float, digits: int) -> list[float]:

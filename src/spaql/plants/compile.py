@@ -7,6 +7,7 @@ import math
 import random
 import types
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -42,11 +43,17 @@ def check_parameters(function: Callable[..., Any]) -> None:
             raise SpaqlError(f"{function.__name__}({parameter}): {wanted}")
 
 
-def assembled(kind: str, head: str, lines: str, parts: Mapping[str, Callable[..., Any]], signature: Any) -> Any:
-    """A callback out of our own text, in which the user's functions stand, compiled, under the names of `parts`."""
+def assembled(
+    kind: str, head: str, lines: str, parts: Mapping[str, Callable[..., Any]], signature: Any,
+    ours: Mapping[str, Any] = MappingProxyType({}),
+) -> Any:  # fmt: skip
+    """A callback out of our own text, in which the user's functions stand, compiled, under the names of `parts`.
+
+    `ours`: compiled functions of the package that the text uses.
+    """
     key = hashlib.sha256((head + lines).encode() + b"".join(digest(part) for part in parts.values())).hexdigest()[:16]
     name = f"{kind}_{key}"
-    scope: dict[str, Any] = {"__name__": __name__, "nan": math.nan}
+    scope: dict[str, Any] = {"__name__": __name__, "nan": math.nan, "np": np, **ours}
     scope |= {part: scalar(function) for part, function in parts.items()}
     exec(compile(f"def {name}{head}:\n{lines}", __file__, "exec"), scope)
     try:

@@ -1,0 +1,107 @@
+"""A problem whose plant is learned from recorded steps."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from spaql.arrays import Array
+from spaql.checks import FAR, numbers, whole
+from spaql.errors import SpaqlError
+from spaql.gp.model import Data, Model, learn_model, numbers_of, thinned
+from spaql.gp.plant import model_plant
+from spaql.plants.problem import Finite, Problem
+
+FEWEST = 10  # steps
+STARTS = 256
+REACH = 1.8  # deviations from the mean within which episodes begin
+SEEN = 0.3  # of the episodes begin where one has begun
+DOUBTED = 60  # inputs at which functions are drawn
+MOST_FUNCTIONS = 64
+
+
+def from_data(
+    problem: Problem, observations: Any, actions: Any, rewards: Any, next_observations: Any, terminated: Any = None,
+    *, functions: int = 6, seed: int = 0,
+) -> Problem:  # fmt: skip
+    """The problem with a plant that is learned from recorded steps, in physical units, a row each, in their order.
+
+    Gaussian processes of every variable and, where `problem.known` does not tell them, of the reward and of the end of
+    an episode. Every episode takes place in one of `functions` functions: the mean of what is known, and others that
+    agree with the data and differ where there is none. What is good in all of them does not rest on a guess.
+
+    Episodes begin like those in the data: an episode begins where an observation is not the next observation of the row
+    before.
+    """
+    if not isinstance(problem, Problem):
+        raise SpaqlError(f"from_data takes a problem, such as spaql.make('pendulum'), not {type(problem).__name__}")
+    whole("functions", functions, 1, MOST_FUNCTIONS)
+    whole("seed", seed, 0, 2**40)
+    data = _checked(problem, observations, actions, rewards, next_observations, terminated)
+    rng = np.random.default_rng(seed)
+    low, high = _ends(problem)
+    known = {} if problem.known is None else problem.known.functions
+    with threadpool_limits(1, "blas"):  # small matrices: threads cost more than they save, and may change last bits
+        model = learn_model(data, low, high, "reward" in known, "terminated" in known)
+        starts = _starts(problem, data, rng)
+        found = numbers_of(model, data, starts, functions, _doubted(model, data, low, high, rng), rng)
+    plant = model_plant(found, problem.known)
+    about = f"{problem.name}, learned from {len(data.states):,} steps"
+    axes = tuple(axis if axis.slope is not None else _wider(axis, found, j) for j, axis in enumerate(problem.state))
+    return replace(
+        problem, name=f"{problem.name}-learned", summary=about, plant=plant, env=None, env_id=None, state=axes,
+        parameters={}, known=None,
+    )  # fmt: skip
+
+
+def _wider(axis: Any, found: Any, j: int) -> Any:
+    """A model goes a little beyond what it has seen, and a declared range must hold it."""
+    ends = found.centre[j] + found.scale[j] * np.array([found.low[j], found.high[j]])
+    return replace(axis, low=min(axis.low, float(ends[0])), high=max(axis.high, float(ends[1])))
+
+
+def _checked(problem: Problem, states: Any, actions: Any, rewards: Any, nexts: Any, ended: Any) -> Data:
+    d, axes = len(problem.state), problem.actions.axes
+    before = numbers("observations", states, (-1, d))
+    n = len(before)
+    applied = numbers("actions", np.reshape(actions, (-1, axes)) if np.ndim(actions) == 1 else actions, (n, axes))
+    paid, after = numbers("rewards", rewards, (n,)), numbers("next_observations", nexts, (n, d))
+    ends = np.zeros(n, bool) if ended is None else numbers("terminated", ended, (n,)).astype(bool)
+    if n < FEWEST:
+        raise SpaqlError(f"{n} steps are too few for a model: give at least {FEWEST}")
+    for name, part in (("observations", before), ("actions", applied), ("rewards", paid), ("next_observations", after)):
+        bad = np.argwhere(~(np.abs(part) <= FAR))
+        if len(bad):
+            raise SpaqlError(f"{name}, row {bad[0][0]}: numbers must be finite, and below {FAR:g}")
+    return Data(before, applied, paid, after, ends)
+
+
+def _ends(problem: Problem) -> tuple[Array, Array]:
+    """Of the actions; one action alone has a range of its own, which nothing divides by."""
+    low, high = problem.actions.bounds
+    alone = isinstance(problem.actions, Finite) and len(problem.actions.values) == 1
+    return (low - 1.0, high + 1.0) if alone else (low, high)
+
+
+def _starts(problem: Problem, data: Data, rng: np.random.Generator) -> Array:
+    """Beginnings like those seen: between their ends and somewhat beyond, for they were few."""
+    begun = np.ones(len(data.states), bool)
+    begun[1:] = data.ended[:-1] | (data.states[1:] != data.nexts[:-1]).any(axis=1)
+    first = data.states[begun]
+    mean, spread = first.mean(axis=0), first.std(axis=0, ddof=1) if len(first) > 1 else np.zeros(first.shape[1])
+    drawn = mean + spread * rng.uniform(-REACH, REACH, (STARTS, len(mean)))
+    again = rng.random(STARTS) < SEEN
+    drawn[again] = first[rng.integers(len(first), size=int(again.sum()))]
+    low = [-np.inf if axis.slope is not None else axis.low for axis in problem.state]
+    high = [np.inf if axis.slope is not None else axis.high for axis in problem.state]
+    found: Array = np.clip(drawn, np.minimum(low, first.min(axis=0)), np.maximum(high, first.max(axis=0)))
+    return found
+
+
+def _doubted(model: Model, data: Data, low: Array, high: Array, rng: np.random.Generator) -> Array:
+    """Inputs in units at which functions are drawn: states of the data, with any action."""
+    states = thinned(data).states
+    chosen = states[rng.integers(len(states), size=DOUBTED)]
+    applied = rng.uniform(low, high, (DOUBTED, len(low)))
+    return np.column_stack([(chosen - model.centre) / model.scale, (applied - model.middle) / model.half])
