@@ -32,7 +32,9 @@ class Run:
         # a model-based learner that was not evaluated would make a plan only to count its cells
         counted = self.fresh is not None or not self.agent.card.model_based
         row["arms"] = self.agent.arms if counted else None
-        row["best_seen"] = float(self.history.best_seen[last]) if last >= 0 else math.nan
+        frontier = getattr(self.agent.state, "frontier", None)  # of laws: an empty one has seen nothing
+        seen = last >= 0 and (frontier is None or len(frontier.tidy) > 0)
+        row["best_seen"] = float(self.history.best_seen[last]) if seen else math.nan
         row["fresh"] = None if self.fresh is None else self.fresh.mean
         row["fresh_ci95"] = None if self.fresh is None else list(self.fresh.ci95)
         row["train_samples"] = int(self.history.train_samples[last]) if last >= 0 else 0

@@ -66,4 +66,4 @@ class LawsLoop:
             agent.state.outer[EVAL_SAMPLES] += fresh.samples
             return float(fresh.returns.mean())
         found = agent.state.frontier.monotone(agent.state.tolerance)
-        return found[-1].mean if found else agent.state.floor  # not a number before anything was tried
+        return found[-1].mean if found else 0.0

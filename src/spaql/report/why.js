@@ -56,7 +56,9 @@
     }
     if (visits === 0) return data.unvisited;
     if (share === 0) return "the closed loop did not come here in the rollouts that were made: the action was never put to use";
-    const beyond = data.state.filter(({ seen }, i) => seen && !(x[i] >= seen[0] && x[i] <= seen[1]));
+    // a closed loop comes ever closer to where it settles
+    const near = ([low, high]) => 0.01 * (high - low);
+    const beyond = data.state.filter(({ seen }, i) => seen && !(x[i] >= seen[0] - near(seen) && x[i] <= seen[1] + near(seen)));
     if (!beyond.length) return "";
     const told = beyond.map((axis) => {
       const [here, ends] = beside(x, data.state.indexOf(axis), axis.seen);

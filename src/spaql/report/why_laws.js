@@ -58,7 +58,7 @@ spaql.lawWhy = (() => {
   // crossings in the order in which they are met, each with a state between it and the next one
   const beyond = (x, j, upward, withChoices) => {
     const places = crossings(x, j, withChoices), { low, high } = data.state[j], end = upward ? high : low;
-    const met = upward ? places.filter((place) => place > x[j]) : places.filter((place) => place <= x[j]).reverse();
+    const met = upward ? places.filter((place) => place >= x[j]) : places.filter((place) => place <= x[j]).reverse();
     return met.map((place, i) => {
       const state = x.slice(), far = end ?? place + (upward ? 1 : -1) * Math.max(1, Math.abs(place));
       state[j] = (place + (met[i + 1] ?? far)) / 2;  // safe from rounding at the crossing
