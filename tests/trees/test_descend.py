@@ -43,7 +43,7 @@ def by_hand(tree, x):
 @pytest.mark.parametrize("size", SIZES.values(), ids=SIZES)
 def test_lanes_find_the_leaf_of_the_plain_walk_and_leave_the_table_of_the_plant_alone(size, oblique):
     plant = spaql.make("cartpole").plant
-    lanes = new_lanes(plant.observation_dim, plant.rows)
+    lanes = new_lanes(plant)
     lanes.table[:] = np.random.default_rng(1).normal(size=lanes.table.shape)
     tree, before = random_tree(plant.observation_dim, size, oblique), lanes.table.copy()
     observations = lanes.table[plant.rows.observation : plant.rows.action].T
