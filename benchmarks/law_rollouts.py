@@ -45,7 +45,7 @@ def rate(function, steps):
 
 def measure(name):
     problem = spaql.make(name)
-    trials, lanes = Trials(problem), new_lanes(len(problem.state), problem.plant.rows)
+    trials, lanes = Trials(problem), new_lanes(problem.plant)
     stage, seeds = stage_of(problem.plant, problem.horizon), seeds_of(0, LAWS_REST, 0, EPISODES)
     (reset, step), count = problem.plant.batch, EPISODES // LANES * problem.horizon
     lanes.table[stage.rows.noise :] = 0.5
