@@ -2,6 +2,7 @@
 
 import math
 import pickle
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -204,3 +205,19 @@ def test_the_model_says_of_a_law_what_the_plant_says():
     good, poor = law([0.0, 0.0, 5.0, 1.0]), law([0.0, 0.0, -5.0, -1.0])
     assert learned.returns(good, seeds).mean() > 190
     assert learned.returns(poor, seeds).mean() < 30
+
+
+def test_what_cannot_be_predicted_is_told():
+    problem, (states, actions, rewards, nexts, ended) = recorded("pendulum", 120)
+    blind = np.random.default_rng(0).uniform(-8, 8, 120)  # a velocity that nobody measures
+    states, nexts = states.copy(), nexts.copy()
+    states[:, 2], nexts[:, 2] = blind, np.roll(blind, 7)
+    with pytest.warns(spaql.SpaqlWarning, match=r"velocity \(\d+ %\).*Do not trust"):
+        spaql.from_data(problem, states, actions, rewards, nexts, ended)
+
+
+def test_a_good_model_brings_no_warning():
+    problem, data = recorded("pendulum", 120)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        spaql.from_data(replace(problem, known=None), *data)

@@ -22,7 +22,7 @@ RATIO = math.log(500.0)  # of signal and noise: beyond it nothing is believed
 BOUNDS_LENGTH, BOUNDS_SIGNAL, BOUNDS_NOISE = (-2.0, 4.0), (-4.0, 3.0), (-6.5, 0.5)  # of the logarithms
 BEGIN = (1.0, 0.0, -3.0)  # log l, log s, log n
 IRRELEVANT = 3.9  # log l from which on an input has no part in the bumps
-COLD, WARM = 60, 30  # iterations: at first, and from the numbers of the last fit
+ITERATIONS = 60
 
 
 class Widths(NamedTuple):
@@ -68,16 +68,23 @@ def weights_of(x: Array, y: Array, widths: Widths, base: float = 0.0) -> Array:
     return found
 
 
-def fitted(x: Array, y: Array, last: Widths | None = None, base: float = 0.0) -> tuple[Widths, float]:
+def missed(x: Array, y: Array, widths: Widths, base: float = 0.0) -> float:
+    """The error with which each output in units is predicted from all others, as a part of their spread."""
+    inverse = cho_solve(factor(x, widths, base), np.eye(len(x)))
+    left_out = (inverse @ y) / np.diag(inverse)
+    return float(np.sqrt((left_out**2).mean()))
+
+
+def fitted(x: Array, y: Array, base: float = 0.0) -> tuple[Widths, float]:
     """The widths with the greatest evidence, and the negative logarithm of the evidence."""
     inputs = x.shape[1]
-    start = np.r_[np.full(inputs, BEGIN[0]), BEGIN[1:]] if last is None else np.r_[last.length, last.signal, last.noise]
+    start = np.r_[np.full(inputs, BEGIN[0]), BEGIN[1:]]
     bounds = [BOUNDS_LENGTH] * inputs + [BOUNDS_SIGNAL, BOUNDS_NOISE]
     product = x @ x.T
     fixed = product + 1.0 + base * product * product
     found = minimize(
         _evidence, start, args=(x, y, fixed), jac=True, method="L-BFGS-B", bounds=bounds,
-        options={"maxiter": COLD if last is None else WARM},
+        options={"maxiter": ITERATIONS},
     )  # fmt: skip
     return Widths(found.x[:inputs], float(found.x[inputs]), float(found.x[inputs + 1])), float(found.fun)
 

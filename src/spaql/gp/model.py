@@ -12,7 +12,7 @@ import numpy as np
 from scipy.linalg import cho_solve
 
 from spaql.arrays import Array
-from spaql.gp.fit import Widths, factor, fitted, kernel, weights_of
+from spaql.gp.fit import Widths, factor, fitted, kernel, missed, weights_of
 from spaql.gp.plant import Numbers
 
 MOST = 300  # transitions that are points of the model; more are thinned out
@@ -51,19 +51,29 @@ class Model(NamedTuple):
     ending: Widths | None  # of the end of an episode; None: it is known, or none was seen
 
 
-def learn_model(data: Data, low: Array, high: Array, paid: bool, ends: bool, last: Model | None = None) -> Model:
-    """`low`, `high`: ends of the actions. `paid`, `ends`: reward and end are known. `last`: a fit to begin with."""
+def learn_model(data: Data, low: Array, high: Array, paid: bool, ends: bool) -> Model:
+    """`low`, `high`: ends of the actions. `paid`, `ends`: reward and end are known."""
     data = thinned(data)
     centre, scale = data.states.mean(axis=0), _spread(data.states)
     middle, half = (low + high) / 2, (high - low) / 2
     model = Model(centre, scale, middle, half, (), None, None)
     x = _inputs(model, data.states, data.actions)
     change, _, _ = _changes(model, data)
-    before: tuple[Widths | None, ...] = (None,) * change.shape[1] if last is None else last.widths
-    widths = tuple(fitted(x, y, w)[0] for y, w in zip(change.T, before, strict=True))
+    widths = tuple(fitted(x, y)[0] for y in change.T)
     payment = None if paid else _payment(model, data)
     ending = None if ends or not data.ended.any() else fitted(*_ends(model, data)[:2])[0]
     return model._replace(widths=widths, payment=payment, ending=ending)
+
+
+def unpredicted(model: Model, data: Data) -> dict[int, float]:
+    """By variable the part of its changes that the model misses in steps it has not seen; -1: of the reward."""
+    data = thinned(data)
+    x, change = _inputs(model, data.states, data.actions), _changes(model, data)[0]
+    found = {j: missed(x, y, w) for j, (y, w) in enumerate(zip(change.T, model.widths, strict=True))}
+    if model.payment is not None:
+        of_next, logarithm, own = model.payment
+        found[-1] = missed(*_paid(model, data, of_next, logarithm)[:2], own, QUADRATIC)
+    return found
 
 
 def thinned(data: Data) -> Data:
@@ -125,18 +135,15 @@ def _payment(model: Model, data: Data) -> Payment:
 
 
 def numbers_of(
-    model: Model, data: Data, starts: Array, functions: int = 1, at: Array | None = None,
-    rng: np.random.Generator | None = None,
-) -> Numbers:  # fmt: skip
+    model: Model, data: Data, starts: Array, functions: int, at: Array, rng: np.random.Generator
+) -> Numbers:
     """The mean function, and `functions - 1` others that are drawn, with doubt at the inputs `at` (in units)."""
     data = thinned(data)
     x = _inputs(model, data.states, data.actions)
-    more = np.zeros((0, x.shape[1])) if at is None or functions == 1 else at
+    more = at[:0] if functions == 1 else at
     everything = np.concatenate([x, more])
     change, mean, spread = _changes(model, data)
-    outputs = [
-        _output(x, more, y, w, functions, rng) for y, w in zip(change.T, model.widths, strict=True)
-    ]  # fmt: skip
+    outputs = [_output(x, more, y, w, functions, rng) for y, w in zip(change.T, model.widths, strict=True)]
     units = [(float(m), float(s)) for m, s in zip(mean, spread, strict=True)]
     reward, squares, widths = np.zeros(4), np.zeros((functions, x.shape[1], x.shape[1])), list(model.widths)
     points = [everything * w.inverse for w in model.widths]
@@ -177,13 +184,10 @@ def numbers_of(
     )  # fmt: skip
 
 
-def _output(
-    x: Array, more: Array, y: Array, widths: Widths, functions: int, rng: np.random.Generator | None
-) -> Array:
+def _output(x: Array, more: Array, y: Array, widths: Widths, functions: int, rng: np.random.Generator) -> Array:
     """(functions, points) weights of one output's points; the first function is the mean."""
     if len(more) == 0:
-        return np.repeat(weights_of(x, y, widths)[None], functions, axis=0)
-    assert rng is not None
+        return weights_of(x, y, widths)[None]
     across = kernel(x, more, widths)
     solved = cho_solve(factor(x, widths), across)
     mean, doubt = solved.T @ y, kernel(more, more, widths) - across.T @ solved
@@ -198,5 +202,3 @@ def _output(
     both = factor(everything, widths)
     found: Array = np.array([cho_solve(both, np.r_[y, values]) for values in drawn])
     return found
-
-

@@ -29,6 +29,10 @@ from spaql.plants.plant import SIGNATURE, Batch, Plant, Rows, reset, step
 _DOUBLES, _SINGLES, _WHOLES = (nb.CPointer(kind) for kind in (float64, float32, int64))  # type: ignore[no-untyped-call]
 
 
+def _cast(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    return builder.inttoptr(arguments[0], context.get_value_type(signature.return_type))
+
+
 @intrinsic
 def _doubles(_context: Any, address: Any) -> Any:
     """The memory at an address, as float64."""
@@ -39,10 +43,6 @@ def _doubles(_context: Any, address: Any) -> Any:
 def _singles(_context: Any, address: Any) -> Any:
     """The memory at an address, as float32."""
     return _SINGLES(int64), _cast
-
-
-def _cast(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-    return builder.inttoptr(arguments[0], context.get_value_type(signature.return_type))
 
 
 @intrinsic

@@ -1,5 +1,7 @@
 """A problem whose plant is learned from recorded steps."""
 
+import warnings
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -8,15 +10,17 @@ from threadpoolctl import threadpool_limits
 
 from spaql.arrays import Array
 from spaql.checks import FAR, numbers, whole
-from spaql.errors import SpaqlError
-from spaql.gp.model import Data, Model, learn_model, numbers_of, thinned
-from spaql.gp.plant import model_plant
+from spaql.errors import SpaqlError, SpaqlWarning
+from spaql.gp.model import Data, Model, learn_model, numbers_of, thinned, unpredicted
+from spaql.gp.plant import Numbers, model_plant
+from spaql.plants.axes import Axis
 from spaql.plants.problem import Finite, Problem
 
 FEWEST = 10  # steps
 STARTS = 256
 REACH = 1.8  # deviations from the mean within which episodes begin
 SEEN = 0.3  # of the episodes begin where one has begun
+POOR = 0.5  # of the changes of a variable that a model may miss without a warning
 DOUBTED = 60  # inputs at which functions are drawn
 MOST_FUNCTIONS = 64
 
@@ -29,7 +33,8 @@ def from_data(
 
     Gaussian processes of every variable and, where `problem.known` does not tell them, of the reward and of the end of
     an episode. Every episode takes place in one of `functions` functions: the mean of what is known, and others that
-    agree with the data and differ where there is none. What is good in all of them does not rest on a guess.
+    agree with the data and differ where there is none. What is good in all of them does not rest on a guess. A variable
+    that cannot be predicted brings a `SpaqlWarning`.
 
     Episodes begin like those in the data: an episode begins where an observation is not the next observation of the row
     before.
@@ -40,10 +45,11 @@ def from_data(
     whole("seed", seed, 0, 2**40)
     data = _checked(problem, observations, actions, rewards, next_observations, terminated)
     rng = np.random.default_rng(seed)
-    low, high = _ends(problem)
+    low, high = _range(problem)
     known = {} if problem.known is None else problem.known.functions
     with threadpool_limits(1, "blas"):  # small matrices: threads cost more than they save, and may change last bits
         model = learn_model(data, low, high, "reward" in known, "terminated" in known)
+        _warn(problem, unpredicted(model, data))
         starts = _starts(problem, data, rng)
         found = numbers_of(model, data, starts, functions, _doubted(model, data, low, high, rng), rng)
     plant = model_plant(found, problem.known)
@@ -55,7 +61,20 @@ def from_data(
     )  # fmt: skip
 
 
-def _wider(axis: Any, found: Any, j: int) -> Any:
+def _warn(problem: Problem, missed: Mapping[int, float]) -> None:
+    """What is found in a model that cannot predict is worth little, and the model itself would not say so."""
+    poor = [
+        f"{'the reward' if j < 0 else problem.state[j].name} ({100 * part:.0f} %)"
+        for j, part in missed.items()
+        if part > POOR
+    ]
+    if poor:
+        cause = "noise, too few steps, or something that is not observed"
+        said = f"of {', '.join(poor)} the model misses so much in steps it has not seen"
+        warnings.warn(f"{said}: {cause}. Do not trust what is found in it.", SpaqlWarning, stacklevel=3)
+
+
+def _wider(axis: Axis, found: Numbers, j: int) -> Axis:
     """A model goes a little beyond what it has seen, and a declared range must hold it."""
     ends = found.centre[j] + found.scale[j] * np.array([found.low[j], found.high[j]])
     return replace(axis, low=min(axis.low, float(ends[0])), high=max(axis.high, float(ends[1])))
@@ -77,8 +96,8 @@ def _checked(problem: Problem, states: Any, actions: Any, rewards: Any, nexts: A
     return Data(before, applied, paid, after, ends)
 
 
-def _ends(problem: Problem) -> tuple[Array, Array]:
-    """Of the actions; one action alone has a range of its own, which nothing divides by."""
+def _range(problem: Problem) -> tuple[Array, Array]:
+    """Ends of the actions; one action alone has a range of its own, which nothing divides by."""
     low, high = problem.actions.bounds
     alone = isinstance(problem.actions, Finite) and len(problem.actions.values) == 1
     return (low - 1.0, high + 1.0) if alone else (low, high)
