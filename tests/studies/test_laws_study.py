@@ -1,10 +1,12 @@
 """The study of laws: what a store of it says in tables."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
 import spaql
+from spaql.analysis.tables import latex, markdown
 from spaql.runs.compute import compute
 from spaql.runs.rows import run_from
 from spaql.runs.spec import Spec
@@ -66,3 +68,11 @@ def test_published_numbers_are_data():
     text = json.dumps(others())
     assert "TQC" in text
     assert all(len(entry) == 3 for entries in others().values() for entry in entries)
+
+
+def test_the_lines_of_a_controller_stay_lines_in_every_format(results):
+    controllers = law_tables(results)[1]
+    row = controllers.rows[0] | {"controller": "if x ≥ 0:\n  u = 1\nelse:\n  u = -1"}
+    table = replace(controllers, rows=[row])
+    assert "`if x ≥ 0:`<br>`  u = 1`<br>`else:`<br>`  u = -1`" in markdown(table)
+    assert r"\shortstack[l]{if x $\geq$ 0: \\ \ \ u = 1 \\ else: \\ \ \ u = $-$1}" in latex(table)

@@ -15,7 +15,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Column:
-    """A heading, and the text of a row under it."""
+    """A heading, and the text of a row under it: a line, or the lines of a program."""
 
     heading: str
     show: Callable[[Row], str]
@@ -42,9 +42,14 @@ class Table:
 def markdown(table: Table) -> str:
     heads = [column.heading for column in table.columns]
     rules = ["---" if column.words else "---:" for column in table.columns]
-    rows = [[cell.replace("|", "\\|") for cell in cells] for cells in (heads, rules, *table.cells())]
+    rows = [[_in_markdown(cell) for cell in cells] for cells in (heads, rules, *table.cells())]
     lines = ["| " + " | ".join(cells) + " |" for cells in rows]
     return "\n".join([f"**{table.title}**", "", *lines, "", *(f"{note}\n" for note in table.notes)])
+
+
+def _in_markdown(cell: str) -> str:
+    lines = cell.replace("|", "\\|").split("\n")
+    return lines[0] if len(lines) == 1 else "<br>".join(f"`{line}`" for line in lines)
 
 
 def comma_separated(table: Table) -> str:
@@ -59,7 +64,7 @@ def comma_separated(table: Table) -> str:
 def latex(table: Table) -> str:
     """A `tabular` in booktabs style, to be \\input into a paper."""
     shape = "".join("l" if column.words else "r" for column in table.columns)
-    lines = [" & ".join(map(escaped, cells)) + r" \\" for cells in table.cells()]
+    lines = [" & ".join(map(_in_latex, cells)) + r" \\" for cells in table.cells()]
     heads = " & ".join(escaped(column.heading) for column in table.columns) + r" \\"
     begin = [f"% {table.title}", rf"\begin{{tabular}}{{@{{}}{shape}@{{}}}}"]
     ruled = [r"\toprule", heads, r"\midrule", *lines, r"\bottomrule"]
@@ -69,6 +74,12 @@ def latex(table: Table) -> str:
 _SPECIAL = {"±": r"$\pm$", "≥": r"$\geq$", "−": "$-$", "–": "--", "×": r"$\times$", "ξ": r"$\xi$"}
 _SPECIAL |= {"<": "$<$", ">": "$>$", "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\^{}"}
 _SPECIAL |= {sign: "\\" + sign for sign in "&%$#_{}"}
+
+
+def _in_latex(cell: str) -> str:
+    """Lines of a program one below the other, indented as they are."""
+    lines = [r"\ " * (len(line) - len(line.lstrip())) + escaped(line.lstrip()) for line in cell.split("\n")]
+    return lines[0] if len(lines) == 1 else r"\shortstack[l]{" + r" \\ ".join(lines) + "}"
 
 
 def escaped(text: str) -> str:

@@ -1,7 +1,6 @@
 """From a law that a search in a slow simulator has found to one that people read: tidied, and confirmed."""
 
 import contextlib
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,12 +37,6 @@ class Candidate:
     @property
     def mean(self) -> float:
         return float(self.returns.mean())
-
-    def clearly_better(self, other: "Candidate") -> bool:
-        """On the same episodes, by more than twice the uncertainty of the difference."""
-        change = self.returns - other.returns
-        doubt = float(change.std(ddof=1)) / math.sqrt(len(change)) if len(change) > 1 else 0.0
-        return float(change.mean()) > 2.0 * doubt
 
 
 def adopt(agent: Laws, trials: Trials, found: Candidate, stage: int, budget: float) -> None:

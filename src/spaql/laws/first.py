@@ -26,6 +26,7 @@ from spaql.laws.walk import Running, walk_from
 from spaql.learners.law_frontier import Entry
 from spaql.learners.laws import Laws, middle_action
 from spaql.plants.problem import Finite
+from spaql.policy.evaluation import significantly_less
 from spaql.streams import LAWS_CHOSEN, LAWS_SEARCHED
 from spaql.trees.edits import constant, with_laws
 from spaql.trees.laws import CLIP, SCORES, THRESHOLD
@@ -119,7 +120,7 @@ class First:
         candidates = [Candidate(tree, some) for tree, some in zip(trees, found, strict=True)]
         floor = max(candidates, key=lambda one: one.mean)
         calm = min(candidates, key=lambda one: float(np.abs(one.tree.actions[0] - middle_action(self.agent)).sum()))
-        if not floor.clearly_better(calm):  # a few episodes say little about constant actions
+        if not significantly_less(calm.returns, floor.returns):  # a few episodes say little about constant actions
             floor = calm
         self.state.floor = floor.mean
         self.state.frontier.tidy[1] = Entry(floor.tree, floor.mean)

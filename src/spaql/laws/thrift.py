@@ -18,7 +18,7 @@ import numpy as np
 
 from spaql.arrays import Array
 from spaql.laws.environments import Job, Played
-from spaql.laws.tidy import Tidying, plain
+from spaql.laws.tidy import Tidying, plain, with_digits
 from spaql.laws.trials import Spent, Trials, seeds_of
 from spaql.laws.units import Units
 from spaql.laws.vector import everything, numbers_of, with_numbers
@@ -219,5 +219,5 @@ def rounded_tree(tree: Tree, digits: int) -> Tree:
 
 def rounded(v: Array, which: Array, digits: int) -> Array:
     w = v.copy()
-    w[which] = [float(f"{value:.{digits - 1}e}") for value in v[which].tolist()]
+    w[which] = with_digits(v[which], digits)
     return w

@@ -66,7 +66,9 @@ class Tidying:
             complete = False
             self.scale_tests(min)
             free = everything(self.tree)  # unread digits help nobody; whether these do is told by the confirmation
-            self.tree = with_numbers(self.tree, free, significant(numbers_of(self.tree, free)))
+            v = numbers_of(self.tree, free)
+            v[np.abs(v) <= ROUNDING * np.abs(v).max(initial=0.0)] = 0.0  # what is left of a difference of equal numbers
+            self.tree = with_numbers(self.tree, free, with_digits(v, DIGITS))
         return simplified(plain(self.tree)), complete
 
     def score(self, tree: Tree, seeds: Array | None = None) -> float:
@@ -212,10 +214,8 @@ def _put(v: Array, places: Iterable[int], value: float = 0.0) -> Array:
     return w
 
 
-def significant(v: Array) -> Array:
-    """Numbers with the most digits that anybody should read; what is left of a difference of equal numbers is zero."""
-    least = ROUNDING * float(np.abs(v).max(initial=0.0))
-    return np.array([float(f"{x:.{DIGITS}g}") if abs(x) > least else 0.0 for x in v.tolist()])
+def with_digits(v: Array, digits: int) -> Array:
+    return np.array([float(f"{x:.{digits}g}") for x in v.tolist()])
 
 
 def rounded(value: float, digits: int) -> list[float]:

@@ -98,11 +98,11 @@ def _controllers(rows: list[Row]) -> Table:
     """The agent in the middle of each row, not the best."""
     columns = (
         Column("problem", lambda row: title_of(row["problem"]), words=True),
-        Column("controller", lambda row: " ⏎ ".join(row["controller"].split("\n")), words=True),
+        Column("controller", lambda row: row["controller"], words=True),
         Column("its return", lambda row: number(row["typical_fresh"], 1)),
         Column("seed", lambda row: str(row["typical_seed"])),
     )
-    note = "Of each row above the agent with the median return. ⏎: a new line."
+    note = "Of each row above the agent with the median return."
     return Table("laws-controllers", "The controllers, as they are printed", columns, rows, (note,))
 
 
