@@ -7,6 +7,7 @@ import pytest
 
 import spaql
 from spaql.analysis.tables import latex, markdown
+from spaql.report.facts import remarks
 from spaql.runs.compute import compute
 from spaql.runs.rows import run_from
 from spaql.runs.spec import Spec
@@ -76,3 +77,11 @@ def test_the_lines_of_a_controller_stay_lines_in_every_format(results):
     table = replace(controllers, rows=[row])
     assert "`if x ≥ 0:`<br>`  u = 1`<br>`else:`<br>`  u = -1`" in markdown(table)
     assert r"\shortstack[l]{if x $\geq$ 0: \\ \ \ u = 1 \\ else: \\ \ \ u = $-$1}" in latex(table)
+
+
+def test_published_runs_are_told_by_the_problems_they_are_on(results):
+    elsewhere = Part("mujoco", "InvertedPendulum-v5")
+    runs = [replace(run, problem="InvertedPendulum-v5") for run in results.runs("laws", "cartpole-500")]
+    both = replace(results, parts=results.parts | {elsewhere: runs}, published=frozenset({elsewhere}))
+    told = dict(remarks(both))
+    assert "Its runs on InvertedPendulum-v5 (3 agents each)" in told["Laws on InvertedPendulum-v5 was not computed here"]

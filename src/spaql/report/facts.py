@@ -92,13 +92,17 @@ def _borrowed(results: Results) -> list[Fact]:
         parts = _published(results, experiment)
         if parts:
             runs = [run for part in parts for run in results.parts[part]]
-            where = listed(title for problem, title in TITLES.items() if problem in {run.problem for run in runs})
+            problems = dict.fromkeys(run.problem for run in runs)
+            known = [problem for problem in TITLES if problem in problems]
+            where = listed(TITLES.get(problem, problem) for problem in dict.fromkeys([*known, *problems]))
             names = sorted({run.algorithm for run in runs})
             counts = span(Counter((run.problem, run.algorithm) for run in runs).values())
             were, their = ("was", "Its") if len(names) == 1 else ("were", "Their")
             text = f"{their} runs on {where} ({counts} agents each) are published with the package."
             text += f" `spaql reproduce --only {experiment}` computes them."
-            made.append((f"{listed(names)} {were} not computed here", text))
+            elsewhere = {run.algorithm for run in computed(results)} & set(names)  # on other problems
+            which = f"{listed(names)} on {where}" if elsewhere else listed(names)
+            made.append((f"{which} {were} not computed here", text))
     return made
 
 
