@@ -1,27 +1,32 @@
-"""The equations of a learned model as the text that is compiled: reset and step over a table of lanes.
+"""The equations of a learned model, compiled: reset and step over a table of lanes.
 
-Gaussian processes, one per output:
+Gaussian processes, one per output, each with points of its own: (G2) of basis.py. T is the table of the plant, N and S
+are the model's numbers of double and of single precision, B is the memory of the table as single precision.
 
-    f(x) = sum_p a_p exp(-1/2 sum_k (x_k - X_pk)^2 / l_k^2) + w.x + w_0   (G2)
-
-In the text, T is the table of the plant, N and S are the model's numbers of double and of single precision, B is the
-memory of the table as single precision: its last rows are scratch. Inner loops go over lanes, so that LLVM vectorises
-them without changing the order of any sum.
+Inner loops go over lanes, so that LLVM vectorises them without changing the order of any sum. Points come in blocks,
+and the inputs that matter to an output in chunks, so that what a lane has is read once for several; what a block or a
+chunk lacks is filled up with zeros.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import numpy as np
+
+from spaql import fastmath
+from spaql.compiling import apart, inlined
 from spaql.plants.plant import LANES, Rows
 
-HEADER = 8  # numbers before the others: address of those of single precision, points, functions, starts
-SCRATCH = 3  # rows besides the inputs: place of a lane's weights, sums, address of the numbers
-F = "np.float32"
-TERMS = ("1.0", "1.0", "0.5", "1 / 6", "1 / 24", "1 / 120")  # of the exponential function
-HALVINGS = 4  # of its argument: exp(y) = exp(y / 16)^16
+BLOCK = 4  # points
+CHUNK = 4  # inputs
+HEADER = 3  # numbers before the others: address of those of single precision, functions, starts
+F = np.float32
+HALF = F(-0.5 / 16)  # exp(y) = exp(y / 16)^16
+END = F(-1.0)  # y / 16 at least
+C0, C2, C3, C4, C5 = F(1.0), F(0.5), F(1 / 6), F(1 / 24), F(1 / 120)  # of the exponential function
 
 
 class Sizes(NamedTuple):
-    """What the compiled functions know beforehand."""
+    """What the compiled functions are told with every call."""
 
     d: int  # observed variables
     axes: int  # of the action
@@ -36,172 +41,201 @@ class Sizes(NamedTuple):
     def outputs(self) -> int:
         return self.d + self.learned + self.ends
 
-
-class Words(NamedTuple):
-    """The names that numbers have in the text; `i` is the lane."""
-
-    sizes: Sizes
-    rows: Rows
-
-    def at(self, row: int) -> str:
-        return f"T[{row * LANES} + i]"
-
-    def place(self, name: str, k: int = 0) -> int:
-        """Where numbers stand in N: the fields of `Numbers` in their order."""
-        d, axes, inputs, outputs = self.sizes.d, self.sizes.axes, self.sizes.inputs, self.sizes.outputs
-        sizes = {
-            "centre": d, "scale": d, "low": d, "high": d, "middle": axes, "half": axes, "reward": 4,
-            "inverse": outputs * inputs, "linear": 0,
-        }  # fmt: skip
-        names = list(sizes)
-        return HEADER + sum(sizes[before] for before in names[: names.index(name)]) + k
-
-    def number(self, name: str, k: int = 0) -> str:
-        return f"N[{self.place(name, k)}]"
+    @property
+    def chunked(self) -> int:
+        """Inputs, filled up."""
+        return -(-self.inputs // CHUNK) * CHUNK
 
     @property
-    def address(self) -> str:
-        return f"N = doubles(np.int64(T[{(self.rows.end - 1) * LANES}]))"
-
-    @property
-    def function(self) -> str:
-        """The number of the function in which a lane's episode takes place."""
-        return f"np.int64({self.at(self.rows.state + self.sizes.d)})"
-
-    def scratch(self, row: int, half: int) -> str:
-        """A row of scratch holds two of single precision."""
-        return f"B[{2 * LANES * (self.rows.end - SCRATCH - self.sizes.inputs + row) + half * LANES} + i]"
-
-    def x(self, k: int) -> str:
-        """Input k over its length scale."""
-        return self.scratch(k, 0)
-
-    def z(self, k: int) -> str:
-        """Input k in units."""
-        return self.scratch(k, 1)
-
-    @property
-    def total(self) -> str:
-        return self.scratch(self.sizes.inputs + 1, 0)
-
-    @property
-    def value(self) -> str:
-        return self.scratch(self.sizes.inputs + 1, 1)
-
-    def observed(self, j: int) -> str:
-        return self.at(self.rows.observation + j)
-
-    def in_units(self, what: str, j: int) -> str:
-        return f"{F}(({what} - {self.number('centre', j)}) / {self.number('scale', j)})"
+    def scratch(self) -> int:
+        """Rows of the table: function of a lane, inputs, those of an output, bumps, sums, address of the numbers."""
+        return 1 + -(-(self.inputs + self.chunked + BLOCK + 1) // 2) + 1
 
 
-def reset_text(words: Words) -> str:
+class Places(NamedTuple):
+    """Where the numbers of a model stand in N, in the order of `Numbers`, and where rows stand in B."""
+
+    centre: int
+    scale: int
+    low: int
+    high: int
+    middle: int
+    half: int
+    reward: int
+    noise: int
+    inverse: int
+    blocks: int
+    first: int
+    linear: int
+    z: int  # in B: inputs in units
+    x: int  # those of an output over their length scales
+    bump: int
+    total: int
+
+
+def places(sizes: Sizes, rows: Rows) -> Places:
+    d, axes, inputs, outputs = sizes.d, sizes.axes, sizes.inputs, sizes.outputs
+    counts = [d, d, d, d, axes, axes, 4, d, outputs * inputs, outputs, outputs]
+    at = [HEADER + sum(counts[:i]) for i in range(len(counts) + 1)]
+    z = 2 * LANES * (rows.end - sizes.scratch + 1)
+    x = z + LANES * inputs
+    bump = x + LANES * sizes.chunked
+    return Places(*at, z, x, bump, bump + LANES * BLOCK)
+
+
+@apart
+def begin(T: Any, N: Any, sizes: Sizes, rows: Rows, at: Places, n: int) -> None:
     """A start and a function, at random."""
-    (d, _, _, _), rows, inputs, outputs = words.sizes, words.rows, words.sizes.inputs, words.sizes.outputs
-    behind = outputs * (inputs + 1) + inputs * inputs  # numbers of a function
-    lines = [
-        f"    {words.address}",
-        "    functions, starts = np.int64(N[2]), np.int64(N[3])",
-        f"    first = {words.place('linear')} + functions * {behind}",
-        "    for i in range(n):",
-        f"        at = first + {d} * min(np.int64({words.at(rows.noise)} * starts), starts - 1)",
-        f"        {words.at(rows.state + d)} = min(np.floor({words.at(rows.noise + 1)} * functions), functions - 1.0)",
-    ]
-    lines += [f"        {words.at(rows.state + j)} = {words.observed(j)} = N[at + {j}]" for j in range(d)]
-    return "\n".join(lines)
+    functions, starts, d, inputs = np.int64(N[1]), np.int64(N[2]), sizes.d, sizes.d + sizes.axes
+    outputs = d + np.int64(sizes.learned) + np.int64(sizes.ends)
+    first = at.linear + functions * (outputs * (inputs + 1) + inputs * inputs)
+    for i in range(n):
+        start = min(np.int64(T[rows.noise * LANES + i] * starts), starts - 1)
+        T[(rows.state + d) * LANES + i] = min(np.floor(T[(rows.noise + 1) * LANES + i] * functions), functions - 1.0)
+        for j in range(d):
+            T[(rows.state + j) * LANES + i] = T[(rows.observation + j) * LANES + i] = N[first + d * start + j]
 
 
-def step_text(words: Words, ends_at: bool) -> str:
-    """Next observation, reward and end. `reward` and `terminated` are functions that are known."""
-    sizes, rows = words.sizes, words.rows
-    d, axes, outputs = sizes.d, sizes.axes, sizes.outputs
-    lines = [
-        f"    {words.address}",
-        "    S, B = singles(np.int64(N[0])), singles(T.ctypes.data)",
-        "    points, functions = np.int64(N[1]), np.int64(N[2])",
-        f"    place = wholes(T.ctypes.data + {8 * LANES * (rows.end - SCRATCH)})",
-        "    for i in range(n):",
-        f"        place[i] = {words.function} * {outputs} * points",
-    ]
-    lines += [f"        {words.z(j)} = {words.in_units(words.at(rows.state + j), j)}" for j in range(d)]
+@apart
+def advance(T: Any, N: Any, S: Any, B: Any, place: Any, sizes: Sizes, rows: Rows, at: Places, n: int) -> None:
+    """Next observation and, as far as they are learned, reward and end. The state stays: it is still needed."""
+    d, axes, inputs, functions = sizes.d, sizes.axes, sizes.d + sizes.axes, np.int64(N[1])
+    outputs = d + np.int64(sizes.learned) + np.int64(sizes.ends)
+    for i in range(n):
+        place[i] = np.int64(T[(rows.state + d) * LANES + i])
+    _in_units(T, N, B, rows.state, d, at, n)
     for k in range(axes):
-        centred = f"{words.at(rows.action + k)} - {words.number('middle', k)}"
-        lines.append(f"        {words.z(d + k)} = {F}(({centred}) / {words.number('half', k)})")
+        for i in range(n):
+            u = (T[(rows.action + k) * LANES + i] - N[at.middle + k]) / N[at.half + k]
+            B[at.z + (d + k) * LANES + i] = F(u)
     for j in range(outputs):
-        lines += _output(words, j)
-    before = [words.at(rows.state + j) for j in range(d)] + [words.at(rows.action + k) for k in range(axes)]
-    everything = ", ".join([*before, *(words.observed(j) for j in range(d))])
-    lines.append("    for i in range(n):")
-    if not sizes.learned:
-        lines.append(f"        {words.at(rows.reward)} = reward({everything})")
-    if not sizes.ends:
-        known = f"1.0 if terminated({everything}) else 0.0" if ends_at else "0.0"
-        lines.append(f"        {words.at(rows.done)} = {known}")
-    lines += [f"        {words.at(rows.state + j)} = {words.observed(j)}" for j in range(d)]
-    return "\n".join(lines)
+        ending = sizes.ends and j == outputs - 1
+        if j >= d and (ending or N[at.reward] > 0.0):  # of the next state
+            _in_units(T, N, B, rows.observation, d, at, n)
+        _bumps(N, S, B, place, inputs, j, at, functions, n)
+        for i in range(n):
+            w = at.linear + (place[i] * outputs + j) * (inputs + 1)
+            s = np.float64(B[at.total + i]) + N[w + inputs]
+            for k in range(inputs):
+                s += N[w + k] * B[at.z + k * LANES + i]
+            if j < d:
+                s += N[at.noise + j] * (T[(rows.noise + j) * LANES + i] - 0.5) + B[at.z + j * LANES + i]
+                s = min(max(s, N[at.low + j]), N[at.high + j])
+                T[(rows.observation + j) * LANES + i] = N[at.centre + j] + N[at.scale + j] * s
+            elif ending:
+                T[rows.done * LANES + i] = 1.0 if s > 0.0 else 0.0
+            else:
+                q = at.linear + functions * outputs * (inputs + 1) + place[i] * inputs * inputs
+                T[rows.reward * LANES + i] = _paid(N, B, s, q, inputs, at, i)
 
 
-def _output(words: Words, j: int) -> list[str]:
-    """(G2) of output j, and what it is for."""
-    (d, _, _, ends), inputs, outputs = words.sizes, words.sizes.inputs, words.sizes.outputs
-    rows, ending, lines = words.rows, ends and j == outputs - 1, []
-    if j >= d:  # a reward is one of this state or of the next one, an end one of the next
-        lines += [f"    if {ending} or {words.number('reward')} > 0.0:", "        for i in range(n):"]
-        lines += [f"            {words.z(k)} = {words.in_units(words.observed(k), k)}" for k in range(d)]
-    lines += ["    for i in range(n):"]
-    lines += [
-        f"        {words.x(k)} = {words.z(k)} * {F}({words.number('inverse', j * inputs + k)})" for k in range(inputs)
-    ]
-    lines += [f"        {words.total} = {F}(0.0)", *_bumps(words, j)]
-    linear = " + ".join(f"N[w + {k}] * {words.z(k)}" for k in range(inputs))
-    lines += [
-        "    for i in range(n):",
-        f"        w = {words.place('linear')} + ({words.function} * {outputs} + {j}) * {inputs + 1}",
-        f"        s = {words.total} + {linear} + N[w + {inputs}]",
-    ]
-    if j < d:
-        held = f"min(max({words.z(j)} + s, {words.number('low', j)}), {words.number('high', j)})"
-        lines.append(f"        {words.observed(j)} = {words.number('centre', j)} + {words.number('scale', j)} * {held}")
-    elif ending:
-        lines.append(f"        {words.at(rows.done)} = 1.0 if s > 0.0 else 0.0")
-    else:
-        lines += _reward(words)
-    return lines
+@inlined
+def _in_units(T: Any, N: Any, B: Any, row: int, d: int, at: Places, n: int) -> None:
+    for j in range(d):
+        for i in range(n):
+            B[at.z + j * LANES + i] = F((T[(row + j) * LANES + i] - N[at.centre + j]) / N[at.scale + j])
 
 
-def _bumps(words: Words, j: int) -> list[str]:
-    """The sum over all points, with the weights of each lane's function."""
-    inputs, outputs = words.sizes.inputs, words.sizes.outputs
-    square = " + ".join(f"(p{k} - {words.x(k)}) * (p{k} - {words.x(k)})" for k in range(inputs))
-    series = f"{F}({TERMS[-1]})"
-    for term in TERMS[-2::-1]:
-        series = f"({F}({term}) + y * {series})"
-    return [
-        "    for p in range(points):",
-        *(f"        p{k} = S[{j * inputs + k} * points + p]" for k in range(inputs)),
-        f"        own = ({outputs * inputs} + {j}) * points + p",
-        "        for i in range(n):",
-        f"            y = {F}({-0.5 / 2**HALVINGS}) * ({square})",
-        f"            y = y if y > {F}(-1.0) else {F}(-1.0)",
-        f"            e = {series}",
-        *["            e = e * e"] * HALVINGS,
-        f"            {words.value} = e",
-        "        for i in range(n):",
-        f"            {words.total} += S[own + place[i]] * {words.value}",
-    ]
-
-
-def _reward(words: Words) -> list[str]:
+@inlined
+def _paid(N: Any, B: Any, s: float, q: int, inputs: int, at: Places, i: int) -> float:
     """The quadratic part, what was seen as a bound, and perhaps the logarithm undone."""
-    inputs, outputs = words.sizes.inputs, words.sizes.outputs
-    behind = f"{words.place('linear')} + functions * {outputs * (inputs + 1)}"
-    lines = [f"        w = {behind} + {words.function} * {inputs * inputs}"]
     for a in range(inputs):
-        row = " + ".join(f"N[w + {a * inputs + b}] * {words.z(b)}" for b in range(inputs))
-        lines.append(f"        s += {words.z(a)} * ({row})")
-    low, high, logarithm = (words.number("reward", k) for k in (2, 3, 1))
-    return [
-        *lines,
-        f"        s = min(max(s, {low}), {high})",
-        f"        {words.at(words.rows.reward)} = exp(s) if {logarithm} > 0.0 else s",
-    ]
+        for b in range(a, inputs):
+            s += N[q + a * inputs + b] * B[at.z + a * LANES + i] * B[at.z + b * LANES + i]
+    s = min(max(s, N[at.reward + 2]), N[at.reward + 3])
+    return float(fastmath.exp(s) if N[at.reward + 1] > 0.0 else s)
+
+
+@inlined
+def _bumps(N: Any, S: Any, B: Any, place: Any, inputs: int, j: int, at: Places, functions: int, n: int) -> None:
+    """The sum over all points, with the weights of each lane's function.
+
+    In S stand, block by block, the inputs of its points and then their weights in all functions.
+    """
+    used = 0
+    for k in range(inputs):
+        inverse = F(N[at.inverse + j * inputs + k])
+        if inverse > F(0.0):
+            for i in range(n):
+                B[at.x + used * LANES + i] = B[at.z + k * LANES + i] * inverse
+            used += 1
+    while used % CHUNK > 0:
+        for i in range(n):
+            B[at.x + used * LANES + i] = F(0.0)
+        used += 1
+    for i in range(n):
+        B[at.total + i] = F(0.0)
+    here, size = np.int64(N[at.first + j]), BLOCK * (used + functions)
+    for block in range(np.int64(N[at.blocks + j])):
+        points = here + block * size
+        _squares(S, B, points, at.x, at.bump, n, True)
+        for chunk in range(1, used // CHUNK):
+            _squares(S, B, points + chunk * CHUNK * BLOCK, at.x + chunk * CHUNK * LANES, at.bump, n, False)
+        weights = points + BLOCK * used
+        if functions == 1:
+            _heights(S, B, weights, at.bump, at.total, n)
+        else:
+            _exponentials(B, at.bump, n)
+            _weighed(S, B, place, weights, at.bump, at.total, functions, n)
+
+
+@apart
+def _squares(S: Any, B: Any, p: int, x: int, bump: int, n: int, anew: bool) -> None:
+    """Squared distances of a chunk of inputs from a block of points, added to those before."""
+    a0, a1, a2, a3 = S[p], S[p + 1], S[p + 2], S[p + 3]
+    b0, b1, b2, b3 = S[p + 4], S[p + 5], S[p + 6], S[p + 7]
+    c0, c1, c2, c3 = S[p + 8], S[p + 9], S[p + 10], S[p + 11]
+    d0, d1, d2, d3 = S[p + 12], S[p + 13], S[p + 14], S[p + 15]
+    keep = F(0.0) if anew else F(1.0)
+    for i in range(n):
+        a, b, c, d = B[x + i], B[x + LANES + i], B[x + 2 * LANES + i], B[x + 3 * LANES + i]
+        y0 = (a0 - a) * (a0 - a) + (b0 - b) * (b0 - b) + (c0 - c) * (c0 - c) + (d0 - d) * (d0 - d)
+        y1 = (a1 - a) * (a1 - a) + (b1 - b) * (b1 - b) + (c1 - c) * (c1 - c) + (d1 - d) * (d1 - d)
+        y2 = (a2 - a) * (a2 - a) + (b2 - b) * (b2 - b) + (c2 - c) * (c2 - c) + (d2 - d) * (d2 - d)
+        y3 = (a3 - a) * (a3 - a) + (b3 - b) * (b3 - b) + (c3 - c) * (c3 - c) + (d3 - d) * (d3 - d)
+        B[bump + i] = keep * B[bump + i] + y0
+        B[bump + LANES + i] = keep * B[bump + LANES + i] + y1
+        B[bump + 2 * LANES + i] = keep * B[bump + 2 * LANES + i] + y2
+        B[bump + 3 * LANES + i] = keep * B[bump + 3 * LANES + i] + y3
+
+
+@inlined
+def _exponential(square: Any) -> Any:
+    """exp(-square / 2), near enough for single precision."""
+    y = HALF * square
+    y = y if y > END else END
+    e = C0 + y * (C0 + y * (C2 + y * (C3 + y * (C4 + y * C5))))
+    e = e * e
+    e = e * e
+    e = e * e
+    return e * e
+
+
+@apart
+def _heights(S: Any, B: Any, w: int, bump: int, total: int, n: int) -> None:
+    """Bumps of a block, weighed with the weights of the only function."""
+    w0, w1, w2, w3 = S[w], S[w + 1], S[w + 2], S[w + 3]
+    for i in range(n):
+        s = B[total + i] + w0 * _exponential(B[bump + i])
+        s = s + w1 * _exponential(B[bump + LANES + i])
+        s = s + w2 * _exponential(B[bump + 2 * LANES + i])
+        B[total + i] = s + w3 * _exponential(B[bump + 3 * LANES + i])
+
+
+@apart
+def _exponentials(B: Any, bump: int, n: int) -> None:
+    for i in range(n):
+        B[bump + i] = _exponential(B[bump + i])
+        B[bump + LANES + i] = _exponential(B[bump + LANES + i])
+        B[bump + 2 * LANES + i] = _exponential(B[bump + 2 * LANES + i])
+        B[bump + 3 * LANES + i] = _exponential(B[bump + 3 * LANES + i])
+
+
+@apart
+def _weighed(S: Any, B: Any, place: Any, w: int, bump: int, total: int, functions: int, n: int) -> None:
+    for i in range(n):
+        own = w + place[i]
+        s = B[total + i] + S[own] * B[bump + i]
+        s = s + S[own + functions] * B[bump + LANES + i]
+        s = s + S[own + 2 * functions] * B[bump + 2 * LANES + i]
+        B[total + i] = s + S[own + 3 * functions] * B[bump + 3 * LANES + i]

@@ -62,12 +62,6 @@ def factor(x: Array, widths: Widths, base: float = 0.0) -> tuple[Array, bool]:
     return found
 
 
-def weights_of(x: Array, y: Array, widths: Widths, base: float = 0.0) -> Array:
-    """What the outputs of the data, in units, weigh in a prediction."""
-    found: Array = cho_solve(factor(x, widths, base), y)
-    return found
-
-
 def missed(x: Array, y: Array, widths: Widths, base: float = 0.0) -> float:
     """The error with which each output in units is predicted from all others, as a part of their spread."""
     inverse = cho_solve(factor(x, widths, base), np.eye(len(x)))

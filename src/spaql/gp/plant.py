@@ -10,6 +10,7 @@ lanes.
 """
 
 import functools
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -18,13 +19,12 @@ from numba import float32, float64, int64
 from numba import types as nb
 from numba.extending import intrinsic
 
-from spaql import fastmath
 from spaql.arrays import Array
 from spaql.errors import SpaqlError
-from spaql.gp.equations import HEADER, SCRATCH, Sizes, Words, reset_text, step_text
+from spaql.gp.equations import BLOCK, CHUNK, HEADER, Places, Sizes, advance, begin, places
 from spaql.plants.compile import assembled
 from spaql.plants.known import KnownOutcome
-from spaql.plants.plant import SIGNATURE, Batch, Plant, Rows, reset, step
+from spaql.plants.plant import LANES, SIGNATURE, Batch, Plant, Rows, reset, step
 
 _DOUBLES, _SINGLES, _WHOLES = (nb.CPointer(kind) for kind in (float64, float32, int64))  # type: ignore[no-untyped-call]
 
@@ -61,12 +61,13 @@ class Numbers(NamedTuple):
     middle: Array  # (axes,) of the actions
     half: Array  # (axes,) half of their range
     reward: Array  # (4,) 1 if the reward is one of the next state; 1 if its logarithm is modelled; least, most
+    noise: Array  # (d,) width of the noise of a step, in units of the scale
     inverse: Array  # (outputs, inputs) one over the length scales
     linear: Array  # (functions, outputs, inputs + 1) the linear part, its offset last
     quadratic: Array  # (functions, inputs, inputs) of the reward
     starts: Array  # (starts, d) observations
-    points: Array  # float32 (outputs, inputs, points) over the length scales
-    weights: Array  # float32 (functions, outputs, points)
+    points: tuple[Array, ...]  # by output: (inputs, points) over the length scales
+    weights: tuple[Array, ...]  # by output: (functions, points)
 
 
 @dataclass(frozen=True)
@@ -87,18 +88,20 @@ class ModelPlant(Plant):
     def rows(self) -> Rows:
         """With room for the work of a step, and a last row for the address of the numbers."""
         usual: Rows = super().rows
-        return usual._replace(end=usual.end + self.sizes.inputs + SCRATCH)
+        return usual._replace(end=usual.end + self.sizes.scratch)
 
     @functools.cached_property
     def memory(self) -> tuple[Array, Array]:
         """Everything in one array of float64 and one of float32, whose address is the first of the others."""
         numbers = self.numbers
-        small = np.concatenate([numbers.points.ravel(), numbers.weights.ravel()]).astype(np.float32)
-        counts = numbers.points.shape[2], len(numbers.weights), len(numbers.starts)
+        blocks = [_blocks(*parts) for parts in zip(numbers.points, numbers.weights, numbers.inverse, strict=True)]
+        small = np.concatenate([np.zeros(0, np.float32), *(part.ravel() for part in blocks)])
+        first = np.cumsum([0, *(part.size for part in blocks)])[:-1]
         header = np.zeros(HEADER)
-        header[:4] = small.ctypes.data, *counts
-        parts = [header, *(np.asarray(part, float).ravel() for part in numbers[:11])]
-        return np.concatenate(parts), small
+        header[:3] = small.ctypes.data, len(numbers.linear), len(numbers.starts)
+        shared, own = numbers[:9], (numbers.linear, numbers.quadratic, numbers.starts)
+        parts = [header, *shared, np.array([len(part) for part in blocks]), first, *own]
+        return np.concatenate([np.asarray(part, float).ravel() for part in parts]), small
 
     def table(self) -> Array:
         """Its last row tells where the numbers are."""
@@ -115,10 +118,20 @@ class ModelPlant(Plant):
         return _compiled(self.sizes, self.rows, self.told)
 
 
+def _blocks(points: Array, weights: Array, inverse: Array) -> Array:
+    """(blocks, numbers): of every block those inputs of its points that matter, and their weights in all functions."""
+    points = points[inverse > 0.0]
+    more, fill = -points.shape[1] % BLOCK, -len(points) % CHUNK
+    filled = np.pad(points, ((0, fill), (0, more))).reshape(len(points) + fill, -1, BLOCK).transpose(1, 0, 2)
+    weighed = np.pad(weights, ((0, 0), (0, more))).reshape(len(weights), -1, BLOCK).transpose(1, 2, 0)
+    count = weighed.shape[0]
+    return np.concatenate([filled.reshape(count, -1), weighed.reshape(count, -1)], axis=1).astype(np.float32)
+
+
 def model_plant(numbers: Numbers, told: KnownOutcome | None = None) -> ModelPlant:
     """The plant of a model."""
     d, axes = len(numbers.centre), len(numbers.middle)
-    return ModelPlant(nowhere, nothing, None, d + 1, axes, d, 2, 0, numbers=numbers, told=told)
+    return ModelPlant(nowhere, nothing, None, d + 1, axes, d, 2, d, numbers=numbers, told=told)
 
 
 @reset
@@ -134,9 +147,38 @@ def nothing() -> tuple[float, ...]:
 
 
 def _compiled(sizes: Sizes, rows: Rows, told: KnownOutcome | None) -> tuple[Batch, Batch]:
-    words, known = Words(sizes, rows), {} if told is None else told.functions
-    ours = {"doubles": _doubles, "singles": _singles, "wholes": _wholes, "exp": fastmath.exp}
+    """Reset and step; what is known stands in the text under its name."""
+    known = {} if told is None else told.functions
+    ours = {
+        "doubles": _doubles, "singles": _singles, "wholes": _wholes, "begin": begin, "advance": advance,
+        "Sizes": Sizes, "Rows": Rows, "Places": Places,
+    }  # fmt: skip
+    numbers = f"    N = doubles(np.int64(T[{(rows.end - 1) * LANES}]))"
+    shape = f"Sizes{tuple(sizes)}, Rows{tuple(rows)}, Places{tuple(places(sizes, rows))}"
     return (
-        assembled("reset", "(T, n)", reset_text(words), {}, SIGNATURE, ours),
-        assembled("step", "(T, n)", step_text(words, "terminated" in known), known, SIGNATURE, ours),
+        assembled("reset", "(T, n)", f"{numbers}\n    begin(T, N, {shape}, n)", {}, SIGNATURE, ours),
+        assembled("step", "(T, n)", "\n".join([numbers, *_step(sizes, rows, shape, known)]), known, SIGNATURE, ours),
     )
+
+
+def _step(sizes: Sizes, rows: Rows, shape: str, known: Mapping[str, Any]) -> list[str]:
+    """Lines: what is learned, then what is known, then the next state."""
+    state, observed = _row(rows.state), _row(rows.observation)
+    place = f"wholes(T.ctypes.data + {8 * LANES * (rows.end - sizes.scratch)})"
+    lines = [
+        "    S, B = singles(np.int64(N[0])), singles(T.ctypes.data)",
+        f"    advance(T, N, S, B, {place}, {shape}, n)",
+        "    for i in range(n):",
+    ]
+    before = [state(j) for j in range(sizes.d)] + [_row(rows.action)(k) for k in range(sizes.axes)]
+    everything = ", ".join([*before, *(observed(j) for j in range(sizes.d))])
+    if not sizes.learned:
+        lines.append(f"        {_row(rows.reward)(0)} = reward({everything})")
+    if not sizes.ends:
+        ended = f"1.0 if terminated({everything}) else 0.0" if "terminated" in known else "0.0"
+        lines.append(f"        {_row(rows.done)(0)} = {ended}")
+    return lines + [f"        {state(j)} = {observed(j)}" for j in range(sizes.d)]
+
+
+def _row(first: int) -> Callable[[int], str]:
+    return lambda j: f"T[{(first + j) * LANES} + i]"

@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_limits
 from spaql.arrays import Array
 from spaql.checks import FAR, numbers, whole
 from spaql.errors import SpaqlError, SpaqlWarning
-from spaql.gp.model import Data, Model, learn_model, numbers_of, thinned, unpredicted
+from spaql.gp.model import FITTED, Data, Model, inputs_of, learn_model, numbers_of, thinned, unpredicted
 from spaql.gp.plant import Numbers, model_plant
 from spaql.plants.axes import Axis
 from spaql.plants.problem import Finite, Problem
@@ -45,20 +45,35 @@ def from_data(
     whole("seed", seed, 0, 2**40)
     data = _checked(problem, observations, actions, rewards, next_observations, terminated)
     rng = np.random.default_rng(seed)
-    low, high = _range(problem)
-    known = {} if problem.known is None else problem.known.functions
-    with threadpool_limits(1, "blas"):  # small matrices: threads cost more than they save, and may change last bits
-        model = learn_model(data, low, high, "reward" in known, "terminated" in known)
+    model = model_of(problem, data)
+    with threadpool_limits(1, "blas"):
         _warn(problem, unpredicted(model, data))
-        starts = _starts(problem, data, rng)
-        found = numbers_of(model, data, starts, functions, _doubted(model, data, low, high, rng), rng)
-    plant = model_plant(found, problem.known)
+    at = _doubted(model, data, *_range(problem), rng)
+    return imagined(problem, model, data, starts_of(problem, data, rng), rng, functions, at)
+
+
+def imagined(
+    problem: Problem, model: Model, data: Data, starts: Array, rng: np.random.Generator, functions: int = 1,
+    at: Array | None = None,
+) -> Problem:  # fmt: skip
+    """The problem with a model in the place of its plant. `at`: inputs in units at which functions are drawn."""
+    at = np.zeros((0, data.states.shape[1] + data.actions.shape[1])) if at is None else at
+    with threadpool_limits(1, "blas"):
+        found = numbers_of(model, data, starts, functions, at, rng)
     about = f"{problem.name}, learned from {len(data.states):,} steps"
     axes = tuple(axis if axis.slope is not None else _wider(axis, found, j) for j, axis in enumerate(problem.state))
     return replace(
-        problem, name=f"{problem.name}-learned", summary=about, plant=plant, env=None, env_id=None, state=axes,
-        parameters={}, known=None,
+        problem, name=f"{problem.name}-learned", summary=about, plant=model_plant(found, problem.known), env=None,
+        env_id=None, state=axes, parameters={}, known=None,
     )  # fmt: skip
+
+
+def model_of(problem: Problem, data: Data) -> Model:
+    """The model of the data, with what is known of the problem left out."""
+    low, high = _range(problem)
+    known = {} if problem.known is None else problem.known.functions
+    with threadpool_limits(1, "blas"):  # small matrices: threads cost more than they save, and may change last bits
+        return learn_model(data, low, high, "reward" in known, "terminated" in known)
 
 
 def _warn(problem: Problem, missed: Mapping[int, float]) -> None:
@@ -103,7 +118,7 @@ def _range(problem: Problem) -> tuple[Array, Array]:
     return (low - 1.0, high + 1.0) if alone else (low, high)
 
 
-def _starts(problem: Problem, data: Data, rng: np.random.Generator) -> Array:
+def starts_of(problem: Problem, data: Data, rng: np.random.Generator) -> Array:
     """Beginnings like those seen: between their ends and somewhat beyond, for they were few."""
     begun = np.ones(len(data.states), bool)
     begun[1:] = data.ended[:-1] | (data.states[1:] != data.nexts[:-1]).any(axis=1)
@@ -120,7 +135,7 @@ def _starts(problem: Problem, data: Data, rng: np.random.Generator) -> Array:
 
 def _doubted(model: Model, data: Data, low: Array, high: Array, rng: np.random.Generator) -> Array:
     """Inputs in units at which functions are drawn: states of the data, with any action."""
-    states = thinned(data).states
+    states = thinned(data, FITTED).states
     chosen = states[rng.integers(len(states), size=DOUBTED)]
     applied = rng.uniform(low, high, (DOUBTED, len(low)))
-    return np.column_stack([(chosen - model.centre) / model.scale, (applied - model.middle) / model.half])
+    return inputs_of(model, chosen, applied)

@@ -108,7 +108,7 @@ class First:
 
     def look_around(self) -> Candidate:
         """Units, visited states and the best constant action, which is the smallest tree of all."""
-        trees = [constant(len(self.problem.state), action) for action in constants(self.agent)]
+        trees = [constant(len(self.problem.state), action) for action in constants(self.problem)]
         found: list[list[Played]] = [[] for _ in trees]
         begin = self.trials.samples
         for round_ in range(JUDGED):

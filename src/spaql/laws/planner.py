@@ -54,27 +54,57 @@ class Scratch(NamedTuple):
 def planned(problem: Problem, seed: int, room: int) -> tuple[Array, Array, int]:
     """States of planned episodes, the actions there, and the steps of the plant this took; at most `room` of them."""
     assert problem.plant is not None
-    horizon = problem.horizon
-    cover = max(NEAR, min(FAR, horizon // PART))
-    steps = min(horizon, MOST_STEPS)
+    cover, steps = covered(problem), min(problem.horizon, MOST_STEPS)
     each = ((steps - 1) * ROUNDS + FIRST) * SEQUENCES * cover + steps
     episodes = min(EPISODES, min(room, BUDGET) // each)
     d, axes = len(problem.state), problem.actions.axes
     if episodes < 1:
         return np.empty((0, d)), np.empty((0, axes)), 0
-    rows = problem.plant.rows
-    scratch = Scratch(
-        np.zeros((SEQUENCES, KNOTS, axes)), np.zeros(SEQUENCES), np.zeros(ELITES, np.int64), np.zeros((KNOTS, axes)),
-        np.zeros((KNOTS, axes)), np.zeros(rows.action),
-    )  # fmt: skip
     states, actions, used = np.empty((episodes * steps, d)), np.empty((episodes * steps, axes)), np.zeros(2, np.int64)
     key = np.uint64(plant_seed(seed, LAWS_PLANNED, 0))
     _episodes(
-        *problem.plant.batch, stage_of(problem.plant, steps), new_lanes(problem.plant), _look(problem, cover), scratch,
-        key, episodes, states, actions, used,
+        *problem.plant.batch, stage_of(problem.plant, steps), new_lanes(problem.plant), _look(problem, cover),
+        _scratch(problem), key, episodes, states, actions, used,
     )  # fmt: skip
     sound = np.isfinite(states[: used[0]]).all(axis=1)
     return states[: used[0]][sound], actions[: used[0]][sound], int(used[1])
+
+
+def covered(problem: Problem) -> int:
+    """Steps that a sequence covers."""
+    return max(NEAR, min(FAR, problem.horizon // PART))
+
+
+def _scratch(problem: Problem) -> Scratch:
+    assert problem.plant is not None
+    axes, rows = problem.actions.axes, problem.plant.rows
+    return Scratch(
+        np.zeros((SEQUENCES, KNOTS, axes)), np.zeros(SEQUENCES), np.zeros(ELITES, np.int64), np.zeros((KNOTS, axes)),
+        np.zeros((KNOTS, axes)), np.zeros(rows.action),
+    )  # fmt: skip
+
+
+class LookAhead:
+    """Acts on a plant by look-ahead in another, which has the observation as its state: a learned model."""
+
+    def __init__(self, problem: Problem, seed: int) -> None:
+        assert problem.plant is not None
+        self.problem, self.look, self.scratch = problem, _look(problem, covered(problem)), _scratch(problem)
+        self.stage, self.lanes = stage_of(problem.plant, problem.horizon), new_lanes(problem.plant)
+        self.key = np.uint64(plant_seed(seed, LAWS_PLANNED, 0))
+
+    def act(self, observation: Array, time: int) -> Array:
+        """The action at a step of an episode; step 0 begins a new plan."""
+        assert self.problem.plant is not None
+        action, d = np.zeros(self.problem.actions.axes), len(observation)
+        place = self.scratch.place
+        place[:] = 0.0
+        place[:d], place[-d:] = observation, observation
+        if time == 0:
+            self.scratch.middle[:] = 0.0
+            self.key = np.uint64(derive(self.key, 1))
+        _act(self.problem.plant.batch[1], self.stage, self.lanes, self.look, self.scratch, self.key, time, action)
+        return action
 
 
 def _look(problem: Problem, cover: int) -> Look:
@@ -178,6 +208,22 @@ def _go_on(look: Look, scratch: Scratch) -> None:
         for axis in range(scratch.middle.shape[1]):
             scratch.middle[k, axis] = scratch.middle[at, axis]
         begin += look.holds[k]
+
+
+@kernel
+def _act(
+    step: Batch, stage: Stage, lanes: Lanes, look: Look, scratch: Scratch, key: np.uint64, time: int, action: Array
+) -> None:
+    """The first action of a plan from the place; the rest is where the next plan begins."""
+    scratch.spread[:] = SPREAD
+    imagined = derive(key, time)
+    for turn in range(FIRST if time == 0 else ROUNDS):
+        _draw(scratch, derive(imagined, turn + 1))
+        _try(step, stage, lanes, look, scratch, imagined, time)
+        _learn(scratch)
+    for axis in range(len(action)):
+        action[axis] = _action(look, scratch.middle[0, axis], axis)
+    _go_on(look, scratch)
 
 
 @kernel

@@ -18,7 +18,7 @@ from spaql.laws.trials import Spent, Trials, seeds_of
 from spaql.laws.units import Units, declared_units, measured_units
 from spaql.learners.law_frontier import Entry
 from spaql.learners.laws import Laws
-from spaql.plants.problem import Finite
+from spaql.plants.problem import Finite, Problem
 from spaql.streams import LAWS_CHOSEN, LAWS_CONFIRMED
 from spaql.trees.edits import constant
 from spaql.trees.tree import Tree
@@ -220,7 +220,7 @@ def _begin(agent: Laws, trials: Trials) -> None:
     states = np.concatenate(seen)
     units = measured_units(agent.problem, states)
     seeds = seeds_of(agent.seed, LAWS_CHOSEN, 0, search.count(CHOICE, 4))
-    trees = [constant(len(agent.problem.state), action) for action in constants(agent)]
+    trees = [constant(len(agent.problem.state), action) for action in constants(agent.problem)]
     means = [float(trials.returns(tree, seeds).mean()) for tree in trees]
     best = int(np.argmax(means))
     few = states[np.sort(search.rng.permutation(len(states))[:KEPT])]
@@ -239,9 +239,9 @@ def _planned(agent: Laws, trials: Trials) -> Array:
     return np.concatenate([states, actions], axis=1) if len(states) else np.zeros((0, 0))
 
 
-def constants(agent: Laws) -> list[Array]:
+def constants(problem: Problem) -> list[Array]:
     """Constant actions to compare with: all of a few finite ones, levels or corners of continuous ones."""
-    actions = agent.problem.actions
+    actions = problem.actions
     if isinstance(actions, Finite):
         values = np.array(actions.values, float)
         return [values[[i]] for i in np.unique(np.linspace(0, len(values) - 1, 16).round().astype(int))]

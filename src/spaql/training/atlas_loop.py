@@ -1,7 +1,7 @@
 """The loop of Atlas: training episodes one by one, on compiled plants and in Gymnasium environments alike."""
 
 import threading
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -64,21 +64,14 @@ class AtlasLoop:
         """One training episode; every step of it is kept. Returns its return."""
         agent, state = self.agent, self.agent.state
         view, native = Viewer(agent, f"episode {state.episodes + 1}"), agent.problem.native_one()
-        key, number = streams.key_of(agent.seed, streams.TRAIN_ACTION, state.episodes), state.episodes
-        observation, _ = self.env.reset(seed=int(streams.plant_seed(agent.seed, streams.TRAIN_PLANT, number)))
+        driver = self._driver(streams.key_of(agent.seed, streams.TRAIN_ACTION, state.episodes))
+        seed = int(streams.plant_seed(agent.seed, streams.TRAIN_PLANT, state.episodes))
+        observation, _ = self.env.reset(seed=seed)
         state.episodes += 1
-        actor: Actor | None = None
-        here, total, action, held = self._seen(view, observation, 0), 0.0, 0, 0
+        here, total = self._seen(view, observation, 0), 0.0
         for h in range(agent.problem.horizon):
-            if state.plan is not None and (actor is None or h % PERIOD == 0):
-                actor = Actor(state.plan, self._curious(), agent.chance)
-            if actor is None:  # nothing is known yet: random actions, each held for a while
-                if held == 0:
-                    action, held = draw(key, 2 * h, len(agent.actions)), 1 + draw(key, 2 * h + 1, HELD)
-                held -= 1
-            else:
-                action = actor.act(here, key, h)
-            observation, reward, terminated, truncated, _ = self.env.step(native(agent.actions[action]))
+            action, kind = driver.act(here, h)
+            observation, reward, terminated, truncated, _ = self.env.step(native(action))
             state.outer[TRAIN_SAMPLES] += 1
             self.left = None if self.left is None else self.left - 1
             after, earned = self._seen(view, observation, h + 1), view.reward(reward, h)
@@ -86,22 +79,17 @@ class AtlasLoop:
                 raise SpaqlError(
                     f"the environment returned the reward {earned:g} ({view.where}, step {h}): scale it down"
                 )
-            kind = 0 if actor is None else CURIOUS if actor.curious else FOLLOWED
-            flags = TERMINATED * bool(terminated) + BEGAN * (h == 0) + kind
-            state.memory.add(here, agent.actions[action], earned, after, flags)
+            state.memory.add(here, action, earned, after, TERMINATED * bool(terminated) + BEGAN * (h == 0) + kind)
             state.followed, state.curious = state.followed + (kind == FOLLOWED), state.curious + (kind == CURIOUS)
             here, total = after, total + earned
-            if agent.plan_due():
-                agent.plan_on_the_way()
-                assert state.plan is not None
-                actor = Actor(state.plan, self._curious() if actor is None else actor.curious, agent.chance)
-            if terminated or truncated or self.finished or self.stop.is_set():
+            over = driver.over(h)
+            if terminated or truncated or over or self.finished or self.stop.is_set():
                 break
         return total
 
-    def _curious(self) -> bool:
-        """Whether to go where little was seen: so that half of the samples do."""
-        return self.agent.settings.explore and self.agent.state.curious < self.agent.state.followed
+    def _driver(self, key: np.uint64) -> "Driver":
+        """What acts in the next episode."""
+        return Planned(self.agent, key)
 
     def _seen(self, view: Viewer, observation: Any, step: int) -> Array:
         seen = np.array(view.check(observation, step), np.float64)
@@ -123,6 +111,50 @@ class AtlasLoop:
         episodes = run_episodes(agent.problem, table, self.rollouts, seed, streams.SELECT_PLANT)
         agent.state.outer[EVAL_SAMPLES] += episodes.samples
         return float(episodes.returns.mean())
+
+
+class Driver(Protocol):
+    """What acts in a training episode."""
+
+    def act(self, here: Array, h: int) -> tuple[Array, int]:
+        """The physical action of step h, and the flag of its kind."""
+
+    def over(self, h: int) -> bool:
+        """Called after step h, when its transition is in memory; whether the episode is to end there."""
+
+
+class Planned:
+    """Follows the plan, or goes where little was seen: half of the samples each. Plans anew when it is time."""
+
+    def __init__(self, agent: "Atlas", key: np.uint64) -> None:
+        self.agent, self.key = agent, key
+        self.actor: Actor | None = None
+        self.action, self.held = 0, 0
+
+    def act(self, here: Array, h: int) -> tuple[Array, int]:
+        agent, plan = self.agent, self.agent.state.plan
+        if plan is not None and (self.actor is None or h % PERIOD == 0):
+            self.actor = Actor(plan, self._curious(), agent.chance)
+        if self.actor is None:  # nothing is known yet: random actions, each held for a while
+            if self.held == 0:
+                self.action = draw(self.key, 2 * h, len(agent.actions))
+                self.held = 1 + draw(self.key, 2 * h + 1, HELD)
+            self.held -= 1
+            return agent.actions[self.action], 0
+        return agent.actions[self.actor.act(here, self.key, h)], CURIOUS if self.actor.curious else FOLLOWED
+
+    def over(self, h: int) -> bool:
+        agent = self.agent
+        if agent.plan_due():
+            agent.plan_on_the_way()
+            assert agent.state.plan is not None
+            curious = self._curious() if self.actor is None else self.actor.curious
+            self.actor = Actor(agent.state.plan, curious, agent.chance)
+        return False
+
+    def _curious(self) -> bool:
+        """Whether to go where little was seen: so that half of the samples do."""
+        return self.agent.settings.explore and self.agent.state.curious < self.agent.state.followed
 
 
 class Actor:

@@ -9,7 +9,7 @@ import numpy as np
 
 from spaql.arrays import Array
 from spaql.checks import FAR
-from spaql.learners.atlas.memory import CURIOUS, FOLLOWED, Memory
+from spaql.learners.atlas.memory import CURIOUS, FOLLOWED, LED, Memory
 from spaql.learners.atlas.state import AtlasState, due
 from spaql.plants.problem import Finite, Problem
 
@@ -31,7 +31,7 @@ def restore(state: AtlasState, problem: Problem, arrays: dict[str, Array]) -> No
         if array.dtype != np.float64 or array.shape != shape or not np.all(np.abs(array) <= FAR):
             raise ValueError(f"its {name} are malformed")
     flags, planned, space = arrays["flags"], arrays["planned"], problem.actions
-    if flags.dtype != np.int32 or flags.shape != (n,) or not np.all((flags >= 0) & (flags < 2 * CURIOUS)):
+    if flags.dtype != np.int32 or flags.shape != (n,) or not np.all((flags >= 0) & (flags < 2 * LED)):
         raise ValueError("its flags are malformed")
     low, high = space.bounds
     reach = 1e-6 * (high - low)

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from spaql.arrays import Array
+from spaql.gp.model import Data
 from spaql.plants.problem import Continuous, Finite
 
 # Flags of a transition, added
@@ -13,6 +14,8 @@ TERMINATED = 1  # the plant terminated the episode here
 BEGAN = 2  # the episode began here
 FOLLOWED = 4  # the action follows the plan
 CURIOUS = 8  # the action goes where little data is
+AHEAD = 16  # the action comes from look-ahead in a model
+LED = 32  # the action is that of laws
 
 MOST = 50_000  # transitions a plan is made from: of more, evenly chosen ones, so that planning time stays bounded
 
@@ -37,7 +40,7 @@ class Memory:
     actions: Array  # (capacity, axes) physical
     rewards: Array
     nexts: Array
-    flags: Array  # int32, sums of TERMINATED, BEGAN, FOLLOWED, CURIOUS
+    flags: Array  # int32, sums of these flags
     n: int = 0
 
     def add(self, state: Array, action: Array, reward: float, after: Array, flags: int) -> None:
@@ -49,6 +52,12 @@ class Memory:
         self.states[i], self.actions[i], self.rewards[i], self.nexts[i] = state, action, reward, after
         self.flags[i] = flags
         self.n += 1
+
+    def data(self, n: int) -> Data:
+        """The first `n` transitions."""
+        return Data(
+            self.states[:n], self.actions[:n], self.rewards[:n], self.nexts[:n], (self.flags[:n] & TERMINATED) != 0
+        )
 
     def transitions(self, space: Continuous | Finite, n: int) -> Transitions:
         """At most MOST of the first `n` transitions, evenly over time; up to a tenth are first steps of episodes."""
