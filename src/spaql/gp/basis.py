@@ -40,7 +40,8 @@ def points_of(x: Array, at: Array, widths: Widths, most: int, enough: float) -> 
     """
     everything, n = np.concatenate([x, at]), len(x)
     limit = enough * np.exp(-2.0 * widths.signal)
-    left, rows, picked = np.ones(len(everything)), np.zeros((min(most, n) + len(at), len(everything))), []
+    left, rows = np.ones(len(everything)), np.zeros((min(most, n) + len(at), len(everything)))
+    picked: list[int] = []
     for begin, end, room in ((0, n, min(most, n)), (n, len(everything), len(at))):
         for _ in range(room):
             best = begin + int(left[begin:end].argmax())

@@ -80,17 +80,17 @@ def places(sizes: Sizes, rows: Rows) -> Places:
     z = 2 * LANES * (rows.end - sizes.scratch + 1)
     x = z + LANES * inputs
     bump = x + LANES * sizes.chunked
-    return Places(*at, z, x, bump, bump + LANES * BLOCK)
+    return Places(*[*at, z, x, bump, bump + LANES * BLOCK])
 
 
 @apart
 def begin(T: Any, N: Any, sizes: Sizes, rows: Rows, at: Places, n: int) -> None:
     """A start and a function, at random."""
-    functions, starts, d, inputs = np.int64(N[1]), np.int64(N[2]), sizes.d, sizes.d + sizes.axes
-    outputs = d + np.int64(sizes.learned) + np.int64(sizes.ends)
+    functions, starts, d, inputs = int(N[1]), int(N[2]), sizes.d, sizes.d + sizes.axes
+    outputs = d + int(sizes.learned) + int(sizes.ends)
     first = at.linear + functions * (outputs * (inputs + 1) + inputs * inputs)
     for i in range(n):
-        start = min(np.int64(T[rows.noise * LANES + i] * starts), starts - 1)
+        start = int(min(T[rows.noise * LANES + i] * starts, starts - 1.0))
         T[(rows.state + d) * LANES + i] = min(np.floor(T[(rows.noise + 1) * LANES + i] * functions), functions - 1.0)
         for j in range(d):
             T[(rows.state + j) * LANES + i] = T[(rows.observation + j) * LANES + i] = N[first + d * start + j]
@@ -99,8 +99,8 @@ def begin(T: Any, N: Any, sizes: Sizes, rows: Rows, at: Places, n: int) -> None:
 @apart
 def advance(T: Any, N: Any, S: Any, B: Any, place: Any, sizes: Sizes, rows: Rows, at: Places, n: int) -> None:
     """Next observation and, as far as they are learned, reward and end. The state stays: it is still needed."""
-    d, axes, inputs, functions = sizes.d, sizes.axes, sizes.d + sizes.axes, np.int64(N[1])
-    outputs = d + np.int64(sizes.learned) + np.int64(sizes.ends)
+    d, axes, inputs, functions = sizes.d, sizes.axes, sizes.d + sizes.axes, int(N[1])
+    outputs = d + int(sizes.learned) + int(sizes.ends)
     for i in range(n):
         place[i] = np.int64(T[(rows.state + d) * LANES + i])
     _in_units(T, N, B, rows.state, d, at, n)
@@ -165,8 +165,8 @@ def _bumps(N: Any, S: Any, B: Any, place: Any, inputs: int, j: int, at: Places, 
         used += 1
     for i in range(n):
         B[at.total + i] = F(0.0)
-    here, size = np.int64(N[at.first + j]), BLOCK * (used + functions)
-    for block in range(np.int64(N[at.blocks + j])):
+    here, size = int(N[at.first + j]), BLOCK * (used + functions)
+    for block in range(int(N[at.blocks + j])):
         points = here + block * size
         _squares(S, B, points, at.x, at.bump, n, True)
         for chunk in range(1, used // CHUNK):

@@ -163,9 +163,7 @@ def _outputs(model: Model, data: Data) -> list[Output]:
     return found
 
 
-def numbers_of(
-    model: Model, data: Data, starts: Array, functions: int, at: Array, rng: np.random.Generator
-) -> Numbers:
+def numbers_of(model: Model, data: Data, starts: Array, functions: int, at: Array, rng: np.random.Generator) -> Numbers:
     """The mean function, and `functions - 1` others that are drawn, with doubt at the inputs `at` (in units).
 
     Only with others there is noise in the steps: what is looked for in the mean function is a plan, not a judgement.

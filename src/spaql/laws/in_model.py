@@ -117,7 +117,7 @@ def cost_of(problem: Problem) -> int:
 def _effort(race: Sequence[Round], steps: int, horizon: int) -> float:
     """At which a race takes about so many steps: its cost goes with the third power."""
     wanted = sum(candidates * generations * episodes for candidates, generations, episodes in race) * 30 * horizon
-    return min(1.0, (steps / wanted) ** (1 / 3))
+    return float(min(1.0, (steps / wanted) ** (1 / 3)))
 
 
 def _search(

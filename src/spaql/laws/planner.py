@@ -63,8 +63,8 @@ def planned(problem: Problem, seed: int, room: int) -> tuple[Array, Array, int]:
     states, actions, used = np.empty((episodes * steps, d)), np.empty((episodes * steps, axes)), np.zeros(2, np.int64)
     key = np.uint64(plant_seed(seed, LAWS_PLANNED, 0))
     _episodes(
-        *problem.plant.batch, stage_of(problem.plant, steps), new_lanes(problem.plant), _look(problem, cover),
-        _scratch(problem), key, episodes, states, actions, used,
+        *problem.plant.batch, stage_of(problem.plant, steps), new_lanes(problem.plant), look_of(problem, cover),
+        new_scratch(problem), key, episodes, states, actions, used,
     )  # fmt: skip
     sound = np.isfinite(states[: used[0]]).all(axis=1)
     return states[: used[0]][sound], actions[: used[0]][sound], int(used[1])
@@ -75,7 +75,7 @@ def covered(problem: Problem) -> int:
     return max(NEAR, min(FAR, problem.horizon // PART))
 
 
-def _scratch(problem: Problem) -> Scratch:
+def new_scratch(problem: Problem) -> Scratch:
     assert problem.plant is not None
     axes, rows = problem.actions.axes, problem.plant.rows
     return Scratch(
@@ -84,30 +84,7 @@ def _scratch(problem: Problem) -> Scratch:
     )  # fmt: skip
 
 
-class LookAhead:
-    """Acts on a plant by look-ahead in another, which has the observation as its state: a learned model."""
-
-    def __init__(self, problem: Problem, seed: int) -> None:
-        assert problem.plant is not None
-        self.problem, self.look, self.scratch = problem, _look(problem, covered(problem)), _scratch(problem)
-        self.stage, self.lanes = stage_of(problem.plant, problem.horizon), new_lanes(problem.plant)
-        self.key = np.uint64(plant_seed(seed, LAWS_PLANNED, 0))
-
-    def act(self, observation: Array, time: int) -> Array:
-        """The action at a step of an episode; step 0 begins a new plan."""
-        assert self.problem.plant is not None
-        action, d = np.zeros(self.problem.actions.axes), len(observation)
-        place = self.scratch.place
-        place[:] = 0.0
-        place[:d], place[-d:] = observation, observation
-        if time == 0:
-            self.scratch.middle[:] = 0.0
-            self.key = np.uint64(derive(self.key, 1))
-        _act(self.problem.plant.batch[1], self.stage, self.lanes, self.look, self.scratch, self.key, time, action)
-        return action
-
-
-def _look(problem: Problem, cover: int) -> Look:
+def look_of(problem: Problem, cover: int) -> Look:
     ends = np.unique(np.maximum(np.arange(1, KNOTS + 1), np.geomspace(1, cover, KNOTS).round())).astype(np.int64)
     holds = np.diff(np.concatenate([[0], np.sort(ends)]))
     holds = np.concatenate([holds, np.zeros(KNOTS - len(holds), np.int64)]).astype(np.int64)
@@ -119,7 +96,7 @@ def _look(problem: Problem, cover: int) -> Look:
 
 
 @inlined
-def _action(look: Look, z: float, axis: int) -> float:
+def action_of(look: Look, z: float, axis: int) -> float:
     """The physical action for a number between -1 and 1."""
     part = 0.5 * (min(max(z, -1.0), 1.0) + 1.0)
     if len(look.values) > 0:
@@ -135,7 +112,7 @@ def _normal(key: np.uint64, number: int) -> float:
 
 
 @inlined
-def _draw(scratch: Scratch, key: np.uint64) -> None:
+def draw(scratch: Scratch, key: np.uint64) -> None:
     """Sequences around the middle; the first is the middle itself."""
     count, knots, axes = scratch.z.shape
     fresh, number = np.sqrt(1.0 - ALIKE * ALIKE), 0
@@ -151,7 +128,7 @@ def _draw(scratch: Scratch, key: np.uint64) -> None:
 
 
 @inlined
-def _try(step: Batch, stage: Stage, lanes: Lanes, look: Look, scratch: Scratch, key: np.uint64, time: int) -> int:
+def attempt(step: Batch, stage: Stage, lanes: Lanes, look: Look, scratch: Scratch, key: np.uint64, time: int) -> int:
     """The return of every sequence from the place that was reached, all with the same noise. Returns the steps."""
     rows, n, axes = stage.rows, len(scratch.returns), scratch.z.shape[2]
     over, steps = lanes.sums, 0
@@ -163,7 +140,7 @@ def _try(step: Batch, stage: Stage, lanes: Lanes, look: Look, scratch: Scratch, 
     for k in range(len(look.holds)):
         for axis in range(axes):
             for i in range(n):
-                lanes.table[rows.action + axis, i] = _action(look, scratch.z[i, k, axis], axis)
+                lanes.table[rows.action + axis, i] = action_of(look, scratch.z[i, k, axis], axis)
         for _ in range(look.holds[k]):
             if time >= stage.horizon:
                 break
@@ -178,7 +155,7 @@ def _try(step: Batch, stage: Stage, lanes: Lanes, look: Look, scratch: Scratch, 
 
 
 @inlined
-def _learn(scratch: Scratch) -> None:
+def learn(scratch: Scratch) -> None:
     """Middle and spread of the best sequences."""
     elite, returns, n = scratch.elite, scratch.returns, len(scratch.elite)
     for at in range(n):
@@ -198,7 +175,7 @@ def _learn(scratch: Scratch) -> None:
 
 
 @inlined
-def _go_on(look: Look, scratch: Scratch) -> None:
+def go_on(look: Look, scratch: Scratch) -> None:
     """The rest of the plan, one step later: a knot takes over the action that stands where it begins now."""
     begin, at, end = 0, 0, look.holds[0]
     for k in range(len(look.holds)):
@@ -208,22 +185,6 @@ def _go_on(look: Look, scratch: Scratch) -> None:
         for axis in range(scratch.middle.shape[1]):
             scratch.middle[k, axis] = scratch.middle[at, axis]
         begin += look.holds[k]
-
-
-@kernel
-def _act(
-    step: Batch, stage: Stage, lanes: Lanes, look: Look, scratch: Scratch, key: np.uint64, time: int, action: Array
-) -> None:
-    """The first action of a plan from the place; the rest is where the next plan begins."""
-    scratch.spread[:] = SPREAD
-    imagined = derive(key, time)
-    for turn in range(FIRST if time == 0 else ROUNDS):
-        _draw(scratch, derive(imagined, turn + 1))
-        _try(step, stage, lanes, look, scratch, imagined, time)
-        _learn(scratch)
-    for axis in range(len(action)):
-        action[axis] = _action(look, scratch.middle[0, axis], axis)
-    _go_on(look, scratch)
 
 
 @kernel
@@ -246,9 +207,9 @@ def _episodes(
             scratch.spread[:] = SPREAD
             imagined = derive(plans, 2 * time)
             for turn in range(FIRST if time == 0 else ROUNDS):
-                _draw(scratch, derive(imagined, turn + 1))
-                used[1] += _try(step, stage, lanes, look, scratch, imagined, time)
-                _learn(scratch)
+                draw(scratch, derive(imagined, turn + 1))
+                used[1] += attempt(step, stage, lanes, look, scratch, imagined, time)
+                learn(scratch)
             for j in range(d):
                 states[used[0], j] = scratch.place[rows.action - d + j]
             for row in range(rows.action):
@@ -256,11 +217,11 @@ def _episodes(
                     lanes.table[row, i] = scratch.place[row]
             for axis in range(axes):
                 z = scratch.middle[0, axis]
-                actions[used[0], axis] = _action(look, z, axis)
+                actions[used[0], axis] = action_of(look, z, axis)
                 if episode % 2 == 1:
                     z += SHAKEN * _normal(derive(plans, 2 * time + 1), axis)
                 for i in range(4):
-                    lanes.table[rows.action + axis, i] = _action(look, z, axis)
+                    lanes.table[rows.action + axis, i] = action_of(look, z, axis)
             used[0] += 1
             for i in range(4):
                 lanes.plant_key[i], lanes.table[rows.done, i] = own, 0.0
@@ -271,4 +232,4 @@ def _episodes(
                 scratch.place[row] = lanes.table[row, 0]
             if lanes.table[rows.done, 0] != 0.0:
                 break
-            _go_on(look, scratch)
+            go_on(look, scratch)

@@ -1,5 +1,7 @@
 """Law trees in agent files: all trees of a frontier in a few flat arrays. Nothing in a file is trusted."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from spaql.arrays import Array
@@ -10,13 +12,17 @@ from spaql.trees.laws import SCORES, THRESHOLD
 from spaql.trees.tree import NODE, Tree, make_tree
 
 MOST_TREES = 200
-HEAD = ("tidy", "nodes", "kind")  # of a tree: whether it is tidy, how many nodes it has, the kind of its laws
+HEAD = ("number", "nodes", "kind")  # of a tree: a number (whether it is tidy), its nodes, the kind of its laws
 
 
 def arrays_of(frontier: Frontier) -> dict[str, Array]:
-    """Heads and means of the trees, and the rows of all their nodes, one tree after the other."""
-    entries = [(0, entry) for entry in frontier.raw.values()] + [(1, entry) for entry in frontier.tidy.values()]
-    heads = [(tidy, len(entry.tree.nodes), _kind(entry.tree)) for tidy, entry in entries]
+    """Of the raw trees of a frontier, then of the tidy ones."""
+    return packed([(0, one) for one in frontier.raw.values()] + [(1, one) for one in frontier.tidy.values()])
+
+
+def packed(entries: Sequence[tuple[int, Entry]]) -> dict[str, Array]:
+    """Heads and means of trees, each with a number that belongs to it, and the rows of all their nodes."""
+    heads = [(number, len(entry.tree.nodes), _kind(entry.tree)) for number, entry in entries]
     rows = [row for _, entry in entries for row in _rows(entry.tree)]
     return {
         "heads": np.array(heads, np.int32).reshape(-1, len(HEAD)),
@@ -41,6 +47,14 @@ def _rows(tree: Tree) -> list[Array]:
 
 def restored(arrays: dict[str, Array], problem: Problem) -> Frontier:
     """The frontier of a file."""
+    frontier = Frontier()
+    for tidy, entry in unpacked(arrays, problem):
+        (frontier.tidy if tidy else frontier.raw)[entry.tree.n_leaves] = entry
+    return frontier
+
+
+def unpacked(arrays: dict[str, Array], problem: Problem) -> list[tuple[int, Entry]]:
+    """What `packed` has written."""
     heads, means, rows = arrays["heads"], arrays["means"], arrays["rows"]
     if heads.dtype != np.int32 or heads.ndim != 2 or heads.shape[1] != len(HEAD) or len(heads) > MOST_TREES:
         raise ValueError("its trees are malformed")
@@ -48,13 +62,13 @@ def restored(arrays: dict[str, Array], problem: Problem) -> Frontier:
         raise ValueError("its mean returns are malformed")
     if rows.dtype != np.float64 or rows.ndim != 1 or not np.isfinite(rows).all():
         raise ValueError("its trees are malformed")
-    frontier, at = Frontier(), 0
-    for (tidy, nodes, kind), mean in zip(heads.tolist(), means.tolist(), strict=True):
+    found, at = [], 0
+    for (number, nodes, kind), mean in zip(heads.tolist(), means.tolist(), strict=True):
         tree, at = _tree(rows, at, nodes, kind, problem)
-        (frontier.tidy if tidy else frontier.raw)[tree.n_leaves] = Entry(tree, mean)
+        found.append((number, Entry(tree, mean)))
     if at != len(rows):
         raise ValueError("its trees are malformed")
-    return frontier
+    return found
 
 
 def lessons_of_file(arrays: dict[str, Array], width: int) -> tuple[Array, Array, Array]:

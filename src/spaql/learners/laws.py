@@ -27,7 +27,8 @@ from spaql.policy.evaluation import significantly_less
 from spaql.policy.knowledge import Nothing, Samples
 from spaql.policy.policy import Policy
 from spaql.trees.edits import constant
-from spaql.trees.tree import LEAF, Tree
+from spaql.trees.law_parts import rows_of
+from spaql.trees.tree import Tree
 
 TOLERANCE = 0.0015  # of the way from the best constant action to the best tree: less is no difference
 
@@ -132,15 +133,7 @@ class Laws(Agent):
     def leaves(self) -> Array:
         """The laws as a structured array: gains and offset of every output; of a constant leaf its action."""
         with self.state.guard.read():
-            tree = self.tree
-        laws, leaves = tree.laws, np.flatnonzero(tree.nodes["feature"] == LEAF)
-        outputs = tree.actions.shape[1] if laws is None else laws.outputs
-        fields = [("gains", "f8", (outputs, tree.variables)), ("offset", "f8", (outputs,))]
-        rows = np.zeros(len(leaves), np.dtype(fields))
-        rows["offset"] = tree.actions[leaves] if laws is None else laws.offsets[leaves]
-        if laws is not None:
-            rows["gains"] = laws.gains[leaves]
-        return rows
+            return rows_of(self.tree)
 
     # -- files ---------------------------------------------------------------------------------------------------------
 

@@ -122,7 +122,7 @@ _CARDS = (
         "model-based: learns a model from few samples, plans in it, and applies a table",
         Look("#B07300", SOLID, "P", "18 2"),
         "spaql.learners.atlas.learner:Atlas",
-        loop="spaql.training.atlas_loop:AtlasLoop",
+        loop="spaql.laws.atlas_trials:loop_of",
         learns_by="samples",
         judged=False,
         model_based=True,

@@ -10,6 +10,7 @@ from spaql.arrays import Array
 from spaql.checks import FAR
 from spaql.compiling import kernel
 from spaql.errors import SpaqlError
+from spaql.learners.atlas.controller import controller_of
 from spaql.learners.atlas.memory import BEGAN, CURIOUS, FOLLOWED, TERMINATED
 from spaql.learners.atlas.plan import Plan
 from spaql.learners.atlas.support import HELD
@@ -107,8 +108,8 @@ class AtlasLoop:
 
     def _evaluate(self, at: int) -> float:
         agent = self.agent
-        table, seed = agent.current_plan().table, agent.seed + at
-        episodes = run_episodes(agent.problem, table, self.rollouts, seed, streams.SELECT_PLANT)
+        tree, seed = controller_of(agent), agent.seed + at
+        episodes = run_episodes(agent.problem, tree, self.rollouts, seed, streams.SELECT_PLANT)
         agent.state.outer[EVAL_SAMPLES] += episodes.samples
         return float(episodes.returns.mean())
 

@@ -1,6 +1,22 @@
 """What laws come down to: constants, and actions from a value of a weighted sum on. Words and exports ask for these."""
 
+import numpy as np
+
+from spaql.arrays import Array
 from spaql.trees.laws import CLIP, ORDERED, SCORES, THRESHOLD, Laws
+from spaql.trees.tree import LEAF, Tree
+
+
+def rows_of(tree: Tree) -> Array:
+    """A structured array with a row per leaf: gains and offset of every output; of a constant leaf its action."""
+    laws, leaves = tree.laws, np.flatnonzero(tree.nodes["feature"] == LEAF)
+    outputs = tree.actions.shape[1] if laws is None else laws.outputs
+    fields = [("gains", "f8", (outputs, tree.variables)), ("offset", "f8", (outputs,))]
+    rows = np.zeros(len(leaves), np.dtype(fields))
+    rows["offset"] = tree.actions[leaves] if laws is None else laws.offsets[leaves]
+    if laws is not None:
+        rows["gains"] = laws.gains[leaves]
+    return rows
 
 
 def constant_of(laws: Laws, leaf: int, axis: int = 0) -> float | None:

@@ -10,7 +10,8 @@ import numpy as np
 from spaql.arrays import Array
 from spaql.checks import FAR
 from spaql.learners.atlas.memory import CURIOUS, FOLLOWED, LED, Memory
-from spaql.learners.atlas.state import AtlasState, due
+from spaql.learners.atlas.state import AtlasState, Grown, due
+from spaql.learners.law_files import packed, unpacked
 from spaql.plants.problem import Finite, Problem
 
 MEMORY_ARRAYS = ("states", "actions", "rewards", "nexts", "flags")
@@ -19,7 +20,10 @@ MEMORY_ARRAYS = ("states", "actions", "rewards", "nexts", "flags")
 def arrays_of(state: AtlasState) -> dict[str, Array]:
     memory, n = state.memory, state.memory.n
     data = {name: getattr(memory, name)[:n] for name in MEMORY_ARRAYS}
-    return data | {"planned": np.array([*state.planned, state.episodes], np.int32)}
+    kept = [*state.grown, *([] if state.laws is None else [state.laws])]
+    laws = packed([(one.samples, one.entry) for one in kept])
+    counts = {"trials": np.array([state.modelled, len(state.grown), state.tabled], np.int32)}
+    return data | {"planned": np.array([*state.planned, state.episodes], np.int32)} | laws | counts
 
 
 def restore(state: AtlasState, problem: Problem, arrays: dict[str, Array]) -> None:
@@ -47,4 +51,18 @@ def restore(state: AtlasState, problem: Problem, arrays: dict[str, Array]) -> No
     if n:
         state.memory = Memory(arrays["states"], arrays["actions"], arrays["rewards"], arrays["nexts"], flags, n)
     state.planned, state.episodes = counts.tolist(), int(planned[-1])
+    if "trials" in arrays:  # files of earlier versions have none
+        _restore_trials(state, problem, arrays, n)
     state.followed, state.curious = (int(((flags & kind) != 0).sum()) for kind in (FOLLOWED, CURIOUS))
+
+
+def _restore_trials(state: AtlasState, problem: Problem, arrays: dict[str, Array], n: int) -> None:
+    trials = arrays["trials"]
+    if trials.dtype != np.int32 or trials.shape != (3,) or (trials < 0).any() or (trials[[0, 2]] > n).any():
+        raise ValueError("its trials are malformed")
+    kept = [Grown(samples, entry) for samples, entry in unpacked(arrays, problem)]
+    counts = [one.samples for one in kept]
+    if not len(kept) - 1 <= trials[1] <= len(kept) or any(not 0 < count <= n for count in counts):
+        raise ValueError("its trials are malformed")
+    state.modelled, state.grown, state.tabled = int(trials[0]), kept[: trials[1]], int(trials[2])
+    state.laws = kept[-1] if len(kept) > trials[1] else None

@@ -8,10 +8,13 @@ in between: episodes that follow the plan, and episodes that explore        trai
 in the end: two plans with all data and all cells; the controller is the
     table that does better in episodes of the models                        starts.py, imagine.py
 
+With controller="laws" or "best", for a few hundred samples: episodes by look-ahead in a Gaussian-process model, and a
+few affine laws from that model, or the table if it does better there       controller.py, laws/atlas_trials.py
+
 Equation numbers, here and in the files above: docs/atlas.md. What is saved: files.py.
 """
 
-from dataclasses import field
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +24,7 @@ from spaql.arrays import Array
 from spaql.checks import FAR, flag, numbers, observations, whole
 from spaql.errors import SpaqlError
 from spaql.learners.agent import Agent
+from spaql.learners.atlas.controller import controller_of, laws_policy
 from spaql.learners.atlas.files import arrays_of, restore
 from spaql.learners.atlas.imagine import rehearsed
 from spaql.learners.atlas.memory import BEGAN, TERMINATED, features_of, levels_of, new_memory
@@ -28,11 +32,12 @@ from spaql.learners.atlas.model import Model
 from spaql.learners.atlas.plan import Plan, Settings, make_plan, models_in_doubt
 from spaql.learners.atlas.policy import plan_policy
 from spaql.learners.atlas.state import AtlasState, due
-from spaql.learners.options import count, learner, number, option, switch
+from spaql.learners.options import count, learner, number, one_of, option, switch
 from spaql.learners.outer import TRAIN_SAMPLES, new_outer
 from spaql.plants.chart import to_cube
-from spaql.plants.problem import Finite
-from spaql.trees.tree import leaf_of
+from spaql.plants.problem import Finite, Problem
+from spaql.trees.law_parts import rows_of
+from spaql.trees.tree import decide, leaf_of
 
 if TYPE_CHECKING:
     from spaql.policy.policy import Policy
@@ -53,6 +58,17 @@ class Atlas(Agent):
     """
 
     algorithm = "Atlas"
+    controller: str = option(
+        "table; laws (a few affine laws from a Gaussian-process model, for few samples or many variables); "
+        "or best: whichever does better in that model",
+        one_of("table", "laws", "best"),
+        default="table",
+    )
+    told: bool = option(
+        "laws use the reward and the end of episodes that the problem knows, instead of learning them",
+        switch,
+        default=True,
+    )
     cells: int | None = option(
         "of the table; more are finer and slower "
         "(default: 8000, and with more than 10,000 samples up to 16,000; plans on the way have a quarter)",
@@ -180,15 +196,24 @@ class Atlas(Agent):
                 state.plan = self._plan(n, self._smaller(), state.plan)
                 state.planned.append(n)
 
+    @property
+    def known(self) -> Problem:
+        """The problem, with what laws may know of reward and end."""
+        return self.problem if self.told else replace(self.problem, known=None)
+
     def prepare(self) -> None:
-        self.current_plan()
+        self._seen_something()
+        controller_of(self)
+
+    def _seen_something(self) -> None:
+        if self.state.memory.n == 0:
+            raise SpaqlError("nothing was seen yet: learn(samples=...) or update(...) first")
 
     def current_plan(self) -> Plan:
         """The plan of all data."""
         state = self.state
         n = state.memory.n
-        if n == 0:
-            raise SpaqlError("nothing was seen yet: learn(samples=...) or update(...) first")
+        self._seen_something()
         if state.final is None or state.final.samples != n:
             # made from the data alone, not from the plans on the way, so that it is the same for a loaded agent
             draft = self._plan(n, self._smaller(), None)
@@ -202,7 +227,7 @@ class Atlas(Agent):
     def predict(
         self, observation: Any, state: Any = None, episode_start: Any = None, deterministic: bool = True
     ) -> tuple[Any, Any]:
-        """The table's action for one observation or a batch, in physical units, as in Stable-Baselines3.
+        """The controller's action for one observation or a batch, in physical units, as in Stable-Baselines3.
 
         Nothing in it is random. Before anything was seen, the middle one of the actions.
         """
@@ -213,27 +238,40 @@ class Atlas(Agent):
             if self.state.memory.n == 0:
                 applied = np.repeat(self.actions[[len(self.actions) // 2]], len(batch), axis=0)
             else:
-                table = self.current_plan().table
-                applied = table.actions[leaf_of(table, batch)]
+                applied = decide(controller_of(self), batch)
         actions = self.problem.native(applied)
         return (actions[0] if single else actions), state
 
     def _policy(self, step: int | None) -> "Policy":
-        return plan_policy(self, step)
+        tree = None if self.controller == "table" else controller_of(self)
+        return plan_policy(self, step) if tree is None or self.tabled else laws_policy(self, step)
+
+    @property
+    def tabled(self) -> bool:
+        """Whether the controller is the table; what is not decided yet is computed."""
+        if self.controller != "table" and self.state.memory.n > 0:
+            controller_of(self)
+        return self.controller == "table" or 0 < self.state.tabled == self.state.memory.n
 
     # -- looking inside ------------------------------------------------------------------------------------------------
 
     @property
     def arms(self) -> int:
-        """Cells of the table."""
+        """Cells of the table, or laws."""
         if self.state.memory.n == 0:
             return 1
         with self.state.guard.read():
-            return self.current_plan().cells
+            return self.current_plan().cells if self.tabled else controller_of(self).n_leaves
 
     def leaves(self) -> Array:
-        """The cells of the table as a structured array: state (the support point), action, q, visits (data there)."""
+        """The cells of the table as a structured array: state (the support point), action, q, visits (data there).
+
+        Of laws: gains and offset.
+        """
         with self.state.guard.read():
+            self._seen_something()
+            if not self.tabled:
+                return rows_of(controller_of(self))
             plan = self.current_plan()
         alive = np.flatnonzero(plan.support.ended == 0)
         d, axes = len(plan.centre), plan.actions.shape[1]

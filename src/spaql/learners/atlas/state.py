@@ -1,14 +1,26 @@
 """What Atlas has seen and made of it, and when it plans."""
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from spaql.learners.agent import Learned
 from spaql.learners.atlas.memory import Memory
 from spaql.learners.atlas.plan import Plan
+from spaql.learners.law_frontier import Entry
 
 FIRST = 100  # samples before the first plan
 EVERY = 50  # samples between two plans, at least
 GROWTH = 0.25  # share by which the data must have grown for a new plan
+MODELLED = 40  # samples between two models in which to look ahead, at least
+GROWN = 200  # samples before the first laws
+OFTEN = 400  # samples from which on laws are searched for when the data has doubled
+
+
+class Grown(NamedTuple):
+    """Laws that were found in the model of the first samples, with the model's word about them."""
+
+    samples: int
+    entry: Entry
 
 
 @dataclass
@@ -22,8 +34,22 @@ class AtlasState(Learned):
     episodes: int = 0  # begun so far
     followed: int = 0  # samples whose action followed the plan
     curious: int = 0  # samples whose action explored
+    modelled: int = 0  # samples of the model in which training looks ahead; 0: none yet
+    grown: list[Grown] = field(default_factory=list)  # laws on the way
+    laws: Grown | None = None  # made from all data: the controller, if laws are
+    tabled: int = 0  # samples with which the table was found better than laws; 0: never
 
 
 def due(n: int, last: int) -> bool:
     """Whether to plan at `n` samples, after a plan at `last` (0: none yet)."""
     return n >= FIRST if last == 0 else n - last >= max(EVERY, GROWTH * last)  # (33)
+
+
+def model_due(n: int, last: int) -> bool:
+    """Whether to learn a model at `n` samples, after one of the first `last`."""
+    return n - last >= max(MODELLED, GROWTH * last)
+
+
+def growth_due(n: int, last: int) -> bool:
+    """Whether to search for laws at `n` samples, after a search at `last`."""
+    return n >= GROWN if last == 0 else n >= (1.0 + GROWTH if n < OFTEN else 2.0) * last

@@ -1,0 +1,130 @@
+"""The loop of Atlas where laws are its controller: trials on the plant, each by the best that is known by then.
+
+    the first 40 samples         random actions, each held for a while
+    a model, whenever the data has grown by a quarter                                             gp/model.py
+    look-ahead in its mean       as long as the model sees a way to earn more than by doing
+                                 nothing; else the plan of Atlas, which goes where little was
+                                 seen                                                             planner.py
+    from 200 samples on          laws from the model, and an episode by them after each search    in_model.py
+
+Episodes of look-ahead are cut: new starts tell more about a plant than long episodes.
+"""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from spaql.arrays import Array
+from spaql.gp.problem import imagined, model_of, starts_of
+from spaql.laws.in_model import laws_in
+from spaql.laws.look_ahead import LookAhead
+from spaql.learners.atlas.memory import AHEAD, LED
+from spaql.learners.atlas.state import Grown, growth_due, model_due
+from spaql.learners.law_frontier import Entry
+from spaql.plants.problem import Finite
+from spaql.training.atlas_loop import AtlasLoop, Driver, Planned
+from spaql.trees.tree import Tree, decide
+
+if TYPE_CHECKING:
+    import threading
+
+    from spaql.learners.atlas.learner import Atlas
+
+FIRST = 40  # samples of random actions
+HELD = 3  # steps for which a random action is held, at most
+STINT = 50  # steps of an episode at least; a quarter of all samples, if that is more
+LOOKED = 8  # beginnings from which look-ahead is asked whether it sees a way
+NOTABLE = 1e-3  # of the spread of the rewards, per step: what it must see
+
+
+def loop_of(agent: "Atlas", rollouts: int, stop: "threading.Event", samples: int | None) -> AtlasLoop:
+    """The loop for the agent's kind of controller."""
+    return (AtlasLoop if agent.controller == "table" else TrialsLoop)(agent, rollouts, stop, samples)
+
+
+class TrialsLoop(AtlasLoop):
+    """Trains one agent."""
+
+    def __init__(self, agent: "Atlas", rollouts: int, stop: "threading.Event", samples: int | None) -> None:
+        super().__init__(agent, rollouts, stop, samples)
+        self.ahead: LookAhead | None = None
+        if agent.state.modelled:
+            self._look(agent.state.modelled)
+
+    def _driver(self, key: np.uint64) -> Driver:
+        agent, state = self.agent, self.agent.state
+        n = state.memory.n
+        if n < FIRST:
+            return Shaken(agent, key, FIRST - n)
+        if model_due(n, state.modelled):
+            state.modelled = n
+            self._look(n)
+        room = max(STINT, n // 4)
+        if self.ahead is None:
+            return Planned(agent, key)
+        if growth_due(n, state.grown[-1].samples if state.grown else 0):
+            data = state.memory.data(n)
+            earlier = [one.entry.tree for one in state.grown[::-1]]
+            found = laws_in(agent.known, model_of(agent.known, data), data, agent.seed, earlier, tidy=False)
+            state.grown.append(Grown(n, Entry(found.tree, float(found.returns.mean()))))
+            return Led(found.tree, room)
+        if state.grown and not state.memory.flags[n - 1] & LED:
+            return Led(state.grown[-1].entry.tree, room)
+        return Ahead(self.ahead, room)
+
+    def _look(self, n: int) -> None:
+        """Look ahead in the model of the first `n` samples, if that shows a way to earn something."""
+        agent, data = self.agent, self.agent.state.memory.data(n)
+        rng, problem = np.random.default_rng([agent.seed, n]), agent.known
+        starts = starts_of(problem, data, rng)
+        ahead = LookAhead(imagined(problem, model_of(problem, data), data, starts, rng), agent.seed + n)
+        gains = [ahead.gain(start) for start in starts[:LOOKED]]
+        self.ahead = ahead if np.median(gains) > NOTABLE * float(data.rewards.std()) * ahead.steps else None
+
+
+class Shaken:
+    """Random actions, each held for a while."""
+
+    def __init__(self, agent: "Atlas", key: np.uint64, room: int) -> None:
+        self.actions, self.rng, self.room = agent.problem.actions, np.random.default_rng(int(key)), room
+        self.action, self.held = np.zeros(agent.problem.actions.axes), 0
+
+    def act(self, here: Array, h: int) -> tuple[Array, int]:
+        if self.held == 0:
+            self.held = int(self.rng.integers(1, HELD + 1))
+            if isinstance(self.actions, Finite):
+                self.action = np.array([float(self.rng.choice(self.actions.values))])
+            else:
+                self.action = self.rng.uniform(*self.actions.bounds)
+        self.held -= 1
+        return self.action, 0
+
+    def over(self, h: int) -> bool:
+        return h + 1 >= self.room
+
+
+class Ahead:
+    """Look-ahead in the model."""
+
+    def __init__(self, ahead: LookAhead, room: int) -> None:
+        self.ahead, self.room = ahead, room
+
+    def act(self, here: Array, h: int) -> tuple[Array, int]:
+        return self.ahead.act(here, h), AHEAD
+
+    def over(self, h: int) -> bool:
+        return h + 1 >= self.room
+
+
+class Led:
+    """Laws that were found in the model."""
+
+    def __init__(self, tree: Tree, room: int) -> None:
+        self.tree, self.room = tree, room
+
+    def act(self, here: Array, h: int) -> tuple[Array, int]:
+        action: Array = decide(self.tree, here[None])[0]
+        return action, LED
+
+    def over(self, h: int) -> bool:
+        return h + 1 >= self.room

@@ -1,0 +1,102 @@
+"""Look-ahead in a learned model, for acting on the plant that it is a model of."""
+
+import numpy as np
+
+from spaql.arrays import Array
+from spaql.compiling import inlined, kernel
+from spaql.laws.planner import (
+    FIRST,
+    ROUNDS,
+    SPREAD,
+    Look,
+    Scratch,
+    action_of,
+    attempt,
+    covered,
+    draw,
+    go_on,
+    learn,
+    look_of,
+    new_scratch,
+)  # fmt: skip
+from spaql.plants.plant import Batch
+from spaql.plants.problem import Problem
+from spaql.streams import LAWS_PLANNED, derive, plant_seed, sub_key
+from spaql.training.lanes import Lanes, Stage, new_lanes, stage_of
+
+
+class LookAhead:
+    """`problem`: the one with the model as its plant, whose state is the observation."""
+
+    def __init__(self, problem: Problem, seed: int) -> None:
+        assert problem.plant is not None
+        self.problem, self.look, self.scratch = problem, look_of(problem, covered(problem)), new_scratch(problem)
+        self.stage, self.lanes = stage_of(problem.plant, problem.horizon), new_lanes(problem.plant)
+        self.key = np.uint64(plant_seed(seed, LAWS_PLANNED, 0))
+
+    @property
+    def steps(self) -> int:
+        """That a sequence covers."""
+        return int(self.look.holds.sum())
+
+    def act(self, observation: Array, time: int) -> Array:
+        """The action at a step of an episode; step 0 begins a new plan."""
+        action = np.zeros(self.problem.actions.axes)
+        self._begin(observation, time)
+        self._try(time, action, FIRST if time == 0 else ROUNDS)
+        return action
+
+    def gain(self, observation: Array) -> float:
+        """How much more the best sequence earns than the best constant action, from a beginning on."""
+        self._begin(observation, 0)
+        constants = self._try(0, np.zeros(self.problem.actions.axes), 0)
+        return self._try(0, np.zeros(self.problem.actions.axes), FIRST) - constants
+
+    def _begin(self, observation: Array, time: int) -> None:
+        d, place = len(observation), self.scratch.place
+        place[:] = 0.0
+        place[:d], place[-d:] = observation, observation
+        if time == 0:
+            self.scratch.middle[:] = 0.0
+            self.key = sub_key(self.key, 1)
+
+    def _try(self, time: int, action: Array, rounds: int) -> float:
+        assert self.problem.plant is not None
+        step = self.problem.plant.batch[1]
+        return float(_act(step, self.stage, self.lanes, self.look, self.scratch, self.key, time, action, rounds))
+
+
+@inlined
+def _most(scratch: Scratch) -> float:
+    """The highest return."""
+    best = -np.inf
+    for value in scratch.returns:
+        best = max(best, float(value))
+    return best
+
+
+@kernel
+def _act(
+    step: Batch, stage: Stage, lanes: Lanes, look: Look, scratch: Scratch, key: np.uint64, time: int, action: Array,
+    rounds: int,
+) -> float:  # fmt: skip
+    """The first action of a plan from the place; the rest is where the next plan begins. Returns what is expected.
+
+    Without rounds, constant actions are tried, and nothing is planned.
+    """
+    scratch.spread[:] = SPREAD
+    imagined, best, n = derive(key, time), -np.inf, len(scratch.returns)
+    if rounds == 0:
+        for i in range(n):
+            scratch.z[i] = 2.0 * i / (n - 1) - 1.0
+        attempt(step, stage, lanes, look, scratch, imagined, time)
+        return _most(scratch)
+    for turn in range(rounds):
+        draw(scratch, derive(imagined, turn + 1))
+        attempt(step, stage, lanes, look, scratch, imagined, time)
+        best = max(best, _most(scratch))
+        learn(scratch)
+    for axis in range(len(action)):
+        action[axis] = action_of(look, scratch.middle[0, axis], axis)
+    go_on(look, scratch)
+    return best

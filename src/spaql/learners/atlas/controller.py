@@ -1,0 +1,56 @@
+"""The controller of Atlas: its table, or a few laws from a Gaussian-process model of all data."""
+
+from typing import TYPE_CHECKING
+
+from spaql.errors import SpaqlError
+from spaql.gp.problem import FEWEST, model_of
+from spaql.learners.atlas.state import Grown
+from spaql.learners.law_frontier import Entry
+from spaql.policy.knowledge import Nothing, Samples
+from spaql.policy.policy import Policy
+from spaql.trees.edits import constant
+from spaql.trees.tree import Tree
+
+if TYPE_CHECKING:
+    from spaql.learners.atlas.learner import Atlas
+
+TABLE_UP_TO = 6  # variables: beyond, a table of points is too coarse to be worth its time
+
+
+def controller_of(agent: "Atlas") -> Tree:
+    """What is evaluated, shown and exported."""
+    state, n = agent.state, agent.state.memory.n
+    if agent.controller == "table" or (state.tabled == n and n > 0):
+        return agent.current_plan().table
+    if n < FEWEST:
+        return constant(len(agent.problem.state), agent.actions[len(agent.actions) // 2])
+    if state.laws is None or state.laws.samples != n:
+        _judge(agent, n)
+    return agent.current_plan().table if state.tabled == n or state.laws is None else state.laws.entry.tree
+
+
+def _judge(agent: "Atlas", n: int) -> None:
+    """Laws from the model of all data and, where it may be better, the table: what does better in the model."""
+    from spaql.laws.in_model import laws_in
+
+    state, data = agent.state, agent.state.memory.data(n)
+    table = None
+    if agent.controller == "best" and len(agent.problem.state) <= TABLE_UP_TO:
+        table = agent.current_plan().table
+    earlier = [one.entry.tree for one in state.grown[::-1]]
+    problem = agent.known
+    found = laws_in(problem, model_of(problem, data), data, agent.seed, earlier, table)
+    state.tabled = n if found.tree is table else 0
+    state.laws = None if state.tabled else Grown(n, Entry(found.tree, float(found.returns.mean())))
+
+
+def laws_policy(agent: "Atlas", step: int | None) -> Policy:
+    """The laws as a policy."""
+    if step is not None:
+        raise SpaqlError("the policy of Atlas is the same at every step: leave `step` out")
+    history = agent.history
+    used = Samples(int(history.train_samples[-1]), int(history.eval_samples[-1])) if len(history.table) else Samples()
+    known = Nothing(learner=agent.algorithm, seed=agent.seed, samples=used)
+    tree = controller_of(agent)
+    kind = "law tree" if tree.laws is not None else "tree"
+    return Policy(agent.problem, tree, kind, f"{agent.algorithm} on {agent.problem.name}, seed {agent.seed}", known)
