@@ -48,8 +48,8 @@ class Sizes(NamedTuple):
 
     @property
     def scratch(self) -> int:
-        """Rows of the table: function of a lane, inputs, those of an output, bumps, sums, address of the numbers."""
-        return 1 + -(-(self.inputs + self.chunked + BLOCK + 1) // 2) + 1
+        """Rows of the table: function of a lane; inputs, bumps, sums, strays; address of the numbers."""
+        return 1 + -(-(self.inputs + self.chunked + BLOCK + 2) // 2) + 1
 
 
 class Places(NamedTuple):
@@ -71,16 +71,18 @@ class Places(NamedTuple):
     x: int  # those of an output over their length scales
     bump: int
     total: int
+    stray: int  # 1 where a lane has left the box of the data
 
 
 def places(sizes: Sizes, rows: Rows) -> Places:
     d, axes, inputs, outputs = sizes.d, sizes.axes, sizes.inputs, sizes.outputs
-    counts = [d, d, d, d, axes, axes, 4, d, outputs * inputs, outputs, outputs]
+    counts = [d, d, d, d, axes, axes, 5, d, outputs * inputs, outputs, outputs]
     at = [HEADER + sum(counts[:i]) for i in range(len(counts) + 1)]
     z = 2 * LANES * (rows.end - sizes.scratch + 1)
     x = z + LANES * inputs
     bump = x + LANES * sizes.chunked
-    return Places(*[*at, z, x, bump, bump + LANES * BLOCK])
+    total = bump + LANES * BLOCK
+    return Places(*[*at, z, x, bump, total, total + LANES])
 
 
 @apart
@@ -103,6 +105,7 @@ def advance(T: Any, N: Any, S: Any, B: Any, place: Any, sizes: Sizes, rows: Rows
     outputs = d + int(sizes.learned) + int(sizes.ends)
     for i in range(n):
         place[i] = np.int64(T[(rows.state + d) * LANES + i])
+        B[at.stray + i] = F(0.0)
     _in_units(T, N, B, rows.state, d, at, n)
     for k in range(axes):
         for i in range(n):
@@ -120,13 +123,16 @@ def advance(T: Any, N: Any, S: Any, B: Any, place: Any, sizes: Sizes, rows: Rows
                 s += N[w + k] * B[at.z + k * LANES + i]
             if j < d:
                 s += N[at.noise + j] * (T[(rows.noise + j) * LANES + i] - 0.5) + B[at.z + j * LANES + i]
-                s = min(max(s, N[at.low + j]), N[at.high + j])
-                T[(rows.observation + j) * LANES + i] = N[at.centre + j] + N[at.scale + j] * s
+                held = min(max(s, N[at.low + j]), N[at.high + j])
+                if held != s:
+                    B[at.stray + i] = F(1.0)
+                T[(rows.observation + j) * LANES + i] = N[at.centre + j] + N[at.scale + j] * held
             elif ending:
                 T[rows.done * LANES + i] = 1.0 if s > 0.0 else 0.0
             else:
                 q = at.linear + functions * outputs * (inputs + 1) + place[i] * inputs * inputs
-                T[rows.reward * LANES + i] = _paid(N, B, s, q, inputs, at, i)
+                paid = _paid(N, B, s, q, inputs, at, i)
+                T[rows.reward * LANES + i] = paid if B[at.stray + i] == F(0.0) else min(paid, N[at.reward + 4])
 
 
 @inlined

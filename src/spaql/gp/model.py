@@ -191,10 +191,11 @@ def numbers_of(model: Model, data: Data, starts: Array, functions: int, at: Arra
     low, high = z.min(axis=0), z.max(axis=0)
     margin = WIDER * (high - low)
     noise = np.array([output.spread * math.exp(output.widths.noise) for output in outputs[:d]]) * math.sqrt(12.0)
+    judged = functions > 1
     return Numbers(
-        model.centre, model.scale, low - margin, high + margin, model.middle, model.half, _rewards(model, data),
-        noise if functions > 1 else np.zeros(d), np.array([output.widths.inverse for output in outputs]), linear,
-        squares, starts, tuple(points), tuple(weights),
+        model.centre, model.scale, low - margin, high + margin, model.middle, model.half,
+        _rewards(model, data, judged), noise if judged else np.zeros(d),
+        np.array([output.widths.inverse for output in outputs]), linear, squares, starts, tuple(points), tuple(weights),
     )  # fmt: skip
 
 
@@ -202,11 +203,17 @@ def _enough(widths: Widths) -> float:
     return max(ENOUGH[0] * math.exp(2.0 * widths.noise), ENOUGH[1] ** 2)
 
 
-def _rewards(model: Model, data: Data) -> Array:
-    """How a reward is made of its process, and what is believed of it."""
-    if model.payment is None:
-        return np.zeros(4)
+def _rewards(model: Model, data: Data, judged: bool) -> Array:
+    """How a reward is made of its process, and what is believed of it.
+
+    Who plans may hope for a little more than was seen. Who judges may not, and nothing good is believed of states that
+    are far from all data.
+    """
     low, high = float(data.rewards.min()), float(data.rewards.max())
+    most, bound = (high, low) if judged else (high + BEYOND * (high - low), math.inf)
+    if model.payment is None:
+        return np.array([0.0, 0.0, 0.0, 0.0, bound])
     if model.payment.logarithm:
-        return np.array([model.payment.of_next, 1.0, math.log(low), math.log(high) + PEAK])
-    return np.array([model.payment.of_next, 0.0, low, high + BEYOND * (high - low)])
+        peak = math.log(high) + (0.0 if judged else PEAK)
+        return np.array([model.payment.of_next, 1.0, math.log(low), peak, bound])
+    return np.array([model.payment.of_next, 0.0, low, most, bound])

@@ -60,7 +60,7 @@ class Numbers(NamedTuple):
     high: Array
     middle: Array  # (axes,) of the actions
     half: Array  # (axes,) half of their range
-    reward: Array  # (4,) 1 if the reward is one of the next state; 1 if its logarithm is modelled; least, most
+    reward: Array  # (5,) 1 if it is one of the next state; 1 if its logarithm is modelled; least, most; most of strays
     noise: Array  # (d,) width of the noise of a step, in units of the scale
     inverse: Array  # (outputs, inputs) one over the length scales
     linear: Array  # (functions, outputs, inputs + 1) the linear part, its offset last
@@ -122,10 +122,11 @@ def _blocks(points: Array, weights: Array, inverse: Array) -> Array:
     """(blocks, numbers): of every block those inputs of its points that matter, and their weights in all functions."""
     points = points[inverse > 0.0]
     more, fill = -points.shape[1] % BLOCK, -len(points) % CHUNK
-    filled = np.pad(points, ((0, fill), (0, more))).reshape(len(points) + fill, -1, BLOCK).transpose(1, 0, 2)
-    weighed = np.pad(weights, ((0, 0), (0, more))).reshape(len(weights), -1, BLOCK).transpose(1, 2, 0)
-    count = weighed.shape[0]
-    return np.concatenate([filled.reshape(count, -1), weighed.reshape(count, -1)], axis=1).astype(np.float32)
+    count = (points.shape[1] + more) // BLOCK
+    filled = np.pad(points, ((0, fill), (0, more))).reshape(len(points) + fill, count, BLOCK).transpose(1, 0, 2)
+    weighed = np.pad(weights, ((0, 0), (0, more))).reshape(len(weights), count, BLOCK).transpose(1, 2, 0)
+    parts = [part.reshape(len(part), part.shape[1] * part.shape[2]) for part in (filled, weighed)]
+    return np.concatenate(parts, axis=1).astype(np.float32)
 
 
 def model_plant(numbers: Numbers, told: KnownOutcome | None = None) -> ModelPlant:
@@ -173,7 +174,9 @@ def _step(sizes: Sizes, rows: Rows, shape: str, known: Mapping[str, Any]) -> lis
     before = [state(j) for j in range(sizes.d)] + [_row(rows.action)(k) for k in range(sizes.axes)]
     everything = ", ".join([*before, *(observed(j) for j in range(sizes.d))])
     if not sizes.learned:
-        lines.append(f"        {_row(rows.reward)(0)} = reward({everything})")
+        at, paid = places(sizes, rows), _row(rows.reward)(0)
+        lines.append(f"        {paid} = reward({everything})")
+        lines.append(f"        if B[{at.stray} + i] > 0.5: {paid} = min({paid}, N[{at.reward + 4}])")
     if not sizes.ends:
         ended = f"1.0 if terminated({everything}) else 0.0" if "terminated" in known else "0.0"
         lines.append(f"        {_row(rows.done)(0)} = {ended}")

@@ -1,5 +1,6 @@
 """A problem whose plant is learned from recorded steps."""
 
+import itertools
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace
@@ -23,6 +24,7 @@ SEEN = 0.3  # of the episodes begin where one has begun
 POOR = 0.5  # of the changes of a variable that a model may miss without a warning
 DOUBTED = 60  # inputs at which functions are drawn
 MOST_FUNCTIONS = 64
+ROUND = 0.03  # spread of the radius, as a part of it, up to which a pair of variables goes round a circle
 
 
 def from_data(
@@ -125,11 +127,24 @@ def starts_of(problem: Problem, data: Data, rng: np.random.Generator) -> Array:
     first = data.states[begun]
     mean, spread = first.mean(axis=0), first.std(axis=0, ddof=1) if len(first) > 1 else np.zeros(first.shape[1])
     drawn = mean + spread * rng.uniform(-REACH, REACH, (STARTS, len(mean)))
+    for i, j, radius in _circles(data.states):
+        size = np.hypot(drawn[:, i], drawn[:, j])
+        drawn[:, [i, j]] *= np.where(size > 0.0, radius / np.maximum(size, 1e-300), 1.0)[:, None]
     again = rng.random(STARTS) < SEEN
     drawn[again] = first[rng.integers(len(first), size=int(again.sum()))]
     low = [-np.inf if axis.slope is not None else axis.low for axis in problem.state]
     high = [np.inf if axis.slope is not None else axis.high for axis in problem.state]
     found: Array = np.clip(drawn, np.minimum(low, first.min(axis=0)), np.maximum(high, first.max(axis=0)))
+    return found
+
+
+def _circles(states: Array) -> list[tuple[int, int, float]]:
+    """Pairs of variables that are sine and cosine of something, with the radius."""
+    found = []
+    for i, j in itertools.combinations(np.flatnonzero(states.std(axis=0) > 0.0), 2):
+        radius = np.hypot(states[:, i], states[:, j])
+        if radius.std() < ROUND * radius.mean():
+            found.append((int(i), int(j), float(radius.mean())))
     return found
 
 

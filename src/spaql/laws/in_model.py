@@ -22,7 +22,7 @@ from spaql.gp.problem import imagined, starts_of
 from spaql.laws.lessons import distilled
 from spaql.laws.local import local_laws
 from spaql.laws.partitions import fitted_partitions
-from spaql.laws.planner import planned
+from spaql.laws.planner import MOST_STEPS, planned
 from spaql.laws.search import Round, Search, Task
 from spaql.laws.stages import constants
 from spaql.laws.teacher import Lessons
@@ -42,13 +42,14 @@ DOUBTED = 60  # inputs at which they are drawn
 SHAKEN = 0.3  # noise of the actions there, in halves of the range
 EASY: tuple[Round, ...] = ((8, 10, 12), (2, 20, 16), (1, 20, 24))  # of one law: candidates, generations, episodes
 RACE: tuple[Round, ...] = ((12, 12, 12), (4, 25, 16), (2, 40, 24), (1, 40, 48))  # of more
-LENGTHY = 40  # steps of an episode, for which these numbers are
+ATTEMPTS = 3  # races, as long as laws are far from what look-ahead earns
+CLOSE = 0.85  # of the way from the best constant action to look-ahead in the mean function
 EARLIER = 0.3  # first steps of laws that were found before or computed, as a part of the usual ones
 FITTED = 0.5  # the same of laws fitted to lessons
 EPISODES = 24  # of a table that teaches
 JUDGED = 200  # episodes that choose among sizes
 EFFORT = 0.25  # of tidying
-WORTH = 0.01  # of the way from the best constant action: less is no difference
+WORTH = 0.003  # of the way from the best constant action: what a leaf must bring, and tidying may cost
 
 
 class Found(NamedTuple):
@@ -76,8 +77,8 @@ def _found(
     rng = np.random.default_rng([seed, len(data.states)])
     starts = starts_of(problem, data, rng)
     mean = imagined(problem, model, data, starts, rng)
-    states, actions, _ = planned(mean, seed, int(LOOKED / cost_of(mean)))
-    lessons = [Lessons(states, actions)] if len(states) else []
+    plan = planned(mean, seed, int(LOOKED / cost_of(mean)))
+    lessons = [Lessons(plan.states, plan.actions)] if len(plan.states) else []
     for tree in [*earlier[:1], *([] if table is None else [table])]:
         visited = Trials(mean).watched(tree, seeds_of(seed, LAWS_SEARCHED, 2**41, EPISODES), 1000)[1]
         lessons.append(Lessons(visited, decide(tree, visited)))
@@ -86,24 +87,29 @@ def _found(
     at = np.concatenate([_doubted(problem, model, one, rng, DOUBTED // len(lessons)) for one in lessons])
     doubtful = imagined(problem, model, data, starts, rng, FUNCTIONS, at)
     steps = int(BUMPS / cost_of(doubtful))
-    trials, units = Trials(doubtful, steps), measured_units(doubtful, np.concatenate([one.states for one in lessons]))
+    trials, units = Trials(doubtful), measured_units(doubtful, np.concatenate([one.states for one in lessons]))
     judge = Judge(doubtful, seed, len(data.states))
     for action in constants(problem):
         judge.offer(constant(len(problem.state), action))
     judge.floor = judge.mean
-    for leaves in sorted({1, most}):
-        part = PARTS[1] if leaves == 1 else PARTS[3]
-        trials.reserve = max(0, (trials.left or 0) - int(part * steps))
-        race = EASY if leaves == 1 else RACE
-        search = Search(trials, units, seed, leaves, _effort(race, int(part * steps), problem.horizon))
-        with contextlib.suppress(Spent):
-            _search(search, lessons, race, leaves, earlier, seed)
-        if search.best is not None:
-            judge.offer(units.physical(search.best.tree))
     for tree in earlier:
         judge.offer(tree)
+    perfect = problem.horizon * float(data.rewards.max())
+    enough = perfect - 1e-6 * abs(perfect)
+    if len(plan.returns) and problem.horizon <= MOST_STEPS:
+        enough = min(enough, judge.floor + CLOSE * (float(plan.returns.mean()) - judge.floor))
+    for number, leaves in enumerate([1] if most == 1 else [1, *[most] * ATTEMPTS]):
+        if number != 1 and judge.mean >= enough:
+            break
+        part = PARTS[1] if leaves == 1 else PARTS[3]
+        race, trials.left = EASY if leaves == 1 else RACE, int(part * steps)
+        search = Search(trials, units, seed, number, _effort(race, int(part * steps), problem.horizon))
+        with contextlib.suppress(Spent):
+            _search(search, lessons, race, leaves, [judge.best, *earlier] if number > 1 else earlier, seed)
+        if search.best is not None:
+            judge.offer(units.physical(search.best.tree))
     if judge.best.laws is not None and tidy:
-        trials.reserve = 0
+        trials.left = int((1.0 - sum(PARTS.values())) * steps)
         made, _ = Tidying(trials, judge.best, WORTH * judge.range, seed, 0, EFFORT).run()
         judge.offer(made, 2 * WORTH)
     return Found(judge.best, judge.returns, judge.floor, doubtful)

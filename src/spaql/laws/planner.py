@@ -51,23 +51,33 @@ class Scratch(NamedTuple):
     place: Array  # state and observation that was reached
 
 
-def planned(problem: Problem, seed: int, room: int) -> tuple[Array, Array, int]:
-    """States of planned episodes, the actions there, and the steps of the plant this took; at most `room` of them."""
+class Planned(NamedTuple):
+    """Planned episodes."""
+
+    states: Array
+    actions: Array
+    returns: Array  # of the episodes
+    steps: int  # of the plant that this took
+
+
+def planned(problem: Problem, seed: int, room: int) -> Planned:
+    """Episodes by look-ahead, with at most `room` steps of the plant."""
     assert problem.plant is not None
     cover, steps = covered(problem), min(problem.horizon, MOST_STEPS)
     each = ((steps - 1) * ROUNDS + FIRST) * SEQUENCES * cover + steps
     episodes = min(EPISODES, min(room, BUDGET) // each)
     d, axes = len(problem.state), problem.actions.axes
     if episodes < 1:
-        return np.empty((0, d)), np.empty((0, axes)), 0
+        return Planned(np.empty((0, d)), np.empty((0, axes)), np.empty(0), 0)
     states, actions, used = np.empty((episodes * steps, d)), np.empty((episodes * steps, axes)), np.zeros(2, np.int64)
+    returns = np.zeros(episodes)
     key = np.uint64(plant_seed(seed, LAWS_PLANNED, 0))
     _episodes(
         *problem.plant.batch, stage_of(problem.plant, steps), new_lanes(problem.plant), look_of(problem, cover),
-        new_scratch(problem), key, episodes, states, actions, used,
+        new_scratch(problem), key, returns, states, actions, used,
     )  # fmt: skip
     sound = np.isfinite(states[: used[0]]).all(axis=1)
-    return states[: used[0]][sound], actions[: used[0]][sound], int(used[1])
+    return Planned(states[: used[0]][sound], actions[: used[0]][sound], returns, int(used[1]))
 
 
 def covered(problem: Problem) -> int:
@@ -190,11 +200,11 @@ def go_on(look: Look, scratch: Scratch) -> None:
 @kernel
 def _episodes(
     reset: Batch, step: Batch, stage: Stage, lanes: Lanes, look: Look, scratch: Scratch, key: np.uint64,
-    episodes: int, states: Array, actions: Array, used: Array,
+    returns: Array, states: Array, actions: Array, used: Array,
 ) -> None:  # fmt: skip
     """Planned episodes. `used`: rows of `states` and `actions` that were filled, and steps of the plant."""
     rows, d, axes = stage.rows, states.shape[1], actions.shape[1]
-    for episode in range(episodes):
+    for episode in range(len(returns)):
         own, plans = derive(derive(key, episode), 0), derive(derive(key, episode), 1)
         for i in range(4):
             lanes.plant_key[i] = own
@@ -228,6 +238,7 @@ def _episodes(
             fill_noise(lanes, rows.noise, stage.step_noise, stage.reset_noise + time * stage.step_noise, 4)
             step(lanes.flat, 4)
             used[1] += 1
+            returns[episode] += lanes.table[rows.reward, 0]
             for row in range(rows.action):
                 scratch.place[row] = lanes.table[row, 0]
             if lanes.table[rows.done, 0] != 0.0:

@@ -234,9 +234,10 @@ def _planned(agent: Laws, trials: Trials) -> Array:
     if trials.twin is None:
         return np.zeros((0, 0))
     room = trials.effort * (BUDGET if trials.left is None else min(BUDGET, FOR_PLANNING * trials.left))
-    states, actions, used = planned(trials.twin, agent.seed, int(room))
-    trials.count(used)
-    return np.concatenate([states, actions], axis=1) if len(states) else np.zeros((0, 0))
+    lessons = planned(trials.twin, agent.seed, int(room))
+    trials.count(lessons.steps)
+    both = np.concatenate([lessons.states, lessons.actions], axis=1)
+    return both if len(both) else np.zeros((0, 0))
 
 
 def constants(problem: Problem) -> list[Array]:
