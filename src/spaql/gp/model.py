@@ -10,11 +10,12 @@ from typing import NamedTuple
 import numpy as np
 
 from spaql.arrays import Array
-from spaql.gp.basis import drawn, points_of, posterior
+from spaql.gp.basis import drawn, points_of, posterior, sound
 from spaql.gp.fit import Widths, fitted, missed
 from spaql.gp.plant import Numbers
 
 FITTED = 300  # transitions that widths are fitted to; more are thinned out
+ROUNDS = 3  # of leaving out what all others contradict
 WEIGHED = 20_000  # the same that weights come from
 POINTS = 200  # of an output, at most
 ENOUGH = 3.0, 0.015  # what points need not explain: times the noise's variance, and of the spread of the changes
@@ -72,17 +73,32 @@ def learn_model(data: Data, low: Array, high: Array, paid: bool, ends: bool) -> 
     model = Model(centre, scale, (low + high) / 2, (high - low) / 2, (change.mean(axis=0), _spread(change)))
     data = thinned(data, FITTED)
     x = inputs_of(model, data.states, data.actions)
-    widths = tuple(fitted(x, y)[0] for y in _changes(model, data).T)
+    widths = tuple(_widths(x, y) for y in _changes(model, data).T)
     payment = None if paid else _payment(model, data)
     ending = None if ends or not data.ended.any() else fitted(*_ends(model, data)[:2])[0]
     return model._replace(widths=widths, payment=payment, ending=ending)
+
+
+def _widths(x: Array, y: Array) -> Widths:
+    """Those of the evidence, without values that all others contradict."""
+    found, _ = fitted(x, y)
+    for _ in range(ROUNDS):
+        kept = sound(x, y, x, found)
+        if kept.all():
+            break
+        x, y = x[kept], y[kept]
+        found, _ = fitted(x, y)
+    return found
 
 
 def unpredicted(model: Model, data: Data) -> dict[int, float]:
     """By variable the part of its changes that the model misses in steps it has not seen; -1: of the reward."""
     data = thinned(data, FITTED)
     x, change = inputs_of(model, data.states, data.actions), _changes(model, data)
-    found = {j: missed(x, y, w) for j, (y, w) in enumerate(zip(change.T, model.widths, strict=True))}
+    found = {}
+    for j, (y, widths) in enumerate(zip(change.T, model.widths, strict=True)):
+        kept = sound(x, y, x, widths)
+        found[j] = missed(x[kept], y[kept], widths)
     if model.payment is not None:
         of_next, logarithm, own = model.payment
         found[-1] = missed(*_paid(model, data, of_next, logarithm)[:2], own, QUADRATIC)
@@ -176,7 +192,11 @@ def numbers_of(model: Model, data: Data, starts: Array, functions: int, at: Arra
     for j, output in enumerate(outputs):
         doubt = at if j < d and functions > 1 else at[:0]
         own = points_of(output.x, doubt, output.widths, POINTS, _enough(output.widths))
-        found = posterior(output.x, output.y, own, output.widths, output.base)
+        x, y = output.x, output.y
+        if j < d:
+            kept = sound(x, y, own, output.widths)
+            x, y = x[kept], y[kept]
+        found = posterior(x, y, own, output.widths, output.base)
         made = drawn(found, functions, rng) if j < d else np.repeat(found.mean[None], functions, axis=0)
         made = made * output.spread
         m = len(own)
