@@ -23,12 +23,12 @@ from spaql.laws.lessons import distilled
 from spaql.laws.local import local_laws
 from spaql.laws.partitions import fitted_partitions
 from spaql.laws.planner import MOST_STEPS, planned
-from spaql.laws.search import Round, Search, Task
+from spaql.laws.search import Round, Search
 from spaql.laws.stages import constants
 from spaql.laws.teacher import Lessons
 from spaql.laws.tidy import Tidying
 from spaql.laws.trials import Spent, Trials, seeds_of
-from spaql.laws.units import measured_units
+from spaql.laws.units import Units, measured_units
 from spaql.plants.problem import Problem
 from spaql.streams import LAWS_CONFIRMED, LAWS_SEARCHED
 from spaql.trees.edits import constant
@@ -36,18 +36,21 @@ from spaql.trees.tree import Tree, decide
 
 BUMPS = 6e9  # of a search
 LOOKED = 2e9  # of look-ahead, which is faster: it has one function only
-PARTS = {1: 0.15, 3: 0.6}  # of the budget, by leaves; the rest is for tidying
+ONE, MORE, AGAIN, TIDYING = 0.1, 0.5, 0.2, 0.2  # parts of the budget: of one law, of more, where these go, of tidying
 FUNCTIONS = 6  # drawn; the first is the mean
 DOUBTED = 60  # inputs at which they are drawn
 SHAKEN = 0.3  # noise of the actions there, in halves of the range
 EASY: tuple[Round, ...] = ((8, 10, 12), (2, 20, 16), (1, 20, 24))  # of one law: candidates, generations, episodes
-RACE: tuple[Round, ...] = ((12, 12, 12), (4, 25, 16), (2, 40, 24), (1, 40, 48))  # of more
+RACE: tuple[Round, ...] = ((6, 24, 12), (2, 50, 20), (1, 60, 40))  # of more
+LAST: tuple[Round, ...] = ((3, 15, 16), (1, 40, 40))  # of what was found, in other functions
 ATTEMPTS = 3  # races, as long as laws are far from what look-ahead earns
-CLOSE = 0.85  # of the way from the best constant action to look-ahead in the mean function
+CLOSE = 0.95  # of the way from the best constant action to look-ahead in the mean function
 EARLIER = 0.3  # first steps of laws that were found before or computed, as a part of the usual ones
 FITTED = 0.5  # the same of laws fitted to lessons
-EPISODES = 24  # of a table that teaches
-JUDGED = 200  # episodes that choose among sizes
+EPISODES = 24  # of a tree that teaches
+TAUGHT = 1000  # states of it
+KEPT = 4  # laws found before that are tried again
+JUDGED = 200  # episodes that choose among trees
 EFFORT = 0.25  # of tidying
 WORTH = 0.003  # of the way from the best constant action: what a leaf must bring, and tidying may cost
 
@@ -65,54 +68,95 @@ def laws_in(
     problem: Problem, model: Model, data: Data, seed: int, earlier: Sequence[Tree] = (), table: Tree | None = None,
     most: int = 3, tidy: bool = True,
 ) -> Found:  # fmt: skip
-    """The best laws in the model of the data; `earlier`: trees that may be better still."""
+    """The best laws in the model of the data; `earlier`: trees that may be better still; `table`: perhaps better."""
     with threadpool_limits(1, "blas"):  # small matrices: threads cost more than they save, and may change last bits
-        return _found(problem, model, data, seed, earlier, table, most, tidy)
+        return _Quest(problem, model, data, seed, earlier, table).run(most, tidy)
 
 
-def _found(
-    problem: Problem, model: Model, data: Data, seed: int, earlier: Sequence[Tree], table: Tree | None, most: int,
-    tidy: bool,
-) -> Found:  # fmt: skip
-    rng = np.random.default_rng([seed, len(data.states)])
-    starts = starts_of(problem, data, rng)
-    mean = imagined(problem, model, data, starts, rng)
-    plan = planned(mean, seed, int(LOOKED / cost_of(mean)))
-    lessons = [Lessons(plan.states, plan.actions)] if len(plan.states) else []
-    for tree in [*earlier[:1], *([] if table is None else [table])]:
-        visited = Trials(mean).watched(tree, seeds_of(seed, LAWS_SEARCHED, 2**41, EPISODES), 1000)[1]
-        lessons.append(Lessons(visited, decide(tree, visited)))
-    if not lessons:
-        lessons = [Lessons(data.states, data.actions)]
-    at = np.concatenate([_doubted(problem, model, one, rng, DOUBTED // len(lessons)) for one in lessons])
-    doubtful = imagined(problem, model, data, starts, rng, FUNCTIONS, at)
-    steps = int(BUMPS / cost_of(doubtful))
-    trials, units = Trials(doubtful), measured_units(doubtful, np.concatenate([one.states for one in lessons]))
-    judge = Judge(doubtful, seed, len(data.states))
-    for action in constants(problem):
-        judge.offer(constant(len(problem.state), action))
-    judge.floor = judge.mean
-    for tree in earlier:
-        judge.offer(tree)
-    perfect = problem.horizon * float(data.rewards.max())
-    enough = perfect - 1e-6 * abs(perfect)
-    if len(plan.returns) and problem.horizon <= MOST_STEPS:
-        enough = min(enough, judge.floor + CLOSE * (float(plan.returns.mean()) - judge.floor))
-    for number, leaves in enumerate([1] if most == 1 else [1, *[most] * ATTEMPTS]):
-        if number != 1 and judge.mean >= enough:
-            break
-        part = PARTS[1] if leaves == 1 else PARTS[3]
-        race, trials.left = EASY if leaves == 1 else RACE, int(part * steps)
-        search = Search(trials, units, seed, number, _effort(race, int(part * steps), problem.horizon))
-        with contextlib.suppress(Spent):
-            _search(search, lessons, race, leaves, [judge.best, *earlier] if number > 1 else earlier, seed)
-        if search.best is not None:
-            judge.offer(units.physical(search.best.tree))
-    if judge.best.laws is not None and tidy:
-        trials.left = int((1.0 - sum(PARTS.values())) * steps)
-        made, _ = Tidying(trials, judge.best, WORTH * judge.range, seed, 0, EFFORT).run()
-        judge.offer(made, 2 * WORTH)
-    return Found(judge.best, judge.returns, judge.floor, doubtful)
+class _Quest:
+    """One search for laws."""
+
+    def __init__(
+        self, problem: Problem, model: Model, data: Data, seed: int, earlier: Sequence[Tree], table: Tree | None
+    ) -> None:
+        self.problem, self.model, self.data, self.seed, self.table = problem, model, data, seed, table
+        self.earlier = [tree for tree in earlier if tree.laws is not None][:KEPT]
+        self.rng = np.random.default_rng([seed, len(data.states)])
+        self.starts = starts_of(problem, data, self.rng)
+        self.mean = imagined(problem, model, data, self.starts, self.rng)
+        self.plan = planned(self.mean, seed, int(LOOKED / cost_of(self.mean)))
+
+    def run(self, most: int, tidy: bool) -> Found:
+        lessons = [Lessons(self.plan.states, self.plan.actions)] if len(self.plan.states) else []
+        lessons += [self.taught(tree) for tree in [*self.earlier[:1], *([] if self.table is None else [self.table])]]
+        if not lessons:
+            lessons = [Lessons(self.data.states, self.data.actions)]
+        judge, trials, steps = self.doubtful(lessons, self.earlier)
+        units = measured_units(judge.problem, np.concatenate([one.states for one in lessons]))
+        found = [*self.earlier]
+        for number, leaves in enumerate([1] if most == 1 else [1, *[most] * ATTEMPTS]):
+            if judge.mean >= (self.perfect if number <= 1 else self.enough(judge.floor)):
+                break
+            race, part = (EASY, ONE) if leaves == 1 else (RACE, MORE)
+            search = self.search(trials, units, number, race, int(part * steps))
+            with contextlib.suppress(Spent):
+                _race(search, lessons, race, leaves, found[:KEPT])
+            if search.best is not None:
+                found.insert(0, units.physical(search.best.tree))
+                judge.offer(found[0])
+        if not found:
+            return Found(judge.best, judge.returns, judge.floor, judge.problem)
+        # functions that differ where the laws go, not only where their teachers went
+        found = sorted(found, key=lambda tree: -float(judge.returns_of(tree).mean()))[:KEPT]
+        judge, trials, steps = self.doubtful([self.taught(tree) for tree in found], found)
+        if judge.mean < self.perfect:
+            search = self.search(trials, units, ATTEMPTS + 1, LAST, int(AGAIN * steps))
+            with contextlib.suppress(Spent):
+                _race(search, [], LAST, most, found)
+            if search.best is not None:
+                judge.offer(units.physical(search.best.tree))
+        if tidy and judge.best.laws is not None:
+            trials.left = int(TIDYING * steps)
+            made, _ = Tidying(trials, judge.best, WORTH * judge.range, self.seed, 0, EFFORT).run()
+            judge.offer(made, 2 * WORTH)
+        if self.table is not None:
+            judge.offer(self.table)
+        return Found(judge.best, judge.returns, judge.floor, judge.problem)
+
+    def taught(self, tree: Tree) -> Lessons:
+        """What a tree does in the mean function."""
+        seeds = seeds_of(self.seed, LAWS_SEARCHED, 2**41, EPISODES)
+        states = Trials(self.mean).watched(tree, seeds, TAUGHT)[1]
+        return Lessons(states, decide(tree, states))
+
+    def doubtful(self, lessons: Sequence[Lessons], trees: Sequence[Tree]) -> tuple["Judge", Trials, int]:
+        """Functions that differ where lessons are; a judge in them, trials, and the steps of the whole budget."""
+        count = DOUBTED // len(lessons)
+        at = np.concatenate([_doubted(self.problem, self.model, one, self.rng, count) for one in lessons])
+        drawn = imagined(self.problem, self.model, self.data, self.starts, self.rng, FUNCTIONS, at)
+        judge = Judge(drawn, self.seed, len(self.data.states))
+        for action in constants(self.problem):
+            judge.offer(constant(len(self.problem.state), action))
+        judge.floor = judge.mean
+        for tree in trees:
+            judge.offer(tree)
+        return judge, Trials(drawn), int(BUMPS / cost_of(drawn))
+
+    def search(self, trials: Trials, units: Units, number: int, race: Sequence[Round], steps: int) -> Search:
+        trials.left = steps
+        return Search(trials, units, self.seed, number, _effort(race, steps, self.problem.horizon))
+
+    @property
+    def perfect(self) -> float:
+        """A return with which nothing that was ever paid is missing."""
+        most = self.problem.horizon * float(self.data.rewards.max())
+        return most - 1e-6 * abs(most)
+
+    def enough(self, floor: float) -> float:
+        """A mean return with which no more races are needed."""
+        if len(self.plan.returns) == 0 or self.problem.horizon > MOST_STEPS:
+            return -np.inf
+        return min(self.perfect, floor + CLOSE * (float(self.plan.returns.mean()) - floor))
 
 
 def cost_of(problem: Problem) -> int:
@@ -126,30 +170,29 @@ def _effort(race: Sequence[Round], steps: int, horizon: int) -> float:
     return float(min(1.0, (steps / wanted) ** (1 / 3)))
 
 
-def _search(
-    search: Search, lessons: Sequence[Lessons], race: Sequence[Round], leaves: int, earlier: Sequence[Tree], seed: int
+def _race(
+    search: Search, lessons: Sequence[Lessons], race: Sequence[Round], leaves: int, found: Sequence[Tree]
 ) -> None:
-    """A race of laws that follow lessons, regulators, and laws found before."""
-    tasks: list[Task] = []
-    given = [tree for tree in earlier if tree.n_leaves <= leaves and tree.laws is not None]
+    """Of laws that follow lessons, regulators, and laws found before."""
+    given = [tree for tree in found if tree.n_leaves <= leaves]
     if leaves == 1:
-        given += local_laws(search.trials, seed, search.rng)
-    tasks += [search.task(search.units.in_units(tree), 0, EARLIER) for tree in given]
+        given += local_laws(search.trials, search.seed, search.rng)
+    tasks = [search.task(search.units.in_units(tree), 0, EARLIER) for tree in given]
     rounds = search.rounds(race)
     for one in lessons:
         made = fitted_partitions(search, one, leaves, max(2, rounds[0][0] // len(lessons)))
-        made += distilled(search, one, leaves, False)
-        tasks += [search.task(tree, 0, FITTED) for tree in made]
+        tasks += [search.task(tree, 0, FITTED) for tree in made + distilled(search, one, leaves, False)]
     for task in tasks:
         search.judge(task)  # as it is: on a plateau optimisers drift
-    search.halving(tasks, [(len(tasks), *rounds[0][1:]), *rounds[1:]])
+    tasks.sort(key=lambda task: -task.mean)
+    search.halving(tasks, [(len(tasks) if lessons else rounds[0][0], *rounds[0][1:]), *rounds[1:]])
 
 
 class Judge:
     """Trees on the same episodes, which no search has seen; one with more leaves must be worth it."""
 
     def __init__(self, problem: Problem, seed: int, number: int) -> None:
-        self.trials, self.floor = Trials(problem), -np.inf
+        self.problem, self.trials, self.floor = problem, Trials(problem), -np.inf
         self.seeds = seeds_of(seed, LAWS_CONFIRMED, number * 2**20, JUDGED)
         self.best: Tree
         self.returns = np.full(1, -np.inf)
@@ -163,9 +206,12 @@ class Judge:
         """From the best constant action to the best tree."""
         return max(self.mean - self.floor, 0.0) if np.isfinite(self.floor) else 0.0
 
+    def returns_of(self, tree: Tree) -> Array:
+        return self.trials.returns(tree, self.seeds)
+
     def offer(self, tree: Tree, allowance: float = 0.0) -> None:
         """Taken if it is better; `allowance`: even if it is worse by so much of the range."""
-        returns = self.trials.returns(tree, self.seeds)
+        returns = self.returns_of(tree)
         more = 0.0 if not np.isfinite(self.mean) else WORTH * (tree.n_leaves > self.best.n_leaves)
         if returns.mean() > self.mean + (more - allowance) * self.range:
             self.best, self.returns = tree, returns
