@@ -20,6 +20,8 @@ FACADE = ("__init__.py", "callbacks.py", "old_paths.py")  # modules of the root 
 DOORS = {
     ("learners/agent.py", "training/trainer.py"),
     ("learners/agent.py", "data/replay.py"),
+    ("learners/atlas/learner.py", "laws/trust.py"),
+    ("learners/atlas/controller.py", "laws/in_model.py"),
     ("learners/forest_agent.py", "training/evaluation.py"),
     ("learners/forest_agent.py", "training/episode.py"),
     ("policy/policy.py", "training/tree_episodes.py"),

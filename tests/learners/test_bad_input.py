@@ -113,9 +113,9 @@ def test_actions_are_a_number_of_axes_or_a_list(actions):
 
 @pytest.mark.parametrize(("state_dim", "actions"), [(14, 1), (14, [0, 1]), (13, 2), (20, 1)])
 def test_too_many_dimensions_are_refused_with_advice(state_dim, actions):
-    refused(
-        f"{state_dim} observed variables.*cells per split.*TransformObservation", spaql.cube, state_dim, actions, 10
-    )
+    told = f"{state_dim} observed variables.*cells per split.*TransformObservation"
+    refused(told, spaql.SPAQL, spaql.cube(state_dim, actions, 10))
+    refused("65 observed variables are more than 64", spaql.cube, 65, actions, 10)
 
 
 def test_action_bounds_are_finite_and_in_order():

@@ -63,6 +63,7 @@ class Places(NamedTuple):
     half: int
     reward: int
     noise: int
+    blur: int
     inverse: int
     blocks: int
     first: int
@@ -76,7 +77,7 @@ class Places(NamedTuple):
 
 def places(sizes: Sizes, rows: Rows) -> Places:
     d, axes, inputs, outputs = sizes.d, sizes.axes, sizes.inputs, sizes.outputs
-    counts = [d, d, d, d, axes, axes, 5, d, outputs * inputs, outputs, outputs]
+    counts = [d, d, d, d, axes, axes, 5, d, d, outputs * inputs, outputs, outputs]
     at = [HEADER + sum(counts[:i]) for i in range(len(counts) + 1)]
     z = 2 * LANES * (rows.end - sizes.scratch + 1)
     x = z + LANES * inputs
@@ -100,7 +101,10 @@ def begin(T: Any, N: Any, sizes: Sizes, rows: Rows, at: Places, n: int) -> None:
 
 @apart
 def advance(T: Any, N: Any, S: Any, B: Any, place: Any, sizes: Sizes, rows: Rows, at: Places, n: int) -> None:
-    """Next observation and, as far as they are learned, reward and end. The state stays: it is still needed."""
+    """What comes next, in the place of the observation, and what is learned of reward and end.
+
+    The state stays as it was: what is known of reward and end is still to be computed from both.
+    """
     d, axes, inputs, functions = sizes.d, sizes.axes, sizes.d + sizes.axes, int(N[1])
     outputs = d + int(sizes.learned) + int(sizes.ends)
     for i in range(n):

@@ -10,11 +10,12 @@ from typing import NamedTuple
 import numpy as np
 
 from spaql.arrays import Array
-from spaql.gp.basis import drawn, points_of, posterior, sound
+from spaql.gp.basis import drawn, features, points_of, posterior, sound
 from spaql.gp.fit import Widths, fitted, missed
 from spaql.gp.plant import Numbers
 
 FITTED = 300  # transitions that widths are fitted to; more are thinned out
+FEWEST_PAIRS = 30  # of errors in a row that tell what kind of noise there is
 ROUNDS = 3  # of leaving out what all others contradict
 WEIGHED = 20_000  # the same that weights come from
 POINTS = 200  # of an output, at most
@@ -188,7 +189,8 @@ def numbers_of(model: Model, data: Data, starts: Array, functions: int, at: Arra
     d, inputs = data.states.shape[1], data.states.shape[1] + data.actions.shape[1]
     outputs = _outputs(model, data)
     linear, squares = np.zeros((functions, len(outputs), inputs + 1)), np.zeros((functions, inputs, inputs))
-    points, weights = [], []
+    points, weights, follows = [], [], _follows(data)
+    noise, blur = np.zeros((2, d))
     for j, output in enumerate(outputs):
         doubt = at if j < d and functions > 1 else at[:0]
         own = points_of(output.x, doubt, output.widths, POINTS, _enough(output.widths))
@@ -197,6 +199,10 @@ def numbers_of(model: Model, data: Data, starts: Array, functions: int, at: Arra
             kept = sound(x, y, own, output.widths)
             x, y = x[kept], y[kept]
         found = posterior(x, y, own, output.widths, output.base)
+        if j < d and functions > 1:
+            left = output.y - features(output.x, own, output.widths, False) @ found.mean
+            size, seen = math.sqrt(12.0) * output.spread * math.exp(output.widths.noise), _seen(left, follows & kept)
+            noise[j], blur[j] = size * math.sqrt(1.0 - 2.0 * seen), size * math.sqrt(seen) * model.scale[j]
         made = drawn(found, functions, rng) if j < d else np.repeat(found.mean[None], functions, axis=0)
         made = made * output.spread
         m = len(own)
@@ -210,13 +216,30 @@ def numbers_of(model: Model, data: Data, starts: Array, functions: int, at: Arra
     z = np.concatenate([(part - model.centre) / model.scale for part in (data.states, data.nexts)])
     low, high = z.min(axis=0), z.max(axis=0)
     margin = WIDER * (high - low)
-    noise = np.array([output.spread * math.exp(output.widths.noise) for output in outputs[:d]]) * math.sqrt(12.0)
     judged = functions > 1
     return Numbers(
         model.centre, model.scale, low - margin, high + margin, model.middle, model.half,
-        _rewards(model, data, judged), noise if judged else np.zeros(d),
+        _rewards(model, data, judged), noise, blur,
         np.array([output.widths.inverse for output in outputs]), linear, squares, starts, tuple(points), tuple(weights),
     )  # fmt: skip
+
+
+def _follows(data: Data) -> Array:
+    """Whether the row before is the step before."""
+    found = np.zeros(len(data.states), bool)
+    found[1:] = ~data.ended[:-1] & (data.states[1:] == data.nexts[:-1]).all(axis=1)
+    return found
+
+
+def _seen(left: Array, follows: Array) -> float:
+    """The part of the noise, between 0 and 1/2, that is one of seeing: it is in two errors in a row, with other signs.
+
+    What a sensor adds is gone with the next observation. What moves the plant stays.
+    """
+    at = np.flatnonzero(follows)
+    if len(at) < FEWEST_PAIRS or not left[at].any():
+        return 0.0
+    return float(np.clip(-(left[at] @ left[at - 1]) / (left[at] @ left[at]), 0.0, 0.5))
 
 
 def _enough(widths: Widths) -> float:

@@ -4,9 +4,9 @@ The equations of the model are the same for every fit; its numbers are not. So t
 from memory whose address stands in a row of the table, beside the rows of state and action. One compilation serves all
 fits of a problem.
 
-A state of the model is an observation and the number of the function, drawn from the posterior, in which its episode
-takes place. All sums go over the points in their order, side by side in all lanes: the same bits for any number of
-lanes.
+A state of the model is an observation without noise and the number of the function, drawn from the posterior, in which
+its episode takes place. All sums go over the points in their order, side by side in all lanes: the same bits for any
+number of lanes.
 """
 
 import functools
@@ -62,6 +62,7 @@ class Numbers(NamedTuple):
     half: Array  # (axes,) half of their range
     reward: Array  # (5,) 1 if it is one of the next state; 1 if its logarithm is modelled; least, most; most of strays
     noise: Array  # (d,) width of the noise of a step, in units of the scale
+    blur: Array  # (d,) width of the noise with which a state is observed, physical
     inverse: Array  # (outputs, inputs) one over the length scales
     linear: Array  # (functions, outputs, inputs + 1) the linear part, its offset last
     quadratic: Array  # (functions, inputs, inputs) of the reward
@@ -99,7 +100,7 @@ class ModelPlant(Plant):
         first = np.cumsum([0, *(part.size for part in blocks)])[:-1]
         header = np.zeros(HEADER)
         header[:3] = small.ctypes.data, len(numbers.linear), len(numbers.starts)
-        shared, own = numbers[:9], (numbers.linear, numbers.quadratic, numbers.starts)
+        shared, own = numbers[:10], (numbers.linear, numbers.quadratic, numbers.starts)
         parts = [header, *shared, np.array([len(part) for part in blocks]), first, *own]
         return np.concatenate([np.asarray(part, float).ravel() for part in parts]), small
 
@@ -132,7 +133,7 @@ def _blocks(points: Array, weights: Array, inverse: Array) -> Array:
 def model_plant(numbers: Numbers, told: KnownOutcome | None = None) -> ModelPlant:
     """The plant of a model."""
     d, axes = len(numbers.centre), len(numbers.middle)
-    return ModelPlant(nowhere, nothing, None, d + 1, axes, d, 2, d, numbers=numbers, told=told)
+    return ModelPlant(nowhere, nothing, None, d + 1, axes, d, 2, 2 * d, numbers=numbers, told=told)
 
 
 @reset
@@ -180,7 +181,10 @@ def _step(sizes: Sizes, rows: Rows, shape: str, known: Mapping[str, Any]) -> lis
     if not sizes.ends:
         ended = f"1.0 if terminated({everything}) else 0.0" if "terminated" in known else "0.0"
         lines.append(f"        {_row(rows.done)(0)} = {ended}")
-    return lines + [f"        {state(j)} = {observed(j)}" for j in range(sizes.d)]
+    for j in range(sizes.d):
+        blur = f"N[{places(sizes, rows).blur + j}] * ({_row(rows.noise)(sizes.d + j)} - 0.5)"
+        lines += [f"        {state(j)} = {observed(j)}", f"        {observed(j)} += {blur}"]
+    return lines
 
 
 def _row(first: int) -> Callable[[int], str]:

@@ -13,8 +13,9 @@ from spaql.arrays import Array
 from spaql.checks import FAR, numbers, whole
 from spaql.errors import SpaqlError, SpaqlWarning
 from spaql.gp.model import FITTED, Data, Model, inputs_of, learn_model, numbers_of, thinned, unpredicted
-from spaql.gp.plant import Numbers, model_plant
+from spaql.gp.plant import ModelPlant, Numbers, model_plant
 from spaql.plants.axes import Axis
+from spaql.plants.plant import advance
 from spaql.plants.problem import Finite, Problem
 
 FEWEST = 10  # steps
@@ -24,6 +25,7 @@ SEEN = 0.3  # of the episodes begin where one has begun
 POOR = 0.5  # of the changes of a variable that a model may miss without a warning
 DOUBTED = 60  # inputs at which functions are drawn
 MOST_FUNCTIONS = 64
+HELD = 0.15  # of the steps in which a variable changes, at most, if it is held
 ROUND = 0.03  # spread of the radius, as a part of it, up to which a pair of variables goes round a circle
 
 
@@ -68,6 +70,33 @@ def imagined(
         problem, name=f"{problem.name}-learned", summary=about, plant=model_plant(found, problem.known), env=None,
         env_id=None, state=axes, parameters={}, known=None,
     )  # fmt: skip
+
+
+def one_function(problem: Problem, function: int, starts: Array | None = None) -> Problem:
+    """A learned problem whose episodes all take place in one of its functions; and, if given, begin there."""
+    plant = problem.plant
+    assert isinstance(plant, ModelPlant)
+    numbers, only = plant.numbers, [function]
+    own = numbers._replace(
+        linear=numbers.linear[only], quadratic=numbers.quadratic[only],
+        weights=tuple(weights[only] for weights in numbers.weights),
+        starts=numbers.starts if starts is None else np.atleast_2d(starts),
+    )  # fmt: skip
+    return replace(problem, plant=model_plant(own, plant.told))
+
+
+def predicted(problem: Problem, states: Array, actions: Array) -> Array:
+    """The next observations in a learned problem of one function, without noise; at most LANES states."""
+    plant = problem.plant
+    assert isinstance(plant, ModelPlant)
+    table, rows, n, d = plant.table(), plant.rows, len(states), states.shape[1]
+    table[rows.state : rows.state + d, :n], table[rows.action : rows.action + actions.shape[1], :n] = (
+        states.T,
+        actions.T,
+    )
+    table[rows.noise : rows.reward] = 0.5
+    advance(plant.batch[1], table.reshape(-1), 0, 0, np.zeros(n, np.uint64), 0)
+    return table[rows.observation : rows.observation + d, :n].T.copy()
 
 
 def model_of(problem: Problem, data: Data) -> Model:
@@ -122,7 +151,7 @@ def _range(problem: Problem) -> tuple[Array, Array]:
 
 def starts_of(problem: Problem, data: Data, rng: np.random.Generator) -> Array:
     """Beginnings like those seen: between their ends and somewhat beyond, for they were few."""
-    begun = np.ones(len(data.states), bool)
+    begun, jumped = np.ones(len(data.states), bool), _jumped(data)
     begun[1:] = data.ended[:-1] | (data.states[1:] != data.nexts[:-1]).any(axis=1)
     first = data.states[begun]
     mean, spread = first.mean(axis=0), first.std(axis=0, ddof=1) if len(first) > 1 else np.zeros(first.shape[1])
@@ -135,6 +164,22 @@ def starts_of(problem: Problem, data: Data, rng: np.random.Generator) -> Array:
     low = [-np.inf if axis.slope is not None else axis.low for axis in problem.state]
     high = [np.inf if axis.slope is not None else axis.high for axis in problem.state]
     found: Array = np.clip(drawn, np.minimum(low, first.min(axis=0)), np.maximum(high, first.max(axis=0)))
+    if jumped.any():  # between two of them: a reference and what the plant does under it belong together
+        after = data.nexts[jumped]
+        some = rng.random(STARTS) < jumped.sum() / (jumped.sum() + begun.sum())
+        one, other = rng.integers(len(after), size=(2, int(some.sum())))
+        found[some] = after[one] + rng.random((int(some.sum()), 1)) * (after[other] - after[one])
+    return found
+
+
+def _jumped(data: Data) -> Array:
+    """Steps in which a variable changed that is held otherwise: a reference. No model knows when it will change again.
+
+    What comes after such a step is like a beginning, and the only way to learn what to do with another reference.
+    """
+    changed = data.nexts != data.states
+    held = changed.any(axis=0) & (changed.mean(axis=0) < HELD)
+    found: Array = changed[:, held].any(axis=1)
     return found
 
 

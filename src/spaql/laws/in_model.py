@@ -93,8 +93,9 @@ class _Quest:
             lessons = [Lessons(self.data.states, self.data.actions)]
         judge, trials, steps = self.doubtful(lessons, self.earlier)
         units = measured_units(judge.problem, np.concatenate([one.states for one in lessons]))
-        found = [*self.earlier]
-        for number, leaves in enumerate([1] if most == 1 else [1, *[most] * ATTEMPTS]):
+        found, choice = [*self.earlier], len(getattr(self.problem.actions, "values", "ab")) > 1
+        sizes = [] if not choice else [1] if most == 1 else [1, *[most] * ATTEMPTS]
+        for number, leaves in enumerate(sizes):
             if judge.mean >= (self.perfect if number <= 1 else self.enough(judge.floor)):
                 break
             race, part = (EASY, ONE) if leaves == 1 else (RACE, MORE)
@@ -132,7 +133,7 @@ class _Quest:
     def doubtful(self, lessons: Sequence[Lessons], trees: Sequence[Tree]) -> tuple["Judge", Trials, int]:
         """Functions that differ where lessons are; a judge in them, trials, and the steps of the whole budget."""
         count = DOUBTED // len(lessons)
-        at = np.concatenate([_doubted(self.problem, self.model, one, self.rng, count) for one in lessons])
+        at = np.concatenate([doubted(self.problem, self.model, one, self.rng, count) for one in lessons])
         drawn = imagined(self.problem, self.model, self.data, self.starts, self.rng, FUNCTIONS, at)
         judge = Judge(drawn, self.seed, len(self.data.states))
         for action in constants(self.problem):
@@ -217,7 +218,7 @@ class Judge:
             self.best, self.returns = tree, returns
 
 
-def _doubted(problem: Problem, model: Model, lessons: Lessons, rng: np.random.Generator, count: int) -> Array:
+def doubted(problem: Problem, model: Model, lessons: Lessons, rng: np.random.Generator, count: int) -> Array:
     """Inputs in units: some of the states with actions like these."""
     states, actions = lessons.states, lessons.actions
     chosen = rng.choice(len(states), count, replace=len(states) < count)

@@ -47,10 +47,10 @@ class LookAhead:
         return action
 
     def gain(self, observation: Array) -> float:
-        """How much more the best sequence earns than the best constant action, from a beginning on."""
+        """How much more the best sequence earns than the middle action does, from a beginning on."""
         self._begin(observation, 0)
-        constants = self._try(0, np.zeros(self.problem.actions.axes), 0)
-        return self._try(0, np.zeros(self.problem.actions.axes), FIRST) - constants
+        calm = self._try(0, np.zeros(self.problem.actions.axes), 0)
+        return self._try(0, np.zeros(self.problem.actions.axes), FIRST) - calm
 
     def _begin(self, observation: Array, time: int) -> None:
         d, place = len(observation), self.scratch.place
@@ -82,13 +82,12 @@ def _act(
 ) -> float:  # fmt: skip
     """The first action of a plan from the place; the rest is where the next plan begins. Returns what is expected.
 
-    Without rounds, constant actions are tried, and nothing is planned.
+    Without rounds, the middle action is tried, and nothing is planned.
     """
     scratch.spread[:] = SPREAD
-    imagined, best, n = derive(key, time), -np.inf, len(scratch.returns)
+    imagined, best = derive(key, time), -np.inf
     if rounds == 0:
-        for i in range(n):
-            scratch.z[i] = 2.0 * i / (n - 1) - 1.0
+        scratch.z[:] = 0.0
         attempt(step, stage, lanes, look, scratch, imagined, time)
         return _most(scratch)
     for turn in range(rounds):

@@ -24,6 +24,7 @@ __all__ = [  # axes are part of it
 ]  # fmt: skip
 
 UNBOUNDED = 1e9  # a declared bound beyond this is no bound
+MOST_VARIABLES = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,15 +55,9 @@ class Problem:
             raise SpaqlError("`state` describes every observed variable with a spaql.Axis")
         if not isinstance(self.actions, Continuous | Finite):
             raise SpaqlError("`actions` is a spaql.Continuous or a spaql.Finite")
-        if len(self.state) > 20:
-            many = f"{len(self.state)} observed variables make 2^{len(self.state)} cells per split"
-            raise SpaqlError(f"{many}: select or combine variables")
-        children = (1 << len(self.state)) * (1 << self.actions.axes)
-        if children > MAX_SPLIT:
-            raise SpaqlError(
-                f"{len(self.state)} observed variables make {children} cells per split, more than {MAX_SPLIT}: "
-                "select or combine variables (gymnasium.wrappers.TransformObservation)"
-            )
+        if len(self.state) > MOST_VARIABLES:
+            many = f"{len(self.state)} observed variables are more than {MOST_VARIABLES}"
+            raise SpaqlError(f"{many}: select or combine variables (gymnasium.wrappers.TransformObservation)")
         sizes = (len(self.state), self.actions.axes)
         if self.plant is not None and (self.plant.observation_dim, self.plant.action_dim) != sizes:
             shown, taken = self.plant.observation_dim, self.plant.action_dim
@@ -74,6 +69,13 @@ class Problem:
             reference_in_cube(self, self.reference)
 
     def space(self, trees: int = 1) -> Space:
+        """Sizes for a partition, of which every split makes 2^d cells."""
+        children = (1 << len(self.state)) * (1 << self.actions.axes)
+        if children > MAX_SPLIT:
+            raise SpaqlError(
+                f"{len(self.state)} observed variables make {children} cells per split, more than {MAX_SPLIT}: select "
+                "or combine variables (gymnasium.wrappers.TransformObservation), or learn Laws"
+            )
         k, m = (0, len(self.actions.values)) if isinstance(self.actions, Finite) else (self.actions.axes, 0)
         return Space(len(self.state), k, m, int(self.horizon), trees)
 

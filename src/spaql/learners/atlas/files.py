@@ -1,6 +1,6 @@
-"""What a file holds of Atlas: its data, and when it planned.
+"""What a file holds of Atlas: its data, when it planned, and its laws.
 
-Plans are made again from these, so that nothing in a file must be trusted.
+Plans and models are made again from these, so that nothing in a file must be trusted; laws are checked.
 """
 
 from itertools import pairwise
@@ -17,13 +17,16 @@ from spaql.plants.problem import Finite, Problem
 MEMORY_ARRAYS = ("states", "actions", "rewards", "nexts", "flags")
 
 
-def arrays_of(state: AtlasState) -> dict[str, Array]:
+def arrays_of(state: AtlasState, laws: bool) -> dict[str, Array]:
+    """`laws`: with what was found on the way to laws."""
     memory, n = state.memory, state.memory.n
     data = {name: getattr(memory, name)[:n] for name in MEMORY_ARRAYS}
+    data["planned"] = np.array([*state.planned, state.episodes], np.int32)
+    if not laws:
+        return data
     kept = [*state.grown, *([] if state.laws is None else [state.laws])]
-    laws = packed([(one.samples, one.entry) for one in kept])
     counts = {"trials": np.array([state.modelled, len(state.grown), state.tabled], np.int32)}
-    return data | {"planned": np.array([*state.planned, state.episodes], np.int32)} | laws | counts
+    return data | packed([(one.samples, one.entry) for one in kept]) | counts
 
 
 def restore(state: AtlasState, problem: Problem, arrays: dict[str, Array]) -> None:
@@ -51,7 +54,7 @@ def restore(state: AtlasState, problem: Problem, arrays: dict[str, Array]) -> No
     if n:
         state.memory = Memory(arrays["states"], arrays["actions"], arrays["rewards"], arrays["nexts"], flags, n)
     state.planned, state.episodes = counts.tolist(), int(planned[-1])
-    if "trials" in arrays:  # files of earlier versions have none
+    if "trials" in arrays:
         _restore_trials(state, problem, arrays, n)
     state.followed, state.curious = (int(((flags & kind) != 0).sum()) for kind in (FOLLOWED, CURIOUS))
 

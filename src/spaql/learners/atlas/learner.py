@@ -40,6 +40,7 @@ from spaql.trees.law_parts import rows_of
 from spaql.trees.tree import decide, leaf_of
 
 if TYPE_CHECKING:
+    from spaql.laws.trust import Trust
     from spaql.policy.policy import Policy
 
 ON_THE_WAY = 4  # plans during training have the n-th part of the cells
@@ -202,10 +203,10 @@ class Atlas(Agent):
         return self.problem if self.told else replace(self.problem, known=None)
 
     def prepare(self) -> None:
-        self._seen_something()
+        self._check_data()
         controller_of(self)
 
-    def _seen_something(self) -> None:
+    def _check_data(self) -> None:
         if self.state.memory.n == 0:
             raise SpaqlError("nothing was seen yet: learn(samples=...) or update(...) first")
 
@@ -213,7 +214,7 @@ class Atlas(Agent):
         """The plan of all data."""
         state = self.state
         n = state.memory.n
-        self._seen_something()
+        self._check_data()
         if state.final is None or state.final.samples != n:
             # made from the data alone, not from the plans on the way, so that it is the same for a loaded agent
             draft = self._plan(n, self._smaller(), None)
@@ -243,8 +244,7 @@ class Atlas(Agent):
         return (actions[0] if single else actions), state
 
     def _policy(self, step: int | None) -> "Policy":
-        tree = None if self.controller == "table" else controller_of(self)
-        return plan_policy(self, step) if tree is None or self.tabled else laws_policy(self, step)
+        return plan_policy(self, step) if self.tabled else laws_policy(self, step)
 
     @property
     def tabled(self) -> bool:
@@ -252,6 +252,13 @@ class Atlas(Agent):
         if self.controller != "table" and self.state.memory.n > 0:
             controller_of(self)
         return self.controller == "table" or 0 < self.state.tabled == self.state.memory.n
+
+    def trust(self) -> "Trust":
+        """What the model says of the controller, what the plant said, and where they disagree; `print` it."""
+        from spaql.laws.trust import trust_in
+
+        with self.state.guard.read():
+            return trust_in(self)
 
     # -- looking inside ------------------------------------------------------------------------------------------------
 
@@ -264,12 +271,9 @@ class Atlas(Agent):
             return self.current_plan().cells if self.tabled else controller_of(self).n_leaves
 
     def leaves(self) -> Array:
-        """The cells of the table as a structured array: state (the support point), action, q, visits (data there).
-
-        Of laws: gains and offset.
-        """
+        """The cells of the table as a structured array: state (the support point), action, q, visits; or the laws."""
         with self.state.guard.read():
-            self._seen_something()
+            self._check_data()
             if not self.tabled:
                 return rows_of(controller_of(self))
             plan = self.current_plan()
@@ -284,7 +288,7 @@ class Atlas(Agent):
     # -- files ---------------------------------------------------------------------------------------------------------
 
     def arrays(self) -> dict[str, Array]:
-        return arrays_of(self.state)
+        return arrays_of(self.state, self.controller != "table")
 
     def restore(self, arrays: dict[str, Array]) -> None:
         restore(self.state, self.problem, arrays)

@@ -1,0 +1,109 @@
+"""Atlas with laws as its controller, after a few hundred or thousand samples: what it earns, and what it says of itself.
+
+    python benchmarks/few_samples.py                     # all rows that need nothing but spaql: hours
+    python benchmarks/few_samples.py --only swing-up --seeds 5 --jobs 2
+
+Seeds from 1000 on; every sample counts; fresh episodes (1,000; 20 in Gymnasium's environments). The model's word is
+`trust().mean`. What others reach: docs/atlas.md.
+"""
+
+import argparse
+import sys
+import time
+import warnings
+from concurrent.futures import ProcessPoolExecutor
+from importlib import import_module
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+import spaql
+
+HERE = Path(__file__).parent
+
+
+class Row(NamedTuple):
+    """One problem, and how it is learned."""
+
+    name: str
+    problem: str  # a name of the catalog, an id of Gymnasium, or file:name
+    samples: tuple[int, ...]
+    told: bool = False  # reward and end of episodes are known
+    controller: str = "laws"
+
+
+ROWS = (
+    Row("swing-up", "cartpole-swing-up", (280, 320), told=True),
+    Row("swing-up, reward learned", "cartpole-swing-up", (400,)),
+    Row("swing-up, noise 0.01", f"{HERE / 'process_plants.py'}:noisy_swing_up", (400,)),
+    Row("pendulum", "pendulum", (300, 1000)),
+    Row("pendulum, best", "pendulum", (5000,), controller="best"),
+    Row("cartpole-500", "cartpole-500", (300,)),
+    Row("mountain-car", "mountain-car", (5000,), controller="best"),
+    Row("mountain-car-continuous", "mountain-car-continuous", (3000,), controller="best"),
+    Row("acrobot", "acrobot", (10_000,), controller="best"),
+    Row("DC motor", f"{HERE.parent / 'examples' / 'dc_motor.py'}:problem", (4000, 10_000, 20_000)),
+    Row("CSTR", f"{HERE / 'process_plants.py'}:cstr", (3000,)),
+    Row("four tanks", f"{HERE / 'process_plants.py'}:four_tanks", (3000,)),
+    Row("double integrator, noise", f"{HERE / 'process_plants.py'}:double_integrator_noise", (300,)),
+    Row("InvertedPendulum", "InvertedPendulum-v5", (200,)),
+    Row("InvertedDoublePendulum", "InvertedDoublePendulum-v5", (5000,)),
+    Row("Reacher", "Reacher-v5", (10_000,)),
+)
+
+
+def problem_of(row: Row) -> spaql.Problem:
+    if ":" in row.problem:
+        file, name = row.problem.rsplit(":", 1)
+        sys.path.insert(0, str(Path(file).parent))  # its neighbours
+        found = getattr(import_module(Path(file).stem), name)
+        return found() if callable(found) else found
+    if row.problem.endswith(("-v5", "-v3")):
+        return spaql.from_gym(row.problem, clip=True)
+    return spaql.make(row.problem)
+
+
+def run(row: Row, seed: int) -> list[tuple[str, int, int, float, float, float, int, float]]:
+    """A line per number of samples: name, samples, seed, mean, worst twentieth, model's word, leaves, CPU seconds."""
+    warnings.simplefilter("ignore")
+    problem, found, used, cpu = problem_of(row), [], 0, 0.0
+    agent = spaql.Atlas(problem, seed=seed, controller=row.controller, told=row.told)
+    for samples in row.samples:
+        begin = time.process_time()
+        agent.learn(samples=samples - used)
+        leaves, used = agent.arms, samples
+        cpu += time.process_time() - begin
+        returns = agent.evaluate(1000 if problem.plant is not None else 20, seed=1).returns
+        low = float(np.quantile(returns, 0.05))
+        found.append((row.name, samples, seed, float(returns.mean()), low, agent.trust().mean, leaves, cpu))
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", help="rows whose name contains this")
+    parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--first", type=int, default=1000, help="first seed")
+    parser.add_argument("--jobs", type=int, default=2)
+    given = parser.parse_args()
+    rows = [row for row in ROWS if not given.only or given.only.lower() in row.name.lower()]
+    print("| problem | samples | seeds | mean | worst seed | worst twentieth | model minus plant | laws | CPU s |")
+    print("|---|---|---|---|---|---|---|---|---|", flush=True)
+    with ProcessPoolExecutor(given.jobs) as pool:
+        for row in rows:
+            seeds = range(given.first, given.first + given.seeds)
+            done = list(pool.map(run, [row] * len(seeds), seeds))
+            for i, samples in enumerate(row.samples):
+                lines = [one[i] for one in done]
+                mean, low, word, leaves, cpu = (np.array([line[k] for line in lines]) for k in (3, 4, 5, 6, 7))
+                wrong = word - mean
+                error = f"{wrong.mean():+.3g} (at most {np.abs(wrong).max():.3g})"
+                ends = f"{mean.mean():.4g} | {mean.min():.4g} | {low.mean():.4g}"
+                sizes = f"{leaves.min()} to {leaves.max()}"
+                told = f"| {row.name} | {samples:,} | {len(seeds)} | {ends} | {error} | {sizes} | {cpu.mean():.0f} |"
+                print(told, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,211 @@
+"""Atlas with laws as its controller: trials by look-ahead in a learned model, laws from it, and what it says of them."""
+
+import random
+
+import numpy as np
+import pytest
+
+import spaql
+from gym_envs import Box, Discrete, Later, Line, Still, Wide
+from helpers import linear_plant, wrapped
+from hostile_files import array_bytes, load_bytes, members, mutated_numbers, packed, refusals
+from spaql.laws import in_model
+from spaql.learners.atlas.memory import AHEAD, BEGAN, CURIOUS, FOLLOWED, LED
+from spaql.trees.tree import decide
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch):
+    """A thirtieth of the search: these tests are not about the last tenth of the return."""
+    monkeypatch.setattr(in_model, "BUMPS", 2e8)
+    monkeypatch.setattr(in_model, "LOOKED", 6e7)
+    monkeypatch.setattr(in_model, "ATTEMPTS", 1)
+
+
+def learned(problem, samples, **options):
+    agent = spaql.Atlas(problem, **({"controller": "laws", "seed": 1} | options))
+    agent.learn(samples=samples)
+    return agent
+
+
+def flags(agent):
+    return agent.state.memory.flags[: agent.state.memory.n]
+
+
+def test_one_law_balances_the_cart_pole_after_150_samples():
+    agent = learned(spaql.make("cartpole"), 150)
+    assert agent.evaluate(200).returns.min() > 190
+    assert agent.arms == 1
+    assert agent.policy().kind == "law tree"
+    assert "angle" in agent.policy().to_text()
+
+
+def test_the_first_samples_are_random_then_look_ahead_acts():
+    agent = learned(spaql.make("pendulum", horizon=30), 100)
+    assert not (flags(agent)[:40] & AHEAD).any()
+    assert (flags(agent)[40:] & AHEAD).all()
+
+
+def test_laws_are_tried_on_the_plant_and_searched_for_anew():
+    agent = learned(spaql.make("pendulum", horizon=30), 310)
+    assert [one.samples for one in agent.state.grown] == [220, 280]
+    led = np.flatnonzero(flags(agent) & LED)
+    assert led[0] == 220
+    memory, tree = agent.state.memory, agent.state.grown[0].entry.tree
+    np.testing.assert_array_equal(decide(tree, memory.states[led[:30]]), memory.actions[led[:30]])
+
+
+def test_where_look_ahead_sees_no_way_the_plan_explores():
+    agent = learned(spaql.make("mountain-car"), 300, cells=60, model_cells=50)
+    assert not (flags(agent) & (AHEAD | LED)).any()
+    assert (flags(agent) & (FOLLOWED | CURIOUS)).any()
+
+
+def test_what_is_evaluated_is_what_is_predicted_shown_and_exported():
+    agent = learned(spaql.make("pendulum", horizon=30), 80)
+    policy, x = agent.policy(), agent.state.memory.states[:50]
+    np.testing.assert_array_equal(agent.predict(x)[0], policy.predict(x)[0])
+    np.testing.assert_array_equal(agent.evaluate(20).returns, policy.evaluate(20).returns)
+    assert "double" in policy.to_c()
+    assert agent.leaves()["gains"].shape == (agent.arms, 1, 3)
+
+
+def test_the_better_of_table_and_laws_is_taken():
+    agent = learned(spaql.make("cartpole"), 150, controller="best", cells=60)
+    assert agent.evaluate(100).mean > 150
+    assert agent.tabled == (agent.policy().kind == "table")
+
+
+def test_learning_in_two_parts_is_learning_at_once(tmp_path):
+    problem = spaql.make("pendulum", horizon=30)  # all episodes have 30 steps, but for the first ones: 30 and 10
+    once, parts = learned(problem, 250), learned(problem, 220)
+    assert once.state.memory.flags[220] & BEGAN
+    parts.save(tmp_path / "agent")
+    parts = spaql.load(tmp_path / "agent")
+    parts.learn(samples=30)
+    np.testing.assert_array_equal(once.state.memory.states[:250], parts.state.memory.states[:250])
+
+
+def test_a_loaded_agent_acts_as_before_without_a_search(tmp_path, monkeypatch):
+    agent = learned(spaql.make("pendulum", horizon=30), 240)
+    agent.prepare()
+    agent.save(tmp_path / "agent")
+    monkeypatch.setattr(in_model, "laws_in", None)  # a search would fail
+    again = spaql.load(tmp_path / "agent")
+    np.testing.assert_array_equal(again.evaluate(20).returns, agent.evaluate(20).returns)
+    assert again.controller == "laws"
+    assert [one.samples for one in again.state.grown] == [220]
+
+
+def test_the_same_seed_gives_the_same_laws():
+    one, other = (learned(spaql.make("pendulum", horizon=30), 60).policy() for _ in range(2))
+    assert one.to_json() == other.to_json()
+
+
+def test_gymnasium_gives_the_laws_of_the_compiled_plant():
+    plant = learned(spaql.make("pendulum", horizon=30), 60, told=False)
+    env = learned(wrapped(spaql.make("pendulum", horizon=30)), 60, told=False)
+    np.testing.assert_array_equal(plant.state.memory.states[:60], env.state.memory.states[:60])
+
+
+def test_outside_data_is_enough():
+    source = learned(spaql.make("cartpole"), 150)
+    agent = spaql.Atlas(source.problem, controller="laws")
+    memory = source.state.memory
+    for i in range(memory.n):
+        agent.update(memory.states[i], memory.actions[i], memory.rewards[i], memory.nexts[i], bool(memory.flags[i] & 1))
+    assert agent.evaluate(100).mean > 180
+
+
+def test_a_reward_that_is_not_told_is_learned():
+    agent = learned(spaql.make("pendulum", horizon=30), 100, told=False)
+    assert agent.known.known is None
+    assert np.isfinite(agent.evaluate(10).mean)
+
+
+def test_an_untrained_agent_and_a_handful_of_samples():
+    agent = spaql.Atlas(spaql.make("pendulum"), controller="laws")
+    assert agent.predict(np.zeros(3))[0] == pytest.approx(0.0)
+    agent.learn(samples=5)
+    assert agent.predict(np.zeros(3))[0] == pytest.approx(0.0)
+    with pytest.raises(spaql.SpaqlError, match="5 samples are too few for a judgement"):
+        agent.trust()
+
+
+@pytest.mark.parametrize(
+    "env",
+    [
+        Still, Wide, lambda: Line(d=20), lambda: Line(actions=Discrete(1)), lambda: Line(actions=Box(-1.0, 1.0, (2,))),
+        lambda: Line(actions=Discrete(3, start=5)), lambda: Line(length=1), lambda: Line(terminate_at=3),
+    ],
+    ids=["constant variable", "unbounded", "20 variables", "one action", "two axes", "discrete", "short", "ends"],
+)  # fmt: skip
+def test_strange_problems(env):
+    agent = learned(spaql.from_gym(env(), horizon=20), 70)
+    assert np.isfinite(agent.evaluate(5).mean)
+    assert str(agent.trust())
+
+
+def test_the_line_is_held_at_zero():
+    agent = learned(spaql.from_gym(Line(), horizon=20), 80)
+    assert agent.evaluate(20).mean > -1.5  # doing nothing: -2.3
+
+
+def test_a_bad_value_is_named_and_what_was_seen_is_kept():
+    agent = spaql.Atlas(spaql.from_gym(Later(good=60, value=[np.nan]), horizon=20), controller="laws")
+    with pytest.raises(spaql.SpaqlError, match="must be finite"):
+        agent.learn(samples=200)
+    assert agent.state.memory.n == 60
+
+
+def test_an_unknown_controller_is_named():
+    with pytest.raises(spaql.SpaqlError, match=r"controller.*table.*laws.*best"):
+        spaql.Atlas(spaql.make("pendulum"), controller="network")
+
+
+# -- trust -------------------------------------------------------------------------------------------------------------
+
+
+def test_its_word_about_itself_is_true():
+    agent = learned(spaql.make("cartpole"), 260)
+    trust = agent.trust()
+    assert trust.mean == pytest.approx(agent.evaluate(200).mean, rel=0.1)
+    assert trust.floor < 50
+    assert trust.trial is not None
+    assert trust.trial.predicted.mean() == pytest.approx(trust.trial.earned, rel=0.3)
+    assert "last trial led by laws" in str(trust)
+
+
+def test_noise_that_nobody_can_predict_is_a_doubt():
+    class Noisy(Line):
+        """Half of what is seen has nothing to do with the plant."""
+
+        def see(self):
+            return np.append(self.x[:1], self.np_random.uniform(-1, 1)).astype(np.float32)
+
+    trust = learned(spaql.from_gym(Noisy(d=2), horizon=20), 120).trust()
+    assert any("cannot predict x1" in line for line in trust.doubts)
+
+
+def test_laws_that_never_acted_are_a_doubt():
+    trust = learned(spaql.make("pendulum", horizon=30), 100).trust()
+    assert any("no episode on the plant was led by laws" in line for line in trust.doubts)
+
+
+# -- files -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("trials", [[0, 5, 0], [500, 0, 0], [0, 0, 500], [-1, 0, 0], [0, 0]])
+def test_a_file_with_impossible_trials_is_refused(trials, tmp_path):
+    learned(linear_plant(1), 50).save(tmp_path / "agent")
+    parts = members((tmp_path / "agent").read_bytes())
+    with pytest.raises(spaql.SpaqlError, match="trials are malformed"):
+        load_bytes(tmp_path, packed(parts | {"trials.npy": array_bytes(np.array(trials, np.int32))}))
+
+
+def test_a_hundred_hostile_files_load_or_raise_our_own_error(tmp_path):
+    agent = learned(linear_plant(2), 60)
+    agent.prepare()
+    agent.save(tmp_path / "agent")
+    content, rng = (tmp_path / "agent").read_bytes(), random.Random(5)
+    assert refusals((mutated_numbers(content, rng) for _ in range(100)), tmp_path) > 20
