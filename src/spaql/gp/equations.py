@@ -77,7 +77,7 @@ class Places(NamedTuple):
 
 def places(sizes: Sizes, rows: Rows) -> Places:
     d, axes, inputs, outputs = sizes.d, sizes.axes, sizes.inputs, sizes.outputs
-    counts = [d, d, d, d, axes, axes, 5, d, d, outputs * inputs, outputs, outputs]
+    counts = [d, d, d, d, axes, axes, 6, d, d, outputs * inputs, outputs, outputs]
     at = [HEADER + sum(counts[:i]) for i in range(len(counts) + 1)]
     z = 2 * LANES * (rows.end - sizes.scratch + 1)
     x = z + LANES * inputs
@@ -137,6 +137,17 @@ def advance(T: Any, N: Any, S: Any, B: Any, place: Any, sizes: Sizes, rows: Rows
                 q = at.linear + functions * outputs * (inputs + 1) + place[i] * inputs * inputs
                 paid = _paid(N, B, s, q, inputs, at, i)
                 T[rows.reward * LANES + i] = paid if B[at.stray + i] == F(0.0) else min(paid, N[at.reward + 4])
+    if sizes.learned and sizes.ends and N[at.reward + 5] == N[at.reward + 5]:  # it is a number
+        _pay_ends(T, N, rows, at, n)
+
+
+@inlined
+def _pay_ends(T: Any, N: Any, rows: Rows, at: Places, n: int) -> None:
+    """What the last step of an episode pays, if that is always the same."""
+    last = N[at.reward + 5]
+    for i in range(n):
+        if T[rows.done * LANES + i] > 0.5:
+            T[rows.reward * LANES + i] = last
 
 
 @inlined

@@ -15,7 +15,8 @@ from spaql.gp.fit import Widths, fitted, missed
 from spaql.gp.plant import Numbers
 
 FITTED = 300  # transitions that widths are fitted to; more are thinned out
-FEWEST_PAIRS = 30  # of errors in a row that tell what kind of noise there is
+FEWEST_PAIRS = 30  # of errors in a row that tell what kind of noise there is; steps that a reward is learned from
+ALIKE = 0.01  # of the spread of the rewards: what ends pay is the same
 ROUNDS = 3  # of leaving out what all others contradict
 WEIGHED = 20_000  # the same that weights come from
 POINTS = 200  # of an output, at most
@@ -41,6 +42,7 @@ class Payment(NamedTuple):
     of_next: bool  # a function of the next state and the action, or of the state and the action
     logarithm: bool
     widths: Widths
+    last: float | None = None  # what the last step of an episode pays, where it is always the same and not learned
 
 
 class Model(NamedTuple):
@@ -75,7 +77,7 @@ def learn_model(data: Data, low: Array, high: Array, paid: bool, ends: bool) -> 
     data = thinned(data, FITTED)
     x = inputs_of(model, data.states, data.actions)
     widths = tuple(_widths(x, y) for y in _changes(model, data).T)
-    payment = None if paid else _payment(model, data)
+    payment = None if paid else _payment(model, data, None if ends else _last(data))
     ending = None if ends or not data.ended.any() else fitted(*_ends(model, data)[:2])[0]
     return model._replace(widths=widths, payment=payment, ending=ending)
 
@@ -101,8 +103,9 @@ def unpredicted(model: Model, data: Data) -> dict[int, float]:
         kept = sound(x, y, x, widths)
         found[j] = missed(x[kept], y[kept], widths)
     if model.payment is not None:
-        of_next, logarithm, own = model.payment
-        found[-1] = missed(*_paid(model, data, of_next, logarithm)[:2], own, QUADRATIC)
+        of_next, logarithm, own, last = model.payment
+        some = data if last is None else Data(*(part[~data.ended] for part in data))
+        found[-1] = missed(*_paid(model, some, of_next, logarithm)[:2], own, QUADRATIC)
     return found
 
 
@@ -151,8 +154,16 @@ def _ends(model: Model, data: Data) -> tuple[Array, Array, float, float]:
     return inputs_of(model, data.nexts, data.actions), (value - mean) / spread, mean, spread
 
 
-def _payment(model: Model, data: Data) -> Payment:
+def _last(data: Data) -> float | None:
+    """What ends of episodes pay, if they all pay the same: a prize or a fine that no smooth function explains."""
+    ends, others = data.rewards[data.ended], data.rewards[~data.ended]
+    alike = len(ends) > 0 and len(others) >= FEWEST_PAIRS and ends.std() <= ALIKE * max(data.rewards.std(), 1e-300)
+    return float(ends.mean()) if alike else None
+
+
+def _payment(model: Model, data: Data, last: float | None) -> Payment:
     """Of this state or of the next; the reward, or its logarithm where all are positive: the greatest evidence."""
+    data = data if last is None else Data(*(part[~data.ended] for part in data))
     best: tuple[float, Payment] | None = None
     for of_next in (False, True):
         for logarithm in (False, True) if (data.rewards > 0).all() else (False,):
@@ -160,7 +171,7 @@ def _payment(model: Model, data: Data) -> Payment:
             widths, evidence = fitted(x, y, base=QUADRATIC)
             evidence += len(y) * math.log(spread) + (np.log(data.rewards).sum() if logarithm else 0.0)
             if best is None or evidence < best[0]:
-                best = evidence, Payment(of_next, logarithm, widths)
+                best = evidence, Payment(of_next, logarithm, widths, last)
     assert best is not None
     return best[1]
 
@@ -173,8 +184,9 @@ def _outputs(model: Model, data: Data) -> list[Output]:
         Output(x, y, float(m), float(s), w) for y, m, s, w in zip(change.T, mean, spread, model.widths, strict=True)
     ]
     if model.payment is not None:
-        of_next, logarithm, own = model.payment
-        found.append(Output(*_paid(model, data, of_next, logarithm), own, QUADRATIC))
+        of_next, logarithm, own, last = model.payment
+        some = data if last is None else Data(*(part[~data.ended] for part in data))
+        found.append(Output(*_paid(model, some, of_next, logarithm), own, QUADRATIC))
     if model.ending is not None:
         found.append(Output(*_ends(model, data), model.ending))
     return found
@@ -203,6 +215,9 @@ def numbers_of(model: Model, data: Data, starts: Array, functions: int, at: Arra
             left = output.y - features(output.x, own, output.widths, False) @ found.mean
             size, seen = math.sqrt(12.0) * output.spread * math.exp(output.widths.noise), _seen(left, follows & kept)
             noise[j], blur[j] = size * math.sqrt(1.0 - 2.0 * seen), size * math.sqrt(seen) * model.scale[j]
+        if model.ending is not None and j == len(outputs) - 1:
+            told = features(output.x, own, output.widths, False) @ found.mean
+            found.mean[len(own) + inputs] -= _border(told, data.ended) + output.mean / output.spread
         made = drawn(found, functions, rng) if j < d else np.repeat(found.mean[None], functions, axis=0)
         made = made * output.spread
         m = len(own)
@@ -222,6 +237,19 @@ def numbers_of(model: Model, data: Data, starts: Array, functions: int, at: Arra
         _rewards(model, data, judged), noise, blur,
         np.array([output.widths.inverse for output in outputs]), linear, squares, starts, tuple(points), tuple(weights),
     )  # fmt: skip
+
+
+def _border(told: Array, ended: Array) -> float:
+    """The value that divides ends from other steps with the fewest errors, an end being worth as much as all others."""
+    order = np.argsort(told, kind="stable")
+    sorted_ends = ended[order]
+    missed = np.concatenate([[0], np.cumsum(sorted_ends)]) / max(ended.sum(), 1)  # below the border
+    false = np.concatenate([[(~ended).sum()], (~ended).sum() - np.cumsum(~sorted_ends)]) / max((~ended).sum(), 1)
+    best = int(np.argmin(missed + false))
+    values = told[order]
+    if best == 0 or best == len(values):
+        return float(values[0] if best == 0 else values[-1])
+    return float((values[best - 1] + values[best]) / 2)
 
 
 def _follows(data: Data) -> Array:
@@ -252,11 +280,14 @@ def _rewards(model: Model, data: Data, judged: bool) -> Array:
     Who plans may hope for a little more than was seen. Who judges may not, and nothing good is believed of states that
     are far from all data.
     """
-    low, high = float(data.rewards.min()), float(data.rewards.max())
-    most, bound = (high, low) if judged else (high + BEYOND * (high - low), math.inf)
+    worst, last = float(data.rewards.min()), None if model.payment is None else model.payment.last
+    rewards = data.rewards if last is None else data.rewards[~data.ended]
+    low, high = float(rewards.min()), float(rewards.max())
+    most, bound = (high, worst) if judged else (high + BEYOND * (high - low), math.inf)
+    ends = math.nan if last is None else last
     if model.payment is None:
-        return np.array([0.0, 0.0, 0.0, 0.0, bound])
+        return np.array([0.0, 0.0, 0.0, 0.0, bound, ends])
     if model.payment.logarithm:
         peak = math.log(high) + (0.0 if judged else PEAK)
-        return np.array([model.payment.of_next, 1.0, math.log(low), peak, bound])
-    return np.array([model.payment.of_next, 0.0, low, most, bound])
+        return np.array([model.payment.of_next, 1.0, math.log(low), peak, bound, ends])
+    return np.array([model.payment.of_next, 0.0, low, most, bound, ends])

@@ -60,7 +60,7 @@ class Numbers(NamedTuple):
     high: Array
     middle: Array  # (axes,) of the actions
     half: Array  # (axes,) half of their range
-    reward: Array  # (5,) 1 if it is one of the next state; 1 if its logarithm is modelled; least, most; most of strays
+    reward: Array  # (6,) 1: of the next state; 1: its logarithm is modelled; least; most; most of strays; of an end
     noise: Array  # (d,) width of the noise of a step, in units of the scale
     blur: Array  # (d,) width of the noise with which a state is observed, physical
     inverse: Array  # (outputs, inputs) one over the length scales

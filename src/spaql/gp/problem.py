@@ -72,6 +72,12 @@ def imagined(
     )  # fmt: skip
 
 
+def bumps_of(problem: Problem) -> int:
+    """What a step in a learned problem costs: its bumps, and about fifty for the rest."""
+    assert isinstance(problem.plant, ModelPlant)
+    return 50 + sum(int(points.shape[1]) for points in problem.plant.numbers.points)
+
+
 def one_function(problem: Problem, function: int, starts: Array | None = None) -> Problem:
     """A learned problem whose episodes all take place in one of its functions; and, if given, begin there."""
     plant = problem.plant
@@ -123,6 +129,7 @@ def _warn(problem: Problem, missed: Mapping[int, float]) -> None:
 def _wider(axis: Axis, found: Numbers, j: int) -> Axis:
     """A model goes a little beyond what it has seen, and a declared range must hold it."""
     ends = found.centre[j] + found.scale[j] * np.array([found.low[j], found.high[j]])
+    ends += np.array([-1.0, 1.0]) * (found.blur[j] + 1e-9 * np.abs(ends).max())
     return replace(axis, low=min(axis.low, float(ends[0])), high=max(axis.high, float(ends[1])))
 
 

@@ -5,7 +5,8 @@
     look-ahead in its mean       as long as the model sees a way to earn more than by doing
                                  nothing; else the plan of Atlas, which goes where little was
                                  seen                                                             planner.py
-    from 200 samples on          laws from the model, and an episode by them after each search    in_model.py
+    from 200 samples on          laws from the model, and every second episode by them; from
+                                 1,000 on all                                                     in_model.py
 
 Episodes of look-ahead are cut: new starts tell more about a plant than long episodes.
 """
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 FIRST = 40  # samples of random actions
 HELD = 3  # steps for which a random action is held, at most
 STINT = 50  # steps of an episode at least; a quarter of all samples, if that is more
+MANY = 1000  # samples from which on laws act alone: look-ahead would take longer than they do
 LOOKED = 8  # beginnings from which look-ahead is asked whether it sees a way
 NOTABLE = 1e-3  # of the spread of the rewards, per step: what it must see
 
@@ -68,7 +70,7 @@ class TrialsLoop(AtlasLoop):
             found = laws_in(agent.known, model_of(agent.known, data), data, agent.seed, earlier, tidy=False)
             state.grown.append(Grown(n, Entry(found.tree, float(found.returns.mean()))))
             return Led(found.tree, room)
-        if state.grown and not state.memory.flags[n - 1] & LED:
+        if state.grown and (n >= MANY or not state.memory.flags[n - 1] & LED):
             return Led(state.grown[-1].entry.tree, room)
         return Ahead(self.ahead, room)
 

@@ -18,7 +18,7 @@ from threadpoolctl import threadpool_limits
 
 from spaql.arrays import Array
 from spaql.gp.model import Data, Model, inputs_of
-from spaql.gp.problem import imagined, starts_of
+from spaql.gp.problem import bumps_of, imagined, starts_of
 from spaql.laws.lessons import distilled
 from spaql.laws.local import local_laws
 from spaql.laws.partitions import fitted_partitions
@@ -84,7 +84,7 @@ class _Quest:
         self.rng = np.random.default_rng([seed, len(data.states)])
         self.starts = starts_of(problem, data, self.rng)
         self.mean = imagined(problem, model, data, self.starts, self.rng)
-        self.plan = planned(self.mean, seed, int(LOOKED / cost_of(self.mean)))
+        self.plan = planned(self.mean, seed, int(LOOKED / bumps_of(self.mean)))
 
     def run(self, most: int, tidy: bool) -> Found:
         lessons = [Lessons(self.plan.states, self.plan.actions)] if len(self.plan.states) else []
@@ -122,6 +122,8 @@ class _Quest:
             judge.offer(made, 2 * WORTH)
         if self.table is not None:
             judge.offer(self.table)
+            if judge.range == 0.0:  # a model that sees no way to earn anything cannot judge
+                judge.best, judge.returns = self.table, judge.returns_of(self.table)
         return Found(judge.best, judge.returns, judge.floor, judge.problem)
 
     def taught(self, tree: Tree) -> Lessons:
@@ -141,7 +143,7 @@ class _Quest:
         judge.floor = judge.mean
         for tree in trees:
             judge.offer(tree)
-        return judge, Trials(drawn), int(BUMPS / cost_of(drawn))
+        return judge, Trials(drawn), int(BUMPS / bumps_of(drawn))
 
     def search(self, trials: Trials, units: Units, number: int, race: Sequence[Round], steps: int) -> Search:
         trials.left = steps
@@ -150,19 +152,14 @@ class _Quest:
     @property
     def perfect(self) -> float:
         """A return with which nothing that was ever paid is missing."""
-        most = self.problem.horizon * float(self.data.rewards.max())
-        return most - 1e-6 * abs(most)
+        most = self.problem.horizon * max(float(self.data.rewards.max()), 0.0)  # an episode of costs may end soon
+        return most - 1e-6 * most
 
     def enough(self, floor: float) -> float:
         """A mean return with which no more races are needed."""
         if len(self.plan.returns) == 0 or self.problem.horizon > MOST_STEPS:
             return -np.inf
         return min(self.perfect, floor + CLOSE * (float(self.plan.returns.mean()) - floor))
-
-
-def cost_of(problem: Problem) -> int:
-    """Bumps of a step in a learned model."""
-    return 50 + sum(points.shape[1] for points in problem.plant.numbers.points)  # type: ignore[union-attr]
 
 
 def _effort(race: Sequence[Round], steps: int, horizon: int) -> float:

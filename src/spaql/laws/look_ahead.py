@@ -4,9 +4,12 @@ import numpy as np
 
 from spaql.arrays import Array
 from spaql.compiling import inlined, kernel
+from spaql.gp.problem import bumps_of
 from spaql.laws.planner import (
     FIRST,
+    NEAR,
     ROUNDS,
+    SEQUENCES,
     SPREAD,
     Look,
     Scratch,
@@ -24,13 +27,17 @@ from spaql.plants.problem import Problem
 from spaql.streams import LAWS_PLANNED, derive, plant_seed, sub_key
 from spaql.training.lanes import Lanes, Stage, new_lanes, stage_of
 
+DECISION = 1.5e7  # bumps of the model for an action: with many variables sequences cover fewer steps
+
 
 class LookAhead:
     """`problem`: the one with the model as its plant, whose state is the observation."""
 
     def __init__(self, problem: Problem, seed: int) -> None:
         assert problem.plant is not None
-        self.problem, self.look, self.scratch = problem, look_of(problem, covered(problem)), new_scratch(problem)
+        affordable = int(DECISION / (ROUNDS * SEQUENCES * bumps_of(problem)))
+        steps = min(covered(problem), max(NEAR, affordable))
+        self.problem, self.look, self.scratch = problem, look_of(problem, steps), new_scratch(problem)
         self.stage, self.lanes = stage_of(problem.plant, problem.horizon), new_lanes(problem.plant)
         self.key = np.uint64(plant_seed(seed, LAWS_PLANNED, 0))
 
