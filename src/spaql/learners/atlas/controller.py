@@ -44,6 +44,14 @@ def _judge(agent: "Atlas", n: int) -> None:
     state.laws = None if state.tabled else Grown(n, Entry(found.tree, float(found.returns.mean())))
 
 
+def notes_of(agent: "Atlas") -> tuple[str, ...]:
+    """What speaks against the laws, as far as it is known without a search."""
+    laws, n = agent.state.laws, agent.state.memory.n
+    if laws is None or laws.samples != n or laws.entry.tree.laws is not None:
+        return ()
+    return ("no law better than one constant action was found in the model: give it more samples, or the table",)
+
+
 def laws_policy(agent: "Atlas", step: int | None) -> Policy:
     """The laws as a policy."""
     if step is not None:
@@ -53,4 +61,5 @@ def laws_policy(agent: "Atlas", step: int | None) -> Policy:
     known = Nothing(learner=agent.algorithm, seed=agent.seed, samples=used)
     tree = controller_of(agent)
     kind = "law tree" if tree.laws is not None else "tree"
-    return Policy(agent.problem, tree, kind, f"{agent.algorithm} on {agent.problem.name}, seed {agent.seed}", known)
+    origin = f"{agent.algorithm} on {agent.problem.name}, seed {agent.seed}"
+    return Policy(agent.problem, tree, kind, origin, known, notes=agent.notes)

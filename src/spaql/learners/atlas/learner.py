@@ -24,7 +24,7 @@ from spaql.arrays import Array
 from spaql.checks import FAR, flag, numbers, observations, whole
 from spaql.errors import SpaqlError
 from spaql.learners.agent import Agent
-from spaql.learners.atlas.controller import controller_of, laws_policy
+from spaql.learners.atlas.controller import controller_of, laws_policy, notes_of
 from spaql.learners.atlas.files import arrays_of, restore
 from spaql.learners.atlas.imagine import rehearsed
 from spaql.learners.atlas.memory import BEGAN, TERMINATED, features_of, levels_of, new_memory
@@ -53,10 +53,7 @@ MOST_LINKS = 2**27  # cells * actions * neighbours; each takes 12 bytes
 
 @learner
 class Atlas(Agent):
-    """Model-based, for problems where samples are expensive: thousands, not hundreds of thousands.
-
-    No evaluation rollouts.
-    """
+    """Model-based, for problems where samples are expensive. No evaluation rollouts."""
 
     algorithm = "Atlas"
     controller: str = option(
@@ -156,9 +153,11 @@ class Atlas(Agent):
 
     def plan_on_the_way(self) -> None:
         """Plan with the data so far: training goes on by it."""
-        state = self.state
-        state.plan = self._plan(state.memory.n, self._smaller(), state.plan)
-        state.planned.append(state.memory.n)
+        self._plan_at(self.state.memory.n)
+
+    def _plan_at(self, n: int) -> None:
+        self.state.plan = self._plan(n, self._smaller(), self.state.plan)
+        self.state.planned.append(n)
 
     def plan_due(self) -> bool:
         return due(self.state.memory.n, self.state.planned[-1] if self.state.planned else 0)
@@ -194,8 +193,7 @@ class Atlas(Agent):
         if state.plan is None and state.planned:
             counts, state.planned = state.planned, []
             for n in counts:
-                state.plan = self._plan(n, self._smaller(), state.plan)
-                state.planned.append(n)
+                self._plan_at(n)
 
     @property
     def known(self) -> Problem:
@@ -228,10 +226,7 @@ class Atlas(Agent):
     def predict(
         self, observation: Any, state: Any = None, episode_start: Any = None, deterministic: bool = True
     ) -> tuple[Any, Any]:
-        """The controller's action for one observation or a batch, in physical units, as in Stable-Baselines3.
-
-        Nothing in it is random. Before anything was seen, the middle one of the actions.
-        """
+        """The controller's action, as in Stable-Baselines3; before anything was seen, the middle one of the actions."""
         batch, single = observations(observation, len(self.problem.state))
         if not np.all(np.abs(batch) <= FAR):
             raise SpaqlError("observations must be finite")
@@ -252,6 +247,10 @@ class Atlas(Agent):
         if self.controller != "table" and self.state.memory.n > 0:
             controller_of(self)
         return self.controller == "table" or 0 < self.state.tabled == self.state.memory.n
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return notes_of(self)
 
     def trust(self) -> "Trust":
         """What the model says of the controller, what the plant said, and where they disagree; `print` it."""
