@@ -76,9 +76,9 @@ def show_runs(runs: list[Run], seconds: float, folder: Path | None, as_json: boo
             "they measured how far the variables without bounds go.",
             highlight=False,
         )
-    best = best_run(runs)
-    if agent.card.simulator or (best.fresh is not None and best.agent.policy().has_laws):  # a few lines
-        console.print(best.agent.policy().to_text(share=False), highlight=False, markup=False)
+    kept = best_run(runs)
+    if agent.card.simulator or (kept.fresh is not None and kept.agent.policy().has_laws):  # a few lines
+        console.print(kept.agent.policy().to_text(share=False), highlight=False, markup=False)
     for run in runs:
         for note in run.agent.notes:
             console.print(f"Warning, seed {run.agent.seed}: {note}.", highlight=False)
