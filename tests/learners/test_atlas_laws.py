@@ -16,9 +16,9 @@ from spaql.trees.tree import decide
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch):
-    """A thirtieth of the search: these tests are not about the last tenth of the return."""
-    monkeypatch.setattr(in_model, "BUMPS", 2e8)
-    monkeypatch.setattr(in_model, "LOOKED", 6e7)
+    """A seventieth of the search: these tests are not about the last tenth of the return."""
+    monkeypatch.setattr(in_model, "BUMPS", 8e7)
+    monkeypatch.setattr(in_model, "LOOKED", 3e7)
     monkeypatch.setattr(in_model, "ATTEMPTS", 1)
 
 
