@@ -20,8 +20,8 @@ from spaql.trees.tree import decide, leaf_of
 def swinging():
     """A few planned episodes of the swing-up."""
     problem = spaql.make("cartpole-swing-up")
-    states, actions, used = planned(problem, 5, 1_500_000)
-    return problem, states, actions, used
+    plan = planned(problem, 5, 1_500_000)
+    return problem, plan.states, plan.actions, plan.steps
 
 
 def test_look_ahead_swings_the_pole_up_and_holds_it(swinging):
@@ -47,16 +47,17 @@ def test_the_same_seed_plans_the_same_and_another_seed_does_not(swinging):
 
 
 def test_without_room_for_an_episode_nothing_is_planned():
-    states, actions, used = planned(spaql.make("pendulum"), 0, 1000)
-    assert (states.shape, actions.shape, used) == ((0, 3), (0, 1), 0)
+    plan = planned(spaql.make("pendulum"), 0, 1000)
+    assert (plan.states.shape, plan.actions.shape, plan.returns.shape, plan.steps) == ((0, 3), (0, 1), (0,), 0)
 
 
 def test_finite_actions_are_planned_as_they_are():
     problem = spaql.make("cartpole")
-    states, actions, _ = planned(problem, 0, 7_000_000)
-    assert set(np.unique(actions)) <= {0.0, 1.0}
-    assert len(states) >= 200  # an episode that does not fall
-    assert np.abs(states[:, 2]).max() < 0.2
+    plan = planned(problem, 0, 7_000_000)
+    assert set(np.unique(plan.actions)) <= {0.0, 1.0}
+    assert len(plan.states) >= 200  # an episode that does not fall
+    assert plan.returns[0] == 200.0
+    assert np.abs(plan.states[:, 2]).max() < 0.2
 
 
 def searching(problem, states, effort):
