@@ -11,6 +11,7 @@ The budget is in bumps of the model, so that its time does not depend on the mod
 
 import contextlib
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -52,6 +53,7 @@ TAUGHT = 1000  # states of it
 KEPT = 4  # laws found before that are tried again
 JUDGED = 200  # episodes that choose among trees
 EFFORT = 0.25  # of tidying
+LASTING = 3  # times the length of an episode: for tidying laws that miss nothing
 WORTH = 0.003  # of the way from the best constant action: what a leaf must bring, and tidying may cost
 
 
@@ -117,9 +119,12 @@ class _Quest:
             if search.best is not None:
                 judge.offer(units.physical(search.best.tree))
         if tidy and judge.best.laws is not None:
+            # what would fall soon after the end is not good enough
+            strict, trials = self.longer(judge) if judge.mean >= self.perfect else (judge, trials)
             trials.left = int(TIDYING * steps)
-            made, _ = Tidying(trials, judge.best, WORTH * judge.range, self.seed, 0, EFFORT).run()
-            judge.offer(made, 2 * WORTH)
+            made, _ = Tidying(trials, judge.best, WORTH * strict.range, self.seed, 0, EFFORT).run()
+            strict.offer(made, 2 * WORTH)
+            judge.best, judge.returns = strict.best, judge.returns_of(strict.best)
         if self.table is not None:
             judge.offer(self.table)
             if judge.range == 0.0:  # a model that sees no way to earn anything cannot judge
@@ -144,6 +149,13 @@ class _Quest:
         for tree in trees:
             judge.offer(tree)
         return judge, Trials(drawn), int(BUMPS / bumps_of(drawn))
+
+    def longer(self, judge: "Judge") -> tuple["Judge", Trials]:
+        """A judge of episodes that go on, and trials of them."""
+        lasting = replace(judge.problem, horizon=LASTING * self.problem.horizon)
+        other = Judge(lasting, self.seed, len(self.data.states))
+        other.best, other.returns, other.floor = judge.best, other.returns_of(judge.best), judge.floor
+        return other, Trials(lasting)
 
     def search(self, trials: Trials, units: Units, number: int, race: Sequence[Round], steps: int) -> Search:
         trials.left = steps
