@@ -281,6 +281,7 @@ def _rewards(model: Model, data: Data, judged: bool) -> Array:
     are far from all data.
     """
     worst, last = float(data.rewards.min()), None if model.payment is None else model.payment.last
+    worst = min(worst, 0.0) if data.ended.any() else worst  # what ends earns no more
     rewards = data.rewards if last is None else data.rewards[~data.ended]
     low, high = float(rewards.min()), float(rewards.max())
     most, bound = (high, worst) if judged else (high + BEYOND * (high - low), math.inf)
