@@ -55,7 +55,8 @@ def test_every_option_of_a_learner_can_be_given(words, options):
         (
             "atlas",
             "cell=5",
-            "atlas has no option 'cell': it has cells, model_cells, neighbours, levels, hold, explore, chance, gamma",
+            "atlas has no option 'cell': it has controller, told, cells, model_cells, neighbours, levels, hold, explore, "
+            "chance, gamma",
         ),
         ("atlas", "cells=many", "cells must be a whole number from 1 to 100000, not 'many'"),
         ("atlas", "explore=7", "explore must be True or False, not 7"),

@@ -132,14 +132,25 @@ def test_an_untrained_agent_and_a_handful_of_samples():
         agent.trust()
 
 
+STRANGE = {
+    "constant variable": Still,
+    "20 variables": lambda: Line(d=20),
+    "one action": lambda: Line(actions=Discrete(1)),
+    "discrete": lambda: Line(actions=Discrete(3, start=5)),
+}
+STRANGER = {
+    "unbounded": Wide,
+    "two axes": lambda: Line(actions=Box(-1.0, 1.0, (2,))),
+    "short": lambda: Line(length=1),
+    "ends": lambda: Line(terminate_at=3),
+}
+
+
 @pytest.mark.parametrize(
     "env",
-    [
-        Still, Wide, lambda: Line(d=20), lambda: Line(actions=Discrete(1)), lambda: Line(actions=Box(-1.0, 1.0, (2,))),
-        lambda: Line(actions=Discrete(3, start=5)), lambda: Line(length=1), lambda: Line(terminate_at=3),
-    ],
-    ids=["constant variable", "unbounded", "20 variables", "one action", "two axes", "discrete", "short", "ends"],
-)  # fmt: skip
+    [pytest.param(env, id=name) for name, env in STRANGE.items()]
+    + [pytest.param(env, id=name, marks=pytest.mark.slow) for name, env in STRANGER.items()],
+)
 def test_strange_problems(env):
     agent = learned(spaql.from_gym(env(), horizon=20), 70)
     assert np.isfinite(agent.evaluate(5).mean)
@@ -203,6 +214,7 @@ def test_a_file_with_impossible_trials_is_refused(trials, tmp_path):
         load_bytes(tmp_path, packed(parts | {"trials.npy": array_bytes(np.array(trials, np.int32))}))
 
 
+@pytest.mark.slow
 def test_a_hundred_hostile_files_load_or_raise_our_own_error(tmp_path):
     agent = learned(linear_plant(2), 60)
     agent.prepare()
