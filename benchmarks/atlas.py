@@ -47,9 +47,7 @@ def main() -> None:
     begin = time.process_time()
     tree = searched.compress(16, budget=BUDGET, laws=False)
     seconds = time.process_time() - begin
-    print(
-        f"search for a tree with 16 leaves, {BUDGET:,} model steps: {seconds:.1f} s, {seconds / BUDGET * 1e9:.0f} ns per step, {tree}"
-    )
+    print(f"search for a tree with 16 leaves, {BUDGET:,} model steps: {seconds:.1f} s, {seconds / BUDGET * 1e9:.0f} ns per step, {tree}")
 
 
 if __name__ == "__main__":

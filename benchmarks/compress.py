@@ -62,8 +62,6 @@ if __name__ == "__main__":
     places = [given.where] if given.where else ["plant", "model"]
     cases = [case for case in CASES if not given.problem or case[0] in given.problem]
     lines = [measured(*case, where, given.seeds) for where in places for case in cases]
-    print(
-        "| problem | searched | samples of Atlas | table | constants | leaves / numbers | CPU | laws | leaves / numbers | CPU |"
-    )
+    print("| problem | searched | samples of Atlas | table | constants | leaves / numbers | CPU | laws | leaves / numbers | CPU |")
     print("|---|---|---|---|---|---|---|---|---|---|")
     print("\n".join(lines))

@@ -25,9 +25,7 @@ ITERATIONS, ROLLOUTS, HORIZON = 300, 20, 100
 def plant(d: int) -> spaql.Problem:
     """d leaky integrators of different speed that one action in [-1, 1] pushes around; to be held at zero."""
     states = [f"x{j}" for j in range(d)]
-    after = ", ".join(
-        f"{1 - rate:g} * {x} + {rate:g} * a" for x, rate in zip(states, [0.1 + 0.05 * j for j in range(d)], strict=True)
-    )
+    after = ", ".join(f"{1 - rate:g} * {x} + {rate:g} * a" for x, rate in zip(states, [0.1 + 0.05 * j for j in range(d)], strict=True))
     cost = " + ".join(f"{x} * {x}" for x in states)
     starts = ", ".join(f"2.0 * u{j} - 1.0" for j in range(d))
     scope: dict = {}
@@ -38,9 +36,7 @@ def plant(d: int) -> spaql.Problem:
     )
     axes = [spaql.Axis(x, -1.0, 1.0) for x in states]
     start, leak = spaql.reset(scope["start"]), spaql.step(scope["leak"])
-    return spaql.from_plant(
-        start, leak, name=f"leaky {d}", state=axes, horizon=HORIZON, actions=spaql.Continuous((-1.0,), (1.0,))
-    )
+    return spaql.from_plant(start, leak, name=f"leaky {d}", state=axes, horizon=HORIZON, actions=spaql.Continuous((-1.0,), (1.0,)))
 
 
 def samples(agent) -> int:
@@ -88,13 +84,7 @@ def row_of_arms(arms: int, d: int, kind: str) -> dict:
 
 
 def told(value: float | str) -> str:
-    return (
-        f"{value:>17}"
-        if isinstance(value, str)
-        else f"{value:>17,.1f}"
-        if isinstance(value, float)
-        else f"{value:>17,}"
-    )
+    return f"{value:>17}" if isinstance(value, str) else f"{value:>17,.1f}" if isinstance(value, float) else f"{value:>17,}"
 
 
 def table(rows: list[list[str]]) -> None:
@@ -110,16 +100,10 @@ def table(rows: list[list[str]]) -> None:
 def main() -> None:
     if len(sys.argv) > 1:
         which, first, *rest = sys.argv[1:]
-        made_row = (
-            row_of_dimension(int(first), *rest)
-            if which == "dimension"
-            else row_of_arms(int(first), int(rest[0]), rest[1])
-        )
+        made_row = row_of_dimension(int(first), *rest) if which == "dimension" else row_of_arms(int(first), int(rest[0]), rest[1])
         print(json.dumps(made_row))
         return
-    print(
-        f"SPAQL, {ITERATIONS} iterations of {HORIZON} steps, {ROLLOUTS} rollouts after each (used: sparse from {forests.SPARSE_FROM} on)"
-    )
+    print(f"SPAQL, {ITERATIONS} iterations of {HORIZON} steps, {ROLLOUTS} rollouts after each (used: sparse from {forests.SPARSE_FROM} on)")
     table([["dimension", str(d), kind] for d in DIMENSIONS for kind in ("full", "sparse")])
     print("\nAQL, training episodes once it has so many arms (one rollout after each)")
     table([["arms", str(arms), str(d), kind] for (d, kind), goals in ARMS.items() for arms in goals])

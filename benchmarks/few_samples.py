@@ -29,12 +29,12 @@ class Row(NamedTuple):
     name: str
     problem: str  # a name of the catalog, an id of Gymnasium, or file:name
     samples: tuple[int, ...]
-    told: bool = False  # reward and end of episodes are known
+    known: bool = False  # reward and end of episodes are known
     controller: str = "laws"
 
 
 ROWS = (
-    Row("swing-up", "cartpole-swing-up", (280, 320), told=True),
+    Row("swing-up", "cartpole-swing-up", (280, 320), known=True),
     Row("swing-up, reward learned", "cartpole-swing-up", (400,)),
     Row("swing-up, noise 0.01", f"{HERE / 'process_plants.py'}:noisy_swing_up", (400,)),
     Row("pendulum", "pendulum", (300, 1000)),
@@ -68,7 +68,7 @@ def run(row: Row, seed: int) -> list[tuple[str, int, int, float, float, float, i
     """A line per number of samples: name, samples, seed, mean, worst twentieth, model's word, leaves, CPU seconds."""
     warnings.simplefilter("ignore")
     problem, found, used, cpu = problem_of(row), [], 0, 0.0
-    agent = spaql.Atlas(problem, seed=seed, controller=row.controller, told=row.told)
+    agent = spaql.Atlas(problem, seed=seed, controller=row.controller, use_known=row.known)
     for samples in row.samples:
         begin = time.process_time()
         agent.learn(samples=samples - used)

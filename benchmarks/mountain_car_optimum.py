@@ -77,12 +77,8 @@ def main():
     ):
         values = np.zeros((horizon, POSITIONS, SPEEDS), np.float32)
         solve(values, forces, *rest)
-        returns = [
-            rollout(values, start, forces, *rest) for start in np.random.default_rng(0).uniform(-0.6, -0.4, STARTS)
-        ]
-        print(
-            f"{name}: {np.mean(returns):.2f} ± {1.96 * np.std(returns) / np.sqrt(STARTS):.2f}, worst {min(returns):.1f}"
-        )
+        returns = [rollout(values, start, forces, *rest) for start in np.random.default_rng(0).uniform(-0.6, -0.4, STARTS)]
+        print(f"{name}: {np.mean(returns):.2f} ± {1.96 * np.std(returns) / np.sqrt(STARTS):.2f}, worst {min(returns):.1f}")
 
 
 if __name__ == "__main__":

@@ -88,9 +88,7 @@ def main():
         rng = np.random.default_rng(0)
         starts = zip(rng.uniform(-math.pi, math.pi, 50_000), rng.uniform(-1.0, 1.0, 50_000), strict=True)
         many = [rollout(values, angle, speed, tried) for angle, speed in starts]
-        print(
-            f"{name}, all start states: {np.mean(many):.1f} ± {1.96 * np.std(many) / np.sqrt(len(many)):.1f} (50,000 random ones)"
-        )
+        print(f"{name}, all start states: {np.mean(many):.1f} ± {1.96 * np.std(many) / np.sqrt(len(many)):.1f} (50,000 random ones)")
     means = []
     for seed in [int(word) for word in sys.argv[1:]] or DEMO_SEEDS:
         returns = [rollout(values, angle, speed, 81) for angle, speed in starts_of(seed)]

@@ -40,9 +40,7 @@ def measured(problem, leaves, samples, seeds, jobs):
         said = f"{returns.mean():.2f}, worst 5 % {low:.1f}, {policy.numbers} numbers, {used:.0f} s"
         print(f"  seed {seed}: {said}\n{policy.to_text(share=False)}", flush=True)
     means, lows, sizes, numbers, used = zip(*rows, strict=True)
-    sizes, numbers = (
-        f"{min(some)}–{max(some)}" if min(some) < max(some) else f"{some[0]}" for some in (sizes, numbers)
-    )
+    sizes, numbers = (f"{min(some)}–{max(some)}" if min(some) < max(some) else f"{some[0]}" for some in (sizes, numbers))
     figures = f"{fmean(means):.1f} | {min(means):.1f} | {fmean(lows):.1f} | {sizes} | {numbers} | {samples} | {fmean(used):.0f} s"
     return f"| {problem} | {leaves} | {figures} |"
 
@@ -52,9 +50,7 @@ if __name__ == "__main__":
     parser.add_argument("problem", nargs="*", help="all, if none is named")
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--first", type=int, default=1000, help="the first seed")
-    parser.add_argument(
-        "--jobs", type=int, default=1, help="worker processes; CPU seconds are then those of the coordinator alone"
-    )
+    parser.add_argument("--jobs", type=int, default=1, help="worker processes; CPU seconds are then those of the coordinator alone")
     given = parser.parse_args()
     seeds = range(given.first, given.first + given.seeds)
     cases = [case for case in CASES if not given.problem or case[0] in given.problem]

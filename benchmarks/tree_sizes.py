@@ -73,17 +73,13 @@ def dtcontrol(policy):
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "table.csv")
         file.write_text(policy.export("dtcontrol"))
-        said = subprocess.run(
-            [python, "-c", DTCONTROL, str(file)], cwd=folder, capture_output=True, text=True, check=False
-        )
+        said = subprocess.run([python, "-c", DTCONTROL, str(file)], cwd=folder, capture_output=True, text=True, check=False)
     found = re.search(r"leaves (\d+)", said.stdout)
     return found.group(1) if found else "failed: " + said.stderr[-200:].replace("\n", " ")
 
 
 def main():
-    print(
-        "| problem | what | leaves | return (1000 fresh episodes) | does the same as the table | seconds |\n|---|---|---|---|---|---|"
-    )
+    print("| problem | what | leaves | return (1000 fresh episodes) | does the same as the table | seconds |\n|---|---|---|---|---|---|")
     for name, learner, iterations in CASES:
         agent = learner(spaql.make(name), seed=0)
         agent.learn(iterations)
@@ -96,10 +92,7 @@ def main():
             seconds = time.perf_counter() - begin
             value = run_episodes(table.problem, tree, 1000).returns.mean()
             same = np.all(tree.actions[spaql.trees.tree.leaf_of(tree, seen)] == table.decide(seen), axis=1).mean()
-            print(
-                f"| {name} | {what} | {tree.n_leaves} | {value:.1f} | {100 * same:.1f} % of the time | {seconds:.1f} |",
-                flush=True,
-            )
+            print(f"| {name} | {what} | {tree.n_leaves} | {value:.1f} | {100 * same:.1f} % of the time | {seconds:.1f} |", flush=True)
 
         tell("table of cells", lambda table=table: table.rules)
         tell("ours, exact", lambda table=table: table.tree().rules)

@@ -62,7 +62,9 @@ def switch(tilt, rate, drive, on):
 
 def relay():
     state = [spaql.Axis(name, slope=1.0) for name in ("tilt", "rate", "drive")]
-    problem = spaql.from_plant(tilted, switch, state=state, actions=spaql.Finite((0, 1)), horizon=300, name="relay")
+    problem = spaql.from_plant(
+        tilted, switch, state=state, actions=spaql.Finite((0, 1)), horizon=300, name="relay"
+    )
     return problem, None, 2, 100
 
 
@@ -77,15 +79,9 @@ def hovering(u1, u2, u3, u4, u5, u6):
 @spaql.step
 def fly(x, y, angle, vx, vy, spin, left, right):
     thrust, turn = 9.81 + left + right, 0.25 * (right - left) / 0.05
-    vx, vy, spin = (
-        vx - 0.05 * thrust * math.sin(angle),
-        vy + 0.05 * (thrust * math.cos(angle) - 9.81),
-        spin + 0.05 * turn,
-    )
+    vx, vy, spin = vx - 0.05 * thrust * math.sin(angle), vy + 0.05 * (thrust * math.cos(angle) - 9.81), spin + 0.05 * turn
     x, y, angle = x + 0.05 * vx, y + 0.05 * vy, angle + 0.05 * spin
-    cost = (
-        x * x + y * y + 0.1 * (angle * angle + vx * vx + vy * vy + spin * spin) + 0.05 * (left * left + right * right)
-    )
+    cost = x * x + y * y + 0.1 * (angle * angle + vx * vx + vy * vy + spin * spin) + 0.05 * (left * left + right * right)
     lost = (abs(angle) > 1.5) | (abs(x) > 5.0) | (abs(y) > 5.0)
     return (x, y, angle, vx, vy, spin), -0.05 * cost - (50.0 if lost else 0.0), lost
 
@@ -131,9 +127,7 @@ def measure(make, seeds):
         agent.learn(samples=millions * 10**6)
         used, policy = time.process_time() - begin, agent.policy()
         found = policy.evaluate(FRESH, seed=FIRST_SEED)
-        print(
-            f"{problem.name}, seed {seed}: {found.mean:.3f}, worst {found.returns.min():.2f}, {policy.numbers} numbers, {used:.0f} s"
-        )
+        print(f"{problem.name}, seed {seed}: {found.mean:.3f}, worst {found.returns.min():.2f}, {policy.numbers} numbers, {used:.0f} s")
         print(policy.to_text(share=False), flush=True)
 
 

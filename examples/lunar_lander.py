@@ -28,16 +28,12 @@ def errors(observation: np.ndarray) -> np.ndarray:
     """What a pilot looks at; values beyond the bounds count as the bounds."""
     x, y, x_speed, y_speed, angle, rate, left_leg, right_leg = observation
     lean = np.clip(0.5 * x + x_speed, -0.4, 0.4)  # to the left when it is, or drifts, to the right
-    return np.clip(
-        np.array([angle - lean, rate, y - 0.55 * abs(x), y_speed, 0.5 * (left_leg + right_leg)], np.float32), LOW, HIGH
-    )
+    return np.clip(np.array([angle - lean, rate, y - 0.55 * abs(x), y_speed, 0.5 * (left_leg + right_leg)], np.float32), LOW, HIGH)
 
 
 def problem() -> spaql.Problem:
     env = TransformObservation(gymnasium.make("LunarLander-v3"), errors, Box(LOW, HIGH, dtype=np.float32))
-    return spaql.from_gym(
-        env, horizon=400, reference=(0, 0, 0, 0, 1), rollouts=5
-    )  # SPAQL-TS: upright, at rest, on its legs
+    return spaql.from_gym(env, horizon=400, reference=(0, 0, 0, 0, 1), rollouts=5)  # SPAQL-TS: upright, at rest, on its legs
 
 
 def main() -> None:
@@ -52,9 +48,7 @@ def main() -> None:
     agent = spaql.SPAQLTS(lander, xi=1.0, seed=given.seed)
     history = agent.learn(given.iterations, progress=True)
     print("SPAQL-TS, fresh: ", agent.evaluate(given.episodes))
-    print(
-        f"{history.train_samples[-1]:,} training steps, {history.eval_samples[-1]:,} evaluation steps, {agent.arms:,} cells"
-    )
+    print(f"{history.train_samples[-1]:,} training steps, {history.eval_samples[-1]:,} evaluation steps, {agent.arms:,} cells")
 
 
 if __name__ == "__main__":

@@ -71,12 +71,8 @@ def main() -> None:
     agent = spaql.SPAQLTS(motor, xi=1.0, seed=0)
     history = agent.learn(iterations=500, progress=True)
     print("SPAQL-TS, fresh: ", agent.evaluate())
-    print(
-        f"best average seen in training: {history.best_seen[-1]:.2f} (biased upwards: the best of {len(history)} noisy ones)"
-    )
-    print(
-        f"{agent.arms} cells; {history.train_samples[-1]:,} training steps, {history.eval_samples[-1]:,} evaluation steps"
-    )
+    print(f"best average seen in training: {history.best_seen[-1]:.2f} (biased upwards: the best of {len(history)} noisy ones)")
+    print(f"{agent.arms} cells; {history.train_samples[-1]:,} training steps, {history.eval_samples[-1]:,} evaluation steps")
 
     for error, speed in ((1.5, 0.0), (-1.5, 0.0), (0.3, -10.0)):
         voltage, _ = agent.predict([error, speed])

@@ -41,10 +41,7 @@ def opened(browser, path, width=1280, height=900, **context):
     complaints = []
     page.on("console", lambda message: complaints.append(f"{message.type}: {message.text}"))
     page.on("pageerror", lambda error: complaints.append(f"error: {error}"))
-    page.on(
-        "request",
-        lambda request: complaints.append(f"request: {request.url}") if request.url != path.as_uri() else None,
-    )
+    page.on("request", lambda request: complaints.append(f"request: {request.url}") if request.url != path.as_uri() else None)
     try:
         page.goto(path.as_uri())
         yield page

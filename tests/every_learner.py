@@ -21,12 +21,8 @@ ITERATIONS = 10  # of a little training
 ROLLOUTS = 2
 
 every_learner = pytest.mark.parametrize("card", learners(), ids=lambda card: card.name)
-every_learner_of_data = pytest.mark.parametrize(
-    "card", [card for card in learners() if card.takes_data], ids=lambda card: card.name
-)
-every_trained_learner = pytest.mark.parametrize(
-    "card", [card for card in learners() if card.learns], ids=lambda card: card.name
-)
+every_learner_of_data = pytest.mark.parametrize("card", [card for card in learners() if card.takes_data], ids=lambda card: card.name)
+every_trained_learner = pytest.mark.parametrize("card", [card for card in learners() if card.learns], ids=lambda card: card.name)
 each_kind_of_action = pytest.mark.parametrize("problem", PROBLEMS)
 finite_and_continuous = pytest.mark.parametrize("problem", TWO_PROBLEMS)
 

@@ -38,9 +38,7 @@ def decides(page, table, shown, states=None):
 
 def cells_decide(page, table, states):
     cells = page.evaluate("(states) => states.map((x) => spaql.leafOf(spaql.table.tree, x))", states.tolist())
-    actions = page.evaluate(
-        "(nodes) => nodes.map((node) => spaql.table.tree.actions[spaql.table.tree.action[node]])", cells
-    )
+    actions = page.evaluate("(nodes) => nodes.map((node) => spaql.table.tree.actions[spaql.table.tree.action[node]])", cells)
     np.testing.assert_array_equal(actions, table.decide(states))
 
 
@@ -68,15 +66,11 @@ def compare(policy, state, found):
                 there[j] = told["place"] + room if told else state[j]
                 assert policy.decide(there[None])[0].tolist() == (told["action"] if told else found["action"])
             continue
-        for told, place, action in zip(
-            pair, (change.below, change.above), (change.action_below, change.action_above), strict=True
-        ):
+        for told, place, action in zip(pair, (change.below, change.above), (change.action_below, change.action_above), strict=True):
             assert (told is None) == (place is None)
             if told is not None:
                 assert told["place"] == pytest.approx(place, rel=1e-9, abs=1e-12)
-                assert told["action"] == (
-                    pytest.approx(action.tolist(), abs=1e-9) if policy.has_laws else action.tolist()
-                )
+                assert told["action"] == (pytest.approx(action.tolist(), abs=1e-9) if policy.has_laws else action.tolist())
     if found["cell"] and why.alternatives:
         assert found["cell"]["q"] == pytest.approx(why.alternatives[0][1], rel=1e-5)
 

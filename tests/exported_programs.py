@@ -8,17 +8,7 @@ import subprocess
 import numpy as np
 import pytest
 
-STRICT = [
-    "-std=c99",
-    "-Wall",
-    "-Wextra",
-    "-Werror",
-    "-pedantic",
-    "-Wconversion",
-    "-Wdouble-promotion",
-    "-Wshadow",
-    "-Wmissing-prototypes",
-]
+STRICT = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-Wconversion", "-Wdouble-promotion", "-Wshadow", "-Wmissing-prototypes"]
 COMPILERS = [name for name in ("gcc", "clang") if shutil.which(name)]
 MILLION = 1_000_000
 

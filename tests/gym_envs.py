@@ -24,9 +24,7 @@ class Line(gymnasium.Env):
         self.received.append(action)
         self.steps += 1
         self.lengths[-1] += 1
-        push = 0.1 * (
-            float(np.mean(action)) if isinstance(self.action_space, Box) else int(action) - self.action_space.start - 1
-        )
+        push = 0.1 * (float(np.mean(action)) if isinstance(self.action_space, Box) else int(action) - self.action_space.start - 1)
         self.x = np.clip(0.9 * self.x + push, -1.0, 1.0)
         terminated = self.terminate_at is not None and self.steps >= self.terminate_at
         return self.see(), self.reward(), terminated, self.length is not None and self.steps >= self.length, {}

@@ -13,12 +13,7 @@ from spaql.plants.catalog import CATALOG
 from spaql.plants.environment import PlantEnv
 from spaql.plants.plant import LANES
 
-SMALL = {
-    "cells": 150,
-    "model_cells": 100,
-    "effort": 0.002,
-    "max_leaves": 2,
-}  # planning and searching would take seconds
+SMALL = {"cells": 150, "model_cells": 100, "effort": 0.002, "max_leaves": 2}  # planning and searching would take seconds
 
 
 def small(cls):
@@ -35,9 +30,7 @@ def _quick(card):
 # By name: called with a problem they make an agent. Those that search on a simulator for millions of samples go through the
 # common checks (every_learner.py) and have tests of their own.
 LEARNERS = {card.name: _quick(card) for card in learners() if not card.simulator}
-FORESTS = [
-    card.name for card in learners() if issubclass(learner_class(card), ForestAgent)
-]  # with a partition of the cube
+FORESTS = [card.name for card in learners() if issubclass(learner_class(card), ForestAgent)]  # with a partition of the cube
 TRAINED = [name for name in FORESTS if CARDS[name].learns]
 PER_STEP = [name for name in FORESTS if CARDS[name].per_step]
 
@@ -116,11 +109,7 @@ def assert_same(one, other, episodes=20):
 
 def assert_both_loops_agree(name, learner, parameters):
     """The compiled loop, again, and Gymnasium's, on a problem with other parameters: the same bits."""
-    made = [
-        spaql.make(name, **parameters),
-        spaql.make(name, **parameters),
-        spaql.from_gym(PlantEnv(name, **parameters)),
-    ]
+    made = [spaql.make(name, **parameters), spaql.make(name, **parameters), spaql.from_gym(PlantEnv(name, **parameters))]
     agents = [LEARNERS[learner](problem, seed=4) for problem in made]
     for agent in agents:
         agent.learn(3, rollouts=2)
@@ -132,9 +121,7 @@ def linear_plant(d, k=1, actions=None, horizon=30, noise=False):
     """d leaky integrators that k actions in [-1, 1], or one of a finite set, push around; to be held at zero."""
     states, pushes = [f"x{j}" for j in range(d)], [f"a{j}" for j in range(k)]
     extra = ["w"] if noise else []
-    after = ", ".join(
-        f"0.8 * {x} + 0.2 * {pushes[j % k]}{' * (0.5 + 0.5 * w)' if noise else ''}" for j, x in enumerate(states)
-    )
+    after = ", ".join(f"0.8 * {x} + 0.2 * {pushes[j % k]}{' * (0.5 + 0.5 * w)' if noise else ''}" for j, x in enumerate(states))
     cost = " + ".join(f"{x} * {x}" for x in states)
     starts = ", ".join(f"2.0 * u{j} - 1.0" for j in range(d))
     source = f"""

@@ -91,9 +91,7 @@ def write(folder):
     told |= {"policy": what_policy_comes_of((folder / POLICY).read_text())}
     (folder / EXPECTED).write_text(json.dumps(told, indent=1) + "\n")
     spaql_command = [sys.executable, "-c", "from spaql.cli import main; main()"]
-    subprocess.run(
-        [*spaql_command, "reproduce", *STUDY, "--no-report", "--quiet", "--store", folder / STORE], check=True
-    )
+    subprocess.run([*spaql_command, "reproduce", *STUDY, "--no-report", "--quiet", "--store", folder / STORE], check=True)
 
 
 if __name__ == "__main__":

@@ -43,10 +43,7 @@ def cube_policy(name="cube", axis="x", unit="", d=2, updates=300):
     """Learned from outside data: no plant, so no episodes."""
     problem = spaql.cube(d, [0, 1, 2], 10)
     state = tuple(replace(one, name=f"{axis}{j}", unit=unit) for j, one in enumerate(problem.state))
-    agent, rng = (
-        spaql.SPAQL(replace(problem, name=name, summary=f"{name} in words", state=state), xi=1.0),
-        np.random.default_rng(0),
-    )
+    agent, rng = spaql.SPAQL(replace(problem, name=name, summary=f"{name} in words", state=state), xi=1.0), np.random.default_rng(0)
     for _ in range(updates):
         x, action = rng.uniform(-1, 1, d), int(rng.integers(3))
         agent.update(x, action, 1.0 - abs(x[0] - 0.6 * (action - 1)), x)
@@ -151,9 +148,7 @@ def states_for(policy, count):
                  for end, side in (("low", -1), ("high", 1)))  # fmt: skip
     states = rng.uniform(low, high, (count, len(state)))
     for j in range(len(state)):
-        cuts = rules.nodes["cut"][
-            (rules.nodes["feature"] == j) & (rules.nodes["cut"] != 0.0)
-        ]  # just below zero counts as zero
+        cuts = rules.nodes["cut"][(rules.nodes["feature"] == j) & (rules.nodes["cut"] != 0.0)]  # just below zero counts as zero
         if len(cuts):
             rows = rng.integers(0, count, count // 5)
             states[rows, j] = rng.choice(cuts, len(rows))

@@ -63,7 +63,5 @@ def program_of(text: str) -> str:
             program[block.first - 1 : block.first - 1 + len(block.lines)] = block.lines
         elif block.language in ("console", "sh"):
             for number, words in commands_of(block):
-                program[number - 1] = (
-                    f"_said = command_line.run(*{words[1:]!r}, columns=140); assert _said.returncode == 0, _said; print(_said.stdout)"
-                )
+                program[number - 1] = f"_said = command_line.run(*{words[1:]!r}, columns=140); assert _said.returncode == 0, _said; print(_said.stdout)"
     return "\n".join(program) + "\n"

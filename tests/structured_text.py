@@ -127,9 +127,7 @@ class LawBlock(Block):
     """The interpreter of Structured Text with sums on the right of an assignment, LIMIT, and VAR."""
 
     def __init__(self, text):
-        self.local = re.findall(
-            r"^    (\w+) : LREAL;$", text.partition("\nVAR\n")[2].partition("END_VAR")[0], re.MULTILINE
-        )
+        self.local = re.findall(r"^    (\w+) : LREAL;$", text.partition("\nVAR\n")[2].partition("END_VAR")[0], re.MULTILINE)
         text = re.sub(r"\nVAR\n.*?END_VAR", "", text, count=1, flags=re.DOTALL)
         text = re.sub(r"LIMIT\((LREAL#\S+), (.*), (LREAL#\S+)\);", r"LIMIT : \1 : \2 : \3;", text)
         super().__init__(re.sub(r"score > best", "score >= best", text) if self.local else text)

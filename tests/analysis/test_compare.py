@@ -55,10 +55,7 @@ def refused(message, *arguments, **options):
 
 def test_groups_are_sorted_by_mean_best_first(found):
     assert [group.name for group in found.groups] == RANKING
-    assert [group.name for group in compare({"a": [10, 11, 12], "b": [0, 0, 100]}).groups] == [
-        "b",
-        "a",
-    ]  # the mean, not the median
+    assert [group.name for group in compare({"a": [10, 11, 12], "b": [0, 0, 100]}).groups] == ["b", "a"]  # the mean, not the median
 
 
 def test_every_group_is_described_by_the_single_statistics(found):
@@ -77,13 +74,7 @@ def test_every_pair_is_tested_once_the_better_group_first(found):
     for pair in found.pairs:
         a, b = RUNS[pair.a], RUNS[pair.b]
         test, better = analysis.welch(a, b), analysis.probability_of_improvement(a, b)
-        assert (pair.difference, pair.interval, pair.t, pair.df, pair.p) == (
-            test.difference,
-            test.interval,
-            test.t,
-            test.df,
-            test.p,
-        )
+        assert (pair.difference, pair.interval, pair.t, pair.df, pair.p) == (test.difference, test.interval, test.t, test.df, test.p)
         assert (pair.improvement, pair.improvement_interval) == (better.probability, better.interval)
         assert (pair.effect, pair.seeds_needed) == (analysis.hedges_g(a, b), analysis.seeds_needed(a, b))
         assert pair.difference > 0
@@ -144,9 +135,7 @@ def test_histories_count_with_the_last_best_seen():
 
 def test_fresh_is_not_compared_with_best_seen():
     refused("best seen is biased upwards", {"a": [evaluation(1), evaluation(2)], "b": [history(1), history(2)]})
-    refused(
-        "no 'fresh': give evaluations", {"a": [history(1), history(2)], "b": [history(1), history(2)]}, metric="fresh"
-    )
+    refused("no 'fresh': give evaluations", {"a": [history(1), history(2)], "b": [history(1), history(2)]}, metric="fresh")
     refused("whose metric is 'fresh', not 'best_seen'", {"a": [evaluation(1), evaluation(2)]}, metric="best_seen")
 
 
@@ -174,21 +163,12 @@ def test_a_seed_counts_once():
 @pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
 def test_missing_entries_of_a_frame_are_refused(library):
     content = rows()
-    refused(
-        "group 'AQL' holds .* at position 2", frame(library, [*content[:2], content[2] | {"fresh": None}, *content[3:]])
-    )
-    refused(
-        "column 'algorithm' has an empty entry",
-        frame(library, [*content[:2], content[2] | {"algorithm": None}, *content[3:]]),
-    )
+    refused("group 'AQL' holds .* at position 2", frame(library, [*content[:2], content[2] | {"fresh": None}, *content[3:]]))
+    refused("column 'algorithm' has an empty entry", frame(library, [*content[:2], content[2] | {"algorithm": None}, *content[3:]]))
 
 
 def test_a_missing_column_is_told_with_those_there_are():
-    refused(
-        "metric='fersh' is not a column of the frame: choose from problem, algorithm, seed",
-        frame("pandas", rows()),
-        metric="fersh",
-    )
+    refused("metric='fersh' is not a column of the frame: choose from problem, algorithm, seed", frame("pandas", rows()), metric="fersh")
     refused("by='variant' is not a column", frame("pandas", rows()), by="variant")
 
 
@@ -217,16 +197,7 @@ def test_bad_runs_are_told_in_one_line(runs, message):
 
 
 @pytest.mark.parametrize(
-    "options",
-    [
-        {"alpha": 0},
-        {"alpha": 1.0},
-        {"power": 1.5},
-        {"power": None},
-        {"correction": "sidak"},
-        {"seed": -1},
-        {"metric": 3},
-    ],
+    "options", [{"alpha": 0}, {"alpha": 1.0}, {"power": 1.5}, {"power": None}, {"correction": "sidak"}, {"seed": -1}, {"metric": 3}]
 )
 def test_bad_options_are_told_by_their_name(options):
     refused(f"^{next(iter(options))} must be", RUNS, **options)
@@ -270,13 +241,8 @@ def test_frames_have_a_row_per_group_and_pair(found):
 
 
 def test_importing_the_analysis_loads_neither_scipy_stats_nor_pandas():
-    program = (
-        "import sys, spaql.analysis as a; a.compare; a.verdict; print({'scipy.stats', 'pandas'} & set(sys.modules))"
-    )
-    assert (
-        subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.strip()
-        == "set()"
-    )
+    program = "import sys, spaql.analysis as a; a.compare; a.verdict; print({'scipy.stats', 'pandas'} & set(sys.modules))"
+    assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.strip() == "set()"
 
 
 def test_all_names_of_the_analysis_exist_and_no_others():

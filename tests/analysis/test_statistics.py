@@ -44,9 +44,7 @@ def test_the_mean_interval_is_students():
 @given(reals, st.floats(-1e6, 1e6))
 def test_shifting_all_values_shifts_the_mean_interval(values, shift):
     low, high = mean_interval(values)
-    assert mean_interval([value + shift for value in values]) == pytest.approx(
-        (low + shift, high + shift), rel=1e-6, abs=1e-6
-    )
+    assert mean_interval([value + shift for value in values]) == pytest.approx((low + shift, high + shift), rel=1e-6, abs=1e-6)
 
 
 @pytest.mark.parametrize("n", range(2, 14))
@@ -73,16 +71,12 @@ def test_a_seed_determines_the_bootstrap_interval(statistic):
 
 def test_intervals_of_equal_values_are_that_value():
     values = [0.1] * 7
-    assert (
-        mean_interval(values) == bootstrap_interval(values, "mean") == bootstrap_interval(values, "iqm") == (0.1, 0.1)
-    )
+    assert mean_interval(values) == bootstrap_interval(values, "mean") == bootstrap_interval(values, "iqm") == (0.1, 0.1)
 
 
 def test_where_bca_is_not_defined_the_bootstrap_interval_is_the_percentile_one():
     values = [1.0] * 7 + [5.0]  # leaving any one out does not change the IQM
-    expected = stats.bootstrap(
-        (values,), lambda x, axis: stats.trim_mean(x, 0.25, axis), method="percentile", rng=np.random.default_rng(0)
-    )
+    expected = stats.bootstrap((values,), lambda x, axis: stats.trim_mean(x, 0.25, axis), method="percentile", rng=np.random.default_rng(0))
     assert bootstrap_interval(values, "iqm") == pytest.approx(tuple(expected.confidence_interval))
 
 
@@ -97,9 +91,7 @@ def test_a_bootstrap_interval_lies_within_the_values(values, statistic):
 @given(scores, st.integers(-1000, 1000), st.sampled_from(["mean", "iqm"]))
 def test_shifting_all_values_shifts_the_bootstrap_interval(values, shift, statistic):
     low, high = bootstrap_interval(values, statistic, resamples=199)
-    assert bootstrap_interval([value + shift for value in values], statistic, resamples=199) == pytest.approx(
-        (low + shift, high + shift)
-    )
+    assert bootstrap_interval([value + shift for value in values], statistic, resamples=199) == pytest.approx((low + shift, high + shift))
 
 
 @pytest.mark.parametrize("statistic", ["mean", "iqm"])
@@ -140,9 +132,7 @@ def test_welch_gives_numbers_for_all_values(a, b):
 @given(reals, reals)
 def test_exchanging_the_groups_changes_signs_only(a, b):
     one, two = welch(a, b), welch(b, a)
-    assert (one.difference, one.t, one.p, hedges_g(a, b)) == pytest.approx(
-        (-two.difference, -two.t, two.p, -hedges_g(b, a))
-    )
+    assert (one.difference, one.t, one.p, hedges_g(a, b)) == pytest.approx((-two.difference, -two.t, two.p, -hedges_g(b, a)))
 
 
 @pytest.mark.parametrize("unit", [1e-160, 1e90])
@@ -153,9 +143,7 @@ def test_welch_does_not_depend_on_the_unit(unit):
 def test_welch_from_summary_is_welch():
     found = welch_from_summary(np.mean(A), np.std(A, ddof=1), len(A), np.mean(B), np.std(B, ddof=1), len(B))
     expected = welch(A, B)
-    assert (*found.interval, found.t, found.df, found.p) == pytest.approx(
-        (*expected.interval, expected.t, expected.df, expected.p)
-    )
+    assert (*found.interval, found.t, found.df, found.p) == pytest.approx((*expected.interval, expected.t, expected.df, expected.p))
 
 
 def test_a_published_half_width_gives_back_the_standard_deviation():
@@ -181,9 +169,7 @@ def test_hedges_g_without_spread_is_zero_or_infinite():
 
 
 def test_holm_on_a_worked_example():
-    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx(
-        [0.03, 0.06, 0.06, 0.02]
-    )  # statsmodels 0.15, multipletests(method="holm")
+    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])  # statsmodels 0.15, multipletests(method="holm")
 
 
 @CAREFUL
@@ -232,9 +218,7 @@ def test_a_seed_determines_the_interval_of_the_probability_of_improvement():
     assert one.interval != other.interval
 
 
-@pytest.mark.parametrize(
-    ("effect", "power", "alpha", "n"), [(0.5, 0.8, 0.05, 64), (1.0, 0.8, 0.05, 17), (1.0, 0.9, 0.01, 32)]
-)
+@pytest.mark.parametrize(("effect", "power", "alpha", "n"), [(0.5, 0.8, 0.05, 64), (1.0, 0.8, 0.05, 17), (1.0, 0.9, 0.01, 32)])
 def test_seeds_needed_agree_with_statsmodels_for_equal_variances(effect, power, alpha, n):
     # statsmodels 0.15: TTestIndPower().solve_power(effect, power=power, alpha=alpha) = 63.766, 16.715, 31.462; rounded up
     assert seeds_needed_from_summary(effect, 1.0, 1.0, power, alpha) == n

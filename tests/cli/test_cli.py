@@ -18,9 +18,7 @@ def test_problems_lists_every_problem_with_a_line():
     assert json.loads(run("problems", "--json").stdout) == spaql.problems()
 
 
-@pytest.mark.parametrize(
-    "command", ["train", "evaluate", "reproduce", "report", "explain", "export", "bench", "problems"]
-)
+@pytest.mark.parametrize("command", ["train", "evaluate", "reproduce", "report", "explain", "export", "bench", "problems"])
 def test_every_command_shows_an_example(command):
     assert "Example: spaql " + command in run(command, "--help").stdout
 
@@ -33,12 +31,7 @@ def test_train_prints_json_and_leaves_agents_and_a_picture(tmp_path):
     result = json.loads(told.stdout)
     assert [agent["seed"] for agent in result["agents"]] == [0, 1]
     assert result["paper"] == [198.53, 1.55]
-    assert {p.name for p in out.iterdir()} == {
-        "agent.spaql",
-        "agent-seed0.spaql",
-        "agent-seed1.spaql",
-        "learning_curve.png",
-    }
+    assert {p.name for p in out.iterdir()} == {"agent.spaql", "agent-seed0.spaql", "agent-seed1.spaql", "learning_curve.png"}
     alone = spaql.SPAQLTS(spaql.make("cartpole"), seed=1)
     alone.learn(10, rollouts=4)
     assert result["agents"][1]["best_seen"] == alone.history.best_seen[-1]
@@ -55,20 +48,7 @@ def test_train_prints_a_table_with_the_papers_figure(tmp_path):
 
 
 def test_train_takes_gymnasium_ids():
-    told = run(
-        "train",
-        "MountainCar-v0",
-        "spaql",
-        "--iterations",
-        "2",
-        "--rollouts",
-        "1",
-        "--fresh",
-        "1",
-        "--horizon",
-        "30",
-        "--json",
-    )
+    told = run("train", "MountainCar-v0", "spaql", "--iterations", "2", "--rollouts", "1", "--fresh", "1", "--horizon", "30", "--json")
     assert told.returncode == 0, told.stderr
     assert json.loads(told.stdout)["agents"][0]["iterations"] == 2
 
@@ -123,19 +103,8 @@ def test_ctrl_c_saves_what_was_learned(tmp_path):
     spaql.SPAQL.__init__ = make_and_watch  # Ctrl-C once training is well under way, however slow the machine
     main()
     """
-    command = [
-        sys.executable,
-        "-c",
-        textwrap.dedent(program),
-        "train",
-        "cartpole",
-        "spaql",
-        "--iterations",
-        "100000000",
-    ]
-    told = subprocess.run(
-        [*command, "--out", tmp_path, "--fresh", "10"], capture_output=True, text=True, timeout=120, check=False
-    )
+    command = [sys.executable, "-c", textwrap.dedent(program), "train", "cartpole", "spaql", "--iterations", "100000000"]
+    told = subprocess.run([*command, "--out", tmp_path, "--fresh", "10"], capture_output=True, text=True, timeout=120, check=False)
     assert told.returncode == 130, told.stderr
     assert "interrupted" in told.stderr
     assert "best seen" in told.stdout

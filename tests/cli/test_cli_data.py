@@ -28,25 +28,13 @@ def test_the_loop_is_closed(log, tmp_path):
     assert told.returncode == 0, told.stderr
     assert 0.3 < json.loads(told.stdout)["overall"]["share"] <= 1.0
     assert (tmp_path / "map.png").stat().st_size > 10_000
-    told = run(
-        "replay", "pendulum", "spaql", str(log), "--out", str(tmp_path), "--option", "xi=2", "--fresh", "50", "--json"
-    )
+    told = run("replay", "pendulum", "spaql", str(log), "--out", str(tmp_path), "--option", "xi=2", "--fresh", "50", "--json")
     assert told.returncode == 0, told.stderr
     result, agent = json.loads(told.stdout), spaql.load(tmp_path / "agent.spaql")
     assert result["samples"] == 2000
     assert agent.options["xi"] == 2
     assert result["mean"] == agent.evaluate(50).mean
-    told = run(
-        "record",
-        "pendulum",
-        "--agent",
-        str(tmp_path),
-        "--episodes",
-        "2",
-        "--out",
-        str(tmp_path / "again.parquet"),
-        "--json",
-    )
+    told = run("record", "pendulum", "--agent", str(tmp_path), "--episodes", "2", "--out", str(tmp_path / "again.parquet"), "--json")
     assert told.returncode == 0, told.stderr
     assert json.loads(told.stdout)["mean_return"] == pytest.approx(agent.evaluate(2).mean)
 

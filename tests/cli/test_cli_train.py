@@ -32,14 +32,8 @@ SHORT = ("--iterations", 3, "--rollouts", 2, "--fresh", 0, "--quiet")
             ("pendulum", "atlas", *FEW, "--option", "cells=50", "--option", "gamma=0.9", "--option", "explore=false"),
             {"cells": 50, "gamma": 0.9, "explore": False},
         ),
-        (
-            ("cartpole", "spaql-ts", *SHORT, "--option", "reference=0,0,0.1,0", "--option", "u=1.5"),
-            {"reference": [0, 0, 0.1, 0], "u": 1.5},
-        ),
-        (
-            ("cartpole", "aql", *SHORT, "--xi", 3, "--option", "bootstrap=terminate"),
-            {"xi": 3, "bootstrap": "terminate"},
-        ),
+        (("cartpole", "spaql-ts", *SHORT, "--option", "reference=0,0,0.1,0", "--option", "u=1.5"), {"reference": [0, 0, 0.1, 0], "u": 1.5}),
+        (("cartpole", "aql", *SHORT, "--xi", 3, "--option", "bootstrap=terminate"), {"xi": 3, "bootstrap": "terminate"}),
         (("pendulum", "random", *SHORT, "--option", "low=-1", "--option", "high=1"), {"low": -1, "high": 1}),
     ],
 )
@@ -52,12 +46,7 @@ def test_every_option_of_a_learner_can_be_given(words, options):
 @pytest.mark.parametrize(
     ("algorithm", "option", "words"),
     [
-        (
-            "atlas",
-            "cell=5",
-            "atlas has no option 'cell': it has controller, told, cells, model_cells, neighbours, levels, hold, explore, "
-            "chance, gamma",
-        ),
+        ("atlas", "cell=5", "atlas has no option 'cell': it has controller, use_known, cells, model_cells, neighbours, levels, hold, explore, chance, gamma"),
         ("atlas", "cells=many", "cells must be a whole number from 1 to 100000, not 'many'"),
         ("atlas", "explore=7", "explore must be True or False, not 7"),
         ("atlas", "cells=1,2", "cells must be a whole number from 1 to 100000, not [1, 2]"),
@@ -86,10 +75,7 @@ def test_a_wrong_option_is_one_line_and_exit_code_2(algorithm, option, words):
         (("train", "cartpole", "spaql", "--log", "/no/such/folder/log.csv"), "there is no folder /no/such/folder"),
         (("evaluate", "missing.spaql", "--episodes", 0), "--episodes must be"),
         (("evaluate", "missing.spaql", "--seed", -1), "--seed must be"),
-        (
-            ("export", "missing.spaql", "--out", "/no/such/folder/x.c"),
-            "cannot write /no/such/folder/x.c: there is no folder",
-        ),
+        (("export", "missing.spaql", "--out", "/no/such/folder/x.c"), "cannot write /no/such/folder/x.c: there is no folder"),
         (("export", "missing.spaql", "--out", "/proc/x.c"), "cannot write /proc/x.c"),
         (("export", "missing.spaql", "--out", "/"), "it is a folder"),
         (("export", "missing.spaql", "--to", "fortran"), "--to must be one of"),
@@ -148,9 +134,7 @@ def test_steps_that_measured_the_map_are_told_apart():
     measured = spaql.from_gym("CartPole-v1").map_samples
     result = json.loads(run(*words, "--json")[1])
     assert (result["map_samples"], result["agents"][0]["train_samples"]) == (measured, 30 + measured)
-    assert f"{measured} of each agent's training steps were random ones before training" in " ".join(
-        run(*words)[1].split()
-    )
+    assert f"{measured} of each agent's training steps were random ones before training" in " ".join(run(*words)[1].split())
 
 
 def test_checkpoints_and_the_log_are_written_on_the_way(tmp_path):
@@ -165,9 +149,7 @@ def test_checkpoints_and_the_log_are_written_on_the_way(tmp_path):
 
 
 def test_several_agents_have_a_folder_and_a_log_each(tmp_path):
-    code, _, complaint = run(
-        "train", "cartpole", "spaql", *SHORT, "--seeds", 2, "--checkpoint", tmp_path, "--log", tmp_path / "log.csv"
-    )
+    code, _, complaint = run("train", "cartpole", "spaql", *SHORT, "--seeds", 2, "--checkpoint", tmp_path, "--log", tmp_path / "log.csv")
     assert code == 0, complaint
     assert sorted(path.name for path in tmp_path.iterdir()) == ["log-seed0.csv", "log-seed1.csv", "seed0", "seed1"]
     assert spaql.load(tmp_path / "seed1" / "agent.spaql").seed == 1
@@ -182,10 +164,7 @@ def test_ctrl_c_while_atlas_makes_its_final_plan_loses_nothing(monkeypatch, tmp_
     code, told, complaint = run(*words, "--out", tmp_path)
     assert code == 130
     assert "best seen" in told
-    assert (
-        complaint
-        == f"interrupted: training was complete, the agents were not evaluated; they are kept in {tmp_path}/\n"
-    )
+    assert complaint == f"interrupted: training was complete, the agents were not evaluated; they are kept in {tmp_path}/\n"
     assert spaql.load(tmp_path / "agent.spaql").state.memory.n == 50
     assert run(*words)[2].endswith("the agents were not evaluated; without --out, nothing is kept\n")
 

@@ -28,9 +28,7 @@ def test_a_start_state_is_the_same_whatever_is_asked_before_or_with_it(pendulum)
 
 def test_another_seed_means_other_start_states(pendulum):
     problem, tree = pendulum
-    assert not np.array_equal(
-        arena_of(problem, 10, seed=1).returns(tree, 0, 10), arena_of(problem, 10).returns(tree, 0, 10)
-    )
+    assert not np.array_equal(arena_of(problem, 10, seed=1).returns(tree, 0, 10), arena_of(problem, 10).returns(tree, 0, 10))
 
 
 def test_every_step_is_counted(pendulum):
@@ -87,9 +85,7 @@ def test_noise_of_the_plant_is_that_of_the_episode():
     def drift(x, push, u):
         return (0.9 * x + push + u - 0.5,), -x * x, False
 
-    problem = spaql.from_plant(
-        start, drift, state=[spaql.Axis("x", slope=1.0)], actions=spaql.Finite((0, 1)), horizon=30
-    )
+    problem = spaql.from_plant(start, drift, state=[spaql.Axis("x", slope=1.0)], actions=spaql.Finite((0, 1)), horizon=30)
     builder = Builder(1, 1)
     node = builder.test(0, 0.0)
     low = builder.leaf(1)
@@ -97,9 +93,7 @@ def test_noise_of_the_plant_is_that_of_the_episode():
     arena, tree = arena_of(problem, 64), builder.tree()
     places, keys, times = arena.moments(tree, 1000, seed=0).memory
     begin = times == 0
-    futures = arena.futures(
-        tree, Moments(places[begin, 1:2], (places[begin], keys[begin], times[begin])), np.empty((0, 1)), 0
-    )
+    futures = arena.futures(tree, Moments(places[begin, 1:2], (places[begin], keys[begin], times[begin])), np.empty((0, 1)), 0)
     assert begin.sum() > 5
     assert set(futures[:, 0]) <= set(arena.returns(tree, 0, 64))
 
@@ -113,9 +107,7 @@ def test_a_tree_that_drives_the_plant_out_of_all_numbers_has_lost():
     def explode(x, push):
         return (x * x * push,), x, False
 
-    problem = spaql.from_plant(
-        start, explode, state=[spaql.Axis("x", slope=1.0)], actions=spaql.Finite((0, 9)), horizon=50
-    )
+    problem = spaql.from_plant(start, explode, state=[spaql.Axis("x", slope=1.0)], actions=spaql.Finite((0, 9)), horizon=50)
     builder = Builder(1, 1)
     builder.leaf(9)
     returns = arena_of(problem, 8).returns(builder.tree(), 0, 8)

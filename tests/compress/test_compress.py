@@ -73,10 +73,7 @@ def test_every_sample_is_counted():
 
 
 def test_the_search_ends_soon_after_its_budget(table):
-    short, long = (
-        table.compress(laws=False, max_leaves=2, budget=0),
-        table.compress(laws=False, max_leaves=2, budget=2_000_000),
-    )
+    short, long = table.compress(laws=False, max_leaves=2, budget=0), table.compress(laws=False, max_leaves=2, budget=2_000_000)
     assert short.samples < 1_000_000
     assert long.samples > 2_000_000
 
@@ -166,8 +163,7 @@ def test_without_a_plant_it_says_what_to_do_instead():
 
 
 @pytest.mark.parametrize(
-    "options",
-    [{"max_leaves": 0}, {"max_leaves": True}, {"max_leaves": "8"}, {"budget": -1}, {"episodes": 2}, {"seed": -1}],
+    "options", [{"max_leaves": 0}, {"max_leaves": True}, {"max_leaves": "8"}, {"budget": -1}, {"episodes": 2}, {"seed": -1}]
 )
 def test_bad_options_are_one_line(table, options):
     with pytest.raises(spaql.SpaqlError, match=next(iter(options))):
@@ -199,9 +195,7 @@ def test_oblique_lessons_find_a_diagonal():
     states = np.random.default_rng(0).uniform(-1, 1, (500, 3))
     right = states[:, 0] - 2 * states[:, 2] > 0.1
     costs = np.where(right[:, None], [[1.0, 0.0]], [[0.0, 1.0]])
-    axis, oblique = (
-        min(one.cost for one in best_splits(states, costs, np.ones(3), allowed)) for allowed in (False, True)
-    )
+    axis, oblique = (min(one.cost for one in best_splits(states, costs, np.ones(3), allowed)) for allowed in (False, True))
     assert oblique < 0.5 * axis
 
 

@@ -54,9 +54,7 @@ def test_in_a_learned_model_two_laws_are_far_better_than_four_constant_actions(a
 
 
 def test_neither_search_nor_choice_in_a_model_takes_a_step_of_the_plant(in_model):
-    judged = (
-        (len(in_model.frontier) + 1) * FRESH * 200
-    )  # the table too; sizes that gain nothing are not in the frontier
+    judged = (len(in_model.frontier) + 1) * FRESH * 200  # the table too; sizes that gain nothing are not in the frontier
     assert in_model.samples % (FRESH * 200) == 0
     assert judged <= in_model.samples <= judged + 3 * FRESH * 200
 
@@ -101,9 +99,7 @@ def test_a_law_tree_can_be_compressed_again():
 
 def test_a_tree_that_is_worse_than_the_table_comes_with_a_warning_that_says_what_to_do():
     policy = law_policies()["P2"]
-    with pytest.warns(
-        spaql.SpaqlWarning, match="one leaf is significantly worse than the table .* against .*max_leaves"
-    ) as caught:
+    with pytest.warns(spaql.SpaqlWarning, match="one leaf is significantly worse than the table .* against .*max_leaves") as caught:
         small = policy.compress(max_leaves=1, budget=2_000_000)
     assert small.notes == (str(caught[0].message),)
     assert caught[0].filename == __file__

@@ -11,15 +11,7 @@ import spaql
 def log_of(points, actions):
     """Points of a square with their actions, each an episode of its own that stays where it is."""
     x, y = np.array(points, float).T
-    return {
-        "x0": x,
-        "x1": y,
-        "action": actions,
-        "reward": 0.0 * x,
-        "next_x0": x,
-        "next_x1": y,
-        "episode": np.arange(len(x)),
-    }
+    return {"x0": x, "x1": y, "action": actions, "reward": 0.0 * x, "next_x0": x, "next_x1": y, "episode": np.arange(len(x))}
 
 
 @pytest.fixture(scope="module")
@@ -87,14 +79,7 @@ def test_more_data_covers_more():
 def test_the_report_is_text_json_and_a_figure(tmp_path):
     problem = spaql.make("pendulum")
     made = spaql.coverage(problem, spaql.record(problem, episodes=5))
-    for words in (
-        "velocity (rad/s)",
-        "all variables",
-        "cos x velocity",
-        "actions by region",
-        "never seen",
-        "1,000 samples",
-    ):
+    for words in ("velocity (rad/s)", "all variables", "cos x velocity", "actions by region", "never seen", "1,000 samples"):
         assert words in str(made)
     told = json.loads(json.dumps(made.to_dict(), allow_nan=False))
     assert told["overall"]["share"] == made.overall.share
@@ -106,9 +91,7 @@ def test_the_report_is_text_json_and_a_figure(tmp_path):
 
 
 def test_one_variable_is_enough(tmp_path):
-    made = spaql.coverage(
-        spaql.cube(1, 1, horizon=5), {"x0": [0.0, 0.5, 0.7], "action": [0.1, 0.2, 0.3], "reward": [0, 0, 0]}
-    )
+    made = spaql.coverage(spaql.cube(1, 1, horizon=5), {"x0": [0.0, 0.5, 0.7], "action": [0.1, 0.2, 0.3], "reward": [0, 0, 0]})
     assert made.pairs == ()
     made.figure(tmp_path / "map.svg")
 

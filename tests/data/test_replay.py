@@ -21,12 +21,7 @@ def learned(learner, problem, frame):
     nexts = [f"next_{name}" for name in names]
     for _, row in frame.iterrows():
         agent.update(
-            row[names].to_numpy(float),
-            row["action"],
-            row["reward"],
-            row[nexts].to_numpy(float),
-            bool(row["terminated"]),
-            int(row["step"]),
+            row[names].to_numpy(float), row["action"], row["reward"], row[nexts].to_numpy(float), bool(row["terminated"]), int(row["step"])
         )
     return agent
 
@@ -118,9 +113,7 @@ def test_other_columns_are_ignored_and_polars_is_welcome(cartpole):
     problem, frame = cartpole
     one, other = spaql.SPAQL(problem), spaql.SPAQL(problem)
     one.replay(frame)
-    other.replay(
-        polars.DataFrame({name: frame[name].to_numpy() for name in frame}).with_columns(polars.lit("x").alias("remark"))
-    )
+    other.replay(polars.DataFrame({name: frame[name].to_numpy() for name in frame}).with_columns(polars.lit("x").alias("remark")))
     assert_same(one, other)
 
 

@@ -127,9 +127,7 @@ def test_a_numbered_equation_has_its_number_at_its_line_of_code(page):
         docstring = ast.get_docstring(ast.parse(source).body[0]) or ""
         lines = [line for line in source.splitlines() if code in line]
         at_line = any(f"# ({number})" in line.partition(code)[2] for line in lines)
-        assert at_line or docstring.startswith(f"({number})"), (
-            f"{page.name}: {name}#{symbol} has no ({number}) at {code!r}"
-        )
+        assert at_line or docstring.startswith(f"({number})"), f"{page.name}: {name}#{symbol} has no ({number}) at {code!r}"
 
 
 def test_an_equation_number_in_the_code_is_on_the_page_of_that_code():

@@ -22,6 +22,4 @@ def test_a_notebook_runs_from_top_to_bottom(path, tmp_path):
     pytest.importorskip("ipykernel", reason=reason)
     notebook = nbformat.read(path, as_version=4)
     nbformat.validate(notebook)
-    nbclient.NotebookClient(
-        notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": str(tmp_path)}}
-    ).execute()
+    nbclient.NotebookClient(notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": str(tmp_path)}}).execute()

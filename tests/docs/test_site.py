@@ -25,9 +25,7 @@ def site(tmp_path_factory):
 
 def test_no_page_loads_anything_from_a_server(site):
     for page in site.rglob("*.html"):
-        loaded = re.findall(
-            r'<(?:script|img|link rel="stylesheet")[^>]*(?:src|href)="(https?:[^"]+)"', page.read_text()
-        )
+        loaded = re.findall(r'<(?:script|img|link rel="stylesheet")[^>]*(?:src|href)="(https?:[^"]+)"', page.read_text())
         assert loaded == [], f"{page.relative_to(site)} loads {loaded}"
 
 

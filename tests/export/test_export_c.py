@@ -30,9 +30,7 @@ def assert_same(got, wanted):
     assert got.tobytes() == wanted.tobytes(), f"{(got != wanted).any(axis=1).sum()} of {len(got)} states"
 
 
-@pytest.mark.parametrize(
-    ("name", "precision"), [(n, p) for n in NAMES for p in ("double", "single") if (n, p) != ("oblique", "single")]
-)
+@pytest.mark.parametrize(("name", "precision"), [(n, p) for n in NAMES for p in ("double", "single") if (n, p) != ("oblique", "single")])
 def test_it_does_what_the_policy_does(tmp_path, name, precision):
     """In single precision for every observation that is a float; weighted sums are in the next test."""
     policy, kind = policies()[name], {"double": np.float64, "single": np.float32}[precision]
@@ -48,10 +46,7 @@ def test_single_with_weighted_sums_differs_only_beside_a_cut(tmp_path):
     states = states_of(policy, MILLION).astype(np.float32)
     wanted = expected(policy, states)
     tree = policy.rules
-    sums = (
-        states.astype(float) @ tree.weights[tree.nodes["feature"] == 2].T
-        - tree.nodes["cut"][tree.nodes["feature"] == 2]
-    )
+    sums = states.astype(float) @ tree.weights[tree.nodes["feature"] == 2].T - tree.nodes["cut"][tree.nodes["feature"] == 2]
     beside = (np.abs(sums) < 1e-5).any(axis=1)
     for form in ("ifs", "table"):
         text = export(policy, "c", precision="single", form=form)
@@ -150,7 +145,5 @@ def test_another_compiler_has_no_complaint_either(tmp_path):
     for name in NAMES:
         for form in ("ifs", "table"):
             for precision in ("double", "single"):
-                path.write_text(
-                    export(policies()[name], "c", form=form, precision=precision, main=True), encoding="utf-8"
-                )
+                path.write_text(export(policies()[name], "c", form=form, precision=precision, main=True), encoding="utf-8")
                 subprocess.run([COMPILERS[1], *STRICT, "-O2", "-c", "-o", "/dev/null", path], check=True)

@@ -19,9 +19,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 def boxes_of(root):
     """(left, right, top, bottom) of the boxes of nodes."""
-    found = [
-        [float(box.get(key)) for key in ("x", "y", "width", "height")] for box in root.iterfind(f".//{SVG}g/{SVG}rect")
-    ]
+    found = [[float(box.get(key)) for key in ("x", "y", "width", "height")] for box in root.iterfind(f".//{SVG}g/{SVG}rect")]
     return np.array([(x, x + w, y, y + h) for x, y, w, h in found])
 
 
@@ -70,9 +68,7 @@ def test_large_trees_are_laid_out(grow, size):
     assert (place.x + widths / 2 <= place.width + 1e-9).all()
     inner = np.flatnonzero(tree.nodes["feature"] != LEAF)
     assert (place.x[tree.nodes["low"][inner]] < place.x[tree.nodes["high"][inner]]).all()
-    np.testing.assert_allclose(
-        (place.x[tree.nodes["low"][inner]] + place.x[tree.nodes["high"][inner]]) / 2, place.x[inner]
-    )
+    np.testing.assert_allclose((place.x[tree.nodes["low"][inner]] + place.x[tree.nodes["high"][inner]]) / 2, place.x[inner])
     ElementTree.fromstring(export(policy, "svg"))
 
 
@@ -82,9 +78,7 @@ def test_colours_tell_actions_apart():
         assert {box.get("fill") for box in root.iterfind(f".//{SVG}g/{SVG}rect") if box.get("fill")} == colours
     policy = policies()["pendulum-5"]
     text = export(policy, "svg")
-    assert len(set(re.findall(r'rect [^>]*fill="(#\w+)"', text))) == len(
-        np.unique(policy.rules.actions[policy.rules.leaves()])
-    )
+    assert len(set(re.findall(r'rect [^>]*fill="(#\w+)"', text))) == len(np.unique(policy.rules.actions[policy.rules.leaves()]))
     assert "currentColor" in text
 
 
@@ -102,9 +96,7 @@ def test_share_of_time():
 DOT_STRING = r'"(?:[^"\\]|\\.)*"'
 DOT_VALUE = rf"(?:{DOT_STRING}|[\w.]+)"
 DOT_LIST = rf"\[\w+={DOT_VALUE}(?:, \w+={DOT_VALUE})*\]"
-DOT_LINES = re.compile(
-    rf"  (?:label={DOT_STRING}; labelloc=t; bgcolor=transparent|(?:node|edge|n\d+(?: -> n\d+)?) {DOT_LIST});"
-)
+DOT_LINES = re.compile(rf"  (?:label={DOT_STRING}; labelloc=t; bgcolor=transparent|(?:node|edge|n\d+(?: -> n\d+)?) {DOT_LIST});")
 
 
 @pytest.mark.parametrize("name", NAMES)

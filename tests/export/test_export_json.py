@@ -55,38 +55,15 @@ def test_a_given_problem_must_be_the_same():
 def test_it_is_plain_json():
     told = json.loads(export(policies()["cartpole"], "json"), parse_constant=pytest.fail)
     assert (told["format"], told["version"], told["problem"]["name"]) == ("spaql policy", 1, "cartpole")
-    assert told["variables"][1] == {
-        "name": "velocity",
-        "unit": "m/s",
-        "low": None,
-        "high": None,
-        "slope": 1 / 240,
-        "centre": 0.0,
-    }
+    assert told["variables"][1] == {"name": "velocity", "unit": "m/s", "low": None, "high": None, "slope": 1 / 240, "centre": 0.0}
     assert told["actions"] == {"kind": "finite", "values": [0, 1], "box": False, "names": ["push"], "units": []}
     assert {tuple(node) for node in told["nodes"]} == {("action",), ("variable", "at_least", "low", "high")}
 
 
 def test_hostile_texts():
     good = export(policies()["oblique"], "json")
-    texts = [
-        "",
-        "{",
-        "null",
-        "[]",
-        "3",
-        '"spaql policy"',
-        "[" * 100_000,
-        '{"a":' * 100_000,
-        "9" * 10_000,
-        b"\xff\xfe\x00",
-        "\x00",
-        "NaN",
-    ]
-    texts += [
-        good.replace("0.3", word)
-        for word in ("NaN", "Infinity", "-Infinity", "1e999", "9" * 5000, "true", '"0.3"', "[0.3]")
-    ]
+    texts = ["", "{", "null", "[]", "3", '"spaql policy"', "[" * 100_000, '{"a":' * 100_000, "9" * 10_000, b"\xff\xfe\x00", "\x00", "NaN"]
+    texts += [good.replace("0.3", word) for word in ("NaN", "Infinity", "-Infinity", "1e999", "9" * 5000, "true", '"0.3"', "[0.3]")]
     texts += [good.replace('"kind": "comp', '"version": 1, "kind": "comp'), good + "{}", good[:-10]]
     texts += [good.replace('"name": "x"', f'"name": "{"x" * 2000}"'), good.replace('"name": "x"', '"name": "\\ud800"')]
     for text in texts:

@@ -90,9 +90,7 @@ def test_laws_are_not_fused_where_the_machine_could(tmp_path, precision):
                 ran = subprocess.run([COMPILERS[0], *flags, path], capture_output=True, text=True, check=False)
                 if ran.returncode != 0:
                     pytest.skip("this compiler makes no code for a processor with fused multiply-add")
-                made[allowed] = re.findall(
-                    r"\bf?n?m(?:add|sub|la|ls)\b|\bvfn?m\w+|\bfn?m(?:add|sub|la|ls)\b", ran.stdout
-                )
+                made[allowed] = re.findall(r"\bf?n?m(?:add|sub|la|ls)\b|\bvfn?m\w+|\bfn?m(?:add|sub|la|ls)\b", ran.stdout)
             assert not made[False]
             assert made[True] or COMPILERS[0] != "gcc" or name != "P2"  # it would have fused
 
@@ -151,14 +149,7 @@ def test_python_does_what_the_policy_does(name, nested, monkeypatch):
 
 
 def test_python_returns_what_the_plant_takes_and_can_be_read():
-    for name, kind in (
-        ("C2", int),
-        ("ordered", int),
-        ("L2d", int),
-        ("P2", float),
-        ("ordered many", float),
-        ("L1c", tuple),
-    ):
+    for name, kind in (("C2", int), ("ordered", int), ("L2d", int), ("P2", float), ("ordered many", float), ("L1c", tuple)):
         act = bare_controller(export(law_policies()[name], "python"))
         act.__globals__["__builtins__"] |= {"min": min, "max": max, "int": int}
         assert type(act([0.1] * law_policies()[name].rules.variables)) is kind
@@ -262,23 +253,14 @@ def test_the_indented_text_is_the_controller():
         policy = law_policies()[name]
         names = policy.words.names
         code = "\n".join("  " + line for line in export(policy, "txt", share=False).splitlines()[2:])
-        code = (
-            code.replace("else if", "elif")
-            .replace("≥", ">=")
-            .replace("·", "*")
-            .replace("angular velocity", "angular_velocity")
-        )
+        code = code.replace("else if", "elif").replace("≥", ">=").replace("·", "*").replace("angular velocity", "angular_velocity")
         code = re.sub(r" (N m|N|m|rad|m/step)(?=:|$)", "", code, flags=re.MULTILINE)
-        code = re.sub(
-            r"(\d) if (.*) >= (\S+), (\d) if >= (\S+), else (\d)", r"\1 if \2 >= \3 else \4 if \2 >= \5 else \6", code
-        )
+        code = re.sub(r"(\d) if (.*) >= (\S+), (\d) if >= (\S+), else (\d)", r"\1 if \2 >= \3 else \4 if \2 >= \5 else \6", code)
         code = re.sub(rf"^(\s*){policy.words.action_names[0]} = ", r"\1return ", code, flags=re.MULTILINE)
         scope = {"clip": lambda value, low, high: min(max(value, low), high)}
         exec(f"def act({', '.join(names).replace(' ', '_').replace(',_', ', ')}):\n{code}", scope)
         states = law_states(policy, 3000)
-        np.testing.assert_array_equal(
-            [scope["act"](*state) for state in states.tolist()], law_actions(policy, states)[:, 0]
-        )
+        np.testing.assert_array_equal([scope["act"](*state) for state in states.tolist()], law_actions(policy, states)[:, 0])
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -309,9 +291,7 @@ def test_latex(tmp_path, name):
         assert begun[0] == "align*"
         assert text.count(r"\text{otherwise}") == (policy.n_leaves > 1) * len(policy.words.action_names)
     if shutil.which("pdflatex"):
-        page = (
-            r"\documentclass{article}\usepackage{amsmath,booktabs,longtable}\begin{document}" + text + r"\end{document}"
-        )
+        page = r"\documentclass{article}\usepackage{amsmath,booktabs,longtable}\begin{document}" + text + r"\end{document}"
         (tmp_path / "page.tex").write_text(page)
         subprocess.run(["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "page.tex"], cwd=tmp_path, check=True)
 
@@ -336,9 +316,7 @@ def test_drawings_show_whole_laws_and_nothing_overlaps(name):
     svg = "{http://www.w3.org/2000/svg}"
     root = ElementTree.fromstring(export(policy, "svg"))
     shown = {element.text for element in root.iter(f"{svg}text")}
-    boxes = [
-        [float(box.get(key)) for key in ("x", "y", "width", "height")] for box in root.iterfind(f".//{svg}g/{svg}rect")
-    ]
+    boxes = [[float(box.get(key)) for key in ("x", "y", "width", "height")] for box in root.iterfind(f".//{svg}g/{svg}rect")]
     wide, high = (float(value) for value in root.get("viewBox").split()[2:])
     for x, y, w, h in boxes:
         assert 0 <= x <= x + w <= wide

@@ -1,5 +1,6 @@
 """Exported Structured Text is run by a small interpreter that knows the grammar of IEC 61131-3 as far as it is used."""
 
+
 import numpy as np
 import pytest
 
@@ -14,12 +15,8 @@ def test_it_does_what_the_policy_does(name):
     policy = policies()[name]
     block = Block(export(policy, "st"))
     assert block.name == "controller"
-    states = np.concatenate(
-        [states_of(policy, 20_000), np.random.default_rng(0).permutation(corners_of(policy))[:20_000]]
-    )
-    states = states[
-        (np.abs(states) >= np.finfo(float).tiny).all(axis=1) | (states == 0).all(axis=1)
-    ]  # see the next test
+    states = np.concatenate([states_of(policy, 20_000), np.random.default_rng(0).permutation(corners_of(policy))[:20_000]])
+    states = states[(np.abs(states) >= np.finfo(float).tiny).all(axis=1) | (states == 0).all(axis=1)]  # see the next test
     got = np.array([block.run(state) for state in states.tolist()])
     np.testing.assert_array_equal(got, expected(policy, states))
 
@@ -48,8 +45,6 @@ def test_trees_that_nest_too_deep_are_refused():
 
 @pytest.mark.parametrize("name", ["cartpole", "oblique", "odd names", "one leaf"])
 def test_a_real_parser_reads_it(name):
-    blark = pytest.importorskip(
-        "blark", reason="blark, a parser of Structured Text, is not installed (pip install blark)"
-    )
+    blark = pytest.importorskip("blark", reason="blark, a parser of Structured Text, is not installed (pip install blark)")
     parsed = blark.parse_source_code(export(policies()[name], "st"))
     assert "controller" in str(parsed.transform())

@@ -14,12 +14,7 @@ from exported_policies import NAMES, built, expected, leaf, plane, policies, ran
 from spaql.export import export
 from spaql.plants.problem import Finite
 
-SHORT = split(
-    0,
-    0.25,
-    split(1, -1.5, leaf(-3), split(0, -0.5, leaf(-1), leaf(0))),
-    split(1, 2, leaf(1), split(0, 0.75, leaf(2), leaf(3))),
-)
+SHORT = split(0, 0.25, split(1, -1.5, leaf(-3), split(0, -0.5, leaf(-1), leaf(0))), split(1, 2, leaf(1), split(0, 0.75, leaf(2), leaf(3))))
 
 
 def short():
@@ -43,9 +38,7 @@ def test_exactly_one_rule_holds_and_says_the_action():
     assert len(rules) == 6
     states = states_of(policy, 3000)
     for (x, y), action in zip(states, expected(policy, states)[:, 0], strict=True):
-        found = [
-            float(value) for conditions, value in rules if all(holds(one, x, y) for one in conditions.split(" and "))
-        ]
+        found = [float(value) for conditions, value in rules if all(holds(one, x, y) for one in conditions.split(" and "))]
         assert found == [action]
 
 
@@ -73,13 +66,7 @@ def test_the_indented_text_is_the_tree(name):
     policy = short() if name == "short" else policies()[name]
     head, _, *lines = export(policy, "txt").splitlines()
     assert head == f"compressed tree of hand: {policy.n_leaves} leaves"
-    code = (
-        "\n".join("  " + line for line in lines)
-        .replace("else if", "elif")
-        .replace("≥", ">=")
-        .replace("·", "*")
-        .replace(" m:", ":")
-    )
+    code = "\n".join("  " + line for line in lines).replace("else if", "elif").replace("≥", ">=").replace("·", "*").replace(" m:", ":")
     scope = {}
     exec("def act(x, y):\n" + re.sub(r"force = (\S+) N", r"return \1", code), scope)
     states = states_of(policy, 3000)
@@ -97,11 +84,7 @@ def test_csv_has_the_exact_bounds(name):
         return
     table = np.array(rows, float)
     low, high, actions = table[:, 0 : 2 * d : 2], table[:, 1 : 2 * d : 2], table[:, 2 * d : 2 * d + axes]
-    states = np.clip(
-        states_of(policy, 3000),
-        np.maximum(low.min(axis=0), -1e9),
-        np.minimum(np.nextafter(high.max(axis=0), -np.inf), 1e9),
-    )
+    states = np.clip(states_of(policy, 3000), np.maximum(low.min(axis=0), -1e9), np.minimum(np.nextafter(high.max(axis=0), -np.inf), 1e9))
     inside = ((states[:, None] >= low) & (states[:, None] < high)).all(axis=2)
     assert (inside.sum(axis=1) == 1).all()
     np.testing.assert_array_equal(actions[inside.argmax(axis=1)], expected(policy, states))
@@ -159,17 +142,10 @@ def test_latex(tmp_path, name):
         assert line.replace(r"\$", "").count("$") % 2 == 0
         assert not re.search(r"(?<!\\)[%#]", line)
     if shutil.which("pdflatex"):
-        page = (
-            r"\documentclass{article}\usepackage{booktabs,longtable,textcomp}\begin{document}"
-            + text
-            + r"\end{document}"
-        )
+        page = r"\documentclass{article}\usepackage{booktabs,longtable,textcomp}\begin{document}" + text + r"\end{document}"
         (tmp_path / "page.tex").write_text(page)
         subprocess.run(
-            ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "page.tex"],
-            cwd=tmp_path,
-            check=True,
-            capture_output=True,
+            ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "page.tex"], cwd=tmp_path, check=True, capture_output=True
         )
 
 

@@ -9,9 +9,7 @@ HEAVY = ["numba", "llvmlite", "matplotlib", "torch", "dask", "pandas", "scipy.st
 
 
 def run(program):
-    return subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=120
-    ).stdout
+    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=120).stdout
 
 
 def test_importing_loads_nothing_heavy():
@@ -25,9 +23,7 @@ def test_listing_the_problems_and_names_loads_no_plots_nor_statistics():
 
 
 def test_listing_the_problems_compiles_nothing():
-    loaded = run(
-        f"import sys, spaql; spaql.problems(); print(*[name for name in {HEAVY} if name in sys.modules])"
-    ).split()
+    loaded = run(f"import sys, spaql; spaql.problems(); print(*[name for name in {HEAVY} if name in sys.modules])").split()
     assert loaded == []
 
 

@@ -28,10 +28,7 @@ def test_one_clipped_law_is_found_again():
 def test_more_leaves_are_nearer_to_what_was_done():
     policy = law_policies()["P2"]
     states = policy.usage.states[::8]
-    wrong = [
-        np.abs(decide(copied(policy, CLIP, leaves, states), states) - policy.decide(states)).mean()
-        for leaves in (1, 2, 8)
-    ]
+    wrong = [np.abs(decide(copied(policy, CLIP, leaves, states), states) - policy.decide(states)).mean() for leaves in (1, 2, 8)]
     assert wrong[0] > wrong[1] > wrong[2]
 
 

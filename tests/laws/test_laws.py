@@ -49,9 +49,7 @@ def test_the_history_ends_with_what_the_confirmation_said(pendulum):
 
 
 def test_a_larger_tree_is_returned_only_if_it_is_better_than_all_smaller_ones():
-    trees = {
-        leaves: Entry(constant(2, [float(leaves)]), mean) for leaves, mean in ((1, 5.0), (2, 4.0), (3, 5.02), (4, 6.0))
-    }
+    trees = {leaves: Entry(constant(2, [float(leaves)]), mean) for leaves, mean in ((1, 5.0), (2, 4.0), (3, 5.02), (4, 6.0))}
     found = Frontier(tidy=trees).monotone(0.1)
     assert [entry.mean for entry in found] == [5.0, 6.0]
 
@@ -116,15 +114,11 @@ def broken(value, bounds=(-2.0, 2.0)):
         return (value if x > 0.5 else x + 0.4,), 0.0, False
 
     state = [spaql.Axis("place", *bounds)]
-    return spaql.from_plant(
-        start, go, state=state, actions=spaql.Finite((0, 1)), horizon=9, name="mine", reference=(0.0,)
-    )
+    return spaql.from_plant(start, go, state=state, actions=spaql.Finite((0, 1)), horizon=9, name="mine", reference=(0.0,))
 
 
 def test_a_plant_that_leaves_its_bounds_or_all_numbers_is_named():
-    with pytest.raises(
-        spaql.SpaqlError, match=r"mine left its declared bounds: place = 7 is not in -2 ... 2 .*step \d"
-    ):
+    with pytest.raises(spaql.SpaqlError, match=r"mine left its declared bounds: place = 7 is not in -2 ... 2 .*step \d"):
         spaql.Laws(broken(7.0), **SMALL).learn(iterations=1)
     with pytest.raises(spaql.SpaqlError, match="mine gave a state that is not finite"):
         spaql.Laws(broken(np.nan), **SMALL).learn(iterations=1)

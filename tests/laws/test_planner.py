@@ -86,9 +86,7 @@ def test_refining_in_blocks_makes_a_tree_better(swinging):
     begin = fitted_partitions(search, Lessons(states, actions), 3, 1)[0]
     refine(search, begin, [(0.3, 64, 200)])
     seeds = seeds_of(9, LAWS_CONFIRMED, 0, 200)
-    before, after = (
-        search.trials.returns(search.units.physical(tree), seeds).mean() for tree in (begin, search.best.tree)
-    )
+    before, after = (search.trials.returns(search.units.physical(tree), seeds).mean() for tree in (begin, search.best.tree))
     assert after > before
 
 
@@ -111,13 +109,7 @@ def test_other_units_leave_the_controllers_as_they_are():
 def test_the_effort_follows_from_the_samples():
     problem = spaql.make("pendulum")
     assert affordable(problem, None, 1) == affordable(problem, 10**10, 1) == 1.0
-    assert (
-        0.1
-        < affordable(problem, 1_000_000, 2)
-        < affordable(problem, 1_000_000, 1)
-        < affordable(problem, 10_000_000, 1)
-        < 1.0
-    )
+    assert 0.1 < affordable(problem, 1_000_000, 2) < affordable(problem, 1_000_000, 1) < affordable(problem, 10_000_000, 1) < 1.0
     assert BUDGET > 0
 
 

@@ -28,6 +28,4 @@ def test_one_law_holds_a_pendulum_within_20_thousand_samples(name, least, seed):
 def test_the_lander_comes_down_with_one_law_per_engine(name):
     pytest.importorskip("Box2D", reason="Box2D is not installed (pip install 'spaql[box2d]')")
     policy = learned(name, 400_000)
-    assert (
-        policy.evaluate(40).mean > 0.0
-    )  # the best constant action has -100; four times as many samples give 250 and more
+    assert policy.evaluate(40).mean > 0.0  # the best constant action has -100; four times as many samples give 250 and more

@@ -21,9 +21,7 @@ def two_laws(weights, cut, laws, problem, kind=CLIP):
     rows[0] = weights
     gains = np.array([[[0.0] * len(problem.state)], [laws[0][0]], [laws[1][0]]])
     offsets = np.array([[0.0], [laws[0][1]], [laws[1][1]]])
-    return make_tree(
-        nodes, np.zeros((3, 1)), len(problem.state), rows, make_laws(gains, offsets, problem.actions, kind)
-    )
+    return make_tree(nodes, np.zeros((3, 1)), len(problem.state), rows, make_laws(gains, offsets, problem.actions, kind))
 
 
 def mean(trials, tree):
@@ -84,13 +82,7 @@ def test_cut_short_it_says_so_and_the_tree_is_as_good_as_before():
 
 @pytest.mark.parametrize(
     ("value", "digits", "ends"),
-    [
-        (13.77, 1, [10.0, 20.0]),
-        (13.77, 2, [13.0, 14.0]),
-        (-0.0732, 1, [-0.08, -0.07]),
-        (20.0, 1, [20.0]),
-        (0.5, 2, [0.5]),
-    ],
+    [(13.77, 1, [10.0, 20.0]), (13.77, 2, [13.0, 14.0]), (-0.0732, 1, [-0.08, -0.07]), (20.0, 1, [20.0]), (0.5, 2, [0.5])],
 )
 def test_a_number_is_rounded_to_its_neighbours(value, digits, ends):
     assert rounded(value, digits) == ends

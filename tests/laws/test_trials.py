@@ -67,8 +67,6 @@ def test_the_reserve_is_left_to_those_who_come_after():
 
 
 def test_seeds_of_purposes_and_numbers_are_different():
-    found = np.concatenate(
-        [seeds_of(0, 21, 0, 100), seeds_of(0, 22, 0, 100), seeds_of(1, 21, 0, 100), seeds_of(0, 21, 100, 100)]
-    )
+    found = np.concatenate([seeds_of(0, 21, 0, 100), seeds_of(0, 22, 0, 100), seeds_of(1, 21, 0, 100), seeds_of(0, 21, 100, 100)])
     assert len(set(found.tolist())) == 400
     np.testing.assert_array_equal(seeds_of(0, 21, 50, 10), seeds_of(0, 21, 0, 100)[50:60])

@@ -1,5 +1,6 @@
 """Atlas as a learner: what it has beyond the promises of every learner (test_every_learner.py)."""
 
+
 import gymnasium
 import numpy as np
 import pytest
@@ -217,16 +218,7 @@ def test_learning_goes_on_from_outside_data(cartpole):
 
 
 def test_options_are_in_the_file(tmp_path):
-    given = {
-        "cells": 50,
-        "model_cells": 20,
-        "neighbours": 6,
-        "levels": 3,
-        "hold": 2,
-        "explore": False,
-        "chance": 0.3,
-        "gamma": 0.9,
-    }
+    given = {"cells": 50, "model_cells": 20, "neighbours": 6, "levels": 3, "hold": 2, "explore": False, "chance": 0.3, "gamma": 0.9}
     agent = atlas(samples=200, **given, seed=8)
     agent.save(tmp_path / "a.spaql")
     back = spaql.load(tmp_path / "a.spaql")
@@ -281,8 +273,7 @@ def test_more_samples_than_a_plan_looks_at_are_taken_evenly_with_the_beginnings(
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("name", "samples", "least"),
-    [("pendulum", 5000, -160.0), ("cartpole", 5000, 195.0), ("mountain-car", 10_000, -125.0)],
+    ("name", "samples", "least"), [("pendulum", 5000, -160.0), ("cartpole", 5000, 195.0), ("mountain-car", 10_000, -125.0)]
 )
 def test_returns_at_stated_budgets(name, samples, least):
     agents = [spaql.Atlas(spaql.make(name), seed=seed) for seed in range(100, 104)]

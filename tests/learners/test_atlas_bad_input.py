@@ -299,9 +299,7 @@ def test_two_hundred_files_with_sound_checksums_but_hostile_contents(content, tm
     assert 0 < refusals((mutated(content, rng) for mutated in hostile), tmp_path) < 200
 
 
-@pytest.mark.parametrize(
-    "planned", [[0, 5], [1, 2, 3, 5], [100, 120, 5], [150, 100, 5], [100, 1000, 5], [-100, 5], [100, -1], []]
-)
+@pytest.mark.parametrize("planned", [[0, 5], [1, 2, 3, 5], [100, 120, 5], [150, 100, 5], [100, 1000, 5], [-100, 5], [100, -1], []])
 def test_a_file_cannot_ask_for_plans_that_training_would_not_have_made(content, tmp_path, planned):
     with pytest.raises(spaql.SpaqlError, match="plans are malformed"):
         load_bytes(tmp_path, packed(members(content) | {"planned.npy": array_bytes(np.array(planned, np.int32))}))

@@ -103,8 +103,8 @@ def test_the_same_seed_gives_the_same_laws():
 
 
 def test_gymnasium_gives_the_laws_of_the_compiled_plant():
-    plant = learned(spaql.make("pendulum", horizon=30), 60, told=False)
-    env = learned(wrapped(spaql.make("pendulum", horizon=30)), 60, told=False)
+    plant = learned(spaql.make("pendulum", horizon=30), 60, use_known=False)
+    env = learned(wrapped(spaql.make("pendulum", horizon=30)), 60, use_known=False)
     np.testing.assert_array_equal(plant.state.memory.states[:60], env.state.memory.states[:60])
 
 
@@ -118,8 +118,8 @@ def test_outside_data_is_enough():
 
 
 def test_a_reward_that_is_not_told_is_learned():
-    agent = learned(spaql.make("pendulum", horizon=30), 100, told=False)
-    assert agent.known.known is None
+    agent = learned(spaql.make("pendulum", horizon=30), 100, use_known=False)
+    assert agent.problem_told.known is None
     assert np.isfinite(agent.evaluate(10).mean)
 
 

@@ -126,10 +126,7 @@ def test_the_base_alone_is_the_quadratic_system():
 
 def test_cells_follow_what_no_quadratic_system_can():
     sample = data(3000, curved, quadratic_reward)
-    whole, cells = (
-        errors(fitted(sample, most=1), curved, quadratic_reward),
-        errors(fitted(sample), curved, quadratic_reward),
-    )
+    whole, cells = errors(fitted(sample, most=1), curved, quadratic_reward), errors(fitted(sample), curved, quadratic_reward)
     assert cells[0] < 0.3 * whole[0]
 
 

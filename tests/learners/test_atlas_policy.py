@@ -83,9 +83,7 @@ def test_visits_of_a_small_tree_count_every_training_step_in_its_regions(agents,
     seen = agents["cartpole"].state.memory.states[:1000]
     visits = small.table()["visits"]
     assert visits.sum() == 1000
-    assert sorted(visits) == sorted(
-        np.count_nonzero(leaf_of(small.rules, seen) == leaf) for leaf in small.rules.leaves()
-    )
+    assert sorted(visits) == sorted(np.count_nonzero(leaf_of(small.rules, seen) == leaf) for leaf in small.rules.leaves())
     why = small.why(seen[0])
     assert why.visits == np.count_nonzero(leaf_of(small.rules, seen) == why.leaf)
 
@@ -355,20 +353,7 @@ def test_the_page_of_a_controller_without_a_plant(tmp_path):
 
 
 def test_spaql_train_speaks_json_and_keeps_the_agent(tmp_path):
-    told = run(
-        "train",
-        "cartpole",
-        "atlas",
-        "--samples",
-        250,
-        "--option",
-        "cells=300",
-        "--fresh",
-        5,
-        "--json",
-        "--out",
-        tmp_path,
-    )
+    told = run("train", "cartpole", "atlas", "--samples", 250, "--option", "cells=300", "--fresh", 5, "--json", "--out", tmp_path)
     assert told.returncode == 0, told.stderr
     (row,) = json.loads(told.stdout)["agents"]
     assert (row["train_samples"], row["eval_samples"]) == (250, 0)

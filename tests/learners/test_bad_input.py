@@ -34,16 +34,7 @@ def test_xi_is_a_number_from_zero(learner, xi):
 @pytest.mark.parametrize("learner", ["SPAQL", "SPAQL-TS"])
 @pytest.mark.parametrize(
     ("name", "value"),
-    [
-        ("tau_min", 0.0),
-        ("tau_min", -1.0),
-        ("tau_min", math.inf),
-        ("u", 0.5),
-        ("u", math.nan),
-        ("d", -0.1),
-        ("d", 1.1),
-        ("d", "a"),
-    ],
+    [("tau_min", 0.0), ("tau_min", -1.0), ("tau_min", math.inf), ("u", 0.5), ("u", math.nan), ("d", -0.1), ("d", 1.1), ("d", "a")],
 )
 def test_temperature_options_are_numbers_in_their_range(learner, name, value):
     refused(f"{name} must be a finite number", LEARNERS[learner], cartpole(), **{name: value})
@@ -113,8 +104,8 @@ def test_actions_are_a_number_of_axes_or_a_list(actions):
 
 @pytest.mark.parametrize(("state_dim", "actions"), [(14, 1), (14, [0, 1]), (13, 2), (20, 1)])
 def test_too_many_dimensions_are_refused_with_advice(state_dim, actions):
-    told = f"{state_dim} observed variables.*cells per split.*TransformObservation"
-    refused(told, spaql.SPAQL, spaql.cube(state_dim, actions, 10))
+    problem = spaql.cube(state_dim, actions, 10)
+    refused(f"{state_dim} observed variables.*cells per split.*TransformObservation", spaql.SPAQL, problem)
     refused("65 observed variables are more than 64", spaql.cube, 65, actions, 10)
 
 

@@ -10,14 +10,7 @@ from helpers import LEARNERS, TRAINED
 
 GOOD = {"obs": [0.1, 0.2], "action": 0.5, "reward": 1.0, "next_obs": [0.2, 0.1]}
 SHAPES = [[0.1], [0.1, 0.2, 0.3], [[0.1, 0.2]], 0.1, [], None, "ab", ["a", "b"], [0.1, None], [1j, 0.0], {"x": 1}]
-VALUES = [
-    (math.nan, "nan"),
-    (math.inf, "inf"),
-    (-math.inf, "-inf"),
-    (1.1, "outside"),
-    (-1.00001, "outside"),
-    (1e30, "outside"),
-]
+VALUES = [(math.nan, "nan"), (math.inf, "inf"), (-math.inf, "-inf"), (1.1, "outside"), (-1.00001, "outside"), (1e30, "outside")]
 
 
 def agent_of(learner, actions=1):
@@ -97,9 +90,7 @@ def test_steps_outside_the_horizon(agent, step):
     refused("step must be a whole number from 0", agent, step=step)
 
 
-@pytest.mark.parametrize(
-    "value", [[0.1], [0.1, 0.2, 0.3], [[[0.1, 0.2]]], 0.1, None, "ab", ["a", "b"], [0.1, None], {"x": 1}], ids=str
-)
+@pytest.mark.parametrize("value", [[0.1], [0.1, 0.2, 0.3], [[[0.1, 0.2]]], 0.1, None, "ab", ["a", "b"], [0.1, None], {"x": 1}], ids=str)
 def test_predicting_from_the_wrong_shape_or_type(agent, value):
     with pytest.raises(spaql.SpaqlError, match=r"^observation must (have shape|be an array of numbers)"):
         agent.predict(value)

@@ -42,11 +42,7 @@ from make_options import filled, hindrance, page_of
 NONSENSE = [object(), math.nan, math.inf, "nonsense", b"x", {}, [[]]]
 every_option = pytest.mark.parametrize(
     ("card", "option"),
-    [
-        pytest.param(card, one, id=f"{card.name}-{one.name}")
-        for card in learners()
-        for one in options_of(learner_class(card))
-    ],
+    [pytest.param(card, one, id=f"{card.name}-{one.name}") for card in learners() for one in options_of(learner_class(card))],
 )
 
 

@@ -47,14 +47,7 @@ def test_random_predictions_go_on_after_loading(agent, tmp_path):
 
 def test_options_and_seed_are_in_the_file(tmp_path):
     problem = spaql.make("pendulum")
-    given = {
-        "xi": 3.5,
-        "lam": 0.7,
-        "reference": (0.5, 0.0, 1.0),
-        "distance": "sup",
-        "bootstrap": "terminate",
-        "temperature_rule": "paper",
-    }
+    given = {"xi": 3.5, "lam": 0.7, "reference": (0.5, 0.0, 1.0), "distance": "sup", "bootstrap": "terminate", "temperature_rule": "paper"}
     agent = spaql.SPAQLTS(problem, seed=77, **given)
     agent.save(tmp_path / "a.spaql")
     other = spaql.load(tmp_path / "a.spaql")
@@ -125,14 +118,7 @@ def test_a_full_disk_is_one_clear_error_and_keeps_the_old_file(agent, content, t
 def test_missing_foreign_empty_and_truncated_files_are_refused(content, tmp_path):
     with pytest.raises(spaql.SpaqlError, match="cannot read"):
         spaql.load(tmp_path / "nothing.spaql")
-    for bad in (
-        b"",
-        b"hello",
-        b"PK\x03\x04" + b"\0" * 100,
-        content[: len(content) // 2],
-        content[100:],
-        packed({"a.txt": b"hi"}),
-    ):
+    for bad in (b"", b"hello", b"PK\x03\x04" + b"\0" * 100, content[: len(content) // 2], content[100:], packed({"a.txt": b"hi"})):
         with pytest.raises(spaql.SpaqlError):
             load_bytes(tmp_path, bad)
 
@@ -170,13 +156,7 @@ def test_an_array_header_that_promises_terabytes_is_refused(content, tmp_path):
 def broken_children(first, how):
     first = first.copy()
     split = int(np.flatnonzero(first)[-1])
-    first[split] = {
-        "cycle": 0 if split else split,
-        "self": split,
-        "outside": len(first) + 5,
-        "negative": -7,
-        "overlap": first[0] + 1,
-    }[how]
+    first[split] = {"cycle": 0 if split else split, "self": split, "outside": len(first) + 5, "negative": -7, "overlap": first[0] + 1}[how]
     if how == "cycle":
         first[int(first[0])] = 1  # a child that claims its siblings
     return first

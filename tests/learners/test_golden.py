@@ -42,9 +42,7 @@ class Case:
 
     def learn_all(self):
         data, agent = self.data, self.agent
-        obs, next_obs, reward, action = (
-            data[key].astype(np.float64) for key in ("obs", "next_obs", "reward", "action")
-        )
+        obs, next_obs, reward, action = (data[key].astype(np.float64) for key in ("obs", "next_obs", "reward", "action"))
         self.checkpoint_arms, self.checkpoint_max = [], []
         for i in range(len(obs)):
             agent.update(obs[i], action[i], reward[i], next_obs[i], step=int(data["timestep"][i]) if self.aql else 0)
@@ -146,10 +144,7 @@ def test_merged_tree_knows_the_greedy_leaf(case):
     greedy, scratch = state.policy(case.agent.chart), new_scratch(state.space, state.forest)
     for j in range(len(case.queries)):
         found, q = case.ask(j)
-        assert (
-            merged_ball(state.forest, greedy, scratch, case.trees[j], case.queries[j])
-            == found["ball"][greedy_position(q)]
-        )
+        assert merged_ball(state.forest, greedy, scratch, case.trees[j], case.queries[j]) == found["ball"][greedy_position(q)]
 
 
 def test_deterministic_prediction_is_the_centre_of_the_greedy_leaf(case):
@@ -175,9 +170,7 @@ def test_boltzmann_probabilities(case, tau, field):
         cumulative = scratch.weight[: len(q)]
         probability = np.diff(cumulative, prepend=0.0) / cumulative[-1]
         np.testing.assert_allclose(np.sort(probability), np.sort(case.expected(field, j)), rtol=1e-6, atol=1e-12)
-        np.testing.assert_allclose(
-            probability[np.argsort(q, kind="stable")], case.expected(field, j), rtol=1e-6, atol=1e-12
-        )
+        np.testing.assert_allclose(probability[np.argsort(q, kind="stable")], case.expected(field, j), rtol=1e-6, atol=1e-12)
 
 
 def assert_is_greedy_leaf(case, j, ball, key):

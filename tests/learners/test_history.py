@@ -66,9 +66,7 @@ def test_episodes_that_end_early_count_what_they_took():
 def test_best_seen_of_spaql_is_the_best_evaluation_so_far(problem, rule):
     _, history = learned("SPAQL", 60, problem, temperature_rule=rule)
     assert (np.diff(history.best_seen) >= 0).all()
-    first = (
-        history.best_seen[0] if history.best_seen[0] > history.evaluation[0] else -np.inf
-    )  # that of the untrained agent
+    first = history.best_seen[0] if history.best_seen[0] > history.evaluation[0] else -np.inf  # that of the untrained agent
     np.testing.assert_array_equal(history.best_seen, np.maximum(np.maximum.accumulate(history.evaluation), first))
 
 

@@ -46,13 +46,7 @@ def test_on_recorded_data_it_is_tabular_q_learning(xi):
     rng = np.random.default_rng(0)
     agent, plain = spaql.NBQL(spaql.cube(1, list(range(ACTIONS)), horizon=H), step=1 / STATES, xi=xi), Tabular(xi)
     for _ in range(3000):
-        h, x, a, reward, after = (
-            rng.integers(H),
-            rng.integers(STATES),
-            int(rng.integers(ACTIONS)),
-            rng.normal(),
-            rng.integers(STATES),
-        )
+        h, x, a, reward, after = rng.integers(H), rng.integers(STATES), int(rng.integers(ACTIONS)), rng.normal(), rng.integers(STATES)
         agent.update([CENTRES[x]], a, reward, [CENTRES[after]], step=int(h))
         plain.update(h, x, a, reward, after)
     q, visits = tables(agent)
@@ -152,9 +146,7 @@ def test_an_action_on_a_line_is_found():
     def pay(x, a):
         return (x,), -abs(a - 0.4), False
 
-    problem = spaql.from_plant(
-        start, pay, state=[spaql.Axis("x", 0.0, 1.0)], actions=spaql.Continuous(-1, 1), horizon=1
-    )
+    problem = spaql.from_plant(start, pay, state=[spaql.Axis("x", 0.0, 1.0)], actions=spaql.Continuous(-1, 1), horizon=1)
     for agent in (spaql.NBQL(problem, step=0.125, xi=0.1), spaql.ZoomRL(problem, lipschitz=1.0, xi=0.1)):
         agent.learn(2000, rollouts=1)
         assert agent.evaluate(1000).mean > -0.15

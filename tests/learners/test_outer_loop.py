@@ -77,9 +77,7 @@ def test_an_evaluation_as_good_as_the_best_is_kept_cools_and_damps_the_growth(pu
 
 
 def test_paper_rule_counts_splits_from_the_last_best_agent():
-    seen, _ = follow(
-        [(-1.0, 15, 1), (-1.0, 15, 1), (1.0, 15, 1), (0.0, 15, 1), (0.0, 15, 1), (0.0, 15, 1)], published=False
-    )
+    seen, _ = follow([(-1.0, 15, 1), (-1.0, 15, 1), (1.0, 15, 1), (0.0, 15, 1), (0.0, 15, 1), (0.0, 15, 1)], published=False)
     assert [verdict for verdict, _, _ in seen] == [GO_ON, GO_ON, KEEP, GO_ON, GO_ON, RESET]
     assert [arms for _, _, arms in seen] == [16, 31, 46, 61, 76, 46]
 

@@ -67,11 +67,7 @@ def test_a_batch_is_the_sum_of_its_parts(pendulum):
 @pytest.mark.parametrize("kind", [np.float32, np.float64, list, tuple])
 def test_any_kind_of_numbers_is_fine(pendulum, kind):
     batch = observations(20).astype(np.float32).astype(np.float64)
-    given = (
-        batch.astype(kind)
-        if isinstance(kind, type) and issubclass(kind, np.floating)
-        else kind(map(kind, batch.tolist()))
-    )
+    given = batch.astype(kind) if isinstance(kind, type) and issubclass(kind, np.floating) else kind(map(kind, batch.tolist()))
     np.testing.assert_array_equal(pendulum.predict(given)[0], pendulum.predict(batch)[0])
 
 

@@ -36,8 +36,7 @@ def test_a_list_is_applied_evenly():
 
 
 @pytest.mark.parametrize(
-    ("options", "word"),
-    [({"low": -3.0}, "low"), ({"high": 2.5}, "high"), ({"low": 1.0, "high": 1.0}, "high"), ({"low": "a"}, "low")],
+    ("options", "word"), [({"low": -3.0}, "low"), ({"high": 2.5}, "high"), ({"low": 1.0, "high": 1.0}, "high"), ({"low": "a"}, "low")]
 )
 def test_the_interval_lies_inside_the_action_space(options, word):
     with pytest.raises(spaql.SpaqlError, match=word):

@@ -19,9 +19,7 @@ def file(tmp_path):
     return tmp_path / "agent.spaql"
 
 
-@pytest.mark.parametrize(
-    "options", [{"temperature_rule": "paper"}, {"bootstrap": "terminate"}, {"reference": [0.1, 0.0, 0.0, 0.0]}]
-)
+@pytest.mark.parametrize("options", [{"temperature_rule": "paper"}, {"bootstrap": "terminate"}, {"reference": [0.1, 0.0, 0.0, 0.0]}])
 def test_options_go_on_too(options, file):
     straight, agent = trained("cartpole", "SPAQL-TS", 30, **options), trained("cartpole", "SPAQL-TS", 17, **options)
     agent.save(str(file))

@@ -12,11 +12,7 @@ AGENTS, ITERATIONS = 20, 2000
 def train(learner, name):
     agents = [learner(spaql.make(name), seed=seed) for seed in range(AGENTS)]
     spaql.learn_all(agents, ITERATIONS)
-    return (
-        np.array([agent.history.best_seen[-1] for agent in agents]),
-        np.array([agent.arms for agent in agents]),
-        agents,
-    )
+    return np.array([agent.history.best_seen[-1] for agent in agents]), np.array([agent.arms for agent in agents]), agents
 
 
 def test_spaql_ts_on_cartpole():

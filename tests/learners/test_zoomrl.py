@@ -62,14 +62,10 @@ def test_it_is_the_plain_version_number_by_number(lipschitz, xi):
         agent.update([x], [a], reward, [after], step=h)
         plain.update(h, x, a, reward, after)
     expected = [
-        (h, *ball.centre, ball.radius, ball.visits, ball.index(lipschitz))
-        for h, tree in enumerate(plain.trees)
-        for ball in tree.leaves()
+        (h, *ball.centre, ball.radius, ball.visits, ball.index(lipschitz)) for h, tree in enumerate(plain.trees) for ball in tree.leaves()
     ]
     leaves = agent.leaves()
-    found = np.column_stack(
-        [leaves["tree"], leaves["state"], leaves["action"], leaves["radius"], leaves["visits"], leaves["q"]]
-    )
+    found = np.column_stack([leaves["tree"], leaves["state"], leaves["action"], leaves["radius"], leaves["visits"], leaves["q"]])
     np.testing.assert_array_equal(found, expected)
     assert len(found) > 40
 

@@ -59,9 +59,7 @@ def test_a_deep_tree_in_many_dimensions():
 
 def test_a_horizon_of_one_step():
     for name in LEARNERS:
-        agent, other = (
-            LEARNERS[name](p, seed=1) for p in (linear_plant(2, horizon=1), wrapped(linear_plant(2, horizon=1)))
-        )
+        agent, other = (LEARNERS[name](p, seed=1) for p in (linear_plant(2, horizon=1), wrapped(linear_plant(2, horizon=1))))
         for one in (agent, other):
             one.learn(5, rollouts=3)
         assert_same(agent, other, episodes=5)

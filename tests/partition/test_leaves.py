@@ -51,10 +51,7 @@ def test_leaves_of_a_trained_agent_fill_the_cube(problem, learner):
 
 def test_masks_are_runs_of_actions():
     leaves = learned("pendulum-5", "AQL").leaves()
-    masks = [
-        sum(1 << a for a in range(first, first + count))
-        for first, count in leaves[["action_first", "action_count"]].tolist()
-    ]
+    masks = [sum(1 << a for a in range(first, first + count)) for first, count in leaves[["action_first", "action_count"]].tolist()]
     assert leaves["action_mask"].tolist() == masks
 
 

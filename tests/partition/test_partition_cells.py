@@ -12,9 +12,7 @@ def visited_once_more(problem, obs, action):
     """The leaf that (obs, action) falls in after the first split."""
     agent = spaql.SPAQL(problem, xi=0.0)
     centre = np.full(len(problem.state), 0.3)
-    agent.update(
-        centre, action if isinstance(action, int) else np.full_like(action, 0.3), 0.0, centre
-    )  # splits the root
+    agent.update(centre, action if isinstance(action, int) else np.full_like(action, 0.3), 0.0, centre)  # splits the root
     before = agent.leaves()["visits"].copy()
     agent.update(obs, action, 0.0, obs)
     leaves = agent.leaves()
@@ -56,14 +54,7 @@ def visited(agent, obs):
 def test_an_unvisited_agent_is_one_leaf_over_everything():
     [leaf] = spaql.SPAQL(spaql.cube(3, 1, horizon=200)).leaves()
     assert leaf["state"].tolist() == [0.0, 0.0, 0.0]
-    assert (leaf["radius"], leaf["depth"], leaf["visits"], leaf["q"], leaf["action"], leaf["tree"]) == (
-        1.0,
-        0,
-        0,
-        200.0,
-        0.0,
-        0,
-    )
+    assert (leaf["radius"], leaf["depth"], leaf["visits"], leaf["q"], leaf["action"], leaf["tree"]) == (1.0, 0, 0, 200.0, 0.0, 0)
 
 
 def test_the_first_visit_splits_the_root_and_children_inherit():

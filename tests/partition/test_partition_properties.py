@@ -20,9 +20,7 @@ def lessons(draw):
     agent = learner(spaql.cube(d, actions, horizon), xi=draw(st.sampled_from([0.0, 1.0])))
     point = st.tuples(*[coordinate] * d)
     action = st.tuples(*[coordinate] * actions) if isinstance(actions, int) else st.sampled_from(actions)
-    moves = draw(
-        st.lists(st.tuples(point, action, st.integers(-2, 2), point, st.integers(0, horizon - 1), st.integers(1, 40)))
-    )
+    moves = draw(st.lists(st.tuples(point, action, st.integers(-2, 2), point, st.integers(0, horizon - 1), st.integers(1, 40))))
     for obs, act, reward, after, step, times in moves:
         for _ in range(times):
             agent.update(obs, act, reward, after, step=step)

@@ -11,9 +11,7 @@ from hostile_files import mutated_numbers, refusals
 from spaql.partition import forest as forests
 from spaql.partition.forest import FORKS, SPARSE_FROM, USED
 
-GROWING = [
-    name for name in FORESTS if name not in ("NBQL", "Random")
-]  # NBQL has all cells of its net from the beginning
+GROWING = [name for name in FORESTS if name not in ("NBQL", "Random")]  # NBQL has all cells of its net from the beginning
 PROBLEMS = {
     "one variable": lambda: linear_plant(1),
     "two variables, two actions": lambda: linear_plant(2, 2),
@@ -131,9 +129,7 @@ def test_no_cell_is_made_that_nobody_visited():
     agent.learn(30, rollouts=3)
     steps = int(agent.history.train_samples[-1])
     for forest in (agent.state.forest, agent.state.trainee):
-        assert forest.size[USED] <= 1 + 2 * (
-            steps + 30
-        )  # two halves of the actions where a step was made or was about to be made
+        assert forest.size[USED] <= 1 + 2 * (steps + 30)  # two halves of the actions where a step was made or was about to be made
         assert forest.size[FORKS] <= 10 * forest.size[USED]
     assert agent.arms > 20 * agent.state.forest.size[USED]  # those of the paper
     assert agent.policy().n_leaves < agent.arms / 20

@@ -76,11 +76,4 @@ def test_episodes_start_hanging():
 
 
 def test_the_controller_sees_angles_by_their_sine_and_cosine():
-    assert [axis.name for axis in spaql.make("acrobot").state] == [
-        "cos1",
-        "sin1",
-        "cos2",
-        "sin2",
-        "velocity1",
-        "velocity2",
-    ]
+    assert [axis.name for axis in spaql.make("acrobot").state] == ["cos1", "sin1", "cos2", "sin2", "velocity1", "velocity2"]

@@ -41,9 +41,7 @@ def test_calls_of_episodes_have_it_too_and_do_not_depend_on_each_other(name):
 def test_both_ways_cost(name, alpha):
     last, station, calls, seen, rewards, done = moved(spaql.make(name, alpha=alpha))
     np.testing.assert_array_equal(seen, calls)
-    np.testing.assert_allclose(
-        rewards, 1 - (alpha * abs(last - station) + (1 - alpha) * abs(station - calls)), rtol=0, atol=1e-15
-    )
+    np.testing.assert_allclose(rewards, 1 - (alpha * abs(last - station) + (1 - alpha) * abs(station - calls)), rtol=0, atol=1e-15)
     assert not done.any()
 
 

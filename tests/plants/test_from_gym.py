@@ -20,10 +20,7 @@ def test_classic_environments_can_be_learned(env_id, learner):
     history = agent.learn(3, rollouts=2)
     assert len(history) == 3
     assert np.isfinite(history.table).all()
-    assert agent.arms > start or learner in (
-        "SPAQL",
-        "NBQL",
-    )  # SPAQL may still keep the untrained agent, a net is fixed
+    assert agent.arms > start or learner in ("SPAQL", "NBQL")  # SPAQL may still keep the untrained agent, a net is fixed
     observation, _ = gymnasium.make(env_id).reset(seed=0)
     action, _ = agent.predict(observation)
     assert problem.env.action_space.contains(action)

@@ -67,9 +67,7 @@ def test_evaluation_reports_a_bad_value():
 
 
 def test_the_message_names_iteration_and_step():
-    learn_until_it_breaks(
-        Later(good=64, value=[np.nan]), message=r"iteration \d+, (training episode|rollout \d+), step \d+"
-    )
+    learn_until_it_breaks(Later(good=64, value=[np.nan]), message=r"iteration \d+, (training episode|rollout \d+), step \d+")
 
 
 class Shows(Line):
@@ -131,9 +129,7 @@ def test_observations_must_be_a_vector(space):
         spaql.from_gym(env, horizon=5)
 
 
-@pytest.mark.parametrize(
-    "space", [gymnasium.spaces.MultiDiscrete([2, 2]), Box(-1, 1, (2, 2)), gymnasium.spaces.MultiBinary(2)]
-)
+@pytest.mark.parametrize("space", [gymnasium.spaces.MultiDiscrete([2, 2]), Box(-1, 1, (2, 2)), gymnasium.spaces.MultiBinary(2)])
 def test_actions_must_be_a_vector_or_a_choice(space):
     with pytest.raises(spaql.SpaqlError, match="actions must be Discrete, or a Box of floats with one axis"):
         spaql.from_gym(Line(actions=space), horizon=5)

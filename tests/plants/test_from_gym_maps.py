@@ -63,9 +63,7 @@ def test_given_slopes_are_taken():
 
 
 def test_only_the_variables_without_slope_or_bounds_are_measured():
-    problem = spaql.from_gym(
-        Wide(), horizon=20, slopes=[0.01, None, None], state_low=[None, None, 0], state_high=[None, None, 10]
-    )
+    problem = spaql.from_gym(Wide(), horizon=20, slopes=[0.01, None, None], state_low=[None, None, 0], state_high=[None, None, 10])
     assert problem.state[0].slope == 0.01
     assert problem.state[1].slope is not None
     assert (problem.state[2].low, problem.state[2].high, problem.state[2].slope) == (0, 10, None)
@@ -110,9 +108,7 @@ def test_clip_moves_them_to_the_edge(learner):
 
 
 def test_maps_can_be_inverted():
-    problem = spaql.from_gym(
-        Wide(), horizon=20, slopes=[0.01, None, None], state_low=[None, None, 0], state_high=[None, None, 10]
-    )
+    problem = spaql.from_gym(Wide(), horizon=20, slopes=[0.01, None, None], state_low=[None, None, 0], state_high=[None, None, 10])
     observation = np.array([[12.0, 1003.0, 7.0], [-250.0, 990.0, 0.5]])
     back = from_cube(problem.chart(), np.array([mapped(problem, o) for o in observation]))
     np.testing.assert_allclose(back, observation, rtol=1e-12)

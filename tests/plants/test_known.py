@@ -66,10 +66,7 @@ def test_both_functions_take_observation_action_and_next_observation_in_this_ord
         return x + 10 * y + 100 * push + 1000 * next_x + 10000 * next_y
 
     known = spaql.plants.known.known_outcome(
-        told,
-        lambda x, y, push, next_x, next_y: next_y > 4,
-        [spaql.Axis("x", 0, 9), spaql.Axis("y", 0, 9)],
-        spaql.Finite((1, 3)),
+        told, lambda x, y, push, next_x, next_y: next_y > 4, [spaql.Axis("x", 0, 9), spaql.Axis("y", 0, 9)], spaql.Finite((1, 3))
     )
     rewards, done = known.outcomes([[1, 2]], [[3]], [[4, 5]])
     assert (rewards[0], done[0]) == (54321.0, 1.0)
@@ -159,11 +156,7 @@ def test_the_number_of_arguments_and_their_order_are_told():
     order = r"the observation \(x0, x1\), then the action \(2 numbers\), then the next observation \(x0, x1\)$"
     box = gymnasium.spaces.Box(-1.0, 1.0, (2,))
     for kind in ("reward", "terminated"):
-        fails(
-            f"{kind} <lambda> takes 2 numbers, but must take 6: {order}",
-            env=Line(d=2, actions=box),
-            **{kind: lambda x, y: 0.0},
-        )
+        fails(f"{kind} <lambda> takes 2 numbers, but must take 6: {order}", env=Line(d=2, actions=box), **{kind: lambda x, y: 0.0})
 
 
 def nothing_below(x, push, next_x):
@@ -178,10 +171,7 @@ WRONG = {
     "nothing": (lambda x, push, next_x: None, "must return a finite number, not None"),
     "tuple": (lambda x, push, next_x: (-abs(next_x),), "must return a finite number, not"),
     "nothing in a branch": (nothing_below, "nothing_below returns nothing in some branch"),
-    "does not compile": (
-        lambda x, push, next_x: -abs(next_x) + 0 * len(str(x) + "!" * int(x)),
-        "does not compile: use numbers",
-    ),
+    "does not compile": (lambda x, push, next_x: -abs(next_x) + 0 * len(str(x) + "!" * int(x)), "does not compile: use numbers"),
     "draws": (lambda x, push, next_x: -abs(next_x) + 0 * np.random.random(), "draws random numbers of its own"),
     "default": (lambda x, push, next_x=0.0: 0.0, "without defaults"),
     "any number": (lambda *numbers: 0.0, "without defaults"),
@@ -220,9 +210,7 @@ def test_check_known_names_the_first_step_that_differs():
     before, after = np.zeros((4, 1)), np.array([[0.1], [0.2], [0.3], [0.95]])
     paid, ended = np.array([-0.1, -0.2, -0.3, -0.95]), np.array([False, False, False, True])
     spaql.check_known(problem, before, np.zeros(4), paid, after, ended)
-    with pytest.raises(
-        spaql.SpaqlError, match=r"reward distance is wrong at step 2: .* Line paid -0\.4, distance says -0\.3"
-    ):
+    with pytest.raises(spaql.SpaqlError, match=r"reward distance is wrong at step 2: .* Line paid -0\.4, distance says -0\.3"):
         spaql.check_known(problem, before, np.zeros(4), [-0.1, -0.2, -0.4, -0.9], after, ended)
     with pytest.raises(spaql.SpaqlError, match="terminated <lambda> is wrong at step 1"):
         spaql.check_known(problem, before, np.zeros(4), [-0.1, -0.2, -0.4, -0.95], after, [False, True, False, True])
@@ -298,11 +286,7 @@ def test_a_plant_of_your_own_takes_them_too():
 
 
 def test_they_are_checked_against_the_plant():
-    fails(
-        r"reward <lambda> is wrong at step 0: observation \(place = .*: cart paid",
-        cart,
-        reward=lambda x, u, y: math.exp(-x * x),
-    )
+    fails(r"reward <lambda> is wrong at step 0: observation \(place = .*: cart paid", cart, reward=lambda x, u, y: math.exp(-x * x))
     fails("terminated <lambda> is wrong at step .*: cart ended the episode", cart, terminated=lambda x, u, y: False)
     order = r"the observation \(place\), then the action \(push\), then the next observation \(place\)"
     fails(f"takes 1 numbers, but must take 3: {order}", cart, reward=lambda x: 0.0)
@@ -317,10 +301,7 @@ def test_a_plant_that_becomes_not_a_number_is_named_by_training_as_before():
     def start(u):
         return (u,)
 
-    push, options = (
-        spaql.Continuous((-1.0,), (1.0,)),
-        {"state": [spaql.Axis("place", -2, 2)], "horizon": 5, "name": "mine"},
-    )
+    push, options = spaql.Continuous((-1.0,), (1.0,)), {"state": [spaql.Axis("place", -2, 2)], "horizon": 5, "name": "mine"}
     problem = spaql.from_plant(start, broken, actions=push, reward=lambda x, u, y: 0.0, **options)
     with pytest.raises(spaql.SpaqlError, match="mine gave a state that is not finite"):
         spaql.Random(problem).learn(5)
@@ -360,9 +341,7 @@ def test_our_plants_as_environments_know_it_too_unless_a_wrapper_pays_otherwise(
 # -- copies and files --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "copied", [copy.deepcopy, lambda known: pickle.loads(pickle.dumps(known))], ids=["copied", "pickled"]
-)
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda known: pickle.loads(pickle.dumps(known))], ids=["copied", "pickled"])
 def test_copies_are_found_by_name_and_compile_anew(copied):
     for known in (cart(reward=near, terminated=gone).known, spaql.make("pendulum", m=2.0).known):
         d = known.observation_dim

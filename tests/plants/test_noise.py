@@ -15,10 +15,7 @@ NOISY = {
     "pendulum": {"process_noise": {"angle": 0.05, "velocity": 0.1}, "observation_noise": 0.02},
     "pendulum-5": {"process_noise": {"velocity": 0.1}},
     "pendulum-scaled": {"observation_noise": {"velocity": 0.1}},
-    "cartpole": {
-        "process_noise": {"angular velocity": 0.1, "position": 0.01},
-        "observation_noise": {"velocity": 0.1, "angle": 0.02},
-    },
+    "cartpole": {"process_noise": {"angular velocity": 0.1, "position": 0.01}, "observation_noise": {"velocity": 0.1, "angle": 0.02}},
     "mountain-car": {"process_noise": {"velocity": 0.001}, "observation_noise": 0.01},
     "mountain-car-continuous": {"observation_noise": 0.05, "horizon": 60},
     "acrobot": {"process_noise": {"angle1": 0.1, "velocity2": 1.0}, "observation_noise": {"cos1": 0.1}, "horizon": 60},
@@ -64,9 +61,7 @@ def test_noises_of_different_variables_are_independent():
 
 
 def test_noisy_velocity_is_clipped_and_noisy_angle_wrapped():
-    states, seen, _, _ = repeated(
-        spaql.make("pendulum", process_noise={"angle": 20.0, "velocity": 50.0}), (0.0, 0.0), 0.0
-    )
+    states, seen, _, _ = repeated(spaql.make("pendulum", process_noise={"angle": 20.0, "velocity": 50.0}), (0.0, 0.0), 0.0)
     assert np.abs(states[:, 0]).max() <= np.pi
     assert np.unique(np.round(states[:, 0], 1)).size > 60
     assert np.abs(states[:, 1]).max() == 8.0
@@ -119,9 +114,7 @@ def test_unbounded_observations_are_not_clipped():
 def test_the_first_observation_is_noisy_too():
     plant = spaql.make("mountain-car", observation_noise={"velocity": 0.01}).plant
     table = np.zeros((plant.rows.end, LANES))
-    table[plant.rows.noise : plant.rows.reward] = np.random.default_rng(1).random(
-        (plant.rows.reward - plant.rows.noise, LANES)
-    )
+    table[plant.rows.noise : plant.rows.reward] = np.random.default_rng(1).random((plant.rows.reward - plant.rows.noise, LANES))
     run_batch(plant.batch[0], table.reshape(-1), LANES)
     seen = table[plant.rows.observation : plant.rows.action]
     assert np.all(table[1] == 0.0)  # the car is at rest
@@ -145,9 +138,7 @@ QUICK = ("pendulum", "cartpole", "acrobot")  # every plant is compiled anew: the
 
 
 @pytest.mark.parametrize("learner", LEARNERS)
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in NOISY]
-)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in NOISY])
 def test_same_seed_same_bits_in_the_compiled_loop_and_in_gymnasiums(name, learner):
     assert_both_loops_agree(name, learner, NOISY[name])
 
@@ -155,11 +146,7 @@ def test_same_seed_same_bits_in_the_compiled_loop_and_in_gymnasiums(name, learne
 def test_a_lane_does_not_depend_on_its_neighbours():
     problem = spaql.make("pendulum", **NOISY["pendulum"])
     plant, rng = problem.plant, np.random.default_rng(0)
-    states, torques, noise = (
-        rng.uniform(-1, 1, (101, plant.state_dim)),
-        rng.uniform(-2, 2, (101, 1)),
-        uniforms(problem.plant, 101),
-    )
+    states, torques, noise = rng.uniform(-1, 1, (101, plant.state_dim)), rng.uniform(-2, 2, (101, 1)), uniforms(problem.plant, 101)
     one_by_one, together = (step_plant(plant, states, torques, lanes, noise) for lanes in (1, LANES))
     for one, other in zip(one_by_one, together, strict=True):
         np.testing.assert_array_equal(one, other)

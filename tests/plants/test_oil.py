@@ -12,10 +12,7 @@ from spaql.plants.catalog import CATALOG
 
 BEST = 0.7 + math.pi / 60
 NAMES = ("oil-laplace", "oil-quadratic")
-OIL = {
-    "oil-laplace": lambda y, k: np.exp(-k * np.abs(y - BEST)),
-    "oil-quadratic": lambda y, k: 1.0 - k * (y - BEST) ** 2,
-}
+OIL = {"oil-laplace": lambda y, k: np.exp(-k * np.abs(y - BEST)), "oil-quadratic": lambda y, k: 1.0 - k * (y - BEST) ** 2}
 every = pytest.mark.parametrize(("name", "k"), [(name, k) for name in NAMES for k in (1, 10, 50)])
 
 

@@ -31,9 +31,7 @@ def drift(x, push):
 
 
 def line(step=drift, **options):
-    return spaql.from_plant(
-        anywhere, step, **{"state": LINE, "actions": PUSH, "horizon": 20, "reference": (0.0,), **options}
-    )
+    return spaql.from_plant(anywhere, step, **{"state": LINE, "actions": PUSH, "horizon": 20, "reference": (0.0,), **options})
 
 
 @pytest.mark.parametrize("learner", LEARNERS)

@@ -20,9 +20,7 @@ def anywhere(u):
 
 
 def line(step, **options):
-    return spaql.from_plant(
-        anywhere, step, **{"state": LINE, "actions": PUSH, "horizon": 1, "reference": (0.0,), **options}
-    )
+    return spaql.from_plant(anywhere, step, **{"state": LINE, "actions": PUSH, "horizon": 1, "reference": (0.0,), **options})
 
 
 def constant_return(step):
@@ -65,9 +63,7 @@ def test_a_helper_may_be_part_of_the_closure():
 def test_a_changed_constant_never_meets_old_machine_code():
     def plant(rate):
         scope = {"RATE": rate}
-        exec(
-            "def grow(x, push):\n    return (0.0 * x,), helper(2.0), False\ndef helper(y):\n    return RATE * y", scope
-        )
+        exec("def grow(x, push):\n    return (0.0 * x,), helper(2.0), False\ndef helper(y):\n    return RATE * y", scope)
         return spaql.step(scope["grow"])
 
     assert [constant_return(plant(rate)) for rate in (1.0, 5.0, 1.0)] == [2.0, 10.0, 2.0]
@@ -125,9 +121,7 @@ COMPILE = "import {module}; {module}.line.plant.batch; print('compiled')"
 def run(folder, program, module="motor", cache=None):
     environment = os.environ | ({"SPAQL_CACHE_DIR": str(cache)} if cache else {})
     command = [sys.executable, "-c", program.format(module=module)]
-    told = subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300, check=False
-    )
+    told = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300, check=False)
     assert told.returncode == 0, told.stderr
     return told.stdout
 
@@ -160,9 +154,7 @@ def test_a_cache_that_cannot_be_written_is_no_obstacle(tmp_path):
 
 def test_recursion_is_refused_by_name():
     scope = {}
-    exec(
-        "def f(n):\n    return 1.0 if n <= 0.0 else f(n - 1.0)\ndef go(x, push):\n    return (x,), f(3.0), False", scope
-    )
+    exec("def f(n):\n    return 1.0 if n <= 0.0 else f(n - 1.0)\ndef go(x, push):\n    return (x,), f(3.0), False", scope)
     with pytest.raises(spaql.SpaqlError, match="f calls itself"):
         constant_return(spaql.step(scope["go"]))
 

@@ -25,9 +25,7 @@ def go(x, push):
 
 
 def problem(step=go, reset=begin, **options):
-    return spaql.from_plant(
-        reset, step, **{"state": LINE, "actions": PUSH, "horizon": 10, "name": "mine", "reference": (0.0,), **options}
-    )
+    return spaql.from_plant(reset, step, **{"state": LINE, "actions": PUSH, "horizon": 10, "name": "mine", "reference": (0.0,), **options})
 
 
 def fails(message, *functions, **options):
@@ -108,18 +106,7 @@ def raising(x, push):
     return (1.0 / (push - push),), 0.0, False
 
 
-WRONG = [
-    no_tuple,
-    two_values,
-    bare_state,
-    more_state,
-    number_as_end,
-    text_reward,
-    nan_reward,
-    infinite_state,
-    too_few,
-    raising,
-]
+WRONG = [no_tuple, two_values, bare_state, more_state, number_as_end, text_reward, nan_reward, infinite_state, too_few, raising]
 
 
 @pytest.mark.parametrize("step", WRONG, ids=lambda step: step.python.__name__)
@@ -181,9 +168,7 @@ def leaving(x, push):
 
 @pytest.mark.parametrize("learner", LEARNERS)
 def test_a_plant_that_leaves_its_bounds_is_an_error_that_says_where(learner):
-    with pytest.raises(
-        spaql.SpaqlError, match=r"mine left its declared bounds: place = 2\.\d+ is not in -2 ... 2 .*step \d+.*slope"
-    ):
+    with pytest.raises(spaql.SpaqlError, match=r"mine left its declared bounds: place = 2\.\d+ is not in -2 ... 2 .*step \d+.*slope"):
         LEARNERS[learner](problem(leaving)).learn(5, rollouts=3)
 
 
@@ -229,9 +214,7 @@ def own_start(u):
 
 
 def test_a_plant_that_is_not_deterministic_is_named_at_once():
-    fails(
-        "step own_numbers is not deterministic: given .* twice.*Let it take uniform numbers as parameters", own_numbers
-    )
+    fails("step own_numbers is not deterministic: given .* twice.*Let it take uniform numbers as parameters", own_numbers)
     fails("reset own_start is not deterministic", go, own_start)
 
 

@@ -62,15 +62,7 @@ def test_cartpole_with_other_parameters_follows_gymnasium_with_the_same():
     env.total_mass, env.polemass_length, env.x_threshold, env.theta_threshold_radians = 2.3, 0.3 * 0.8, 1.0, 0.3
     env.reset(seed=0)
     problem = spaql.make(
-        "cartpole",
-        gravity=3.7,
-        cart_mass=2.0,
-        pole_mass=0.3,
-        half_length=0.8,
-        force=7.0,
-        dt=0.05,
-        max_position=1.0,
-        max_angle=0.3,
+        "cartpole", gravity=3.7, cart_mass=2.0, pole_mass=0.3, half_length=0.8, force=7.0, dt=0.05, max_position=1.0, max_angle=0.3
     )
     rng = np.random.default_rng(0)
     states, pushes = rng.uniform([-1, -2, -0.3, -2], [1, 2, 0.3, 2], (500, 4)), rng.integers(0, 2, 500)
@@ -83,9 +75,7 @@ def test_cartpole_with_other_parameters_follows_gymnasium_with_the_same():
     assert 0 < done.sum() < 500
 
 
-@pytest.mark.parametrize(
-    ("name", "env_id"), [("mountain-car", "MountainCar-v0"), ("mountain-car-continuous", "MountainCarContinuous-v0")]
-)
+@pytest.mark.parametrize(("name", "env_id"), [("mountain-car", "MountainCar-v0"), ("mountain-car-continuous", "MountainCarContinuous-v0")])
 def test_mountain_car_with_other_parameters_follows_gymnasium_with_the_same(name, env_id):
     env = gymnasium.make(env_id, goal_velocity=0.01).unwrapped
     env.reset(seed=0)
@@ -93,42 +83,22 @@ def test_mountain_car_with_other_parameters_follows_gymnasium_with_the_same(name
     env.goal_position, env.max_speed = 0.3, 0.05
     problem = spaql.make(name, force=0.003, goal=0.3, goal_speed=0.01, max_speed=0.05)
     rng = np.random.default_rng(0)
-    states, actions = (
-        rng.uniform([-1.2, -0.05], [0.6, 0.05], (500, 2)),
-        rng.integers(0, 3, 500) - (name != "mountain-car"),
-    )
+    states, actions = rng.uniform([-1.2, -0.05], [0.6, 0.05], (500, 2)), rng.integers(0, 3, 500) - (name != "mountain-car")
     after, _, rewards, done = moved(problem, states, actions)
     for i in range(500):
         env.state = states[i]
-        _, reward, terminated, _, _ = env.step(
-            int(actions[i]) if name == "mountain-car" else actions[i : i + 1].astype(float)
-        )
+        _, reward, terminated, _, _ = env.step(int(actions[i]) if name == "mountain-car" else actions[i : i + 1].astype(float))
         np.testing.assert_allclose(after[i], env.state, rtol=0, atol=1e-7)
         assert (rewards[i], done[i]) == (pytest.approx(reward), terminated)
 
 
 def test_acrobot_with_other_parameters_follows_gymnasium_with_the_same():
     env = gymnasium.make("Acrobot-v1").unwrapped
-    env.LINK_LENGTH_1, env.LINK_MASS_1, env.LINK_MASS_2, env.LINK_COM_POS_1, env.LINK_COM_POS_2 = (
-        1.3,
-        0.8,
-        1.5,
-        0.6,
-        0.4,
-    )
+    env.LINK_LENGTH_1, env.LINK_MASS_1, env.LINK_MASS_2, env.LINK_COM_POS_1, env.LINK_COM_POS_2 = 1.3, 0.8, 1.5, 0.6, 0.4
     env.LINK_MOI, env.dt, env.MAX_VEL_1, env.AVAIL_TORQUE = 0.9, 0.05, 5.0, [-2.0, 0.0, 2.0]
     env.reset(seed=0)
     problem = spaql.make(
-        "acrobot",
-        length1=1.3,
-        mass1=0.8,
-        mass2=1.5,
-        center1=0.6,
-        center2=0.4,
-        inertia=0.9,
-        dt=0.05,
-        max_velocity1=5.0,
-        torque=2.0,
+        "acrobot", length1=1.3, mass1=0.8, mass2=1.5, center1=0.6, center2=0.4, inertia=0.9, dt=0.05, max_velocity1=5.0, torque=2.0
     )
     rng = np.random.default_rng(0)
     states, choices = rng.uniform([-3, -3, -5, -9], [3, 3, 5, 9], (500, 4)), rng.integers(0, 3, 500)
@@ -148,12 +118,7 @@ def test_the_height_of_acrobats_goal_counts_both_lengths():
 
 def test_bounds_of_axes_and_actions_follow_the_parameters():
     pendulum = spaql.make("pendulum", max_speed=5.0, max_torque=3.0)
-    assert (pendulum.state[2].low, pendulum.state[2].high, pendulum.actions.low, pendulum.actions.high) == (
-        -5.0,
-        5.0,
-        (-3.0,),
-        (3.0,),
-    )
+    assert (pendulum.state[2].low, pendulum.state[2].high, pendulum.actions.low, pendulum.actions.high) == (-5.0, 5.0, (-3.0,), (3.0,))
     assert spaql.make("pendulum-5", max_torque=3.0).actions.values == (-3.0, -1.5, 0.0, 1.5, 3.0)
     assert spaql.make("cartpole", max_position=1.0).state[0].high == 2.0
     assert spaql.make("mountain-car", goal=0.3).reference == (0.3, 0.0)
@@ -174,9 +139,7 @@ def test_published_parameters_leave_the_problem_as_it_is(name):
 @everywhere
 def test_every_learner_learns_and_both_loops_agree(name):
     for learner in LEARNERS:
-        agents = [
-            LEARNERS[learner](p, seed=2) for p in (changed(name), spaql.from_gym(PlantEnv(name, **CHANGED[name])))
-        ]
+        agents = [LEARNERS[learner](p, seed=2) for p in (changed(name), spaql.from_gym(PlantEnv(name, **CHANGED[name])))]
         for agent in agents:
             agent.learn(2, rollouts=2)
         assert_same(*agents, episodes=3)
@@ -184,9 +147,7 @@ def test_every_learner_learns_and_both_loops_agree(name):
 
 @pytest.mark.parametrize("learner", TRAINED)
 def test_other_parameters_give_other_results(learner):
-    returns = [
-        LEARNERS[learner](spaql.make("pendulum", **p), seed=1).evaluate(20).mean for p in ({}, {"m": 2.0}, {"m": 3.0})
-    ]
+    returns = [LEARNERS[learner](spaql.make("pendulum", **p), seed=1).evaluate(20).mean for p in ({}, {"m": 2.0}, {"m": 3.0})]
     assert len(set(returns)) == 3
 
 

@@ -13,12 +13,7 @@ from spaql.cli.app import settings
 from spaql.export import export
 from spaql.policy.policy import Policy
 
-NOISY = {
-    "m": 2.0,
-    "horizon": 60,
-    "process_noise": {"velocity": 0.1},
-    "observation_noise": {"cos": 0.01, "velocity": 0.2},
-}
+NOISY = {"m": 2.0, "horizon": 60, "process_noise": {"velocity": 0.1}, "observation_noise": {"cos": 0.01, "velocity": 0.2}}
 
 
 @pytest.fixture(scope="module")
@@ -98,11 +93,7 @@ def test_hostile_parameters_in_a_file_are_refused(agent, content, tmp_path, para
 def test_parameters_of_a_file_reach_no_foreign_environment(content, tmp_path):
     parts = members(content)
     meta = json.loads(parts["meta.json"])
-    for name, env_id in (
-        ("pendulum", "CartPole-v1"),
-        ("Pendulum-v1", "Pendulum-v1"),
-        ("pendulum", "spaql/CartPole-v0"),
-    ):
+    for name, env_id in (("pendulum", "CartPole-v1"), ("Pendulum-v1", "Pendulum-v1"), ("pendulum", "spaql/CartPole-v0")):
         meta["problem"] |= {"name": name, "env_id": env_id, "catalog": False}
         with pytest.raises(spaql.SpaqlError, match="parameters go with the problems of the catalog"):
             load_bytes(tmp_path, packed(parts | {"meta.json": json.dumps(meta)}))
@@ -132,27 +123,13 @@ def test_three_hundred_mutated_descriptions_load_or_raise_our_own_error(content,
 
 
 def test_training_evaluating_and_going_on_from_the_command_line(tmp_path):
-    changes = [
-        "--set",
-        "m=2",
-        "--set",
-        "horizon=50",
-        "--set",
-        "process_noise.velocity=0.1",
-        "--set",
-        "observation_noise=0.01",
-    ]
+    changes = ["--set", "m=2", "--set", "horizon=50", "--set", "process_noise.velocity=0.1", "--set", "observation_noise=0.01"]
     short = ["--iterations", "3", "--rollouts", "2", "--fresh", "5", "--json", "--out", str(tmp_path)]
     done = run("train", "pendulum", "spaql", *changes, *short)
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
     noise = {"cos": 0.02, "sin": 0.02, "velocity": 0.16}
-    assert told["parameters"] == {
-        "m": 2.0,
-        "horizon": 50,
-        "process_noise": {"velocity": 0.1},
-        "observation_noise": noise,
-    }
+    assert told["parameters"] == {"m": 2.0, "horizon": 50, "process_noise": {"velocity": 0.1}, "observation_noise": noise}
     assert told["paper"] is None
     file = str(tmp_path / "agent.spaql")
     means = [json.loads(run("evaluate", file, "--json", *more).stdout)["mean"] for more in ([], [], ["--set", "m=1"])]

@@ -42,9 +42,7 @@ def test_environment_follows_gymnasium_for_a_whole_episode():
         observation, reward, _, truncated, _ = env.step(torque)
         _, expected, _, _, _ = reference.step(torque)
         angle, velocity = reference.state
-        np.testing.assert_allclose(
-            observation, [np.cos(angle), np.sin(angle), velocity], rtol=0, atol=1e-9
-        )  # errors grow
+        np.testing.assert_allclose(observation, [np.cos(angle), np.sin(angle), velocity], rtol=0, atol=1e-9)  # errors grow
         assert reward == pytest.approx(expected, abs=1e-8)
         assert truncated == (step == 199)
 

@@ -27,11 +27,7 @@ SOME = {
     "pendulum": {"m": Between(0.8, 1.2), "max_speed": Between(6.0, 8.0)},
     "pendulum-5": {"l": Between(0.9, 1.1), "process_noise": {"velocity": 0.1}},
     "pendulum-scaled": {"g": Between(8.0, 12.0), "observation_noise": 0.02},
-    "cartpole": {
-        "pole_mass": Between(0.05, 0.5),
-        "max_position": Between(1.0, 2.4),
-        "observation_noise": {"angle": 0.01},
-    },
+    "cartpole": {"pole_mass": Between(0.05, 0.5), "max_position": Between(1.0, 2.4), "observation_noise": {"angle": 0.01}},
     "cartpole-fitted": {"force": Between(8.0, 12.0)},
     "cartpole-500": {"half_length": Between(0.3, 0.7), "horizon": 100},
     "mountain-car": {"force": Between(0.0008, 0.0012), "goal": Between(0.4, 0.5)},
@@ -44,17 +40,13 @@ SOME = {
 }
 DRAWN = {name: SOME.get(name) or ranges_around(name) for name in CATALOG}
 QUICK = ("pendulum", "cartpole", "ambulance")  # every plant is compiled anew: the others are for `make test-all`
-everywhere = pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in DRAWN]
-)
+everywhere = pytest.mark.parametrize("name", [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in DRAWN])
 
 
 def started(plant, seed=1):
     """The states after as many resets as there are lanes."""
     table = np.zeros((plant.rows.end, LANES))
-    table[plant.rows.noise : plant.rows.reward] = np.random.default_rng(seed).random(
-        (plant.rows.reward - plant.rows.noise, LANES)
-    )
+    table[plant.rows.noise : plant.rows.reward] = np.random.default_rng(seed).random((plant.rows.reward - plant.rows.noise, LANES))
     run_batch(plant.batch[0], table.reshape(-1), LANES)
     return table[: plant.state_dim].T.copy(), table[plant.rows.observation : plant.rows.action].T.copy()
 
@@ -159,9 +151,7 @@ def test_ranges_are_shown():
 
 @pytest.fixture(scope="module")
 def agent():
-    agent = spaql.SPAQL(
-        spaql.make("pendulum", m=Between(0.8, 1.2), horizon=60, process_noise={"velocity": 0.1}), seed=3
-    )
+    agent = spaql.SPAQL(spaql.make("pendulum", m=Between(0.8, 1.2), horizon=60, process_noise={"velocity": 0.1}), seed=3)
     agent.learn(6, rollouts=3)
     return agent
 
@@ -222,24 +212,8 @@ def test_an_animation_runs_at_the_middle_of_the_times_per_step():
 
 
 def test_ranges_on_the_command_line(tmp_path):
-    assert settings(["m=0.8..1.2", "g=-1..2", "l=1e-2..0.5"]) == {
-        "m": Between(0.8, 1.2),
-        "g": Between(-1, 2),
-        "l": Between(0.01, 0.5),
-    }
-    short = [
-        "--set",
-        "horizon=40",
-        "--iterations",
-        "2",
-        "--rollouts",
-        "2",
-        "--fresh",
-        "5",
-        "--json",
-        "--out",
-        str(tmp_path),
-    ]
+    assert settings(["m=0.8..1.2", "g=-1..2", "l=1e-2..0.5"]) == {"m": Between(0.8, 1.2), "g": Between(-1, 2), "l": Between(0.01, 0.5)}
+    short = ["--set", "horizon=40", "--iterations", "2", "--rollouts", "2", "--fresh", "5", "--json", "--out", str(tmp_path)]
     done = run("train", "pendulum", "spaql", "--set", "m=0.8..1.2", *short)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["parameters"] == {"m": {"low": 0.8, "high": 1.2}, "horizon": 40}
@@ -277,14 +251,8 @@ def test_ends_must_make_sense(ends, message):
         ({"m": Between(1, 1e9)}, r"m, drawn from 1\.\.1e\+09, must be a finite number"),
         ({"m": (0.8, 1.2)}, "m must be a finite number"),
         ({"horizon": Between(1, 2)}, "horizon must be a whole number"),
-        (
-            {"process_noise": {"velocity": Between(0, 1)}},
-            "process_noise of velocity, a standard deviation, must be a finite number",
-        ),
-        (
-            {"max_torque": Between(1, 2)},
-            "max_torque is the range of the actions of pendulum, the same in every episode",
-        ),
+        ({"process_noise": {"velocity": Between(0, 1)}}, "process_noise of velocity, a standard deviation, must be a finite number"),
+        ({"max_torque": Between(1, 2)}, "max_torque is the range of the actions of pendulum, the same in every episode"),
     ],
 )
 def test_wrong_ranges_are_one_clear_error(parameters, message):
@@ -294,8 +262,7 @@ def test_wrong_ranges_are_one_clear_error(parameters, message):
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
-    [("m=1.2..0.8", "above high"), ("m=1..", "'' is not a number"), ("m=a..2", "'a' is not a number")],
+    ("text", "message"), [("m=1.2..0.8", "above high"), ("m=1..", "'' is not a number"), ("m=a..2", "'a' is not a number")]
 )
 def test_wrong_ranges_on_the_command_line_are_one_line(text, message):
     with pytest.raises(spaql.SpaqlError, match=message):

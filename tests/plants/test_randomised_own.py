@@ -86,10 +86,7 @@ def test_own_plants_tell_their_parameters():
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        (
-            {"mass": 1.0, "stiffness": 1.0, "length": 2.0},
-            "no function of the plant takes the parameter 'length': name an argument of",
-        ),
+        ({"mass": 1.0, "stiffness": 1.0, "length": 2.0}, "no function of the plant takes the parameter 'length': name an argument of"),
         ({"mass": math.nan, "stiffness": 1.0}, "mass must be a finite number"),
         ({"mass": "1", "stiffness": 1.0}, "mass must be a finite number"),
         ([1.0], "parameters are names with numbers or ranges"),
@@ -108,10 +105,5 @@ def test_messages_name_the_function_of_the_user():
 
     with pytest.raises(spaql.SpaqlError, match="step sour"):
         spaql.from_plant(
-            anywhere,
-            sour,
-            state=[spaql.Axis("a", 0, 1)] * 2,
-            actions=spaql.Continuous((-1,), (1,)),
-            horizon=5,
-            parameters={"mass": 1.0},
+            anywhere, sour, state=[spaql.Axis("a", 0, 1)] * 2, actions=spaql.Continuous((-1,), (1,)), horizon=5, parameters={"mass": 1.0}
         )

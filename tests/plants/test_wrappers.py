@@ -54,9 +54,7 @@ def test_observations_may_be_transformed():
 def test_videos_are_recorded_of_the_episodes_asked_for(tmp_path):
     pytest.importorskip("moviepy", reason="RecordVideo needs moviepy")
     pytest.importorskip("pygame", reason="CartPole draws with pygame")
-    env = RecordVideo(
-        gymnasium.make("CartPole-v1", render_mode="rgb_array"), str(tmp_path), episode_trigger=lambda n: n in (0, 4)
-    )
+    env = RecordVideo(gymnasium.make("CartPole-v1", render_mode="rgb_array"), str(tmp_path), episode_trigger=lambda n: n in (0, 4))
     agent = spaql.AQL(spaql.from_gym(env, slopes=[None, 0.5, None, 0.5]), seed=0)
     agent.learn(3, rollouts=1)
     env.close()

@@ -79,10 +79,7 @@ def test_a_finite_action_changes_exactly_where_it_says(name):
     for x in states:
         why = policy.why(x)
         for j, change in enumerate(why.changes):
-            for place, action, side in (
-                (change.below, change.action_below, -1),
-                (change.above, change.action_above, 1),
-            ):
+            for place, action, side in ((change.below, change.action_below, -1), (change.above, change.action_above, 1)):
                 if place is None:
                     continue
                 step = 1e-7 * max(1.0, abs(place))
@@ -211,9 +208,7 @@ def test_constant_actions_have_nothing_of_laws():
 def test_on_a_boundary_the_other_side_is_told():
     problem = spaql.make("pendulum")
     nodes = np.array([(0.0, 3, 1, 2), (0.0, -1, 0, 0), (0.0, -1, 0, 0)], NODE)
-    weights = np.array(
-        [[0.0, -4.0, -1.0], [0.0] * 3, [0.0] * 3]
-    )  # -4 sin - velocity >= 0, which the upright state is on
+    weights = np.array([[0.0, -4.0, -1.0], [0.0] * 3, [0.0] * 3])  # -4 sin - velocity >= 0, which the upright state is on
     gains, offsets = np.zeros((3, 1, 3)), np.array([[0.0], [1.0], [-1.0]])
     tree = make_tree(nodes, np.zeros((3, 1)), 3, weights, make_laws(gains, offsets, problem.actions, CLIP))
     why = spaql.Policy(problem, tree, "law tree", "test").why([1.0, 0.0, 0.0])

@@ -58,19 +58,9 @@ def test_several_outputs_have_a_law_each():
 
 
 def test_a_law_without_gains_reads_as_a_constant_action_does():
-    assert laws_of(law_policies()["constants"]) == [
-        "force = clip(x - y + 0.25, -3, 3) N",
-        "force = 3 N",
-        "force = -1.5 N",
-    ]
+    assert laws_of(law_policies()["constants"]) == ["force = clip(x - y + 0.25, -3, 3) N", "force = 3 N", "force = -1.5 N"]
     assert laws_of(law_policies()["scores"])[1] == "force = -1.5 N"
-    for kind, offset, said in (
-        (THRESHOLD, 0.0, 7),
-        (THRESHOLD, -1.0, 3),
-        (ORDERED, 0.6, 5),
-        (ORDERED, 99.0, 7),
-        (ORDERED, -9, 3),
-    ):
+    for kind, offset, said in ((THRESHOLD, 0.0, 7), (THRESHOLD, -1.0, 3), (ORDERED, 0.6, 5), (ORDERED, 99.0, 7), (ORDERED, -9, 3)):
         policy = grown(plane(actions=Finite((3, 5, 7))), law([0, 0, offset]), kind)
         assert laws_of(policy) == [f"action = {said}"]
         assert policy.decide([[0.5, 0.5]])[0, 0] == said
@@ -121,17 +111,7 @@ def test_a_weight_that_is_almost_one_is_not_taken_for_one():
 
 @pytest.mark.parametrize(
     ("name", "count"),
-    [
-        ("P2", 5),
-        ("C2", 5),
-        ("A2", 11),
-        ("M3", 9),
-        ("L1c", 13),
-        ("L2d", 24),
-        ("cartpole", 1),
-        ("ordered", 7),
-        ("constants", 4),
-    ],
+    [("P2", 5), ("C2", 5), ("A2", 11), ("M3", 9), ("L1c", 13), ("L2d", 24), ("cartpole", 1), ("ordered", 7), ("constants", 4)],
 )
 def test_numbers_are_those_a_reader_sees(name, count):
     """Of the prototype's slides; ones and zeros are free, a constant action counts."""
@@ -182,9 +162,7 @@ def test_the_table_of_the_terminal_has_the_laws():
     scores = law_policies()["scores"]
     console.print(rich_table(scores))
     text = console.export_text()
-    assert all(
-        part in text for part in ("highest of (", "5 N: x", "-1.5 N: y + 0.5", "2.25 N: -x - y)", "0.5·x - y ≥ 0.1")
-    )
+    assert all(part in text for part in ("highest of (", "5 N: x", "-1.5 N: y + 0.5", "2.25 N: -x - y)", "0.5·x - y ≥ 0.1"))
 
 
 def test_names_of_scores_are_their_actions():

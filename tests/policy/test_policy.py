@@ -39,9 +39,7 @@ def states_for(agent, count=50_000):
     corners = []
     for j in range(len(axes)):
         cuts = np.unique(rules.nodes["cut"][rules.nodes["feature"] == j])
-        cuts = np.concatenate(
-            [cuts, np.nextafter(cuts, np.inf), np.nextafter(cuts[cuts != 0.0], -np.inf)]
-        )  # subnormals count as zero
+        cuts = np.concatenate([cuts, np.nextafter(cuts, np.inf), np.nextafter(cuts[cuts != 0.0], -np.inf)])  # subnormals count as zero
         corners.append(rng.choice(cuts, 5_000))
     seen = np.concatenate([agent.episode(rollout=i).observations for i in range(5)])
     return np.concatenate([rng.uniform(low, high, (count, len(axes))), seen, np.stack(corners, axis=1)])

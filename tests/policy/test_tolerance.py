@@ -28,9 +28,7 @@ def test_within_the_interval_the_return_stays_and_just_outside_it_falls():
     for number, (low, high) in zip(numbers_of(policy), table[["from", "to"]].to_numpy(), strict=True):
         for end in (low, high):
             if np.isfinite(end):
-                further = (
-                    number.value + (end - number.value) * 1.1 + 0.01 * np.sign(end - number.value) * abs(number.value)
-                )
+                further = number.value + (end - number.value) * 1.1 + 0.01 * np.sign(end - number.value) * abs(number.value)
                 assert replace(policy, rules=number.changed(end)).evaluate(50, seed=4).mean >= least
                 outside += replace(policy, rules=number.changed(further)).evaluate(50, seed=4).mean < least
     assert outside >= 6

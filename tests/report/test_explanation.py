@@ -202,10 +202,7 @@ def test_names_cannot_break_the_page(tmp_path):
     read = Reader(page)
     assert "<script>alert" not in page
     assert "<b>" not in page
-    assert not any(
-        'alert("x")' in script and "explanation-data" not in script and "\\u003c" not in script
-        for script in read.scripts
-    )
+    assert not any('alert("x")' in script and "explanation-data" not in script and "\\u003c" not in script for script in read.scripts)
     assert data_of(page)["state"][0]["name"] == f"{NASTY}0".replace("\u2028", " ")  # names are one line
 
 

@@ -16,16 +16,12 @@ PHONE = 390
 # -- the page as a whole -------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "name", ["cartpole", "pendulum", "oblique", "nasty", "untrained", "one variable", "two actions"]
-)
+@pytest.mark.parametrize("name", ["cartpole", "pendulum", "oblique", "nasty", "untrained", "one variable", "two actions"])
 def test_every_page_fits_decides_and_explains_as_its_policy(browser, paths, policies, name):
     with opened(browser, paths[name], width=PHONE, color_scheme="dark" if name == "pendulum" else "light") as page:
         fits(page)
         decides(page, *policies[name])
-        missed = page.evaluate(
-            "[...spaql.leaves.keys()].filter((leaf) => spaql.leafOf(spaql.tree, spaql.stateIn(leaf)) !== leaf)"
-        )
+        missed = page.evaluate("[...spaql.leaves.keys()].filter((leaf) => spaql.leafOf(spaql.tree, spaql.stateIn(leaf)) !== leaf)")
         assert missed == [] or name == "oblique"
         leaf = page.locator(".tree a.leaf:visible").last
         leaf.press("Enter")
@@ -34,27 +30,9 @@ def test_every_page_fits_decides_and_explains_as_its_policy(browser, paths, poli
 
 
 def test_numbers_are_written_as_in_python(page):
-    values = [
-        0.0,
-        1.0,
-        -0.5,
-        2.0625,
-        2.1875,
-        -2.0625,
-        1234.5,
-        12345.0,
-        9999.5,
-        1e-5,
-        0.00012345,
-        131.83333,
-        1e300,
-        0.1 + 0.2,
-        123456.0,
-    ]
+    values = [0.0, 1.0, -0.5, 2.0625, 2.1875, -2.0625, 1234.5, 12345.0, 9999.5, 1e-5, 0.00012345, 131.83333, 1e300, 0.1 + 0.2, 123456.0]
     for digits in (4, 7, 17):
-        written = page.evaluate(
-            "([values, digits]) => values.map((value) => spaql.plain(value, digits))", [values, digits]
-        )
+        written = page.evaluate("([values, digits]) => values.map((value) => spaql.plain(value, digits))", [values, digits])
         assert written == [number(value, digits) for value in values]
     for value in filter(None, values):
         close = [value, float(np.nextafter(value, 1e300)), value * (1 + 1e-9)]
@@ -167,11 +145,7 @@ def test_everything_to_operate_is_reached_with_the_keyboard_and_seen(page):
     reached = set()
     for _ in range(250):
         page.keyboard.press("Tab")
-        reached.add(
-            page.evaluate(
-                "(() => { const e = document.activeElement; return e.name || e.id || e.classList[0] || e.tagName; })()"
-            )
-        )
+        reached.add(page.evaluate("(() => { const e = document.activeElement; return e.name || e.id || e.classList[0] || e.tagName; })()"))
         assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") != "none" or page.evaluate(
             "document.activeElement.matches('fieldset input, body')"
         )
@@ -233,10 +207,7 @@ def test_without_scripts_the_tree_and_the_rules_are_there(browser, paths):
 
 def test_paper_gets_tree_rules_and_map_without_controls(page):
     page.emulate_media(media="print")
-    assert not any(
-        page.locator(one).first.is_visible()
-        for one in (".strip", ".map-controls", ".state", ".tree-controls", "#theme")
-    )
+    assert not any(page.locator(one).first.is_visible() for one in (".strip", ".map-controls", ".state", ".tree-controls", "#theme"))
     assert page.locator("#rules table").is_visible()
     assert page.pdf(format="A4").startswith(b"%PDF")
     page.emulate_media(media="screen")

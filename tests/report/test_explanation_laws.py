@@ -50,9 +50,7 @@ def law_page(browser, law_pages):
                 scheme = "dark" if name == "M3" else "light"
                 shown[name] = windows.enter_context(opened(browser, law_pages(name), color_scheme=scheme))
             shown[name].set_viewport_size({"width": width, "height": 900})
-            shown[name].evaluate(
-                "spaql.set(spaql.data.start, 'start', spaql.data.episodes.length ? { episode: 0, step: 0 } : null)"
-            )
+            shown[name].evaluate("spaql.set(spaql.data.start, 'start', spaql.data.episodes.length ? { episode: 0, step: 0 } : null)")
             shown[name].locator("[name=colour]").select_option("0")
             settle(shown[name])
             return shown[name]
@@ -84,9 +82,7 @@ def plain(text):
     return re.sub(r"[\s():,;•]+|\.(?!\d)", " ", text.replace("−", "-").lower()).strip()
 
 
-@pytest.mark.parametrize(
-    "name", quick_first(["P2", "M3", "L1c", "constants", "cartpole", "A2", "ordered", "L2d", "scores"])
-)
+@pytest.mark.parametrize("name", quick_first(["P2", "M3", "L1c", "constants", "cartpole", "A2", "ordered", "L2d", "scores"]))
 def test_the_box_says_every_line_of_why(law_page, name):
     policy = law_policies()[name]
     page = law_page(name)

@@ -57,9 +57,7 @@ def test_looking_elsewhere_pauses_and_another_episode_begins_at_its_start(page):
     assert page.locator(".series").inner_html() != plots
     box = page.locator(".series").bounding_box()
     page.mouse.click(box["x"] + box["width"] / 2, box["y"] + 50)
-    assert page.evaluate("spaql.now.moment.step") == pytest.approx(
-        page.evaluate("spaql.data.episodes[2].observations.length") / 2, abs=2
-    )
+    assert page.evaluate("spaql.now.moment.step") == pytest.approx(page.evaluate("spaql.data.episodes[2].observations.length") / 2, abs=2)
 
 
 def test_nothing_moves_by_itself(browser, paths):

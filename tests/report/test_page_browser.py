@@ -75,9 +75,7 @@ def test_tables_show_their_verdicts(page):
 def test_on_a_telephone_rows_are_cards_with_the_verdict_below_the_name(browser, path):
     with opened(browser, path, width=PHONE) as page:
         row = page.locator("#table-pendulum tbody tr").first
-        name, verdict, first = (
-            row.locator(which).bounding_box() for which in ("th", ".judged", "td[data-head=agents]")
-        )
+        name, verdict, first = (row.locator(which).bounding_box() for which in ("th", ".judged", "td[data-head=agents]"))
         assert name["y"] < verdict["y"] < first["y"]
         assert row.get_by_role("cell").count() > 5  # though it is no longer laid out as a table
 
@@ -172,11 +170,7 @@ def test_everything_to_operate_is_reached_with_the_keyboard(page):
     reached = set()
     for _ in range(150):
         page.keyboard.press("Tab")
-        reached.add(
-            page.evaluate(
-                "(() => { const e = document.activeElement; return e.id || e.name || e.className || e.tagName; })()"
-            )
-        )
+        reached.add(page.evaluate("(() => { const e = document.activeElement; return e.id || e.name || e.className || e.tagName; })()"))
         if page.evaluate("document.activeElement.closest('#cite') !== null"):
             break
     assert {"theme", "problem", "metric", "axis", "logx", "lines", "paper", "plot", "SUMMARY"} <= reached

@@ -88,6 +88,4 @@ def test_files_from_before_there_were_checkpoints_are_read_as_they_are(tmp_path)
 def test_episodes_in_lock_step_are_those_of_the_fresh_evaluation(problem):
     agent = spaql.SPAQL(spaql.make(problem), seed=3)
     agent.learn(20, rollouts=3)
-    np.testing.assert_array_equal(
-        lockstep_returns(agent, problem, 150, 7), agent.evaluate(150, seed=7, deterministic=True).returns
-    )
+    np.testing.assert_array_equal(lockstep_returns(agent, problem, 150, 7), agent.evaluate(150, seed=7, deterministic=True).returns)

@@ -55,9 +55,7 @@ def scheduler():
 @pytest.fixture(scope="module")
 def workers(scheduler):
     """Two for all tests; the last test kills one of them."""
-    pair = [
-        start("dask_worker", f"tcp://{scheduler}", "--nthreads", "1", "--no-nanny", "--no-dashboard") for _ in range(2)
-    ]
+    pair = [start("dask_worker", f"tcp://{scheduler}", "--nthreads", "1", "--no-nanny", "--no-dashboard") for _ in range(2)]
     for process in pair:
         read_until(process, r"(Registered to)")
     yield pair
@@ -72,20 +70,7 @@ def digests(store):
 
 
 def test_a_sweep_on_a_cluster_finds_the_same(tmp_path, scheduler, workers):
-    asked = Sweep(
-        "cartpole",
-        "spaql",
-        ("xi=0.1..10:log",),
-        tmp_path / "here",
-        2,
-        2,
-        1,
-        2,
-        iterations=5,
-        rollouts=2,
-        fresh=20,
-        jobs=1,
-    )
+    asked = Sweep("cartpole", "spaql", ("xi=0.1..10:log",), tmp_path / "here", 2, 2, 1, 2, iterations=5, rollouts=2, fresh=20, jobs=1)
     here = run_sweep(asked)
     there = run_sweep(replace(asked, store=tmp_path / "there", jobs=None, executor=f"dask://{scheduler}"))
     assert there.computed == here.computed > 0
@@ -116,9 +101,7 @@ def test_one_worker_killed_in_the_middle_all_runs_complete_with_the_same_bits(tm
 
     watcher = threading.Thread(target=kill_one)
     watcher.start()
-    summary = reproduce(
-        Request(there, (PART,), quick=True, seeds=SEEDS, executor=f"dask://{scheduler}"), progress=False
-    )
+    summary = reproduce(Request(there, (PART,), quick=True, seeds=SEEDS, executor=f"dask://{scheduler}"), progress=False)
     watcher.join()
     assert killed[0] < 3 * SEEDS  # it was in the middle
     assert workers[0].wait() == -signal.SIGKILL

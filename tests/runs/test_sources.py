@@ -17,7 +17,6 @@ RUNS = {
     "Atlas": Spec("oil-laplace", "Atlas", 0, 0, 0, 4, (), (200,), 3, True),
 }
 
-
 @pytest.mark.parametrize("algorithm", RUNS)
 def test_every_source_that_a_run_imports_is_in_its_key(algorithm):
     spec = RUNS[algorithm]
@@ -44,13 +43,7 @@ def test_no_source_imports_an_unused_folder_when_it_is_loaded(algorithm):
 
 def test_plants_and_learners_count_whole_and_rivals_only_where_they_run():
     ours, trpo, sac, atlas = (set(sources(name)) for name in ("SPAQL", "TRPO", "SAC", "Atlas"))
-    assert {
-        "plants/problem.py",
-        "learners/update.py",
-        "learners/atlas/learner.py",
-        "training/rollouts.py",
-        "streams.py",
-    } <= ours
+    assert {"plants/problem.py", "learners/update.py", "learners/atlas/learner.py", "training/rollouts.py", "streams.py"} <= ours
     assert trpo - ours == {"runs/trpo.py"}
     assert sac - ours == {"runs/rivals.py", "runs/lockstep.py"}
     assert "compress/search.py" in atlas - ours
@@ -75,15 +68,7 @@ def test_a_new_import_is_followed_wherever_it_stands(tmp_path, monkeypatch):
         (package / name).write_text(text)
     monkeypatch.setattr(module, "START", "start.py")
     monkeypatch.setattr(module, "UNUSED", ("unused",))
-    assert set(sources_of(package)) == {
-        "__init__.py",
-        "start.py",
-        "pair/__init__.py",
-        "pair/one.py",
-        "pair/two.py",
-        "late.py",
-        "named.py",
-    }
+    assert set(sources_of(package)) == {"__init__.py", "start.py", "pair/__init__.py", "pair/one.py", "pair/two.py", "late.py", "named.py"}
 
 
 def test_runs_know_no_study_and_tools_of_analysis_know_no_runs():

@@ -53,9 +53,7 @@ def test_a_run_read_back_is_the_run_written(store, row):
 
 
 def test_the_recorded_episode_is_the_one_with_the_median_fresh_return(row):
-    assert (
-        len(row["episode_actions"]) == np.sort(row["fresh_returns"])[2]
-    )  # CartPole: the return is the number of steps
+    assert len(row["episode_actions"]) == np.sort(row["fresh_returns"])[2]  # CartPole: the return is the number of steps
     assert row["episode_states"].reshape(-1, 4).shape[0] == len(row["episode_actions"]) + 1
 
 
@@ -66,27 +64,12 @@ def test_pandas_and_polars_read_it_in_one_line(store, row):
     frame = pd.read_parquet(store.runs)
     assert sorted(frame.seed) == [3, 4]
     assert list(frame.best_seen) == [curve[-1] for curve in frame.best_seen_curve]
-    assert (
-        pl.read_parquet(f"{store.runs}/*.parquet").sort("seed")["fresh"].to_list()
-        == frame.sort_values("seed").fresh.tolist()
-    )
+    assert pl.read_parquet(f"{store.runs}/*.parquet").sort("seed")["fresh"].to_list() == frame.sort_values("seed").fresh.tolist()
 
 
 def test_the_key_depends_on_everything_that_decides_about_the_result():
-    changes = {
-        "problem": "pendulum",
-        "algorithm": "AQL",
-        "seed": 4,
-        "iterations": 5,
-        "rollouts": 3,
-        "fresh": 7,
-        "options": (("xi", 4.0),),
-    }
-    keys = {
-        SPEC.key,
-        SPEC.key_by("another version of the code"),
-        *(replace(SPEC, **{name: value}).key for name, value in changes.items()),
-    }
+    changes = {"problem": "pendulum", "algorithm": "AQL", "seed": 4, "iterations": 5, "rollouts": 3, "fresh": 7, "options": (("xi", 4.0),)}
+    keys = {SPEC.key, SPEC.key_by("another version of the code"), *(replace(SPEC, **{name: value}).key for name, value in changes.items())}
     assert len(keys) == len(changes) + 2
 
 
@@ -156,9 +139,7 @@ def test_a_failed_write_leaves_nothing_behind(store, row, monkeypatch):
 def test_a_full_disk_is_one_line(store, row, monkeypatch):
     import tempfile
 
-    monkeypatch.setattr(
-        tempfile, "mkstemp", lambda **options: (os.open("/dev/full", os.O_WRONLY), str(store.runs / ".x.part"))
-    )
+    monkeypatch.setattr(tempfile, "mkstemp", lambda **options: (os.open("/dev/full", os.O_WRONLY), str(store.runs / ".x.part")))
     with pytest.raises(spaql.SpaqlError, match=r"cannot write .*No space left on device"):
         store.write(SPEC, row)
 
@@ -277,9 +258,7 @@ def test_the_published_trpo_runs_are_sound():
     from spaql.studies.load import published_runs
 
     runs = published_runs()
-    assert {(run.problem, run.seed) for run in runs} == {
-        (problem, seed) for problem in ("pendulum", "cartpole") for seed in range(20)
-    }
+    assert {(run.problem, run.seed) for run in runs} == {(problem, seed) for problem in ("pendulum", "cartpole") for seed in range(20)}
     assert all(run.algorithm == "TRPO" and run.train_samples == 400_000 and run.eval_samples == 0 for run in runs)
     assert all(len(run.evaluation_curve) == 100 and len(run.fresh_returns) == 1000 for run in runs)
 

@@ -34,9 +34,7 @@ def test_the_same_seed_gives_the_same_bits_and_begins_as_published(problem):
     np.testing.assert_array_equal(first["evaluation_curve"], second["evaluation_curve"])
     np.testing.assert_array_equal(first["fresh_returns"], second["fresh_returns"])
     published = next(run for run in published_runs() if (run.problem, run.seed) == (problem, 0))
-    assert first["evaluation_curve"][0] == pytest.approx(
-        published.evaluation_curve[0], rel=1e-3
-    )  # before anything is learned
+    assert first["evaluation_curve"][0] == pytest.approx(published.evaluation_curve[0], rel=1e-3)  # before anything is learned
     assert list(first["train_samples_curve"]) == [4000, 8000]
 
 
@@ -47,6 +45,4 @@ def test_fresh_episodes_start_where_the_learners_fresh_episodes_start():
 
     agent = spaql.SPAQL(spaql.make("cartpole"), seed=3)
     agent.learn(30, rollouts=3)
-    np.testing.assert_array_equal(
-        fresh_returns(agent, "cartpole", 20, 3), agent.evaluate(20, seed=3, deterministic=True).returns
-    )
+    np.testing.assert_array_equal(fresh_returns(agent, "cartpole", 20, 3), agent.evaluate(20, seed=3, deterministic=True).returns)

@@ -84,6 +84,4 @@ def test_published_runs_are_told_by_the_problems_they_are_on(results):
     runs = [replace(run, problem="InvertedPendulum-v5") for run in results.runs("laws", "cartpole-500")]
     both = replace(results, parts=results.parts | {elsewhere: runs}, published=frozenset({elsewhere}))
     told = dict(remarks(both))
-    assert (
-        "Its runs on InvertedPendulum-v5 (3 agents each)" in told["Laws on InvertedPendulum-v5 was not computed here"]
-    )
+    assert "Its runs on InvertedPendulum-v5 (3 agents each)" in told["Laws on InvertedPendulum-v5 was not computed here"]

@@ -1,5 +1,6 @@
 """Every learner on every problem as data: nobody left out, fair seeds, their own settings; and the best returns known."""
 
+
 import pytest
 
 import spaql
@@ -31,11 +32,7 @@ def test_it_is_chosen_by_name_as_a_whole_or_by_problem_and_is_not_the_paper():
 def test_learners_have_the_papers_protocol_and_atlas_a_stated_number_of_samples(problem):
     specs = {spec.algorithm: spec for spec in specs_of(Part("results", problem), WHOLE)}
     for name in ITERATED:
-        assert (specs[name].iterations, specs[name].rollouts, specs[name].checkpoints) == (
-            2000,
-            CATALOG[problem].rollouts,
-            (),
-        )
+        assert (specs[name].iterations, specs[name].rollouts, specs[name].checkpoints) == (2000, CATALOG[problem].rollouts, ())
     assert specs["Atlas"].checkpoints == (CATALOG[problem].samples,)
 
 
@@ -66,7 +63,5 @@ def test_progress_is_counted_by_the_steps_an_episode_has():
 
 def test_the_scaled_reward_has_the_optimum_of_the_raw_one():
     best = {name: entry.best_known.value for name, entry in CATALOG.items()}
-    plain, scaled = (
-        spaql.Random(spaql.make(name), seed=3).evaluate(50).mean for name in ("pendulum", "pendulum-scaled")
-    )
+    plain, scaled = (spaql.Random(spaql.make(name), seed=3).evaluate(50).mean for name in ("pendulum", "pendulum-scaled"))
     assert (200.0 - scaled) / (200.0 - best["pendulum-scaled"]) == pytest.approx(plain / best["pendulum"])

@@ -145,9 +145,7 @@ def test_the_table_is_kept(done):
 
 @pytest.mark.slow
 def test_atlas_is_tuned_by_samples(tmp_path):
-    made = run_sweep(
-        sweep_of(tmp_path / "store", "cells=200,400", algorithm="atlas", samples=200, trials=2, seeds=1, best=1)
-    )
+    made = run_sweep(sweep_of(tmp_path / "store", "cells=200,400", algorithm="atlas", samples=200, trials=2, seeds=1, best=1))
     assert made.default.reported
     assert set(made.best[0].options) == {"cells"}
 
@@ -189,22 +187,8 @@ def test_the_command_prints_a_table_and_machines_get_json(tmp_path):
 
 def test_ctrl_c_keeps_what_is_finished(tmp_path):
     store = tmp_path / "store"
-    words = [
-        "sweep",
-        "cartpole",
-        "spaql",
-        "--option",
-        "xi=1..100:log",
-        "--trials",
-        "1000",
-        "--iterations",
-        "300",
-        "--jobs",
-        "1",
-    ]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "spaql.cli", *words, "--store", str(store)], stderr=subprocess.PIPE, text=True
-    )
+    words = ["sweep", "cartpole", "spaql", "--option", "xi=1..100:log", "--trials", "1000", "--iterations", "300", "--jobs", "1"]
+    process = subprocess.Popen([sys.executable, "-m", "spaql.cli", *words, "--store", str(store)], stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 120
     while len(list(store.glob("runs/*.parquet"))) < 3:
         assert time.monotonic() < deadline

@@ -86,7 +86,6 @@ def test_what_cannot_be_called_is_refused(given):
 
 def test_several_agents_have_callbacks_of_their_own(tmp_path):
     agents = [agent_of(seed=seed) for seed in (1, 2)]
-
     def own(agent):
         return [Checkpoint(tmp_path / str(agent.seed), every=4), CsvLog(tmp_path / f"{agent.seed}.csv")]
 
@@ -94,9 +93,7 @@ def test_several_agents_have_callbacks_of_their_own(tmp_path):
     for agent in agents:
         assert_same(agent, spaql.load(tmp_path / str(agent.seed) / "agent.spaql"))
         assert (tmp_path / str(agent.seed) / "agent-000004.spaql").exists()
-        np.testing.assert_array_equal(
-            pandas.read_csv(tmp_path / f"{agent.seed}.csv", index_col=0).to_numpy(float), agent.history.table
-        )
+        np.testing.assert_array_equal(pandas.read_csv(tmp_path / f"{agent.seed}.csv", index_col=0).to_numpy(float), agent.history.table)
 
 
 def test_agents_cannot_share_a_callback(tmp_path):
@@ -113,11 +110,7 @@ def test_agents_cannot_share_a_callback(tmp_path):
 def test_learning_goes_on_from_a_checkpoint_as_if_it_had_not_stopped(name, tmp_path):
     whole = agent_of(name)
     whole.learn(20, rollouts=2, callback=Checkpoint(tmp_path / "run", every=8))
-    assert sorted(path.name for path in (tmp_path / "run").iterdir()) == [
-        "agent-000008.spaql",
-        "agent-000016.spaql",
-        "agent.spaql",
-    ]
+    assert sorted(path.name for path in (tmp_path / "run").iterdir()) == ["agent-000008.spaql", "agent-000016.spaql", "agent.spaql"]
     resumed = spaql.load(tmp_path / "run" / "agent-000008.spaql")
     resumed.learn(12, rollouts=2)
     assert_same(whole, resumed)
@@ -126,11 +119,7 @@ def test_learning_goes_on_from_a_checkpoint_as_if_it_had_not_stopped(name, tmp_p
 
 def test_only_the_newest_are_kept(tmp_path):
     agent_of().learn(20, rollouts=2, callback=Checkpoint(tmp_path, every=4, keep=2))
-    assert sorted(path.name for path in tmp_path.iterdir()) == [
-        "agent-000016.spaql",
-        "agent-000020.spaql",
-        "agent.spaql",
-    ]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["agent-000016.spaql", "agent-000020.spaql", "agent.spaql"]
 
 
 def test_atlas_has_checkpoints_too(tmp_path):
@@ -210,9 +199,7 @@ def test_the_csv_log_is_the_history(tmp_path):
     np.testing.assert_array_equal(log.to_numpy(float), history.table)
     assert tuple(log.columns) == COLUMNS
     agent.learn(5, rollouts=2, callback=CsvLog(tmp_path / "log.csv"))
-    np.testing.assert_array_equal(
-        pandas.read_csv(tmp_path / "log.csv", index_col=0).to_numpy(float), agent.history.table
-    )
+    np.testing.assert_array_equal(pandas.read_csv(tmp_path / "log.csv", index_col=0).to_numpy(float), agent.history.table)
 
 
 def test_the_csv_log_of_a_killed_run_is_repaired_and_continued(tmp_path):
@@ -258,9 +245,7 @@ def test_tensorboard_has_every_column(tmp_path):
 def test_without_tensorboard_there_is_one_clear_line(monkeypatch):
     for name in ("tensorboardX", "tensorboard"):
         monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(
-        spaql.SpaqlError, match=r"^TensorBoard logs need the extra: pip install 'spaql\[tensorboard\]'$"
-    ):
+    with pytest.raises(spaql.SpaqlError, match=r"^TensorBoard logs need the extra: pip install 'spaql\[tensorboard\]'$"):
         spaql.callbacks.TensorBoard("logs")
 
 

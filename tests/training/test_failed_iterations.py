@@ -19,9 +19,7 @@ def mostly_sound(x, push):
 
 def problem():
     axis = spaql.Axis("x", -1.0, 1.0)
-    return spaql.from_plant(
-        anywhere, mostly_sound, state=[axis], actions=spaql.Continuous(-1, 1), horizon=20, reference=[0.0]
-    )
+    return spaql.from_plant(anywhere, mostly_sound, state=[axis], actions=spaql.Continuous(-1, 1), horizon=20, reference=[0.0])
 
 
 @pytest.mark.parametrize("learner", [spaql.AQL, spaql.SPAQL, spaql.SPAQLTS, spaql.NBQL, spaql.ZoomRL])
@@ -63,9 +61,7 @@ def test_a_plant_that_raises_is_refused():
             raise ValueError("too far")
         return (x,), 0.0, False
 
-    own = spaql.from_plant(
-        anywhere, careful, state=[spaql.Axis("x", -1.0, 1.0)], actions=spaql.Continuous(-1, 1), horizon=3
-    )
+    own = spaql.from_plant(anywhere, careful, state=[spaql.Axis("x", -1.0, 1.0)], actions=spaql.Continuous(-1, 1), horizon=3)
     with pytest.raises(spaql.SpaqlError, match="raises or asserts"):
         spaql.Random(own).evaluate(1)
 

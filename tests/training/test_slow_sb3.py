@@ -16,9 +16,7 @@ def test_evaluate_policy_accepts_an_agent(name, env_id, learner):
     evaluation = pytest.importorskip("stable_baselines3.common.evaluation")
     agent = LEARNERS[learner](spaql.make(name), seed=1)
     agent.learn(50, rollouts=5)
-    mean, deviation = evaluation.evaluate_policy(
-        agent, gymnasium.make(env_id), n_eval_episodes=200, deterministic=True, warn=False
-    )
+    mean, deviation = evaluation.evaluate_policy(agent, gymnasium.make(env_id), n_eval_episodes=200, deterministic=True, warn=False)
     ours = agent.evaluate(1000, seed=1, deterministic=True)
     assert abs(mean - ours.mean) < 5 * (deviation / np.sqrt(200) + ours.returns.std() / np.sqrt(1000)) + 1e-9
 

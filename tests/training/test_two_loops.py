@@ -14,9 +14,7 @@ OPTIONS = [{}, {"bootstrap": "terminate"}, {"temperature_rule": "paper"}]
 
 
 def both(name, learner, iterations=3, rollouts=2, **options):
-    agents = [
-        LEARNERS[learner](problem, seed=6, **options) for problem in (spaql.make(name), spaql.from_gym(PROBLEMS[name]))
-    ]
+    agents = [LEARNERS[learner](problem, seed=6, **options) for problem in (spaql.make(name), spaql.from_gym(PROBLEMS[name]))]
     for agent in agents:
         agent.learn(iterations, rollouts)
     return agents
@@ -69,9 +67,7 @@ def test_noise_of_a_plant(learner):
 
 def test_deterministic_evaluation():
     compiled, gym = both("pendulum", "SPAQL")
-    np.testing.assert_array_equal(
-        compiled.evaluate(5, deterministic=True).returns, gym.evaluate(5, deterministic=True).returns
-    )
+    np.testing.assert_array_equal(compiled.evaluate(5, deterministic=True).returns, gym.evaluate(5, deterministic=True).returns)
 
 
 def test_random_over_part_of_the_actions():

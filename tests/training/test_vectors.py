@@ -33,9 +33,7 @@ def balancing():
 @pytest.mark.parametrize("asynchronous", [False, True])
 @pytest.mark.parametrize("n_envs", [1, 3, 8])
 def test_the_returns_are_those_of_one_by_one(balancing, n_envs, asynchronous):
-    evaluation = spaql.evaluate_vector(
-        balancing, "CartPole-v1", 7, n_envs, seed=5, asynchronous=asynchronous, horizon=200
-    )
+    evaluation = spaql.evaluate_vector(balancing, "CartPole-v1", 7, n_envs, seed=5, asynchronous=asynchronous, horizon=200)
     returns, samples = one_by_one(balancing, lambda: gymnasium.make("CartPole-v1"), 7, 5, 200)
     assert len(set(returns)) > 1
     assert evaluation.returns.tolist() == returns
@@ -56,9 +54,7 @@ def test_on_our_own_plants_and_with_policies_that_depend_on_the_step(learner):
 
 def test_policies_trees_and_the_agents_own_environment(balancing):
     tree = balancing.policy().tree()
-    assert (
-        spaql.evaluate_vector(tree, episodes=5).returns == spaql.evaluate_vector(balancing, episodes=5).returns
-    ).all()
+    assert (spaql.evaluate_vector(tree, episodes=5).returns == spaql.evaluate_vector(balancing, episodes=5).returns).all()
     agent = spaql.SPAQL(spaql.from_gym("MountainCar-v0", horizon=40, rollouts=1), seed=0)
     assert spaql.evaluate_vector(agent, episodes=3).returns.tolist() == [-40.0] * 3
 
@@ -67,9 +63,7 @@ def test_wrappers_go_into_the_function():
     made = []
 
     def make():
-        made.append(
-            gymnasium.wrappers.RecordEpisodeStatistics(gymnasium.wrappers.TimeLimit(gymnasium.make("CartPole-v1"), 15))
-        )
+        made.append(gymnasium.wrappers.RecordEpisodeStatistics(gymnasium.wrappers.TimeLimit(gymnasium.make("CartPole-v1"), 15)))
         return made[-1]
 
     evaluation = spaql.evaluate_vector(spaql.SPAQL(spaql.make("cartpole"), seed=0), make, episodes=6, n_envs=3)

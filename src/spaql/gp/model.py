@@ -104,8 +104,7 @@ def unpredicted(model: Model, data: Data) -> dict[int, float]:
         found[j] = missed(x[kept], y[kept], widths)
     if model.payment is not None:
         of_next, logarithm, own, last = model.payment
-        some = data if last is None else Data(*(part[~data.ended] for part in data))
-        found[-1] = missed(*_paid(model, some, of_next, logarithm)[:2], own, QUADRATIC)
+        found[-1] = missed(*_paid(model, _on_the_way(data, last), of_next, logarithm)[:2], own, QUADRATIC)
     return found
 
 
@@ -161,9 +160,14 @@ def _last(data: Data) -> float | None:
     return float(ends.mean()) if alike else None
 
 
+def _on_the_way(data: Data, last: float | None) -> Data:
+    """The steps that the process of a reward explains: all, or those after which an episode goes on."""
+    return data if last is None else Data(*(part[~data.ended] for part in data))
+
+
 def _payment(model: Model, data: Data, last: float | None) -> Payment:
     """Of this state or of the next; the reward, or its logarithm where all are positive: the greatest evidence."""
-    data = data if last is None else Data(*(part[~data.ended] for part in data))
+    data = _on_the_way(data, last)
     best: tuple[float, Payment] | None = None
     for of_next in (False, True):
         for logarithm in (False, True) if (data.rewards > 0).all() else (False,):
@@ -185,8 +189,7 @@ def _outputs(model: Model, data: Data) -> list[Output]:
     ]
     if model.payment is not None:
         of_next, logarithm, own, last = model.payment
-        some = data if last is None else Data(*(part[~data.ended] for part in data))
-        found.append(Output(*_paid(model, some, of_next, logarithm), own, QUADRATIC))
+        found.append(Output(*_paid(model, _on_the_way(data, last), of_next, logarithm), own, QUADRATIC))
     if model.ending is not None:
         found.append(Output(*_ends(model, data), model.ending))
     return found
@@ -201,7 +204,7 @@ def numbers_of(model: Model, data: Data, starts: Array, functions: int, at: Arra
     d, inputs = data.states.shape[1], data.states.shape[1] + data.actions.shape[1]
     outputs = _outputs(model, data)
     linear, squares = np.zeros((functions, len(outputs), inputs + 1)), np.zeros((functions, inputs, inputs))
-    points, weights, follows = [], [], _follows(data)
+    points, weights, follows = [], [], follows_of(data)
     noise, blur = np.zeros((2, d))
     for j, output in enumerate(outputs):
         doubt = at if j < d and functions > 1 else at[:0]
@@ -252,7 +255,7 @@ def _border(told: Array, ended: Array) -> float:
     return float((values[best - 1] + values[best]) / 2)
 
 
-def _follows(data: Data) -> Array:
+def follows_of(data: Data) -> Array:
     """Whether the row before is the step before."""
     found = np.zeros(len(data.states), bool)
     found[1:] = ~data.ended[:-1] & (data.states[1:] == data.nexts[:-1]).all(axis=1)

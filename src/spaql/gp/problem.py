@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 from spaql.arrays import Array
 from spaql.checks import FAR, numbers, whole
 from spaql.errors import SpaqlError, SpaqlWarning
-from spaql.gp.model import FITTED, Data, Model, inputs_of, learn_model, numbers_of, thinned, unpredicted
+from spaql.gp.model import FITTED, Data, Model, follows_of, inputs_of, learn_model, numbers_of, thinned, unpredicted
 from spaql.gp.plant import ModelPlant, Numbers, model_plant
 from spaql.plants.axes import Axis
 from spaql.plants.plant import advance
@@ -158,8 +158,7 @@ def _range(problem: Problem) -> tuple[Array, Array]:
 
 def starts_of(problem: Problem, data: Data, rng: np.random.Generator) -> Array:
     """Beginnings like those seen: between their ends and somewhat beyond, for they were few."""
-    begun, jumped = np.ones(len(data.states), bool), _jumped(data)
-    begun[1:] = data.ended[:-1] | (data.states[1:] != data.nexts[:-1]).any(axis=1)
+    begun, jumped = ~follows_of(data), _jumped(data)
     first = data.states[begun]
     mean, spread = first.mean(axis=0), first.std(axis=0, ddof=1) if len(first) > 1 else np.zeros(first.shape[1])
     drawn = mean + spread * rng.uniform(-REACH, REACH, (STARTS, len(mean)))

@@ -23,7 +23,7 @@ from spaql.learners.atlas.memory import AHEAD, LED
 from spaql.learners.atlas.state import Grown, growth_due, model_due
 from spaql.learners.law_frontier import Entry
 from spaql.plants.problem import Finite
-from spaql.training.atlas_loop import AtlasLoop, Driver, Planned
+from spaql.training.atlas_loop import AtlasLoop, ByPlan, Driver
 from spaql.trees.tree import Tree, decide
 
 if TYPE_CHECKING:
@@ -57,38 +57,49 @@ class TrialsLoop(AtlasLoop):
         agent, state = self.agent, self.agent.state
         n = state.memory.n
         if n < FIRST:
-            return Shaken(agent, key, FIRST - n)
+            return ByChance(agent, key, FIRST - n)
         if model_due(n, state.modelled):
             state.modelled = n
             self._look(n)
         room = max(STINT, n // 4)
         if self.ahead is None:
-            return Planned(agent, key)
+            return ByPlan(agent, key)
         if growth_due(n, state.grown[-1].samples if state.grown else 0):
-            data = state.memory.data(n)
+            problem, data = agent.problem_told, state.memory.data(n)
             earlier = [one.entry.tree for one in state.grown[::-1]]
-            found = laws_in(agent.known, model_of(agent.known, data), data, agent.seed, earlier, tidy=False)
+            found = laws_in(problem, model_of(problem, data), data, agent.seed, earlier, tidy=False)
             state.grown.append(Grown(n, Entry(found.tree, float(found.returns.mean()))))
-            return Led(found.tree, room)
+            return ByLaws(found.tree, room)
         if state.grown and (n >= MANY or not state.memory.flags[n - 1] & LED):
-            return Led(state.grown[-1].entry.tree, room)
-        return Ahead(self.ahead, room)
+            return ByLaws(state.grown[-1].entry.tree, room)
+        return ByLookAhead(self.ahead, room)
 
     def _look(self, n: int) -> None:
         """Look ahead in the model of the first `n` samples, if that shows a way to earn something."""
         agent, data = self.agent, self.agent.state.memory.data(n)
-        rng, problem = np.random.default_rng([agent.seed, n]), agent.known
+        rng, problem = np.random.default_rng([agent.seed, n]), agent.problem_told
         starts = starts_of(problem, data, rng)
         ahead = LookAhead(imagined(problem, model_of(problem, data), data, starts, rng), agent.seed + n)
         gains = [ahead.gain(start) for start in starts[:LOOKED]]
         self.ahead = ahead if np.median(gains) > NOTABLE * float(data.rewards.std()) * ahead.steps else None
 
 
-class Shaken:
+class Stint:
+    """A driver whose episodes end after so many steps."""
+
+    def __init__(self, room: int) -> None:
+        self.room = room
+
+    def over(self, h: int) -> bool:
+        return h + 1 >= self.room
+
+
+class ByChance(Stint):
     """Random actions, each held for a while."""
 
     def __init__(self, agent: "Atlas", key: np.uint64, room: int) -> None:
-        self.actions, self.rng, self.room = agent.problem.actions, np.random.default_rng(int(key)), room
+        super().__init__(room)
+        self.actions, self.rng = agent.problem.actions, np.random.default_rng(int(key))
         self.action, self.held = np.zeros(agent.problem.actions.axes), 0
 
     def act(self, here: Array, h: int) -> tuple[Array, int]:
@@ -101,32 +112,25 @@ class Shaken:
         self.held -= 1
         return self.action, 0
 
-    def over(self, h: int) -> bool:
-        return h + 1 >= self.room
 
-
-class Ahead:
+class ByLookAhead(Stint):
     """Look-ahead in the model."""
 
     def __init__(self, ahead: LookAhead, room: int) -> None:
-        self.ahead, self.room = ahead, room
+        super().__init__(room)
+        self.ahead = ahead
 
     def act(self, here: Array, h: int) -> tuple[Array, int]:
         return self.ahead.act(here, h), AHEAD
 
-    def over(self, h: int) -> bool:
-        return h + 1 >= self.room
 
-
-class Led:
+class ByLaws(Stint):
     """Laws that were found in the model."""
 
     def __init__(self, tree: Tree, room: int) -> None:
-        self.tree, self.room = tree, room
+        super().__init__(room)
+        self.tree = tree
 
     def act(self, here: Array, h: int) -> tuple[Array, int]:
         action: Array = decide(self.tree, here[None])[0]
         return action, LED
-
-    def over(self, h: int) -> bool:
-        return h + 1 >= self.room

@@ -35,6 +35,7 @@ from spaql.streams import LAWS_CONFIRMED, LAWS_SEARCHED
 from spaql.trees.edits import constant
 from spaql.trees.tree import Tree, decide
 
+LAWS = 3  # at most
 BUMPS = 6e9  # of a search
 LOOKED = 2e9  # of look-ahead, which is faster: it has one function only
 ONE, MORE, AGAIN, TIDYING = 0.1, 0.5, 0.2, 0.2  # parts of the budget: of one law, of more, where these go, of tidying
@@ -62,20 +63,18 @@ class Found(NamedTuple):
 
     tree: Tree
     returns: Array  # in episodes that had no part in the search
-    floor: float  # mean return of the best constant action
-    problem: Problem  # the model's
 
 
 def laws_in(
     problem: Problem, model: Model, data: Data, seed: int, earlier: Sequence[Tree] = (), table: Tree | None = None,
-    most: int = 3, tidy: bool = True,
+    tidy: bool = True,
 ) -> Found:  # fmt: skip
     """The best laws in the model of the data; `earlier`: trees that may be better still; `table`: perhaps better."""
     with threadpool_limits(1, "blas"):  # small matrices: threads cost more than they save, and may change last bits
-        return _Quest(problem, model, data, seed, earlier, table).run(most, tidy)
+        return _LawSearch(problem, model, data, seed, earlier, table).run(tidy)
 
 
-class _Quest:
+class _LawSearch:
     """One search for laws."""
 
     def __init__(
@@ -88,7 +87,7 @@ class _Quest:
         self.mean = imagined(problem, model, data, self.starts, self.rng)
         self.plan = planned(self.mean, seed, int(LOOKED / bumps_of(self.mean)))
 
-    def run(self, most: int, tidy: bool) -> Found:
+    def run(self, tidy: bool) -> Found:
         lessons = [Lessons(self.plan.states, self.plan.actions)] if len(self.plan.states) else []
         lessons += [self.taught(tree) for tree in [*self.earlier[:1], *([] if self.table is None else [self.table])]]
         if not lessons:
@@ -96,8 +95,7 @@ class _Quest:
         judge, trials, steps = self.doubtful(lessons, self.earlier)
         units = measured_units(judge.problem, np.concatenate([one.states for one in lessons]))
         found, choice = [*self.earlier], len(getattr(self.problem.actions, "values", "ab")) > 1
-        sizes = [] if not choice else [1] if most == 1 else [1, *[most] * ATTEMPTS]
-        for number, leaves in enumerate(sizes):
+        for number, leaves in enumerate([1, *[LAWS] * ATTEMPTS] if choice else []):
             if judge.mean >= (self.perfect if number <= 1 else self.enough(judge.floor)):
                 break
             race, part = (EASY, ONE) if leaves == 1 else (RACE, MORE)
@@ -108,14 +106,14 @@ class _Quest:
                 found.insert(0, units.physical(search.best.tree))
                 judge.offer(found[0])
         if not found:
-            return Found(judge.best, judge.returns, judge.floor, judge.problem)
+            return Found(judge.best, judge.returns)
         # functions that differ where the laws go, not only where their teachers went
         found = sorted(found, key=lambda tree: -float(judge.returns_of(tree).mean()))[:KEPT]
         judge, trials, steps = self.doubtful([self.taught(tree) for tree in found], found)
         if judge.mean < self.perfect:
             search = self.search(trials, units, ATTEMPTS + 1, LAST, int(AGAIN * steps))
             with contextlib.suppress(Spent):
-                _race(search, [], LAST, most, found)
+                _race(search, [], LAST, LAWS, found)
             if search.best is not None:
                 judge.offer(units.physical(search.best.tree))
         if tidy and judge.best.laws is not None:
@@ -129,7 +127,7 @@ class _Quest:
             judge.offer(self.table)
             if judge.range == 0.0:  # a model that sees no way to earn anything cannot judge
                 judge.best, judge.returns = self.table, judge.returns_of(self.table)
-        return Found(judge.best, judge.returns, judge.floor, judge.problem)
+        return Found(judge.best, judge.returns)
 
     def taught(self, tree: Tree) -> Lessons:
         """What a tree does in the mean function."""

@@ -118,7 +118,7 @@ def trust_in(agent: "Atlas") -> Trust:
     n = agent.state.memory.n
     if n < FEWEST:
         raise SpaqlError(f"{n} samples are too few for a judgement: learn(samples=...) or update(...) first")
-    tree, problem, data = controller_of(agent), agent.known, agent.state.memory.data(n)
+    tree, problem, data = controller_of(agent), agent.problem_told, agent.state.memory.data(n)
     names = {-1: "the reward"} | {j: axis.name for j, axis in enumerate(problem.state)}
     missed = {names[j]: part for j, part in unpredicted(model_of(problem, data), data).items()}
     drawn, states = _drawn(problem, data, tree, agent.seed)

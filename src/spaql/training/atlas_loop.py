@@ -90,7 +90,7 @@ class AtlasLoop:
 
     def _driver(self, key: np.uint64) -> "Driver":
         """What acts in the next episode."""
-        return Planned(self.agent, key)
+        return ByPlan(self.agent, key)
 
     def _seen(self, view: Viewer, observation: Any, step: int) -> Array:
         seen = np.array(view.check(observation, step), np.float64)
@@ -124,7 +124,7 @@ class Driver(Protocol):
         """Called after step h, when its transition is in memory; whether the episode is to end there."""
 
 
-class Planned:
+class ByPlan:
     """Follows the plan, or goes where little was seen: half of the samples each. Plans anew when it is time."""
 
     def __init__(self, agent: "Atlas", key: np.uint64) -> None:

@@ -2,11 +2,11 @@
 
 from typing import TYPE_CHECKING
 
-from spaql.errors import SpaqlError
 from spaql.gp.problem import FEWEST, model_of
+from spaql.learners.atlas.policy import samples_of
 from spaql.learners.atlas.state import Grown
 from spaql.learners.law_frontier import Entry
-from spaql.policy.knowledge import Nothing, Samples
+from spaql.policy.knowledge import Nothing
 from spaql.policy.policy import Policy
 from spaql.trees.edits import constant
 from spaql.trees.tree import Tree
@@ -38,7 +38,7 @@ def _judge(agent: "Atlas", n: int) -> None:
     if agent.controller == "best" and len(agent.problem.state) <= TABLE_UP_TO:
         table = agent.current_plan().table
     earlier = [one.entry.tree for one in state.grown[::-1]]
-    problem = agent.known
+    problem = agent.problem_told
     found = laws_in(problem, model_of(problem, data), data, agent.seed, earlier, table)
     state.tabled = n if found.tree is table else 0
     state.laws = None if state.tabled else Grown(n, Entry(found.tree, float(found.returns.mean())))
@@ -52,13 +52,9 @@ def notes_of(agent: "Atlas") -> tuple[str, ...]:
     return ("no law better than one constant action was found in the model: give it more samples, or the table",)
 
 
-def laws_policy(agent: "Atlas", step: int | None) -> Policy:
+def laws_policy(agent: "Atlas") -> Policy:
     """The laws as a policy."""
-    if step is not None:
-        raise SpaqlError("the policy of Atlas is the same at every step: leave `step` out")
-    history = agent.history
-    used = Samples(int(history.train_samples[-1]), int(history.eval_samples[-1])) if len(history.table) else Samples()
-    known = Nothing(learner=agent.algorithm, seed=agent.seed, samples=used)
+    known = Nothing(learner=agent.algorithm, seed=agent.seed, samples=samples_of(agent))
     tree = controller_of(agent)
     kind = "law tree" if tree.laws is not None else "tree"
     origin = f"{agent.algorithm} on {agent.problem.name}, seed {agent.seed}"

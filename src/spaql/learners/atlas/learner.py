@@ -62,7 +62,7 @@ class Atlas(Agent):
         one_of("table", "laws", "best"),
         default="table",
     )
-    told: bool = option(
+    use_known: bool = option(
         "laws use the reward and the end of episodes that the problem knows, instead of learning them",
         switch,
         default=True,
@@ -196,9 +196,9 @@ class Atlas(Agent):
                 self._plan_at(n)
 
     @property
-    def known(self) -> Problem:
+    def problem_told(self) -> Problem:
         """The problem, with what laws may know of reward and end."""
-        return self.problem if self.told else replace(self.problem, known=None)
+        return self.problem if self.use_known else replace(self.problem, known=None)
 
     def prepare(self) -> None:
         self._check_data()
@@ -239,7 +239,9 @@ class Atlas(Agent):
         return (actions[0] if single else actions), state
 
     def _policy(self, step: int | None) -> "Policy":
-        return plan_policy(self, step) if self.tabled else laws_policy(self, step)
+        if step is not None:
+            raise SpaqlError("the policy of Atlas is the same at every step: leave `step` out")
+        return plan_policy(self) if self.tabled else laws_policy(self)
 
     @property
     def tabled(self) -> bool:

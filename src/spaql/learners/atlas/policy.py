@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from spaql.arrays import Array
-from spaql.errors import SpaqlError
 from spaql.learners.atlas.model import Model
 from spaql.learners.atlas.plan import Plan
 from spaql.learners.atlas.starts import start_states
@@ -70,18 +69,19 @@ class PlanKnowledge:
         return merged(self.table.rules)
 
 
-def plan_policy(agent: "Atlas", step: int | None = None) -> Policy:
+def samples_of(agent: "Atlas") -> Samples:
+    """What learning took."""
+    history = agent.history
+    return Samples(int(history.train_samples[-1]), int(history.eval_samples[-1])) if len(history.table) else Samples()
+
+
+def plan_policy(agent: "Atlas") -> Policy:
     """The table of the plan of all data: one cell per leaf."""
-    if step is not None:
-        raise SpaqlError("the policy of Atlas is the same at every step: leave `step` out")
     problem: Problem = agent.problem
-    plan, history = agent.current_plan(), agent.history
-    samples = (
-        Samples(int(history.train_samples[-1]), int(history.eval_samples[-1])) if len(history.table) else Samples()
-    )
+    plan = agent.current_plan()
     row_of_node = np.where(plan.support.cells["feature"] == LEAF, plan.support.of_cell, -1)
     table = Table(plan.table, row_of_node, _rows(plan, agent.visits(plan)))
-    knowledge = PlanKnowledge(agent.algorithm, agent.seed, samples, table, LearnedModel(plan, agent))
+    knowledge = PlanKnowledge(agent.algorithm, agent.seed, samples_of(agent), table, LearnedModel(plan, agent))
     return Policy(problem, plan.table, "table", f"{agent.algorithm} on {problem.name}, seed {agent.seed}", knowledge)
 
 
