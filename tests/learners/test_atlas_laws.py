@@ -199,8 +199,10 @@ def test_noise_that_nobody_can_predict_is_a_doubt():
 
 
 def test_laws_that_never_acted_are_a_doubt():
-    trust = learned(spaql.make("pendulum", horizon=30), 100).trust()
-    assert any("no episode on the plant was led by laws" in line for line in trust.doubts)
+    agent = learned(spaql.make("pendulum", horizon=30), 100)
+    assert any("no episode on the plant was led by laws" in line for line in agent.trust().doubts)
+    assert "led an episode on the plant" in agent.policy().notes[0]
+    assert learned(spaql.make("pendulum", horizon=30), 260).policy().notes == ()
 
 
 # -- files -------------------------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from spaql.gp.problem import FEWEST, model_of
+from spaql.learners.atlas.memory import LED
 from spaql.learners.atlas.policy import samples_of
 from spaql.learners.atlas.state import Grown
 from spaql.learners.law_frontier import Entry
@@ -46,10 +47,14 @@ def _judge(agent: "Atlas", n: int) -> None:
 
 def notes_of(agent: "Atlas") -> tuple[str, ...]:
     """What speaks against the laws, as far as it is known without a search."""
-    laws, n = agent.state.laws, agent.state.memory.n
-    if laws is None or laws.samples != n or laws.entry.tree.laws is not None:
+    laws, memory = agent.state.laws, agent.state.memory
+    if laws is None or laws.samples != memory.n:
         return ()
-    return ("no law better than one constant action was found in the model: give it more samples, or the table",)
+    if laws.entry.tree.laws is None:
+        return ("no law better than one constant action was found in the model: give it more samples, or the table",)
+    if not (memory.flags[: memory.n] & LED).any():
+        return ("no laws have led an episode on the plant yet: all that is known of them is the model's word",)
+    return ()
 
 
 def laws_policy(agent: "Atlas") -> Policy:
