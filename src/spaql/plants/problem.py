@@ -11,6 +11,7 @@ from spaql.checks import whole
 from spaql.errors import SpaqlError
 from spaql.plants.axes import Axis, Continuous, Finite
 from spaql.plants.chart import AXIS, CLIPPED, LINEAR, SIGMOID, Chart, to_cube
+from spaql.plants.limits import Limit
 from spaql.plants.space import MAX_AXES, MAX_SPLIT, Space
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
     from spaql.plants.known import KnownOutcome
     from spaql.plants.plant import Plant
+    from spaql.plants.signals import Signals
 
 __all__ = [  # axes are part of it
     "UNBOUNDED", "Axis", "Continuous", "Finite", "Problem", "cube", "random_action", "reference_in_cube",
@@ -47,6 +49,8 @@ class Problem:
     map_samples: int = 0  # environment steps spent on measuring the map
     parameters: Mapping[str, Any] = field(default_factory=dict)  # of a plant of the catalog, where not as published
     known: "KnownOutcome | None" = None  # reward and end of an episode as functions; files do not hold them
+    signals: "Signals | None" = None  # of a plant in a loop: from what is measured to what is seen
+    limits: tuple[Limit, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "horizon", whole("horizon", self.horizon, 1, 10**6))

@@ -1,0 +1,77 @@
+"""Interlocks: rules that forbid actions while a variable is beyond a threshold."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from spaql.checks import real
+from spaql.errors import SpaqlError
+from spaql.plants.axes import Continuous, Finite
+
+
+@dataclass(frozen=True)
+class Interlock:
+    """While `when` is at least `above` (or at most `below`), the action is kept within `low` ... `high`.
+
+    spaql.Interlock("current", above=8.0, action="voltage", high=0.0): no more voltage while the current is too high.
+    """
+
+    when: str
+    above: float | None = None
+    below: float | None = None
+    action: str | None = None  # None: the only one
+    low: float = -math.inf
+    high: float = math.inf
+
+    def __post_init__(self) -> None:
+        if (self.above is None) == (self.below is None):
+            raise SpaqlError(f"the interlock on {self.when!r} takes one threshold: above=... or below=...")
+        for name in ("above", "below"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, real(f"interlock on {self.when}: {name}", getattr(self, name)))
+        for name in ("low", "high"):
+            value = getattr(self, name)
+            if not (isinstance(value, float) and math.isinf(value)):
+                object.__setattr__(self, name, real(f"interlock on {self.when}: {name}", value))
+        if not self.low <= self.high or (math.isinf(self.low) and math.isinf(self.high)):
+            raise SpaqlError(f"the interlock on {self.when!r} keeps the action within low=... and high=...: give them")
+
+    def __str__(self) -> str:
+        condition = f"{self.when} >= {self.above:g}" if self.above is not None else f"{self.when} <= {self.below:g}"
+        return f"while {condition}: {self.action or 'the action'} within {self.low:g} ... {self.high:g}"
+
+
+class Bounds(NamedTuple):
+    """An interlock in symbols: while `symbol` `sign` `at` holds, `action` stays from `low` to `high`."""
+
+    action: str
+    symbol: str
+    sign: str
+    at: float
+    low: float
+    high: float
+
+
+def within(
+    lock: Interlock, actions: Sequence[str], symbols: Mapping[str, str], actuator: Continuous | Finite
+) -> Bounds:
+    """What an interlock does, with the actions that are left."""
+    if lock.when not in symbols:
+        raise SpaqlError(f"interlock: there is no variable {lock.when!r}: choose {', '.join(symbols)}")
+    if lock.action is None and len(actions) > 1:
+        raise SpaqlError(f"the interlock on {lock.when!r} must name its action: {', '.join(actions)}")
+    name = lock.action or actions[0]
+    if name not in actions:
+        raise SpaqlError(f"interlock: there is no action {name!r}: choose {', '.join(actions)}")
+    j = actions.index(name)
+    if isinstance(actuator, Finite):
+        left = [float(value) for value in actuator.values if lock.low <= value <= lock.high]
+        low, high = (min(left), max(left)) if left else (math.nan, math.nan)
+    else:
+        low, high = max(lock.low, float(actuator.low[j])), min(lock.high, float(actuator.high[j]))
+    if not low <= high:
+        raise SpaqlError(f"{lock}: no action is left")
+    sign, at = (">=", lock.above) if lock.above is not None else ("<=", lock.below)
+    assert at is not None
+    return Bounds(f"u{j}", symbols[lock.when], sign, at, low, high)

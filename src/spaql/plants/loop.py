@@ -1,0 +1,213 @@
+"""A problem as engineers state it: a plant, and what its loop has around it.
+
+    motor = spaql.from_plant(...)
+    problem = spaql.loop(
+        motor,
+        references=[spaql.Reference("target", 0.0, 200.0, of="speed", hold=(30, 80))],
+        noise={"speed": 0.5},
+        delay={"actuator": 1},
+        memory=["integral(speed_error)"],
+        observe=["speed_error", "integral(speed_error)", "current"],
+        reward=lambda speed_error, voltage: -abs(speed_error) / 200 - 0.01 * abs(voltage) / 24,
+        dt=0.01,
+    )
+
+`loop` gives another problem, on which everything works. It takes compiled plants and Gymnasium environments alike.
+"""
+
+import inspect
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from spaql.checks import real, whole
+from spaql.errors import SpaqlError
+from spaql.plants.axes import Finite
+from spaql.plants.interlocks import Interlock
+from spaql.plants.limits import Limit
+from spaql.plants.loop_plant import Payment, Surroundings, looped
+from spaql.plants.references import Reference
+from spaql.plants.signals import Signals, signals_of
+
+if TYPE_CHECKING:
+    from spaql.plants.problem import Problem
+
+DELAYS = ("sensor", "actuator")
+
+
+def loop(
+    problem: "Problem",
+    *,
+    references: Sequence[Reference] = (),
+    memory: Sequence[str] = (),
+    observe: Sequence[str] = (),
+    noise: Mapping[str, float] | None = None,
+    delay: Mapping[str, int] | None = None,
+    increments: float | Mapping[str, float] | None = None,
+    rates: float | Mapping[str, float] | None = None,
+    interlocks: Sequence[Interlock] = (),
+    limits: Sequence[Limit] = (),
+    trips: Sequence[Limit] = (),
+    trip_cost: float | None = None,
+    reward: Callable[..., float] | None = None,
+    dt: float = 1.0,
+    name: str | None = None,
+) -> "Problem":
+    """The problem with its plant in a loop.
+
+    - `references`: signals to follow; each is a variable of its own, and so is the error of the variable it is `of`
+    - `memory`: variables made of the past, by name, such as "integral(speed_error)": docs/loop.md lists them
+    - `observe`: names of the variables that the controller sees, in this order; all, if none is given
+    - `noise`: standard deviation of the error with which a variable is measured, by name
+    - `delay`: steps, `{"sensor": 1, "actuator": 2}`
+    - `increments`: actions are changes of what is applied, at most this much per step
+    - `rates`: what is applied changes by at most this much per step
+    - `interlocks`: rules that forbid actions
+    - `limits`: counted in every evaluation, and respected by the search for laws
+    - `trips`: limits on measured variables that end the episode, at a cost of `trip_cost`
+    - `reward`: a function whose arguments are named like variables and actions: measured variables after the step, what
+      was applied, references and memory as the controller saw them. Without it, the plant's own or, with references,
+      minus the squared errors, each in halves of the reference's range
+    - `dt`: seconds per step, for integrals
+    """
+    from spaql.plants.problem import Problem
+
+    if not isinstance(problem, Problem):
+        raise SpaqlError(f"loop takes a problem (spaql.make, from_plant, from_gym), not {type(problem).__name__}")
+    if problem.signals is not None:
+        raise SpaqlError(f"{problem.name} is in a loop already: state everything in one call of spaql.loop")
+    if not problem.can_run:
+        raise SpaqlError(f"{problem.name} has no plant that could be put in a loop")
+    given = _list("references", references, Reference)
+    signals = signals_of(
+        measured=problem.state, actuator=problem.actions, references=given, memory=_texts("memory", memory),
+        shown=_texts("observe", observe), dt=real("dt", dt, 0.0, above=True), horizon=problem.horizon,
+        increments=_per_action("increments", increments, problem), rates=_per_action("rates", rates, problem),
+        interlocks=_list("interlocks", interlocks, Interlock),
+    )  # fmt: skip
+    around = _around(problem, signals, noise, delay, reward, _list("trips", trips, Limit), trip_cost)
+    summary = f"{problem.summary}; in a loop: {told(signals, around)}"
+    made = dict(
+        name=f"{problem.name} loop" if name is None else name, summary=summary, state=signals.state,
+        actions=signals.actions, signals=signals, limits=_list("limits", limits, Limit), reference=None, xi={},
+        env_id=None, env_options={}, parameters={}, known=None,
+    )  # fmt: skip
+    if problem.plant is not None:
+        return replace(problem, plant=looped(problem.plant, signals, around), env=None, **made)
+    from spaql.plants.loop_env import LoopEnv
+
+    return replace(problem, env=LoopEnv(problem, signals, around), **made)
+
+
+def told(signals: Signals, around: Surroundings) -> str:
+    """In words."""
+    parts = [str(one) for one in signals.references]
+    parts += [f"memory {', '.join(item.name for item in signals.items)}"] if signals.items else []
+    parts += [f"noise on {', '.join(signals.measured[j].name for j, _ in around.noise)}"] if around.noise else []
+    for what, steps in (("sensor", around.sensor_delay), ("actuator", around.actuator_delay)):
+        parts += [f"{what} delay {steps}"] if steps else []
+    parts += ["increments"] if signals.increments else []
+    parts += ["rate limit"] if signals.rates else []
+    parts += [str(one) for one in signals.interlocks]
+    return "; ".join(parts) or "as it is"
+
+
+def _around(
+    problem: "Problem", signals: Signals, noise: Any, delay: Any, reward: Any, trips: tuple[Limit, ...], cost: Any
+) -> Surroundings:
+    names = [axis.name for axis in problem.state]
+    spreads = []
+    for variable, spread in _mapping("noise", noise).items():
+        if variable not in names:
+            raise SpaqlError(f"noise: {variable!r} is not measured: choose {', '.join(names)}")
+        spreads.append((names.index(variable), real(f"noise of {variable}", spread, 0.0)))
+    steps = _mapping("delay", delay)
+    for what in steps:
+        if what not in DELAYS:
+            raise SpaqlError(f"delay: {what!r} is not known: choose {' or '.join(DELAYS)}")
+    late = {what: whole(f"delay of the {what}", steps.get(what, 0), 0) for what in DELAYS}
+    if sum(late.values()) >= problem.horizon:
+        longer = f"{sum(late.values())} steps of delay are as long as the episode ({problem.horizon} steps)"
+        raise SpaqlError(f"{longer}: nothing that is done would be seen")
+    for trip in trips:
+        if trip.variable not in names:
+            raise SpaqlError(f"trips: {trip.variable!r} is not measured: choose {', '.join(names)}")
+    if trips and cost is None:
+        raise SpaqlError("trips need trip_cost=...: more than an episode can lose, or ending it early would pay")
+    return Surroundings(
+        tuple(one for one in sorted(spreads) if one[1] > 0.0), late["sensor"], late["actuator"],
+        _payment(signals, reward), tuple((names.index(one.variable), one.low, one.high) for one in trips),
+        0.0 if cost is None else real("trip_cost", cost, 0.0),
+    )  # fmt: skip
+
+
+def _payment(signals: Signals, reward: Any) -> Payment | None:
+    """The reward with the symbols of its arguments: those of the plant's text, see loop_plant.py."""
+    if reward is None:
+        return _tracking(signals) if signals.errors else None
+    if not inspect.isfunction(reward):
+        raise SpaqlError(f"reward must be a plain Python function, not {type(reward).__name__}")
+    symbols = {}
+    for variable, symbol in signals.symbols.items():
+        symbols[word(variable)] = symbol.replace("y", "t") if symbol[0] == "y" else symbol
+    for variable, (k, j) in signals.errors.items():
+        symbols[word(variable)] = f"r{k} - t{j}"
+    symbols |= {word(action): f"u{j}" for j, action in enumerate(signals.action_names)}
+    asked = list(inspect.signature(reward).parameters)
+    for argument in asked:
+        if argument not in symbols:
+            raise SpaqlError(f"reward: there is no variable {argument!r}: choose {', '.join(symbols)}")
+    return Payment(reward, tuple(symbols[argument] for argument in asked))
+
+
+def _tracking(signals: Signals) -> Payment:
+    """Minus the squared errors, each in halves of the range of its reference."""
+    halves = [(signals.references[k].high - signals.references[k].low) / 2 for k, _ in signals.errors.values()]
+    arguments = [f"e{n}" for n in range(len(halves))]
+    terms = " - ".join(f"(e{n} / {half!r}) * (e{n} / {half!r})" for n, half in enumerate(halves))
+    scope: dict[str, Any] = {"__name__": __name__}
+    exec(compile(f"def tracking({', '.join(arguments)}):\n    return -{terms}", __file__, "exec"), scope)
+    return Payment(scope["tracking"], tuple(f"r{k} - t{j}" for k, j in signals.errors.values()))
+
+
+def word(name: str) -> str:
+    """A variable as the argument of a function: integral(speed_error) is integral_speed_error."""
+    return re.sub(r"\W+", "_", name).strip("_")
+
+
+def _per_action(what: str, given: Any, problem: "Problem") -> tuple[float, ...]:
+    actions = problem.actions
+    if given is None:
+        return ()
+    if isinstance(actions, Finite):
+        raise SpaqlError(f"{what} are for continuous actions, not for a finite set")
+    if not isinstance(given, Mapping):
+        return (real(what, given, 0.0, above=True),) * actions.axes
+    names = list(actions.names) or (["action"] if actions.axes == 1 else [])
+    if set(given) != set(names):
+        raise SpaqlError(f"{what}: give a number, or one for each of {', '.join(names)}, not {sorted(given)}")
+    return tuple(real(f"{what} of {name}", given[name], 0.0, above=True) for name in names)
+
+
+def _list(what: str, given: Any, kind: type[Any]) -> tuple[Any, ...]:
+    many = tuple(given) if isinstance(given, Sequence) and not isinstance(given, str) else (given,)
+    for one in many:
+        if not isinstance(one, kind):
+            raise SpaqlError(f"{what} is a list of spaql.{kind.__name__}, not {one!r}")
+    return many
+
+
+def _texts(what: str, given: Any) -> tuple[str, ...]:
+    many = (given,) if isinstance(given, str) else given
+    if not isinstance(many, Sequence) or not all(isinstance(one, str) for one in many):
+        raise SpaqlError(f"{what} is a list of names, not {given!r}")
+    return tuple(many)
+
+
+def _mapping(what: str, given: Any) -> Mapping[str, Any]:
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        raise SpaqlError(f"{what} is given by name, such as {{'speed': 0.5}}, not {given!r}")
+    return given

@@ -1,0 +1,120 @@
+"""A Gymnasium environment in a loop: the same signals as in a compiled plant, in Python."""
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import gymnasium
+import numpy as np
+
+from spaql.arrays import Array
+from spaql.errors import SpaqlError
+from spaql.plants.assemble import gaussians
+from spaql.plants.loop_plant import Surroundings
+from spaql.plants.references import Reference, chances, first_lines, names, next_lines
+from spaql.plants.signals import Signals
+from spaql.plants.between import drawn
+
+if TYPE_CHECKING:
+    from spaql.plants.problem import Problem
+
+
+class LoopEnv(gymnasium.Wrapper[Array, Any, Any, Any]):
+    """The environment of a problem, seen and acted on through the signals of a loop."""
+
+    def __init__(self, problem: "Problem", signals: Signals, around: Surroundings) -> None:
+        super().__init__(problem.open_env())
+        self.signals, self.around, self.f = signals, around, signals.functions
+        self.native = problem.native_one()
+        low = [-np.inf if axis.slope is not None else axis.low for axis in signals.state]
+        high = [np.inf if axis.slope is not None else axis.high for axis in signals.state]
+        self.observation_space = gymnasium.spaces.Box(np.array(low), np.array(high), dtype=np.float64)
+        if signals.increments:
+            self.action_space = gymnasium.spaces.Box(*signals.actions.bounds, dtype=np.float64)
+        self.rng = np.random.default_rng(0)
+        self.moving = [_Moving(one) for one in signals.references]
+        self.queue: list[list[float]] = []  # measured, the oldest first
+        self.late: list[tuple[float, ...]] = []  # applied, on its way to the plant
+        self.z: tuple[float, ...] = ()
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Array, dict[str, Any]]:
+        observation, info = self.env.reset(seed=seed, options=options)
+        if seed is not None:
+            self.rng = np.random.default_rng(seed)
+        self.r = [one.first(self.rng) for one in self.moving]
+        now = self._measured(self._numbers(observation))
+        self.queue = [now] * (self.around.sensor_delay + 1)
+        self.late = [self.signals.neutral] * self.around.actuator_delay
+        self.z = self.f.first(*self.queue[0], *self.r)
+        return self._seen(), info
+
+    def step(self, action: Any) -> tuple[Array, float, bool, bool, dict[str, Any]]:
+        y, a = self.queue[0], np.atleast_1d(np.asarray(action, float))
+        u = self.f.applied(*y, *self.r, *self.z, *(float(one) for one in a))
+        symbols = self._remembered(y)
+        self.z = self.f.after(*y, *self.r, *self.z, *u)
+        self.late.append(u)
+        observation, paid, terminated, truncated, info = self.env.step(self.native(np.array(self.late.pop(0))))
+        true = self._numbers(observation)
+        reward = float(paid)
+        if self.around.reward is not None:
+            symbols |= {f"t{j}": value for j, value in enumerate(true)} | {f"u{j}": value for j, value in enumerate(u)}
+            symbols |= {f"r{k}": value for k, value in enumerate(self.r)}
+            reward = float(self.around.reward.function(*(_value(one, symbols) for one in self.around.reward.symbols)))
+            if not math.isfinite(reward):
+                raise SpaqlError(f"the reward of the loop is {reward}: it must be a finite number")
+        if any(true[j] < low or true[j] > high for j, low, high in self.around.trips):
+            reward, terminated = reward - self.around.trip_cost, True
+        self.queue = [*self.queue[1:], self._measured(true)]
+        self.r = [one.next(self.rng) for one in self.moving]
+        return self._seen(), reward, bool(terminated), bool(truncated), info
+
+    def _numbers(self, observation: Any) -> list[float]:
+        values = np.array(observation, float).ravel()
+        if len(values) != len(self.signals.measured):
+            given, declared = len(values), len(self.signals.measured)
+            raise SpaqlError(f"the environment returned an observation of {given} numbers, {declared} were declared")
+        return [float(value) for value in values]
+
+    def _measured(self, true: list[float]) -> list[float]:
+        found = list(true)
+        for j, spread in self.around.noise:
+            found[j] += spread * gaussians(float(self.rng.random()), float(self.rng.random()))[0]
+        return found
+
+    def _remembered(self, y: list[float]) -> dict[str, float]:
+        """The variables of the memory, as the law saw them."""
+        symbols = {f"y{j}": value for j, value in enumerate(y)} | {f"r{k}": value for k, value in enumerate(self.r)}
+        symbols |= {f"z{i}": value for i, value in enumerate(self.z)}
+        for symbol, one in self.signals.seen_lines():
+            symbols[symbol] = sum(weight * symbols[name] for weight, name in one.terms)
+        return {symbol: value for symbol, value in symbols.items() if symbol[0] == "m"}
+
+    def _seen(self) -> Array:
+        return np.array(self.f.seen(*self.queue[0], *self.r, *self.z), float)
+
+
+def _value(symbol: str, values: dict[str, float]) -> float:
+    """Of a symbol, or of the difference of two."""
+    one, _, other = symbol.partition(" - ")
+    return values[one] - (values[other] if other else 0.0)
+
+
+class _Moving:
+    """A reference in time, by the lines that compiled plants have too."""
+
+    def __init__(self, reference: Reference) -> None:
+        kept, draws = ", ".join(names(0, reference)) + ",", chances(0, reference)
+        scope: dict[str, Any] = {"drawn": drawn}
+        text = [f"def first({', '.join(draws)}):", *first_lines(0, reference), f"return {kept}"]
+        exec(compile("\n    ".join(text), __file__, "exec"), scope)
+        text = [f"def after({kept} {', '.join(chances(0, reference))}):", *next_lines(0, reference), f"return {kept}"]
+        exec(compile("\n    ".join(text), __file__, "exec"), scope)
+        self.scope, self.count, self.state = scope, len(draws), ()
+
+    def first(self, rng: np.random.Generator) -> float:
+        self.state = self.scope["first"](*rng.random(self.count).tolist())
+        return float(self.state[0])
+
+    def next(self, rng: np.random.Generator) -> float:
+        self.state = self.scope["after"](*self.state, *rng.random(self.count).tolist())
+        return float(self.state[0])

@@ -1,0 +1,146 @@
+"""A plant in its loop, compiled: sensors with noise and delay, references, the memory of the controller, actuators with
+delay, limits that end an episode.
+
+The state of such a plant is that of the plant itself, then what was measured (the oldest first: that is what the
+controller sees), the references, the registers of the memory, and the actions on their way to the plant.
+
+    def step(s0, s1, q0, q1, r0, z0, p0, a0, ...):              a pendulum, action delayed by one step
+        u0, = applied(q0, q1, r0, z0, a0)
+        z0, = after(q0, q1, r0, z0, u0)
+        (s0, s1), reward, terminated = act(s0, s1, p0)
+        p0 = u0
+        t0, t1, = s0, s1
+        reward = pay(t0, r0, u0)
+        q0 = t0 + E0 * x0
+        ...
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from spaql.plants.assemble import gaussians
+from spaql.plants.between import drawn
+from spaql.plants.plant import Plant, PlantFunction, make_plant
+from spaql.plants.references import chances, first_lines, names, next_lines
+from spaql.plants.signals import Signals, python
+
+
+class Payment(NamedTuple):
+    """A reward as a function of named variables, and the symbols it is called with."""
+
+    function: Callable[..., float]
+    symbols: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What stands between plant and controller on the plant's side."""
+
+    noise: tuple[tuple[int, float], ...] = ()  # (measured variable, standard deviation)
+    sensor_delay: int = 0  # steps
+    actuator_delay: int = 0
+    reward: Payment | None = None  # None: that of the plant
+    trips: tuple[tuple[int, float, float], ...] = ()  # (measured variable, low, high): beyond, the episode ends
+    trip_cost: float = 0.0
+
+
+def looped(plant: Plant, signals: Signals, around: Surroundings) -> Plant:
+    """The plant in its loop."""
+    size, d, axes = plant.state_dim, plant.observation_dim, plant.action_dim
+    s, t, z = _names("s", size), _names("t", d), _names("z", len(signals.registers))
+    queue = [_names(f"q{k}_", d) for k in range(around.sensor_delay + 1)]
+    late = [_names(f"p{k}_", axes) for k in range(around.actuator_delay)]
+    a, u = _names("a", axes), _names("u", axes)
+    kept = [name for k, one in enumerate(signals.references) for name in names(k, one)]
+    r = _names("r", len(signals.references))
+    y = queue[0]  # what the controller sees is the oldest of what was measured
+    uniform, normals, errors = _noise(around.noise)
+    state = [*s, *(name for row in queue for name in row), *kept, *z, *(name for row in late for name in row)]
+    look = f"{_text(t)}= look({_text(s)})" if plant.observe else f"{_text(t)}= {_text(s)}"
+    scope: dict[str, Any] = signals.functions._asdict() | {"gaussians": gaussians, "drawn": drawn}
+    scope |= {"start": plant.reset.python, "act": plant.step.python}
+    scope |= {"look": plant.observe.python} if plant.observe else {}
+    scope |= {"pay": around.reward.function} if around.reward else {}
+    scope |= {f"E{j}": spread for j, spread in around.noise} | {"inf": math.inf}
+
+    lines = [f"{_text(u)}= applied({_text([*y, *r, *z, *a])})"]
+    if around.reward:
+        # memory as the law saw it, before it takes in this step
+        lines += [f"{symbol} = {text}" for symbol, text in _remembered(signals, around.reward.symbols, y)]
+    lines += [f"{_text(z)}= after({_text([*y, *r, *z, *u])})"] if z else []
+    applied = late[0] if late else u
+    plant_noise = _names("c", plant.step_noise)
+    lines.append(f"({_text(s)}), reward, terminated = act({_text([*s, *applied, *plant_noise])})")
+    for k, row in enumerate(late):
+        lines.append(f"{_text(row)}= {_text(late[k + 1] if k + 1 < len(late) else u)}")
+    lines.append(look)
+    if around.reward:
+        lines.append(f"reward = pay({', '.join(around.reward.symbols)})")
+    if around.trips:
+        beyond = " or ".join(f"t{j} < {low} or t{j} > {high}" for j, low, high in around.trips)
+        lines += [f"tripped = {beyond}", f"reward = reward - {around.trip_cost!r} if tripped else reward"]
+        lines.append("terminated = terminated or tripped")
+    for k, row in enumerate(queue[:-1]):
+        lines.append(f"{_text(row)}= {_text(queue[k + 1])}")
+    lines += [*normals, *_measured(queue[-1], t, errors)]
+    moves = [line for k, one in enumerate(signals.references) for line in next_lines(k, one)]
+    draws = [name for k, one in enumerate(signals.references) if one.changes for name in chances(k, one)]
+    lines += [*moves, f"return ({_text(state)}), reward, terminated"]
+    stepped = _function(scope, f"step({_text([*state, *a, *plant_noise, *uniform, *draws])})", lines)
+
+    reset_noise = _names("c", plant.reset_noise)
+    draws = [name for k, one in enumerate(signals.references) for name in chances(k, one)]
+    lines = [f"{_text(s)}= start({_text(reset_noise)})", look, *normals, *_measured(queue[-1], t, errors)]
+    lines += [f"{_text(row)}= {_text(queue[-1])}" for row in queue[:-1]]
+    lines += [line for k, one in enumerate(signals.references) for line in first_lines(k, one)]
+    lines += [f"{_text(z)}= first({_text([*y, *r])})"] if z else []
+    lines += [f"{_text(row)}= {', '.join(map(repr, signals.neutral))}," for row in late]
+    started = _function(scope, f"reset({_text([*reset_noise, *uniform, *draws])})", [*lines, f"return ({_text(state)})"])
+
+    seen = _function(scope, f"observe({_text(state)})", [f"return seen({_text([*y, *r, *z])})"])
+    functions = PlantFunction("reset", started), PlantFunction("step", stepped), PlantFunction("observe", seen)
+    return replace(make_plant(*functions, axes), origin=(looped, (plant, signals, around)))
+
+
+def _remembered(signals: Signals, symbols: Sequence[str], y: Sequence[str]) -> list[tuple[str, str]]:
+    """The variables of the memory that a reward asks for, at the time of the decision."""
+    place = {f"y{j}": name for j, name in enumerate(y)}
+    asked = {symbol for symbol in symbols if symbol.startswith("m")}
+    basic = {symbol: python(one, lambda s: place.get(s, s)) for symbol, one in signals.seen_lines()}
+    found = []
+    for symbol, one in signals.seen_lines():
+        if symbol in asked:
+
+            def renamed(name: str) -> str:
+                return f"({basic[name]})" if name.startswith("e") else place.get(name, name)
+
+            found.append((symbol, python(one, renamed)))
+    return found
+
+
+def _measured(row: Sequence[str], true: Sequence[str], errors: dict[int, str]) -> list[str]:
+    return [f"{name} = {true[j]}" + (f" + E{j} * {errors[j]}" if j in errors else "") for j, name in enumerate(row)]
+
+
+def _noise(spreads: Sequence[tuple[int, float]]) -> tuple[list[str], list[str], dict[int, str]]:
+    """Uniform numbers, the lines that make normal ones of them, and the normal one of each variable."""
+    pairs = (len(spreads) + 1) // 2
+    uniform = [f"v{k}" for k in range(2 * pairs)]
+    lines = [f"x{2 * k}, x{2 * k + 1} = gaussians(v{2 * k}, v{2 * k + 1})" for k in range(pairs)]
+    return uniform, lines, {j: f"x{n}" for n, (j, _) in enumerate(spreads)}
+
+
+def _names(letter: str, count: int) -> list[str]:
+    return [f"{letter}{j}" for j in range(count)]
+
+
+def _text(given: Sequence[str]) -> str:
+    return "".join(f"{name}, " for name in given)
+
+
+def _function(scope: dict[str, Any], head: str, lines: Sequence[str]) -> Any:
+    own = scope | {"__name__": __name__}
+    exec(compile("\n    ".join([f"def {head}:", *lines]), __file__, "exec"), own)
+    return own[head.partition("(")[0]]
