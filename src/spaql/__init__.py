@@ -28,10 +28,14 @@ if TYPE_CHECKING:
     from spaql.plants.catalog import problems
     from spaql.plants.check import check
     from spaql.plants.gym import from_gym
+    from spaql.plants.interlocks import Interlock
     from spaql.plants.known_check import check_known
+    from spaql.plants.limits import Limit
+    from spaql.plants.loop import loop
     from spaql.plants.make import from_plant, make
     from spaql.plants.plant import observe, reset, step
     from spaql.plants.problem import Axis, Continuous, Finite, Problem, cube
+    from spaql.plants.references import Reference
     from spaql.policy.evaluation import Evaluation
     from spaql.policy.policy import Policy
     from spaql.studies.sweep.sweep import sweep
@@ -41,10 +45,10 @@ if TYPE_CHECKING:
     from spaql.trees.equality import differences
 
 __all__ = [
-    "Axis", "Between", "Continuous", "Episode", "Evaluation", "Finite", "History", "Policy", "Problem", "SpaqlError",
-    "SpaqlWarning", "analysis", "callbacks", "check", "check_known", "coverage", "cube", "differences",
-    "evaluate_vector", "from_data", "from_gym", "from_plant", "learn_all", "load", "make", "observe", "problems",
-    "record", "reset", "step", "sweep",
+    "Axis", "Between", "Continuous", "Episode", "Evaluation", "Finite", "History", "Interlock", "Limit", "Policy",
+    "Problem", "Reference", "SpaqlError", "SpaqlWarning", "analysis", "callbacks", "check", "check_known", "coverage",
+    "cube", "differences", "evaluate_vector", "from_data", "from_gym", "from_plant", "learn_all", "load", "loop",
+    "make", "observe", "problems", "record", "reset", "step", "sweep",
 ]  # fmt: skip
 __all__ += list(class_homes())
 
@@ -61,6 +65,10 @@ _HOMES = {
     "Between": "spaql.plants.between",
     "check": "spaql.plants.check",
     "check_known": "spaql.plants.known_check",
+    "Interlock": "spaql.plants.interlocks",
+    "Limit": "spaql.plants.limits",
+    "Reference": "spaql.plants.references",
+    "loop": "spaql.plants.loop",
     "from_data": "spaql.gp.problem",
     "from_gym": "spaql.plants.gym",
     "learn_all": "spaql.training.trainer",

@@ -13,6 +13,7 @@ from spaql.arrays import Array
 from spaql.checks import choice
 from spaql.errors import SpaqlError
 from spaql.export.c_laws import assign_law, declared, law_lines, law_rows
+from spaql.export.c_loop import loop_lines, main_lines
 from spaql.export.heading import facts
 from spaql.export.names import C_WORDS, checked_name, identifiers
 from spaql.export.numbers import double, single, single_at_least, weighted_sum
@@ -52,10 +53,14 @@ def to_c(
 
     body = _ifs(policy, real, name, cut, literal) if form == "ifs" else _table(tree, real, cut, literal)
     signature = f"void {name}(const {real} *obs, {real} *action)"
-    lines = [*_comment([*facts(policy), *_precision_note(tree, precision)]), *_includes(body, main), *_exact_sums(tree)]
+    signals = policy.problem.signals
+    exact = _exact_sums() if tree.oblique or tree.laws is not None or signals is not None else []
+    lines = [*_comment([*facts(policy), *_precision_note(tree, precision)]), *_includes(body, main), *exact]
     lines += [f"{signature};", "", signature, "{", *body, "}"]
+    if signals is not None:
+        lines += loop_lines(signals, name, real, literal)
     if main:
-        lines += ["", *_main(tree, real, name)]
+        lines += ["", *(_main(tree, real, name) if signals is None else main_lines(signals, name, real))]
     return "\n".join(lines) + "\n"
 
 
@@ -87,10 +92,8 @@ def _includes(body: list[str], main: bool) -> list[str]:
     return ["", *found, ""] if found else [""]
 
 
-def _exact_sums(tree: Tree) -> list[str]:
-    """Sums of oblique tests and laws without multiply-adds, which would differ from the policy in the last bit."""
-    if not tree.oblique and tree.laws is None:
-        return []
+def _exact_sums() -> list[str]:
+    """Sums without multiply-adds, which would differ from the policy in the last bit."""
     return [
         "/* the products of weighted sums are rounded before they are added, as in the policy */",
         "#if defined(__clang__)",

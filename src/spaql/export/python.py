@@ -3,6 +3,7 @@
 from spaql.export.heading import facts
 from spaql.export.names import PYTHON_WORDS, checked_name, identifiers
 from spaql.export.numbers import affine, double, weighted_sum
+from spaql.export.python_loop import loop_lines
 from spaql.plants.problem import Finite
 from spaql.policy.policy import Policy
 from spaql.trees.law_parts import constant_of, steps_of
@@ -22,7 +23,9 @@ def to_python(policy: Policy, name: str = "controller") -> str:
     tree = policy.rules
     comment = [f"# {line}".rstrip() for line in facts(policy)]
     body = _ifs(policy, name) if deepest_level(tree) <= DEEPEST else _table(policy)
-    return "\n".join([*comment, "", "", f"def {name}(obs):", *body]) + "\n"
+    signals = policy.problem.signals
+    around = [] if signals is None else loop_lines(signals, name)
+    return "\n".join([*comment, "", "", f"def {name}(obs):", *body, *around]) + "\n"
 
 
 def _ifs(policy: Policy, name: str) -> list[str]:

@@ -7,6 +7,7 @@ from spaql.errors import SpaqlError
 from spaql.export.heading import choices_text, facts, labelled, range_text
 from spaql.export.names import ST_WORDS, checked_name, identifiers
 from spaql.export.numbers import affine, double, weighted_sum
+from spaql.export.st_loop import loop_lines
 from spaql.policy.policy import Policy
 from spaql.trees.law_parts import constant_of, steps_of
 from spaql.trees.laws import CLIP, SCORES, THRESHOLD, Laws
@@ -51,7 +52,10 @@ def to_st(policy: Policy, name: str = "controller") -> str:
             lines.append(f"{indent}{'IF' if what == 'if' else 'ELSIF'} {tested} >= {_literal(cut[node])} THEN")
         else:
             lines.append(indent + ("ELSE" if what == "else" else "END_IF;"))
-    return "\n".join([*lines, "END_FUNCTION_BLOCK"]) + "\n"
+    lines.append("END_FUNCTION_BLOCK")
+    if problem.signals is not None:
+        lines += loop_lines(problem.signals, name, inputs, outputs, _literal)
+    return "\n".join(lines) + "\n"
 
 
 def _law_variables(tree: Tree) -> list[str]:

@@ -26,8 +26,9 @@ from spaql.errors import SpaqlError
 from spaql.plants.axes import Finite
 from spaql.plants.interlocks import Interlock
 from spaql.plants.limits import Limit
+from spaql.plants.loop_known import loop_known
 from spaql.plants.loop_plant import Payment, Surroundings, looped
-from spaql.plants.references import Reference
+from spaql.plants.references import Reference, held
 from spaql.plants.signals import Signals, signals_of
 
 if TYPE_CHECKING:
@@ -90,14 +91,28 @@ def loop(
     summary = f"{problem.summary}; in a loop: {told(signals, around)}"
     made = dict(
         name=f"{problem.name} loop" if name is None else name, summary=summary, state=signals.state,
-        actions=signals.actions, signals=signals, limits=_list("limits", limits, Limit), reference=None, xi={},
-        env_id=None, env_options={}, parameters={}, known=None,
+        actions=signals.actions, signals=signals, limits=_list("limits", limits, Limit), xi={}, env_id=None,
+        reference=_held(problem, signals), env_options={}, parameters={}, known=loop_known(signals, around),
     )  # fmt: skip
     if problem.plant is not None:
         return replace(problem, plant=looped(problem.plant, signals, around), env=None, **made)
     from spaql.plants.loop_env import LoopEnv
 
     return replace(problem, env=LoopEnv(problem, signals, around), **made)
+
+
+def _held(problem: "Problem", signals: Signals) -> tuple[float, ...] | None:
+    """The state to hold of the problem, as the controller would see it while it is held."""
+    if problem.reference is None:
+        return None
+    values = {axis.name: value for axis, value in zip(problem.state, problem.reference, strict=True)}
+    values |= {one.name: held(one) for one in signals.references} | dict.fromkeys(signals.errors, 0.0)
+    for item in signals.items:
+        if item.kind == "previous":
+            values[item.name] = signals.neutral[signals.action_names.index(item.of)]
+        else:
+            values[item.name] = values[item.of] if item.kind in ("average", "past") else 0.0
+    return tuple(values[axis.name] for axis in signals.state)
 
 
 def told(signals: Signals, around: Surroundings) -> str:
@@ -158,17 +173,13 @@ def _payment(signals: Signals, reward: Any) -> Payment | None:
     for argument in asked:
         if argument not in symbols:
             raise SpaqlError(f"reward: there is no variable {argument!r}: choose {', '.join(symbols)}")
-    return Payment(reward, tuple(symbols[argument] for argument in asked))
+    return Payment(tuple(symbols[argument] for argument in asked), reward)
 
 
 def _tracking(signals: Signals) -> Payment:
     """Minus the squared errors, each in halves of the range of its reference."""
-    halves = [(signals.references[k].high - signals.references[k].low) / 2 for k, _ in signals.errors.values()]
-    arguments = [f"e{n}" for n in range(len(halves))]
-    terms = " - ".join(f"(e{n} / {half!r}) * (e{n} / {half!r})" for n, half in enumerate(halves))
-    scope: dict[str, Any] = {"__name__": __name__}
-    exec(compile(f"def tracking({', '.join(arguments)}):\n    return -{terms}", __file__, "exec"), scope)
-    return Payment(scope["tracking"], tuple(f"r{k} - t{j}" for k, j in signals.errors.values()))
+    halves = tuple((signals.references[k].high - signals.references[k].low) / 2 for k, _ in signals.errors.values())
+    return Payment(tuple(f"r{k} - t{j}" for k, j in signals.errors.values()), units=halves)
 
 
 def word(name: str) -> str:

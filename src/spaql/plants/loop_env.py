@@ -9,10 +9,10 @@ import numpy as np
 from spaql.arrays import Array
 from spaql.errors import SpaqlError
 from spaql.plants.assemble import gaussians
+from spaql.plants.between import drawn
 from spaql.plants.loop_plant import Surroundings
 from spaql.plants.references import Reference, chances, first_lines, names, next_lines
 from spaql.plants.signals import Signals
-from spaql.plants.between import drawn
 
 if TYPE_CHECKING:
     from spaql.plants.problem import Problem
@@ -78,7 +78,10 @@ class LoopEnv(gymnasium.Wrapper[Array, Any, Any, Any]):
     def _measured(self, true: list[float]) -> list[float]:
         found = list(true)
         for j, spread in self.around.noise:
-            found[j] += spread * gaussians(float(self.rng.random()), float(self.rng.random()))[0]
+            axis, error = self.signals.measured[j], gaussians(float(self.rng.random()), float(self.rng.random()))[0]
+            found[j] += spread * error
+            if axis.slope is None:
+                found[j] = min(max(found[j], axis.low), axis.high)
         return found
 
     def _remembered(self, y: list[float]) -> dict[str, float]:

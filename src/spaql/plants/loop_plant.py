@@ -18,20 +18,38 @@ controller sees), the references, the registers of the memory, and the actions o
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
+from spaql.errors import SpaqlError
 from spaql.plants.assemble import gaussians
+from spaql.plants.axes import Axis
 from spaql.plants.between import drawn
 from spaql.plants.plant import Plant, PlantFunction, make_plant
 from spaql.plants.references import chances, first_lines, names, next_lines
 from spaql.plants.signals import Signals, python
 
 
-class Payment(NamedTuple):
-    """A reward as a function of named variables, and the symbols it is called with."""
+@dataclass(frozen=True)
+class Payment:
+    """A reward as a function of some symbols; without a function, minus the sum of their squares in units."""
 
-    function: Callable[..., float]
     symbols: tuple[str, ...]
+    given: Callable[..., float] | None = None
+    units: tuple[float, ...] = ()
+
+    @property
+    def function(self) -> Callable[..., float]:
+        if self.given is not None:
+            return self.given
+        arguments = ", ".join(f"e{n}" for n in range(len(self.units)))
+        terms = " - ".join(f"(e{n} / {unit!r}) * (e{n} / {unit!r})" for n, unit in enumerate(self.units))
+        made: Callable[..., float] = _function({}, f"tracking({arguments})", [f"return -{terms}"])
+        return made
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self.given is not None and not self.given.__qualname__.isidentifier():
+            raise SpaqlError("the reward of the loop cannot be sent to another process: define it with def in a module")
+        return Payment, (self.symbols, self.given, self.units)
 
 
 @dataclass(frozen=True)
@@ -84,7 +102,7 @@ def looped(plant: Plant, signals: Signals, around: Surroundings) -> Plant:
         lines.append("terminated = terminated or tripped")
     for k, row in enumerate(queue[:-1]):
         lines.append(f"{_text(row)}= {_text(queue[k + 1])}")
-    lines += [*normals, *_measured(queue[-1], t, errors)]
+    lines += [*normals, *_measured(queue[-1], t, errors, signals.measured)]
     moves = [line for k, one in enumerate(signals.references) for line in next_lines(k, one)]
     draws = [name for k, one in enumerate(signals.references) if one.changes for name in chances(k, one)]
     lines += [*moves, f"return ({_text(state)}), reward, terminated"]
@@ -92,7 +110,7 @@ def looped(plant: Plant, signals: Signals, around: Surroundings) -> Plant:
 
     reset_noise = _names("c", plant.reset_noise)
     draws = [name for k, one in enumerate(signals.references) for name in chances(k, one)]
-    lines = [f"{_text(s)}= start({_text(reset_noise)})", look, *normals, *_measured(queue[-1], t, errors)]
+    lines = [f"{_text(s)}= start({_text(reset_noise)})", look, *normals, *_measured(queue[-1], t, errors, signals.measured)]
     lines += [f"{_text(row)}= {_text(queue[-1])}" for row in queue[:-1]]
     lines += [line for k, one in enumerate(signals.references) for line in first_lines(k, one)]
     lines += [f"{_text(z)}= first({_text([*y, *r])})"] if z else []
@@ -120,8 +138,15 @@ def _remembered(signals: Signals, symbols: Sequence[str], y: Sequence[str]) -> l
     return found
 
 
-def _measured(row: Sequence[str], true: Sequence[str], errors: dict[int, str]) -> list[str]:
-    return [f"{name} = {true[j]}" + (f" + E{j} * {errors[j]}" if j in errors else "") for j, name in enumerate(row)]
+def _measured(row: Sequence[str], true: Sequence[str], errors: dict[int, str], axes: Sequence[Axis]) -> list[str]:
+    """With its error, within the bounds of its axis."""
+    lines = []
+    for j, name in enumerate(row):
+        blurred = f"{true[j]} + E{j} * {errors[j]}" if j in errors else true[j]
+        if j in errors and axes[j].slope is None:
+            blurred = f"min(max({blurred}, {float(axes[j].low)!r}), {float(axes[j].high)!r})"
+        lines.append(f"{name} = {blurred}")
+    return lines
 
 
 def _noise(spreads: Sequence[tuple[int, float]]) -> tuple[list[str], list[str], dict[int, str]]:

@@ -35,6 +35,7 @@ class Sum(NamedTuple):
 class Register(NamedTuple):
     """A number that is kept from step to step."""
 
+    name: str
     first: Sum  # of what is measured at the first step
     after: Sum  # of what was measured, kept and applied
 
@@ -91,12 +92,13 @@ def registers_of(
     registers: list[Register] = []
     chains: dict[str, list[str]] = {}  # by symbol: its value one step before, two steps before, ...
 
-    def before(symbol: str, steps: int, begin: Terms) -> str:
+    def before(of: str, symbol: str, steps: int, begin: Terms) -> str:
         chain = chains.setdefault(symbol, [])
         while len(chain) < steps:
             source = chain[-1] if chain else symbol
             chain.append(f"z{len(registers)}")
-            registers.append(Register(Sum(begin), Sum(((1.0, source),))))
+            name = f"{of} {len(chain)} before"
+            registers.append(Register(name, Sum(begin), Sum(((1.0, source),))))
         return chain[steps - 1]
 
     sums = []
@@ -106,14 +108,14 @@ def registers_of(
         if item.kind == "integral":
             own = f"z{len(registers)}"
             bounds = (-item.number, item.number)
-            registers.append(Register(Sum(()), Sum(((1.0, own), (dt, symbol)), *bounds)))
+            registers.append(Register(item.name, Sum(()), Sum(((1.0, own), (dt, symbol)), *bounds)))
             sums.append(Sum(((1.0, own),)))
         elif item.kind == "average":
             n = int(item.number)
-            past = [before(symbol, k, begin) for k in range(1, n)]
+            past = [before(item.of, symbol, k, begin) for k in range(1, n)]
             sums.append(Sum(tuple((1.0 / n, one) for one in [symbol, *past])))
         elif item.kind == "difference":
-            sums.append(Sum(((1.0, symbol), (-1.0, before(symbol, int(item.number), begin)))))
+            sums.append(Sum(((1.0, symbol), (-1.0, before(item.of, symbol, int(item.number), begin)))))
         else:
-            sums.append(Sum(((1.0, before(symbol, int(item.number), begin)),)))
+            sums.append(Sum(((1.0, before(item.of, symbol, int(item.number), begin)),)))
     return registers, sums

@@ -12,7 +12,7 @@ registers of the memory; m0, ... variables made of it; a0, ... the action; u0, .
 import functools
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
 from spaql.errors import SpaqlError
@@ -47,6 +47,10 @@ class Signals:
     rates: tuple[float, ...] = ()  # by how much what is applied may change per step; (): by any amount
     interlocks: tuple[Interlock, ...] = ()
     horizon: int = 1
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what is computed from it: functions made of text cannot be pickled."""
+        return {one.name: getattr(self, one.name) for one in fields(self)}
 
     # -- names ---------------------------------------------------------------------------------------------------------
 

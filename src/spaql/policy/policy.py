@@ -21,6 +21,7 @@ from spaql.policy.evaluation import Evaluation
 from spaql.policy.frame import policy_table
 from spaql.policy.knowledge import NOTHING, Knowledge
 from spaql.policy.law_words import count_numbers
+from spaql.policy.memory import Memory, predict_in_loop
 from spaql.policy.tolerance import tolerance_table
 from spaql.policy.why import Why, explain_action
 from spaql.policy.words import Words
@@ -81,10 +82,23 @@ class Policy:
     def predict(
         self, observation: Any, state: Any = None, episode_start: Any = None, deterministic: bool = True
     ) -> tuple[Any, Any]:
-        """The action for one observation or a batch, as in Stable-Baselines3."""
+        """The action for one observation or a batch, as in Stable-Baselines3.
+
+        Of a controller in a loop, `state=policy.memory()` begins an episode: `observation` is then what is measured,
+        followed by the references, and the memory is carried along as the second value.
+        """
+        if isinstance(state, Memory):
+            begins = episode_start is not None and bool(np.all(episode_start))
+            return predict_in_loop(self, observation, Memory() if begins else state)
         batch, single = observations(observation, len(self.problem.state))
         actions = self.problem.native(self.decide(batch))
         return (actions[0] if single else actions), state
+
+    def memory(self) -> Memory:
+        """The memory of a controller in a loop before its first step, for `predict`."""
+        if self.problem.signals is None:
+            raise SpaqlError(f"{self.problem.name} is not in a loop (spaql.loop): its controllers have no memory")
+        return Memory()
 
     def evaluate(self, episodes: int = 1000, seed: int = 0) -> "Evaluation":
         """Fresh rollouts, from the start states of `Agent.evaluate` with the same seed."""

@@ -1,0 +1,41 @@
+"""The memory of a controller in a loop: what `predict` carries from step to step."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from spaql.checks import FAR, numbers
+from spaql.errors import SpaqlError
+
+if TYPE_CHECKING:
+    from spaql.policy.policy import Policy
+
+
+@dataclass(frozen=True)
+class Memory:
+    """The registers of a controller by name; empty before its first step."""
+
+    registers: tuple[tuple[str, float], ...] = ()
+
+
+def predict_in_loop(policy: "Policy", inputs: Any, memory: Memory) -> tuple[Any, Memory]:
+    """What is to be applied, given what was measured and the references, and the memory afterwards."""
+    signals = policy.problem.signals
+    if signals is None:
+        raise SpaqlError(f"{policy.problem.name} is not in a loop: predict takes its observation, without a memory")
+    values = numbers("inputs", inputs, (len(signals.inputs),))
+    if not (np.abs(values) <= FAR).all():
+        names = [axis.name for axis in signals.inputs]
+        raise SpaqlError(f"inputs must be finite: {names[int(np.argmin(np.abs(values) <= FAR))]} is not")
+    given, f = [float(value) for value in values], signals.functions
+    names = [one.name for one in signals.registers]
+    if memory.registers and [name for name, _ in memory.registers] != names:
+        raise SpaqlError("this is the memory of another controller: begin with policy.memory()")
+    z = [value for _, value in memory.registers] if memory.registers else f.first(*given)
+    action = policy.decide(np.array([f.seen(*given, *z)]))[0]
+    u = f.applied(*given, *z, *action.tolist())
+    kept = Memory(tuple(zip(names, f.after(*given, *z, *u), strict=True)))
+    actuator = signals.actuator
+    applied = np.array(u) if actuator.box else actuator.number(u[0])
+    return applied, kept

@@ -1,0 +1,161 @@
+"""Exported controllers in a loop hold their memory themselves: C, Structured Text, Python and `predict` agree with the
+plant over whole episodes."""
+
+import re
+import subprocess
+
+import numpy as np
+import pytest
+
+import spaql
+from spaql.errors import SpaqlError
+from spaql.plants.environment import PlantEnv
+from spaql.policy.policy import Policy
+from spaql.trees.laws import CLIP
+from spaql.trees.law_parts import affine_tree
+from tests.exported_programs import COMPILERS, STRICT, needs_compiler
+from tests.loops import motor
+from tests.structured_text import LawBlock
+
+LOCK = spaql.Interlock("current", above=6.0, high=3.0)
+TARGET = spaql.Reference("target", 0.0, 150.0, of="speed", hold=(10, 20))
+MEMORY = ["integral(speed_error, 5)", "difference(speed, 2)", "average(current, 3)", "last(speed, 2)", "previous(voltage)"]
+LOOPS = {
+    "rate limit and interlock": {"rates": 4.0, "interlocks": [LOCK], "observe": ["speed_error", MEMORY[0], "current"]},
+    "increments and all of the memory": {"increments": 3.0, "delay": {"actuator": 1}},
+    "no memory": {"memory": [], "observe": ["speed_error", "current"]},
+}
+
+
+def controller(told):
+    problem = spaql.loop(motor(), **{"references": [TARGET], "memory": MEMORY, "noise": {"speed": 0.5}, "dt": 0.01} | told)
+    gains = np.random.default_rng(3).normal(size=len(problem.state)) * 0.1
+    return Policy(problem, affine_tree(problem, gains[None], np.array([0.25])), "law tree", "hand")
+
+
+def inputs_and_applied(policy):
+    """What is measured, with the references, and what the plant in its loop was given, over one episode."""
+    env, problem = PlantEnv(policy.problem), policy.problem
+    observation, _ = env.reset(seed=4)
+    signals, z = problem.signals, None
+    rows, applied = [], []
+    for _ in range(problem.horizon):
+        state = env.table[: env.plant.state_dim, 0]
+        given = [*state[2:4].tolist(), float(state[4])]  # behind the motor's own state: measured, then the reference
+        z = state[8 : 8 + len(signals.registers)].tolist()
+        action = policy.decide(observation[None])[0]
+        rows.append(given)
+        applied.append(signals.functions.applied(*given, *z, *action.tolist())[0])
+        observation, *_ = env.step(action)
+    return rows, applied
+
+
+@pytest.fixture(params=LOOPS, scope="module")
+def made(request):
+    policy = controller(LOOPS[request.param])
+    rows, applied = inputs_and_applied(policy)
+    assert len(set(applied)) > 20  # it does something
+    return policy, rows, applied
+
+
+def test_predict_carries_the_memory(made):
+    policy, rows, applied = made
+    memory, found = policy.memory(), []
+    for given in rows:
+        action, memory = policy.predict(given, state=memory)
+        found.append(action.item())
+    assert found == applied
+
+
+def test_predict_forgets_where_an_episode_starts(made):
+    policy, rows, applied = made
+    memory = policy.memory()
+    for given in rows[:5]:
+        _, memory = policy.predict(given, state=memory)
+    assert policy.predict(rows[0], state=memory, episode_start=np.array([True]))[0].item() == applied[0]
+
+
+def test_python_holds_the_memory(made):
+    policy, rows, applied = made
+    scope = {}
+    exec(policy.to_python(), scope)
+    memory = scope["controller_init"]()
+    assert [scope["controller_step"](memory, given) for given in rows] == applied
+
+
+@needs_compiler
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_c_holds_the_memory_in_a_struct(made, compiler, tmp_path):
+    policy, rows, applied = made
+    source, program = tmp_path / "controller.c", tmp_path / "controller"
+    source.write_text(policy.to_c(main=True))
+    subprocess.run([compiler, *STRICT, "-O2", source, "-o", program], check=True)
+    text = "\n".join(" ".join(map(repr, given)) for given in rows)
+    told = subprocess.run([program], input=text, text=True, capture_output=True, check=True).stdout
+    assert [float(value) for value in told.split()] == applied
+
+
+@needs_compiler
+def test_c_in_single_precision_compiles_and_is_near(made, tmp_path):
+    policy, rows, applied = made
+    source, program = tmp_path / "controller.c", tmp_path / "controller"
+    source.write_text(policy.to_c(main=True, precision="single"))
+    subprocess.run([COMPILERS[0], *STRICT, source, "-o", program], check=True)
+    text = "\n".join(" ".join(map(repr, given)) for given in rows)
+    told = subprocess.run([program], input=text, text=True, capture_output=True, check=True).stdout
+    assert [float(value) for value in told.split()] == pytest.approx(applied, rel=1e-3, abs=1e-3)
+
+
+def test_structured_text_holds_the_memory_in_a_block(made):
+    policy, rows, applied = made
+    run = structured_loop(policy.to_st())
+    assert [run(given) for given in rows] == applied
+
+
+def test_memory_of_another_controller_is_refused(made):
+    policy, rows, _ = made
+    other = spaql.policy.memory.Memory((("something", 1.0),))
+    with pytest.raises(SpaqlError, match="another controller"):
+        policy.predict(rows[0], state=other)
+
+
+def test_inputs_that_are_not_numbers_are_refused(made):
+    policy, rows, _ = made
+    for given in (rows[0][:-1], [np.nan, *rows[0][1:]]):
+        with pytest.raises(SpaqlError, match="inputs must"):
+            policy.predict(given, state=policy.memory())
+
+
+def test_a_problem_without_a_loop_has_no_memory():
+    with pytest.raises(SpaqlError, match="not in a loop"):
+        spaql.Random(spaql.make("pendulum")).policy().memory()
+
+
+def structured_loop(text):
+    """The second block, line by line in Python; the first is run by the interpreter of laws."""
+    law_text, _, loop_text = text.partition("\n(* The loop around it")
+    law, head = LawBlock(law_text), re.search(r"VAR_INPUT\n(.*?)END_VAR", loop_text, re.DOTALL)[1]
+    names, out = re.findall(r"(\w+) : LREAL", head), re.search(r"VAR_OUTPUT\n\s*(\w+)", loop_text)[1]
+    declared = set(re.findall(r"^    (\w+) : ", loop_text, re.MULTILINE))
+    body = loop_text.rpartition("END_VAR\n")[2].partition("END_FUNCTION_BLOCK")[0]
+    kept = {"started": False, "LIMIT": lambda low, x, high: min(max(x, low), high), "SEL": lambda g, no, yes: yes if g else no}
+
+    def run(given):
+        kept.update(zip(names, given, strict=True))
+        skipped = False
+        for line in filter(None, map(str.strip, body.splitlines())):
+            line = line.rstrip(";").replace("LREAL#", "").replace("TRUE", "True")
+            if line == "IF NOT started THEN":
+                skipped = kept["started"]
+            elif line == "END_IF":
+                skipped = False
+            elif line.startswith("law("):
+                values = [kept[name] for name in re.findall(r":= (\w+)", line)]
+                kept["law"] = type("Law", (), dict(zip(law.outputs, law.run(values), strict=True)))
+            elif not skipped:
+                left, right = line.split(" := ")
+                assert left in declared
+                kept[left] = eval(right, {}, kept)
+        return kept[out]
+
+    return run

@@ -1,0 +1,231 @@
+"""A plant in a loop: every signal does what its name says, on compiled plants and in Gymnasium environments."""
+
+import pickle
+
+import gymnasium
+import numpy as np
+import pytest
+
+import spaql
+import spaql.plants.environment
+from spaql.errors import SpaqlError
+from spaql.plants.known_check import check_with_plant
+from tests.loops import motor, steps
+
+VOLTS = [6.0, -3.0, 12.0, 24.0, -24.0, 1.0, 0.0, 9.0]
+TARGET = spaql.Reference("target", 0.0, 150.0, of="speed")
+
+
+@pytest.fixture(scope="module")
+def plain():
+    return steps(motor(), VOLTS)[0]
+
+
+def test_the_error_is_the_reference_minus_the_variable_that_follows_it():
+    rows, _, _ = steps(spaql.loop(motor(), references=[TARGET]), VOLTS)
+    assert all(row["speed_error"] == row["target"] - row["speed"] for row in rows)
+
+
+def test_a_reference_stays_for_an_episode_and_differs_between_episodes():
+    problem = spaql.loop(motor(), references=[TARGET])
+    first, second = ({row["target"] for row in steps(problem, VOLTS, seed)[0]} for seed in (0, 1))
+    assert len(first) == len(second) == 1 and first != second
+
+
+def test_a_sequence_goes_through_its_values_and_stays_at_the_last():
+    sequence = spaql.Reference("target", 0.0, 150.0, values=(10, 20, 30), hold=2)
+    rows, _, _ = steps(spaql.loop(motor(), references=[sequence]), VOLTS)
+    assert [row["target"] for row in rows] == [10, 10, 20, 20, 30, 30, 30, 30, 30]
+
+
+def test_a_ramp_moves_by_its_rate():
+    ramp = spaql.Reference("target", 0.0, 150.0, values=(10, 20), hold=2, rate=4.0)
+    rows, _, _ = steps(spaql.loop(motor(), references=[ramp]), VOLTS)
+    assert [row["target"] for row in rows[:6]] == [10, 10, 14, 18, 20, 20]
+
+
+def test_steps_come_between_the_least_and_the_most_number_of_steps():
+    random = spaql.Reference("target", 0.0, 150.0, hold=(3, 5))
+    rows, _, _ = steps(spaql.loop(motor(60), references=[random]), [0.0] * 60)
+    values = [row["target"] for row in rows]
+    jumps = np.flatnonzero(np.diff(values))
+    assert set(np.diff(jumps)) <= {3, 4, 5} and len(jumps) >= 10
+
+
+def test_memory_is_made_of_what_was_measured_and_applied(plain):
+    names = ["integral(speed)", "integral(current, 2)", "difference(speed)", "difference(speed, 2)", "average(speed, 3)"]
+    names += ["last(current, 2)", "previous(voltage)"]
+    rows, _, _ = steps(spaql.loop(motor(), memory=names, dt=0.5), VOLTS)
+    speed, current = ([row[name] for row in plain] for name in ("speed", "current"))
+    assert [row["speed"] for row in rows] == speed
+    for k, row in enumerate(rows):
+        assert row["integral(speed)"] == pytest.approx(0.5 * sum(speed[:k]))
+        assert row["difference(speed)"] == speed[k] - speed[max(k - 1, 0)]
+        assert row["difference(speed, 2)"] == speed[k] - speed[max(k - 2, 0)]
+        assert row["average(speed, 3)"] == pytest.approx(np.mean([speed[max(k - j, 0)] for j in range(3)]))
+        assert row["past(current, 2)"] == current[max(k - 2, 0)]
+        assert row["previous(voltage)"] == (VOLTS[k - 1] if k > 0 else 0.0)
+        assert abs(row["integral(current, 2)"]) <= 2.0
+
+
+def test_a_late_sensor_shows_what_was_some_steps_before(plain):
+    rows, _, _ = steps(spaql.loop(motor(), delay={"sensor": 2}), VOLTS)
+    assert [row["speed"] for row in rows] == [plain[max(k - 2, 0)]["speed"] for k in range(len(plain))]
+
+
+def test_a_late_actuator_applies_what_was_decided_some_steps_before(plain):
+    rows, _, _ = steps(spaql.loop(motor(), delay={"actuator": 1}), VOLTS)
+    later, _, _ = steps(motor(), [0.0, *VOLTS])
+    assert [row["speed"] for row in rows] == [row["speed"] for row in later[: len(rows)]]
+
+
+def test_increments_change_what_is_applied_within_the_bounds_of_the_actuator():
+    problem = spaql.loop(motor(), increments=10.0)
+    rows, _, _ = steps(problem, [10.0, 10.0, 10.0, -4.0])
+    assert [row["previous(voltage)"] for row in rows] == [0.0, 10.0, 20.0, 24.0, 20.0]
+    assert problem.actions.high == (10.0,) and problem.actions.names == ("change of voltage",)
+
+
+def test_a_rate_limit_holds_back_what_is_applied():
+    rows, _, _ = steps(spaql.loop(motor(), rates=5.0, memory=["previous(voltage)"]), [20.0, 20.0, -20.0])
+    assert [row["previous(voltage)"] for row in rows] == [0.0, 5.0, 10.0, 5.0]
+
+
+def test_an_interlock_forbids_actions_while_its_condition_holds():
+    lock = spaql.Interlock("current", above=3.0, high=0.0)
+    rows, _, _ = steps(spaql.loop(motor(), interlocks=[lock], memory=["previous(voltage)"]), [20.0] * 8)
+    applied = [row["previous(voltage)"] for row in rows[1:]]
+    assert applied == [0.0 if row["current"] >= 3.0 else 20.0 for row in rows[:-1]] and 0.0 in applied
+
+
+def test_an_interlock_on_a_finite_set_leaves_an_action_of_the_set():
+    lock = spaql.Interlock("position", below=0.6, low=1)
+    problem = spaql.loop(spaql.make("mountain-car"), interlocks=[lock], memory=["previous(pedal)"])
+    env = spaql.plants.environment.PlantEnv(problem)
+    env.reset(seed=0)
+    assert env.step(0)[0].tolist()[-1] == 1.0
+
+
+def test_noise_is_measured_and_not_added_to_the_plant(plain):
+    rows, _, _ = steps(spaql.loop(motor(), noise={"speed": 2.0}), [0.0] * 60)
+    calm, _, _ = steps(motor(), [0.0] * 60)
+    errors = np.array([row["speed"] for row in rows]) - np.array([row["speed"] for row in calm])
+    assert 1.4 < errors.std() < 2.6 and abs(errors.mean()) < 1.0
+    assert [row["current"] for row in rows] == [row["current"] for row in calm]
+
+
+def test_a_trip_ends_the_episode_at_its_cost():
+    problem = spaql.loop(motor(), trips=[spaql.Limit("speed", high=25.0)], trip_cost=100.0)
+    rows, rewards, ends = steps(problem, [24.0] * 60)
+    assert ends[-1] and rows[-1]["speed"] > 25.0 and rewards[-1] < -100.0 and not any(ends[:-1])
+
+
+def test_the_reward_names_variables_after_the_step_and_memory_before_it():
+    def reward(speed, speed_error, voltage, previous_voltage):
+        return speed + 1000.0 * speed_error + 1e6 * (voltage - previous_voltage)
+
+    problem = spaql.loop(motor(), references=[TARGET], memory=["previous(voltage)"], reward=reward)
+    rows, rewards, _ = steps(problem, VOLTS)
+    for k, paid in enumerate(rewards):
+        change = VOLTS[k] - (VOLTS[k - 1] if k else 0.0)
+        after = rows[k + 1]["speed"]
+        assert paid == pytest.approx(after + 1000.0 * (rows[k]["target"] - after) + 1e6 * change)
+
+
+def test_without_a_reward_squared_errors_are_paid():
+    rows, rewards, _ = steps(spaql.loop(motor(), references=[TARGET]), VOLTS)
+    assert rewards == pytest.approx([-(((rows[0]["target"] - row["speed"]) / 75.0) ** 2) for row in rows[1:]])
+
+
+def test_what_can_be_computed_from_what_is_seen_is_known():
+    seen = spaql.loop(motor(), references=[TARGET])
+    assert seen.known is not None and seen.known.reward is not None
+    check_with_plant(seen)
+    assert spaql.loop(motor(), references=[TARGET], observe=["speed_error"]).known is None
+    assert spaql.loop(motor(), references=[TARGET], noise={"speed": 1.0}).known is None
+
+
+def test_an_environment_in_a_loop_gives_what_the_compiled_plant_gives():
+    told = {"memory": ["integral(velocity, 4)", "previous(torque)"], "delay": {"sensor": 1, "actuator": 2}}
+    ours = spaql.loop(spaql.make("pendulum"), **told)
+    theirs = spaql.loop(spaql.from_gym(gymnasium.make("spaql/Pendulum-v0")), **told)
+    for problem in (ours, theirs):
+        assert [axis.name for axis in problem.state][-1] == "previous(torque)"
+    torques = [2.0, -1.0, 0.5, 2.0, 0.0, -2.0]
+    assert steps(ours, torques, 5)[:2] == steps(theirs, torques, 5)[:2]
+
+
+def test_a_loop_in_an_environment_is_decided_by_its_seed():
+    random = spaql.Reference("target", -1.0, 1.0, hold=(2, 4))
+    problem = spaql.loop(spaql.from_gym("Pendulum-v1"), references=[random], noise={"x2": 0.1})
+    one, two, other = (steps(problem, [0.5] * 20, seed)[:2] for seed in (1, 1, 2))
+    assert one == two and one != other
+
+
+def test_a_problem_in_a_loop_is_pickled():
+    problem = spaql.loop(motor(), references=[TARGET], memory=["integral(speed_error)"], noise={"speed": 1.0})
+    again = pickle.loads(pickle.dumps(problem))
+    assert steps(problem, VOLTS) == steps(again, VOLTS)
+
+
+@pytest.mark.parametrize(
+    ("told", "message"),
+    [
+        ({"references": [spaql.Reference("target", 0, 1, of="torque")]}, "'torque' is not measured: choose speed, current"),
+        ({"references": [spaql.Reference("speed", 0, 1)]}, "two variables are called 'speed'"),
+        ({"references": ["target"]}, "references is a list of spaql.Reference"),
+        ({"memory": ["integral(torque)"]}, "'torque' is not a variable: choose speed, current"),
+        ({"memory": ["sum(speed)"]}, "memory is chosen by names such as"),
+        ({"memory": ["average(speed)"]}, "give the number of steps"),
+        ({"memory": ["past(speed, 2.5)"]}, "give the number of steps"),
+        ({"memory": ["integral(speed, -1)"]}, "the limit of an integral is above 0"),
+        ({"memory": ["previous(speed)"]}, "'speed' is not an action: choose voltage"),
+        ({"observe": ["torque"]}, "there is no variable 'torque'"),
+        ({"observe": ["speed", "speed"]}, "a variable is there twice"),
+        ({"noise": {"torque": 1.0}}, "'torque' is not measured"),
+        ({"noise": {"speed": -1.0}}, "noise of speed must be a finite number from 0"),
+        ({"noise": 0.1}, "noise is given by name"),
+        ({"delay": {"sensors": 1}}, "choose sensor or actuator"),
+        ({"delay": {"sensor": 40, "actuator": 20}}, "as long as the episode"),
+        ({"increments": -1.0}, "increments must be a finite number above 0"),
+        ({"rates": {"torque": 1.0}}, "one for each of voltage"),
+        ({"interlocks": [spaql.Interlock("torque", above=1.0, high=0.0)]}, "no variable 'torque'"),
+        ({"interlocks": [spaql.Interlock("speed", above=1.0, low=30.0)]}, "no action is left"),
+        ({"trips": [spaql.Limit("torque", high=1.0)], "trip_cost": 1.0}, "'torque' is not measured"),
+        ({"trips": [spaql.Limit("speed", high=1.0)]}, "trips need trip_cost"),
+        ({"reward": lambda torque: 0.0}, "there is no variable 'torque'"),
+        ({"reward": 3}, "reward must be a plain Python function"),
+        ({"dt": 0.0}, "dt must be a finite number above 0"),
+    ],
+)
+def test_what_cannot_be_is_said_in_one_line(told, message):
+    with pytest.raises(SpaqlError) as caught:
+        spaql.loop(motor(), **told)
+    assert message in str(caught.value) and "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("told", "message"),
+    [
+        ({"low": 1.0, "high": 0.0}, "low must be below high"),
+        ({"low": 0.0, "high": 1.0, "values": (0.5, 2.0), "hold": 3}, "2 is outside its range, 0 to 1"),
+        ({"low": 0.0, "high": 1.0, "values": (0.5, 1.0)}, "hold=... tells for how many steps"),
+        ({"low": 0.0, "high": 1.0, "hold": (5, 3)}, "hold is a number of steps or"),
+        ({"low": 0.0, "high": float("nan")}, "high must be a finite number"),
+        ({"low": 0.0, "high": 1.0, "rate": 0.0}, "rate must be a finite number above 0"),
+    ],
+)
+def test_a_reference_that_cannot_be_is_refused(told, message):
+    with pytest.raises(SpaqlError, match="target: .*") as caught:
+        spaql.Reference("target", **told)
+    assert message in str(caught.value)
+
+
+def test_a_loop_around_a_loop_is_refused():
+    with pytest.raises(SpaqlError, match="in a loop already"):
+        spaql.loop(spaql.loop(motor(), delay={"sensor": 1}), delay={"sensor": 1})
+
+
+def test_increments_of_a_finite_set_are_refused():
+    with pytest.raises(SpaqlError, match="continuous actions"):
+        spaql.loop(spaql.make("mountain-car"), increments=1.0)
