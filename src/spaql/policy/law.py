@@ -62,7 +62,7 @@ def one_law(problem: Problem, gains: Array, offsets: Array, kind: int, name: str
     nodes["feature"] = LEAF
     laws = make_laws(gains[None], offsets[None], problem.actions, kind)
     tree = make_tree(nodes, np.zeros((1, problem.actions.axes)), len(problem.state), None, laws)
-    return Policy(problem, tree, name, f"{problem.name}, by hand")
+    return Policy(problem, tree, name, problem.name)
 
 
 def checked_problem(problem: Any) -> Problem:
