@@ -30,7 +30,8 @@ def settled(allowed: Allowed, axis: int, value: float) -> float:
     if not abs(value) <= HUGE:
         return np.nan
     if len(allowed.values) == 0:
-        return min(max(value, allowed.low[axis]), allowed.high[axis])
+        held: float = min(max(value, allowed.low[axis]), allowed.high[axis])
+        return held
     for j in range(len(allowed.values)):
         one: float = allowed.values[j]
         if abs(value - one) <= NEAR * max(1.0, abs(one)):
@@ -40,7 +41,7 @@ def settled(allowed: Allowed, axis: int, value: float) -> float:
 
 @kernel
 def settle(allowed: Allowed, actions: Array) -> int:
-    """`settled` for actions (n, axes), in place. Returns the first row in which one is not allowed, and stops; or -1."""
+    """`settled` for actions (n, axes), in place, up to the first row in which one is not allowed: that row, or -1."""
     for i in range(len(actions)):
         for axis in range(actions.shape[1]):
             value = settled(allowed, axis, actions[i, axis])

@@ -1,9 +1,9 @@
 """A controller of one's own: a plain Python function of the observed variables, used like a policy.
 
-    def swing(cos, sin, velocity):
-        return -14 * sin - 3 * velocity if cos >= -0.08 else 8 * sin + 4 * velocity
+def swing(cos, sin, velocity):
+    return -14 * sin - 3 * velocity if cos >= -0.08 else 8 * sin + 4 * velocity
 
-    spaql.Controller(spaql.make("pendulum"), swing).evaluate()
+spaql.Controller(spaql.make("pendulum"), swing).evaluate()
 """
 
 import functools
@@ -11,7 +11,6 @@ import inspect
 import re
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,10 +23,10 @@ from spaql.plants.environment import PlantEnv
 from spaql.plants.plant import LANES, Batch, advance_code
 from spaql.plants.problem import Finite, Problem
 from spaql.policy.allowed import allowed_by, settle
-from spaql.policy.digits import number, with_unit
 from spaql.policy.evaluation import Evaluation
 from spaql.policy.law import checked_problem
-from spaql.policy.words import action_names, action_units, one_line, variable_names, variable_units
+from spaql.policy.why_controller import ControllerWhy, explain_controller
+from spaql.policy.words import action_names, one_line, variable_names
 
 if TYPE_CHECKING:
     from spaql.policy.policy import Policy
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
 TRIED = 8  # start states on which a function is tried when a controller is made of it
 SAMPLES = 20_000_000  # of the search for laws that do what a controller does
 SAMPLES_IN_PYTHON = 20_000  # the same, in an environment that is not compiled
-NUDGE = 1e-4  # of the size of a variable: the difference by which slopes are measured
 
 
 class Controller:
@@ -109,10 +107,10 @@ class Controller:
 
     # -- looking inside ------------------------------------------------------------------------------------------------
 
-    def why(self, observation: Any) -> "ControllerWhy":
+    def why(self, observation: Any) -> ControllerWhy:
         """What is applied here, whether it is at a bound, and how it follows each variable."""
         x = numbers("observation", observation, (len(self.problem.state),))
-        return _explained(self, x, self.decide(x[None])[0])
+        return explain_controller(self, x, self.decide(x[None])[0])
 
     def laws(self, max_leaves: int = 1, samples: int | None = None, seed: int = 0) -> "Policy":
         """A few affine laws that do what the controller does, or better: a policy to print and to export.
@@ -126,6 +124,10 @@ class Controller:
         agent = Laws(self.problem, max_leaves=max_leaves, seed=seed, teacher=self)
         agent.learn(samples=usual if samples is None else samples)
         return agent.policy()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the compiled code, which cannot be copied."""
+        return {name: value for name, value in self.__dict__.items() if name != "compiled"}
 
     def __repr__(self) -> str:
         return f"<controller {self.name} of {self.problem.name}>"
@@ -198,7 +200,7 @@ class Controller:
         actions, why = self.problem.actions, "actions must be finite numbers"
         if isinstance(actions, Finite) and np.isfinite(action).all():
             values = ", ".join(f"{value:g}" for value in actions.values[:20])
-            why = f"it is not one of {values}{', ...' if len(actions.values) > 20 else ''}"  # noqa: PLR2004
+            why = f"it is not one of {values}{', ...' if len(actions.values) > 20 else ''}"
         return SpaqlError(f"{self.name} returned {told} at {self._told(observation)}: {why}")
 
     def _told(self, observation: Array) -> str:
@@ -227,48 +229,3 @@ def _reason(error: Exception) -> str:
     plain = [line for line in lines if line and not line.startswith(("Failed in", "During", "File ", "<source", "---"))]
     said = (plain[0] if plain else type(cause).__name__).rstrip(".:")
     return "it makes a list or an array: use numbers and tuples" if "NRT required" in said else said
-
-
-# -- why ---------------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class ControllerWhy:
-    """The answer of `controller.why(observation)`; print it."""
-
-    observation: Array
-    action: Array
-    bound: tuple[float | None, ...]  # of each axis of the action: where it is held; None: it is not at a bound
-    slopes: Array  # (axes, variables) change of the action per unit of the variable; NaN where the function fails
-    words: str
-
-    def __str__(self) -> str:
-        return self.words
-
-
-def _explained(controller: Controller, x: Array, action: Array) -> ControllerWhy:
-    problem, d = controller.problem, len(x)
-    continuous = not isinstance(problem.actions, Finite)
-    low, high = problem.actions.bounds
-    held = [
-        float(low[j]) if continuous and action[j] <= low[j] else float(high[j]) if continuous and action[j] >= high[j] else None
-        for j in range(len(action))
-    ]
-    slopes = np.full((len(action), d), np.nan)
-    for j in range(d if continuous else 0):
-        shift = np.zeros(d)
-        shift[j] = NUDGE * max(1.0, abs(x[j]))
-        try:
-            slopes[:, j] = (controller.decide([x + shift])[0] - controller.decide([x - shift])[0]) / (2.0 * shift[j])
-        except SpaqlError:
-            continue  # beside the observation the function may have no value
-    names, units = variable_names(problem), variable_units(problem)
-    seen = ", ".join(f"{name} = {with_unit(number(float(v)), unit)}" for name, v, unit in zip(names, x, units, strict=True))
-    lines = [f"At {seen}", f"{controller.name} applies"]
-    for k, (name, unit) in enumerate(zip(action_names(problem), action_units(problem), strict=True)):
-        bound = "" if held[k] is None else ", where it is held by its bound"
-        lines.append(f"  {name} = {with_unit(number(float(action[k])), unit)}{bound}")
-        told = [f"{number(slope)} per unit of {names[j]}" for j, slope in enumerate(slopes[k]) if slope and np.isfinite(slope)]
-        if told:
-            lines.append(f"  and follows: {', '.join(told)}")
-    return ControllerWhy(x, action, tuple(held), slopes, "\n".join(lines))

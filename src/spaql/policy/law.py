@@ -1,6 +1,6 @@
 """One affine law by hand, with gains by the names of the variables: P, PI and LQR controllers are of this kind.
 
-    spaql.law(problem, {"angle": -3.0, "velocity": -0.5}, offset=0.2)
+spaql.law(problem, {"angle": -3.0, "velocity": -0.5}, offset=0.2)
 """
 
 from collections.abc import Mapping, Sequence
@@ -43,7 +43,9 @@ def law(problem: Problem, gains: Any, offset: Any = 0.0, name: str = "law") -> P
     offsets = vector("offset", [offset] * len(outputs) if isinstance(offset, int | float) else offset, outputs)
     variables = variable_names(problem)
     told = zip(outputs, rows, strict=True)
-    return one_law(problem, np.array([vector(f"gains of {one}", row, variables) for one, row in told]), offsets, kind, name)
+    return one_law(
+        problem, np.array([vector(f"gains of {one}", row, variables) for one, row in told]), offsets, kind, name
+    )
 
 
 def _rows(gains: Any, axes: Sequence[str]) -> list[Any]:

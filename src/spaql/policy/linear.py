@@ -151,8 +151,8 @@ def _operating_point(problem: Problem, stepping: Stepping, at: Array, action: Ar
         state, applied = parts(z)
         moved = (stepping.step(state, applied) - state) / stepping.scale
         wrong = EXACT * (stepping.observe(state) - at) if seen else np.zeros(0)
-        found = np.concatenate([wrong, moved])
-        return np.nan_to_num(found, nan=1e9, posinf=1e9, neginf=-1e9)
+        found: Array = np.nan_to_num(np.concatenate([wrong, moved]), nan=1e9, posinf=1e9, neginf=-1e9)
+        return found
 
     guesses = [np.zeros(n)] if seen else [np.zeros(0)]
     if seen:
@@ -164,7 +164,9 @@ def _operating_point(problem: Problem, stepping: Stepping, at: Array, action: Ar
     if len(ends) == 0:
         return begin, centre
     tries = [
-        least_squares(residual, np.concatenate([guess, inside]), bounds=(starts, ends), xtol=1e-12, ftol=1e-14, gtol=1e-14)
+        least_squares(
+            residual, np.concatenate([guess, inside]), bounds=(starts, ends), xtol=1e-12, ftol=1e-14, gtol=1e-14
+        )
         for guess in guesses
     ]
     state, applied = parts(min(tries, key=lambda one: float(one.cost)).x)
@@ -172,7 +174,9 @@ def _operating_point(problem: Problem, stepping: Stepping, at: Array, action: Ar
     if not (missed <= 1e-4 * np.maximum(np.abs(at), 1.0)).all():
         worst = int(np.argmax(missed))
         name, value = variable_names(problem)[worst], stepping.observe(state)[worst]
-        raise SpaqlError(f"no state of {problem.name} is observed as at=...: {name} would be {value:.4g}, not {at[worst]:g}")
+        raise SpaqlError(
+            f"no state of {problem.name} is observed as at=...: {name} would be {value:.4g}, not {at[worst]:g}"
+        )
     return state, applied
 
 

@@ -22,7 +22,7 @@ ROUNDED = 1e-7  # of the largest part of an action: less is no part of the law
 
 
 def lqr(
-    problem: Problem, Q: Any, R: Any, at: Any = None, action: Any = None, discount: float = 1.0,  # noqa: N803
+    problem: Problem, Q: Any, R: Any, at: Any = None, action: Any = None, discount: float = 1.0,
     model: Problem | None = None,
 ) -> Policy:  # fmt: skip
     """The linear-quadratic regulator: the affine law that keeps the sum of y'Qy + u'Ru small around a point.
@@ -45,7 +45,9 @@ def lqr(
     names, axes = variable_names(checked_problem(problem)), action_names(problem)
     source = problem if model is None else checked_problem(model)
     if (variable_names(source), source.actions.axes) != (names, problem.actions.axes):
-        raise SpaqlError(f"model has other variables or actions than {problem.name}: {', '.join(variable_names(source))}")
+        raise SpaqlError(
+            f"model has other variables or actions than {problem.name}: {', '.join(variable_names(source))}"
+        )
     if source.plant is None:
         record = "record steps of it and give model=spaql.from_data(problem, ...)"
         raise SpaqlError(f"{source.name} has no equations to linearise: {record}")
@@ -79,7 +81,7 @@ def regulator(near: Linear, weights: Array, price: Array, gamma: float, names: S
     try:
         p = solve_discrete_are(fade * a, fade * b, (cost + cost.T) / 2.0, price)
         gain = -np.linalg.solve(price + gamma * b.T @ p @ b, gamma * b.T @ p @ a)
-        found = np.isfinite(gain).all()
+        found = bool(np.isfinite(gain).all())
     except (LinAlgError, ValueError):
         found = False
     if not found:
@@ -136,7 +138,9 @@ def _why_not(a: Array, b: Array, c: Array, weights: Array, gamma: float, names: 
         seen = c @ vector_of
         if abs(abs(value) - 1.0) < 1e-6 and abs(np.conj(seen) @ weights @ seen) < 1e-9:
             worst = names[int(np.argmax(np.abs(seen)))]
-            return f"Q gives no weight to {worst}, which does not come back by itself: give it one, or a discount below 1"
+            return (
+                f"Q gives no weight to {worst}, which does not come back by itself: give it one, or a discount below 1"
+            )
     return "the Riccati equation has no finite solution: weigh other variables in Q, or more nearly equal to R"
 
 
@@ -147,7 +151,7 @@ def _weights(what: str, given: Any, names: Sequence[str]) -> Array:
     elif isinstance(given, int | float):
         matrix = real(what, given) * np.eye(len(names))
     else:
-        square = np.ndim(given) == 2  # noqa: PLR2004
+        square = np.ndim(given) == 2
         matrix = numbers(what, given, (len(names),) * (2 if square else 1))
         matrix = matrix if square else np.diag(matrix)
     if not np.isfinite(matrix).all() or not np.allclose(matrix, matrix.T):
@@ -177,7 +181,7 @@ def _policy(problem: Problem, gains: Array, offsets: Array) -> Policy:
         return one_law(problem, gains, offsets, CLIP, "LQR")
     values = np.array(actions.values, float)
     steps = np.diff(values)
-    if len(values) == 2:  # noqa: PLR2004
+    if len(values) == 2:
         sign = np.sign(steps[0])
         return one_law(problem, sign * gains, sign * (offsets - values.mean()), THRESHOLD, "LQR")
     if np.allclose(steps, steps[0], rtol=1e-9):
