@@ -18,6 +18,7 @@ from spaql.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from spaql import analysis, callbacks
+    from spaql.analysis.paired import compare
     from spaql.data.coverage import coverage
     from spaql.data.record import record
     from spaql.gp.problem import from_data
@@ -36,7 +37,11 @@ if TYPE_CHECKING:
     from spaql.plants.plant import observe, reset, step
     from spaql.plants.problem import Axis, Continuous, Finite, Problem, cube
     from spaql.plants.references import Reference
+    from spaql.policy.controller import Controller
     from spaql.policy.evaluation import Evaluation
+    from spaql.policy.law import law
+    from spaql.policy.lqr import lqr
+    from spaql.policy.pid import pid
     from spaql.policy.policy import Policy
     from spaql.studies.sweep.sweep import sweep
     from spaql.training.episode import Episode
@@ -45,10 +50,10 @@ if TYPE_CHECKING:
     from spaql.trees.equality import differences
 
 __all__ = [
-    "Axis", "Between", "Continuous", "Episode", "Evaluation", "Finite", "History", "Interlock", "Limit", "Policy",
-    "Problem", "Reference", "SpaqlError", "SpaqlWarning", "analysis", "callbacks", "check", "check_known", "coverage",
-    "cube", "differences", "evaluate_vector", "from_data", "from_gym", "from_plant", "learn_all", "load", "loop",
-    "make", "observe", "problems", "record", "reset", "step", "sweep",
+    "Axis", "Between", "Continuous", "Controller", "Episode", "Evaluation", "Finite", "History", "Interlock", "Limit",
+    "Policy", "Problem", "Reference", "SpaqlError", "SpaqlWarning", "analysis", "callbacks", "check", "check_known",
+    "compare", "coverage", "cube", "differences", "evaluate_vector", "from_data", "from_gym", "from_plant", "law",
+    "learn_all", "load", "loop", "lqr", "make", "observe", "pid", "problems", "record", "reset", "step", "sweep",
 ]  # fmt: skip
 __all__ += list(class_homes())
 
@@ -74,6 +79,11 @@ _HOMES = {
     "learn_all": "spaql.training.trainer",
     "evaluate_vector": "spaql.training.vectors",
     "History": "spaql.learners.history",
+    "compare": "spaql.analysis.paired",
+    "Controller": "spaql.policy.controller",
+    "law": "spaql.policy.law",
+    "lqr": "spaql.policy.lqr",
+    "pid": "spaql.policy.pid",
     "Evaluation": "spaql.policy.evaluation",
     "Episode": "spaql.training.episode",
     "Policy": "spaql.policy.policy",

@@ -29,6 +29,8 @@ DOORS = {
     ("policy/policy.py", "compress/frontier_figure.py"),
     ("policy/policy.py", "export/__init__.py"),
     ("policy/policy.py", "export/json_form.py"),
+    ("policy/controller.py", "training/controller_episodes.py"),
+    ("policy/controller.py", "learners/laws.py"),
 }
 # Facades also import from their own folder when they are called, because what they call knows them.
 OWN_DOORS = {("learners/agent.py", "learners/files.py")}

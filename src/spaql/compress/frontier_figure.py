@@ -1,20 +1,28 @@
 """Size against return: every tree that was found, the table it came from, and controllers made by hand."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from spaql.colours import BLUE, GREY, INK, VERMILION
 from spaql.compress.by_hand import baselines_for
 from spaql.compress.frontier import FRESH, FRESH_SEED
 from spaql.errors import SpaqlError
+from spaql.learners.agent import Agent
 
 if TYPE_CHECKING:
     from spaql.policy.policy import Policy
 
 
-def frontier_figure(policy: "Policy", path: Path) -> None:
-    """Draw the frontier of a compressed tree: PNG or SVG, by the ending of the path."""
+LINES = ("-.", ":")  # of controllers without leaves
+
+
+def frontier_figure(policy: "Policy", path: Path, baselines: Mapping[str, Any]) -> None:
+    """Draw the frontier of a compressed tree: PNG or SVG, by the ending of the path.
+
+    `baselines`: further controllers by name, a point where they have leaves, else a line.
+    """
     from matplotlib.figure import Figure
 
     if not policy.frontier or policy.table_policy is None:
@@ -34,6 +42,12 @@ def frontier_figure(policy: "Policy", path: Path) -> None:
     for name, tree in baselines_for(table.problem).items():
         mean = replace(table, rules=tree).evaluate(FRESH, FRESH_SEED).mean
         axis.plot([tree.n_leaves], [mean], marker="D", linestyle="", color=VERMILION, label=f"by hand: {name}")
+    for k, (name, own) in enumerate(_of_problem(baselines, len(policy.problem.state)).items()):
+        mean, leaves = own.evaluate(FRESH, FRESH_SEED).mean, _leaves(own)
+        if leaves is None:
+            axis.axhline(mean, color=VERMILION, linewidth=1, linestyle=LINES[k % len(LINES)], label=name)
+        else:
+            axis.plot([leaves], [mean], marker="Ds^v"[k % 4], linestyle="", color=VERMILION, label=name)
     chosen = next((point for point in points if point.tree is policy.rules), None)
     if chosen is not None:
         axis.plot(
@@ -57,3 +71,20 @@ def frontier_figure(policy: "Policy", path: Path) -> None:
         figure.savefig(path, dpi=160)
     except (OSError, ValueError) as error:  # an ending Matplotlib does not know is a ValueError
         raise SpaqlError(f"cannot write {path}: {getattr(error, 'strerror', None) or error}") from error
+
+
+def _of_problem(baselines: Mapping[str, Any], variables: int) -> Mapping[str, Any]:
+    if not isinstance(baselines, Mapping):
+        raise SpaqlError(f"baselines are controllers by name, such as {{'PI': pi}}, not {type(baselines).__name__}")
+    for name, one in baselines.items():
+        problem = getattr(one, "problem", None)
+        if not callable(getattr(one, "evaluate", None)) or problem is None or len(problem.state) != variables:
+            raise SpaqlError(f"{name} is no controller of this problem: make one with spaql.Controller")
+    return baselines
+
+
+def _leaves(controller: Any) -> int | None:
+    """Of a policy, or of an agent with one policy for all steps."""
+    if isinstance(controller, Agent):
+        return None if controller.card.per_step else controller.policy().n_leaves
+    return controller.n_leaves if hasattr(controller, "n_leaves") else None

@@ -18,7 +18,7 @@
 import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 from spaql.checks import real, whole
@@ -88,17 +88,57 @@ def loop(
         interlocks=_list("interlocks", interlocks, Interlock),
     )  # fmt: skip
     around = _around(problem, signals, noise, delay, reward, _list("trips", trips, Limit), trip_cost)
+    called = f"{problem.name} loop" if name is None else name
     summary = f"{problem.summary}; in a loop: {told(signals, around)}"
-    made = dict(
-        name=f"{problem.name} loop" if name is None else name, summary=summary, state=signals.state,
-        actions=signals.actions, signals=signals, limits=_list("limits", limits, Limit), xi={}, env_id=None,
-        reference=_held(problem, signals), env_options={}, parameters={}, known=loop_known(signals, around),
-    )  # fmt: skip
-    if problem.plant is not None:
-        return replace(problem, plant=looped(problem.plant, signals, around), env=None, **made)
+    return _in_loop(problem, signals, around, name=called, summary=summary, limits=_list("limits", limits, Limit))
+
+
+def _in_loop(base: "Problem", signals: Signals, around: Surroundings, **told: Any) -> "Problem":
+    made = {
+        "state": signals.state, "actions": signals.actions, "signals": signals, "reference": _held(base, signals),
+        "known": loop_known(signals, around), "xi": {}, "env_id": None, "env_options": {}, "parameters": {},
+    }  # fmt: skip
+    if base.plant is not None:
+        return replace(base, plant=looped(base.plant, signals, around), env=None, **made, **told)
     from spaql.plants.loop_env import LoopEnv
 
-    return replace(problem, env=LoopEnv(problem, signals, around), **made)
+    return replace(base, env=LoopEnv(base, signals, around), **made, **told)
+
+
+def extended(problem: "Problem", memory: Sequence[str], observe: Sequence[str], **more: Any) -> "Problem":
+    """The same plant in the same loop, with more memory, for a controller that sees these variables.
+
+    `more`: references and dt, of a problem that is in no loop yet; its reward stays that of the plant.
+    """
+    if problem.signals is None:
+        base, around = problem, Surroundings()
+        signals = Signals(problem.state, problem.actions, horizon=problem.horizon, **more)
+    else:
+        base, signals, around = _stated(problem)
+    parts = {one.name: getattr(signals, one.name) for one in fields(signals)}
+    kept = tuple(dict.fromkeys([*signals.memory, *memory]))
+    wanted = signals_of(**parts | {"memory": kept, "shown": tuple(observe)})
+    told = {"name": problem.name, "summary": problem.summary}
+    return _in_loop(base, wanted, around, **told, limits=still_limits(problem.limits, wanted))
+
+
+def still_limits(limits: tuple[Limit, ...], signals: Signals) -> tuple[Limit, ...]:
+    """Those on variables and actions that can still be seen."""
+    names = {axis.name for axis in signals.state} | set(signals.action_names)
+    return tuple(limit for limit in limits if limit.variable in names)
+
+
+def _stated(problem: "Problem") -> tuple["Problem", Signals, Surroundings]:
+    """How a problem in a loop was stated: the problem without it, the signals, and what is around."""
+    if problem.plant is not None and problem.plant.origin is not None:
+        plant, signals, around = problem.plant.origin[1]
+        bare = {"state": signals.measured, "actions": signals.actuator, "signals": None, "known": None, "limits": ()}
+        return replace(problem, plant=plant, reference=None, **bare), signals, around
+    env = problem.env
+    if env is None or not hasattr(env, "stated"):
+        raise SpaqlError(f"{problem.name} comes from a file: its plant is not known here; give the problem itself")
+    stated: tuple[Problem, Signals, Surroundings] = env.stated
+    return stated
 
 
 def _held(problem: "Problem", signals: Signals) -> tuple[float, ...] | None:

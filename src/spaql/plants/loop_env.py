@@ -23,7 +23,7 @@ class LoopEnv(gymnasium.Wrapper[Array, Any, Any, Any]):
 
     def __init__(self, problem: "Problem", signals: Signals, around: Surroundings) -> None:
         super().__init__(problem.open_env())
-        self.signals, self.around, self.f = signals, around, signals.functions
+        self.stated, self.signals, self.around, self.f = (problem, signals, around), signals, around, signals.functions
         self.native = problem.native_one()
         low = [-np.inf if axis.slope is not None else axis.low for axis in signals.state]
         high = [np.inf if axis.slope is not None else axis.high for axis in signals.state]

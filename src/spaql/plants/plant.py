@@ -143,6 +143,14 @@ class Plant:
             self._batch(self.step, f"({local}), {outcome} = act({state}{action}{step_noise})", keep, see),
         )
 
+    def acting(self, function: Callable[..., Any], several: bool) -> Batch:
+        """A controller over a table: its actions from the observations. `several`: it returns a tuple."""
+        rows = self.rows
+        seen, applied = _columns(rows.observation, self.observation_dim), _columns(rows.action, self.action_dim)
+        loop = f"    for i in range(n):\n        {applied if several else applied.rstrip(', ')} = act({seen})"
+        made: Batch = assembled("act", "(T, n)", loop, {"act": function}, SIGNATURE)
+        return made
+
     def __reduce_ex__(self, protocol: Any) -> Any:
         """Functions put together from others cannot be found by name: pickled by what they were made from."""
         return super().__reduce_ex__(protocol) if self.origin is None else self.origin

@@ -3,6 +3,7 @@
 Tables, exact trees, compressed trees and trees of laws are all of this kind.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from os import PathLike
@@ -196,11 +197,15 @@ class Policy:
             choice("the option", name, OPTIONS)
         return compress(self, max_leaves, **options)
 
-    def draw_frontier(self, path: str | PathLike[str]) -> None:
-        """Of a compressed tree: leaves against fresh return, with the table and controllers made by hand."""
+    def draw_frontier(self, path: str | PathLike[str], baselines: Mapping[str, Any] | None = None) -> None:
+        """Of a compressed tree: leaves against fresh return, with the table and controllers made by hand.
+
+        `baselines`: controllers of one's own by name: policies, agents, `spaql.Controller`. What has no leaves is a
+        line.
+        """
         from spaql.compress.frontier_figure import frontier_figure
 
-        frontier_figure(self, Path(path))
+        frontier_figure(self, Path(path), {} if baselines is None else baselines)
 
     # -- exports -------------------------------------------------------------------------------------------------------
 

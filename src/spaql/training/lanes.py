@@ -18,6 +18,7 @@ WIDTH = 4  # lanes are padded to a multiple of this number: the rest of a vector
 OK = 0
 BAD_OBSERVATION = 1
 BAD_REWARD = 2
+BAD_ACTION = 3
 OWN_KEYS = np.zeros(0, np.uint64)
 
 

@@ -1,0 +1,91 @@
+"""Controllers side by side on the same fresh episodes: agents, policies and functions of one's own."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from spaql.analysis.statistics import adjusted
+from spaql.arrays import Array
+from spaql.checks import whole
+from spaql.errors import SpaqlError
+from spaql.learners.agent import Agent
+from spaql.plants.problem import Problem
+from spaql.policy.policy import Policy
+
+WORST = 0.05  # of the episodes
+
+
+def compare(controllers: Mapping[str, Any], episodes: int = 1000, seed: int = 0) -> Any:
+    """A pandas DataFrame with one row per controller, the best first: what each earns in the same fresh episodes.
+
+    `controllers`: by name, whatever has `evaluate` and a `problem`, the same for all: agents, policies,
+    `spaql.Controller`. Columns:
+
+    - `mean`, `low`, `high`: the mean return with its 95 % confidence interval;
+    - `worst 5 %`: the mean of the worst twentieth of the episodes;
+    - `numbers`: how many numbers a reader sees; missing where that is not known;
+    - `behind`, `p`: how much less than the best it earns, episode by episode, and p of the paired t-test that this is
+      chance, corrected for the number of controllers (Holm).
+
+    `attrs` has the episodes, the seed, and the steps of each controller. (`spaql.analysis.compare` compares learners
+    over several seeds.)
+    """
+    import pandas
+
+    count, first = whole("episodes", episodes, 2, 10**8), whole("seed", seed, 0)
+    if not isinstance(controllers, Mapping) or not controllers:
+        raise SpaqlError("give controllers by name, such as {'PI': pi, 'laws': agent}")
+    _check_same_problem(controllers)
+    found = {str(name): one.evaluate(count, first) for name, one in controllers.items()}
+    sizes = {str(name): _numbers(one) for name, one in controllers.items()}
+    order = sorted(found, key=lambda name: -found[name].mean)
+    best = found[order[0]].returns
+    chances = adjusted([_chance(best - found[name].returns) for name in order[1:]], "holm") if len(order) > 1 else []
+    table = pandas.DataFrame(
+        {
+            "mean": [found[name].mean for name in order],
+            "low": [found[name].ci95[0] for name in order],
+            "high": [found[name].ci95[1] for name in order],
+            "worst 5 %": [_worst(found[name].returns) for name in order],
+            "numbers": pandas.array([sizes[name] for name in order], "Int64"),
+            "behind": [float((best - found[name].returns).mean()) for name in order],
+            "p": [np.nan, *chances],
+        },
+        index=pandas.Index(order, name="controller"),
+    )
+    steps = {name: int(one.samples) for name, one in found.items()}
+    table.attrs |= {"episodes": count, "seed": first, "samples": steps}
+    return table
+
+
+def _check_same_problem(controllers: Mapping[str, Any]) -> None:
+    problems = {}
+    for name, one in controllers.items():
+        problem = getattr(one, "problem", None)
+        if not isinstance(problem, Problem) or not callable(getattr(one, "evaluate", None)):
+            kind = type(one).__name__
+            raise SpaqlError(f"{name} is no controller of a problem but a {kind}: make one with spaql.Controller")
+        problems[name] = (problem.name, problem.state, problem.actions, problem.horizon, dict(problem.parameters))
+    first = next(iter(problems))
+    for name, known in problems.items():
+        if known != problems[first]:
+            raise SpaqlError(f"{name} is for another problem than {first}: episodes of the two cannot be compared")
+
+
+def _chance(lost: Array) -> float:
+    """p of the two-sided paired t-test."""
+    from scipy.stats import ttest_1samp
+
+    return float(ttest_1samp(lost, 0.0).pvalue) if np.ptp(lost) > 0 else float(lost[0] == 0.0)
+
+
+def _worst(returns: Array) -> float:
+    return float(np.sort(returns)[: max(1, round(WORST * len(returns)))].mean())
+
+
+def _numbers(controller: Any) -> int | None:
+    """Of a policy, or of an agent with one policy for all steps."""
+    if isinstance(controller, Agent):
+        return None if controller.card.per_step else controller.policy().numbers
+    return controller.numbers if isinstance(controller, Policy) else None

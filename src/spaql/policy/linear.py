@@ -1,0 +1,193 @@
+"""A plant near an operating point: the action that holds it there, and its linear model, by central differences.
+
+    x' = x0' + A (x - x0) + B (u - u0)          y = y0 + C (x - x0)
+
+x is the state of the compiled plant, hidden variables included, y what is observed. Noise is averaged out.
+"""
+
+import warnings
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import least_squares
+
+from spaql.arrays import Array
+from spaql.errors import SpaqlError, SpaqlWarning
+from spaql.gp.plant import ModelPlant
+from spaql.plants.plant import LANES, Plant, advance_code
+from spaql.plants.problem import Problem
+from spaql.policy.words import action_names, variable_names
+
+DRAWS = 8  # of noise that are averaged, without those that are made from them
+TURNED = 6  # numbers that are turned
+STEP = 1e-4  # of a central difference, in deviations of the start states
+MODEL_STEP = 0.02  # the same in a learned model, which is in single precision
+EXACT = 1e3  # how much more the observation counts than that the state stays, where both cannot be had
+STAYS = 1e-3  # of the deviations: what is observed and moves by more in a step does not stay
+MODEL_STAYS = 0.1  # the same in a learned model, which is not exact
+
+
+class Linear(NamedTuple):
+    """The linear model, in physical units."""
+
+    state: Array  # (n,) the operating point
+    action: Array  # (k,)
+    a: Array  # (n, n)
+    b: Array  # (n, k)
+    c: Array  # (d, n)
+    scale: Array  # (n,) by which the variables of the state are measured
+
+
+class Stepping:
+    """A plant as functions of its state: the mean of the next states, and what is observed."""
+
+    def __init__(self, plant: Plant) -> None:
+        self.plant, self.learned, self.table = plant, isinstance(plant, ModelPlant), plant.table()
+        self.noise = _even(plant.step_noise)
+        self.starts = np.concatenate([self._advanced(0, some) for some in _parts(_even(plant.reset_noise))])
+        self.middle, spread = self.starts.mean(axis=0), self.starts.std(axis=0)
+        if isinstance(plant, ModelPlant):
+            self.noise = np.full((1, plant.step_noise), 0.5)  # none, exactly
+            self.middle[-1] = 0.0  # the number of the function of an episode: the first is the mean
+            spread = np.append(plant.numbers.scale, 0.0)
+        self.scale = np.where(spread > 0.0, spread, 0.01 * np.maximum(np.abs(self.middle), 1.0))
+
+    def _advanced(self, which: int, noise: Array) -> Array:
+        """States after `reset` (0) or `step` (1) with these uniform numbers, a row each."""
+        rows, n = self.plant.rows, len(noise)
+        self.table[rows.noise : rows.noise + noise.shape[1], :n] = noise.T
+        advance_code()(self.plant.batch[which], self.table.reshape(-1), rows.noise, 0, np.zeros(n, np.uint64), 0)
+        return self.table[rows.state : rows.observation, :n].T.copy()
+
+    def step(self, state: Array, action: Array) -> Array:
+        """The next state, the mean over the noise. A learned model is stepped without noise."""
+        rows, found = self.plant.rows, []
+        for some in _parts(self.noise):
+            self.table[rows.state : rows.observation] = state[:, None]
+            self.table[rows.action : rows.noise] = action[:, None]
+            found.append(self._advanced(1, some))
+        after: Array = np.concatenate(found).mean(axis=0)
+        return after
+
+    def observe(self, state: Array) -> Array:
+        if self.plant.observe is None:
+            return state[: self.plant.observation_dim]
+        return np.array(self.plant.observe.python(*state.tolist()), float)
+
+
+def _even(count: int) -> Array:
+    """(draws, count) uniform numbers over which the mean of noise is zero: of u - 1/2, and of Box and Muller's.
+
+    With every draw comes its mirror image, and half a turn of each of the first numbers.
+    """
+    root = np.roots([1.0, *[0.0] * (count - 1), -1.0, -1.0][: count + 2]) if count else np.zeros(0)
+    found = np.zeros((1, 0))
+    if count:
+        golden = float(root[np.isreal(root) & (root.real > 0)][0].real)
+        found = (0.5 + np.arange(1, DRAWS + 1)[:, None] * golden ** -np.arange(1.0, count + 1)) % 1.0
+        found = np.concatenate([found, 1.0 - found])
+    for j in range(min(count, TURNED)):
+        other = found.copy()
+        other[:, j] = (other[:, j] + 0.5) % 1.0
+        found = np.concatenate([found, other])
+    return found
+
+
+def _parts(noise: Array) -> list[Array]:
+    return [noise[first : first + LANES] for first in range(0, len(noise), LANES)]
+
+
+def linear_model(problem: Problem, plant: Plant, at: Array, action: Array | None) -> Linear:
+    """The linear model around an observation. `action`: None asks for the one that holds the plant there."""
+    stepping = Stepping(plant)
+    state, applied = _operating_point(problem, stepping, at, action)
+    step = (MODEL_STEP if stepping.learned else STEP) * stepping.scale
+    low, high = problem.actions.bounds
+    moved = STEP * (high - low)
+    c = _slopes(stepping.observe, state, step)
+    if stepping.learned:
+        step[-1] = 0.0  # the number of a function is no number to vary
+        moved = MODEL_STEP * (high - low)
+    a = _slopes(lambda x: stepping.step(x, applied), state, step)
+    if stepping.learned:
+        a[-1, -1] = 1.0
+    b = _slopes(lambda u: stepping.step(state, u), applied, moved)
+    if not (np.isfinite(a).all() and np.isfinite(b).all() and np.isfinite(c).all()):
+        raise SpaqlError(f"{problem.name} is not finite around the operating point: choose another one with at=...")
+    _warn_if_it_moves(problem, stepping, state, applied)
+    return Linear(state, applied, a, b, c, stepping.scale)
+
+
+def _slopes(function: Callable[[Array], Array], point: Array, step: Array) -> Array:
+    """Central differences; variables with a step of zero are left out."""
+    columns = []
+    for j, h in enumerate(step.tolist()):
+        shift = np.zeros(len(point))
+        shift[j] = h
+        wide = (point[j] + h) - (point[j] - h)
+        up, down = function(point + shift).copy(), function(point - shift)
+        columns.append((up - down) / wide if h > 0.0 else np.zeros(len(up)))
+    return np.stack(columns, axis=1)
+
+
+def _operating_point(problem: Problem, stepping: Stepping, at: Array, action: Array | None) -> tuple[Array, Array]:
+    """The state that is observed as `at`, and the action under which it stays, as far as there is one.
+
+    Where the state is more than what is observed, the rest is such that it stays, too.
+    """
+    plant, (low, high) = stepping.plant, problem.actions.bounds
+    n, seen = plant.state_dim, plant.observe is not None
+    begin = np.concatenate([at, np.zeros(n - len(at))]) if not seen else stepping.middle
+    width = high - low
+    centre = (low + high) / 2 if action is None else action
+    free = n if seen else 0
+
+    def parts(z: Array) -> tuple[Array, Array]:
+        state = begin + stepping.scale * z[:n] if seen else begin
+        return state, low + width * z[free:] if action is None else centre
+
+    def residual(z: Array) -> Array:
+        state, applied = parts(z)
+        moved = (stepping.step(state, applied) - state) / stepping.scale
+        wrong = EXACT * (stepping.observe(state) - at) if seen else np.zeros(0)
+        found: Array = np.nan_to_num(np.concatenate([wrong, moved]), nan=1e9, posinf=1e9, neginf=-1e9)
+        return found
+
+    guesses = [np.zeros(n)] if seen else [np.zeros(0)]
+    if seen:
+        near = np.argmin([np.linalg.norm(stepping.observe(one) - at) for one in stepping.starts])
+        guesses.append((stepping.starts[near] - begin) / stepping.scale)
+    inside = np.full(len(low), 0.5) if action is None else np.zeros(0)
+    ends = np.concatenate([np.full(free, np.inf), np.ones(len(inside))])
+    starts = np.concatenate([np.full(free, -np.inf), np.zeros(len(inside))])
+    if len(ends) == 0:
+        return begin, centre
+    tries = [
+        least_squares(
+            residual, np.concatenate([guess, inside]), bounds=(starts, ends), xtol=1e-12, ftol=1e-14, gtol=1e-14
+        )
+        for guess in guesses
+    ]
+    state, applied = parts(min(tries, key=lambda one: float(one.cost)).x)
+    missed = np.abs(stepping.observe(state) - at)
+    if not (missed <= 1e-4 * np.maximum(np.abs(at), 1.0)).all():
+        worst = int(np.argmax(missed))
+        name, value = variable_names(problem)[worst], stepping.observe(state)[worst]
+        raise SpaqlError(
+            f"no state of {problem.name} is observed as at=...: {name} would be {value:.4g}, not {at[worst]:g}"
+        )
+    return state, applied
+
+
+def _warn_if_it_moves(problem: Problem, stepping: Stepping, state: Array, action: Array) -> None:
+    after = stepping.step(state, action)
+    seen, then = (stepping.observe(one).round(9) + 0.0 for one in (state, after))
+    spread = np.std([stepping.observe(one) for one in stepping.starts], axis=0)
+    moved = np.abs(then - seen) / np.maximum(spread, 1e-3)
+    worst = int(np.argmax(moved))
+    if moved[worst] > (MODEL_STAYS if stepping.learned else STAYS):
+        applied = ", ".join(f"{name} = {u:.4g}" for name, u in zip(action_names(problem), action, strict=True))
+        name = variable_names(problem)[worst]
+        told = f"{name} goes from {seen[worst]:.4g} to {then[worst]:.4g} in a step with {applied}"
+        warnings.warn(f"the operating point does not stay: {told}", SpaqlWarning, stacklevel=4)

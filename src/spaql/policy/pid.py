@@ -1,0 +1,90 @@
+"""PID controllers: one affine law of an error, its integral and its difference.
+
+    spaql.pid(problem, kp=0.3, ki=2.0)                       of a problem with one reference
+    spaql.pid(problem, kp=-3.0, kd=-0.5, of="angle")         of a variable that shall be zero
+"""
+
+import math
+from typing import Any
+
+from spaql.checks import real
+from spaql.errors import SpaqlError
+from spaql.plants.loop import extended
+from spaql.plants.problem import Problem
+from spaql.plants.references import Reference
+from spaql.policy.law import checked_problem, law
+from spaql.policy.policy import Policy
+from spaql.policy.words import action_names
+
+
+def pid(
+    problem: Problem,
+    kp: float,
+    ki: float = 0.0,
+    kd: float = 0.0,
+    *,
+    of: str | None = None,
+    set_point: float | None = None,
+    action: str | None = None,
+    bias: float = 0.0,
+    limit: float | None = None,
+    dt: float | None = None,
+) -> Policy:
+    """action = kp * error + ki * integral of the error + kd * its derivative + bias, within the range of the action.
+
+    - `of`: the measured variable that is controlled; of a problem with one reference, the one that follows it
+    - `set_point`: where it shall be, of a variable without a reference; zero, if none is given
+    - `action`: the axis that is controlled, if there are several; the others are zero
+    - `limit`: the integral stays within -limit ... limit, against windup
+    - `dt`: seconds per step, for a problem that is in no loop (`spaql.loop`) yet
+
+    The policy belongs to the same plant in the same loop, with the memory that it needs. Where actions are increments,
+    it is the velocity form: the change of the action is kp * change of the error + ki * dt * error.
+    """
+    signals = checked_problem(problem).signals
+    gains = {"kp": real("kp", kp), "ki": real("ki", ki), "kd": real("kd", kd)}
+    if signals is None:
+        followed = _variable(problem, of)
+        more: dict[str, Any] = {"dt": real("dt", 1.0 if dt is None else dt, 0.0, above=True)}
+        more["references"] = (_fixed(followed, 0.0 if set_point is None else real("set_point", set_point)),)
+        seconds = more["dt"]
+    else:
+        if dt is not None or set_point is not None:
+            raise SpaqlError(f"{problem.name} states dt and references in its loop: leave dt and set_point out")
+        errors = [name.removesuffix("_error") for name in signals.errors]
+        if of is None and len(errors) != 1:
+            raise SpaqlError(f"of=... names the variable that is controlled: {', '.join(errors) or 'none has a reference'}")
+        followed, more, seconds = of or errors[0], {}, signals.dt
+        if followed not in errors:
+            raise SpaqlError(f"{followed!r} follows no reference; those that do: {', '.join(errors) or 'none'}")
+    error = f"{followed}_error"
+    bounded = f", {real('limit', limit, 0.0, above=True):g}" if limit is not None else ""
+    sums = {
+        error: gains["kp"], f"integral({error}{bounded})": gains["ki"], f"difference({error})": gains["kd"] / seconds,
+    }  # fmt: skip
+    if signals is not None and signals.increments:
+        if gains["kd"] != 0.0:
+            raise SpaqlError("a PID with kd on increments needs the change of a change: use kp and ki only")
+        sums = {error: gains["ki"] * seconds, f"difference({error})": gains["kp"]}
+    used = {name: gain for name, gain in sums.items() if gain != 0.0} or {error: 0.0}
+    made = extended(problem, [name for name in used if name != error], list(used), **more)
+    axes = action_names(made)
+    if len(axes) > 1 and action not in axes:
+        raise SpaqlError(f"action=... names the axis that is controlled: {', '.join(axes)}")
+    told: Any = {action: used} if len(axes) > 1 else used
+    offset: Any = {action: real("bias", bias)} if len(axes) > 1 else real("bias", bias)
+    kind = "P" + ("I" if gains["ki"] else "") + ("D" if gains["kd"] else "") + " controller"
+    return law(made, told, offset, name=kind)
+
+
+def _variable(problem: Problem, of: str | None) -> str:
+    names = [axis.name for axis in problem.state]
+    if of not in names:
+        raise SpaqlError(f"of=... names the variable that is controlled: {', '.join(names)}")
+    return of
+
+
+def _fixed(variable: str, set_point: float) -> Reference:
+    """A reference that never moves; its range is of no use."""
+    wide = max(1.0, 2.0 * math.fabs(set_point))
+    return Reference(f"{variable} set point", -wide, wide, of=variable, values=(set_point,))

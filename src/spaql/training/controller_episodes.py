@@ -1,0 +1,86 @@
+"""Episodes of a controller that is a function of the observation, on compiled plants and in Gymnasium environments."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from spaql import streams
+from spaql.arrays import Array
+from spaql.errors import SpaqlError
+from spaql.plants.chart import HUGE
+from spaql.plants.environment import PlantEnv
+from spaql.policy.allowed import allowed_by
+from spaql.policy.evaluation import Evaluation
+from spaql.training.controller_rollouts import run_controller
+from spaql.training.episode import Episode, open_at
+from spaql.training.lanes import BAD_ACTION, OK, Episodes, new_lanes, stage_of
+from spaql.training.plant_errors import bad_reward, bad_state
+from spaql.training.tree_episodes import STRETCH
+
+if TYPE_CHECKING:
+    from spaql.policy.controller import Controller
+
+
+def evaluate_controller(controller: "Controller", episodes: int, seed: int) -> Evaluation:
+    """Fresh episodes, from the start states of `Agent.evaluate(seed=seed)`."""
+    problem = controller.problem
+    if not problem.can_run:
+        raise SpaqlError(f"{problem.name} has no plant to run on")
+    plant_seed, returns = streams.plant_seed(seed, streams.FRESH_PLANT, 0), np.zeros(episodes)
+    if problem.plant is None or controller.compiled is None:
+        env = problem.open_env() if problem.plant is None else PlantEnv(problem)
+        return Evaluation(returns, _in_python(controller, env, int(plant_seed), returns))
+    (reset, step), steps = problem.plant.batch, 0
+    stage, lanes = stage_of(problem.plant, problem.horizon), new_lanes(problem.plant)
+    allowed, wrong = allowed_by(problem.actions), np.zeros(len(problem.state) + problem.actions.axes)
+    for first in range(0, episodes, STRETCH):
+        some = Episodes(np.uint64(plant_seed), returns, first, min(first + STRETCH, episodes))
+        steps += run_controller(reset, step, controller.compiled, stage, allowed, lanes, some, wrong)
+        if lanes.fault[0] == BAD_ACTION:
+            _complain(controller, wrong, int(lanes.fault[1]), int(lanes.fault[2]))
+    if lanes.fault[0] != OK:
+        raise bad_reward(problem, f"rollout {int(lanes.fault[1])}")
+    return Evaluation(returns, steps)
+
+
+def _complain(controller: "Controller", wrong: Array, rollout: int, step: int) -> None:
+    """An action that is not allowed, at an observation that may not be one either."""
+    d = len(controller.problem.state)
+    bad = np.flatnonzero(~(np.abs(wrong[:d]) <= HUGE))
+    if len(bad):
+        where = f"rollout {rollout}, step {step}"
+        raise bad_state(controller.problem, int(bad[0]), float(wrong[bad[0]]), where)
+    raise controller.refused(wrong[:d], wrong[d:])
+
+
+def _in_python(controller: "Controller", env: Any, seed: int, returns: Array) -> int:
+    steps = 0
+    for j in range(len(returns)):
+        observation, _ = env.reset(seed=seed) if j == 0 else env.reset()
+        for _, _, reward, _ in _steps(controller, env, observation):
+            returns[j] += reward
+            steps += 1
+        if not abs(returns[j]) <= HUGE:
+            raise bad_reward(controller.problem, f"rollout {j}")
+    return steps
+
+
+def _steps(controller: "Controller", env: Any, observation: Any) -> Iterator[tuple[Array, Array, float, bool]]:
+    """(next observation, action, reward, terminated) of every step of an episode that begins here."""
+    problem, native = controller.problem, controller.problem.native_one()
+    for _ in range(problem.horizon):
+        action = controller.decide(np.array(observation, float).reshape(1, -1))[0]
+        observation, reward, terminated, truncated, _ = env.step(native(action))
+        yield np.array(observation, float).reshape(-1), action, float(reward), bool(terminated)
+        if terminated or truncated:
+            break
+
+
+def record_controller(controller: "Controller", seed: int, rollout: int) -> Episode:
+    """One episode, step by step, from the start state of `Agent.evaluate(seed=seed)`'s rollout."""
+    env, observation = open_at(controller.problem, seed, rollout)
+    taken = list(_steps(controller, env, observation))
+    seen = [np.array(observation, float).reshape(-1), *(one[0] for one in taken)]
+    actions, rewards = np.array([one[1] for one in taken]), np.array([one[2] for one in taken])
+    return Episode(np.array(seen), actions, rewards, taken[-1][3])
