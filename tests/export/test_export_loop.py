@@ -6,16 +6,13 @@ import subprocess
 
 import numpy as np
 import pytest
+from tests.exported_programs import COMPILERS, STRICT, needs_compiler
+from tests.loops import motor
+from tests.structured_text import LawBlock
 
 import spaql
 from spaql.errors import SpaqlError
 from spaql.plants.environment import PlantEnv
-from spaql.policy.policy import Policy
-from spaql.trees.laws import CLIP
-from spaql.trees.law_parts import affine_tree
-from tests.exported_programs import COMPILERS, STRICT, needs_compiler
-from tests.loops import motor
-from tests.structured_text import LawBlock
 
 LOCK = spaql.Interlock("current", above=6.0, high=3.0)
 TARGET = spaql.Reference("target", 0.0, 150.0, of="speed", hold=(10, 20))
@@ -30,7 +27,7 @@ LOOPS = {
 def controller(told):
     problem = spaql.loop(motor(), **{"references": [TARGET], "memory": MEMORY, "noise": {"speed": 0.5}, "dt": 0.01} | told)
     gains = np.random.default_rng(3).normal(size=len(problem.state)) * 0.1
-    return Policy(problem, affine_tree(problem, gains[None], np.array([0.25])), "law tree", "hand")
+    return spaql.law(problem, gains, 0.25)
 
 
 def inputs_and_applied(policy):
@@ -128,7 +125,7 @@ def test_inputs_that_are_not_numbers_are_refused(made):
 
 def test_a_problem_without_a_loop_has_no_memory():
     with pytest.raises(SpaqlError, match="not in a loop"):
-        spaql.Random(spaql.make("pendulum")).policy().memory()
+        spaql.law(motor(), {"speed": -1.0}).memory()
 
 
 def structured_loop(text):
@@ -143,8 +140,8 @@ def structured_loop(text):
     def run(given):
         kept.update(zip(names, given, strict=True))
         skipped = False
-        for line in filter(None, map(str.strip, body.splitlines())):
-            line = line.rstrip(";").replace("LREAL#", "").replace("TRUE", "True")
+        plain = body.replace("LREAL#", "").replace("TRUE", "True").replace(";", "")
+        for line in filter(None, map(str.strip, plain.splitlines())):
             if line == "IF NOT started THEN":
                 skipped = kept["started"]
             elif line == "END_IF":

@@ -5,12 +5,12 @@ import pickle
 import gymnasium
 import numpy as np
 import pytest
+from tests.loops import motor, steps
 
 import spaql
 import spaql.plants.environment
 from spaql.errors import SpaqlError
 from spaql.plants.known_check import check_with_plant
-from tests.loops import motor, steps
 
 VOLTS = [6.0, -3.0, 12.0, 24.0, -24.0, 1.0, 0.0, 9.0]
 TARGET = spaql.Reference("target", 0.0, 150.0, of="speed")
@@ -29,7 +29,8 @@ def test_the_error_is_the_reference_minus_the_variable_that_follows_it():
 def test_a_reference_stays_for_an_episode_and_differs_between_episodes():
     problem = spaql.loop(motor(), references=[TARGET])
     first, second = ({row["target"] for row in steps(problem, VOLTS, seed)[0]} for seed in (0, 1))
-    assert len(first) == len(second) == 1 and first != second
+    assert len(first) == len(second) == 1
+    assert first != second
 
 
 def test_a_sequence_goes_through_its_values_and_stays_at_the_last():
@@ -49,7 +50,8 @@ def test_steps_come_between_the_least_and_the_most_number_of_steps():
     rows, _, _ = steps(spaql.loop(motor(60), references=[random]), [0.0] * 60)
     values = [row["target"] for row in rows]
     jumps = np.flatnonzero(np.diff(values))
-    assert set(np.diff(jumps)) <= {3, 4, 5} and len(jumps) >= 10
+    assert set(np.diff(jumps)) <= {3, 4, 5}
+    assert len(jumps) >= 10
 
 
 def test_memory_is_made_of_what_was_measured_and_applied(plain):
@@ -83,7 +85,8 @@ def test_increments_change_what_is_applied_within_the_bounds_of_the_actuator():
     problem = spaql.loop(motor(), increments=10.0)
     rows, _, _ = steps(problem, [10.0, 10.0, 10.0, -4.0])
     assert [row["previous(voltage)"] for row in rows] == [0.0, 10.0, 20.0, 24.0, 20.0]
-    assert problem.actions.high == (10.0,) and problem.actions.names == ("change of voltage",)
+    assert problem.actions.high == (10.0,)
+    assert problem.actions.names == ("change of voltage",)
 
 
 def test_a_rate_limit_holds_back_what_is_applied():
@@ -95,7 +98,8 @@ def test_an_interlock_forbids_actions_while_its_condition_holds():
     lock = spaql.Interlock("current", above=3.0, high=0.0)
     rows, _, _ = steps(spaql.loop(motor(), interlocks=[lock], memory=["previous(voltage)"]), [20.0] * 8)
     applied = [row["previous(voltage)"] for row in rows[1:]]
-    assert applied == [0.0 if row["current"] >= 3.0 else 20.0 for row in rows[:-1]] and 0.0 in applied
+    assert applied == [0.0 if row["current"] >= 3.0 else 20.0 for row in rows[:-1]]
+    assert 0.0 in applied
 
 
 def test_an_interlock_on_a_finite_set_leaves_an_action_of_the_set():
@@ -110,14 +114,18 @@ def test_noise_is_measured_and_not_added_to_the_plant(plain):
     rows, _, _ = steps(spaql.loop(motor(), noise={"speed": 2.0}), [0.0] * 60)
     calm, _, _ = steps(motor(), [0.0] * 60)
     errors = np.array([row["speed"] for row in rows]) - np.array([row["speed"] for row in calm])
-    assert 1.4 < errors.std() < 2.6 and abs(errors.mean()) < 1.0
+    assert 1.4 < errors.std() < 2.6
+    assert abs(errors.mean()) < 1.0
     assert [row["current"] for row in rows] == [row["current"] for row in calm]
 
 
 def test_a_trip_ends_the_episode_at_its_cost():
     problem = spaql.loop(motor(), trips=[spaql.Limit("speed", high=25.0)], trip_cost=100.0)
     rows, rewards, ends = steps(problem, [24.0] * 60)
-    assert ends[-1] and rows[-1]["speed"] > 25.0 and rewards[-1] < -100.0 and not any(ends[:-1])
+    assert ends[-1]
+    assert rows[-1]["speed"] > 25.0
+    assert rewards[-1] < -100.0
+    assert not any(ends[:-1])
 
 
 def test_the_reward_names_variables_after_the_step_and_memory_before_it():
@@ -139,7 +147,8 @@ def test_without_a_reward_squared_errors_are_paid():
 
 def test_what_can_be_computed_from_what_is_seen_is_known():
     seen = spaql.loop(motor(), references=[TARGET])
-    assert seen.known is not None and seen.known.reward is not None
+    assert seen.known is not None
+    assert seen.known.reward is not None
     check_with_plant(seen)
     assert spaql.loop(motor(), references=[TARGET], observe=["speed_error"]).known is None
     assert spaql.loop(motor(), references=[TARGET], noise={"speed": 1.0}).known is None
@@ -159,7 +168,8 @@ def test_a_loop_in_an_environment_is_decided_by_its_seed():
     random = spaql.Reference("target", -1.0, 1.0, hold=(2, 4))
     problem = spaql.loop(spaql.from_gym("Pendulum-v1"), references=[random], noise={"x2": 0.1})
     one, two, other = (steps(problem, [0.5] * 20, seed)[:2] for seed in (1, 1, 2))
-    assert one == two and one != other
+    assert one == two
+    assert one != other
 
 
 def test_a_problem_in_a_loop_is_pickled():
@@ -201,7 +211,8 @@ def test_a_problem_in_a_loop_is_pickled():
 def test_what_cannot_be_is_said_in_one_line(told, message):
     with pytest.raises(SpaqlError) as caught:
         spaql.loop(motor(), **told)
-    assert message in str(caught.value) and "\n" not in str(caught.value)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -216,7 +227,7 @@ def test_what_cannot_be_is_said_in_one_line(told, message):
     ],
 )
 def test_a_reference_that_cannot_be_is_refused(told, message):
-    with pytest.raises(SpaqlError, match="target: .*") as caught:
+    with pytest.raises(SpaqlError, match=r"target: .*") as caught:
         spaql.Reference("target", **told)
     assert message in str(caught.value)
 

@@ -32,7 +32,8 @@ def loop_lines(
         return line
 
     reads = {f"input{j};": f"{word};" for j, word in enumerate(inputs)}
-    lines = [f"{line.rsplit(' ', 1)[0]} {reads.get(line.rsplit(' ', 1)[1], line.rsplit(' ', 1)[1])}" for line in step.inputs]
+    halves = [line.rsplit(" ", 1) for line in step.inputs]
+    lines = [f"{left} {reads.get(right, right)}" for left, right in halves]
     kept = list(dict.fromkeys(line.split(" :=", 1)[0] for line in [*step.inputs, *step.seen, *step.applied]))
     called = ", ".join(f"{word} := {one}" for word, one in zip(seen, step.observation, strict=True))
     return [

@@ -94,7 +94,7 @@ def loop(
 
 
 def _in_loop(base: "Problem", signals: Signals, around: Surroundings, **told: Any) -> "Problem":
-    made = {
+    made: dict[str, Any] = {
         "state": signals.state, "actions": signals.actions, "signals": signals, "reference": _held(base, signals),
         "known": loop_known(signals, around), "xi": {}, "env_id": None, "env_options": {}, "parameters": {},
     }  # fmt: skip
@@ -132,7 +132,13 @@ def _stated(problem: "Problem") -> tuple["Problem", Signals, Surroundings]:
     """How a problem in a loop was stated: the problem without it, the signals, and what is around."""
     if problem.plant is not None and problem.plant.origin is not None:
         plant, signals, around = problem.plant.origin[1]
-        bare = {"state": signals.measured, "actions": signals.actuator, "signals": None, "known": None, "limits": ()}
+        bare: dict[str, Any] = {
+            "state": signals.measured,
+            "actions": signals.actuator,
+            "signals": None,
+            "known": None,
+            "limits": (),
+        }
         return replace(problem, plant=plant, reference=None, **bare), signals, around
     env = problem.env
     if env is None or not hasattr(env, "stated"):

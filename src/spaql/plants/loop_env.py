@@ -112,7 +112,8 @@ class _Moving:
         exec(compile("\n    ".join(text), __file__, "exec"), scope)
         text = [f"def after({kept} {', '.join(chances(0, reference))}):", *next_lines(0, reference), f"return {kept}"]
         exec(compile("\n    ".join(text), __file__, "exec"), scope)
-        self.scope, self.count, self.state = scope, len(draws), ()
+        self.scope, self.count = scope, len(draws)
+        self.state: tuple[float, ...] = ()
 
     def first(self, rng: np.random.Generator) -> float:
         self.state = self.scope["first"](*rng.random(self.count).tolist())

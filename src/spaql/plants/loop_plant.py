@@ -110,12 +110,19 @@ def looped(plant: Plant, signals: Signals, around: Surroundings) -> Plant:
 
     reset_noise = _names("c", plant.reset_noise)
     draws = [name for k, one in enumerate(signals.references) for name in chances(k, one)]
-    lines = [f"{_text(s)}= start({_text(reset_noise)})", look, *normals, *_measured(queue[-1], t, errors, signals.measured)]
+    lines = [
+        f"{_text(s)}= start({_text(reset_noise)})",
+        look,
+        *normals,
+        *_measured(queue[-1], t, errors, signals.measured),
+    ]
     lines += [f"{_text(row)}= {_text(queue[-1])}" for row in queue[:-1]]
     lines += [line for k, one in enumerate(signals.references) for line in first_lines(k, one)]
     lines += [f"{_text(z)}= first({_text([*y, *r])})"] if z else []
     lines += [f"{_text(row)}= {', '.join(map(repr, signals.neutral))}," for row in late]
-    started = _function(scope, f"reset({_text([*reset_noise, *uniform, *draws])})", [*lines, f"return ({_text(state)})"])
+    started = _function(
+        scope, f"reset({_text([*reset_noise, *uniform, *draws])})", [*lines, f"return ({_text(state)})"]
+    )
 
     seen = _function(scope, f"observe({_text(state)})", [f"return seen({_text([*y, *r, *z])})"])
     functions = PlantFunction("reset", started), PlantFunction("step", stepped), PlantFunction("observe", seen)

@@ -243,7 +243,7 @@ def python(one: Sum, name: Callable[[str], str] = str, literal: Callable[[float]
 
 def total(one: Sum, name: Callable[[str], str] = str, literal: Callable[[float], str] = repr) -> str:
     """The terms, added in their order."""
-    parts = []
+    parts: list[str] = []
     for weight, symbol in one.terms:
         sign = "-" if weight < 0 else "+"
         product = name(symbol) if abs(weight) == 1.0 else f"{literal(abs(weight))} * {name(symbol)}"

@@ -1,7 +1,7 @@
 """PID controllers: one affine law of an error, its integral and its difference.
 
-    spaql.pid(problem, kp=0.3, ki=2.0)                       of a problem with one reference
-    spaql.pid(problem, kp=-3.0, kd=-0.5, of="angle")         of a variable that shall be zero
+spaql.pid(problem, kp=0.3, ki=2.0)                       of a problem with one reference
+spaql.pid(problem, kp=-3.0, kd=-0.5, of="angle")         of a variable that shall be zero
 """
 
 import math
@@ -53,7 +53,8 @@ def pid(
             raise SpaqlError(f"{problem.name} states dt and references in its loop: leave dt and set_point out")
         errors = [name.removesuffix("_error") for name in signals.errors]
         if of is None and len(errors) != 1:
-            raise SpaqlError(f"of=... names the variable that is controlled: {', '.join(errors) or 'none has a reference'}")
+            choices = ", ".join(errors) or "none follows a reference"
+            raise SpaqlError(f"of=... names the variable that is controlled: {choices}")
         followed, more, seconds = of or errors[0], {}, signals.dt
         if followed not in errors:
             raise SpaqlError(f"{followed!r} follows no reference; those that do: {', '.join(errors) or 'none'}")

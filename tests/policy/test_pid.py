@@ -1,0 +1,61 @@
+"""PID controllers are laws of an error, its integral and its difference."""
+
+import pytest
+from tests.loops import motor
+
+import spaql
+from spaql.errors import SpaqlError
+
+TARGET = spaql.Reference("target", 0.0, 150.0, of="speed")
+
+
+def test_a_pi_controller_prints_like_one():
+    problem = spaql.loop(motor(), references=[TARGET], dt=0.01)
+    policy = spaql.pid(problem, kp=0.5, ki=2.0)
+    assert policy.to_text(share=False).splitlines()[-1] == "voltage = clip(0.5·speed_error + 2·integral(speed_error), -24, 24) V"
+    assert policy.kind == "PI controller"
+
+
+def test_a_p_controller_follows_the_error_alone_and_pi_leaves_none():
+    problem = spaql.loop(motor(200), references=[TARGET], dt=0.01)
+    p, pi = spaql.pid(problem, kp=0.5), spaql.pid(problem, kp=0.5, ki=2.0)
+    left = {name: abs(one.episode(seed=1).observations[-1][0]) for name, one in {"P": p, "PI": pi}.items()}
+    assert left["PI"] < 0.1 < left["P"]
+
+
+def test_derivatives_are_per_second():
+    problem = spaql.loop(motor(), references=[TARGET], dt=0.01)
+    policy = spaql.pid(problem, kp=0.5, kd=0.02)
+    assert "2·difference(speed_error)" in policy.to_text(share=False)
+
+
+def test_a_problem_without_a_loop_gets_a_set_point_and_keeps_its_reward():
+    policy = spaql.pid(spaql.make("cartpole-500"), kp=-20.0, kd=-5.0, of="angle", dt=0.02)
+    evaluation = policy.evaluate(20)
+    assert evaluation.mean > 150.0
+    assert evaluation.mean == evaluation.samples / 20  # one per step
+
+
+def test_on_increments_it_is_the_velocity_form():
+    problem = spaql.loop(motor(), references=[TARGET], increments=5.0, dt=0.01)
+    policy = spaql.pid(problem, kp=0.5, ki=2.0)
+    assert "0.02·speed_error + 0.5·difference(speed_error)" in policy.to_text(share=False)
+
+
+@pytest.mark.parametrize(
+    ("told", "message"),
+    [
+        ({"of": "current"}, "'current' follows no reference"),
+        ({"set_point": 1.0}, "leave dt and set_point out"),
+        ({"limit": -1.0}, "limit must be a finite number above 0"),
+        ({"ki": float("nan")}, "ki must be a finite number"),
+    ],
+)
+def test_what_cannot_be_is_refused(told, message):
+    with pytest.raises(SpaqlError, match=message):
+        spaql.pid(spaql.loop(motor(), references=[TARGET]), 1.0, **told)
+
+
+def test_without_a_reference_the_variable_must_be_named():
+    with pytest.raises(SpaqlError, match=r"of=\.\.\. names the variable"):
+        spaql.pid(motor(), 1.0)
