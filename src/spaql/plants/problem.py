@@ -11,6 +11,8 @@ from spaql.checks import whole
 from spaql.errors import SpaqlError
 from spaql.plants.axes import Axis, Continuous, Finite
 from spaql.plants.chart import AXIS, CLIPPED, LINEAR, SIGMOID, Chart, to_cube
+from spaql.plants.limits import Limit, checked_limits
+from spaql.plants.problem_text import problem_text
 from spaql.plants.space import MAX_AXES, MAX_SPLIT, Space
 
 if TYPE_CHECKING:
@@ -47,6 +49,7 @@ class Problem:
     map_samples: int = 0  # environment steps spent on measuring the map
     parameters: Mapping[str, Any] = field(default_factory=dict)  # of a plant of the catalog, where not as published
     known: "KnownOutcome | None" = None  # reward and end of an episode as functions; files do not hold them
+    limits: Sequence[Limit] = ()  # on variables and actions, counted in every evaluation
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "horizon", whole("horizon", self.horizon, 1, 10**6))
@@ -67,6 +70,7 @@ class Problem:
             raise SpaqlError(f"the known outcome is of {shown} variables and {taken} actions")
         if self.reference is not None:
             reference_in_cube(self, self.reference)
+        object.__setattr__(self, "limits", checked_limits(self.limits, self.state, self.actions))
 
     def space(self, trees: int = 1) -> Space:
         """Sizes for a partition, of which every split makes 2^d cells."""
@@ -143,6 +147,9 @@ class Problem:
 
     def __repr__(self) -> str:
         return f"<Problem {self.name}: {self.summary}>"
+
+    def __str__(self) -> str:
+        return problem_text(self)
 
 
 def reference_in_cube(problem: Problem, reference: Sequence[float]) -> np.ndarray[Any, np.dtype[np.float64]]:

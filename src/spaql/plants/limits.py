@@ -1,0 +1,121 @@
+"""Limits: what a variable or an action shall not exceed. Every evaluation counts where it does."""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from spaql.arrays import Array
+from spaql.errors import SpaqlError
+from spaql.plants.axes import Axis, Continuous, Finite
+
+MOST = 1000  # limits that are read from a file
+
+
+@dataclass(frozen=True)
+class Limit:
+    """From `low` to `high`: a limit on an observed variable or on an action axis, by its name, in physical units."""
+
+    variable: str
+    low: float = -math.inf
+    high: float = math.inf
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.variable, str) or not self.variable:
+            raise SpaqlError(f"a limit names an observed variable or an action axis, not {self.variable!r}")
+        for end in ("low", "high"):
+            value = getattr(self, end)
+            good = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+            if not good or math.isnan(value):
+                raise SpaqlError(f"the limit on {self.variable}: {end} must be a number, not {value!r}")
+            object.__setattr__(self, end, float(value))
+        if math.isinf(self.low) and math.isinf(self.high):
+            raise SpaqlError(f"the limit on {self.variable} has no bound: give low, high or both")
+        if self.low >= self.high:
+            raise SpaqlError(f"the limit on {self.variable}: low = {self.low:g} must be below high = {self.high:g}")
+
+    def text(self, unit: str = "") -> str:
+        """ "|angle| ≤ 0.2 rad", "0 ≤ level ≤ 1.5 m", "level ≥ 0 m"."""
+        behind = f" {unit}" if unit else ""
+        if math.isinf(self.low):
+            return f"{self.variable} ≤ {self.high:.6g}{behind}"
+        if math.isinf(self.high):
+            return f"{self.variable} ≥ {self.low:.6g}{behind}"
+        if self.low == -self.high:
+            return f"|{self.variable}| ≤ {self.high:.6g}{behind}"
+        return f"{self.low:.6g} ≤ {self.variable} ≤ {self.high:.6g}{behind}"
+
+
+def limited_names(state: Sequence[Axis], actions: Continuous | Finite) -> list[str]:
+    """What a limit can be on: the observed variables, then the axes of the action."""
+    axes = actions.axes
+    unnamed = [f"action {j + 1}" if axes > 1 else "action" for j in range(axes)]
+    given = (*actions.names, *[""] * axes)[:axes]
+    return [*(axis.name for axis in state), *(name or other for name, other in zip(given, unnamed, strict=True))]
+
+
+def checked_limits(limits: Any, state: Sequence[Axis], actions: Continuous | Finite) -> tuple[Limit, ...]:
+    """One limit at most per name, each of a name that is there once; angular_velocity means 'angular velocity'."""
+    given = tuple(limits) if isinstance(limits, Iterable) else (limits,)
+    names, found = limited_names(state, actions), dict[str, Limit]()
+    for limit in given:
+        if not isinstance(limit, Limit):
+            raise SpaqlError(f"limits are a list of spaql.Limit(variable, low, high), not {limit!r}")
+        spoken = limit.variable.replace("_", " ")
+        name = limit.variable if limit.variable in names or spoken not in names else spoken
+        if name not in names:
+            raise SpaqlError(f"a limit on {name!r}: there is no such variable or action; choose among {_told(names)}")
+        if names.count(name) > 1:
+            raise SpaqlError(f"a limit on {name!r}: several variables or actions have this name; rename them")
+        if name in found:
+            raise SpaqlError(f"two limits on {name!r}: give one, with low and high")
+        found[name] = Limit(name, limit.low, limit.high)
+    return tuple(found.values())
+
+
+def limit_table(limits: Sequence[Limit], state: Sequence[Axis], actions: Continuous | Finite) -> Array:
+    """As compiled code reads them: (limits, 3) place in observation and action one behind the other, low, high."""
+    names = limited_names(state, actions)
+    rows = [(names.index(limit.variable), limit.low, limit.high) for limit in limits]
+    return np.array(rows, float).reshape(-1, 3)
+
+
+def limit_units(limits: Sequence[Limit], state: Sequence[Axis], actions: Continuous | Finite) -> tuple[str, ...]:
+    units = [*(axis.unit for axis in state), *(*actions.units, *[""] * actions.axes)[: actions.axes]]
+    names = limited_names(state, actions)
+    return tuple(units[names.index(limit.variable)] for limit in limits)
+
+
+def _told(names: Sequence[str], most: int = 20) -> str:
+    return ", ".join(names[:most]) + (", ..." if len(names) > most else "")
+
+
+# -- files -------------------------------------------------------------------------------------------------------------
+
+
+def limits_for_file(limits: Sequence[Limit]) -> list[dict[str, Any]]:
+    """Plain data; an open end is null."""
+    ends = [(limit.variable, limit.low, limit.high) for limit in limits]
+    return [
+        {"variable": name, "low": low if math.isfinite(low) else None, "high": high if math.isfinite(high) else None}
+        for name, low, high in ends
+    ]
+
+
+def limits_of_file(told: Any) -> tuple[Limit, ...]:
+    """What `limits_for_file` has written, read with distrust."""
+    if not isinstance(told, list) or len(told) > MOST:
+        raise SpaqlError(f"limits must be a list of at most {MOST}")
+    for one in told:
+        if not isinstance(one, dict) or one.keys() != {"variable", "low", "high"}:
+            raise SpaqlError("a limit must be an object with variable, low and high")
+    return tuple(
+        Limit(
+            one["variable"],
+            -math.inf if one["low"] is None else one["low"],
+            math.inf if one["high"] is None else one["high"],
+        )
+        for one in told
+    )
