@@ -26,6 +26,7 @@ class Episode:
     actions: Array
     rewards: Array
     terminated: bool
+    problem: "Problem | None" = None
 
     def __len__(self) -> int:
         return len(self.rewards)
@@ -69,4 +70,4 @@ def record(agent: "ForestAgent", seed: int, rollout: int, deterministic: bool) -
         rewards.append(view.reward(reward, h))
         if terminated or truncated:
             break
-    return Episode(np.array(observations), np.array(actions), np.array(rewards), bool(terminated))
+    return Episode(np.array(observations), np.array(actions), np.array(rewards), bool(terminated), agent.problem)
