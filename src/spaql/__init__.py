@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from spaql.plants.check import check
     from spaql.plants.gym import from_gym
     from spaql.plants.known_check import check_known
+    from spaql.plants.limits import Limit
     from spaql.plants.make import from_plant, make
     from spaql.plants.plant import observe, reset, step
     from spaql.plants.problem import Axis, Continuous, Finite, Problem, cube
@@ -41,8 +42,8 @@ if TYPE_CHECKING:
     from spaql.trees.equality import differences
 
 __all__ = [
-    "Axis", "Between", "Continuous", "Episode", "Evaluation", "Finite", "History", "Policy", "Problem", "SpaqlError",
-    "SpaqlWarning", "analysis", "callbacks", "check", "check_known", "coverage", "cube", "differences",
+    "Axis", "Between", "Continuous", "Episode", "Evaluation", "Finite", "History", "Limit", "Policy", "Problem",
+    "SpaqlError", "SpaqlWarning", "analysis", "callbacks", "check", "check_known", "coverage", "cube", "differences",
     "evaluate_vector", "from_data", "from_gym", "from_plant", "learn_all", "load", "make", "observe", "problems",
     "record", "reset", "step", "sweep",
 ]  # fmt: skip
@@ -61,6 +62,7 @@ _HOMES = {
     "Between": "spaql.plants.between",
     "check": "spaql.plants.check",
     "check_known": "spaql.plants.known_check",
+    "Limit": "spaql.plants.limits",
     "from_data": "spaql.gp.problem",
     "from_gym": "spaql.plants.gym",
     "learn_all": "spaql.training.trainer",

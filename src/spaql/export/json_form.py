@@ -16,6 +16,7 @@ from spaql.plants.limits import limits_for_file, limits_of_file
 from spaql.plants.make import make_from_catalog, parameters_of_file
 from spaql.plants.parameters import plain
 from spaql.plants.problem import Axis, Continuous, Finite, Problem
+from spaql.policy.certificate import certificate_of_file
 from spaql.policy.knowledge import Nothing
 from spaql.policy.policy import Policy
 from spaql.trees.tree import LEAF, NODE, Tree, make_tree
@@ -49,6 +50,8 @@ def to_json(policy: Policy) -> str:
     parts.append(f' "actions": {_line(_actions(problem.actions))}')
     if policy.rules.laws is not None:  # only then, so that other policies are written as they always were
         parts.append(f' "laws": {_line(KINDS[policy.rules.laws.kind])}')
+    if policy.certificate is not None:
+        parts.append(f' "certificate": {_line(policy.certificate.to_dict())}')
     parts.append(' "nodes": ' + _lines(_nodes(policy.rules)))
     return "{\n" + ",\n".join(parts) + "\n}\n"
 
@@ -138,9 +141,9 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _rebuild(told: Any, given: Problem | None) -> Policy:
-    lawful = isinstance(told, dict) and "laws" in told
-    keys = "format version spaql kind origin step problem variables actions nodes" + (" laws" if lawful else "")
-    top = _fields("the policy", told, keys)
+    there = [key for key in ("laws", "certificate") if isinstance(told, dict) and key in told]
+    keys = "format version spaql kind origin step problem variables actions nodes"
+    top = _fields("the policy", told, " ".join([keys, *there]))
     if top["format"] != FORMAT:
         raise ValueError(f"its format is not {FORMAT!r}")
     if whole("version", top["version"], 0) != VERSION:
@@ -150,7 +153,8 @@ def _rebuild(told: Any, given: Problem | None) -> Policy:
     problem = _with_plant(described, given)
     tree = _tree(top["nodes"], len(described.state), described.actions, top.get("laws"))
     kind, origin = _string("kind", top["kind"]), _string("origin", top["origin"])
-    return Policy(problem, tree, kind, origin, Nothing(whole("step", top["step"], 0)))
+    certificate = certificate_of_file(top["certificate"]) if "certificate" in top else None
+    return Policy(problem, tree, kind, origin, Nothing(whole("step", top["step"], 0)), certificate=certificate)
 
 
 def _fields(name: str, told: Any, keys: str) -> dict[str, Any]:

@@ -23,9 +23,7 @@ def problem_text(problem: "Problem") -> str:
     units = [*(axis.unit for axis in state), *(*actions.units, *[""] * actions.axes)[: actions.axes]]
     ranges = [*map(_range, state), *_ranges(actions)]
     width = min(max(map(len, names)), LONGEST)
-    said = [
-        f"{name:<{width}}  {_with(text, unit)}" for name, text, unit in zip(names, ranges, units, strict=True)
-    ]
+    said = [f"{name:<{width}}  {_with(text, unit)}" for name, text, unit in zip(names, ranges, units, strict=True)]
     d = len(state)
     lines = [*_wrapped(f"{problem.name}: {problem.summary}", "", "  ")]
     lines += _part("observed", said[:d]) + _part("actions", said[d:])

@@ -73,6 +73,7 @@ class Certificate:
             text = getattr(self, name)
             if not isinstance(text, str) or len(text) > LONGEST:
                 raise SpaqlError(f"the {name} of a certificate must be text of at most {LONGEST} letters")
+            text.encode()  # half of a pair of surrogates is no text
         try:
             date.fromisoformat(self.date)
         except ValueError as error:

@@ -1,8 +1,9 @@
 """What fresh rollouts of a policy are worth: returns, failures, violations of limits, effort."""
 
 import textwrap
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
+from typing import Any
 
 import numpy as np
 
@@ -52,8 +53,10 @@ class Evaluation:
     lengths: Array = field(default_factory=_nothing)  # steps
     terminated: Array = field(default_factory=_nothing)  # whether the plant ended the episode before the horizon cut it
     last: Array = field(default_factory=_nothing)  # reward of the last step
-    effort: Array = field(default_factory=_nothing)  # mean over steps and axes of |action - middle of its range|, as share of half its range
-    switching: Array = field(default_factory=_nothing)  # mean over steps and axes of |action - action before|, as share of the range
+    # mean over steps and axes of |action - middle of its range|, as share of half its range
+    effort: Array = field(default_factory=_nothing)
+    # mean over steps and axes of |action - action before|, as share of the range
+    switching: Array = field(default_factory=_nothing)
     violated: Array = field(default_factory=_nothing)  # (episodes, limits) share of steps
     excess: Array = field(default_factory=_nothing)  # (episodes, limits) the worst, in physical units
     limits: tuple[Limit, ...] = ()
@@ -119,8 +122,10 @@ class Evaluation:
     def failed(self) -> Array:
         """By episode: it violated a limit, ended where that is bad, or was cut where an end is the goal."""
         ending = self.ending
-        failed: Array = (self.violated > 0.0).any(axis=1)
-        return failed | ((self.terminated if ending == "bad" else ~self.terminated) if ending else False)
+        failed: Array = np.asarray(np.any(self.violated > 0.0, axis=1))
+        if ending:
+            failed |= self.terminated == (ending == "bad")
+        return failed
 
     @property
     def failures(self) -> Failures:
@@ -164,6 +169,21 @@ class Evaluation:
         if len(self.lengths) != len(self.returns) or not len(self.returns):
             raise SpaqlError("of these episodes only the returns are known: they were not watched step by step")
 
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, for JSON: all but the arrays."""
+        low, high = self.ci95
+        told: dict[str, Any] = {"mean": self.mean, "ci95": [low, high], "std": self.std, "median": self.median}
+        told |= {"worst5": self.worst5, "episodes": len(self.returns), "samples": self.samples, "seed": self.seed}
+        if not len(self.lengths):
+            return told
+        failures = self.failures
+        told["failures"] = asdict(failures) | {"share": failures.share, "ci95": list(failures.ci95)}
+        told["violations"] = {
+            name: {"steps": one.steps, "episodes": one.episodes, "excess": one.excess}
+            for name, one in self.violations.items()
+        }
+        return told | {"effort": float(self.effort.mean()), "switching": float(self.switching.mean())}
+
     # -- in words ------------------------------------------------------------------------------------------------------
 
     def __repr__(self) -> str:
@@ -172,18 +192,23 @@ class Evaluation:
         return f"Evaluation(mean={self.mean:.2f}, ci95=({low:.2f}, {high:.2f}), {counts})"
 
     def __str__(self) -> str:
-        lines = [self._head()]
-        for name, text in self.rows():
-            lines += textwrap.wrap(text, WIDTH, initial_indent=f"  {name:<11} ", subsequent_indent=" " * 16)
-        return "\n".join(lines)
+        return "\n".join([self._head(), *self.lines()])
 
     def _head(self) -> str:
         where = f" on {self.plant}" if self.plant else ""
         seed = "" if self.seed is None else f", seed {self.seed}"
         return f"{counted(len(self.returns), 'fresh episode')}{where}{seed}: {self.samples:,} steps"
 
-    def rows(self) -> list[tuple[str, str]]:
-        """What was found, line by line: a name, empty where the line goes on with the one before, and a text."""
+    def lines(self, first: int = 0) -> list[str]:
+        """What was found, in lines of 80 letters; from the row `first` on."""
+        return [
+            line
+            for name, text in self._rows()[first:]
+            for line in textwrap.wrap(text, WIDTH, initial_indent=f"  {name:<11} ", subsequent_indent=" " * 16)
+        ]
+
+    def _rows(self) -> list[tuple[str, str]]:
+        """A name, empty where a row goes on with the one before, and a text."""
         low, high = self.ci95
         interval = f"(95 %: {low:.2f} to {high:.2f})" if np.isfinite(low) else "(one episode)"
         few = "the worst episode" if self._worst == 1 else f"mean of the {self._worst} worst episodes"
@@ -195,10 +220,11 @@ class Evaluation:
             return rows
         rows += _failure_rows(self.failures)
         rows += [("" if j else "violations", str(one)) for j, one in enumerate(self.violations.values())]
+        effort, switching = (percent(float(share.mean())) for share in (self.effort, self.switching))
         return [
             *rows,
-            ("effort", f"{percent(float(self.effort.mean()))} of half the range, mean distance of actions from its middle"),
-            ("switching", f"{percent(float(self.switching.mean()))} of the range, mean change from step to step"),
+            ("effort", f"{effort} of half the range, mean distance of actions from its middle"),
+            ("switching", f"{switching} of the range, mean change from step to step"),
         ]
 
 

@@ -1,4 +1,4 @@
-"""What is counted of every episode of an evaluation, step by step: the same code in compiled and in Gymnasium's loop."""
+"""What is counted of every episode of an evaluation, step by step: the same code in both loops."""
 
 from typing import Any, NamedTuple
 

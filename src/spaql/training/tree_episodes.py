@@ -100,9 +100,7 @@ def _in_environment(
 ) -> Usage:
     env, steps = problem.open_env(), 0
     for j in range(len(returns)):
-        for observation, leaf, reward in episode_in(
-            problem, tree, env, seed if j == 0 else None, counter, j
-        ):
+        for observation, leaf, reward in episode_in(problem, tree, env, seed if j == 0 else None, counter, j):
             if steps < len(seen):
                 seen[steps] = observation
             visits[leaf] += 1
