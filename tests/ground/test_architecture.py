@@ -25,6 +25,7 @@ DOORS = {
     ("learners/forest_agent.py", "training/evaluation.py"),
     ("learners/forest_agent.py", "training/episode.py"),
     ("policy/policy.py", "training/tree_episodes.py"),
+    ("training/episode.py", "analysis/episode_figure.py"),
     ("policy/policy.py", "laws/compress.py"),
     ("policy/policy.py", "compress/frontier_figure.py"),
     ("policy/policy.py", "export/__init__.py"),

@@ -28,3 +28,56 @@ def test_in_a_gymnasium_environment_it_is_the_first_rollout():
     assert agent.episode(seed=2).rewards.sum() == agent.evaluate(1, seed=2).returns[0]
     with pytest.raises(spaql.SpaqlError, match="rollout 0"):
         agent.episode(rollout=1)
+
+
+@pytest.fixture(scope="module")
+def fall():
+    problem = spaql.make("cartpole", limits=[spaql.Limit("angle", -0.1, 0.1)])
+    return spaql.Random(problem, seed=0).episode()
+
+
+def test_as_a_data_frame_its_columns_are_the_variables_the_action_and_the_reward(fall):
+    frame = fall.to_pandas()
+    assert list(frame.columns) == ["position", "velocity", "angle", "angular velocity", "push", "reward"]
+    assert frame.index.name == "step"
+    assert frame.attrs["units"]["angular velocity"] == "rad/s"
+    np.testing.assert_array_equal(frame.to_numpy()[:, :4], fall.observations)
+    np.testing.assert_array_equal(frame["push"][:-1], fall.actions[:, 0])
+    assert np.isnan(frame["reward"].iloc[-1])
+    assert frame["reward"].sum() == fall.total == len(fall)
+
+
+def test_printed_it_is_a_few_lines(fall):
+    text = str(fall)
+    assert f"Episode on cartpole: {len(fall)} steps, return {len(fall)}, the plant ended it" in text
+    assert "first" in text
+    assert "angular velocity = " in text
+    assert len(text.splitlines()) <= 5
+    assert max(map(len, text.splitlines())) <= 80
+    assert repr(fall) == f"<Episode: {len(fall)} steps, return {len(fall)}, terminated>"
+
+
+def test_four_fields_are_enough():
+    plain = spaql.Episode(np.zeros((3, 2)), np.zeros((2, 1)), np.ones(2), False)
+    assert list(plain.to_pandas().columns) == ["x0", "x1", "action", "reward"]
+    assert "2 steps, return 2, cut" in str(plain)
+    assert len(plain.plot().axes) == 4
+
+
+def test_its_picture_has_a_panel_for_every_variable_and_lines_at_the_limits(fall, tmp_path):
+    figure = fall.plot()
+    labels = [axis.get_ylabel() for axis in figure.axes]
+    assert labels == ["position\n(m)", "velocity\n(m/s)", "angle\n(rad)", "angular velocity\n(rad/s)", "push", "reward"]
+    levels = {float(line.get_ydata()[0]) for line in figure.axes[2].lines if line.get_linestyle() == "--"}
+    assert levels == {-0.1, 0.1}
+    assert not any(line.get_linestyle() == "--" for line in figure.axes[0].lines)
+    low, high = figure.axes[2].get_ylim()
+    assert low < -0.1 < 0.1 < high
+    for form in ("png", "svg", "pdf"):
+        fall.plot(tmp_path / f"episode.{form}")
+        assert (tmp_path / f"episode.{form}").stat().st_size > 5000
+
+
+def test_a_picture_of_an_unknown_kind_is_refused(fall, tmp_path):
+    with pytest.raises(spaql.SpaqlError, match="choose a name that ends with png, svg, pdf"):
+        fall.plot(tmp_path / "episode.bmp")

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from html import escape
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ import numpy as np
 
 from spaql.analysis.numbers import short
 from spaql.arrays import Array
+from spaql.errors import SpaqlError
 from spaql.learners.registry import CARDS, learners, rivals
 from spaql.writing import make_folder, write_whole
 
@@ -41,6 +43,7 @@ WIDTH = 7.2  # inches: two columns of a journal
 DPI = 200
 BAND = 0.2  # opacity of intervals
 MOST_POINTS = 300  # of a curve: more points cannot be seen, and would make the vector files large
+FORMATS = ("png", "svg", "pdf")  # that a user can ask for
 FONTS = "DejaVu Sans, Verdana, sans-serif"
 SETTINGS: dict[str, Any] = {
     "font.family": "DejaVu Sans", "font.size": 8.5, "text.color": INK,
@@ -99,6 +102,21 @@ def png_of(figure: "Figure") -> bytes:
     file = io.BytesIO()
     FigureCanvasAgg(figure).print_png(file, metadata={"Software": None})  # type: ignore[no-untyped-call]
     return file.getvalue()
+
+
+def form_of(path: str | PathLike[str]) -> str:
+    """The format that the name of a picture asks for."""
+    form = Path(path).suffix.removeprefix(".").lower()
+    if form not in FORMATS:
+        raise SpaqlError(f"cannot draw {path}: choose a name that ends with {', '.join(FORMATS)}")
+    return form
+
+
+def write_as(figure: "Figure", path: Path) -> None:
+    """On white, in the format that the name asks for. Inside `sheet` only."""
+    picture = io.BytesIO()
+    figure.savefig(picture, format=form_of(path), dpi=160, facecolor="white")
+    write_whole(path, lambda file: file.write(picture.getvalue()))
 
 
 def write(path: Path, data: bytes) -> None:

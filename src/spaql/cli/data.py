@@ -68,7 +68,7 @@ def coverage(
     from spaql.data.coverage import coverage as judge
 
     if figure is not None:
-        from spaql.data.coverage_figure import form_of
+        from spaql.analysis.style import form_of
 
         form_of(figure)
         check_file(figure)

@@ -17,6 +17,8 @@ def _earned(table: Policy, policy: Policy) -> list[str]:
         point, whole = own[0], table.evaluate(episodes, FRESH_SEED)
         earned = f"{point.mean:.1f} ({point.ci95[0]:.1f} to {point.ci95[1]:.1f})"
         lines = [f"On {episodes:,} fresh episodes this tree earns {earned}, the table {whole.mean:.1f}."]
+        lines += policy.evaluate(episodes, FRESH_SEED).lines(first=1)
+    lines += [] if policy.certificate is None else policy.certificate.lines
     return lines + [f"Warning: {note}." for note in policy.notes]
 
 
@@ -37,6 +39,7 @@ def show_policy(
         entries |= {"html": None if html is None else str(html)}
         entries |= {"table": json.loads(policy.table().to_json(orient="records"))}
         entries |= {"warnings": list(policy.notes)} if policy.notes else {}
+        entries |= {"certificate": policy.certificate.to_dict()} if policy.certificate is not None else {}
         entries |= {"frontier": points, "why": None if why is None else str(why)}
         print(json.dumps(entries, indent=1, default=str))
         return

@@ -165,14 +165,9 @@ def evaluate(
 
         agent = load(file, make_from_catalog(agent.problem.name, {**agent.problem.parameters, **given}))
     result = agent.evaluate(episodes, seed, deterministic=deterministic)
-    low, high = result.ci95
     if as_json:
         figures: dict[str, Any] = {"problem": agent.problem.name, "algorithm": agent.algorithm}
-        figures |= {"mean": result.mean, "ci95": [low, high], "episodes": episodes, "samples": result.samples}
-        print(json.dumps(figures | {"arms": agent.arms, "seed": seed}))
+        print(json.dumps(figures | result.to_dict() | {"arms": agent.arms}))
         return
     print(agent)
-    if agent.problem.parameters:
-        print(agent.problem)
-    counts = f"{episodes} episodes, {result.samples} steps"
-    print(f"fresh return {result.mean:.2f}, 95 % interval {low:.2f} ... {high:.2f} ({counts})")
+    print(result)

@@ -37,6 +37,9 @@ class Run:
         row["best_seen"] = float(self.history.best_seen[last]) if seen else math.nan
         row["fresh"] = None if self.fresh is None else self.fresh.mean
         row["fresh_ci95"] = None if self.fresh is None else list(self.fresh.ci95)
+        row["fresh_worst5"] = None if self.fresh is None else self.fresh.worst5
+        failures = None if self.fresh is None or not self.fresh.failures.rule else self.fresh.failures
+        row["fresh_failures"] = None if failures is None else failures.share
         row["train_samples"] = int(self.history.train_samples[last]) if last >= 0 else 0
         row["eval_samples"] = int(self.history.eval_samples[last]) if last >= 0 else 0
         row["seconds"] = self.history.seconds

@@ -77,6 +77,9 @@ def show_runs(runs: list[Run], seconds: float, folder: Path | None, as_json: boo
             highlight=False,
         )
     kept = best_run(runs)
+    if kept.fresh is not None:
+        console.print(f"Fresh rollouts of seed {kept.agent.seed}:", highlight=False)
+        console.print("\n".join(kept.fresh.lines(first=1)), highlight=False, markup=False, soft_wrap=True)
     if agent.card.simulator or (kept.fresh is not None and kept.agent.policy().has_laws):  # a few lines
         console.print(kept.agent.policy().to_text(share=False), highlight=False, markup=False)
     for run in runs:

@@ -71,13 +71,13 @@ def compress_in_model(policy: "Policy", wanted: Wanted) -> "Policy":
     chosen = next(tree for score, tree in found.values() if score >= reach)
     sizes = {leaves: tree for leaves, (_, tree) in found.items()}
     if problem.plant is None:
-        return replace(policy, rules=chosen, kind="compressed tree", table_policy=table)
+        return replace(policy, rules=chosen, kind="compressed tree", table_policy=table, certificate=None)
     judged = frontier_of(table, sizes, FRESH)
     point = honest(judged.points, chosen.n_leaves)
     notes = notes_on(point, judged, "allow more leaves (max_leaves), give the learner more data, or try laws=True")
     return replace(
         policy, rules=point.tree, kind="compressed tree", table_policy=table, samples=judged.samples,
-        frontier=tuple(monotone(judged.points)), notes=notes,
+        frontier=tuple(monotone(judged.points)), notes=notes, certificate=None,
     )  # fmt: skip
 
 

@@ -46,5 +46,5 @@ def compress_on_plant(policy: "Policy", wanted: Wanted) -> "Policy":
     notes = notes_on(chosen, judged, "allow more leaves (max_leaves), a larger budget, or laws in them (laws=True)")
     return replace(
         policy, rules=chosen.tree, kind="compressed tree", table_policy=table, samples=used, frontier=tuple(points),
-        notes=notes,
+        notes=notes, certificate=None,
     )  # fmt: skip

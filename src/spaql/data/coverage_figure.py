@@ -1,6 +1,5 @@
 """Coverage as a picture: a map per pair of variables."""
 
-import io
 import itertools
 from os import PathLike
 from pathlib import Path
@@ -8,10 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spaql.analysis.style import sheet
+from spaql.analysis.style import form_of, sheet, write_as
 from spaql.data.grid import cells_of, depth_of
-from spaql.errors import SpaqlError
-from spaql.writing import write_whole
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -21,22 +18,14 @@ if TYPE_CHECKING:
 MISSED = "#F0B8A0"  # reached by random actions, never by the data
 MOST = 12  # maps, of the least covered pairs
 ACROSS = 3  # maps in a row
-FORMATS = ("png", "svg", "pdf")
-
-
-def form_of(path: str | PathLike[str]) -> str:
-    """The format that the name of a picture asks for."""
-    form = Path(path).suffix.removeprefix(".").lower()
-    if form not in FORMATS:
-        raise SpaqlError(f"cannot draw {path}: choose a name that ends with {', '.join(FORMATS)}")
-    return form
 
 
 def draw(made: "Coverage", path: str | PathLike[str] | None) -> "Figure":
     """See `Coverage.figure`."""
     from matplotlib.colors import ListedColormap, LogNorm
 
-    form = None if path is None else form_of(path)
+    if path is not None:
+        form_of(path)
     d = len(made.problem.state)
     pairs = zip(itertools.combinations(range(d), 2), made.pairs, strict=True)
     worst = sorted(pairs, key=lambda entry: entry[1].share)[:MOST]
@@ -66,9 +55,7 @@ def draw(made: "Coverage", path: str | PathLike[str] | None) -> "Figure":
         against = "" if made.reach is None else "; reddish: reached by random actions, not by the data"
         figure.suptitle(f"{made.log.name}: {len(made.log):,} samples of {made.problem.name}{against}", fontsize=9)
         if path is not None:
-            picture = io.BytesIO()
-            figure.savefig(picture, format=form, dpi=160, facecolor="white")
-            write_whole(Path(path), lambda file: file.write(picture.getvalue()))
+            write_as(figure, Path(path))
     return figure
 
 

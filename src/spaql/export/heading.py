@@ -18,7 +18,7 @@ def title(policy: Policy) -> str:
 
 
 def facts(policy: Policy, interface: bool = True, place: str = "[{}]", first: int = 0) -> list[str]:
-    """The comment on top of a program: no date, so that the same policy gives the same bytes.
+    """The comment on top of a program: the same policy gives the same bytes, the only date is that of its certificate.
 
     `interface`: with its inputs and outputs; `place` and `first` are how the language writes an element, such as
     "({})" and 1.
@@ -29,6 +29,8 @@ def facts(policy: Policy, interface: bool = True, place: str = "[{}]", first: in
         f"Written by spaql {__version__}.",
         f"Problem: {one_line(problem.name)}: {one_line(problem.summary)}.",
     ]
+    if policy.certificate is not None:
+        lines += ["", *(one_line(line) for line in policy.certificate.lines)]
     if interface:
         lines += ["", "Observation, in this order:"]
         names, units = variable_names(problem), variable_units(problem)

@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,11 @@ from spaql.checks import real, whole
 from spaql.errors import SpaqlError
 from spaql.export.json_laws import KINDS, read_laws, told_law
 from spaql.plants.catalog import CATALOG
+from spaql.plants.limits import limits_for_file, limits_of_file
 from spaql.plants.make import make_from_catalog, parameters_of_file
 from spaql.plants.parameters import plain
 from spaql.plants.problem import Axis, Continuous, Finite, Problem
+from spaql.policy.certificate import certificate_of_file
 from spaql.policy.knowledge import Nothing
 from spaql.policy.policy import Policy
 from spaql.trees.tree import LEAF, NODE, Tree, make_tree
@@ -40,15 +43,23 @@ def to_json(policy: Policy) -> str:
     head = {
         "format": FORMAT, "version": VERSION, "spaql": __version__, "kind": policy.kind, "origin": policy.origin,
         "step": policy.knowledge.step,
-        "problem": told | ({"parameters": problem.parameters} if problem.parameters else {}),
+        "problem": told | _changes(problem),
     }  # fmt: skip
     parts = [f" {_line(key)}: {_line(value)}" for key, value in head.items()]
     parts.append(' "variables": ' + _lines([_variable(axis) for axis in problem.state]))
     parts.append(f' "actions": {_line(_actions(problem.actions))}')
     if policy.rules.laws is not None:  # only then, so that other policies are written as they always were
         parts.append(f' "laws": {_line(KINDS[policy.rules.laws.kind])}')
+    if policy.certificate is not None:
+        parts.append(f' "certificate": {_line(policy.certificate.to_dict())}')
     parts.append(' "nodes": ' + _lines(_nodes(policy.rules)))
     return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+def _changes(problem: Problem) -> dict[str, Any]:
+    """Keys that only some problems have, so that the others are written as they always were."""
+    parameters = {"parameters": problem.parameters} if problem.parameters else {}
+    return parameters | ({"limits": limits_for_file(problem.limits)} if problem.limits else {})
 
 
 def _line(value: Any) -> str:
@@ -130,9 +141,9 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _rebuild(told: Any, given: Problem | None) -> Policy:
-    lawful = isinstance(told, dict) and "laws" in told
-    keys = "format version spaql kind origin step problem variables actions nodes" + (" laws" if lawful else "")
-    top = _fields("the policy", told, keys)
+    there = [key for key in ("laws", "certificate") if isinstance(told, dict) and key in told]
+    keys = "format version spaql kind origin step problem variables actions nodes"
+    top = _fields("the policy", told, " ".join([keys, *there]))
     if top["format"] != FORMAT:
         raise ValueError(f"its format is not {FORMAT!r}")
     if whole("version", top["version"], 0) != VERSION:
@@ -142,7 +153,8 @@ def _rebuild(told: Any, given: Problem | None) -> Policy:
     problem = _with_plant(described, given)
     tree = _tree(top["nodes"], len(described.state), described.actions, top.get("laws"))
     kind, origin = _string("kind", top["kind"]), _string("origin", top["origin"])
-    return Policy(problem, tree, kind, origin, Nothing(whole("step", top["step"], 0)))
+    certificate = certificate_of_file(top["certificate"]) if "certificate" in top else None
+    return Policy(problem, tree, kind, origin, Nothing(whole("step", top["step"], 0)), certificate=certificate)
 
 
 def _fields(name: str, told: Any, keys: str) -> dict[str, Any]:
@@ -177,8 +189,8 @@ def _flag(name: str, told: Any) -> bool:
 
 def _problem(top: dict[str, Any]) -> Problem:
     """The problem as it is told: it can decide, but not run."""
-    changed = isinstance(top["problem"], dict) and "parameters" in top["problem"]
-    told = _fields("problem", top["problem"], "name summary horizon clip" + (" parameters" if changed else ""))
+    there = [key for key in ("parameters", "limits") if isinstance(top["problem"], dict) and key in top["problem"]]
+    told = _fields("problem", top["problem"], " ".join(["name summary horizon clip", *there]))
     return Problem(
         _string("name", told["name"]),
         _string("summary", told["summary"]),
@@ -187,6 +199,7 @@ def _problem(top: dict[str, Any]) -> Problem:
         whole("horizon", told["horizon"], 1),
         clip=_flag("clip", told["clip"]),
         parameters=parameters_of_file(told["name"], None, told.get("parameters", {})),
+        limits=limits_of_file(told.get("limits", [])),
     )
 
 
@@ -230,7 +243,7 @@ def _with_plant(described: Problem, given: Problem | None) -> Problem:
             if given is None:
                 return described
             raise ValueError(f"its {'variables' if what == 'state' else what} are not those of {given.name}")
-    return same
+    return same if same.limits or not described.limits else replace(same, limits=described.limits)
 
 
 def _tree(told: Any, variables: int, actions: Continuous | Finite, laws: Any = None) -> Tree:

@@ -87,6 +87,7 @@ def _on_plant(policy: "Policy", wanted: Wanted) -> "Policy":
     return replace(
         policy, rules=chosen.tree, kind=_kind(chosen.tree), table_policy=table, frontier=tuple(points),
         samples=trials.samples + judged.samples, notes=notes_on(chosen, judged, more),
+        certificate=None,
     )  # fmt: skip
 
 
@@ -133,14 +134,14 @@ def _in_model(policy: "Policy", wanted: Wanted) -> "Policy":
     reach = best - (DOUBT * spread if wanted.max_leaves is None else 0.0)
     leaves, tree = next((leaves, tree) for leaves, (score, tree) in found.items() if score >= reach)
     if not problem.can_run:
-        return replace(policy, rules=tree, kind=_kind(tree), table_policy=table, samples=0)
+        return replace(policy, rules=tree, kind=_kind(tree), table_policy=table, samples=0, certificate=None)
     episodes = FRESH if problem.plant is not None else FRESH_IN_PYTHON
     judged = frontier_of(table, {leaves: tree for leaves, (_, tree) in found.items()}, episodes)
     chosen = honest(judged.points, leaves)
     more = "allow more leaves (max_leaves), or give the learner more data"
     return replace(
         policy, rules=chosen.tree, kind=_kind(chosen.tree), table_policy=table, samples=judged.samples,
-        frontier=tuple(monotone(judged.points)), notes=notes_on(chosen, judged, more),
+        frontier=tuple(monotone(judged.points)), notes=notes_on(chosen, judged, more), certificate=None,
     )  # fmt: skip
 
 

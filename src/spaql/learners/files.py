@@ -8,7 +8,7 @@ import io
 import json
 import math
 import zipfile
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from spaql.learners.history import COLUMN, COLUMNS, COUNTS
 from spaql.learners.outer import BEST_RETURN
 from spaql.learners.registry import learner_class, learners
 from spaql.plants.catalog import CATALOG
+from spaql.plants.limits import limits_for_file, limits_of_file
 from spaql.plants.make import make_from_catalog, parameters_of_file
 from spaql.plants.parameters import plain
 from spaql.plants.problem import Axis, Continuous, Finite, Problem
@@ -80,6 +81,7 @@ def _describe(problem: Problem) -> dict[str, Any]:
         "has_options": bool(problem.env_options),
         **({"has_known": True} if problem.known is not None and problem.known.origin is None else {}),
         **({"parameters": problem.parameters} if problem.parameters else {}),
+        **({"limits": limits_for_file(problem.limits)} if problem.limits else {}),
         "catalog": _in_catalog(problem),
     }
 
@@ -208,6 +210,7 @@ def _problem(described: dict[str, Any], given: Problem | None) -> Problem:
         map_samples=whole("map_samples", described["map_samples"], 0),
         env_id=env_id,
         parameters=parameters_of_file(str(described["name"]), env_id, described.get("parameters", {})),
+        limits=limits_of_file(described.get("limits", [])),
     )
     same = given
     if given is None and described["catalog"]:
@@ -217,4 +220,4 @@ def _problem(described: dict[str, Any], given: Problem | None) -> Problem:
     for what in ("state", "actions", "horizon"):
         if getattr(same, what) != getattr(problem, what):
             raise ValueError(f"its {what} differs from that of {same.name}")
-    return same
+    return same if same.limits or not problem.limits else replace(same, limits=problem.limits)

@@ -12,6 +12,7 @@ from spaql.errors import SpaqlError
 from spaql.plants.environment import PlantEnv
 from spaql.plants.known import KnownOutcome, known_outcome
 from spaql.plants.known_check import EPISODE, STEPS, Steps, check_known, steps_of
+from spaql.plants.limits import Limit
 from spaql.plants.problem import UNBOUNDED, Axis, Continuous, Finite, Problem, random_action
 
 PROBE_EPISODES = 20  # random episodes that measure the reach of unbounded variables
@@ -32,6 +33,7 @@ def from_gym(
     rollouts: int | None = None,
     reward: Callable[..., float] | None = None,
     terminated: Callable[..., bool] | None = None,
+    limits: Sequence[Limit] | None = None,
     **options: Any,
 ) -> Problem:
     """A problem from a Gymnasium id or environment: Box observations (one axis), Box or Discrete actions.
@@ -43,9 +45,11 @@ def from_gym(
     - `clip`: observations outside their bounds move to the edge instead of being an error
     - `reward`, `terminated`: what a learner may know, as plain functions of numbers: those of the observation, of the
       action, of the next observation. They are checked on 200 random steps, which are not counted
+    - `limits`: on observed variables and action axes, counted in every evaluation
     - `options` are passed on to `gymnasium.make`
     """
     problem = _problem(env, horizon, state_low, state_high, slopes, reference, clip, rollouts, options)
+    problem = problem if limits is None else replace(problem, limits=limits)
     known = known_outcome(reward, terminated, problem.state, problem.actions)
     if known is None:
         return problem

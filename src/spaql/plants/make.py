@@ -14,12 +14,13 @@ from spaql.plants.between import Between
 from spaql.plants.catalog import CATALOG
 from spaql.plants.known import KnownOutcome, known_outcome
 from spaql.plants.known_check import check_with_plant
+from spaql.plants.limits import Limit
 from spaql.plants.own import checked, with_parameters
 from spaql.plants.plant import Plant, PlantFunction, make_plant
 from spaql.plants.problem import Problem
 
 
-def make(name: str, **parameters: Any) -> Problem:
+def make(name: str, *, limits: Sequence[Limit] = (), **parameters: Any) -> Problem:
     """A problem of the catalog by name; `spaql.problems()` lists them.
 
     - `parameters`: physical ones by name, such as `m=2.0`, and `horizon`, steps per episode (docs/plants.md lists them)
@@ -27,8 +28,10 @@ def make(name: str, **parameters: Any) -> Problem:
     - `process_noise={"velocity": 0.1}`: standard deviation of normal noise added to a state variable after every step
     - `observation_noise={"velocity": 0.1}`: of the error with which a variable is observed; a number is a fraction of
       every range
+    - `limits=[spaql.Limit("angle", -0.1, 0.1)]`: counted in every evaluation
     """
-    return make_from_catalog(name, parameters)
+    problem = make_from_catalog(name, parameters)
+    return problem if limits == () else replace(problem, limits=limits)
 
 
 def make_from_catalog(name: str, parameters: Mapping[str, Any] | None = None) -> Problem:
@@ -96,12 +99,14 @@ def from_plant(
     parameters: Mapping[str, float | Between] | None = None,
     reward: Callable[..., float] | None = None,
     terminated: Callable[..., bool] | None = None,
+    limits: Sequence[Limit] = (),
 ) -> Problem:
     """A problem from your own equations (functions decorated with `@spaql.reset`, `@spaql.step`, `@spaql.observe`).
 
     - `parameters`: numbers, or ranges drawn anew at every reset, for the arguments of these functions with that name
     - `reward`, `terminated`: what a learner may know, as plain functions of observation, action and next observation;
       checked against the plant on random steps
+    - `limits`: on observed variables and action axes, counted in every evaluation
     """
     if isinstance(actions, Finite) and not actions.consecutive:
         actions = replace(actions, box=True)  # as an environment it takes these numbers, not their index
@@ -115,7 +120,7 @@ def from_plant(
     problem = Problem(
         name, summary, tuple(state), actions, horizon, plant=plant, rollouts=rollouts,
         reference=None if reference is None else tuple(np.atleast_1d(reference).tolist()),
-        known=known_outcome(reward, terminated, state, actions),
+        known=known_outcome(reward, terminated, state, actions), limits=limits,
     )  # fmt: skip
     if problem.known is not None:
         check_with_plant(problem)

@@ -11,7 +11,8 @@ from spaql.checks import whole
 from spaql.errors import SpaqlError
 from spaql.plants.axes import Axis, Continuous, Finite
 from spaql.plants.chart import AXIS, CLIPPED, LINEAR, SIGMOID, Chart, to_cube
-from spaql.plants.limits import Limit
+from spaql.plants.limits import Limit, checked_limits
+from spaql.plants.problem_text import problem_text
 from spaql.plants.space import MAX_AXES, MAX_SPLIT, Space
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ class Problem:
     parameters: Mapping[str, Any] = field(default_factory=dict)  # of a plant of the catalog, where not as published
     known: "KnownOutcome | None" = None  # reward and end of an episode as functions; files do not hold them
     signals: "Signals | None" = None  # of a plant in a loop: from what is measured to what is seen
-    limits: tuple[Limit, ...] = ()
+    limits: Sequence[Limit] = ()  # on variables and actions, counted in every evaluation
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "horizon", whole("horizon", self.horizon, 1, 10**6))
@@ -71,6 +72,7 @@ class Problem:
             raise SpaqlError(f"the known outcome is of {shown} variables and {taken} actions")
         if self.reference is not None:
             reference_in_cube(self, self.reference)
+        object.__setattr__(self, "limits", checked_limits(self.limits, self.state, self.actions))
 
     def space(self, trees: int = 1) -> Space:
         """Sizes for a partition, of which every split makes 2^d cells."""
@@ -147,6 +149,9 @@ class Problem:
 
     def __repr__(self) -> str:
         return f"<Problem {self.name}: {self.summary}>"
+
+    def __str__(self) -> str:
+        return problem_text(self)
 
 
 def reference_in_cube(problem: Problem, reference: Sequence[float]) -> np.ndarray[Any, np.dtype[np.float64]]:

@@ -1,18 +1,71 @@
-"""What fresh rollouts of a policy are worth."""
+"""What fresh rollouts of a policy are worth: returns, failures, violations of limits, effort."""
 
-from dataclasses import dataclass
+import textwrap
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from typing import Any
 
 import numpy as np
 
 from spaql.arrays import Array
+from spaql.errors import SpaqlError
+from spaql.plants.limits import Limit
+from spaql.policy.certificate import Certificate, Failures
+from spaql.policy.digits import counted, number, percent, with_unit
+from spaql.version import __version__
+
+AHEAD = 10  # ordinary steps: an end that pays more than they do is wanted
+WORST = 0.05  # share of the episodes
+WIDTH = 80  # letters of a printed line
+
+
+def _nothing() -> Array:
+    """Of episodes that were not watched step by step."""
+    return np.zeros(0)
+
+
+@dataclass(frozen=True)
+class Violation:
+    """How a limit was kept."""
+
+    limit: Limit
+    unit: str
+    steps: float  # share of all steps after which, or in which, it was violated
+    episodes: float  # share of the episodes with such a step
+    excess: float  # the worst one, in physical units; 0 if there was none
+
+    def __str__(self) -> str:
+        if self.episodes == 0.0:
+            return f"{self.limit.text(self.unit)}: none"
+        shares = f"{percent(self.steps)} of steps, {percent(self.episodes)} of episodes"
+        return f"{self.limit.text(self.unit)}: {shares}, worst by {with_unit(number(self.excess, 3), self.unit)}"
 
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """Fresh rollouts of a policy, on random streams used neither in training nor in selection."""
+    """Fresh rollouts of a policy, on random streams used neither in training nor in selection; print it.
+
+    Arrays have one entry per episode. All but the returns are empty where episodes were not watched step by step.
+    """
 
     returns: Array
     samples: int
+    lengths: Array = field(default_factory=_nothing)  # steps
+    terminated: Array = field(default_factory=_nothing)  # whether the plant ended the episode before the horizon cut it
+    last: Array = field(default_factory=_nothing)  # reward of the last step
+    # mean over steps and axes of |action - middle of its range|, as share of half its range
+    effort: Array = field(default_factory=_nothing)
+    # mean over steps and axes of |action - action before|, as share of the range
+    switching: Array = field(default_factory=_nothing)
+    violated: Array = field(default_factory=_nothing)  # (episodes, limits) share of steps
+    excess: Array = field(default_factory=_nothing)  # (episodes, limits) the worst, in physical units
+    limits: tuple[Limit, ...] = ()
+    units: tuple[str, ...] = ()  # of the limits
+    plant: str = ""
+    horizon: int = 0
+    seed: int | None = None
+
+    # -- returns -------------------------------------------------------------------------------------------------------
 
     @property
     def mean(self) -> float:
@@ -27,10 +80,161 @@ class Evaluation:
         half = float(stdtrit(n - 1, 0.975) * np.std(self.returns, ddof=1) / np.sqrt(n)) if n > 1 else float("inf")
         return self.mean - half, self.mean + half
 
+    @property
+    def std(self) -> float:
+        """Of the returns; 0 of one episode."""
+        return float(np.std(self.returns, ddof=1)) if len(self.returns) > 1 else 0.0
+
+    @property
+    def median(self) -> float:
+        return float(np.median(self.returns))
+
+    @property
+    def worst5(self) -> float:
+        """Mean return of the worst 5 % of the episodes, at least of one."""
+        return float(np.mean(np.sort(self.returns)[: self._worst]))
+
+    @property
+    def _worst(self) -> int:
+        return int(np.ceil(WORST * len(self.returns)))
+
+    # -- failures and limits -------------------------------------------------------------------------------------------
+
+    @property
+    def ending(self) -> str:
+        """Whether it is "good" or "bad" that an episode ends before the horizon; "" if nothing tells.
+
+        Rewards tell. An end is good if its step pays, on average, more than ten ordinary steps: a goal that saves the
+        cost of going on, or brings a reward. Else it is bad: a fall, after which nothing more is earned. If no episode
+        has ended, and every step paid the same, an end is good if steps cost and bad if they pay.
+        """
+        self._watched()
+        ended, lengths = self.terminated, self.lengths
+        if ended.any():
+            others = int(lengths.sum() - ended.sum())
+            usual = float(self.returns.sum() - self.last[ended].sum()) / max(others, 1)
+            return "good" if float(self.last[ended].mean()) > AHEAD * usual else "bad"
+        step = float(self.last[0])
+        same = bool((self.last == step).all()) and np.allclose(self.returns, step * lengths, rtol=1e-9, atol=0.0)
+        return "" if not same or step == 0.0 else "bad" if step > 0.0 else "good"
+
+    @property
+    def failed(self) -> Array:
+        """By episode: it violated a limit, ended where that is bad, or was cut where an end is the goal."""
+        ending = self.ending
+        failed: Array = np.asarray(np.any(self.violated > 0.0, axis=1))
+        if ending:
+            failed |= self.terminated == (ending == "bad")
+        return failed
+
+    @property
+    def failures(self) -> Failures:
+        """The share of episodes that failed, with its exact interval: `.share`, `.ci95`, `.count`, `.rule`."""
+        ends = {"bad": f"ends before step {self.horizon}", "good": f"does not end within {self.horizon} steps"}
+        parts = [ends[self.ending]] if self.ending else []
+        parts += ["violates a limit"] if self.limits else []
+        return Failures(int(self.failed.sum()), len(self.returns), " or ".join(parts))
+
+    @property
+    def violations(self) -> dict[str, Violation]:
+        """By the name of the limited variable or action: share of steps, share of episodes, worst excess."""
+        self._watched()
+        steps, total = self.violated * self.lengths[:, None], float(self.lengths.sum())
+        return {
+            limit.variable: Violation(
+                limit,
+                unit,
+                float(steps[:, j].sum()) / total,
+                float((self.violated[:, j] > 0.0).mean()),
+                float(self.excess[:, j].max()),
+            )
+            for j, (limit, unit) in enumerate(zip(self.limits, self.units, strict=True))
+        }
+
+    def certificate(self, confidence: float = 0.95, date: str | None = None) -> Certificate:
+        """That the failure rate is at most so much, with this confidence. `date`: of the certification (now)."""
+        failures = self.failures
+        if not failures.rule:
+            raise SpaqlError(
+                "there is nothing to certify: no episode ended before the horizon, and the problem has no limits; say "
+                "what a failure is with limits=[spaql.Limit(...)]"
+            )
+        if self.seed is None:
+            raise SpaqlError("a certificate tells the seed of its episodes, and these have none")
+        today = datetime.now(UTC).date().isoformat() if date is None else date
+        told = failures.episodes, failures.count, confidence, failures.rule
+        return Certificate(*told, self.plant, self.seed, today, __version__)
+
+    def _watched(self) -> None:
+        if len(self.lengths) != len(self.returns) or not len(self.returns):
+            raise SpaqlError("of these episodes only the returns are known: they were not watched step by step")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, for JSON: all but the arrays."""
+        low, high = self.ci95
+        told: dict[str, Any] = {"mean": self.mean, "ci95": [low, high], "std": self.std, "median": self.median}
+        told |= {"worst5": self.worst5, "episodes": len(self.returns), "samples": self.samples, "seed": self.seed}
+        if not len(self.lengths):
+            return told
+        failures = self.failures
+        told["failures"] = asdict(failures) | {"share": failures.share, "ci95": list(failures.ci95)}
+        told["violations"] = {
+            name: {"steps": one.steps, "episodes": one.episodes, "excess": one.excess}
+            for name, one in self.violations.items()
+        }
+        return told | {"effort": float(self.effort.mean()), "switching": float(self.switching.mean())}
+
+    # -- in words ------------------------------------------------------------------------------------------------------
+
     def __repr__(self) -> str:
         low, high = self.ci95
         counts = f"episodes={len(self.returns)}, samples={self.samples}"
         return f"Evaluation(mean={self.mean:.2f}, ci95=({low:.2f}, {high:.2f}), {counts})"
+
+    def __str__(self) -> str:
+        return "\n".join([self._head(), *self.lines()])
+
+    def _head(self) -> str:
+        where = f" on {self.plant}" if self.plant else ""
+        seed = "" if self.seed is None else f", seed {self.seed}"
+        return f"{counted(len(self.returns), 'fresh episode')}{where}{seed}: {self.samples:,} steps"
+
+    def lines(self, first: int = 0) -> list[str]:
+        """What was found, in lines of 80 letters; from the row `first` on."""
+        return [
+            line
+            for name, text in self._rows()[first:]
+            for line in textwrap.wrap(text, WIDTH, initial_indent=f"  {name:<11} ", subsequent_indent=" " * 16)
+        ]
+
+    def _rows(self) -> list[tuple[str, str]]:
+        """A name, empty where a row goes on with the one before, and a text."""
+        low, high = self.ci95
+        interval = f"(95 %: {low:.2f} to {high:.2f})" if np.isfinite(low) else "(one episode)"
+        few = "the worst episode" if self._worst == 1 else f"mean of the {self._worst} worst episodes"
+        rows = [
+            ("return", f"{self.mean:.2f} {interval}, median {number(self.median)}, std {number(self.std)}"),
+            ("worst 5 %", f"{self.worst5:.2f} ({few})"),
+        ]
+        if not len(self.lengths):
+            return rows
+        rows += _failure_rows(self.failures)
+        rows += [("" if j else "violations", str(one)) for j, one in enumerate(self.violations.values())]
+        effort, switching = (percent(float(share.mean())) for share in (self.effort, self.switching))
+        return [
+            *rows,
+            ("effort", f"{effort} of half the range, mean distance of actions from its middle"),
+            ("switching", f"{switching} of the range, mean change from step to step"),
+        ]
+
+
+def _failure_rows(failures: Failures) -> list[tuple[str, str]]:
+    if not failures.rule:
+        return [("failures", "not defined: no episode ended, and the problem has no limits")]
+    low, high = (number(100.0 * end, 2) for end in failures.ci95)
+    counts = f"{failures.count:,} of {failures.episodes:,}"
+    share = f"{percent(failures.share)} (95 %: {low} to {high} %), {counts} episodes"
+    return [("failures", share), ("", f"a failure is an episode that {failures.rule}")]
 
 
 ALPHA = 0.05  # of the test whether one controller earns less than another

@@ -17,6 +17,7 @@ from spaql.checks import choice, numbers, observations, whole
 from spaql.errors import SpaqlError
 from spaql.plants.chart import HUGE
 from spaql.plants.problem import Problem
+from spaql.policy.certificate import Certificate
 from spaql.policy.digits import counted
 from spaql.policy.evaluation import Evaluation
 from spaql.policy.frame import policy_table
@@ -31,13 +32,13 @@ from spaql.trees.tree import Tree, bounds_of, decide
 
 if TYPE_CHECKING:
     from spaql.compress.frontier import FrontierPoint
-    from spaql.policy.evaluation import Evaluation
     from spaql.training.episode import Episode
     from spaql.training.tree_episodes import Usage
 
 USAGE_EPISODES = 200  # of rollouts that tell where the closed loop goes
 USAGE_IN_PYTHON = 5  # the same, in an environment that is not compiled
 USAGE_SEED = 2**40  # far from the seeds people evaluate with
+CERTIFIED_SEED = 1_000_000  # the same, short enough to be read in a certificate
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +57,7 @@ class Policy:
     samples: int = 0  # plant steps used to make it, after learning
     frontier: "tuple[FrontierPoint, ...]" = field(default=())  # of a compressed tree: all sizes that were found
     notes: tuple[str, ...] = ()  # warnings, a line each: what it is worse than, and what to do
+    certificate: Certificate | None = None  # how often these rules fail at most; none goes over to other rules
 
     # -- acting --------------------------------------------------------------------------------------------------------
 
@@ -101,12 +103,21 @@ class Policy:
             raise SpaqlError(f"{self.problem.name} is not in a loop (spaql.loop): its controllers have no memory")
         return Memory()
 
-    def evaluate(self, episodes: int = 1000, seed: int = 0) -> "Evaluation":
+    def evaluate(self, episodes: int = 1000, seed: int = 0) -> Evaluation:
         """Fresh rollouts, from the start states of `Agent.evaluate` with the same seed."""
-        from spaql.training.tree_episodes import run_episodes
+        from spaql.training.tree_episodes import evaluated
 
-        usage = run_episodes(self.problem, self.rules, whole("episodes", episodes, 1, 10**8), whole("seed", seed, 0))
-        return Evaluation(usage.returns, usage.samples)
+        return evaluated(self.problem, self.rules, whole("episodes", episodes, 1, 10**8), whole("seed", seed, 0))
+
+    def certify(
+        self, episodes: int = 1000, seed: int = CERTIFIED_SEED, *, confidence: float = 0.95, date: str | None = None
+    ) -> "Policy":
+        """The same policy with a certificate: after fresh episodes, how often it fails at most.
+
+        It stands in `why`, on the page, in JSON and on top of exported code. `date`: of the certification (today).
+        """
+        certificate = self.evaluate(episodes, seed).certificate(confidence, date)
+        return replace(self, certificate=certificate)
 
     def episode(self, seed: int = 0, rollout: int = 0) -> "Episode":
         """Rollout number `rollout` of `evaluate(seed=seed)`, step by step."""

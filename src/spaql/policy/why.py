@@ -9,6 +9,7 @@ from spaql.arrays import Array
 from spaql.checks import numbers
 from spaql.errors import SpaqlError
 from spaql.plants.chart import HUGE
+from spaql.policy.certificate import Certificate
 from spaql.policy.why_laws import (
     Margin,
     Score,
@@ -69,6 +70,7 @@ class Why:
     scores: tuple[Score, ...] = ()  # the share of each variable in the action, and whether it is saturated
     margin: Margin | None = None  # of finite actions: how far the score is from another one
     takeovers: tuple[Takeover, ...] = ()  # along each variable: where another law takes over
+    certificate: Certificate | None = None  # of the policy, if it has one
 
     def __str__(self) -> str:
         return self.words
@@ -100,6 +102,7 @@ def explain_action(policy: "Policy", observation: Any) -> Why:
         share=share,
         warning=_warning(policy, x, visits, share),
         words="",
+        certificate=policy.certificate,
     )
     if rules.laws is not None:
         scores = scores_at(policy, leaf, x)
@@ -217,6 +220,8 @@ def _words(policy: "Policy", why: Why) -> str:
         lines.append(f"Share of time under this rule: {share_of_time(why.share)}.")
     if why.warning:
         lines.append(f"Warning: {why.warning}.")
+    if why.certificate is not None:
+        lines += why.certificate.lines
     return "\n".join(lines)
 
 

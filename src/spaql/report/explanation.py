@@ -10,6 +10,7 @@ import numpy as np
 from spaql.arrays import Array
 from spaql.compress.frontier import FrontierPoint
 from spaql.export.action_colours import action_colours
+from spaql.policy.certificate import bound_text
 from spaql.policy.evaluation import Evaluation
 from spaql.policy.frame import known
 from spaql.policy.policy import Policy
@@ -46,6 +47,7 @@ def write_explanation(table: Policy, policy: Policy, path: Path) -> None:
         verdict=verdict(table, policy, shown),
         remark=time_remark(table),
         notes=shown.notes,
+        certificate=None if shown.certificate is None else shown.certificate.lines,
         key_figures=key_figures(table, shown, fresh, own),
         frontier=frontier(shown, own),
         tree=tree_rows(shown, written),
@@ -128,6 +130,9 @@ def key_figures(
         found[1 if table.has_laws else 2 :] = [(f"{shown.numbers:,}", "numbers in laws and tests")]
     if fresh is not None:
         found.append((returned(fresh), f"return, mean of {len(fresh.returns):,} fresh episodes with 95 % interval"))
+    if fresh is not None and fresh.failures.rule:
+        share, high = fresh.failures.share, fresh.failures.ci95[1]
+        found.append((percent(share), f"failures, at most {bound_text(high)}: an episode that {fresh.failures.rule}"))
     if own is not None and fresh is not None and not np.array_equal(own.returns, fresh.returns):
         found.append((returned(own), "return of the learned table, same episodes"))
     took = table.knowledge.samples

@@ -20,6 +20,7 @@ from spaql.streams import key_of, plant_seed
 from spaql.training.kernels import Clock, Progress, Room, greedy_rollouts, train_aql, train_spaql
 from spaql.training.lanes import BAD_OBSERVATION, OK, Episodes, Lanes, new_lanes, stage_of
 from spaql.training.plant_errors import bad_reward, bad_state
+from spaql.training.tally import Tally
 
 if TYPE_CHECKING:
     from spaql.learners.forest_agent import ForestAgent
@@ -83,13 +84,14 @@ class CompiledLoop:
 
 
 def run_compiled(
-    agent: "ForestAgent", seed: int, purposes: tuple[int, int], iteration: int, deterministic: bool, returns: Array
-) -> int:
-    """Rollouts of the agent's greedy policy, stretch by stretch; fills `returns`. Returns the number of steps."""
+    agent: "ForestAgent", seed: int, purposes: tuple[int, int], iteration: int, deterministic: bool, returns: Array,
+    tally: Tally | None = None,
+) -> int:  # fmt: skip
+    """Rollouts of the agent's greedy policy, stretch by stretch; fills `returns` and `tally`. Returns the steps."""
     plant, state = agent.problem.plant, agent.state
     assert plant is not None
     (reset, step), stage = plant.batch, stage_of(plant, state.space.horizon)
-    lanes = new_lanes(plant)
+    lanes = new_lanes(plant, tally)
     actor = Actor(state.space, agent.chart, state.policy(agent.chart))
     of_plant, of_actions = np.uint64(plant_seed(seed, purposes[0], iteration)), key_of(seed, purposes[1], iteration)
     stretch = max(1, STRETCH_STEPS // (LANES * agent.problem.horizon)) * LANES

@@ -1,6 +1,8 @@
 """One episode of an agent, step by step: what the trajectory figures and the pages show."""
 
+import textwrap
 from dataclasses import dataclass
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,24 +13,86 @@ from spaql.compiling import machine_code
 from spaql.errors import SpaqlError
 from spaql.learners.act import Actor, act_once
 from spaql.plants.environment import PlantEnv
+from spaql.plants.problem_text import HARD, WIDTH
+from spaql.policy.words import action_names, action_units, different, number, variable_names, variable_units, with_unit
 from spaql.training.viewer import Viewer
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from spaql.learners.forest_agent import ForestAgent
     from spaql.plants.problem import Problem
 
 
 @dataclass(frozen=True, eq=False)
 class Episode:
-    """Physical units. `observations` has one row more than `actions` and `rewards`: the state after the last step."""
+    """One episode, in physical units; print it, plot it.
+
+    `observations` has one row more than `actions` and `rewards`: the state after the last step.
+    """
 
     observations: Array
     actions: Array
     rewards: Array
     terminated: bool
+    problem: "Problem | None" = None
 
     def __len__(self) -> int:
         return len(self.rewards)
+
+    @property
+    def total(self) -> float:
+        """The return: all rewards together."""
+        return float(self.rewards.sum())
+
+    def to_pandas(self) -> Any:
+        """A pandas DataFrame with one row per step, and one for the state after the last, which has no action.
+
+        Columns are the observed variables, the action and `reward`, the index is `step`; `attrs["units"]` has the unit
+        of every column.
+        """
+        import pandas
+
+        names, units = self._columns()
+        d, after = self.observations.shape[1], np.full((1, self.actions.shape[1] + 1), np.nan)
+        done = np.concatenate([np.column_stack([self.actions, self.rewards]), after])
+        frame = pandas.DataFrame(np.column_stack([self.observations, done]), columns=[*names, "reward"])
+        frame.index.name = "step"
+        frame.attrs |= {"units": dict(zip(frame.columns, [*units, ""], strict=True)), "observed": names[:d]}
+        return frame
+
+    def plot(self, path: str | PathLike[str] | None = None) -> "Figure":
+        """Observed variables, action and reward over the steps, with limits and reference as lines.
+
+        `path`: where to write it, a name that ends with png, svg or pdf.
+        """
+        from spaql.analysis.episode_figure import episode_figure
+
+        return episode_figure(self, *self._columns(), path)
+
+    def _columns(self) -> tuple[list[str], list[str]]:
+        """Names and units of the observed variables and of the action; numbers where the problem is not known."""
+        problem, d, k = self.problem, self.observations.shape[1], self.actions.shape[1]
+        if problem is None:
+            applied = [f"action {j + 1}" if k > 1 else "action" for j in range(k)]
+            return [*(f"x{j}" for j in range(d)), *applied], [""] * (d + k)
+        names = different([*variable_names(problem), *action_names(problem)])
+        return names, [*variable_units(problem), *action_units(problem)]
+
+    def __repr__(self) -> str:
+        ended = "terminated" if self.terminated else "cut"
+        return f"<Episode: {len(self)} steps, return {number(self.total)}, {ended}>"
+
+    def __str__(self) -> str:
+        names, units = self._columns()
+        how = "the plant ended it" if self.terminated else "cut by the horizon"
+        where = "" if self.problem is None else f" on {self.problem.name}"
+        lines = [f"Episode{where}: {len(self):,} steps, return {number(self.total)}, {how}"]
+        for name, row in (("first", self.observations[0]), ("last", self.observations[-1])):
+            seen = zip(names, row.tolist(), units, strict=False)
+            parts = [f"{one} = {with_unit(number(value), unit)}".replace(" ", HARD) for one, value, unit in seen]
+            lines += textwrap.wrap(", ".join(parts), WIDTH, initial_indent=f"  {name:<6} ", subsequent_indent=" " * 9)
+        return "\n".join(lines).replace(HARD, " ")
 
 
 def open_at(problem: "Problem", seed: int, rollout: int) -> tuple[Any, Any]:
@@ -69,4 +133,4 @@ def record(agent: "ForestAgent", seed: int, rollout: int, deterministic: bool) -
         rewards.append(view.reward(reward, h))
         if terminated or truncated:
             break
-    return Episode(np.array(observations), np.array(actions), np.array(rewards), bool(terminated))
+    return Episode(np.array(observations), np.array(actions), np.array(rewards), bool(terminated), agent.problem)

@@ -23,6 +23,7 @@ from spaql.learners.trainee import Exploration, Trainee
 from spaql.partition.forest import ARMS, SPLITS
 from spaql.partition.greedy import Greedy, new_greedy, new_scratch
 from spaql.training.rollouts import mean_return
+from spaql.training.tally import Counter, Tally
 from spaql.training.viewer import Viewer, observation_dtype
 
 if TYPE_CHECKING:
@@ -131,16 +132,18 @@ class GymLoop:
 
 
 def run_gym(
-    agent: "ForestAgent", seed: int, purposes: tuple[int, int], iteration: int, deterministic: bool, returns: Array
-) -> int:
-    """Rollouts of the agent's greedy policy; fills `returns`. Returns the number of steps."""
+    agent: "ForestAgent", seed: int, purposes: tuple[int, int], iteration: int, deterministic: bool, returns: Array,
+    tally: Tally | None = None,
+) -> int:  # fmt: skip
+    """Rollouts of the agent's greedy policy; fills `returns` and `tally`. Returns the steps."""
     env, greedy = agent.problem.open_env(), agent.state.policy(agent.chart)
-    return _roll(agent, env, greedy, seed, purposes, iteration, deterministic, returns, None)
+    counter = None if tally is None else Counter(agent.problem, tally)
+    return _roll(agent, env, greedy, seed, purposes, iteration, deterministic, returns, None, counter)
 
 
 def _roll(
     agent: "ForestAgent", env: Any, greedy: Greedy, seed: int, purposes: tuple[int, int], iteration: int,
-    deterministic: bool, returns: Array, stop: threading.Event | None,
+    deterministic: bool, returns: Array, stop: threading.Event | None, counter: Counter | None = None,
 ) -> int:  # fmt: skip
     """Rollouts one after the other. Returns the number of their steps, negative if they were stopped."""
     space, horizon = agent.state.space, agent.problem.horizon
@@ -172,7 +175,10 @@ def _roll(
             if bad >= 0:
                 view.complain(bad, observation, h)
             observation, reward, terminated, truncated, _ = step(native(action))
-            total += reward if type(reward) is float else view.reward(reward, h)
+            earned = reward if type(reward) is float else view.reward(reward, h)
+            total += earned
+            if counter is not None:
+                counter.step(j, action, view.check(observation, h + 1), earned, bool(terminated))
             if terminated or truncated:
                 break
         steps += h + 1

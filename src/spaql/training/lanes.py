@@ -12,6 +12,7 @@ from spaql.compiling import inlined
 from spaql.plants.chart import HUGE
 from spaql.plants.plant import LANES, Batch, Plant, Rows
 from spaql.streams import derive, uniform
+from spaql.training.tally import Tally, count_step, no_tally
 
 WIDTH = 4  # lanes are padded to a multiple of this number: the rest of a vector loop would run one by one
 # codes of a fault
@@ -57,13 +58,14 @@ class Lanes(NamedTuple):
     code: Array  # int64: the orthants of all levels; of a decision tree the leaf
     spreading: Array  # int64 (2, 4): shifts and masks that spread the bits of an index d apart
     fault: Array  # int64: [code, rollout, step, dimension] of the first bad number
+    tally: Tally  # one row per rollout: what is counted beside the return; no rows, nothing is
 
 
 def stage_of(plant: Plant, horizon: int) -> Stage:
     return Stage(plant.rows, plant.reset_noise, plant.step_noise, horizon)
 
 
-def new_lanes(plant: Plant) -> Lanes:
+def new_lanes(plant: Plant, tally: Tally | None = None) -> Lanes:
     d, table = plant.observation_dim, plant.table()
     return Lanes(
         table.reshape(-1),
@@ -79,6 +81,7 @@ def new_lanes(plant: Plant) -> Lanes:
         np.zeros(LANES, np.int64),
         spreading(d),
         np.zeros(4, np.int64),
+        no_tally() if tally is None else tally,
     )
 
 
@@ -144,6 +147,16 @@ def step_lanes(step: Batch, stage: Stage, lanes: Lanes, h: int, n: int) -> None:
     """Step h of every lane, with the noise of step h of its episode."""
     fill_noise(lanes, stage.rows.noise, stage.step_noise, stage.reset_noise + h * stage.step_noise, n)
     step(lanes.flat, n)
+
+
+@inlined
+def count_lanes(rows: Rows, lanes: Lanes, n: int) -> None:
+    """After a step, before it is booked: what is counted of every episode, if anything is."""
+    if len(lanes.tally.rows) == 0:
+        return
+    for i in range(n):
+        reward, ended = lanes.table[rows.reward, i], lanes.table[rows.done, i] != 0.0
+        count_step(lanes.tally, lanes.rollout[i], lanes.table, i, rows.observation, rows.action, reward, ended)
 
 
 @inlined

@@ -25,6 +25,7 @@ from spaql.training.lanes import (
     Stage,
     book,
     check_returns,
+    count_lanes,
     finish,
     start_lanes,
     step_lanes,
@@ -194,6 +195,7 @@ def rollouts(
             descend_lanes(lanes, actor.greedy, tree, padded)
             act_lanes(actor, lanes, rows.action, tree, h, deterministic, padded)
             step_lanes(step, stage, lanes, h, padded)
+            count_lanes(rows, lanes, n)
             steps += n
             n, padded = book(rows, lanes, returns, n, padded)
         finish(rows, lanes, returns, n)

@@ -11,9 +11,11 @@ from spaql.arrays import Array
 from spaql.compiling import machine_code
 from spaql.errors import SpaqlError
 from spaql.plants.problem import Problem
+from spaql.policy.evaluation import Evaluation
 from spaql.training.episode import Episode, open_at
 from spaql.training.lanes import OK, Episodes, new_lanes, stage_of
 from spaql.training.plant_errors import bad_reward
+from spaql.training.tally import Counter, Tally, counted, new_tally
 from spaql.training.tree_rollouts import run_tree
 from spaql.trees.descend import decide_row
 from spaql.trees.tree import Tree, decide
@@ -38,17 +40,20 @@ def run_episodes(
     seed: int = 0,
     purpose: int = streams.FRESH_PLANT,
     states: int = 0,
+    tally: Tally | None = None,
 ) -> Usage:
-    """Fresh episodes of a tree, from the start states of `Agent.evaluate(seed=seed)`."""
+    """Fresh episodes of a tree, from the start states of `Agent.evaluate(seed=seed)`. Fills `tally`."""
     if not problem.can_run:
         raise SpaqlError(f"{problem.name} has no plant to run on")
     if tree.variables != len(problem.state):
         raise SpaqlError(f"the tree tests {tree.variables} variables, {problem.name} has {len(problem.state)}")
     returns, visits, seen = np.zeros(episodes), np.zeros(len(tree.nodes), np.int64), np.empty((states, tree.variables))
     if problem.plant is None:
-        return _in_environment(problem, tree, returns, visits, seen, int(streams.plant_seed(seed, purpose, 0)))
+        counter = None if tally is None else Counter(problem, tally)
+        first_seed = int(streams.plant_seed(seed, purpose, 0))
+        return _in_environment(problem, tree, returns, visits, seen, first_seed, counter)
     (reset, step), steps = problem.plant.batch, 0
-    stage, lanes = stage_of(problem.plant, problem.horizon), new_lanes(problem.plant)
+    stage, lanes = stage_of(problem.plant, problem.horizon), new_lanes(problem.plant, tally)
     controller = tree.controller
     plant_seed = np.uint64(streams.plant_seed(seed, purpose, 0))
     for first in range(0, episodes, STRETCH):
@@ -59,8 +64,20 @@ def run_episodes(
     return Usage(returns, steps, visits, seen[: min(steps, states)])
 
 
-def episode_in(problem: Problem, tree: Tree, env: Any, seed: int | None) -> Iterator[tuple[Array, int, float]]:
-    """One episode in an environment: (observation, leaf, reward) of every step. `seed` None: as `reset` has it."""
+def evaluated(problem: Problem, tree: Tree, episodes: int, seed: int) -> Evaluation:
+    """See `Policy.evaluate`."""
+    tally = new_tally(problem, episodes)
+    usage = run_episodes(problem, tree, episodes, seed, tally=tally)
+    return counted(problem, usage.returns, usage.samples, tally, seed)
+
+
+def episode_in(
+    problem: Problem, tree: Tree, env: Any, seed: int | None, counter: Counter | None = None, number: int = 0
+) -> Iterator[tuple[Array, int, float]]:
+    """One episode in an environment: (observation, leaf, reward) of every step. `seed` None: as `reset` has it.
+
+    `counter` counts it as episode `number`.
+    """
     observation, _ = env.reset(seed=seed)
     native, action, controller = problem.native_one(), np.zeros(tree.actions.shape[1]), tree.controller
     decide_in = machine_code(decide_row, controller, np.zeros((1, tree.variables)), 0, action)
@@ -71,15 +88,19 @@ def episode_in(problem: Problem, tree: Tree, env: Any, seed: int | None) -> Iter
             raise SpaqlError(f"the environment returned an observation of {wrong} (step {step})")
         leaf = decide_in(controller, seen, 0, action)
         observation, reward, terminated, truncated, _ = env.step(native(action))
+        if counter is not None:
+            counter.step(number, action, observation, float(reward), bool(terminated))
         yield seen[0], leaf, float(reward)
         if terminated or truncated:
             break
 
 
-def _in_environment(problem: Problem, tree: Tree, returns: Array, visits: Array, seen: Array, seed: int) -> Usage:
+def _in_environment(
+    problem: Problem, tree: Tree, returns: Array, visits: Array, seen: Array, seed: int, counter: Counter | None
+) -> Usage:
     env, steps = problem.open_env(), 0
     for j in range(len(returns)):
-        for observation, leaf, reward in episode_in(problem, tree, env, seed if j == 0 else None):
+        for observation, leaf, reward in episode_in(problem, tree, env, seed if j == 0 else None, counter, j):
             if steps < len(seen):
                 seen[steps] = observation
             visits[leaf] += 1
@@ -101,4 +122,4 @@ def record_episode(problem: Problem, tree: Tree, seed: int = 0, rollout: int = 0
         rewards.append(float(reward))
         if terminated or truncated:
             break
-    return Episode(np.array(observations), np.array(actions), np.array(rewards), bool(terminated))
+    return Episode(np.array(observations), np.array(actions), np.array(rewards), bool(terminated), problem)

@@ -15,6 +15,7 @@ from spaql.training.lanes import (
     Stage,
     book,
     check_returns,
+    count_lanes,
     fill_noise,
     finish,
     pad,
@@ -196,6 +197,7 @@ def run_tree(
                 for j in range(d):
                     states[steps + i, j] = lanes.table[rows.observation + j, i]
             step_lanes(step, stage, lanes, h, padded)
+            count_lanes(rows, lanes, n)
             steps += n
             n, padded = book(rows, lanes, returns, n, padded)
         finish(rows, lanes, returns, n)

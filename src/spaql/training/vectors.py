@@ -1,6 +1,7 @@
 """Evaluation in Gymnasium's vector environments: many episodes at once, the same returns as one after the other."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import gymnasium
@@ -10,6 +11,7 @@ from spaql.checks import flag, whole
 from spaql.errors import SpaqlError
 from spaql.plants.environment import PlantEnv
 from spaql.policy.evaluation import Evaluation
+from spaql.training.tally import Counter, counted, new_tally
 
 if TYPE_CHECKING:
     from spaql.plants.problem import Problem
@@ -39,7 +41,7 @@ def evaluate_vector(
     most = whole("horizon", horizon if horizon is not None else getattr(problem, "horizon", 10**9), 1)
     envs = _open(_maker(make_env, problem), min(width, count), flag("asynchronous", asynchronous))
     try:
-        evaluation = _run(agent, envs, count, first, certain, most)
+        evaluation = _run(agent, problem, envs, count, first, certain, most)
     except BaseException:
         envs.close(**({"terminate": True} if asynchronous else {}))  # its processes may be in the middle of a step
         raise
@@ -47,8 +49,12 @@ def evaluate_vector(
     return evaluation
 
 
-def _run(agent: Any, envs: Any, episodes: int, seed: int, deterministic: bool, horizon: int) -> Evaluation:
+def _run(
+    agent: Any, problem: "Problem | None", envs: Any, episodes: int, seed: int, deterministic: bool, horizon: int
+) -> Evaluation:
     n = envs.num_envs
+    # another library's model does not say what its numbers are: then there are only returns
+    counter = None if problem is None else Counter(problem, new_tally(problem, episodes))
     returns, samples = np.zeros(episodes), 0
     number, following = np.arange(n), n  # the episode of every copy (`episodes` or more: idle), and the next to begin
     steps = np.zeros(n, np.int64)
@@ -61,6 +67,9 @@ def _run(agent: Any, envs: Any, episodes: int, seed: int, deterministic: bool, h
         if not np.isfinite(rewards[busy]).all():
             raise SpaqlError(f"an environment returned the reward {rewards[busy].tolist()}: rewards must be finite")
         returns[number[busy]] += rewards[busy]
+        if counter is not None:
+            for i in np.flatnonzero(busy):
+                counter.step(int(number[i]), np.ravel(actions[i]), seen[i], float(rewards[i]), bool(terminated[i]))
         steps += 1
         samples += int(busy.sum())
         started = terminated | truncated | (steps >= horizon)
@@ -68,7 +77,9 @@ def _run(agent: Any, envs: Any, episodes: int, seed: int, deterministic: bool, h
             for i in np.flatnonzero(started):
                 number[i], steps[i], following = following, 0, following + 1
             seen, _ = envs.reset(seed=[seed + int(i) for i in number], options={"reset_mask": started})
-    return Evaluation(returns, samples)
+    if problem is None or counter is None:
+        return Evaluation(returns, samples)
+    return counted(replace(problem, horizon=min(horizon, problem.horizon)), returns, samples, counter.tally, seed)
 
 
 def _maker(given: Any, problem: "Problem | None") -> MakeEnv:
