@@ -122,7 +122,7 @@ def extended(problem: "Problem", memory: Sequence[str], observe: Sequence[str], 
     return _in_loop(base, wanted, around, **told, limits=still_limits(problem.limits, wanted))
 
 
-def still_limits(limits: tuple[Limit, ...], signals: Signals) -> tuple[Limit, ...]:
+def still_limits(limits: Sequence[Limit], signals: Signals) -> tuple[Limit, ...]:
     """Those on variables and actions that can still be seen."""
     names = {axis.name for axis in signals.state} | set(signals.action_names)
     return tuple(limit for limit in limits if limit.variable in names)
