@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from spaql.plants.between import Between
     from spaql.plants.catalog import problems
     from spaql.plants.check import check
+    from spaql.plants.fmu import from_fmu
     from spaql.plants.gym import from_gym
     from spaql.plants.known_check import check_known
     from spaql.plants.make import from_plant, make
@@ -43,8 +44,8 @@ if TYPE_CHECKING:
 __all__ = [
     "Axis", "Between", "Continuous", "Episode", "Evaluation", "Finite", "History", "Policy", "Problem", "SpaqlError",
     "SpaqlWarning", "analysis", "callbacks", "check", "check_known", "coverage", "cube", "differences",
-    "evaluate_vector", "from_data", "from_gym", "from_plant", "learn_all", "load", "make", "observe", "problems",
-    "record", "reset", "step", "sweep",
+    "evaluate_vector", "from_data", "from_fmu", "from_gym", "from_plant", "learn_all", "load", "make", "observe",
+    "problems", "record", "reset", "step", "sweep",
 ]  # fmt: skip
 __all__ += list(class_homes())
 
@@ -62,6 +63,7 @@ _HOMES = {
     "check": "spaql.plants.check",
     "check_known": "spaql.plants.known_check",
     "from_data": "spaql.gp.problem",
+    "from_fmu": "spaql.plants.fmu",
     "from_gym": "spaql.plants.gym",
     "learn_all": "spaql.training.trainer",
     "evaluate_vector": "spaql.training.vectors",
