@@ -59,14 +59,14 @@ def describe(major, kind="CoSimulation", step='stepSize="0.01"', attributes=""):
         texts += ['<Boolean name="brake" valueReference="21" causality="input" start="false"/>']
         texts += ['<String name="note" valueReference="22" causality="local"/>']
         texts += ['<Float64 name="field" valueReference="23" causality="local"><Dimension start="2"/></Float64>']
-        head = f'fmiVersion="3.0" modelName="Motor" description="A DC motor" instantiationToken="motor"'
+        head = 'fmiVersion="3.0" modelName="Motor" description="A DC motor" instantiationToken="motor"'
         outputs = '<Output valueReference="2"/><Output valueReference="3"/>'
         types = '<Float64Type name="Speed" unit="rad/s" min="-300" max="300"/>'
     else:
         variable = '<ScalarVariable name="{}" valueReference="{}" causality="{}" variability="discrete">{}</ScalarVariable>'
         texts += [variable.format("direction", 20, "output", '<Integer min="-1" max="1"/>')]
         texts += [variable.format("brake", 21, "input", '<Boolean start="false"/>')]
-        head = f'fmiVersion="2.0" modelName="Motor" description="A DC motor" guid="motor"'
+        head = 'fmiVersion="2.0" modelName="Motor" description="A DC motor" guid="motor"'
         outputs = '<Outputs><Unknown index="2"/><Unknown index="3"/></Outputs>'
         types = '<SimpleType name="Speed"><Real unit="rad/s" min="-300" max="300"/></SimpleType>'
     units = "".join(f'<Unit name="{unit}"/>' for unit in sorted({row[6] for row in NUMBERS if row[6]}))

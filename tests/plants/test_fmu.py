@@ -229,7 +229,7 @@ def test_what_nobody_uses_any_more_is_closed(file):
 
 def test_a_problem_that_is_refused_leaves_nothing_behind(file, monkeypatch, tmp_path):
     monkeypatch.setattr(fmu_env.tempfile, "tempdir", str(tmp_path))
-    with pytest.raises(spaql.SpaqlError, match="dt = 0.00015 s"):
+    with pytest.raises(spaql.SpaqlError, match=r"dt = 0.00015 s"):
         motor(file, dt=0.00015)
     gc.collect()
     assert list(tmp_path.iterdir()) == []
@@ -315,8 +315,8 @@ def test_a_fixed_inner_step_tells_which_dt_it_takes(tmp_path):
 
 
 def test_an_fmu_that_stops_its_simulation_is_named(third):
+    env = motor(third, parameters={"K": 0.02, "b": 0.0}, state_low=[-999, None], state_high=[999, None]).open_env()
     with pytest.raises(spaql.SpaqlError, match=r"motor.fmu stopped its simulation at .* s: end the episode before that"):
-        env = motor(third, parameters={"K": 0.02, "b": 0.0}, state_low=[-999, None], state_high=[999, None]).open_env()
         run(env, [24.0] * 2000)
 
 

@@ -151,12 +151,11 @@ def _range(name: str, given: Any, variable: Any) -> Bounds:
 def _step(fmu: FMU, given: float | None) -> float:
     """Seconds of one step."""
     usual = fmu.description.defaultExperiment
-    dt: Any = given
-    if dt is None and usual is not None and usual.stepSize is not None:
-        dt = float(usual.stepSize)
-    if dt is None:
+    if given is None and usual is not None and usual.stepSize is not None:
+        given = float(usual.stepSize)
+    if given is None:
         raise SpaqlError(f"{fmu.path.name} does not say how long a step is: give dt=..., in seconds")
-    dt = real("dt", dt, 0.0, above=True)
+    dt = real("dt", given, 0.0, above=True)
     inner, free = (getattr(fmu.description.coSimulation, name) for name in INNER)
     if inner is not None and not free:
         steps = dt / float(inner)

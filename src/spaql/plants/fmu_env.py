@@ -41,7 +41,7 @@ class FMUEnv(gymnasium.Env[Array, Array]):
         self.reward, self.terminated, self.dt, self.start = reward, terminated, dt, dict(start)
         self.observation_space = gymnasium.spaces.Box(np.array(low, float), np.array(high, float), dtype=np.float64)
         bounds = np.array(list(inputs.values()), float)
-        self.action_space = gymnasium.spaces.Box(bounds[:, 0], bounds[:, 1], dtype=np.float64)
+        self.action_space: Any = gymnasium.spaces.Box(bounds[:, 0], bounds[:, 1], dtype=np.float64)
         self.model = Model(read_fmu(path))
         self.seen, self.driven = self.model.group(observe), self.model.group(list(inputs))
         self.values, self.before, self.steps = self.model.group(list(start)), np.zeros(len(observe)), -1

@@ -32,7 +32,7 @@ def _names_in(space: Any, name: str) -> list[str]:
         count = int(np.prod(space.shape))
         return [name] if count == 1 and name else [f"{name}_{i}" if name else f"x{i}" for i in range(count)]
     if isinstance(space, spaces.Discrete):  # one number per value, 1 where it is this one
-        return [f"{name or 'x'}_is_{value}" for value in range(int(space.start), int(space.start + space.n))]
+        return [f"{name or 'x'}_is_{value}" for value in range(int(space.start), int(space.start) + int(space.n))]
     if isinstance(space, spaces.MultiDiscrete):
         digits = space.nvec.reshape(-1)
         return [f"{name or 'x'}_{i}_is_{value}" for i, n in enumerate(digits) for value in range(int(n))]
