@@ -11,7 +11,7 @@ from spaql.arrays import Array
 from spaql.checks import flag, whole
 from spaql.errors import SpaqlError
 from spaql.plants.environment import PlantEnv
-from spaql.plants.gym_names import flattened, named_actions, named_state
+from spaql.plants.gym_names import flattened, labelled
 from spaql.plants.known import KnownOutcome, known_outcome
 from spaql.plants.known_check import EPISODE, STEPS, Steps, check_known, steps_of
 from spaql.plants.problem import UNBOUNDED, Axis, Continuous, Finite, Problem, random_action
@@ -35,7 +35,7 @@ def from_gym(
     rollouts: int | None = None,
     reward: Callable[..., float] | None = None,
     terminated: Callable[..., bool] | None = None,
-    names: Sequence[str] | None = None,
+    names: Sequence[str] | bool | None = None,
     units: Sequence[str] | None = None,
     action_names: Sequence[str] | None = None,
     action_units: Sequence[str] | None = None,
@@ -53,15 +53,17 @@ def from_gym(
     - `clip`: observations outside their bounds move to the edge instead of being an error
     - `reward`, `terminated`: what a learner may know, as plain functions of numbers: those of the observation, of the
       action, of the next observation. They are checked on 200 random steps, which are not counted
-    - `names`, `units`, `action_names`, `action_units`: a text per observed variable and per action axis
+    - `names`, `units`, `action_names`, `action_units`: a text per observed variable and per action axis; `names=True`
+      for those of Gymnasium's documentation (classic control, LunarLander, some of MuJoCo)
     - `flatten`: observations in a Dict, a Tuple or a Box of several axes become one vector, named by their keys
     - `options` are passed on to `gymnasium.make`
     """
     whole("measure", measure, 1, 10**7)
     maps = (state_low, state_high, slopes)
     problem = _problem(env, horizon, maps, reference, clip, rollouts, flag("flatten", flatten), measure, options)
-    state = named_state(problem.state, names, units) if names is not None or units is not None else problem.state
-    problem = replace(problem, state=state, actions=named_actions(problem.actions, action_names, action_units))
+    words = (names, units, action_names, action_units)
+    state, actions = labelled(problem.name, problem.state, problem.actions, *words)
+    problem = replace(problem, state=state, actions=actions)
     known = known_outcome(reward, terminated, problem.state, problem.actions)
     if known is None:
         return problem
