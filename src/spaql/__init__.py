@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from spaql.plants.between import Between
     from spaql.plants.catalog import problems
     from spaql.plants.check import check
+    from spaql.plants.fmu import from_fmu
     from spaql.plants.gym import from_gym
     from spaql.plants.interlocks import Interlock
     from spaql.plants.known_check import check_known
@@ -52,8 +53,8 @@ if TYPE_CHECKING:
 __all__ = [
     "Axis", "Between", "Continuous", "Controller", "Episode", "Evaluation", "Finite", "History", "Interlock", "Limit",
     "Policy", "Problem", "Reference", "SpaqlError", "SpaqlWarning", "analysis", "callbacks", "check", "check_known",
-    "compare", "coverage", "cube", "differences", "evaluate_vector", "from_data", "from_gym", "from_plant", "law",
-    "learn_all", "load", "loop", "lqr", "make", "observe", "pid", "problems", "record", "reset", "step", "sweep",
+    "compare", "coverage", "cube", "differences", "evaluate_vector", "from_data", "from_fmu", "from_gym", "from_plant",
+    "law", "learn_all", "load", "loop", "lqr", "make", "observe", "pid", "problems", "record", "reset", "step", "sweep",
 ]  # fmt: skip
 __all__ += list(class_homes())
 
@@ -75,6 +76,7 @@ _HOMES = {
     "Reference": "spaql.plants.references",
     "loop": "spaql.plants.loop",
     "from_data": "spaql.gp.problem",
+    "from_fmu": "spaql.plants.fmu",
     "from_gym": "spaql.plants.gym",
     "learn_all": "spaql.training.trainer",
     "evaluate_vector": "spaql.training.vectors",

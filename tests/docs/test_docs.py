@@ -50,6 +50,10 @@ def test_the_code_blocks_of_a_page_run_in_order(page, tmp_path):
     if "results/runs" in text:
         (tmp_path / "results" / "runs").mkdir(parents=True)
         write_rows(tmp_path / "results" / "runs" / "made.parquet", made_part(Part("main", "pendulum"), _figure, QUICK))
+    if '"motor.fmu"' in text:
+        import fmus  # skips the page if there is no FMPy or no C compiler
+
+        fmus.build(tmp_path / "motor.fmu")
     settings = os.environ | {
         "MPLBACKEND": "agg",
         "COLUMNS": "140",

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+from spaql.cli.plant_files import NOTHING, Given, fmu_problem, is_python, python_problem
 from spaql.errors import SpaqlError
 from spaql.learners.options import options_of, typed
 from spaql.learners.registry import card_of, learner_class, learners
@@ -10,7 +11,8 @@ if TYPE_CHECKING:
     from spaql.learners.agent import Agent
     from spaql.plants.problem import Problem
 
-PROBLEM_HELP = "A name from `spaql problems`, or a Gymnasium id."
+PROBLEM_HELP = "A name from `spaql problems`, a Gymnasium id, motor.py:problem, or motor.fmu (see its options)."
+HORIZON_HELP = "Gymnasium ids and FMUs: steps per episode."
 OPTION_HELP = (
     "An option of the learner: xi=10, bootstrap=terminate, cells=4000, reference=0,0,0,0. Repeat for several. "
     "`spaql learners` lists them."
@@ -28,30 +30,47 @@ def counting(unit: str) -> str:
     return ", ".join(card.name.lower() for card in learners() if card.learns_by == unit)
 
 
-def problem_of(problem: str, horizon: int | None, parameters: dict[str, Any]) -> "Problem":
-    """The problem with this name, or of this Gymnasium id."""
+def problem_of(problem: str, horizon: int | None, parameters: dict[str, Any], given: Given = NOTHING) -> "Problem":
+    """The problem with this name, of this Gymnasium id, in this Python file, or of this FMU."""
     from spaql.plants.catalog import CATALOG
     from spaql.plants.make import make_from_catalog
 
-    if problem in CATALOG:
+    if problem.endswith(".fmu"):
+        return fmu_problem(problem, horizon, given, parameters)
+    for option, value in zip(given._fields, given, strict=True):
+        if value is not None:
+            raise SpaqlError(f"--{option} goes with a .fmu file, not with {problem}")
+    if problem in CATALOG or is_python(problem):
         if horizon is not None:
-            has = f"{problem} has {CATALOG[problem].horizon} steps"
-            raise SpaqlError(f"--horizon goes with Gymnasium ids; {has} (--set horizon={horizon})")
-        return make_from_catalog(problem, parameters)
+            has = f"{problem} has {CATALOG[problem].horizon if problem in CATALOG else 'its own'} steps"
+            raise SpaqlError(f"--horizon goes with Gymnasium ids and FMUs; {has} (--set horizon={horizon})")
+        return make_from_catalog(problem, parameters) if problem in CATALOG else python_problem(problem, parameters)
     if parameters:
-        raise SpaqlError(f"--set goes with the problems by name ({', '.join(CATALOG)}), not with {problem!r}")
+        where = f"the problems by name ({', '.join(CATALOG)}) and those of files"
+        raise SpaqlError(f"--set goes with {where}, not with {problem!r}")
     import gymnasium
 
     if problem not in gymnasium.registry and ":" not in problem:
-        raise SpaqlError(f"unknown problem {problem!r}: choose one of {', '.join(CATALOG)}, or a Gymnasium id")
+        names = f"{', '.join(CATALOG)}, a Gymnasium id, FILE.py:NAME or FILE.fmu"
+        raise SpaqlError(f"unknown problem {problem!r}: choose one of {names}")
     from spaql.plants.gym import from_gym
 
     return from_gym(problem, horizon)
 
 
+def plant_of(problem: str | None, parameters: dict[str, Any]) -> "Problem | None":
+    """`--problem` of the commands that read a file: the plant that the file cannot hold."""
+    if problem is None:
+        return None
+    if problem.endswith(".fmu"):
+        raise SpaqlError(f"--problem {problem}: put spaql.from_fmu(...) into a Python file and give FILE.py:NAME")
+    return problem_of(problem, None, parameters)
+
+
 def agents_of(
-    problem: str, algorithm: str, horizon: int | None, parameters: dict[str, Any], seeds: range, options: dict[str, Any]
-) -> "list[Agent]":
+    problem: str, algorithm: str, horizon: int | None, parameters: dict[str, Any], seeds: range,
+    options: dict[str, Any], given: Given = NOTHING,
+) -> "list[Agent]":  # fmt: skip
     learner: Any = learner_class(card_of(algorithm))
     if len(seeds) == 0:
         raise SpaqlError("--seeds must be at least 1")
@@ -59,7 +78,7 @@ def agents_of(
     for name in options:
         if name not in known:
             raise SpaqlError(f"{algorithm} has no option {name!r}: it has {', '.join(known)}")
-    made = problem_of(problem, horizon, parameters)
+    made = problem_of(problem, horizon, parameters, given)
     return [learner(made, seed=seed, **options) for seed in seeds]
 
 

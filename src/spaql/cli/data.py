@@ -9,7 +9,16 @@ from typing import Annotated, Any
 import typer
 
 from spaql.cli.app import INTERRUPTED, JSON_HELP, SET_HELP, command, settings
-from spaql.cli.arguments import OPTION_HELP, PROBLEM_HELP, agents_of, learner_help, options_given, problem_of
+from spaql.cli.arguments import (
+    HORIZON_HELP,
+    OPTION_HELP,
+    PROBLEM_HELP,
+    agents_of,
+    learner_help,
+    options_given,
+    problem_of,
+)
+from spaql.cli.plant_files import Action, Dt, Given, Observe, Reward, Terminated
 from spaql.writing import check_file, check_folder
 
 LOG_HELP = "A .csv or .parquet file, one row per step."
@@ -26,8 +35,13 @@ def record(
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the rollouts.")] = 0,
     deterministic: Annotated[bool, typer.Option("--deterministic", help="Use the centre of the greedy cell.")] = False,
-    horizon: Annotated[int | None, typer.Option(help="Gymnasium ids: steps per episode.")] = None,
+    horizon: Annotated[int | None, typer.Option(help=HORIZON_HELP)] = None,
     changes: Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help=SET_HELP)] = None,
+    observe: Observe = None,
+    action: Action = None,
+    reward: Reward = None,
+    terminated: Terminated = None,
+    dt: Dt = None,
     as_json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False,
 ) -> None:
     """Write rollouts of an agent, or of random actions, to a log.
@@ -37,7 +51,7 @@ def record(
     from spaql.data.record import record as write
     from spaql.learners.files import load
 
-    who: Any = problem_of(problem, horizon, settings(changes))
+    who: Any = problem_of(problem, horizon, settings(changes), Given(observe, action, reward, terminated, dt))
     if agent is not None:
         who = load(agent / "agent.spaql" if agent.is_dir() else agent, who)
     frame = write(who, out, episodes=episodes, seed=seed, deterministic=deterministic)
@@ -56,9 +70,14 @@ def coverage(
     reach: Annotated[
         int, typer.Option(help="Random episodes that find out what can be reached (0: compare with the declared).")
     ] = 512,
-    horizon: Annotated[int | None, typer.Option(help="Gymnasium ids: steps per episode.")] = None,
+    horizon: Annotated[int | None, typer.Option(help=HORIZON_HELP)] = None,
     gaps: Annotated[bool, typer.Option("--gaps", help=GAPS_HELP)] = False,
     changes: Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help=SET_HELP)] = None,
+    observe: Observe = None,
+    action: Action = None,
+    reward: Reward = None,
+    terminated: Terminated = None,
+    dt: Dt = None,
     as_json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False,
 ) -> None:
     """Tell how much of the space a log covers, which actions it has where, and what was never seen.
@@ -72,7 +91,8 @@ def coverage(
 
         form_of(figure)
         check_file(figure)
-    made = judge(problem_of(problem, horizon, settings(changes)), log, reach=reach, gaps=gaps)
+    plant = problem_of(problem, horizon, settings(changes), Given(observe, action, reward, terminated, dt))
+    made = judge(plant, log, reach=reach, gaps=gaps)
     if figure is not None:
         made.figure(figure)
     print(json.dumps(made.to_dict(), indent=1) if as_json else made)
@@ -90,8 +110,13 @@ def replay(
     gaps: Annotated[bool, typer.Option("--gaps", help=GAPS_HELP)] = False,
     seed: Annotated[int, typer.Option(help="Seed of the agent.")] = 0,
     option: Annotated[list[str] | None, typer.Option(metavar="NAME=VALUE", help=OPTION_HELP)] = None,
-    horizon: Annotated[int | None, typer.Option(help="Gymnasium ids: steps per episode.")] = None,
+    horizon: Annotated[int | None, typer.Option(help=HORIZON_HELP)] = None,
     changes: Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help=SET_HELP)] = None,
+    observe: Observe = None,
+    action: Action = None,
+    reward: Reward = None,
+    terminated: Terminated = None,
+    dt: Dt = None,
     fresh: Annotated[int, typer.Option(help="Episodes of the fresh evaluation on the plant (0: none).")] = 1000,
     as_json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False,
 ) -> None:
@@ -104,7 +129,8 @@ def replay(
 
     whole("--fresh", fresh, 0, 10**8)
     check_folder(out)
-    (agent,) = agents_of(problem, algorithm, horizon, settings(changes), range(seed, seed + 1), options_given(option))
+    fmu, seeds = Given(observe, action, reward, terminated, dt), range(seed, seed + 1)
+    (agent,) = agents_of(problem, algorithm, horizon, settings(changes), seeds, options_given(option), fmu)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         made = agent.replay(log, passes=passes, gaps=gaps)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from spaql.cli.app import JSON_HELP, command, floats
+from spaql.cli.arguments import plant_of
+from spaql.cli.plant_files import GivenProblem
 from spaql.errors import SpaqlError, SpaqlWarning
 from spaql.export import FORMATS
 from spaql.learners.registry import learners
@@ -37,6 +39,7 @@ def explain(
     form: Annotated[str, typer.Option(help=FORM_HELP)] = "auto",
     step: Annotated[int | None, typer.Option(help=STEP_HELP)] = None,
     rows: Annotated[int, typer.Option(help="Regions to show, most used first.")] = 12,
+    problem: GivenProblem = None,
     as_json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False,
 ) -> None:
     """Show a controller: its regions, the small tree that does the same, and why it does what it does.
@@ -49,7 +52,7 @@ def explain(
     asked = None if why is None else floats("why", why)
     whole("--rows", rows, 0)
     _check(form, max_leaves, laws, html)
-    table = _policy(file, step, asked)
+    table = _policy(file, step, problem, asked)
     policy = table if form == "auto" and max_leaves is None else _formed(table, form, max_leaves, laws)
     show_policy(table, policy, asked, html, rows, as_json)
 
@@ -65,6 +68,7 @@ def export(
     laws: Annotated[bool | None, typer.Option("--laws/--no-laws", help=LAWS_HELP, show_default=False)] = None,
     form: Annotated[str, typer.Option(help=FORM_HELP)] = "auto",
     step: Annotated[int | None, typer.Option(help=STEP_HELP)] = None,
+    problem: GivenProblem = None,
     precision: Annotated[str, typer.Option(help="c: double or single.")] = "double",
     test_main: Annotated[
         bool, typer.Option("--test-main", help="c: with a main that reads observations and prints actions.")
@@ -85,7 +89,7 @@ def export(
         raise SpaqlError(f"--precision and --test-main go with --to c, not with --to {to}")
     _check(form, max_leaves, laws, out)
     options = {"precision": precision, "main": test_main} if to == "c" else {}
-    policy = _formed(_policy(file, step), form, max_leaves, laws)
+    policy = _formed(_policy(file, step, problem), form, max_leaves, laws)
     for note in policy.notes:
         print(f"spaql: warning: {note}", file=sys.stderr)
     text = write(policy, to, **options)
@@ -113,13 +117,14 @@ def _check(form: str, max_leaves: int | None, laws: bool | None, out: Path | Non
     check_file(out)
 
 
-def _policy(file: Path, step: int | None, asked: list[float] | None = None) -> "Policy":
+def _policy(file: Path, step: int | None, problem: str | None, asked: list[float] | None = None) -> "Policy":
     """The policy in an agent file, or in a policy written by `spaql export --to json`; `asked` must fit it."""
+    plant = plant_of(problem, {})
     if file.suffix == ".json":
         from spaql.policy.policy import Policy
 
         try:
-            policy = Policy.from_json(file.read_text("utf-8"))
+            policy = Policy.from_json(file.read_text("utf-8"), problem=plant)
         except (OSError, UnicodeDecodeError) as error:
             raise SpaqlError(f"cannot read {file}: {getattr(error, 'strerror', None) or error}") from error
         if step is not None:
@@ -128,7 +133,7 @@ def _policy(file: Path, step: int | None, asked: list[float] | None = None) -> "
         return policy
     from spaql.learners.files import load
 
-    agent = load(file)
+    agent = load(file, plant)
     _fits(asked, agent.problem)  # now: making the policy may take long
     return agent.policy(step)
 

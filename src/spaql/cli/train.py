@@ -9,7 +9,17 @@ from typing import Annotated, Any
 import typer
 
 from spaql.cli.app import INTERRUPTED, JSON_HELP, SET_HELP, command, floats, settings
-from spaql.cli.arguments import OPTION_HELP, agents_of, counting, learner_help, options_given
+from spaql.cli.arguments import (
+    HORIZON_HELP,
+    OPTION_HELP,
+    PROBLEM_HELP,
+    agents_of,
+    counting,
+    learner_help,
+    options_given,
+    plant_of,
+)
+from spaql.cli.plant_files import Action, Dt, Given, GivenProblem, Observe, Reward, Terminated
 from spaql.errors import SpaqlError
 from spaql.learners import registry
 
@@ -65,7 +75,7 @@ def learners(as_json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = 
 
 @command
 def train(
-    problem: Annotated[str, typer.Argument(help="A name from `spaql problems`, or a Gymnasium id.")],
+    problem: Annotated[str, typer.Argument(help=PROBLEM_HELP)],
     algorithm: Annotated[str, typer.Argument(help=learner_help())],
     iterations: Annotated[int | None, typer.Option(help="Training episodes (default: 2000).")] = None,
     samples: Annotated[int | None, typer.Option(help=SAMPLES_HELP)] = None,
@@ -82,8 +92,13 @@ def train(
     step: Annotated[float | None, OF_LEARNER] = None,
     lipschitz: Annotated[float | None, OF_LEARNER] = None,
     low: Annotated[float | None, OF_LEARNER] = None,
-    horizon: Annotated[int | None, typer.Option(help="Gymnasium ids: steps per episode.")] = None,
+    horizon: Annotated[int | None, typer.Option(help=HORIZON_HELP)] = None,
     changes: Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help=SET_HELP)] = None,
+    observe: Observe = None,
+    action: Action = None,
+    reward: Reward = None,
+    terminated: Terminated = None,
+    dt: Dt = None,
     fresh: Annotated[int, typer.Option(help="Episodes of the fresh re-evaluation (0: none).")] = 1000,
     jobs: Annotated[int | None, typer.Option(help="Agents trained at once (default: all cores).")] = None,
     out: Annotated[Path | None, typer.Option(help="Folder for the agents and the learning-curve picture.")] = None,
@@ -102,6 +117,8 @@ def train(
     Example: spaql train cartpole spaql-ts --seeds 8 --out results
     Another: spaql train pendulum spaql --set m=2 --set process_noise.velocity=0.1
     Another: spaql train pendulum atlas --samples 2000 --option cells=4000 --option gamma=0.99
+    Another: spaql train motor.py:problem atlas --set mass=2
+    Another: spaql train motor.fmu atlas --observe speed --action voltage=-24:24 --reward paid.py:reward --horizon 200
     """
     from spaql.checks import whole
     from spaql.cli.train_runs import callbacks_of, kept_and_judged, kept_where, trained
@@ -126,8 +143,9 @@ def train(
         "reference": None if reference is None else floats("reference", reference),
     }  # fmt: skip
     options = options_given(option, {name: value for name, value in given.items() if value is not None})
+    fmu = Given(observe, action, reward, terminated, dt)
     numbers = range(first_seed, first_seed + max(seeds, 0))
-    agents = agents_of(problem, algorithm, horizon, settings(changes), numbers, options)
+    agents = agents_of(problem, algorithm, horizon, settings(changes), numbers, options, fmu)
     if out is not None:
         make_folder(out)
     begin = time.perf_counter()
@@ -147,6 +165,7 @@ def evaluate(
     episodes: Annotated[int, typer.Option(help="Fresh rollouts.")] = 1000,
     seed: Annotated[int, typer.Option(help="Seed of the rollouts.")] = 0,
     deterministic: Annotated[bool, typer.Option("--deterministic", help="Use the centre of the greedy cell.")] = False,
+    problem: GivenProblem = None,
     changes: Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help=SET_HELP)] = None,
     as_json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False,
 ) -> None:
@@ -154,16 +173,20 @@ def evaluate(
 
     Example: spaql evaluate results/agent.spaql --episodes 1000
     Another: spaql evaluate results/agent.spaql --set observation_noise=0.02
+    Another: spaql evaluate results/agent.spaql --problem motor.py:problem
     """
     from spaql.checks import whole
     from spaql.learners.files import load
 
     whole("--episodes", episodes, 1, 10**8), whole("--seed", seed, 0)
-    agent, given = load(file), settings(changes)
-    if given:
+    given = settings(changes)
+    agent = load(file, plant_of(problem, given))
+    if given and problem is None:
         from spaql.plants.make import make_from_catalog
 
         agent = load(file, make_from_catalog(agent.problem.name, {**agent.problem.parameters, **given}))
+    if not agent.problem.can_run:
+        raise SpaqlError(f"the plant {agent.problem.name} is not in {file}: give it, --problem FILE.py:NAME")
     result = agent.evaluate(episodes, seed, deterministic=deterministic)
     if as_json:
         figures: dict[str, Any] = {"problem": agent.problem.name, "algorithm": agent.algorithm}

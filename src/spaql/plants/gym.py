@@ -8,15 +8,18 @@ import gymnasium
 import numpy as np
 
 from spaql.arrays import Array
+from spaql.checks import flag, whole
 from spaql.errors import SpaqlError
 from spaql.plants.environment import PlantEnv
+from spaql.plants.gym_names import flattened, labelled
 from spaql.plants.known import KnownOutcome, known_outcome
 from spaql.plants.known_check import EPISODE, STEPS, Steps, check_known, steps_of
 from spaql.plants.limits import Limit
 from spaql.plants.problem import UNBOUNDED, Axis, Continuous, Finite, Problem, random_action
 
-PROBE_EPISODES = 20  # random episodes that measure the reach of unbounded variables
-PROBE_STEPS = 5000  # at most
+MEASURE = 500  # random steps that measure the reach of unbounded variables, at most
+PROBE_EPISODES = 20  # in so many episodes, at most
+PROBE_STARTS = 5  # and at least in so many
 # Wrappers that Gymnasium puts around everything it makes: they change no reward
 USUAL = (gymnasium.wrappers.OrderEnforcing, gymnasium.wrappers.PassiveEnvChecker, gymnasium.wrappers.TimeLimit)
 
@@ -34,6 +37,12 @@ def from_gym(
     reward: Callable[..., float] | None = None,
     terminated: Callable[..., bool] | None = None,
     limits: Sequence[Limit] | None = None,
+    names: Sequence[str] | bool | None = None,
+    units: Sequence[str] | None = None,
+    action_names: Sequence[str] | None = None,
+    action_units: Sequence[str] | None = None,
+    flatten: bool = False,
+    measure: int = MEASURE,
     **options: Any,
 ) -> Problem:
     """A problem from a Gymnasium id or environment: Box observations (one axis), Box or Discrete actions.
@@ -42,44 +51,52 @@ def from_gym(
     - `state_low`, `state_high`: bounds per variable, None to keep the environment's; needed only where it declares none
     - `slopes`: of the tanh map per variable, None for a linear map or a measured slope. Unbounded variables without
       slope are measured in random episodes, which count as training samples (`problem.map_samples`)
+    - `measure`: at most so many random steps for that
     - `clip`: observations outside their bounds move to the edge instead of being an error
     - `reward`, `terminated`: what a learner may know, as plain functions of numbers: those of the observation, of the
       action, of the next observation. They are checked on 200 random steps, which are not counted
     - `limits`: on observed variables and action axes, counted in every evaluation
+    - `names`, `units`, `action_names`, `action_units`: a text per observed variable and per action axis; `names=True`
+      for those of Gymnasium's documentation (classic control, LunarLander, some of MuJoCo)
+    - `flatten`: observations in a Dict, a Tuple or a Box of several axes become one vector, named by their keys
     - `options` are passed on to `gymnasium.make`
     """
-    problem = _problem(env, horizon, state_low, state_high, slopes, reference, clip, rollouts, options)
-    problem = problem if limits is None else replace(problem, limits=limits)
+    whole("measure", measure, 1, 10**7)
+    maps = (state_low, state_high, slopes)
+    problem = _problem(env, horizon, maps, reference, clip, rollouts, flag("flatten", flatten), measure, options)
+    words = (names, units, action_names, action_units)
+    state, actions = labelled(problem.name, problem.state, problem.actions, *words)
+    problem = replace(problem, state=state, actions=actions, limits=() if limits is None else limits)
     known = known_outcome(reward, terminated, problem.state, problem.actions)
     if known is None:
         return problem
     problem = replace(problem, known=known)
     if isinstance(env, str):  # fresh, so that the check leaves no trace
-        with _open(env, options) as other:
+        with _open(env, options, flatten)[0] as other:
             check_known(problem, *random_steps(problem, other))
     else:
-        check_known(problem, *random_steps(problem, env))
+        check_known(problem, *random_steps(problem, problem.open_env()))
     return problem
 
 
 def _problem(
-    env: "str | gymnasium.Env[Any, Any]", horizon: int | None, state_low: Any, state_high: Any, slopes: Any,
-    reference: Sequence[float] | None, clip: bool, rollouts: int | None, options: dict[str, Any],
+    env: "str | gymnasium.Env[Any, Any]", horizon: int | None, maps: tuple[Any, ...], reference: Sequence[float] | None,
+    clip: bool, rollouts: int | None, flatten: bool, measure: int, options: dict[str, Any],
 ) -> Problem:  # fmt: skip
-    env_id = env if isinstance(env, str) else None
-    made = _open(env, options)
+    made, keys = _open(env, options, flatten)
+    name = env if isinstance(env, str) else None
+    env_id = name if keys is None else None  # by its id alone it would be made again without our wrapper
     own = made.unwrapped
     spaces = (made.observation_space, made.action_space)
     if isinstance(own, PlantEnv) and spaces == (own.observation_space, own.action_space):
-        maps = (state_low, state_high, slopes)
         return _own_problem(made, own.problem, env_id, horizon, maps, reference, clip, rollouts)
     actions = _actions(made.action_space)
-    state, samples = _axes(made, state_low, state_high, slopes)
+    state, samples = _axes(made, maps, keys, measure)
     if horizon is None:
         horizon = made.spec.max_episode_steps if made.spec is not None else None
         if horizon is None:
             raise SpaqlError("this environment has no step limit: give horizon=...")
-    name = env_id or (made.spec.id if made.spec is not None else type(made.unwrapped).__name__)
+    name = name or (made.spec.id if made.spec is not None else type(made.unwrapped).__name__)
     return Problem(
         name, f"Gymnasium's {name}", state, actions, horizon,
         reference=None if reference is None else tuple(float(v) for v in reference),
@@ -117,7 +134,13 @@ def _known(env: "gymnasium.Env[Any, Any]", ours: Problem) -> KnownOutcome | None
     return ours.known
 
 
-def _open(env: Any, options: dict[str, Any]) -> "gymnasium.Env[Any, Any]":
+def _open(env: Any, options: dict[str, Any], flatten: bool) -> "tuple[gymnasium.Env[Any, Any], list[str] | None]":
+    """The environment, and the names of its variables if its observations had to be flattened."""
+    made = _made(env, options)
+    return flattened(made) if flatten else (made, None)
+
+
+def _made(env: Any, options: dict[str, Any]) -> "gymnasium.Env[Any, Any]":
     if isinstance(env, gymnasium.Env):
         if options:
             raise SpaqlError(f"options {', '.join(options)} go with an environment id, not with an environment")
@@ -138,28 +161,30 @@ def _actions(space: Any) -> Continuous | Finite:
     raise SpaqlError(f"actions must be Discrete, or a Box of floats with one axis, not {space}")
 
 
-def _axes(env: "gymnasium.Env[Any, Any]", state_low: Any, state_high: Any, slopes: Any) -> tuple[tuple[Axis, ...], int]:
+def _axes(
+    env: "gymnasium.Env[Any, Any]", maps: tuple[Any, ...], keys: list[str] | None, measure: int
+) -> tuple[tuple[Axis, ...], int]:
     space = env.observation_space
     if not isinstance(space, gymnasium.spaces.Box) or len(space.shape) != 1:
-        wrap = "wrap it (gymnasium.wrappers.FlattenObservation)"
-        raise SpaqlError(f"observations must be a Box with one axis, not {space}: {wrap}")
+        raise SpaqlError(f"observations must be a Box with one axis, not {space}: give flatten=True, or wrap it")
     d = space.shape[0]
-    low = _override("state_low", state_low, space.low.astype(float), d)
-    high = _override("state_high", state_high, space.high.astype(float), d)
-    slope = _override("slopes", slopes, np.full(d, np.nan), d)
+    names = [f"x{j}" for j in range(d)] if keys is None else keys
+    low = _override("state_low", maps[0], space.low.astype(float), d)
+    high = _override("state_high", maps[1], space.high.astype(float), d)
+    slope = _override("slopes", maps[2], np.full(d, np.nan), d)
     open_ended = (np.abs(low) >= UNBOUNDED) | (np.abs(high) >= UNBOUNDED)
     unknown = open_ended & np.isnan(slope)
     centre, samples = np.zeros(d), 0
     if unknown.any():
-        centre, reach, samples = _probe(env, d)
+        centre, reach, samples = _probe(env, names, measure)
         slope[unknown] = 1.0 / reach[unknown]
         centre[~unknown] = 0.0
     axes = []
     for j in range(d):
         if np.isnan(slope[j]):
-            axes.append(Axis(f"x{j}", float(low[j]), float(high[j])))
+            axes.append(Axis(names[j], float(low[j]), float(high[j])))
         else:
-            axes.append(Axis(f"x{j}", slope=float(slope[j]), centre=float(centre[j])))
+            axes.append(Axis(names[j], slope=float(slope[j]), centre=float(centre[j])))
     return tuple(axes), samples
 
 
@@ -175,9 +200,12 @@ def _override(name: str, given: Any, default: Array, d: int) -> Array:
     return np.array(values)
 
 
-def _probe(env: "gymnasium.Env[Any, Any]", d: int) -> tuple[Array, Array, int]:
-    """Centre and reach of every variable in random episodes, and the steps they took. Always the same episodes."""
-    space, names = env.action_space, [f"x{j}" for j in range(d)]
+def _probe(env: "gymnasium.Env[Any, Any]", names: list[str], measure: int) -> tuple[Array, Array, int]:
+    """Centre and reach of every variable in random episodes, and the steps they took. Always the same episodes.
+
+    Beyond its reach a variable is still told apart by the tanh map, so that a few hundred steps are enough.
+    """
+    space, longest = env.action_space, -(-measure // PROBE_STARTS)
     rng = np.random.default_rng(0)
     seen: list[Array] = []
     steps = 0
@@ -185,7 +213,7 @@ def _probe(env: "gymnasium.Env[Any, Any]", d: int) -> tuple[Array, Array, int]:
         observation, _ = env.reset(seed=episode)
         seen.append(observed(names, observation, f"measuring its map, random episode {episode}, step 0"))
         begin = steps
-        while steps < PROBE_STEPS:
+        while steps < measure and steps - begin < longest:
             if isinstance(space, gymnasium.spaces.Discrete):
                 action: Any = int(space.start) + int(rng.integers(int(space.n)))
             else:

@@ -1,0 +1,190 @@
+"""Problems from files: `motor.py:problem`, and `motor.fmu` with what an FMU does not say."""
+
+import importlib
+import importlib.util
+import inspect
+import sys
+import traceback
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import typer
+
+from spaql.errors import SpaqlError
+
+if TYPE_CHECKING:
+    from spaql.plants.problem import Problem
+
+# Options that go with .fmu files, the same in all commands
+PYTHON = "FILE.py:FUNCTION"
+PAID_HELP = ".fmu: what is paid, a function of the numbers observed, the actions, the numbers observed next."
+ACTION_HELP = ".fmu: an input that is set: voltage=-24:24, or valve=0,1 for a set. Repeat for several."
+Observe = Annotated[str | None, typer.Option(help=".fmu: the variables observed, such as speed,current.")]
+Action = Annotated[list[str] | None, typer.Option(metavar="NAME=LOW:HIGH", help=ACTION_HELP)]
+Reward = Annotated[str | None, typer.Option(metavar=PYTHON, help=PAID_HELP)]
+Terminated = Annotated[str | None, typer.Option(metavar=PYTHON, help=".fmu: when an episode ends, likewise.")]
+Dt = Annotated[float | None, typer.Option(help=".fmu: seconds per step (default: its own).")]
+GivenProblem = Annotated[
+    str | None,
+    typer.Option("--problem", help="The plant, where the agent's file cannot hold it: motor.py:problem, or a name."),
+]
+
+
+class Given(NamedTuple):
+    """The options that go with an FMU, as they were typed."""
+
+    observe: str | None = None
+    action: list[str] | None = None
+    reward: str | None = None
+    terminated: str | None = None
+    dt: float | None = None
+
+
+NOTHING = Given()
+
+
+def is_python(text: str) -> bool:
+    """Whether it names something in a Python file."""
+    return text.endswith(".py") or text.rpartition(":")[0].endswith(".py")
+
+
+def python_problem(text: str, parameters: dict[str, Any]) -> "Problem":
+    """`motor.py:problem`: a problem in a Python file, or a function there that returns one and takes the parameters."""
+    from spaql.plants.problem import Problem
+
+    found, path = found_in(text)
+    if inspect.isfunction(found):
+        try:
+            inspect.signature(found).bind(**parameters)
+        except TypeError as error:
+            wanted = ", ".join(map(str, inspect.signature(found).parameters.values())) or "nothing"
+            raise SpaqlError(f"{text} cannot be called ({error}): it takes {wanted} (--set NAME=VALUE)") from error
+        made = _run(path, lambda: found(**parameters))
+        what = f"{text} returned {_a(made)}"
+    elif parameters:
+        raise SpaqlError(f"{text} is a problem already made: --set goes with a function that makes one")
+    else:
+        made, what = found, f"{text} is {_a(found)}"
+    if not isinstance(made, Problem):
+        raise SpaqlError(f"{what}: give a spaql.Problem, or a function that returns one")
+    return made
+
+
+def fmu_problem(path: str, horizon: int | None, given: Given, parameters: dict[str, Any]) -> "Problem":
+    """`motor.fmu`, with the options that an FMU needs."""
+    from spaql.plants.fmu import from_fmu
+
+    observe, action, reward, terminated, dt = given
+    if observe is None or not action or reward is None or horizon is None:
+        needed = {"--observe": observe, "--action": action, "--reward": reward, "--horizon": horizon}
+        missing = [name for name, value in needed.items() if not value]
+        example = "--observe speed,current --action voltage=-24:24 --reward paid.py:reward --horizon 200"
+        raise SpaqlError(f"{path} needs {', '.join(missing)} too, such as {example}")
+    return from_fmu(
+        path, observe=[name.strip() for name in observe.split(",")], actions=dict(_action(text) for text in action),
+        reward=_function("--reward", reward), horizon=horizon, dt=dt, parameters=_with_dots(parameters),
+        terminated=None if terminated is None else _function("--terminated", terminated),
+    )  # fmt: skip
+
+
+def _action(text: str) -> tuple[str, Any]:
+    """voltage=-24:24, valve=0,0.5,1, or voltage alone for the bounds that the FMU declares."""
+    from spaql.plants.axes import Finite
+
+    name, equals, value = (part.strip() for part in text.partition("="))
+    try:
+        if not equals:
+            return name, None
+        if ":" in value:
+            low, high = map(float, value.split(":"))
+            return name, (low, high)
+        return name, Finite(tuple(float(part) for part in value.split(",")))
+    except (ValueError, TypeError) as error:
+        raise SpaqlError(f"--action takes NAME=LOW:HIGH, such as voltage=-24:24, not {text!r}") from error
+
+
+def _with_dots(parameters: dict[str, Any]) -> dict[str, Any]:
+    """Variables of FMUs have dots in their names: motor.J=0.02 was read as a part of motor."""
+    made: dict[str, Any] = {}
+    for name, value in parameters.items():
+        made |= {f"{name}.{rest}": one for rest, one in value.items()} if isinstance(value, dict) else {name: value}
+    return made
+
+
+def _function(option: str, text: str) -> Any:
+    found, _ = found_in(text)
+    if not inspect.isfunction(found):
+        raise SpaqlError(f"{option} {text} is {_a(found)}, not a function")
+    return found
+
+
+def found_in(text: str) -> tuple[Any, Path]:
+    """What `FILE.py:NAME` or `module:NAME` names, and the file it stands in."""
+    from spaql.plants.problem import Problem
+
+    place, _, name = ("", "", text) if text.endswith(".py") else text.rpartition(":")
+    module = _file(Path(place or text)) if not place or place.endswith(".py") else _module(place)
+    if place and hasattr(module, name):
+        return getattr(module, name), Path(str(module.__file__))
+    problems = [key for key, value in vars(module).items() if isinstance(value, Problem)]
+    functions = [key for key, value in vars(module).items() if inspect.isfunction(value) and not key.startswith("_")]
+    names = f"problems there: {', '.join(problems)}" if problems else "no problem there"
+    names += f"; functions: {', '.join(functions)}" if functions else ""
+    wrong = f"there is no {name} in {place}" if place else f"say what of {text} is meant, {text}:NAME"
+    raise SpaqlError(f"{wrong}; {names}")
+
+
+def _module(name: str) -> ModuleType:
+    try:
+        return importlib.import_module(name)
+    except Exception as error:  # it may be missing, or raise anything itself
+        raise SpaqlError(f"cannot import {name}: {_line(error)}; a file is named with its .py") from error
+
+
+def _file(path: Path) -> ModuleType:
+    """The module in a file. Its neighbours can be imported, and workers get what is in it by value."""
+    import cloudpickle
+
+    path = path.expanduser().resolve()
+    if not path.is_file():
+        raise SpaqlError(f"there is no file {path}")
+    name = f"spaql_file_{path.stem}"
+    there = sys.modules.get(name)
+    if there is not None and there.__file__ == str(path):
+        return there  # a problem and its reward may stand in one file
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None  # it is a file that ends in .py
+    assert spec.loader is not None
+    run, module = spec.loader.exec_module, importlib.util.module_from_spec(spec)
+    if str(path.parent) not in sys.path:
+        sys.path.insert(0, str(path.parent))
+    sys.modules[name] = module
+    try:
+        _run(path, lambda: run(module))
+    except SpaqlError:
+        del sys.modules[name]
+        raise
+    cloudpickle.register_pickle_by_value(module)
+    return module
+
+
+def _run(path: Path, work: Any) -> Any:
+    """What the user's code returns; what it raises becomes one line with the line of the file."""
+    try:
+        return work()
+    except (Exception, SystemExit) as error:
+        lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
+        line = lines[-1] if lines else getattr(error, "lineno", None)
+        where = f"{path}, line {line}" if line else str(path)
+        raise SpaqlError(f"{where}: {_line(error)}") from error
+
+
+def _line(error: BaseException) -> str:
+    said = " ".join(str(error.msg if isinstance(error, SyntaxError) else error).split())
+    return said if isinstance(error, SpaqlError) else f"{type(error).__name__}: {said}"
+
+
+def _a(value: Any) -> str:
+    kind = type(value).__name__
+    return f"{'an' if kind[0].lower() in 'aeiou' else 'a'} {kind}"

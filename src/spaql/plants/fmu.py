@@ -1,0 +1,194 @@
+"""Plants from FMUs, the files in which modelling tools export their models (https://fmi-standard.org)."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from os import PathLike
+from typing import Any
+
+from spaql.checks import real, whole
+from spaql.errors import SpaqlError
+from spaql.plants.axes import Axis, Continuous, Finite
+from spaql.plants.between import Between, Value, value_of
+from spaql.plants.fmu_env import FMUEnv
+from spaql.plants.fmu_file import COUNTS, FMU, read_fmu
+from spaql.plants.gym import MEASURE, from_gym
+from spaql.plants.known import known_outcome
+from spaql.plants.parameters import short
+from spaql.plants.problem import UNBOUNDED, Problem
+
+Bounds = tuple[float, float]
+
+
+def from_fmu(
+    path: str | PathLike[str],
+    *,
+    observe: Sequence[str],
+    actions: "Mapping[str, Bounds | Finite | None] | Sequence[str]",
+    reward: Callable[..., float],
+    horizon: int,
+    dt: float | None = None,
+    terminated: Callable[..., bool] | None = None,
+    start: Mapping[str, Value] | None = None,
+    parameters: Mapping[str, Value] | None = None,
+    name: str | None = None,
+    state_low: Sequence[float | None] | None = None,
+    state_high: Sequence[float | None] | None = None,
+    slopes: Sequence[float | None] | None = None,
+    reference: Sequence[float] | None = None,
+    clip: bool = False,
+    rollouts: int | None = None,
+    measure: int = MEASURE,
+) -> Problem:
+    """A problem from an FMU for co-simulation, FMI 2 or 3. Needs FMPy: `pip install "spaql[fmi]"`.
+
+    - `observe`: the variables a controller sees, by name: outputs, or whatever else the FMU shows
+    - `actions`: inputs by name, with (lowest, highest) value, None for the bounds the FMU declares, or for a single
+      input a `spaql.Finite` set; a list of names takes all bounds from the FMU. Other inputs keep their start value
+    - `reward`, `terminated`: plain functions of numbers, those observed, the actions, those observed next. An FMU pays
+      nothing, so it needs a reward; learners know both (`problem.known`)
+    - `dt`: seconds per step, one communication step (default: what the FMU suggests); `horizon`: steps per episode
+    - `start`, `parameters`: start values and parameters by name, numbers or a `spaql.Between` drawn at every reset
+    - the rest as for `from_gym`. Names, units and bounds (min, max) are those of the FMU
+    """
+    fmu = read_fmu(path)
+    seen = [_observed(fmu, one) for one in _names("observe", observe)]
+    inputs, made = _actions(fmu, actions)
+    step, values = _step(fmu, dt), _start(fmu, start, parameters)
+    if reward is None:
+        raise SpaqlError(f"{fmu.path.name}: an FMU pays nothing: give reward=..., a function of numbers")
+    known_outcome(reward, terminated, seen, made)  # before the first step calls them
+    low, high = [axis.low for axis in seen], [axis.high for axis in seen]
+    env = FMUEnv(str(fmu.path), [axis.name for axis in seen], low, high, inputs, reward, terminated, step, values)
+    try:
+        problem = from_gym(
+            env, whole("horizon", horizon, 1, 10**6), state_low, state_high, slopes=slopes, reference=reference,
+            clip=clip, rollouts=rollouts, reward=reward, terminated=terminated, measure=measure,
+            names=[axis.name for axis in seen], units=[axis.unit for axis in seen],
+        )  # fmt: skip
+    except SpaqlError:
+        env.close()
+        raise
+    about = fmu.description.description or fmu.description.modelName or fmu.path.stem
+    told = f"{' '.join(about.split())}; {fmu.path.name}, FMI {fmu.description.fmiVersion}, steps of {step:g} s"
+    return replace(problem, name=fmu.path.stem if name is None else str(name), summary=told, actions=made)
+
+
+def _names(what: str, given: Any) -> list[str]:
+    """Texts, one or more, all different."""
+    names = [given] if isinstance(given, str) else list(given) if isinstance(given, Sequence | Mapping) else []
+    if not names or len(set(map(str, names))) != len(names):
+        raise SpaqlError(f"{what} lists names of variables of the FMU, each once, not {short(given)}")
+    return names
+
+
+def _observed(fmu: FMU, name: str) -> Axis:
+    variable = fmu.variable(name, "observe")
+    low, high = _bounds(variable)
+    bounded = low is not None and high is not None and low < high and max(-low, high) < UNBOUNDED
+    unit = _of(variable, "unit") or ""
+    if bounded:
+        return Axis(name, low, high, unit=unit)  # type: ignore[arg-type]
+    return Axis(name, slope=1.0, unit=unit)  # to be measured; -inf and inf are what from_gym shall see
+
+
+def _of(variable: Any, what: str) -> Any:
+    """An attribute of a variable, which may stand with its declared type."""
+    own = getattr(variable, what)
+    return own if own is not None or variable.declaredType is None else getattr(variable.declaredType, what)
+
+
+def _bounds(variable: Any) -> tuple[float | None, float | None]:
+    """What a variable declares; None where it declares nothing."""
+    if variable.type == "Boolean":
+        return 0.0, 1.0
+    ends = (_of(variable, "min"), _of(variable, "max"))
+    low, high = (None if end is None or not math.isfinite(float(end)) else float(end) for end in ends)
+    return low, high
+
+
+def _actions(fmu: FMU, given: Any) -> tuple[dict[str, Bounds], Continuous | Finite]:
+    names = _names("actions", given)
+    wanted = dict(given) if isinstance(given, Mapping) else dict.fromkeys(names)
+    units, inputs = [], {}
+    for name, bounds in wanted.items():
+        variable = fmu.variable(name, "actions")
+        if variable.causality != "input":
+            others = [one.name for one in fmu.variables.values() if one.causality == "input"]
+            said = f"{name} of {fmu.path.name} is not an input (it is: {variable.causality})"
+            raise SpaqlError(f"actions: {said}; inputs are {', '.join(others) or 'not there'}")
+        if isinstance(bounds, Finite) and len(wanted) > 1:
+            raise SpaqlError(f"actions: {name} has a finite set of values: then it must be the only action")
+        if variable.type in COUNTS and not isinstance(bounds, Finite):
+            kind = f"{name} of {fmu.path.name} takes whole numbers ({variable.type})"
+            raise SpaqlError(f"actions: {kind}: give a set, {{{name!r}: spaql.Finite((0, 1))}}")
+        inputs[name] = _range(name, bounds, variable)
+        units.append(_of(variable, "unit") or "")
+    only = wanted[names[0]]
+    if isinstance(only, Finite):
+        if variable.type in COUNTS and only.number is not int:
+            raise SpaqlError(f"actions: {names[0]} takes whole numbers, not {only.values}")
+        return inputs, replace(only, box=True, names=tuple(names), units=tuple(units))
+    low, high = (tuple(bounds[end] for bounds in inputs.values()) for end in (0, 1))
+    return inputs, Continuous(low, high, tuple(names), tuple(units))
+
+
+def _range(name: str, given: Any, variable: Any) -> Bounds:
+    """The lowest and highest value of an input, given or declared."""
+    if isinstance(given, Finite):
+        return float(min(given.values)), float(max(given.values))
+    pair = _bounds(variable) if given is None else given
+    if given is None and None in pair:
+        raise SpaqlError(f"actions: the FMU declares no min and max of {name}: give {{{name!r}: (lowest, highest)}}")
+    if not isinstance(pair, Sequence) or isinstance(pair, str) or len(pair) != 2:
+        raise SpaqlError(f"actions: {name} takes (lowest, highest), None or a spaql.Finite, not {short(given)}")
+    low, high = (real(f"actions: {name}", end) for end in pair)
+    if not low < high:
+        raise SpaqlError(f"actions: {name}: the lowest value must be below the highest, not {low:g} and {high:g}")
+    return low, high
+
+
+def _step(fmu: FMU, given: float | None) -> float:
+    """Seconds of one step."""
+    usual = fmu.description.defaultExperiment
+    if given is None and usual is not None and usual.stepSize is not None:
+        given = float(usual.stepSize)
+    if given is None:
+        raise SpaqlError(f"{fmu.path.name} does not say how long a step is: give dt=..., in seconds")
+    dt = real("dt", given, 0.0, above=True)
+    inner, free = (getattr(fmu.description.coSimulation, name) for name in INNER)
+    if inner is not None and not free:
+        steps = dt / float(inner)
+        if round(steps) < 1 or abs(steps - round(steps)) > 1e-6 * steps:
+            raise SpaqlError(f"dt = {dt:g} s: {fmu.path.name} takes only multiples of its own step, {float(inner):g} s")
+    return dt
+
+
+INNER = ("fixedInternalStepSize", "canHandleVariableCommunicationStepSize")
+
+
+def _start(fmu: FMU, start: Any, parameters: Any) -> dict[str, Value]:
+    """What is set at every reset, parameters first."""
+    values: dict[str, Value] = {}
+    for what, given in (("parameters", parameters or {}), ("start", start or {})):
+        if not isinstance(given, Mapping):
+            raise SpaqlError(f"{what} are values by name, such as {{'speed': 0.0}}, not {short(given)}")
+        for name, value in given.items():
+            variable = fmu.variable(name, what)
+            free = variable.causality == "input" or variable.initial in ("exact", "approx")
+            if variable.variability == "constant" or not free:
+                why = variable.variability if variable.variability == "constant" else "computed by the FMU"
+                raise SpaqlError(f"{what}: {name} of {fmu.path.name} cannot be set: it is {why}")
+            if name in values:
+                raise SpaqlError(f"{name} is given twice, in parameters and in start")
+            values[name] = _value(f"{what}: {name}", value, variable)
+    return values
+
+
+def _value(name: str, given: Any, variable: Any) -> Value:
+    if variable.type in COUNTS:
+        if isinstance(given, Between):
+            raise SpaqlError(f"{name} is a whole number, which cannot be drawn from {given}")
+        return float(whole(name, int(given) if isinstance(given, bool) else given, -(2**53), 2**53))
+    low, high = _bounds(variable)
+    return value_of(name, given, -math.inf if low is None else low, math.inf if high is None else high)
