@@ -8,9 +8,11 @@ import numpy as np
 
 from spaql.analysis.numbers import agents, span
 from spaql.analysis.style import COLOURS, INK, MARKERS, entry, legend, line_of, mean_and_half, plain_log
+from spaql.analysis.tables import Row
 from spaql.arrays import Array
 from spaql.learners.registry import rivals
 from spaql.plants.catalog import CATALOG
+from spaql.studies.atlas.figures import returns_axis
 from spaql.studies.few.plan import MODEL_BASED, TASKS, Task
 from spaql.studies.few.tables import published_of, runs_of
 from spaql.studies.laws.tables import title_of
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 
 COLUMNS, TITLE_WIDTH = 3, 26
 SHAPES = ("P", "o", "s")  # of the tasks on a problem
+ALIKE = 0.04  # of a return: published ones that differ by less share a name
 WIDE = 0.04  # of the dots of the agents, in powers of ten of samples
 OTHERS: dict[str, Any] = {"color": INK, "marker": "d", "markerfacecolor": "none", "markersize": 5.0, "linewidth": 1.0}
 
@@ -66,9 +69,8 @@ def _panel(axis: "Axes", results: Results, problem: str) -> set[str]:
             )
             axis.plot(x, y, marker=MARKERS[name], markersize=2.5, **line_of(name, linewidth=1.0, zorder=2.5))
             drawn.add(name)
-    for line in published_of(problem):
-        if line["fresh"] is not None:
-            _published(axis, line)
+    for place, lines in enumerate(_alike([line for line in published_of(problem) if line["fresh"] is not None])):
+        _published(axis, lines, place)
     for place, task in enumerate(TASKS[problem]):
         _task(axis, results, problem, task, SHAPES[place])
     best = CATALOG[problem].best_known.value if problem in CATALOG else None
@@ -77,20 +79,35 @@ def _panel(axis: "Axes", results: Results, problem: str) -> set[str]:
     axis.set_xscale("log")
     _room(axis)
     plain_log(axis, "x")
+    returns_axis(axis, problem)
     axis.set_xlabel("samples")
-    axis.set_title(textwrap.fill(title_of(problem), TITLE_WIDTH))
+    axis.set_title(textwrap.fill(title_of(problem), TITLE_WIDTH), fontsize=8)
     if axis.get_legend_handles_labels()[1]:
         axis.legend(fontsize=6.5, loc="lower right", handlelength=1.0, borderaxespad=0.1)
     return drawn
 
 
-def _published(axis: "Axes", line: dict[str, Any]) -> None:
-    ends = np.array([line["fresh"], line["most"]])
-    axis.plot([line["samples"]] * 2, ends, zorder=3.0, **OTHERS)
+def _alike(lines: list[Row]) -> list[list[Row]]:
+    """Lines with about the same return after the same samples together: they share one name."""
+    groups: list[list[Row]] = []
+    for line in lines:
+        for group in groups:
+            if group[0]["samples"] == line["samples"] and abs(line["fresh"] / group[0]["fresh"] - 1.0) < ALIKE:
+                group.append(line)
+                break
+        else:
+            groups.append([line])
+    return groups
+
+
+def _published(axis: "Axes", lines: list[Row], place: int) -> None:
+    for line in lines:
+        axis.plot([line["samples"]] * 2, [line["fresh"], line["most"]], zorder=3.0, **OTHERS)
+    names, middle = ", ".join(line["who"] for line in lines), (lines[-1]["fresh"] + lines[-1]["most"]) / 2
+    away = (-4.0, -2.0 - 6.0 * (place % 2))  # names of neighbours would hide each other
     axis.annotate(
-        line["who"], (line["samples"], ends.mean()), (-4.0, -2.0), textcoords="offset points", ha="right", va="top",
-        fontsize=6.0,
-    )  # fmt: skip
+        names, (lines[0]["samples"], middle), away, textcoords="offset points", ha="right", va="top", fontsize=6.0
+    )
 
 
 def _task(axis: "Axes", results: Results, problem: str, task: Task, shape: str) -> None:
@@ -119,6 +136,7 @@ def _beside(x: Array) -> Array:
 
 def _room(axis: "Axes") -> None:
     """At least a power of ten around what is there, and room for names at the left."""
+    axis.margins(y=0.12)
     low, high = axis.get_xlim()
     axis.set_xlim(low / 2.5, max(high * 1.3, low * 10.0))
 

@@ -112,7 +112,7 @@ def _reached(rows: list[Row], results: Results) -> Table:
         "± is half of Student's 95 % interval over the agents.",
         "Model minus plant: what the agent's own model predicts (`trust().mean`) less its fresh return; at most: of "
         "one agent. Agents in doubt: those whose `trust().doubts` is not empty. Numbers: what a reader sees of a "
-        "controller. CPU seconds are those of learning and of the last search, without compiling.",
+        "controller. CPU seconds are those of learning and of the last search.",
     )
     return Table("few", "Laws after few samples", columns, rows, notes)
 
