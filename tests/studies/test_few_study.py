@@ -1,6 +1,7 @@
 """Laws after few samples: what is computed, what is told of it, and what others have published."""
 
 import json
+import sys
 from dataclasses import asdict, replace
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 
 import spaql
 from made_runs import made_checked
+from pages import ROOT
 from spaql.errors import SpaqlError
 from spaql.runs.checkpoints import agent_of
 from spaql.runs.compute import compute
@@ -159,3 +161,15 @@ def test_the_figure_names_others_and_says_who_is_in_it(results, tmp_path):
     svg = figure.svg.read_text("utf-8")
     assert "Black-DROPS" in svg
     assert "reward learned" in svg
+
+
+def test_the_page_has_marks_for_all_that_is_written_into_it(results):
+    sys.path.insert(0, str(ROOT / "docs"))
+    from make_few import blocks_of
+    from make_results import replaced
+
+    page = (ROOT / "docs" / "atlas.md").read_text("utf-8")
+    text = replaced(page, blocks_of(results, "Said below the picture."), "few")
+    assert "| Cart-pole swing-up, reward known | 320 | 4 | 30.00 ± 2.05 | 28.50 |" in text
+    assert "*Said below the picture.*" in text
+    assert replaced(text, blocks_of(results, "Said below the picture."), "few") == text

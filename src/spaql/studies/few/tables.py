@@ -145,7 +145,7 @@ def _own(row: Row) -> Row:
     how = f"mean of {row['agents']} agents, worst {told(row['worst_agent'])}" if row["agents"] > 1 else "one agent"
     who = f"spaql: {row['task']}" if row["task"] else "spaql"
     line = {"problem": row["problem"], "who": who, "samples": row["samples"], "fresh": row["fresh"]}
-    return line | {"most": row["fresh"], "how": how, "source": "this table"}
+    return line | {"most": row["fresh"], "how": how, "source": "the table above"}
 
 
 def published_of(problem: str) -> list[Row]:
