@@ -4,10 +4,10 @@ import pickle
 
 import numpy as np
 import pytest
+from tests.loops import motor, steps
 
 import spaql
 from spaql.plants.strict import strict
-from tests.loops import motor, steps
 
 TARGET = spaql.Reference("target", 50.0, 150.0, of="speed")
 

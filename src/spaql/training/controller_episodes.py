@@ -16,6 +16,7 @@ from spaql.training.controller_rollouts import run_controller
 from spaql.training.episode import Episode, open_at
 from spaql.training.lanes import BAD_ACTION, OK, Episodes, new_lanes, stage_of
 from spaql.training.plant_errors import bad_reward, bad_state
+from spaql.training.tally import Counter, counted, new_tally
 from spaql.training.tree_episodes import STRETCH
 
 if TYPE_CHECKING:
@@ -28,11 +29,13 @@ def evaluate_controller(controller: "Controller", episodes: int, seed: int) -> E
     if not problem.can_run:
         raise SpaqlError(f"{problem.name} has no plant to run on")
     plant_seed, returns = streams.plant_seed(seed, streams.FRESH_PLANT, 0), np.zeros(episodes)
+    tally = new_tally(problem, episodes)
     if problem.plant is None or controller.compiled is None:
         env = problem.open_env() if problem.plant is None else PlantEnv(problem)
-        return Evaluation(returns, _in_python(controller, env, int(plant_seed), returns))
+        steps = _in_python(controller, env, int(plant_seed), returns, Counter(problem, tally))
+        return counted(problem, returns, steps, tally, seed)
     (reset, step), steps = problem.plant.batch, 0
-    stage, lanes = stage_of(problem.plant, problem.horizon), new_lanes(problem.plant)
+    stage, lanes = stage_of(problem.plant, problem.horizon), new_lanes(problem.plant, tally)
     allowed, wrong = allowed_by(problem.actions), np.zeros(len(problem.state) + problem.actions.axes)
     for first in range(0, episodes, STRETCH):
         some = Episodes(np.uint64(plant_seed), returns, first, min(first + STRETCH, episodes))
@@ -41,7 +44,7 @@ def evaluate_controller(controller: "Controller", episodes: int, seed: int) -> E
             _complain(controller, wrong, int(lanes.fault[1]), int(lanes.fault[2]))
     if lanes.fault[0] != OK:
         raise bad_reward(problem, f"rollout {int(lanes.fault[1])}")
-    return Evaluation(returns, steps)
+    return counted(problem, returns, steps, tally, seed)
 
 
 def _complain(controller: "Controller", wrong: Array, rollout: int, step: int) -> None:
@@ -54,11 +57,12 @@ def _complain(controller: "Controller", wrong: Array, rollout: int, step: int) -
     raise controller.refused(wrong[:d], wrong[d:])
 
 
-def _in_python(controller: "Controller", env: Any, seed: int, returns: Array) -> int:
+def _in_python(controller: "Controller", env: Any, seed: int, returns: Array, counter: Counter) -> int:
     steps = 0
     for j in range(len(returns)):
         observation, _ = env.reset(seed=seed) if j == 0 else env.reset()
-        for _, _, reward, _ in _steps(controller, env, observation):
+        for after, action, reward, terminated in _steps(controller, env, observation):
+            counter.step(j, action, after, reward, terminated)
             returns[j] += reward
             steps += 1
         if not abs(returns[j]) <= HUGE:
@@ -83,4 +87,4 @@ def record_controller(controller: "Controller", seed: int, rollout: int) -> Epis
     taken = list(_steps(controller, env, observation))
     seen = [np.array(observation, float).reshape(-1), *(one[0] for one in taken)]
     actions, rewards = np.array([one[1] for one in taken]), np.array([one[2] for one in taken])
-    return Episode(np.array(seen), actions, rewards, taken[-1][3])
+    return Episode(np.array(seen), actions, rewards, taken[-1][3], controller.problem)

@@ -18,6 +18,7 @@ from spaql.training.lanes import (
     Stage,
     book,
     check_returns,
+    count_lanes,
     finish,
     start_lanes,
     step_lanes,
@@ -75,6 +76,7 @@ def run_controller(
                 lanes.fault[2], lanes.fault[3] = h, -1
                 return steps
             step_lanes(step, stage, lanes, h, padded)
+            count_lanes(rows, lanes, n)
             steps += n
             n, padded = book(rows, lanes, returns, n, padded)
         finish(rows, lanes, returns, n)
