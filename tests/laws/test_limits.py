@@ -39,14 +39,14 @@ def test_what_is_evaluated_is_the_reward_as_it_was_stated(pair):
     assert limited.evaluate(50).mean == pytest.approx(plain.evaluate(50).mean, abs=1e-12)
 
 
-def test_a_violated_step_costs_more_than_an_episode():
+def test_a_violated_step_costs_a_tenth_of_an_episode():
     problem = stated(limits=[spaql.Limit("current", high=5.0)])
     volts = [24.0] * 10
     rows, stern, _ = steps(strict(problem)[0], volts)
     _, usual, _ = steps(problem, volts)
     for row, cost, reward in zip(rows[1:], stern, usual, strict=True):
         if row["current"] > 5.0:
-            assert cost < reward - 60 * max(np.abs(usual))
+            assert cost < reward - 6 * max(np.abs(usual))
         else:
             assert cost == reward
 
@@ -70,4 +70,4 @@ def test_atlas_knows_what_a_violation_costs():
     observation, after = np.array([[0.0, 0.0, 100.0, 100.0]]), np.array([[20.0, 9.0, 100.0, 80.0]])
     stern, _ = agent.problem_told.known.outcomes(observation, [[24.0]], after)
     usual, _ = agent.problem.known.outcomes(observation, [[24.0]], after)
-    assert stern[0] < usual[0] - 60 * abs(usual[0])
+    assert stern[0] < usual[0] - 6 * abs(usual[0])

@@ -117,15 +117,10 @@ def extended(problem: "Problem", memory: Sequence[str], observe: Sequence[str], 
         base, signals, around = _stated(problem)
     parts = {one.name: getattr(signals, one.name) for one in fields(signals)}
     kept = tuple(dict.fromkeys([*signals.memory, *memory]))
-    wanted = signals_of(**parts | {"memory": kept, "shown": tuple(observe)})
-    told = {"name": problem.name, "summary": problem.summary}
-    return _in_loop(base, wanted, around, **told, limits=still_limits(problem.limits, wanted))
-
-
-def still_limits(limits: Sequence[Limit], signals: Signals) -> tuple[Limit, ...]:
-    """Those on variables and actions that can still be seen."""
-    names = {axis.name for axis in signals.state} | set(signals.action_names)
-    return tuple(limit for limit in limits if limit.variable in names)
+    limited = [limit.variable for limit in problem.limits if limit.variable not in signals.action_names]
+    shown = tuple(dict.fromkeys([*observe, *limited]))  # what is limited is seen, so that it can be counted
+    wanted = signals_of(**parts | {"memory": kept, "shown": shown})
+    return _in_loop(base, wanted, around, name=problem.name, summary=problem.summary, limits=problem.limits)
 
 
 def _stated(problem: "Problem") -> tuple["Problem", Signals, Surroundings]:

@@ -3,8 +3,9 @@ that does not.
 
     reward - cost * (1 + excess in units of the limit), for every limit that is violated after a step
 
-One violated step costs as much as the rewards of a whole episode can differ by. What is evaluated and reported is the
-problem as it was stated.
+One violated step costs as much as a tenth of an episode of the worst rewards. With ten times that, searches shy away
+from everything near a limit and find laws of half the return (a motor with a limit on its current). What is evaluated
+and reported is the problem as it was stated.
 """
 
 from dataclasses import replace
@@ -21,6 +22,7 @@ from spaql.plants.limits import limit_table
 from spaql.plants.plant import Plant, PlantFunction, make_plant
 from spaql.plants.problem import Problem
 
+PART = 0.1  # of an episode: what one violated step costs
 LOOKED = 30  # steps with each of three constant actions, which tell how much rewards differ
 
 Rows = tuple[tuple[int, float, float, float], ...]  # place in observation and action, low, high, unit
@@ -32,8 +34,7 @@ def strict(problem: Problem) -> tuple[Problem, int]:
         return problem, 0
     env = PlantEnv(problem) if problem.plant is not None else problem.open_env()
     rewards = _looked(problem, env)
-    cost = problem.horizon * max(float(np.ptp(rewards)), float(np.abs(rewards).max()), 1e-6)
-    rows = _rows(problem)
+    rows, cost = _rows(problem), _cost(problem, rewards)
     if problem.plant is not None:
         return replace(problem, plant=strict_plant(problem.plant, rows, cost)), len(rewards)
     return replace(problem, env=StrictEnv(env, rows, cost), env_id=None, known=None), len(rewards)
@@ -44,8 +45,7 @@ def strict_known(problem: Problem, rewards: Array) -> KnownOutcome | None:
     known = problem.known
     if known is None or known.reward is None or not problem.limits:
         return known
-    cost = problem.horizon * max(float(np.ptp(rewards)), float(np.abs(rewards).max()), 1e-6)
-    return told_known(known, _rows(problem), cost)
+    return told_known(known, _rows(problem), _cost(problem, rewards))
 
 
 def told_known(known: KnownOutcome, rows: Rows, cost: float) -> KnownOutcome:
@@ -91,6 +91,11 @@ class StrictEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
             beyond = max(low - seen[j], seen[j] - high)
             v += 1.0 + beyond / unit if beyond > 0.0 else 0.0
         return observation, float(reward) - self.cost * v, terminated, truncated, info
+
+
+def _cost(problem: Problem, rewards: Array) -> float:
+    """Of one violated step."""
+    return PART * problem.horizon * max(float(np.ptp(rewards)), float(np.abs(rewards).max()), 1e-6)
 
 
 def _rows(problem: Problem) -> Rows:
