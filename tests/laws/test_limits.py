@@ -45,7 +45,7 @@ def test_a_violated_step_costs_a_tenth_of_an_episode():
     rows, stern, _ = steps(strict(problem)[0], volts)
     _, usual, _ = steps(problem, volts)
     for row, cost, reward in zip(rows[1:], stern, usual, strict=True):
-        if row["current"] > 5.0:
+        if row["current"] > 5.0 * 0.97:  # the search keeps a margin
             assert cost < reward - 6 * max(np.abs(usual))
         else:
             assert cost == reward

@@ -22,6 +22,7 @@ from spaql.plants.limits import limit_table
 from spaql.plants.plant import Plant, PlantFunction, make_plant
 from spaql.plants.problem import Problem
 
+MARGIN = 0.03  # of a bound by which the search keeps away from it: it sees some episodes, not all
 PART = 0.1  # of an episode: what one violated step costs
 LOOKED = 30  # steps with each of three constant actions, which tell how much rewards differ
 
@@ -103,7 +104,18 @@ def _rows(problem: Problem) -> Rows:
     low, high = problem.actions.bounds
     widths = [2.0 / axis.slope if axis.slope is not None else axis.high - axis.low for axis in problem.state]
     widths += (high - low).tolist()
-    return tuple((int(j), lowest, highest, widths[int(j)] or 1.0) for j, lowest, highest in places)
+    rows = []
+    for j, lowest, highest in places:
+        unit = widths[int(j)] or 1.0
+        inside = [bound + sign * _margin(bound, unit) for bound, sign in ((lowest, 1.0), (highest, -1.0))]
+        good = inside if inside[0] < inside[1] else (lowest, highest)
+        rows.append((int(j), float(good[0]), float(good[1]), float(unit)))
+    return tuple(rows)
+
+
+def _margin(bound: float, width: float) -> float:
+    """A part of the bound or, where that is zero, of the axis."""
+    return 0.0 if np.isinf(bound) else MARGIN * (abs(bound) or 0.1 * width)
 
 
 def _violated(rows: Rows, names: list[str]) -> list[str]:
