@@ -14,7 +14,6 @@ from spaql.plants.problem import Problem
 from spaql.policy.policy import Policy
 
 
-
 def compare(controllers: Mapping[str, Any], episodes: int = 1000, seed: int = 0) -> Any:
     """A pandas DataFrame with one row per controller, the best first: what each earns in the same fresh episodes.
 

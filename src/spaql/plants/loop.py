@@ -114,7 +114,7 @@ def extended(problem: "Problem", memory: Sequence[str], observe: Sequence[str], 
         base, around = problem, Surroundings()
         signals = Signals(problem.state, problem.actions, horizon=problem.horizon, **more)
     else:
-        base, signals, around = _stated(problem)
+        base, signals, around = stated(problem)
     parts = {one.name: getattr(signals, one.name) for one in fields(signals)}
     kept = tuple(dict.fromkeys([*signals.memory, *memory]))
     limited = [limit.variable for limit in problem.limits if limit.variable not in signals.action_names]
@@ -123,7 +123,7 @@ def extended(problem: "Problem", memory: Sequence[str], observe: Sequence[str], 
     return _in_loop(base, wanted, around, name=problem.name, summary=problem.summary, limits=problem.limits)
 
 
-def _stated(problem: "Problem") -> tuple["Problem", Signals, Surroundings]:
+def stated(problem: "Problem") -> tuple["Problem", Signals, Surroundings]:
     """How a problem in a loop was stated: the problem without it, the signals, and what is around."""
     if problem.plant is not None and problem.plant.origin is not None:
         plant, signals, around = problem.plant.origin[1]
@@ -138,8 +138,8 @@ def _stated(problem: "Problem") -> tuple["Problem", Signals, Surroundings]:
     env = problem.env
     if env is None or not hasattr(env, "stated"):
         raise SpaqlError(f"{problem.name} comes from a file: its plant is not known here; give the problem itself")
-    stated: tuple[Problem, Signals, Surroundings] = env.stated
-    return stated
+    found: tuple[Problem, Signals, Surroundings] = env.stated
+    return found
 
 
 def _held(problem: "Problem", signals: Signals) -> tuple[float, ...] | None:
