@@ -109,7 +109,7 @@ def _strange(x: Array, y: Array, points: Array, widths: Widths) -> Array:
 
 
 def drawn(found: Posterior, count: int, rng: np.random.Generator) -> Array:
-    """(count, weights): the mean, then functions at random."""
-    chance = rng.standard_normal((len(found.mean), count - 1))
+    """(count, weights): the mean, then functions at random, further from it than the posterior says."""
+    chance = DOUBT * rng.standard_normal((len(found.mean), count - 1))
     others = found.mean[:, None] + solve_triangular(found.root, chance)
     return np.concatenate([found.mean[None], others.T])

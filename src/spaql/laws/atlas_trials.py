@@ -5,7 +5,7 @@
     look-ahead in its mean       as long as the model sees a way to earn more than by doing
                                  nothing; else the plan of Atlas, which goes where little was
                                  seen                                                             planner.py
-    from 200 samples on          laws from the model, and every second episode by them; from
+    from 160 samples on          laws from the model, and every second episode by them; from
                                  1,000 on all                                                     in_model.py
 
 Episodes of look-ahead are cut: new starts tell more about a plant than long episodes.

@@ -12,7 +12,8 @@ FIRST = 100  # samples before the first plan
 EVERY = 50  # samples between two plans, at least
 GROWTH = 0.25  # share by which the data must have grown for a new plan
 MODELLED = 40  # samples between two models in which to look ahead, at least
-GROWN = 200  # samples before the first laws
+GROWN = 160  # samples before the first laws
+REGROWTH = 0.5  # share by which the data must have grown for other laws
 OFTEN = 400  # samples from which on laws are searched for when the data has doubled
 
 
@@ -52,4 +53,4 @@ def model_due(n: int, last: int) -> bool:
 
 def growth_due(n: int, last: int) -> bool:
     """Whether to search for laws at `n` samples, after a search at `last`."""
-    return n >= GROWN if last == 0 else n >= (1.0 + GROWTH if n < OFTEN else 2.0) * last
+    return n >= GROWN if last == 0 else n >= (1.0 + REGROWTH if n < OFTEN else 2.0) * last
