@@ -15,6 +15,7 @@ from scipy.linalg import cho_factor, cho_solve, solve_triangular
 from spaql.arrays import Array
 from spaql.gp.fit import Widths
 
+DOUBT = 2.0  # standard deviations of drawn functions: widths fitted to little data are too sure of themselves
 JITTER = 1e-7  # of the bumps at each other: their matrix must have an inverse
 # A step that all others contradict: an error of so much of the spread, and so many times the median, in few steps
 STRANGE, TIMES, FEW = 0.5, 10.0, 0.15
