@@ -21,6 +21,7 @@ from spaql.plants.problem import Finite, Problem
 FEWEST = 10  # steps
 STARTS = 256
 REACH = 1.8  # deviations from the mean within which episodes begin
+SWITCH = 2  # values of a variable that is no reference
 SEEN = 0.3  # of the episodes begin where one has begun
 POOR = 0.5  # of the changes of a variable that a model may miss without a warning
 DOUBTED = 60  # inputs at which functions are drawn
@@ -158,7 +159,7 @@ def _range(problem: Problem) -> tuple[Array, Array]:
 
 def starts_of(problem: Problem, data: Data, rng: np.random.Generator) -> Array:
     """Beginnings like those seen: between their ends and somewhat beyond, for they were few."""
-    begun, jumped = ~follows_of(data), _jumped(data)
+    begun, jumps = ~follows_of(data), jumped(data)
     first = data.states[begun]
     mean, spread = first.mean(axis=0), first.std(axis=0, ddof=1) if len(first) > 1 else np.zeros(first.shape[1])
     drawn = mean + spread * rng.uniform(-REACH, REACH, (STARTS, len(mean)))
@@ -170,21 +171,29 @@ def starts_of(problem: Problem, data: Data, rng: np.random.Generator) -> Array:
     low = [-np.inf if axis.slope is not None else axis.low for axis in problem.state]
     high = [np.inf if axis.slope is not None else axis.high for axis in problem.state]
     found: Array = np.clip(drawn, np.minimum(low, first.min(axis=0)), np.maximum(high, first.max(axis=0)))
-    if jumped.any():  # between two of them: a reference and what the plant does under it belong together
-        after = data.nexts[jumped]
-        some = rng.random(STARTS) < jumped.sum() / (jumped.sum() + begun.sum())
+    if jumps.any():  # between two of them: a reference and what the plant does under it belong together
+        after = data.nexts[jumps]
+        some = rng.random(STARTS) < jumps.sum() / (jumps.sum() + begun.sum())
         one, other = rng.integers(len(after), size=(2, int(some.sum())))
         found[some] = after[one] + rng.random((int(some.sum()), 1)) * (after[other] - after[one])
     return found
 
 
-def _jumped(data: Data) -> Array:
+def stretch_of(problem: Problem, data: Data) -> int:
+    """Steps from one jump of a reference to the next: for so long the model knows what comes. Or a whole episode."""
+    jumps = int(jumped(data).sum())
+    return problem.horizon if jumps == 0 else max(1, min(problem.horizon, round(len(data.states) / jumps)))
+
+
+def jumped(data: Data) -> Array:
     """Steps in which a variable changed that is held otherwise: a reference. No model knows when it will change again.
 
     What comes after such a step is like a beginning, and the only way to learn what to do with another reference.
     """
     changed = data.nexts != data.states
     held = changed.any(axis=0) & (changed.mean(axis=0) < HELD)
+    for j in np.flatnonzero(held):  # a contact or a switch is no reference
+        held[j] = len(np.unique(data.states[:, j])) > SWITCH
     found: Array = changed[:, held].any(axis=1)
     return found
 

@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_limits
 
 from spaql.arrays import Array
 from spaql.gp.model import Data, Model, inputs_of
-from spaql.gp.problem import bumps_of, imagined, starts_of
+from spaql.gp.problem import bumps_of, imagined, starts_of, stretch_of
 from spaql.laws.lessons import distilled
 from spaql.laws.local import local_laws
 from spaql.laws.partitions import fitted_partitions
@@ -82,7 +82,10 @@ class _LawSearch:
         self, problem: Problem, model: Model, data: Data, seed: int, earlier: Sequence[Tree], table: Tree | None,
         bumps: float,
     ) -> None:  # fmt: skip
-        self.problem, self.model, self.data, self.seed, self.table = problem, model, data, seed, table
+        stretch = stretch_of(problem, data)
+        self.stretches = problem.horizon / stretch  # of an episode whose reference jumps: laws are judged in one
+        self.problem = problem = replace(problem, horizon=stretch)
+        self.model, self.data, self.seed, self.table = model, data, seed, table
         self.bumps = bumps
         self.earlier = [tree for tree in earlier if tree.laws is not None][:KEPT]
         self.rng = np.random.default_rng([seed, len(data.states)])
@@ -109,7 +112,7 @@ class _LawSearch:
                 found.insert(0, units.physical(search.best.tree))
                 judge.offer(found[0])
         if not found:
-            return Found(judge.best, judge.returns)
+            return Found(judge.best, self.stretches * judge.returns)
         # functions that differ where the laws go, not only where their teachers went
         found = sorted(found, key=lambda tree: -float(judge.returns_of(tree).mean()))[:KEPT]
         judge, trials, steps = self.doubtful([self.taught(tree) for tree in found], found)
@@ -130,7 +133,7 @@ class _LawSearch:
             judge.offer(self.table)
             if judge.range == 0.0:  # a model that sees no way to earn anything cannot judge
                 judge.best, judge.returns = self.table, judge.returns_of(self.table)
-        return Found(judge.best, judge.returns)
+        return Found(judge.best, self.stretches * judge.returns)
 
     def taught(self, tree: Tree) -> Lessons:
         """What a tree does in the mean function."""

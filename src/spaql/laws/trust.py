@@ -12,7 +12,17 @@ import numpy as np
 from spaql.arrays import Array
 from spaql.errors import SpaqlError
 from spaql.gp.model import Data, unpredicted
-from spaql.gp.problem import FEWEST, POOR, imagined, model_of, one_function, predicted, starts_of
+from spaql.gp.problem import (
+    FEWEST,
+    POOR,
+    imagined,
+    jumped,
+    model_of,
+    one_function,
+    predicted,
+    starts_of,
+    stretch_of,
+)
 from spaql.laws.in_model import doubted
 from spaql.laws.stages import constants
 from spaql.laws.teacher import Lessons
@@ -118,16 +128,29 @@ def trust_in(agent: "Atlas") -> Trust:
     n = agent.state.memory.n
     if n < FEWEST:
         raise SpaqlError(f"{n} samples are too few for a judgement: learn(samples=...) or update(...) first")
-    tree, problem, data = controller_of(agent), agent.problem_told, agent.state.memory.data(n)
+    tree, data = controller_of(agent), agent.state.memory.data(n)
+    stretch = stretch_of(agent.problem, data)
+    problem, stretches = replace(agent.problem_told, horizon=stretch), agent.problem.horizon / stretch
     names = {-1: "the reward"} | {j: axis.name for j, axis in enumerate(problem.state)}
     missed = {names[j]: part for j, part in unpredicted(model_of(problem, data), data).items()}
     drawn, states = _drawn(problem, data, tree, agent.seed)
     seeds = seeds_of(agent.seed, LAWS_CONFIRMED, 2**45, EPISODES)
-    returns = np.array([Trials(one_function(drawn, f)).returns(tree, seeds) for f in range(FUNCTIONS)])
+    earned = np.array([Trials(one_function(drawn, f)).returns(tree, seeds) for f in range(FUNCTIONS)])
+    returns = _whole_episodes(earned, stretches, np.random.default_rng([agent.seed, n]))
     still = [constant(len(problem.state), action) for action in constants(problem)]
-    floor = max(float(Trials(drawn).returns(one, seeds).mean()) for one in still)
+    floor = stretches * max(float(Trials(drawn).returns(one, seeds).mean()) for one in still)
     where = dict(zip((axis.name for axis in problem.state), _most_doubtful(drawn, tree, states).tolist(), strict=True))
     return Trust(n, returns, floor, _last_trial(agent, problem), missed, where)
+
+
+def _whole_episodes(earned: Array, stretches: float, rng: np.random.Generator) -> Array:
+    """Returns of episodes that consist of some stretches, by function: what their stretches earn, at random."""
+    count = max(1, round(stretches))
+    picks = rng.integers(earned.shape[1], size=(count, *earned.shape)) if count > 1 else None
+    if picks is None:
+        return earned * stretches
+    whole: Array = np.take_along_axis(earned[None], picks, axis=2).sum(axis=0) * (stretches / count)
+    return whole
 
 
 def _drawn(problem: Problem, data: Data, tree: Tree, seed: int) -> tuple[Problem, Array]:
@@ -161,6 +184,8 @@ def _last_trial(agent: "Atlas", problem: Problem) -> Trial | None:
     begin = int(np.flatnonzero(memory.flags[: led[-1] + 1] & BEGAN)[-1])
     tree = [one.entry.tree for one in grown if one.samples <= begin][-1]
     steps, data = int(led[-1]) + 1 - begin, memory.data(begin)
+    jumps = np.flatnonzero(jumped(memory.data(n))[begin : begin + steps])
+    steps = int(jumps[0]) if len(jumps) and jumps[0] > 0 else steps  # nobody can predict when a reference jumps
     drawn, _ = _drawn(problem, data, tree, agent.seed)
     seeds, first = seeds_of(agent.seed, LAWS_CONFIRMED, 2**45, 1), memory.states[begin]
     same = replace(drawn, horizon=steps)
