@@ -16,6 +16,7 @@ from spaql.training.controller_rollouts import run_controller
 from spaql.training.episode import Episode, open_at
 from spaql.training.lanes import BAD_ACTION, OK, Episodes, new_lanes, stage_of
 from spaql.training.plant_errors import bad_reward, bad_state
+from spaql.training.tally import Counter, Tally, counted, new_tally
 from spaql.training.tree_episodes import STRETCH
 
 if TYPE_CHECKING:
@@ -28,20 +29,32 @@ def evaluate_controller(controller: "Controller", episodes: int, seed: int) -> E
     if not problem.can_run:
         raise SpaqlError(f"{problem.name} has no plant to run on")
     plant_seed, returns = streams.plant_seed(seed, streams.FRESH_PLANT, 0), np.zeros(episodes)
+    tally = new_tally(problem, episodes)
     if problem.plant is None or controller.compiled is None:
         env = problem.open_env() if problem.plant is None else PlantEnv(problem)
-        return Evaluation(returns, _in_python(controller, env, int(plant_seed), returns))
-    (reset, step), steps = problem.plant.batch, 0
-    stage, lanes = stage_of(problem.plant, problem.horizon), new_lanes(problem.plant)
-    allowed, wrong = allowed_by(problem.actions), np.zeros(len(problem.state) + problem.actions.axes)
+        steps = _in_python(controller, env, int(plant_seed), returns, Counter(problem, tally))
+        return counted(problem, returns, steps, tally, seed)
+    steps = 0
     for first in range(0, episodes, STRETCH):
         some = Episodes(np.uint64(plant_seed), returns, first, min(first + STRETCH, episodes))
-        steps += run_controller(reset, step, controller.compiled, stage, allowed, lanes, some, wrong)
-        if lanes.fault[0] == BAD_ACTION:
-            _complain(controller, wrong, int(lanes.fault[1]), int(lanes.fault[2]))
+        steps += run_compiled(controller, some, tally)
+    return counted(problem, returns, steps, tally, seed)
+
+
+def run_compiled(controller: "Controller", episodes: Episodes, tally: Tally) -> int:
+    """Episodes of a function that compiles, on a compiled plant; fills the returns and `tally`. Returns the steps."""
+    problem, act = controller.problem, controller.compiled
+    assert problem.plant is not None
+    assert act is not None
+    reset, step = problem.plant.batch
+    stage, lanes = stage_of(problem.plant, problem.horizon), new_lanes(problem.plant, tally)
+    allowed, wrong = allowed_by(problem.actions), np.zeros(len(problem.state) + problem.actions.axes)
+    steps = run_controller(reset, step, act, stage, allowed, lanes, episodes, wrong)
+    if lanes.fault[0] == BAD_ACTION:
+        _complain(controller, wrong, int(lanes.fault[1]), int(lanes.fault[2]))
     if lanes.fault[0] != OK:
         raise bad_reward(problem, f"rollout {int(lanes.fault[1])}")
-    return Evaluation(returns, steps)
+    return int(steps)
 
 
 def _complain(controller: "Controller", wrong: Array, rollout: int, step: int) -> None:
@@ -54,11 +67,12 @@ def _complain(controller: "Controller", wrong: Array, rollout: int, step: int) -
     raise controller.refused(wrong[:d], wrong[d:])
 
 
-def _in_python(controller: "Controller", env: Any, seed: int, returns: Array) -> int:
+def _in_python(controller: "Controller", env: Any, seed: int, returns: Array, counter: Counter) -> int:
     steps = 0
     for j in range(len(returns)):
         observation, _ = env.reset(seed=seed) if j == 0 else env.reset()
-        for _, _, reward, _ in _steps(controller, env, observation):
+        for seen, action, reward, ended in _steps(controller, env, observation):
+            counter.step(j, action, seen, reward, ended)
             returns[j] += reward
             steps += 1
         if not abs(returns[j]) <= HUGE:
@@ -83,4 +97,4 @@ def record_controller(controller: "Controller", seed: int, rollout: int) -> Epis
     taken = list(_steps(controller, env, observation))
     seen = [np.array(observation, float).reshape(-1), *(one[0] for one in taken)]
     actions, rewards = np.array([one[1] for one in taken]), np.array([one[2] for one in taken])
-    return Episode(np.array(seen), actions, rewards, taken[-1][3])
+    return Episode(np.array(seen), actions, rewards, taken[-1][3], controller.problem)
