@@ -122,6 +122,14 @@ def extended(problem: "Problem", memory: Sequence[str], observe: Sequence[str], 
     return _in_loop(base, wanted, around, **told, limits=still_limits(problem.limits, wanted))
 
 
+def restated(problem: "Problem", references: Sequence[Reference], noise: bool = True) -> "Problem":
+    """The same plant in the same loop with other references of the same names; without sensor noise, if asked for."""
+    base, signals, around = _stated(problem)
+    wanted = replace(signals, references=tuple(references))
+    told = {"name": problem.name, "summary": problem.summary, "limits": problem.limits}
+    return _in_loop(base, wanted, around if noise else replace(around, noise=()), **told)
+
+
 def still_limits(limits: Sequence[Limit], signals: Signals) -> tuple[Limit, ...]:
     """Those on variables and actions that can still be seen."""
     names = {axis.name for axis in signals.state} | set(signals.action_names)

@@ -18,6 +18,7 @@ from spaql.training.lanes import BAD_ACTION, OK, Episodes, new_lanes, stage_of
 from spaql.training.plant_errors import bad_reward, bad_state
 from spaql.training.tally import Counter, Tally, counted, new_tally
 from spaql.training.tree_episodes import STRETCH
+from spaql.training.watched import Decides
 
 if TYPE_CHECKING:
     from spaql.policy.controller import Controller
@@ -71,7 +72,7 @@ def _in_python(controller: "Controller", env: Any, seed: int, returns: Array, co
     steps = 0
     for j in range(len(returns)):
         observation, _ = env.reset(seed=seed) if j == 0 else env.reset()
-        for seen, action, reward, ended in _steps(controller, env, observation):
+        for seen, action, reward, ended in steps_of(controller, env, observation):
             counter.step(j, action, seen, reward, ended)
             returns[j] += reward
             steps += 1
@@ -80,7 +81,7 @@ def _in_python(controller: "Controller", env: Any, seed: int, returns: Array, co
     return steps
 
 
-def _steps(controller: "Controller", env: Any, observation: Any) -> Iterator[tuple[Array, Array, float, bool]]:
+def steps_of(controller: Decides, env: Any, observation: Any) -> Iterator[tuple[Array, Array, float, bool]]:
     """(next observation, action, reward, terminated) of every step of an episode that begins here."""
     problem, native = controller.problem, controller.problem.native_one()
     for _ in range(problem.horizon):
@@ -94,7 +95,7 @@ def _steps(controller: "Controller", env: Any, observation: Any) -> Iterator[tup
 def record_controller(controller: "Controller", seed: int, rollout: int) -> Episode:
     """One episode, step by step, from the start state of `Agent.evaluate(seed=seed)`'s rollout."""
     env, observation = open_at(controller.problem, seed, rollout)
-    taken = list(_steps(controller, env, observation))
+    taken = list(steps_of(controller, env, observation))
     seen = [np.array(observation, float).reshape(-1), *(one[0] for one in taken)]
     actions, rewards = np.array([one[1] for one in taken]), np.array([one[2] for one in taken])
     return Episode(np.array(seen), actions, rewards, taken[-1][3], controller.problem)
