@@ -130,6 +130,13 @@ def restated(problem: "Problem", references: Sequence[Reference], noise: bool = 
     return _in_loop(base, wanted, around if noise else replace(around, noise=()), **told)
 
 
+def can_restate(problem: "Problem") -> bool:
+    """Whether it is known how the problem was put in a loop: not of one from a file, nor of a learned model."""
+    if problem.plant is not None:
+        return problem.signals is not None and problem.plant.origin is not None
+    return hasattr(problem.env, "stated")
+
+
 def still_limits(limits: Sequence[Limit], signals: Signals) -> tuple[Limit, ...]:
     """Those on variables and actions that can still be seen."""
     names = {axis.name for axis in signals.state} | set(signals.action_names)
