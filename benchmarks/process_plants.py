@@ -223,12 +223,6 @@ def tanks_regulator(problem, gain=50.0):
 # -- others ------------------------------------------------------------------------------------------------------------
 
 
-def noisy_swing_up(noise=0.01):
-    """The catalog's, with normal noise on all that is observed (m, m/s, 1, 1, rad/s), not on the reward."""
-    names = [axis.name for axis in spaql.make("cartpole-swing-up").state]
-    return spaql.make("cartpole-swing-up", observation_noise=dict.fromkeys(names, noise))
-
-
 def planar_quadrotor():
     """That of unseen_laws.py, which has its LQR."""
     from unseen_laws import quadrotor
@@ -280,7 +274,6 @@ def mass_regulator(problem):
 PLANTS = {
     "cstr": (cstr, cstr_regulator),
     "four_tanks": (four_tanks, tanks_regulator),
-    "noisy_swing_up": (noisy_swing_up, None),
     "planar_quadrotor": (planar_quadrotor, None),
     "double_integrator_noise": (double_integrator_noise, mass_regulator),
 }

@@ -128,6 +128,35 @@ def test_a_problem_without_a_loop_has_no_memory():
         spaql.law(motor(), {"speed": -1.0}).memory()
 
 
+def test_a_controller_from_json_keeps_its_memory(made):
+    policy, rows, applied = made
+    again = spaql.Policy.from_json(policy.to_json())
+    memory, found = again.memory(), []
+    for given in rows:
+        action, memory = again.predict(given, state=memory)
+        found.append(action.item())
+    assert found == applied
+    assert again.to_c() == policy.to_c()
+    assert again.to_json() == policy.to_json()
+
+
+def test_an_agent_file_keeps_the_memory(tmp_path):
+    problem = controller(LOOPS["rate limit and interlock"]).problem
+    agent = spaql.Laws(problem, max_leaves=1)
+    agent.learn(samples=100_000)
+    agent.save(tmp_path / "agent.npz")
+    assert spaql.load(tmp_path / "agent.npz").policy().to_c() == agent.policy().to_c()
+    assert spaql.load(tmp_path / "agent.npz", problem=problem).evaluate(10).mean == agent.evaluate(10).mean
+
+
+def test_damaged_signals_are_refused(made):
+    text = made[0].to_json()
+    for old, new in (('"dt": 0.01', '"dt": -1'), ('"memory": [', '"memory": [3, '), ('"hold": [10, 20]', '"hold": [20, 10]')):
+        assert old in text or "memory" in old
+        with pytest.raises(SpaqlError, match="not a spaql policy, or it is damaged"):
+            spaql.Policy.from_json(text.replace(old, new))
+
+
 def structured_loop(text):
     """The second block, line by line in Python; the first is run by the interpreter of laws."""
     law_text, _, loop_text = text.partition("\n(* The loop around it")

@@ -45,7 +45,7 @@ def test_it_tells_episodes_failures_plant_seed_date_and_version(policy, certifie
     text = str(found)
     assert f"after 200 fresh episodes with {failures.count} failures the failure rate is at most" in text
     assert "with 95 % confidence" in text
-    assert "A failure is an episode that ends before step 200 or violates a limit." in text
+    assert "A failure is an episode that ends within 200 steps or violates a limit." in text
     assert max(map(len, text.splitlines())) <= 80
 
 

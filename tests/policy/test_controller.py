@@ -226,3 +226,12 @@ def test_it_is_a_baseline_on_the_frontier(swinging, tmp_path):
         policy.draw_frontier(tmp_path / "no.svg", baselines={"swing": swing})
     with pytest.raises(spaql.SpaqlError, match="baselines are controllers by name"):
         policy.draw_frontier(tmp_path / "no.svg", baselines=[swinging])
+
+
+def test_limits_and_failures_are_counted_as_they_are_of_the_same_law():
+    problem = spaql.make("pendulum", limits=[spaql.Limit("velocity", -2.0, 2.0)])
+    by_hand = spaql.law(problem, {"velocity": -0.5}).evaluate(20)
+    ours = spaql.Controller(problem, lambda cos, sin, velocity: -0.5 * velocity).evaluate(20)
+    assert ours.violations == by_hand.violations
+    assert (ours.effort == by_hand.effort).all()
+    assert (ours.switching == by_hand.switching).all()

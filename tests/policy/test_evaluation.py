@@ -29,7 +29,7 @@ def test_two_arguments_are_enough():
     assert plain.std == pytest.approx(np.std([1, 2, 6], ddof=1))
     assert repr(plain).startswith("Evaluation(mean=3.00, ci95=(")
     assert "failures" not in str(plain)
-    for ask in (lambda: plain.failures, lambda: plain.violations, lambda: plain.certificate()):
+    for ask in (lambda: plain.failures, lambda: plain.violations, plain.certificate):
         with pytest.raises(SpaqlError, match="only the returns are known"):
             ask()
 
@@ -107,5 +107,5 @@ def test_it_is_printed_as_a_block_that_fits_the_terminal(told):
 def test_as_data_it_can_be_written_as_json():
     told = json.loads(json.dumps(watched(**FALL, seed=3).to_dict()))
     assert told["failures"]["count"] == 1
-    assert told["failures"]["rule"] == "ends before step 100"
+    assert told["failures"]["rule"] == "ends within 100 steps"
     assert (told["effort"], told["switching"], told["seed"]) == (0.5, 0.25, 3)

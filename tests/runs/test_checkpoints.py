@@ -9,7 +9,7 @@ import pytest
 import spaql
 from spaql.runs.compute import compute
 from spaql.runs.lockstep import lockstep_returns
-from spaql.runs.rows import CHECKED, SPENT, digest_of, read_rows, run_from, write_rows
+from spaql.runs.rows import CHANGED, CHECKED, JUDGED, MADE, SPENT, digest_of, read_rows, run_from, write_rows
 from spaql.runs.spec import Spec
 
 SPEC = Spec("cartpole", "SPAQL", 1000, 0, 5, 40, (("xi", 20.0),), (500, 2000, 6000))
@@ -77,7 +77,7 @@ def test_such_a_run_read_back_is_the_run_written(tmp_path, row):
 def test_files_from_before_there_were_checkpoints_are_read_as_they_are(tmp_path):
     run = run_from(compute(PLAIN))
     write_rows(tmp_path / "new.parquet", [run])
-    table = pq.read_table(tmp_path / "new.parquet").drop_columns([*CHECKED, *SPENT])
+    table = pq.read_table(tmp_path / "new.parquet").drop_columns([*CHECKED, *SPENT, *MADE, *JUDGED, *CHANGED])
     pq.write_table(table, tmp_path / "old.parquet", write_page_checksum=True)
     (old,), (new,) = (read_rows(tmp_path / f"{name}.parquet") for name in ("old", "new"))
     assert old.digest == new.digest == run.digest

@@ -13,8 +13,6 @@ from spaql.learners.agent import Agent
 from spaql.plants.problem import Problem
 from spaql.policy.policy import Policy
 
-WORST = 0.05  # of the episodes
-
 
 def compare(controllers: Mapping[str, Any], episodes: int = 1000, seed: int = 0) -> Any:
     """A pandas DataFrame with one row per controller, the best first: what each earns in the same fresh episodes.
@@ -47,7 +45,7 @@ def compare(controllers: Mapping[str, Any], episodes: int = 1000, seed: int = 0)
             "mean": [found[name].mean for name in order],
             "low": [found[name].ci95[0] for name in order],
             "high": [found[name].ci95[1] for name in order],
-            "worst 5 %": [_worst(found[name].returns) for name in order],
+            "worst 5 %": [found[name].worst5 for name in order],
             "numbers": pandas.array([sizes[name] for name in order], "Int64"),
             "behind": [float((best - found[name].returns).mean()) for name in order],
             "p": [np.nan, *chances],
@@ -66,11 +64,19 @@ def _check_same_problem(controllers: Mapping[str, Any]) -> None:
         if not isinstance(problem, Problem) or not callable(getattr(one, "evaluate", None)):
             kind = type(one).__name__
             raise SpaqlError(f"{name} is no controller of a problem but a {kind}: make one with spaql.Controller")
-        problems[name] = (problem.name, problem.state, problem.actions, problem.horizon, dict(problem.parameters))
+        problems[name] = _told(problem)
     first = next(iter(problems))
     for name, known in problems.items():
         if known != problems[first]:
             raise SpaqlError(f"{name} is for another problem than {first}: episodes of the two cannot be compared")
+
+
+def _told(problem: Problem) -> tuple[Any, ...]:
+    """What makes episodes the same. In a loop controllers may see different variables of the same plant."""
+    signals = problem.signals
+    shown, taken = (problem.state, problem.actions) if signals is None else (signals.measured, signals.actuator)
+    moving = () if signals is None else tuple(one for one in signals.references if one.changes or not one.values)
+    return problem.name, shown, taken, moving, problem.horizon, dict(problem.parameters)
 
 
 def _chance(lost: Array) -> float:
@@ -78,10 +84,6 @@ def _chance(lost: Array) -> float:
     from scipy.stats import ttest_1samp
 
     return float(ttest_1samp(lost, 0.0).pvalue) if np.ptp(lost) > 0 else float(lost[0] == 0.0)
-
-
-def _worst(returns: Array) -> float:
-    return float(np.sort(returns)[: max(1, round(WORST * len(returns)))].mean())
 
 
 def _numbers(controller: Any) -> int | None:

@@ -52,6 +52,8 @@ def reproduce(
     begin = time.perf_counter()
     summary = run(request, progress=not quiet and not as_json)
     computing = time.perf_counter() - begin
+    for part, extra in summary.left_out.items():
+        print(f"{part} was left out: it needs the extra, pip install 'spaql[{extra}]'", file=sys.stderr)
     if summary.interrupted:
         kept = f"{summary.there + summary.computed} finished runs are kept"
         print(f"interrupted: {kept}; the same command goes on from there", file=sys.stderr)

@@ -16,6 +16,7 @@ from spaql.plants.limits import limits_for_file, limits_of_file
 from spaql.plants.make import make_from_catalog, parameters_of_file
 from spaql.plants.parameters import plain
 from spaql.plants.problem import Axis, Continuous, Finite, Problem
+from spaql.plants.signal_files import signals_for_file, signals_of_file
 from spaql.policy.certificate import certificate_of_file
 from spaql.policy.knowledge import Nothing
 from spaql.policy.policy import Policy
@@ -26,6 +27,7 @@ FORMAT, VERSION = "spaql policy", 1
 MOST_NODES = 10**7  # that are read
 MOST_LETTERS = 2**28  # of the whole text
 LONGEST_NAME = 1000  # letters
+CHANGES = ("parameters", "limits", "signals")  # keys that only some problems have
 
 
 # -- writing -----------------------------------------------------------------------------------------------------------
@@ -59,7 +61,8 @@ def to_json(policy: Policy) -> str:
 def _changes(problem: Problem) -> dict[str, Any]:
     """Keys that only some problems have, so that the others are written as they always were."""
     parameters = {"parameters": problem.parameters} if problem.parameters else {}
-    return parameters | ({"limits": limits_for_file(problem.limits)} if problem.limits else {})
+    limits = {"limits": limits_for_file(problem.limits)} if problem.limits else {}
+    return parameters | limits | ({} if problem.signals is None else {"signals": signals_for_file(problem.signals)})
 
 
 def _line(value: Any) -> str:
@@ -189,7 +192,7 @@ def _flag(name: str, told: Any) -> bool:
 
 def _problem(top: dict[str, Any]) -> Problem:
     """The problem as it is told: it can decide, but not run."""
-    there = [key for key in ("parameters", "limits") if isinstance(top["problem"], dict) and key in top["problem"]]
+    there = [key for key in CHANGES if isinstance(top["problem"], dict) and key in top["problem"]]
     told = _fields("problem", top["problem"], " ".join(["name summary horizon clip", *there]))
     return Problem(
         _string("name", told["name"]),
@@ -200,6 +203,7 @@ def _problem(top: dict[str, Any]) -> Problem:
         clip=_flag("clip", told["clip"]),
         parameters=parameters_of_file(told["name"], None, told.get("parameters", {})),
         limits=limits_of_file(told.get("limits", [])),
+        signals=signals_of_file(told.get("signals")),
     )
 
 
@@ -233,7 +237,7 @@ def _with_plant(described: Problem, given: Problem | None) -> Problem:
     """The given problem, or the one of the catalog if it is the same one, or the description."""
     same = (
         make_from_catalog(described.name, described.parameters)
-        if given is None and described.name in CATALOG
+        if given is None and described.name in CATALOG and described.signals is None
         else given
     )
     if same is None:

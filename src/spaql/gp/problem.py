@@ -68,7 +68,7 @@ def imagined(
     axes = tuple(axis if axis.slope is not None else _wider(axis, found, j) for j, axis in enumerate(problem.state))
     return replace(
         problem, name=f"{problem.name}-learned", summary=about, plant=model_plant(found, problem.known), env=None,
-        env_id=None, state=axes, parameters={}, known=None,
+        env_id=None, state=axes, parameters={}, known=None, signals=None,
     )  # fmt: skip
 
 

@@ -30,6 +30,7 @@ from spaql.learners.atlas.plan import Plan
 from spaql.learners.atlas.policy import LearnedModel
 from spaql.learners.laws import Laws
 from spaql.plants.problem import Problem
+from spaql.plants.strict import strict
 from spaql.trees.tree import Tree
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ def _on_plant(policy: "Policy", wanted: Wanted) -> "Policy":
     budget = whole("budget", (COMPILED if compiled else SLOW) if wanted.budget is None else wanted.budget, 0)
     agent = _search(table, wanted, budget)
     with progress_bar(wanted.progress, budget) as report:
-        trials = Trials(problem, budget)
+        trials = Trials(strict(problem)[0], budget)
         run(agent, trials, report)
     found = {entry.tree.n_leaves: entry.tree for entry in agent.state.frontier.monotone(0.0)} or {1: agent.tree}
     judged = frontier_of(table, found, FRESH if compiled else FRESH_IN_PYTHON)

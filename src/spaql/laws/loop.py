@@ -12,6 +12,7 @@ from spaql.laws.trials import Trials, affordable
 from spaql.learners.history import COLUMNS, write_row
 from spaql.learners.laws import Laws
 from spaql.learners.outer import EVAL_SAMPLES, TRAIN_SAMPLES
+from spaql.plants.strict import strict
 from spaql.streams import LAWS_REST, SELECT_PLANT
 from spaql.training.tree_episodes import run_episodes
 
@@ -21,8 +22,15 @@ class LawsLoop:
 
     def __init__(self, agent: Laws, rollouts: int, stop: threading.Event, samples: int | None) -> None:
         self.agent, self.rollouts, self.stop, self.samples = agent, rollouts, stop, samples
-        self.trials = Trials(agent.problem, samples, stop.is_set, agent.jobs)
+        wanted, looked = strict(agent.problem)
+        self.trials = Trials(wanted, samples, stop.is_set, agent.jobs)
+        self._count(min(looked, looked if samples is None else samples))
         self.trials.effort = min(agent.effort, affordable(agent.problem, samples, agent.max_leaves))
+
+    def _count(self, steps: int) -> None:
+        """Steps that were taken before the first stage."""
+        self.trials.count(steps)
+        self.agent.state.outer[TRAIN_SAMPLES] += steps
 
     @property
     def finished(self) -> bool:

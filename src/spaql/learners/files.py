@@ -27,6 +27,7 @@ from spaql.plants.limits import limits_for_file, limits_of_file
 from spaql.plants.make import make_from_catalog, parameters_of_file
 from spaql.plants.parameters import plain
 from spaql.plants.problem import Axis, Continuous, Finite, Problem
+from spaql.plants.signal_files import signals_for_file, signals_of_file
 from spaql.writing import write_whole
 
 FORMAT = "spaql agent"
@@ -82,13 +83,15 @@ def _describe(problem: Problem) -> dict[str, Any]:
         **({"has_known": True} if problem.known is not None and problem.known.origin is None else {}),
         **({"parameters": problem.parameters} if problem.parameters else {}),
         **({"limits": limits_for_file(problem.limits)} if problem.limits else {}),
+        **({"signals": signals_for_file(problem.signals)} if problem.signals is not None else {}),
         "catalog": _in_catalog(problem),
     }
 
 
 def _in_catalog(problem: Problem) -> bool:
     entry = CATALOG.get(problem.name)
-    return entry is not None and problem.plant is not None and problem.env_id == entry.env_id
+    published = entry is not None and problem.plant is not None and problem.env_id == entry.env_id
+    return published and problem.signals is None
 
 
 def _without_infinities(axis: dict[str, Any]) -> dict[str, Any]:
@@ -211,6 +214,7 @@ def _problem(described: dict[str, Any], given: Problem | None) -> Problem:
         env_id=env_id,
         parameters=parameters_of_file(str(described["name"]), env_id, described.get("parameters", {})),
         limits=limits_of_file(described.get("limits", [])),
+        signals=signals_of_file(described.get("signals")),
     )
     same = given
     if given is None and described["catalog"]:

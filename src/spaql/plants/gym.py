@@ -188,6 +188,14 @@ def _axes(
     return tuple(axes), samples
 
 
+def open_ended(env_id: str) -> list[bool]:
+    """For every variable that an environment shows, whether it declares no bounds of it."""
+    with _open(env_id, {}, flatten=False)[0] as env:
+        low, high = (getattr(env.observation_space, name) for name in ("low", "high"))
+    found: list[bool] = ((np.abs(low) >= UNBOUNDED) | (np.abs(high) >= UNBOUNDED)).tolist()
+    return found
+
+
 def _override(name: str, given: Any, default: Array, d: int) -> Array:
     if given is None:
         return default

@@ -114,17 +114,18 @@ def extended(problem: "Problem", memory: Sequence[str], observe: Sequence[str], 
         base, around = problem, Surroundings()
         signals = Signals(problem.state, problem.actions, horizon=problem.horizon, **more)
     else:
-        base, signals, around = _stated(problem)
+        base, signals, around = stated(problem)
     parts = {one.name: getattr(signals, one.name) for one in fields(signals)}
     kept = tuple(dict.fromkeys([*signals.memory, *memory]))
-    wanted = signals_of(**parts | {"memory": kept, "shown": tuple(observe)})
-    told = {"name": problem.name, "summary": problem.summary}
-    return _in_loop(base, wanted, around, **told, limits=still_limits(problem.limits, wanted))
+    limited = [limit.variable for limit in problem.limits if limit.variable not in signals.action_names]
+    shown = tuple(dict.fromkeys([*observe, *limited]))  # what is limited is seen, so that it can be counted
+    wanted = signals_of(**parts | {"memory": kept, "shown": shown})
+    return _in_loop(base, wanted, around, name=problem.name, summary=problem.summary, limits=problem.limits)
 
 
 def restated(problem: "Problem", references: Sequence[Reference], noise: bool = True) -> "Problem":
     """The same plant in the same loop with other references of the same names; without sensor noise, if asked for."""
-    base, signals, around = _stated(problem)
+    base, signals, around = stated(problem)
     wanted = replace(signals, references=tuple(references))
     told = {"name": problem.name, "summary": problem.summary, "limits": problem.limits}
     return _in_loop(base, wanted, around if noise else replace(around, noise=()), **told)
@@ -137,13 +138,7 @@ def can_restate(problem: "Problem") -> bool:
     return hasattr(problem.env, "stated")
 
 
-def still_limits(limits: Sequence[Limit], signals: Signals) -> tuple[Limit, ...]:
-    """Those on variables and actions that can still be seen."""
-    names = {axis.name for axis in signals.state} | set(signals.action_names)
-    return tuple(limit for limit in limits if limit.variable in names)
-
-
-def _stated(problem: "Problem") -> tuple["Problem", Signals, Surroundings]:
+def stated(problem: "Problem") -> tuple["Problem", Signals, Surroundings]:
     """How a problem in a loop was stated: the problem without it, the signals, and what is around."""
     if problem.plant is not None and problem.plant.origin is not None:
         plant, signals, around = problem.plant.origin[1]
@@ -158,8 +153,8 @@ def _stated(problem: "Problem") -> tuple["Problem", Signals, Surroundings]:
     env = problem.env
     if env is None or not hasattr(env, "stated"):
         raise SpaqlError(f"{problem.name} comes from a file: its plant is not known here; give the problem itself")
-    stated: tuple[Problem, Signals, Surroundings] = env.stated
-    return stated
+    found: tuple[Problem, Signals, Surroundings] = env.stated
+    return found
 
 
 def _held(problem: "Problem", signals: Signals) -> tuple[float, ...] | None:

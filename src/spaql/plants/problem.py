@@ -67,6 +67,8 @@ class Problem:
         if self.plant is not None and (self.plant.observation_dim, self.plant.action_dim) != sizes:
             shown, taken = self.plant.observation_dim, self.plant.action_dim
             raise SpaqlError(f"the plant shows {shown} variables and takes {taken} actions")
+        if self.signals is not None and (self.signals.state, self.signals.actions) != (self.state, self.actions):
+            raise SpaqlError("the signals of the loop are not those of the variables and actions")
         if self.known is not None and (self.known.observation_dim, self.known.action_dim) != sizes:
             shown, taken = self.known.observation_dim, self.known.action_dim
             raise SpaqlError(f"the known outcome is of {shown} variables and {taken} actions")

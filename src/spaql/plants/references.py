@@ -113,8 +113,9 @@ def names(k: int, reference: Reference) -> list[str]:
 
 
 def chances(k: int, reference: Reference) -> list[str]:
-    """The uniform numbers it takes at a reset and, if it changes, at every step."""
-    return [f"ra{k}", f"rb{k}"][: 2 if reference.changes else 1]
+    """The uniform numbers it takes at a reset and, if it changes, at every step: none if all is fixed."""
+    drawn = isinstance(reference.hold, tuple) and reference.hold[0] < reference.hold[1]
+    return ([] if reference.values else [f"ra{k}"]) + ([f"rb{k}"] if drawn else [])
 
 
 def first_lines(k: int, reference: Reference) -> list[str]:

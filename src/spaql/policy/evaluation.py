@@ -11,7 +11,7 @@ from spaql.arrays import Array
 from spaql.errors import SpaqlError
 from spaql.plants.limits import Limit
 from spaql.policy.certificate import Certificate, Failures
-from spaql.policy.digits import counted, number, percent, with_unit
+from spaql.policy.digits import number, percent, with_unit
 from spaql.version import __version__
 
 AHEAD = 10  # ordinary steps: an end that pays more than they do is wanted
@@ -130,7 +130,7 @@ class Evaluation:
     @property
     def failures(self) -> Failures:
         """The share of episodes that failed, with its exact interval: `.share`, `.ci95`, `.count`, `.rule`."""
-        ends = {"bad": f"ends before step {self.horizon}", "good": f"does not end within {self.horizon} steps"}
+        ends = {"bad": f"ends within {self.horizon} steps", "good": f"does not end within {self.horizon} steps"}
         parts = [ends[self.ending]] if self.ending else []
         parts += ["violates a limit"] if self.limits else []
         return Failures(int(self.failed.sum()), len(self.returns), " or ".join(parts))
@@ -197,7 +197,8 @@ class Evaluation:
     def _head(self) -> str:
         where = f" on {self.plant}" if self.plant else ""
         seed = "" if self.seed is None else f", seed {self.seed}"
-        return f"{counted(len(self.returns), 'fresh episode')}{where}{seed}: {self.samples:,} steps"
+        episodes = f"{len(self.returns):,} fresh episode{'' if len(self.returns) == 1 else 's'}"
+        return f"{episodes}{where}{seed}: {self.samples:,} steps"
 
     def lines(self, first: int = 0) -> list[str]:
         """What was found, in lines of 80 letters; from the row `first` on."""
@@ -230,7 +231,7 @@ class Evaluation:
 
 def _failure_rows(failures: Failures) -> list[tuple[str, str]]:
     if not failures.rule:
-        return [("failures", "not defined: no episode ended, and the problem has no limits")]
+        return [("failures", "unknown: no episode ended early, and the problem has no limits")]
     low, high = (number(100.0 * end, 2) for end in failures.ci95)
     counts = f"{failures.count:,} of {failures.episodes:,}"
     share = f"{percent(failures.share)} (95 %: {low} to {high} %), {counts} episodes"

@@ -36,6 +36,7 @@ class Linear(NamedTuple):
     a: Array  # (n, n)
     b: Array  # (n, k)
     c: Array  # (d, n)
+    seen: Array  # (d,) what is observed there
     scale: Array  # (n,) by which the variables of the state are measured
 
 
@@ -116,7 +117,7 @@ def linear_model(problem: Problem, plant: Plant, at: Array, action: Array | None
     if not (np.isfinite(a).all() and np.isfinite(b).all() and np.isfinite(c).all()):
         raise SpaqlError(f"{problem.name} is not finite around the operating point: choose another one with at=...")
     _warn_if_it_moves(problem, stepping, state, applied)
-    return Linear(state, applied, a, b, c, stepping.scale)
+    return Linear(state, applied, a, b, c, stepping.observe(state), stepping.scale)
 
 
 def _slopes(function: Callable[[Array], Array], point: Array, step: Array) -> Array:
@@ -134,10 +135,11 @@ def _slopes(function: Callable[[Array], Array], point: Array, step: Array) -> Ar
 def _operating_point(problem: Problem, stepping: Stepping, at: Array, action: Array | None) -> tuple[Array, Array]:
     """The state that is observed as `at`, and the action under which it stays, as far as there is one.
 
-    Where the state is more than what is observed, the rest is such that it stays, too.
+    Where the state is more than what is observed, or something in `at` is NaN, the rest is such that it stays, too.
     """
     plant, (low, high) = stepping.plant, problem.actions.bounds
-    n, seen = plant.state_dim, plant.observe is not None
+    n, told = plant.state_dim, ~np.isnan(at)
+    seen = plant.observe is not None or not told.all()
     begin = np.concatenate([at, np.zeros(n - len(at))]) if not seen else stepping.middle
     width = high - low
     centre = (low + high) / 2 if action is None else action
@@ -150,13 +152,13 @@ def _operating_point(problem: Problem, stepping: Stepping, at: Array, action: Ar
     def residual(z: Array) -> Array:
         state, applied = parts(z)
         moved = (stepping.step(state, applied) - state) / stepping.scale
-        wrong = EXACT * (stepping.observe(state) - at) if seen else np.zeros(0)
+        wrong = EXACT * (stepping.observe(state) - at)[told] if seen else np.zeros(0)
         found: Array = np.nan_to_num(np.concatenate([wrong, moved]), nan=1e9, posinf=1e9, neginf=-1e9)
         return found
 
     guesses = [np.zeros(n)] if seen else [np.zeros(0)]
     if seen:
-        near = np.argmin([np.linalg.norm(stepping.observe(one) - at) for one in stepping.starts])
+        near = np.argmin([np.linalg.norm((stepping.observe(one) - at)[told]) for one in stepping.starts])
         guesses.append((stepping.starts[near] - begin) / stepping.scale)
     inside = np.full(len(low), 0.5) if action is None else np.zeros(0)
     ends = np.concatenate([np.full(free, np.inf), np.ones(len(inside))])
@@ -170,7 +172,8 @@ def _operating_point(problem: Problem, stepping: Stepping, at: Array, action: Ar
         for guess in guesses
     ]
     state, applied = parts(min(tries, key=lambda one: float(one.cost)).x)
-    missed = np.abs(stepping.observe(state) - at)
+    missed = np.where(told, np.abs(stepping.observe(state) - at), 0.0)
+    at = np.where(told, at, 0.0)
     if not (missed <= 1e-4 * np.maximum(np.abs(at), 1.0)).all():
         worst = int(np.argmax(missed))
         name, value = variable_names(problem)[worst], stepping.observe(state)[worst]

@@ -9,7 +9,6 @@ import numpy as np
 
 from spaql.arrays import Array
 from spaql.export.action_colours import action_colours
-from spaql.policy.certificate import bound_text
 from spaql.policy.evaluation import Evaluation
 from spaql.policy.frame import known
 from spaql.policy.policy import Policy
@@ -135,8 +134,7 @@ def key_figures(
     if fresh is not None:
         found.append((returned(fresh), f"return, mean of {len(fresh.returns):,} fresh episodes with 95 % interval"))
     if fresh is not None and fresh.failures.rule:
-        share, high = fresh.failures.share, fresh.failures.ci95[1]
-        found.append((percent(share), f"failures, at most {bound_text(high)}: an episode that {fresh.failures.rule}"))
+        found.append((percent(fresh.failures.share), f"failures: an episode that {fresh.failures.rule}"))
     if own is not None and fresh is not None and not np.array_equal(own.returns, fresh.returns):
         found.append((returned(own), "return of the learned table, same episodes"))
     took = table.knowledge.samples

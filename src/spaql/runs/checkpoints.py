@@ -3,6 +3,7 @@
 A checkpoint is a number of samples, those of training and of evaluation.
 """
 
+import json
 import math
 import re
 import time
@@ -15,11 +16,14 @@ from spaql.arrays import Array
 from spaql.errors import SpaqlWarning
 from spaql.learners.history import COLUMNS
 from spaql.learners.registry import card_of, learner_class
+from spaql.runs.rows import JUDGED
 from spaql.runs.spec import Spec
 
 GYM_ID = re.compile(r"-v\d+$")  # what is no name of the catalog, but an id of Gymnasium
 WITH_TREE = 1  # number of last checkpoints at which a small tree is made too
 WARM_SAMPLES = 400  # of an agent that is trained only to compile
+WARM_TRIALS = 60  # the same where laws are searched for in a model: a whole search would take longer than compiling
+WORST = 0.05  # of the episodes
 
 
 def checked(spec: Spec) -> dict[str, Any]:
@@ -27,6 +31,7 @@ def checked(spec: Spec) -> dict[str, Any]:
     warm_up(spec)
     agent = agent_of(spec)
     looks: list[tuple[int, float, int, float, float, float]] = []
+    judged: list[tuple[float, int, int, float, int]] = []
     used, fresh, counts = 0.0, np.zeros(0), (0, 0)
     for place, samples in enumerate(spec.checkpoints):
         begin = time.process_time()
@@ -39,21 +44,50 @@ def checked(spec: Spec) -> dict[str, Any]:
         with_tree = spec.leaves and place >= len(spec.checkpoints) - WITH_TREE
         tree = _tree(agent, spec) if with_tree else (0, math.nan, math.nan)
         looks.append((sum(counts), _mean(fresh), tree[0], tree[1], used + planned, tree[2]))
-    return row_of(looks, fresh, int(agent.arms), *counts) | {"controller": _controller(agent)}
+        judged += [_judged(agent, fresh)] if in_model(spec) else []
+    columns = dict(zip(JUDGED, map(np.array, zip(*judged, strict=True)), strict=False))
+    return row_of(looks, fresh, int(agent.arms), *counts) | columns | {"controller": _controller(agent, spec)}
 
 
 def agent_of(spec: Spec) -> Any:
-    from spaql.plants.gym import from_gym
+    learner: Any = learner_class(card_of(spec.algorithm))
+    return learner(_problem_of(spec), seed=spec.seed, **dict(spec.options))
+
+
+def _problem_of(spec: Spec) -> Any:
+    from spaql.plants.gym import from_gym, open_ended
     from spaql.plants.make import make_from_catalog
 
-    learner: Any = learner_class(card_of(spec.algorithm))
-    problem = (from_gym if GYM_ID.search(spec.problem) else make_from_catalog)(spec.problem)
-    return learner(problem, seed=spec.seed, **dict(spec.options))
+    if not GYM_ID.search(spec.problem):
+        return make_from_catalog(spec.problem, json.loads(spec.parameters or "{}"))
+    if not in_model(spec):
+        return from_gym(spec.problem)
+    # laws need no map of the variables: nothing is measured, so that every sample is one of learning
+    slopes = [1.0 if unbounded else None for unbounded in open_ended(spec.problem)]
+    return from_gym(spec.problem, clip=True, slopes=slopes)
 
 
-def _controller(agent: Any) -> str:
+def in_model(spec: Spec) -> bool:
+    """Whether the controller is searched for, and judged, in a model of its own: that of Atlas without a table."""
+    return str(dict(spec.options).get("controller", "table")) != "table"
+
+
+def _judged(agent: Any, fresh: Array) -> tuple[float, int, int, float, int]:
+    """The columns `JUDGED`."""
+    trust, policy = agent.trust(), None if agent.tabled else agent.policy()
+    size = (0, 0) if policy is None else (policy.n_leaves, policy.numbers)
+    return worst_part(fresh), *size, trust.mean, len(trust.doubts)
+
+
+def worst_part(returns: Array) -> float:
+    """Mean of the worst twentieth of the episodes."""
+    return float(np.sort(returns)[: max(1, round(WORST * len(returns)))].mean())
+
+
+def _controller(agent: Any, spec: Spec) -> str:
     """The policy as JSON, if it is a few laws; tables are too large to be kept with every run."""
-    policy = agent.policy() if agent.card.simulator else None
+    laws = agent.card.simulator or (in_model(spec) and not agent.tabled)
+    policy = agent.policy() if laws else None
     return policy.to_json() if policy is not None else ""
 
 
@@ -80,17 +114,18 @@ def _tree(agent: Any, spec: Spec) -> tuple[int, float, float]:
     return int(tree.n_leaves), _mean(tree.evaluate(spec.fresh, seed=spec.seed).returns), used
 
 
-_warm: set[tuple[str, str]] = set()
+_warm: set[tuple[Any, ...]] = set()
 
 
 def warm_up(spec: Spec) -> None:
     """Compiling is done once per machine, not once per run: it is not part of the seconds of the first run."""
-    if (spec.problem, spec.algorithm) not in _warm:
-        agent = agent_of(spec)
+    kind = (spec.problem, spec.parameters, spec.algorithm, spec.options if in_model(spec) else ())
+    if kind not in _warm:
+        agent, samples = agent_of(spec), WARM_TRIALS if in_model(spec) else WARM_SAMPLES
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SpaqlWarning)  # so few samples find nothing
-            agent.learn(samples=WARM_SAMPLES) if agent.card.learns_by == "samples" else agent.learn(2, 2)
-        _warm.add((spec.problem, spec.algorithm))
+            agent.learn(samples=samples) if agent.card.learns_by == "samples" else agent.learn(2, 2)
+        _warm.add(kind)
 
 
 def _mean(returns: Array) -> float:

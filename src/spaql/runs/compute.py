@@ -25,7 +25,7 @@ def compute(spec: Spec) -> dict[str, Any]:
     return {
         "key": spec.key, "problem": spec.problem, "algorithm": spec.algorithm, "xi": spec.xi,
         "options": dict(spec.options), "seed": spec.seed, "iterations": spec.iterations, "rollouts": spec.rollouts,
-        "episodes": spec.fresh,
+        "episodes": spec.fresh, "parameters": spec.parameters,
         **found,
         "code": spec.code, "version": version("spaql"), "seconds": time.perf_counter() - begin,
         "host": socket.gethostname(), "finished": datetime.now(UTC).replace(microsecond=0).isoformat(),

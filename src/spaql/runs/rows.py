@@ -31,11 +31,18 @@ RESULT = {
 CHECKED = {"checkpoints": WHOLES, "checkpoint_returns": REALS, "tree_leaves": WHOLES, "tree_returns": REALS}
 # For a run that ends with a few laws also these laws, as JSON; in the digest where there are any.
 MADE = {"controller": TEXT}
+# For a run whose controller is judged by a model of its own, at each checkpoint also: the mean of the worst twentieth
+# of the fresh episodes, laws and their numbers (0: a table), the return that the model predicts, and its doubts.
+JUDGED = {
+    "worst_returns": REALS, "law_leaves": WHOLES, "law_numbers": WHOLES, "model_returns": REALS, "doubts": WHOLES,
+}  # fmt: skip
+# For a problem whose parameters are not the usual ones also these, as JSON.
+CHANGED = {"parameters": TEXT}
 # Where the run came from: not in the digest, because two computers give the same result at different times.
 ORIGIN = {"version": TEXT, "seconds": REAL, "host": TEXT, "finished": TEXT, "python": TEXT, "libraries": TEXT}
 # CPU seconds of learning, and of making the tree, up to each checkpoint; without checkpoints those of all learning.
 SPENT = {"cpu_curve": REALS, "tree_cpu_curve": REALS}
-COLUMNS = RESULT | {"digest": TEXT} | ORIGIN | CHECKED | SPENT | MADE
+COLUMNS = RESULT | {"digest": TEXT} | ORIGIN | CHECKED | SPENT | MADE | JUDGED | CHANGED
 NEEDED = RESULT | {"digest": TEXT} | ORIGIN
 LISTS = [name for name, kind in COLUMNS.items() if kind in (REALS, WHOLES)]
 
@@ -90,6 +97,12 @@ class Run:
     cpu_curve: Array = field(default_factory=_no_reals)
     tree_cpu_curve: Array = field(default_factory=_no_reals)
     controller: str = ""  # the policy as JSON, if it is a few laws
+    worst_returns: Array = field(default_factory=_no_reals)
+    law_leaves: Array = field(default_factory=_no_wholes)
+    law_numbers: Array = field(default_factory=_no_wholes)
+    model_returns: Array = field(default_factory=_no_reals)
+    doubts: Array = field(default_factory=_no_wholes)
+    parameters: str = ""
 
 
 def run_from(row: dict[str, Any]) -> Run:
@@ -105,8 +118,11 @@ def run_from(row: dict[str, Any]) -> Run:
 def digest_of(row: dict[str, Any]) -> str:
     """Hash of everything a run has found: equal digests are equal bits."""
     digest = hashlib.sha256()
-    columns = RESULT | CHECKED if len(row.get("checkpoints", ())) else RESULT
-    for name, kind in (columns | MADE if row.get("controller") else columns).items():
+    columns = dict(RESULT)
+    groups = {"checkpoints": CHECKED, "controller": MADE, "model_returns": JUDGED, "parameters": CHANGED}
+    for of, more in groups.items():
+        columns |= more if len(row.get(of, "")) else {}
+    for name, kind in columns.items():
         value = row[name]
         if kind in (REALS, WHOLES):
             value = np.asarray(value, "<i8" if kind == WHOLES else "<f8").tobytes()

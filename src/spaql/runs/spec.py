@@ -29,6 +29,7 @@ class Spec:
     checkpoints: tuple[int, ...] = ()  # numbers of samples at which the agent is evaluated; the last ends the run
     leaves: int = 0  # of the small tree made at the last checkpoints; 0: no tree
     oblique: bool = False  # whether tests of that tree may weigh two variables
+    parameters: str = ""  # of the problem, where they are not the usual ones, as JSON: '{"m": 2.0}'
 
     @property
     def xi(self) -> float | None:
@@ -48,8 +49,9 @@ class Spec:
         fields = asdict(self)
         if not self.checkpoints:  # the same key as before there were checkpoints
             fields = {name: value for name, value in fields.items() if name not in ("checkpoints", "leaves")}
-        if not self.oblique:  # the same key as before there was this field
-            del fields["oblique"]
+        for name in ("oblique", "parameters"):  # the same key as before there were these fields
+            if not fields[name]:
+                del fields[name]
         text = json.dumps(fields | {"code": code}, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:20]
 
@@ -65,7 +67,8 @@ class Spec:
     def __str__(self) -> str:
         texts = ((name, f"{value:g}" if isinstance(value, float) else value) for name, value in self.options)
         options = "".join(f", {name} = {text}" for name, text in texts)
-        return f"{self.algorithm} on {self.problem}{options}, seed {self.seed}"
+        changed = f" with {self.parameters}" if self.parameters else ""
+        return f"{self.algorithm} on {self.problem}{changed}{options}, seed {self.seed}"
 
 
 def spec_from(data: dict[str, Any]) -> Spec:
@@ -74,7 +77,7 @@ def spec_from(data: dict[str, Any]) -> Spec:
     spec = Spec(**(data | {"options": options, "checkpoints": tuple(data.get("checkpoints", ()))}))
     counts = (spec.seed, spec.iterations, spec.rollouts, spec.fresh, spec.leaves, *spec.checkpoints)
     good = all(isinstance(value, float | int | bool | str) for _, value in options)
-    named = all(isinstance(text, str) for text in (spec.problem, spec.algorithm))
+    named = all(isinstance(text, str) for text in (spec.problem, spec.algorithm, spec.parameters))
     if not good or not named or not all(isinstance(n, int) for n in counts):
         raise ValueError(f"not a run: {data}")
     return spec

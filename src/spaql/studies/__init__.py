@@ -37,6 +37,7 @@ EXPERIMENTS = {
     "atlas": ("atlas", "rivals"),
     "results": ("results",),
     "laws": ("laws", "mujoco", "box2d"),
+    "few": ("few",),
 }
 
 

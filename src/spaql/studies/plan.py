@@ -14,11 +14,8 @@ def chosen_parts(names: Sequence[str], tuned: bool = False) -> list[Part]:
     """The parts meant by `--only` and `--tuned`; without names those that are computed by default."""
     found: dict[Part, None] = {}
     for name in names or [experiment.name for experiment in experiments().values() if experiment.by_default]:
-        meant = (
-            experiments()[name].parts
-            if name in experiments()
-            else [part for part in all_parts() if part == part_of(name)]
-        )
+        words = (name, *experiments()[name].along) if name in experiments() else ()
+        meant = [part for part in all_parts() if part.experiment in words or part == part_of(name)]
         if not meant:
             known = ", ".join(experiments())
             raise SpaqlError(

@@ -2,7 +2,7 @@
 
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.util import find_spec
 from pathlib import Path
@@ -55,6 +55,7 @@ class Summary:
     there: int = 0
     computed: int = 0
     interrupted: bool = False
+    left_out: dict[Part, str] = field(default_factory=dict)  # parts whose extra is not installed, with its name
 
 
 def reproduce(request: Request, progress: bool = True) -> Summary:
@@ -62,12 +63,14 @@ def reproduce(request: Request, progress: bool = True) -> Summary:
 
     Raises after an error or a lost worker; finished runs are kept in any case.
     """
-    parts, effort = chosen_parts(request.only, request.tuned), request.effort
+    chosen, effort = chosen_parts(request.only, request.tuned), request.effort
     open_executor = executor_of(request.executor, request.jobs)
-    _check_extras(parts)
+    _check_extras(chosen)
+    left_out = _left_out(chosen, request.only)
+    parts = [part for part in chosen if part not in left_out]
     store = Store(request.store)
     store.tidy()
-    summary = Summary(store)
+    summary = Summary(store, left_out=left_out)
     finished: dict[Part, list[Run]] = {}
     with progress_of_parts(progress) as show:
         for stage in stages_of(parts):
@@ -119,6 +122,16 @@ def _check_extras(parts: Sequence[Part]) -> None:
         if published is not None and find_spec(published.module) is None:
             extra = f"the extra: pip install 'spaql[{published.extra}]'"
             raise SpaqlError(f"{published.needed_by} {extra} (without --only {name} the published runs are used)")
+
+
+def _left_out(parts: Sequence[Part], only: Sequence[str]) -> dict[Part, str]:
+    """Parts whose extra is not installed: left out of a whole experiment, an error where one was asked for by name."""
+    extras = {part: experiments()[part.experiment].extras.get(part.problem) for part in parts}
+    found = {part: extra.name for part, extra in extras.items() if extra is not None and not extra.there}
+    for part, extra in found.items():
+        if str(part) in only:
+            raise SpaqlError(f"{part} needs the extra: pip install 'spaql[{extra}]'")
+    return found
 
 
 def _fail(error: Exception, spec: Spec | None, summary: Summary) -> None:

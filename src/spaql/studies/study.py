@@ -5,7 +5,8 @@ Data and functions; `spaql.studies` says how to add one.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from importlib.util import find_spec
+from typing import Any, NamedTuple
 
 from spaql.analysis.numbers import span
 from spaql.analysis.style import WIDTH
@@ -40,6 +41,17 @@ class Published:
     extra: str = "trpo"  # of the package, with which they can be computed
 
 
+class Extra(NamedTuple):
+    """An extra of the package, without which a part cannot be computed."""
+
+    module: str  # that comes with it
+    name: str
+
+    @property
+    def there(self) -> bool:
+        return find_spec(self.module) is not None
+
+
 @dataclass(frozen=True)
 class Experiment:
     """Runs of one kind on some problems: one part per problem."""
@@ -51,6 +63,8 @@ class Experiment:
     other_parts: Mapping[str, str] = field(default_factory=dict)  # parts that are not about one problem: name and title
     by_default: bool = False  # computed if there is no `--only`
     needs: Callable[[str], tuple[Part, ...]] = _nothing  # parts to be finished before the runs on a problem are known
+    along: tuple[str, ...] = ()  # experiments that its word means too
+    extras: Mapping[str, Extra] = field(default_factory=dict)  # of problems that need one
     tuned: str = ""  # the experiment that takes the place of this one with `--tuned`
     published: Published | None = None  # if runs come with the package
     lengths: Callable[[Sequence[Run]], tuple[str, str]] = _lengths  # training and evaluation, for the table of parts

@@ -1,5 +1,6 @@
 """The controller of Atlas: its table, or a few laws from a Gaussian-process model of all data."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from spaql.gp.problem import FEWEST, model_of
@@ -7,6 +8,8 @@ from spaql.learners.atlas.memory import LED
 from spaql.learners.atlas.policy import samples_of
 from spaql.learners.atlas.state import Grown
 from spaql.learners.law_frontier import Entry
+from spaql.plants.problem import Problem
+from spaql.plants.strict import strict_known
 from spaql.policy.knowledge import Nothing
 from spaql.policy.policy import Policy
 from spaql.trees.edits import constant
@@ -45,6 +48,16 @@ def _judge(agent: "Atlas", n: int) -> None:
     state.laws = None if state.tabled else Grown(n, Entry(found.tree, float(found.returns.mean())))
 
 
+def told_problem(agent: "Atlas") -> Problem:
+    """The problem with what laws may know of reward and end; violated limits cost, where the reward is known."""
+    if not agent.use_known:
+        return replace(agent.problem, known=None)
+    n = agent.state.memory.n
+    if not agent.problem.limits or n == 0:
+        return agent.problem
+    return replace(agent.problem, known=strict_known(agent.problem, agent.state.memory.rewards[:n]))
+
+
 def notes_of(agent: "Atlas") -> tuple[str, ...]:
     """What speaks against the laws, as far as it is known without a search."""
     laws, memory = agent.state.laws, agent.state.memory
@@ -54,6 +67,9 @@ def notes_of(agent: "Atlas") -> tuple[str, ...]:
         return ("no law better than one constant action was found in the model: give it more samples, or the table",)
     if not (memory.flags[: memory.n] & LED).any():
         return ("no laws have led an episode on the plant yet: all that is known of them is the model's word",)
+    known = agent.problem_told.known
+    if agent.problem.limits and (known is None or known.reward is None):
+        return ("limits are counted, but the laws were found without them: give reward=..., so that it is known",)
     return ()
 
 

@@ -14,7 +14,7 @@ few affine laws from that model, or the table if it does better there       cont
 Equation numbers, here and in the files above: docs/atlas.md. What is saved: files.py.
 """
 
-from dataclasses import field, replace
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,7 +24,7 @@ from spaql.arrays import Array
 from spaql.checks import FAR, flag, numbers, observations, whole
 from spaql.errors import SpaqlError
 from spaql.learners.agent import Agent
-from spaql.learners.atlas.controller import controller_of, laws_policy, notes_of
+from spaql.learners.atlas.controller import controller_of, laws_policy, notes_of, told_problem
 from spaql.learners.atlas.files import arrays_of, restore
 from spaql.learners.atlas.imagine import rehearsed
 from spaql.learners.atlas.memory import BEGAN, TERMINATED, features_of, levels_of, new_memory
@@ -198,7 +198,7 @@ class Atlas(Agent):
     @property
     def problem_told(self) -> Problem:
         """The problem, with what laws may know of reward and end."""
-        return self.problem if self.use_known else replace(self.problem, known=None)
+        return told_problem(self)
 
     def prepare(self) -> None:
         self._check_data()

@@ -37,7 +37,8 @@ def over_samples(figure: "Figure", results: Results, problem: str, title: str) -
         axis.set_xlabel(label)
         if best is not None:
             axis.axhline(best, color=INK, linewidth=0.9, linestyle=(0, (1, 1.5)), zorder=2.2)
-    _returns(axes[0], problem)
+    axes[0].set_ylabel("fresh average return")
+    returns_axis(axes[0], problem)
     letters(list(axes), ["over samples", "over CPU time"])
     trees = [line for line in lines if np.isfinite(line.tree_returns).any()]
     more = [entry(line.algorithm, f"{line.algorithm}, small tree", **_hollow(line)) for line in trees]
@@ -76,10 +77,10 @@ def _hollow(line: Line) -> dict[str, Any]:
     return {"linestyle": "none", "marker": "s", "markerfacecolor": "none", "markersize": 5.0}
 
 
-def _returns(axis: "Axes", problem: str) -> None:
+def returns_axis(axis: "Axes", problem: str) -> None:
+    """The axis of returns, logarithmic where a linear one would hide what matters."""
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-    axis.set_ylabel("fresh average return")
     if problem in LOGARITHMIC:
         axis.set_yscale("symlog", linthresh=100.0)
         axis.yaxis.set_major_locator(FixedLocator(LOGARITHMIC[problem]))

@@ -154,6 +154,7 @@ ATLAS = Experiment(
     tuple(CONTESTS),
     atlas_specs,
     other_parts={ABLATION.problem: "Atlas without its parts"},
+    along=("few",),
     lengths=_lengths,
 )
 RIVALS = Experiment(
@@ -161,6 +162,8 @@ RIVALS = Experiment(
     "what a user would pick instead",
     tuple(CONTESTS),
     rival_specs,
-    published=Published("stable_baselines3", "the rivals need", "rivals as published", beside=("atlas", "results")),
+    published=Published(
+        "stable_baselines3", "the rivals need", "rivals as published", beside=("atlas", "results", "few")
+    ),
     lengths=_lengths,
 )

@@ -7,17 +7,15 @@ from importlib.resources import files
 from statistics import fmean, median_low
 from typing import Any
 
-import numpy as np
-
 from spaql.analysis.numbers import number, short, span
 from spaql.analysis.tables import Column, Row, Table, half_width
 from spaql.policy.policy import Policy
+from spaql.runs.checkpoints import worst_part
 from spaql.runs.rows import Run
 from spaql.studies.laws.plan import EXPERIMENTS, SLIDES
 from spaql.studies.parts import Results
 from spaql.studies.problems import TITLES
 
-WORST = 0.05  # of the episodes
 NAMED = (("leaves", "law"), ("numbers", "number"))
 
 
@@ -51,7 +49,7 @@ def _row(problem: str, runs: Sequence[Run]) -> Row:
         "fresh": fmean(fresh),
         "fresh_half_width": half_width(fresh),
         "worst_agent": min(fresh),
-        "worst_episodes": fmean(_worst(run.fresh_returns) for run in runs),
+        "worst_episodes": fmean(worst_part(run.fresh_returns) for run in runs),
         "leaves": span(policy.n_leaves for policy in policies),
         "numbers": span(policy.numbers for policy in policies),
         "samples": fmean(run.train_samples + run.eval_samples for run in runs),
@@ -61,12 +59,6 @@ def _row(problem: str, runs: Sequence[Run]) -> Row:
         "typical_fresh": typical.fresh,
         "controller": Policy.from_json(typical.controller).to_text(share=False).split("\n\n", 1)[-1].strip(),
     }
-
-
-def _worst(returns: Any) -> float:
-    """Mean of the worst twentieth of the episodes."""
-    count = max(1, round(WORST * len(returns)))
-    return float(np.sort(returns)[:count].mean())
 
 
 def title_of(problem: str) -> str:

@@ -1,0 +1,84 @@
+"""Signals of a loop in files: plain data, read with distrust. A controller from a file keeps its memory."""
+
+import math
+from collections.abc import Callable
+from dataclasses import asdict, fields
+from typing import Any
+
+from spaql.plants.axes import Axis, Continuous, Finite
+from spaql.plants.interlocks import Interlock
+from spaql.plants.references import Reference
+from spaql.plants.signals import Signals, signals_of
+
+MOST = 1000  # entries of a list
+LONGEST = 1000  # letters of a name
+
+
+def signals_for_file(signals: Signals) -> dict[str, Any]:
+    """Plain data; what is infinite is null."""
+    told = {one.name: getattr(signals, one.name) for one in fields(signals)}
+    told |= {name: [_plain(asdict(one)) for one in told[name]] for name in ("measured", "references", "interlocks")}
+    kind = "finite" if isinstance(signals.actuator, Finite) else "continuous"
+    return told | {"actuator": {"kind": kind} | _plain(asdict(signals.actuator))}
+
+
+def _plain(told: dict[str, Any]) -> dict[str, Any]:
+    return {key: None if isinstance(value, float) and math.isinf(value) else value for key, value in told.items()}
+
+
+def signals_of_file(told: Any) -> Signals | None:
+    """What `signals_for_file` has written; None if nothing was."""
+    if told is None:
+        return None
+    names = {one.name for one in fields(Signals)}
+    if not isinstance(told, dict) or set(told) != names:
+        raise ValueError(f"signals must be an object with {', '.join(sorted(names))}")
+    actuator = dict(told["actuator"])
+    kind = actuator.pop("kind", None)
+    if kind not in ("finite", "continuous"):
+        raise ValueError("the actuator must be of kind 'finite' or 'continuous'")
+    parts: dict[str, Any] = {
+        "measured": _list(told["measured"], lambda one: Axis(**_open(one))),
+        "references": _list(told["references"], lambda one: Reference(**_tuples(one))),
+        "interlocks": _list(told["interlocks"], lambda one: Interlock(**_open(one))),
+        "actuator": (Finite if kind == "finite" else Continuous)(**_tuples(actuator)),
+        "memory": _list(told["memory"], _text), "shown": _list(told["shown"], _text),
+        "increments": _list(told["increments"], _positive), "rates": _list(told["rates"], _positive),
+        "dt": _positive(told["dt"]), "horizon": int(_positive(told["horizon"])),
+    }  # fmt: skip
+    for per_action in (parts["increments"], parts["rates"]):
+        if len(per_action) not in (0, parts["actuator"].axes):
+            raise ValueError("increments and rates are a number per action axis, or none")
+    return signals_of(**parts)
+
+
+def _list(told: Any, one: Callable[[Any], Any]) -> tuple[Any, ...]:
+    if not isinstance(told, list | tuple) or len(told) > MOST:
+        raise ValueError(f"signals have lists of at most {MOST}")
+    return tuple(one(value) for value in told)
+
+
+def _open(told: Any) -> dict[str, Any]:
+    """Without what is null: its default is infinite."""
+    kept = {key: value for key, value in dict(told).items() if value is not None}
+    for key in ("name", "unit", "when", "action"):
+        if key in kept:
+            _text(kept[key])
+    return kept
+
+
+def _tuples(told: Any) -> dict[str, Any]:
+    return {key: tuple(value) if isinstance(value, list) else value for key, value in _open(told).items()}
+
+
+def _text(told: Any) -> str:
+    if not isinstance(told, str) or len(told) > LONGEST:
+        raise ValueError(f"a name must be text of at most {LONGEST} letters")
+    told.encode()  # half of a pair of surrogates is no text
+    return told
+
+
+def _positive(told: Any) -> float:
+    if isinstance(told, bool) or not isinstance(told, int | float) or not 0 < told < math.inf:
+        raise ValueError(f"signals have numbers above 0, not {told!r}")
+    return float(told)

@@ -1,0 +1,154 @@
+"""A problem whose limits count: what a search optimises, so that a controller that violates a limit is ranked below one
+that does not.
+
+    reward - cost * (1 + excess in units of the limit), for every limit that is violated after a step
+
+One violated step costs as much as a tenth of an episode of the worst rewards. With ten times that, searches shy away
+from everything near a limit and find laws of half the return (a motor with a limit on its current). What is evaluated
+and reported is the problem as it was stated.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+import gymnasium
+import numpy as np
+
+from spaql.arrays import Array
+from spaql.plants.axes import Finite
+from spaql.plants.environment import PlantEnv
+from spaql.plants.known import KnownOutcome
+from spaql.plants.limits import limit_table
+from spaql.plants.plant import Plant, PlantFunction, make_plant
+from spaql.plants.problem import Problem
+
+MARGIN = 0.03  # of a bound by which the search keeps away from it: it sees some episodes, not all
+PART = 0.1  # of an episode: what one violated step costs
+LOOKED = 30  # steps with each of three constant actions, which tell how much rewards differ
+
+Rows = tuple[tuple[int, float, float, float], ...]  # place in observation and action, low, high, unit
+
+
+def strict(problem: Problem) -> tuple[Problem, int]:
+    """The problem with violations of its limits in the reward, and the steps that were taken to find their cost."""
+    if not problem.limits:
+        return problem, 0
+    env = PlantEnv(problem) if problem.plant is not None else problem.open_env()
+    rewards = _looked(problem, env)
+    rows, cost = _rows(problem), _cost(problem, rewards)
+    if problem.plant is not None:
+        return replace(problem, plant=strict_plant(problem.plant, rows, cost)), len(rewards)
+    return replace(problem, env=StrictEnv(env, rows, cost), env_id=None, known=None), len(rewards)
+
+
+def strict_known(problem: Problem, rewards: Array) -> KnownOutcome | None:
+    """The known reward with violations in it; as it is if the reward is not known or there are no limits."""
+    known = problem.known
+    if known is None or known.reward is None or not problem.limits:
+        return known
+    return told_known(known, _rows(problem), _cost(problem, rewards))
+
+
+def told_known(known: KnownOutcome, rows: Rows, cost: float) -> KnownOutcome:
+    d, axes = known.observation_dim, known.action_dim
+    o, a, n = _names("o", d), _names("a", axes), _names("n", d)
+    lines = [f"reward = pay({', '.join([*o, *a, *n])})", *_violated(rows, [*n, *a]), f"return reward - {cost!r} * v"]
+    made = _function({"pay": known.reward}, f"reward({', '.join([*o, *a, *n])})", lines)
+    return replace(known, reward=made, origin=(told_known, (known, rows, cost)))
+
+
+def strict_plant(plant: Plant, rows: Rows, cost: float) -> Plant:
+    """def step(s0, s1, a0, c0):
+    (s0, s1), reward, terminated = act(s0, s1, a0, c0)
+    o0, o1 = look(s0, s1)
+    v = 0.0 ...
+    return (s0, s1), reward - cost * v, terminated
+    """
+    s, a, c = _names("s", plant.state_dim), _names("a", plant.action_dim), _names("c", plant.step_noise)
+    o, scope = _names("o", plant.observation_dim), {"act": plant.step.python}
+    if plant.observe is not None:
+        scope["look"] = plant.observe.python
+    given = ", ".join([*s, *a, *c])
+    lines = [f"({', '.join(s)},), reward, terminated = act({given})"]
+    lines += [f"{', '.join(o)}, = look({', '.join(s)})" if plant.observe else f"{', '.join(o)}, = {', '.join(s)},"]
+    lines += [*_violated(rows, [*o, *a]), f"return ({', '.join(s)},), reward - {cost!r} * v, terminated"]
+    stepped = PlantFunction("step", _function(scope, f"step({given})", lines))
+    made = make_plant(plant.reset, stepped, plant.observe, plant.action_dim)
+    return replace(made, origin=(strict_plant, (plant, rows, cost)))
+
+
+class StrictEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """An environment with violations in its reward."""
+
+    def __init__(self, env: Any, rows: Rows, cost: float) -> None:
+        super().__init__(env)
+        self.rows, self.cost = rows, cost
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        seen = [*np.ravel(observation).tolist(), *np.ravel(action).tolist()]
+        v = 0.0
+        for j, low, high, unit in self.rows:
+            beyond = max(low - seen[j], seen[j] - high)
+            v += 1.0 + beyond / unit if beyond > 0.0 else 0.0
+        return observation, float(reward) - self.cost * v, terminated, truncated, info
+
+
+def _cost(problem: Problem, rewards: Array) -> float:
+    """Of one violated step."""
+    return PART * problem.horizon * max(float(np.ptp(rewards)), float(np.abs(rewards).max()), 1e-6)
+
+
+def _rows(problem: Problem) -> Rows:
+    places = limit_table(problem.limits, problem.state, problem.actions).tolist()
+    low, high = problem.actions.bounds
+    widths = [2.0 / axis.slope if axis.slope is not None else axis.high - axis.low for axis in problem.state]
+    widths += (high - low).tolist()
+    rows = []
+    for j, lowest, highest in places:
+        unit = widths[int(j)] or 1.0
+        inside = [bound + sign * _margin(bound, unit) for bound, sign in ((lowest, 1.0), (highest, -1.0))]
+        good = inside if inside[0] < inside[1] else (lowest, highest)
+        rows.append((int(j), float(good[0]), float(good[1]), float(unit)))
+    return tuple(rows)
+
+
+def _margin(bound: float, width: float) -> float:
+    """A part of the bound or, where that is zero, of the axis."""
+    return 0.0 if np.isinf(bound) else MARGIN * (abs(bound) or 0.1 * width)
+
+
+def _violated(rows: Rows, names: list[str]) -> list[str]:
+    lines = ["v = 0.0"]
+    for j, low, high, unit in rows:
+        for bound, beyond in ((low, f"{low!r} - {names[j]}"), (high, f"{names[j]} - {high!r}")):
+            if np.isfinite(bound):
+                lines.append(f"v = v + 1.0 + ({beyond}) / {unit!r} if {beyond} > 0.0 else v")
+    return lines
+
+
+def _looked(problem: Problem, env: Any) -> Array:
+    """Rewards under the lowest, the middle and the highest action."""
+    low, high = problem.actions.bounds
+    middle = (low + high) / 2
+    if isinstance(problem.actions, Finite):
+        middle = np.array([sorted(problem.actions.values)[len(problem.actions.values) // 2]], float)
+    native, rewards = problem.native_one(), []
+    for number, action in enumerate((low, middle, high)):
+        env.reset(seed=number)
+        for _ in range(min(LOOKED, problem.horizon)):
+            _, reward, terminated, truncated, _ = env.step(native(action))
+            rewards.append(float(reward))
+            if terminated or truncated:
+                break
+    return np.array(rewards)
+
+
+def _names(letter: str, count: int) -> list[str]:
+    return [f"{letter}{j}" for j in range(count)]
+
+
+def _function(scope: dict[str, Any], head: str, lines: list[str]) -> Any:
+    own = scope | {"__name__": __name__}
+    exec(compile("\n    ".join([f"def {head}:", *lines]), __file__, "exec"), own)
+    return own[head.partition("(")[0]]

@@ -1,0 +1,73 @@
+"""A search respects limits: a controller that violates one is ranked below one that does not."""
+
+import pickle
+
+import numpy as np
+import pytest
+from tests.loops import motor, steps
+
+import spaql
+from spaql.plants.strict import strict
+
+TARGET = spaql.Reference("target", 50.0, 150.0, of="speed")
+
+
+def stated(**more):
+    return spaql.loop(motor(), references=[TARGET], dt=0.01, **more)
+
+
+@pytest.fixture(scope="module")
+def pair():
+    """Laws of the same motor, without and with a limit on the current."""
+    found = []
+    for limits in ((), [spaql.Limit("current", high=5.0)]):
+        agent = spaql.Laws(stated(limits=limits), max_leaves=1)
+        agent.learn(samples=1_500_000)
+        found.append(agent)
+    return found
+
+
+def test_laws_keep_a_limit_that_they_would_violate_without_it(pair):
+    free, limited = pair
+    assert free.episode(seed=1).observations[:, 1].max() > 8.0
+    assert limited.evaluate(200).violations["current"].steps == 0.0
+
+
+def test_what_is_evaluated_is_the_reward_as_it_was_stated(pair):
+    _, limited = pair
+    plain = spaql.law(stated(), limited.policy().rules.laws.gains[0, 0], limited.policy().rules.laws.offsets[0, 0])
+    assert limited.evaluate(50).mean == pytest.approx(plain.evaluate(50).mean, abs=1e-12)
+
+
+def test_a_violated_step_costs_a_tenth_of_an_episode():
+    problem = stated(limits=[spaql.Limit("current", high=5.0)])
+    volts = [24.0] * 10
+    rows, stern, _ = steps(strict(problem)[0], volts)
+    _, usual, _ = steps(problem, volts)
+    for row, cost, reward in zip(rows[1:], stern, usual, strict=True):
+        if row["current"] > 5.0 * 0.97:  # the search keeps a margin
+            assert cost < reward - 6 * max(np.abs(usual))
+        else:
+            assert cost == reward
+
+
+def test_an_environment_has_the_same_cost():
+    limits = [spaql.Limit("velocity", -1.0, 1.0), spaql.Limit("torque", -1.5, 1.5)]
+    ours = spaql.make("pendulum", limits=limits)
+    theirs = spaql.from_gym("spaql/Pendulum-v0", limits=limits)
+    torques = [2.0, -1.0, 0.5, 2.0, 0.0, -2.0]
+    assert steps(strict(ours)[0], torques, 3)[1] == steps(strict(theirs)[0], torques, 3)[1]
+
+
+def test_a_strict_problem_is_pickled():
+    problem = strict(stated(limits=[spaql.Limit("current", high=5.0)]))[0]
+    assert steps(pickle.loads(pickle.dumps(problem)), [24.0] * 5) == steps(problem, [24.0] * 5)
+
+
+def test_atlas_knows_what_a_violation_costs():
+    agent = spaql.Atlas(stated(limits=[spaql.Limit("current", high=5.0)]), controller="laws")
+    agent.learn(samples=60)
+    observation, after = np.array([[0.0, 0.0, 100.0, 100.0]]), np.array([[20.0, 9.0, 100.0, 80.0]])
+    stern, _ = agent.problem_told.known.outcomes(observation, [[24.0]], after)
+    usual, _ = agent.problem.known.outcomes(observation, [[24.0]], after)
+    assert stern[0] < usual[0] - 6 * abs(usual[0])
