@@ -200,5 +200,5 @@ def test_what_cannot_be_is_refused(forward, told, message):
 
 
 def test_without_a_reference_there_is_no_step():
-    with pytest.raises(SpaqlError, match="motor has no reference that a variable follows: state it with spaql.loop"):
+    with pytest.raises(SpaqlError, match=r"motor has no reference that a variable follows: state it with spaql\.loop"):
         spaql.law(motor(), {"speed": -1.0}).step_response()

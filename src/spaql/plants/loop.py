@@ -134,7 +134,7 @@ def restated(problem: "Problem", references: Sequence[Reference], noise: bool = 
 def can_restate(problem: "Problem") -> bool:
     """Whether it is known how the problem was put in a loop: not of one from a file, nor of a learned model."""
     if problem.plant is not None:
-        return problem.signals is not None and problem.plant.origin is not None
+        return problem.plant.origin is not None and problem.plant.origin[0] is looped
     return hasattr(problem.env, "stated")
 
 

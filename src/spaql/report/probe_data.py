@@ -35,5 +35,11 @@ def worst_view(worst: Worst) -> dict[str, Any]:
         drawing = svg_of(figure, "worst", title)
     rows = [(name, text.replace("\N{NO-BREAK SPACE}", " ")) for name, text in worst.rows()]
     by = {"return": "lowest return", "limits": "largest excess over a limit"}[worst.by]
-    return {"title": title, "by": by, "tried": f"{worst.tried:,}", "rows": rows, "compiled": worst.problem.plant is not None,
-            "drawing": inline_svg(drawing, "worst-episode", title)}  # fmt: skip
+    return {
+        "title": title,
+        "by": by,
+        "tried": f"{worst.tried:,}",
+        "compiled": worst.problem.plant is not None,
+        "rows": rows,
+        "drawing": inline_svg(drawing, "worst-episode", title),
+    }
