@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     from spaql.policy.lqr import lqr
     from spaql.policy.pid import pid
     from spaql.policy.policy import Policy
+    from spaql.policy.step_response import StepResponse
+    from spaql.policy.worst import Worst
     from spaql.studies.sweep.sweep import sweep
     from spaql.training.episode import Episode
     from spaql.training.trainer import learn_all
@@ -52,9 +54,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Axis", "Between", "Continuous", "Controller", "Episode", "Evaluation", "Finite", "History", "Interlock", "Limit",
-    "Policy", "Problem", "Reference", "SpaqlError", "SpaqlWarning", "analysis", "callbacks", "check", "check_known",
-    "compare", "coverage", "cube", "differences", "evaluate_vector", "from_data", "from_fmu", "from_gym", "from_plant",
-    "law", "learn_all", "load", "loop", "lqr", "make", "observe", "pid", "problems", "record", "reset", "step", "sweep",
+    "Policy", "Problem", "Reference", "SpaqlError", "SpaqlWarning", "StepResponse", "Worst", "analysis", "callbacks",
+    "check", "check_known", "compare", "coverage", "cube", "differences", "evaluate_vector", "from_data", "from_fmu",
+    "from_gym", "from_plant", "law", "learn_all", "load", "loop", "lqr", "make", "observe", "pid", "problems", "record",
+    "reset", "step", "sweep",
 ]  # fmt: skip
 __all__ += list(class_homes())
 
@@ -89,6 +92,8 @@ _HOMES = {
     "Evaluation": "spaql.policy.evaluation",
     "Episode": "spaql.training.episode",
     "Policy": "spaql.policy.policy",
+    "StepResponse": "spaql.policy.step_response",
+    "Worst": "spaql.policy.worst",
     "differences": "spaql.trees.equality",
     **dict.fromkeys(("observe", "reset", "step"), "spaql.plants.plant"),
     **dict.fromkeys(("Axis", "Continuous", "Finite", "Problem", "cube"), "spaql.plants.problem"),

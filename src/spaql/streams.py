@@ -27,6 +27,7 @@ LAWS_CONFIRMED = 26  # on which tidy trees are compared
 LAWS_REST = 27  # that use up a budget
 LAWS_TAUGHT = 28  # of a teacher
 LAWS_PLANNED = 29  # of sampled look-ahead
+FALSIFIED = 30  # of the search for the worst episode
 
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 _MIX1 = np.uint64(0xBF58476D1CE4E5B9)

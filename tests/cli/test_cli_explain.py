@@ -39,6 +39,16 @@ def test_explain_shows_laws_in_words_and_a_page(tmp_path):
     assert "saturated: held at -2 N m" in found["why"]
 
 
+def test_explain_searches_for_the_worst_episode(tmp_path):
+    (tmp_path / "laws.json").write_text(law_policies()["P2"].to_json())
+    told = run("explain", tmp_path / "laws.json", "--falsify", "--html", tmp_path / "page.html")
+    assert told.returncode == 0, told.stderr
+    assert "The worst of 2,000 episodes that were searched on pendulum, seed 0" in told.stdout
+    assert "worst found by the search" in (tmp_path / "page.html").read_text()
+    found = json.loads(run("explain", tmp_path / "laws.json", "--falsify", "--json").stdout)["worst"]
+    assert found["total"] <= found["fresh"]["worst"] < found["fresh"]["mean"]
+
+
 def test_explain_speaks_json(file):
     told = json.loads(run("explain", file, "--why", "0,0,0,0", "--json").stdout)
     assert told["regions"] == len(told["table"]) >= told["exact_tree_leaves"]

@@ -78,19 +78,24 @@ def sheet(height: float, width: float = WIDTH) -> Iterator["Figure"]:
 
 def save(figure: "Figure", folder: Path, name: str, title: str) -> tuple[Path, Path]:
     """NAME.png on white and NAME.svg without background. The same figure gives the same bytes. Inside `sheet` only."""
-    import matplotlib
-    from matplotlib.backends.backend_svg import FigureCanvasSVG
-
     png, svg = folder / f"{name}.png", folder / f"{name}.svg"
     write(png, png_of(figure))
     figure.set_layout_engine("none")  # the places found for the PNG are those of the SVG too
+    write(svg, svg_of(figure, name, title).encode())
+    return png, svg
+
+
+def svg_of(figure: "Figure", name: str, title: str) -> str:
+    """Without background, fit for a page. Inside `sheet` only."""
+    import matplotlib
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+
     figure.set_facecolor("none")
     text = io.StringIO()
     with matplotlib.rc_context({"svg.hashsalt": name}):
         canvas = FigureCanvasSVG(figure)
         canvas.print_svg(text, metadata={"Date": None, "Creator": None})  # type: ignore[no-untyped-call]
-    write(svg, tidy(text.getvalue(), name, title).encode())
-    return png, svg
+    return tidy(text.getvalue(), name, title)
 
 
 def png_of(figure: "Figure") -> bytes:

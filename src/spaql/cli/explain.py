@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 FILE_HELP = "An agent written by `spaql train --out`, or a policy written by `spaql export --to json`."
 FORM_HELP = "table (the cells as learned), tree (the same, smaller) or compressed (smaller still)."
 LAWS_HELP = "Leaves of a compressed tree are laws, or constant actions (default: laws)."
+FALSIFY_HELP = "Search for the worst episode: over starts, references, disturbances and drawn parameters."
 STEP_HELP = f"{', '.join(card.name for card in learners() if card.per_step)}: the time step whose policy is meant."
 
 
@@ -39,6 +40,7 @@ def explain(
     form: Annotated[str, typer.Option(help=FORM_HELP)] = "auto",
     step: Annotated[int | None, typer.Option(help=STEP_HELP)] = None,
     rows: Annotated[int, typer.Option(help="Regions to show, most used first.")] = 12,
+    falsify: Annotated[bool, typer.Option("--falsify", help=FALSIFY_HELP)] = False,
     problem: GivenProblem = None,
     as_json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False,
 ) -> None:
@@ -54,7 +56,7 @@ def explain(
     _check(form, max_leaves, laws, html)
     table = _policy(file, step, problem, asked)
     policy = table if form == "auto" and max_leaves is None else _formed(table, form, max_leaves, laws)
-    show_policy(table, policy, asked, html, rows, as_json)
+    show_policy(table, policy, asked, html, rows, policy.falsify() if falsify else None, as_json)
 
 
 @command

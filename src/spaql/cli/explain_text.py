@@ -7,6 +7,7 @@ from typing import Any
 from spaql.compress.frontier import FRESH, FRESH_IN_PYTHON, FRESH_SEED
 from spaql.policy.frame import rich_table
 from spaql.policy.policy import Policy
+from spaql.policy.worst import Worst
 
 
 def _earned(table: Policy, policy: Policy) -> list[str]:
@@ -23,14 +24,15 @@ def _earned(table: Policy, policy: Policy) -> list[str]:
 
 
 def show_policy(
-    table: Policy, policy: Policy, observation: list[float] | None, html: Path | None, rows: int, as_json: bool
-) -> None:
-    """`table`: the policy as it was learned; `policy`: the form that was asked for."""
+    table: Policy, policy: Policy, observation: list[float] | None, html: Path | None, rows: int,
+    worst: Worst | None, as_json: bool,
+) -> None:  # fmt: skip
+    """`table`: the policy as it was learned; `policy`: the form that was asked for; `worst`: its worst episode."""
     why = None if observation is None else policy.why(observation)
     if html is not None:
         from spaql.report.explanation import write_explanation
 
-        write_explanation(table, policy, html)
+        write_explanation(table, policy, html, worst)
     if as_json:
         points = [{name: value for name, value in vars(point).items() if name != "tree"} for point in policy.frontier]
         entries: dict[str, Any] = {"policy": repr(policy), "regions": policy.n_leaves}
@@ -40,6 +42,7 @@ def show_policy(
         entries |= {"table": json.loads(policy.table().to_json(orient="records"))}
         entries |= {"warnings": list(policy.notes)} if policy.notes else {}
         entries |= {"certificate": policy.certificate.to_dict()} if policy.certificate is not None else {}
+        entries |= {"worst": worst.to_dict()} if worst is not None else {}
         entries |= {"frontier": points, "why": None if why is None else str(why)}
         print(json.dumps(entries, indent=1, default=str))
         return
@@ -57,5 +60,7 @@ def show_policy(
             console.print(text, highlight=False)
     for line in _earned(table, policy):
         console.print(line, highlight=False)
+    if worst is not None:
+        console.print(f"\n{worst}", highlight=False, markup=False)
     if html is not None:
         console.print(f"open {html}", highlight=False, soft_wrap=True)

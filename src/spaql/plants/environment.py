@@ -43,6 +43,7 @@ class PlantEnv(gymnasium.Env[Array, Any]):
             self.action_space = gymnasium.spaces.Discrete(len(actions.values), start=int(actions.values[0]))
         self.table = plant.table()
         self.base, self.episode, self.steps = -1, 0, 0
+        self.blocks: Array | None = None  # the streams of equal parts of the episode, if it was begun with `begin`
 
     @property
     def spec(self) -> EnvSpec | None:
@@ -63,10 +64,22 @@ class PlantEnv(gymnasium.Env[Array, Any]):
             self.base, self.episode = int(self.np_random.integers(2**31)), 0
         else:
             self.episode += 1
-        self.steps, self.keys = 0, np.array([sub_key(np.uint64(self.base), self.episode)], np.uint64)
+        self.steps, self.keys, self.blocks = 0, np.array([sub_key(np.uint64(self.base), self.episode)], np.uint64), None
         plant = self.plant
         advance_code()(plant.batch[0], self.table.reshape(-1), plant.rows.noise, plant.reset_noise, self.keys, 0)
         return self._observation(), {}
+
+    def begin(self, numbers: Array, blocks: Array) -> Array:
+        """The first observation of an episode of which everything random is given.
+
+        `numbers`: the uniform numbers that its start takes; `blocks`: the streams of equal parts of its steps.
+        """
+        rows, plant = self.plant.rows, self.plant
+        self.base, self.episode, self.steps = max(self.base, 0), 0, 0
+        self.blocks, self.keys = blocks, blocks[:1].copy()
+        self.table[rows.noise : rows.noise + len(numbers), 0] = numbers
+        advance_code()(plant.batch[0], self.table.reshape(-1), rows.noise, 0, self.keys, 0)
+        return self._observation()
 
     def step(self, action: Any) -> tuple[Array, float, bool, bool, dict[str, Any]]:
         rows, plant = self.plant.rows, self.plant
@@ -78,6 +91,9 @@ class PlantEnv(gymnasium.Env[Array, Any]):
             self.table[rows.action, 0] = action
         else:
             self.table[rows.action : rows.noise, 0] = np.clip(action, self.action_space.low, self.action_space.high)
+        if self.blocks is not None:
+            at = self.steps // -(-self.problem.horizon // len(self.blocks))
+            self.keys[0] = self.blocks[min(at, len(self.blocks) - 1)]
         counter = plant.reset_noise + self.steps * plant.step_noise
         advance_code()(plant.batch[1], self.table.reshape(-1), rows.noise, plant.step_noise, self.keys, counter)
         self.steps += 1

@@ -123,6 +123,21 @@ def extended(problem: "Problem", memory: Sequence[str], observe: Sequence[str], 
     return _in_loop(base, wanted, around, name=problem.name, summary=problem.summary, limits=problem.limits)
 
 
+def restated(problem: "Problem", references: Sequence[Reference], noise: bool = True) -> "Problem":
+    """The same plant in the same loop with other references of the same names; without sensor noise, if asked for."""
+    base, signals, around = stated(problem)
+    wanted = replace(signals, references=tuple(references))
+    told = {"name": problem.name, "summary": problem.summary, "limits": problem.limits}
+    return _in_loop(base, wanted, around if noise else replace(around, noise=()), **told)
+
+
+def can_restate(problem: "Problem") -> bool:
+    """Whether it is known how the problem was put in a loop: not of one from a file, nor of a learned model."""
+    if problem.plant is not None:
+        return problem.plant.origin is not None and problem.plant.origin[0] is looped
+    return hasattr(problem.env, "stated")
+
+
 def stated(problem: "Problem") -> tuple["Problem", Signals, Surroundings]:
     """How a problem in a loop was stated: the problem without it, the signals, and what is around."""
     if problem.plant is not None and problem.plant.origin is not None:

@@ -32,6 +32,7 @@ class LoopEnv(gymnasium.Wrapper[Array, Any, Any, Any]):
             self.action_space = gymnasium.spaces.Box(*signals.actions.bounds, dtype=np.float64)
         self.rng = np.random.default_rng(0)
         self.moving = [_Moving(one) for one in signals.references]
+        self.true: list[float] = []  # of the plant, before noise and delay
         self.queue: list[list[float]] = []  # measured, the oldest first
         self.late: list[tuple[float, ...]] = []  # applied, on its way to the plant
         self.z: tuple[float, ...] = ()
@@ -41,7 +42,8 @@ class LoopEnv(gymnasium.Wrapper[Array, Any, Any, Any]):
         if seed is not None:
             self.rng = np.random.default_rng(seed)
         self.r = [one.first(self.rng) for one in self.moving]
-        now = self._measured(self._numbers(observation))
+        self.true = self._numbers(observation)
+        now = self._measured(self.true)
         self.queue = [now] * (self.around.sensor_delay + 1)
         self.late = [self.signals.neutral] * self.around.actuator_delay
         self.z = self.f.first(*self.queue[0], *self.r)
@@ -54,7 +56,7 @@ class LoopEnv(gymnasium.Wrapper[Array, Any, Any, Any]):
         self.z = self.f.after(*y, *self.r, *self.z, *u)
         self.late.append(u)
         observation, paid, terminated, truncated, info = self.env.step(self.native(np.array(self.late.pop(0))))
-        true = self._numbers(observation)
+        true = self.true = self._numbers(observation)
         reward = float(paid)
         if self.around.reward is not None:
             symbols |= {f"t{j}": value for j, value in enumerate(true)} | {f"u{j}": value for j, value in enumerate(u)}

@@ -25,6 +25,7 @@ from spaql.plants.problem import Finite, Problem
 from spaql.policy.allowed import allowed_by, settle
 from spaql.policy.evaluation import Evaluation
 from spaql.policy.law import checked_problem
+from spaql.policy.probes import Probes
 from spaql.policy.why_controller import ControllerWhy, explain_controller
 from spaql.policy.words import action_names, one_line, variable_names
 
@@ -37,7 +38,7 @@ SAMPLES = 20_000_000  # of the search for laws that do what a controller does
 SAMPLES_IN_PYTHON = 20_000  # the same, in an environment that is not compiled
 
 
-class Controller:
+class Controller(Probes):
     """A function of the observed variables as a controller of a problem; nothing is learned.
 
     - `function(x, angle, ...)` takes plain numbers in physical units, in the order of `problem.state`, and returns a

@@ -24,6 +24,7 @@ from spaql.policy.frame import policy_table
 from spaql.policy.knowledge import NOTHING, Knowledge
 from spaql.policy.law_words import count_numbers
 from spaql.policy.memory import Memory, predict_in_loop
+from spaql.policy.probes import Probes
 from spaql.policy.tolerance import tolerance_table
 from spaql.policy.why import Why, explain_action
 from spaql.policy.words import Words
@@ -42,7 +43,7 @@ CERTIFIED_SEED = 1_000_000  # the same, short enough to be read in a certificate
 
 
 @dataclass(frozen=True, eq=False)
-class Policy:
+class Policy(Probes):
     """Which action is applied where. Nothing in a policy is random.
 
     `kind`: "table" (the cells of a learned partition), "exact tree" (the same, smaller) or "compressed tree".

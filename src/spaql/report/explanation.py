@@ -8,14 +8,16 @@ from typing import Any
 import numpy as np
 
 from spaql.arrays import Array
-from spaql.compress.frontier import FrontierPoint
 from spaql.export.action_colours import action_colours
 from spaql.policy.evaluation import Evaluation
 from spaql.policy.frame import known
 from spaql.policy.policy import Policy
 from spaql.policy.words import number, percent, share_of_time
+from spaql.policy.worst import Worst
 from spaql.report.explanation_data import page_data, recorded
+from spaql.report.frontier_data import frontier
 from spaql.report.law_data import law_lines, law_verdict, spoken, swatches
+from spaql.report.probe_data import step_views, worst_view
 from spaql.report.shell import embedded, render, write_html
 from spaql.trees.regions import summed
 from spaql.trees.tree import LEAF
@@ -28,15 +30,15 @@ MOST_LEAVES = 1000  # written out; the least used leaves beyond that number are 
 FEW = 12  # leaves of a tree that is shown before everything else
 
 
-def write_explanation(table: Policy, policy: Policy, path: Path) -> None:
-    """`table`: the policy as learned; `policy`: the form to explain.
+def write_explanation(table: Policy, policy: Policy, path: Path, worst: Worst | None = None) -> None:
+    """`table`: the policy as learned; `policy`: the form to explain; `worst`: what `policy.falsify()` has found.
 
     A table is shown as its exact tree, which applies the same actions.
     """
     shown = policy.tree() if policy.kind == "table" else policy
     fresh = fresh_return(shown)
     own = fresh if fresh is None or not may_differ(table, policy) else fresh_return(table)
-    episodes = [] if fresh is None else recorded(shown, fresh.returns)
+    episodes = [] if fresh is None else recorded(shown, fresh.returns, worst)
     written = most_used(shown)
     text = render(
         "explanation.html",
@@ -49,6 +51,8 @@ def write_explanation(table: Policy, policy: Policy, path: Path) -> None:
         certificate=None if shown.certificate is None else shown.certificate.lines,
         key_figures=key_figures(table, shown, fresh, own),
         frontier=frontier(shown, own),
+        responses=step_views(shown),
+        worst=None if worst is None else worst_view(worst),
         tree=tree_rows(shown, written),
         rules=rules(shown, written),
         n_leaves=shown.n_leaves,
@@ -156,43 +160,6 @@ def returned(fresh: Evaluation) -> str:
         return number(fresh.mean)
     digits = 2 if half < 1 else 1
     return f"{fresh.mean:,.{digits}f} ± {half:,.{digits}f}"
-
-
-def frontier(shown: Policy, own: Evaluation | None) -> dict[str, Any] | None:
-    """All sizes of tree that a compression found: places in a picture of 100 by 100, and the numbers."""
-    if not shown.frontier:
-        return None
-    points = [frontier_point(one) for one in shown.frontier]
-    level = None if own is None else own.mean
-    ends = [value for point in points for value in (point["low"], point["high"])] + ([] if level is None else [level])
-    bottom, top = min(ends), max(ends)
-    room = 0.06 * (top - bottom) or 1.0
-    bottom, top = bottom - room, top + room
-    most = max(2, *(point["leaves"] for point in points))
-    for point in points:
-        point["x"] = 100 * math.log(point["leaves"]) / math.log(most)
-        point["y"], point["y_low"], point["y_high"] = (
-            100 * (top - point[name]) / (top - bottom) for name in ("mean", "low", "high")
-        )
-        point["chosen"] = point["leaves"] == shown.n_leaves
-    marks = [value for value in (1, 2, 4, 8, 16, 32, 64, 128, 256, 512) if value <= most]
-    return {
-        "points": points,
-        "level": None if level is None else 100 * (top - level) / (top - bottom),
-        "level_text": None if level is None else number(level),
-        "x_ticks": [(100 * math.log(value) / math.log(most), value) for value in marks],
-        "y_ticks": [
-            (100 * (top - value) / (top - bottom), number(value))
-            for value in np.linspace(bottom + room, top - room, 3).tolist()
-        ],
-    }
-
-
-def frontier_point(one: FrontierPoint) -> dict[str, Any]:
-    low, high = one.ci95
-    texts = {"interval": f"{number(low)} … {number(high)}", "mean_text": number(one.mean)}
-    texts["fidelity"] = percent(one.fidelity) if math.isfinite(one.fidelity) else "–"
-    return {"leaves": one.leaves, "mean": one.mean, "low": low, "high": high} | texts
 
 
 # -- the tree and the rules, readable without scripts ------------------------------------------------------------------

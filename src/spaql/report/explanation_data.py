@@ -15,6 +15,7 @@ from spaql.plants.problem import Axis, Finite, Problem
 from spaql.policy.policy import Policy
 from spaql.policy.why import unvisited
 from spaql.policy.words import Words, share_of_time
+from spaql.policy.worst import Worst
 from spaql.report.law_data import difference, law_weights, laws_of, rule_colours, said_of_laws, spoken
 from spaql.report.shell import one_plain, plain
 from spaql.training.episode import Episode
@@ -229,8 +230,11 @@ def start_state(policy: Policy, episodes: list[dict[str, Any]]) -> list[float]:
 # -- episodes ----------------------------------------------------------------------------------------------------------
 
 
-def recorded(policy: Policy, returns: Array) -> list[dict[str, Any]]:
-    """Some episodes, the typical episode first. `returns`: of the rollouts of `policy.evaluate()`."""
+def recorded(policy: Policy, returns: Array, worst: Worst | None = None) -> list[dict[str, Any]]:
+    """Some episodes, the typical episode first, then the worst one that a search has found, if there was a search.
+
+    `returns`: of the rollouts of `policy.evaluate()`.
+    """
     problem = policy.problem
     if not problem.can_run:
         return []
@@ -244,7 +248,10 @@ def recorded(policy: Policy, returns: Array) -> list[dict[str, Any]]:
         of = count
     totals = [float(episode.rewards.sum()) for episode in found]
     steps = max(MOST_NUMBERS // (len(found) * len(problem.state)), 50)
-    return [_episode(episode, label, steps) for episode, label in zip(found, labels(totals, of), strict=True)]
+    said = [_episode(episode, label, steps) for episode, label in zip(found, labels(totals, of), strict=True)]
+    if worst is not None:
+        said.insert(1, _episode(worst.episode, "worst found by the search", steps))
+    return said
 
 
 def picked(returns: Array, count: int) -> list[int]:

@@ -16,8 +16,9 @@ from spaql.training.controller_rollouts import run_controller
 from spaql.training.episode import Episode, open_at
 from spaql.training.lanes import BAD_ACTION, OK, Episodes, new_lanes, stage_of
 from spaql.training.plant_errors import bad_reward, bad_state
-from spaql.training.tally import Counter, counted, new_tally
+from spaql.training.tally import Counter, Tally, counted, new_tally
 from spaql.training.tree_episodes import STRETCH
+from spaql.training.watched import Decides
 
 if TYPE_CHECKING:
     from spaql.policy.controller import Controller
@@ -34,17 +35,27 @@ def evaluate_controller(controller: "Controller", episodes: int, seed: int) -> E
         env = problem.open_env() if problem.plant is None else PlantEnv(problem)
         steps = _in_python(controller, env, int(plant_seed), returns, Counter(problem, tally))
         return counted(problem, returns, steps, tally, seed)
-    (reset, step), steps = problem.plant.batch, 0
-    stage, lanes = stage_of(problem.plant, problem.horizon), new_lanes(problem.plant, tally)
-    allowed, wrong = allowed_by(problem.actions), np.zeros(len(problem.state) + problem.actions.axes)
+    steps = 0
     for first in range(0, episodes, STRETCH):
         some = Episodes(np.uint64(plant_seed), returns, first, min(first + STRETCH, episodes))
-        steps += run_controller(reset, step, controller.compiled, stage, allowed, lanes, some, wrong)
-        if lanes.fault[0] == BAD_ACTION:
-            _complain(controller, wrong, int(lanes.fault[1]), int(lanes.fault[2]))
+        steps += run_compiled(controller, some, tally)
+    return counted(problem, returns, steps, tally, seed)
+
+
+def run_compiled(controller: "Controller", episodes: Episodes, tally: Tally) -> int:
+    """Episodes of a function that compiles, on a compiled plant; fills the returns and `tally`. Returns the steps."""
+    problem, act = controller.problem, controller.compiled
+    assert problem.plant is not None
+    assert act is not None
+    reset, step = problem.plant.batch
+    stage, lanes = stage_of(problem.plant, problem.horizon), new_lanes(problem.plant, tally)
+    allowed, wrong = allowed_by(problem.actions), np.zeros(len(problem.state) + problem.actions.axes)
+    steps = run_controller(reset, step, act, stage, allowed, lanes, episodes, wrong)
+    if lanes.fault[0] == BAD_ACTION:
+        _complain(controller, wrong, int(lanes.fault[1]), int(lanes.fault[2]))
     if lanes.fault[0] != OK:
         raise bad_reward(problem, f"rollout {int(lanes.fault[1])}")
-    return counted(problem, returns, steps, tally, seed)
+    return int(steps)
 
 
 def _complain(controller: "Controller", wrong: Array, rollout: int, step: int) -> None:
@@ -61,8 +72,8 @@ def _in_python(controller: "Controller", env: Any, seed: int, returns: Array, co
     steps = 0
     for j in range(len(returns)):
         observation, _ = env.reset(seed=seed) if j == 0 else env.reset()
-        for after, action, reward, terminated in _steps(controller, env, observation):
-            counter.step(j, action, after, reward, terminated)
+        for seen, action, reward, ended in steps_of(controller, env, observation):
+            counter.step(j, action, seen, reward, ended)
             returns[j] += reward
             steps += 1
         if not abs(returns[j]) <= HUGE:
@@ -70,7 +81,7 @@ def _in_python(controller: "Controller", env: Any, seed: int, returns: Array, co
     return steps
 
 
-def _steps(controller: "Controller", env: Any, observation: Any) -> Iterator[tuple[Array, Array, float, bool]]:
+def steps_of(controller: Decides, env: Any, observation: Any) -> Iterator[tuple[Array, Array, float, bool]]:
     """(next observation, action, reward, terminated) of every step of an episode that begins here."""
     problem, native = controller.problem, controller.problem.native_one()
     for _ in range(problem.horizon):
@@ -84,7 +95,7 @@ def _steps(controller: "Controller", env: Any, observation: Any) -> Iterator[tup
 def record_controller(controller: "Controller", seed: int, rollout: int) -> Episode:
     """One episode, step by step, from the start state of `Agent.evaluate(seed=seed)`'s rollout."""
     env, observation = open_at(controller.problem, seed, rollout)
-    taken = list(_steps(controller, env, observation))
+    taken = list(steps_of(controller, env, observation))
     seen = [np.array(observation, float).reshape(-1), *(one[0] for one in taken)]
     actions, rewards = np.array([one[1] for one in taken]), np.array([one[2] for one in taken])
     return Episode(np.array(seen), actions, rewards, taken[-1][3], controller.problem)

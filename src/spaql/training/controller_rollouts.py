@@ -20,8 +20,9 @@ from spaql.training.lanes import (
     check_returns,
     count_lanes,
     finish,
-    start_lanes,
+    start_asked,
     step_lanes,
+    turn_lanes,
 )
 
 
@@ -63,7 +64,7 @@ def run_controller(
     rows, returns, steps = stage.rows, episodes.returns, 0
     for begin in range(episodes.first, episodes.last, LANES):
         n = min(LANES, episodes.last - begin)
-        padded = start_lanes(reset, stage, lanes, episodes.plant_seed, np.uint64(0), begin, n)
+        padded = start_asked(reset, stage, lanes, episodes, begin, n)
         for h in range(stage.horizon):
             if n == 0:
                 break
@@ -75,6 +76,7 @@ def run_controller(
                 lanes.fault[0], lanes.fault[1] = BAD_ACTION, lanes.rollout[wrong_lane]
                 lanes.fault[2], lanes.fault[3] = h, -1
                 return steps
+            turn_lanes(stage, lanes, episodes, h, padded)
             step_lanes(step, stage, lanes, h, padded)
             count_lanes(rows, lanes, n)
             steps += n

@@ -53,7 +53,7 @@ class Episode:
         """
         import pandas
 
-        names, units = self._columns()
+        names, units = self.columns()
         d, after = self.observations.shape[1], np.full((1, self.actions.shape[1] + 1), np.nan)
         done = np.concatenate([np.column_stack([self.actions, self.rewards]), after])
         frame = pandas.DataFrame(np.column_stack([self.observations, done]), columns=[*names, "reward"])
@@ -68,9 +68,9 @@ class Episode:
         """
         from spaql.analysis.episode_figure import episode_figure
 
-        return episode_figure(self, *self._columns(), path)
+        return episode_figure(self, path)
 
-    def _columns(self) -> tuple[list[str], list[str]]:
+    def columns(self) -> tuple[list[str], list[str]]:
         """Names and units of the observed variables and of the action; numbers where the problem is not known."""
         problem, d, k = self.problem, self.observations.shape[1], self.actions.shape[1]
         if problem is None:
@@ -84,7 +84,7 @@ class Episode:
         return f"<Episode: {len(self)} steps, return {number(self.total)}, {ended}>"
 
     def __str__(self) -> str:
-        names, units = self._columns()
+        names, units = self.columns()
         how = "the plant ended it" if self.terminated else "cut by the horizon"
         where = "" if self.problem is None else f" on {self.problem.name}"
         lines = [f"Episode{where}: {len(self):,} steps, return {number(self.total)}, {how}"]

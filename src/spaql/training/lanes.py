@@ -21,6 +21,8 @@ BAD_OBSERVATION = 1
 BAD_REWARD = 2
 BAD_ACTION = 3
 OWN_KEYS = np.zeros(0, np.uint64)
+OWN_STARTS = np.zeros((0, 0))
+OWN_BLOCKS = np.zeros((0, 0), np.uint64)
 
 
 class Stage(NamedTuple):
@@ -40,6 +42,8 @@ class Episodes(NamedTuple):
     first: int  # rollouts `first` ... `last - 1`
     last: int
     keys: Array = OWN_KEYS  # uint64 (rollouts,) the stream each draws from instead; empty: as `plant_seed` says
+    starts: Array = OWN_STARTS  # (rollouts, numbers) uniform numbers that each start takes; empty: those of its stream
+    blocks: Array = OWN_BLOCKS  # uint64 (rollouts, blocks) the streams of equal parts of each episode, with `starts`
 
 
 class Lanes(NamedTuple):
@@ -140,6 +144,38 @@ def start_lanes(
     fill_noise(lanes, stage.rows.noise, stage.reset_noise, 0, padded)
     reset(lanes.flat, padded)
     return padded
+
+
+@inlined
+def start_asked(reset: Batch, stage: Stage, lanes: Lanes, episodes: Episodes, begin: int, n: int) -> int:
+    """`start_lanes`, with the streams or the numbers that `episodes` asks for."""
+    if len(episodes.keys) == 0 and len(episodes.starts) == 0:
+        return start_lanes(reset, stage, lanes, episodes.plant_seed, np.uint64(0), begin, n)
+    for i in range(n):
+        lanes.rollout[i], lanes.begun[i] = begin + i, 0
+        if len(episodes.keys) > 0:
+            lanes.plant_key[i] = episodes.keys[begin + i]
+        lanes.table[stage.rows.total, i] = 0.0
+    padded = pad(stage.rows, lanes, n)
+    if len(episodes.starts) == 0:
+        fill_noise(lanes, stage.rows.noise, stage.reset_noise, 0, padded)
+    else:
+        for c in range(stage.reset_noise):
+            for i in range(padded):
+                lanes.table[stage.rows.noise + c, i] = episodes.starts[lanes.rollout[i], c]
+    reset(lanes.flat, padded)
+    return padded
+
+
+@inlined
+def turn_lanes(stage: Stage, lanes: Lanes, episodes: Episodes, h: int, n: int) -> None:
+    """Before step h: every lane goes over to the stream of its next block, if `episodes` has blocks."""
+    if len(episodes.blocks) == 0:
+        return
+    length = -(-stage.horizon // episodes.blocks.shape[1])
+    if h % length == 0:
+        for i in range(n):
+            lanes.plant_key[i] = episodes.blocks[lanes.rollout[i], h // length]
 
 
 @inlined

@@ -11,7 +11,8 @@ from spaql.plants.parameters import told
 from spaql.plants.problem import Problem
 from spaql.policy.evaluation import Evaluation
 
-# Columns of an episode; behind them two per limit (steps that violate it, worst excess), then the action before.
+# Columns of an episode; behind them two per limit (steps that violate it, worst excess, below zero where it was kept),
+# then the action before.
 LENGTH = 0
 ENDED = 1  # 1.0 if it terminated
 LAST = 2  # reward of its last step
@@ -34,8 +35,15 @@ def new_tally(problem: Problem, episodes: int) -> Tally:
     # a set of one action has no range: nothing to measure
     scale = np.divide(1.0 / len(half), half, out=np.zeros_like(half), where=half > 0.0)
     limits = limit_table(problem.limits, problem.state, problem.actions)
-    columns = FIRST_LIMIT + 2 * len(limits) + len(half)
-    return Tally(np.zeros((episodes, columns)), limits, np.column_stack([0.5 * (low + high), scale]))
+    rows = np.zeros((episodes, FIRST_LIMIT + 2 * len(limits) + len(half)))
+    excesses_of(rows, len(limits))[:] = -np.inf
+    return Tally(rows, limits, np.column_stack([0.5 * (low + high), scale]))
+
+
+def excesses_of(rows: Array, limits: int) -> Array:
+    """(episodes, limits) the worst excess over each limit, physical units; below zero: what was left to it."""
+    excesses: Array = rows[:, FIRST_LIMIT + 1 : FIRST_LIMIT + 2 * limits : 2]
+    return excesses
 
 
 def no_tally() -> Tally:
@@ -62,9 +70,9 @@ def count_step(
     for j in range(len(limits)):
         value, at = table[np.uint64(observation + limits[j, 0]), np.uint64(column)], FIRST_LIMIT + 2 * j
         excess = max(limits[j, 1] - value, value - limits[j, 2])
+        row[at + 1] = max(row[at + 1], excess)
         if not excess <= 0.0:  # what is not a number violates every limit
             row[at] += 1.0
-            row[at + 1] = max(row[at + 1], excess)
     row[LENGTH] += 1.0
     row[LAST], row[ENDED] = reward, 1.0 if ended else 0.0
 
@@ -86,13 +94,13 @@ def counted(problem: Problem, returns: Array, samples: int, tally: Tally, seed: 
     """The evaluation that a tally amounts to."""
     rows, limits = tally.rows, len(tally.limits)
     lengths = rows[:, LENGTH]
-    pairs = rows[:, FIRST_LIMIT : FIRST_LIMIT + 2 * limits]
+    violated = rows[:, FIRST_LIMIT : FIRST_LIMIT + 2 * limits : 2]
     changed = f" with {told(problem.parameters)}" if problem.parameters else ""
     return Evaluation(
         returns, samples,
         lengths=lengths.astype(np.int64), terminated=rows[:, ENDED] != 0.0, last=rows[:, LAST].copy(),
         effort=rows[:, EFFORT] / lengths, switching=rows[:, SWITCHING] / np.maximum(lengths - 1.0, 1.0),
-        violated=pairs[:, 0::2] / lengths[:, None], excess=pairs[:, 1::2].copy(),
+        violated=violated / lengths[:, None], excess=np.maximum(excesses_of(rows, limits), 0.0),
         limits=tuple(problem.limits), units=limit_units(problem.limits, problem.state, problem.actions),
         plant=problem.name + changed, horizon=problem.horizon, seed=seed,
     )  # fmt: skip

@@ -16,11 +16,10 @@ from spaql.training.lanes import (
     book,
     check_returns,
     count_lanes,
-    fill_noise,
     finish,
-    pad,
-    start_lanes,
+    start_asked,
     step_lanes,
+    turn_lanes,
 )
 from spaql.trees.descend import Controller, descend, has_oblique
 from spaql.trees.laws import ORDERED, SCORES, THRESHOLD, Laws
@@ -151,21 +150,6 @@ def act_laws(controller: Controller, lanes: Lanes, rows: Rows, n: int) -> None:
             row[i] = laws.values[np.uint32(row[i] + 0.5)]
 
 
-@inlined
-def start_tree(reset: Batch, stage: Stage, lanes: Lanes, episodes: Episodes, begin: int, n: int) -> int:
-    """`start_lanes`, with the start states that `episodes` asks for."""
-    if len(episodes.keys) == 0:
-        return start_lanes(reset, stage, lanes, episodes.plant_seed, np.uint64(0), begin, n)
-    for i in range(n):
-        lanes.rollout[i], lanes.begun[i] = begin + i, 0
-        lanes.plant_key[i] = episodes.keys[begin + i]
-        lanes.table[stage.rows.total, i] = 0.0
-    padded = pad(stage.rows, lanes, n)
-    fill_noise(lanes, stage.rows.noise, stage.reset_noise, 0, padded)
-    reset(lanes.flat, padded)
-    return padded
-
-
 @kernel
 def run_tree(
     reset: Batch,
@@ -185,7 +169,7 @@ def run_tree(
     oblique = has_oblique(controller.nodes, controller.weights)
     for begin in range(episodes.first, episodes.last, LANES):
         n = min(LANES, episodes.last - begin)
-        padded = start_tree(reset, stage, lanes, episodes, begin, n)
+        padded = start_asked(reset, stage, lanes, episodes, begin, n)
         for h in range(stage.horizon):
             if n == 0:
                 break
@@ -196,6 +180,7 @@ def run_tree(
             for i in range(min(n, len(states) - steps)):
                 for j in range(d):
                     states[steps + i, j] = lanes.table[rows.observation + j, i]
+            turn_lanes(stage, lanes, episodes, h, padded)
             step_lanes(step, stage, lanes, h, padded)
             count_lanes(rows, lanes, n)
             steps += n

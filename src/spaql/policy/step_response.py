@@ -1,0 +1,195 @@
+"""Step responses: how a loop answers when a reference jumps."""
+
+import textwrap
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from os import PathLike
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from spaql.arrays import Array
+from spaql.policy.digits import counted, number, with_unit
+from spaql.policy.evaluation import WIDTH
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from spaql.training.episode import Episode
+
+RISE = (0.1, 0.9)  # shares of the step between which it rises
+LAST = 0.1  # share of what follows the jump over which the steady-state error is averaged
+
+
+class Measures(NamedTuple):
+    """Of one response, or of several: seconds, percent, seconds, physical units; NaN for what never came."""
+
+    rise_time: float
+    overshoot: float
+    settling_time: float
+    steady_state_error: float
+
+
+def measured(after: Array, start: float, to: float, dt: float, tolerance: float, whole: bool) -> Measures:
+    """Of an output `after` the reference has jumped, that sample included; `whole`: nothing ended it before its time.
+
+    Everything is measured against the reference: a response that never comes near it has no rise time and never
+    settles. The times are those of samples; where the output ends at the reference they are python-control's
+    (`step_info`).
+    """
+    if len(after) < 2:
+        return Measures(np.nan, np.nan, np.nan, np.nan)
+    part = (after - start) / (to - start)
+    begun, risen = (np.flatnonzero(part >= share) for share in RISE)
+    rise = float(risen[0] - begun[0]) * dt if len(risen) else np.nan
+    outside = np.flatnonzero(~(np.abs(part - 1.0) <= tolerance))
+    settled = int(outside[-1]) + 1 if len(outside) else 0
+    last = max(1, round(LAST * (len(after) - 1)))
+    return Measures(
+        rise,
+        100.0 * max(0.0, float(part.max()) - 1.0),
+        settled * dt if whole and settled < len(after) else np.nan,
+        float(np.mean(to - after[-last:])) if whole else np.nan,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class StepResponse:
+    """How a loop answers when a reference jumps; print it, plot it.
+
+    - `rise_time`: seconds from 10 to 90 % of the step
+    - `overshoot`: how far the output goes beyond the reference, in percent of the step
+    - `settling_time`: seconds after which the output stays within `tolerance` of the step around the reference
+    - `steady_state_error`: reference minus output, mean of the last tenth of what follows the jump, physical units
+
+    NaN where it never came so far. Of several episodes these are the means of those that did, and `worst` has the
+    largest, NaN if one never did; `each` has all.
+    """
+
+    problem: str
+    reference: str
+    output: str
+    unit: str
+    start: float
+    to: float
+    at: int  # the step at which the reference jumps
+    dt: float  # seconds per step
+    tolerance: float  # share of the step
+    each: tuple[Measures, ...]  # one per episode
+    outputs: Array  # (episodes, steps + 1) as the plant has them, before noise and delay of sensors; NaN after an end
+    variables: Array  # (steps + 1, measured variables) of the first episode, likewise
+    inputs: Array  # (steps, action axes) of the first episode: what was applied
+    episode: "Episode"  # the first one
+
+    @property
+    def rise_time(self) -> float:
+        return self._mean("rise_time")
+
+    @property
+    def overshoot(self) -> float:
+        return self._mean("overshoot")
+
+    @property
+    def settling_time(self) -> float:
+        return self._mean("settling_time")
+
+    @property
+    def steady_state_error(self) -> float:
+        return self._mean("steady_state_error")
+
+    @property
+    def worst(self) -> Measures:
+        """Of all episodes the largest of each; of the errors the one farthest from zero."""
+        table = np.array(self.each)
+        rows = np.argmax(np.where(np.isnan(table), np.inf, np.abs(table)), axis=0)
+        return Measures(*table[rows, np.arange(table.shape[1])].tolist())
+
+    def _mean(self, name: str) -> float:
+        values = np.array([getattr(one, name) for one in self.each])
+        known = values[~np.isnan(values)]
+        return float(known.mean()) if len(known) else np.nan
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, for JSON: all but the arrays; null for what never came."""
+        told = {one.name: getattr(self, one.name) for one in fields(self)[:9]}
+        told |= {name: self._mean(name) for name in Measures._fields} | {"worst": self.worst._asdict()}
+        found: dict[str, Any] = _without_nan(told | {"episodes": len(self.each)})
+        return found
+
+    def plot(self, path: str | PathLike[str] | None = None) -> "Figure":
+        """Reference, output with the band in which it is settled, input, and limits.
+
+        `path`: where to write it, a name that ends with png, svg or pdf.
+        """
+        from spaql.analysis.step_figure import step_figure
+
+        return step_figure(self, path)
+
+    # -- in words ------------------------------------------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        told = ", ".join(f"{name}={self._mean(name):.4g}" for name in Measures._fields)
+        return f"<StepResponse of {self.output}: {told}>"
+
+    def __str__(self) -> str:
+        head = f"Step response of {self.output} on {self.problem}: {self.jump}"
+        lines = textwrap.wrap(head, WIDTH, subsequent_indent="  ")
+        for name, text in self.rows():
+            lines += textwrap.wrap(text, WIDTH, initial_indent=f"  {name:<14} ", subsequent_indent=" " * 17)
+        return "\n".join(lines)
+
+    @property
+    def jump(self) -> str:
+        return f"{self.reference} from {number(self.start)} to {with_unit(number(self.to), self.unit)}"
+
+    def rows(self) -> list[tuple[str, str]]:
+        """What was measured, a name and a text each."""
+        steps = self.outputs.shape[1] - 1 - self.at
+        left = f"in the {number(steps * self.dt)} s after the step"
+        band = f"within {number(100.0 * self.tolerance)} % of the step"
+        rows = [
+            ("rise time", self._told("rise_time", _seconds, "10 to 90 % of the step", f"never 90 % {left}")),
+            ("overshoot", self._told("overshoot", _percent, "", "unknown: nothing followed the step")),
+            ("settling time", self._told("settling_time", _seconds, band, f"never {band} {left}")),
+            ("final error", self._told("steady_state_error", self._with_unit, "mean of the last tenth", "unknown")),
+        ]
+        away = self.outputs[:, self.at] - self.start
+        if np.any(np.abs(away) > self.tolerance * abs(self.to - self.start)):
+            far = self._with_unit(float(away[np.nanargmax(np.abs(away))]))
+            rows.append(("before", f"{self.output} had not settled when the reference jumped: {far} from it"))
+        ended = int(np.isnan(self.outputs[:, -1]).sum())
+        if ended:
+            rows.append(("ended", f"the plant ended {_of(ended, len(self.each))} before its time"))
+        return rows
+
+    def _told(self, name: str, text: Callable[[float], str], what: str, never: str) -> str:
+        mean, n = self._mean(name), len(self.each)
+        missing = sum(bool(np.isnan(getattr(one, name))) for one in self.each)
+        if missing == n:
+            return never
+        if n == 1:
+            return f"{text(mean)}{what and f' ({what})'}"
+        known = [getattr(one, name) for one in self.each if not np.isnan(getattr(one, name))]
+        told = f"{text(mean)} mean, {text(max(known, key=abs))} worst of {counted(n, 'episode')}{what and f' ({what})'}"
+        return told if not missing else f"{told}; {_of(missing, n)}: {never}"
+
+    def _with_unit(self, value: float) -> str:
+        return with_unit(number(value, 3), self.unit)
+
+
+def _seconds(value: float) -> str:
+    return f"{number(value, 3)} s"
+
+
+def _percent(value: float) -> str:
+    return f"{number(value, 3)} % of the step"
+
+
+def _of(some: int, n: int) -> str:
+    return "the episode" if n == 1 else f"{some} of {n} episodes"
+
+
+def _without_nan(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _without_nan(one) for name, one in value.items()}
+    return None if isinstance(value, float) and np.isnan(value) else value

@@ -1,0 +1,209 @@
+"""Falsification: runs the episodes among which the worst one is searched for, and tells what was found."""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from spaql import streams
+from spaql.arrays import Array
+from spaql.checks import choice, whole
+from spaql.errors import SpaqlError
+from spaql.plants.environment import PlantEnv
+from spaql.plants.loop_inside import Inside
+from spaql.policy.controller import Controller
+from spaql.policy.evaluation import Evaluation
+from spaql.policy.policy import Policy
+from spaql.policy.words import variable_names, variable_units
+from spaql.policy.worst import Changes, Worst
+from spaql.training.controller_episodes import run_compiled, steps_of
+from spaql.training.lanes import OK, OWN_KEYS, Episodes, new_lanes, stage_of
+from spaql.training.plant_errors import bad_reward
+from spaql.training.tally import Counter, Tally, counted, excesses_of, new_tally
+from spaql.training.tree_rollouts import run_tree
+from spaql.training.watched import Decides, Watched, watch
+from spaql.training.worst_search import KEPT, PARTS, Outcomes, Points, Trial, search
+
+if TYPE_CHECKING:
+    from spaql.plants.problem import Problem
+    from spaql.training.episode import Episode
+
+TRIED = 2000  # episodes of a search
+TRIED_IN_PYTHON = 50  # the same, in an environment that is not compiled
+
+
+class Falsifiable(Decides, Protocol):
+    """A policy, or a controller of one's own."""
+
+    def evaluate(self, episodes: int = 1000, seed: int = 0) -> Evaluation: ...
+
+    def episode(self, seed: int = 0, rollout: int = 0) -> "Episode": ...
+
+
+def falsify(controller: Falsifiable, episodes: Any, seed: Any, by: Any, fresh: Any) -> Worst:
+    """See `Policy.falsify`."""
+    problem = controller.problem
+    if not problem.can_run:
+        raise SpaqlError(f"{problem.name} has no plant to run on")
+    usual = TRIED if problem.plant is not None else TRIED_IN_PYTHON
+    count, seed = whole("episodes", usual if episodes is None else episodes, 1, 10**8), whole("seed", seed, 0)
+    fresh = whole("fresh", fresh, 1, 10**8)
+    sought = ("limits" if problem.limits else "return") if by is None else choice("by", by, ("return", "limits"))
+    if sought == "limits" and not problem.limits:
+        raise SpaqlError(f"{problem.name} has no limits to search for: state them with limits=[spaql.Limit(...)]")
+    if problem.plant is None:
+        return _over_seeds(controller, count, seed, sought)
+    ordinary, plant = controller.evaluate(fresh, seed), problem.plant
+    rng = np.random.default_rng(int(streams.key_of(seed, streams.FALSIFIED, 0)))
+    parts = min(PARTS, problem.horizon)
+    count = count if plant.reset_noise + plant.step_noise > 0 else 1  # of which nothing is random, one is as all
+    order = np.argsort(_ordinary_badness(problem, sought, ordinary), kind="stable")[::-1]
+    known = _points_of(problem, seed, order[:KEPT], parts)
+    point, found = search(_trial(controller, sought), known, plant.step_noise > 0, count, rng)
+    env = PlantEnv(problem)
+    watched = watch(controller, problem, env, env.begin(point.starts[0], point.blocks[0]), "the worst episode")
+    middle = int(np.argsort(ordinary.returns, kind="stable")[(len(ordinary.returns) - 1) // 2])
+    one = counted(problem, found.returns, 0, Tally(found.rows, *new_tally(problem, 0)[1:]), seed)
+    return _worst(problem, sought, watched, found, _joined(ordinary, one), ordinary,
+                  controller.episode(seed, middle), count, seed)  # fmt: skip
+
+
+# -- on compiled plants ------------------------------------------------------------------------------------------------
+
+
+def _trial(controller: Falsifiable, by: str) -> Trial:
+    """Runs episodes: compiled where the controller is."""
+    problem = controller.problem
+    assert problem.plant is not None
+    plant, env = problem.plant, PlantEnv(problem)
+
+    def trial(points: Points) -> Outcomes:
+        n = len(points.starts)
+        returns, tally = np.zeros(n), new_tally(problem, n)
+        some = Episodes(np.uint64(0), returns, 0, n, OWN_KEYS, *map(np.ascontiguousarray, points))
+        if isinstance(controller, Policy):
+            lanes = new_lanes(plant, tally)
+            nothing = np.zeros(0, np.int64), np.empty((0, len(problem.state)))
+            stage = stage_of(plant, problem.horizon)
+            run_tree(*plant.batch, stage, controller.rules.controller, lanes, some, *nothing)
+            if lanes.fault[0] != OK:
+                raise bad_reward(problem, "in a searched episode")
+        elif isinstance(controller, Controller) and controller.compiled is not None:
+            run_compiled(controller, some, tally)
+        else:
+            counter = Counter(problem, tally)
+            for j in range(n):
+                _count(controller, env, env.begin(points.starts[j], points.blocks[j]), counter, j, returns)
+        return Outcomes(
+            returns, tally.rows, _badness(problem, by, returns, excesses_of(tally.rows, len(problem.limits)))
+        )
+
+    return trial
+
+
+def _count(controller: Decides, env: Any, observation: Any, counter: Counter, j: int, returns: Array) -> None:
+    """Episode number j in an environment."""
+    for seen, action, reward, ended in steps_of(controller, env, observation):
+        counter.step(j, action, seen, reward, ended)
+        returns[j] += reward
+
+
+def _points_of(problem: "Problem", seed: int, rollouts: Array, parts: int) -> Points:
+    """Ordinary episodes as points: those of `evaluate(seed=seed)` draw everything from one stream each."""
+    env, plant = PlantEnv(problem), problem.plant
+    assert plant is not None
+    starts, blocks = np.empty((len(rollouts), plant.reset_noise)), np.empty((len(rollouts), parts), np.uint64)
+    for place, rollout in enumerate(rollouts.tolist()):
+        env.base, env.episode = int(streams.plant_seed(seed, streams.FRESH_PLANT, 0)), rollout - 1
+        env.reset()
+        starts[place] = env.table[plant.rows.noise : plant.rows.noise + plant.reset_noise, 0]
+        blocks[place] = env.keys[0]
+    return Points(starts, blocks)
+
+
+# -- what is worst -----------------------------------------------------------------------------------------------------
+
+
+def _badness(problem: "Problem", by: str, returns: Array, excess: Array) -> Array:
+    """By episode. Excesses are shares of the ranges of their variables, so that they can be compared."""
+    if by == "return":
+        return -returns
+    low, high = problem.actions.bounds
+    spans = [2.0 / axis.slope if axis.slope is not None else axis.high - axis.low for axis in problem.state]
+    spans += (high - low).tolist()
+    places = new_tally(problem, 0).limits[:, 0].astype(int)
+    worst: Array = (excess / np.array([spans[place] or 1.0 for place in places])).max(axis=1)
+    return worst
+
+
+def _ordinary_badness(problem: "Problem", by: str, ordinary: Evaluation) -> Array:
+    """The same of an evaluation, which does not tell how near to a limit an episode without excess came."""
+    return _badness(problem, by, ordinary.returns, ordinary.excess)
+
+
+# -- in environments ---------------------------------------------------------------------------------------------------
+
+
+def _over_seeds(controller: Falsifiable, count: int, seed: int, by: str) -> Worst:
+    """All that can be searched in an environment that draws its own numbers."""
+    problem = controller.problem
+    env, seeds = problem.open_env(), [int(streams.plant_seed(seed, streams.FALSIFIED, j)) for j in range(count)]
+    returns, tally = np.zeros(count), new_tally(problem, count)
+    counter = Counter(problem, tally)
+    for j, one in enumerate(seeds):
+        _count(controller, env, env.reset(seed=one)[0], counter, j, returns)
+    tried = counted(problem, returns, int(tally.rows[:, 0].sum()), tally, seed)
+    badness = _badness(problem, by, returns, excesses_of(tally.rows, len(problem.limits)))
+    order = np.argsort(returns, kind="stable")
+    at, middle = int(np.argmax(badness)), int(order[(count - 1) // 2])
+    watched, typical = (
+        watch(controller, problem, env, env.reset(seed=seeds[j])[0], f"seed {seeds[j]}") for j in (at, middle)
+    )
+    if watched.total != returns[at]:
+        raise SpaqlError(
+            f"{problem.name} does not follow its seed: its worst episode returned {returns[at]:g} and, run again with "
+            f"the same seed, {watched.total:g} (spaql.check looks for the difference)"
+        )
+    found = Outcomes(returns, tally.rows, badness).take(slice(at, at + 1))
+    turned = np.roll(np.arange(count), count - 1 - at)  # the worst one last
+    columns: dict[str, Any] = {name: getattr(tried, name)[turned] for name in COLUMNS}
+    said = replace(tried, **columns)
+    return _worst(problem, by, watched, found, said, tried, typical.episode, count, seed)
+
+
+# -- the result --------------------------------------------------------------------------------------------------------
+
+COLUMNS = ("returns", "lengths", "terminated", "last", "effort", "switching", "violated", "excess")
+
+
+def _joined(ordinary: Evaluation, one: Evaluation) -> Evaluation:
+    """One episode behind others, so that the same rule tells whether it failed."""
+    columns: dict[str, Any] = {name: np.concatenate([getattr(ordinary, name), getattr(one, name)]) for name in COLUMNS}
+    return replace(ordinary, samples=ordinary.samples + one.samples, **columns)
+
+
+def _worst(
+    problem: "Problem", by: str, watched: Watched, found: Outcomes, judged: Evaluation, ordinary: Evaluation,
+    typical: "Episode", tried: int, seed: int,
+) -> Worst:  # fmt: skip
+    """`judged`: the evaluation whose last episode is the worst one."""
+    names, units = variable_names(problem), variable_units(problem)
+    first, references = dict(zip(names, watched.episode.observations[0].tolist(), strict=True)), dict[str, Changes]()
+    said = dict(zip(names, units, strict=True))
+    if watched.moments and problem.signals is not None:
+        measured, signals = watched.moments[0].outputs, problem.signals
+        first = dict(zip((axis.name for axis in signals.measured), measured, strict=True))
+        references = {one.name: _changes(watched.moments, k) for k, one in enumerate(signals.references)}
+        said |= {axis.name: axis.unit for axis in signals.inputs}
+    over = excesses_of(found.rows, len(problem.limits))[0].tolist()
+    return Worst(
+        problem, by, float(found.returns[0]), bool(judged.failed[-1]), judged.failures.rule,
+        {limit.variable: excess for limit, excess in zip(problem.limits, over, strict=True)},
+        first, watched.parameters, references, said, watched.episode, typical, ordinary, tried, seed,
+    )  # fmt: skip
+
+
+def _changes(moments: list[Inside], place: int) -> Changes:
+    """(step, value) of a reference, where it changes."""
+    values = [moment.references[place] for moment in moments]
+    return tuple((h, value) for h, value in enumerate(values) if h == 0 or value != values[h - 1])

@@ -1,0 +1,90 @@
+"""Runs the episodes of step responses: the same loop, its references as asked."""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from spaql import streams
+from spaql.checks import flag, real, whole
+from spaql.errors import SpaqlError
+from spaql.plants.environment import PlantEnv
+from spaql.plants.loop import restated
+from spaql.plants.references import Reference, held
+from spaql.policy.step_response import StepResponse, measured
+from spaql.training.watched import Decides, watch
+
+if TYPE_CHECKING:
+    from spaql.plants.problem import Problem
+
+FROM, TO = 0.2, 0.8  # of the range of a reference, where nothing else is asked for
+
+
+def respond(
+    controller: Decides, reference: Any, start: Any, to: Any, at: Any, noise: bool, tolerance: float, episodes: int,
+    seed: int,
+) -> StepResponse:  # fmt: skip
+    """See `Policy.step_response`."""
+    problem = controller.problem
+    followed = _followed(problem, reference)
+    span = followed.high - followed.low
+    first = followed.low + FROM * span if start is None else _within(followed, "start", start)
+    last = followed.low + TO * span if to is None else _within(followed, "to", to)
+    if first == last:
+        raise SpaqlError(f"start and to are both {first:g}: that is no step")
+    if problem.horizon < 2:
+        raise SpaqlError(f"{problem.name}: an episode of one step has no step response")
+    jump = problem.horizon // 2 if at is None else whole("at", at, 1, problem.horizon - 1)
+    tolerance, count = real("tolerance", tolerance, 0.0, 1.0, above=True), whole("episodes", episodes, 1, 10**6)
+    first_seed = int(streams.plant_seed(whole("seed", seed, 0), streams.FRESH_PLANT, 0))
+
+    assert problem.signals is not None
+    asked = [
+        replace(one, values=(first, last), hold=jump, rate=None) if one is followed
+        else replace(one, values=(held(one),), hold=None, rate=None)
+        for one in problem.signals.references
+    ]  # fmt: skip
+    quiet = restated(problem, asked, flag("noise", noise))
+    env: Any = PlantEnv(quiet) if quiet.plant is not None else quiet.open_env()
+    place = [axis.name for axis in problem.signals.measured].index(str(followed.of))
+    outputs, each, watched = np.full((count, problem.horizon + 1), np.nan), [], []
+    for j in range(count):
+        observation, _ = env.reset(seed=first_seed) if j == 0 else env.reset()
+        one = watch(controller, quiet, env, observation, f"step response, episode {j}")
+        y = np.array([moment.outputs[place] for moment in one.moments])
+        outputs[j, : len(y)] = y
+        uncut = len(y) > problem.horizon
+        each.append(measured(y[jump:], first, last, problem.signals.dt, tolerance, uncut))
+        watched += [one] if j == 0 else []
+    shown = watched[0]
+    return StepResponse(
+        problem.name, followed.name, str(followed.of), problem.signals.measured[place].unit, first, last, jump,
+        problem.signals.dt, tolerance, tuple(each), outputs, np.array([moment.outputs for moment in shown.moments]),
+        shown.inputs, shown.episode,
+    )  # fmt: skip
+
+
+def _followed(problem: "Problem", name: Any) -> Reference:
+    """The reference that is asked for; the only one, if none is named."""
+    references = () if problem.signals is None else problem.signals.references
+    choices = [one for one in references if one.of is not None]
+    listed = ", ".join(one.name for one in choices)
+    if not choices:
+        raise SpaqlError(
+            f"{problem.name} has no reference that a variable follows: state it with spaql.loop(problem, "
+            "references=[spaql.Reference(..., of=...)])"
+        )
+    if name is None and len(choices) > 1:
+        raise SpaqlError(f"reference=... names the one that jumps: {listed}")
+    found = [one for one in choices if name in (None, one.name)]
+    if not found:
+        raise SpaqlError(f"{name!r} is no reference that a variable follows: choose {listed}")
+    return found[0]
+
+
+def _within(reference: Reference, what: str, value: Any) -> float:
+    given = real(what, value)
+    if not reference.low <= given <= reference.high:
+        beyond = f"{what} = {given:g} is outside the range of {reference.name}"
+        raise SpaqlError(f"{beyond}, {reference.low:g} to {reference.high:g}")
+    return given
