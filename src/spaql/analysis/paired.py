@@ -10,6 +10,7 @@ from spaql.arrays import Array
 from spaql.checks import whole
 from spaql.errors import SpaqlError
 from spaql.learners.agent import Agent
+from spaql.plants.loop import stated_as
 from spaql.plants.problem import Problem
 from spaql.policy.policy import Policy
 
@@ -20,7 +21,7 @@ def compare(controllers: Mapping[str, Any], episodes: int = 1000, seed: int = 0)
     """A pandas DataFrame with one row per controller, the best first: what each earns in the same fresh episodes.
 
     `controllers`: by name, whatever has `evaluate` and a `problem`, the same for all: agents, policies,
-    `spaql.Controller`. Columns:
+    `spaql.Controller`. In a loop they may see and remember different things. Columns:
 
     - `mean`, `low`, `high`: the mean return with its 95 % confidence interval;
     - `worst 5 %`: the mean of the worst twentieth of the episodes;
@@ -66,7 +67,7 @@ def _check_same_problem(controllers: Mapping[str, Any]) -> None:
         if not isinstance(problem, Problem) or not callable(getattr(one, "evaluate", None)):
             kind = type(one).__name__
             raise SpaqlError(f"{name} is no controller of a problem but a {kind}: make one with spaql.Controller")
-        problems[name] = (problem.name, problem.state, problem.actions, problem.horizon, dict(problem.parameters))
+        problems[name] = (problem.name, *stated_as(problem), problem.horizon, dict(problem.parameters))
     first = next(iter(problems))
     for name, known in problems.items():
         if known != problems[first]:

@@ -19,26 +19,26 @@ import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from spaql.checks import real, whole
 from spaql.errors import SpaqlError
 from spaql.plants.axes import Finite
 from spaql.plants.interlocks import Interlock
 from spaql.plants.limits import Limit
+from spaql.plants.loop_env import LoopEnv
 from spaql.plants.loop_known import loop_known
 from spaql.plants.loop_plant import Payment, Surroundings, looped
+from spaql.plants.loop_text import IN_LOOP, told
+from spaql.plants.problem import Problem
 from spaql.plants.references import Reference, held
 from spaql.plants.signals import Signals, signals_of
-
-if TYPE_CHECKING:
-    from spaql.plants.problem import Problem
 
 DELAYS = ("sensor", "actuator")
 
 
 def loop(
-    problem: "Problem",
+    problem: Problem,
     *,
     references: Sequence[Reference] = (),
     memory: Sequence[str] = (),
@@ -54,7 +54,7 @@ def loop(
     reward: Callable[..., float] | None = None,
     dt: float = 1.0,
     name: str | None = None,
-) -> "Problem":
+) -> Problem:
     """The problem with its plant in a loop.
 
     - `references`: signals to follow; each is a variable of its own, and so is the error of the variable it is `of`
@@ -72,8 +72,6 @@ def loop(
       minus the squared errors, each in halves of the reference's range
     - `dt`: seconds per step, for integrals
     """
-    from spaql.plants.problem import Problem
-
     if not isinstance(problem, Problem):
         raise SpaqlError(f"loop takes a problem (spaql.make, from_plant, from_gym), not {type(problem).__name__}")
     if problem.signals is not None:
@@ -89,23 +87,21 @@ def loop(
     )  # fmt: skip
     around = _around(problem, signals, noise, delay, reward, _list("trips", trips, Limit), trip_cost)
     called = f"{problem.name} loop" if name is None else name
-    summary = f"{problem.summary}; in a loop: {told(signals, around)}"
+    summary = f"{problem.summary}{IN_LOOP}{told(signals, around)}"
     return _in_loop(problem, signals, around, name=called, summary=summary, limits=_list("limits", limits, Limit))
 
 
-def _in_loop(base: "Problem", signals: Signals, around: Surroundings, **told: Any) -> "Problem":
+def _in_loop(base: Problem, signals: Signals, around: Surroundings, **told: Any) -> Problem:
     made: dict[str, Any] = {
         "state": signals.state, "actions": signals.actions, "signals": signals, "reference": _held(base, signals),
         "known": loop_known(signals, around), "xi": {}, "env_id": None, "env_options": {}, "parameters": {},
     }  # fmt: skip
     if base.plant is not None:
         return replace(base, plant=looped(base.plant, signals, around), env=None, **made, **told)
-    from spaql.plants.loop_env import LoopEnv
-
     return replace(base, env=LoopEnv(base, signals, around), **made, **told)
 
 
-def extended(problem: "Problem", memory: Sequence[str], observe: Sequence[str], **more: Any) -> "Problem":
+def extended(problem: Problem, memory: Sequence[str], observe: Sequence[str], **more: Any) -> Problem:
     """The same plant in the same loop, with more memory, for a controller that sees these variables.
 
     `more`: references and dt, of a problem that is in no loop yet; its reward stays that of the plant.
@@ -116,10 +112,19 @@ def extended(problem: "Problem", memory: Sequence[str], observe: Sequence[str], 
     else:
         base, signals, around = _stated(problem)
     parts = {one.name: getattr(signals, one.name) for one in fields(signals)}
-    kept = tuple(dict.fromkeys([*signals.memory, *memory]))
+    own = [f"previous({name})" for name in signals.action_names] if signals.increments else []
+    kept = tuple(dict.fromkeys([*signals.memory, *own, *memory]))  # a reward knows what is remembered by its place
     wanted = signals_of(**parts | {"memory": kept, "shown": tuple(observe)})
     told = {"name": problem.name, "summary": problem.summary}
     return _in_loop(base, wanted, around, **told, limits=still_limits(problem.limits, wanted))
+
+
+def stated_as(problem: Problem) -> tuple[Any, ...]:
+    """What decides about the episodes of a problem, whatever a controller sees of them and remembers."""
+    signals, known = problem.signals, problem.plant is None or problem.plant.origin is not None
+    if signals is None or not known:
+        return problem.state, problem.actions
+    return signals.measured, signals.actuator, signals.references, _stated(problem)[2]
 
 
 def still_limits(limits: Sequence[Limit], signals: Signals) -> tuple[Limit, ...]:
@@ -128,7 +133,7 @@ def still_limits(limits: Sequence[Limit], signals: Signals) -> tuple[Limit, ...]
     return tuple(limit for limit in limits if limit.variable in names)
 
 
-def _stated(problem: "Problem") -> tuple["Problem", Signals, Surroundings]:
+def _stated(problem: Problem) -> tuple[Problem, Signals, Surroundings]:
     """How a problem in a loop was stated: the problem without it, the signals, and what is around."""
     if problem.plant is not None and problem.plant.origin is not None:
         plant, signals, around = problem.plant.origin[1]
@@ -147,7 +152,7 @@ def _stated(problem: "Problem") -> tuple["Problem", Signals, Surroundings]:
     return stated
 
 
-def _held(problem: "Problem", signals: Signals) -> tuple[float, ...] | None:
+def _held(problem: Problem, signals: Signals) -> tuple[float, ...] | None:
     """The state to hold of the problem, as the controller would see it while it is held."""
     if problem.reference is None:
         return None
@@ -161,21 +166,8 @@ def _held(problem: "Problem", signals: Signals) -> tuple[float, ...] | None:
     return tuple(values[axis.name] for axis in signals.state)
 
 
-def told(signals: Signals, around: Surroundings) -> str:
-    """In words."""
-    parts = [str(one) for one in signals.references]
-    parts += [f"memory {', '.join(item.name for item in signals.items)}"] if signals.items else []
-    parts += [f"noise on {', '.join(signals.measured[j].name for j, _ in around.noise)}"] if around.noise else []
-    for what, steps in (("sensor", around.sensor_delay), ("actuator", around.actuator_delay)):
-        parts += [f"{what} delay {steps}"] if steps else []
-    parts += ["increments"] if signals.increments else []
-    parts += ["rate limit"] if signals.rates else []
-    parts += [str(one) for one in signals.interlocks]
-    return "; ".join(parts) or "as it is"
-
-
 def _around(
-    problem: "Problem", signals: Signals, noise: Any, delay: Any, reward: Any, trips: tuple[Limit, ...], cost: Any
+    problem: Problem, signals: Signals, noise: Any, delay: Any, reward: Any, trips: tuple[Limit, ...], cost: Any
 ) -> Surroundings:
     names = [axis.name for axis in problem.state]
     spreads = []
@@ -233,7 +225,7 @@ def word(name: str) -> str:
     return re.sub(r"\W+", "_", name).strip("_")
 
 
-def _per_action(what: str, given: Any, problem: "Problem") -> tuple[float, ...]:
+def _per_action(what: str, given: Any, problem: Problem) -> tuple[float, ...]:
     actions = problem.actions
     if given is None:
         return ()
