@@ -15,6 +15,7 @@ K = 0.05  # V s/rad: voltage per speed, and N m/A: torque per current
 J = 1.5e-4  # kg m2: the speed follows the voltage within J R/K^2 = 60 ms
 B = 2e-5  # N m s/rad, viscous friction
 DT, SUBSTEPS = 5e-3, 10  # s between two actions; the equations are integrated in smaller steps
+LIMIT = 15.0  # A, that the amplifier can bear
 
 State = tuple[float, float]  # speed, current
 
@@ -41,20 +42,39 @@ motor = spaql.from_plant(
 )  # fmt: skip
 
 
-def paid(speed_error: float, voltage: float, previous_voltage: float) -> float:
-    """At most 1 per step: less for the error, in parts of 300 rad/s, and for changes of the voltage."""
-    return 1.0 - abs(speed_error) / 300.0 - 0.05 * ((voltage - previous_voltage) / 6.0) ** 2
+def paid(speed_error: float, current: float, voltage: float, previous_voltage: float) -> float:
+    """At most 1 per step; less for the error, for changes of the voltage, and for every ampere above the limit."""
+    change = (voltage - previous_voltage) / 6.0
+    return 1.0 - abs(speed_error) / 200.0 - 0.05 * change * change - 0.1 * max(abs(current) - LIMIT, 0.0)
 
 
 problem = spaql.loop(
     motor,
-    references=[spaql.Reference("target", -300.0, 300.0, of="speed", hold=(30, 60), unit="rad/s")],
+    references=[spaql.Reference("target", 0.0, 200.0, of="speed", hold=(30, 60), unit="rad/s")],
     noise={"speed": 2.0, "current": 0.2},
     delay={"actuator": 1},
     memory=["integral(speed_error)", "previous(voltage)"],
     observe=["speed_error", "integral(speed_error)", "current", "previous(voltage)"],
-    limits=[spaql.Limit("current", -15.0, 15.0)],
+    limits=[spaql.Limit("current", -LIMIT, LIMIT)],
     reward=paid,
     dt=DT,
     name="motor speed",
 )
+
+
+def main() -> None:
+    print(problem)
+    pi = spaql.pid(problem, kp=0.1, ki=1.0)
+    at_rest = dict.fromkeys(["speed_error", "integral(speed_error)", "current", "previous(voltage)"], 0.0)
+    regulator = spaql.lqr(problem, Q={"speed_error": 1.0, "integral(speed_error)": 100.0}, R=30.0, at=at_rest)
+    agent = spaql.Laws(problem, max_leaves=1, seed=0)
+    agent.learn(samples=10_000_000)
+    rivals = {"PI by hand": pi, "LQR": regulator, "laws": agent.policy()}
+    for policy in rivals.values():
+        print(policy.to_text(share=False))
+    print(agent.evaluate(episodes=500, seed=1000))
+    print(spaql.compare(rivals, episodes=500, seed=1000).round(2).to_string())
+
+
+if __name__ == "__main__":
+    main()
