@@ -16,6 +16,7 @@ from spaql.plants.limits import limits_for_file, limits_of_file
 from spaql.plants.make import make_from_catalog, parameters_of_file
 from spaql.plants.parameters import plain
 from spaql.plants.problem import Axis, Continuous, Finite, Problem
+from spaql.plants.signals_file import signals_for_file, with_signals_of_file
 from spaql.policy.certificate import certificate_of_file
 from spaql.policy.knowledge import Nothing
 from spaql.policy.policy import Policy
@@ -59,7 +60,8 @@ def to_json(policy: Policy) -> str:
 def _changes(problem: Problem) -> dict[str, Any]:
     """Keys that only some problems have, so that the others are written as they always were."""
     parameters = {"parameters": problem.parameters} if problem.parameters else {}
-    return parameters | ({"limits": limits_for_file(problem.limits)} if problem.limits else {})
+    limits = {"limits": limits_for_file(problem.limits)} if problem.limits else {}
+    return parameters | limits | ({"loop": signals_for_file(problem.signals)} if problem.signals is not None else {})
 
 
 def _line(value: Any) -> str:
@@ -189,9 +191,10 @@ def _flag(name: str, told: Any) -> bool:
 
 def _problem(top: dict[str, Any]) -> Problem:
     """The problem as it is told: it can decide, but not run."""
-    there = [key for key in ("parameters", "limits") if isinstance(top["problem"], dict) and key in top["problem"]]
+    optional = ("parameters", "limits", "loop")
+    there = [key for key in optional if isinstance(top["problem"], dict) and key in top["problem"]]
     told = _fields("problem", top["problem"], " ".join(["name summary horizon clip", *there]))
-    return Problem(
+    problem = Problem(
         _string("name", told["name"]),
         _string("summary", told["summary"]),
         tuple(_axis(axis) for axis in _list("variables", top["variables"], 20)),
@@ -201,6 +204,7 @@ def _problem(top: dict[str, Any]) -> Problem:
         parameters=parameters_of_file(told["name"], None, told.get("parameters", {})),
         limits=limits_of_file(told.get("limits", [])),
     )
+    return with_signals_of_file(problem, told.get("loop"))
 
 
 def _axis(told: Any) -> Axis:

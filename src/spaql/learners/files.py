@@ -27,6 +27,7 @@ from spaql.plants.limits import limits_for_file, limits_of_file
 from spaql.plants.make import make_from_catalog, parameters_of_file
 from spaql.plants.parameters import plain
 from spaql.plants.problem import Axis, Continuous, Finite, Problem
+from spaql.plants.signals_file import signals_for_file, with_signals_of_file
 from spaql.writing import write_whole
 
 FORMAT = "spaql agent"
@@ -82,6 +83,7 @@ def _describe(problem: Problem) -> dict[str, Any]:
         **({"has_known": True} if problem.known is not None and problem.known.origin is None else {}),
         **({"parameters": problem.parameters} if problem.parameters else {}),
         **({"limits": limits_for_file(problem.limits)} if problem.limits else {}),
+        **({"loop": signals_for_file(problem.signals)} if problem.signals is not None else {}),
         "catalog": _in_catalog(problem),
     }
 
@@ -212,6 +214,7 @@ def _problem(described: dict[str, Any], given: Problem | None) -> Problem:
         parameters=parameters_of_file(str(described["name"]), env_id, described.get("parameters", {})),
         limits=limits_of_file(described.get("limits", [])),
     )
+    problem = with_signals_of_file(problem, described.get("loop"))
     same = given
     if given is None and described["catalog"]:
         same = make_from_catalog(problem.name, problem.parameters)

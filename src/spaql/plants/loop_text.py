@@ -9,13 +9,15 @@ from spaql.plants.signals import Signals
 if TYPE_CHECKING:
     from spaql.plants.problem import Problem
 
+FEW = 8  # variables of the memory that are told in one line
 IN_LOOP = "; in a loop: "  # in a summary, between what the plant is and what is around it
 
 
 def told(signals: Signals, around: Surroundings) -> str:
     """In one line."""
     parts = [str(one) for one in signals.references]
-    parts += [f"memory {', '.join(item.name for item in signals.items)}"] if signals.items else []
+    kept = [item.name for item in signals.items]
+    parts += [f"memory {', '.join(kept[:FEW])}{', ...' * (len(kept) > FEW)}"] if kept else []
     parts += [f"noise on {', '.join(signals.measured[j].name for j, _ in around.noise)}"] if around.noise else []
     for what, steps in (("sensor", around.sensor_delay), ("actuator", around.actuator_delay)):
         parts += [f"{what} delay {steps}"] if steps else []
