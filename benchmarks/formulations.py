@@ -21,7 +21,7 @@ import numpy as np
 import spaql
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "examples"))
-import motor_loop  # noqa: E402
+import motor_loop
 
 ERROR, INTEGRAL, BEFORE = "speed_error", "integral(speed_error)", "previous(voltage)"
 THREE = spaql.Finite((-24.0, 0.0, 24.0), box=True, names=("voltage",), units=("V",))

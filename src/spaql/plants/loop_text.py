@@ -37,7 +37,10 @@ def loop_parts(problem: "Problem") -> dict[str, list[str]]:
     errors = [f"{name} = {signals.references[k].name} - {signals.measured[j].name}" for name, (k, j) in named]
     names, units = signals.action_names, (*signals.actuator.units, *[""] * signals.actuator.axes)
     changes = {
-        kind: [f"{name}: at most {_with(most, unit)} per step" for name, most, unit in zip(names, given, units, strict=False)]
+        kind: [
+            f"{name}: at most {_with(most, unit)} per step"
+            for name, most, unit in zip(names, given, units, strict=False)
+        ]
         for kind, given in (("increments", signals.increments), ("rates", signals.rates))
     }
     parts = {
@@ -54,7 +57,9 @@ def loop_parts(problem: "Problem") -> dict[str, list[str]]:
     }
     if around is not None:
         measured = signals.measured
-        parts["noise"] = _joined([f"{measured[j].name} {_with(spread, measured[j].unit)}" for j, spread in around.noise])
+        parts["noise"] = _joined(
+            [f"{measured[j].name} {_with(spread, measured[j].unit)}" for j, spread in around.noise]
+        )
         late = {"sensor": around.sensor_delay, "actuator": around.actuator_delay}
         parts["delay"] = _joined([f"{what} {n} step{'s' * (n > 1)}" for what, n in late.items() if n])
         ends = [Limit(measured[j].name, low, high).text(measured[j].unit) for j, low, high in around.trips]
