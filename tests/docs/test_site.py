@@ -59,3 +59,15 @@ def test_the_search_works_from_a_disk(site, browser):
     page.locator(".md-search-result__item").first.wait_for(state="attached")
     assert "temperature" in page.locator(".md-search-result__list").inner_text().lower()
     page.close()
+
+
+@pytest.mark.parametrize("words", ["PID", "LQR", "MPC", "integral", "hysteresis", "PLC", "dead time", "set point", "windup", "VecEnv"])
+def test_the_search_finds_the_words_of_control_engineers(site, browser, words):
+    page = browser.new_page()
+    page.goto((site / "index.html").as_uri())
+    page.locator("input[name=query]").fill(words)
+    page.locator(".md-search-result__item").first.wait_for(state="attached")
+    found = page.locator(".md-search-result__list").inner_text().lower()
+    assert "coming from" in found or "formulating a control problem" in found
+    assert words.lower() in found
+    page.close()

@@ -185,3 +185,42 @@ def structured_loop(text):
         return kept[out]
 
     return run
+
+
+def test_a_policy_as_json_holds_its_loop(made):
+    policy, rows, applied = made
+    again = spaql.Policy.from_json(policy.to_json())
+    assert again.problem.signals == policy.problem.signals
+    assert again.to_c() == policy.to_c()
+    memory = again.memory()
+    first, _ = again.predict(rows[0], state=memory)
+    assert first == pytest.approx(applied[0])
+
+
+def test_an_agents_file_holds_its_loop(tmp_path):
+    finite = spaql.loop(spaql.make("mountain-car"), memory=["previous(pedal)"], interlocks=[spaql.Interlock("position", below=-1.0, low=1)])
+    for told in (*LOOPS.values(), None):
+        problem = finite if told is None else controller(told).problem
+        agent = spaql.Laws(problem, max_leaves=1)
+        agent.save(tmp_path / "a.spaql")
+        assert spaql.load(tmp_path / "a.spaql").problem.signals == problem.signals
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('"dt": 0.01', '"dt": -1'),
+        ('"memory": ["integral(speed_error, 5)"', '"memory": ["integral(__import__, 5)"'),
+        ('"rates": [4.0]', '"rates": [4.0, 4.0]'),
+        ('"rates": [4.0]', '"rates": ["4.0"]'),
+        ('"hold": [10, 20]', '"hold": [10, 20, 30]'),
+        ('"above": 6.0', '"above": "6.0"'),
+        ('"kind": "continuous", "low"', '"kind": "other", "low"'),
+        ('"shown": ["speed_error"', '"shown": ["target"'),
+    ],
+)
+def test_a_damaged_loop_is_refused(old, new):
+    text = controller(LOOPS["rate limit and interlock"]).to_json()
+    assert old in text
+    with pytest.raises(SpaqlError, match="not a spaql policy, or it is damaged"):
+        spaql.Policy.from_json(text.replace(old, new, 1))

@@ -240,3 +240,42 @@ def test_a_loop_around_a_loop_is_refused():
 def test_increments_of_a_finite_set_are_refused():
     with pytest.raises(SpaqlError, match="continuous actions"):
         spaql.loop(spaql.make("mountain-car"), increments=1.0)
+
+
+def test_a_printed_problem_in_a_loop_tells_all_that_is_around_the_plant():
+    target = spaql.Reference("target", 0.0, 150.0, of="speed", hold=(30, 80), rate=2.0, unit="rad/s")
+    lock = spaql.Interlock("current", above=8.0, action="voltage", high=0.0)
+    problem = spaql.loop(
+        motor(), references=[target], memory=["integral(speed_error)", "last(current, 9)"], observe=["speed_error", "current"],
+        noise={"speed": 0.5}, delay={"sensor": 2, "actuator": 1}, rates=3.0, interlocks=[lock], limits=[spaql.Limit("current", -8, 8)],
+        trips=[spaql.Limit("current", -20.0, 20.0)], trip_cost=100.0, dt=0.01,
+    )  # fmt: skip
+    lines = str(problem).splitlines()
+    assert max(map(len, lines)) <= 80
+    assert lines[0] == "motor loop: a plant of your own"
+    for line in (
+        "  references  target of speed: 0 to 150 rad/s, a new one after 30 to 80 steps,",
+        "  errors      speed_error = target - speed",
+        "  memory      integral(speed_error), past(current, 1), past(current, 2),",
+        "  not seen    speed, target, integral(speed_error), past(current, 1),",
+        "  noise       speed 0.5 rad/s",
+        "  delay       sensor 2 steps, actuator 1 step",
+        "  rates       voltage: at most 3 V per step",
+        "  interlocks  while current >= 8: voltage at most 0",
+        "  trips       |current| ≤ 20 A, or the episode ends at a cost of 100",
+        "  step        0.01 s",
+        "  limits      |current| ≤ 8 A",
+    ):
+        assert line in lines
+
+
+def test_an_environment_in_a_loop_prints_what_is_around_it_too():
+    text = str(spaql.loop(spaql.from_gym("Pendulum-v1"), delay={"sensor": 1}, noise={"x2": 0.1}))
+    assert "  delay       sensor 1 step" in text
+    assert "  noise       x2 0.1" in text
+
+
+def test_a_sequence_and_a_fixed_hold_are_told_in_words():
+    said = str(spaql.Reference("target", 0.0, 150.0, values=range(20), hold=5))
+    assert said == "target: 0, 1, 2, 3, 4, 5, 6, 7, ..., each for 5 steps"
+    assert str(spaql.Reference("target", 0.0, 1.0, hold=5)) == "target: 0 to 1, a new one after 5 steps"

@@ -59,3 +59,31 @@ def test_what_cannot_be_is_refused(told, message):
 def test_without_a_reference_the_variable_must_be_named():
     with pytest.raises(SpaqlError, match=r"of=\.\.\. names the variable"):
         spaql.pid(motor(), 1.0)
+
+
+def test_it_is_compared_with_controllers_that_see_and_remember_other_things():
+    problem = spaql.loop(motor(), references=[TARGET], observe=["speed_error", "current"], dt=0.01)
+    slow, pi = spaql.law(problem, {"speed_error": 0.1}), spaql.pid(problem, kp=0.5, ki=2.0)
+    table = spaql.compare({"slow": slow, "PI": pi}, episodes=20)
+    assert list(table.index) == ["PI", "slow"]
+    late = spaql.loop(motor(), references=[TARGET], delay={"actuator": 1}, dt=0.01)
+    with pytest.raises(SpaqlError, match="for another problem"):
+        spaql.compare({"PI": pi, "late": spaql.pid(late, kp=0.5, ki=2.0)}, episodes=20)
+
+
+def test_limits_on_what_it_does_not_use_are_counted():
+    problem = spaql.loop(motor(), references=[TARGET], limits=[spaql.Limit("current", -1.0, 1.0)], dt=0.01)
+    policy = spaql.pid(problem, kp=0.5)
+    assert policy.evaluate(5).violations["current"].steps > 0.0
+    assert "current" not in policy.to_text(share=False).splitlines()[-1]
+
+
+def test_a_reward_that_names_memory_stays_the_same_on_increments():
+    def smooth(speed_error, voltage, previous_voltage):
+        return -abs(voltage - previous_voltage)
+
+    problem = spaql.loop(motor(), references=[TARGET], memory=["integral(speed_error)"], increments=5.0, reward=smooth, dt=0.01)
+    pi, same = spaql.pid(problem, kp=0.5, ki=2.0), spaql.law(problem, {"speed_error": 0.02})
+    for policy in (pi, same):
+        episode = policy.episode(seed=3)
+        assert episode.rewards == pytest.approx(-abs(episode.actions[:, 0]), abs=1e-9)

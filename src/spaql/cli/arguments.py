@@ -2,7 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
-from spaql.cli.plant_files import NOTHING, Given, fmu_problem, is_python, python_problem
+from spaql.cli.loop_options import NOTHING_AROUND, Around, in_loop
+from spaql.cli.plant_files import NOTHING, Given, fmu_problem, function_of, is_python, python_problem
 from spaql.errors import SpaqlError
 from spaql.learners.options import options_of, typed
 from spaql.learners.registry import card_of, learner_class, learners
@@ -30,16 +31,26 @@ def counting(unit: str) -> str:
     return ", ".join(card.name.lower() for card in learners() if card.learns_by == unit)
 
 
-def problem_of(problem: str, horizon: int | None, parameters: dict[str, Any], given: Given = NOTHING) -> "Problem":
-    """The problem with this name, of this Gymnasium id, in this Python file, or of this FMU."""
+def problem_of(
+    problem: str, horizon: int | None, parameters: dict[str, Any], given: Given = NOTHING,
+    around: Around = NOTHING_AROUND,
+) -> "Problem":  # fmt: skip
+    """The problem with this name, of this Gymnasium id, in this Python file, or of this FMU, in the loop given."""
+    if problem.endswith(".fmu"):
+        return fmu_problem(problem, horizon, given, parameters, around)
+    looped = around.any or given.observe is not None or given.reward is not None
+    alone = {"action": given.action, "terminated": given.terminated, "dt": None if looped else given.dt}
+    for option, value in (alone | {"measure": around.measure}).items():
+        if value is not None:
+            raise SpaqlError(f"--{option} goes with a .fmu file, not with {problem}")
+    reward = None if given.reward is None else function_of("--reward", given.reward)
+    return in_loop(_named(problem, horizon, parameters), around, given.observe, reward, given.dt)
+
+
+def _named(problem: str, horizon: int | None, parameters: dict[str, Any]) -> "Problem":
     from spaql.plants.catalog import CATALOG
     from spaql.plants.make import make_from_catalog
 
-    if problem.endswith(".fmu"):
-        return fmu_problem(problem, horizon, given, parameters)
-    for option, value in zip(given._fields, given, strict=True):
-        if value is not None:
-            raise SpaqlError(f"--{option} goes with a .fmu file, not with {problem}")
     if problem in CATALOG or is_python(problem):
         if horizon is not None:
             has = f"{problem} has {CATALOG[problem].horizon if problem in CATALOG else 'its own'} steps"
@@ -58,18 +69,22 @@ def problem_of(problem: str, horizon: int | None, parameters: dict[str, Any], gi
     return from_gym(problem, horizon)
 
 
-def plant_of(problem: str | None, parameters: dict[str, Any]) -> "Problem | None":
+def plant_of(
+    problem: str | None, parameters: dict[str, Any], given: Given = NOTHING, around: Around = NOTHING_AROUND
+) -> "Problem | None":
     """`--problem` of the commands that read a file: the plant that the file cannot hold."""
     if problem is None:
+        if around != NOTHING_AROUND or given != NOTHING:
+            raise SpaqlError("a loop is stated around a plant: give it too, --problem motor.py:motor")
         return None
     if problem.endswith(".fmu"):
         raise SpaqlError(f"--problem {problem}: put spaql.from_fmu(...) into a Python file and give FILE.py:NAME")
-    return problem_of(problem, None, parameters)
+    return problem_of(problem, None, parameters, given, around)
 
 
 def agents_of(
     problem: str, algorithm: str, horizon: int | None, parameters: dict[str, Any], seeds: range,
-    options: dict[str, Any], given: Given = NOTHING,
+    options: dict[str, Any], given: Given = NOTHING, around: Around = NOTHING_AROUND,
 ) -> "list[Agent]":  # fmt: skip
     learner: Any = learner_class(card_of(algorithm))
     if len(seeds) == 0:
@@ -78,7 +93,7 @@ def agents_of(
     for name in options:
         if name not in known:
             raise SpaqlError(f"{algorithm} has no option {name!r}: it has {', '.join(known)}")
-    made = problem_of(problem, horizon, parameters, given)
+    made = problem_of(problem, horizon, parameters, given, around)
     return [learner(made, seed=seed, **options) for seed in seeds]
 
 

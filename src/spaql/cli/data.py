@@ -18,6 +18,7 @@ from spaql.cli.arguments import (
     options_given,
     problem_of,
 )
+from spaql.cli.loop_options import Around, with_loop
 from spaql.cli.plant_files import Action, Dt, Given, Observe, Reward, Terminated
 from spaql.writing import check_file, check_folder
 
@@ -26,6 +27,7 @@ GAPS_HELP = "Steps may be missing, if there are next_ columns."
 
 
 @command
+@with_loop
 def record(
     problem: Annotated[str, typer.Argument(help=PROBLEM_HELP)],
     out: Annotated[Path, typer.Option(help="The log to write: .csv or .parquet.")],
@@ -43,6 +45,8 @@ def record(
     terminated: Terminated = None,
     dt: Dt = None,
     as_json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False,
+    *,
+    around: Around,
 ) -> None:
     """Write rollouts of an agent, or of random actions, to a log.
 
@@ -51,7 +55,7 @@ def record(
     from spaql.data.record import record as write
     from spaql.learners.files import load
 
-    who: Any = problem_of(problem, horizon, settings(changes), Given(observe, action, reward, terminated, dt))
+    who: Any = problem_of(problem, horizon, settings(changes), Given(observe, action, reward, terminated, dt), around)
     if agent is not None:
         who = load(agent / "agent.spaql" if agent.is_dir() else agent, who)
     frame = write(who, out, episodes=episodes, seed=seed, deterministic=deterministic)
@@ -63,6 +67,7 @@ def record(
 
 
 @command
+@with_loop
 def coverage(
     problem: Annotated[str, typer.Argument(help=PROBLEM_HELP)],
     log: Annotated[Path, typer.Argument(help=LOG_HELP)],
@@ -79,6 +84,8 @@ def coverage(
     terminated: Terminated = None,
     dt: Dt = None,
     as_json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False,
+    *,
+    around: Around,
 ) -> None:
     """Tell how much of the space a log covers, which actions it has where, and what was never seen.
 
@@ -91,7 +98,7 @@ def coverage(
 
         form_of(figure)
         check_file(figure)
-    plant = problem_of(problem, horizon, settings(changes), Given(observe, action, reward, terminated, dt))
+    plant = problem_of(problem, horizon, settings(changes), Given(observe, action, reward, terminated, dt), around)
     made = judge(plant, log, reach=reach, gaps=gaps)
     if figure is not None:
         made.figure(figure)
@@ -99,6 +106,7 @@ def coverage(
 
 
 @command
+@with_loop
 def replay(
     problem: Annotated[str, typer.Argument(help=PROBLEM_HELP)],
     algorithm: Annotated[str, typer.Argument(help=learner_help(learning=True))],
@@ -119,6 +127,8 @@ def replay(
     dt: Dt = None,
     fresh: Annotated[int, typer.Option(help="Episodes of the fresh evaluation on the plant (0: none).")] = 1000,
     as_json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False,
+    *,
+    around: Around,
 ) -> None:
     """Learn from a log instead of the plant. The log is checked first: from a bad one nothing is learned.
 
@@ -130,7 +140,7 @@ def replay(
     whole("--fresh", fresh, 0, 10**8)
     check_folder(out)
     fmu, seeds = Given(observe, action, reward, terminated, dt), range(seed, seed + 1)
-    (agent,) = agents_of(problem, algorithm, horizon, settings(changes), seeds, options_given(option), fmu)
+    (agent,) = agents_of(problem, algorithm, horizon, settings(changes), seeds, options_given(option), fmu, around)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         made = agent.replay(log, passes=passes, gaps=gaps)

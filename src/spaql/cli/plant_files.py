@@ -11,20 +11,26 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
+from spaql.cli.loop_options import NOTHING_AROUND, Around, in_loop
 from spaql.errors import SpaqlError
 
 if TYPE_CHECKING:
     from spaql.plants.problem import Problem
 
-# Options that go with .fmu files, the same in all commands
+# Options that go with .fmu files, some of them also with loops (loop_options.py), the same in all commands
 PYTHON = "FILE.py:FUNCTION"
-PAID_HELP = ".fmu: what is paid, a function of the numbers observed, the actions, the numbers observed next."
+PAID_HELP = (
+    "What is paid. In a loop: a function of variables and actions by name. .fmu: of the numbers observed, the actions, "
+    "the numbers observed next."
+)
 ACTION_HELP = ".fmu: an input that is set: voltage=-24:24, or valve=0,1 for a set. Repeat for several."
-Observe = Annotated[str | None, typer.Option(help=".fmu: the variables observed, such as speed,current.")]
+OBSERVE_HELP = "The variables a controller sees, such as speed_error,current; of a .fmu, its own (see --measure)."
+Observe = Annotated[str | None, typer.Option(help=OBSERVE_HELP)]
 Action = Annotated[list[str] | None, typer.Option(metavar="NAME=LOW:HIGH", help=ACTION_HELP)]
 Reward = Annotated[str | None, typer.Option(metavar=PYTHON, help=PAID_HELP)]
 Terminated = Annotated[str | None, typer.Option(metavar=PYTHON, help=".fmu: when an episode ends, likewise.")]
-Dt = Annotated[float | None, typer.Option(help=".fmu: seconds per step (default: its own).")]
+DT_HELP = "Seconds per step: of a .fmu (default: its own), and for integrals in a loop (default: 1)."
+Dt = Annotated[float | None, typer.Option(help=DT_HELP)]
 GivenProblem = Annotated[
     str | None,
     typer.Option("--problem", help="The plant, where the agent's file cannot hold it: motor.py:problem, or a name."),
@@ -32,7 +38,7 @@ GivenProblem = Annotated[
 
 
 class Given(NamedTuple):
-    """The options that go with an FMU, as they were typed."""
+    """The options that go with an FMU, and in part with a loop, as they were typed."""
 
     observe: str | None = None
     action: list[str] | None = None
@@ -71,21 +77,36 @@ def python_problem(text: str, parameters: dict[str, Any]) -> "Problem":
     return made
 
 
-def fmu_problem(path: str, horizon: int | None, given: Given, parameters: dict[str, Any]) -> "Problem":
-    """`motor.fmu`, with the options that an FMU needs."""
+def fmu_problem(
+    path: str, horizon: int | None, given: Given, parameters: dict[str, Any], around: Around = NOTHING_AROUND
+) -> "Problem":
+    """`motor.fmu`, with the options that an FMU needs; in a loop, what is paid is said there."""
     from spaql.plants.fmu import from_fmu
 
     observe, action, reward, terminated, dt = given
-    if observe is None or not action or reward is None or horizon is None:
-        needed = {"--observe": observe, "--action": action, "--reward": reward, "--horizon": horizon}
+    measured, paid = around.measure or observe, reward or (around.reference and "squared errors")
+    if measured is None or not action or paid is None or horizon is None:
+        needed = {"--observe": measured, "--action": action, "--reward": paid, "--horizon": horizon}
         missing = [name for name, value in needed.items() if not value]
         example = "--observe speed,current --action voltage=-24:24 --reward paid.py:reward --horizon 200"
         raise SpaqlError(f"{path} needs {', '.join(missing)} too, such as {example}")
-    return from_fmu(
-        path, observe=[name.strip() for name in observe.split(",")], actions=dict(_action(text) for text in action),
-        reward=_function("--reward", reward), horizon=horizon, dt=dt, parameters=_with_dots(parameters),
-        terminated=None if terminated is None else _function("--terminated", terminated),
+    variables = [name.strip() for name in measured.split(",")]
+    function: Any = None if reward is None else function_of("--reward", reward)
+    own = _pays_nothing(2 * len(variables) + len(action)) if around.any else function
+    made = from_fmu(
+        path, observe=variables, actions=dict(_action(text) for text in action), reward=own, horizon=horizon, dt=dt,
+        parameters=_with_dots(parameters),
+        terminated=None if terminated is None else function_of("--terminated", terminated),
     )  # fmt: skip
+    seen = observe if around.measure is not None else None
+    return in_loop(made, around, seen, function if around.any else None, made.env.dt)  # type: ignore[union-attr]
+
+
+def _pays_nothing(count: int) -> Any:
+    """An FMU needs a reward, of so many numbers; in a loop it is not used."""
+    scope: dict[str, Any] = {}
+    exec(f"def nothing({', '.join(f'x{j}' for j in range(count))}):\n    return 0.0", scope)
+    return scope["nothing"]
 
 
 def _action(text: str) -> tuple[str, Any]:
@@ -112,7 +133,7 @@ def _with_dots(parameters: dict[str, Any]) -> dict[str, Any]:
     return made
 
 
-def _function(option: str, text: str) -> Any:
+def function_of(option: str, text: str) -> Any:
     found, _ = found_in(text)
     if not inspect.isfunction(found):
         raise SpaqlError(f"{option} {text} is {_a(found)}, not a function")

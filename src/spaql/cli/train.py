@@ -19,6 +19,7 @@ from spaql.cli.arguments import (
     options_given,
     plant_of,
 )
+from spaql.cli.loop_options import Around, learners_reference, with_loop
 from spaql.cli.plant_files import Action, Dt, Given, GivenProblem, Observe, Reward, Terminated
 from spaql.errors import SpaqlError
 from spaql.learners import registry
@@ -74,6 +75,7 @@ def learners(as_json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = 
 
 
 @command
+@with_loop
 def train(
     problem: Annotated[str, typer.Argument(help=PROBLEM_HELP)],
     algorithm: Annotated[str, typer.Argument(help=learner_help())],
@@ -85,7 +87,6 @@ def train(
     option: Annotated[list[str] | None, typer.Option(metavar="NAME=VALUE", help=OPTION_HELP)] = None,
     xi: Annotated[float | None, OF_LEARNER] = None,
     lam: Annotated[float | None, OF_LEARNER] = None,
-    reference: Annotated[str | None, OF_LEARNER] = None,
     distance: Annotated[str | None, OF_LEARNER] = None,
     temperature_rule: Annotated[str | None, OF_LEARNER] = None,
     bootstrap: Annotated[str | None, OF_LEARNER] = None,
@@ -111,6 +112,8 @@ def train(
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress bar.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False,
+    *,
+    around: Around,
 ) -> None:
     """Train agents and report what they are worth.
 
@@ -118,6 +121,7 @@ def train(
     Another: spaql train pendulum spaql --set m=2 --set process_noise.velocity=0.1
     Another: spaql train pendulum atlas --samples 2000 --option cells=4000 --option gamma=0.99
     Another: spaql train motor.py:problem atlas --set mass=2
+    Another: spaql train motor.py:motor laws --reference "target of speed=0:150, hold 30:80" --noise speed=0.5
     Another: spaql train motor.fmu atlas --observe speed --action voltage=-24:24 --reward paid.py:reward --horizon 200
     """
     from spaql.checks import whole
@@ -137,6 +141,7 @@ def train(
     elif iterations is None:
         iterations = DEFAULT_ITERATIONS
     callbacks = callbacks_of(checkpoint, every, log, seeds)
+    reference, around = learners_reference(around)
     given = {
         "xi": xi, "lam": lam, "distance": distance, "temperature_rule": temperature_rule, "bootstrap": bootstrap,
         "low": low, "step": step, "lipschitz": lipschitz,
@@ -145,7 +150,7 @@ def train(
     options = options_given(option, {name: value for name, value in given.items() if value is not None})
     fmu = Given(observe, action, reward, terminated, dt)
     numbers = range(first_seed, first_seed + max(seeds, 0))
-    agents = agents_of(problem, algorithm, horizon, settings(changes), numbers, options, fmu)
+    agents = agents_of(problem, algorithm, horizon, settings(changes), numbers, options, fmu, around)
     if out is not None:
         make_folder(out)
     begin = time.perf_counter()
@@ -160,6 +165,7 @@ def train(
 
 
 @command
+@with_loop
 def evaluate(
     file: Annotated[Path, typer.Argument(help="An agent written by `spaql train --out` or `agent.save`.")],
     episodes: Annotated[int, typer.Option(help="Fresh rollouts.")] = 1000,
@@ -167,7 +173,12 @@ def evaluate(
     deterministic: Annotated[bool, typer.Option("--deterministic", help="Use the centre of the greedy cell.")] = False,
     problem: GivenProblem = None,
     changes: Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help=SET_HELP)] = None,
+    observe: Observe = None,
+    reward: Reward = None,
+    dt: Dt = None,
     as_json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False,
+    *,
+    around: Around,
 ) -> None:
     """Evaluate a saved agent on fresh rollouts, on the problem it has learned or on a changed one.
 
@@ -180,7 +191,7 @@ def evaluate(
 
     whole("--episodes", episodes, 1, 10**8), whole("--seed", seed, 0)
     given = settings(changes)
-    agent = load(file, plant_of(problem, given))
+    agent = load(file, plant_of(problem, given, Given(observe=observe, reward=reward, dt=dt), around))
     if given and problem is None:
         from spaql.plants.make import make_from_catalog
 

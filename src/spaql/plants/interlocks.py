@@ -39,7 +39,12 @@ class Interlock:
 
     def __str__(self) -> str:
         condition = f"{self.when} >= {self.above:g}" if self.above is not None else f"{self.when} <= {self.below:g}"
-        return f"while {condition}: {self.action or 'the action'} within {self.low:g} ... {self.high:g}"
+        span = f"within {self.low:g} ... {self.high:g}"
+        if math.isinf(self.low):
+            span = f"at most {self.high:g}"
+        elif math.isinf(self.high):
+            span = f"at least {self.low:g}"
+        return f"while {condition}: {self.action or 'the action'} {span}"
 
 
 class Bounds(NamedTuple):

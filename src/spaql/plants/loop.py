@@ -19,26 +19,26 @@ import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from spaql.checks import real, whole
 from spaql.errors import SpaqlError
 from spaql.plants.axes import Finite
 from spaql.plants.interlocks import Interlock
 from spaql.plants.limits import Limit
+from spaql.plants.loop_env import LoopEnv
 from spaql.plants.loop_known import loop_known
 from spaql.plants.loop_plant import Payment, Surroundings, looped
+from spaql.plants.loop_text import IN_LOOP, told
+from spaql.plants.problem import Problem
 from spaql.plants.references import Reference, held
 from spaql.plants.signals import Signals, signals_of
-
-if TYPE_CHECKING:
-    from spaql.plants.problem import Problem
 
 DELAYS = ("sensor", "actuator")
 
 
 def loop(
-    problem: "Problem",
+    problem: Problem,
     *,
     references: Sequence[Reference] = (),
     memory: Sequence[str] = (),
@@ -54,7 +54,7 @@ def loop(
     reward: Callable[..., float] | None = None,
     dt: float = 1.0,
     name: str | None = None,
-) -> "Problem":
+) -> Problem:
     """The problem with its plant in a loop.
 
     - `references`: signals to follow; each is a variable of its own, and so is the error of the variable it is `of`
@@ -72,8 +72,6 @@ def loop(
       minus the squared errors, each in halves of the reference's range
     - `dt`: seconds per step, for integrals
     """
-    from spaql.plants.problem import Problem
-
     if not isinstance(problem, Problem):
         raise SpaqlError(f"loop takes a problem (spaql.make, from_plant, from_gym), not {type(problem).__name__}")
     if problem.signals is not None:
@@ -89,23 +87,21 @@ def loop(
     )  # fmt: skip
     around = _around(problem, signals, noise, delay, reward, _list("trips", trips, Limit), trip_cost)
     called = f"{problem.name} loop" if name is None else name
-    summary = f"{problem.summary}; in a loop: {told(signals, around)}"
+    summary = f"{problem.summary}{IN_LOOP}{told(signals, around)}"
     return _in_loop(problem, signals, around, name=called, summary=summary, limits=_list("limits", limits, Limit))
 
 
-def _in_loop(base: "Problem", signals: Signals, around: Surroundings, **told: Any) -> "Problem":
+def _in_loop(base: Problem, signals: Signals, around: Surroundings, **told: Any) -> Problem:
     made: dict[str, Any] = {
         "state": signals.state, "actions": signals.actions, "signals": signals, "reference": _held(base, signals),
         "known": loop_known(signals, around), "xi": {}, "env_id": None, "env_options": {}, "parameters": {},
     }  # fmt: skip
     if base.plant is not None:
         return replace(base, plant=looped(base.plant, signals, around), env=None, **made, **told)
-    from spaql.plants.loop_env import LoopEnv
-
     return replace(base, env=LoopEnv(base, signals, around), **made, **told)
 
 
-def extended(problem: "Problem", memory: Sequence[str], observe: Sequence[str], **more: Any) -> "Problem":
+def extended(problem: Problem, memory: Sequence[str], observe: Sequence[str], **more: Any) -> Problem:
     """The same plant in the same loop, with more memory, for a controller that sees these variables.
 
     `more`: references and dt, of a problem that is in no loop yet; its reward stays that of the plant.
@@ -116,14 +112,15 @@ def extended(problem: "Problem", memory: Sequence[str], observe: Sequence[str], 
     else:
         base, signals, around = stated(problem)
     parts = {one.name: getattr(signals, one.name) for one in fields(signals)}
-    kept = tuple(dict.fromkeys([*signals.memory, *memory]))
+    own = [f"previous({name})" for name in signals.action_names] if signals.increments else []
+    kept = tuple(dict.fromkeys([*signals.memory, *own, *memory]))  # a reward knows what is remembered by its place
     limited = [limit.variable for limit in problem.limits if limit.variable not in signals.action_names]
     shown = tuple(dict.fromkeys([*observe, *limited]))  # what is limited is seen, so that it can be counted
     wanted = signals_of(**parts | {"memory": kept, "shown": shown})
     return _in_loop(base, wanted, around, name=problem.name, summary=problem.summary, limits=problem.limits)
 
 
-def restated(problem: "Problem", references: Sequence[Reference], noise: bool = True) -> "Problem":
+def restated(problem: Problem, references: Sequence[Reference], noise: bool = True) -> Problem:
     """The same plant in the same loop with other references of the same names; without sensor noise, if asked for."""
     base, signals, around = stated(problem)
     wanted = replace(signals, references=tuple(references))
@@ -131,14 +128,14 @@ def restated(problem: "Problem", references: Sequence[Reference], noise: bool = 
     return _in_loop(base, wanted, around if noise else replace(around, noise=()), **told)
 
 
-def can_restate(problem: "Problem") -> bool:
+def can_restate(problem: Problem) -> bool:
     """Whether it is known how the problem was put in a loop: not of one from a file, nor of a learned model."""
     if problem.plant is not None:
         return problem.plant.origin is not None and problem.plant.origin[0] is looped
     return hasattr(problem.env, "stated")
 
 
-def stated(problem: "Problem") -> tuple["Problem", Signals, Surroundings]:
+def stated(problem: Problem) -> tuple[Problem, Signals, Surroundings]:
     """How a problem in a loop was stated: the problem without it, the signals, and what is around."""
     if problem.plant is not None and problem.plant.origin is not None:
         plant, signals, around = problem.plant.origin[1]
@@ -157,7 +154,7 @@ def stated(problem: "Problem") -> tuple["Problem", Signals, Surroundings]:
     return found
 
 
-def _held(problem: "Problem", signals: Signals) -> tuple[float, ...] | None:
+def _held(problem: Problem, signals: Signals) -> tuple[float, ...] | None:
     """The state to hold of the problem, as the controller would see it while it is held."""
     if problem.reference is None:
         return None
@@ -171,21 +168,8 @@ def _held(problem: "Problem", signals: Signals) -> tuple[float, ...] | None:
     return tuple(values[axis.name] for axis in signals.state)
 
 
-def told(signals: Signals, around: Surroundings) -> str:
-    """In words."""
-    parts = [str(one) for one in signals.references]
-    parts += [f"memory {', '.join(item.name for item in signals.items)}"] if signals.items else []
-    parts += [f"noise on {', '.join(signals.measured[j].name for j, _ in around.noise)}"] if around.noise else []
-    for what, steps in (("sensor", around.sensor_delay), ("actuator", around.actuator_delay)):
-        parts += [f"{what} delay {steps}"] if steps else []
-    parts += ["increments"] if signals.increments else []
-    parts += ["rate limit"] if signals.rates else []
-    parts += [str(one) for one in signals.interlocks]
-    return "; ".join(parts) or "as it is"
-
-
 def _around(
-    problem: "Problem", signals: Signals, noise: Any, delay: Any, reward: Any, trips: tuple[Limit, ...], cost: Any
+    problem: Problem, signals: Signals, noise: Any, delay: Any, reward: Any, trips: tuple[Limit, ...], cost: Any
 ) -> Surroundings:
     names = [axis.name for axis in problem.state]
     spreads = []
@@ -243,7 +227,7 @@ def word(name: str) -> str:
     return re.sub(r"\W+", "_", name).strip("_")
 
 
-def _per_action(what: str, given: Any, problem: "Problem") -> tuple[float, ...]:
+def _per_action(what: str, given: Any, problem: Problem) -> tuple[float, ...]:
     actions = problem.actions
     if given is None:
         return ()

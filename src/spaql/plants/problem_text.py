@@ -1,23 +1,26 @@
 """A problem in words: what `print(problem)` shows."""
 
+import functools
+import re
 import textwrap
 from typing import TYPE_CHECKING
 
 from spaql.plants.axes import Axis, Continuous, Finite
 from spaql.plants.limits import limit_units, limited_names
+from spaql.plants.loop_text import IN_LOOP, loop_parts
 
 if TYPE_CHECKING:
     from spaql.plants.problem import Problem
 
 WIDTH = 80
-NAME = 10  # letters of the column with what a line is about
+NAME, WIDER = 10, 12  # letters of the column with what a line is about; the latter for a problem in a loop
 LONGEST = 28  # letters of a variable's name that are aligned
 HARD = "\N{NO-BREAK SPACE}"  # between what belongs together while lines are broken
 MOST_ACTIONS = 12  # of a finite set that are listed
 
 
 def problem_text(problem: "Problem") -> str:
-    """Name, summary, observed variables, actions, horizon, reference and limits, in lines of 80 letters."""
+    """Name, summary, observed variables, actions, horizon, loop, reference and limits, in lines of 80 letters."""
     state, actions = problem.state, problem.actions
     names = limited_names(state, actions)
     units = [*(axis.unit for axis in state), *(*actions.units, *[""] * actions.axes)[: actions.axes]]
@@ -25,22 +28,27 @@ def problem_text(problem: "Problem") -> str:
     width = min(max(map(len, names)), LONGEST)
     said = [f"{name:<{width}}  {_with(text, unit)}" for name, text, unit in zip(names, ranges, units, strict=True)]
     d = len(state)
-    lines = [*_wrapped(f"{problem.name}: {problem.summary}", "", "  ")]
-    lines += _part("observed", said[:d]) + _part("actions", said[d:])
-    lines += _part("horizon", [f"{problem.horizon:,} steps"])
+    parts = loop_parts(problem)
+    summary = problem.summary.partition(IN_LOOP)[0] if parts else problem.summary  # the rest is in the parts
+    lines = [*_wrapped(f"{problem.name}: {summary}", "", "  ")]
+    part = functools.partial(_part, WIDER if parts else NAME)
+    lines += part("observed", said[:d]) + part("actions", said[d:])
+    lines += part("horizon", [f"{problem.horizon:,} steps"])
+    for name, texts in parts.items():
+        lines += part(name, [re.sub(r"\([^)]*\)", lambda inside: inside[0].replace(" ", HARD), text) for text in texts])
     if problem.reference is not None:
         held = zip(names, problem.reference, units, strict=False)
         texts = [f"{name} = {_with(f'{value:.4g}', unit)}".replace(" ", HARD) for name, value, unit in held]
-        lines += _part("reference", [", ".join(texts)])
+        lines += part("hold" if parts else "reference", [", ".join(texts)])
     of_limits = zip(problem.limits, limit_units(problem.limits, state, actions), strict=True)
-    return "\n".join(lines + _part("limits", [limit.text(unit) for limit, unit in of_limits]))
+    return "\n".join(lines + part("limits", [limit.text(unit) for limit, unit in of_limits]))
 
 
-def _part(name: str, texts: list[str]) -> list[str]:
+def _part(wide: int, name: str, texts: list[str]) -> list[str]:
     """Lines with the name before the first of them; none if there is nothing to say."""
     lines: list[str] = []
     for text in texts:
-        lines += _wrapped(text, f"  {name if not lines else '':<{NAME}}", " " * (NAME + 4))
+        lines += _wrapped(text, f"  {name if not lines else '':<{wide}}", " " * (wide + 4))
     return lines
 
 

@@ -17,6 +17,7 @@ from spaql.errors import SpaqlError
 from spaql.plants.axes import Axis
 
 MOST_VALUES = 1000  # of a sequence
+FEW = 8  # values of a sequence that are told
 
 
 @dataclass(frozen=True)
@@ -68,10 +69,13 @@ class Reference:
         return 4 if self.changes else 1
 
     def __str__(self) -> str:
-        span = f"{self.low:g} to {self.high:g}" + (f" {self.unit}" if self.unit else "")
-        said = f"{self.name}: " + (f"{', '.join(f'{v:g}' for v in self.values)}" if self.values else span)
+        listed = ", ".join(f"{value:g}" for value in self.values[:FEW]) + ", ..." * (len(self.values) > FEW)
+        said = f"{self.name}{f' of {self.of}' if self.of else ''}: {listed or f'{self.low:g} to {self.high:g}'}"
+        said += f" {self.unit}" if self.unit else ""
         if isinstance(self.hold, tuple):
-            said += f", a new one after {self.hold[0]} to {self.hold[1]} steps"
+            least, most = self.hold
+            long = f"{least} steps" if least == most else f"{least} to {most} steps"
+            said += f", each for {long}" if self.values else f", a new one after {long}"
         return said + (f", by {self.rate:g} per step" if self.rate is not None else "")
 
 

@@ -68,7 +68,10 @@ def pid(
             raise SpaqlError("a PID with kd on increments needs the change of a change: use kp and ki only")
         sums = {error: gains["ki"] * seconds, f"difference({error})": gains["kp"]}
     used = {name: gain for name, gain in sums.items() if gain != 0.0} or {error: 0.0}
-    made = extended(problem, [name for name in used if name != error], list(used), **more)
+    names = [axis.name for axis in problem.state]
+    limited = [limit.variable for limit in problem.limits if limit.variable in names]
+    shown = list(dict.fromkeys([*used, *limited]))  # what has a limit is seen, to be counted
+    made = extended(problem, [name for name in used if name != error], shown, **more)
     axes = action_names(made)
     if len(axes) > 1 and action not in axes:
         raise SpaqlError(f"action=... names the axis that is controlled: {', '.join(axes)}")
