@@ -10,6 +10,8 @@ from spaql.arrays import Array
 from spaql.checks import whole
 from spaql.errors import SpaqlError
 from spaql.learners.agent import Agent
+from spaql.plants.loop import can_restate, stated
+from spaql.plants.loop_plant import Surroundings
 from spaql.plants.problem import Problem
 from spaql.policy.policy import Policy
 
@@ -76,7 +78,8 @@ def _told(problem: Problem) -> tuple[Any, ...]:
     signals = problem.signals
     shown, taken = (problem.state, problem.actions) if signals is None else (signals.measured, signals.actuator)
     moving = () if signals is None else tuple(one for one in signals.references if one.changes or not one.values)
-    return problem.name, shown, taken, moving, problem.horizon, dict(problem.parameters)
+    around = stated(problem)[2] if signals is not None and can_restate(problem) else Surroundings()
+    return problem.name, shown, taken, moving, around, problem.horizon, dict(problem.parameters)
 
 
 def _chance(lost: Array) -> float:
