@@ -10,6 +10,7 @@ from spaql.laws.blocks import refine
 from spaql.laws.lessons import distilled, own_lessons
 from spaql.laws.local import local_laws
 from spaql.laws.partitions import fitted_partitions
+from spaql.laws.pi_laws import pi_laws
 from spaql.laws.planner import BUDGET, planned
 from spaql.laws.search import CHOICE, Search
 from spaql.laws.teacher import Lessons, lessons_of
@@ -134,7 +135,8 @@ def _searched(agent: Laws, trials: Trials, stage: int, what: str, leaves: int, e
                 made = distilled(search, own, leaves, False) + distilled(search, own, leaves, True)
                 _raced(agent, search, made, what, leaves)
         if leaves == 1 and not one_action:
-            search.race([search.units.in_units(law) for law in local_laws(trials, agent.seed, search.rng)])
+            first = local_laws(trials, agent.seed, search.rng) + pi_laws(trials, agent.problem, agent.seed)
+            search.race([search.units.in_units(law) for law in first])
         found = max(one.mean for one in searches) > -np.inf
         short = trials.left is not None and trials.left - trials.reserve < trials.samples - before
         if not found or not (short or what == "distil"):  # what is left is better spent on tidying

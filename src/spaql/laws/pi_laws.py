@@ -1,0 +1,69 @@
+"""First laws for a plant in a loop: PI and PD controllers on a coarse grid, of either sign.
+
+A search from random gains may miss that an error and its integral belong together, and sensor noise hides a slow plant
+from a linear model of a few steps. Gains follow from the range of the reference, times from the length of a step.
+"""
+
+import itertools
+
+import numpy as np
+
+from spaql.laws.trials import Trials, seeds_of
+from spaql.plants.problem import Continuous, Problem
+from spaql.policy.outputs import make_laws
+from spaql.streams import LAWS_SEARCHED
+from spaql.trees.laws import CLIP
+from spaql.trees.tree import LEAF, NODE, Tree
+
+SATURATED = (0.05, 0.15, 0.5, 1.5)  # errors, in ranges of the reference, that ask for the whole action
+INTEGRAL = (0.0, 1 / 5, 1 / 15, 1 / 50, 1 / 150)  # 1 / integral time, in steps
+DERIVATIVE = (0.0, 1.0, 3.0)  # derivative time, in steps
+EPISODES = 8  # of each
+KEPT = 3
+PART = 0.1  # of the samples that are left: what these laws may take at most
+
+
+def pi_laws(trials: Trials, problem: Problem, seed: int) -> list[Tree]:
+    """The best few on the plant; none without a reference that something follows, or without room to try them."""
+    tried = [law for error in _errors(problem) for law in _grid(problem, error)]
+    steps = EPISODES * problem.horizon * len(tried)
+    if not tried or (trials.left is not None and steps > PART * trials.left):
+        return []
+    seeds = seeds_of(seed, LAWS_SEARCHED, 2**61, EPISODES)
+    means = [float(trials.returns(law, seeds).mean()) for law in tried]
+    return [tried[int(i)] for i in np.argsort(means)[::-1][:KEPT]]
+
+
+def _errors(problem: Problem) -> list[str]:
+    """Errors that a controller with one continuous action sees."""
+    signals = problem.signals
+    if signals is None or not isinstance(problem.actions, Continuous) or problem.actions.axes > 1:
+        return []
+    shown = {axis.name for axis in problem.state}
+    return [error for error in signals.errors if error in shown]
+
+
+def _grid(problem: Problem, error: str) -> list[Tree]:
+    signals = problem.signals
+    assert signals is not None
+    names = [axis.name for axis in problem.state]
+    followed = signals.references[signals.errors[error][0]]
+    wide, half = followed.high - followed.low, float(problem.actions.bounds[1][0] - problem.actions.bounds[0][0]) / 2
+    integral = next((name for name in names if name.startswith(f"integral({error}")), None)
+    difference = f"difference({error})" if f"difference({error})" in names else None
+    found = []
+    for sign, part, rate, ahead in itertools.product((1.0, -1.0), SATURATED, INTEGRAL, DERIVATIVE):
+        if (rate and integral is None) or (ahead and difference is None):
+            continue
+        gain = sign * half / (part * wide)
+        gains = {error: gain, integral: gain * rate / signals.dt, difference: gain * ahead}
+        found.append(_law(problem, [gains.get(name, 0.0) for name in names]))
+    return found
+
+
+def _law(problem: Problem, gains: list[float]) -> Tree:
+    nodes = np.zeros(1, NODE)
+    nodes["feature"] = LEAF
+    low, high = problem.actions.bounds
+    laws = make_laws(np.array(gains)[None, None], ((low + high) / 2)[None], problem.actions, CLIP)
+    return Tree(nodes, np.zeros((1, 1)), np.zeros((1, len(gains))), laws)
