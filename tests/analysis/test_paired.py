@@ -65,3 +65,10 @@ def test_controllers_come_by_name(given):
 def test_a_plain_function_is_refused_with_advice():
     with pytest.raises(spaql.SpaqlError, match=r"PD is no controller of a problem but a function: make one with spaql.Controller"):
         spaql.compare({"PD": lambda x: 0})
+
+
+def test_where_there_are_limits_their_violations_are_shown():
+    problem = spaql.make("pendulum", limits=[spaql.Limit("velocity", -1.0, 1.0)])
+    table = spaql.compare({"still": spaql.law(problem, {"velocity": 0.0}), "brake": spaql.law(problem, {"velocity": -1.0})}, episodes=20)
+    assert table.loc["still", "failures"] > 0.5
+    assert "failures" not in spaql.compare({"still": spaql.law(spaql.make("pendulum"), {"velocity": 0.0})}, episodes=5)

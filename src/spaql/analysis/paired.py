@@ -24,6 +24,7 @@ def compare(controllers: Mapping[str, Any], episodes: int = 1000, seed: int = 0)
 
     - `mean`, `low`, `high`: the mean return with its 95 % confidence interval;
     - `worst 5 %`: the mean of the worst twentieth of the episodes;
+    - `failures`, where the problem has limits: the share of episodes that violate one;
     - `numbers`: how many numbers a reader sees; missing where that is not known;
     - `behind`, `p`: how much less than the best it earns, episode by episode, and p of the paired t-test that this is
       chance, corrected for the number of controllers (Holm).
@@ -42,12 +43,14 @@ def compare(controllers: Mapping[str, Any], episodes: int = 1000, seed: int = 0)
     order = sorted(found, key=lambda name: -found[name].mean)
     best = found[order[0]].returns
     chances = adjusted([_chance(best - found[name].returns) for name in order[1:]], "holm") if len(order) > 1 else []
+    limited = all(one.problem.limits for one in controllers.values())
     table = pandas.DataFrame(
         {
             "mean": [found[name].mean for name in order],
             "low": [found[name].ci95[0] for name in order],
             "high": [found[name].ci95[1] for name in order],
             "worst 5 %": [found[name].worst5 for name in order],
+            **({"failures": [found[name].failures.share for name in order]} if limited else {}),
             "numbers": pandas.array([sizes[name] for name in order], "Int64"),
             "behind": [float((best - found[name].returns).mean()) for name in order],
             "p": [np.nan, *chances],

@@ -10,6 +10,7 @@ import numpy as np
 
 from spaql.laws.trials import Trials, seeds_of
 from spaql.plants.problem import Continuous, Problem
+from spaql.plants.signals import Signals
 from spaql.policy.outputs import make_laws
 from spaql.streams import LAWS_SEARCHED
 from spaql.trees.laws import CLIP
@@ -35,12 +36,18 @@ def pi_laws(trials: Trials, problem: Problem, seed: int) -> list[Tree]:
 
 
 def _errors(problem: Problem) -> list[str]:
-    """Errors that a controller with one continuous action sees."""
+    """Errors that a controller with one continuous action sees, as such or as reference and variable."""
     signals = problem.signals
     if signals is None or not isinstance(problem.actions, Continuous) or problem.actions.axes > 1:
         return []
     shown = {axis.name for axis in problem.state}
-    return [error for error in signals.errors if error in shown]
+    return [error for error in signals.errors if set(_parts(signals, error, shown)) <= shown]
+
+
+def _parts(signals: Signals, error: str, shown: set[str]) -> dict[str, float]:
+    """An error as a sum of variables."""
+    k, j = signals.errors[error]
+    return {error: 1.0} if error in shown else {signals.references[k].name: 1.0, signals.measured[j].name: -1.0}
 
 
 def _grid(problem: Problem, error: str) -> list[Tree]:
@@ -51,12 +58,13 @@ def _grid(problem: Problem, error: str) -> list[Tree]:
     wide, half = followed.high - followed.low, float(problem.actions.bounds[1][0] - problem.actions.bounds[0][0]) / 2
     integral = next((name for name in names if name.startswith(f"integral({error}")), None)
     difference = f"difference({error})" if f"difference({error})" in names else None
-    found = []
+    found, parts = [], _parts(signals, error, set(names))
     for sign, part, rate, ahead in itertools.product((1.0, -1.0), SATURATED, INTEGRAL, DERIVATIVE):
         if (rate and integral is None) or (ahead and difference is None):
             continue
         gain = sign * half / (part * wide)
-        gains = {error: gain, integral: gain * rate / signals.dt, difference: gain * ahead}
+        gains = {integral: gain * rate / signals.dt, difference: gain * ahead}
+        gains |= {name: gain * weight for name, weight in parts.items()}
         found.append(_law(problem, [gains.get(name, 0.0) for name in names]))
     return found
 
