@@ -1,10 +1,9 @@
 """What a controller in a loop may know of the reward: whatever of it can be computed from what it sees."""
 
-from typing import Any
-
 from spaql.plants.known import KnownOutcome
 from spaql.plants.loop_plant import Surroundings
 from spaql.plants.signals import Signals
+from spaql.plants.text import made
 
 
 def loop_known(signals: Signals, around: Surroundings) -> KnownOutcome | None:
@@ -24,10 +23,8 @@ def loop_known(signals: Signals, around: Surroundings) -> KnownOutcome | None:
         arguments.append(f"{places[one]}{minus}{places[other] if minus else ''}")
     d, axes = len(signals.state), signals.actions.axes
     names = [*(f"o{j}" for j in range(d)), *(f"a{j}" for j in range(axes)), *(f"n{j}" for j in range(d))]
-    scope: dict[str, Any] = {"pay": around.reward.function, "__name__": __name__}
-    text = f"def reward({', '.join(names)}):\n    return pay({', '.join(arguments)})"
-    exec(compile(text, __file__, "exec"), scope)
-    return KnownOutcome(scope["reward"], None, d, axes, origin=(loop_known, (signals, around)))
+    paid = made({"pay": around.reward.function}, f"reward({', '.join(names)})", [f"return pay({', '.join(arguments)})"])
+    return KnownOutcome(paid, None, d, axes, origin=(loop_known, (signals, around)))
 
 
 def _places(signals: Signals, around: Surroundings) -> dict[str, str]:

@@ -27,6 +27,8 @@ from spaql.plants.between import drawn
 from spaql.plants.plant import Plant, PlantFunction, make_plant
 from spaql.plants.references import chances, first_lines, names, next_lines
 from spaql.plants.signals import Signals, python
+from spaql.plants.text import made
+from spaql.plants.text import names as letters
 
 
 @dataclass(frozen=True)
@@ -43,8 +45,8 @@ class Payment:
             return self.given
         arguments = ", ".join(f"e{n}" for n in range(len(self.units)))
         terms = " - ".join(f"(e{n} / {unit!r}) * (e{n} / {unit!r})" for n, unit in enumerate(self.units))
-        made: Callable[..., float] = _function({}, f"tracking({arguments})", [f"return -{terms}"])
-        return made
+        function: Callable[..., float] = made({}, f"tracking({arguments})", [f"return -{terms}"])
+        return function
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self.given is not None and not self.given.__qualname__.isidentifier():
@@ -67,12 +69,12 @@ class Surroundings:
 def looped(plant: Plant, signals: Signals, around: Surroundings) -> Plant:
     """The plant in its loop."""
     size, d, axes = plant.state_dim, plant.observation_dim, plant.action_dim
-    s, t, z = _names("s", size), _names("t", d), _names("z", len(signals.registers))
-    queue = [_names(f"q{k}_", d) for k in range(around.sensor_delay + 1)]
-    late = [_names(f"p{k}_", axes) for k in range(around.actuator_delay)]
-    a, u = _names("a", axes), _names("u", axes)
+    s, t, z = letters("s", size), letters("t", d), letters("z", len(signals.registers))
+    queue = [letters(f"q{k}_", d) for k in range(around.sensor_delay + 1)]
+    late = [letters(f"p{k}_", axes) for k in range(around.actuator_delay)]
+    a, u = letters("a", axes), letters("u", axes)
     kept = [name for k, one in enumerate(signals.references) for name in names(k, one)]
-    r = _names("r", len(signals.references))
+    r = letters("r", len(signals.references))
     y = queue[0]  # what the controller sees is the oldest of what was measured
     uniform, normals, errors = _noise(around.noise)
     state = [*s, *(name for row in queue for name in row), *kept, *z, *(name for row in late for name in row)]
@@ -89,7 +91,7 @@ def looped(plant: Plant, signals: Signals, around: Surroundings) -> Plant:
         lines += [f"{symbol} = {text}" for symbol, text in _remembered(signals, around.reward.symbols, y)]
     lines += [f"{_text(z)}= after({_text([*y, *r, *z, *u])})"] if z else []
     applied = late[0] if late else u
-    plant_noise = _names("c", plant.step_noise)
+    plant_noise = letters("c", plant.step_noise)
     lines.append(f"({_text(s)}), reward, terminated = act({_text([*s, *applied, *plant_noise])})")
     for k, row in enumerate(late):
         lines.append(f"{_text(row)}= {_text(late[k + 1] if k + 1 < len(late) else u)}")
@@ -106,9 +108,9 @@ def looped(plant: Plant, signals: Signals, around: Surroundings) -> Plant:
     moves = [line for k, one in enumerate(signals.references) for line in next_lines(k, one)]
     draws = [name for k, one in enumerate(signals.references) if one.changes for name in chances(k, one)]
     lines += [*moves, f"return ({_text(state)}), reward, terminated"]
-    stepped = _function(scope, f"step({_text([*state, *a, *plant_noise, *uniform, *draws])})", lines)
+    stepped = made(scope, f"step({_text([*state, *a, *plant_noise, *uniform, *draws])})", lines)
 
-    reset_noise = _names("c", plant.reset_noise)
+    reset_noise = letters("c", plant.reset_noise)
     draws = [name for k, one in enumerate(signals.references) for name in chances(k, one)]
     lines = [
         f"{_text(s)}= start({_text(reset_noise)})",
@@ -120,11 +122,9 @@ def looped(plant: Plant, signals: Signals, around: Surroundings) -> Plant:
     lines += [line for k, one in enumerate(signals.references) for line in first_lines(k, one)]
     lines += [f"{_text(z)}= first({_text([*y, *r])})"] if z else []
     lines += [f"{_text(row)}= {', '.join(map(repr, signals.neutral))}," for row in late]
-    started = _function(
-        scope, f"reset({_text([*reset_noise, *uniform, *draws])})", [*lines, f"return ({_text(state)})"]
-    )
+    started = made(scope, f"reset({_text([*reset_noise, *uniform, *draws])})", [*lines, f"return ({_text(state)})"])
 
-    seen = _function(scope, f"observe({_text(state)})", [f"return seen({_text([*y, *r, *z])})"])
+    seen = made(scope, f"observe({_text(state)})", [f"return seen({_text([*y, *r, *z])})"])
     functions = PlantFunction("reset", started), PlantFunction("step", stepped), PlantFunction("observe", seen)
     return replace(make_plant(*functions, axes), origin=(looped, (plant, signals, around)))
 
@@ -164,15 +164,5 @@ def _noise(spreads: Sequence[tuple[int, float]]) -> tuple[list[str], list[str], 
     return uniform, lines, {j: f"x{n}" for n, (j, _) in enumerate(spreads)}
 
 
-def _names(letter: str, count: int) -> list[str]:
-    return [f"{letter}{j}" for j in range(count)]
-
-
 def _text(given: Sequence[str]) -> str:
     return "".join(f"{name}, " for name in given)
-
-
-def _function(scope: dict[str, Any], head: str, lines: Sequence[str]) -> Any:
-    own = scope | {"__name__": __name__}
-    exec(compile("\n    ".join([f"def {head}:", *lines]), __file__, "exec"), own)
-    return own[head.partition("(")[0]]

@@ -20,6 +20,7 @@ from spaql.plants.axes import Axis, Continuous, Finite
 from spaql.plants.interlocks import Bounds, Interlock, within
 from spaql.plants.memory import Item, Register, Sum, parsed, registers_of
 from spaql.plants.references import Reference
+from spaql.plants.text import made
 
 FEW = 10  # parts of an episode: the integral of an unbounded error is measured in the largest error times so long
 
@@ -202,10 +203,10 @@ class Signals:
         first = "".join(f"{python(one.first)}, " for one in self.registers)
         after = "".join(f"{python(one.after)}, " for one in self.registers)
         return Functions(
-            _function(f"first({y}{r})", *begun, *seen_only(seen, "e"), f"return ({first})"),
-            _function(f"seen({y}{r}{z})", *seen, f"return ({out})"),
-            _function(f"applied({y}{r}{z}{a})", *seen, *applied, f"return ({u})"),
-            _function(f"after({y}{r}{z}{u})", *seen_only(seen, "e"), f"return ({after})"),
+            made({}, f"first({y}{r})", [*begun, *seen_only(seen, "e"), f"return ({first})"]),
+            made({}, f"seen({y}{r}{z})", [*seen, f"return ({out})"]),
+            made({}, f"applied({y}{r}{z}{a})", [*seen, *applied, f"return ({u})"]),
+            made({}, f"after({y}{r}{z}{u})", [*seen_only(seen, "e"), f"return ({after})"]),
         )
 
 
@@ -216,13 +217,6 @@ def seen_only(lines: Sequence[str], letter: str) -> list[str]:
 
 def _list(letter: str, count: int) -> str:
     return "".join(f"{letter}{j}, " for j in range(count))
-
-
-def _function(head: str, *lines: str) -> Callable[..., Any]:
-    scope: dict[str, Any] = {"__name__": __name__}
-    exec(compile("\n    ".join([f"def {head}:", *lines]), __file__, "exec"), scope)
-    made: Callable[..., Any] = scope[head.partition("(")[0]]
-    return made
 
 
 def _difference(name: str, one: Axis, other: Axis) -> Axis:

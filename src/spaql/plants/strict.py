@@ -21,6 +21,7 @@ from spaql.plants.known import KnownOutcome
 from spaql.plants.limits import limit_table
 from spaql.plants.plant import Plant, PlantFunction, make_plant
 from spaql.plants.problem import Problem
+from spaql.plants.text import made, names
 
 MARGIN = 0.03  # of a bound by which the search keeps away from it: it sees some episodes, not all
 PART = 0.1  # of an episode: what one violated step costs
@@ -51,10 +52,10 @@ def strict_known(problem: Problem, rewards: Array) -> KnownOutcome | None:
 
 def told_known(known: KnownOutcome, rows: Rows, cost: float) -> KnownOutcome:
     d, axes = known.observation_dim, known.action_dim
-    o, a, n = _names("o", d), _names("a", axes), _names("n", d)
+    o, a, n = names("o", d), names("a", axes), names("n", d)
     lines = [f"reward = pay({', '.join([*o, *a, *n])})", *_violated(rows, [*n, *a]), f"return reward - {cost!r} * v"]
-    made = _function({"pay": known.reward}, f"reward({', '.join([*o, *a, *n])})", lines)
-    return replace(known, reward=made, origin=(told_known, (known, rows, cost)))
+    paid = made({"pay": known.reward}, f"reward({', '.join([*o, *a, *n])})", lines)
+    return replace(known, reward=paid, origin=(told_known, (known, rows, cost)))
 
 
 def strict_plant(plant: Plant, rows: Rows, cost: float) -> Plant:
@@ -64,17 +65,17 @@ def strict_plant(plant: Plant, rows: Rows, cost: float) -> Plant:
     v = 0.0 ...
     return (s0, s1), reward - cost * v, terminated
     """
-    s, a, c = _names("s", plant.state_dim), _names("a", plant.action_dim), _names("c", plant.step_noise)
-    o, scope = _names("o", plant.observation_dim), {"act": plant.step.python}
+    s, a, c = names("s", plant.state_dim), names("a", plant.action_dim), names("c", plant.step_noise)
+    o, scope = names("o", plant.observation_dim), {"act": plant.step.python}
     if plant.observe is not None:
         scope["look"] = plant.observe.python
     given = ", ".join([*s, *a, *c])
     lines = [f"({', '.join(s)},), reward, terminated = act({given})"]
     lines += [f"{', '.join(o)}, = look({', '.join(s)})" if plant.observe else f"{', '.join(o)}, = {', '.join(s)},"]
     lines += [*_violated(rows, [*o, *a]), f"return ({', '.join(s)},), reward - {cost!r} * v, terminated"]
-    stepped = PlantFunction("step", _function(scope, f"step({given})", lines))
-    made = make_plant(plant.reset, stepped, plant.observe, plant.action_dim)
-    return replace(made, origin=(strict_plant, (plant, rows, cost)))
+    stepped = PlantFunction("step", made(scope, f"step({given})", lines))
+    plant_of_limits = make_plant(plant.reset, stepped, plant.observe, plant.action_dim)
+    return replace(plant_of_limits, origin=(strict_plant, (plant, rows, cost)))
 
 
 class StrictEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
@@ -118,10 +119,10 @@ def _margin(bound: float, width: float) -> float:
     return 0.0 if np.isinf(bound) else MARGIN * (abs(bound) or 0.1 * width)
 
 
-def _violated(rows: Rows, names: list[str]) -> list[str]:
+def _violated(rows: Rows, called: list[str]) -> list[str]:
     lines = ["v = 0.0"]
     for j, low, high, unit in rows:
-        for bound, beyond in ((low, f"{low!r} - {names[j]}"), (high, f"{names[j]} - {high!r}")):
+        for bound, beyond in ((low, f"{low!r} - {called[j]}"), (high, f"{called[j]} - {high!r}")):
             if np.isfinite(bound):
                 lines.append(f"v = v + 1.0 + ({beyond}) / {unit!r} if {beyond} > 0.0 else v")
     return lines
@@ -142,13 +143,3 @@ def _looked(problem: Problem, env: Any) -> Array:
             if terminated or truncated:
                 break
     return np.array(rewards)
-
-
-def _names(letter: str, count: int) -> list[str]:
-    return [f"{letter}{j}" for j in range(count)]
-
-
-def _function(scope: dict[str, Any], head: str, lines: list[str]) -> Any:
-    own = scope | {"__name__": __name__}
-    exec(compile("\n    ".join([f"def {head}:", *lines]), __file__, "exec"), own)
-    return own[head.partition("(")[0]]
