@@ -53,6 +53,14 @@ class Reseeded(gymnasium.Wrapper[Any, Any, Any, Any]):
 # -- pc-gym: the settings of its published rollouts, in physical units -------------------------------------------------
 
 
+class Timed(Reseeded):
+    """The end of time is no end of the process: pc-gym reports it as `terminated`."""
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        observation, reward, over, _, info = self.env.step(action)
+        return observation, reward, False, bool(over), info
+
+
 def _pc_gym(model: str, hours: float, noise: float, start: list[float], **settings: Any) -> "gymnasium.Env[Any, Any]":
     """`hours`: length of the episode in the unit of the model."""
     from pcgym import make_env
@@ -64,7 +72,7 @@ def _pc_gym(model: str, hours: float, noise: float, start: list[float], **settin
     # its boxes have single precision, its numbers have double
     env.observation_space = gymnasium.spaces.Box(**spaces["o_space"], dtype=np.float64)
     env.action_space = gymnasium.spaces.Box(**spaces["a_space"], dtype=np.float64)
-    return Reseeded(env)
+    return Timed(env)
 
 
 def _space(ends: tuple[list[float], list[float]]) -> dict[str, Any]:
@@ -76,10 +84,10 @@ def cstr() -> "gymnasium.Env[Any, Any]":
     setpoints = [0.86] * 20 + [0.89] * 20 + [0.86] * 20
 
     def reward(env: Any, seen: Any, jacket: Any, _violated: bool) -> float:
-        """Errors in parts of 0.3 kmol/m3, changes of the jacket in parts of 7 K; no change at the first step."""
-        last = jacket if env.t == 1 else env.last_jacket
-        env.last_jacket = jacket
-        error, move = (seen[0] - setpoints[env.t]) / 0.3, (jacket[0] - last[0]) / 7.0
+        """Errors in parts of 0.3 kmol/m3, changes of the jacket in parts of 7 K; an episode begins with 301 K."""
+        last = 301.0 if env.t == 1 else env.last_jacket
+        env.last_jacket = float(jacket[0])
+        error, move = (seen[0] - setpoints[env.t]) / 0.3, (env.last_jacket - last) / 7.0
         return float(-error * error - 0.01 * move * move)
 
     return _pc_gym(
@@ -147,7 +155,7 @@ def _lander(env_id: str) -> Plant:
 
 _PC_GYM = (
     "The seed of `reset` is ignored in version 0.1.8 and noise comes from NumPy's global generator: the wrapper seeds "
-    "that. The observed setpoint is one step late. The end after 59 actions is reported as `terminated`."
+    "that. The observed setpoint is one step late. The end after 59 actions comes as `terminated`: here as `truncated`."
 )
 PLANTS = {
     "InvertedPendulum-v5": _mujoco("InvertedPendulum-v5", "No bounds are declared: SPAQL measures them."),
@@ -162,8 +170,8 @@ PLANTS = {
     "dm-pendulum-swingup": _suite("pendulum swingup", "pendulum-swingup", ["cos", "sin", "angular velocity"], "torque"),
     "pcgym-cstr": Plant(
         "pc-gym CSTR", f"{HERE}:pc-gym/cstr-v0", "pcgym",
-        f"{_PC_GYM} The change of the jacket's temperature is paid from the second step on: the published reward "
-        "compares the first one with the end of the episode before.",
+        f"{_PC_GYM} The published reward compares the first temperature of the jacket with the last of the episode "
+        "before, which is not observed: here with 301 K, which holds the last setpoint.",
         {"names": ["Ca", "T", "Ca setpoint"], "units": ["kmol/m3", "K", "kmol/m3"], "clip": True,
          "action_names": ["Tc"], "action_units": ["K"]},
     ),

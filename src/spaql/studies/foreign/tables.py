@@ -22,8 +22,7 @@ DIGITS = ((100.0, 1), (1.0, 2), (0.0, 3))  # of a return that is at least so lar
 @functools.cache
 def others() -> Any:
     """By plant: who, after how many samples (None: does not learn, or does not say), with which return, how, source."""
-    own = json.loads(files("spaql.studies.foreign").joinpath("others.json").read_text("utf-8"))
-    return {name: (own | others_of_few())[name] for name in TASKS}
+    return others_of_few() | json.loads(files("spaql.studies.foreign").joinpath("others.json").read_text("utf-8"))
 
 
 def foreign_tables(results: Results) -> list[Table]:
@@ -62,7 +61,8 @@ def _size(runs: Sequence[Run]) -> str:
     policies = [Policy.from_json(run.controller) for run in runs if run.controller]
     if not policies:
         return f"{span(int(run.arms or 0) for run in runs)} cells"
-    return f"{span(one.n_leaves for one in policies)} laws, {span(one.numbers for one in policies)} numbers"
+    counts = {"law": span(one.n_leaves for one in policies), "number": span(one.numbers for one in policies)}
+    return ", ".join(f"{count} {word}{'' if count == '1' else 's'}" for word, count in counts.items())
 
 
 def _words(run: Run) -> str:
