@@ -15,6 +15,10 @@ from spaql.studies.study import Extra
 
 HERE = __name__
 ACTIONS = 59  # of an episode of pc-gym with N = 60: the first of its 60 rewards belongs to the start
+TRIED = (
+    "Gymnasium 1.2.2, MuJoCo 3.17.0, box2d-py 2.3.5, dm_control 1.0.50, shimmy 2.0.1, pc-gym 0.1.8 and "
+    "gym-electric-motor 3.0.3"
+)
 DRIVE_STEPS = 200  # of 0.1 ms
 
 
@@ -36,7 +40,7 @@ class Plant:
 class Reseeded(gymnasium.Wrapper[Any, Any, Any, Any]):
     """Every episode has a seed of its own, drawn from the last one that was given.
 
-    For environments that draw from NumPy's global generator, or from the clock if `reset` is given no seed.
+    For environments that draw from NumPy's global generator, or from the system if `reset` is given no seed.
     """
 
     def __init__(self, env: "gymnasium.Env[Any, Any]"):
@@ -183,7 +187,7 @@ PLANTS = {
     "gem-current": Plant(
         "gym-electric-motor, current of a DC motor", f"{HERE}:electric-motor/current-v0", "gym_electric_motor",
         "Observations are a Tuple of state and reference (`flatten=True`), in parts of their limits. `reset` without a "
-        "seed draws one from the clock: the wrapper gives one. There is no step limit: 200 steps of 0.1 ms here. A "
+        "seed draws one from the system: the wrapper gives one. There is no step limit: 200 steps of 0.1 ms here. A "
         "current beyond its limit ends the episode and costs 10.",
         {"names": ["i", "i reference"], "action_names": ["voltage"], "flatten": True, "clip": True},
     ),

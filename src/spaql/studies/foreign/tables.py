@@ -13,7 +13,7 @@ from spaql.policy.policy import Policy
 from spaql.runs.rows import Run
 from spaql.studies.few.tables import others as others_of_few
 from spaql.studies.foreign.plan import ENTRANTS, TASKS
-from spaql.studies.foreign.plants import PLANTS
+from spaql.studies.foreign.plants import PLANTS, TRIED
 from spaql.studies.parts import Results
 
 DIGITS = ((100.0, 1), (1.0, 2), (0.0, 3))  # of a return that is at least so large
@@ -29,7 +29,7 @@ def foreign_tables(results: Results) -> list[Table]:
     """Of the plants there are runs for."""
     names = [name for name in TASKS if results.runs("foreign", name)]
     own = {name: rows_of(results, name) for name in names}
-    return [_reached(own), _controllers(own), _handled(names)] if names else []
+    return [_reached(own), _controllers(own), _handled()] if names else []
 
 
 def rows_of(results: Results, name: str) -> list[Row]:
@@ -127,11 +127,12 @@ def _controllers(own: dict[str, list[Row]]) -> Table:
     return Table("foreign-controllers", "Their controllers, as they are printed", columns, rows, (note,))
 
 
-def _handled(names: list[str]) -> Table:
+def _handled() -> Table:
+    """All plants, whether there are runs or not."""
     columns = (
         Column("plant", lambda row: title_of(row["plant"]), words=True),
         Column("Gymnasium id", lambda row: row["env_id"], words=True),
         Column("what to know", lambda row: row["told"], words=True),
     )
-    rows: list[Row] = [{"plant": name, "env_id": PLANTS[name].env_id, "told": PLANTS[name].told} for name in names]
-    return Table("foreign-plants", "What to know of them", columns, rows)
+    rows: list[Row] = [{"plant": name, "env_id": PLANTS[name].env_id, "told": PLANTS[name].told} for name in TASKS]
+    return Table("foreign-plants", "What to know of them", columns, rows, (f"Tried with {TRIED}.",))
