@@ -188,8 +188,8 @@ PLANTS = {
         "gym-electric-motor, current of a DC motor", f"{HERE}:electric-motor/current-v0", "gym_electric_motor",
         "Observations are a Tuple of state and reference (`flatten=True`), in parts of their limits. `reset` without a "
         "seed draws one from the system: the wrapper gives one. There is no step limit: 200 steps of 0.1 ms here. A "
-        "current beyond its limit ends the episode and costs 10, a sum meant for a discount of 0.9: whoever cannot keep "
-        "the mean error below 0.05 does better, over 200 steps, by ending the episode at once.",
+        "current beyond its limit ends the episode and costs 10, which is meant for a discount of 0.9: as much as 200 "
+        "steps with an error of a tenth of the limit, so that ending at once is better than poor control.",
         {"names": ["i", "i reference"], "action_names": ["voltage"], "flatten": True, "clip": True},
     ),
 }  # fmt: skip
