@@ -26,6 +26,7 @@ LONG = ("atlas.md", "data.md", "explain.md", "loop.md", "tutorial.md")
 EXCUSES = {
     "it needs Torch": "Torch",
     "it needs a cluster": "dask",
+    "it needs the extra foreign": "shimmy",
     "it takes hours": "make",
     "it is a piece of the block below": "...",
 }

@@ -188,9 +188,9 @@ def _axes(
     return tuple(axes), samples
 
 
-def open_ended(env_id: str) -> list[bool]:
+def open_ended(env_id: str, flatten: bool = False) -> list[bool]:
     """For every variable that an environment shows, whether it declares no bounds of it."""
-    with _open(env_id, {}, flatten=False)[0] as env:
+    with _open(env_id, {}, flatten)[0] as env:
         low, high = (getattr(env.observation_space, name) for name in ("low", "high"))
     found: list[bool] = ((np.abs(low) >= UNBOUNDED) | (np.abs(high) >= UNBOUNDED)).tolist()
     return found

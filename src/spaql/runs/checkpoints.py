@@ -58,13 +58,14 @@ def _problem_of(spec: Spec) -> Any:
     from spaql.plants.gym import from_gym, open_ended
     from spaql.plants.make import make_from_catalog
 
+    parameters = json.loads(spec.parameters or "{}")
     if not GYM_ID.search(spec.problem):
-        return make_from_catalog(spec.problem, json.loads(spec.parameters or "{}"))
-    if not in_model(spec):
-        return from_gym(spec.problem)
-    # laws need no map of the variables: nothing is measured, so that every sample is one of learning
-    slopes = [1.0 if unbounded else None for unbounded in open_ended(spec.problem)]
-    return from_gym(spec.problem, clip=True, slopes=slopes)
+        return make_from_catalog(spec.problem, parameters)
+    if in_model(spec):
+        # laws need no map of the variables: nothing is measured, so that every sample is one of learning
+        unbounded = open_ended(spec.problem, parameters.get("flatten", False))
+        parameters |= {"clip": True, "slopes": [1.0 if one else None for one in unbounded]}
+    return from_gym(spec.problem, **parameters)
 
 
 def in_model(spec: Spec) -> bool:

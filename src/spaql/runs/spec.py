@@ -29,7 +29,8 @@ class Spec:
     checkpoints: tuple[int, ...] = ()  # numbers of samples at which the agent is evaluated; the last ends the run
     leaves: int = 0  # of the small tree made at the last checkpoints; 0: no tree
     oblique: bool = False  # whether tests of that tree may weigh two variables
-    parameters: str = ""  # of the problem, where they are not the usual ones, as JSON: '{"m": 2.0}'
+    parameters: str = ""  # of the problem, where they are not the usual ones, as JSON: '{"m": 2.0}'; of a Gymnasium
+    # id the keywords of `from_gym`: '{"flatten": true}'
 
     @property
     def xi(self) -> float | None:

@@ -8,6 +8,7 @@ DIR/claims/KEY          somebody is computing this run
 
 import contextlib
 import json
+import re
 import time
 from pathlib import Path
 from typing import Any
@@ -56,8 +57,9 @@ class Store:
     # -- runs ----------------------------------------------------------------------------------------------------------
 
     def path(self, spec: Spec, code: str | None = None) -> Path:
-        key = spec.key_by(code or spec.code)
-        return self.runs / f"{spec.problem}-{spec.algorithm.lower()}-{spec.seed}-{key}.parquet"
+        """The key tells runs apart: of an id of Gymnasium with a module or a folder, the name is enough for people."""
+        key, name = spec.key_by(code or spec.code), re.split("[:/]", spec.problem)[-1]
+        return self.runs / f"{name}-{spec.algorithm.lower()}-{spec.seed}-{key}.parquet"
 
     def read(self, spec: Spec, code: str | None = None) -> Run | None:
         """The run, or None if it is not there. A damaged file is an error, never used and never overlooked."""

@@ -38,6 +38,7 @@ EXPERIMENTS = {
     "results": ("results",),
     "laws": ("laws", "mujoco", "box2d"),
     "few": ("few",),
+    "foreign": ("foreign",),
 }
 
 
