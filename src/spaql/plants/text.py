@@ -1,4 +1,4 @@
-"""Functions put together as text, of which plants in loops are made. The text is ours; users' functions enter by name."""
+"""Functions put together as text: plants in loops are made of them. What users wrote enters by name."""
 
 from collections.abc import Sequence
 from typing import Any
