@@ -15,7 +15,6 @@ from scipy.linalg import cho_factor, cho_solve, solve_triangular
 from spaql.arrays import Array
 from spaql.gp.fit import Widths
 
-DOUBT = 2.0  # standard deviations of drawn functions: widths fitted to little data are too sure of themselves
 JITTER = 1e-7  # of the bumps at each other: their matrix must have an inverse
 # A step that all others contradict: an error of so much of the spread, and so many times the median, in few steps
 STRANGE, TIMES, FEW = 0.5, 10.0, 0.15
@@ -110,7 +109,7 @@ def _strange(x: Array, y: Array, points: Array, widths: Widths) -> Array:
 
 
 def drawn(found: Posterior, count: int, rng: np.random.Generator) -> Array:
-    """(count, weights): the mean, then functions at random, further from it than the posterior says."""
-    chance = DOUBT * rng.standard_normal((len(found.mean), count - 1))
+    """(count, weights): the mean, then functions at random."""
+    chance = rng.standard_normal((len(found.mean), count - 1))
     others = found.mean[:, None] + solve_triangular(found.root, chance)
     return np.concatenate([found.mean[None], others.T])

@@ -37,7 +37,6 @@ from spaql.trees.tree import Tree, decide
 
 LAWS = 3  # at most
 BUMPS = 6e9  # of a search
-ON_THE_WAY = 0.5  # the part of it for laws that are only to lead trials
 LOOKED = 2e9  # of look-ahead, which is faster: it has one function only
 ONE, MORE, AGAIN, TIDYING = 0.1, 0.5, 0.2, 0.2  # parts of the budget: of one law, of more, where these go, of tidying
 FUNCTIONS = 6  # drawn; the first is the mean
@@ -72,21 +71,19 @@ def laws_in(
 ) -> Found:  # fmt: skip
     """The best laws in the model of the data; `earlier`: trees that may be better still; `table`: perhaps better."""
     with threadpool_limits(1, "blas"):  # small matrices: threads cost more than they save, and may change last bits
-        return _LawSearch(problem, model, data, seed, earlier, table, BUMPS * (1.0 if tidy else ON_THE_WAY)).run(tidy)
+        return _LawSearch(problem, model, data, seed, earlier, table).run(tidy)
 
 
 class _LawSearch:
     """One search for laws."""
 
     def __init__(
-        self, problem: Problem, model: Model, data: Data, seed: int, earlier: Sequence[Tree], table: Tree | None,
-        bumps: float,
-    ) -> None:  # fmt: skip
+        self, problem: Problem, model: Model, data: Data, seed: int, earlier: Sequence[Tree], table: Tree | None
+    ) -> None:
         stretch = stretch_of(problem, data)
         self.stretches = problem.horizon / stretch  # of an episode whose reference jumps: laws are judged in one
         self.problem = problem = replace(problem, horizon=stretch)
         self.model, self.data, self.seed, self.table = model, data, seed, table
-        self.bumps = bumps
         self.earlier = [tree for tree in earlier if tree.laws is not None][:KEPT]
         self.rng = np.random.default_rng([seed, len(data.states)])
         self.starts = starts_of(problem, data, self.rng)
@@ -152,7 +149,7 @@ class _LawSearch:
         judge.floor = judge.mean
         for tree in trees:
             judge.offer(tree)
-        return judge, Trials(drawn), int(self.bumps / bumps_of(drawn))
+        return judge, Trials(drawn), int(BUMPS / bumps_of(drawn))
 
     def longer(self, judge: "Judge") -> tuple["Judge", Trials]:
         """A judge of episodes that go on, and trials of them."""
