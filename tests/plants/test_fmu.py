@@ -262,7 +262,6 @@ def test_a_step_before_reset_is_refused(file):
         ({"actions": ["brake"]}, r"brake of motor.fmu takes whole numbers \(Boolean\): give a set"),
         ({"actions": {"brake": spaql.Finite((0, 0.5))}}, "brake takes whole numbers"),
         ({"actions": {"voltage": None, "brake": spaql.Finite((0, 1))}}, "then it must be the only action"),
-        ({"reward": None}, "an FMU pays nothing: give reward"),
         ({"reward": lambda speed: 0.0}, r"takes 1 numbers, but must take 5: the observation \(speed, current\)"),
         ({"reward": lambda a, b, c, d, e: math.nan}, "must return a finite number"),
         ({"terminated": lambda a, b, c, d, e: 7}, "must return True or False, not 7"),

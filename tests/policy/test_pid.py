@@ -45,8 +45,9 @@ def test_on_increments_it_is_the_velocity_form():
 @pytest.mark.parametrize(
     ("told", "message"),
     [
-        ({"of": "current"}, "'current' follows no reference"),
-        ({"set_point": 1.0}, "leave dt and set_point out"),
+        ({"of": "torque"}, "of=... names the variable that is controlled: speed, current"),
+        ({"set_point": 1.0}, "speed follows a reference: leave set_point out"),
+        ({"dt": 0.1}, "states dt in its loop, 1 s: leave dt out"),
         ({"limit": -1.0}, "limit must be a finite number above 0"),
         ({"ki": float("nan")}, "ki must be a finite number"),
     ],
@@ -87,3 +88,9 @@ def test_a_reward_that_names_memory_stays_the_same_on_increments():
     for policy in (pi, same):
         episode = policy.episode(seed=3)
         assert episode.rewards == pytest.approx(-abs(episode.actions[:, 0]), abs=1e-9)
+
+
+def test_in_a_loop_without_references_it_takes_a_set_point():
+    late = spaql.loop(motor(200), delay={"actuator": 1}, dt=0.01)
+    policy = spaql.pid(late, 0.3, 1.0, of="speed", set_point=80.0)
+    assert abs(policy.episode(seed=1).observations[-1][0]) < 1.0

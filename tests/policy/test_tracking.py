@@ -64,3 +64,33 @@ def test_what_cannot_be_is_refused(problem, Q, more, message):
 def test_increments_are_refused():
     with pytest.raises(SpaqlError, match="not increments"):
         spaql.lqr(spaql.loop(motor(), references=[TARGET], increments=2.0), {"speed_error": 1.0}, 1.0)
+
+
+def test_a_drawn_parameter_stays_in_its_middle():
+    fixed = spaql.loop(heated(17.5), references=[WARM], dt=5.0)
+    drawn = spaql.loop(heated(spaql.Between(5.0, 30.0)), references=[WARM], dt=5.0)
+    one, other = (spaql.lqr(problem, {"temp_error": 1.0}, 1e4) for problem in (fixed, drawn))
+    assert other.rules.laws.offsets[0, 0] == pytest.approx(one.rules.laws.offsets[0, 0], rel=1e-4)
+
+
+def test_a_model_of_what_the_loop_shows_is_refused(problem):
+    with pytest.raises(SpaqlError, match="model must be of what is measured"):
+        spaql.lqr(problem, {"speed_error": 1.0}, 1.0, model=problem)
+
+
+WARM = spaql.Reference("target", 60.0, 150.0, of="temp")
+
+
+@spaql.reset
+def cold():
+    return (20.0,)
+
+
+@spaql.step
+def heat(temp, heater, ambient):
+    return (temp + 5.0 * (0.05 * heater - 0.01 * (temp - ambient)),), 0.0, False
+
+
+def heated(ambient):
+    actions = spaql.Continuous((0.0,), (100.0,), ("heater",))
+    return spaql.from_plant(cold, heat, state=[spaql.Axis("temp", 0.0, 600.0)], actions=actions, horizon=50, parameters={"ambient": ambient})

@@ -92,7 +92,7 @@ def fmu_problem(
         raise SpaqlError(f"{path} needs {', '.join(missing)} too, such as {example}")
     variables = [name.strip() for name in measured.split(",")]
     function: Any = None if reward is None else function_of("--reward", reward)
-    own = _pays_nothing(2 * len(variables) + len(action)) if around.any else function
+    own = None if around.any else function
     made = from_fmu(
         path, observe=variables, actions=dict(_action(text) for text in action), reward=own, horizon=horizon, dt=dt,
         parameters=_with_dots(parameters),
@@ -100,13 +100,6 @@ def fmu_problem(
     )  # fmt: skip
     seen = observe if around.measure is not None else None
     return in_loop(made, around, seen, function if around.any else None, made.env.dt)  # type: ignore[union-attr]
-
-
-def _pays_nothing(count: int) -> Any:
-    """An FMU needs a reward, of so many numbers; in a loop it is not used."""
-    scope: dict[str, Any] = {}
-    exec(f"def nothing({', '.join(f'x{j}' for j in range(count))}):\n    return 0.0", scope)
-    return scope["nothing"]
 
 
 def _action(text: str) -> tuple[str, Any]:

@@ -25,8 +25,8 @@ def from_fmu(
     *,
     observe: Sequence[str],
     actions: "Mapping[str, Bounds | Finite | None] | Sequence[str]",
-    reward: Callable[..., float],
     horizon: int,
+    reward: Callable[..., float] | None = None,
     dt: float | None = None,
     terminated: Callable[..., bool] | None = None,
     start: Mapping[str, Value] | None = None,
@@ -46,7 +46,7 @@ def from_fmu(
     - `actions`: inputs by name, with (lowest, highest) value, None for the bounds the FMU declares, or for a single
       input a `spaql.Finite` set; a list of names takes all bounds from the FMU. Other inputs keep their start value
     - `reward`, `terminated`: plain functions of numbers, those observed, the actions, those observed next. An FMU pays
-      nothing, so it needs a reward; learners know both (`problem.known`)
+      nothing by itself: give a reward here, or state one in `spaql.loop`; learners know both (`problem.known`)
     - `dt`: seconds per step, one communication step (default: what the FMU suggests); `horizon`: steps per episode
     - `start`, `parameters`: start values and parameters by name, numbers or a `spaql.Between` drawn at every reset
     - the rest as for `from_gym`. Names, units and bounds (min, max) are those of the FMU
@@ -55,8 +55,6 @@ def from_fmu(
     seen = [_observed(fmu, one) for one in _names("observe", observe)]
     inputs, made = _actions(fmu, actions)
     step, values = _step(fmu, dt), _start(fmu, start, parameters)
-    if reward is None:
-        raise SpaqlError(f"{fmu.path.name}: an FMU pays nothing: give reward=..., a function of numbers")
     known_outcome(reward, terminated, seen, made)  # before the first step calls them
     low, high = [axis.low for axis in seen], [axis.high for axis in seen]
     env = FMUEnv(str(fmu.path), [axis.name for axis in seen], low, high, inputs, reward, terminated, step, values)
@@ -69,8 +67,9 @@ def from_fmu(
     except SpaqlError:
         env.close()
         raise
+    paid = "" if reward is not None else "; it pays nothing yet: state a reward in spaql.loop"
     about = fmu.description.description or fmu.description.modelName or fmu.path.stem
-    told = f"{' '.join(about.split())}; {fmu.path.name}, FMI {fmu.description.fmiVersion}, steps of {step:g} s"
+    told = f"{' '.join(about.split())}; {fmu.path.name}, FMI {fmu.description.fmiVersion}, steps of {step:g} s{paid}"
     return replace(problem, name=fmu.path.stem if name is None else str(name), summary=told, actions=made)
 
 

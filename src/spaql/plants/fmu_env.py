@@ -34,8 +34,8 @@ class FMUEnv(gymnasium.Env[Array, Array]):
 
     def __init__(
         self, path: str, observe: Sequence[str], low: Sequence[float], high: Sequence[float],
-        inputs: Mapping[str, tuple[float, float]], reward: Callable[..., float], terminated: Callable[..., bool] | None,
-        dt: float, start: Mapping[str, Value],
+        inputs: Mapping[str, tuple[float, float]], reward: Callable[..., float] | None,
+        terminated: Callable[..., bool] | None, dt: float, start: Mapping[str, Value],
     ) -> None:  # fmt: skip
         self.arguments = (path, observe, low, high, inputs, reward, terminated, dt, start)
         self.reward, self.terminated, self.dt, self.start = reward, terminated, dt, dict(start)
@@ -66,7 +66,7 @@ class FMUEnv(gymnasium.Env[Array, Array]):
         self.steps += 1
         after = self._observation()
         numbers = [*self.before.tolist(), *applied.tolist(), *after.tolist()]
-        reward = said("reward", self.reward, numbers)
+        reward = 0.0 if self.reward is None else said("reward", self.reward, numbers)
         ended = self.terminated is not None and bool(said("terminated", self.terminated, numbers))
         self.before = after
         return after.copy(), reward, ended, False, {}

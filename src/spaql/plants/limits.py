@@ -69,10 +69,21 @@ def checked_limits(limits: Any, state: Sequence[Axis], actions: Continuous | Fin
             raise SpaqlError(f"a limit on {name!r}: there is no such variable or action; choose among {_told(names)}")
         if names.count(name) > 1:
             raise SpaqlError(f"a limit on {name!r}: several variables or actions have this name; rename them")
+        _satisfiable(limit, names.index(name), state, actions)
         if name in found:
             raise SpaqlError(f"two limits on {name!r}: give one, with low and high")
         found[name] = Limit(name, limit.low, limit.high)
     return tuple(found.values())
+
+
+def _satisfiable(limit: Limit, place: int, state: Sequence[Axis], actions: Continuous | Finite) -> None:
+    """Something of what the axis can be must be within the limit."""
+    if place < len(state):
+        low, high = (state[place].low, state[place].high) if state[place].slope is None else (-math.inf, math.inf)
+    else:
+        low, high = (float(end[place - len(state)]) for end in actions.bounds)
+    if limit.low > high or limit.high < low:
+        raise SpaqlError(f"the limit {limit.text()} can never hold: its range is {low:g} to {high:g}")
 
 
 def limit_table(limits: Sequence[Limit], state: Sequence[Axis], actions: Continuous | Finite) -> Array:

@@ -88,7 +88,11 @@ def loop(
     around = _around(problem, signals, noise, delay, reward, _list("trips", trips, Limit), trip_cost)
     called = f"{problem.name} loop" if name is None else name
     summary = f"{problem.summary}{IN_LOOP}{told(signals, around)}"
-    return _in_loop(problem, signals, around, name=called, summary=summary, limits=_list("limits", limits, Limit))
+    kept = _list("limits", limits, Limit)
+    for limit in kept:
+        if limit.variable in signals.axes and limit.variable not in {axis.name for axis in signals.state}:
+            raise SpaqlError(f"a limit on {limit.variable!r}, which is not observed: add it to observe=[...]")
+    return _in_loop(problem, signals, around, name=called, summary=summary, limits=kept)
 
 
 def _in_loop(base: Problem, signals: Signals, around: Surroundings, **told: Any) -> Problem:
@@ -104,13 +108,14 @@ def _in_loop(base: Problem, signals: Signals, around: Surroundings, **told: Any)
 def extended(problem: Problem, memory: Sequence[str], observe: Sequence[str], **more: Any) -> Problem:
     """The same plant in the same loop, with more memory, for a controller that sees these variables.
 
-    `more`: references and dt, of a problem that is in no loop yet; its reward stays that of the plant.
+    `more`: references and, of a problem that is in no loop yet, dt; the reward stays as it was.
     """
     if problem.signals is None:
         base, around = problem, Surroundings()
         signals = Signals(problem.state, problem.actions, horizon=problem.horizon, **more)
     else:
         base, signals, around = stated(problem)
+        signals = replace(signals, references=(*signals.references, *more.get("references", ())))
     parts = {one.name: getattr(signals, one.name) for one in fields(signals)}
     own = [f"previous({name})" for name in signals.action_names] if signals.increments else []
     kept = tuple(dict.fromkeys([*signals.memory, *own, *memory]))  # a reward knows what is remembered by its place
@@ -260,5 +265,6 @@ def _mapping(what: str, given: Any) -> Mapping[str, Any]:
     if given is None:
         return {}
     if not isinstance(given, Mapping):
-        raise SpaqlError(f"{what} is given by name, such as {{'speed': 0.5}}, not {given!r}")
+        such = {"delay": "{'actuator': 1}"}.get(what, "{'speed': 0.5}")
+        raise SpaqlError(f"{what} is given by name, such as {such}, not {given!r}")
     return given

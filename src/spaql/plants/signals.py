@@ -250,14 +250,23 @@ def signals_of(**parts: Any) -> Signals:
     signals = Signals(**parts)
     measured = [axis.name for axis in signals.measured]
     for one in signals.references:
-        if one.of is not None and one.of not in measured:
+        if one.of is None:
+            continue
+        if one.of not in measured:
             raise SpaqlError(f"reference {one.name}: {one.of!r} is not measured: choose {', '.join(measured)}")
+        axis = signals.measured[measured.index(one.of)]
+        if axis.slope is None and not (axis.low <= one.low and one.high <= axis.high):
+            outside = f"{one.low:g} to {one.high:g} is not within {axis.low:g} to {axis.high:g}"
+            raise SpaqlError(f"reference {one.name}: {outside}, the range of {one.of}")
     names = [*measured, *(one.name for one in signals.references)]
     followed = [one.of for one in signals.references if one.of is not None]
-    names += [f"{of}_error" for of in followed]
+    for of in followed:
+        if followed.count(of) > 1:
+            raise SpaqlError(f"two references of {of!r}: a variable follows one")
+    names = [*signals.action_names, *names, *(f"{of}_error" for of in followed)]
     for n, name in enumerate(names):
         if name in names[:n]:
-            raise SpaqlError(f"two variables are called {name!r}: give references other names")
+            raise SpaqlError(f"two variables or actions are called {name!r}: give references other names")
     for name in signals.shown:
         if name not in signals.axes:
             raise SpaqlError(f"observe: there is no variable {name!r}: choose {', '.join(signals.axes)}")
@@ -265,5 +274,7 @@ def signals_of(**parts: Any) -> Signals:
         raise SpaqlError(f"observe: a variable is there twice in {', '.join(signals.shown)}")
     if isinstance(signals.actuator, Finite) and (signals.increments or signals.rates):
         raise SpaqlError("increments and rate limits are for continuous actions, not for a finite set")
+    if signals.increments and signals.rates:
+        raise SpaqlError("increments are limits of the change themselves: give increments or rates, not both")
     signals.within()
     return signals

@@ -71,6 +71,15 @@ class Stepping:
         after: Array = np.concatenate(found).mean(axis=0)
         return after
 
+    def moves(self) -> Array:
+        """1.0 for variables that a step changes or that are observed, else 0.0: drawn parameters stay as they are."""
+        some, action = self.starts[:8], np.full(self.plant.action_dim, 0.3)
+        found: Array = np.array([self.step(one, action) != one for one in some]).any(axis=0).astype(float)
+        for i in np.flatnonzero(found == 0.0):
+            shift = self.scale * (np.arange(len(found)) == i)
+            found[i] = float(any((self.observe(one + shift) != self.observe(one)).any() for one in some))
+        return found
+
     def observe(self, state: Array) -> Array:
         if self.plant.observe is None:
             return state[: self.plant.observation_dim]
@@ -145,8 +154,10 @@ def _operating_point(problem: Problem, stepping: Stepping, at: Array, action: Ar
     centre = (low + high) / 2 if action is None else action
     free = n if seen else 0
 
+    moves = stepping.moves() if seen else np.ones(n)
+
     def parts(z: Array) -> tuple[Array, Array]:
-        state = begin + stepping.scale * z[:n] if seen else begin
+        state = begin + moves * stepping.scale * z[:n] if seen else begin
         return state, low + width * z[free:] if action is None else centre
 
     def residual(z: Array) -> Array:

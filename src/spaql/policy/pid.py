@@ -4,7 +4,6 @@ spaql.pid(problem, kp=0.3, ki=2.0)                       of a problem with one r
 spaql.pid(problem, kp=-3.0, kd=-0.5, of="angle")         of a variable that shall be zero
 """
 
-import math
 from typing import Any
 
 from spaql.checks import real
@@ -32,7 +31,7 @@ def pid(
 ) -> Policy:
     """action = kp * error + ki * integral of the error + kd * its derivative + bias, within the range of the action.
 
-    - `of`: the measured variable that is controlled; of a problem with one reference, the one that follows it
+    - `of`: the measured variable that is controlled; if one variable alone follows a reference, that one
     - `set_point`: where it shall be, of a variable without a reference; zero, if none is given
     - `action`: the axis that is controlled, if there are several; the others are zero
     - `limit`: the integral stays within -limit ... limit, against windup
@@ -43,21 +42,19 @@ def pid(
     """
     signals = checked_problem(problem).signals
     gains = {"kp": real("kp", kp), "ki": real("ki", ki), "kd": real("kd", kd)}
+    errors = [] if signals is None else [name.removesuffix("_error") for name in signals.errors]
+    followed = errors[0] if of is None and len(errors) == 1 else _variable(problem, of)
+    more: dict[str, Any] = {}
+    if followed not in errors:
+        point = 0.0 if set_point is None else real("set_point", set_point)
+        more["references"] = (_fixed(problem, followed, point),)
+    elif set_point is not None:
+        raise SpaqlError(f"{followed} follows a reference: leave set_point out")
     if signals is None:
-        followed = _variable(problem, of)
-        more: dict[str, Any] = {"dt": real("dt", 1.0 if dt is None else dt, 0.0, above=True)}
-        more["references"] = (_fixed(followed, 0.0 if set_point is None else real("set_point", set_point)),)
-        seconds = more["dt"]
-    else:
-        if dt is not None or set_point is not None:
-            raise SpaqlError(f"{problem.name} states dt and references in its loop: leave dt and set_point out")
-        errors = [name.removesuffix("_error") for name in signals.errors]
-        if of is None and len(errors) != 1:
-            choices = ", ".join(errors) or "none follows a reference"
-            raise SpaqlError(f"of=... names the variable that is controlled: {choices}")
-        followed, more, seconds = of or errors[0], {}, signals.dt
-        if followed not in errors:
-            raise SpaqlError(f"{followed!r} follows no reference; those that do: {', '.join(errors) or 'none'}")
+        more["dt"] = real("dt", 1.0 if dt is None else dt, 0.0, above=True)
+    elif dt is not None:
+        raise SpaqlError(f"{problem.name} states dt in its loop, {signals.dt:g} s: leave dt out")
+    seconds = more["dt"] if signals is None else signals.dt
     error = f"{followed}_error"
     bounded = f", {real('limit', limit, 0.0, above=True):g}" if limit is not None else ""
     sums = {
@@ -82,13 +79,16 @@ def pid(
 
 
 def _variable(problem: Problem, of: str | None) -> str:
-    names = [axis.name for axis in problem.state]
-    if of not in names:
+    names = [axis.name for axis in (problem.state if problem.signals is None else problem.signals.measured)]
+    if of is None or of not in names:
         raise SpaqlError(f"of=... names the variable that is controlled: {', '.join(names)}")
     return of
 
 
-def _fixed(variable: str, set_point: float) -> Reference:
-    """A reference that never moves; its range is of no use."""
-    wide = max(1.0, 2.0 * math.fabs(set_point))
-    return Reference(f"{variable} set point", -wide, wide, of=variable, values=(set_point,))
+def _fixed(problem: Problem, variable: str, set_point: float) -> Reference:
+    """A reference that never moves, in the range of its variable."""
+    axes = problem.state if problem.signals is None else problem.signals.measured
+    axis = next(axis for axis in axes if axis.name == variable)
+    wide = max(1.0, 2.0 * abs(set_point))
+    low, high = (axis.low, axis.high) if axis.slope is None else (-wide, wide)
+    return Reference(f"{variable} set point", low, high, of=variable, values=(set_point,))

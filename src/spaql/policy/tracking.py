@@ -31,6 +31,9 @@ def tracking(problem: Problem, Q: Any, R: Any, at: Any, action: Any, discount: f
         raise SpaqlError("a regulator in a loop needs continuous actions that are applied as they are, not increments")
     if source.plant is None:
         raise SpaqlError(f"{base.name} has no equations to linearise: give model=spaql.from_data(problem, ...)")
+    if [axis.name for axis in source.state] != [axis.name for axis in signals.measured]:
+        told = ", ".join(axis.name for axis in signals.measured)
+        raise SpaqlError(f"model must be of what is measured ({told}): from_data of the problem before spaql.loop")
     if not isinstance(Q, Mapping) or not Q:
         raise SpaqlError(f"Q weighs errors, measured variables and integrals by name: {', '.join(signals.axes)}")
     measured, axes = [axis.name for axis in signals.measured], list(signals.action_names)
@@ -42,15 +45,18 @@ def tracking(problem: Problem, Q: Any, R: Any, at: Any, action: Any, discount: f
         place = measured.index(name) if name in measured else error.get(name, -1)
         place = len(measured) + list(integrals).index(name) if name in integrals else place
         if place < 0:
-            raise SpaqlError(f"Q: {name!r} is neither measured nor an error or its integral: {', '.join(signals.axes)}")
+            choices = [*measured, *signals.errors, *(f"integral({error})" for error in signals.errors)]
+            raise SpaqlError(f"Q: {name!r} is neither measured nor an error or its integral: {', '.join(choices)}")
         weights[place] += real(f"Q: {name}", weight, 0.0)
     point = _point(signals, at, measured)
     given = None if action is None else vector("action", [action] if isinstance(action, int | float) else action, axes)
     near = linear_model(source, source.plant, point, given)
     names = [*measured, *integrals]
     joined = _with_integrals(near, [measured.index(of) for of in integrals.values()], signals.dt)
-    gamma = real("discount", discount, 0.0, 1.0, above=True)
-    gains = regulator(joined, np.diag(weights), weights_of("R", R, axes), gamma, names)
+    gamma, price = real("discount", discount, 0.0, 1.0, above=True), weights_of("R", R, axes)
+    if np.linalg.eigvalsh(price).min() <= 0.0:
+        raise SpaqlError(f"R must be positive for every action ({', '.join(axes)}): nothing else limits the gains")
+    gains = regulator(joined, np.diag(weights), price, gamma, names)
     return _law(problem, signals, near, gains, list(integrals), followed)
 
 

@@ -65,12 +65,13 @@ def notes_of(agent: "Atlas") -> tuple[str, ...]:
         return ()
     if laws.entry.tree.laws is None:
         return ("no law better than one constant action was found in the model: give it more samples, or the table",)
+    found = []
     if not (memory.flags[: memory.n] & LED).any():
-        return ("no laws have led an episode on the plant yet: all that is known of them is the model's word",)
+        found.append("no laws have led an episode on the plant yet: all that is known of them is the model's word")
     known = agent.problem_told.known
     if agent.problem.limits and (known is None or known.reward is None):
-        return ("limits are counted, but the laws were found without them: give reward=..., so that it is known",)
-    return ()
+        found.append("limits are counted, but laws were found without them: the reward is not known (problem.known)")
+    return tuple(found)
 
 
 def laws_policy(agent: "Atlas") -> Policy:
