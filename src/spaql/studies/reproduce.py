@@ -1,10 +1,10 @@
 """`spaql reproduce`: the studies, or parts of them, into a store."""
 
+import importlib.util
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from importlib.util import find_spec
 from pathlib import Path
 
 from spaql.checks import whole
@@ -119,7 +119,7 @@ def _runs_of(store: Store, specs: Mapping[Part, list[Spec]]) -> dict[Part, list[
 def _check_extras(parts: Sequence[Part]) -> None:
     for name in dict.fromkeys(part.experiment for part in parts):
         published = experiments()[name].published
-        if published is not None and find_spec(published.module) is None:
+        if published is not None and importlib.util.find_spec(published.module) is None:
             extra = f"the extra: pip install 'spaql[{published.extra}]'"
             raise SpaqlError(f"{published.needed_by} {extra} (without --only {name} the published runs are used)")
 
