@@ -6,13 +6,13 @@ import subprocess
 
 import numpy as np
 import pytest
-from tests.exported_programs import COMPILERS, STRICT, needs_compiler
-from tests.loops import motor
-from tests.structured_text import LawBlock
 
 import spaql
+from exported_programs import COMPILERS, STRICT, needs_compiler
+from loops import motor
 from spaql.errors import SpaqlError
 from spaql.plants.environment import PlantEnv
+from structured_text import LawBlock
 
 LOCK = spaql.Interlock("current", above=6.0, high=3.0)
 TARGET = spaql.Reference("target", 0.0, 150.0, of="speed", hold=(10, 20))

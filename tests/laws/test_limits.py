@@ -4,9 +4,9 @@ import pickle
 
 import numpy as np
 import pytest
-from tests.loops import motor, steps
 
 import spaql
+from loops import motor, steps
 from spaql.plants.strict import strict
 
 TARGET = spaql.Reference("target", 50.0, 150.0, of="speed")

@@ -1,9 +1,9 @@
 """Laws of plants in a loop begin with PI controllers."""
 
 import pytest
-from tests.loops import motor
 
 import spaql
+from loops import motor
 from spaql.laws.pi_laws import KEPT, pi_laws
 from spaql.laws.trials import Trials
 

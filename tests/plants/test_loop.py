@@ -5,10 +5,10 @@ import pickle
 import gymnasium
 import numpy as np
 import pytest
-from tests.loops import motor, steps
 
 import spaql
 import spaql.plants.environment
+from loops import motor, steps
 from spaql.errors import SpaqlError
 from spaql.plants.known_check import check_with_plant
 

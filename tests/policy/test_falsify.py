@@ -8,10 +8,10 @@ import warnings
 import gymnasium
 import numpy as np
 import pytest
-from tests.gym_envs import Line
-from tests.loops import motor
 
 import spaql
+from gym_envs import Line
+from loops import motor
 from spaql.errors import SpaqlError
 
 # -- a weak spot -------------------------------------------------------------------------------------------------------

@@ -1,9 +1,9 @@
 """PID controllers are laws of an error, its integral and its difference."""
 
 import pytest
-from tests.loops import motor
 
 import spaql
+from loops import motor
 from spaql.errors import SpaqlError
 
 TARGET = spaql.Reference("target", 0.0, 150.0, of="speed")

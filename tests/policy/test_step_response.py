@@ -6,9 +6,9 @@ import math
 import gymnasium
 import numpy as np
 import pytest
-from tests.loops import motor
 
 import spaql
+from loops import motor
 from spaql.errors import SpaqlError
 from spaql.policy.step_response import measured
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 from scipy.linalg import solve_discrete_are
-from tests.loops import motor
 
 import spaql
+from loops import motor
 from spaql.errors import SpaqlError
 
 TARGET = spaql.Reference("target", 0.0, 150.0, of="speed")

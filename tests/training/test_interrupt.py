@@ -105,7 +105,9 @@ def test_learning_in_another_thread_is_possible():
 
 
 def test_spaql_evaluate_ends_with_one_line_and_exit_code_130(tmp_path):
-    spaql.Random(spaql.make("cartpole")).save(tmp_path / "agent.spaql")
+    agent = spaql.Random(spaql.make("cartpole"))
+    agent.evaluate(2)  # compiled and on disk: what is pressed while numba compiles may be lost
+    agent.save(tmp_path / "agent.spaql")
     evaluate = """
     import sys, threading, time, os, signal
     from spaql.cli import main
