@@ -64,6 +64,7 @@ def test_a_strict_problem_is_pickled():
     assert steps(pickle.loads(pickle.dumps(problem)), [24.0] * 5) == steps(problem, [24.0] * 5)
 
 
+@pytest.mark.slow
 def test_atlas_knows_what_a_violation_costs():
     agent = spaql.Atlas(stated(limits=[spaql.Limit("current", high=5.0)]), controller="laws")
     agent.learn(samples=60)

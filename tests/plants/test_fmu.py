@@ -170,6 +170,7 @@ def test_learners_know_reward_and_end(file):
     assert (paid[0], ends[0]) == (-0.25, 1.0)
 
 
+@pytest.mark.slow
 def test_atlas_learns_to_hold_a_speed(third):
     problem = motor(third, start={"speed": spaql.Between(0, 200)}, horizon=60)
     agent = spaql.Atlas(problem, seed=0)

@@ -208,6 +208,7 @@ def test_names(swinging, slowly):
 
 
 @pytest.mark.filterwarnings("ignore::spaql.SpaqlWarning")
+@pytest.mark.slow
 def test_it_teaches_laws(balancing):
     policy = balancing.laws(max_leaves=1, samples=400_000, seed=0)
     assert policy.has_laws
