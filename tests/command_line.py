@@ -1,6 +1,7 @@
 """`spaql ...` as a user types it, run in this process: starting Python and loading the library anew takes longer than most commands."""
 
 import io
+import json
 import sys
 from contextlib import redirect_stderr, redirect_stdout
 from typing import NamedTuple
@@ -27,3 +28,19 @@ def run(*arguments, columns=80):
         except SystemExit as end:
             code = end.code or 0
     return Told(code, out.getvalue(), err.getvalue())
+
+
+def told(*words):
+    """The JSON of a command that works."""
+    code, out, complaint = run(*words)
+    assert code == 0, complaint
+    return json.loads(out)
+
+
+def refused(*words):
+    """The one line of a command that is refused."""
+    code, out, complaint = run(*words)
+    assert code == 2, complaint
+    assert out == ""
+    assert len(complaint.splitlines()) == 1
+    return complaint

@@ -1,13 +1,12 @@
 """A loop stated on the command line, around problems by name, Gymnasium ids, Python files and FMUs alike."""
 
-import json
 import sys
 import zlib
 
 import pytest
 
 import spaql
-from command_line import run
+from command_line import refused, run, told
 from spaql.cli.arguments import problem_of
 from spaql.cli.loop_options import Around
 from spaql.cli.plant_files import Given
@@ -55,20 +54,6 @@ def file(tmp_path, request):
     file.write_text(MOTOR)
     yield file
     sys.path[:] = [place for place in sys.path if place != str(tmp_path)]
-
-
-def told(*words):
-    code, out, complaint = run(*words)
-    assert code == 0, complaint
-    return json.loads(out)
-
-
-def refused(*words):
-    code, out, complaint = run(*words)
-    assert code == 2, complaint
-    assert out == ""
-    assert len(complaint.splitlines()) == 1
-    return complaint
 
 
 def test_every_option_states_what_spaql_loop_takes(file):

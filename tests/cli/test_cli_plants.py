@@ -7,7 +7,7 @@ import zlib
 import pytest
 
 import spaql
-from command_line import run
+from command_line import refused, run, told
 
 SHORT = ("--iterations", 2, "--rollouts", 1, "--fresh", 2, "--quiet", "--json")
 MOTOR = '''
@@ -53,20 +53,6 @@ def motor(tmp_path, request):
     file.write_text(MOTOR.replace("{neighbour}", f"{stem}_friction"))
     yield file
     sys.path[:] = [place for place in sys.path if place != str(tmp_path)]
-
-
-def told(*words):
-    code, out, complaint = run(*words)
-    assert code == 0, complaint
-    return json.loads(out)
-
-
-def refused(*words):
-    code, out, complaint = run(*words)
-    assert code == 2, complaint
-    assert out == ""
-    assert len(complaint.splitlines()) == 1
-    return complaint
 
 
 # -- Python files ------------------------------------------------------------------------------------------------------

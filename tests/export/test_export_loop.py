@@ -3,6 +3,7 @@ plant over whole episodes."""
 
 import re
 import subprocess
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from exported_programs import COMPILERS, STRICT, needs_compiler
 from loops import motor
 from spaql.errors import SpaqlError
 from spaql.plants.environment import PlantEnv
+from spaql.plants.signals import signals_of
 from structured_text import LawBlock
 
 LOCK = spaql.Interlock("current", above=6.0, high=3.0)
@@ -157,13 +159,33 @@ def test_damaged_signals_are_refused(made):
             spaql.Policy.from_json(text.replace(old, new))
 
 
+@needs_compiler
+def test_names_that_look_like_code_stay_names(tmp_path):
+    hostile = ['"""\nimport os #', "*/ int evil; /*", "a??/b", "*) END_VAR (*", "\\"]
+    axes = [spaql.Axis(name, -1.0, 1.0) for name in hostile]
+    problem = replace(spaql.cube(5, 1, 10), state=tuple(axes))
+    signals = signals_of(measured=problem.state, actuator=problem.actions, memory=(f"past({hostile[2]}, 1)",))
+    policy = spaql.law(replace(problem, state=signals.state, signals=signals), np.linspace(0.1, 0.6, len(signals.state)))
+    scope, memory = {}, policy.memory()
+    exec(policy.to_python(), scope)
+    source = tmp_path / "controller.c"
+    source.write_text(policy.to_c(main=True))
+    subprocess.run([COMPILERS[0], *STRICT, "-trigraphs", source, "-o", tmp_path / "controller"], check=True)
+    given = [0.1, 0.2, 0.3, 0.4, 0.5]
+    text = " ".join(map(repr, given))
+    told = subprocess.run([tmp_path / "controller"], input=text, text=True, capture_output=True, check=True).stdout
+    applied = policy.predict(given, state=memory)[0].item()
+    assert float(told) == applied == scope["controller_step"](scope["controller_init"](), given)
+    assert structured_loop(policy.to_st())(given) == applied
+
+
 def structured_loop(text):
     """The second block, line by line in Python; the first is run by the interpreter of laws."""
     law_text, _, loop_text = text.partition("\n(* The loop around it")
-    law, head = LawBlock(law_text), re.search(r"VAR_INPUT\n(.*?)END_VAR", loop_text, re.DOTALL)[1]
+    law, head = LawBlock(law_text), re.search(r"VAR_INPUT\n(.*?)\nEND_VAR", loop_text, re.DOTALL)[1]
     names, out = re.findall(r"(\w+) : LREAL", head), re.search(r"VAR_OUTPUT\n\s*(\w+)", loop_text)[1]
     declared = set(re.findall(r"^    (\w+) : ", loop_text, re.MULTILINE))
-    body = loop_text.rpartition("END_VAR\n")[2].partition("END_FUNCTION_BLOCK")[0]
+    body = loop_text.rpartition("\nEND_VAR\n")[2].partition("END_FUNCTION_BLOCK")[0]
     kept = {"started": False, "LIMIT": lambda low, x, high: min(max(x, low), high), "SEL": lambda g, no, yes: yes if g else no}
 
     def run(given):

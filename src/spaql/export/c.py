@@ -13,7 +13,8 @@ from spaql.arrays import Array
 from spaql.checks import choice
 from spaql.errors import SpaqlError
 from spaql.export.c_laws import assign_law, declared, law_lines, law_rows
-from spaql.export.c_loop import loop_lines, main_lines
+from spaql.export.c_loop import loop_lines, main_of_loop
+from spaql.export.c_parts import comment, main_program
 from spaql.export.heading import facts
 from spaql.export.names import C_WORDS, checked_name, identifiers
 from spaql.export.numbers import double, single, single_at_least, weighted_sum
@@ -55,12 +56,12 @@ def to_c(
     signature = f"void {name}(const {real} *obs, {real} *action)"
     signals = policy.problem.signals
     exact = _exact_sums() if tree.oblique or tree.laws is not None or signals is not None else []
-    lines = [*_comment([*facts(policy), *_precision_note(tree, precision)]), *_includes(body, main), *exact]
+    lines = [*comment([*facts(policy), *_precision_note(tree, precision)]), *_includes(body, main), *exact]
     lines += [f"{signature};", "", signature, "{", *body, "}"]
     if signals is not None:
         lines += loop_lines(signals, name, real, literal)
     if main:
-        lines += ["", *(_main(tree, real, name) if signals is None else main_lines(signals, name, real))]
+        lines += ["", *(main_of_law(tree, real, name) if signals is None else main_of_loop(signals, name, real))]
     return "\n".join(lines) + "\n"
 
 
@@ -78,12 +79,6 @@ def _precision_note(tree: Tree, precision: str) -> list[str]:
             "so that states very near to such a test may go to its other side."
         ]
     return ["Single precision: decides as the policy does for every observation that is a float."]
-
-
-def _comment(lines: Iterable[str]) -> list[str]:
-    text = [line.replace("*/", "* /").replace("/*", "/ *") for line in lines]
-    text = [re.sub(r"\?(?=\?)", "? ", line) for line in text]  # no trigraphs either
-    return [f"/* {text[0]}", *(f" * {line}".rstrip().rstrip("\\") for line in text[1:]), " */"]
 
 
 def _includes(body: list[str], main: bool) -> list[str]:
@@ -241,29 +236,8 @@ def _wrapped(values: Iterable[str]) -> list[str]:
     return [re.sub(",$", "", line) if i == len(lines) - 1 else line for i, line in enumerate(lines)]
 
 
-def _main(tree: Tree, real: str, name: str) -> list[str]:
-    """Reads numbers until there are no more; what is left of an incomplete observation is an error."""
-    d, axes, scan = tree.variables, tree.actions.shape[1], "%f" if real == "float" else "%lf"
-    shown = "(double)action[j]" if real == "float" else "action[j]"
-    return [
-        "/* For tests: reads one observation per line, prints one action per line. */",
-        "int main(void)",
-        "{",
-        f"    {real} obs[{d}];",
-        f"    {real} action[{axes}];",
-        "    int read = 0;",
-        "",
-        f'    while (scanf("{scan}", &obs[read]) == 1) {{',
-        "        read++;",
-        f"        if (read == {d}) {{",
-        f"            {name}(obs, action);",
-        f"            for (int j = 0; j < {axes}; j++) {{",
-        f'                printf("%s%.17g", j > 0 ? " " : "", {shown});',
-        "            }",
-        '            printf("\\n");',
-        "            read = 0;",
-        "        }",
-        "    }",
-        "    return feof(stdin) && read == 0 ? 0 : 1;",
-        "}",
-    ]
+def main_of_law(tree: Tree, real: str, name: str) -> list[str]:
+    """A program for tests."""
+    given, made = ("obs", tree.variables), ("action", tree.actions.shape[1])
+    about = "reads one observation per line, prints one action per line."
+    return main_program(about, real, given, made, f"{name}(obs, action);")

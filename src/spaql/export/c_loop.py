@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from spaql.export.c_parts import comment, main_program
 from spaql.export.heading import labelled
 from spaql.export.loop_lines import Syntax, step_of
 from spaql.export.names import C_WORDS
@@ -27,10 +28,7 @@ def loop_lines(signals: Signals, name: str, real: str, literal: Callable[[float]
     first = [*(f"        {line}" for line in step.first), "        memory->started = 1;"]
     lines = [
         "",
-        f"/* The loop around it: call {name}_init once, then {name}_step at every sampling instant.",
-        *(f" *   input[{j}]  {comment(labelled(axis.name, axis.unit))}" for j, axis in enumerate(signals.inputs)),
-        *(f" *   output[{j}]  {comment(one)}, to be applied" for j, one in enumerate(signals.action_names)),
-        " */",
+        *comment(_facts(signals, name)),
         "typedef struct {",
         "    int started;",
         *(f"    {real} {one};" for one in step.registers),
@@ -61,36 +59,19 @@ def loop_lines(signals: Signals, name: str, real: str, literal: Callable[[float]
     return [*lines, "}"]
 
 
-def comment(text: str) -> str:
-    """A name that neither ends a comment nor makes a trigraph."""
-    return one_line(text).replace("*/", "* /").replace("/*", "/ *").replace("??", "? ?").rstrip("\\")
-
-
-def main_lines(signals: Signals, name: str, real: str) -> list[str]:
-    """A program for tests: an episode, one line of inputs per step."""
-    d, axes, scan = len(signals.inputs), signals.actuator.axes, "%f" if real == "float" else "%lf"
-    shown = "(double)output[j]" if real == "float" else "output[j]"
+def _facts(signals: Signals, name: str) -> list[str]:
+    """What the comment says: how it is called, what it takes and gives."""
+    inputs = [one_line(labelled(axis.name, axis.unit)) for axis in signals.inputs]
     return [
-        "/* For tests: reads the inputs of an episode, one step per line, prints what is applied. */",
-        "int main(void)",
-        "{",
-        f"    {name}_memory memory;",
-        f"    {real} input[{d}];",
-        f"    {real} output[{axes}];",
-        "    int read = 0;",
-        "",
-        f"    {name}_init(&memory);",
-        f'    while (scanf("{scan}", &input[read]) == 1) {{',
-        "        read++;",
-        f"        if (read == {d}) {{",
-        f"            {name}_step(&memory, input, output);",
-        f"            for (int j = 0; j < {axes}; j++) {{",
-        f'                printf("%s%.17g", j > 0 ? " " : "", {shown});',
-        "            }",
-        '            printf("\\n");',
-        "            read = 0;",
-        "        }",
-        "    }",
-        "    return feof(stdin) && read == 0 ? 0 : 1;",
-        "}",
+        f"The loop around it: call {name}_init once, then {name}_step at every sampling instant.",
+        *(f"  input[{j}]  {text}" for j, text in enumerate(inputs)),
+        *(f"  output[{j}]  {one_line(one)}, to be applied" for j, one in enumerate(signals.action_names)),
     ]
+
+
+def main_of_loop(signals: Signals, name: str, real: str) -> list[str]:
+    """A program for tests."""
+    given, made = ("input", len(signals.inputs)), ("output", signals.actuator.axes)
+    about = "reads the inputs of an episode, one step per line, prints what is applied."
+    begin = [f"{name}_memory memory;", "", f"{name}_init(&memory);"]
+    return main_program(about, real, given, made, f"{name}_step(&memory, input, output);", begin)

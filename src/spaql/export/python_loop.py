@@ -4,6 +4,7 @@ from spaql.export.loop_lines import Syntax, step_of
 from spaql.export.names import PYTHON_WORDS
 from spaql.export.numbers import double
 from spaql.plants.signals import Signals
+from spaql.policy.words import one_line
 
 
 def loop_lines(signals: Signals, name: str) -> list[str]:
@@ -19,12 +20,13 @@ def loop_lines(signals: Signals, name: str) -> list[str]:
     )
     step = step_of(signals, syntax, PYTHON_WORDS | {"memory", "inputs", "action", "min", "max", "tuple", "type", name})
     several = "action = decided" if len(step.outputs) > 1 else "action = (decided,)"
-    order = ", ".join(axis.name for axis in signals.inputs)
+    order = ", ".join(one_line(axis.name) for axis in signals.inputs)
     out = ", ".join(step.outputs)
     return [
         "", "", f"def {name}_init():", '    """The memory before the first step."""', "    return {}", "", "",
         f"def {name}_step(memory, inputs):",
-        f'    """One step, given {order}: changes the memory, returns what is applied."""'.replace("\\", ""),
+        f"    # given, in this order: {order}",
+        '    """One step: changes the memory, returns what is applied."""',
         "    inputs = [float(value) for value in inputs]",
         *(f"    {line}" for line in step.inputs),
         *(["    if not memory:", *(f"        {line}" for line in step.first)] if step.first else []),
