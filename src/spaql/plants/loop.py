@@ -31,7 +31,7 @@ from spaql.plants.loop_known import loop_known
 from spaql.plants.loop_plant import Payment, Surroundings, looped
 from spaql.plants.loop_text import IN_LOOP, told
 from spaql.plants.problem import Problem
-from spaql.plants.references import Reference, held
+from spaql.plants.references import Reference
 from spaql.plants.signals import Signals, signals_of
 
 DELAYS = ("sensor", "actuator")
@@ -142,7 +142,7 @@ def can_restate(problem: Problem) -> bool:
 
 def stated(problem: Problem) -> tuple[Problem, Signals, Surroundings]:
     """How a problem in a loop was stated: the problem without it, the signals, and what is around."""
-    if problem.plant is not None and problem.plant.origin is not None:
+    if problem.plant is not None and problem.plant.origin is not None and problem.plant.origin[0] is looped:
         plant, signals, around = problem.plant.origin[1]
         bare: dict[str, Any] = {
             "state": signals.measured,
@@ -164,7 +164,7 @@ def _held(problem: Problem, signals: Signals) -> tuple[float, ...] | None:
     if problem.reference is None:
         return None
     values = {axis.name: value for axis, value in zip(problem.state, problem.reference, strict=True)}
-    values |= {one.name: held(one) for one in signals.references} | dict.fromkeys(signals.errors, 0.0)
+    values |= {one.name: one.middle for one in signals.references} | dict.fromkeys(signals.errors, 0.0)
     for item in signals.items:
         if item.kind == "previous":
             values[item.name] = signals.neutral[signals.action_names.index(item.of)]

@@ -13,6 +13,7 @@ from spaql.plants.between import drawn
 from spaql.plants.loop_plant import Surroundings
 from spaql.plants.references import Reference, chances, first_lines, names, next_lines
 from spaql.plants.signals import Signals
+from spaql.plants.text import made
 
 if TYPE_CHECKING:
     from spaql.plants.problem import Problem
@@ -109,18 +110,15 @@ class _Moving:
 
     def __init__(self, reference: Reference) -> None:
         kept, draws = ", ".join(names(0, reference)) + ",", chances(0, reference)
-        scope: dict[str, Any] = {"drawn": drawn}
-        text = [f"def first({', '.join(draws)}):", *first_lines(0, reference), f"return {kept}"]
-        exec(compile("\n    ".join(text), __file__, "exec"), scope)
-        text = [f"def after({kept} {', '.join(chances(0, reference))}):", *next_lines(0, reference), f"return {kept}"]
-        exec(compile("\n    ".join(text), __file__, "exec"), scope)
-        self.scope, self.count = scope, len(draws)
+        scope, self.count = {"drawn": drawn}, len(draws)
+        self._first = made(scope, f"first({', '.join(draws)})", [*first_lines(0, reference), f"return {kept}"])
+        self._next = made(scope, f"after({kept} {', '.join(draws)})", [*next_lines(0, reference), f"return {kept}"])
         self.state: tuple[float, ...] = ()
 
     def first(self, rng: np.random.Generator) -> float:
-        self.state = self.scope["first"](*rng.random(self.count).tolist())
+        self.state = self._first(*rng.random(self.count).tolist())
         return float(self.state[0])
 
     def next(self, rng: np.random.Generator) -> float:
-        self.state = self.scope["after"](*self.state, *rng.random(self.count).tolist())
+        self.state = self._next(*self.state, *rng.random(self.count).tolist())
         return float(self.state[0])

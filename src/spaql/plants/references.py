@@ -8,7 +8,6 @@ A reference that does not change within an episode takes one number of the plant
 where it is going, for how many steps it stays there, and how many such stretches there were.
 """
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,6 +56,11 @@ class Reference:
     def axis(self) -> Axis:
         """As an observed variable."""
         return Axis(self.name, self.low, self.high, unit=self.unit)
+
+    @property
+    def middle(self) -> float:
+        """Of its range."""
+        return (self.low + self.high) / 2
 
     @property
     def changes(self) -> bool:
@@ -156,8 +160,3 @@ def _length(k: int, reference: Reference) -> str:
     assert isinstance(reference.hold, tuple)
     least, most = reference.hold
     return f"{float(least)!r}" if least == most else f"float({least} + int({most - least + 1} * rb{k}))"
-
-
-def held(reference: Reference) -> float:
-    """The middle of its range: where nothing is known about it."""
-    return math.fsum((reference.low, reference.high)) / 2

@@ -74,7 +74,7 @@ def _point(signals: Signals, at: Any, names: list[str]) -> Array:
     """NaN where the plant says itself where it stays."""
     middle = np.full(len(names), np.nan)
     for k, j in signals.errors.values():
-        middle[j] = (signals.references[k].low + signals.references[k].high) / 2
+        middle[j] = signals.references[k].middle
     if at is None:
         return middle
     if not isinstance(at, Mapping) or not set(at) <= set(names):

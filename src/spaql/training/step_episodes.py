@@ -10,7 +10,7 @@ from spaql.checks import flag, real, whole
 from spaql.errors import SpaqlError
 from spaql.plants.environment import PlantEnv
 from spaql.plants.loop import restated
-from spaql.plants.references import Reference, held
+from spaql.plants.references import Reference
 from spaql.policy.step_response import StepResponse, measured
 from spaql.training.watched import Decides, watch
 
@@ -41,7 +41,7 @@ def respond(
     assert problem.signals is not None
     asked = [
         replace(one, values=(first, last), hold=jump, rate=None) if one is followed
-        else replace(one, values=(held(one),), hold=None, rate=None)
+        else replace(one, values=(one.middle,), hold=None, rate=None)
         for one in problem.signals.references
     ]  # fmt: skip
     quiet = restated(problem, asked, flag("noise", noise))
