@@ -58,7 +58,7 @@ def test_the_code_blocks_of_a_page_run_in_order(page, tmp_path):
     settings = os.environ | {
         "MPLBACKEND": "agg",
         "COLUMNS": "140",
-        "PYTHONPATH": os.pathsep.join(map(str, [ROOT / "src", ROOT / "tests", *sys.path[1:]])),
+        "PYTHONPATH": os.pathsep.join(map(str, [ROOT / "src", ROOT / "tests", ROOT / "examples", *sys.path[1:]])),
     }
     done = subprocess.run(
         [sys.executable, program], cwd=tmp_path, env=settings, capture_output=True, text=True, check=False

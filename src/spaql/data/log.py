@@ -44,10 +44,11 @@ class Log:
         return len(self.rewards)
 
 
-def read_log(problem: Problem, log: Any, gaps: bool = False) -> Log:
+def read_log(problem: Problem, log: Any, gaps: bool = False, paid: bool = True) -> Log:
     """Read and check a log; see docs/data.md for its columns.
 
-    `gaps`: rows may be missing; then the next_ columns must be there.
+    `gaps`: rows may be missing; then the next_ columns must be there. `paid`: there must be a reward; else rewards that
+    are missing are zero.
     """
     table = read_table(log)
     names, following = state_columns(problem), next_columns(problem)
@@ -55,7 +56,12 @@ def read_log(problem: Problem, log: Any, gaps: bool = False) -> Log:
     named = named_actions(problem)
     if named is not None and not any(column in table for column in acting):
         acting = named if any(column in table for column in named) else acting
-    table.require([*names, *acting, "reward"], f"the variables of {problem.name}, action and reward")
+    paid = paid or "reward" in table
+    needed = f"the variables of {problem.name}, action" + " and reward" * paid
+    if problem.signals is not None and not all(name in table for name in names):
+        instead = "loop a model of what was measured, spaql.loop(spaql.from_data(plant, log), ...)"
+        needed += f"; errors and memory are made by the loop: {instead}"
+    table.require([*names, *acting, *["reward"] * paid], needed)
     given = any(column in table for column in following)
     if given:
         table.require(following, "some next_ columns are there: give all of them, or none, and the next row serves")
@@ -66,7 +72,7 @@ def read_log(problem: Problem, log: Any, gaps: bool = False) -> Log:
     )
     # without next_ columns, a row with neither action nor reward only says where the last step has led
     final = np.full(len(table), not given)
-    for column in ("reward", *acting) if not given else ():
+    for column in (*["reward"] * paid, *acting) if not given else ():
         final &= np.isnan(table.numbers(column))
     episode, step = _episodes(table, terminated | truncated, final)
     after = _following(episode)
@@ -77,7 +83,7 @@ def read_log(problem: Problem, log: Any, gaps: bool = False) -> Log:
     states = _variables(table, problem, names, np.full(len(table), True))
     nexts = _variables(table, problem, following, known) if given else states[after]
     actions = np.column_stack([_finite(table, column, table.numbers(column), known) for column in acting])
-    rewards = _finite(table, "reward", table.numbers("reward"), known)
+    rewards = _finite(table, "reward", table.numbers("reward"), known) if paid else np.zeros(len(table))
     _check_actions(table, problem, acting, actions, known)
     if not known.any():
         raise SpaqlError(

@@ -10,6 +10,7 @@ number of lanes.
 """
 
 import functools
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -84,6 +85,15 @@ class ModelPlant(Plant):
         learned = self.told is None or self.told.reward is None
         ends = len(self.numbers.inverse) > self.observation_dim + learned
         return Sizes(self.observation_dim, self.action_dim, learned, ends)
+
+    def in_functions(self) -> Plant:
+        from spaql.gp.spelled import spelled
+
+        return spelled(self)
+
+    @property
+    def sensor_noise(self) -> tuple[float, ...]:
+        return tuple(float(width) / math.sqrt(12.0) for width in self.numbers.blur)
 
     @functools.cached_property
     def rows(self) -> Rows:

@@ -10,7 +10,8 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from spaql.arrays import Array
-from spaql.checks import FAR, numbers, whole
+from spaql.checks import FAR, flag, numbers, whole
+from spaql.data.log import read_log
 from spaql.errors import SpaqlError, SpaqlWarning
 from spaql.gp.model import FITTED, Data, Model, follows_of, inputs_of, learn_model, numbers_of, thinned, unpredicted
 from spaql.gp.plant import ModelPlant, Numbers, model_plant
@@ -31,10 +32,13 @@ ROUND = 0.03  # spread of the radius, as a part of it, up to which a pair of var
 
 
 def from_data(
-    problem: Problem, observations: Any, actions: Any, rewards: Any, next_observations: Any, terminated: Any = None,
-    *, functions: int = 6, seed: int = 0,
+    problem: Problem, observations: Any, actions: Any = None, rewards: Any = None, next_observations: Any = None,
+    terminated: Any = None, *, functions: int = 6, seed: int = 0, gaps: bool = False,
 ) -> Problem:  # fmt: skip
-    """The problem with a plant that is learned from recorded steps, in physical units, a row each, in their order.
+    """The problem with a plant that is learned from recorded steps, in physical units.
+
+    `from_data(problem, log)` takes a log, a file or a data frame, as `Agent.replay` does (docs/data.md; `gaps` as
+    there); it needs no reward if `spaql.loop` will state one. Else arrays: a row per step, in their order.
 
     Gaussian processes of every variable and, where `problem.known` does not tell them, of the reward and of the end of
     an episode. Every episode takes place in one of `functions` functions: the mean of what is known, and others that
@@ -48,7 +52,10 @@ def from_data(
         raise SpaqlError(f"from_data takes a problem, such as spaql.make('pendulum'), not {type(problem).__name__}")
     whole("functions", functions, 1, MOST_FUNCTIONS)
     whole("seed", seed, 0, 2**40)
-    data = _checked(problem, observations, actions, rewards, next_observations, terminated)
+    if actions is None:
+        data = _of_log(problem, observations, gaps)
+    else:
+        data = _checked(problem, observations, actions, rewards, next_observations, terminated)
     rng = np.random.default_rng(seed)
     model = model_of(problem, data)
     with threadpool_limits(1, "blas"):
@@ -132,6 +139,14 @@ def _wider(axis: Axis, found: Numbers, j: int) -> Axis:
     ends = found.centre[j] + found.scale[j] * np.array([found.low[j], found.high[j]])
     ends += np.array([-1.0, 1.0]) * (found.blur[j] + 1e-9 * np.abs(ends).max())
     return replace(axis, low=min(axis.low, float(ends[0])), high=max(axis.high, float(ends[1])))
+
+
+def _of_log(problem: Problem, log: Any, gaps: bool) -> Data:
+    """Episodes one behind the other, each in its order."""
+    found = read_log(problem, log, flag("gaps", gaps), paid=False)
+    if len(found) < FEWEST:
+        raise SpaqlError(f"{found.name}: {len(found)} steps are too few for a model: give at least {FEWEST}")
+    return Data(found.states, found.actions, found.rewards, found.nexts, found.terminated)
 
 
 def _checked(problem: Problem, states: Any, actions: Any, rewards: Any, nexts: Any, ended: Any) -> Data:

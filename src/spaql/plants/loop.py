@@ -15,8 +15,6 @@
 `loop` gives another problem, on which everything works. It takes compiled plants and Gymnasium environments alike.
 """
 
-import inspect
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
@@ -28,8 +26,9 @@ from spaql.plants.interlocks import Interlock
 from spaql.plants.limits import Limit
 from spaql.plants.loop_env import LoopEnv
 from spaql.plants.loop_known import loop_known
-from spaql.plants.loop_plant import Payment, Surroundings, looped
+from spaql.plants.loop_plant import Surroundings, looped
 from spaql.plants.loop_text import IN_LOOP, told
+from spaql.plants.payment import least_paid, payment_of
 from spaql.plants.problem import Problem
 from spaql.plants.references import Reference
 from spaql.plants.signals import Signals, signals_of
@@ -60,7 +59,8 @@ def loop(
     - `references`: signals to follow; each is a variable of its own, and so is the error of the variable it is `of`
     - `memory`: variables made of the past, by name, such as "integral(speed_error)": docs/loop.md lists them
     - `observe`: names of the variables that the controller sees, in this order; all, if none is given
-    - `noise`: standard deviation of the error with which a variable is measured, by name
+    - `noise`: standard deviation of the error with which a variable is measured, by name. Of a plant that was learned
+      from a log, what was found there is the default; `noise={}`: none
     - `delay`: steps, `{"sensor": 1, "actuator": 2}`
     - `increments`: actions are changes of what is applied, at most this much per step
     - `rates`: what is applied changes by at most this much per step
@@ -101,7 +101,8 @@ def _in_loop(base: Problem, signals: Signals, around: Surroundings, **told: Any)
         "known": loop_known(signals, around), "xi": {}, "env_id": None, "env_options": {}, "parameters": {},
     }  # fmt: skip
     if base.plant is not None:
-        return replace(base, plant=looped(base.plant, signals, around), env=None, **made, **told)
+        plant = looped(base.plant.in_functions(), signals, around)
+        return replace(base, plant=plant, env=None, **made, **told)
     return replace(base, env=LoopEnv(base, signals, around), **made, **told)
 
 
@@ -178,6 +179,8 @@ def _around(
 ) -> Surroundings:
     names = [axis.name for axis in problem.state]
     spreads = []
+    if noise is None and problem.plant is not None:  # what was found in the data of a learned plant
+        noise = {name: spread for name, spread in zip(names, problem.plant.sensor_noise, strict=False) if spread > 0.0}
     for variable, spread in _mapping("noise", noise).items():
         if variable not in names:
             raise SpaqlError(f"noise: {variable!r} is not measured: choose {', '.join(names)}")
@@ -195,41 +198,13 @@ def _around(
             raise SpaqlError(f"trips: {trip.variable!r} is not measured: choose {', '.join(names)}")
     if trips and cost is None:
         raise SpaqlError("trips need trip_cost=...: more than an episode can lose, or ending it early would pay")
+    paid, learned = payment_of(signals, reward), problem.plant is not None and problem.plant.in_functions().doubtful
     return Surroundings(
         tuple(one for one in sorted(spreads) if one[1] > 0.0), late["sensor"], late["actuator"],
-        _payment(signals, reward), tuple((names.index(one.variable), one.low, one.high) for one in trips),
+        paid, tuple((names.index(one.variable), one.low, one.high) for one in trips),
         0.0 if cost is None else real("trip_cost", cost, 0.0),
+        least_paid(paid, signals) if learned and paid is not None else None,
     )  # fmt: skip
-
-
-def _payment(signals: Signals, reward: Any) -> Payment | None:
-    """The reward with the symbols of its arguments: those of the plant's text, see loop_plant.py."""
-    if reward is None:
-        return _tracking(signals) if signals.errors else None
-    if not inspect.isfunction(reward):
-        raise SpaqlError(f"reward must be a plain Python function, not {type(reward).__name__}")
-    symbols = {}
-    for variable, symbol in signals.symbols.items():
-        symbols[word(variable)] = symbol.replace("y", "t") if symbol[0] == "y" else symbol
-    for variable, (k, j) in signals.errors.items():
-        symbols[word(variable)] = f"r{k} - t{j}"
-    symbols |= {word(action): f"u{j}" for j, action in enumerate(signals.action_names)}
-    asked = list(inspect.signature(reward).parameters)
-    for argument in asked:
-        if argument not in symbols:
-            raise SpaqlError(f"reward: there is no variable {argument!r}: choose {', '.join(symbols)}")
-    return Payment(tuple(symbols[argument] for argument in asked), reward)
-
-
-def _tracking(signals: Signals) -> Payment:
-    """Minus the squared errors, each in halves of the range of its reference."""
-    halves = tuple((signals.references[k].high - signals.references[k].low) / 2 for k, _ in signals.errors.values())
-    return Payment(tuple(f"r{k} - t{j}" for k, j in signals.errors.values()), units=halves)
-
-
-def word(name: str) -> str:
-    """A variable as the argument of a function: integral(speed_error) is integral_speed_error."""
-    return re.sub(r"\W+", "_", name).strip("_")
 
 
 def _per_action(what: str, given: Any, problem: Problem) -> tuple[float, ...]:

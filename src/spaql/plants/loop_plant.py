@@ -16,42 +16,19 @@ controller sees), the references, the registers of the memory, and the actions o
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from spaql.errors import SpaqlError
 from spaql.plants.assemble import gaussians
 from spaql.plants.axes import Axis
 from spaql.plants.between import drawn
+from spaql.plants.payment import Payment
 from spaql.plants.plant import Plant, PlantFunction, make_plant
 from spaql.plants.references import chances, first_lines, names, next_lines
 from spaql.plants.signals import Signals, python
 from spaql.plants.text import made
 from spaql.plants.text import names as letters
-
-
-@dataclass(frozen=True)
-class Payment:
-    """A reward as a function of some symbols; without a function, minus the sum of their squares in units."""
-
-    symbols: tuple[str, ...]
-    given: Callable[..., float] | None = None
-    units: tuple[float, ...] = ()
-
-    @property
-    def function(self) -> Callable[..., float]:
-        if self.given is not None:
-            return self.given
-        arguments = ", ".join(f"e{n}" for n in range(len(self.units)))
-        terms = " - ".join(f"(e{n} / {unit!r}) * (e{n} / {unit!r})" for n, unit in enumerate(self.units))
-        function: Callable[..., float] = made({}, f"tracking({arguments})", [f"return -{terms}"])
-        return function
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        if self.given is not None and not self.given.__qualname__.isidentifier():
-            raise SpaqlError("the reward of the loop cannot be sent to another process: define it with def in a module")
-        return Payment, (self.symbols, self.given, self.units)
 
 
 @dataclass(frozen=True)
@@ -64,6 +41,7 @@ class Surroundings:
     reward: Payment | None = None  # None: that of the plant
     trips: tuple[tuple[int, float, float], ...] = ()  # (measured variable, low, high): beyond, the episode ends
     trip_cost: float = 0.0
+    beyond: float | None = None  # what a step beyond the data of a learned plant pays at most
 
 
 def looped(plant: Plant, signals: Signals, around: Surroundings) -> Plant:
@@ -98,6 +76,8 @@ def looped(plant: Plant, signals: Signals, around: Surroundings) -> Plant:
     lines.append(look)
     if around.reward:
         lines.append(f"reward = pay({', '.join(around.reward.symbols)})")
+        if around.beyond is not None:
+            lines.append(f"reward = min(reward, {around.beyond!r}) if {s[-1]} > 0.5 else reward")
     if around.trips:
         beyond = " or ".join(f"t{j} < {low} or t{j} > {high}" for j, low, high in around.trips)
         lines += [f"tripped = {beyond}", f"reward = reward - {around.trip_cost!r} if tripped else reward"]

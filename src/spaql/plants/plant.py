@@ -116,8 +116,18 @@ class Plant:
     observation_dim: int
     reset_noise: int
     step_noise: int
+    doubtful: bool = False  # learned: its last state variable is 1 where a step has left what was recorded
     # the function that made the plant, and its arguments
     origin: tuple[Callable[..., "Plant"], tuple[Any, ...]] | None = field(default=None, compare=False, repr=False)
+
+    def in_functions(self) -> "Plant":
+        """The plant as functions that can be called in others: itself."""
+        return self
+
+    @property
+    def sensor_noise(self) -> tuple[float, ...]:
+        """Standard deviations of what was found to be noise of the sensors, by variable; () where all is stated."""
+        return ()
 
     def table(self) -> Array:
         """What its batch functions work on, a row per number and a column per lane."""

@@ -1,0 +1,108 @@
+"""A learned model as plain functions of plain numbers, for whatever is put together from functions: loops.
+
+    def step(s0, s1, f, b, a0, c0, c1):               two variables, one action
+        k = int(f)
+        z0, z1 = (s0 - C[0]) / S[0], (s1 - C[1]) / S[1]
+        z2 = (a0 - M[0]) / H[0]
+        o0, o1 = z0 + value0(k, z0, z1, z2) + N[0] * (c0 - 0.5), ...
+        n0, n1 = min(max(o0, LOW[0]), HIGH[0]), ...
+        b = 1.0 if n0 != o0 or n1 != o1 else 0.0
+        ...
+
+The model's numbers are arrays that these functions name; compiling makes constants of them. f is the function, drawn
+from the posterior, in which the episode takes place, b is 1 where a step has left the box of the data. The state is
+observed as it is: the noise of the sensors belongs to the loop, whose default it is (`ModelPlant.sensor_noise`).
+"""
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from spaql.arrays import Array
+from spaql.gp.plant import ModelPlant
+from spaql.plants.plant import Plant, PlantFunction, make_plant
+from spaql.plants.text import made
+from spaql.plants.text import names as letters
+
+
+def spelled(plant: ModelPlant) -> Plant:
+    """The same model: in double precision, without its sensors' noise."""
+    sizes, numbers = plant.sizes, plant.numbers
+    d, outputs = sizes.d, sizes.outputs
+    s, n, z = letters("s", d), letters("n", d), letters("z", sizes.inputs)
+    a, c = letters("a", sizes.axes), letters("c", d)
+    scope: dict[str, Any] = {
+        "C": _plain(numbers.centre), "S": _plain(numbers.scale), "LOW": _plain(numbers.low),
+        "HIGH": _plain(numbers.high), "M": _plain(numbers.middle), "H": _plain(numbers.half),
+        "N": _plain(numbers.noise), "STARTS": _plain(numbers.starts), "MOST": len(numbers.starts),
+        "FUNCTIONS": len(numbers.linear), "math": math,
+    }  # fmt: skip
+    scope |= {f"value{j}": _value(plant, j) for j in range(outputs)}
+    known = {} if plant.told is None else plant.told.functions
+    scope |= {f"known_{name}": function for name, function in known.items()}
+
+    lines = ["k = int(f)"]
+    lines += [f"z{j} = (s{j} - C[{j}]) / S[{j}]" for j in range(d)]
+    lines += [f"z{d + k} = (a{k} - M[{k}]) / H[{k}]" for k in range(sizes.axes)]
+    lines += [f"o{j} = z{j} + value{j}(k, {', '.join(z)}) + N[{j}] * (c{j} - 0.5)" for j in range(d)]
+    lines += [f"n{j} = min(max(o{j}, LOW[{j}]), HIGH[{j}])" for j in range(d)]
+    lines.append(f"b = 1.0 if {' or '.join(f'n{j} != o{j}' for j in range(d))} else 0.0")
+    everything = ", ".join([*s, *a, *letters("t", d)])
+    lines += [f"t{j} = C[{j}] + S[{j}] * n{j}" for j in range(d)]
+    after = ", ".join([*n, *z[d:]])  # inputs of what follows from the next state
+    lines += _paid(plant, after if sizes.learned and numbers.reward[0] > 0.0 else ", ".join(z), everything)
+    if sizes.ends:
+        lines.append(f"terminated = value{outputs - 1}(k, {after}) > 0.0")
+        if sizes.learned and not math.isnan(numbers.reward[5]):
+            lines.append(f"reward = {float(numbers.reward[5])!r} if terminated else reward")
+    else:
+        lines.append(f"terminated = {f'bool(known_terminated({everything}))' if 'terminated' in known else False}")
+    lines.append(f"return ({', '.join(letters('t', d))}, f, b), reward, terminated")
+    stepped = made(scope, f"step({', '.join([*s, 'f', 'b', *a, *c])})", lines)
+
+    started = made(
+        scope, "reset(u0, u1)",
+        ["i = int(min(u0 * MOST, MOST - 1.0))", "f = float(int(min(u1 * FUNCTIONS, FUNCTIONS - 1.0)))",
+         f"return ({', '.join(f'STARTS[i, {j}]' for j in range(d))}, f, 0.0)"],
+    )  # fmt: skip
+    seen = made({}, f"observe({', '.join([*s, 'f', 'b'])})", [f"return ({', '.join(s)},)"])
+    functions = PlantFunction("reset", started), PlantFunction("step", stepped), PlantFunction("observe", seen)
+    return replace(make_plant(*functions, sizes.axes), doubtful=True, origin=(spelled, (plant,)))
+
+
+def _paid(plant: ModelPlant, inputs: str, everything: str) -> list[str]:
+    """Lines of the reward; beyond the data nothing good is believed."""
+    _, logarithm, least, most, stray, _ = map(float, plant.numbers.reward)
+    if not plant.sizes.learned:
+        lines = [f"reward = known_reward({everything})"]
+    else:
+        lines = [f"reward = min(max(value{plant.sizes.d}(k, {inputs}), {least!r}), {most!r})"]
+        lines += ["reward = math.exp(reward)"] if logarithm > 0.0 else []
+    return lines + ([f"reward = min(reward, {stray!r}) if b > 0.5 else reward"] if math.isfinite(stray) else [])
+
+
+def _value(plant: ModelPlant, j: int) -> Any:
+    """(G2) of basis.py for one output: bumps, the linear part and, of a reward, the quadratic one."""
+    numbers, inputs = plant.numbers, plant.sizes.inputs
+    inverse = np.asarray(numbers.inverse[j], float)
+    used = np.flatnonzero(inverse > 0.0)
+    scope: dict[str, Any] = {
+        "P": _plain(numbers.points[j][used].T), "W": _plain(numbers.weights[j]), "L": _plain(numbers.linear[:, j]),
+        "math": math,
+    }  # fmt: skip
+    lines = [f"s = L[k, {inputs}]"]
+    lines += [f"s += L[k, {i}] * z{i}" for i in range(inputs)]
+    if j == plant.sizes.d and plant.sizes.learned and numbers.quadratic.any():
+        scope["Q"] = _plain(numbers.quadratic)
+        lines += [f"s += Q[k, {a}, {b}] * z{a} * z{b}" for a in range(inputs) for b in range(a, inputs)]
+    lines += [f"x{n} = {float(inverse[i])!r} * z{i}" for n, i in enumerate(used)]
+    square = " + ".join(f"(P[p, {n}] - x{n}) * (P[p, {n}] - x{n})" for n in range(len(used))) or "0.0"
+    lines += [f"for p in range({len(scope['P'])}):", f"    s += W[k, p] * math.exp(-0.5 * ({square}))"]
+    return made(scope, f"value{j}(k, {', '.join(letters('z', inputs))})", [*lines, "return s"])
+
+
+def _plain(array: Array) -> Array:
+    """As compiled code takes constants."""
+    return np.ascontiguousarray(array, np.float64)

@@ -1,0 +1,93 @@
+"""What a loop pays: a function of some of its variables, by their names."""
+
+import inspect
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from spaql.errors import SpaqlError
+from spaql.plants.axes import Axis
+from spaql.plants.signals import Signals
+from spaql.plants.text import made
+
+TRIED = 2000  # combinations of values among which the least reward is looked for
+
+
+@dataclass(frozen=True)
+class Payment:
+    """A reward as a function of some symbols; without a function, minus the sum of their squares in units."""
+
+    symbols: tuple[str, ...]
+    given: Callable[..., float] | None = None
+    units: tuple[float, ...] = ()
+
+    @property
+    def function(self) -> Callable[..., float]:
+        if self.given is not None:
+            return self.given
+        arguments = ", ".join(f"e{n}" for n in range(len(self.units)))
+        terms = " - ".join(f"(e{n} / {unit!r}) * (e{n} / {unit!r})" for n, unit in enumerate(self.units))
+        function: Callable[..., float] = made({}, f"tracking({arguments})", [f"return -{terms}"])
+        return function
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self.given is not None and not self.given.__qualname__.isidentifier():
+            raise SpaqlError("the reward of the loop cannot be sent to another process: define it with def in a module")
+        return Payment, (self.symbols, self.given, self.units)
+
+
+def payment_of(signals: Signals, reward: Any) -> Payment | None:
+    """The reward with the symbols of its arguments: those of the plant's text, see loop_plant.py."""
+    if reward is None:
+        return tracking(signals) if signals.errors else None
+    if not inspect.isfunction(reward):
+        raise SpaqlError(f"reward must be a plain Python function, not {type(reward).__name__}")
+    symbols = {}
+    for variable, symbol in signals.symbols.items():
+        symbols[word(variable)] = symbol.replace("y", "t") if symbol[0] == "y" else symbol
+    for variable, (k, j) in signals.errors.items():
+        symbols[word(variable)] = f"r{k} - t{j}"
+    symbols |= {word(action): f"u{j}" for j, action in enumerate(signals.action_names)}
+    asked = list(inspect.signature(reward).parameters)
+    for argument in asked:
+        if argument not in symbols:
+            raise SpaqlError(f"reward: there is no variable {argument!r}: choose {', '.join(symbols)}")
+    return Payment(tuple(symbols[argument] for argument in asked), reward)
+
+
+def tracking(signals: Signals) -> Payment:
+    """Minus the squared errors, each in halves of the range of its reference."""
+    halves = tuple((signals.references[k].high - signals.references[k].low) / 2 for k, _ in signals.errors.values())
+    return Payment(tuple(f"r{k} - t{j}" for k, j in signals.errors.values()), units=halves)
+
+
+def word(name: str) -> str:
+    """A variable as the argument of a function: integral(speed_error) is integral_speed_error."""
+    return re.sub(r"\W+", "_", name).strip("_")
+
+
+def least_paid(payment: Payment, signals: Signals) -> float:
+    """The least that is paid for values within the ranges of all variables: of some of them, always the same."""
+    rng, low, high = np.random.default_rng(0), *signals.actuator.bounds
+    axes = dict(zip(signals.symbols.values(), (signals.axes[name] for name in signals.symbols), strict=True))
+    values = {symbol: rng.uniform(*_range(axis), TRIED) for symbol, axis in axes.items()}
+    values |= {f"t{j}": values[f"y{j}"] for j in range(len(signals.measured))}
+    values |= {f"u{j}": rng.uniform(low[j], high[j], TRIED) for j in range(len(low))}
+    columns = []
+    for symbol in payment.symbols:
+        one, minus, other = symbol.partition(" - ")
+        columns.append(values[one] - values[other] if minus else values[one])
+    paid = [float(payment.function(*map(float, row))) for row in zip(*columns, strict=True)]
+    least = min(paid, default=0.0)
+    if not np.isfinite(least):
+        raise SpaqlError("the reward is not finite for some values within the ranges of its variables")
+    return least
+
+
+def _range(axis: Axis) -> tuple[float, float]:
+    if axis.slope is None:
+        return axis.low, axis.high
+    return axis.centre - 1.0 / axis.slope, axis.centre + 1.0 / axis.slope
