@@ -22,7 +22,7 @@ from numba.extending import intrinsic
 
 from spaql.arrays import Array
 from spaql.errors import SpaqlError
-from spaql.gp.equations import BLOCK, CHUNK, HEADER, Places, Sizes, advance, begin, places
+from spaql.gp.equations import BLOCK, HEADER, Places, Sizes, advance, begin, filled, places
 from spaql.plants.compile import assembled
 from spaql.plants.known import KnownOutcome
 from spaql.plants.plant import LANES, SIGNATURE, Batch, Plant, Rows, reset, step
@@ -130,13 +130,14 @@ class ModelPlant(Plant):
 
 
 def _blocks(points: Array, weights: Array, inverse: Array) -> Array:
-    """(blocks, numbers): of every block those inputs of its points that matter, and their weights in all functions."""
-    points = points[inverse > 0.0]
-    more, fill = -points.shape[1] % BLOCK, -len(points) % CHUNK
-    count = (points.shape[1] + more) // BLOCK
-    filled = np.pad(points, ((0, fill), (0, more))).reshape(len(points) + fill, count, BLOCK).transpose(1, 0, 2)
+    """(blocks, numbers): of every block the own parts of its points, their inputs that matter, their weights."""
+    used = points[inverse > 0.0] / 4.0  # exponents are in sixteenths
+    more, count = -used.shape[1] % BLOCK, -(-used.shape[1] // BLOCK)
+    own = -0.5 * (used * used).sum(axis=0, keepdims=True)
+    rows = np.concatenate([own, np.pad(used, ((0, filled(len(used)) - len(used)), (0, 0)))])
+    blocked = np.pad(rows, ((0, 0), (0, more))).reshape(len(rows), count, BLOCK).transpose(1, 0, 2)
     weighed = np.pad(weights, ((0, 0), (0, more))).reshape(len(weights), count, BLOCK).transpose(1, 2, 0)
-    parts = [part.reshape(len(part), part.shape[1] * part.shape[2]) for part in (filled, weighed)]
+    parts = [part.reshape(len(part), part.shape[1] * part.shape[2]) for part in (blocked, weighed)]
     return np.concatenate(parts, axis=1).astype(np.float32)
 
 

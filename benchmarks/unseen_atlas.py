@@ -1,0 +1,162 @@
+"""Atlas with laws on plants on which none of its settings was chosen, beside the regulator that knows the equations.
+
+    python benchmarks/unseen_atlas.py                            # five plants, seeds 1000 ... 1002
+    python benchmarks/unseen_atlas.py levitation --seeds 5
+
+Every line: what the laws earn in 1,000 fresh episodes (mean, worst twentieth, worst), what the model said of them
+(`trust().mean`), and what it doubts. The regulator, `spaql.lqr`, knows the equations; the laws know what they have
+sampled and, of the swing-up, the reward.
+"""
+
+import argparse
+import math
+import time
+import warnings
+
+import numpy as np
+
+import spaql
+from spaql.runs.checkpoints import worst_part
+
+FIRST_SEED, FRESH = 1000, 1000
+
+
+# -- magnetic levitation: a steel ball below a coil, unstable and nonlinear; it must not touch either end --------------
+
+
+@spaql.reset
+def below(u1, u2):
+    return 0.010 + 0.004 * (u1 - 0.5), 0.02 * (u2 - 0.5)
+
+
+@spaql.step
+def levitate(gap, speed, current):
+    lost = False
+    for _ in range(5):
+        speed = speed + 0.002 * (9.81 - 9.81 * (current / 1.0) ** 2 * (0.010 / gap) ** 2)
+        gap = gap + 0.002 * speed
+        lost = lost or gap < 0.004 or gap > 0.016
+        gap = min(max(gap, 0.004), 0.016)
+    error = (gap - 0.010) / 0.003
+    return (gap, speed), 1.0 - min(error * error, 4.0) - (50.0 if lost else 0.0), lost
+
+
+def levitation():
+    state = [spaql.Axis("gap", 0.0, 0.02, unit="m"), spaql.Axis("speed", slope=5.0, unit="m/s")]
+    actions = spaql.Continuous((0.0,), (2.0,), ("current",), ("A",))
+    problem = spaql.from_plant(below, levitate, state=state, actions=actions, horizon=100, name="levitation")
+    return problem, spaql.lqr(problem, [1e5, 1.0], 0.1, at=[0.010, 0.0], action=[1.0]), (200, 400)
+
+
+# -- ball and beam: four variables, a slow double integrator behind another, noise on the ball's place -----------------
+
+
+@spaql.reset
+def placed(u1, u2, u3, u4):
+    return 0.6 * (u1 - 0.5), 0.2 * (u2 - 0.5), 0.1 * (u3 - 0.5), 0.2 * (u4 - 0.5), 0.0
+
+
+@spaql.step
+def roll(place, speed, tilt, rate, error, torque, u1, u2):
+    for _ in range(5):
+        speed = speed + 0.01 * (place * rate * rate - 7.0 * math.sin(tilt))
+        place = place + 0.01 * speed
+        rate = rate + 0.01 * (8.0 * torque - 1.0 * rate)
+        tilt = tilt + 0.01 * rate
+    off = abs(place) > 0.5
+    cost = place * place / 0.04 + tilt * tilt / 0.04 + 0.02 * torque * torque
+    noise = 0.004 * math.sqrt(-2.0 * math.log(1.0 - u1)) * math.cos(2.0 * math.pi * u2)
+    return (place, speed, tilt, rate, noise), 1.0 - 0.1 * min(cost, 10.0) - (30.0 if off else 0.0), off
+
+
+@spaql.observe
+def measured(place, speed, tilt, rate, error):
+    return place + error, speed, tilt, rate
+
+
+def beam():
+    names = (("place", 1.0, "m"), ("speed", 1.0, "m/s"), ("tilt", 2.0, "rad"), ("rate", 1.0, "rad/s"))
+    state = [spaql.Axis(name, slope=slope, unit=unit) for name, slope, unit in names]
+    actions = spaql.Continuous((-1.0,), (1.0,), ("torque",))
+    problem = spaql.from_plant(placed, roll, observe=measured, state=state, actions=actions, horizon=150, name="ball and beam")
+    return problem, spaql.lqr(problem, [25.0, 1.0, 25.0, 0.1], 0.2, at=[0, 0, 0, 0], action=[0.0]), (300, 600)
+
+
+# -- two tanks: slow, one way only, cold water that nobody measures ----------------------------------------------------
+
+
+@spaql.reset
+def filled(u1, u2, u3):
+    return 0.2 + 0.6 * u1, 0.2 + 0.6 * u2, 0.1 * u3
+
+
+@spaql.step
+def flow(first, second, leak, valve):
+    between, out = 0.3 * math.sqrt(first), 0.3 * math.sqrt(second)
+    first = min(max(first + 0.2 * (0.5 * valve - between - leak), 0.0), 1.5)
+    second = min(max(second + 0.2 * (between - out), 0.0), 1.5)
+    return (first, second, leak), -10.0 * abs(second - 0.5), False
+
+
+@spaql.observe
+def levels(first, second, leak):
+    return first, second
+
+
+def tanks():
+    state = [spaql.Axis("first", 0.0, 1.5, unit="m"), spaql.Axis("second", 0.0, 1.5, unit="m")]
+    actions = spaql.Continuous((0.0,), (1.0,), ("valve",))
+    problem = spaql.from_plant(filled, flow, observe=levels, state=state, actions=actions, horizon=100, name="two tanks")
+    return problem, spaql.lqr(problem, [0.1, 10.0], 0.1, at=[0.5, 0.5]), (300, 600)
+
+
+# -- the planar quadrotor of unseen_laws.py: six variables, two thrusts ------------------------------------------------
+
+
+def quadrotor():
+    from unseen_laws import quadrotor as made
+
+    problem, regulator, *_ = made()
+    return problem, regulator, (500, 2000)
+
+
+# -- the swing-up with another cart and pole ---------------------------------------------------------------------------
+
+
+def swing_up():
+    problem = spaql.make("cartpole-swing-up", cart_mass=0.8, pole_mass=0.35, length=0.6)
+    return problem, None, (320,)
+
+
+PLANTS = {"levitation": levitation, "beam": beam, "tanks": tanks, "quadrotor": quadrotor, "swing-up": swing_up}
+
+
+def measure(name: str, seeds: range) -> None:
+    problem, regulator, counts = PLANTS[name]()
+    if regulator is not None:
+        found = regulator.evaluate(FRESH, seed=FIRST_SEED).returns
+        print(f"{name}: LQR {found.mean():.3f}, worst twentieth {worst_part(found):.3f}", flush=True)
+    for seed in seeds:
+        agent, used, cpu = spaql.Atlas(problem, seed=seed, controller="laws"), 0, 0.0
+        for samples in counts:
+            begin = time.process_time()
+            agent.learn(samples=samples - used)
+            laws, used = agent.arms, samples
+            cpu += time.process_time() - begin
+            found, trust = agent.evaluate(FRESH, seed=FIRST_SEED).returns, agent.trust()
+            told = f"{found.mean():.3f}, {worst_part(found):.3f}, {found.min():.3f}; model {trust.mean:.3f}"
+            doubts = "; ".join(trust.doubts) or "no doubts"
+            print(f"{name}, seed {seed}, {samples}: {told}; {laws} laws, {cpu:.0f} s; {doubts}", flush=True)
+        print(agent.policy().to_text(share=False), flush=True)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("plant", nargs="*", choices=[*PLANTS, []], help="all, if none is named")
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--first", type=int, default=FIRST_SEED)
+    given = parser.parse_args()
+    warnings.simplefilter("ignore")
+    np.seterr(all="ignore")
+    for plant in given.plant or PLANTS:
+        measure(plant, range(given.first, given.first + given.seeds))
