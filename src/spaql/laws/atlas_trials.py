@@ -6,7 +6,8 @@
                                  nothing; else the plan of Atlas, which goes where little was
                                  seen                                                             planner.py
     from 160 samples on          laws from the model, and every second episode by them; from
-                                 1,000 on all                                                     in_model.py
+                                 1,000 on all, or every second one where the plan is ahead of
+                                 look-ahead                                                       in_model.py
 
 Episodes of look-ahead are cut: new starts tell more about a plant than long episodes.
 """
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from spaql.arrays import Array
+from spaql.gp.model import Data
 from spaql.gp.problem import imagined, model_of, starts_of
 from spaql.laws.in_model import laws_in
 from spaql.laws.look_ahead import LookAhead
@@ -61,18 +63,36 @@ class TrialsLoop(AtlasLoop):
         if model_due(n, state.modelled):
             state.modelled = n
             self._look(n)
-        room = max(STINT, n // 4)
+        room, last = max(STINT, n // 4), state.grown[-1].samples if state.grown else 0
         if self.ahead is None:
-            return ByPlan(agent, key)
-        if growth_due(n, state.grown[-1].samples if state.grown else 0):
-            problem, data = agent.problem_told, state.memory.data(n)
-            earlier = [one.entry.tree for one in state.grown[::-1]]
-            found = laws_in(problem, model_of(problem, data), data, agent.seed, earlier, tidy=False)
-            state.grown.append(Grown(n, Entry(found.tree, float(found.returns.mean()))))
-            return ByLaws(found.tree, room)
+            return self._beside_plan(key, n, last, room)
+        if growth_due(n, last):
+            return ByLaws(self._grow(n, None), room)
         if state.grown and (n >= MANY or not state.memory.flags[n - 1] & LED):
             return ByLaws(state.grown[-1].entry.tree, room)
         return ByLookAhead(self.ahead, room)
+
+    def _beside_plan(self, key: np.uint64, n: int, last: int, room: int) -> Driver:
+        """The plan, which sees further than look-ahead; and laws that follow its table, in every second episode.
+
+        What they do on the plant corrects the model where they go: without these trials it promises too much.
+        """
+        state = self.agent.state
+        if n >= MANY and state.plan is not None and n >= 2 * last and _something_happened(state.memory.data(n)):
+            self._grow(n, state.plan.table)
+        led = n > 0 and bool(state.memory.flags[n - 1] & LED)
+        if state.grown and not led and state.grown[-1].entry.tree.laws is not None:
+            return ByLaws(state.grown[-1].entry.tree, room)
+        return ByPlan(self.agent, key)
+
+    def _grow(self, n: int, teacher: Tree | None) -> Tree:
+        """Laws from the model of all data."""
+        agent, state = self.agent, self.agent.state
+        problem, data = agent.problem_told, state.memory.data(n)
+        earlier = [one.entry.tree for one in state.grown[::-1]]
+        found = laws_in(problem, model_of(problem, data), data, agent.seed, earlier, teacher=teacher, tidy=False)
+        state.grown.append(Grown(n, Entry(found.tree, float(found.returns.mean()))))
+        return found.tree
 
     def _look(self, n: int) -> None:
         """Look ahead in the model of the first `n` samples, if that shows a way to earn something."""
@@ -82,6 +102,11 @@ class TrialsLoop(AtlasLoop):
         ahead = LookAhead(imagined(problem, model_of(problem, data), data, starts, rng), agent.seed + n)
         gains = [ahead.gain(start) for start in starts[:LOOKED]]
         self.ahead = ahead if np.median(gains) > NOTABLE * float(data.rewards.std()) * ahead.steps else None
+
+
+def _something_happened(data: Data) -> bool:
+    """Whether anything but the same reward was ever seen: a goal, or an end."""
+    return bool(data.ended.any() or np.ptp(data.rewards) > 0.0)
 
 
 class Stint:

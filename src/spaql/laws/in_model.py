@@ -67,11 +67,15 @@ class Found(NamedTuple):
 
 def laws_in(
     problem: Problem, model: Model, data: Data, seed: int, earlier: Sequence[Tree] = (), table: Tree | None = None,
-    tidy: bool = True,
+    teacher: Tree | None = None, tidy: bool = True,
 ) -> Found:  # fmt: skip
-    """The best laws in the model of the data; `earlier`: trees that may be better still; `table`: perhaps better."""
+    """The best laws in the model of the data; `earlier`: trees that may be better still; `table`: perhaps better.
+
+    A table teaches, too; a `teacher` only teaches.
+    """
     with threadpool_limits(1, "blas"):  # small matrices: threads cost more than they save, and may change last bits
-        return _LawSearch(problem, model, data, seed, earlier, table).run(tidy)
+        search = _LawSearch(problem, model, data, seed, earlier, table)
+        return search.run(tidy, [tree for tree in (table, teacher) if tree is not None])
 
 
 class _LawSearch:
@@ -90,9 +94,9 @@ class _LawSearch:
         self.mean = imagined(problem, model, data, self.starts, self.rng)
         self.plan = planned(self.mean, seed, int(LOOKED / bumps_of(self.mean)))
 
-    def run(self, tidy: bool) -> Found:
+    def run(self, tidy: bool, teachers: Sequence[Tree]) -> Found:
         lessons = [Lessons(self.plan.states, self.plan.actions)] if len(self.plan.states) else []
-        lessons += [self.taught(tree) for tree in [*self.earlier[:1], *([] if self.table is None else [self.table])]]
+        lessons += [self.taught(tree) for tree in [*self.earlier[:1], *teachers]]
         if not lessons:
             lessons = [Lessons(self.data.states, self.data.actions)]
         judge, trials, steps = self.doubtful(lessons, self.earlier)
