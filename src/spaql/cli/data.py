@@ -50,7 +50,8 @@ def record(
 ) -> None:
     """Write rollouts of an agent, or of random actions, to a log.
 
-    Example: spaql record pendulum --episodes 25 --out log.csv
+    Example:
+      spaql record pendulum --episodes 25 --out log.csv
     """
     from spaql.data.record import record as write
     from spaql.learners.files import load
@@ -89,7 +90,8 @@ def coverage(
 ) -> None:
     """Tell how much of the space a log covers, which actions it has where, and what was never seen.
 
-    Example: spaql coverage pendulum log.csv --figure coverage.png
+    Example:
+      spaql coverage pendulum log.csv --figure coverage.png
     """
     from spaql.data.coverage import coverage as judge
 
@@ -132,7 +134,8 @@ def replay(
 ) -> None:
     """Learn from a log instead of the plant. The log is checked first: from a bad one nothing is learned.
 
-    Example: spaql replay pendulum atlas log.csv --out results
+    Example:
+      spaql replay pendulum atlas log.csv --out results
     """
     from spaql.checks import whole
     from spaql.writing import make_folder

@@ -46,7 +46,8 @@ def explain(
 ) -> None:
     """Show a controller: its regions, the small tree that does the same, and why it does what it does.
 
-    Example: spaql explain results/agent.spaql --why 0,0.1,0.05,0 --html controller.html
+    Example:
+      spaql explain results/agent.spaql --why 0,0.1,0.05,0 --html controller.html
     """
     from spaql.checks import whole
     from spaql.cli.explain_text import show_policy
@@ -80,7 +81,8 @@ def export(
 
     Tables and trees do exactly what the agent's deterministic policy does.
 
-    Example: spaql export results/agent.spaql --to c --out controller.c
+    Example:
+      spaql export results/agent.spaql --to c --out controller.c
     """
     from spaql.checks import choice
     from spaql.export import export as write

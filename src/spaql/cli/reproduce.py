@@ -41,7 +41,8 @@ def reproduce(
 ) -> None:
     """Run the experiments of the paper; write results, tables, figures and one page to open.
 
-    Example: spaql reproduce --quick --store demo
+    Example:
+      spaql reproduce --quick --store demo
     """
     from spaql.studies.reproduce import Request
     from spaql.studies.reproduce import reproduce as run
@@ -74,7 +75,8 @@ def report(
 ) -> None:
     """Make tables, figures and page again from a store, without computing any run.
 
-    Example: spaql report demo
+    Example:
+      spaql report demo
     """
     from spaql.runs.store import Store
 

@@ -44,7 +44,8 @@ def sweep(
 ) -> None:
     """Tune the options of a learner on some seeds, and judge the best on others. Goes on where it was interrupted.
 
-    Example: spaql sweep pendulum spaql --option xi=0.1..100:log --trials 30 --seeds 3 --store tuning
+    Example:
+      spaql sweep pendulum spaql --option xi=0.1..100:log --trials 30 --seeds 3 --store tuning
     """
     from spaql.studies.sweep.sweep import sweep as tune
     from spaql.studies.sweep.table import keep, rows_of, show

@@ -40,7 +40,8 @@ OF_LEARNER = typer.Option(hidden=True)
 def problems(as_json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False) -> None:
     """List the problems by name.
 
-    Example: spaql problems
+    Example:
+      spaql problems
     """
     from spaql.plants.catalog import CATALOG
 
@@ -55,7 +56,8 @@ def problems(as_json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = 
 def learners(as_json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False) -> None:
     """List the learners and their options.
 
-    Example: spaql learners
+    Example:
+      spaql learners
     """
     from spaql.learners.options import ABOUT, options_of
 
@@ -117,12 +119,13 @@ def train(
 ) -> None:
     """Train agents and report what they are worth.
 
-    Example: spaql train cartpole spaql-ts --seeds 8 --out results
-    Another: spaql train pendulum spaql --set m=2 --set process_noise.velocity=0.1
-    Another: spaql train pendulum atlas --samples 2000 --option cells=4000 --option gamma=0.99
-    Another: spaql train motor.py:problem atlas --set mass=2
-    Another: spaql train motor.py:motor laws --reference "target of speed=0:150, hold 30:80" --noise speed=0.5
-    Another: spaql train motor.fmu atlas --observe speed --action voltage=-24:24 --reward paid.py:reward --horizon 200
+    Examples:
+      spaql train cartpole spaql-ts --seeds 8 --out results
+      spaql train pendulum spaql --set m=2 --set process_noise.velocity=0.1
+      spaql train pendulum atlas --samples 2000 --option cells=4000 --option gamma=0.99
+      spaql train motor.py:problem atlas --set mass=2
+      spaql train motor.py:motor laws --reference "target of speed=0:150, hold 30:80" --noise speed=0.5
+      spaql train motor.fmu atlas --observe speed --action voltage=-24:24 --reward paid.py:reward --horizon 200
     """
     from spaql.checks import whole
     from spaql.cli.train_runs import callbacks_of, kept_and_judged, kept_where, trained
@@ -182,9 +185,10 @@ def evaluate(
 ) -> None:
     """Evaluate a saved agent on fresh rollouts, on the problem it has learned or on a changed one.
 
-    Example: spaql evaluate results/agent.spaql --episodes 1000
-    Another: spaql evaluate results/agent.spaql --set observation_noise=0.02
-    Another: spaql evaluate results/agent.spaql --problem motor.py:problem
+    Examples:
+      spaql evaluate results/agent.spaql --episodes 1000
+      spaql evaluate results/agent.spaql --set observation_noise=0.02
+      spaql evaluate results/agent.spaql --problem motor.py:problem
     """
     from spaql.checks import whole
     from spaql.learners.files import load

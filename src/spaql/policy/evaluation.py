@@ -130,7 +130,7 @@ class Evaluation:
     @property
     def failures(self) -> Failures:
         """The share of episodes that failed, with its exact interval: `.share`, `.ci95`, `.count`, `.rule`."""
-        ends = {"bad": f"ends within {self.horizon} steps", "good": f"does not end within {self.horizon} steps"}
+        ends = {"bad": f"ends within {self.horizon:,} steps", "good": f"does not end within {self.horizon:,} steps"}
         parts = [ends[self.ending]] if self.ending else []
         parts += ["violates a limit"] if self.limits else []
         return Failures(int(self.failed.sum()), len(self.returns), " or ".join(parts))
