@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rich.progress import Progress
 
+EPISODES = "running fresh episodes"
 Say = Callable[[str, float, float | None], None]
 _listening: list[Say] = []
 

@@ -170,7 +170,7 @@ def test_without_optuna_there_is_one_clear_line(tmp_path, monkeypatch):
 
 
 def test_the_command_prints_a_table_and_machines_get_json(tmp_path):
-    assert "Example: spaql sweep" in run("sweep", "--help").stdout
+    assert "Example:\n    spaql sweep" in run("sweep", "--help").stdout
     words = ["sweep", "cartpole", "spaql", "--option", "xi=1..100:log", "--trials", "2", "--seeds", "1", "--best", "1",
              "--final-seeds", "2",
              "--iterations", "3", "--rollouts", "2", "--fresh", "5", "--jobs", "1", "--store", str(tmp_path / "store")]  # fmt: skip

@@ -17,7 +17,9 @@ def bench(
     rounds: Annotated[int, typer.Option(help="Every figure is the best of this many, taken in turn.")] = 3,
     as_json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False,
 ) -> None:
-    """Measure steps per second against the bare plant and a plain Gymnasium loop, in one run.
+    """Measure the speed on this machine.
+
+    Steps per second against the bare plant and a plain Gymnasium loop, in one run.
 
     Example:
       spaql bench --rounds 3

@@ -25,8 +25,9 @@ class Commands(typer.core.TyperGroup):
     """The list of commands, in the groups above."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        width = max(map(len, self.commands))
-        for title, names in SECTIONS.items():
+        width, placed = max(map(len, self.commands)), [name for names in SECTIONS.values() for name in names]
+        others = tuple(name for name in self.commands if name not in placed)
+        for title, names in SECTIONS.items() if not others else [*SECTIONS.items(), ("Others", others)]:
             with formatter.section(title):
                 formatter.write_dl([(name.ljust(width), self.commands[name].get_short_help_str(100)) for name in names])
 
@@ -49,5 +50,4 @@ def _broken(example: str) -> list[str]:
         if lines[-1] and len(indent + lines[-1]) + len(word) > WIDTH:
             lines.append("")
         lines[-1] = f"{lines[-1]} {word}".strip()
-    ends = [" \\"] * (len(lines) - 1) + [""]
-    return [f"{indent if at == 0 else 3 * indent}{line}{end}" for at, (line, end) in enumerate(zip(lines, ends, strict=True))]
+    return (indent + f" \\\n{3 * indent}".join(lines)).split("\n")

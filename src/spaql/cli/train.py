@@ -23,6 +23,7 @@ from spaql.cli.loop_options import Around, learners_reference, with_loop
 from spaql.cli.plant_files import Action, Dt, Given, GivenProblem, Observe, Reward, Terminated
 from spaql.errors import SpaqlError
 from spaql.learners import registry
+from spaql.progress import working
 
 DEFAULT_ITERATIONS = 2000
 DEFAULT_SAMPLES = 5000
@@ -117,7 +118,7 @@ def train(
     *,
     around: Around,
 ) -> None:
-    """Train agents and report what they are worth.
+    """Train agents, and report their returns.
 
     Examples:
       spaql train cartpole spaql-ts --seeds 8 --out results
@@ -160,7 +161,8 @@ def train(
     progress = not quiet and not as_json
     runs = trained(agents, iterations, rollouts, samples=samples, jobs=jobs, progress=progress, callbacks=callbacks)
     seconds = time.perf_counter() - begin
-    complete = kept_and_judged(runs, out, fresh)
+    with working(f"running {fresh:,} fresh episodes", progress and sys.stderr.isatty()):
+        complete = kept_and_judged(runs, out, fresh)
     show_runs(runs, seconds, out, as_json)
     if not complete:
         print(f"interrupted: {kept_where(runs, out, checkpoint)}", file=sys.stderr)
@@ -183,7 +185,7 @@ def evaluate(
     *,
     around: Around,
 ) -> None:
-    """Evaluate a saved agent on fresh rollouts, on the problem it has learned or on a changed one.
+    """Evaluate a saved agent in fresh episodes, on its problem or a changed one.
 
     Examples:
       spaql evaluate results/agent.spaql --episodes 1000
@@ -202,7 +204,8 @@ def evaluate(
         agent = load(file, make_from_catalog(agent.problem.name, {**agent.problem.parameters, **given}))
     if not agent.problem.can_run:
         raise SpaqlError(f"the plant {agent.problem.name} is not in {file}: give it, --problem FILE.py:NAME")
-    result = agent.evaluate(episodes, seed, deterministic=deterministic)
+    with working(f"running {episodes:,} fresh episodes", False if as_json else None):
+        result = agent.evaluate(episodes, seed, deterministic=deterministic)
     if as_json:
         figures: dict[str, Any] = {"problem": agent.problem.name, "algorithm": agent.algorithm}
         print(json.dumps(figures | result.to_dict() | {"arms": agent.arms}))

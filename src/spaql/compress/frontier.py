@@ -79,8 +79,19 @@ def notes_on(point: FrontierPoint, judged: Judged, more: str) -> tuple[str, ...]
     if point.worse >= ALPHA:
         return ()
     size = f"{point.leaves} leaves" if point.leaves > 1 else "one leaf"
-    compared = f"{point.mean:.5g} against {judged.table:.5g} on the same {judged.episodes:,} fresh episodes"
-    return (f"the tree with {size} is significantly worse than the table it was made from ({compared}): {more}",)
+    lost = f"{judged.table - point.mean:.3g} less on average in the same {judged.episodes:,} episodes"
+    return (f"the tree with {size} earns significantly less than the table it was made from ({lost}): {more}",)
+
+
+def restated(policy: "Policy") -> list[FrontierPoint]:
+    """The frontier with the returns that `evaluate()` tells: one set of numbers wherever a policy is shown.
+
+    The episodes that chose the size were others. In an environment they serve for both, because episodes cost there.
+    """
+    if policy.problem.plant is None:
+        return list(policy.frontier)
+    fresh = [replace(policy, rules=point.tree).evaluate(FRESH) for point in policy.frontier]
+    return [replace(point, mean=one.mean, ci95=one.ci95) for point, one in zip(policy.frontier, fresh, strict=True)]
 
 
 def frontier_of(table: "Policy", trees: dict[int, Tree], episodes: int) -> Judged:

@@ -15,6 +15,7 @@ from spaql.learners.agent import Agent
 from spaql.learners.random import Random
 from spaql.plants.problem import Finite, Problem
 from spaql.policy.policy import Policy
+from spaql.progress import at_work
 from spaql.writing import write_whole
 
 if TYPE_CHECKING:
@@ -31,8 +32,9 @@ def record(
 ) -> Any:
     """Rollouts as a log: a data frame with one row per step, written to `path` (.csv or .parquet) if there is one.
 
-    `who` acts: an agent or a policy; for a problem, actions are random. The columns of the actions have their names. On compiled plants these are rollouts 0, 1,
-    ... of `evaluate(seed=seed)`; in Gymnasium environments, episode i begins as rollout 0 of `evaluate(seed=seed + i)`.
+    `who` acts: an agent or a policy; for a problem, actions are random. Columns of actions have the names of the
+    actions. On compiled plants these are rollouts 0, 1, ... of `evaluate(seed=seed)`; in Gymnasium environments,
+    episode i begins as rollout 0 of `evaluate(seed=seed + i)`.
     """
     import pandas
 
@@ -43,6 +45,7 @@ def record(
     acting = named_actions(problem) or action_columns(problem)
     parts = []
     for number in range(count):
+        at_work("recording episodes", number, count)
         episode = run(first, number) if problem.plant is not None else run(first + number, 0)
         n = len(episode)
         last = np.arange(n) == n - 1

@@ -3,7 +3,7 @@
 import math
 from typing import Any
 
-from spaql.compress.frontier import FrontierPoint
+from spaql.compress.frontier import FrontierPoint, restated
 from spaql.policy.evaluation import Evaluation
 from spaql.policy.policy import Policy
 from spaql.policy.words import number, percent
@@ -13,7 +13,7 @@ def frontier(shown: Policy, own: Evaluation | None) -> dict[str, Any] | None:
     """All sizes of tree that a compression found: places in a picture of 100 by 100, and the numbers."""
     if not shown.frontier:
         return None
-    points = [frontier_point(one) for one in shown.frontier]
+    points = [frontier_point(one) for one in restated(shown)]
     level = None if own is None else own.mean
     ends = [value for point in points for value in (point["low"], point["high"])] + ([] if level is None else [level])
     bottom, top = min(ends), max(ends)

@@ -45,8 +45,8 @@ def markdown_of(made: Swept) -> str:
     lines = [
         f"# Sweep: {sweep.algorithm} on {sweep.problem}",
         "",
-        f"{counted(len(made.trials), 'trial')} ({sweep.sampler}) of {', '.join(sweep.options)}. Tuned: mean fresh return on "
-        f"{seeds(0, sweep.seeds)}, which chose the rows. Fresh: the same options on "
+        f"{counted(len(made.trials), 'trial')} ({sweep.sampler}) of {', '.join(sweep.options)}. "
+        f"Tuned: mean fresh return on {seeds(0, sweep.seeds)}, which chose the rows. Fresh: the same options on "
         f"{seeds(FIRST_REPORTED, sweep.final_seeds)}, which chose nothing; 95 % interval over the seeds.",
         "",
         "| | options | tuned | fresh | 95 % interval |",
