@@ -35,9 +35,11 @@ def working(what: str, wanted: bool | None = None) -> Iterator[None]:
     task = bars.add_task(what, total=None, note="")
 
     def say(text: str, done: float, of: float | None) -> None:
-        if bars.tasks[task].description != text:
-            bars.reset(task, description=text, total=of)
-        bars.update(task, completed=done, total=of)
+        nonlocal task
+        if bars.tasks[0].description != text or bars.tasks[0].total != of:  # other work: its time begins anew
+            bars.remove_task(task)
+            task = bars.add_task(text, total=of, note="")
+        bars.update(task, completed=done)
 
     _listening.append(say)
     try:

@@ -60,7 +60,7 @@ def reproduce(
         print(f"{part} was left out: it needs the extra, pip install 'spaql[{extra}]'", file=sys.stderr)
     if summary.interrupted:
         kept = f"{summary.there + summary.computed} finished runs are kept"
-        print(f"interrupted: {kept}; the same command goes on from there", file=sys.stderr)
+        print(f"interrupted: {kept}; the same command continues from there", file=sys.stderr)
         raise typer.Exit(INTERRUPTED)
     figures = {"there": summary.there, "computed": summary.computed, "computing_seconds": computing}
     if no_report:

@@ -84,7 +84,7 @@ def sweep(
             on_progress=say,
         )
     if made.interrupted:
-        print("interrupted: finished runs are kept; the same command goes on from there", file=sys.stderr)
+        print("interrupted: finished runs are kept; the same command continues from there", file=sys.stderr)
         raise typer.Exit(INTERRUPTED)
     kept = keep(made)
     if as_json:

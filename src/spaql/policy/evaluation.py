@@ -160,7 +160,7 @@ class Evaluation:
                 "what a failure is with limits=[spaql.Limit(...)]"
             )
         if self.seed is None:
-            raise SpaqlError("a certificate tells the seed of its episodes, and these have none")
+            raise SpaqlError("a certificate states the seed of its episodes, and these have none")
         today = datetime.now(UTC).date().isoformat() if date is None else date
         told = failures.episodes, failures.count, confidence, failures.rule
         return Certificate(*told, self.plant, self.seed, today, __version__)
