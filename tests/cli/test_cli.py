@@ -1,5 +1,6 @@
 """The command line, run as a user runs it."""
 
+import itertools
 import json
 import re
 import subprocess
@@ -43,7 +44,7 @@ def test_examples_are_lines_that_can_be_copied():
     lines = run("train", "--help").stdout.splitlines()
     examples = lines[lines.index("  Examples:") + 1 : lines.index("Arguments:") - 1]
     assert all(re.match(r"    spaql train |        --", line) for line in examples)
-    assert all(line.endswith(" \\") for line, after in zip(examples, examples[1:], strict=False) if after.startswith("        "))
+    assert all(line.endswith(" \\") for line, after in itertools.pairwise(examples) if after.startswith("        "))
     assert max(map(len, examples)) <= 80
 
 

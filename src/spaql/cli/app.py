@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 
 from spaql.cli.help import INTRODUCTION, Commands, laid_out
+from spaql.cli.help import Command as OneCommand
 from spaql.errors import SpaqlError
 from spaql.version import __version__
 
@@ -36,7 +37,7 @@ def command(function: Command) -> Command:
             print("interrupted", file=sys.stderr)
             raise typer.Exit(INTERRUPTED) from None
 
-    app.command(help=laid_out(inspect.getdoc(function) or ""))(run)
+    app.command(cls=OneCommand, help=laid_out(inspect.getdoc(function) or ""))(run)
     return function
 
 

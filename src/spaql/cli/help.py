@@ -32,6 +32,22 @@ class Commands(typer.core.TyperGroup):
                 formatter.write_dl([(name.ljust(width), self.commands[name].get_short_help_str(100)) for name in names])
 
 
+class Command(typer.core.TyperCommand):
+    """One command; its options stand in groups, those without a group first."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        groups: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
+        for one in self.get_params(ctx):
+            record = one.get_help_record(ctx)
+            usual = "Arguments" if one.param_type_name == "argument" else "Options"
+            if record is not None:
+                groups.setdefault(getattr(one, "rich_help_panel", None) or usual, []).append(record)
+        for title, records in groups.items():
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
+
+
 def laid_out(docstring: str) -> str:
     r"""A docstring whose examples stay lines: `\b` tells click to leave a paragraph as it is."""
     paragraphs = re.split(r"\n\s*\n", docstring.strip())

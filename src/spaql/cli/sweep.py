@@ -16,7 +16,7 @@ from spaql.progress import working
 RANGE_HELP = (
     "What to vary: xi=0.1..100:log, lam=0.5..2, distance=euclidean,sup; one value fixes an option. Repeat for several."
 )
-SAMPLES_HELP = f"{counting('samples')}: training steps per run (default 2000)."
+SAMPLES_HELP = f"{counting('samples')}: training steps per run (default: 2,000)."
 
 
 @command
@@ -28,7 +28,7 @@ def sweep(
     seeds: Annotated[int, typer.Option(help="Seeds per trial, from 0 on (at most 100).")] = 3,
     best: Annotated[int, typer.Option(help="Sets of options that are judged again, the best ones.")] = 3,
     final_seeds: Annotated[int, typer.Option(help="Seeds of that judgement, from 1000 on.")] = 10,
-    iterations: Annotated[int | None, typer.Option(help="Training episodes per run (default 200).")] = None,
+    iterations: Annotated[int | None, typer.Option(help="Training episodes per run (default: 200).")] = None,
     samples: Annotated[int | None, typer.Option(help=SAMPLES_HELP)] = None,
     rollouts: Annotated[
         int | None, typer.Option(help="Evaluation rollouts per episode (default: the problem's).")

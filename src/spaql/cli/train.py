@@ -30,7 +30,7 @@ DEFAULT_SAMPLES = 5000
 SIMULATED_SAMPLES = 100_000_000  # of a learner for fast simulators: seconds to a minute
 SAMPLES_HELP = (
     f"{counting('samples')}: training steps, instead of episodes "
-    f"(default: {DEFAULT_SAMPLES}, for laws {SIMULATED_SAMPLES:,})."
+    f"(default: {DEFAULT_SAMPLES:,}, for laws {SIMULATED_SAMPLES:,})."
 )
 ROLLOUTS_HELP = f"Evaluation rollouts per episode (default: the problem's; none for {counting('samples')})."
 # Options of learners had flags of their own before there was --option: they still work.
@@ -82,7 +82,9 @@ def learners(as_json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = 
 def train(
     problem: Annotated[str, typer.Argument(help=PROBLEM_HELP)],
     algorithm: Annotated[str, typer.Argument(help=learner_help())],
-    iterations: Annotated[int | None, typer.Option(help="Training episodes (default: 2000).")] = None,
+    iterations: Annotated[
+        int | None, typer.Option(help=f"Training episodes (default: {DEFAULT_ITERATIONS:,}).")
+    ] = None,
     samples: Annotated[int | None, typer.Option(help=SAMPLES_HELP)] = None,
     rollouts: Annotated[int | None, typer.Option(help=ROLLOUTS_HELP)] = None,
     seeds: Annotated[int, typer.Option(help="Number of agents.")] = 1,
@@ -103,15 +105,16 @@ def train(
     reward: Reward = None,
     terminated: Terminated = None,
     dt: Dt = None,
-    fresh: Annotated[int, typer.Option(help="Episodes of the fresh re-evaluation (0: none).")] = 1000,
+    fresh: Annotated[int, typer.Option(help="Fresh episodes in which the result is evaluated (0: none).")] = 1000,
     jobs: Annotated[int | None, typer.Option(help="Agents trained at once (default: all cores).")] = None,
     out: Annotated[Path | None, typer.Option(help="Folder for the agents and the learning-curve picture.")] = None,
     checkpoint: Annotated[
-        Path | None, typer.Option(help="Folder for the agent on the way; several agents: a folder each in it.")
+        Path | None, typer.Option(help="Folder for checkpoints; several agents: a folder each in it.")
     ] = None,
     every: Annotated[int | None, typer.Option(help="Training episodes between checkpoints (default: 100).")] = None,
     log: Annotated[
-        Path | None, typer.Option(help="The history as a growing .csv file; several agents: NAME-seed0.csv, ...")
+        Path | None,
+        typer.Option(help="The history as a .csv file, written during training; several agents: NAME-seed0.csv, ..."),
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress bar.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False,
@@ -121,7 +124,8 @@ def train(
     """Train agents, and report their returns.
 
     Examples:
-      spaql train cartpole spaql-ts --seeds 8 --out results
+      spaql train cartpole-fitted laws --samples 2000000 --out results
+      spaql train cartpole-fitted spaql-ts --seeds 8 --out results
       spaql train pendulum spaql --set m=2 --set process_noise.velocity=0.1
       spaql train pendulum atlas --samples 2000 --option cells=4000 --option gamma=0.99
       spaql train motor.py:problem atlas --set mass=2
@@ -173,8 +177,8 @@ def train(
 @with_loop
 def evaluate(
     file: Annotated[Path, typer.Argument(help="An agent written by `spaql train --out` or `agent.save`.")],
-    episodes: Annotated[int, typer.Option(help="Fresh rollouts.")] = 1000,
-    seed: Annotated[int, typer.Option(help="Seed of the rollouts.")] = 0,
+    episodes: Annotated[int, typer.Option(help="Fresh episodes.")] = 1000,
+    seed: Annotated[int, typer.Option(help="Seed of the episodes.")] = 0,
     deterministic: Annotated[bool, typer.Option("--deterministic", help="Use the centre of the greedy cell.")] = False,
     problem: GivenProblem = None,
     changes: Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help=SET_HELP)] = None,

@@ -55,8 +55,7 @@ def read_log(problem: Problem, log: Any, gaps: bool = False) -> Log:
     named = named_actions(problem)
     if named is not None and not any(column in table for column in acting):
         acting = named if any(column in table for column in named) else acting
-    called = "action" if named is None else f"action (or {', '.join(named)})"
-    table.require([*names, *acting, "reward"], f"the variables of {problem.name}, {called} and reward")
+    table.require([*names, *acting, "reward"], f"the variables of {problem.name}, action and reward")
     given = any(column in table for column in following)
     if given:
         table.require(following, "some next_ columns are there: give all of them, or none, and the next row serves")
