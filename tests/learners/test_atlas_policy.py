@@ -332,7 +332,7 @@ def test_the_page_of_a_controller(tables, small, form, tmp_path):
     assert "Atlas on cartpole" in text_of(page)
     assert "steps of the plant used for learning 1,000" in text_of(page)
     assert "choosing the best agent" not in page
-    assert ("steps to judge small trees" in page) == (form == "compressed")
+    assert ("steps used for judging small trees" in page) == (form == "compressed")
     assert len(data_of(page)["table"]["q"]) == 300
 
 

@@ -64,6 +64,7 @@ class Judged(NamedTuple):
     samples: int  # steps that this took
     table: float  # mean return of the table on the same episodes
     episodes: int
+    policy: "Policy"  # the table
 
 
 def chosen_of(points: list[FrontierPoint], max_leaves: int | None) -> FrontierPoint:
@@ -79,8 +80,11 @@ def notes_on(point: FrontierPoint, judged: Judged, more: str) -> tuple[str, ...]
     if point.worse >= ALPHA:
         return ()
     size = f"{point.leaves} leaves" if point.leaves > 1 else "one leaf"
-    lost = f"{judged.table - point.mean:.3g} less on average in the same {judged.episodes:,} episodes"
-    return (f"the tree with {size} earns significantly less than the table it was made from ({lost}): {more}",)
+    mean, table = point.mean, judged.table
+    if judged.policy.problem.plant is not None:  # the numbers that are told wherever the policy is shown
+        mean, table = (one.evaluate(judged.episodes).mean for one in (_tree(judged.policy, point), judged.policy))
+    compared = f"{mean:.5g} against {table:.5g} on the same {judged.episodes:,} fresh episodes"
+    return (f"the tree with {size} is significantly worse than the table it was made from ({compared}): {more}",)
 
 
 def restated(policy: "Policy") -> list[FrontierPoint]:
@@ -90,8 +94,12 @@ def restated(policy: "Policy") -> list[FrontierPoint]:
     """
     if policy.problem.plant is None:
         return list(policy.frontier)
-    fresh = [replace(policy, rules=point.tree).evaluate(FRESH) for point in policy.frontier]
+    fresh = [_tree(policy, point).evaluate(FRESH) for point in policy.frontier]
     return [replace(point, mean=one.mean, ci95=one.ci95) for point, one in zip(policy.frontier, fresh, strict=True)]
+
+
+def _tree(policy: "Policy", point: FrontierPoint) -> "Policy":
+    return replace(policy, rules=point.tree)
 
 
 def frontier_of(table: "Policy", trees: dict[int, Tree], episodes: int) -> Judged:
@@ -111,4 +119,4 @@ def frontier_of(table: "Policy", trees: dict[int, Tree], episodes: int) -> Judge
         worse = float(ttest_1samp(lost, 0.0, alternative="greater").pvalue) if varies else float(lost[0] <= 0)
         near = np.all(np.abs(tree.decide(states) - wanted) <= NEAR * span, axis=1)
         points.append(FrontierPoint(leaves, fresh.mean, fresh.ci95, float(near.mean()), worse, tree.rules))
-    return Judged(points, steps, reference.mean, episodes)
+    return Judged(points, steps, reference.mean, episodes, table)
