@@ -10,7 +10,7 @@ from spaql.report.explanation import write_explanation
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from browser import chromium
 
-agent = spaql.SPAQLTS(spaql.make("cartpole"), seed=0)
+agent = spaql.SPAQLTS(spaql.make("cartpole-fitted"), seed=0)
 agent.learn(iterations=600)
 table = agent.policy()
 with tempfile.TemporaryDirectory() as folder:

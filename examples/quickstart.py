@@ -7,9 +7,10 @@ import spaql
 
 
 def cartpole() -> None:
-    agent = spaql.SPAQLTS(spaql.make("cartpole"), seed=0)
-    history = agent.learn(iterations=500, progress=True)
-    print(f"best average seen: {history.best_seen[-1]:.1f}   fresh: {agent.evaluate(episodes=1000)}")
+    agent = spaql.Laws(spaql.make("cartpole-fitted"), max_leaves=1, seed=0)
+    agent.learn(samples=2_000_000, progress=True)
+    print(agent.policy().to_text(share=False))
+    print(agent.evaluate(episodes=1000))
     agent.save("cartpole.spaql")
     print("push", agent.predict([0.0, 0.1, 0.05, 0.0])[0], "for a cart that drifts right under a pole that leans right")
 

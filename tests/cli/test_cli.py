@@ -1,6 +1,8 @@
 """The command line, run as a user runs it."""
 
+import itertools
 import json
+import re
 import subprocess
 import sys
 import textwrap
@@ -20,7 +22,43 @@ def test_problems_lists_every_problem_with_a_line():
 
 @pytest.mark.parametrize("command", ["train", "evaluate", "reproduce", "report", "explain", "export", "bench", "problems"])
 def test_every_command_shows_an_example(command):
-    assert "Example: spaql " + command in run(command, "--help").stdout
+    assert re.search(rf"Examples?:\n +spaql {command}", run(command, "--help").stdout)
+
+
+def test_the_version_is_told():
+    assert run("--version") == (0, f"spaql {spaql.__version__}\n", "")
+
+
+def test_commands_are_listed_in_the_order_of_use_and_none_is_missing():
+    from spaql.cli import app
+
+    text = run("--help").stdout
+    listed = re.findall(r"^  (\w+) {2,}[A-Z]", text, re.MULTILINE)
+    assert listed == ["problems", "learners", "train", "evaluate", "explain", "export", "record", "coverage", "replay",
+                      "sweep", "reproduce", "report", "bench"]  # fmt: skip
+    assert len(listed) == len(app.registered_commands)
+    assert not re.search(r"\w\.\.\.$", text, re.MULTILINE)  # no sentence is cut off
+
+
+def test_examples_are_lines_that_can_be_copied():
+    lines = run("train", "--help").stdout.splitlines()
+    examples = lines[lines.index("  Examples:") + 1 : lines.index("Arguments:") - 1]
+    assert all(re.match(r"    spaql train |        --", line) for line in examples)
+    assert all(line.endswith(" \\") for line, after in itertools.pairwise(examples) if after.startswith("        "))
+    assert max(map(len, examples)) <= 80
+
+
+@pytest.mark.parametrize(
+    ("arguments", "heading"),
+    [(("spaql", "--iterations", "2", "--rollouts", "1"), "best seen"), (("atlas", "--samples", "120"), "last episode"),
+     (("aql", "--iterations", "2", "--rollouts", "1"), "last average")],
+)  # fmt: skip
+def test_the_table_of_train_says_what_its_columns_are(arguments, heading):
+    told = run("train", "cartpole-fitted", *arguments, "--fresh", "5")
+    assert told.returncode == 0, told.stderr
+    assert heading in told.stdout
+    assert f"{heading.capitalize()}: " in " ".join(told.stdout.split())
+    assert max(map(len, told.stdout.splitlines())) <= 80
 
 
 def test_train_prints_json_and_leaves_agents_and_a_picture(tmp_path):

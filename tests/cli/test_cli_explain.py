@@ -1,6 +1,7 @@
 """`spaql explain` and `spaql export`, run as a user runs them."""
 
 import json
+import re
 
 import pytest
 
@@ -25,6 +26,35 @@ def test_explain_shows_regions_why_and_a_page(file, tmp_path):
     assert "it applies push = " in told.stdout
     assert (tmp_path / "page.html").read_text().startswith("<!doctype html>")
     assert "leaves does the same" in run("explain", file).stdout
+
+
+def test_the_table_of_explain_fits_80_columns_with_units_and_no_broken_cell(file):
+    lines = run("explain", file).stdout.splitlines()
+    assert max(map(len, lines)) <= 80
+    head = next(place for place, line in enumerate(lines) if "angular velocity" in line)
+    assert lines[head + 1].split() == ["time", "push", "[m]", "[m/s]", "[rad]", "[rad/s]"]
+    rows = lines[head + 3 : head + 15]
+    assert all(line.count("…") == 4 and "%" in line for line in rows)
+
+
+def test_terminal_page_json_and_python_have_the_same_numbers(tmp_path):
+    agent = spaql.SPAQL(spaql.make("oil-laplace"), seed=0)
+    agent.learn(20, rollouts=2)
+    agent.save(tmp_path / "oil.spaql")
+    asked = ("explain", tmp_path / "oil.spaql", "--max-leaves", "4", "--no-laws")
+    small = agent.policy().compress(max_leaves=4, laws=False)
+    fresh, table = small.evaluate(), agent.policy().evaluate()
+    text = run(*asked, "--html", tmp_path / "page.html").stdout
+    assert f"  return      {fresh.mean:.2f} " in text
+    assert f"  the table   {table.mean:.2f} in the same episodes" in text
+    page = (tmp_path / "page.html").read_text()
+    assert f"<dd>{fresh.mean:,.2f} ± " in page
+    assert f"<dd>{table.mean:,.2f} ± " in page
+    data = json.loads(run(*asked, "--json").stdout)
+    assert (data["fresh"]["mean"], data["fresh_of_table"]["mean"]) == (fresh.mean, table.mean)
+    assert [one["mean"] for one in data["frontier"] if one["leaves"] == small.n_leaves] == [fresh.mean]
+    assert "agrees with the table in" in text
+    assert re.search(r"It agrees with the table in [\d.]+ % of", text)[0] in page
 
 
 def test_explain_shows_laws_in_words_and_a_page(tmp_path):

@@ -14,7 +14,7 @@ def problem():
 
 @pytest.fixture(scope="module")
 def good(problem):
-    return spaql.record(problem, episodes=2)
+    return spaql.record(problem, episodes=2).rename(columns={"torque": "action"})
 
 
 def changed(frame, column, row, value):
@@ -73,8 +73,8 @@ def test_it_says_what_is_wrong_and_learns_nothing(name, learner, problem, good):
 def test_an_unknown_action_of_a_finite_set():
     problem = spaql.make("cartpole")
     frame = spaql.record(problem, episodes=2)
-    frame.loc[4, "action"] = 2
-    with pytest.raises(spaql.SpaqlError, match=r"row 5 of .*action 2 is not one of 0, 1"):
+    frame.loc[4, "push"] = 2
+    with pytest.raises(spaql.SpaqlError, match=r"row 5 of .*push 2 is not one of 0, 1"):
         spaql.SPAQL(problem).replay(frame)
 
 

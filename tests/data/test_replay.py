@@ -29,7 +29,7 @@ def learned(learner, problem, frame):
 @pytest.fixture(scope="module")
 def cartpole():
     problem = spaql.make("cartpole")
-    return problem, spaql.record(problem, episodes=8, seed=1)
+    return problem, spaql.record(problem, episodes=8, seed=1).rename(columns={"push": "action"})
 
 
 @pytest.fixture(scope="module")
@@ -99,12 +99,14 @@ def test_steps_may_be_counted_from_one(cartpole):
     assert_same(agent, learned(spaql.AQL, problem, frame))
 
 
-def test_the_action_may_have_the_name_the_problem_gives_it():
+def test_recorded_actions_have_the_name_the_problem_gives_them_and_may_also_be_called_action():
     problem = spaql.make("pendulum")
     frame = spaql.record(problem, episodes=1)
+    assert "torque" in frame
+    assert "action" not in frame
     one, other = spaql.SPAQL(problem), spaql.SPAQL(problem)
     one.replay(frame)
-    other.replay(frame.rename(columns={"action": problem.actions.names[0]}))
+    other.replay(frame.rename(columns={"torque": "action"}))
     assert_same(one, other)
 
 

@@ -330,9 +330,9 @@ def test_the_page_of_a_controller(tables, small, form, tmp_path):
     table = tables["cartpole"]
     page = written(tmp_path, table, table if form == "table" else small)
     assert "Atlas on cartpole" in text_of(page)
-    assert "steps of the plant to learn from 1,000" in text_of(page)
-    assert "to choose the best agent" not in page
-    assert ("steps to judge small trees" in page) == (form == "compressed")
+    assert "steps of the plant used for learning 1,000" in text_of(page)
+    assert "choosing the best agent" not in page
+    assert ("steps used for judging small trees" in page) == (form == "compressed")
     assert len(data_of(page)["table"]["q"]) == 300
 
 

@@ -83,7 +83,7 @@ def test_every_documented_environment_has_as_many_names_as_variables(env_id):
 
 
 def test_names_that_nobody_has_documented_are_refused():
-    with pytest.raises(spaql.SpaqlError, match=r"names=True: nobody has named the variables of Line, only of Acrobot-v1, .*: give a list"):
+    with pytest.raises(spaql.SpaqlError, match=r"names=True: there are no names for the variables of Line, only for Acrobot-v1, .*: give a list"):
         spaql.from_gym(Line(), horizon=5, names=True)
 
 

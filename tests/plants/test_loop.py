@@ -227,7 +227,7 @@ def test_what_cannot_be_is_said_in_one_line(told, message):
     [
         ({"low": 1.0, "high": 0.0}, "low must be below high"),
         ({"low": 0.0, "high": 1.0, "values": (0.5, 2.0), "hold": 3}, "2 is outside its range, 0 to 1"),
-        ({"low": 0.0, "high": 1.0, "values": (0.5, 1.0)}, "hold=... tells for how many steps"),
+        ({"low": 0.0, "high": 1.0, "values": (0.5, 1.0)}, "hold=... says for how many steps"),
         ({"low": 0.0, "high": 1.0, "hold": (5, 3)}, "hold is a number of steps or"),
         ({"low": 0.0, "high": float("nan")}, "high must be a finite number"),
         ({"low": 0.0, "high": 1.0, "rate": 0.0}, "rate must be a finite number above 0"),

@@ -151,7 +151,7 @@ def test_the_answer_for_a_law_in_words():
         "  torque = clip(-14·sin - 3·velocity, -2, 2) N m\n"
         "which is in charge because\n"
         "  cos ≥ -0.08\n"
-        "What makes torque:\n"
+        "Contributions to torque:\n"
         "  -1.4000 N m  from sin = 0.1\n"
         "   0.7500 N m  from velocity = -0.25 rad/s\n"
         "  -0.6500 N m  together\n"
@@ -167,7 +167,7 @@ def test_the_answer_for_a_threshold_in_words():
         "it applies push = 1,\n"
         "by its only law\n"
         "  push = 1 if 3.5·angle + angular velocity ≥ 0 else 0\n"
-        "What makes the score of push:\n"
+        "Contributions to the score of push:\n"
         "   0.070000  from angle = 0.02 rad\n"
         "  -0.010000  from angular velocity = -0.01 rad/s\n"
         "   0.060000  together\n"
@@ -183,7 +183,7 @@ def test_a_constant_leaf_among_laws_has_no_shares():
     assert why.action == 3.0
     assert why.scores == ()
     assert "force = 3 N" in str(why)
-    assert "What makes" not in str(why)
+    assert "Contributions to" not in str(why)
 
 
 def test_all_variables_at_zero_make_a_sensible_answer():

@@ -81,12 +81,12 @@ def test_visits_of_a_tree_are_the_mean_over_the_states_the_closed_loop_came_to(p
     assert tree.why(OBSERVATION).visits == policy.why(OBSERVATION).visits  # at one state, they are known
 
 
-def test_it_warns_where_nobody_has_ever_been(policy):
+def test_it_warns_where_the_closed_loop_has_never_been(policy):
     assert "Warning: the closed loop was never seen at position = 4.7 m" in str(policy.why([4.7, 0.0, 0.0, 0.0]))
     unused = policy.rules.leaves()[policy.share[policy.rules.leaves()] == 0.0][0]
     low, high = policy.bounds()
     somewhere = (np.clip(low[unused], -100.0, None) + np.clip(high[unused], None, 100.0)) / 2
-    assert "Warning: the closed loop did not come here" in str(policy.why(somewhere))
+    assert "Warning: the closed loop never reached this region" in str(policy.why(somewhere))
     assert "no training step" in str(spaql.SPAQL(spaql.make("pendulum")).policy().why([1.0, 0.0, 0.0]))
 
 

@@ -142,10 +142,10 @@ def test_the_head_says_what_it_is_and_what_it_is_worth(pages, cartpole):
 
 def test_a_compressed_tree_shows_both_returns_its_samples_and_the_sizes(pages):
     text = text_of(pages["oblique"])
-    assert "return of the learned table, same episodes" in text
+    assert "return of the learned table in the same episodes" in text
     assert "1,234" in text
     assert "How small can it be?" in text
-    assert "45 … 55" in text
+    assert "agrees with the table" in text
     assert pages["oblique"].count('class="point') == 3
     assert "How small can it be?" not in pages["exact"]
 

@@ -184,7 +184,7 @@ def test_only_a_page_with_runs_of_the_paper_is_framed_by_the_paper(results, tmp_
     paper = text_of(tmp_path, None)
     (tmp_path / "b").mkdir()
     ours = text_of(tmp_path / "b", results)
-    for words in ("Reproducing “Control with adaptive Q-learning”", "holds its published values against runs", "published return"):
+    for words in ("Reproducing “Control with adaptive Q-learning”", "compares the published values with runs", "published return"):
         assert words in paper
         assert words not in ours
     assert "Results of spaql" in ours

@@ -170,13 +170,13 @@ def test_without_optuna_there_is_one_clear_line(tmp_path, monkeypatch):
 
 
 def test_the_command_prints_a_table_and_machines_get_json(tmp_path):
-    assert "Example: spaql sweep" in run("sweep", "--help").stdout
+    assert "Example:\n    spaql sweep" in run("sweep", "--help").stdout
     words = ["sweep", "cartpole", "spaql", "--option", "xi=1..100:log", "--trials", "2", "--seeds", "1", "--best", "1",
              "--final-seeds", "2",
              "--iterations", "3", "--rollouts", "2", "--fresh", "5", "--jobs", "1", "--store", str(tmp_path / "store")]  # fmt: skip
     told = run(*words)
     assert told.returncode == 0, told.stderr
-    for expected in ("xi = ", "default", "seeds 1000-1001", "±"):
+    for expected in ("xi = ", "default", "seeds 1000 to 1001", "±"):
         assert expected in told.stdout
     again = json.loads(run(*words, "--json").stdout)
     assert again["computed"] == 0
@@ -196,5 +196,5 @@ def test_ctrl_c_keeps_what_is_finished(tmp_path):
     process.send_signal(signal.SIGINT)
     _, told = process.communicate(timeout=120)
     assert process.returncode == 130
-    assert "the same command goes on" in told
+    assert "the same command continues" in told
     assert len(list(store.glob("runs/*.parquet"))) >= 3

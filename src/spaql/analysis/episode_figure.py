@@ -1,6 +1,5 @@
 """An episode as a picture: every observed variable, the action and the reward over the steps."""
 
-import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
 from os import PathLike
@@ -9,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spaql.analysis.style import WIDTH, form_of, legend, sheet, write_as
+from spaql.analysis.style import WIDTH, axis_label, form_of, legend, sheet, write_as
 from spaql.arrays import Array
 from spaql.colours import BLUE, GREEN, GREY, ORANGE, VERMILION
 from spaql.plants.axes import Continuous, Finite
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
 PANEL = 1.05  # inches, the height of a panel
 MOST = 10  # panels below each other; more variables stand side by side
 FEW = 5  # actions that each have a tick
-LONGEST = 16  # letters of a name in a line
 REFERENCE: dict[str, Any] = {"color": GREY, "linestyle": ":", "linewidth": 1.1}
 TYPICAL: dict[str, Any] = {"color": GREY, "linewidth": 1.0}
 LIMIT: dict[str, Any] = {"color": VERMILION, "linestyle": "--", "linewidth": 1.1}
@@ -85,8 +83,7 @@ def episode_sheet(episode: "Episode", worst: "Worst | None" = None) -> Iterator[
         if worst is None and np.ptp(episode.rewards) == 0.0:  # else the scale would show the noise of a constant
             axes[d + k].set_ylim(*sorted((0.0, 1.15 * float(episode.rewards[0]) or 1.0)))
         for axis, name, unit in zip(axes, [*names, "reward"], [*units, ""], strict=False):
-            short = "\n".join(textwrap.wrap(name, LONGEST))
-            axis.set_ylabel(f"{short}\n({unit})" if unit else short)
+            axis.set_ylabel(axis_label(name, unit))
             axis.set_xlim(0, len(episode) if worst is None else max(len(episode), len(worst.typical)))
             axis.xaxis.set_major_locator(MaxNLocator(integer=True))
         if problem is not None:

@@ -1,6 +1,5 @@
 """A step response as a picture: reference, output, input, limits."""
 
-import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
 from os import PathLike
@@ -9,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spaql.analysis.episode_figure import LIMIT, LONGEST, draw_limit, fit_actions
-from spaql.analysis.style import form_of, legend, sheet, write_as
+from spaql.analysis.episode_figure import LIMIT, draw_limit, fit_actions
+from spaql.analysis.style import axis_label, form_of, legend, sheet, write_as
 from spaql.colours import BLUE, GREEN, GREY, ORANGE
 from spaql.policy.digits import number
 
@@ -63,16 +62,17 @@ def _draw(response: "StepResponse", figure: "Figure", others: list[int]) -> None
     axes[0].plot(time, outputs[0], color=BLUE, linewidth=1.7)
     band = response.tolerance * abs(response.to - response.start)
     axes[0].fill_between([0.0, time[-1]], response.to - band, response.to + band, color=GREEN, alpha=0.22, linewidth=0)
-    _name(axes[0], response.output, response.unit)
+    axes[0].set_ylabel(axis_label(response.output, response.unit))
     for j in range(inputs.shape[1]):
         axis = axes[1 + j]
         axis.stairs(inputs[:, j], time[: len(inputs) + 1], baseline=None, color=ORANGE, linewidth=1.4)
         fit_actions(axis, signals.actuator, j)
-        _name(axis, signals.action_names[j], signals.actuator.units[j] if signals.actuator.units else "")
+        units = signals.actuator.units
+        axis.set_ylabel(axis_label(signals.action_names[j], units[j] if units else ""))
     for axis, place in zip(axes[1 + inputs.shape[1] :], others, strict=True):
         values = variables[:, place]
         axis.plot(time[: len(values)], values, color=BLUE)
-        _name(axis, signals.measured[place].name, signals.measured[place].unit)
+        axis.set_ylabel(axis_label(signals.measured[place].name, signals.measured[place].unit))
     drawn = _draw_limits(response, axes, others)
     axes[-1].set_xlim(float(time[0]), float(time[-1]))
     axes[-1].set_xlabel("time after the step (s)")
@@ -108,11 +108,6 @@ def _draw_limits(response: "StepResponse", axes: list["Axes"], others: list[int]
     for limit in drawn:
         draw_limit(axes[where[limit.variable]], limit.low, limit.high)
     return bool(drawn)
-
-
-def _name(axis: "Axes", name: str, unit: str) -> None:
-    short = "\n".join(textwrap.wrap(name, LONGEST))
-    axis.set_ylabel(f"{short}\n({unit})" if unit else short)
 
 
 def _title(response: "StepResponse") -> str:

@@ -230,6 +230,20 @@ def episodes(axis: "Axes", length: int) -> None:
     axis.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10], integer=True))
 
 
+def axis_label(name: str, unit: str = "", longest: int = 16) -> str:
+    """A name, in several lines if it is long, and its unit below. Broken between words, before a bracket, after a _."""
+    words = name.replace("(", " (").split()
+    parts = [part for word in words for part in ([word] if len(word) <= longest + 4 else re.split(r"(?<=_)", word))]
+    lines = [""]
+    for part in parts:
+        joined = f"{lines[-1]}{'' if lines[-1].endswith('_') or part.startswith('(') else ' '}{part}".strip()
+        if len(joined) <= longest:
+            lines[-1] = joined
+        else:
+            lines.append(part)
+    return "\n".join([line for line in lines if line] + ([f"({unit})"] if unit else []))
+
+
 def plain_log(axis: "Axes", which: str) -> None:
     """Powers of ten as plain text: 1 k, 10 k, ... A formula would need fonts that a page does not have."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter

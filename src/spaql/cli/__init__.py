@@ -1,25 +1,10 @@
 """The command line: thin. `spaql COMMAND --help` shows an example each."""
 
 import sys
-from typing import Any
 
 from spaql.cli import bench, data, explain, reproduce, sweep, train  # noqa: F401  (each adds its commands)
 from spaql.cli.app import app
 from spaql.errors import SpaqlError
-
-# In the order of use; commands that are not named come last.
-IN_ORDER = (
-    "problems", "learners", "train", "evaluate", "explain", "export", "record", "coverage", "replay", "sweep",
-    "reproduce", "report",
-)  # fmt: skip
-
-
-def _place(command: Any) -> int:
-    name = command.callback.__name__
-    return IN_ORDER.index(name) if name in IN_ORDER else len(IN_ORDER)
-
-
-app.registered_commands.sort(key=_place)
 
 
 def main() -> None:

@@ -1,21 +1,24 @@
 """The app, and what all commands share."""
 
 import functools
+import inspect
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
+from spaql.cli.help import INTRODUCTION, Commands, laid_out
+from spaql.cli.help import Command as OneCommand
 from spaql.errors import SpaqlError
+from spaql.version import __version__
 
 if TYPE_CHECKING:
     from spaql.plants.between import Between
 
 app = typer.Typer(
-    help="Learn controllers a person can read.", no_args_is_help=True, add_completion=False,
-    pretty_exceptions_enable=False, rich_markup_mode=None,
-)  # fmt: skip
+    cls=Commands, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None
+)
 
 STORE_HELP = "Folder of results; finished runs in it are not computed again."
 JSON_HELP = "Print JSON for machines instead of a table."
@@ -34,8 +37,23 @@ def command(function: Command) -> Command:
             print("interrupted", file=sys.stderr)
             raise typer.Exit(INTERRUPTED) from None
 
-    app.command()(run)
+    app.command(cls=OneCommand, help=laid_out(inspect.getdoc(function) or ""))(run)
     return function
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        print(f"spaql {__version__}")
+        raise typer.Exit
+
+
+@app.callback(help=laid_out(INTRODUCTION))
+def spaql(
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version and exit.", callback=_version, is_eager=True)
+    ] = False,
+) -> None:
+    """What stands before the name of a command."""
 
 
 SET_HELP = (

@@ -17,9 +17,12 @@ def bench(
     rounds: Annotated[int, typer.Option(help="Every figure is the best of this many, taken in turn.")] = 3,
     as_json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False,
 ) -> None:
-    """Measure steps per second against the bare plant and a plain Gymnasium loop, in one run.
+    """Measure the speed on this machine.
 
-    Example: spaql bench --rounds 3
+    Steps per second against the bare plant and a plain Gymnasium loop, in one run.
+
+    Example:
+      spaql bench --rounds 3
     """
     from spaql.training.speed import measure
 
@@ -38,7 +41,7 @@ def show(figures: dict[str, Any]) -> None:
 
     console = Console()
     for name, speeds in figures["problems"].items():
-        table = Table(title=f"{name}, {speeds['rollouts']} rollouts, {figures['iterations']} iterations")
+        table = Table(title=f"{name}, {speeds['rollouts']} rollouts, {figures['iterations']:,} iterations")
         for heading in ("", "million steps / s", "of bare plant", "times Gymnasium"):
             table.add_column(heading, justify="right" if heading else "left")
         rows = [("plain Gymnasium loop", speeds["gymnasium_loop"]), ("bare plant, lock-step", speeds["bare_plant"])]
@@ -54,4 +57,6 @@ def show(figures: dict[str, Any]) -> None:
         "than the environment alone.",
         highlight=False,
     )
-    console.print(f"One core; best of {figures['rounds']} rounds taken in turn.", highlight=False)
+    rounds = figures["rounds"]
+    how = "one round" if rounds == 1 else f"each figure is the best of {rounds} rounds, taken in turn"
+    console.print(f"One core; {how}.", highlight=False)

@@ -20,6 +20,7 @@ from spaql.cli.arguments import (
 )
 from spaql.cli.loop_options import Around, with_loop
 from spaql.cli.plant_files import Action, Dt, Given, Observe, Reward, Terminated
+from spaql.progress import working
 from spaql.writing import check_file, check_folder
 
 LOG_HELP = "A .csv or .parquet file, one row per step."
@@ -33,7 +34,7 @@ def record(
     out: Annotated[Path, typer.Option(help="The log to write: .csv or .parquet.")],
     episodes: Annotated[int, typer.Option(help="Episodes to run.")] = 50,
     agent: Annotated[
-        Path | None, typer.Option(help="Who acts: an agent file, or a folder with agent.spaql (default: random).")
+        Path | None, typer.Option(help="An agent file, or a folder with agent.spaql (default: random actions).")
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the rollouts.")] = 0,
     deterministic: Annotated[bool, typer.Option("--deterministic", help="Use the centre of the greedy cell.")] = False,
@@ -50,7 +51,8 @@ def record(
 ) -> None:
     """Write rollouts of an agent, or of random actions, to a log.
 
-    Example: spaql record pendulum --episodes 25 --out log.csv
+    Example:
+      spaql record pendulum --episodes 25 --out log.csv
     """
     from spaql.data.record import record as write
     from spaql.learners.files import load
@@ -58,12 +60,13 @@ def record(
     who: Any = problem_of(problem, horizon, settings(changes), Given(observe, action, reward, terminated, dt), around)
     if agent is not None:
         who = load(agent / "agent.spaql" if agent.is_dir() else agent, who)
-    frame = write(who, out, episodes=episodes, seed=seed, deterministic=deterministic)
+    with working("recording episodes", False if as_json else None):
+        frame = write(who, out, episodes=episodes, seed=seed, deterministic=deterministic)
     samples, mean = len(frame), float(frame["reward"].sum() / episodes)
     if as_json:
         print(json.dumps({"out": str(out), "episodes": episodes, "samples": samples, "mean_return": mean}))
     else:
-        print(f"wrote {out}: {episodes} episodes, {samples:,} samples, mean return {mean:.2f}")
+        print(f"wrote {out}: {episodes:,} episodes, {samples:,} samples, mean return {mean:.2f}")
 
 
 @command
@@ -87,9 +90,10 @@ def coverage(
     *,
     around: Around,
 ) -> None:
-    """Tell how much of the space a log covers, which actions it has where, and what was never seen.
+    """Show what a log covers of states and actions, and what it lacks.
 
-    Example: spaql coverage pendulum log.csv --figure coverage.png
+    Example:
+      spaql coverage pendulum log.csv --figure coverage.png
     """
     from spaql.data.coverage import coverage as judge
 
@@ -99,7 +103,8 @@ def coverage(
         form_of(figure)
         check_file(figure)
     plant = problem_of(problem, horizon, settings(changes), Given(observe, action, reward, terminated, dt), around)
-    made = judge(plant, log, reach=reach, gaps=gaps)
+    with working("reading the log", False if as_json else None):
+        made = judge(plant, log, reach=reach, gaps=gaps)
     if figure is not None:
         made.figure(figure)
     print(json.dumps(made.to_dict(), indent=1) if as_json else made)
@@ -132,7 +137,8 @@ def replay(
 ) -> None:
     """Learn from a log instead of the plant. The log is checked first: from a bad one nothing is learned.
 
-    Example: spaql replay pendulum atlas log.csv --out results
+    Example:
+      spaql replay pendulum atlas log.csv --out results
     """
     from spaql.checks import whole
     from spaql.writing import make_folder
@@ -143,7 +149,8 @@ def replay(
     (agent,) = agents_of(problem, algorithm, horizon, settings(changes), seeds, options_given(option), fmu, around)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        made = agent.replay(log, passes=passes, gaps=gaps)
+        with working("learning from the log", False if as_json else None):
+            made = agent.replay(log, passes=passes, gaps=gaps)
     for warning in caught:
         print(f"spaql: {warning.message}", file=sys.stderr)
     make_folder(out)
@@ -154,15 +161,15 @@ def replay(
         print(made)
     interrupted = "what was learned until then is kept" if made.interrupted else ""
     try:
-        result = agent.evaluate(fresh) if fresh > 0 and agent.problem.can_run and not interrupted else None
+        with working("planning, and running fresh episodes", False if as_json else None):
+            result = agent.evaluate(fresh) if fresh > 0 and agent.problem.can_run and not interrupted else None
     except KeyboardInterrupt:
         result, interrupted = None, "the agent was not evaluated, but it is kept"
     if result is not None:
         low, high = result.ci95
         figures |= {"mean": result.mean, "ci95": [low, high]}
         if not as_json:
-            interval = f"95 % interval {low:.2f} ... {high:.2f}"
-            print(f"on the plant: fresh return {result.mean:.2f}, {interval} ({fresh} episodes)")
+            print(f"return on the plant: {result.mean:.2f} (95 %: {low:.2f} to {high:.2f}), {fresh:,} fresh episodes")
     print(json.dumps(figures | {"out": str(out)}) if as_json else f"the agent: {out / 'agent.spaql'}")
     if interrupted:
         print(f"interrupted: {interrupted}", file=sys.stderr)

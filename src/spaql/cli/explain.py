@@ -13,12 +13,14 @@ from spaql.cli.plant_files import GivenProblem
 from spaql.errors import SpaqlError, SpaqlWarning
 from spaql.export import FORMATS
 from spaql.learners.registry import learners
+from spaql.progress import working
 from spaql.writing import check_file
 
 if TYPE_CHECKING:
     from spaql.plants.problem import Problem
     from spaql.policy.policy import Policy
 
+ROWS = 12  # regions that are shown at first
 FILE_HELP = "An agent written by `spaql train --out`, or a policy written by `spaql export --to json`."
 FORM_HELP = "table (the cells as learned), tree (the same, smaller) or compressed (smaller still)."
 LAWS_HELP = "Leaves of a compressed tree are laws, or constant actions (default: laws)."
@@ -30,7 +32,7 @@ STEP_HELP = f"{', '.join(card.name for card in learners() if card.per_step)}: th
 def explain(
     file: Annotated[Path, typer.Argument(help=FILE_HELP)],
     why: Annotated[
-        str | None, typer.Option(help="An observation, numbers separated by commas: why is what applied there?")
+        str | None, typer.Option(help="Explain the action applied there: an observation, numbers separated by commas.")
     ] = None,
     html: Annotated[Path | None, typer.Option(help="Write the page that explains every action.")] = None,
     max_leaves: Annotated[
@@ -39,14 +41,17 @@ def explain(
     laws: Annotated[bool | None, typer.Option("--laws/--no-laws", help=LAWS_HELP, show_default=False)] = None,
     form: Annotated[str, typer.Option(help=FORM_HELP)] = "auto",
     step: Annotated[int | None, typer.Option(help=STEP_HELP)] = None,
-    rows: Annotated[int, typer.Option(help="Regions to show, most used first.")] = 12,
+    rows: Annotated[int, typer.Option(help="Regions to show, most used first.")] = ROWS,
     falsify: Annotated[bool, typer.Option("--falsify", help=FALSIFY_HELP)] = False,
     problem: GivenProblem = None,
     as_json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False,
 ) -> None:
-    """Show a controller: its regions, the small tree that does the same, and why it does what it does.
+    """Show a controller: its rules, its return, and why it acts as it does.
 
-    Example: spaql explain results/agent.spaql --why 0,0.1,0.05,0 --html controller.html
+    The regions that are used most, the return in fresh episodes, and, on request, a page with tree, map and episodes.
+
+    Example:
+      spaql explain results/agent.spaql --why 0,0.1,0.05,0 --html controller.html
     """
     from spaql.checks import whole
     from spaql.cli.explain_text import show_policy
@@ -54,9 +59,12 @@ def explain(
     asked = None if why is None else floats("why", why)
     whole("--rows", rows, 0)
     _check(form, max_leaves, laws, html)
-    table = _policy(file, step, problem, asked)
-    policy = table if form == "auto" and max_leaves is None else _formed(table, form, max_leaves, laws)
-    show_policy(table, policy, asked, html, rows, policy.falsify() if falsify else None, as_json)
+
+    def made() -> "tuple[Policy, Policy]":
+        table = _policy(file, step, problem, asked)
+        return table, table if form == "auto" and max_leaves is None else _formed(table, form, max_leaves, laws)
+
+    show_policy(made, asked, html, rows, falsify, as_json)
 
 
 @command
@@ -80,7 +88,8 @@ def export(
 
     Tables and trees do exactly what the agent's deterministic policy does.
 
-    Example: spaql export results/agent.spaql --to c --out controller.c
+    Example:
+      spaql export results/agent.spaql --to c --out controller.c
     """
     from spaql.checks import choice
     from spaql.export import export as write
@@ -91,7 +100,8 @@ def export(
         raise SpaqlError(f"--precision and --test-main go with --to c, not with --to {to}")
     _check(form, max_leaves, laws, out)
     options = {"precision": precision, "main": test_main} if to == "c" else {}
-    policy = _formed(_policy(file, step, problem), form, max_leaves, laws)
+    with working("reading the agent"):
+        policy = _formed(_policy(file, step, problem), form, max_leaves, laws)
     for note in policy.notes:
         print(f"spaql: warning: {note}", file=sys.stderr)
     text = write(policy, to, **options)
@@ -151,5 +161,5 @@ def _formed(policy: "Policy", form: str, max_leaves: int | None, laws: bool | No
     if form == "compressed" or max_leaves is not None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SpaqlWarning)  # said where the policy is shown
-            return policy.compress(max_leaves, laws=laws, progress=sys.stderr.isatty())
+            return policy.compress(max_leaves, laws=laws)
     return policy if form == "table" else policy.tree()

@@ -1,66 +1,107 @@
 """The output of `spaql explain`."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from spaql.compress.frontier import FRESH, FRESH_IN_PYTHON, FRESH_SEED
+from spaql.cli.explain import ROWS
+from spaql.compress.frontier import restated
+from spaql.export.heading import title
+from spaql.policy.digits import counted
+from spaql.policy.evaluation import Evaluation
 from spaql.policy.frame import rich_table
 from spaql.policy.policy import Policy
 from spaql.policy.worst import Worst
-
-
-def _earned(table: Policy, policy: Policy) -> list[str]:
-    """The return of a compressed tree and of the table, if it was measured; and warnings, of any policy."""
-    own, lines = [point for point in policy.frontier if point.leaves == policy.n_leaves], []
-    if own:
-        episodes = FRESH if policy.problem.plant is not None else FRESH_IN_PYTHON
-        point, whole = own[0], table.evaluate(episodes, FRESH_SEED)
-        earned = f"{point.mean:.1f} ({point.ci95[0]:.1f} to {point.ci95[1]:.1f})"
-        lines = [f"On {episodes:,} fresh episodes this tree earns {earned}, the table {whole.mean:.1f}."]
-        lines += policy.evaluate(episodes, FRESH_SEED).lines(first=1)
-    lines += [] if policy.certificate is None else policy.certificate.lines
-    return lines + [f"Warning: {note}." for note in policy.notes]
+from spaql.progress import at_work, working
+from spaql.report.explanation import Worth, agreement, may_differ, worth_of, write_explanation
 
 
 def show_policy(
-    table: Policy, policy: Policy, observation: list[float] | None, html: Path | None, rows: int,
-    worst: Worst | None, as_json: bool,
+    made: Callable[[], tuple[Policy, Policy]], observation: list[float] | None, html: Path | None, rows: int,
+    falsify: bool, as_json: bool,
 ) -> None:  # fmt: skip
-    """`table`: the policy as it was learned; `policy`: the form that was asked for; `worst`: its worst episode."""
-    why = None if observation is None else policy.why(observation)
-    if html is not None:
-        from spaql.report.explanation import write_explanation
-
-        write_explanation(table, policy, html, worst)
-    if as_json:
-        points = [{name: value for name, value in vars(point).items() if name != "tree"} for point in policy.frontier]
-        entries: dict[str, Any] = {"policy": repr(policy), "regions": policy.n_leaves}
-        entries |= {"exact_tree_leaves": table.tree().n_leaves, "samples": policy.samples}
-        entries |= {"laws": policy.n_leaves, "numbers": policy.numbers} if policy.has_laws else {}
-        entries |= {"html": None if html is None else str(html)}
-        entries |= {"table": json.loads(policy.table().to_json(orient="records"))}
-        entries |= {"warnings": list(policy.notes)} if policy.notes else {}
-        entries |= {"certificate": policy.certificate.to_dict()} if policy.certificate is not None else {}
-        entries |= {"worst": worst.to_dict()} if worst is not None else {}
-        entries |= {"frontier": points, "why": None if why is None else str(why)}
-        print(json.dumps(entries, indent=1, default=str))
-        return
+    """`made`: the policy as it was learned, and in the form that was asked for."""
     from rich.console import Console
 
-    console = Console()
+    console, why, worth, worst = Console(), None, None, None
+    shown: list[Any] = []
+    with working("reading the agent", False if as_json else None):
+        table, policy = made()
+        if observation is not None:
+            why = policy.why(observation)
+        listed = as_json or why is None or rows != ROWS
+        if listed or html is not None:
+            worth = worth_of(table, policy)
+        if falsify:
+            worst = policy.falsify()
+        if html is not None:
+            write_explanation(table, policy, html, worst, worth)
+        at_work("putting it into words")
+        if listed and not as_json:
+            shown = [title(policy), rich_table(policy, rows, console.width), *_sizes(table)]
+    if as_json:
+        assert worth is not None
+        print(json.dumps(_plain(table, policy, worth, worst, html, why), indent=1, default=str))
+        return
     if why is not None:
         console.print(str(why), highlight=False, markup=False)
         console.print()
-    if why is None or rows != 12:
-        console.print(rich_table(policy, rows))
-        if not table.has_laws:  # laws are shown as they were found
-            leaves = table.tree().n_leaves
-            text = f"{table.n_leaves:,} regions as learned; a tree with {leaves:,} leaves does the same."
-            console.print(text, highlight=False)
-    for line in _earned(table, policy):
-        console.print(line, highlight=False)
+    for one in shown:
+        console.print(one, highlight=False)
+    for line in [*(_earned(policy, worth) if listed and worth is not None else ()), *_said(policy)]:
+        console.print(line, highlight=False, markup=False)
     if worst is not None:
         console.print(f"\n{worst}", highlight=False, markup=False)
     if html is not None:
         console.print(f"open {html}", highlight=False, soft_wrap=True)
+
+
+def _sizes(table: Policy) -> list[str]:
+    if table.has_laws:  # they are shown as they were found
+        return []
+    return [f"{counted(table.n_leaves, 'region')} as learned; a tree with {_leaves(table.tree())} does the same."]
+
+
+def _leaves(tree: Policy) -> str:
+    return "one leaf" if tree.n_leaves == 1 else f"{tree.n_leaves:,} leaves"
+
+
+def _earned(policy: Policy, worth: Worth) -> list[str]:
+    """The fresh episodes that the page shows and `policy.evaluate()` runs; of a small tree, the table beside it."""
+    if worth.fresh is None:
+        return []
+    lines = [f"{_episodes(worth.fresh)}:", *worth.fresh.lines()]
+    if may_differ(policy) and worth.own is not None:
+        lines.append(f"  the table   {worth.own.mean:.2f} in the same episodes")
+        lines += filter(None, [agreement(policy)])
+    return lines
+
+
+def _episodes(fresh: Evaluation) -> str:
+    n = len(fresh.returns)
+    return f"{n:,} fresh episode{'' if n == 1 else 's'} on {fresh.plant}, seed {fresh.seed}"
+
+
+def _said(policy: Policy) -> list[str]:
+    """Certificate and warnings."""
+    lines = [] if policy.certificate is None else policy.certificate.lines
+    return [*lines, *(f"Warning: {note}." for note in policy.notes)]
+
+
+def _plain(
+    table: Policy, policy: Policy, worth: Worth, worst: Worst | None, html: Path | None, why: Any
+) -> dict[str, Any]:
+    """For machines."""
+    points = [{name: value for name, value in vars(point).items() if name != "tree"} for point in restated(policy)]
+    entries: dict[str, Any] = {"policy": repr(policy), "regions": policy.n_leaves}
+    entries |= {"exact_tree_leaves": table.tree().n_leaves, "samples": policy.samples}
+    entries |= {"laws": policy.n_leaves, "numbers": policy.numbers} if policy.has_laws else {}
+    entries |= {"html": None if html is None else str(html)}
+    entries |= {"table": json.loads(policy.table().to_json(orient="records"))}
+    entries |= {"fresh": worth.fresh.to_dict()} if worth.fresh is not None else {}
+    entries |= {"fresh_of_table": worth.own.to_dict()} if worth.own is not None and may_differ(policy) else {}
+    entries |= {"warnings": list(policy.notes)} if policy.notes else {}
+    entries |= {"certificate": policy.certificate.to_dict()} if policy.certificate is not None else {}
+    entries |= {"worst": worst.to_dict()} if worst is not None else {}
+    return entries | {"frontier": points, "why": None if why is None else str(why)}

@@ -47,8 +47,13 @@ FORMS = {
 }
 
 
+IN_A_LOOP = "Loop around the plant (docs/loop.md)"
+
+
 def _many(form: str, about: str) -> Any:
-    return Annotated[list[str] | None, typer.Option(metavar=form, help=f"{about} Repeat for several.")]
+    return Annotated[
+        list[str] | None, typer.Option(metavar=form, help=f"{about} Repeat for several.", rich_help_panel=IN_A_LOOP)
+    ]
 
 
 # The options by name, in the order of the help. `--observe`, `--reward` and `--dt` belong to FMUs too: plant_files.py
@@ -57,14 +62,20 @@ OPTIONS: dict[str, Any] = {
     "memory": _many("TEXT", f"A variable made of the past: '{EXAMPLES['memory']}', 'previous(voltage)'."),
     "limit": _many("NAME=LOW:HIGH", "A limit that every evaluation counts: current=-8:8, level=:2."),
     "trip": _many("NAME=LOW:HIGH", "A limit on a measured variable that ends the episode."),
-    "trip_cost": Annotated[float | None, typer.Option(help="What a trip costs: more than an episode can lose.")],
+    "trip_cost": Annotated[
+        float | None, typer.Option(help="What a trip costs: more than an episode can lose.", rich_help_panel=IN_A_LOOP)
+    ],
     "noise": _many("NAME=NUMBER", "Standard deviation of the error of a measured variable."),
     "delay": _many("NAME=STEPS", "sensor=1 or actuator=2: steps of dead time."),
     "increments": _many("NAME=NUMBER", "Actions are changes, at most so large: 2, or voltage=2."),
     "rates": _many("NAME=NUMBER", "What is applied changes by at most so much per step: 2, or voltage=2."),
     "interlock": _many("TEXT", f"A rule that forbids actions: '{EXAMPLES['interlock']}'."),
     "measure": Annotated[
-        str | None, typer.Option(help=".fmu in a loop: its variables that are measured; --observe: what is seen.")
+        str | None,
+        typer.Option(
+            help=".fmu in a loop: its measured variables; --observe: what the controller sees.",
+            rich_help_panel=IN_A_LOOP,
+        ),
     ],
 }
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from spaql.cli.loop_options import NOTHING_AROUND, Around, in_loop
+from spaql.cli.loop_options import IN_A_LOOP, NOTHING_AROUND, Around, in_loop
 from spaql.errors import SpaqlError
 
 if TYPE_CHECKING:
@@ -19,18 +19,21 @@ if TYPE_CHECKING:
 
 # Options that go with .fmu files, some of them also with loops (loop_options.py), the same in all commands
 PYTHON = "FILE.py:FUNCTION"
+FMU = "FMU"
 PAID_HELP = (
-    "What is paid. In a loop: a function of variables and actions by name. .fmu: of the numbers observed, the actions, "
-    "the numbers observed next."
+    "The reward. In a loop: a function of variables and actions by name; .fmu: of observation, action and next "
+    "observation, as numbers."
 )
 ACTION_HELP = ".fmu: an input that is set: voltage=-24:24, or valve=0,1 for a set. Repeat for several."
 OBSERVE_HELP = "The variables a controller sees, such as speed_error,current; of a .fmu, its own (see --measure)."
-Observe = Annotated[str | None, typer.Option(help=OBSERVE_HELP)]
-Action = Annotated[list[str] | None, typer.Option(metavar="NAME=LOW:HIGH", help=ACTION_HELP)]
-Reward = Annotated[str | None, typer.Option(metavar=PYTHON, help=PAID_HELP)]
-Terminated = Annotated[str | None, typer.Option(metavar=PYTHON, help=".fmu: when an episode ends, likewise.")]
+Observe = Annotated[str | None, typer.Option(help=OBSERVE_HELP, rich_help_panel=IN_A_LOOP)]
+Action = Annotated[list[str] | None, typer.Option(metavar="NAME=LOW:HIGH", help=ACTION_HELP, rich_help_panel=FMU)]
+Reward = Annotated[str | None, typer.Option(metavar=PYTHON, help=PAID_HELP, rich_help_panel=IN_A_LOOP)]
+Terminated = Annotated[
+    str | None, typer.Option(metavar=PYTHON, help=".fmu: when an episode ends, likewise.", rich_help_panel=FMU)
+]
 DT_HELP = "Seconds per step: of a .fmu (default: its own), and for integrals in a loop (default: 1)."
-Dt = Annotated[float | None, typer.Option(help=DT_HELP)]
+Dt = Annotated[float | None, typer.Option(help=DT_HELP, rich_help_panel=IN_A_LOOP)]
 GivenProblem = Annotated[
     str | None,
     typer.Option("--problem", help="The plant, where the agent's file cannot hold it: motor.py:problem, or a name."),

@@ -10,6 +10,7 @@ import typer
 
 from spaql.cli.app import INTERRUPTED, JSON_HELP, STORE_HELP, command
 from spaql.errors import SpaqlError
+from spaql.progress import working
 from spaql.studies import EXPERIMENTS
 
 if TYPE_CHECKING:
@@ -39,9 +40,12 @@ def reproduce(
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress bars.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False,
 ) -> None:
-    """Run the experiments of the paper; write results, tables, figures and one page to open.
+    """Run the experiments of the paper, and write the report.
 
-    Example: spaql reproduce --quick --store demo
+    Results, tables, figures and one page to open. A killed command goes on where it stopped.
+
+    Example:
+      spaql reproduce --quick --store demo
     """
     from spaql.studies.reproduce import Request
     from spaql.studies.reproduce import reproduce as run
@@ -56,7 +60,7 @@ def reproduce(
         print(f"{part} was left out: it needs the extra, pip install 'spaql[{extra}]'", file=sys.stderr)
     if summary.interrupted:
         kept = f"{summary.there + summary.computed} finished runs are kept"
-        print(f"interrupted: {kept}; the same command goes on from there", file=sys.stderr)
+        print(f"interrupted: {kept}; the same command continues from there", file=sys.stderr)
         raise typer.Exit(INTERRUPTED)
     figures = {"there": summary.there, "computed": summary.computed, "computing_seconds": computing}
     if no_report:
@@ -72,9 +76,10 @@ def report(
     quiet: Annotated[bool, typer.Option("--quiet", help="Say only where the page is.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False,
 ) -> None:
-    """Make tables, figures and page again from a store, without computing any run.
+    """Write the report of a store again, without computing runs.
 
-    Example: spaql report demo
+    Example:
+      spaql report demo
     """
     from spaql.runs.store import Store
 
@@ -86,6 +91,7 @@ def _report(store: "Store", as_json: bool, figures: dict[str, Any], quiet: bool)
     from spaql.report.make import make_report
 
     begin = time.perf_counter()
-    made = make_report(store)
+    with working("reading the runs", False if as_json or quiet else None):
+        made = make_report(store)
     figures = figures | {"report_seconds": time.perf_counter() - begin} | summary_of(made)
     print(json.dumps(figures, indent=1)) if as_json else show_report(made, figures, quiet)

@@ -23,13 +23,14 @@ from spaql.cli.loop_options import Around, learners_reference, with_loop
 from spaql.cli.plant_files import Action, Dt, Given, GivenProblem, Observe, Reward, Terminated
 from spaql.errors import SpaqlError
 from spaql.learners import registry
+from spaql.progress import working
 
 DEFAULT_ITERATIONS = 2000
 DEFAULT_SAMPLES = 5000
 SIMULATED_SAMPLES = 100_000_000  # of a learner for fast simulators: seconds to a minute
 SAMPLES_HELP = (
     f"{counting('samples')}: training steps, instead of episodes "
-    f"(default: {DEFAULT_SAMPLES}, for laws {SIMULATED_SAMPLES:,})."
+    f"(default: {DEFAULT_SAMPLES:,}, for laws {SIMULATED_SAMPLES:,})."
 )
 ROLLOUTS_HELP = f"Evaluation rollouts per episode (default: the problem's; none for {counting('samples')})."
 # Options of learners had flags of their own before there was --option: they still work.
@@ -40,7 +41,8 @@ OF_LEARNER = typer.Option(hidden=True)
 def problems(as_json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False) -> None:
     """List the problems by name.
 
-    Example: spaql problems
+    Example:
+      spaql problems
     """
     from spaql.plants.catalog import CATALOG
 
@@ -55,7 +57,8 @@ def problems(as_json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = 
 def learners(as_json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False) -> None:
     """List the learners and their options.
 
-    Example: spaql learners
+    Example:
+      spaql learners
     """
     from spaql.learners.options import ABOUT, options_of
 
@@ -79,7 +82,9 @@ def learners(as_json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = 
 def train(
     problem: Annotated[str, typer.Argument(help=PROBLEM_HELP)],
     algorithm: Annotated[str, typer.Argument(help=learner_help())],
-    iterations: Annotated[int | None, typer.Option(help="Training episodes (default: 2000).")] = None,
+    iterations: Annotated[
+        int | None, typer.Option(help=f"Training episodes (default: {DEFAULT_ITERATIONS:,}).")
+    ] = None,
     samples: Annotated[int | None, typer.Option(help=SAMPLES_HELP)] = None,
     rollouts: Annotated[int | None, typer.Option(help=ROLLOUTS_HELP)] = None,
     seeds: Annotated[int, typer.Option(help="Number of agents.")] = 1,
@@ -100,29 +105,32 @@ def train(
     reward: Reward = None,
     terminated: Terminated = None,
     dt: Dt = None,
-    fresh: Annotated[int, typer.Option(help="Episodes of the fresh re-evaluation (0: none).")] = 1000,
+    fresh: Annotated[int, typer.Option(help="Fresh episodes in which the result is evaluated (0: none).")] = 1000,
     jobs: Annotated[int | None, typer.Option(help="Agents trained at once (default: all cores).")] = None,
     out: Annotated[Path | None, typer.Option(help="Folder for the agents and the learning-curve picture.")] = None,
     checkpoint: Annotated[
-        Path | None, typer.Option(help="Folder for the agent on the way; several agents: a folder each in it.")
+        Path | None, typer.Option(help="Folder for checkpoints; several agents: a folder each in it.")
     ] = None,
     every: Annotated[int | None, typer.Option(help="Training episodes between checkpoints (default: 100).")] = None,
     log: Annotated[
-        Path | None, typer.Option(help="The history as a growing .csv file; several agents: NAME-seed0.csv, ...")
+        Path | None,
+        typer.Option(help="The history as a .csv file, written during training; several agents: NAME-seed0.csv, ..."),
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress bar.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False,
     *,
     around: Around,
 ) -> None:
-    """Train agents and report what they are worth.
+    """Train agents, and report their returns.
 
-    Example: spaql train cartpole spaql-ts --seeds 8 --out results
-    Another: spaql train pendulum spaql --set m=2 --set process_noise.velocity=0.1
-    Another: spaql train pendulum atlas --samples 2000 --option cells=4000 --option gamma=0.99
-    Another: spaql train motor.py:problem atlas --set mass=2
-    Another: spaql train motor.py:motor laws --reference "target of speed=0:150, hold 30:80" --noise speed=0.5
-    Another: spaql train motor.fmu atlas --observe speed --action voltage=-24:24 --reward paid.py:reward --horizon 200
+    Examples:
+      spaql train cartpole-fitted laws --samples 2000000 --out results
+      spaql train cartpole-fitted spaql-ts --seeds 8 --out results
+      spaql train pendulum spaql --set m=2 --set process_noise.velocity=0.1
+      spaql train pendulum atlas --samples 2000 --option cells=4000 --option gamma=0.99
+      spaql train motor.py:problem atlas --set mass=2
+      spaql train motor.py:motor laws --reference "target of speed=0:150, hold 30:80" --noise speed=0.5
+      spaql train motor.fmu atlas --observe speed --action voltage=-24:24 --reward paid.py:reward --horizon 200
     """
     from spaql.checks import whole
     from spaql.cli.train_runs import callbacks_of, kept_and_judged, kept_where, trained
@@ -157,7 +165,8 @@ def train(
     progress = not quiet and not as_json
     runs = trained(agents, iterations, rollouts, samples=samples, jobs=jobs, progress=progress, callbacks=callbacks)
     seconds = time.perf_counter() - begin
-    complete = kept_and_judged(runs, out, fresh)
+    with working(f"running {fresh:,} fresh episodes", progress and sys.stderr.isatty()):
+        complete = kept_and_judged(runs, out, fresh)
     show_runs(runs, seconds, out, as_json)
     if not complete:
         print(f"interrupted: {kept_where(runs, out, checkpoint)}", file=sys.stderr)
@@ -168,8 +177,8 @@ def train(
 @with_loop
 def evaluate(
     file: Annotated[Path, typer.Argument(help="An agent written by `spaql train --out` or `agent.save`.")],
-    episodes: Annotated[int, typer.Option(help="Fresh rollouts.")] = 1000,
-    seed: Annotated[int, typer.Option(help="Seed of the rollouts.")] = 0,
+    episodes: Annotated[int, typer.Option(help="Fresh episodes.")] = 1000,
+    seed: Annotated[int, typer.Option(help="Seed of the episodes.")] = 0,
     deterministic: Annotated[bool, typer.Option("--deterministic", help="Use the centre of the greedy cell.")] = False,
     problem: GivenProblem = None,
     changes: Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help=SET_HELP)] = None,
@@ -180,11 +189,12 @@ def evaluate(
     *,
     around: Around,
 ) -> None:
-    """Evaluate a saved agent on fresh rollouts, on the problem it has learned or on a changed one.
+    """Evaluate a saved agent in fresh episodes, on its problem or a changed one.
 
-    Example: spaql evaluate results/agent.spaql --episodes 1000
-    Another: spaql evaluate results/agent.spaql --set observation_noise=0.02
-    Another: spaql evaluate results/agent.spaql --problem motor.py:problem
+    Examples:
+      spaql evaluate results/agent.spaql --episodes 1000
+      spaql evaluate results/agent.spaql --set observation_noise=0.02
+      spaql evaluate results/agent.spaql --problem motor.py:problem
     """
     from spaql.checks import whole
     from spaql.learners.files import load
@@ -198,7 +208,8 @@ def evaluate(
         agent = load(file, make_from_catalog(agent.problem.name, {**agent.problem.parameters, **given}))
     if not agent.problem.can_run:
         raise SpaqlError(f"the plant {agent.problem.name} is not in {file}: give it, --problem FILE.py:NAME")
-    result = agent.evaluate(episodes, seed, deterministic=deterministic)
+    with working(f"running {episodes:,} fresh episodes", False if as_json else None):
+        result = agent.evaluate(episodes, seed, deterministic=deterministic)
     if as_json:
         figures: dict[str, Any] = {"problem": agent.problem.name, "algorithm": agent.algorithm}
         print(json.dumps(figures | result.to_dict() | {"arms": agent.arms}))

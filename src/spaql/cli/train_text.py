@@ -3,7 +3,7 @@
 import json
 import math
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,6 +12,9 @@ from spaql.plants.parameters import plain
 from spaql.plants.parameters import told as parameters_told
 from spaql.policy.evaluation import Evaluation
 from spaql.studies.paper.published import published
+
+if TYPE_CHECKING:
+    from spaql.learners.agent import Agent
 
 
 def show_runs(runs: list[Run], seconds: float, folder: Path | None, as_json: bool) -> None:
@@ -34,9 +37,10 @@ def show_runs(runs: list[Run], seconds: float, folder: Path | None, as_json: boo
     from rich.console import Console
     from rich.table import Table
 
+    kept = best_run(runs)
     title = f"{agent.algorithm} on {agent.problem.name}"
     table = Table(title=title, box=SIMPLE_HEAD, pad_edge=False, padding=(0, 0, 0, 1))
-    for heading in ("seed", "best seen", "fresh", "arms", "training", "evaluation", "time"):
+    for heading in ("seed", SEEN[_kind(agent, rows)], "fresh", _size(kept), "training", "evaluation", "time"):
         table.add_column(heading, justify="right", no_wrap=True)
     for row in rows:
         low, high = row["fresh_ci95"] or (0.0, 0.0)
@@ -49,7 +53,9 @@ def show_runs(runs: list[Run], seconds: float, folder: Path | None, as_json: boo
         np.array([row[name] for row in rows if row[name] is not None]) for name in ("best_seen", "fresh", "arms")
     )
     counted = f"{arms.mean():,.0f}" if len(arms) else "-"
-    table.add_row("mean", _spread(best), _spread(fresh) if len(fresh) else "-", counted, "", "", f"{seconds:.1f} s")
+    if len(rows) > 1 or paper is not None:
+        earned = _spread(fresh) if len(fresh) else "-"
+        table.add_row("mean", _spread(best), earned, counted, "", "", f"{seconds:.1f} s")
     if paper is not None:
         theirs = published(agent.problem.name.replace("-", "_"), agent.algorithm, "arms")
         table.add_row("paper", _number(*paper), "-", f"{theirs[0]:,.0f}" if theirs else "")
@@ -57,38 +63,57 @@ def show_runs(runs: list[Run], seconds: float, folder: Path | None, as_json: boo
     console.print(table)
     if agent.problem.parameters:
         console.print(f"{agent.problem.name} with {parameters_told(agent.problem.parameters)}", highlight=False)
-    seen = f"the best of {rows[0]['iterations']} noisy averages, as in the paper"
-    if not agent.card.keeps_best:
-        seen = "of the agent as it is in the end"
-    if not agent.card.keeps_best and not agent.card.judged and not rows[0]["eval_samples"]:
-        seen = "the last training episode, its exploration included"
-    if agent.card.simulator:
-        seen = "in the episodes that confirmed the laws"
-    judged = (
-        "Fresh: the kept agent on new rollouts. "
-        "± is half the 95 % interval, of the rollouts in the rows of the agents, of the agents in the row of the mean."
-    )
-    text = f"{steps:,} steps in {seconds:.1f} s. Best seen: {seen}. {judged if len(fresh) else ''}"
-    console.print(text.rstrip(), highlight=False)
+    console.print(f"{steps:,} steps in {seconds:.1f} s. {_explained(agent, rows, len(fresh) > 0)}", highlight=False)
     if agent.problem.map_samples:
         console.print(
-            f"{agent.problem.map_samples:,} of each agent's training steps were random ones before training: "
-            "they measured how far the variables without bounds go.",
+            f"{agent.problem.map_samples:,} of each agent's training steps were random ones before training, "
+            "to measure the range of variables without bounds.",
             highlight=False,
         )
-    kept = best_run(runs)
     if kept.fresh is not None:
-        console.print(f"Fresh rollouts of seed {kept.agent.seed}:", highlight=False)
+        count = f"{len(kept.fresh.returns):,} fresh episode{'' if len(kept.fresh.returns) == 1 else 's'}"
+        console.print(f"{count} of seed {kept.agent.seed}:", highlight=False)
         console.print("\n".join(kept.fresh.lines(first=1)), highlight=False, markup=False, soft_wrap=True)
-    if agent.card.simulator or (kept.fresh is not None and kept.agent.policy().has_laws):  # a few lines
+    if _size(kept) == "laws":  # a few lines
         console.print(kept.agent.policy().to_text(share=False), highlight=False, markup=False)
     for run in runs:
         for note in run.agent.notes:
             console.print(f"Warning, seed {run.agent.seed}: {note}.", highlight=False)
     if folder is not None:
-        chosen = best_run(runs).agent.seed
         how = "the best seen" if agent.card.judged else "the best in training"
-        console.print(f"agents and learning curve: {folder}/ (agent.spaql is seed {chosen}, {how})", highlight=False)
+        which = f" (agent.spaql is seed {kept.agent.seed}, {how})" if len(runs) > 1 else ""
+        console.print(f"saved: {folder}/agent.spaql, every agent, and the learning curve{which}", highlight=False)
+
+
+# What the history's "best seen" is, by the kind of learner: the heading of its column, and the sentence below.
+SEEN = {"kept": "best seen", "judged": "last average", "unjudged": "last episode", "laws": "confirmed"}
+SENTENCES = {
+    "kept": "Best seen: the best of {n} noisy averages in training, as in the paper; it is biased upwards.",
+    "judged": "Last average: of the evaluation after the last training episode.",
+    "unjudged": "Last episode: the return of the last training episode, exploration included.",
+    "laws": "Confirmed: the return in the episodes that confirmed the laws.",
+}
+
+
+def _kind(agent: "Agent", rows: list[dict[str, Any]]) -> str:
+    judged = agent.card.judged or rows[0]["eval_samples"] > 0
+    return "laws" if agent.card.simulator else "kept" if agent.card.keeps_best else "judged" if judged else "unjudged"
+
+
+def _size(run: Run) -> str:
+    """What the size of a controller counts."""
+    card = run.agent.card
+    if card.simulator or (card.model_based and run.fresh is not None and run.agent.policy().has_laws):
+        return "laws"
+    return "cells" if card.model_based else "arms"
+
+
+def _explained(agent: "Agent", rows: list[dict[str, Any]], evaluated: bool) -> str:
+    said = SENTENCES[_kind(agent, rows)].format(n=f"{rows[0]['iterations']:,}")
+    if not evaluated:
+        return said
+    said += " Fresh: mean return of the kept agent in new episodes, ± half of its 95 % interval"
+    return said + (", in the row of the mean over the agents." if len(rows) > 1 else ".")
 
 
 def _steps(count: int) -> str:

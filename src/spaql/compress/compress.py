@@ -3,6 +3,7 @@
 Searched for on the plant, or in a model where the learner has one.
 """
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from spaql.checks import whole
@@ -13,6 +14,10 @@ from spaql.compress.search import Wanted
 if TYPE_CHECKING:
     from spaql.policy.policy import Policy
 
+NO_OBLIQUE = (
+    "oblique=True changed nothing: tests that weigh two variables were tried, and none is in the best tree; "
+    "a larger budget may find one"
+)
 OPTIONS = ("oblique", "budget", "episodes", "seed", "progress")
 
 
@@ -31,7 +36,7 @@ def compress(
     Of Atlas: searched for and chosen in the learned model, without a step of the plant; the frontier is confirmed on
     the plant, and counted in `samples`.
 
-    - `oblique`: tests may weigh two variables against each other;
+    - `oblique`: tests may weigh two variables against each other; a note says so where none is in the result;
     - `budget`: plant steps after which the search ends (400 million on compiled plants, 20 thousand in Gymnasium
       environments); judging
       what it has found on fresh episodes comes on top, and is counted too;
@@ -42,4 +47,5 @@ def compress(
         whole("max_leaves", max_leaves, 1, 100_000)
     wanted = Wanted(max_leaves, oblique, budget, episodes, seed, progress)
     way = compress_on_plant if policy.knowledge.model is None else compress_in_model
-    return way(policy, wanted)
+    made = way(policy, wanted)
+    return replace(made, notes=(*made.notes, NO_OBLIQUE)) if oblique and not made.rules.oblique else made

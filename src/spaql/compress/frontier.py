@@ -64,6 +64,7 @@ class Judged(NamedTuple):
     samples: int  # steps that this took
     table: float  # mean return of the table on the same episodes
     episodes: int
+    policy: "Policy"  # the table
 
 
 def chosen_of(points: list[FrontierPoint], max_leaves: int | None) -> FrontierPoint:
@@ -79,8 +80,26 @@ def notes_on(point: FrontierPoint, judged: Judged, more: str) -> tuple[str, ...]
     if point.worse >= ALPHA:
         return ()
     size = f"{point.leaves} leaves" if point.leaves > 1 else "one leaf"
-    compared = f"{point.mean:.5g} against {judged.table:.5g} on the same {judged.episodes:,} fresh episodes"
+    mean, table = point.mean, judged.table
+    if judged.policy.problem.plant is not None:  # the numbers that are told wherever the policy is shown
+        mean, table = (one.evaluate(judged.episodes).mean for one in (_tree(judged.policy, point), judged.policy))
+    compared = f"{mean:.5g} against {table:.5g} on the same {judged.episodes:,} fresh episodes"
     return (f"the tree with {size} is significantly worse than the table it was made from ({compared}): {more}",)
+
+
+def restated(policy: "Policy") -> list[FrontierPoint]:
+    """The frontier with the returns that `evaluate()` tells: one set of numbers wherever a policy is shown.
+
+    The episodes that chose the size were others. In an environment they serve for both, because episodes cost there.
+    """
+    if policy.problem.plant is None:
+        return list(policy.frontier)
+    fresh = [_tree(policy, point).evaluate(FRESH) for point in policy.frontier]
+    return [replace(point, mean=one.mean, ci95=one.ci95) for point, one in zip(policy.frontier, fresh, strict=True)]
+
+
+def _tree(policy: "Policy", point: FrontierPoint) -> "Policy":
+    return replace(policy, rules=point.tree)
 
 
 def frontier_of(table: "Policy", trees: dict[int, Tree], episodes: int) -> Judged:
@@ -100,4 +119,4 @@ def frontier_of(table: "Policy", trees: dict[int, Tree], episodes: int) -> Judge
         worse = float(ttest_1samp(lost, 0.0, alternative="greater").pvalue) if varies else float(lost[0] <= 0)
         near = np.all(np.abs(tree.decide(states) - wanted) <= NEAR * span, axis=1)
         points.append(FrontierPoint(leaves, fresh.mean, fresh.ci95, float(near.mean()), worse, tree.rules))
-    return Judged(points, steps, reference.mean, episodes)
+    return Judged(points, steps, reference.mean, episodes, table)

@@ -16,6 +16,7 @@ from spaql.data.log import Log, read_log
 from spaql.data.reach import reached
 from spaql.errors import SpaqlError
 from spaql.plants.problem import Finite, Problem
+from spaql.progress import at_work
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -108,11 +109,13 @@ def coverage(problem: Problem, log: Any, *, reach: int = 512, gaps: bool = False
     """
     if not isinstance(problem, Problem):
         raise SpaqlError(f"coverage takes a problem and a log, not {type(problem).__name__} first")
+    at_work("reading the log")
     data = read_log(problem, log, gaps)
     episodes = whole("reach", reach, 0, 10**6)
     states = np.concatenate([data.states, data.nexts[data.last]])  # the last states of episodes were seen too
     far = None
     if problem.plant is not None and episodes > 0:
+        at_work(f"{episodes:,} random episodes, to see what can be reached")
         far = reached(problem, episodes)
     bounds = _bounds(problem, states if far is None else np.concatenate([states, far]))
     points, far = _between_bounds(bounds, states), None if far is None else _between_bounds(bounds, far)

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spaql.checks import flag, whole
-from spaql.data.columns import action_columns, next_columns, state_columns
+from spaql.data.columns import action_columns, named_actions, next_columns, state_columns
 from spaql.data.table import ENDINGS
 from spaql.errors import SpaqlError
 from spaql.learners.agent import Agent
 from spaql.learners.random import Random
 from spaql.plants.problem import Finite, Problem
 from spaql.policy.policy import Policy
+from spaql.progress import at_work
 from spaql.writing import write_whole
 
 if TYPE_CHECKING:
@@ -31,17 +32,20 @@ def record(
 ) -> Any:
     """Rollouts as a log: a data frame with one row per step, written to `path` (.csv or .parquet) if there is one.
 
-    `who` acts: an agent or a policy; for a problem, actions are random. On compiled plants these are rollouts 0, 1,
-    ... of `evaluate(seed=seed)`; in Gymnasium environments, episode i begins as rollout 0 of `evaluate(seed=seed + i)`.
+    `who` acts: an agent or a policy; for a problem, actions are random. Columns of actions have the names of the
+    actions. On compiled plants these are rollouts 0, 1, ... of `evaluate(seed=seed)`; in Gymnasium environments,
+    episode i begins as rollout 0 of `evaluate(seed=seed + i)`.
     """
     import pandas
 
     count, first = whole("episodes", episodes, 1, 10**6), whole("seed", seed, 0)
     target = None if path is None else _target(path)
     problem, run = _runner(who, first, flag("deterministic", deterministic))
-    names, following, acting = state_columns(problem), next_columns(problem), action_columns(problem)
+    names, following = state_columns(problem), next_columns(problem)
+    acting = named_actions(problem) or action_columns(problem)
     parts = []
     for number in range(count):
+        at_work("recording episodes", number, count)
         episode = run(first, number) if problem.plant is not None else run(first + number, 0)
         n = len(episode)
         last = np.arange(n) == n - 1

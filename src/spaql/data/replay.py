@@ -11,6 +11,7 @@ from spaql.checks import flag, whole
 from spaql.data.log import Log, read_log
 from spaql.errors import SpaqlError
 from spaql.interrupts import stop_on_interrupt
+from spaql.progress import at_work
 
 if TYPE_CHECKING:
     from spaql.learners.agent import Agent
@@ -60,6 +61,8 @@ def replay(agent: "Agent", log: Any, passes: int, gaps: bool) -> Replayed:
             step = 0 if card.model_based and data.first[i] else int(data.steps[i])
             agent.update(state, action, reward, after, bool(data.terminated[i]), step)
             done += 1
+            if done % 1000 == 0:
+                at_work("learning from the log", done, passes * len(data))
     return Replayed(data.name, done, data.rows, data.episodes, data.left_out, stop.is_set())
 
 

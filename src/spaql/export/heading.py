@@ -11,7 +11,7 @@ MOST_VALUES = 12  # of a finite action set that are listed
 
 def title(policy: Policy) -> str:
     """What it is and where it comes from."""
-    leaves = "1 leaf" if policy.n_leaves == 1 else f"{policy.n_leaves} leaves"
+    leaves = "1 leaf" if policy.n_leaves == 1 else f"{policy.n_leaves:,} leaves"
     if policy.has_laws:
         leaves = f"{counted(policy.n_leaves, 'law')}, {counted(policy.numbers, 'number')}"
     return f"{one_line(policy.kind)} of {one_line(policy.origin)}: {leaves}"

@@ -205,7 +205,9 @@ class Agent(ABC):
         """
 
     def __repr__(self) -> str:
-        done = f"{self.arms} arms after {len(self.state.history)} iterations"
+        size = f"{self.arms:,} {'law' if self.card.simulator else 'arm'}{'' if self.arms == 1 else 's'}"
+        rows = len(self.state.history)
+        done = f"{size} after {rows:,} {'stage' if self.card.simulator else 'iteration'}{'' if rows == 1 else 's'}"
         return f"<{self.algorithm} on {self.problem.name}: {done}, seed {self.seed}>"
 
     # -- checks --------------------------------------------------------------------------------------------------------

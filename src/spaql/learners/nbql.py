@@ -56,6 +56,6 @@ def _affordable(space: Space, depth: int) -> int:
         raise SpaqlError(
             f"a net of step {0.5**depth:g} over {space.d} variables, the actions and {space.trees} time steps "
             f"has {size:,} cells, at most {MAX_NET:,} are possible: "
-            "use a larger step (up to 0.5), or a learner that cuts only where it comes to"
+            "use a larger step (up to 0.5), or a learner that cuts cells only where they are visited"
         )
     return depth

@@ -49,7 +49,7 @@ def documented(name: str, given: Labels) -> Labels:
     if known is None:
         names = sorted({*DOCUMENTED, *(entry.gym_id for entry in CATALOG.values() if entry.gym_id)})
         raise SpaqlError(
-            f"names=True: nobody has named the variables of {name}, only of {', '.join(names)}: give a list"
+            f"names=True: there are no names for the variables of {name}, only for {', '.join(names)}: give a list"
         )
     return Labels(*(theirs if ours is None else ours for ours, theirs in zip(given, known, strict=True)))
 

@@ -50,7 +50,7 @@ class Reference:
         object.__setattr__(self, "hold", _hold(self.name, self.hold))
         object.__setattr__(self, "values", _values(self))
         if self.values and len(self.values) > 1 and self.hold is None:
-            raise SpaqlError(f"{self.name}: hold=... tells for how many steps each of its values stays")
+            raise SpaqlError(f"{self.name}: hold=... says for how many steps each of its values is held")
 
     @property
     def axis(self) -> Axis:

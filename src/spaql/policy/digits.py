@@ -64,4 +64,4 @@ def with_unit(value: str, unit: str) -> str:
 
 def counted(count: int, thing: str) -> str:
     """ "1 law", "2 laws"."""
-    return f"{count} {thing}{'' if count == 1 else 's'}"
+    return f"{count:,} {thing}{'' if count == 1 else 's'}"

@@ -130,7 +130,7 @@ class Evaluation:
     @property
     def failures(self) -> Failures:
         """The share of episodes that failed, with its exact interval: `.share`, `.ci95`, `.count`, `.rule`."""
-        ends = {"bad": f"ends within {self.horizon} steps", "good": f"does not end within {self.horizon} steps"}
+        ends = {"bad": f"ends within {self.horizon:,} steps", "good": f"does not end within {self.horizon:,} steps"}
         parts = [ends[self.ending]] if self.ending else []
         parts += ["violates a limit"] if self.limits else []
         return Failures(int(self.failed.sum()), len(self.returns), " or ".join(parts))
@@ -160,7 +160,7 @@ class Evaluation:
                 "what a failure is with limits=[spaql.Limit(...)]"
             )
         if self.seed is None:
-            raise SpaqlError("a certificate tells the seed of its episodes, and these have none")
+            raise SpaqlError("a certificate states the seed of its episodes, and these have none")
         today = datetime.now(UTC).date().isoformat() if date is None else date
         told = failures.episodes, failures.count, confidence, failures.rule
         return Certificate(*told, self.plant, self.seed, today, __version__)

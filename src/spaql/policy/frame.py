@@ -105,29 +105,64 @@ def score_names(policy: "Policy") -> list[str]:
     return [f"{words.action_names[0]} = {words.applied_value(0, value)}" for value in laws.values.tolist()]
 
 
-def rich_table(policy: "Policy", rows: int = 20) -> Any:
-    """The regions the closed loop uses most, for the terminal."""
+def rich_table(policy: "Policy", rows: int = 20, width: int = 120) -> Any:
+    """The regions the closed loop uses most, for a terminal of this width: no cell is broken.
+
+    Where there is no room for all columns, those that say least go; where there is not even room for a column per
+    variable, the bounds of a region stand below each other.
+    """
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
 
-    leaves, (low, high), words = policy.rules.leaves(), policy.bounds(), policy.words
+    leaves, words = policy.rules.leaves(), policy.words
     share, facts = policy.share[leaves], known(policy)
     order = np.argsort(-np.nan_to_num(share, nan=0.0), kind="stable")[:rows]
-    shown = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), title=Text(repr(policy)), title_justify="left")
+    look: dict[str, Any] = {"box": SIMPLE_HEAD, "pad_edge": False, "padding": (0, 1, 0, 0)}
+    shown = Table(**look)
     if policy.has_laws:
         return _law_rows(policy, shown, [(int(leaves[i]), float(share[i])) for i in order])
-    variables = [f"{name} [{unit}]" if unit else name for name, unit in zip(words.names, words.units, strict=True)]
-    for heading in ("time", *words.action_names, *variables, "Q", "margin", "visits"):
-        shown.add_column(Text(heading), justify="right")  # as text: brackets are no markup
-    for i in order:
-        leaf = leaves[i]
-        intervals = [f"{words.bound(j, low[leaf, j])} … {words.bound(j, high[leaf, j])}" for j in range(len(variables))]
-        visits = "–" if np.isnan(facts["visits"][i]) else f"{facts['visits'][i]:,.0f}"
-        values = ["–" if np.isnan(facts[name][i]) else number(float(facts[name][i])) for name in ("q", "margin")]
-        applied = [words.applied_value(axis, float(value)) for axis, value in enumerate(policy.rules.actions[leaf])]
-        shown.add_row(share_of_time(float(share[i])) or "–", *map(Text, applied), *intervals, *values, visits)
+    time = {"time": [share_of_time(float(share[i])) or "–" for i in order]}
+    applied = {
+        _headed(name, unit): [words.applied_value(axis, float(policy.rules.actions[leaves[i], axis])) for i in order]
+        for axis, (name, unit) in enumerate(zip(words.action_names, words.action_units, strict=True))
+    }
+    bounds = _bound_columns(policy, [int(leaves[i]) for i in order])
+    values = {name: [_told(facts[key][i]) for i in order] for name, key in (("Q", "q"), ("margin", "margin"))}
+    visits = {"visits": ["–" if np.isnan(facts["visits"][i]) else f"{facts['visits'][i]:,.0f}" for i in order]}
+    for extra in (values | visits, values, {"Q": values["Q"]}, {}):
+        columns = time | applied | bounds | extra
+        if sum(_wide(heading, cells) + 1 for heading, cells in columns.items()) + len(columns) + 1 <= width:
+            break
+    else:
+        rules = {"if": ["\nand ".join(words.rule(int(leaves[i]))) or "always" for i in order]}
+        columns = time | applied | rules
+    for heading in columns:  # as text: brackets are no markup
+        shown.add_column(Text(heading), justify="left" if heading == "if" else "right", no_wrap=True)
+    for cells in zip(*columns.values(), strict=True):
+        shown.add_row(*map(Text, cells))
     return shown
+
+
+def _headed(name: str, unit: str) -> str:
+    return f"{name}\n[{unit}]" if unit else name
+
+
+def _wide(heading: str, cells: list[str]) -> int:
+    return max(map(len, [*heading.split("\n"), *cells]))
+
+
+def _told(value: float) -> str:
+    return "–" if np.isnan(value) else number(float(value))
+
+
+def _bound_columns(policy: "Policy", leaves: list[int]) -> dict[str, list[str]]:
+    """By heading: the interval of a variable in each leaf."""
+    (low, high), words = policy.bounds(), policy.words
+    return {
+        _headed(name, unit): [f"{words.bound(j, low[leaf, j])} … {words.bound(j, high[leaf, j])}" for leaf in leaves]
+        for j, (name, unit) in enumerate(zip(words.names, words.units, strict=True))
+    }
 
 
 def _law_rows(policy: "Policy", shown: Any, rows: list[tuple[int, float]]) -> Any:
@@ -135,9 +170,10 @@ def _law_rows(policy: "Policy", shown: Any, rows: list[tuple[int, float]]) -> An
     from rich.text import Text
 
     words = policy.words
-    for heading, justify in (("time", "right"), ("law", "left"), ("if", "left")):
+    several = policy.n_leaves > 1
+    for heading, justify in (("time", "right"), ("law", "left"), ("if", "left"))[: 3 if several else 2]:
         shown.add_column(heading, justify=justify, vertical="top")
     for leaf, share in rows:
-        rule, laws = "\nand ".join(words.rule(leaf)) or "always", "\n".join(words.leaf_lines(leaf))
-        shown.add_row(share_of_time(share) or "–", Text(laws), Text(rule))
+        rule, laws = "\nand ".join(words.rule(leaf)), "\n".join(words.leaf_lines(leaf))
+        shown.add_row(share_of_time(share) or "–", Text(laws), *([Text(rule)] if several else []))
     return shown

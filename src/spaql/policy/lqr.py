@@ -56,7 +56,7 @@ def lqr(
         record = "record steps of it and give model=spaql.from_data(problem, ...)"
         raise SpaqlError(f"{source.name} has no equations to linearise: {record}")
     if isinstance(Q, Mapping) and not Q:
-        raise SpaqlError("Q has no weights: say what shall be kept small, such as Q={" + repr(names[0]) + ": 1.0}")
+        raise SpaqlError("Q has no weights: say what is to be kept small, such as Q={" + repr(names[0]) + ": 1.0}")
     weights, price = weights_of("Q", Q, names), weights_of("R", R, axes)
     if np.linalg.eigvalsh(price).min() <= 0.0:
         raise SpaqlError(f"R must be positive for every action ({', '.join(axes)}): nothing else limits the gains")
@@ -78,7 +78,7 @@ def lqr(
 def _point(problem: Problem, at: Any, names: Sequence[str]) -> Array:
     reference = problem.reference
     if at is None and reference is None:
-        raise SpaqlError(f"{problem.name} has no reference: say with at=... where it shall be held")
+        raise SpaqlError(f"{problem.name} has no reference: give the operating point with at=...")
     known = np.full(len(names), np.nan) if reference is None else np.array(reference, float)
     point = known if at is None else vector("at", at, names, missing=known)
     for name, axis, value in zip(names, problem.state, point.tolist(), strict=True):

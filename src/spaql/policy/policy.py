@@ -278,4 +278,4 @@ class Policy(Probes):
         if self.has_laws:
             laws, numbers = counted(self.n_leaves, "law"), counted(self.numbers, "number")
             return f"<{self.kind} of {self.origin}: {laws}, {numbers}, depth {self.rules.depth}>"
-        return f"<{self.kind} of {self.origin}: {self.n_leaves} leaves, depth {self.rules.depth}>"
+        return f"<{self.kind} of {self.origin}: {self.n_leaves:,} leaves, depth {self.rules.depth}>"

@@ -164,7 +164,7 @@ def _warning(policy: "Policy", x: Array, visits: int | None, share: float | None
     if visits == 0:
         return unvisited(policy)
     if share == 0.0:
-        return "the closed loop did not come here in the rollouts that were made: the action was never put to use"
+        return "the closed loop never reached this region in its recorded rollouts: the action was never applied there"
     if policy.usage is not None and len(policy.usage.states):
         low, high = policy.usage.states.min(axis=0), policy.usage.states.max(axis=0)
         near = NEAR * (high - low)  # a closed loop comes ever closer to where it settles
@@ -195,7 +195,7 @@ def _words(policy: "Policy", why: Why) -> str:
     if len(why.path) > len(why.rule):
         lines.append(f"after {len(why.path)} tests: " + ", then ".join(why.path))
     if len(why.alternatives) > 1:
-        decides = "the table decides by the middle of its cell" if policy.is_table else "the tree goes its own way"
+        decides = "the table decides by the middle of its cell" if policy.is_table else "the tree need not follow them"
         lines.append(f"Values there by one step in the model (Q); {decides}:" if why.expected else "Values there (Q):")
         shown = why.alternatives[:SHOWN]
         values = column([q for _, q in shown])

@@ -206,7 +206,7 @@ def share_lines(policy: "Policy", x: Array, scores: tuple[Score, ...], margin: M
         said += ["the constant"] if score.offset != 0.0 else []
         what = score.name if laws.kind == CLIP else f"the score for {score.name}"
         what = what if laws.kind in (CLIP, SCORES) else f"the score of {score.name}"
-        lines.append(f"What makes {what}:")
+        lines.append(f"Contributions to {what}:")
         told = column([*parts, score.total])
         lines += [f"  {with_unit(text, score.unit)}  from {one}" for text, one in zip(told, said, strict=False)]
         lines.append(f"  {with_unit(told[-1], score.unit)}  together")

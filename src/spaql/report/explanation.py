@@ -3,17 +3,19 @@
 import math
 from heapq import heappop, heappush
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from spaql.arrays import Array
 from spaql.export.action_colours import action_colours
+from spaql.plants.problem import Finite
 from spaql.policy.evaluation import Evaluation
 from spaql.policy.frame import known
 from spaql.policy.policy import Policy
 from spaql.policy.words import number, percent, share_of_time
 from spaql.policy.worst import Worst
+from spaql.progress import at_work
 from spaql.report.explanation_data import page_data, recorded
 from spaql.report.frontier_data import frontier
 from spaql.report.law_data import law_lines, law_verdict, spoken, swatches
@@ -30,14 +32,31 @@ MOST_LEAVES = 1000  # written out; the least used leaves beyond that number are 
 FEW = 12  # leaves of a tree that is shown before everything else
 
 
-def write_explanation(table: Policy, policy: Policy, path: Path, worst: Worst | None = None) -> None:
+class Worth(NamedTuple):
+    """Returns of a controller and of the table it was made from, in the same episodes for the terminal and the page.
+
+    They are the episodes of `policy.evaluate()`. None without a plant.
+    """
+
+    fresh: Evaluation | None
+    own: Evaluation | None  # of the table
+
+
+def worth_of(table: Policy, policy: Policy) -> Worth:
+    fresh = fresh_return(policy)
+    return Worth(fresh, fresh if fresh is None or not may_differ(policy) else fresh_return(table))
+
+
+def write_explanation(
+    table: Policy, policy: Policy, path: Path, worst: Worst | None = None, worth: Worth | None = None
+) -> None:
     """`table`: the policy as learned; `policy`: the form to explain; `worst`: what `policy.falsify()` has found.
 
     A table is shown as its exact tree, which applies the same actions.
     """
     shown = policy.tree() if policy.kind == "table" else policy
-    fresh = fresh_return(shown)
-    own = fresh if fresh is None or not may_differ(table, policy) else fresh_return(table)
+    fresh, own = worth_of(table, policy) if worth is None else worth
+    at_work("writing the page")
     episodes = [] if fresh is None else recorded(shown, fresh.returns, worst)
     written = most_used(shown)
     text = render(
@@ -88,7 +107,7 @@ def origin_line(table: Policy, policy: Policy) -> str:
     return ", ".join([*parts, kind, f"written by spaql {__version__}"])
 
 
-def may_differ(table: Policy, policy: Policy) -> bool:
+def may_differ(policy: Policy) -> bool:
     """Whether this form of the controller does not do exactly what the table does."""
     return policy.kind == "compressed tree" or (policy.kind == "law tree" and policy.table_policy is not None)
 
@@ -96,21 +115,25 @@ def may_differ(table: Policy, policy: Policy) -> bool:
 def verdict(table: Policy, policy: Policy, shown: Policy) -> str:
     """How this form of the controller follows from the learned table."""
     if shown.has_laws:
-        return law_verdict(shown, table if may_differ(table, policy) else None)
+        return law_verdict(shown, table if may_differ(policy) else None)
     leaves = "1 rule" if shown.n_leaves == 1 else f"{shown.n_leaves:,} rules"
     regions = "one region" if table.n_leaves == 1 else f"{table.n_leaves:,} regions"
     if shown.n_leaves == 1:
         return "The controller is one rule: it applies the same action everywhere. Nothing in it is random."
     if policy.kind == "compressed tree":
-        usage = shown.usage
         text = f"The controller is {leaves}, found by shrinking a learned table of {regions}."
-        text += " It may differ from the table."
-        if usage is None or not len(usage.states):
-            return text
-        same = float(np.all(table.decide(usage.states) == shown.decide(usage.states), axis=1).mean())
-        return text + f" In the states it comes to, it applies what the table would apply {percent(same)} of the time."
+        return " ".join([text, "It may differ from the table.", *filter(None, [agreement(shown)])])
     read = f"The controller is {leaves}, read off a learned table of {regions}."
     return read + " They do exactly what the table does, everywhere."
+
+
+def agreement(shown: Policy) -> str:
+    """In how much of its time a small tree does what the table does, as on the frontier; empty if that is unknown."""
+    own = [point for point in shown.frontier if point.leaves == shown.n_leaves and math.isfinite(point.fidelity)]
+    if not own:
+        return ""
+    near = "" if isinstance(shown.problem.actions, Finite) else ", within a tenth of the range"
+    return f"It agrees with the table in {percent(own[0].fidelity)} of the table's time{near}."
 
 
 def time_remark(table: Policy) -> str:
@@ -136,15 +159,15 @@ def key_figures(
     if fresh is not None and fresh.failures.rule:
         found.append((percent(fresh.failures.share), f"failures: an episode that {fresh.failures.rule}"))
     if own is not None and fresh is not None and not np.array_equal(own.returns, fresh.returns):
-        found.append((returned(own), "return of the learned table, same episodes"))
+        found.append((returned(own), "return of the learned table in the same episodes"))
     took = table.knowledge.samples
     if took.training:
-        found.append((f"{took.training:,}", "steps of the plant to learn from"))
+        found.append((f"{took.training:,}", "steps of the plant used for learning"))
     if took.evaluation:
-        found.append((f"{took.evaluation:,}", "steps to choose the best agent"))
+        found.append((f"{took.evaluation:,}", "steps used for choosing the best agent"))
     if shown.samples:  # a search in a model takes no step of the plant
-        purpose = "find the small tree" if table.knowledge.model is None else "judge small trees"
-        found.append((f"{shown.samples:,}", f"steps to {purpose}"))
+        purpose = "finding the small tree" if table.knowledge.model is None else "judging small trees"
+        found.append((f"{shown.samples:,}", f"steps used for {purpose}"))
     return found
 
 

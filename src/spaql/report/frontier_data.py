@@ -3,9 +3,7 @@
 import math
 from typing import Any
 
-import numpy as np
-
-from spaql.compress.frontier import FrontierPoint
+from spaql.compress.frontier import FrontierPoint, restated
 from spaql.policy.evaluation import Evaluation
 from spaql.policy.policy import Policy
 from spaql.policy.words import number, percent
@@ -15,7 +13,7 @@ def frontier(shown: Policy, own: Evaluation | None) -> dict[str, Any] | None:
     """All sizes of tree that a compression found: places in a picture of 100 by 100, and the numbers."""
     if not shown.frontier:
         return None
-    points = [frontier_point(one) for one in shown.frontier]
+    points = [frontier_point(one) for one in restated(shown)]
     level = None if own is None else own.mean
     ends = [value for point in points for value in (point["low"], point["high"])] + ([] if level is None else [level])
     bottom, top = min(ends), max(ends)
@@ -34,11 +32,16 @@ def frontier(shown: Policy, own: Evaluation | None) -> dict[str, Any] | None:
         "level": None if level is None else 100 * (top - level) / (top - bottom),
         "level_text": None if level is None else number(level),
         "x_ticks": [(100 * math.log(value) / math.log(most), value) for value in marks],
-        "y_ticks": [
-            (100 * (top - value) / (top - bottom), number(value))
-            for value in np.linspace(bottom + room, top - room, 3).tolist()
-        ],
+        "y_ticks": [(100 * (top - value) / (top - bottom), number(value)) for value in round_numbers(bottom, top)],
     }
+
+
+def round_numbers(low: float, high: float) -> list[float]:
+    """Two to five values between both, at steps of 1, 2 or 5 times a power of ten."""
+    size = 10.0 ** math.floor(math.log10(high - low))
+    step = next(part * size for part in (2.0, 1.0, 0.5) if (high - low) >= 2.0 * part * size)
+    first, last = math.ceil(low / step), math.floor(high / step)
+    return [float(f"{place * step:.12g}") for place in range(first, last + 1)]
 
 
 def frontier_point(one: FrontierPoint) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from spaql.analysis.tables import write_tables
 from spaql.errors import SpaqlError
+from spaql.progress import at_work
 from spaql.report.page import write_page
 from spaql.runs.store import Store
 from spaql.studies import studies
@@ -36,15 +37,18 @@ def tables_of(results: Results) -> Tables:
 
 def make_report(store: Store, say: Callable[[str], None] | None = None) -> Report:
     """DIR/tables, DIR/figures and DIR/report.html."""
+    at_work("reading the runs")
     results = load_results(store)
     if not any(runs for part, runs in results.parts.items() if part not in results.published):
         hint = f"compute some with spaql reproduce --store {store.folder}"
         raise SpaqlError(f"{store.folder} holds no finished run: {hint}")
     for name in ("tables", "figures"):
         make_folder(store.folder / name)
+    at_work("making tables")
     tables = tables_of(results)
     written = write_tables(chain(*tables.values()), store.folder / "tables")
     figures = draw_figures(results, store.folder / "figures", say)
+    at_work("writing the page")
     _forget_older(store.folder, [*written, *(path for figure in figures for path in (figure.png, figure.svg))])
     page = store.folder / "report.html"
     write_page(results, tables, figures, page)

@@ -55,7 +55,7 @@
       return `${here} is outside ${ends}: never seen in training`;
     }
     if (visits === 0) return data.unvisited;
-    if (share === 0) return "the closed loop did not come here in the rollouts that were made: the action was never put to use";
+    if (share === 0) return "the closed loop never reached this region in its recorded rollouts: the action was never applied there";
     // a closed loop comes ever closer to where it settles
     const near = ([low, high]) => 0.01 * (high - low);
     const beyond = data.state.filter(({ seen }, i) => seen && !(x[i] >= seen[0] - near(seen) && x[i] <= seen[1] + near(seen)));
@@ -112,7 +112,7 @@
       chip(make("td", row, { class: "words" }), option);
       make("td", row, { class: "words" }, i ? "next best" : same(option, action) ? "best, applied" : "best in the table; the tree differs");
     });
-    if (options.length === 1) make("p", parent, { class: "said" }, "The learner tells no other action apart here.");
+    if (options.length === 1) make("p", parent, { class: "said" }, "The learner does not distinguish other actions here.");
   };
   const show = () => {
     const { x } = now, why = explain(x);

@@ -112,14 +112,14 @@ spaql.lawWhy = (() => {
   };
   const showScore = (parent, x, one) => {
     const of = { clip: "", scores: "the score for " }[kind] ?? "the score of ";
-    make("h4", parent, {}, `What makes ${of}${one.name}`);
+    make("h4", parent, {}, `Contributions to ${of}${one.name}`);
     const used = [...one.shares.keys()].filter((j) => one.shares[j] !== 0);
     const rows = used.map((j) => [one.shares[j], `from ${data.state[j].name} = ${measured(x[j], data.state[j])}`]);
     if (one.offset !== 0) rows.push([one.offset, "from the constant"]);
     rows.push([one.total, "together"]);
     const texts = column(rows.map(([value]) => value)), most = Math.max(...rows.map(([value]) => Math.abs(value))) || 1;
     const place = make("table", make("div", parent, { class: "scroll" }), { class: "changes shares" });
-    make("caption", place, { class: "hidden" }, `What makes ${of}${one.name}`);
+    make("caption", place, { class: "hidden" }, `Contributions to ${of}${one.name}`);
     const body = make("tbody", place);
     rows.forEach(([value, from], i) => {
       const row = make("tr", body, i === rows.length - 1 ? { class: "sum" } : {});

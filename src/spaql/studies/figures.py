@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from spaql.analysis.style import save, sheet
+from spaql.progress import at_work
 from spaql.studies import studies
 from spaql.studies.parts import Results
 from spaql.studies.study import Drawing
@@ -31,7 +32,8 @@ def drawings() -> dict[str, tuple[str, Drawing]]:
 def draw_figures(results: Results, folder: Path, say: Callable[[str], None] | None = None) -> list[Figure]:
     """Every figure there is data for, as PNG and SVG; `say(name)` is called before each."""
     drawn = []
-    for name, (study, drawing) in drawings().items():
+    for place, (name, (study, drawing)) in enumerate(drawings().items()):
+        at_work("drawing figures", place, len(drawings()))
         if say is not None:
             say(name)
         with sheet(drawing.height, drawing.width) as figure:

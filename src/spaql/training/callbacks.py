@@ -130,9 +130,9 @@ class Progress(Callback):
 
     def __call__(self, agent: "Agent") -> None:
         row = dict(zip(COLUMNS, agent.state.history[-1].tolist(), strict=True))
-        figures = f"best seen {row['best_seen']:.2f}, evaluation {row['evaluation']:.2f}, {int(row['arms'])} arms"
+        figures = f"best seen {row['best_seen']:.2f}, evaluation {row['evaluation']:.2f}, {int(row['arms']):,} arms"
         samples = f"{int(row['train_samples'] + row['eval_samples']):,} samples"
-        place = f"{self._place(agent, self.goal) - self.before} of {self.goal}"
+        place = f"{self._place(agent, self.goal) - self.before:,} of {self.goal}"
         name = f"{agent.algorithm} on {agent.problem.name}, seed {agent.seed}"
         seconds = time.perf_counter() - self.started
         print(f"{name}: {place}: {figures}, {samples}, {seconds:.1f} s", file=self.file or sys.stderr, flush=True)

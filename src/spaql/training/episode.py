@@ -81,7 +81,7 @@ class Episode:
 
     def __repr__(self) -> str:
         ended = "terminated" if self.terminated else "cut"
-        return f"<Episode: {len(self)} steps, return {number(self.total)}, {ended}>"
+        return f"<Episode: {len(self):,} steps, return {number(self.total)}, {ended}>"
 
     def __str__(self) -> str:
         names, units = self.columns()

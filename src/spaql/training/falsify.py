@@ -16,13 +16,14 @@ from spaql.policy.evaluation import Evaluation
 from spaql.policy.policy import Policy
 from spaql.policy.words import variable_names, variable_units
 from spaql.policy.worst import Changes, Worst
+from spaql.progress import at_work
 from spaql.training.controller_episodes import run_compiled, steps_of
 from spaql.training.lanes import OK, OWN_KEYS, Episodes, new_lanes, stage_of
 from spaql.training.plant_errors import bad_reward
 from spaql.training.tally import Counter, Tally, counted, excesses_of, new_tally
 from spaql.training.tree_rollouts import run_tree
 from spaql.training.watched import Decides, Watched, watch
-from spaql.training.worst_search import KEPT, PARTS, Outcomes, Points, Trial, search
+from spaql.training.worst_search import KEPT, PARTS, SEARCHED, Outcomes, Points, Trial, search
 
 if TYPE_CHECKING:
     from spaql.plants.problem import Problem
@@ -152,6 +153,7 @@ def _over_seeds(controller: Falsifiable, count: int, seed: int, by: str) -> Wors
     counter = Counter(problem, tally)
     for j, one in enumerate(seeds):
         _count(controller, env, env.reset(seed=one)[0], counter, j, returns)
+        at_work(SEARCHED, j + 1, count)
     tried = counted(problem, returns, int(tally.rows[:, 0].sum()), tally, seed)
     badness = _badness(problem, by, returns, excesses_of(tally.rows, len(problem.limits)))
     order = np.argsort(returns, kind="stable")

@@ -22,6 +22,7 @@ from spaql.learners.state import copied, merge_forest
 from spaql.learners.trainee import Exploration, Trainee
 from spaql.partition.forest import ARMS, SPLITS
 from spaql.partition.greedy import Greedy, new_greedy, new_scratch
+from spaql.progress import EPISODES, at_work
 from spaql.training.rollouts import mean_return
 from spaql.training.tally import Counter, Tally
 from spaql.training.viewer import Viewer, observation_dtype
@@ -183,6 +184,8 @@ def _roll(
                 break
         steps += h + 1
         returns[j] = view.reward(total, h)
+        if counter is not None:  # of a fresh evaluation; in training the bar counts iterations
+            at_work(EPISODES, j + 1, len(returns))
     return steps
 
 

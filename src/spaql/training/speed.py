@@ -39,9 +39,12 @@ def measure(
         for learner in measured:
             learner(problem).learn(2)
     best: dict[tuple[str, str], float] = {}
+    begin = time.perf_counter()
     for turn in range(rounds):
         if say is not None:
-            say(f"round {turn + 1} of {rounds} ...")
+            spent = time.perf_counter() - begin
+            left = f", about {spent * (rounds - turn) / turn:.0f} s left" if turn else ""
+            say(f"round {turn + 1} of {rounds}{left} ...")
         for name, problem in made.items():
             _keep(best, (name, "bare"), _bare(problem, BARE_STEPS))
             _keep(best, (name, "gym"), _gym(name))

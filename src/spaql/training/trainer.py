@@ -25,7 +25,7 @@ from spaql.training.callbacks import Callback
 if TYPE_CHECKING:
     from spaql.learners.agent import Callbacks
 
-COMPILING = "starting (the first run ever compiles, half a minute)"
+COMPILING = "compiling (only in the first run)"
 STRETCH_SECONDS = 0.25  # how long compiled code runs before Python looks at progress and Ctrl-C
 
 
@@ -91,7 +91,7 @@ def train(
 def _called(calls: Calls, agent: "Agent", wanted: int, by_samples: bool) -> Iterator[None]:
     """Calls `begin` of the callbacks and, whatever happens, `end`."""
     try:
-        calls.begin(agent, f"{wanted} {'samples' if by_samples else 'iterations'}")
+        calls.begin(agent, f"{wanted:,} {'samples' if by_samples else 'iterations'}")
         yield
     finally:
         calls.end(agent)
@@ -158,7 +158,9 @@ def _note(agent: "Agent") -> str:
     if not len(history):
         return ""
     seen = f"{history.best_seen[-1]:.1f}"
-    return f"best seen {seen}, {agent.arms} arms" if agent.card.judged else f"last episode {seen}"
+    if agent.card.simulator:
+        return f"best law {seen}"
+    return f"best seen {seen}" if agent.card.judged else f"last episode {seen}"
 
 
 @contextlib.contextmanager
@@ -183,10 +185,9 @@ def _progress_of_all(
         yield None
         return
     with progress_bars() as bar:
-        tasks = [
-            bar.add_task(f"{a.algorithm} on {a.problem.name}, seed {a.seed}", total=iterations, note=COMPILING)
-            for a in agents
-        ]
+        several = len(agents) > 1
+        names = [f"{a.algorithm}, seed {a.seed}" if several else f"{a.algorithm} on {a.problem.name}" for a in agents]
+        tasks = [bar.add_task(name, total=iterations, note=COMPILING) for name in names]
 
         def show(index: int, rows: int) -> None:
             bar.update(tasks[index], advance=rows, note=_note(agents[index]))

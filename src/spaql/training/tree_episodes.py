@@ -12,6 +12,7 @@ from spaql.compiling import machine_code
 from spaql.errors import SpaqlError
 from spaql.plants.problem import Problem
 from spaql.policy.evaluation import Evaluation
+from spaql.progress import EPISODES, at_work
 from spaql.training.episode import Episode, open_at
 from spaql.training.lanes import OK, Episodes, new_lanes, stage_of
 from spaql.training.plant_errors import bad_reward
@@ -58,6 +59,7 @@ def run_episodes(
     plant_seed = np.uint64(streams.plant_seed(seed, purpose, 0))
     for first in range(0, episodes, STRETCH):
         some = Episodes(plant_seed, returns, first, min(first + STRETCH, episodes))
+        at_work(EPISODES, first, episodes)
         steps += run_tree(reset, step, stage, controller, lanes, some, visits, seen[steps:])
     if lanes.fault[0] != OK:
         raise bad_reward(problem, f"rollout {int(lanes.fault[1])}")
@@ -106,6 +108,7 @@ def _in_environment(
             visits[leaf] += 1
             returns[j] += reward
             steps += 1
+        at_work(EPISODES, j + 1, len(returns))
     return Usage(returns, steps, visits, seen[: min(steps, len(seen))])
 
 

@@ -12,7 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spaql.arrays import Array
+from spaql.progress import at_work
 
+SEARCHED = "searching for the worst episode"
 GENERATION = 128  # episodes at a time: as many as run side by side
 PARTS = 8  # of an episode, each with random numbers of its own
 KEPT = 16  # of the worst episodes, from which the next ones are made
@@ -54,6 +56,7 @@ def search(
     size, parts = known.starts.shape[1], known.blocks.shape[1]
     kept, outcomes, tried = known.take(slice(0, 0)), None, 0
     while tried < episodes:
+        at_work(SEARCHED, tried, episodes)
         n = min(GENERATION, episodes - tried)
         if outcomes is None:
             points = _together(known.take(slice(0, n)), _random(max(0, n - len(known.starts)), size, parts, rng))

@@ -54,7 +54,7 @@ STUDY = Study(
         Section("further", "Further tables", tables=None),
     ),
     title="Reproducing “Control with adaptive Q-learning”",
-    opening="This page holds its published values against runs of an independent implementation.",
+    opening="This page compares the published values with runs of an independent implementation.",
     # In the order of the paper; the last two are ours
     figures=(
         Drawing("scaling-pendulum", "Scaling study, Pendulum", partial(scaling, titles=REWARDS), 3.1),

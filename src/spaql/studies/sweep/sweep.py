@@ -10,6 +10,7 @@ from spaql.errors import SpaqlError
 from spaql.learners.registry import Card, card_of, learner_class
 from spaql.plants.catalog import CATALOG
 from spaql.plants.make import make_from_catalog
+from spaql.progress import at_work
 from spaql.runs.executors import Open, executor_of
 from spaql.runs.runner import run_missing
 from spaql.runs.spec import Spec
@@ -166,10 +167,12 @@ class _Bench:
         missing = [spec for spec in unique if not usable(self.store, spec, self.sweep.repair)]
         done = len(unique) - len(missing)
         self.say(f"{what}: {done} of {len(unique)} runs are there")
+        at_work(what, done, len(unique))
 
         def finished(spec: Spec) -> None:
             nonlocal done
             done += 1
+            at_work(what, done, len(unique))
             if done == len(unique) or done % max(1, len(unique) // 10) == 0:
                 self.say(f"{what}: {done} of {len(unique)} runs")
 

@@ -5,6 +5,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from spaql.analysis.numbers import counted
 from spaql.studies.sweep.records import Options, Swept, Trial
 from spaql.studies.sweep.sweep import FIRST_REPORTED
 from spaql.writing import write_whole
@@ -28,6 +29,11 @@ def _row(trial: Trial, rank: str) -> dict[str, Any]:
     }
 
 
+def seeds(first: int, count: int) -> str:
+    """ "seed 0", "seeds 0 to 2"."""
+    return f"seed {first}" if count == 1 else f"seeds {first} to {first + count - 1}"
+
+
 def said(options: Options) -> str:
     return ", ".join(
         f"{name} = {value:g}" if isinstance(value, float) else f"{name} = {value}" for name, value in options.items()
@@ -36,15 +42,12 @@ def said(options: Options) -> str:
 
 def markdown_of(made: Swept) -> str:
     sweep = made.sweep
-    last = FIRST_REPORTED + sweep.final_seeds - 1
     lines = [
         f"# Sweep: {sweep.algorithm} on {sweep.problem}",
         "",
-        f"{len(made.trials)} trials ({sweep.sampler}) of {', '.join(sweep.options)}. Tuned: mean fresh return on "
-        "seeds 0 to "
-        f"{sweep.seeds - 1}, which chose the rows. Fresh: the same options on seeds {FIRST_REPORTED} to {last}, "
-        "which chose nothing; 95 % "
-        "interval over the seeds.",
+        f"{counted(len(made.trials), 'trial')} ({sweep.sampler}) of {', '.join(sweep.options)}. "
+        f"Tuned: mean fresh return on {seeds(0, sweep.seeds)}, which chose the rows. Fresh: the same options on "
+        f"{seeds(FIRST_REPORTED, sweep.final_seeds)}, which chose nothing; 95 % interval over the seeds.",
         "",
         "| | options | tuned | fresh | 95 % interval |",
         "|---|---|---|---|---|",
@@ -53,7 +56,7 @@ def markdown_of(made: Swept) -> str:
         tuned = "" if row["tuned"] is None else f"{row['tuned']:.2f}"
         low, high = row["fresh_ci95"]
         lines.append(
-            f"| {row['rank']} | {said(row['options']) or 'as it comes'} | {tuned} | {row['fresh']:.2f} | {low:.2f} "
+            f"| {row['rank']} | {said(row['options']) or 'defaults'} | {tuned} | {row['fresh']:.2f} | {low:.2f} "
             f"... {high:.2f} |"
         )
     return "\n".join([*lines, ""])
@@ -86,27 +89,24 @@ def show(made: Swept, kept: Path) -> None:
 
     sweep = made.sweep
     table = Table(
-        title=f"{sweep.algorithm} on {sweep.problem}: the best of {len(made.trials)} trials",
+        title=f"{sweep.algorithm} on {sweep.problem}: the best of {counted(len(made.trials), 'trial')}",
         box=SIMPLE_HEAD,
         pad_edge=False,
     )
     table.add_column("")
     table.add_column("options")
-    for heading in (
-        f"tuned, seeds 0-{sweep.seeds - 1}",
-        f"fresh, seeds {FIRST_REPORTED}-{FIRST_REPORTED + sweep.final_seeds - 1}",
-    ):
+    for heading in (f"tuned, {seeds(0, sweep.seeds)}", f"fresh, {seeds(FIRST_REPORTED, sweep.final_seeds)}"):
         table.add_column(heading, justify="right")
     for row in rows_of(made):
         low, high = row["fresh_ci95"]
         tuned = "" if row["tuned"] is None else f"{row['tuned']:.2f}"
         table.add_row(
-            row["rank"], said(row["options"]) or "as it comes", tuned, f"{row['fresh']:.2f} ± {(high - low) / 2:.2f}"
+            row["rank"], said(row["options"]) or "defaults", tuned, f"{row['fresh']:.2f} ± {(high - low) / 2:.2f}"
         )
     console = Console()
     console.print(table)
     console.print(
         "Tuned is biased upwards: it chose the rows. Fresh did not; ± is half the 95 % interval over its seeds. "
-        f"{made.computed} runs computed now. Kept: {kept}",
+        f"{counted(made.computed, 'run')} computed now. Kept: {kept}",
         highlight=False,
     )

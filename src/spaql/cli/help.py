@@ -1,0 +1,69 @@
+"""How help is laid out: commands in groups, in the order of use, and examples as lines one can copy."""
+
+import re
+from typing import Any
+
+import typer
+
+WIDTH = 76  # letters of an example; longer ones go on in the next line, as a shell takes them
+SECTIONS = {
+    "Learn a controller": ("problems", "learners", "train", "evaluate"),
+    "Read it, and take it away": ("explain", "export"),
+    "Learn from logged data": ("record", "coverage", "replay"),
+    "Experiments": ("sweep", "reproduce", "report", "bench"),
+}
+INTRODUCTION = """Learn controllers a person can read.
+
+First steps:
+  spaql train cartpole-fitted laws --samples 2000000 --out results
+  spaql explain results/agent.spaql --html controller.html
+  spaql export results/agent.spaql --to c
+"""
+
+
+class Commands(typer.core.TyperGroup):
+    """The list of commands, in the groups above."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        width, placed = max(map(len, self.commands)), [name for names in SECTIONS.values() for name in names]
+        others = tuple(name for name in self.commands if name not in placed)
+        for title, names in SECTIONS.items() if not others else [*SECTIONS.items(), ("Others", others)]:
+            with formatter.section(title):
+                formatter.write_dl([(name.ljust(width), self.commands[name].get_short_help_str(100)) for name in names])
+
+
+class Command(typer.core.TyperCommand):
+    """One command; its options stand in groups, those without a group first."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        groups: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
+        for one in self.get_params(ctx):
+            record = one.get_help_record(ctx)
+            usual = "Arguments" if one.param_type_name == "argument" else "Options"
+            if record is not None:
+                groups.setdefault(getattr(one, "rich_help_panel", None) or usual, []).append(record)
+        for title, records in groups.items():
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
+
+
+def laid_out(docstring: str) -> str:
+    r"""A docstring whose examples stay lines: `\b` tells click to leave a paragraph as it is."""
+    paragraphs = re.split(r"\n\s*\n", docstring.strip())
+    return "\n\n".join(_lines(one) if re.match(r"[A-Z][\w ]*:\n", one) else one for one in paragraphs)
+
+
+def _lines(paragraph: str) -> str:
+    title, *examples = (line.strip() for line in paragraph.splitlines())
+    return "\n".join(["\b", title, *(line for example in examples for line in _broken(example))])
+
+
+def _broken(example: str) -> list[str]:
+    """One command, before options that would not fit in the next line."""
+    lines, indent = [""], "  "
+    for word in re.split(r" (?=--)", example):
+        if lines[-1] and len(indent + lines[-1]) + len(word) > WIDTH:
+            lines.append("")
+        lines[-1] = f"{lines[-1]} {word}".strip()
+    return (indent + f" \\\n{3 * indent}".join(lines)).split("\n")
