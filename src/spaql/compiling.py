@@ -23,6 +23,8 @@ from numba.core.ccallback import CFunc
 from numba.core.runtime.nrt import rtsys
 from numba.experimental import function_type  # noqa: F401  (lets numba tell the type of a callback)
 
+from spaql.linking import KernelDispatcher, PartDispatcher
+
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 # No fastmath: with it the scalar and the vector version of a loop differ in the last bit, and so do results between
@@ -36,43 +38,30 @@ INSIDE: dict[str, Any] = {"no_cpython_wrapper": True}
 
 def inlined(function: Function) -> Function:
     """A function for use inside kernels: LLVM vectorises a loop over rollouts only if nothing in it stays a call."""
-    result: Function = _inside(numba.njit(**OPTIONS, **INSIDE, forceinline=True)(function))
-    return result
+    result: Any = PartDispatcher(function, {**OPTIONS, **INSIDE, "forceinline": True})
+    return result  # type: ignore[no-any-return]
 
 
 def apart(function: Function) -> Function:
     """A function for use inside kernels that stays a call: long code that few problems need, compiled only once."""
-    result: Function = _inside(numba.njit(**OPTIONS, **INSIDE)(function))
-    return result
-
-
-def _inside(dispatcher: Any) -> Any:
-    """Without a form for Python, a call from Python would end the process: it is refused instead."""
-
-    def refuse(*_: Any, **__: Any) -> None:
-        raise TypeError(f"{dispatcher.__name__} is for compiled code: Python can call kernels and entries only")
-
-    def add_overload(compiled: Any) -> None:  # known to compiled code, unknown to Python
-        dispatcher.overloads[tuple(compiled.signature.args)] = compiled
-
-    dispatcher._compile_for_args, dispatcher.add_overload = refuse, add_overload
-    return dispatcher
+    result: Any = PartDispatcher(function, {**OPTIONS, **INSIDE})
+    return result  # type: ignore[no-any-return]
 
 
 def entry(function: Function) -> Function:
     """Like `inlined`, for a small function that Python calls too: kept on disk."""
-    return _kept(numba.njit(**OPTIONS, forceinline=True)(function), function)
+    return _kept(function, inlined(function))
 
 
 def kernel(function: Function) -> Function:
     """An entry point called from Python: compiled at the first call, then kept on disk."""
-    return _kept(numba.njit(**OPTIONS)(function), function)
+    return _kept(function, apart(function))
 
 
-def _kept(dispatcher: Any, function: Function) -> Function:
-    dispatcher._cache = DiskCache(function)  # type: ignore[no-untyped-call]
-    result: Function = dispatcher
-    return result
+def _kept(function: Function, part: Any) -> Function:
+    result: Any = KernelDispatcher(function, part, OPTIONS)
+    result._cache = DiskCache(function)  # type: ignore[no-untyped-call]
+    return result  # type: ignore[no-any-return]
 
 
 _made: dict[tuple[Any, bytes], Callable[..., Any]] = {}
