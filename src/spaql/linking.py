@@ -8,6 +8,7 @@ What Python calls, and how it is kept: `spaql.compiling`.
 
 from typing import Any
 
+from numba.core import types
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import register_pass
@@ -62,6 +63,11 @@ class PartDispatcher(CPUDispatcher):
 
     def _compile_for_args(self, *_: Any, **__: Any) -> None:
         raise TypeError(f"{self.__name__} is for compiled code: Python can call kernels and entries only")
+
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        """Numba would compile a part once more for every constant that it is called with; LLVM sees them all the same."""
+        kws = {name: types.unliteral(kind) for name, kind in kws.items()}
+        return super().get_call_template(tuple(types.unliteral(kind) for kind in args), kws)
 
     def add_overload(self, compiled: Any) -> None:
         self.overloads[tuple(compiled.signature.args)] = compiled  # known to compiled code, unknown to Python

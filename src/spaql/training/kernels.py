@@ -11,7 +11,7 @@ import numpy as np
 
 from spaql import streams
 from spaql.arrays import Array
-from spaql.compiling import inlined, kernel
+from spaql.compiling import apart, inlined, kernel
 from spaql.learners import aql_steps, spaql_steps
 from spaql.learners.act import Actor
 from spaql.learners.history import write_row
@@ -51,7 +51,7 @@ class Room(NamedTuple):
 
     one: Lanes  # of the training episode, which uses one lane
     many: Lanes  # of the evaluation
-    returns: Array  # one per evaluation rollout
+    episodes: Episodes  # of the evaluation; every iteration has its own seed
 
 
 class Progress(NamedTuple):
@@ -67,7 +67,7 @@ def _fault(one: Lanes, code: int, step: int, dimension: int) -> None:
     one.fault[0], one.fault[1], one.fault[2], one.fault[3] = code, -1, step, dimension
 
 
-@inlined
+@apart
 def training_episode(
     reset: Batch, step: Batch, first_step: FirstStep, next_step: NextStep,
     stage: Stage, trainee: Trainee, exploration: Exploration, one: Lanes, plant_seed: np.uint64,
@@ -106,9 +106,11 @@ def _evaluate(
     """Mean return of the greedy policy after `iteration` iterations; the steps are counted."""
     plant_seed = streams.plant_seed(seed, streams.SELECT_PLANT, iteration)
     key = streams.stream(seed, streams.SELECT_ACTION, iteration)
-    episodes = Episodes(plant_seed, room.returns, 0, len(room.returns))
+    all_of = room.episodes
+    # written out to the last field: of another type, as without the defaults, `rollouts` would be compiled once more
+    episodes = Episodes(plant_seed, all_of.returns, 0, all_of.last, all_of.keys, all_of.starts, all_of.blocks)
     outer[EVAL_SAMPLES] += rollouts(reset, step, stage, actor, room.many, episodes, key, False)
-    return mean_return(room.returns)
+    return mean_return(all_of.returns)
 
 
 @kernel
