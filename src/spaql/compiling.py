@@ -23,7 +23,7 @@ from numba.core.ccallback import CFunc
 from numba.core.runtime.nrt import rtsys
 from numba.experimental import function_type  # noqa: F401  (lets numba tell the type of a callback)
 
-from spaql.linking import KernelDispatcher, PartDispatcher
+from spaql.linking import Inside, Kernel, PartCompiler, Unit
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -38,13 +38,20 @@ INSIDE: dict[str, Any] = {"no_cpython_wrapper": True}
 
 def inlined(function: Function) -> Function:
     """A function for use inside kernels: LLVM vectorises a loop over rollouts only if nothing in it stays a call."""
-    result: Any = PartDispatcher(function, {**OPTIONS, **INSIDE, "forceinline": True})
+    result: Any = Inside(function, {**OPTIONS, **INSIDE, "forceinline": True}, PartCompiler)
     return result  # type: ignore[no-any-return]
 
 
 def apart(function: Function) -> Function:
-    """A function for use inside kernels that stays a call: long code that few problems need, compiled only once."""
-    result: Any = PartDispatcher(function, {**OPTIONS, **INSIDE})
+    """A function for use inside kernels that may stay a call: long code, compiled once in each kernel."""
+    result: Any = Inside(function, {**OPTIONS, **INSIDE}, PartCompiler)
+    return result  # type: ignore[no-any-return]
+
+
+def unit(function: Function) -> Function:
+    """Long code that kernels call once in a while, several of them: compiled once, kept on disk, and made while the
+    kernel is being compiled by another process. What it returns must be annotated: int, float, bool or None."""
+    result: Any = Unit(function, {**OPTIONS, **INSIDE}, DiskCache(function))  # type: ignore[no-untyped-call]
     return result  # type: ignore[no-any-return]
 
 
@@ -59,8 +66,7 @@ def kernel(function: Function) -> Function:
 
 
 def _kept(function: Function, part: Any) -> Function:
-    result: Any = KernelDispatcher(function, part, OPTIONS)
-    result._cache = DiskCache(function)  # type: ignore[no-untyped-call]
+    result: Any = Kernel(function, OPTIONS, part, DiskCache(function))  # type: ignore[no-untyped-call]
     return result  # type: ignore[no-any-return]
 
 

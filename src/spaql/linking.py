@@ -1,19 +1,32 @@
-"""Parts of kernels: numba types and lowers them once; only the kernels that they are linked into become machine code.
+"""What becomes machine code, and what only becomes part of it. How it is kept on disk: `spaql.compiling`.
 
 Numba by itself optimises every function and makes machine code of it, also of those that only other functions call, and
-then again inside of every caller: most of the time of compiling. A part stays what LLVM reads, and is optimised where it
-stands in a kernel. The results are the same to the bit: without fastmath LLVM may not change what arithmetic gives.
-What Python calls, and how it is kept: `spaql.compiling`.
+then again inside of every caller: most of the time of compiling. Here there are three kinds:
+
+- a part is typed and lowered once, and optimised only where it stands in a kernel or unit;
+- a kernel is called from Python: its parts are linked into it and become machine code together;
+- a unit is long code that several kernels call: machine code of its own, found by its name, so that it is compiled once
+  and by any process (`spaql.compilers`).
+
+The results are the same to the bit: without fastmath LLVM may not change what arithmetic gives.
 """
 
-from typing import Any
+import hashlib
+import importlib
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
+from llvmlite import binding
 from numba.core import types
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import register_pass
+from numba.core.funcdesc import FunctionDescriptor
 from numba.core.registry import CPUDispatcher
 from numba.core.typed_passes import NativeLowering
+from numba.core.typing import signature as signature_of
+
+RESULTS = {int: types.int64, float: types.float64, bool: types.boolean, None: types.none}
 
 
 class Part(JITCodeLibrary):
@@ -27,9 +40,18 @@ class Part(JITCodeLibrary):
         self._finalized = True  # and no machine code
 
 
+class Whole(JITCodeLibrary):
+    """Machine code: all parts optimised together. The units that it calls must be in memory first."""
+
+    def _finalize_final_module(self) -> None:
+        for reference in self._reload_init:
+            reference()
+        super()._finalize_final_module()
+
+
 @register_pass(mutates_CFG=True, analysis_only=False)
 class PartLowering(NativeLowering):
-    """Numba's lowering into a library of ours, which no one executes."""
+    """Numba's lowering into a library that no one executes."""
 
     _name = "part_lowering"
 
@@ -38,34 +60,85 @@ class PartLowering(NativeLowering):
         state.flags.no_compile = True
         super().run_pass(state)
         # callers find the function by what would be its executable: any object of its own will do
-        lowered = state["cr"]._replace(cfunc=state.library)
-        state.targetctx.insert_user_function(lowered.cfunc, lowered.fndesc, [state.library])
-        state["cr"] = lowered
+        state["cr"] = state["cr"]._replace(cfunc=state.library)
+        state.targetctx.insert_user_function(state.library, state["cr"].fndesc, [state.library])
         return True
 
 
-class PartCompiler(CompilerBase):
-    """Numba's compiler for parts."""
+@register_pass(mutates_CFG=True, analysis_only=False)
+class KernelLowering(NativeLowering):
+    """Numba's lowering of what Python calls."""
+
+    _name = "kernel_lowering"
+
+    def run_pass(self, state: Any) -> bool:
+        state.library = Whole(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.library.enable_object_caching()
+        return bool(super().run_pass(state))
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class UnitLowering(NativeLowering):
+    """Numba's lowering of a unit, under a name that does not depend on what was compiled before it."""
+
+    _name = "unit_lowering"
+
+    def run_pass(self, state: Any) -> bool:
+        library = state.library = Whole(state.targetctx.codegen(), state.func_id.func_qualname)
+        library.enable_object_caching()
+        state.flags.no_compile = True
+        super().run_pass(state)
+        lowered = state["cr"]
+        own_name = library._final_module.get_function(lowered.fndesc.mangled_name)
+        own_name.name = symbol_of(state.func_id.func, tuple(state.args))
+        library.finalize()
+        library.codegen.set_env(lowered.fndesc.env_name, lowered.env)
+        state.reload_init.extend(library._reload_init)
+        state["cr"] = lowered._replace(cfunc=library)
+        return True
+
+
+def symbol_of(function: Callable[..., Any], arguments: tuple[Any, ...]) -> str:
+    """The name of a unit's machine code, in every process."""
+    kinds = hashlib.sha256(repr(arguments).encode()).hexdigest()[:16]
+    return f"{function.__module__}.{function.__qualname__}.{kinds}"
+
+
+class _Compiler(CompilerBase):
+    """Numba's compiler with another lowering."""
+
+    lowering: type[NativeLowering]
 
     def define_pipelines(self) -> list[Any]:
         passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
-        places = [place for place, (made, _) in enumerate(passes.passes) if made is NativeLowering]
-        passes.passes[places[0]] = PartLowering, "lowering of a part"
+        passes.passes = [(self.lowering, why) if made is NativeLowering else (made, why) for made, why in passes.passes]
         passes.finalize()
         return [passes]
 
 
-class PartDispatcher(CPUDispatcher):
-    """A function for use inside of kernels. Without a form for Python, a call from Python is refused."""
+class PartCompiler(_Compiler):
+    lowering = PartLowering
 
-    def __init__(self, function: Any, options: dict[str, Any]) -> None:
-        super().__init__(function, {}, {**options, "nopython": True}, PartCompiler)
+
+class KernelCompiler(_Compiler):
+    lowering = KernelLowering
+
+
+class UnitCompiler(_Compiler):
+    lowering = UnitLowering
+
+
+class Inside(CPUDispatcher):
+    """A function for use inside of compiled code. Without a form for Python, a call from Python is refused."""
+
+    def __init__(self, function: Callable[..., Any], options: dict[str, Any], compiler: type[_Compiler]) -> None:
+        super().__init__(function, {}, {**options, "nopython": True}, compiler)
 
     def _compile_for_args(self, *_: Any, **__: Any) -> None:
         raise TypeError(f"{self.__name__} is for compiled code: Python can call kernels and entries only")
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
-        """Numba would compile a part once more for every constant that it is called with; LLVM sees them all the same."""
+        """Numba would compile it once more for every constant it is called with; LLVM sees constants all the same."""
         kws = {name: types.unliteral(kind) for name, kind in kws.items()}
         return super().get_call_template(tuple(types.unliteral(kind) for kind in args), kws)
 
@@ -73,13 +146,86 @@ class PartDispatcher(CPUDispatcher):
         self.overloads[tuple(compiled.signature.args)] = compiled  # known to compiled code, unknown to Python
 
 
-class KernelDispatcher(CPUDispatcher):
+class Kernel(CPUDispatcher):
     """A function that Python calls. Compiled code that calls it links its part."""
 
-    def __init__(self, function: Any, part: PartDispatcher, options: dict[str, Any]) -> None:
-        super().__init__(function, {}, {**options, "nopython": True})
-        self.part = part
+    def __init__(self, function: Callable[..., Any], options: dict[str, Any], part: Inside, cache: Any) -> None:
+        super().__init__(function, {}, {**options, "nopython": True}, KernelCompiler)
+        self.part, self._cache = part, cache
 
     @property
     def _numba_type_(self) -> Any:
         return self.part._numba_type_
+
+
+class Reference(NamedTuple):
+    """A unit for arguments of certain types. To call it brings its machine code into memory, wherever it is made."""
+
+    module: str
+    name: str
+    signature: Any
+
+    def unit(self) -> "Unit":
+        unit: Unit = getattr(importlib.import_module(self.module), self.name)
+        return unit
+
+    def __call__(self) -> None:
+        from spaql.compilers import finish
+
+        finish(self)
+
+
+class Promise(NamedTuple):
+    """What the callers of a unit must know of it, before it is compiled: it stands for numba's result."""
+
+    signature: Any
+    entry_point: "Link"
+    objectmode: bool = False
+
+
+class Link:
+    """What callers link of a unit: nothing but the need for it."""
+
+    _reload_init: set[Reference]  # where numba looks for what must be loaded before a caller can be
+
+    def __init__(self, reference: Reference) -> None:
+        self._reload_init = {reference}
+        self.empty = binding.parse_assembly("")
+
+    def _ensure_finalized(self) -> None:
+        pass  # it may well be compiled after its callers
+
+    def _get_module_for_linking(self) -> Any:
+        return self.empty
+
+
+class Unit(Inside):
+    """Typing a caller asks for it: it is promised at once and begun, here or in another process."""
+
+    def __init__(self, function: Callable[..., Any], options: dict[str, Any], cache: Any) -> None:
+        super().__init__(function, options, UnitCompiler)
+        self.result = RESULTS[function.__annotations__["return"]]
+        self.code = Inside(function, options, UnitCompiler)  # what is compiled or loaded
+        self.code._cache = cache
+
+    def compile(self, arguments: Any) -> Any:
+        from spaql.compilers import begin
+
+        arguments = tuple(arguments)
+        if arguments not in self.overloads:
+            signature = signature_of(self.result, *arguments)
+            reference = Reference(self.py_func.__module__, self.py_func.__name__, signature)
+            link = Link(reference)
+            self.targetctx.insert_user_function(link, self._described(signature), [link])
+            self.overloads[arguments] = Promise(signature, link)
+            begin(reference)
+        return self.overloads[arguments].entry_point
+
+    def _described(self, signature: Any) -> FunctionDescriptor:
+        names = list(self._compiler.pysig.parameters)
+        symbol = symbol_of(self.py_func, signature.args)
+        return FunctionDescriptor(
+            native=True, modname=self.py_func.__module__, qualname=self.py_func.__qualname__, unique_name=symbol,
+            doc="", typemap=None, restype=signature.return_type, calltypes=None, args=names, kws=(),
+            mangler=lambda *_, **__: symbol, argtypes=signature.args,
+        )  # fmt: skip

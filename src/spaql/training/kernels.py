@@ -11,7 +11,7 @@ import numpy as np
 
 from spaql import streams
 from spaql.arrays import Array
-from spaql.compiling import apart, inlined, kernel
+from spaql.compiling import inlined, kernel, unit
 from spaql.learners import aql_steps, spaql_steps
 from spaql.learners.act import Actor
 from spaql.learners.history import write_row
@@ -67,14 +67,14 @@ def _fault(one: Lanes, code: int, step: int, dimension: int) -> None:
     one.fault[0], one.fault[1], one.fault[2], one.fault[3] = code, -1, step, dimension
 
 
-@apart
+@inlined
 def training_episode(
     reset: Batch, step: Batch, first_step: FirstStep, next_step: NextStep,
     stage: Stage, trainee: Trainee, exploration: Exploration, one: Lanes, plant_seed: np.uint64,
 ) -> int:  # fmt: skip
     """One training episode. Returns its steps.
 
-    `first_step` and `next_step` are those of `spaql_steps` or `aql_steps`: each kernel compiles only its own pair.
+    `first_step` and `next_step` are those of `spaql_steps` or `aql_steps`: each learner compiles only its own pair.
     """
     rows = stage.rows
     observation, action = one.table[rows.observation : rows.action, 0], one.table[rows.action : rows.noise, 0]
@@ -97,6 +97,28 @@ def training_episode(
         if terminated or bad >= 0:
             return h + 1
     return stage.horizon
+
+
+@unit
+def spaql_episode(
+    reset: Batch, step: Batch, stage: Stage, trainee: Trainee, exploration: Exploration, one: Lanes,
+    plant_seed: np.uint64,
+) -> int:  # fmt: skip
+    """A training episode of SPAQL and SPAQL-TS."""
+    return training_episode(
+        reset, step, spaql_steps.first_step, spaql_steps.next_step, stage, trainee, exploration, one, plant_seed
+    )
+
+
+@unit
+def aql_episode(
+    reset: Batch, step: Batch, stage: Stage, trainee: Trainee, exploration: Exploration, one: Lanes,
+    plant_seed: np.uint64,
+) -> int:  # fmt: skip
+    """A training episode of AQL, NBQL and ZoomRL."""
+    return training_episode(
+        reset, step, aql_steps.first_step, aql_steps.next_step, stage, trainee, exploration, one, plant_seed
+    )
 
 
 @inlined
@@ -139,10 +161,7 @@ def train_spaql(
                 return i
             plant_seed = streams.plant_seed(clock.seed, streams.TRAIN_PLANT, at)
             exploration = Exploration(streams.stream(clock.seed, streams.TRAIN_ACTION, at), tau)
-            outer[TRAIN_SAMPLES] += training_episode(
-                reset, step, spaql_steps.first_step, spaql_steps.next_step,
-                stage, trainee, exploration, room.one, plant_seed,
-            )  # fmt: skip
+            outer[TRAIN_SAMPLES] += spaql_episode(reset, step, stage, trainee, exploration, room.one, plant_seed)
             if room.one.fault[0] != OK:
                 return i
         merge_all(forest, trainee.space, trainee.chart, trainee.greedy, trainee.scratch)
@@ -179,9 +198,7 @@ def train_aql(
         at = clock.iteration + i
         plant_seed = streams.plant_seed(clock.seed, streams.TRAIN_PLANT, at)
         exploration = Exploration(streams.stream(clock.seed, streams.TRAIN_ACTION, at), 0.0)
-        outer[TRAIN_SAMPLES] += training_episode(
-            reset, step, aql_steps.first_step, aql_steps.next_step, stage, trainee, exploration, room.one, plant_seed
-        )
+        outer[TRAIN_SAMPLES] += aql_episode(reset, step, stage, trainee, exploration, room.one, plant_seed)
         if room.one.fault[0] != OK:
             return i
         evaluation = _evaluate(reset, step, stage, actor_of(trainee), room, clock.seed, at + 1, outer)
