@@ -23,6 +23,7 @@ from numba.core.ccallback import CFunc
 from numba.core.runtime.nrt import rtsys
 from numba.experimental import function_type  # noqa: F401  (lets numba tell the type of a callback)
 
+from spaql import compilers
 from spaql.linking import Inside, Kernel, PartCompiler, Unit
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -164,7 +165,10 @@ class DiskCache(FunctionCache):
         """Code from the disk needs numba's runtime only. All that compiling needs, SciPy's linear algebra among it,
         takes as long to load as the rest of the library; numba loads it when it compiles."""
         rtsys.initialize(target)
-        return self._load_overload(signature, target)
+        found = self._load_overload(signature, target)
+        if found is None and not any(cache_folder().glob("*.nbi")):  # the first program on this machine
+            compilers.expect()
+        return found
 
     def _load_overload(self, signature: Any, target: Any) -> Any:
         try:

@@ -221,6 +221,15 @@ class Unit(Inside):
             begin(reference)
         return self.overloads[arguments].entry_point
 
+    def loaded(self, signature: Any) -> bool:
+        """Whether its machine code is in memory or on the disk: then it is brought into memory."""
+        if tuple(signature.args) not in self.code.overloads:
+            kept = self.code._cache.load_overload(signature, self.targetctx)
+            if kept is None:
+                return False
+            self.code.add_overload(kept)
+        return True
+
     def _described(self, signature: Any) -> FunctionDescriptor:
         names = list(self._compiler.pysig.parameters)
         symbol = symbol_of(self.py_func, signature.args)
