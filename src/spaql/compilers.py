@@ -59,7 +59,8 @@ class Pool:
             return reference
 
     def _made(self, process: "subprocess.Popen[bytes]", reference: Reference) -> bool:
-        assert process.stdin is not None and process.stdout is not None
+        assert process.stdin is not None
+        assert process.stdout is not None
         try:
             process.stdin.write(pickle.dumps(reference))
             process.stdin.flush()

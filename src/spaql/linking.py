@@ -11,20 +11,26 @@ then again inside of every caller: most of the time of compiling. Here there are
 The results are the same to the bit: without fastmath LLVM may not change what arithmetic gives.
 """
 
+import gc
 import hashlib
 import importlib
 from collections.abc import Callable
+from types import CodeType
 from typing import Any, NamedTuple
 
 from llvmlite import binding
 from numba.core import types
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.core.compiler_lock import global_compiler_lock
 from numba.core.compiler_machinery import register_pass
+from numba.core.event import trigger_event
 from numba.core.funcdesc import FunctionDescriptor
 from numba.core.registry import CPUDispatcher
+from numba.core.sigutils import normalize_signature
 from numba.core.typed_passes import NativeLowering
 from numba.core.typing import signature as signature_of
+from numba.core.untyped_passes import InlineClosureLikes
 
 RESULTS = {int: types.int64, float: types.float64, bool: types.boolean, None: types.none}
 
@@ -104,16 +110,25 @@ def symbol_of(function: Callable[..., Any], arguments: tuple[Any, ...]) -> str:
     return f"{function.__module__}.{function.__qualname__}.{kinds}"
 
 
+_pipelines: dict[tuple[type[NativeLowering], bool], Any] = {}
+
+
 class _Compiler(CompilerBase):
     """Numba's compiler with another lowering."""
 
     lowering: type[NativeLowering]
 
     def define_pipelines(self) -> list[Any]:
-        passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
-        passes.passes = [(self.lowering, why) if made is NativeLowering else (made, why) for made, why in passes.passes]
-        passes.finalize()
-        return [passes]
+        """The same for all functions, so put together once; but those with functions inside need a pass more."""
+        closed = any(isinstance(constant, CodeType) for constant in self.state.func_id.code.co_consts)
+        key = self.lowering, closed
+        if key not in _pipelines:
+            made = DefaultPassBuilder.define_nopython_pipeline(self.state)
+            steps = [(step, why) for step, why in made.passes if closed or step is not InlineClosureLikes]
+            made.passes = [(self.lowering, why) if step is NativeLowering else (step, why) for step, why in steps]
+            made.finalize()
+            _pipelines[key] = made
+        return [_pipelines[key]]
 
 
 class PartCompiler(_Compiler):
@@ -142,6 +157,20 @@ class Inside(CPUDispatcher):
         kws = {name: types.unliteral(kind) for name, kind in kws.items()}
         return super().get_call_template(tuple(types.unliteral(kind) for kind in args), kws)
 
+    def compile(self, sig: Any) -> Any:
+        """As numba does, without a timer for each function: every timer listens to all that is compiled within."""
+        args, result = normalize_signature(sig)
+        with global_compiler_lock:
+            if tuple(args) not in self.overloads:
+                kept = self._cache.load_overload(sig, self.targetctx)
+                if kept is not None:
+                    self.add_overload(kept)
+                else:
+                    with trigger_event("numba:compile", data={"dispatcher": self, "args": args, "return_type": result}):
+                        self.add_overload(self._compiler.compile(args, result))
+                    self._cache.save_overload(sig, self.overloads[tuple(args)])
+            return self.overloads[tuple(args)].entry_point
+
     def add_overload(self, compiled: Any) -> None:
         self.overloads[tuple(compiled.signature.args)] = compiled  # known to compiled code, unknown to Python
 
@@ -152,6 +181,16 @@ class Kernel(CPUDispatcher):
     def __init__(self, function: Callable[..., Any], options: dict[str, Any], part: Inside, cache: Any) -> None:
         super().__init__(function, {}, {**options, "nopython": True}, KernelCompiler)
         self.part, self._cache = part, cache
+
+    def compile(self, sig: Any) -> Any:
+        """Python looks through all objects for cycles again and again while numba makes millions of them."""
+        collecting = gc.isenabled()
+        gc.disable()
+        try:
+            return super().compile(sig)
+        finally:
+            if collecting:
+                gc.enable()
 
     @property
     def _numba_type_(self) -> Any:
