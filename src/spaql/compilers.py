@@ -1,6 +1,6 @@
 """Processes that compile side by side: what one has made, the others find on the disk.
 
-A kernel that is compiled asks for its units (`spaql.linking`). Each is begun in another process if there is one, while
+A kernel that is compiled asks for its units (`spaql.units`). Each is begun in another process if there is one, while
 this process goes on; at the end it makes itself those that nobody has begun, and waits for the rest.
 """
 
@@ -11,12 +11,19 @@ import pickle
 import subprocess
 import sys
 import threading
+from typing import TYPE_CHECKING
 
-from spaql.linking import Reference
+from numba.core.registry import cpu_target
+
+from spaql import compilation
+
+if TYPE_CHECKING:
+    from spaql.units import Reference
 
 MOST = 3  # processes beside this one: there are seldom more units than that
 IDLE = 20.0  # seconds after which a process without work ends
-SERVE = "from spaql.compilers import serve; serve()"
+MADE, FAILED = ".", "!"  # answers of a process about a unit; before them stand the functions it has compiled
+SERVE = "import spaql.compiling, spaql.compilers; spaql.compilers.serve()"
 
 
 class Pool:
@@ -38,8 +45,8 @@ class Pool:
 
     def _speak(self) -> None:
         try:
-            process = _started()
-            while (reference := self._next()) is not None and self._made(process, reference):
+            process = started()
+            while (reference := self._next()) is not None and self.made(process, reference):
                 pass
             with contextlib.suppress(OSError):
                 process.stdin.close()  # type: ignore[union-attr]
@@ -50,7 +57,7 @@ class Pool:
             with self.changed:
                 self.threads -= 1
 
-    def _next(self) -> Reference | None:
+    def _next(self) -> "Reference | None":
         with self.changed:
             if not self.changed.wait_for(lambda: self.waiting, IDLE):
                 return None
@@ -58,13 +65,16 @@ class Pool:
             self.under_way.add(reference)
             return reference
 
-    def _made(self, process: "subprocess.Popen[bytes]", reference: Reference) -> bool:
+    def made(self, process: "subprocess.Popen[bytes]", reference: "Reference") -> bool:
+        """Have a process make a unit; False if it could not."""
         assert process.stdin is not None
         assert process.stdout is not None
         try:
             process.stdin.write(pickle.dumps(reference))
             process.stdin.flush()
-            return process.stdout.read(1) == b"."
+            while (answer := process.stdout.readline().decode().strip()) not in (MADE, FAILED, ""):
+                compilation.made(answer)
+            return answer == MADE
         except OSError:
             return False  # it has ended: the caller finds nothing on the disk, and compiles itself
         finally:
@@ -96,7 +106,7 @@ def expect() -> None:
     pool().start(min(number(), 1))
 
 
-def begin(reference: Reference) -> None:
+def begin(reference: "Reference") -> None:
     """Have a unit ready as soon as may be."""
     if reference.unit().loaded(reference.signature):
         return
@@ -107,7 +117,7 @@ def begin(reference: Reference) -> None:
     pool().start(min(number(), wanted))
 
 
-def finish(reference: Reference) -> None:
+def finish(reference: "Reference") -> None:
     """Bring the machine code of a unit into memory. Until others have made it, do what nobody does."""
     now = pool()
     while True:
@@ -125,23 +135,30 @@ def finish(reference: Reference) -> None:
             return
 
 
-def _started() -> "subprocess.Popen[bytes]":
+def started() -> "subprocess.Popen[bytes]":
+    """A process that compiles what it is told."""
     path = os.pathsep.join(place for place in sys.path if place)
     process = subprocess.Popen(
         [sys.executable, "-P", "-c", SERVE], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
         env={**os.environ, "SPAQL_COMPILERS": "0", "PYTHONPATH": path},
         start_new_session=True,  # Ctrl-C is for the process that the user has started; this one follows it
     )  # fmt: skip
-    atexit.register(process.kill)
+    atexit.register(_end, process)
     return process
+
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    process.kill()
+    process.wait()  # then its time counts as ours
 
 
 def serve() -> None:
     """What the other processes do: compile what they are told, until there is nobody left to tell them."""
-    import spaql.compiling  # noqa: F401
-
-    answers = os.fdopen(os.dup(1), "wb", 0)
+    answers = os.fdopen(os.dup(1), "w", 1)
     os.dup2(2, 1)  # whatever else is printed
+    cpu_target.typing_context.refresh()  # what numba loads before it compiles: a second, while nothing is asked for yet
+    cpu_target.target_context.refresh()
+    compilation.watch(lambda news: print(news.name, file=answers))
     while True:
         try:
             reference = pickle.load(sys.stdin.buffer)
@@ -149,6 +166,6 @@ def serve() -> None:
             return
         try:
             reference.unit().code.compile(reference.signature)
-            answers.write(b".")
+            print(MADE, file=answers)
         except Exception:
-            answers.write(b"!")  # who has asked tries it too, and says what is wrong
+            print(FAILED, file=answers)  # who has asked tries it too, and says what is wrong

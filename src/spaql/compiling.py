@@ -24,7 +24,8 @@ from numba.core.runtime.nrt import rtsys
 from numba.experimental import function_type  # noqa: F401  (lets numba tell the type of a callback)
 
 from spaql import compilers
-from spaql.linking import Inside, Kernel, PartCompiler, Unit
+from spaql.linking import Inside, Kernel, PartCompiler
+from spaql.units import Unit
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

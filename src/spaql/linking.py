@@ -5,34 +5,29 @@ then again inside of every caller: most of the time of compiling. Here there are
 
 - a part is typed and lowered once, and optimised only where it stands in a kernel or unit;
 - a kernel is called from Python: its parts are linked into it and become machine code together;
-- a unit is long code that several kernels call: machine code of its own, found by its name, so that it is compiled once
-  and by any process (`spaql.compilers`).
+- a unit is long code that several kernels call: machine code of its own, found by its name (`spaql.units`), so that it
+  is compiled once and by any process (`spaql.compilers`).
 
 The results are the same to the bit: without fastmath LLVM may not change what arithmetic gives.
 """
 
 import gc
-import hashlib
-import importlib
 from collections.abc import Callable
-from types import CodeType
-from typing import Any, NamedTuple
+from types import CodeType, ModuleType
+from typing import Any
 
-from llvmlite import binding
 from numba.core import types
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.compiler_machinery import register_pass
 from numba.core.event import trigger_event
-from numba.core.funcdesc import FunctionDescriptor
 from numba.core.registry import CPUDispatcher
 from numba.core.sigutils import normalize_signature
 from numba.core.typed_passes import NativeLowering
-from numba.core.typing import signature as signature_of
 from numba.core.untyped_passes import InlineClosureLikes
 
-RESULTS = {int: types.int64, float: types.float64, bool: types.boolean, None: types.none}
+from spaql import compilation
 
 
 class Part(JITCodeLibrary):
@@ -83,37 +78,10 @@ class KernelLowering(NativeLowering):
         return bool(super().run_pass(state))
 
 
-@register_pass(mutates_CFG=True, analysis_only=False)
-class UnitLowering(NativeLowering):
-    """Numba's lowering of a unit, under a name that does not depend on what was compiled before it."""
-
-    _name = "unit_lowering"
-
-    def run_pass(self, state: Any) -> bool:
-        library = state.library = Whole(state.targetctx.codegen(), state.func_id.func_qualname)
-        library.enable_object_caching()
-        state.flags.no_compile = True
-        super().run_pass(state)
-        lowered = state["cr"]
-        own_name = library._final_module.get_function(lowered.fndesc.mangled_name)
-        own_name.name = symbol_of(state.func_id.func, tuple(state.args))
-        library.finalize()
-        library.codegen.set_env(lowered.fndesc.env_name, lowered.env)
-        state.reload_init.extend(library._reload_init)
-        state["cr"] = lowered._replace(cfunc=library)
-        return True
-
-
-def symbol_of(function: Callable[..., Any], arguments: tuple[Any, ...]) -> str:
-    """The name of a unit's machine code, in every process."""
-    kinds = hashlib.sha256(repr(arguments).encode()).hexdigest()[:16]
-    return f"{function.__module__}.{function.__qualname__}.{kinds}"
-
-
 _pipelines: dict[tuple[type[NativeLowering], bool], Any] = {}
 
 
-class _Compiler(CompilerBase):
+class Compiler(CompilerBase):
     """Numba's compiler with another lowering."""
 
     lowering: type[NativeLowering]
@@ -131,22 +99,18 @@ class _Compiler(CompilerBase):
         return [_pipelines[key]]
 
 
-class PartCompiler(_Compiler):
+class PartCompiler(Compiler):
     lowering = PartLowering
 
 
-class KernelCompiler(_Compiler):
+class KernelCompiler(Compiler):
     lowering = KernelLowering
-
-
-class UnitCompiler(_Compiler):
-    lowering = UnitLowering
 
 
 class Inside(CPUDispatcher):
     """A function for use inside of compiled code. Without a form for Python, a call from Python is refused."""
 
-    def __init__(self, function: Callable[..., Any], options: dict[str, Any], compiler: type[_Compiler]) -> None:
+    def __init__(self, function: Callable[..., Any], options: dict[str, Any], compiler: type[Compiler]) -> None:
         super().__init__(function, {}, {**options, "nopython": True}, compiler)
 
     def _compile_for_args(self, *_: Any, **__: Any) -> None:
@@ -168,6 +132,7 @@ class Inside(CPUDispatcher):
                 else:
                     with trigger_event("numba:compile", data={"dispatcher": self, "args": args, "return_type": result}):
                         self.add_overload(self._compiler.compile(args, result))
+                    compilation.made(title(self))
                     self._cache.save_overload(sig, self.overloads[tuple(args)])
             return self.overloads[tuple(args)].entry_point
 
@@ -181,99 +146,47 @@ class Kernel(CPUDispatcher):
     def __init__(self, function: Callable[..., Any], options: dict[str, Any], part: Inside, cache: Any) -> None:
         super().__init__(function, {}, {**options, "nopython": True}, KernelCompiler)
         self.part, self._cache = part, cache
+        self._compiler._customize_flags = self._begun
 
     def compile(self, sig: Any) -> Any:
         """Python looks through all objects for cycles again and again while numba makes millions of them."""
+        args, _ = normalize_signature(sig)
+        if tuple(args) in self.overloads:
+            return super().compile(sig)
         collecting = gc.isenabled()
         gc.disable()
         try:
             return super().compile(sig)
         finally:
+            compilation.ended()
             if collecting:
                 gc.enable()
+
+    def _begun(self, flags: Any) -> Any:
+        """Numba asks here when it did not find the kernel on the disk."""
+        compilation.begun(title(self), needed_by(self))
+        return flags
 
     @property
     def _numba_type_(self) -> Any:
         return self.part._numba_type_
 
 
-class Reference(NamedTuple):
-    """A unit for arguments of certain types. To call it brings its machine code into memory, wherever it is made."""
-
-    module: str
-    name: str
-    signature: Any
-
-    def unit(self) -> "Unit":
-        unit: Unit = getattr(importlib.import_module(self.module), self.name)
-        return unit
-
-    def __call__(self) -> None:
-        from spaql.compilers import finish
-
-        finish(self)
+def title(function: CPUDispatcher) -> str:
+    """How a function is named in the news of compiling, in every process."""
+    return f"{function.py_func.__module__}.{function.py_func.__name__}"
 
 
-class Promise(NamedTuple):
-    """What the callers of a unit must know of it, before it is compiled: it stands for numba's result."""
-
-    signature: Any
-    entry_point: "Link"
-    objectmode: bool = False
-
-
-class Link:
-    """What callers link of a unit: nothing but the need for it."""
-
-    _reload_init: set[Reference]  # where numba looks for what must be loaded before a caller can be
-
-    def __init__(self, reference: Reference) -> None:
-        self._reload_init = {reference}
-        self.empty = binding.parse_assembly("")
-
-    def _ensure_finalized(self) -> None:
-        pass  # it may well be compiled after its callers
-
-    def _get_module_for_linking(self) -> Any:
-        return self.empty
-
-
-class Unit(Inside):
-    """Typing a caller asks for it: it is promised at once and begun, here or in another process."""
-
-    def __init__(self, function: Callable[..., Any], options: dict[str, Any], cache: Any) -> None:
-        super().__init__(function, options, UnitCompiler)
-        self.result = RESULTS[function.__annotations__["return"]]
-        self.code = Inside(function, options, UnitCompiler)  # what is compiled or loaded
-        self.code._cache = cache
-
-    def compile(self, arguments: Any) -> Any:
-        from spaql.compilers import begin
-
-        arguments = tuple(arguments)
-        if arguments not in self.overloads:
-            signature = signature_of(self.result, *arguments)
-            reference = Reference(self.py_func.__module__, self.py_func.__name__, signature)
-            link = Link(reference)
-            self.targetctx.insert_user_function(link, self._described(signature), [link])
-            self.overloads[arguments] = Promise(signature, link)
-            begin(reference)
-        return self.overloads[arguments].entry_point
-
-    def loaded(self, signature: Any) -> bool:
-        """Whether its machine code is in memory or on the disk: then it is brought into memory."""
-        if tuple(signature.args) not in self.code.overloads:
-            kept = self.code._cache.load_overload(signature, self.targetctx)
-            if kept is None:
-                return False
-            self.code.add_overload(kept)
-        return True
-
-    def _described(self, signature: Any) -> FunctionDescriptor:
-        names = list(self._compiler.pysig.parameters)
-        symbol = symbol_of(self.py_func, signature.args)
-        return FunctionDescriptor(
-            native=True, modname=self.py_func.__module__, qualname=self.py_func.__qualname__, unique_name=symbol,
-            doc="", typemap=None, restype=signature.return_type, calltypes=None, args=names, kws=(),
-            mangler=lambda *_, **__: symbol, argtypes=signature.args,
-        )  # fmt: skip
+def needed_by(function: CPUDispatcher) -> set[str]:
+    """The titles of a function and of those of ours that it calls, as far as their sources tell."""
+    found, pending = {title(function): function}, [function]
+    while pending:
+        code, scope = (caller := pending.pop().py_func).__code__, caller.__globals__
+        values = [scope[name] for name in code.co_names if name in scope]
+        modules = [value for value in values if isinstance(value, ModuleType)]
+        values += [getattr(module, name, None) for module in modules for name in code.co_names]
+        for value in values:
+            if isinstance(value, Inside | Kernel) and title(value) not in found:
+                found[title(value)] = value
+                pending.append(value)
+    return set(found)

@@ -25,7 +25,7 @@ from spaql.training.callbacks import Callback
 if TYPE_CHECKING:
     from spaql.learners.agent import Callbacks
 
-COMPILING = "starting (the first run ever compiles, half a minute)"
+STARTING = "starting"  # what is compiled has a bar of its own
 STRETCH_SECONDS = 0.25  # how long compiled code runs before Python looks at progress and Ctrl-C
 
 
@@ -167,7 +167,7 @@ def _progress_bar(agent: "Agent", iterations: int, wanted: bool) -> Iterator[Cal
         yield None
         return
     with progress_bars() as bar:
-        task = bar.add_task(f"{agent.algorithm} on {agent.problem.name}", total=iterations, note=COMPILING)
+        task = bar.add_task(f"{agent.algorithm} on {agent.problem.name}", total=iterations, note=STARTING)
 
         def show(rows: int) -> None:
             bar.update(task, advance=rows, note=_note(agent))
@@ -184,7 +184,7 @@ def _progress_of_all(
         return
     with progress_bars() as bar:
         tasks = [
-            bar.add_task(f"{a.algorithm} on {a.problem.name}, seed {a.seed}", total=iterations, note=COMPILING)
+            bar.add_task(f"{a.algorithm} on {a.problem.name}, seed {a.seed}", total=iterations, note=STARTING)
             for a in agents
         ]
 
