@@ -18,7 +18,7 @@ from numba.core.registry import cpu_target
 from spaql import compilation
 
 if TYPE_CHECKING:
-    from spaql.units import Reference
+    from spaql.linking import Reference
 
 MOST = 3  # processes beside this one: there are seldom more units than that
 IDLE = 20.0  # seconds after which a process without work ends
@@ -108,13 +108,31 @@ def expect() -> None:
 
 def begin(reference: "Reference") -> None:
     """Have a unit ready as soon as may be."""
-    if reference.unit().loaded(reference.signature):
-        return
+    if not reference.unit().loaded(reference.signature):
+        begin_elsewhere(reference)
+
+
+def begin_elsewhere(reference: "Reference") -> None:
     with pool().changed:
         pool().waiting.append(reference)
         pool().changed.notify_all()
         wanted = len(pool().waiting) + len(pool().under_way)
     pool().start(min(number(), wanted))
+
+
+def ahead(reference: "Reference") -> None:
+    """Have a kernel ready that will be called later on, if another process can make it meanwhile."""
+    if number() and not reference.unit().loaded(reference.signature):
+        begin_elsewhere(reference)
+
+
+def join(reference: "Reference") -> None:
+    """Wait for a kernel that another process is making; one that nobody has begun is taken back."""
+    now = pool()
+    with now.changed:
+        if reference in now.waiting:
+            now.waiting.remove(reference)
+        now.changed.wait_for(lambda: reference not in now.under_way)
 
 
 def finish(reference: "Reference") -> None:

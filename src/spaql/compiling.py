@@ -24,7 +24,7 @@ from numba.core.runtime.nrt import rtsys
 from numba.experimental import function_type  # noqa: F401  (lets numba tell the type of a callback)
 
 from spaql import compilers
-from spaql.linking import Inside, Kernel, PartCompiler
+from spaql.linking import Inside, Kernel, PartCompiler, Reference
 from spaql.units import Unit
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -87,6 +87,12 @@ def machine_code(function: Any, *arguments: Any) -> Callable[..., Any]:
         function.compile(types)
         _made[key] = function.get_overload(types)
     return _made[key]
+
+
+def ahead(function: Any, *arguments: Any) -> None:
+    """Have a kernel compiled by another process, for a call with arguments of these types that will come later."""
+    types = tuple(numba.typeof(argument) for argument in arguments)  # type: ignore[no-untyped-call]
+    compilers.ahead(Reference(function.py_func.__module__, function.py_func.__name__, types))
 
 
 def callback(function: Callable[..., None], signature: Any) -> Any:

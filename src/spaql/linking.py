@@ -12,9 +12,10 @@ The results are the same to the bit: without fastmath LLVM may not change what a
 """
 
 import gc
+import importlib
 from collections.abc import Callable
 from types import CodeType, ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 from numba.core import types
 from numba.core.codegen import JITCodeLibrary
@@ -27,7 +28,7 @@ from numba.core.sigutils import normalize_signature
 from numba.core.typed_passes import NativeLowering
 from numba.core.untyped_passes import InlineClosureLikes
 
-from spaql import compilation
+from spaql import compilation, compilers
 
 
 class Part(JITCodeLibrary):
@@ -140,6 +141,24 @@ class Inside(CPUDispatcher):
         self.overloads[tuple(compiled.signature.args)] = compiled  # known to compiled code, unknown to Python
 
 
+class Reference(NamedTuple):
+    """A unit or kernel for arguments of certain types, as other processes know it.
+
+    To call it brings the machine code of a unit into memory, wherever it is made: numba does so before it loads what
+    calls the unit.
+    """
+
+    module: str
+    name: str
+    signature: Any  # of a kernel the types of its arguments
+
+    def unit(self) -> Any:
+        return getattr(importlib.import_module(self.module), self.name)
+
+    def __call__(self) -> None:
+        compilers.finish(self)
+
+
 class Kernel(CPUDispatcher):
     """A function that Python calls. Compiled code that calls it links its part."""
 
@@ -153,6 +172,7 @@ class Kernel(CPUDispatcher):
         args, _ = normalize_signature(sig)
         if tuple(args) in self.overloads:
             return super().compile(sig)
+        compilers.join(Reference(self.py_func.__module__, self.py_func.__name__, tuple(args)))
         collecting = gc.isenabled()
         gc.disable()
         try:
@@ -161,6 +181,19 @@ class Kernel(CPUDispatcher):
             compilation.ended()
             if collecting:
                 gc.enable()
+
+    @property
+    def code(self) -> "Kernel":
+        return self  # as a unit has it
+
+    def loaded(self, types_of: tuple[Any, ...]) -> bool:
+        """Whether its machine code is in memory or on the disk: then it is brought into memory."""
+        if types_of not in self.overloads:
+            kept = self._cache.load_overload(types_of, self.targetctx)
+            if kept is None:
+                return False
+            self.add_overload(kept)
+        return True
 
     def _begun(self, flags: Any) -> Any:
         """Numba asks here when it did not find the kernel on the disk."""

@@ -5,7 +5,6 @@ name follows from the types of its arguments. The other kinds of compiled functi
 """
 
 import hashlib
-import importlib
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -17,7 +16,7 @@ from numba.core.typed_passes import NativeLowering
 from numba.core.typing import signature as signature_of
 
 from spaql import compilers
-from spaql.linking import Compiler, Inside, Whole
+from spaql.linking import Compiler, Inside, Reference, Whole
 
 RESULTS = {int: types.int64, float: types.float64, bool: types.boolean, None: types.none}
 
@@ -51,21 +50,6 @@ def symbol_of(function: Callable[..., Any], arguments: tuple[Any, ...]) -> str:
 
 class UnitCompiler(Compiler):
     lowering = UnitLowering
-
-
-class Reference(NamedTuple):
-    """A unit for arguments of certain types. To call it brings its machine code into memory, wherever it is made."""
-
-    module: str
-    name: str
-    signature: Any
-
-    def unit(self) -> "Unit":
-        unit: Unit = getattr(importlib.import_module(self.module), self.name)
-        return unit
-
-    def __call__(self) -> None:
-        compilers.finish(self)
 
 
 class Promise(NamedTuple):

@@ -9,9 +9,8 @@ import pytest
 from spaql.compilation import begun, ended, made
 from spaql.compilers import Pool, started
 from spaql.compiling import apart, compiled_sources, inlined, kernel, unit
-from spaql.linking import needed_by
+from spaql.linking import Reference, needed_by
 from spaql.progress import progress_bars
-from spaql.units import Reference
 
 
 def test_the_fingerprint_covers_kernels_and_the_records_they_read():
