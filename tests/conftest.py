@@ -1,8 +1,12 @@
 """Long tests are skipped unless `--slow` is given. One browser serves all tests of pages."""
 
+import os
+
 import pytest
 
 from browser import browser  # noqa: F401
+
+os.environ.setdefault("SPAQL_COMPILERS", "0")  # every core has a worker of pytest already
 
 
 def pytest_addoption(parser):

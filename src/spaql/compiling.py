@@ -23,6 +23,10 @@ from numba.core.ccallback import CFunc
 from numba.core.runtime.nrt import rtsys
 from numba.experimental import function_type  # noqa: F401  (lets numba tell the type of a callback)
 
+from spaql import compilers
+from spaql.linking import Inside, Kernel, PartCompiler, Reference
+from spaql.units import Unit
+
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 # No fastmath: with it the scalar and the vector version of a loop differ in the last bit, and so do results between
@@ -36,43 +40,36 @@ INSIDE: dict[str, Any] = {"no_cpython_wrapper": True}
 
 def inlined(function: Function) -> Function:
     """A function for use inside kernels: LLVM vectorises a loop over rollouts only if nothing in it stays a call."""
-    result: Function = _inside(numba.njit(**OPTIONS, **INSIDE, forceinline=True)(function))
-    return result
+    result: Any = Inside(function, {**OPTIONS, **INSIDE, "forceinline": True}, PartCompiler)
+    return result  # type: ignore[no-any-return]
 
 
 def apart(function: Function) -> Function:
-    """A function for use inside kernels that stays a call: long code that few problems need, compiled only once."""
-    result: Function = _inside(numba.njit(**OPTIONS, **INSIDE)(function))
-    return result
+    """A function for use inside kernels that may stay a call: long code, compiled once in each kernel."""
+    result: Any = Inside(function, {**OPTIONS, **INSIDE}, PartCompiler)
+    return result  # type: ignore[no-any-return]
 
 
-def _inside(dispatcher: Any) -> Any:
-    """Without a form for Python, a call from Python would end the process: it is refused instead."""
-
-    def refuse(*_: Any, **__: Any) -> None:
-        raise TypeError(f"{dispatcher.__name__} is for compiled code: Python can call kernels and entries only")
-
-    def add_overload(compiled: Any) -> None:  # known to compiled code, unknown to Python
-        dispatcher.overloads[tuple(compiled.signature.args)] = compiled
-
-    dispatcher._compile_for_args, dispatcher.add_overload = refuse, add_overload
-    return dispatcher
+def unit(function: Function) -> Function:
+    """Long code that kernels call once in a while, several of them: compiled once, kept on disk, and made while the
+    kernel is being compiled by another process. What it returns must be annotated: int, float, bool or None."""
+    result: Any = Unit(function, {**OPTIONS, **INSIDE}, DiskCache(function))  # type: ignore[no-untyped-call]
+    return result  # type: ignore[no-any-return]
 
 
 def entry(function: Function) -> Function:
     """Like `inlined`, for a small function that Python calls too: kept on disk."""
-    return _kept(numba.njit(**OPTIONS, forceinline=True)(function), function)
+    return _kept(function, inlined(function))
 
 
 def kernel(function: Function) -> Function:
     """An entry point called from Python: compiled at the first call, then kept on disk."""
-    return _kept(numba.njit(**OPTIONS)(function), function)
+    return _kept(function, apart(function))
 
 
-def _kept(dispatcher: Any, function: Function) -> Function:
-    dispatcher._cache = DiskCache(function)  # type: ignore[no-untyped-call]
-    result: Function = dispatcher
-    return result
+def _kept(function: Function, part: Any) -> Function:
+    result: Any = Kernel(function, OPTIONS, part, DiskCache(function))  # type: ignore[no-untyped-call]
+    return result  # type: ignore[no-any-return]
 
 
 _made: dict[tuple[Any, bytes], Callable[..., Any]] = {}
@@ -90,6 +87,12 @@ def machine_code(function: Any, *arguments: Any) -> Callable[..., Any]:
         function.compile(types)
         _made[key] = function.get_overload(types)
     return _made[key]
+
+
+def ahead(function: Any, *arguments: Any) -> None:
+    """Have a kernel compiled by another process, for a call with arguments of these types that will come later."""
+    types = tuple(numba.typeof(argument) for argument in arguments)  # type: ignore[no-untyped-call]
+    compilers.ahead(Reference(function.py_func.__module__, function.py_func.__name__, types))
 
 
 def callback(function: Callable[..., None], signature: Any) -> Any:
@@ -169,7 +172,10 @@ class DiskCache(FunctionCache):
         """Code from the disk needs numba's runtime only. All that compiling needs, SciPy's linear algebra among it,
         takes as long to load as the rest of the library; numba loads it when it compiles."""
         rtsys.initialize(target)
-        return self._load_overload(signature, target)
+        found = self._load_overload(signature, target)
+        if found is None and not any(cache_folder().glob("*.nbi")):  # the first program on this machine
+            compilers.expect()
+        return found
 
     def _load_overload(self, signature: Any, target: Any) -> Any:
         try:

@@ -1,5 +1,7 @@
 """Progress bars, on the standard error and in one form: what is done, how far it is, how long it still takes.
 
+While something is being compiled, a bar says so.
+
 Work that takes long says how far it is with `at_work`, whoever has called it; `working` shows what it says.
 """
 
@@ -7,6 +9,8 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
+
+from spaql.compilation import News, watch
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -34,11 +38,13 @@ def working(what: str, wanted: bool | None = None) -> Iterator[None]:
     bars = progress_bars(transient=True)
     task = bars.add_task(what, total=None, note="")
 
+    shown: tuple[str, float | None] = what, None
+
     def say(text: str, done: float, of: float | None) -> None:
-        nonlocal task
-        if bars.tasks[0].description != text or bars.tasks[0].total != of:  # other work: its time begins anew
+        nonlocal task, shown
+        if shown != (text, of):  # other work: its time begins anew
             bars.remove_task(task)
-            task = bars.add_task(text, total=of, note="")
+            task, shown = bars.add_task(text, total=of, note=""), (text, of)
         bars.update(task, completed=done)
 
     _listening.append(say)
@@ -74,7 +80,30 @@ def progress_bars(count: str | None = None, transient: bool = False) -> "Progres
     def narrow() -> Column:
         return Column(no_wrap=True, justify="right")
 
-    return Progress(
+    class Bars(Progress):
+        """Bars with one more while something is being compiled."""
+
+        compiling = None
+
+        def start(self) -> None:
+            super().start()
+            self.unwatch = watch(self.tell)
+
+        def stop(self) -> None:
+            self.unwatch()
+            super().stop()
+
+        def tell(self, news: News) -> None:
+            if self.compiling is None and news.of:
+                self.compiling = self.add_task("compiling, the first time only", total=news.of, note="", done=0, of=0)
+            if self.compiling is not None and news.of:
+                note, (_, done, of) = news.name.removeprefix("spaql."), news
+                self.update(self.compiling, completed=done, total=of, note=note, done=done, of=of)
+            elif self.compiling is not None:
+                self.remove_task(self.compiling)
+                self.compiling = None
+
+    return Bars(
         TextColumn("{task.description}"),
         BarColumn(bar_width=16),
         Count(narrow()) if count is None else TextColumn(count, justify="right", table_column=narrow()),

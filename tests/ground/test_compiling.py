@@ -1,8 +1,16 @@
 """Compiled code: what is on disk is used only as long as nothing it was made from has changed; what may be called."""
 
+import os
+import subprocess
+import sys
+
 import pytest
 
-from spaql.compiling import apart, compiled_sources, inlined, kernel
+from spaql.compilation import begun, ended, made
+from spaql.compilers import Pool, started
+from spaql.compiling import apart, compiled_sources, inlined, kernel, unit
+from spaql.linking import Reference, needed_by
+from spaql.progress import progress_bars
 
 
 def test_the_fingerprint_covers_kernels_and_the_records_they_read():
@@ -32,3 +40,63 @@ def test_functions_inside_of_kernels_refuse_to_be_called_from_python_before_and_
             with pytest.raises(TypeError, match=f"{function.__name__} is for compiled code"):
                 function(7)
         assert sixfold(7) == 42
+
+
+COUNT = """
+import spaql
+agent = spaql.SPAQLTS(spaql.make("cartpole"), seed=0)
+agent.learn(iterations=2, rollouts=2)
+agent.evaluate(2)
+from spaql.compilation import Counter
+print(Counter.compiled)
+"""
+
+
+def test_the_first_program_compiles_no_more_functions_than_it_did_and_nothing_the_second_time(tmp_path):
+    environment = {**os.environ, "SPAQL_CACHE_DIR": str(tmp_path), "SPAQL_COMPILERS": "0"}
+    counts = [
+        int(subprocess.run([sys.executable, "-c", COUNT], env=environment, capture_output=True, text=True, check=True).stdout)
+        for _ in range(2)
+    ]
+    assert counts[0] <= 112  # 109 when this was written; each costs a new user a tenth of a second and more
+    assert counts[1] == 0
+
+
+@unit
+def halved_often(x: float, times: int) -> float:
+    for _ in range(times):
+        x = doubled(x) / 4
+    return x
+
+
+@kernel
+def eighth(x):
+    return halved_often(x, 3)
+
+
+def test_a_unit_is_compiled_by_the_process_itself_where_no_other_takes_it(monkeypatch):
+    monkeypatch.setattr(sys, "executable", "no such program")
+    monkeypatch.setenv("SPAQL_COMPILERS", "1")
+    assert eighth(8.0) == 1.0
+
+
+def test_a_process_that_cannot_make_a_unit_says_so_goes_on_and_ends_when_nobody_is_left_to_tell_it():
+    process = started()
+    assert not Pool().made(process, Reference("spaql.training.rollouts", "no_such_unit", None))
+    assert process.poll() is None
+    process.stdin.close()
+    assert process.wait(60) == 0
+
+
+def test_progress_bars_show_what_is_compiled_and_forget_it_when_it_is_done():
+    with progress_bars() as bars:
+        begun("spaql.training.kernels.train_spaql", {"a", "b"})
+        made("a")
+        (task,) = bars.tasks
+        assert (task.completed, task.total, task.fields["note"]) == (1, 2, "a")
+        ended()
+        assert bars.tasks == []
+
+
+def test_the_functions_a_kernel_needs_are_read_off_its_source():
+    assert {name.split(".")[-1] for name in needed_by(eighth)} == {"eighth", "halved_often", "doubled"}

@@ -15,6 +15,7 @@ def bench(
     changes: Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help=SET_HELP)] = None,
     iterations: Annotated[int, typer.Option(help="Training episodes per run.")] = 2000,
     rounds: Annotated[int, typer.Option(help="Every figure is the best of this many, taken in turn.")] = 3,
+    cold: Annotated[bool, typer.Option("--cold", help="Measure instead how long first programs take.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False,
 ) -> None:
     """Measure the speed on this machine.
@@ -24,8 +25,13 @@ def bench(
     Example:
       spaql bench --rounds 3
     """
+    from spaql.training.cold import measure_cold
     from spaql.training.speed import measure
 
+    if cold:
+        found = measure_cold(None if as_json else _say)
+        print(json.dumps(found, indent=1)) if as_json else show_cold(found)
+        return
     problems, say = problem or ["pendulum", "cartpole"], None if as_json else _say
     figures = measure(problems, iterations, rounds, say, settings(changes))
     print(json.dumps(figures, indent=1)) if as_json else show(figures)
@@ -60,3 +66,15 @@ def show(figures: dict[str, Any]) -> None:
     rounds = figures["rounds"]
     how = "one round" if rounds == 1 else f"each figure is the best of {rounds} rounds, taken in turn"
     console.print(f"One core; {how}.", highlight=False)
+
+
+def show_cold(figures: dict[str, dict[str, Any]]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title="from an empty compile cache to the first result")
+    for heading in ("", "wall s", "CPU s", "compiled"):
+        table.add_column(heading, justify="right" if heading else "left")
+    for name, found in figures.items():
+        table.add_row(name, f"{found['wall']:.1f}", f"{found['cpu']:.1f}", f"{found['compilations']} functions")
+    Console().print(table)

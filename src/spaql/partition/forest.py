@@ -26,7 +26,7 @@ from typing import NamedTuple
 import numpy as np
 
 from spaql.arrays import Array
-from spaql.compiling import inlined
+from spaql.compiling import apart, inlined
 from spaql.plants.space import Space
 
 MAX_DEPTH = 15  # a cell of depth 15 would need 4**15 = 1e9 visits to split
@@ -91,7 +91,7 @@ def step_room(forest: Forest, space: Space) -> int:
     return (1 if len(forest.forks) else int(1 << space.d)) * (1 << space.k if space.k else space.cut)
 
 
-@inlined
+@apart
 def copy_into(source: Forest, target: Forest) -> None:
     """Make `target`, which has the room, the same partition as `source`."""
     for i in range(source.size[USED]):

@@ -37,7 +37,8 @@ class CompiledLoop:
         assert agent.problem.plant is not None
         self.agent, self.plant = agent, agent.problem.plant
         self.stage = stage_of(self.plant, agent.problem.horizon)
-        self.work = Room(new_lanes(self.plant), new_lanes(self.plant), np.empty(rollouts))
+        episodes = Episodes(np.uint64(0), np.empty(rollouts), 0, rollouts)
+        self.work = Room(new_lanes(self.plant), new_lanes(self.plant), episodes)
         self.greedy: Greedy | None = None  # of the trainee
 
     def run(self, iterations: int) -> Array:

@@ -11,7 +11,7 @@ import numpy as np
 
 from spaql import streams
 from spaql.arrays import Array
-from spaql.compiling import inlined, kernel
+from spaql.compiling import inlined, kernel, unit
 from spaql.learners import aql_steps, spaql_steps
 from spaql.learners.act import Actor
 from spaql.learners.history import write_row
@@ -51,7 +51,7 @@ class Room(NamedTuple):
 
     one: Lanes  # of the training episode, which uses one lane
     many: Lanes  # of the evaluation
-    returns: Array  # one per evaluation rollout
+    episodes: Episodes  # of the evaluation; every iteration has its own seed
 
 
 class Progress(NamedTuple):
@@ -74,7 +74,7 @@ def training_episode(
 ) -> int:  # fmt: skip
     """One training episode. Returns its steps.
 
-    `first_step` and `next_step` are those of `spaql_steps` or `aql_steps`: each kernel compiles only its own pair.
+    `first_step` and `next_step` are those of `spaql_steps` or `aql_steps`: each learner compiles only its own pair.
     """
     rows = stage.rows
     observation, action = one.table[rows.observation : rows.action, 0], one.table[rows.action : rows.noise, 0]
@@ -99,6 +99,28 @@ def training_episode(
     return stage.horizon
 
 
+@unit
+def spaql_episode(
+    reset: Batch, step: Batch, stage: Stage, trainee: Trainee, exploration: Exploration, one: Lanes,
+    plant_seed: np.uint64,
+) -> int:  # fmt: skip
+    """A training episode of SPAQL and SPAQL-TS."""
+    return training_episode(
+        reset, step, spaql_steps.first_step, spaql_steps.next_step, stage, trainee, exploration, one, plant_seed
+    )
+
+
+@unit
+def aql_episode(
+    reset: Batch, step: Batch, stage: Stage, trainee: Trainee, exploration: Exploration, one: Lanes,
+    plant_seed: np.uint64,
+) -> int:  # fmt: skip
+    """A training episode of AQL, NBQL and ZoomRL."""
+    return training_episode(
+        reset, step, aql_steps.first_step, aql_steps.next_step, stage, trainee, exploration, one, plant_seed
+    )
+
+
 @inlined
 def _evaluate(
     reset: Batch, step: Batch, stage: Stage, actor: Actor, room: Room, seed: int, iteration: int, outer: Array
@@ -106,9 +128,11 @@ def _evaluate(
     """Mean return of the greedy policy after `iteration` iterations; the steps are counted."""
     plant_seed = streams.plant_seed(seed, streams.SELECT_PLANT, iteration)
     key = streams.stream(seed, streams.SELECT_ACTION, iteration)
-    episodes = Episodes(plant_seed, room.returns, 0, len(room.returns))
+    all_of = room.episodes
+    # written out to the last field: of another type, as without the defaults, `rollouts` would be compiled once more
+    episodes = Episodes(plant_seed, all_of.returns, 0, all_of.last, all_of.keys, all_of.starts, all_of.blocks)
     outer[EVAL_SAMPLES] += rollouts(reset, step, stage, actor, room.many, episodes, key, False)
-    return mean_return(room.returns)
+    return mean_return(all_of.returns)
 
 
 @kernel
@@ -137,10 +161,7 @@ def train_spaql(
                 return i
             plant_seed = streams.plant_seed(clock.seed, streams.TRAIN_PLANT, at)
             exploration = Exploration(streams.stream(clock.seed, streams.TRAIN_ACTION, at), tau)
-            outer[TRAIN_SAMPLES] += training_episode(
-                reset, step, spaql_steps.first_step, spaql_steps.next_step,
-                stage, trainee, exploration, room.one, plant_seed,
-            )  # fmt: skip
+            outer[TRAIN_SAMPLES] += spaql_episode(reset, step, stage, trainee, exploration, room.one, plant_seed)
             if room.one.fault[0] != OK:
                 return i
         merge_all(forest, trainee.space, trainee.chart, trainee.greedy, trainee.scratch)
@@ -177,9 +198,7 @@ def train_aql(
         at = clock.iteration + i
         plant_seed = streams.plant_seed(clock.seed, streams.TRAIN_PLANT, at)
         exploration = Exploration(streams.stream(clock.seed, streams.TRAIN_ACTION, at), 0.0)
-        outer[TRAIN_SAMPLES] += training_episode(
-            reset, step, aql_steps.first_step, aql_steps.next_step, stage, trainee, exploration, room.one, plant_seed
-        )
+        outer[TRAIN_SAMPLES] += aql_episode(reset, step, stage, trainee, exploration, room.one, plant_seed)
         if room.one.fault[0] != OK:
             return i
         evaluation = _evaluate(reset, step, stage, actor_of(trainee), room, clock.seed, at + 1, outer)

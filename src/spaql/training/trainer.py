@@ -25,7 +25,7 @@ from spaql.training.callbacks import Callback
 if TYPE_CHECKING:
     from spaql.learners.agent import Callbacks
 
-COMPILING = "compiling (only in the first run)"
+STARTING = "starting"  # what is compiled has a bar of its own
 STRETCH_SECONDS = 0.25  # how long compiled code runs before Python looks at progress and Ctrl-C
 
 
@@ -169,7 +169,7 @@ def _progress_bar(agent: "Agent", iterations: int, wanted: bool) -> Iterator[Cal
         yield None
         return
     with progress_bars() as bar:
-        task = bar.add_task(f"{agent.algorithm} on {agent.problem.name}", total=iterations, note=COMPILING)
+        task = bar.add_task(f"{agent.algorithm} on {agent.problem.name}", total=iterations, note=STARTING)
 
         def show(rows: int) -> None:
             bar.update(task, advance=rows, note=_note(agent))
@@ -187,7 +187,7 @@ def _progress_of_all(
     with progress_bars() as bar:
         several = len(agents) > 1
         names = [f"{a.algorithm}, seed {a.seed}" if several else f"{a.algorithm} on {a.problem.name}" for a in agents]
-        tasks = [bar.add_task(name, total=iterations, note=COMPILING) for name in names]
+        tasks = [bar.add_task(name, total=iterations, note=STARTING) for name in names]
 
         def show(index: int, rows: int) -> None:
             bar.update(tasks[index], advance=rows, note=_note(agents[index]))

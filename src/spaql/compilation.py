@@ -1,0 +1,62 @@
+"""What is being compiled just now: told by those who compile (`spaql.linking`), shown by the progress bars."""
+
+import threading
+from collections.abc import Callable
+from typing import NamedTuple
+
+
+class Counter:
+    """Functions compiled since the process began, here and for it by others."""
+
+    compiled = 0
+
+
+class News(NamedTuple):
+    """How far compiling is, in functions. Which will be needed is read off the sources: some may be left out."""
+
+    name: str  # of the function compiled last
+    done: int
+    of: int  # 0: all is compiled
+
+
+Watcher = Callable[[News], None]
+_watchers: list[Watcher] = []
+_lock = threading.Lock()
+_needed: set[str] = set()
+_done: set[str] = set()
+
+
+def watch(watcher: Watcher) -> Callable[[], None]:
+    """Tell `watcher` from now on. Returns what ends that."""
+    _watchers.append(watcher)
+    return lambda: _watchers.remove(watcher)
+
+
+def begun(name: str, needed: set[str]) -> None:
+    """A kernel is going to be compiled, with all these functions."""
+    with _lock:
+        Counter.compiled += 1
+        _needed.update(needed)
+    _tell(name)
+
+
+def made(name: str) -> None:
+    """A function has been compiled, here or by another process."""
+    with _lock:
+        Counter.compiled += 1
+        _done.add(name)
+    _tell(name)
+
+
+def ended() -> None:
+    """The kernel can be called."""
+    with _lock:
+        _needed.clear()
+        _done.clear()
+    _tell("")
+
+
+def _tell(name: str) -> None:
+    news = News(name, len(_done & _needed), len(_needed))
+    for watcher in tuple(_watchers):
+        watcher(news)
