@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from spaql import analysis, callbacks
     from spaql.analysis.paired import compare
     from spaql.data.coverage import coverage
+    from spaql.data.learned import from_data
     from spaql.data.record import record
-    from spaql.gp.problem import from_data
     from spaql.learners.files import load
     from spaql.learners.history import History
     from spaql.learners.registry import *  # noqa: F403  (the classes of the learners)
@@ -78,7 +78,7 @@ _HOMES = {
     "Limit": "spaql.plants.limits",
     "Reference": "spaql.plants.references",
     "loop": "spaql.plants.loop",
-    "from_data": "spaql.gp.problem",
+    "from_data": "spaql.data.learned",
     "from_fmu": "spaql.plants.fmu",
     "from_gym": "spaql.plants.gym",
     "learn_all": "spaql.training.trainer",

@@ -38,7 +38,7 @@ DOORS = {
     ("policy/controller.py", "learners/laws.py"),
 }
 # Facades also import from their own folder when they are called, because what they call knows them.
-OWN_DOORS = {("learners/agent.py", "learners/files.py")}
+OWN_DOORS = {("learners/agent.py", "learners/files.py"), ("gp/plant.py", "gp/spelled.py")}
 
 
 class Arrow(NamedTuple):

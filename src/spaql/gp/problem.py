@@ -2,20 +2,14 @@
 
 import itertools
 import math
-import warnings
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from scipy.special import stdtr, stdtrit
 from threadpoolctl import threadpool_limits
 
 from spaql.arrays import Array
-from spaql.checks import FAR, flag, numbers, whole
-from spaql.data.log import read_log
-from spaql.errors import SpaqlError, SpaqlWarning
-from spaql.gp.model import FITTED, Data, Model, follows_of, inputs_of, learn_model, numbers_of, thinned, unpredicted
+from spaql.gp.model import Data, Model, follows_of, learn_model, numbers_of
 from spaql.gp.plant import ModelPlant, Numbers, model_plant
 from spaql.plants.axes import Axis
 from spaql.plants.plant import advance
@@ -27,43 +21,8 @@ REACH = 3.0  # deviations from the mean within which episodes begin
 SWITCH = 2  # values of a variable that is no reference
 SEEN = 0.3  # of the episodes begin where one has begun
 POOR = 0.5  # of the changes of a variable that a model may miss without a warning
-DOUBTED = 60  # inputs at which functions are drawn
-MOST_FUNCTIONS = 64
 HELD = 0.15  # of the steps in which a variable changes, at most, if it is held
 ROUND = 0.03  # spread of the radius, as a part of it, up to which a pair of variables goes round a circle
-
-
-def from_data(
-    problem: Problem, observations: Any, actions: Any = None, rewards: Any = None, next_observations: Any = None,
-    terminated: Any = None, *, functions: int = 6, seed: int = 0, gaps: bool = False,
-) -> Problem:  # fmt: skip
-    """The problem with a plant that is learned from recorded steps, in physical units.
-
-    `from_data(problem, log)` takes a log, a file or a data frame, as `Agent.replay` does (docs/data.md; `gaps` as
-    there); it needs no reward if `spaql.loop` will state one. Else arrays: a row per step, in their order.
-
-    Gaussian processes of every variable and, where `problem.known` does not tell them, of the reward and of the end of
-    an episode. Every episode takes place in one of `functions` functions: the mean of what is known, and others that
-    agree with the data and differ where there is none. What is good in all of them does not rest on a guess. A variable
-    that cannot be predicted brings a `SpaqlWarning`.
-
-    Episodes begin like those in the data: an episode begins where an observation is not the next observation of the row
-    before.
-    """
-    if not isinstance(problem, Problem):
-        raise SpaqlError(f"from_data takes a problem, such as spaql.make('pendulum'), not {type(problem).__name__}")
-    whole("functions", functions, 1, MOST_FUNCTIONS)
-    whole("seed", seed, 0, 2**40)
-    if actions is None:
-        data = _of_log(problem, observations, gaps)
-    else:
-        data = _checked(problem, observations, actions, rewards, next_observations, terminated)
-    rng = np.random.default_rng(seed)
-    model = model_of(problem, data)
-    with threadpool_limits(1, "blas"):
-        _warn(problem, unpredicted(model, data))
-    at = _doubted(model, data, *_range(problem), rng)
-    return imagined(problem, model, data, starts_of(problem, data, rng), rng, functions, at)
 
 
 def imagined(
@@ -117,23 +76,10 @@ def predicted(problem: Problem, states: Array, actions: Array) -> Array:
 
 def model_of(problem: Problem, data: Data) -> Model:
     """The model of the data, with what is known of the problem left out."""
-    low, high = _range(problem)
+    low, high = range_of(problem)
     known = {} if problem.known is None else problem.known.functions
     with threadpool_limits(1, "blas"):  # small matrices: threads cost more than they save, and may change last bits
         return learn_model(data, low, high, "reward" in known, "terminated" in known)
-
-
-def _warn(problem: Problem, missed: Mapping[int, float]) -> None:
-    """What is found in a model that cannot predict is worth little, and the model itself would not say so."""
-    poor = [
-        f"{'the reward' if j < 0 else problem.state[j].name} ({100 * part:.0f} %)"
-        for j, part in missed.items()
-        if part > POOR
-    ]
-    if poor:
-        cause = "noise, too few steps, or something that is not observed"
-        said = f"of {', '.join(poor)} the model misses so much in steps it has not seen"
-        warnings.warn(f"{said}: {cause}. Do not trust what is found in it.", SpaqlWarning, stacklevel=3)
 
 
 def _wider(axis: Axis, found: Numbers, j: int) -> Axis:
@@ -143,31 +89,7 @@ def _wider(axis: Axis, found: Numbers, j: int) -> Axis:
     return replace(axis, low=min(axis.low, float(ends[0])), high=max(axis.high, float(ends[1])))
 
 
-def _of_log(problem: Problem, log: Any, gaps: bool) -> Data:
-    """Episodes one behind the other, each in its order."""
-    found = read_log(problem, log, flag("gaps", gaps), paid=False)
-    if len(found) < FEWEST:
-        raise SpaqlError(f"{found.name}: {len(found)} steps are too few for a model: give at least {FEWEST}")
-    return Data(found.states, found.actions, found.rewards, found.nexts, found.terminated)
-
-
-def _checked(problem: Problem, states: Any, actions: Any, rewards: Any, nexts: Any, ended: Any) -> Data:
-    d, axes = len(problem.state), problem.actions.axes
-    before = numbers("observations", states, (-1, d))
-    n = len(before)
-    applied = numbers("actions", np.reshape(actions, (-1, axes)) if np.ndim(actions) == 1 else actions, (n, axes))
-    paid, after = numbers("rewards", rewards, (n,)), numbers("next_observations", nexts, (n, d))
-    ends = np.zeros(n, bool) if ended is None else numbers("terminated", ended, (n,)).astype(bool)
-    if n < FEWEST:
-        raise SpaqlError(f"{n} steps are too few for a model: give at least {FEWEST}")
-    for name, part in (("observations", before), ("actions", applied), ("rewards", paid), ("next_observations", after)):
-        bad = np.argwhere(~(np.abs(part) <= FAR))
-        if len(bad):
-            raise SpaqlError(f"{name}, row {bad[0][0]}: numbers must be finite, and below {FAR:g}")
-    return Data(before, applied, paid, after, ends)
-
-
-def _range(problem: Problem) -> tuple[Array, Array]:
+def range_of(problem: Problem) -> tuple[Array, Array]:
     """Ends of the actions; one action alone has a range of its own, which nothing divides by."""
     low, high = problem.actions.bounds
     alone = isinstance(problem.actions, Finite) and len(problem.actions.values) == 1
@@ -228,11 +150,3 @@ def _circles(states: Array) -> list[tuple[int, int, float]]:
         if radius.std() < ROUND * radius.mean():
             found.append((int(i), int(j), float(radius.mean())))
     return found
-
-
-def _doubted(model: Model, data: Data, low: Array, high: Array, rng: np.random.Generator) -> Array:
-    """Inputs in units at which functions are drawn: states of the data, with any action."""
-    states = thinned(data, FITTED).states
-    chosen = states[rng.integers(len(states), size=DOUBTED)]
-    applied = rng.uniform(low, high, (DOUBTED, len(low)))
-    return inputs_of(model, chosen, applied)
