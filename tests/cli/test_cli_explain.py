@@ -57,6 +57,33 @@ def test_terminal_page_json_and_python_have_the_same_numbers(tmp_path):
     assert re.search(r"It agrees with the table in [\d.]+ % of", text)[0] in page
 
 
+CONTROLLERS = """
+import spaql
+problem = spaql.make("cartpole")
+pd = spaql.law(problem, {"angle": 10.0, "angular velocity": 1.0})
+"""
+
+
+def test_a_controller_of_ones_own_stands_beside_it_in_terminal_page_and_json(file, tmp_path):
+    own = tmp_path / "own.py"
+    own.write_text(CONTROLLERS)
+    told = run("explain", file, "--baseline", f"{own}:pd", "--html", tmp_path / "page.html")
+    assert told.returncode == 0, told.stderr
+    assert re.search(r"  pd +200 .*\n +this controller +\d", told.stdout)  # the best first
+    assert '<th scope="row">pd</th><td>200</td>' in (tmp_path / "page.html").read_text()
+    data = json.loads(run("explain", file, "--baseline", f"{own}:pd", "--json").stdout)
+    assert data["compared"]["pd"]["mean"] == 200.0
+    assert data["compared"]["this controller"]["mean"] == data["fresh"]["mean"]
+
+
+def test_what_is_no_controller_is_no_baseline(file, tmp_path):
+    own = tmp_path / "own.py"
+    own.write_text(CONTROLLERS)
+    told = run("explain", file, "--baseline", f"{own}:problem")
+    assert told.returncode == 2
+    assert "is no controller" in told.stderr
+
+
 def test_explain_shows_laws_in_words_and_a_page(tmp_path):
     (tmp_path / "laws.json").write_text(law_policies()["P2"].to_json())
     told = run("explain", tmp_path / "laws.json", "--html", tmp_path / "page.html")

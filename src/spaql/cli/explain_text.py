@@ -14,17 +14,18 @@ from spaql.policy.frame import rich_table
 from spaql.policy.policy import Policy
 from spaql.policy.worst import Worst
 from spaql.progress import at_work, working
-from spaql.report.explanation import Worth, agreement, may_differ, worth_of, write_explanation
+from spaql.report.beside import beside, rows_of
+from spaql.report.explanation import Worth, agreement, episodes_for, may_differ, worth_of, write_explanation
 
 
 def show_policy(
     made: Callable[[], tuple[Policy, Policy]], observation: list[float] | None, html: Path | None, rows: int,
-    falsify: bool, as_json: bool,
+    falsify: bool, as_json: bool, baselines: Callable[[], dict[str, Any]] = dict,
 ) -> None:  # fmt: skip
-    """`made`: the policy as it was learned, and in the form that was asked for."""
+    """`made`: the policy as it was learned, and in the form that was asked for; `baselines`: others, to compare."""
     from rich.console import Console
 
-    console, why, worth, worst = Console(), None, None, None
+    console, why, worth, worst, others = Console(), None, None, None, None
     shown: list[Any] = []
     with working("reading the agent", False if as_json else None):
         table, policy = made()
@@ -35,14 +36,15 @@ def show_policy(
             worth = worth_of(table, policy)
         if falsify:
             worst = policy.falsify()
+        others = beside(policy, baselines(), episodes_for(policy))
         if html is not None:
-            write_explanation(table, policy, html, worst, worth)
+            write_explanation(table, policy, html, worst, worth, others)
         at_work("putting it into words")
         if listed and not as_json:
             shown = [title(policy), rich_table(policy, rows, console.width), *_sizes(table)]
     if as_json:
         assert worth is not None
-        print(json.dumps(_plain(table, policy, worth, worst, html, why), indent=1, default=str))
+        print(json.dumps(_plain(table, policy, worth, worst, html, why, others), indent=1, default=str))
         return
     if why is not None:
         console.print(str(why), highlight=False, markup=False)
@@ -51,10 +53,26 @@ def show_policy(
         console.print(one, highlight=False)
     for line in [*(_earned(policy, worth) if listed and worth is not None else ()), *_said(policy)]:
         console.print(line, highlight=False, markup=False)
+    if others is not None:
+        console.print(_compared(others))
     if worst is not None:
         console.print(f"\n{worst}", highlight=False, markup=False)
     if html is not None:
         console.print(f"open {html}", highlight=False, soft_wrap=True)
+
+
+def _compared(others: Any) -> Any:
+    from rich import box
+    from rich.table import Table
+
+    title = f"In the same {others.attrs['episodes']:,} fresh episodes"
+    made = Table(title=title, title_justify="left", title_style="", box=box.SIMPLE_HEAD, padding=(0, 1))
+    headings, *rows = rows_of(others)
+    for place, heading in enumerate(headings):
+        made.add_column(heading, justify="right" if place else "left", no_wrap=True)
+    for row in rows:
+        made.add_row(*row)
+    return made
 
 
 def _sizes(table: Policy) -> list[str]:
@@ -90,7 +108,7 @@ def _said(policy: Policy) -> list[str]:
 
 
 def _plain(
-    table: Policy, policy: Policy, worth: Worth, worst: Worst | None, html: Path | None, why: Any
+    table: Policy, policy: Policy, worth: Worth, worst: Worst | None, html: Path | None, why: Any, others: Any
 ) -> dict[str, Any]:
     """For machines."""
     points = [{name: value for name, value in vars(point).items() if name != "tree"} for point in restated(policy)]
@@ -104,4 +122,5 @@ def _plain(
     entries |= {"warnings": list(policy.notes)} if policy.notes else {}
     entries |= {"certificate": policy.certificate.to_dict()} if policy.certificate is not None else {}
     entries |= {"worst": worst.to_dict()} if worst is not None else {}
+    entries |= {"compared": json.loads(others.to_json(orient="index"))} if others is not None else {}
     return entries | {"frontier": points, "why": None if why is None else str(why)}

@@ -16,6 +16,7 @@ from spaql.policy.policy import Policy
 from spaql.policy.words import number, percent, share_of_time
 from spaql.policy.worst import Worst
 from spaql.progress import at_work
+from spaql.report.beside import OWN, rows_of
 from spaql.report.explanation_data import page_data, recorded
 from spaql.report.frontier_data import frontier
 from spaql.report.law_data import law_lines, law_verdict, spoken, swatches
@@ -48,11 +49,12 @@ def worth_of(table: Policy, policy: Policy) -> Worth:
 
 
 def write_explanation(
-    table: Policy, policy: Policy, path: Path, worst: Worst | None = None, worth: Worth | None = None
-) -> None:
+    table: Policy, policy: Policy, path: Path, worst: Worst | None = None, worth: Worth | None = None,
+    others: Any = None,
+) -> None:  # fmt: skip
     """`table`: the policy as learned; `policy`: the form to explain; `worst`: what `policy.falsify()` has found.
 
-    A table is shown as its exact tree, which applies the same actions.
+    A table is shown as its exact tree, which applies the same actions. `others`: the table of `beside`.
     """
     shown = policy.tree() if policy.kind == "table" else policy
     fresh, own = worth_of(table, policy) if worth is None else worth
@@ -70,6 +72,9 @@ def write_explanation(
         certificate=None if shown.certificate is None else shown.certificate.lines,
         key_figures=key_figures(table, shown, fresh, own),
         frontier=frontier(shown, own),
+        others=[] if others is None else rows_of(others),
+        compared=0 if others is None else others.attrs["episodes"],
+        own_name=OWN,
         responses=step_views(shown),
         worst=None if worst is None else worst_view(worst),
         tree=tree_rows(shown, written),
@@ -90,7 +95,11 @@ def write_explanation(
 def fresh_return(policy: Policy) -> Evaluation | None:
     if not policy.problem.can_run:
         return None
-    return policy.evaluate(FRESH if policy.problem.plant is not None else FRESH_IN_PYTHON)
+    return policy.evaluate(episodes_for(policy))
+
+
+def episodes_for(policy: Policy) -> int:
+    return FRESH if policy.problem.plant is not None else FRESH_IN_PYTHON
 
 
 # -- the head ----------------------------------------------------------------------------------------------------------
