@@ -1,13 +1,15 @@
 """Checks of input: compiled code trusts the values that have passed them."""
 
 import math
+import os
 from collections.abc import Collection
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from spaql.arrays import Array
-from spaql.errors import SpaqlError
+from spaql.errors import SpaqlError, shown
 
 FAR = 1e100  # larger numbers in data are taken for errors
 
@@ -16,7 +18,7 @@ def whole(name: str, value: Any, low: int, high: int = 2**62) -> int:
     """A whole number in [low, high]."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or not low <= value <= high:
         limit = f"from {low}" if high == 2**62 else f"from {low} to {high}"
-        raise SpaqlError(f"{name} must be a whole number {limit}, not {value!r}")
+        raise SpaqlError(f"{name} must be a whole number {limit}, not {shown(value)}")
     return int(value)
 
 
@@ -30,21 +32,62 @@ def real(name: str, value: Any, low: float = -math.inf, high: float = math.inf, 
     if not math.isfinite(number) or not low <= number <= high or (above and number == low):
         limit = (f" above {low:g}" if above else f" from {low:g}") if math.isfinite(low) else ""
         limit += f" up to {high:g}" if math.isfinite(high) else ""
-        raise SpaqlError(f"{name} must be a finite number{limit}, not {value!r}")
+        raise SpaqlError(f"{name} must be a finite number{limit}, not {shown(value)}")
     return number
 
 
 def flag(name: str, value: Any) -> bool:
     """True or False."""
     if not isinstance(value, bool | np.bool_):
-        raise SpaqlError(f"{name} must be True or False, not {value!r}")
+        raise SpaqlError(f"{name} must be True or False, not {shown(value)}")
     return bool(value)
+
+
+def bit(name: str, value: Any) -> bool:
+    """True or False, also as the numbers 1 and 0, alone or as an array of one entry."""
+    one = value.item() if isinstance(value, np.ndarray | np.generic) and value.size == 1 else value
+    if not isinstance(one, bool | int | float) or one not in (0, 1):
+        raise SpaqlError(f"{name} must be True or False, not {shown(value)}")
+    return bool(one)
+
+
+def text(name: str, value: Any) -> str:
+    """A text that files can hold: half of a surrogate pair is no sign of any alphabet."""
+    if not isinstance(value, str):
+        raise SpaqlError(f"{name} must be a text, not {shown(value)}")
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise SpaqlError(f"{name} holds half of a surrogate pair, which is no sign: {value!a}") from error
+    return value
+
+
+def items(name: str, value: Any) -> list[Any]:
+    """The entries of a list, a tuple, an array or anything else one can go through once; a text is not meant."""
+    try:
+        if isinstance(value, str | bytes):
+            raise TypeError
+        return list(value)
+    except TypeError as error:
+        raise SpaqlError(f"{name} must be a list, not {shown(value)}") from error
+
+
+def checked_path(value: Any) -> Path:
+    """A path in the file system: a text or anything else that stands for one."""
+    try:
+        made = Path(value)
+        os.fsencode(made)
+    except (TypeError, UnicodeEncodeError) as error:
+        raise SpaqlError(f"a path must be a text or a pathlib.Path, not {shown(value)}") from error
+    if "\0" in str(made):
+        raise SpaqlError(f"a path must not hold the sign with number 0: {shown(value)}")
+    return made
 
 
 def choice(name: str, value: Any, options: Collection[str]) -> str:
     """One of the options."""
     if not isinstance(value, str) or value not in options:
-        raise SpaqlError(f"{name} must be one of {', '.join(map(repr, options))}, not {value!r}")
+        raise SpaqlError(f"{name} must be one of {', '.join(map(repr, options))}, not {shown(value)}")
     return str(value)
 
 
@@ -55,7 +98,7 @@ def numbers(name: str, value: Any, shape: tuple[int, ...]) -> Array:
         if array.dtype.kind not in "fiub":
             raise TypeError(f"its dtype is {array.dtype}")
         array = np.asarray(array, dtype=np.float64, order="C")
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise SpaqlError(f"{name} must be an array of numbers: {error}") from error
     fits = len(array.shape) == len(shape)
     if not fits or any(want not in (-1, have) for want, have in zip(shape, array.shape, strict=True)):

@@ -4,7 +4,6 @@ import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
 from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,7 +30,7 @@ def step_figure(response: "StepResponse", path: str | PathLike[str] | None) -> "
         form_of(path)
     with step_sheet(response) as figure:
         if path is not None:
-            write_as(figure, Path(path))
+            write_as(figure, path)
     return figure
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spaql.checks import flag, whole
+from spaql.checks import checked_path, flag, whole
 from spaql.data.columns import action_columns, next_columns, state_columns
 from spaql.data.table import ENDINGS
 from spaql.errors import SpaqlError
@@ -70,7 +70,7 @@ def write_log(frame: Any, path: Path) -> None:
 
 
 def _target(path: str | PathLike[str]) -> Path:
-    target = Path(path)
+    target = checked_path(path)
     if not target.name.lower().endswith(ENDINGS):
         raise SpaqlError(f"{target.name}: a log is a .csv or .parquet file; choose such a name")
     if not target.parent.is_dir():

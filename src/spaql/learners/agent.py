@@ -95,10 +95,13 @@ class Agent(ABC):
         `callback(agent)` is called after every iteration; if it returns False, training stops there. `spaql.callbacks`
         has ready callbacks; several callbacks go into a list. Ctrl-C stops too: the agent keeps everything learned up
         to the last complete iteration. Calling `learn` again goes on, as if there had been one call.
+
+        Other threads that look at the agent (`predict`, `evaluate`, `save`) meanwhile get their turn between
+        iterations; those that would change it are refused.
         """
         from spaql.training.trainer import train
 
-        with self.state.guard.write():
+        with self.state.guard.write(training=True):
             return train(self, iterations, rollouts, progress, callback, samples=samples)
 
     def before_training(self) -> None:  # noqa: B027  (most learners have nothing to do here)
@@ -129,7 +132,7 @@ class Agent(ABC):
         """
         from spaql.data.replay import replay
 
-        with self.state.guard.write():
+        with self.state.guard.write(training=True):
             return replay(self, log, passes, gaps)
 
     # -- acting --------------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ import numpy as np
 
 from spaql import streams
 from spaql.arrays import Array
-from spaql.checks import numbers, observations, whole
+from spaql.checks import bit, numbers, observations, whole
 from spaql.errors import SpaqlError
 from spaql.learners.act import predict_batch
 from spaql.learners.agent import Agent
@@ -53,9 +53,10 @@ class ForestAgent(Agent):
         """One learning step from outside data, in physical units, at step `step` of its episode."""
         if not self.card.learns:
             raise SpaqlError(f"{self.card.name} does not learn")
+        ended = bit("terminated", terminated)
         with self.state.guard.write():
             inner, value, at = self._take(obs, action, reward, next_obs, step)
-            self._learn(inner, at, value, bool(terminated))
+            self._learn(inner, at, value, ended)
             self.state.touched()
 
     def _learn(self, action: Array, step: int, reward: float, terminated: bool) -> None:

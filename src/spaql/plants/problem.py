@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spaql.arrays import Array
-from spaql.checks import whole
-from spaql.errors import SpaqlError
+from spaql.checks import flag, items, text, whole
+from spaql.errors import SpaqlError, shown
 from spaql.plants.axes import Axis, Continuous, Finite
 from spaql.plants.chart import AXIS, CLIPPED, LINEAR, SIGMOID, Chart, to_cube
 from spaql.plants.limits import Limit, checked_limits
@@ -54,8 +54,10 @@ class Problem:
     limits: Sequence[Limit] = ()  # on variables and actions, counted in every evaluation
 
     def __post_init__(self) -> None:
+        text("the name of a problem", self.name), text("the summary of a problem", self.summary)
+        object.__setattr__(self, "state", tuple(items("`state`", self.state)))  # as files have it
         object.__setattr__(self, "horizon", whole("horizon", self.horizon, 1, 10**6))
-        whole("rollouts", self.rollouts, 1, 10**6)
+        whole("rollouts", self.rollouts, 1, 10**6), flag("clip", self.clip), whole("map_samples", self.map_samples, 0)
         if not self.state or not all(isinstance(axis, Axis) for axis in self.state):
             raise SpaqlError("`state` describes every observed variable with a spaql.Axis")
         if not isinstance(self.actions, Continuous | Finite):
@@ -74,6 +76,7 @@ class Problem:
             raise SpaqlError(f"the known outcome is of {shown} variables and {taken} actions")
         if self.reference is not None:
             reference_in_cube(self, self.reference)
+            object.__setattr__(self, "reference", tuple(map(float, self.reference)))
         object.__setattr__(self, "limits", checked_limits(self.limits, self.state, self.actions))
 
     def space(self, trees: int = 1) -> Space:
@@ -161,9 +164,9 @@ def reference_in_cube(problem: Problem, reference: Sequence[float]) -> np.ndarra
     try:
         point = np.asarray(reference, float)
     except (TypeError, ValueError) as error:
-        raise SpaqlError(f"the reference must be {len(problem.state)} numbers, not {reference!r}") from error
+        raise SpaqlError(f"the reference must be {len(problem.state)} numbers, not {shown(reference)}") from error
     if point.shape != (len(problem.state),):
-        raise SpaqlError(f"the reference must be {len(problem.state)} numbers, not {reference!r}")
+        raise SpaqlError(f"the reference must be {len(problem.state)} numbers, not {shown(reference)}")
     x = np.empty(len(point))
     bad = to_cube(problem.chart(), point, x)
     if bad >= 0:
@@ -196,6 +199,6 @@ def cube(state_dim: int, actions: int | Sequence[float], horizon: int) -> Proble
         try:
             made = Finite(tuple(actions))
         except TypeError as error:
-            raise SpaqlError(f"actions is a number of axes or a list of actions, not {actions!r}") from error
+            raise SpaqlError(f"actions is a number of axes or a list of actions, not {shown(actions)}") from error
         said = f"{len(made.values)} actions"
     return Problem("cube", f"{state_dim} states and {said}, no plant: learn with update()", state, made, horizon)

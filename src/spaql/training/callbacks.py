@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TextIO
 
 import numpy as np
 
-from spaql.checks import real, whole
+from spaql.checks import checked_path, real, whole
 from spaql.errors import SpaqlError
 from spaql.learners.history import COLUMN, COLUMNS, COUNTS
 from spaql.learners.outer import EVAL_SAMPLES, TRAIN_SAMPLES
@@ -52,7 +52,7 @@ class Checkpoint(Callback):
     """
 
     def __init__(self, directory: str | PathLike[str], every: int = 100, keep: int | None = None) -> None:
-        self.directory, self.every = Path(directory), whole("every", every, 1)
+        self.directory, self.every = checked_path(directory), whole("every", every, 1)
         self.keep = None if keep is None else whole("keep", keep, 1)
         self.written: list[Path] = []
 
@@ -145,7 +145,7 @@ class CsvLog(Callback):
     """
 
     def __init__(self, path: str | PathLike[str], every: int = 1) -> None:
-        self.path, self.every, self.lines = Path(path), whole("every", every, 1), 0
+        self.path, self.every, self.lines = checked_path(path), whole("every", every, 1), 0
 
     def begin(self, agent: "Agent", goal: str) -> None:
         table = agent.state.history
@@ -201,7 +201,7 @@ class TensorBoard(Callback):
     columns: ClassVar[tuple[str, ...]] = COLUMNS
 
     def __init__(self, directory: str | PathLike[str], every: int = 1) -> None:
-        self.directory, self.every = Path(directory), whole("every", every, 1)
+        self.directory, self.every = checked_path(directory), whole("every", every, 1)
         self.writer_class = _writer_class()  # now, not after an hour of training: the package may be missing
         self.writer: Any = None
         self.rows = 0

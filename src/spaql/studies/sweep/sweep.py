@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from spaql.checks import choice, whole
+from spaql.checks import checked_path, choice, items, whole
 from spaql.errors import SpaqlError
 from spaql.learners.registry import Card, card_of, learner_class
 from spaql.plants.catalog import CATALOG
@@ -76,8 +76,8 @@ def sweep(
     asked = Sweep(
         problem,
         algorithm,
-        tuple(options),
-        Path(store),
+        tuple(items("options", options)),
+        checked_path(store),
         trials,
         seeds,
         best,
