@@ -36,6 +36,12 @@ def real(name: str, value: Any, low: float = -math.inf, high: float = math.inf, 
     return number
 
 
+def bound(name: str, value: Any) -> float:
+    """A number, or infinite where there is no bound."""
+    infinite = isinstance(value, float | np.floating) and math.isinf(value)
+    return float(value) if infinite else real(name, value)
+
+
 def flag(name: str, value: Any) -> bool:
     """True or False."""
     if not isinstance(value, bool | np.bool_):

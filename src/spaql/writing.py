@@ -7,6 +7,8 @@ from pathlib import Path
 
 from spaql.errors import SpaqlError
 
+FORMULA = ("=", "+", "-", "@", "\t", "\r")  # with which a formula begins in a spreadsheet
+
 
 def write_whole(path: Path, write: Callable[..., object], *, lasting: bool = False) -> None:
     """`write(file)` into a temporary file beside `path` (a name that pandas and polars skip), then rename.
@@ -34,6 +36,16 @@ def write_whole(path: Path, write: Callable[..., object], *, lasting: bool = Fal
     finally:
         if part is not None and os.path.exists(part):
             os.unlink(part)
+
+
+def cell(text: str) -> str:
+    """A text for a cell of CSV: one that a spreadsheet would take for a formula begins with an apostrophe, as there."""
+    return f"'{text}" if text.startswith(FORMULA) else text
+
+
+def cell_text(cell: str) -> str:
+    """What `cell` was made of."""
+    return cell[1:] if cell.startswith("'") and cell[1:].startswith(FORMULA) else cell
 
 
 def make_folder(folder: Path) -> None:

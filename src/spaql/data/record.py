@@ -15,7 +15,7 @@ from spaql.learners.agent import Agent
 from spaql.learners.random import Random
 from spaql.plants.problem import Finite, Problem
 from spaql.policy.policy import Policy
-from spaql.writing import write_whole
+from spaql.writing import cell, write_whole
 
 if TYPE_CHECKING:
     from spaql.training.episode import Episode
@@ -66,7 +66,8 @@ def write_log(frame: Any, path: Path) -> None:
         write_whole(path, lambda file: frame.to_parquet(file, index=False))
     else:
         packed = "gzip" if path.name.lower().endswith(".gz") else None
-        write_whole(path, lambda file: frame.to_csv(file, index=False, compression=packed))
+        heads = [cell(str(name)) for name in frame.columns]
+        write_whole(path, lambda file: frame.to_csv(file, index=False, header=heads, compression=packed))
 
 
 def _target(path: str | PathLike[str]) -> Path:

@@ -12,6 +12,7 @@ import numpy as np
 from spaql.arrays import Array
 from spaql.checks import checked_path
 from spaql.errors import SpaqlError, shown
+from spaql.writing import cell_text
 
 ENDINGS = (".csv", ".csv.gz", ".parquet")
 EXACT_PANDAS = (3, 1)  # from this version on numbers are read to the last bit by default
@@ -171,7 +172,7 @@ def _read_csv(path: Path) -> Any:
     first, whole = (path, path) if pipe is None else (io.BytesIO(pipe), io.BytesIO(pipe))
     header = pandas.read_csv(first, header=None, nrows=1, dtype=str, keep_default_na=False, **kind)
     frame = pandas.read_csv(whole, low_memory=False, **exact, **kind)
-    names = [str(name).strip() for name in header.iloc[0]]
+    names = [cell_text(str(name).strip()) for name in header.iloc[0]]
     if len(frame) and not isinstance(frame.index, pandas.RangeIndex):
         fields = len(frame.columns) + frame.index.nlevels
         raise SpaqlError(
@@ -181,4 +182,4 @@ def _read_csv(path: Path) -> Any:
     twice = [name for name in names if name and names.count(name) > 1]
     if twice:
         raise SpaqlError(f"{path.name} has two columns {twice[0]!r}: remove or rename one")
-    return frame
+    return frame.rename(columns=cell_text)

@@ -10,6 +10,7 @@ import numpy as np
 from spaql.arrays import Array
 from spaql.checks import flag, whole
 from spaql.errors import SpaqlError
+from spaql.plants.answers import begun, outcome, takes_seed
 from spaql.plants.environment import PlantEnv
 from spaql.plants.gym_names import flattened, labelled
 from spaql.plants.known import KnownOutcome, known_outcome
@@ -87,6 +88,7 @@ def _problem(
     name = env if isinstance(env, str) else None
     env_id = name if keys is None else None  # by its id alone it would be made again without our wrapper
     own = made.unwrapped
+    takes_seed(made)
     spaces = (made.observation_space, made.action_space)
     if isinstance(own, PlantEnv) and spaces == (own.observation_space, own.action_space):
         return _own_problem(made, own.problem, env_id, horizon, maps, reference, clip, rollouts)
@@ -218,7 +220,7 @@ def _probe(env: "gymnasium.Env[Any, Any]", names: list[str], measure: int) -> tu
     seen: list[Array] = []
     steps = 0
     for episode in range(PROBE_EPISODES):
-        observation, _ = env.reset(seed=episode)
+        observation = begun(env.reset(seed=episode))
         seen.append(observed(names, observation, f"measuring its map, random episode {episode}, step 0"))
         begin = steps
         while steps < measure and steps - begin < longest:
@@ -226,7 +228,7 @@ def _probe(env: "gymnasium.Env[Any, Any]", names: list[str], measure: int) -> tu
                 action: Any = int(space.start) + int(rng.integers(int(space.n)))
             else:
                 action = rng.uniform(space.low, space.high).astype(space.dtype)  # type: ignore[attr-defined]
-            observation, _, terminated, truncated, _ = env.step(action)
+            observation, _, terminated, truncated = outcome(env.step(action))
             steps += 1
             where = f"measuring its map, random episode {episode}, step {steps - begin}"
             seen.append(observed(names, observation, where))
@@ -245,11 +247,11 @@ def random_steps(problem: Problem, env: Any) -> Steps:
     rows: list[Sequence[Any]] = []
     while len(rows) < STEPS:
         first = len(rows)
-        observation, _ = env.reset(seed=first)
+        observation = begun(env.reset(seed=first))
         before = observed(names, observation, f"random step {first}")
         for _ in range(min(EPISODE, problem.horizon, STEPS - first)):
             action, where = random_action(problem, rng), f"random step {len(rows)}"
-            observation, reward, terminated, truncated, _ = env.step(action)
+            observation, reward, terminated, truncated = outcome(env.step(action))
             after = observed(names, observation, where)
             if not np.isscalar(reward) or not np.isfinite(reward):
                 raise SpaqlError(f"{problem.name} gave the reward {reward!r} ({where}): it must be a finite number")

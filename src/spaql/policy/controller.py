@@ -18,6 +18,7 @@ import numpy as np
 from spaql.arrays import Array
 from spaql.checks import numbers, observations, whole
 from spaql.errors import SpaqlError, SpaqlWarning
+from spaql.plants.answers import begun
 from spaql.plants.chart import HUGE
 from spaql.plants.environment import PlantEnv
 from spaql.plants.plant import LANES, Batch, advance_code
@@ -213,9 +214,9 @@ def _some(problem: Problem) -> Array:
     """Observations on which a function can be tried: start states, or, without a plant, the middle of the axes."""
     if problem.plant is not None:
         env = PlantEnv(problem)
-        return np.array([env.reset(seed=seed)[0] for seed in range(TRIED)])
+        return np.array([begun(env.reset(seed=seed)) for seed in range(TRIED)])
     if problem.can_run:
-        return np.asarray(problem.open_env().reset(seed=0)[0], float).reshape(1, -1)
+        return np.asarray(begun(problem.open_env().reset(seed=0)), float).reshape(1, -1)
     return np.array([[axis.centre if axis.slope is not None else (axis.low + axis.high) / 2 for axis in problem.state]])
 
 

@@ -64,7 +64,11 @@ class Checkpoint(Callback):
         agent.save(path)
         self.written.append(path)
         while self.keep is not None and len(self.written) > self.keep:
-            self.written.pop(0).unlink(missing_ok=True)
+            old = self.written.pop(0)
+            try:
+                old.unlink(missing_ok=True)
+            except OSError as error:
+                raise SpaqlError(f"cannot remove {old}: {error.strerror or error}") from error
 
     def end(self, agent: "Agent") -> None:
         agent.save(self.directory / "agent.spaql")
@@ -148,10 +152,12 @@ class CsvLog(Callback):
         self.path, self.every, self.lines = checked_path(path), whole("every", every, 1), 0
 
     def begin(self, agent: "Agent", goal: str) -> None:
+        if self.path.exists() and not self.path.is_file() and not self.path.is_char_device():
+            raise SpaqlError(f"cannot write {self.path}: a history is added to, line by line; give a file name")
         table = agent.state.history
         ours = ",".join(("iteration", *COLUMNS)) + "\n" + self._text(table, 0)
         try:
-            there = self.path.read_text("utf-8") if self.path.exists() else ""
+            there = self.path.read_text("utf-8") if self.path.is_file() else ""
         except (OSError, UnicodeDecodeError) as error:
             cause = getattr(error, "strerror", None) or error
             raise SpaqlError(f"cannot read {self.path}, to go on with it: {cause}") from error
