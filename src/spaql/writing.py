@@ -1,5 +1,6 @@
 """Files that appear whole or not at all, and checks before the work whether they can be written."""
 
+import contextlib
 import os
 import tempfile
 from collections.abc import Callable
@@ -23,8 +24,8 @@ def write_whole(path: Path, write: Callable[..., object], *, lasting: bool = Fal
             with open(path, "wb") as file:
                 write(file)
             return
-        handle, part = tempfile.mkstemp(prefix=".", suffix=".part", dir=path.parent)
-        with os.fdopen(handle, "wb") as file:
+        part = path.parent / f".{os.urandom(8).hex()}.part"  # known before it is there: nothing can leave it behind
+        with open(part, "xb") as file:
             write(file)
             if lasting:
                 file.flush()
@@ -34,8 +35,9 @@ def write_whole(path: Path, write: Callable[..., object], *, lasting: bool = Fal
     except OSError as error:
         raise SpaqlError(f"cannot write {path}: {error.strerror or error}") from error
     finally:
-        if part is not None and os.path.exists(part):
-            os.unlink(part)
+        if part is not None:
+            with contextlib.suppress(OSError):
+                part.unlink(missing_ok=True)
 
 
 def cell(text: str) -> str:

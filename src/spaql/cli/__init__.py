@@ -4,8 +4,9 @@ import sys
 from typing import Any
 
 from spaql.cli import bench, data, explain, reproduce, sweep, train  # noqa: F401  (each adds its commands)
-from spaql.cli.app import app
+from spaql.cli.app import INTERRUPTED, app
 from spaql.errors import SpaqlError
+from spaql.interrupts import signals_of_command
 
 # In the order of use; commands that are not named come last.
 IN_ORDER = (
@@ -23,9 +24,12 @@ app.registered_commands.sort(key=_place)
 
 
 def main() -> None:
-    """Bad input is one line and exit code 2."""
+    """Bad input is one line and exit code 2; Ctrl-C is one line and 130, SIGTERM one line and 143, as shells have it."""
     try:
-        app()
+        with signals_of_command() as came:
+            app()
+    except SystemExit as end:
+        sys.exit(128 + came[-1] if end.code == INTERRUPTED and came else end.code)
     except SpaqlError as error:
         print(f"spaql: {error}", file=sys.stderr)
         sys.exit(2)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import typer
 
 from spaql.errors import SpaqlError
+from spaql.interrupts import interrupted, keep_from_now_on
 
 if TYPE_CHECKING:
     from spaql.plants.between import Between
@@ -24,13 +25,18 @@ Command = TypeVar("Command", bound=Callable[..., None])
 
 
 def command(function: Command) -> Command:
-    """A command of the app. Ctrl-C ends a command with one line; typer alone would say nothing."""
+    """A command of the app. Ctrl-C and SIGTERM end a command with one line; typer alone would say nothing."""
 
     @functools.wraps(function)
     def run(*args: Any, **options: Any) -> None:
+        keep_from_now_on()
         try:
             function(*args, **options)
-        except KeyboardInterrupt:
+        except typer.Exit:
+            raise
+        except BaseException as error:
+            if not interrupted(error):
+                raise
             print("interrupted", file=sys.stderr)
             raise typer.Exit(INTERRUPTED) from None
 
