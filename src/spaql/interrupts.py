@@ -48,8 +48,8 @@ def stop_on_interrupt(stop: threading.Event) -> Iterator[None]:
 def signals_of_command() -> Iterator[list[int]]:
     """Until `keep_from_now_on` is called, Ctrl-C and SIGTERM end the process with one line: nothing is under way.
 
-    Yields the list of signals that came afterwards, other than Ctrl-C. What somebody wants ignored stays so, as shells want Ctrl-C for
-    commands in the background; other threads than the main one get no signals.
+    Yields the list of signals that came afterwards, other than Ctrl-C. What somebody wants ignored stays so, as shells
+    want Ctrl-C for commands in the background; other threads than the main one get no signals.
     """
     if threading.current_thread() is not threading.main_thread():
         yield []
