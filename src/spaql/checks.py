@@ -114,10 +114,15 @@ def numbers(name: str, value: Any, shape: tuple[int, ...]) -> Array:
     return array
 
 
+def depth(name: str, value: Any) -> int:
+    """How many axes an array of numbers has: 0 of a number, 1 of a list, 2 of a table."""
+    try:
+        return int(np.ndim(value))
+    except ValueError as error:  # rows of different lengths
+        raise SpaqlError(f"{name} must be an array of numbers: {error}") from error
+
+
 def observations(value: Any, d: int) -> tuple[Array, bool]:
     """One observation or a batch as (n, d), and whether it was a single observation."""
-    try:
-        single = np.ndim(value) == 1
-    except ValueError as error:  # ragged
-        raise SpaqlError(f"observation must be an array of numbers: {error}") from error
+    single = depth("observation", value) == 1
     return numbers("observation", value, (d,) if single else (-1, d)).reshape(-1, d), single

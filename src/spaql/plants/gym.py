@@ -8,7 +8,7 @@ import gymnasium
 import numpy as np
 
 from spaql.arrays import Array
-from spaql.checks import flag, whole
+from spaql.checks import flag, items, whole
 from spaql.errors import SpaqlError
 from spaql.plants.answers import begun, outcome, takes_seed
 from spaql.plants.environment import PlantEnv
@@ -101,7 +101,7 @@ def _problem(
     name = name or (made.spec.id if made.spec is not None else type(made.unwrapped).__name__)
     return Problem(
         name, f"Gymnasium's {name}", state, actions, horizon,
-        reference=None if reference is None else tuple(float(v) for v in reference),
+        reference=None if reference is None else tuple(items("reference", reference)),
         rollouts=20 if rollouts is None else rollouts,
         env=made, env_id=env_id, env_options=options, clip=clip, map_samples=samples,
     )  # fmt: skip
@@ -122,7 +122,7 @@ def _own_problem(
         ours, plant=None, env=env, env_id=env_id, clip=clip,
         horizon=ours.horizon if horizon is None else horizon,
         rollouts=ours.rollouts if rollouts is None else rollouts,
-        reference=ours.reference if reference is None else tuple(reference),
+        reference=ours.reference if reference is None else tuple(items("reference", reference)),
         known=_known(env, ours),
     )  # fmt: skip
 

@@ -174,8 +174,9 @@ def _columns(row: int, count: int) -> str:
 
 def make_plant(reset: PlantFunction, step: PlantFunction, observe: PlantFunction | None, action_dim: int) -> Plant:
     """Check that the functions fit together by running them once."""
-    for wanted, given in (("reset", reset), ("step", step), ("observe", observe)):
-        if given is not None and (not isinstance(given, PlantFunction) or given.kind != wanted):
+    given_parts = {"reset": reset, "step": step} | ({} if observe is None else {"observe": observe})
+    for wanted, given in given_parts.items():
+        if not isinstance(given, PlantFunction) or given.kind != wanted:
             raise SpaqlError(f"the plant's {wanted} must be a function decorated with @spaql.{wanted}")
     state = _numbers(reset, _trial(reset, [0.5] * reset.parameters), "a tuple of numbers (the state)")
     noise = step.parameters - len(state) - action_dim

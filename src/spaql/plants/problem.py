@@ -65,6 +65,12 @@ class Problem:
         if len(self.state) > MOST_VARIABLES:
             many = f"{len(self.state)} observed variables are more than {MOST_VARIABLES}"
             raise SpaqlError(f"{many}: select or combine variables (gymnasium.wrappers.TransformObservation)")
+        for part, member in (("plant", "step"), ("env", "step"), ("known", "functions"), ("signals", "state")):
+            given = getattr(self, part)
+            if given is not None and not hasattr(given, member):
+                raise SpaqlError(f"{part} of a problem is made by from_plant, from_gym or loop, not {shown(given)}")
+        if self.env_id is not None:
+            text("env_id", self.env_id)
         sizes = (len(self.state), self.actions.axes)
         if self.plant is not None and (self.plant.observation_dim, self.plant.action_dim) != sizes:
             shown, taken = self.plant.observation_dim, self.plant.action_dim

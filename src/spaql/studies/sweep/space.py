@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spaql.errors import SpaqlError
+from spaql.errors import SpaqlError, shown
 from spaql.learners.options import options_of, typed
 from spaql.runs.spec import Option
 
@@ -66,6 +66,8 @@ def parameters_of(texts: Sequence[str], learner: "type[Agent]") -> tuple[Paramet
     known = [one.name for one in options_of(learner)]
     made: dict[str, Parameter] = {}
     for text in texts:
+        if not isinstance(text, str):
+            raise SpaqlError(f"an option of a sweep is a text, {EXAMPLE}; not {shown(text)}")
         name, equals, value = (part.strip() for part in text.partition("="))
         if not equals or not name or not value:
             raise SpaqlError(f"--option takes NAME=RANGE, {EXAMPLE}; not {text!r}")
