@@ -38,7 +38,7 @@ def prepared(folder):
 
 def fault(folder, number, moment, words):
     """What is wrong after a signal, or None."""
-    before = {path for path in folder.rglob("*")}
+    before = set(folder.rglob("*"))
     call = [sys.executable, "-c", "import spaql_command; spaql_command.main()", *words]
     process = subprocess.Popen(call, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     time.sleep(moment)
@@ -49,7 +49,7 @@ def fault(folder, number, moment, words):
         process.kill()
         process.communicate()
         return "it went on"
-    left = {path for path in folder.rglob("*")} - before
+    left = set(folder.rglob("*")) - before
     if process.returncode not in (CODES[number], 0):
         return f"exit code {process.returncode}: {said[-200:]}"
     if process.returncode and len(said.splitlines()) != 1:

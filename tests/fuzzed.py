@@ -5,6 +5,7 @@
 Every call is a good call with one or two arguments replaced by what nobody should give.
 """
 
+# ruff: noqa: C408  (keywords are arguments of calls)
 import argparse
 import datetime
 import decimal
@@ -152,7 +153,7 @@ def targets():
         "Atlas": Target(spaql.Atlas, dict(problem=cartpole, seed=0, gamma=0.99, cells=100, model_cells=100, neighbours=5, hold=5, explore=True, chance=0.1, controller="table", use_known=True, levels=3)),
         "Laws": Target(spaql.Laws, dict(problem=pendulum, seed=0, max_leaves=1, teacher=None, jobs=1, effort=1.0)),
         "learn": Target(lambda **given: spaql.Random(cartpole).learn(**given), dict(iterations=1, rollouts=1, callback=None, samples=None), ("iterations", "rollouts", "samples")),
-        "learn_all": Target(lambda **given: spaql.learn_all(given.pop("agents", None) or [spaql.Random(cartpole)], **given), dict(agents=None, iterations=1, rollouts=1, jobs=1, callbacks=None, samples=None), ("iterations", "rollouts", "jobs", "samples")),
+        "learn_all": Target(spaql.learn_all, dict(agents=[spaql.Random(cartpole)], iterations=1, rollouts=1, jobs=1, callbacks=None, samples=None), ("iterations", "rollouts", "jobs", "samples")),
         "update": Target(lambda **given: spaql.SPAQL(cartpole).update(**given), dict(**rows, terminated=False, step=0)),
         "update of Atlas": Target(lambda **given: spaql.Atlas(cartpole).update(**given), dict(**rows, terminated=False, step=0)),
         "predict": Target(agent.predict, dict(observation=[0.0] * 4, state=None, episode_start=None, deterministic=True)),
@@ -289,7 +290,7 @@ def places(told, at=()):
 
 def spoilt(frame, line, place, ending):
     """A file in which one line is another."""
-    path = Path(f"log{ending if ending in ('.csv', '.csv.gz', '.parquet') else '.csv'}")
+    path = Path(f"log{ending if isinstance(ending, str) and ending in ('.csv', '.csv.gz', '.parquet') else '.csv'}")
     lines = frame.to_csv(index=False).splitlines()
     lines[place % len(lines) if isinstance(place, int) and not isinstance(place, bool) else 0] = line if isinstance(line, str) else ",".join(map(repr, line if isinstance(line, list) else [line]))
     path.write_bytes("\n".join(lines).encode("utf-8", "surrogatepass"))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from spaql.arrays import Array
-from spaql.errors import SpaqlError, shown
+from spaql.errors import SpaqlError, echoed
 
 FAR = 1e100  # larger numbers in data are taken for errors
 
@@ -18,7 +18,7 @@ def whole(name: str, value: Any, low: int, high: int = 2**62) -> int:
     """A whole number in [low, high]."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or not low <= value <= high:
         limit = f"from {low}" if high == 2**62 else f"from {low} to {high}"
-        raise SpaqlError(f"{name} must be a whole number {limit}, not {shown(value)}")
+        raise SpaqlError(f"{name} must be a whole number {limit}, not {echoed(value)}")
     return int(value)
 
 
@@ -32,7 +32,7 @@ def real(name: str, value: Any, low: float = -math.inf, high: float = math.inf, 
     if not math.isfinite(number) or not low <= number <= high or (above and number == low):
         limit = (f" above {low:g}" if above else f" from {low:g}") if math.isfinite(low) else ""
         limit += f" up to {high:g}" if math.isfinite(high) else ""
-        raise SpaqlError(f"{name} must be a finite number{limit}, not {shown(value)}")
+        raise SpaqlError(f"{name} must be a finite number{limit}, not {echoed(value)}")
     return number
 
 
@@ -45,7 +45,7 @@ def bound(name: str, value: Any) -> float:
 def flag(name: str, value: Any) -> bool:
     """True or False."""
     if not isinstance(value, bool | np.bool_):
-        raise SpaqlError(f"{name} must be True or False, not {shown(value)}")
+        raise SpaqlError(f"{name} must be True or False, not {echoed(value)}")
     return bool(value)
 
 
@@ -53,14 +53,14 @@ def bit(name: str, value: Any) -> bool:
     """True or False, also as the numbers 1 and 0, alone or as an array of one entry."""
     one = value.item() if isinstance(value, np.ndarray | np.generic) and value.size == 1 else value
     if not isinstance(one, bool | int | float) or one not in (0, 1):
-        raise SpaqlError(f"{name} must be True or False, not {shown(value)}")
+        raise SpaqlError(f"{name} must be True or False, not {echoed(value)}")
     return bool(one)
 
 
 def text(name: str, value: Any) -> str:
     """A text that files can hold: half of a surrogate pair is no sign of any alphabet."""
     if not isinstance(value, str):
-        raise SpaqlError(f"{name} must be a text, not {shown(value)}")
+        raise SpaqlError(f"{name} must be a text, not {echoed(value)}")
     try:
         value.encode()
     except UnicodeEncodeError as error:
@@ -75,7 +75,7 @@ def items(name: str, value: Any) -> list[Any]:
             raise TypeError
         return list(value)
     except TypeError as error:
-        raise SpaqlError(f"{name} must be a list, not {shown(value)}") from error
+        raise SpaqlError(f"{name} must be a list, not {echoed(value)}") from error
 
 
 def checked_path(value: Any) -> Path:
@@ -84,16 +84,16 @@ def checked_path(value: Any) -> Path:
         made = Path(value)
         os.fsencode(made)
     except (TypeError, UnicodeEncodeError) as error:
-        raise SpaqlError(f"a path must be a text or a pathlib.Path, not {shown(value)}") from error
+        raise SpaqlError(f"a path must be a text or a pathlib.Path, not {echoed(value)}") from error
     if "\0" in str(made):
-        raise SpaqlError(f"a path must not hold the sign with number 0: {shown(value)}")
+        raise SpaqlError(f"a path must not hold the sign with number 0: {echoed(value)}")
     return made
 
 
 def choice(name: str, value: Any, options: Collection[str]) -> str:
     """One of the options."""
     if not isinstance(value, str) or value not in options:
-        raise SpaqlError(f"{name} must be one of {', '.join(map(repr, options))}, not {shown(value)}")
+        raise SpaqlError(f"{name} must be one of {', '.join(map(repr, options))}, not {echoed(value)}")
     return str(value)
 
 

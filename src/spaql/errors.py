@@ -17,7 +17,7 @@ def one_line(text: str, most: int = LONGEST) -> str:
     return f"{text[: most - end - 5]} ... {text[-end:]}"
 
 
-def shown(value: object) -> str:
+def echoed(value: object) -> str:
     """A value that somebody gave, as a message repeats it; some have no text, such as whole numbers of 5,000 digits."""
     try:
         return one_line(repr(value), LONGEST_VALUE)

@@ -5,7 +5,7 @@ import pickle
 import pytest
 
 import spaql
-from spaql.errors import LONGEST, one_line, shown
+from spaql.errors import LONGEST, echoed, one_line
 
 
 class Broken:
@@ -55,6 +55,6 @@ def test_a_short_message_is_as_it_was():
 
 
 def test_values_without_a_text_have_their_type():
-    assert shown(Broken()) == "an object of type Broken"
-    assert shown(10**5000) == "an object of type int"
-    assert shown([1, "a\nb"]) == "[1, 'a\\nb']"
+    assert echoed(Broken()) == "an object of type Broken"
+    assert echoed(10**5000) == "an object of type int"
+    assert echoed([1, "a\nb"]) == "[1, 'a\\nb']"

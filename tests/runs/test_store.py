@@ -163,7 +163,7 @@ def test_a_failed_write_leaves_nothing_behind(store, row, monkeypatch):
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full here")
 def test_a_full_disk_is_one_line(store, row, monkeypatch):
-    monkeypatch.setattr(spaql.writing, "open", lambda path, mode: Path("/dev/full").open(mode="wb"), raising=False)
+    monkeypatch.setattr(spaql.writing, "open", lambda path, mode: Path("/dev/full").open(mode="wb"), raising=False)  # noqa: SIM115
     with pytest.raises(spaql.SpaqlError, match=r"cannot write .*No space left on device"):
         store.write(SPEC, row)
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from spaql.arrays import Array
 from spaql.checks import checked_path
-from spaql.errors import SpaqlError, shown
+from spaql.errors import SpaqlError, echoed
 from spaql.writing import cell_text
 
 ENDINGS = (".csv", ".csv.gz", ".parquet")
@@ -31,7 +31,7 @@ class Table:
             raise SpaqlError(f"{name} has no rows: nothing to learn from")
         for column in self.columns:
             if self.columns.count(column) > 1:
-                raise SpaqlError(f"{name} has two columns {column!r}: remove or rename one")
+                raise SpaqlError(f"{name} has two columns {echoed(column)}: remove or rename one")
 
     def __len__(self) -> int:
         return len(self.frame)
@@ -62,7 +62,7 @@ class Table:
             value = given.iloc[int(bad[0])]
             comma = isinstance(value, str) and _number(value.replace(",", "."))
             hint = ": write a decimal point, not a comma" if comma else ""
-            self.fail(bad, f"{column} is {shown(value)}, not a number{hint}")
+            self.fail(bad, f"{column} is {echoed(value)}, not a number{hint}")
         if made.dtype.kind == "c":
             raise SpaqlError(f"{self.name}: {column} holds complex numbers, not real ones")
         return np.ascontiguousarray(made.to_numpy(dtype=np.float64, na_value=np.nan))
@@ -77,7 +77,7 @@ class Table:
         made = pandas.to_datetime(given, errors="coerce", utc=True)
         bad = np.flatnonzero(made.isna().to_numpy())
         if len(bad):
-            self.fail(bad, f"{column} is {shown(given.iloc[int(bad[0])])}, neither a number nor a date and time")
+            self.fail(bad, f"{column} is {echoed(given.iloc[int(bad[0])])}, neither a number nor a date and time")
         seconds: Array = (made - made.iloc[0]).dt.total_seconds().to_numpy(dtype=np.float64)
         return seconds
 
@@ -88,7 +88,7 @@ class Table:
         bad = np.flatnonzero(~true & ~np.isin(words.astype(str), FALSE))
         if len(bad):
             value = self._column(column).iloc[int(bad[0])]
-            self.fail(bad, f"{column} is {shown(value)}: write True or False, or 1 or 0")
+            self.fail(bad, f"{column} is {echoed(value)}: write True or False, or 1 or 0")
         return true
 
     def labels(self, column: str) -> Array:
@@ -181,5 +181,5 @@ def _read_csv(path: Path) -> Any:
         )
     twice = [name for name in names if name and names.count(name) > 1]
     if twice:
-        raise SpaqlError(f"{path.name} has two columns {twice[0]!r}: remove or rename one")
+        raise SpaqlError(f"{path.name} has two columns {echoed(twice[0])}: remove or rename one")
     return frame.rename(columns=cell_text)

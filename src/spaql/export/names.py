@@ -5,7 +5,7 @@ import re
 import unicodedata
 from collections.abc import Collection, Sequence
 
-from spaql.errors import SpaqlError
+from spaql.errors import SpaqlError, echoed
 from spaql.policy.words import different
 
 _C = (
@@ -76,6 +76,6 @@ def checked_name(name: str, reserved: Collection[str], fold: bool = False) -> st
     if not re.fullmatch(r"[A-Za-z](_?[A-Za-z0-9])*", word) or known in reserved:
         raise SpaqlError(
             "the name of the function must be letters, digits and single underscores, and no reserved word; "
-            f"not {name!r}"
+            f"not {echoed(name)}"
         )
     return word

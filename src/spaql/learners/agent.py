@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from spaql.arrays import Array
-from spaql.checks import numbers, whole
+from spaql.checks import depth, numbers, whole
 from spaql.errors import SpaqlError
 from spaql.learners.guard import Guard
 from spaql.learners.history import COLUMNS, History
@@ -217,7 +217,7 @@ class Agent(ABC):
         """A physical action as cube coordinates, or as index of a finite set."""
         actions = self.problem.actions
         if isinstance(actions, Finite):
-            value = float(numbers("action", np.squeeze(action), ()))
+            value = float(numbers("action", np.squeeze(action) if depth("action", action) else action, ()))
             index = np.flatnonzero(self.chart.values == value)
             if len(index) == 0:
                 raise SpaqlError(f"action {value:g} is not one of {', '.join(f'{v:g}' for v in actions.values[:20])}")

@@ -16,7 +16,7 @@ import numpy as np
 
 from spaql.arrays import Array
 from spaql.checks import checked_path, whole
-from spaql.errors import SpaqlError
+from spaql.errors import SpaqlError, echoed
 from spaql.learners.agent import Agent
 from spaql.learners.history import COLUMN, COLUMNS, COUNTS
 from spaql.learners.outer import BEST_RETURN
@@ -112,7 +112,7 @@ def load(path: str | PathLike[str], problem: Problem | None = None) -> Agent:
         raise SpaqlError(f"{path} is not a spaql agent")
     if meta.get("version") != VERSION:
         raise SpaqlError(
-            f"{path} has file version {meta.get('version')!r}, this is for version {VERSION}: use another spaql"
+            f"{path} has file version {echoed(meta.get('version'))}, this is for version {VERSION}: use another spaql"
         )
     try:
         return _rebuild(meta, arrays, problem)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from spaql.checks import bit
-from spaql.errors import SpaqlError, shown
+from spaql.errors import SpaqlError, echoed
 
 REMEDY = "mend it, or wrap it (shimmy turns environments of Gym into those of Gymnasium)"
 
@@ -21,14 +21,14 @@ def begun(answer: Any) -> Any:
     """The observation of `env.reset()`, which returns it with a dictionary."""
     if isinstance(answer, tuple) and len(answer) == 2 and isinstance(answer[1], Mapping):
         return answer[0]
-    alone = "its observation alone" if not isinstance(answer, tuple) else shown(answer)
+    alone = "its observation alone" if not isinstance(answer, tuple) else echoed(answer)
     raise SpaqlError(f"reset of the environment returned {alone}, not (observation, info): {REMEDY}")
 
 
 def outcome(answer: Any) -> tuple[Any, Any, bool, bool]:
     """Observation, reward, terminated, truncated: what `env.step()` returns, without its last entry."""
     if not isinstance(answer, tuple) or len(answer) != 5:
-        what = f"{len(answer)} values" if isinstance(answer, tuple) else shown(answer)
+        what = f"{len(answer)} values" if isinstance(answer, tuple) else echoed(answer)
         old = ", as Gym's environments did before 2022" if isinstance(answer, tuple) and len(answer) == 4 else ""
         wanted = "(observation, reward, terminated, truncated, info)"
         raise SpaqlError(f"step of the environment returned {what}{old}, not {wanted}: {REMEDY}")

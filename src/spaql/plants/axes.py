@@ -8,7 +8,7 @@ import numpy as np
 
 from spaql.arrays import Array
 from spaql.checks import FAR, flag, items, real, text
-from spaql.errors import SpaqlError, shown
+from spaql.errors import SpaqlError, echoed
 from spaql.plants.space import MAX_AXES
 
 NARROWEST = 1e-12  # part of its bounds that a range has to have: of less, double precision tells no cells apart
@@ -91,7 +91,7 @@ class Finite:
         different = len(set(map(float, self.values))) == len(self.values)
         if not self.values or not different or not all(abs(v) <= FAR for v in self.values):
             what = f"one or more numbers, different in double precision and at most {FAR:g}"
-            raise SpaqlError(f"a finite action set is {what}; got {shown(self.values)}")
+            raise SpaqlError(f"a finite action set is {what}; got {echoed(self.values)}")
         flag("box", self.box)
         _label(self)
 
@@ -124,7 +124,7 @@ def _tuple_of_numbers(name: str, given: Any) -> tuple[float, ...]:
     except ValueError:  # ragged
         array = np.empty((0, 0))
     if array.ndim != 1 or array.dtype.kind not in "fiu":
-        raise SpaqlError(f"{name} must be numbers, not {shown(given)}")
+        raise SpaqlError(f"{name} must be numbers, not {echoed(given)}")
     return tuple(array.tolist())
 
 
@@ -135,7 +135,7 @@ def _wide(name: str, low: float, high: float) -> None:
         raise SpaqlError(f"{name}: {wanted} (got {low:g}, {high:g})")
     if high - low < max(NARROWEST * max(abs(low), abs(high)), 1 / FAR):
         wanted = "the range is too narrow for double precision; give its difference from a constant"
-        raise SpaqlError(f"{name}: {wanted} (got {float(low)!r}, {float(high)!r})")
+        raise SpaqlError(f"{name}: {wanted} (got {echoed(float(low))}, {echoed(float(high))})")
 
 
 def _label(actions: "Continuous | Finite") -> None:
@@ -144,5 +144,5 @@ def _label(actions: "Continuous | Finite") -> None:
         given, axes = getattr(actions, what), actions.axes
         labels = tuple(text(f"{what} of actions: each", one) for one in items(f"{what} of actions", given))
         if len(labels) not in (0, axes):
-            raise SpaqlError(f"{what} of actions: one text per action axis ({axes}), or none; got {shown(given)}")
+            raise SpaqlError(f"{what} of actions: one text per action axis ({axes}), or none; got {echoed(given)}")
         object.__setattr__(actions, what, labels)

@@ -6,7 +6,7 @@ import numpy as np
 
 from spaql.arrays import Array
 from spaql.checks import whole
-from spaql.errors import SpaqlError
+from spaql.errors import SpaqlError, echoed
 from spaql.plants.answers import begun, outcome
 from spaql.plants.chart import to_cube
 from spaql.plants.environment import PlantEnv
@@ -49,7 +49,7 @@ def _rows(problem: Problem, env: Any, seed: int, episode: int) -> Array:
         where = f"random episode {episode}, step {step}"
         observation, reward, terminated, truncated = outcome(env.step(random_action(problem, rng)))
         if not np.isscalar(reward) or not np.isfinite(reward):
-            raise SpaqlError(f"{problem.name} gave the reward {reward!r} ({where}): it must be a finite number")
+            raise SpaqlError(f"{problem.name} gave the reward {echoed(reward)} ({where}): it must be a finite number")
         ended = float(bool(terminated))
         rows.append([*_seen(problem, observation, where), float(reward), ended])  # type: ignore[arg-type]
         if terminated or truncated:

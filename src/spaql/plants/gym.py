@@ -9,7 +9,7 @@ import numpy as np
 
 from spaql.arrays import Array
 from spaql.checks import flag, items, whole
-from spaql.errors import SpaqlError
+from spaql.errors import SpaqlError, echoed
 from spaql.plants.answers import begun, outcome, takes_seed
 from spaql.plants.environment import PlantEnv
 from spaql.plants.gym_names import flattened, labelled
@@ -152,7 +152,7 @@ def _made(env: Any, options: dict[str, Any]) -> "gymnasium.Env[Any, Any]":
     try:
         return gymnasium.make(env, **options)
     except Exception as error:  # the constructor may raise anything: its package may be missing, its options wrong
-        raise SpaqlError(f"gymnasium cannot make {env!r}: {' '.join(str(error).split())}") from error
+        raise SpaqlError(f"gymnasium cannot make {echoed(env)}: {' '.join(str(error).split())}") from error
 
 
 def _actions(space: Any) -> Continuous | Finite:
@@ -204,7 +204,7 @@ def _override(name: str, given: Any, default: Array, d: int) -> Array:
     try:
         values = [default[j] if value is None else float(value) for j, value in enumerate(given)]
     except (TypeError, ValueError) as error:
-        raise SpaqlError(f"{name} must be {d} numbers or None, not {given!r}") from error
+        raise SpaqlError(f"{name} must be {d} numbers or None, not {echoed(given)}") from error
     if len(values) != d:
         raise SpaqlError(f"{name} must have {d} entries, one per observed variable, not {len(values)}")
     return np.array(values)
@@ -254,7 +254,8 @@ def random_steps(problem: Problem, env: Any) -> Steps:
             observation, reward, terminated, truncated = outcome(env.step(action))
             after = observed(names, observation, where)
             if not np.isscalar(reward) or not np.isfinite(reward):
-                raise SpaqlError(f"{problem.name} gave the reward {reward!r} ({where}): it must be a finite number")
+                wrong = f"{problem.name} gave the reward {echoed(reward)} ({where})"
+                raise SpaqlError(f"{wrong}: it must be a finite number")
             rows.append((before, np.atleast_1d(action), reward, after, bool(terminated)))
             before = after
             if terminated or truncated:

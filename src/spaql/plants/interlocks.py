@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from spaql.checks import bound, real, text
-from spaql.errors import SpaqlError
+from spaql.errors import SpaqlError, echoed
 from spaql.plants.axes import Continuous, Finite
 
 
@@ -29,7 +29,7 @@ class Interlock:
         if self.action is not None:
             text(f"the interlock on {self.when}: action", self.action)
         if (self.above is None) == (self.below is None):
-            raise SpaqlError(f"the interlock on {self.when!r} takes one threshold: above=... or below=...")
+            raise SpaqlError(f"the interlock on {echoed(self.when)} takes one threshold: above=... or below=...")
         for name in ("above", "below"):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, real(f"interlock on {self.when}: {name}", getattr(self, name)))
@@ -64,12 +64,12 @@ def within(
 ) -> Bounds:
     """What an interlock does, with the actions that are left."""
     if lock.when not in symbols:
-        raise SpaqlError(f"interlock: there is no variable {lock.when!r}: choose {', '.join(symbols)}")
+        raise SpaqlError(f"interlock: there is no variable {echoed(lock.when)}: choose {', '.join(symbols)}")
     if lock.action is None and len(actions) > 1:
-        raise SpaqlError(f"the interlock on {lock.when!r} must name its action: {', '.join(actions)}")
+        raise SpaqlError(f"the interlock on {echoed(lock.when)} must name its action: {', '.join(actions)}")
     name = lock.action or actions[0]
     if name not in actions:
-        raise SpaqlError(f"interlock: there is no action {name!r}: choose {', '.join(actions)}")
+        raise SpaqlError(f"interlock: there is no action {echoed(name)}: choose {', '.join(actions)}")
     j = actions.index(name)
     if isinstance(actuator, Finite):
         left = [float(value) for value in actuator.values if lock.low <= value <= lock.high]

@@ -9,7 +9,7 @@ import numpy as np
 
 from spaql.arrays import Array
 from spaql.checks import bound, text
-from spaql.errors import SpaqlError, shown
+from spaql.errors import SpaqlError, echoed
 from spaql.plants.axes import Axis, Continuous, Finite
 
 MOST = 1000  # limits that are read from a file
@@ -59,16 +59,16 @@ def checked_limits(limits: Any, state: Sequence[Axis], actions: Continuous | Fin
     names, found = limited_names(state, actions), dict[str, Limit]()
     for limit in given:
         if not isinstance(limit, Limit):
-            raise SpaqlError(f"limits are a list of spaql.Limit(variable, low, high), not {shown(limit)}")
+            raise SpaqlError(f"limits are a list of spaql.Limit(variable, low, high), not {echoed(limit)}")
         spoken = limit.variable.replace("_", " ")
         name = limit.variable if limit.variable in names or spoken not in names else spoken
         if name not in names:
             raise SpaqlError(f"a limit on {name!r}: there is no such variable or action; choose among {_told(names)}")
         if names.count(name) > 1:
-            raise SpaqlError(f"a limit on {name!r}: several variables or actions have this name; rename them")
+            raise SpaqlError(f"a limit on {echoed(name)}: several variables or actions have this name; rename them")
         _satisfiable(limit, names.index(name), state, actions)
         if name in found:
-            raise SpaqlError(f"two limits on {name!r}: give one, with low and high")
+            raise SpaqlError(f"two limits on {echoed(name)}: give one, with low and high")
         found[name] = Limit(name, limit.low, limit.high)
     return tuple(found.values())
 

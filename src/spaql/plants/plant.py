@@ -31,7 +31,7 @@ from numba import types as nb
 
 from spaql.arrays import Array
 from spaql.compiling import kernel
-from spaql.errors import SpaqlError
+from spaql.errors import SpaqlError, echoed
 from spaql.plants.compile import TAKE_NUMBERS, assembled, check_parameters
 from spaql.streams import uniform
 
@@ -188,7 +188,8 @@ def make_plant(reset: PlantFunction, step: PlantFunction, observe: PlantFunction
         )
     result = _trial(step, [*state, *[0.0] * action_dim, *[0.5] * noise])
     if not (isinstance(result, tuple) and len(result) == 3):
-        raise SpaqlError(f"step {step.python.__name__} must return ((next state), reward, terminated), not {result!r}")
+        wanted = f"step {step.python.__name__} must return ((next state), reward, terminated)"
+        raise SpaqlError(f"{wanted}, not {echoed(result)}")
     after = _numbers(step, result[0], f"{len(state)} numbers as next state")
     _numbers(step, (result[1],), "a number as reward")
     if not isinstance(result[2], bool | np.bool_):
@@ -213,7 +214,7 @@ def _trial(function: PlantFunction, arguments: list[float]) -> Any:
     if repr(result) != repr(again):  # as text, because nan is not nan
         raise SpaqlError(
             f"{function.kind} {function.python.__name__} is not deterministic: given {tuple(arguments)} twice, it "
-            f"returned {result!r} and {again!r}. {TAKE_NUMBERS}"
+            f"returned {echoed(result)} and {echoed(again)}. {TAKE_NUMBERS}"
         )
     return result
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from spaql.arrays import Array
 from spaql.checks import flag, items, text, whole
-from spaql.errors import SpaqlError, shown
+from spaql.errors import SpaqlError, echoed
 from spaql.plants.axes import Axis, Continuous, Finite
 from spaql.plants.chart import AXIS, CLIPPED, LINEAR, SIGMOID, Chart, to_cube
 from spaql.plants.limits import Limit, checked_limits
@@ -68,7 +68,7 @@ class Problem:
         for part, member in (("plant", "step"), ("env", "step"), ("known", "functions"), ("signals", "state")):
             given = getattr(self, part)
             if given is not None and not hasattr(given, member):
-                raise SpaqlError(f"{part} of a problem is made by from_plant, from_gym or loop, not {shown(given)}")
+                raise SpaqlError(f"{part} of a problem is made by from_plant, from_gym or loop, not {echoed(given)}")
         if self.env_id is not None:
             text("env_id", self.env_id)
         sizes = (len(self.state), self.actions.axes)
@@ -170,9 +170,9 @@ def reference_in_cube(problem: Problem, reference: Sequence[float]) -> np.ndarra
     try:
         point = np.asarray(reference, float)
     except (TypeError, ValueError) as error:
-        raise SpaqlError(f"the reference must be {len(problem.state)} numbers, not {shown(reference)}") from error
+        raise SpaqlError(f"the reference must be {len(problem.state)} numbers, not {echoed(reference)}") from error
     if point.shape != (len(problem.state),):
-        raise SpaqlError(f"the reference must be {len(problem.state)} numbers, not {shown(reference)}")
+        raise SpaqlError(f"the reference must be {len(problem.state)} numbers, not {echoed(reference)}")
     x = np.empty(len(point))
     bad = to_cube(problem.chart(), point, x)
     if bad >= 0:
@@ -205,6 +205,6 @@ def cube(state_dim: int, actions: int | Sequence[float], horizon: int) -> Proble
         try:
             made = Finite(tuple(actions))
         except TypeError as error:
-            raise SpaqlError(f"actions is a number of axes or a list of actions, not {shown(actions)}") from error
+            raise SpaqlError(f"actions is a number of axes or a list of actions, not {echoed(actions)}") from error
         said = f"{len(made.values)} actions"
     return Problem("cube", f"{state_dim} states and {said}, no plant: learn with update()", state, made, horizon)

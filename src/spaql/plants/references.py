@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from spaql.checks import items, real, text, whole
-from spaql.errors import SpaqlError, shown
+from spaql.errors import SpaqlError, echoed
 from spaql.plants.axes import Axis
 
 MOST_VALUES = 1000  # of a sequence
@@ -91,10 +91,10 @@ def _hold(name: str, given: Any) -> tuple[int, int] | None:
         return None
     pair = given if isinstance(given, tuple | list) else (given, given)
     if len(pair) != 2:
-        raise SpaqlError(f"{name}: hold is a number of steps or (least, most), not {shown(given)}")
+        raise SpaqlError(f"{name}: hold is a number of steps or (least, most), not {echoed(given)}")
     least, most = whole(f"{name}: hold", pair[0], 1, 10**6), whole(f"{name}: hold", pair[1], 1, 10**6)
     if least > most:
-        raise SpaqlError(f"{name}: hold is a number of steps or (least, most), not {shown(given)}")
+        raise SpaqlError(f"{name}: hold is a number of steps or (least, most), not {echoed(given)}")
     return least, most
 
 

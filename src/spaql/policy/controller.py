@@ -17,7 +17,7 @@ import numpy as np
 
 from spaql.arrays import Array
 from spaql.checks import numbers, observations, whole
-from spaql.errors import SpaqlError, SpaqlWarning
+from spaql.errors import SpaqlError, SpaqlWarning, echoed
 from spaql.plants.answers import begun
 from spaql.plants.chart import HUGE
 from spaql.plants.environment import PlantEnv
@@ -55,7 +55,7 @@ class Controller(Probes):
         if not callable(function):
             raise SpaqlError(f"a controller is a function of the observed variables, not {type(function).__name__}")
         if name is not None and not isinstance(name, str):
-            raise SpaqlError(f"name must be a text, not {name!r}")
+            raise SpaqlError(f"name must be a text, not {echoed(name)}")
         own = getattr(function, "__name__", type(function).__name__)
         self.name = one_line(name if name is not None else "controller" if own == "<lambda>" else own)
         self._allowed = allowed_by(problem.actions)

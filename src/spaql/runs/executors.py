@@ -12,7 +12,7 @@ from concurrent.futures import Executor
 from typing import Any
 
 from spaql.checks import whole
-from spaql.errors import SpaqlError
+from spaql.errors import SpaqlError, echoed
 from spaql.processes import worker_processes
 
 SECONDS_TO_ANSWER = 10  # of a Dask scheduler
@@ -32,7 +32,7 @@ def executor_of(address: str | None, jobs: int | None) -> Open:
         with _dask(address.removeprefix("dask://")):
             pass  # a scheduler that does not answer is an error now, not after the plans are written
         return lambda: _dask(address.removeprefix("dask://"))
-    raise SpaqlError(f"unknown executor {address!r}: use local or dask://HOST:PORT")
+    raise SpaqlError(f"unknown executor {echoed(address)}: use local or dask://HOST:PORT")
 
 
 def _cores() -> int:

@@ -7,7 +7,7 @@ import numpy as np
 
 from spaql import streams
 from spaql.checks import flag, real, whole
-from spaql.errors import SpaqlError
+from spaql.errors import SpaqlError, echoed
 from spaql.plants.answers import begun
 from spaql.plants.environment import PlantEnv
 from spaql.plants.loop import restated
@@ -79,7 +79,7 @@ def _followed(problem: "Problem", name: Any) -> Reference:
         raise SpaqlError(f"reference=... names the one that jumps: {listed}")
     found = [one for one in choices if name in (None, one.name)]
     if not found:
-        raise SpaqlError(f"{name!r} is no reference that a variable follows: choose {listed}")
+        raise SpaqlError(f"{echoed(name)} is no reference that a variable follows: choose {listed}")
     return found[0]
 
 

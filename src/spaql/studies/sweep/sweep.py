@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from spaql.checks import checked_path, choice, items, whole
-from spaql.errors import SpaqlError, shown
+from spaql.errors import SpaqlError, echoed
 from spaql.learners.registry import Card, card_of, learner_class
 from spaql.plants.catalog import CATALOG
 from spaql.plants.make import make_from_catalog
@@ -125,7 +125,7 @@ def _checked(sweep: Sweep, card: Card) -> tuple[Parameter, ...]:
     if not isinstance(sweep.problem, str) or sweep.problem not in CATALOG:
         raise SpaqlError(
             "a sweep needs a problem by name, because its runs are kept by it: "
-            f"{', '.join(CATALOG)}; not {shown(sweep.problem)}"
+            f"{', '.join(CATALOG)}; not {echoed(sweep.problem)}"
         )
     if not card.learns:
         raise SpaqlError(f"{card.name} does not learn: there is nothing to tune")
