@@ -45,6 +45,15 @@ def test_train_keeps_what_was_learned(number, tmp_path):
     assert [path.name for path in (*out.iterdir(), *tmp_path.iterdir()) if path.name.startswith(".")] == []
 
 
+def test_an_agent_that_has_seen_nothing_yet_is_not_evaluated(tmp_path):
+    """The signal comes before the first step of the plant."""
+    thread = sent(signal.SIGTERM, lambda: getattr(signal.getsignal(signal.SIGINT), "__name__", "") == "pressed")
+    told = run("train", "pendulum", "atlas", "--samples", 10**6, "--fresh", 2, "--out", tmp_path / "out", "--quiet")
+    thread.join()
+    assert told.returncode == 143
+    assert told.stderr.splitlines()[-1].startswith("interrupted: ")
+
+
 @pytest.mark.parametrize("number", CODES)
 def test_replay_keeps_what_was_learned(number, tmp_path):
     spaql.record(spaql.make("pendulum"), tmp_path / "log.csv", episodes=2)

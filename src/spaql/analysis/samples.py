@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from spaql.arrays import Array
+from spaql.checks import items
 from spaql.errors import SpaqlError, echoed
 
 # Refused, though Python can iterate over them: a mapping gives its keys, and a set keeps only one of equal scores.
@@ -20,7 +21,7 @@ def sample(name: str, values: Iterable[Any]) -> Array:
     if isinstance(values, NOT_SEQUENCES) or not hasattr(values, "__iter__"):
         raise SpaqlError(f"{name} must be a sequence with one number per run, not {type(values).__name__}")
     numbers = []
-    for place, item in enumerate(values):
+    for place, item in enumerate(items(name, values)):
         if isinstance(item, bool) or not isinstance(item, Real):
             raise SpaqlError(f"{name} holds {type(item).__name__} at position {place}: give one number per run")
         try:

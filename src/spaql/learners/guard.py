@@ -10,6 +10,8 @@ from typing import Any
 
 from spaql.errors import SpaqlError
 
+HEAR_SECONDS = 0.25  # a Ctrl-C that comes just before a wait is heard after it
+
 
 class Guard:
     """Whoever trains lets those in who wait to look, between two stretches and while callbacks run."""
@@ -90,7 +92,7 @@ class Guard:
     def _wait_to_look(self) -> None:
         self.looking += 1
         try:
-            self.turn.wait_for(lambda: self.writer is None and (self.changing == 0 or self.invited > 0))
+            self._wait(lambda: self.writer is None and (self.changing == 0 or self.invited > 0))
         finally:  # also if Ctrl-C ends the waiting: nobody shall wait for a guest who does not come
             self.looking -= 1
             self.invited = max(0, self.invited - 1)
@@ -98,9 +100,13 @@ class Guard:
     def _wait_to_change(self, free: Callable[[], bool]) -> None:
         self.changing += 1
         try:
-            self.turn.wait_for(free)
+            self._wait(free)
         finally:
             self.changing -= 1
+
+    def _wait(self, free: Callable[[], bool]) -> None:
+        while not self.turn.wait_for(free, HEAR_SECONDS):
+            pass
 
     def __deepcopy__(self, memo: Any) -> "Guard":
         return Guard()

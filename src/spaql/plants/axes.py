@@ -90,7 +90,7 @@ class Finite:
         object.__setattr__(self, "values", _tuple_of_numbers("a finite action set", self.values))
         different = len(set(map(float, self.values))) == len(self.values)
         if not self.values or not different or not all(abs(v) <= FAR for v in self.values):
-            what = f"one or more numbers, different in double precision and at most {FAR:g}"
+            what = f"one or more different finite numbers, at most {FAR:g} and different in double precision"
             raise SpaqlError(f"a finite action set is {what}; got {echoed(self.values)}")
         flag("box", self.box)
         _label(self)

@@ -5,7 +5,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -139,8 +139,10 @@ def learn_all(
 
         with ThreadPoolExecutor(jobs) as pool:
             pending = [pool.submit(one, agent, index) for index, agent in enumerate(agents)]
-            for future in as_completed(pending):
-                if future.exception() is not None:
+            left = set(pending)
+            while left:  # a signal that comes just before a wait without end would be heard at its end only
+                done, left = wait(left, STRETCH_SECONDS, FIRST_COMPLETED)
+                if any(future.exception() is not None for future in done):
                     stop.set()  # the other agents end after their current stretch
         return [future.result() for future in pending]
 
