@@ -1,13 +1,15 @@
 """Checks of input: compiled code trusts the values that have passed them."""
 
 import math
+import os
 from collections.abc import Collection
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from spaql.arrays import Array
-from spaql.errors import SpaqlError
+from spaql.errors import SpaqlError, echoed
 
 FAR = 1e100  # larger numbers in data are taken for errors
 
@@ -16,7 +18,7 @@ def whole(name: str, value: Any, low: int, high: int = 2**62) -> int:
     """A whole number in [low, high]."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or not low <= value <= high:
         limit = f"from {low}" if high == 2**62 else f"from {low} to {high}"
-        raise SpaqlError(f"{name} must be a whole number {limit}, not {value!r}")
+        raise SpaqlError(f"{name} must be a whole number {limit}, not {echoed(value)}")
     return int(value)
 
 
@@ -30,21 +32,68 @@ def real(name: str, value: Any, low: float = -math.inf, high: float = math.inf, 
     if not math.isfinite(number) or not low <= number <= high or (above and number == low):
         limit = (f" above {low:g}" if above else f" from {low:g}") if math.isfinite(low) else ""
         limit += f" up to {high:g}" if math.isfinite(high) else ""
-        raise SpaqlError(f"{name} must be a finite number{limit}, not {value!r}")
+        raise SpaqlError(f"{name} must be a finite number{limit}, not {echoed(value)}")
     return number
+
+
+def bound(name: str, value: Any) -> float:
+    """A number, or infinite where there is no bound."""
+    infinite = isinstance(value, float | np.floating) and math.isinf(value)
+    return float(value) if infinite else real(name, value)
 
 
 def flag(name: str, value: Any) -> bool:
     """True or False."""
     if not isinstance(value, bool | np.bool_):
-        raise SpaqlError(f"{name} must be True or False, not {value!r}")
+        raise SpaqlError(f"{name} must be True or False, not {echoed(value)}")
     return bool(value)
+
+
+def bit(name: str, value: Any) -> bool:
+    """True or False, also as the numbers 1 and 0, alone or as an array of one entry."""
+    one = value.item() if isinstance(value, np.ndarray | np.generic) and value.size == 1 else value
+    if not isinstance(one, bool | int | float) or one not in (0, 1):
+        raise SpaqlError(f"{name} must be True or False, not {echoed(value)}")
+    return bool(one)
+
+
+def text(name: str, value: Any) -> str:
+    """A text that files can hold: half of a surrogate pair is no sign of any alphabet."""
+    if not isinstance(value, str):
+        raise SpaqlError(f"{name} must be a text, not {echoed(value)}")
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise SpaqlError(f"{name} holds half of a surrogate pair, which is no sign: {value!a}") from error
+    return value
+
+
+def items(name: str, value: Any) -> list[Any]:
+    """The entries of a list, a tuple, an array or anything else one can go through once; a text is not meant."""
+    try:
+        if isinstance(value, str | bytes):
+            raise TypeError
+        return list(value)
+    except TypeError as error:
+        raise SpaqlError(f"{name} must be a list, not {echoed(value)}") from error
+
+
+def checked_path(value: Any) -> Path:
+    """A path in the file system: a text or anything else that stands for one."""
+    try:
+        made = Path(value)
+        os.fsencode(made)
+    except (TypeError, UnicodeEncodeError) as error:
+        raise SpaqlError(f"a path must be a text or a pathlib.Path, not {echoed(value)}") from error
+    if "\0" in str(made):
+        raise SpaqlError(f"a path must not hold the sign with number 0: {echoed(value)}")
+    return made
 
 
 def choice(name: str, value: Any, options: Collection[str]) -> str:
     """One of the options."""
     if not isinstance(value, str) or value not in options:
-        raise SpaqlError(f"{name} must be one of {', '.join(map(repr, options))}, not {value!r}")
+        raise SpaqlError(f"{name} must be one of {', '.join(map(repr, options))}, not {echoed(value)}")
     return str(value)
 
 
@@ -55,7 +104,7 @@ def numbers(name: str, value: Any, shape: tuple[int, ...]) -> Array:
         if array.dtype.kind not in "fiub":
             raise TypeError(f"its dtype is {array.dtype}")
         array = np.asarray(array, dtype=np.float64, order="C")
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise SpaqlError(f"{name} must be an array of numbers: {error}") from error
     fits = len(array.shape) == len(shape)
     if not fits or any(want not in (-1, have) for want, have in zip(shape, array.shape, strict=True)):
@@ -65,10 +114,15 @@ def numbers(name: str, value: Any, shape: tuple[int, ...]) -> Array:
     return array
 
 
+def depth(name: str, value: Any) -> int:
+    """How many axes an array of numbers has: 0 of a number, 1 of a list, 2 of a table."""
+    try:
+        return int(np.ndim(value))
+    except ValueError as error:  # rows of different lengths
+        raise SpaqlError(f"{name} must be an array of numbers: {error}") from error
+
+
 def observations(value: Any, d: int) -> tuple[Array, bool]:
     """One observation or a batch as (n, d), and whether it was a single observation."""
-    try:
-        single = np.ndim(value) == 1
-    except ValueError as error:  # ragged
-        raise SpaqlError(f"observation must be an array of numbers: {error}") from error
+    single = depth("observation", value) == 1
     return numbers("observation", value, (d,) if single else (-1, d)).reshape(-1, d), single

@@ -1,9 +1,19 @@
-"""Ctrl-C: the first asks the work to stop, the second interrupts it."""
+"""Ctrl-C: the first asks the work to stop, the second interrupts it. SIGTERM does what Ctrl-C does."""
 
 import contextlib
+import os
 import signal
+import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from spaql.errors import SpaqlError
+
+ENDS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
+AGAIN_SECONDS = 0.05
+_raised: list[int] = []  # signals that became exceptions, while the command is under way
+_came: list[int] = []  # those that are not Ctrl-C
 
 
 @contextlib.contextmanager
@@ -16,6 +26,8 @@ def stop_on_interrupt(stop: threading.Event) -> Iterator[None]:
         yield
         return
     before = signal.getsignal(signal.SIGINT)
+    if _raised:  # an exception that is still not there was swallowed on its way
+        stop.set()
 
     def pressed(number: int, frame: object) -> None:
         if stop.is_set():
@@ -27,3 +39,67 @@ def stop_on_interrupt(stop: threading.Event) -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, before if before is not None else signal.SIG_DFL)
+
+
+# -- of a command ------------------------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def signals_of_command() -> Iterator[list[int]]:
+    """Until `keep_from_now_on` is called, Ctrl-C and SIGTERM end the process with one line: nothing is under way.
+
+    Yields the list of signals that came afterwards, other than Ctrl-C. What somebody wants ignored stays so, as shells
+    want Ctrl-C for commands in the background; other threads than the main one get no signals.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield []
+        return
+    before, hook = {number: signal.getsignal(number) for number in (signal.SIGINT, *ENDS)}, sys.unraisablehook
+    for number, handler in before.items():
+        if handler != signal.SIG_IGN:
+            signal.signal(number, _gone)
+    sys.unraisablehook = lambda unraisable: _again(unraisable, hook)
+    _came.clear()
+    try:
+        yield _came
+    finally:
+        _raised.clear()
+        sys.unraisablehook = hook
+        for number, handler in before.items():
+            signal.signal(number, handler if handler is not None else signal.SIG_DFL)
+
+
+def keep_from_now_on() -> None:
+    """Work begins: Ctrl-C is an exception, and the other signals do what it does, so that as much is kept."""
+    for number in (signal.SIGINT, *ENDS):
+        if signal.getsignal(number) is _gone:
+            signal.signal(number, _interrupt if number == signal.SIGINT else _as_interrupt)
+
+
+def interrupted(error: BaseException) -> bool:
+    """Whether Ctrl-C or SIGTERM led to this error: what is interrupted while a module is loaded fails in any way."""
+    return isinstance(error, KeyboardInterrupt) or (bool(_raised) and not isinstance(error, SpaqlError))
+
+
+def _gone(number: int, frame: object) -> None:
+    os.write(2, b"interrupted\n")
+    os._exit(128 + number)
+
+
+def _interrupt(number: int, frame: object) -> None:
+    _raised.append(number)
+    raise KeyboardInterrupt
+
+
+def _as_interrupt(number: int, frame: Any) -> None:
+    handler = signal.getsignal(signal.SIGINT)  # of what is under way
+    _came.append(number)
+    (handler if callable(handler) else _interrupt)(signal.SIGINT, frame)
+
+
+def _again(unraisable: Any, hook: Callable[[Any], Any]) -> None:
+    """LLVM calls Python while it compiles, and cannot be interrupted there: the interrupt comes a moment later."""
+    if isinstance(unraisable.exc_value, KeyboardInterrupt):
+        threading.Timer(AGAIN_SECONDS, os.kill, (os.getpid(), signal.SIGINT)).start()
+    else:
+        hook(unraisable)

@@ -1,11 +1,14 @@
 """Files that appear whole or not at all, and checks before the work whether they can be written."""
 
+import contextlib
 import os
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
 from spaql.errors import SpaqlError
+
+FORMULA = ("=", "+", "-", "@", "\t", "\r")  # with which a formula begins in a spreadsheet
 
 
 def write_whole(path: Path, write: Callable[..., object], *, lasting: bool = False) -> None:
@@ -21,8 +24,8 @@ def write_whole(path: Path, write: Callable[..., object], *, lasting: bool = Fal
             with open(path, "wb") as file:
                 write(file)
             return
-        handle, part = tempfile.mkstemp(prefix=".", suffix=".part", dir=path.parent)
-        with os.fdopen(handle, "wb") as file:
+        part = path.parent / f".{os.urandom(8).hex()}.part"  # known before it is there: nothing can leave it behind
+        with open(part, "xb") as file:
             write(file)
             if lasting:
                 file.flush()
@@ -32,8 +35,19 @@ def write_whole(path: Path, write: Callable[..., object], *, lasting: bool = Fal
     except OSError as error:
         raise SpaqlError(f"cannot write {path}: {error.strerror or error}") from error
     finally:
-        if part is not None and os.path.exists(part):
-            os.unlink(part)
+        if part is not None:
+            with contextlib.suppress(OSError):
+                part.unlink(missing_ok=True)
+
+
+def cell(text: str) -> str:
+    """A text for a cell of CSV: one that a spreadsheet would take for a formula begins with an apostrophe, as there."""
+    return f"'{text}" if text.startswith(FORMULA) else text
+
+
+def cell_text(cell: str) -> str:
+    """What `cell` was made of."""
+    return cell[1:] if cell.startswith("'") and cell[1:].startswith(FORMULA) else cell
 
 
 def make_folder(folder: Path) -> None:

@@ -1,10 +1,25 @@
 """A bad log is one clear line, and nothing is learned from it."""
 
+import gzip
+import os
+import threading
+
 import numpy as np
 import pandas
 import pytest
 
 import spaql
+from command_line import refused
+
+
+@spaql.reset
+def tame_reset(u):
+    return (u - 0.5,)
+
+
+@spaql.step
+def tame_step(x, push):
+    return (0.5 * x,), -abs(x), False
 
 
 @pytest.fixture(scope="module")
@@ -120,6 +135,55 @@ def test_a_bad_file_is_one_line(name, text, words, problem, tmp_path):
     with pytest.raises(spaql.SpaqlError, match=words) as caught:
         spaql.SPAQL(problem).replay(tmp_path / name)
     assert "\n" not in str(caught.value)
+
+
+def lines_of(frame):
+    return frame.to_csv(index=False).splitlines()
+
+
+def test_rows_that_end_in_a_comma_are_refused(problem, good, tmp_path):
+    """pandas alone would take the first column for a name of the rows, and shift all others by one."""
+    head, *rows = lines_of(plain(good).drop(columns=["episode", "terminated", "truncated"]))
+    (tmp_path / "log.csv").write_text("\n".join([head, *(f"{row}," for row in rows)]))
+    with pytest.raises(spaql.SpaqlError, match="rows have 7 fields and its header 6: a comma at the end of the rows"):
+        spaql.SPAQL(problem).replay(tmp_path / "log.csv")
+    (tmp_path / "log.csv").write_text("\n".join([f"{head},", *(f"{row}," for row in rows)]))  # an empty column
+    assert spaql.SPAQL(problem).replay(tmp_path / "log.csv").samples == 398
+
+
+def test_two_columns_of_a_name_in_a_file_are_refused(problem, good, tmp_path):
+    head, *rows = lines_of(good)
+    (tmp_path / "log.csv").write_text("\n".join([f"{head}, cos", *(f"{row},1" for row in rows)]))
+    with pytest.raises(spaql.SpaqlError, match="two columns 'cos'"):
+        spaql.SPAQL(problem).replay(tmp_path / "log.csv")
+
+
+@pytest.mark.parametrize("spoil", [lambda raw: raw[: len(raw) // 2], lambda raw: raw[:-9], lambda raw: raw[:200] + b"\xff" * 60 + raw[260:], lambda raw: b"no zip"])
+def test_a_damaged_packed_log_is_one_line_also_on_the_command_line(spoil, problem, good, tmp_path):
+    path = tmp_path / "log.csv.gz"
+    path.write_bytes(spoil(gzip.compress(good.to_csv(index=False).encode())))
+    with pytest.raises(spaql.SpaqlError, match=r"cannot read .*log.csv.gz: it is not a whole file"):
+        spaql.SPAQL(problem).replay(path)
+    assert "not a whole file" in refused("replay", "pendulum", "spaql", path, "--out", tmp_path / "out")
+    assert "not a whole file" in refused("coverage", "pendulum", path)
+
+
+def test_a_log_may_come_through_a_pipe(problem, good, tmp_path):
+    os.mkfifo(tmp_path / "log.csv")
+    writer = threading.Thread(target=lambda: (tmp_path / "log.csv").write_text(good.to_csv(index=False)))
+    writer.start()
+    assert spaql.SPAQL(problem).replay(tmp_path / "log.csv").samples == 400
+    writer.join()
+
+
+def test_names_that_a_spreadsheet_takes_for_formulas_are_written_as_text_and_read_again(tmp_path):
+    problem = spaql.from_plant(
+        tame_reset, tame_step, state=[spaql.Axis("=1+1", -1, 1)], actions=spaql.Finite((0, 1)), horizon=5
+    )
+    frame = spaql.record(problem, tmp_path / "log.csv", episodes=2)
+    assert (tmp_path / "log.csv").read_text().startswith("episode,step,'=1+1,action,")
+    assert list(frame)[2] == "=1+1"
+    assert spaql.SPAQL(problem).replay(tmp_path / "log.csv").samples == 10
 
 
 def test_a_missing_file(problem, tmp_path):

@@ -19,6 +19,7 @@ from spaql.studies.sweep.records import Sweep
 from spaql.studies.sweep.sweep import run_sweep
 
 pytest.importorskip("distributed", reason="no Dask here: pip install 'spaql[dask]'")
+running = []  # schedulers that were started
 PART, SEEDS = "main-cartpole", 2  # 6 runs
 
 
@@ -39,6 +40,7 @@ def read_until(process, pattern):
 @contextmanager
 def new_scheduler():
     process = start("dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard")
+    running.append(process)
     try:
         yield read_until(process, r"Scheduler at:\s+tcp://(\S+)")
     finally:
@@ -81,6 +83,30 @@ def test_a_sweep_on_a_cluster_finds_the_same(tmp_path, scheduler, workers):
 def test_a_cluster_without_workers_is_one_line(tmp_path):
     with new_scheduler() as address, pytest.raises(spaql.SpaqlError, match="has no workers"):
         reproduce(Request(tmp_path / "s", (PART,), quick=True, seeds=2, executor=f"dask://{address}"), progress=False)
+
+
+def test_a_scheduler_killed_in_the_middle_is_one_line_and_costs_nothing(tmp_path, capfd):
+    store = tmp_path / "s"
+    with new_scheduler() as address:
+        scheduler = running[-1]
+        worker = start("dask_worker", f"tcp://{address}", "--nthreads", "1", "--no-nanny", "--no-dashboard")
+        read_until(worker, r"(Registered to)")
+
+        def kill():
+            while len(list((store / "runs").glob("*.parquet")) if store.exists() else []) < 1:
+                time.sleep(0.01)
+            scheduler.kill()
+
+        watcher = threading.Thread(target=kill)
+        watcher.start()
+        capfd.readouterr()
+        with pytest.raises(spaql.SpaqlError, match=r"the scheduler of the runs is gone: start it .*\(\d+ finished runs are kept\)"):
+            reproduce(Request(store, (PART,), quick=True, seeds=6, executor=f"dask://{address}"), progress=False)
+        watcher.join()
+        assert capfd.readouterr().err == ""  # Dask itself would show forty lines of tracebacks
+        worker.kill()
+        worker.wait()
+    assert 1 <= len(digests(store)) < 18
 
 
 def test_jobs_make_no_sense_with_a_cluster(tmp_path):

@@ -57,6 +57,32 @@ def test_the_recorded_episode_is_the_one_with_the_median_fresh_return(row):
     assert row["episode_states"].reshape(-1, 4).shape[0] == len(row["episode_actions"]) + 1
 
 
+@pytest.mark.parametrize("create", [True, False])
+def test_a_store_that_has_lost_its_mark_is_found_again(store, row, create):
+    store.write(SPEC, row)
+    (store.folder / "store.json").unlink()
+    with pytest.warns(spaql.SpaqlWarning, match="store.json of .* was missing; the 1 runs there are used"):
+        again = Store(store.folder, create)
+    assert again.read(SPEC).key == SPEC.key
+    assert (store.folder / "store.json").exists() == create
+
+
+def test_a_damaged_mark_says_what_to_do(store, row):
+    store.write(SPEC, row)
+    (store.folder / "store.json").write_text("{")
+    with pytest.raises(spaql.SpaqlError, match=r"store.json is missing or damaged\): remove it, and its 1 runs are found"):
+        Store(store.folder)
+
+
+def test_other_parquet_files_are_no_store(tmp_path):
+    (tmp_path / "runs").mkdir()
+    pd.DataFrame({"x": [1]}).to_parquet(tmp_path / "runs" / "mine.parquet")
+    with pytest.raises(spaql.SpaqlError, match="is not empty and not a store"):
+        Store(tmp_path)
+    with pytest.raises(spaql.SpaqlError, match="is not a store of results"):
+        Store(tmp_path, create=False)
+
+
 def test_pandas_and_polars_read_it_in_one_line(store, row):
     store.write(SPEC, row)
     other = replace(SPEC, seed=4)
@@ -137,9 +163,7 @@ def test_a_failed_write_leaves_nothing_behind(store, row, monkeypatch):
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full here")
 def test_a_full_disk_is_one_line(store, row, monkeypatch):
-    import tempfile
-
-    monkeypatch.setattr(tempfile, "mkstemp", lambda **options: (os.open("/dev/full", os.O_WRONLY), str(store.runs / ".x.part")))
+    monkeypatch.setattr(spaql.writing, "open", lambda path, mode: Path("/dev/full").open(mode="wb"), raising=False)  # noqa: SIM115
     with pytest.raises(spaql.SpaqlError, match=r"cannot write .*No space left on device"):
         store.write(SPEC, row)
 

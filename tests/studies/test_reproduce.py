@@ -114,12 +114,13 @@ def test_killed_at_any_moment_it_goes_on_and_ends_with_the_same_bits(tmp_path, w
     assert digests(store) == digests(whole)
 
 
-def test_ctrl_c_keeps_what_is_finished_and_the_same_command_goes_on(tmp_path, whole):
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_ctrl_c_and_sigterm_keep_what_is_finished_and_the_same_command_goes_on(number, code, tmp_path, whole):
     store = tmp_path / "store"
     child = started(store, *SMALL)
-    os.killpg(child.pid, signal.SIGINT)  # as the terminal does: to all of them
+    os.killpg(child.pid, number)  # as the terminal does: to all of them
     _, errors = child.communicate(timeout=120)
-    assert child.returncode == 130
+    assert child.returncode == code
     assert errors.strip().splitlines()[-1].startswith("interrupted: ")
     assert "Traceback" not in errors
     assert all_gone(child.pid)

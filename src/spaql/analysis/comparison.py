@@ -13,7 +13,7 @@ from spaql.analysis.samples import NOT_SEQUENCES, fraction, sample, summary
 from spaql.analysis.statistics import Interval
 from spaql.arrays import Array
 from spaql.checks import choice, whole
-from spaql.errors import SpaqlError
+from spaql.errors import SpaqlError, echoed
 
 # What an empty entry of a data frame becomes as text.
 MISSING = ("", "None", "nan", "NaN", "<NA>", "NaT")
@@ -105,7 +105,7 @@ def compare(
     alpha, power, seed = fraction("alpha", alpha), fraction("power", power), whole("seed", seed, 0)
     choice("correction", correction, statistics.CORRECTIONS)
     if metric is not None and not isinstance(metric, str):
-        raise SpaqlError(f"metric must be a name, not {metric!r}")
+        raise SpaqlError(f"metric must be a name, not {echoed(metric)}")
     if isinstance(runs, Mapping):
         metric, groups = _from_mapping(runs, metric)
     elif hasattr(type(runs), "columns"):
@@ -165,7 +165,7 @@ def _scores(name: str, items: Any, metric: str | None) -> tuple[str | None, Any]
     if items and all(isinstance(item, Evaluation) for item in items):
         if metric not in (None, "fresh"):
             raise SpaqlError(
-                f"{name} holds evaluations, whose metric is 'fresh', not {metric!r}: "
+                f"{name} holds evaluations, whose metric is 'fresh', not {echoed(metric)}: "
                 "give histories, or leave metric out"
             )
         return "fresh", [item.mean for item in items]
@@ -186,7 +186,7 @@ def _from_frame(frame: Any, metric: str, by: str) -> tuple[str, dict[str, Array]
     columns = [str(column) for column in getattr(frame, "column_names", frame.columns)]
     for role, column in (("by", by), ("metric", metric)):
         if column not in columns:
-            raise SpaqlError(f"{role}={column!r} is not a column of the frame: choose from {', '.join(columns)}")
+            raise SpaqlError(f"{role}={echoed(column)} is not a column of the frame: choose from {', '.join(columns)}")
     if by != "problem" and "problem" in columns:
         problems = sorted({str(problem) for problem in _column(frame, "problem")})
         if len(problems) > 1:
@@ -197,7 +197,7 @@ def _from_frame(frame: Any, metric: str, by: str) -> tuple[str, dict[str, Array]
     for key, seed, score in zip(_column(frame, by), seeds, _column(frame, metric), strict=True):
         name = str(key)
         if name in MISSING:
-            raise SpaqlError(f"column {by!r} has an empty entry: name the group of every run")
+            raise SpaqlError(f"column {echoed(by)} has an empty entry: name the group of every run")
         if (name, seed) in seen:  # counted as independent, equal runs would make every p too small
             raise SpaqlError(f"group {name!r} has seed {seed} more than once: select runs of one setting, each once")
         seen.add((name, seed))

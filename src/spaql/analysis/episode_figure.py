@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -45,7 +44,7 @@ def _written(episode: "Episode", path: str | PathLike[str] | None, worst: "Worst
         form_of(path)
     with episode_sheet(episode, worst) as figure:
         if path is not None:
-            write_as(figure, Path(path))
+            write_as(figure, path)
     return figure
 
 

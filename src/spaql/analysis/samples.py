@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from spaql.arrays import Array
-from spaql.errors import SpaqlError
+from spaql.checks import items
+from spaql.errors import SpaqlError, echoed
 
 # Refused, though Python can iterate over them: a mapping gives its keys, and a set keeps only one of equal scores.
 NOT_SEQUENCES = (str, bytes, Mapping, Set)
@@ -20,7 +21,7 @@ def sample(name: str, values: Iterable[Any]) -> Array:
     if isinstance(values, NOT_SEQUENCES) or not hasattr(values, "__iter__"):
         raise SpaqlError(f"{name} must be a sequence with one number per run, not {type(values).__name__}")
     numbers = []
-    for place, item in enumerate(values):
+    for place, item in enumerate(items(name, values)):
         if isinstance(item, bool) or not isinstance(item, Real):
             raise SpaqlError(f"{name} holds {type(item).__name__} at position {place}: give one number per run")
         try:
@@ -40,8 +41,8 @@ def sample(name: str, values: Iterable[Any]) -> Array:
 
 def fraction(name: str, value: Any) -> float:
     """A number strictly between 0 and 1."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not 0.0 < float(value) < 1.0:
-        raise SpaqlError(f"{name} must be a number above 0 and below 1, not {value!r}")
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < value < 1:  # type: ignore[operator]
+        raise SpaqlError(f"{name} must be a number above 0 and below 1, not {echoed(value)}")
     return float(value)
 
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from spaql.analysis.samples import LARGEST, fraction, sample, summary
 from spaql.arrays import Array
-from spaql.checks import choice, real, whole
+from spaql.checks import choice, items, real, whole
 
 Interval = tuple[float, float]
 CORRECTIONS = ("holm", "bh", "none")
@@ -266,4 +266,4 @@ def _power(n: int, difference: float, sd1: float, sd2: float, alpha: float) -> f
 
 
 def _p_values(values: Sequence[float]) -> Array:
-    return np.array([real("a p-value", value, 0.0, 1.0) for value in values], dtype=np.float64)
+    return np.array([real("a p-value", value, 0.0, 1.0) for value in items("p-values", values)], dtype=np.float64)

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,7 +29,7 @@ def step_figure(response: "StepResponse", path: str | PathLike[str] | None) -> "
         form_of(path)
     with step_sheet(response) as figure:
         if path is not None:
-            write_as(figure, Path(path))
+            write_as(figure, path)
     return figure
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from spaql.analysis.numbers import short
 from spaql.arrays import Array
+from spaql.checks import checked_path
 from spaql.errors import SpaqlError
 from spaql.learners.registry import CARDS, learners, rivals
 from spaql.writing import make_folder, write_whole
@@ -111,17 +112,17 @@ def png_of(figure: "Figure") -> bytes:
 
 def form_of(path: str | PathLike[str]) -> str:
     """The format that the name of a picture asks for."""
-    form = Path(path).suffix.removeprefix(".").lower()
+    form = checked_path(path).suffix.removeprefix(".").lower()
     if form not in FORMATS:
         raise SpaqlError(f"cannot draw {path}: choose a name that ends with {', '.join(FORMATS)}")
     return form
 
 
-def write_as(figure: "Figure", path: Path) -> None:
+def write_as(figure: "Figure", path: str | PathLike[str]) -> None:
     """On white, in the format that the name asks for. Inside `sheet` only."""
     picture = io.BytesIO()
     figure.savefig(picture, format=form_of(path), dpi=160, facecolor="white")
-    write_whole(path, lambda file: file.write(picture.getvalue()))
+    write_whole(checked_path(path), lambda file: file.write(picture.getvalue()))
 
 
 def write(path: Path, data: bytes) -> None:

@@ -1,3 +1,3 @@
-from spaql.cli import main
+from spaql_command import main
 
 main()

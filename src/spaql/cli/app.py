@@ -11,6 +11,7 @@ import typer
 from spaql.cli.help import INTRODUCTION, Commands, laid_out
 from spaql.cli.help import Command as OneCommand
 from spaql.errors import SpaqlError
+from spaql.interrupts import interrupted, keep_from_now_on
 from spaql.version import __version__
 
 if TYPE_CHECKING:
@@ -27,13 +28,18 @@ Command = TypeVar("Command", bound=Callable[..., None])
 
 
 def command(function: Command) -> Command:
-    """A command of the app. Ctrl-C ends a command with one line; typer alone would say nothing."""
+    """A command of the app. Ctrl-C and SIGTERM end a command with one line; typer alone would say nothing."""
 
     @functools.wraps(function)
     def run(*args: Any, **options: Any) -> None:
+        keep_from_now_on()
         try:
             function(*args, **options)
-        except KeyboardInterrupt:
+        except typer.Exit:
+            raise
+        except BaseException as error:
+            if not interrupted(error):
+                raise
             print("interrupted", file=sys.stderr)
             raise typer.Exit(INTERRUPTED) from None
 

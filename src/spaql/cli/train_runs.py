@@ -99,7 +99,8 @@ def kept_and_judged(runs: list[Run], out: Path | None, fresh: int) -> bool:
             save_runs(runs, out)
     try:
         for run in runs if fresh > 0 and not pressed.is_set() and not runs[0].hurried else ():
-            run.fresh = run.agent.evaluate(fresh)
+            if len(run.history) or not run.history.interrupted:  # what has seen nothing yet is worth nothing
+                run.fresh = run.agent.evaluate(fresh)
     except KeyboardInterrupt:
         pressed.set()
     return not pressed.is_set() and not any(run.hurried or run.history.interrupted for run in runs)

@@ -1,15 +1,19 @@
 """Size against return: every tree that was found, the table it came from, and controllers made by hand."""
 
+import io
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
+from spaql.analysis.style import form_of
+from spaql.checks import checked_path
 from spaql.colours import BLUE, GREY, INK, VERMILION
 from spaql.compress.by_hand import baselines_for
 from spaql.compress.frontier import FRESH, FRESH_SEED
 from spaql.errors import SpaqlError
 from spaql.learners.agent import Agent
+from spaql.writing import check_file, write_whole
 
 if TYPE_CHECKING:
     from spaql.policy.policy import Policy
@@ -18,13 +22,15 @@ if TYPE_CHECKING:
 LINES = ("-.", ":")  # of controllers without leaves
 
 
-def frontier_figure(policy: "Policy", path: Path, baselines: Mapping[str, Any]) -> None:
+def frontier_figure(policy: "Policy", path: str | PathLike[str], baselines: Mapping[str, Any]) -> None:
     """Draw the frontier of a compressed tree: PNG or SVG, by the ending of the path.
 
     `baselines`: further controllers by name, a point where they have leaves, else a line.
     """
     from matplotlib.figure import Figure
 
+    target, form = checked_path(path), form_of(path)
+    check_file(target)
     if not policy.frontier or policy.table_policy is None:
         raise SpaqlError("only a compressed tree has a frontier: draw policy.compress()")
     table = policy.table_policy
@@ -67,10 +73,9 @@ def frontier_figure(policy: "Policy", path: Path, baselines: Mapping[str, Any]) 
     axis.grid(alpha=0.25)
     axis.spines[["top", "right"]].set_visible(False)
     axis.legend(frameon=False, fontsize=8, loc="lower right")
-    try:
-        figure.savefig(path, dpi=160)
-    except (OSError, ValueError) as error:  # an ending Matplotlib does not know is a ValueError
-        raise SpaqlError(f"cannot write {path}: {getattr(error, 'strerror', None) or error}") from error
+    picture = io.BytesIO()
+    figure.savefig(picture, format=form, dpi=160)
+    write_whole(target, lambda file: file.write(picture.getvalue()))
 
 
 def _of_problem(baselines: Mapping[str, Any], variables: int) -> Mapping[str, Any]:

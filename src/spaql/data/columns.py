@@ -1,6 +1,6 @@
 """How a log names things: one row per step, physical units."""
 
-from spaql.errors import SpaqlError
+from spaql.errors import SpaqlError, echoed
 from spaql.plants.problem import Problem
 
 NEXT = "next_"
@@ -15,7 +15,7 @@ def state_columns(problem: Problem) -> list[str]:
         if name in RESERVED or names.count(name) > 1 or (name.startswith(NEXT) and name.removeprefix(NEXT) in names):
             raise SpaqlError(
                 f"{problem.name} cannot have logs: "
-                f"its variable {name!r} has the name of another column; rename its axis"
+                f"its variable {echoed(name)} has the name of another column; rename its axis"
             )
     return names
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spaql.arrays import Array
-from spaql.checks import whole
+from spaql.checks import flag, whole
 from spaql.data.coverage_figure import draw
 from spaql.data.coverage_text import plain_of, text_of
 from spaql.data.grid import cells_of, depth_of
@@ -110,7 +110,7 @@ def coverage(problem: Problem, log: Any, *, reach: int = 512, gaps: bool = False
     if not isinstance(problem, Problem):
         raise SpaqlError(f"coverage takes a problem and a log, not {type(problem).__name__} first")
     at_work("reading the log")
-    data = read_log(problem, log, gaps)
+    data = read_log(problem, log, flag("gaps", gaps))
     episodes = whole("reach", reach, 0, 10**6)
     states = np.concatenate([data.states, data.nexts[data.last]])  # the last states of episodes were seen too
     far = None

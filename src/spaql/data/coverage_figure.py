@@ -2,7 +2,6 @@
 
 import itertools
 from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -55,7 +54,7 @@ def draw(made: "Coverage", path: str | PathLike[str] | None) -> "Figure":
         against = "" if made.reach is None else "; reddish: reached by random actions, not by the data"
         figure.suptitle(f"{made.log.name}: {len(made.log):,} samples of {made.problem.name}{against}", fontsize=9)
         if path is not None:
-            write_as(figure, Path(path))
+            write_as(figure, path)
     return figure
 
 

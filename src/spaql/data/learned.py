@@ -8,7 +8,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from spaql.arrays import Array
-from spaql.checks import FAR, flag, numbers, whole
+from spaql.checks import FAR, depth, flag, numbers, whole
 from spaql.data.log import read_log
 from spaql.errors import SpaqlError, SpaqlWarning
 from spaql.gp.model import FITTED, Data, Model, inputs_of, thinned, unpredicted
@@ -64,7 +64,8 @@ def _checked(problem: Problem, states: Any, actions: Any, rewards: Any, nexts: A
     d, axes = len(problem.state), problem.actions.axes
     before = numbers("observations", states, (-1, d))
     n = len(before)
-    applied = numbers("actions", np.reshape(actions, (-1, axes)) if np.ndim(actions) == 1 else actions, (n, axes))
+    flat = depth("actions", actions) == 1 and len(actions) == n * axes
+    applied = numbers("actions", np.reshape(actions, (n, axes)) if flat else actions, (n, axes))
     paid, after = numbers("rewards", rewards, (n,)), numbers("next_observations", nexts, (n, d))
     ends = np.zeros(n, bool) if ended is None else numbers("terminated", ended, (n,)).astype(bool)
     if n < FEWEST:

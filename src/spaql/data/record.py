@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spaql.checks import flag, whole
+from spaql.checks import checked_path, flag, whole
 from spaql.data.columns import action_columns, named_actions, next_columns, state_columns
 from spaql.data.table import ENDINGS
 from spaql.errors import SpaqlError
@@ -16,7 +16,7 @@ from spaql.learners.random import Random
 from spaql.plants.problem import Finite, Problem
 from spaql.policy.policy import Policy
 from spaql.progress import at_work
-from spaql.writing import write_whole
+from spaql.writing import cell, write_whole
 
 if TYPE_CHECKING:
     from spaql.training.episode import Episode
@@ -70,11 +70,12 @@ def write_log(frame: Any, path: Path) -> None:
         write_whole(path, lambda file: frame.to_parquet(file, index=False))
     else:
         packed = "gzip" if path.name.lower().endswith(".gz") else None
-        write_whole(path, lambda file: frame.to_csv(file, index=False, compression=packed))
+        heads = [cell(str(name)) for name in frame.columns]
+        write_whole(path, lambda file: frame.to_csv(file, index=False, header=heads, compression=packed))
 
 
 def _target(path: str | PathLike[str]) -> Path:
-    target = Path(path)
+    target = checked_path(path)
     if not target.name.lower().endswith(ENDINGS):
         raise SpaqlError(f"{target.name}: a log is a .csv or .parquet file; choose such a name")
     if not target.parent.is_dir():

@@ -1,5 +1,7 @@
 """A log as a table: from a CSV or Parquet file, or from a data frame."""
 
+import io
+import zlib
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
@@ -8,7 +10,9 @@ from typing import Any
 import numpy as np
 
 from spaql.arrays import Array
-from spaql.errors import SpaqlError
+from spaql.checks import checked_path
+from spaql.errors import SpaqlError, echoed
+from spaql.writing import cell_text
 
 ENDINGS = (".csv", ".csv.gz", ".parquet")
 EXACT_PANDAS = (3, 1)  # from this version on numbers are read to the last bit by default
@@ -27,7 +31,7 @@ class Table:
             raise SpaqlError(f"{name} has no rows: nothing to learn from")
         for column in self.columns:
             if self.columns.count(column) > 1:
-                raise SpaqlError(f"{name} has two columns {column!r}: remove or rename one")
+                raise SpaqlError(f"{name} has two columns {echoed(column)}: remove or rename one")
 
     def __len__(self) -> int:
         return len(self.frame)
@@ -58,7 +62,7 @@ class Table:
             value = given.iloc[int(bad[0])]
             comma = isinstance(value, str) and _number(value.replace(",", "."))
             hint = ": write a decimal point, not a comma" if comma else ""
-            self.fail(bad, f"{column} is {value!r}, not a number{hint}")
+            self.fail(bad, f"{column} is {echoed(value)}, not a number{hint}")
         if made.dtype.kind == "c":
             raise SpaqlError(f"{self.name}: {column} holds complex numbers, not real ones")
         return np.ascontiguousarray(made.to_numpy(dtype=np.float64, na_value=np.nan))
@@ -73,7 +77,7 @@ class Table:
         made = pandas.to_datetime(given, errors="coerce", utc=True)
         bad = np.flatnonzero(made.isna().to_numpy())
         if len(bad):
-            self.fail(bad, f"{column} is {given.iloc[int(bad[0])]!r}, neither a number nor a date and time")
+            self.fail(bad, f"{column} is {echoed(given.iloc[int(bad[0])])}, neither a number nor a date and time")
         seconds: Array = (made - made.iloc[0]).dt.total_seconds().to_numpy(dtype=np.float64)
         return seconds
 
@@ -83,7 +87,8 @@ class Table:
         true = np.isin(words.astype(str), TRUE)
         bad = np.flatnonzero(~true & ~np.isin(words.astype(str), FALSE))
         if len(bad):
-            self.fail(bad, f"{column} is {self._column(column).iloc[int(bad[0])]!r}: write True or False, or 1 or 0")
+            value = self._column(column).iloc[int(bad[0])]
+            self.fail(bad, f"{column} is {echoed(value)}: write True or False, or 1 or 0")
         return true
 
     def labels(self, column: str) -> Array:
@@ -117,7 +122,7 @@ def read_table(log: Any) -> Table:
     import pandas
 
     if isinstance(log, str | PathLike):
-        path = Path(log)
+        path = checked_path(log)
         return Table(_read_file(path), path.name)
     if isinstance(log, pandas.DataFrame):
         return Table(log, "the log")
@@ -143,11 +148,38 @@ def _read_file(path: Path) -> Any:
     try:
         if path.name.lower().endswith(".parquet"):
             return pandas.read_parquet(path)
-        exact = {} if _version(pandas.__version__) >= EXACT_PANDAS else {"float_precision": "round_trip"}
-        return pandas.read_csv(path, skipinitialspace=True, low_memory=False, **exact)
+        return _read_csv(path)
+    except SpaqlError:
+        raise
     except pandas.errors.EmptyDataError as error:
         raise SpaqlError(f"{path.name} is empty: nothing to learn from") from error
+    except (EOFError, zlib.error) as error:  # of gzip
+        raise SpaqlError(f"cannot read {path}: it is not a whole file of its kind") from error
     except OSError as error:
         raise SpaqlError(f"cannot read {path}: {error.strerror or 'it is not a whole file of its kind'}") from error
     except (ValueError, MemoryError) as error:  # pandas' parser errors and pyarrow's are ValueErrors
         raise SpaqlError(f"cannot read {path.name}: {' '.join(str(error).split())}") from error
+
+
+def _read_csv(path: Path) -> Any:
+    """As it stands there. Left alone, pandas renames a second column of a name, and takes the first column for a name
+    of the rows if the rows have one field more than the header: all others would then be shifted by one."""
+    import pandas
+
+    exact = {} if _version(pandas.__version__) >= EXACT_PANDAS else {"float_precision": "round_trip"}
+    kind = {"skipinitialspace": True, "compression": "gzip" if path.name.lower().endswith(".gz") else None}
+    pipe = None if path.is_file() or not path.exists() else path.read_bytes()  # it gives its bytes only once
+    first, whole = (path, path) if pipe is None else (io.BytesIO(pipe), io.BytesIO(pipe))
+    header = pandas.read_csv(first, header=None, nrows=1, dtype=str, keep_default_na=False, **kind)
+    frame = pandas.read_csv(whole, low_memory=False, **exact, **kind)
+    names = [cell_text(str(name).strip()) for name in header.iloc[0]]
+    if len(frame) and not isinstance(frame.index, pandas.RangeIndex):
+        fields = len(frame.columns) + frame.index.nlevels
+        raise SpaqlError(
+            f"{path.name}: its rows have {fields} fields and its header {len(names)}: "
+            "a comma at the end of the rows? Remove it, or name every column"
+        )
+    twice = [name for name in names if name and names.count(name) > 1]
+    if twice:
+        raise SpaqlError(f"{path.name} has two columns {echoed(twice[0])}: remove or rename one")
+    return frame.rename(columns=cell_text)

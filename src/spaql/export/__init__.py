@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from spaql.checks import choice
-from spaql.errors import SpaqlError
+from spaql.errors import SpaqlError, echoed
 
 if TYPE_CHECKING:
     from spaql.policy.policy import Policy
@@ -47,5 +47,5 @@ def export(policy: "Policy", to: str, **options: Any) -> str:
     known = list(inspect.signature(write).parameters)[1:]
     for name in options:
         if name not in known:
-            raise SpaqlError(f"{to} has no option {name!r}: {', '.join(known) if known else 'it has none'}")
+            raise SpaqlError(f"{to} has no option {echoed(name)}: {', '.join(known) if known else 'it has none'}")
     return write(policy, **options)

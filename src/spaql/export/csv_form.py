@@ -7,6 +7,7 @@ from spaql.export.heading import labelled
 from spaql.export.numbers import double
 from spaql.policy.frame import score_names
 from spaql.policy.policy import Policy
+from spaql.writing import cell
 
 
 def to_csv(policy: Policy, share: bool = True) -> str:
@@ -28,22 +29,22 @@ def to_csv(policy: Policy, share: bool = True) -> str:
     heads += ["q", "visits"] if table is not None else []
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(heads)
+    writer.writerow(map(cell, heads))
     for leaf, region in words.regions.items():
         if region.empty:
             continue
         row = [double(end) for j in range(len(words.names)) for end in (low[leaf, j], high[leaf, j])]
-        row += [" and ".join(_oblique(policy, node, side) for node, side in region.oblique)] if tree.oblique else []
+        row += [cell(" and ".join(_oblique(policy, *test) for test in region.oblique))] if tree.oblique else []
         if tree.laws is None:
             row += [double(value) for value in tree.actions[leaf]]
         else:
-            row += [words.law(leaf, axis) for axis in range(len(words.action_names))]
+            row += [cell(words.law(leaf, axis)) for axis in range(len(words.action_names))]
             scores = zip(tree.laws.gains[leaf], tree.laws.offsets[leaf], strict=True)
             row += [double(value) for gains, offset in scores for value in (*gains, offset)]
         row += [double(policy.share[leaf])] if shared else []
         if table is not None:
-            cell = table.row_of_node[leaf]
-            row += [double(table.rows.q[cell]), str(int(table.rows.visits[cell]))]
+            at = table.row_of_node[leaf]
+            row += [double(table.rows.q[at]), str(int(table.rows.visits[at]))]
         writer.writerow(row)
     return text.getvalue()
 

@@ -5,7 +5,7 @@ import re
 import unicodedata
 from collections.abc import Collection, Sequence
 
-from spaql.errors import SpaqlError
+from spaql.errors import SpaqlError, echoed
 from spaql.policy.words import different
 
 _C = (
@@ -14,7 +14,17 @@ _C = (
     "_Bool _Complex _Imaginary asm typeof main acos asin atan atan2 cos sin tan cosh sinh tanh exp exp2 expm1 log "
     "log10 log1p log2 pow sqrt cbrt hypot erf gamma lgamma tgamma ceil floor trunc round rint fabs fmod fmin fmax "
     "fdim fma frexp ldexp modf abs labs div index time signal y0 y1 yn j0 j1 jn printf scanf fprintf NULL EOF "
-    "INFINITY NAN stdin stdout stderr class new delete this template operator public private true false bool"
+    "INFINITY NAN stdin stdout stderr class new delete this template operator public private true false bool "
+    "_Alignas _Alignof _Atomic _Generic _Noreturn alignas alignof constexpr nullptr static_assert thread_local "
+    "typeof_unqual and bitand bitor catch compl concept decltype explicit export final friend import module mutable "
+    "namespace noexcept not or override protected requires throw try typename using virtual wchar_t xor errno"
+)
+# Macros without an underscore that compilers define unless told to keep to the standard: gcc -std=gnu17, its default,
+# makes `linux` a 1. Of the systems and processors that GCC knows, and of those for controllers.
+_MACROS = (
+    "unix linux i386 WIN32 WIN64 WINNT vms VMS sun sparc sgi mips host_mips MIPSEB MIPSEL R3000 R4000 hppa hpux "
+    "hp9000s800 PWB m68k mc68000 mc68010 mc68020 mc68030 mc68040 mc68060 vax pdp11 PPC powerpc ppc arm ARM AVR avr "
+    "bfin BFIN frv m32r nios2 NIOS2 nios nds32 pyr sequent sh tahoe xtensa XTENSA MSP430 msp430"
 )
 # keywords, elementary types and standard functions of IEC 61131-3, in which capitals and small letters are the same
 _ST = (
@@ -30,7 +40,7 @@ _ST = (
     "var_external var_global var_in_out var_input var_output var_stat var_temp wchar while with word wstring xor en "
     "eno"
 )
-C_WORDS, ST_WORDS = frozenset(_C.split()), frozenset(_ST.split())
+C_WORDS, ST_WORDS = frozenset([*_C.split(), *_MACROS.split()]), frozenset(_ST.split())
 PYTHON_WORDS = frozenset([*keyword.kwlist, "float", "map"])
 
 
@@ -66,6 +76,6 @@ def checked_name(name: str, reserved: Collection[str], fold: bool = False) -> st
     if not re.fullmatch(r"[A-Za-z](_?[A-Za-z0-9])*", word) or known in reserved:
         raise SpaqlError(
             "the name of the function must be letters, digits and single underscores, and no reserved word; "
-            f"not {name!r}"
+            f"not {echoed(name)}"
         )
     return word

@@ -18,6 +18,7 @@ import numpy as np
 from spaql.arrays import Array
 from spaql.compiling import machine_code
 from spaql.errors import SpaqlError
+from spaql.plants.answers import begun, outcome
 from spaql.plants.chart import HUGE
 from spaql.plants.problem import Problem
 from spaql.processes import worker_processes
@@ -59,7 +60,7 @@ def play(problem: Problem, env: Any, job: Job) -> Played:
     seen, leaves = np.empty((job.horizon + 1, d)), np.empty(job.horizon, np.int64)
     actions = np.empty((job.horizon if job.states else 0, axes))
     decide = machine_code(decide_row, controller, seen, 0, action)
-    observation, _ = env.reset(seed=job.seed)
+    observation = begun(env.reset(seed=job.seed))
     _keep(observation, seen, 0, job.seed)
     total, step, ended, truncated = 0.0, 0, False, False
     while step < job.horizon and not ended and not truncated:
@@ -68,7 +69,7 @@ def play(problem: Problem, env: Any, job: Job) -> Played:
             action[:] = job.forced[step]
         if job.states:
             actions[step] = action
-        observation, reward, ended, truncated, _ = env.step(native(action))
+        observation, reward, ended, truncated = outcome(env.step(native(action)))
         if not isinstance(reward, REAL) or not abs(reward) <= HUGE:
             where = f"reset(seed={job.seed}), step {step}"
             raise SpaqlError(f"the environment returned the reward {reward}: rewards are finite numbers ({where})")

@@ -16,6 +16,7 @@ from spaql.laws.distil import model_tree, scores_of
 from spaql.laws.trials import Spent, Trials, seeds_of
 from spaql.laws.units import measured_units
 from spaql.learners.agent import Agent
+from spaql.plants.answers import begun, outcome
 from spaql.plants.chart import HUGE
 from spaql.plants.problem import Finite, Problem
 from spaql.policy.outputs import kinds_of
@@ -88,10 +89,10 @@ def _recorded(trials: Trials, ask: Ask, seeds: Array) -> tuple[Array, Array]:
     env = trials.env
     native, states, returns = problem.native_one(), [], np.zeros(len(seeds))
     for i, seed in enumerate(seeds.tolist()):
-        observation = env.reset(seed=seed)[0]
+        observation = begun(env.reset(seed=seed))
         for _ in range(problem.horizon):
             states.append(np.array(observation, float).reshape(-1))
-            observation, reward, terminated, truncated, _ = env.step(native(ask(states[-1])))
+            observation, reward, terminated, truncated = outcome(env.step(native(ask(states[-1]))))
             trials.count(1)
             returns[i] += float(reward)
             if terminated or truncated:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from spaql.arrays import Array
-from spaql.checks import numbers, whole
+from spaql.checks import depth, numbers, whole
 from spaql.errors import SpaqlError
 from spaql.learners.guard import Guard
 from spaql.learners.history import COLUMNS, History
@@ -95,10 +95,13 @@ class Agent(ABC):
         `callback(agent)` is called after every iteration; if it returns False, training stops there. `spaql.callbacks`
         has ready callbacks; several callbacks go into a list. Ctrl-C stops too: the agent keeps everything learned up
         to the last complete iteration. Calling `learn` again goes on, as if there had been one call.
+
+        Other threads that look at the agent (`predict`, `evaluate`, `save`) meanwhile get their turn between
+        iterations; those that would change it are refused.
         """
         from spaql.training.trainer import train
 
-        with self.state.guard.write():
+        with self.state.guard.write(training=True):
             return train(self, iterations, rollouts, progress, callback, samples=samples)
 
     def before_training(self) -> None:  # noqa: B027  (most learners have nothing to do here)
@@ -129,7 +132,7 @@ class Agent(ABC):
         """
         from spaql.data.replay import replay
 
-        with self.state.guard.write():
+        with self.state.guard.write(training=True):
             return replay(self, log, passes, gaps)
 
     # -- acting --------------------------------------------------------------------------------------------------------
@@ -216,7 +219,7 @@ class Agent(ABC):
         """A physical action as cube coordinates, or as index of a finite set."""
         actions = self.problem.actions
         if isinstance(actions, Finite):
-            value = float(numbers("action", np.squeeze(action), ()))
+            value = float(numbers("action", np.squeeze(action) if depth("action", action) else action, ()))
             index = np.flatnonzero(self.chart.values == value)
             if len(index) == 0:
                 raise SpaqlError(f"action {value:g} is not one of {', '.join(f'{v:g}' for v in actions.values[:20])}")

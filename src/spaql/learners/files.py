@@ -10,14 +10,13 @@ import math
 import zipfile
 from dataclasses import asdict, replace
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from spaql.arrays import Array
-from spaql.checks import whole
-from spaql.errors import SpaqlError
+from spaql.checks import checked_path, whole
+from spaql.errors import SpaqlError, echoed
 from spaql.learners.agent import Agent
 from spaql.learners.history import COLUMN, COLUMNS, COUNTS
 from spaql.learners.outer import BEST_RETURN
@@ -40,7 +39,7 @@ MAX_MEMBERS = 16  # of the zip
 
 def save(agent: Agent, path: str | PathLike[str]) -> None:
     """Write the agent; the file appears whole or not at all."""
-    state = agent.state
+    state, target = agent.state, checked_path(path)
     meta = {
         "format": FORMAT,
         "version": VERSION,
@@ -58,10 +57,6 @@ def save(agent: Agent, path: str | PathLike[str]) -> None:
             data = io.BytesIO()
             np.lib.format.write_array(data, np.ascontiguousarray(array), allow_pickle=False)
             archive.writestr(zipfile.ZipInfo(f"{name}.npy"), data.getvalue())
-    try:
-        target = Path(path)
-    except TypeError as error:
-        raise SpaqlError(f"cannot write to {path!r}: give a file name") from error
     write_whole(target, lambda file: file.write(buffer.getvalue()), lasting=True)
 
 
@@ -106,8 +101,9 @@ def load(path: str | PathLike[str], problem: Problem | None = None) -> Agent:
 
     `problem`: the plant or environment to go on with, where the file cannot hold it (your own plant or environment).
     """
+    file = checked_path(path)
     try:
-        meta, arrays = _unpack(Path(path).read_bytes())
+        meta, arrays = _unpack(file.read_bytes())
     except OSError as error:
         raise SpaqlError(f"cannot read {path}: {error.strerror or error}") from error
     except Exception as error:  # a foreign or damaged file can fail in any way; it always ends in this one line
@@ -116,7 +112,7 @@ def load(path: str | PathLike[str], problem: Problem | None = None) -> Agent:
         raise SpaqlError(f"{path} is not a spaql agent")
     if meta.get("version") != VERSION:
         raise SpaqlError(
-            f"{path} has file version {meta.get('version')!r}, this is for version {VERSION}: use another spaql"
+            f"{path} has file version {echoed(meta.get('version'))}, this is for version {VERSION}: use another spaql"
         )
     try:
         return _rebuild(meta, arrays, problem)

@@ -7,8 +7,8 @@ import numpy as np
 
 from spaql import streams
 from spaql.arrays import Array
-from spaql.checks import numbers, observations, whole
-from spaql.errors import SpaqlError
+from spaql.checks import bit, depth, numbers, observations, whole
+from spaql.errors import SpaqlError, echoed
 from spaql.learners.act import predict_batch
 from spaql.learners.agent import Agent
 from spaql.learners.forest_policy import forest_policy
@@ -53,9 +53,10 @@ class ForestAgent(Agent):
         """One learning step from outside data, in physical units, at step `step` of its episode."""
         if not self.card.learns:
             raise SpaqlError(f"{self.card.name} does not learn")
+        ended = bit("terminated", terminated)
         with self.state.guard.write():
             inner, value, at = self._take(obs, action, reward, next_obs, step)
-            self._learn(inner, at, value, bool(terminated))
+            self._learn(inner, at, value, ended)
             self.state.touched()
 
     def _learn(self, action: Array, step: int, reward: float, terminated: bool) -> None:
@@ -99,14 +100,16 @@ class ForestAgent(Agent):
         step = np.zeros(len(batch), np.int64)
         if state is not None and not (isinstance(state, tuple) and not state):
             given = state[0] if isinstance(state, tuple) else state
-            counted = numbers("state", np.atleast_1d(given), (len(batch),))
+            counted = numbers("state", given if depth("state", given) else [given], (len(batch),))
             if not np.all((counted >= 0) & (counted < 2**31)):
                 raise SpaqlError(
-                    f"state counts the steps of the episode: give back what the last predict returned, not {state!r}"
+                    "state counts the steps of the episode: give back what the last predict returned, "
+                    f"not {echoed(state)}"
                 )
             step[:] = counted
         if episode_start is not None:
-            step[numbers("episode_start", np.atleast_1d(episode_start), (len(batch),)) != 0] = 0
+            began = episode_start if depth("episode_start", episode_start) else [episode_start]
+            step[numbers("episode_start", began, (len(batch),)) != 0] = 0
         tree = np.minimum(step, self.state.space.trees - 1)
         key = streams.key_of(self.seed, streams.PREDICT, self.state.draws)
         out = np.empty((len(batch), max(self.state.space.k, 1)))

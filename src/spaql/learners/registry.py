@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from spaql.errors import SpaqlError
+from spaql.errors import SpaqlError, echoed
 
 if TYPE_CHECKING:
     # What `spaql.NAME` is to mypy and to editors: for them spaql/__init__.py imports all of this module. At run time
@@ -198,7 +198,7 @@ def card_of(name: str, *, rivals_too: bool = False) -> Card:
     """The card with this name; upper and lower case do not matter."""
     named = {card.name.lower(): card for card in (CARDS.values() if rivals_too else learners())}
     if not isinstance(name, str) or name.lower() not in named:
-        raise SpaqlError(f"unknown algorithm {name!r}: choose one of {', '.join(named)}")
+        raise SpaqlError(f"unknown algorithm {echoed(name)}: choose one of {', '.join(named)}")
     return named[name.lower()]
 
 

@@ -7,9 +7,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from spaql.arrays import Array
-from spaql.checks import real
-from spaql.errors import SpaqlError
+from spaql.checks import FAR, flag, items, real, text
+from spaql.errors import SpaqlError, echoed
 from spaql.plants.space import MAX_AXES
+
+NARROWEST = 1e-12  # part of its bounds that a range has to have: of less, double precision tells no cells apart
 
 
 @dataclass(frozen=True)
@@ -24,6 +26,9 @@ class Axis:
     unit: str = ""
 
     def __post_init__(self) -> None:
+        if not text("the name of a variable", self.name):
+            raise SpaqlError("a variable needs a name")
+        text(f"{self.name}: unit", self.unit)
         for name, bound in (("low", self.low), ("high", self.high)):
             if not isinstance(bound, float | np.floating) or math.isfinite(bound):  # infinite and NaN are judged below
                 real(f"{self.name}: {name}", bound)
@@ -33,6 +38,8 @@ class Axis:
         elif not (math.isfinite(self.low) and math.isfinite(self.high) and self.low <= self.high):
             wanted = "give finite low <= high, or a slope for an unbounded variable"
             raise SpaqlError(f"{self.name}: {wanted} (got {self.low}, {self.high})")
+        elif self.low < self.high:  # equal: a constant
+            _wide(self.name, self.low, self.high)
 
 
 @dataclass(frozen=True)
@@ -55,7 +62,9 @@ class Continuous:
             )
         if not all(math.isfinite(a) and math.isfinite(b) and a < b for a, b in zip(self.low, self.high, strict=True)):
             raise SpaqlError(f"action bounds must be finite and low < high; got {self.low}, {self.high}")
-        _check_labels(self.names, self.units, self.axes)
+        for low, high in zip(self.low, self.high, strict=True):
+            _wide("an action", low, high)
+        _label(self)
 
     @property
     def axes(self) -> int:
@@ -79,10 +88,12 @@ class Finite:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "values", _tuple_of_numbers("a finite action set", self.values))
-        different = len(set(self.values)) == len(self.values)
-        if not self.values or not different or not all(math.isfinite(v) for v in self.values):
-            raise SpaqlError(f"a finite action set is one or more different finite numbers; got {self.values}")
-        _check_labels(self.names, self.units, self.axes)
+        different = len(set(map(float, self.values))) == len(self.values)
+        if not self.values or not different or not all(abs(v) <= FAR for v in self.values):
+            what = f"one or more different finite numbers, at most {FAR:g} and different in double precision"
+            raise SpaqlError(f"a finite action set is {what}; got {echoed(self.values)}")
+        flag("box", self.box)
+        _label(self)
 
     @property
     def axes(self) -> int:
@@ -97,12 +108,13 @@ class Finite:
     @property
     def consecutive(self) -> bool:
         """Whole numbers in a row: what Gymnasium calls Discrete."""
-        return self.values == tuple(range(int(self.values[0]), int(self.values[0]) + len(self.values)))
+        first = int(self.values[0]) if self.number is int else 0
+        return self.values == tuple(range(first, first + len(self.values)))
 
     @property
     def number(self) -> type[int] | type[float]:
-        """The type of the values: `int` if all are whole."""
-        return int if all(value == round(value) for value in self.values) else float
+        """The type of the values: `int` if all are whole and fit into 64 bits."""
+        return int if all(value == round(value) and abs(value) < 2**63 for value in self.values) else float
 
 
 def _tuple_of_numbers(name: str, given: Any) -> tuple[float, ...]:
@@ -112,11 +124,25 @@ def _tuple_of_numbers(name: str, given: Any) -> tuple[float, ...]:
     except ValueError:  # ragged
         array = np.empty((0, 0))
     if array.ndim != 1 or array.dtype.kind not in "fiu":
-        raise SpaqlError(f"{name} must be numbers, not {given!r}")
+        raise SpaqlError(f"{name} must be numbers, not {echoed(given)}")
     return tuple(array.tolist())
 
 
-def _check_labels(names: tuple[str, ...], units: tuple[str, ...], axes: int) -> None:
-    for what, labels in (("names", names), ("units", units)):
-        if len(labels) not in (0, axes) or not all(isinstance(label, str) for label in labels):
-            raise SpaqlError(f"{what} of actions: one text per action axis ({axes}), or none; got {labels!r}")
+def _wide(name: str, low: float, high: float) -> None:
+    """A range that can be cut into cells: neither of astronomic width nor of a rounding."""
+    if max(abs(low), abs(high)) > FAR:
+        wanted = f"bounds are at most {FAR:g}; give another unit, or a slope for an unbounded variable"
+        raise SpaqlError(f"{name}: {wanted} (got {low:g}, {high:g})")
+    if high - low < max(NARROWEST * max(abs(low), abs(high)), 1 / FAR):
+        wanted = "the range is too narrow for double precision; give its difference from a constant"
+        raise SpaqlError(f"{name}: {wanted} (got {echoed(float(low))}, {echoed(float(high))})")
+
+
+def _label(actions: "Continuous | Finite") -> None:
+    """Names and units as tuples, one text per axis, or none."""
+    for what in ("names", "units"):
+        given, axes = getattr(actions, what), actions.axes
+        labels = tuple(text(f"{what} of actions: each", one) for one in items(f"{what} of actions", given))
+        if len(labels) not in (0, axes):
+            raise SpaqlError(f"{what} of actions: one text per action axis ({axes}), or none; got {echoed(given)}")
+        object.__setattr__(actions, what, labels)

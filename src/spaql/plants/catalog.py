@@ -4,7 +4,7 @@ import pkgutil
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from spaql.errors import SpaqlError
+from spaql.errors import SpaqlError, echoed
 from spaql.plants import library
 from spaql.plants.entry import Entry
 
@@ -25,7 +25,7 @@ def collected() -> dict[str, Entry]:
     for file in [*FIRST, *(file for file in files if file not in FIRST)]:
         for name, entry in import_module(f"{library.__name__}.{file}").PROBLEMS.items():
             if name in found:
-                raise SpaqlError(f"two plants give a problem the name {name!r}; the second is {file}.py")
+                raise SpaqlError(f"two plants give a problem the name {echoed(name)}; the second is {file}.py")
             found[name] = entry
     return found
 

@@ -6,7 +6,8 @@ import numpy as np
 
 from spaql.arrays import Array
 from spaql.checks import whole
-from spaql.errors import SpaqlError
+from spaql.errors import SpaqlError, echoed
+from spaql.plants.answers import begun, outcome
 from spaql.plants.chart import to_cube
 from spaql.plants.environment import PlantEnv
 from spaql.plants.gym import observed, random_steps
@@ -42,13 +43,13 @@ def check(problem: Problem, episodes: int = 3, seed: int = 0) -> dict[str, tuple
 def _rows(problem: Problem, env: Any, seed: int, episode: int) -> Array:
     """One row per step: observation, reward, whether it ended. The actions are those of the episode's number."""
     rng = np.random.default_rng(episode)
-    observation, _ = env.reset(seed=seed)
+    observation = begun(env.reset(seed=seed))
     rows = [[*_seen(problem, observation, f"random episode {episode}, step 0"), 0.0, 0.0]]
     for step in range(1, problem.horizon + 1):
         where = f"random episode {episode}, step {step}"
-        observation, reward, terminated, truncated, _ = env.step(random_action(problem, rng))
+        observation, reward, terminated, truncated = outcome(env.step(random_action(problem, rng)))
         if not np.isscalar(reward) or not np.isfinite(reward):
-            raise SpaqlError(f"{problem.name} gave the reward {reward!r} ({where}): it must be a finite number")
+            raise SpaqlError(f"{problem.name} gave the reward {echoed(reward)} ({where}): it must be a finite number")
         ended = float(bool(terminated))
         rows.append([*_seen(problem, observation, where), float(reward), ended])  # type: ignore[arg-type]
         if terminated or truncated:

@@ -7,7 +7,7 @@ from os import PathLike
 from typing import Any
 
 from spaql.checks import real, whole
-from spaql.errors import SpaqlError
+from spaql.errors import SpaqlError, echoed
 from spaql.plants.axes import Axis, Continuous, Finite
 from spaql.plants.between import Between, Value, value_of
 from spaql.plants.fmu_env import FMUEnv
@@ -120,7 +120,7 @@ def _actions(fmu: FMU, given: Any) -> tuple[dict[str, Bounds], Continuous | Fini
             raise SpaqlError(f"actions: {name} has a finite set of values: then it must be the only action")
         if variable.type in COUNTS and not isinstance(bounds, Finite):
             kind = f"{name} of {fmu.path.name} takes whole numbers ({variable.type})"
-            raise SpaqlError(f"actions: {kind}: give a set, {{{name!r}: spaql.Finite((0, 1))}}")
+            raise SpaqlError(f"actions: {kind}: give a set, {{{echoed(name)}: spaql.Finite((0, 1))}}")
         inputs[name] = _range(name, bounds, variable)
         units.append(_of(variable, "unit") or "")
     only = wanted[names[0]]

@@ -13,6 +13,7 @@ import zipfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from spaql.checks import checked_path
 from spaql.errors import SpaqlError
 
 MACHINES = {3: "x86", 40: "aarch32", 62: "x86_64", 183: "aarch64"}  # e_machine in the header of an ELF file
@@ -65,10 +66,7 @@ def fmpy() -> Any:
 def read_fmu(path: Any) -> FMU:
     """An FMU, checked: a zip file with a description, of FMI 2 or 3, for co-simulation, with a library we can load."""
     library = fmpy()
-    try:
-        file = Path(path).resolve()
-    except TypeError as error:
-        raise SpaqlError(f"from_fmu takes the path of a .fmu file, not {type(path).__name__}") from error
+    file = checked_path(path).resolve()
     try:
         with zipfile.ZipFile(file) as archive:
             members = archive.namelist()

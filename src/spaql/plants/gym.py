@@ -8,8 +8,9 @@ import gymnasium
 import numpy as np
 
 from spaql.arrays import Array
-from spaql.checks import flag, whole
-from spaql.errors import SpaqlError
+from spaql.checks import flag, items, whole
+from spaql.errors import SpaqlError, echoed
+from spaql.plants.answers import begun, outcome, takes_seed
 from spaql.plants.environment import PlantEnv
 from spaql.plants.gym_names import flattened, labelled
 from spaql.plants.known import KnownOutcome, known_outcome
@@ -87,6 +88,7 @@ def _problem(
     name = env if isinstance(env, str) else None
     env_id = name if keys is None else None  # by its id alone it would be made again without our wrapper
     own = made.unwrapped
+    takes_seed(made)
     spaces = (made.observation_space, made.action_space)
     if isinstance(own, PlantEnv) and spaces == (own.observation_space, own.action_space):
         return _own_problem(made, own.problem, env_id, horizon, maps, reference, clip, rollouts)
@@ -99,7 +101,7 @@ def _problem(
     name = name or (made.spec.id if made.spec is not None else type(made.unwrapped).__name__)
     return Problem(
         name, f"Gymnasium's {name}", state, actions, horizon,
-        reference=None if reference is None else tuple(float(v) for v in reference),
+        reference=None if reference is None else tuple(items("reference", reference)),
         rollouts=20 if rollouts is None else rollouts,
         env=made, env_id=env_id, env_options=options, clip=clip, map_samples=samples,
     )  # fmt: skip
@@ -120,7 +122,7 @@ def _own_problem(
         ours, plant=None, env=env, env_id=env_id, clip=clip,
         horizon=ours.horizon if horizon is None else horizon,
         rollouts=ours.rollouts if rollouts is None else rollouts,
-        reference=ours.reference if reference is None else tuple(reference),
+        reference=ours.reference if reference is None else tuple(items("reference", reference)),
         known=_known(env, ours),
     )  # fmt: skip
 
@@ -150,7 +152,7 @@ def _made(env: Any, options: dict[str, Any]) -> "gymnasium.Env[Any, Any]":
     try:
         return gymnasium.make(env, **options)
     except Exception as error:  # the constructor may raise anything: its package may be missing, its options wrong
-        raise SpaqlError(f"gymnasium cannot make {env!r}: {' '.join(str(error).split())}") from error
+        raise SpaqlError(f"gymnasium cannot make {echoed(env)}: {' '.join(str(error).split())}") from error
 
 
 def _actions(space: Any) -> Continuous | Finite:
@@ -202,7 +204,7 @@ def _override(name: str, given: Any, default: Array, d: int) -> Array:
     try:
         values = [default[j] if value is None else float(value) for j, value in enumerate(given)]
     except (TypeError, ValueError) as error:
-        raise SpaqlError(f"{name} must be {d} numbers or None, not {given!r}") from error
+        raise SpaqlError(f"{name} must be {d} numbers or None, not {echoed(given)}") from error
     if len(values) != d:
         raise SpaqlError(f"{name} must have {d} entries, one per observed variable, not {len(values)}")
     return np.array(values)
@@ -218,7 +220,7 @@ def _probe(env: "gymnasium.Env[Any, Any]", names: list[str], measure: int) -> tu
     seen: list[Array] = []
     steps = 0
     for episode in range(PROBE_EPISODES):
-        observation, _ = env.reset(seed=episode)
+        observation = begun(env.reset(seed=episode))
         seen.append(observed(names, observation, f"measuring its map, random episode {episode}, step 0"))
         begin = steps
         while steps < measure and steps - begin < longest:
@@ -226,7 +228,7 @@ def _probe(env: "gymnasium.Env[Any, Any]", names: list[str], measure: int) -> tu
                 action: Any = int(space.start) + int(rng.integers(int(space.n)))
             else:
                 action = rng.uniform(space.low, space.high).astype(space.dtype)  # type: ignore[attr-defined]
-            observation, _, terminated, truncated, _ = env.step(action)
+            observation, _, terminated, truncated = outcome(env.step(action))
             steps += 1
             where = f"measuring its map, random episode {episode}, step {steps - begin}"
             seen.append(observed(names, observation, where))
@@ -245,14 +247,15 @@ def random_steps(problem: Problem, env: Any) -> Steps:
     rows: list[Sequence[Any]] = []
     while len(rows) < STEPS:
         first = len(rows)
-        observation, _ = env.reset(seed=first)
+        observation = begun(env.reset(seed=first))
         before = observed(names, observation, f"random step {first}")
         for _ in range(min(EPISODE, problem.horizon, STEPS - first)):
             action, where = random_action(problem, rng), f"random step {len(rows)}"
-            observation, reward, terminated, truncated, _ = env.step(action)
+            observation, reward, terminated, truncated = outcome(env.step(action))
             after = observed(names, observation, where)
             if not np.isscalar(reward) or not np.isfinite(reward):
-                raise SpaqlError(f"{problem.name} gave the reward {reward!r} ({where}): it must be a finite number")
+                wrong = f"{problem.name} gave the reward {echoed(reward)} ({where})"
+                raise SpaqlError(f"{wrong}: it must be a finite number")
             rows.append((before, np.atleast_1d(action), reward, after, bool(terminated)))
             before = after
             if terminated or truncated:

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from spaql.checks import real
-from spaql.errors import SpaqlError
+from spaql.checks import bound, real, text
+from spaql.errors import SpaqlError, echoed
 from spaql.plants.axes import Continuous, Finite
 
 
@@ -25,15 +25,16 @@ class Interlock:
     high: float = math.inf
 
     def __post_init__(self) -> None:
+        text("the variable of an interlock", self.when)
+        if self.action is not None:
+            text(f"the interlock on {self.when}: action", self.action)
         if (self.above is None) == (self.below is None):
-            raise SpaqlError(f"the interlock on {self.when!r} takes one threshold: above=... or below=...")
+            raise SpaqlError(f"the interlock on {echoed(self.when)} takes one threshold: above=... or below=...")
         for name in ("above", "below"):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, real(f"interlock on {self.when}: {name}", getattr(self, name)))
         for name in ("low", "high"):
-            value = getattr(self, name)
-            if not (isinstance(value, float) and math.isinf(value)):
-                object.__setattr__(self, name, real(f"interlock on {self.when}: {name}", value))
+            object.__setattr__(self, name, bound(f"interlock on {self.when}: {name}", getattr(self, name)))
         if not self.low <= self.high or (math.isinf(self.low) and math.isinf(self.high)):
             raise SpaqlError(f"the interlock on {self.when!r} keeps the action within low=... and high=...: give them")
 
@@ -63,12 +64,12 @@ def within(
 ) -> Bounds:
     """What an interlock does, with the actions that are left."""
     if lock.when not in symbols:
-        raise SpaqlError(f"interlock: there is no variable {lock.when!r}: choose {', '.join(symbols)}")
+        raise SpaqlError(f"interlock: there is no variable {echoed(lock.when)}: choose {', '.join(symbols)}")
     if lock.action is None and len(actions) > 1:
-        raise SpaqlError(f"the interlock on {lock.when!r} must name its action: {', '.join(actions)}")
+        raise SpaqlError(f"the interlock on {echoed(lock.when)} must name its action: {', '.join(actions)}")
     name = lock.action or actions[0]
     if name not in actions:
-        raise SpaqlError(f"interlock: there is no action {name!r}: choose {', '.join(actions)}")
+        raise SpaqlError(f"interlock: there is no action {echoed(name)}: choose {', '.join(actions)}")
     j = actions.index(name)
     if isinstance(actuator, Finite):
         left = [float(value) for value in actuator.values if lock.low <= value <= lock.high]

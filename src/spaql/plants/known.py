@@ -21,7 +21,7 @@ from numba import types as nb
 from spaql.arrays import Array
 from spaql.checks import numbers
 from spaql.compiling import kernel
-from spaql.errors import SpaqlError
+from spaql.errors import SpaqlError, echoed
 from spaql.plants.axes import Axis, Continuous, Finite
 from spaql.plants.compile import assembled, check_parameters
 
@@ -77,9 +77,9 @@ def said(kind: str, function: Function, arguments: Sequence[float]) -> float:
         raise SpaqlError(f"{called} failed: {' '.join(repr(error).split())}") from error
     if kind == "terminated":
         if not isinstance(value, bool | int | float | np.number | np.bool_) or value not in (0, 1):
-            raise SpaqlError(f"{called} must return True or False, not {value!r}")
+            raise SpaqlError(f"{called} must return True or False, not {echoed(value)}")
     elif not isinstance(value, int | float | np.number | np.bool_) or not math.isfinite(value):
-        raise SpaqlError(f"{called} must return a finite number, not {value!r}")
+        raise SpaqlError(f"{called} must return a finite number, not {echoed(value)}")
     return float(value)
 
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spaql.arrays import Array
-from spaql.checks import numbers
+from spaql.checks import depth, numbers
 from spaql.errors import SpaqlError
 from spaql.plants.known import said
 from spaql.plants.plant import Plant
@@ -40,13 +40,15 @@ def check_known(
     Steps are rows, in physical units. Rewards may differ by 1e-6 of the largest one (or 1e-9), with observations in
     single precision by 1e-4 of their range.
     """
+    if not isinstance(problem, Problem):
+        raise SpaqlError(f"check_known takes a problem, not {type(problem).__name__}")
     known = problem.known
     if known is None:
         raise SpaqlError(f"nothing is known of {problem.name}: give reward=... or terminated=... when you make it")
     before = numbers("observations", observations, (-1, known.observation_dim))
     count = len(before)
-    applied = np.asarray(actions)
-    applied = numbers("actions", applied.reshape(-1, 1) if applied.ndim == 1 else applied, (count, known.action_dim))
+    flat = depth("actions", actions) == 1 and known.action_dim == 1
+    applied = numbers("actions", np.reshape(actions, (-1, 1)) if flat else actions, (count, known.action_dim))
     after = numbers("next_observations", next_observations, (count, known.observation_dim))
     paid, ended = numbers("rewards", rewards, (count,)), numbers("terminated", terminated, (count,))
     for row in np.hstack([before, applied, after])[:IN_PYTHON].tolist():

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from spaql.arrays import Array
-from spaql.errors import SpaqlError
+from spaql.checks import bound, text
+from spaql.errors import SpaqlError, echoed
 from spaql.plants.axes import Axis, Continuous, Finite
 
 MOST = 1000  # limits that are read from a file
@@ -23,14 +24,10 @@ class Limit:
     high: float = math.inf
 
     def __post_init__(self) -> None:
-        if not isinstance(self.variable, str) or not self.variable:
-            raise SpaqlError(f"a limit names an observed variable or an action axis, not {self.variable!r}")
+        if not text("a limit names an observed variable or an action axis, which", self.variable):
+            raise SpaqlError("a limit names an observed variable or an action axis")
         for end in ("low", "high"):
-            value = getattr(self, end)
-            good = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-            if not good or math.isnan(value):
-                raise SpaqlError(f"the limit on {self.variable}: {end} must be a number, not {value!r}")
-            object.__setattr__(self, end, float(value))
+            object.__setattr__(self, end, bound(f"the limit on {self.variable}: {end}", getattr(self, end)))
         if math.isinf(self.low) and math.isinf(self.high):
             raise SpaqlError(f"the limit on {self.variable} has no bound: give low, high or both")
         if self.low >= self.high:
@@ -62,16 +59,16 @@ def checked_limits(limits: Any, state: Sequence[Axis], actions: Continuous | Fin
     names, found = limited_names(state, actions), dict[str, Limit]()
     for limit in given:
         if not isinstance(limit, Limit):
-            raise SpaqlError(f"limits are a list of spaql.Limit(variable, low, high), not {limit!r}")
+            raise SpaqlError(f"limits are a list of spaql.Limit(variable, low, high), not {echoed(limit)}")
         spoken = limit.variable.replace("_", " ")
         name = limit.variable if limit.variable in names or spoken not in names else spoken
         if name not in names:
             raise SpaqlError(f"a limit on {name!r}: there is no such variable or action; choose among {_told(names)}")
         if names.count(name) > 1:
-            raise SpaqlError(f"a limit on {name!r}: several variables or actions have this name; rename them")
+            raise SpaqlError(f"a limit on {echoed(name)}: several variables or actions have this name; rename them")
         _satisfiable(limit, names.index(name), state, actions)
         if name in found:
-            raise SpaqlError(f"two limits on {name!r}: give one, with low and high")
+            raise SpaqlError(f"two limits on {echoed(name)}: give one, with low and high")
         found[name] = Limit(name, limit.low, limit.high)
     return tuple(found.values())
 

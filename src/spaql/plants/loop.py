@@ -20,7 +20,7 @@ from dataclasses import fields, replace
 from typing import Any
 
 from spaql.checks import real, whole
-from spaql.errors import SpaqlError
+from spaql.errors import SpaqlError, echoed
 from spaql.plants.axes import Finite
 from spaql.plants.interlocks import Interlock
 from spaql.plants.limits import Limit
@@ -91,7 +91,7 @@ def loop(
     kept = _list("limits", limits, Limit)
     for limit in kept:
         if limit.variable in signals.axes and limit.variable not in {axis.name for axis in signals.state}:
-            raise SpaqlError(f"a limit on {limit.variable!r}, which is not observed: add it to observe=[...]")
+            raise SpaqlError(f"a limit on {echoed(limit.variable)}, which is not observed: add it to observe=[...]")
     return _in_loop(problem, signals, around, name=called, summary=summary, limits=kept)
 
 
@@ -183,19 +183,19 @@ def _around(
         noise = {name: spread for name, spread in zip(names, problem.plant.sensor_noise, strict=False) if spread > 0.0}
     for variable, spread in _mapping("noise", noise).items():
         if variable not in names:
-            raise SpaqlError(f"noise: {variable!r} is not measured: choose {', '.join(names)}")
+            raise SpaqlError(f"noise: {echoed(variable)} is not measured: choose {', '.join(names)}")
         spreads.append((names.index(variable), real(f"noise of {variable}", spread, 0.0)))
     steps = _mapping("delay", delay)
     for what in steps:
         if what not in DELAYS:
-            raise SpaqlError(f"delay: {what!r} is not known: choose {' or '.join(DELAYS)}")
+            raise SpaqlError(f"delay: {echoed(what)} is not known: choose {' or '.join(DELAYS)}")
     late = {what: whole(f"delay of the {what}", steps.get(what, 0), 0) for what in DELAYS}
     if sum(late.values()) >= problem.horizon:
         longer = f"{sum(late.values())} steps of delay are as long as the episode ({problem.horizon} steps)"
         raise SpaqlError(f"{longer}: nothing that is done would be seen")
     for trip in trips:
         if trip.variable not in names:
-            raise SpaqlError(f"trips: {trip.variable!r} is not measured: choose {', '.join(names)}")
+            raise SpaqlError(f"trips: {echoed(trip.variable)} is not measured: choose {', '.join(names)}")
     if trips and cost is None:
         raise SpaqlError("trips need trip_cost=...: more than an episode can lose, or ending it early would pay")
     paid, learned = payment_of(signals, reward), problem.plant is not None and problem.plant.in_functions().doubtful
@@ -225,14 +225,14 @@ def _list(what: str, given: Any, kind: type[Any]) -> tuple[Any, ...]:
     many = tuple(given) if isinstance(given, Sequence) and not isinstance(given, str) else (given,)
     for one in many:
         if not isinstance(one, kind):
-            raise SpaqlError(f"{what} is a list of spaql.{kind.__name__}, not {one!r}")
+            raise SpaqlError(f"{what} is a list of spaql.{kind.__name__}, not {echoed(one)}")
     return many
 
 
 def _texts(what: str, given: Any) -> tuple[str, ...]:
     many = (given,) if isinstance(given, str) else given
     if not isinstance(many, Sequence) or not all(isinstance(one, str) for one in many):
-        raise SpaqlError(f"{what} is a list of names, not {given!r}")
+        raise SpaqlError(f"{what} is a list of names, not {echoed(given)}")
     return tuple(many)
 
 
@@ -241,5 +241,5 @@ def _mapping(what: str, given: Any) -> Mapping[str, Any]:
         return {}
     if not isinstance(given, Mapping):
         such = {"delay": "{'actuator': 1}"}.get(what, "{'speed': 0.5}")
-        raise SpaqlError(f"{what} is given by name, such as {such}, not {given!r}")
+        raise SpaqlError(f"{what} is given by name, such as {such}, not {echoed(given)}")
     return given

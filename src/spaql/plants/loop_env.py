@@ -8,6 +8,7 @@ import numpy as np
 
 from spaql.arrays import Array
 from spaql.errors import SpaqlError
+from spaql.plants.answers import begun, outcome
 from spaql.plants.assemble import gaussians
 from spaql.plants.between import drawn
 from spaql.plants.loop_plant import Surroundings
@@ -39,7 +40,8 @@ class LoopEnv(gymnasium.Wrapper[Array, Any, Any, Any]):
         self.z: tuple[float, ...] = ()
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Array, dict[str, Any]]:
-        observation, info = self.env.reset(seed=seed, options=options)
+        answer = self.env.reset(seed=seed, options=options)
+        observation = begun(answer)
         if seed is not None:
             self.rng = np.random.default_rng(seed)
         self.r = [one.first(self.rng) for one in self.moving]
@@ -48,7 +50,7 @@ class LoopEnv(gymnasium.Wrapper[Array, Any, Any, Any]):
         self.queue = [now] * (self.around.sensor_delay + 1)
         self.late = [self.signals.neutral] * self.around.actuator_delay
         self.z = self.f.first(*self.queue[0], *self.r)
-        return self._seen(), info
+        return self._seen(), answer[1]
 
     def step(self, action: Any) -> tuple[Array, float, bool, bool, dict[str, Any]]:
         y, a = self.queue[0], np.atleast_1d(np.asarray(action, float))
@@ -56,7 +58,8 @@ class LoopEnv(gymnasium.Wrapper[Array, Any, Any, Any]):
         symbols = self._remembered(y)
         self.z = self.f.after(*y, *self.r, *self.z, *u)
         self.late.append(u)
-        observation, paid, terminated, truncated, info = self.env.step(self.native(np.array(self.late.pop(0))))
+        answer = self.env.step(self.native(np.array(self.late.pop(0))))
+        observation, paid, terminated, truncated = outcome(answer)
         true = self.true = self._numbers(observation)
         reward = float(paid)
         if self.around.reward is not None:
@@ -69,7 +72,7 @@ class LoopEnv(gymnasium.Wrapper[Array, Any, Any, Any]):
             reward, terminated = reward - self.around.trip_cost, True
         self.queue = [*self.queue[1:], self._measured(true)]
         self.r = [one.next(self.rng) for one in self.moving]
-        return self._seen(), reward, bool(terminated), bool(truncated), info
+        return self._seen(), reward, terminated, truncated, answer[4]
 
     def _numbers(self, observation: Any) -> list[float]:
         values = np.array(observation, float).ravel()

@@ -17,7 +17,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from spaql.errors import SpaqlError
+from spaql.errors import SpaqlError, echoed
 
 KINDS = ("integral", "difference", "average", "past", "last", "previous")
 LONGEST = 200  # steps that can be remembered
@@ -54,7 +54,7 @@ def parsed(text: str, variables: Sequence[str], actions: Sequence[str]) -> list[
     found = re.fullmatch(r"\s*(\w+)\s*\((.*)\)\s*", text) if isinstance(text, str) else None
     if found is None or found[1] not in KINDS:
         such = ", ".join(f"{kind}(...)" for kind in KINDS)
-        raise SpaqlError(f"memory is chosen by names such as 'integral(speed_error)': {such}; not {text!r}")
+        raise SpaqlError(f"memory is chosen by names such as 'integral(speed_error)': {such}; not {echoed(text)}")
     kind, inside = found[1], found[2].strip()
     of, number = inside, ""
     if inside not in (*variables, *actions) and "," in inside:  # names may have commas in them
@@ -62,11 +62,11 @@ def parsed(text: str, variables: Sequence[str], actions: Sequence[str]) -> list[
     allowed = actions if kind == "previous" else variables
     if of not in allowed:
         what = "an action" if kind == "previous" else "a variable"
-        raise SpaqlError(f"{text}: {of!r} is not {what}: choose {', '.join(allowed)}")
+        raise SpaqlError(f"{text}: {echoed(of)} is not {what}: choose {', '.join(allowed)}")
     try:
         value = float(number) if number else {"integral": math.inf, "average": math.nan, "last": math.nan}.get(kind, 1)
     except ValueError as error:
-        raise SpaqlError(f"{text}: {number!r} is not a number") from error
+        raise SpaqlError(f"{text}: {echoed(number)} is not a number") from error
     if kind == "integral":
         if not value > 0:
             raise SpaqlError(f"{text}: the limit of an integral is above 0")

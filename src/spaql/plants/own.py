@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from spaql.checks import real
-from spaql.errors import SpaqlError
+from spaql.errors import SpaqlError, echoed
 from spaql.plants.between import Between, Value, drawn
 from spaql.plants.plant import Plant, PlantFunction, make_plant
 
@@ -22,7 +22,7 @@ Parameters = Mapping[str, Value]
 def checked(parameters: Any) -> dict[str, Value]:
     if not isinstance(parameters, Mapping) or not all(isinstance(name, str) for name in parameters):
         such = "{'mass': spaql.Between(0.4, 0.6)}"
-        raise SpaqlError(f"parameters are names with numbers or ranges, such as {such}, not {parameters!r}")
+        raise SpaqlError(f"parameters are names with numbers or ranges, such as {such}, not {echoed(parameters)}")
     return {name: value if isinstance(value, Between) else real(name, value) for name, value in parameters.items()}
 
 
@@ -40,7 +40,7 @@ def with_parameters(
         if not any(name in _arguments(function) for function in functions):
             told = ", ".join(function.python.__name__ for function in functions)
             raise SpaqlError(
-                f"no function of the plant takes the parameter {name!r}: name an argument of {told} like it"
+                f"no function of the plant takes the parameter {echoed(name)}: name an argument of {told} like it"
             )
     middle = {name: _middle(value) for name, value in given.items()}
     seen_by = None if observe is None else _filled(observe, middle)

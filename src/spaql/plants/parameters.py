@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from spaql.checks import real, whole
-from spaql.errors import SpaqlError
+from spaql.errors import SpaqlError, echoed
 from spaql.plants.axes import Axis
 from spaql.plants.between import Between, value_of
 
@@ -62,7 +62,7 @@ def observation_noise(given: Mapping[str, Any], axes: Sequence[Axis]) -> dict[st
     if unbounded:
         raise SpaqlError(
             f"observation_noise={fraction:g}: {' and '.join(unbounded)} have no range to take a fraction of; "
-            f"give standard deviations by name, observation_noise={{{names[0]!r}: ...}} ({', '.join(names)})"
+            f"give standard deviations by name, observation_noise={{{echoed(names[0])}: ...}} ({', '.join(names)})"
         )
     return {axis.name: fraction * (axis.high - axis.low) for axis in axes if fraction > 0.0}
 

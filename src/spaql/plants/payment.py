@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from spaql.errors import SpaqlError
+from spaql.errors import SpaqlError, echoed
 from spaql.plants.axes import Axis
 from spaql.plants.signals import Signals
 from spaql.plants.text import made
@@ -54,7 +54,7 @@ def payment_of(signals: Signals, reward: Any) -> Payment | None:
     asked = list(inspect.signature(reward).parameters)
     for argument in asked:
         if argument not in symbols:
-            raise SpaqlError(f"reward: there is no variable {argument!r}: choose {', '.join(symbols)}")
+            raise SpaqlError(f"reward: there is no variable {echoed(argument)}: choose {', '.join(symbols)}")
     return Payment(tuple(symbols[argument] for argument in asked), reward)
 
 

@@ -31,7 +31,7 @@ from numba import types as nb
 
 from spaql.arrays import Array
 from spaql.compiling import kernel
-from spaql.errors import SpaqlError
+from spaql.errors import SpaqlError, echoed
 from spaql.plants.compile import TAKE_NUMBERS, assembled, check_parameters
 from spaql.streams import uniform
 
@@ -184,8 +184,9 @@ def _columns(row: int, count: int) -> str:
 
 def make_plant(reset: PlantFunction, step: PlantFunction, observe: PlantFunction | None, action_dim: int) -> Plant:
     """Check that the functions fit together by running them once."""
-    for wanted, given in (("reset", reset), ("step", step), ("observe", observe)):
-        if given is not None and (not isinstance(given, PlantFunction) or given.kind != wanted):
+    given_parts = {"reset": reset, "step": step} | ({} if observe is None else {"observe": observe})
+    for wanted, given in given_parts.items():
+        if not isinstance(given, PlantFunction) or given.kind != wanted:
             raise SpaqlError(f"the plant's {wanted} must be a function decorated with @spaql.{wanted}")
     state = _numbers(reset, _trial(reset, [0.5] * reset.parameters), "a tuple of numbers (the state)")
     noise = step.parameters - len(state) - action_dim
@@ -197,7 +198,8 @@ def make_plant(reset: PlantFunction, step: PlantFunction, observe: PlantFunction
         )
     result = _trial(step, [*state, *[0.0] * action_dim, *[0.5] * noise])
     if not (isinstance(result, tuple) and len(result) == 3):
-        raise SpaqlError(f"step {step.python.__name__} must return ((next state), reward, terminated), not {result!r}")
+        wanted = f"step {step.python.__name__} must return ((next state), reward, terminated)"
+        raise SpaqlError(f"{wanted}, not {echoed(result)}")
     after = _numbers(step, result[0], f"{len(state)} numbers as next state")
     _numbers(step, (result[1],), "a number as reward")
     if not isinstance(result[2], bool | np.bool_):
@@ -222,7 +224,7 @@ def _trial(function: PlantFunction, arguments: list[float]) -> Any:
     if repr(result) != repr(again):  # as text, because nan is not nan
         raise SpaqlError(
             f"{function.kind} {function.python.__name__} is not deterministic: given {tuple(arguments)} twice, it "
-            f"returned {result!r} and {again!r}. {TAKE_NUMBERS}"
+            f"returned {echoed(result)} and {echoed(again)}. {TAKE_NUMBERS}"
         )
     return result
 

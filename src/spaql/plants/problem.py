@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spaql.arrays import Array
-from spaql.checks import whole
-from spaql.errors import SpaqlError
+from spaql.checks import flag, items, text, whole
+from spaql.errors import SpaqlError, echoed
 from spaql.plants.axes import Axis, Continuous, Finite
 from spaql.plants.chart import AXIS, CLIPPED, LINEAR, SIGMOID, Chart, to_cube
 from spaql.plants.limits import Limit, checked_limits
@@ -54,8 +54,10 @@ class Problem:
     limits: Sequence[Limit] = ()  # on variables and actions, counted in every evaluation
 
     def __post_init__(self) -> None:
+        text("the name of a problem", self.name), text("the summary of a problem", self.summary)
+        object.__setattr__(self, "state", tuple(items("`state`", self.state)))  # as files have it
         object.__setattr__(self, "horizon", whole("horizon", self.horizon, 1, 10**6))
-        whole("rollouts", self.rollouts, 1, 10**6)
+        whole("rollouts", self.rollouts, 1, 10**6), flag("clip", self.clip), whole("map_samples", self.map_samples, 0)
         if not self.state or not all(isinstance(axis, Axis) for axis in self.state):
             raise SpaqlError("`state` describes every observed variable with a spaql.Axis")
         if not isinstance(self.actions, Continuous | Finite):
@@ -63,6 +65,12 @@ class Problem:
         if len(self.state) > MOST_VARIABLES:
             many = f"{len(self.state)} observed variables are more than {MOST_VARIABLES}"
             raise SpaqlError(f"{many}: select or combine variables (gymnasium.wrappers.TransformObservation)")
+        for part, member in (("plant", "step"), ("env", "step"), ("known", "functions"), ("signals", "state")):
+            given = getattr(self, part)
+            if given is not None and not hasattr(given, member):
+                raise SpaqlError(f"{part} of a problem is made by from_plant, from_gym or loop, not {echoed(given)}")
+        if self.env_id is not None:
+            text("env_id", self.env_id)
         sizes = (len(self.state), self.actions.axes)
         if self.plant is not None and (self.plant.observation_dim, self.plant.action_dim) != sizes:
             shown, taken = self.plant.observation_dim, self.plant.action_dim
@@ -74,6 +82,7 @@ class Problem:
             raise SpaqlError(f"the known outcome is of {shown} variables and {taken} actions")
         if self.reference is not None:
             reference_in_cube(self, self.reference)
+            object.__setattr__(self, "reference", tuple(map(float, self.reference)))
         object.__setattr__(self, "limits", checked_limits(self.limits, self.state, self.actions))
 
     def space(self, trees: int = 1) -> Space:
@@ -161,9 +170,9 @@ def reference_in_cube(problem: Problem, reference: Sequence[float]) -> np.ndarra
     try:
         point = np.asarray(reference, float)
     except (TypeError, ValueError) as error:
-        raise SpaqlError(f"the reference must be {len(problem.state)} numbers, not {reference!r}") from error
+        raise SpaqlError(f"the reference must be {len(problem.state)} numbers, not {echoed(reference)}") from error
     if point.shape != (len(problem.state),):
-        raise SpaqlError(f"the reference must be {len(problem.state)} numbers, not {reference!r}")
+        raise SpaqlError(f"the reference must be {len(problem.state)} numbers, not {echoed(reference)}")
     x = np.empty(len(point))
     bad = to_cube(problem.chart(), point, x)
     if bad >= 0:
@@ -196,6 +205,6 @@ def cube(state_dim: int, actions: int | Sequence[float], horizon: int) -> Proble
         try:
             made = Finite(tuple(actions))
         except TypeError as error:
-            raise SpaqlError(f"actions is a number of axes or a list of actions, not {actions!r}") from error
+            raise SpaqlError(f"actions is a number of axes or a list of actions, not {echoed(actions)}") from error
         said = f"{len(made.values)} actions"
     return Problem("cube", f"{state_dim} states and {said}, no plant: learn with update()", state, made, horizon)

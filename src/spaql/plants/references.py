@@ -11,8 +11,8 @@ where it is going, for how many steps it stays there, and how many such stretche
 from dataclasses import dataclass
 from typing import Any
 
-from spaql.checks import real, whole
-from spaql.errors import SpaqlError
+from spaql.checks import items, real, text, whole
+from spaql.errors import SpaqlError, echoed
 from spaql.plants.axes import Axis
 
 MOST_VALUES = 1000  # of a sequence
@@ -39,8 +39,11 @@ class Reference:
     unit: str = ""
 
     def __post_init__(self) -> None:
-        if not isinstance(self.name, str) or not self.name:
-            raise SpaqlError(f"a reference has a name, not {self.name!r}")
+        if not text("the name of a reference", self.name):
+            raise SpaqlError("a reference needs a name")
+        text(f"{self.name}: unit", self.unit)
+        if self.of is not None:
+            text(f"{self.name}: of", self.of)
         for end in ("low", "high"):
             object.__setattr__(self, end, real(f"{self.name}: {end}", getattr(self, end)))
         if not self.low < self.high:
@@ -88,19 +91,16 @@ def _hold(name: str, given: Any) -> tuple[int, int] | None:
         return None
     pair = given if isinstance(given, tuple | list) else (given, given)
     if len(pair) != 2:
-        raise SpaqlError(f"{name}: hold is a number of steps or (least, most), not {given!r}")
+        raise SpaqlError(f"{name}: hold is a number of steps or (least, most), not {echoed(given)}")
     least, most = whole(f"{name}: hold", pair[0], 1, 10**6), whole(f"{name}: hold", pair[1], 1, 10**6)
     if least > most:
-        raise SpaqlError(f"{name}: hold is a number of steps or (least, most), not {given!r}")
+        raise SpaqlError(f"{name}: hold is a number of steps or (least, most), not {echoed(given)}")
     return least, most
 
 
 def _values(reference: Reference) -> tuple[float, ...]:
     name = reference.name
-    try:
-        given = tuple(reference.values)
-    except TypeError as error:
-        raise SpaqlError(f"{name}: values is a list of numbers, not {reference.values!r}") from error
+    given = items(f"{name}: values", reference.values)
     if len(given) > MOST_VALUES:
         raise SpaqlError(f"{name}: a sequence has at most {MOST_VALUES} values, not {len(given)}")
     values = tuple(real(f"{name}: a value", value) for value in given)

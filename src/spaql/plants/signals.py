@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
-from spaql.errors import SpaqlError
+from spaql.errors import SpaqlError, echoed
 from spaql.plants.axes import Axis, Continuous, Finite
 from spaql.plants.interlocks import Bounds, Interlock, within
 from spaql.plants.memory import Item, Register, Sum, parsed, registers_of
@@ -253,7 +253,7 @@ def signals_of(**parts: Any) -> Signals:
         if one.of is None:
             continue
         if one.of not in measured:
-            raise SpaqlError(f"reference {one.name}: {one.of!r} is not measured: choose {', '.join(measured)}")
+            raise SpaqlError(f"reference {one.name}: {echoed(one.of)} is not measured: choose {', '.join(measured)}")
         axis = signals.measured[measured.index(one.of)]
         if axis.slope is None and not (axis.low <= one.low and one.high <= axis.high):
             outside = f"{one.low:g} to {one.high:g} is not within {axis.low:g} to {axis.high:g}"
@@ -262,14 +262,14 @@ def signals_of(**parts: Any) -> Signals:
     followed = [one.of for one in signals.references if one.of is not None]
     for of in followed:
         if followed.count(of) > 1:
-            raise SpaqlError(f"two references of {of!r}: a variable follows one")
+            raise SpaqlError(f"two references of {echoed(of)}: a variable follows one")
     names = [*signals.action_names, *names, *(f"{of}_error" for of in followed)]
     for n, name in enumerate(names):
         if name in names[:n]:
-            raise SpaqlError(f"two variables or actions are called {name!r}: give references other names")
+            raise SpaqlError(f"two variables or actions are called {echoed(name)}: give references other names")
     for name in signals.shown:
         if name not in signals.axes:
-            raise SpaqlError(f"observe: there is no variable {name!r}: choose {', '.join(signals.axes)}")
+            raise SpaqlError(f"observe: there is no variable {echoed(name)}: choose {', '.join(signals.axes)}")
     if len(set(signals.shown)) < len(signals.shown):
         raise SpaqlError(f"observe: a variable is there twice in {', '.join(signals.shown)}")
     if isinstance(signals.actuator, Finite) and (signals.increments or signals.rates):

@@ -15,6 +15,7 @@ import gymnasium
 import numpy as np
 
 from spaql.arrays import Array
+from spaql.plants.answers import outcome
 from spaql.plants.axes import Finite
 from spaql.plants.environment import PlantEnv
 from spaql.plants.known import KnownOutcome
@@ -86,13 +87,14 @@ class StrictEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
         self.rows, self.cost = rows, cost
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        observation, reward, terminated, truncated, info = self.env.step(action)
+        answer = self.env.step(action)
+        observation, reward, terminated, truncated = outcome(answer)
         seen = [*np.ravel(observation).tolist(), *np.ravel(action).tolist()]
         v = 0.0
         for j, low, high, unit in self.rows:
             beyond = max(low - seen[j], seen[j] - high)
             v += 1.0 + beyond / unit if beyond > 0.0 else 0.0
-        return observation, float(reward) - self.cost * v, terminated, truncated, info
+        return observation, float(reward) - self.cost * v, terminated, truncated, answer[4]
 
 
 def _cost(problem: Problem, rewards: Array) -> float:
@@ -138,7 +140,7 @@ def _looked(problem: Problem, env: Any) -> Array:
     for number, action in enumerate((low, middle, high)):
         env.reset(seed=number)
         for _ in range(min(LOOKED, problem.horizon)):
-            _, reward, terminated, truncated, _ = env.step(native(action))
+            _, reward, terminated, truncated = outcome(env.step(native(action)))
             rewards.append(float(reward))
             if terminated or truncated:
                 break

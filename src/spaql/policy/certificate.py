@@ -6,7 +6,7 @@ from datetime import date
 from typing import Any
 
 from spaql.checks import real, whole
-from spaql.errors import SpaqlError
+from spaql.errors import SpaqlError, echoed
 
 LONGEST = 1000  # letters of a text in a file
 
@@ -67,7 +67,7 @@ class Certificate:
         whole("seed", self.seed, 0)
         confidence = real("confidence", self.confidence)
         if not 0.0 < confidence < 1.0:
-            raise SpaqlError(f"confidence must be between 0 and 1, not {self.confidence!r}")
+            raise SpaqlError(f"confidence must be between 0 and 1, not {echoed(self.confidence)}")
         object.__setattr__(self, "confidence", confidence)
         for name in ("rule", "plant", "date", "version"):
             text = getattr(self, name)
@@ -77,7 +77,8 @@ class Certificate:
         try:
             date.fromisoformat(self.date)
         except ValueError as error:
-            raise SpaqlError(f"the date of a certificate is written like 2026-01-31, not {self.date!r}") from error
+            wanted = "the date of a certificate is written like 2026-01-31"
+            raise SpaqlError(f"{wanted}, not {echoed(self.date)}") from error
 
     @property
     def bound(self) -> float:

@@ -17,7 +17,8 @@ import numpy as np
 
 from spaql.arrays import Array
 from spaql.checks import numbers, observations, whole
-from spaql.errors import SpaqlError, SpaqlWarning
+from spaql.errors import SpaqlError, SpaqlWarning, echoed
+from spaql.plants.answers import begun
 from spaql.plants.chart import HUGE
 from spaql.plants.environment import PlantEnv
 from spaql.plants.plant import LANES, Batch, advance_code
@@ -54,7 +55,7 @@ class Controller(Probes):
         if not callable(function):
             raise SpaqlError(f"a controller is a function of the observed variables, not {type(function).__name__}")
         if name is not None and not isinstance(name, str):
-            raise SpaqlError(f"name must be a text, not {name!r}")
+            raise SpaqlError(f"name must be a text, not {echoed(name)}")
         own = getattr(function, "__name__", type(function).__name__)
         self.name = one_line(name if name is not None else "controller" if own == "<lambda>" else own)
         self._allowed = allowed_by(problem.actions)
@@ -213,9 +214,9 @@ def _some(problem: Problem) -> Array:
     """Observations on which a function can be tried: start states, or, without a plant, the middle of the axes."""
     if problem.plant is not None:
         env = PlantEnv(problem)
-        return np.array([env.reset(seed=seed)[0] for seed in range(TRIED)])
+        return np.array([begun(env.reset(seed=seed)) for seed in range(TRIED)])
     if problem.can_run:
-        return np.asarray(problem.open_env().reset(seed=0)[0], float).reshape(1, -1)
+        return np.asarray(begun(problem.open_env().reset(seed=0)), float).reshape(1, -1)
     return np.array([[axis.centre if axis.slope is not None else (axis.low + axis.high) / 2 for axis in problem.state]])
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from spaql.arrays import Array
+from spaql.checks import numbers, whole
 from spaql.errors import SpaqlError
 from spaql.plants.limits import Limit
 from spaql.policy.certificate import Certificate, Failures
@@ -64,6 +65,12 @@ class Evaluation:
     plant: str = ""
     horizon: int = 0
     seed: int | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "returns", numbers("returns", self.returns, (-1,)))
+        if not len(self.returns):
+            raise SpaqlError("an evaluation has the return of one episode at least")
+        whole("samples", self.samples, 0)
 
     # -- returns -------------------------------------------------------------------------------------------------------
 

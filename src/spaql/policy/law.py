@@ -10,7 +10,7 @@ import numpy as np
 
 from spaql.arrays import Array
 from spaql.checks import numbers, real
-from spaql.errors import SpaqlError
+from spaql.errors import SpaqlError, echoed
 from spaql.plants.problem import Continuous, Finite, Problem
 from spaql.policy.outputs import make_laws
 from spaql.policy.policy import Policy
@@ -39,7 +39,7 @@ def law(problem: Problem, gains: Any, offset: Any = 0.0, name: str = "law") -> P
         wanted = f"{len(outputs)} laws, one for each of {', '.join(outputs)}" if len(outputs) > 1 else "one law"
         raise SpaqlError(f"gains must be {wanted}: a number per variable, by name or in the order of the variables")
     if not isinstance(name, str):
-        raise SpaqlError(f"name must be a text, not {name!r}")
+        raise SpaqlError(f"name must be a text, not {echoed(name)}")
     offsets = vector("offset", [offset] * len(outputs) if isinstance(offset, int | float) else offset, outputs)
     variables = variable_names(problem)
     told = zip(outputs, rows, strict=True)
@@ -97,5 +97,5 @@ def vector(what: str, given: Any, names: Sequence[str], missing: Any = 0.0) -> A
 def _known(what: str, given: Mapping[Any, Any], names: Sequence[str]) -> Sequence[str]:
     for name in given:
         if name not in names:
-            raise SpaqlError(f"{what}: there is no {name!r}, only {', '.join(names)}")
+            raise SpaqlError(f"{what}: there is no {echoed(name)}, only {', '.join(names)}")
     return names

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -217,7 +216,7 @@ class Policy(Probes):
         """
         from spaql.compress.frontier_figure import frontier_figure
 
-        frontier_figure(self, Path(path), {} if baselines is None else baselines)
+        frontier_figure(self, path, {} if baselines is None else baselines)
 
     # -- exports -------------------------------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, solve_discrete_are
 
 from spaql.arrays import Array
-from spaql.checks import numbers, real
+from spaql.checks import depth, numbers, real
 from spaql.errors import SpaqlError
 from spaql.policy.law import vector
 from spaql.policy.linear import Linear
@@ -97,7 +97,7 @@ def weights_of(what: str, given: Any, names: Sequence[str]) -> Array:
     elif isinstance(given, int | float):
         matrix = real(what, given) * np.eye(len(names))
     else:
-        square = np.ndim(given) == 2
+        square = depth(what, given) == 2
         matrix = numbers(what, given, (len(names),) * (2 if square else 1))
         matrix = matrix if square else np.diag(matrix)
     if not np.isfinite(matrix).all() or not np.allclose(matrix, matrix.T):

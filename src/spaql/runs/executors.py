@@ -4,6 +4,7 @@ Anything with the interface of `concurrent.futures` can be added.
 """
 
 import contextlib
+import logging
 import os
 import socket
 from collections.abc import Callable, Iterator
@@ -11,10 +12,11 @@ from concurrent.futures import Executor
 from typing import Any
 
 from spaql.checks import whole
-from spaql.errors import SpaqlError
+from spaql.errors import SpaqlError, echoed
 from spaql.processes import worker_processes
 
 SECONDS_TO_ANSWER = 10  # of a Dask scheduler
+LOGGERS = ("distributed", "distributed.client", "distributed.core", "distributed.comm", "tornado", "asyncio")
 Opened = tuple[Executor, int]  # the executor, and how many runs it computes at once
 Open = Callable[[], contextlib.AbstractContextManager[Opened]]
 
@@ -30,7 +32,7 @@ def executor_of(address: str | None, jobs: int | None) -> Open:
         with _dask(address.removeprefix("dask://")):
             pass  # a scheduler that does not answer is an error now, not after the plans are written
         return lambda: _dask(address.removeprefix("dask://"))
-    raise SpaqlError(f"unknown executor {address!r}: use local or dask://HOST:PORT")
+    raise SpaqlError(f"unknown executor {echoed(address)}: use local or dask://HOST:PORT")
 
 
 def _cores() -> int:
@@ -63,10 +65,27 @@ def _dask(address: str) -> Iterator[Opened]:
         raise SpaqlError(
             f"no Dask scheduler answers at {address}: start `dask scheduler`, then `dask worker {address}`"
         ) from error
+    with _quiet():
+        try:
+            workers = sum(client.nthreads().values())
+            if workers == 0:
+                raise SpaqlError(
+                    f"the Dask scheduler at {address} has no workers: start some with `dask worker {address}`"
+                )
+            yield client.get_executor(pure=False), workers
+        finally:
+            client.close()
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Dask logs the tracebacks of whatever failed because a scheduler was lost; the runner says it in one line."""
+    loggers = [logging.getLogger(name) for name in LOGGERS]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL + 1)
     try:
-        workers = sum(client.nthreads().values())
-        if workers == 0:
-            raise SpaqlError(f"the Dask scheduler at {address} has no workers: start some with `dask worker {address}`")
-        yield client.get_executor(pure=False), workers
+        yield
     finally:
-        client.close()
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)

@@ -1,9 +1,10 @@
 """Computing what a store does not have yet, over any executor."""
 
+import asyncio
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, wait
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,6 +16,7 @@ from spaql.runs.spec import Spec
 from spaql.runs.store import Store
 
 AHEAD = 2  # runs handed out per worker: enough to keep it busy, few enough to stop soon and to share a store
+LOST = "the scheduler of the runs is gone: start it and its workers again, and the same command goes on from there"
 MOST_BREAKS = 3  # broken pools in a row without a finished run
 
 
@@ -93,6 +95,9 @@ def _drain(
             except BrokenExecutor:
                 work.queue.appendleft(spec)
                 raise
+            except Exception as error:  # of a scheduler that is gone
+                work.store.release(spec)
+                outcome.error = SpaqlError(f"{LOST} ({type(error).__name__})")
         if not pending:
             return
         if stop.is_set() or outcome.error is not None:
@@ -109,6 +114,8 @@ def _drain(
             except BrokenExecutor:
                 outcome.spec = spec
                 raise
+            except (CancelledError, asyncio.CancelledError):  # by nobody here: these are no longer pending
+                outcome.error = outcome.error or SpaqlError(LOST)
             except Exception as error:
                 outcome.error, outcome.spec = outcome.error or error, outcome.spec or spec
             pending.pop(future)

@@ -10,10 +10,11 @@ import contextlib
 import json
 import re
 import time
+import warnings
 from pathlib import Path
 from typing import Any
 
-from spaql.errors import SpaqlError
+from spaql.errors import SpaqlError, SpaqlWarning
 from spaql.runs.rows import DamagedError, Run, read_rows, run_from, write_rows
 from spaql.runs.spec import Spec, spec_from
 from spaql.writing import write_whole
@@ -29,23 +30,48 @@ class Store:
         self.folder, self.runs, self.plans, self.claims = folder, folder / "runs", folder / "plans", folder / "claims"
         self.known: dict[Path, Run] = {}  # read or written by this process: a run never changes
         mark = folder / "store.json"
+        if not mark.exists() and self._runs_without_mark(create):
+            return
         if create and not mark.exists():
             foreign = folder.is_dir() and not all(_in_the_making(path) for path in folder.iterdir())
             if foreign and not mark.exists():  # by now another process may have made the store, and filled it
                 raise SpaqlError(f"{folder} is not empty and not a store: choose another --store")
             self._make_rooms()
-            write_whole(mark, lambda file: file.write(json.dumps({"format": FORMAT}).encode()))
+            self._write_mark()
         try:
             found = json.loads(mark.read_text("utf-8")).get("format")
         except (OSError, ValueError, AttributeError) as error:
-            raise SpaqlError(
-                f"{folder} is not a store of results ({mark.name} is missing or damaged): make one with spaql reproduce"
-            ) from error
+            kept = len(list(self.runs.glob("*.parquet")))
+            remedy = f"remove it, and its {kept} runs are found again" if kept else "make one with spaql reproduce"
+            wrong = f"{folder} is not a store of results ({mark.name} is missing or damaged)"
+            raise SpaqlError(f"{wrong}: {remedy}") from error
         if found != FORMAT or isinstance(found, bool):
             versions = f"of format {found}, this spaql reads format {FORMAT}"
             raise SpaqlError(f"{folder} is a store {versions}: choose another --store")
         if create:
             self._make_rooms()  # git and the like do not keep empty folders
+
+    def _runs_without_mark(self, create: bool) -> bool:
+        """Whether only the mark of a store is lost: runs that can be read are those of a store of this format."""
+        paths = sorted(self.runs.glob("*.parquet"))
+        try:
+            if not paths or not read_rows(paths[0]):
+                return False
+        except (SpaqlError, OSError):
+            return False
+        if (self.folder / "store.json").exists():  # by now another process has made the store, and filled it
+            return False
+        warnings.warn(
+            f"store.json of {self.folder} was missing; the {len(paths)} runs there are used", SpaqlWarning, stacklevel=3
+        )
+        if create:
+            self._make_rooms()
+            self._write_mark()
+        return True
+
+    def _write_mark(self) -> None:
+        mark = self.folder / "store.json"
+        write_whole(mark, lambda file: file.write(json.dumps({"format": FORMAT}).encode()))
 
     def _make_rooms(self) -> None:
         try:

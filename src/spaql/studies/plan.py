@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from spaql.errors import SpaqlError
+from spaql.errors import SpaqlError, echoed
 from spaql.runs.spec import Spec
 from spaql.studies import all_parts, experiments
 from spaql.studies.parts import Effort, Part, part_of
@@ -19,7 +19,7 @@ def chosen_parts(names: Sequence[str], tuned: bool = False) -> list[Part]:
         if not meant:
             known = ", ".join(experiments())
             raise SpaqlError(
-                f"unknown experiment {name!r}: choose from {known} or one part of them, such as {all_parts()[0]}"
+                f"unknown experiment {echoed(name)}: choose from {known} or one part of them, such as {all_parts()[0]}"
             )
         for part in meant:
             instead = experiments()[part.experiment].tuned if tuned else ""

@@ -17,6 +17,7 @@ from spaql.learners.atlas.support import HELD
 from spaql.learners.atlas.values import Outlook, Work, look_ahead, new_work
 from spaql.learners.history import COLUMNS, write_row
 from spaql.learners.outer import EVAL_SAMPLES, TRAIN_SAMPLES
+from spaql.plants.answers import begun, outcome
 from spaql.plants.chart import to_cube
 from spaql.plants.environment import PlantEnv
 from spaql.streams import uniform
@@ -69,12 +70,12 @@ class AtlasLoop:
         view, native = Viewer(agent, f"episode {state.episodes + 1}"), agent.problem.native_one()
         driver = self._driver(streams.key_of(agent.seed, streams.TRAIN_ACTION, state.episodes))
         seed = int(streams.plant_seed(agent.seed, streams.TRAIN_PLANT, state.episodes))
-        observation, _ = self.env.reset(seed=seed)
+        observation = begun(self.env.reset(seed=seed))
         state.episodes += 1
         here, total = self._seen(view, observation, 0), 0.0
         for h in range(agent.problem.horizon):
             action, kind = driver.act(here, h)
-            observation, reward, terminated, truncated, _ = self.env.step(native(action))
+            observation, reward, terminated, truncated = outcome(self.env.step(native(action)))
             state.outer[TRAIN_SAMPLES] += 1
             self.left = None if self.left is None else self.left - 1
             after, earned = self._seen(view, observation, h + 1), view.reward(reward, h)

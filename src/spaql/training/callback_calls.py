@@ -4,7 +4,7 @@ import contextlib
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from spaql.errors import SpaqlError
+from spaql.errors import SpaqlError, echoed
 from spaql.training.callbacks import Callback
 
 if TYPE_CHECKING:
@@ -22,7 +22,8 @@ class Calls:
         for call in listed:
             if not callable(call) or isinstance(call, type):
                 hint = f": write {call.__name__}(...)" if isinstance(call, type) else ""
-                raise SpaqlError(f"callback must be a function of the agent, or a list of such, not {call!r}{hint}")
+                wanted = "callback must be a function of the agent, or a list of such"
+                raise SpaqlError(f"{wanted}, not {echoed(call)}{hint}")
         self.calls: list[Callable[[Agent], bool | None]] = listed
         self.begun: list[Any] = []
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TextIO
 
 import numpy as np
 
-from spaql.checks import real, whole
+from spaql.checks import checked_path, real, whole
 from spaql.errors import SpaqlError
 from spaql.learners.history import COLUMN, COLUMNS, COUNTS
 from spaql.learners.outer import EVAL_SAMPLES, TRAIN_SAMPLES
@@ -52,7 +52,7 @@ class Checkpoint(Callback):
     """
 
     def __init__(self, directory: str | PathLike[str], every: int = 100, keep: int | None = None) -> None:
-        self.directory, self.every = Path(directory), whole("every", every, 1)
+        self.directory, self.every = checked_path(directory), whole("every", every, 1)
         self.keep = None if keep is None else whole("keep", keep, 1)
         self.written: list[Path] = []
 
@@ -64,7 +64,11 @@ class Checkpoint(Callback):
         agent.save(path)
         self.written.append(path)
         while self.keep is not None and len(self.written) > self.keep:
-            self.written.pop(0).unlink(missing_ok=True)
+            old = self.written.pop(0)
+            try:
+                old.unlink(missing_ok=True)
+            except OSError as error:
+                raise SpaqlError(f"cannot remove {old}: {error.strerror or error}") from error
 
     def end(self, agent: "Agent") -> None:
         agent.save(self.directory / "agent.spaql")
@@ -145,13 +149,15 @@ class CsvLog(Callback):
     """
 
     def __init__(self, path: str | PathLike[str], every: int = 1) -> None:
-        self.path, self.every, self.lines = Path(path), whole("every", every, 1), 0
+        self.path, self.every, self.lines = checked_path(path), whole("every", every, 1), 0
 
     def begin(self, agent: "Agent", goal: str) -> None:
+        if self.path.exists() and not self.path.is_file() and not self.path.is_char_device():
+            raise SpaqlError(f"cannot write {self.path}: a history is added to, line by line; give a file name")
         table = agent.state.history
         ours = ",".join(("iteration", *COLUMNS)) + "\n" + self._text(table, 0)
         try:
-            there = self.path.read_text("utf-8") if self.path.exists() else ""
+            there = self.path.read_text("utf-8") if self.path.is_file() else ""
         except (OSError, UnicodeDecodeError) as error:
             cause = getattr(error, "strerror", None) or error
             raise SpaqlError(f"cannot read {self.path}, to go on with it: {cause}") from error
@@ -201,7 +207,7 @@ class TensorBoard(Callback):
     columns: ClassVar[tuple[str, ...]] = COLUMNS
 
     def __init__(self, directory: str | PathLike[str], every: int = 1) -> None:
-        self.directory, self.every = Path(directory), whole("every", every, 1)
+        self.directory, self.every = checked_path(directory), whole("every", every, 1)
         self.writer_class = _writer_class()  # now, not after an hour of training: the package may be missing
         self.writer: Any = None
         self.rows = 0

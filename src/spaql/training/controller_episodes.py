@@ -8,6 +8,7 @@ import numpy as np
 from spaql import streams
 from spaql.arrays import Array
 from spaql.errors import SpaqlError
+from spaql.plants.answers import begun, outcome
 from spaql.plants.chart import HUGE
 from spaql.plants.environment import PlantEnv
 from spaql.policy.allowed import allowed_by
@@ -71,7 +72,7 @@ def _complain(controller: "Controller", wrong: Array, rollout: int, step: int) -
 def _in_python(controller: "Controller", env: Any, seed: int, returns: Array, counter: Counter) -> int:
     steps = 0
     for j in range(len(returns)):
-        observation, _ = env.reset(seed=seed) if j == 0 else env.reset()
+        observation = begun(env.reset(seed=seed) if j == 0 else env.reset())
         for seen, action, reward, ended in steps_of(controller, env, observation):
             counter.step(j, action, seen, reward, ended)
             returns[j] += reward
@@ -86,7 +87,7 @@ def steps_of(controller: Decides, env: Any, observation: Any) -> Iterator[tuple[
     problem, native = controller.problem, controller.problem.native_one()
     for _ in range(problem.horizon):
         action = controller.decide(np.array(observation, float).reshape(1, -1))[0]
-        observation, reward, terminated, truncated, _ = env.step(native(action))
+        observation, reward, terminated, truncated = outcome(env.step(native(action)))
         yield np.array(observation, float).reshape(-1), action, float(reward), bool(terminated)
         if terminated or truncated:
             break

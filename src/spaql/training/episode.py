@@ -12,6 +12,7 @@ from spaql.arrays import Array
 from spaql.compiling import machine_code
 from spaql.errors import SpaqlError
 from spaql.learners.act import Actor, act_once
+from spaql.plants.answers import begun, outcome
 from spaql.plants.environment import PlantEnv
 from spaql.plants.problem_text import HARD, WIDTH
 from spaql.policy.words import action_names, action_units, different, number, variable_names, variable_units, with_unit
@@ -106,12 +107,12 @@ def open_at(problem: "Problem", seed: int, rollout: int) -> tuple[Any, Any]:
                 "in a Gymnasium environment only rollout 0 can be repeated without running those before it"
             )
         env = problem.open_env()
-        return env, env.reset(seed=first)[0]
+        return env, begun(env.reset(seed=first))
     plant = PlantEnv(problem)
-    observation, _ = plant.reset(seed=first)
+    observation = begun(plant.reset(seed=first))
     if rollout > 0:
         plant.episode = rollout - 1  # start states are counted, not drawn: the rollouts in between need not be made
-        observation, _ = plant.reset()
+        observation = begun(plant.reset())
     return plant, observation
 
 
@@ -128,7 +129,7 @@ def record(agent: "ForestAgent", seed: int, rollout: int, deterministic: bool) -
     for h in range(agent.problem.horizon):
         view.complain(act(actor, observations[-1], key, h, deterministic, x, action), observations[-1], h)
         actions.append(action.copy())
-        observation, reward, terminated, truncated, _ = env.step(native(action))
+        observation, reward, terminated, truncated = outcome(env.step(native(action)))
         observations.append(np.array(view.check(observation, h + 1), float))
         rewards.append(view.reward(reward, h))
         if terminated or truncated:

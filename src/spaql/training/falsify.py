@@ -9,6 +9,7 @@ from spaql import streams
 from spaql.arrays import Array
 from spaql.checks import choice, whole
 from spaql.errors import SpaqlError
+from spaql.plants.answers import begun
 from spaql.plants.environment import PlantEnv
 from spaql.plants.loop_inside import Inside
 from spaql.policy.controller import Controller
@@ -152,14 +153,14 @@ def _over_seeds(controller: Falsifiable, count: int, seed: int, by: str) -> Wors
     returns, tally = np.zeros(count), new_tally(problem, count)
     counter = Counter(problem, tally)
     for j, one in enumerate(seeds):
-        _count(controller, env, env.reset(seed=one)[0], counter, j, returns)
+        _count(controller, env, begun(env.reset(seed=one)), counter, j, returns)
         at_work(SEARCHED, j + 1, count)
     tried = counted(problem, returns, int(tally.rows[:, 0].sum()), tally, seed)
     badness = _badness(problem, by, returns, excesses_of(tally.rows, len(problem.limits)))
     order = np.argsort(returns, kind="stable")
     at, middle = int(np.argmax(badness)), int(order[(count - 1) // 2])
     watched, typical = (
-        watch(controller, problem, env, env.reset(seed=seeds[j])[0], f"seed {seeds[j]}") for j in (at, middle)
+        watch(controller, problem, env, begun(env.reset(seed=seeds[j])), f"seed {seeds[j]}") for j in (at, middle)
     )
     if watched.total != returns[at]:
         raise SpaqlError(

@@ -22,6 +22,7 @@ from spaql.learners.state import copied, merge_forest
 from spaql.learners.trainee import Exploration, Trainee
 from spaql.partition.forest import ARMS, SPLITS
 from spaql.partition.greedy import Greedy, new_greedy, new_scratch
+from spaql.plants.answers import begun, outcome
 from spaql.progress import EPISODES, at_work
 from spaql.training.rollouts import mean_return
 from spaql.training.tally import Counter, Tally
@@ -101,13 +102,13 @@ class GymLoop:
         view, native = Viewer(agent, f"iteration {at + 1}, training episode"), agent.problem.native_one()
         exploration = Exploration(streams.key_of(agent.seed, streams.TRAIN_ACTION, at), tau)
         steps = TrainingSteps(trainee, exploration, agent.cooling is None, observation_dtype(self.env))
-        observation, _ = self.env.reset(seed=int(streams.plant_seed(agent.seed, streams.TRAIN_PLANT, at)))
+        observation = begun(self.env.reset(seed=int(streams.plant_seed(agent.seed, streams.TRAIN_PLANT, at))))
         bad = steps.first(view.check(observation, 0))
         view.complain(bad, observation, 0)
         for h in range(horizon):
             if self.stop.is_set():
                 return False
-            observation, reward, terminated, truncated, _ = self.env.step(native(steps.action))
+            observation, reward, terminated, truncated = outcome(self.env.step(native(steps.action)))
             outer[TRAIN_SAMPLES] += 1
             bad = steps.next(h + 1, view.check(observation, h + 1), view.reward(reward, h), bool(terminated))
             view.complain(bad, observation, h + 1)
@@ -161,7 +162,7 @@ def _roll(
             return -max(steps, 1)
         where = f"iteration {iteration}, rollout {j}" if purposes[0] == streams.SELECT_PLANT else f"rollout {j}"
         view = Viewer(agent, where)
-        observation, _ = env.reset(seed=plant_seed) if j == 0 else env.reset()
+        observation = begun(env.reset(seed=plant_seed) if j == 0 else env.reset())
         observation = view.check(observation, 0)
         mine, total = streams.sub_key(key, j), 0.0
         for h in range(horizon):
@@ -175,7 +176,7 @@ def _roll(
             bad = act(actor, observation, mine, h, deterministic, x, action)
             if bad >= 0:
                 view.complain(bad, observation, h)
-            observation, reward, terminated, truncated, _ = step(native(action))
+            observation, reward, terminated, truncated = outcome(step(native(action)))
             earned = reward if type(reward) is float else view.reward(reward, h)
             total += earned
             if counter is not None:

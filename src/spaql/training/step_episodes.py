@@ -7,7 +7,8 @@ import numpy as np
 
 from spaql import streams
 from spaql.checks import flag, real, whole
-from spaql.errors import SpaqlError
+from spaql.errors import SpaqlError, echoed
+from spaql.plants.answers import begun
 from spaql.plants.environment import PlantEnv
 from spaql.plants.loop import restated
 from spaql.plants.references import Reference
@@ -49,7 +50,7 @@ def respond(
     place = [axis.name for axis in problem.signals.measured].index(str(followed.of))
     outputs, each, watched = np.full((count, problem.horizon + 1), np.nan), [], []
     for j in range(count):
-        observation, _ = env.reset(seed=first_seed) if j == 0 else env.reset()
+        observation = begun(env.reset(seed=first_seed) if j == 0 else env.reset())
         one = watch(controller, quiet, env, observation, f"step response, episode {j}")
         y = np.array([moment.outputs[place] for moment in one.moments])
         outputs[j, : len(y)] = y
@@ -78,7 +79,7 @@ def _followed(problem: "Problem", name: Any) -> Reference:
         raise SpaqlError(f"reference=... names the one that jumps: {listed}")
     found = [one for one in choices if name in (None, one.name)]
     if not found:
-        raise SpaqlError(f"{name!r} is no reference that a variable follows: choose {listed}")
+        raise SpaqlError(f"{echoed(name)} is no reference that a variable follows: choose {listed}")
     return found[0]
 
 

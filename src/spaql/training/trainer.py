@@ -5,13 +5,13 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from spaql.arrays import Array
-from spaql.checks import whole
+from spaql.checks import items, whole
 from spaql.errors import SpaqlError
 from spaql.interrupts import stop_on_interrupt
 from spaql.learners.agent import Agent
@@ -78,8 +78,9 @@ def train(
             for report in (shown, on_progress):
                 if report is not None:
                     report(int(state.outer[TRAIN_SAMPLES] - used) if by_samples else len(rows))
-            if len(rows) and not calls(agent):
-                stop.set()
+            with state.guard.pause():  # here the agent is whole: other threads may look at it
+                if len(rows) and not calls(agent):
+                    stop.set()
             taken = max(time.perf_counter() - begin, 1e-6)
             stretch = max(1, min(2 * stretch, int(tried * STRETCH_SECONDS / taken)))
     finished = loop.finished if by_samples else done >= iterations
@@ -91,10 +92,12 @@ def train(
 def _called(calls: Calls, agent: "Agent", wanted: int, by_samples: bool) -> Iterator[None]:
     """Calls `begin` of the callbacks and, whatever happens, `end`."""
     try:
-        calls.begin(agent, f"{wanted:,} {'samples' if by_samples else 'iterations'}")
+        with agent.state.guard.pause():
+            calls.begin(agent, f"{wanted:,} {'samples' if by_samples else 'iterations'}")
         yield
     finally:
-        calls.end(agent)
+        with agent.state.guard.pause():
+            calls.end(agent)
 
 
 def learn_all(
@@ -117,6 +120,7 @@ def learn_all(
     """
     if callbacks is not None and (not callable(callbacks) or isinstance(callbacks, Callback)):
         raise SpaqlError("callbacks must be a function that makes those of one agent: callbacks=lambda agent: [...]")
+    agents = items("agents", agents)
     states = {id(agent.state) for agent in agents if isinstance(agent, Agent)}
     if len(states) != len(agents):
         raise SpaqlError("learn_all takes a list of different agents")
@@ -129,14 +133,16 @@ def learn_all(
     with stop_on_interrupt(stop), _progress_of_all(agents, wanted, progress) as shown:
 
         def one(agent: "Agent", index: int) -> History:
-            with agent.state.guard.write():
+            with agent.state.guard.write(training=True):
                 report = (lambda done: shown(index, done)) if shown else None
                 return train(agent, iterations, rollouts, False, calls[index], stop, report, samples)
 
         with ThreadPoolExecutor(jobs) as pool:
             pending = [pool.submit(one, agent, index) for index, agent in enumerate(agents)]
-            for future in as_completed(pending):
-                if future.exception() is not None:
+            left = set(pending)
+            while left:  # a signal that comes just before a wait without end would be heard at its end only
+                done, left = wait(left, STRETCH_SECONDS, FIRST_COMPLETED)
+                if any(future.exception() is not None for future in done):
                     stop.set()  # the other agents end after their current stretch
         return [future.result() for future in pending]
 

@@ -10,6 +10,7 @@ from spaql import streams
 from spaql.arrays import Array
 from spaql.compiling import ahead, machine_code
 from spaql.errors import SpaqlError
+from spaql.plants.answers import begun, outcome
 from spaql.plants.problem import Problem
 from spaql.policy.evaluation import Evaluation
 from spaql.progress import EPISODES, at_work
@@ -89,7 +90,7 @@ def episode_in(
 
     `counter` counts it as episode `number`.
     """
-    observation, _ = env.reset(seed=seed)
+    observation = begun(env.reset(seed=seed))
     native, action, controller = problem.native_one(), np.zeros(tree.actions.shape[1]), tree.controller
     decide_in = machine_code(decide_row, controller, np.zeros((1, tree.variables)), 0, action)
     for step in range(problem.horizon):
@@ -98,7 +99,7 @@ def episode_in(
             wrong = f"{seen.shape[1]} numbers, {tree.variables} were declared"
             raise SpaqlError(f"the environment returned an observation of {wrong} (step {step})")
         leaf = decide_in(controller, seen, 0, action)
-        observation, reward, terminated, truncated, _ = env.step(native(action))
+        observation, reward, terminated, truncated = outcome(env.step(native(action)))
         if counter is not None:
             counter.step(number, action, observation, float(reward), bool(terminated))
         yield seen[0], leaf, float(reward)
@@ -128,7 +129,7 @@ def record_episode(problem: Problem, tree: Tree, seed: int = 0, rollout: int = 0
     observations, actions, rewards, terminated = [np.array(observation, float)], [], [], False
     for _ in range(problem.horizon):
         action = decide(tree, observations[-1][None])[0]
-        observation, reward, terminated, truncated, _ = env.step(native(action))
+        observation, reward, terminated, truncated = outcome(env.step(native(action)))
         observations.append(np.array(observation, float))
         actions.append(action)
         rewards.append(float(reward))

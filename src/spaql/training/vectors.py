@@ -8,7 +8,7 @@ import gymnasium
 import numpy as np
 
 from spaql.checks import flag, whole
-from spaql.errors import SpaqlError
+from spaql.errors import SpaqlError, echoed
 from spaql.plants.environment import PlantEnv
 from spaql.policy.evaluation import Evaluation
 from spaql.training.tally import Counter, counted, new_tally
@@ -91,7 +91,7 @@ def _maker(given: Any, problem: "Problem | None") -> MakeEnv:
         return made
     if given is not None:
         raise SpaqlError(
-            f"make_env is a function that makes an environment, or a Gymnasium id, not {given!r}: "
+            f"make_env is a function that makes an environment, or a Gymnasium id, not {echoed(given)}: "
             "a copy is made for each place"
         )
     if problem is not None and problem.plant is not None:

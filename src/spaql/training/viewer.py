@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spaql.arrays import Array
-from spaql.errors import SpaqlError
+from spaql.errors import SpaqlError, echoed
 from spaql.plants.chart import HUGE
 from spaql.training.plant_errors import bad_reward, bad_state
 
@@ -41,7 +41,7 @@ class Viewer:
             value = float(reward.item() if isinstance(reward, np.ndarray) else reward)
         except (TypeError, ValueError, OverflowError) as error:
             raise SpaqlError(
-                f"the environment returned the reward {reward!r}, not a number ({self.where}, step {step})"
+                f"the environment returned the reward {echoed(reward)}, not a number ({self.where}, step {step})"
             ) from error
         if not abs(value) <= HUGE and self.agent.problem.plant is not None:
             raise bad_reward(self.agent.problem, f"{self.where}, step {step}")

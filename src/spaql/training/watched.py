@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from spaql.arrays import Array
+from spaql.plants.answers import outcome
 from spaql.plants.chart import HUGE
 from spaql.plants.loop_inside import Inside, applied, drawn_parameters, inside
 from spaql.training.episode import Episode
@@ -48,7 +49,7 @@ def watch(controller: Decides, problem: "Problem", env: Any, observation: Any, w
         action = controller.decide(seen[-1][None])[0]
         actions.append(action)
         inputs.append(action if now is None else np.array(applied(env, now, action.tolist())))
-        observation, reward, terminated, truncated, _ = env.step(native(action))
+        observation, reward, terminated, truncated = outcome(env.step(native(action)))
         if not abs(float(reward)) <= HUGE:
             raise bad_reward(problem, where)
         seen.append(np.array(observation, float).reshape(-1))

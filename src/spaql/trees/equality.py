@@ -47,6 +47,8 @@ def largest_difference(a: Tree, b: Tree, low: Any = None, high: Any = None) -> t
 
 
 def _range(a: Tree, b: Tree, low: Any, high: Any) -> tuple[Array, Array]:
+    if not isinstance(a, Tree) or not isinstance(b, Tree):
+        raise SpaqlError("two trees are compared, such as policy.rules of two policies")
     if a.variables != b.variables or a.actions.shape[1] != b.actions.shape[1]:
         raise SpaqlError("the two trees have different variables or actions: they cannot be compared")
     d = a.variables

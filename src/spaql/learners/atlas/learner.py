@@ -21,7 +21,7 @@ import numpy as np
 
 from spaql import streams
 from spaql.arrays import Array
-from spaql.checks import FAR, flag, numbers, observations, whole
+from spaql.checks import FAR, bit, numbers, observations, whole
 from spaql.errors import SpaqlError
 from spaql.learners.agent import Agent
 from spaql.learners.atlas.controller import controller_of, laws_policy, notes_of, told_problem
@@ -135,7 +135,7 @@ class Atlas(Agent):
                 raise SpaqlError(f"{name} is {np.asarray(given).tolist()}: numbers must be finite, and below {FAR:g}")
         for name, given in (("obs", before), ("next_obs", after)):
             self.observation_error(to_cube(self.chart, given, np.empty(d)), given, name)
-        ended = flag("terminated", terminated)
+        ended = bit("terminated", terminated)
         with self.state.guard.write():
             memory, n = self.state.memory, self.state.memory.n
             goes_on = n > 0 and not memory.flags[n - 1] & TERMINATED and np.array_equal(memory.nexts[n - 1], before)

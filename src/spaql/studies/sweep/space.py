@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spaql.errors import SpaqlError
+from spaql.errors import SpaqlError, echoed
 from spaql.learners.options import options_of, typed
 from spaql.runs.spec import Option
 
@@ -66,11 +66,13 @@ def parameters_of(texts: Sequence[str], learner: "type[Agent]") -> tuple[Paramet
     known = [one.name for one in options_of(learner)]
     made: dict[str, Parameter] = {}
     for text in texts:
+        if not isinstance(text, str):
+            raise SpaqlError(f"an option of a sweep is a text, {EXAMPLE}; not {echoed(text)}")
         name, equals, value = (part.strip() for part in text.partition("="))
         if not equals or not name or not value:
-            raise SpaqlError(f"--option takes NAME=RANGE, {EXAMPLE}; not {text!r}")
+            raise SpaqlError(f"--option takes NAME=RANGE, {EXAMPLE}; not {echoed(text)}")
         if name not in known:
-            raise SpaqlError(f"{learner.algorithm} has no option {name!r}: it has {', '.join(known)}")
+            raise SpaqlError(f"{learner.algorithm} has no option {echoed(name)}: it has {', '.join(known)}")
         if name in made:
             raise SpaqlError(f"--option {text}: {name} is given twice")
         made[name] = _parameter(name, value, text, signature[name].annotation in (int, int | None))
@@ -89,7 +91,7 @@ def _parameter(name: str, value: str, text: str, whole: bool) -> Parameter:
     except ValueError as error:
         raise SpaqlError(f"--option {text}: the ends of a range are numbers, {EXAMPLE}") from error
     if scale not in ("", "log", "linear") or (colon and not scale):
-        raise SpaqlError(f"--option {text}: the scale is log or linear, not {scale!r}")
+        raise SpaqlError(f"--option {text}: the scale is log or linear, not {echoed(scale)}")
     if not all(map(math.isfinite, ends)) or ends[0] >= ends[1]:
         raise SpaqlError(f"--option {text}: a range goes from a lower to a higher number")
     if scale == "log" and ends[0] <= 0:

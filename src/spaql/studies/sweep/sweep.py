@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from spaql.checks import choice, whole
-from spaql.errors import SpaqlError
+from spaql.checks import checked_path, choice, items, whole
+from spaql.errors import SpaqlError, echoed
 from spaql.learners.registry import Card, card_of, learner_class
 from spaql.plants.catalog import CATALOG
 from spaql.plants.make import make_from_catalog
@@ -77,8 +77,8 @@ def sweep(
     asked = Sweep(
         problem,
         algorithm,
-        tuple(options),
-        Path(store),
+        tuple(items("options", options)),
+        checked_path(store),
         trials,
         seeds,
         best,
@@ -123,10 +123,10 @@ def run_sweep(sweep: Sweep, told: Callable[[str], None] | None = None) -> Swept:
 
 
 def _checked(sweep: Sweep, card: Card) -> tuple[Parameter, ...]:
-    if sweep.problem not in CATALOG:
+    if not isinstance(sweep.problem, str) or sweep.problem not in CATALOG:
         raise SpaqlError(
             "a sweep needs a problem by name, because its runs are kept by it: "
-            f"{', '.join(CATALOG)}; not {sweep.problem!r}"
+            f"{', '.join(CATALOG)}; not {echoed(sweep.problem)}"
         )
     if not card.learns:
         raise SpaqlError(f"{card.name} does not learn: there is nothing to tune")

@@ -1,0 +1,135 @@
+"""SIGTERM keeps what Ctrl-C keeps; either ends a command with one line, also while the library is being loaded."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from contextlib import suppress
+
+import pytest
+
+import spaql
+from command_line import run
+from spaql.interrupts import keep_from_now_on, signals_of_command, stop_on_interrupt
+from spaql.writing import write_whole
+
+CODES = {signal.SIGINT: 130, signal.SIGTERM: 143}
+
+
+def sent(number, begun):
+    """A thread that sends a signal to this process as soon as `begun()`."""
+
+    def send():
+        end = time.monotonic() + 60
+        while not begun() and time.monotonic() < end:
+            time.sleep(0.005)
+        os.kill(os.getpid(), number)
+
+    thread = threading.Thread(target=send, daemon=True)
+    thread.start()
+    return thread
+
+
+@pytest.mark.parametrize("number", CODES)
+def test_train_keeps_what_was_learned(number, tmp_path):
+    out, log = tmp_path / "out", tmp_path / "log.csv"
+    thread = sent(number, lambda: log.exists() and log.read_text().count("\n") > 10)
+    told = run("train", "cartpole", "spaql", "--iterations", 200_000, "--rollouts", 3, "--fresh", 2, "--out", out, "--log", log)
+    thread.join()
+    assert told.returncode == CODES[number]
+    assert told.stderr.splitlines()[-1].startswith("interrupted: what was learned until then is reported above; they are kept in")
+    assert 10 <= len(spaql.load(out / "agent.spaql").history) < 200_000
+    assert [path.name for path in (*out.iterdir(), *tmp_path.iterdir()) if path.name.startswith(".")] == []
+
+
+def test_an_agent_that_has_seen_nothing_yet_is_not_evaluated(tmp_path):
+    """The signal comes before the first step of the plant."""
+    thread = sent(signal.SIGTERM, lambda: getattr(signal.getsignal(signal.SIGINT), "__name__", "") == "pressed")
+    told = run("train", "pendulum", "atlas", "--samples", 10**6, "--fresh", 2, "--out", tmp_path / "out", "--quiet")
+    thread.join()
+    assert told.returncode == 143
+    assert told.stderr.splitlines()[-1].startswith("interrupted: ")
+
+
+@pytest.mark.parametrize("number", CODES)
+def test_replay_keeps_what_was_learned(number, tmp_path):
+    spaql.record(spaql.make("pendulum"), tmp_path / "log.csv", episodes=2)
+    spaql.SPAQL(spaql.make("pendulum"), seed=0).replay(tmp_path / "log.csv")  # compiled
+    thread = sent(number, lambda: getattr(signal.getsignal(signal.SIGINT), "__name__", "") == "pressed")  # it replays
+    told = run("replay", "pendulum", "spaql", tmp_path / "log.csv", "--passes", 1_000_000, "--out", tmp_path / "out")
+    thread.join()
+    assert (told.returncode, told.stderr) == (CODES[number], "interrupted: what was learned until then is kept\n")
+    assert spaql.load(tmp_path / "out" / "agent.spaql").arms > 1
+
+
+@pytest.mark.parametrize("number", CODES)
+@pytest.mark.parametrize("module", ["gymnasium", "typer", "numba", "llvmlite"])
+def test_a_signal_while_modules_are_loaded_is_one_line(module, number, tmp_path):
+    program = f"""
+    import os, sys
+
+    class Press:
+        def find_spec(name, path=None, target=None):
+            if name == {module!r}:
+                os.kill(os.getpid(), {int(number)})
+
+    sys.meta_path.insert(0, Press)
+    import spaql_command
+    sys.argv = ["spaql", "train", "cartpole", "spaql", "--iterations", "1000000", "--out", "out", "--quiet"]
+    spaql_command.main()
+    """
+    call = [sys.executable, "-c", textwrap.dedent(program)]
+    told = subprocess.run(call, capture_output=True, text=True, timeout=120, cwd=tmp_path, check=False)
+    assert (told.returncode, told.stdout, told.stderr) == (CODES[number], "", "interrupted\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+class Deaf:
+    """Its end cannot be interrupted, as LLVM cannot while it calls Python."""
+
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.01)
+
+
+def test_an_interrupt_that_nobody_could_hear_comes_again(capfd):
+    with signals_of_command():
+        keep_from_now_on()
+        Deaf()
+        with pytest.raises(KeyboardInterrupt):
+            time.sleep(30)
+    assert capfd.readouterr().err == ""  # no "Exception ignored in"
+
+
+def test_an_interrupt_that_somebody_swallowed_ends_the_work_where_it_begins():
+    stop = threading.Event()
+    with signals_of_command():
+        keep_from_now_on()
+        with suppress(BaseException):  # as some libraries do
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(5)
+        with stop_on_interrupt(stop):
+            assert stop.is_set()
+    with stop_on_interrupt(other := threading.Event()):
+        assert not other.is_set()
+
+
+def test_handlers_are_those_of_before_when_a_command_is_over():
+    before = [signal.getsignal(number) for number in CODES]
+    assert run("problems").returncode == 0
+    assert [signal.getsignal(number) for number in CODES] == before
+
+
+def test_a_write_that_is_interrupted_leaves_nothing(tmp_path):
+    def write(file):
+        file.write(b"half")
+        raise KeyboardInterrupt
+
+    (tmp_path / "agent").write_bytes(b"old")
+    with pytest.raises(KeyboardInterrupt):
+        write_whole(tmp_path / "agent", write)
+    assert [path.name for path in tmp_path.iterdir()] == ["agent"]
+    assert (tmp_path / "agent").read_bytes() == b"old"
