@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spaql.analysis.episode_figure import LIMIT, LONGEST, draw_limit, fit_actions
-from spaql.analysis.style import form_of, legend, sheet, write_as
+from spaql.analysis.style import legend, sheet, write_as
 from spaql.colours import BLUE, GREEN, GREY, ORANGE
 from spaql.policy.digits import number
+from spaql.writing import form_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
