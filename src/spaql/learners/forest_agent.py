@@ -116,7 +116,9 @@ class ForestAgent(Agent):
         with self.state.guard.read():
             greedy = self.state.policy(self.chart)
             space, x = self.state.space, np.empty(d)
-            bad = predict_batch(space, self.chart, greedy, batch, tree, key, bool(deterministic), x, out)
+            bad = predict_batch(
+                space, self.chart, greedy, batch, tree, key, bit("deterministic", deterministic), x, out
+            )
         if bad >= 0:
             self.observation_error(bad % d, batch[bad // d], "observation")
         if not deterministic:
@@ -133,13 +135,15 @@ class ForestAgent(Agent):
 
         with self.state.guard.read():
             count = whole("episodes", episodes, 1, 10**8)
-            return fresh_rollouts(self, count, whole("seed", seed, 0), bool(deterministic))
+            return fresh_rollouts(self, count, whole("seed", seed, 0), bit("deterministic", deterministic))
 
     def episode(self, seed: int = 0, rollout: int = 0, *, deterministic: bool = False) -> "Episode":
         from spaql.training.episode import record
 
         with self.state.guard.read():
-            return record(self, whole("seed", seed, 0), whole("rollout", rollout, 0, 10**8), bool(deterministic))
+            return record(
+                self, whole("seed", seed, 0), whole("rollout", rollout, 0, 10**8), bit("deterministic", deterministic)
+            )
 
     def _policy(self, step: int | None) -> "Policy":
         if not self.card.learns:

@@ -113,7 +113,7 @@ def from_plant(
         actions = replace(actions, box=True)  # as an environment it takes these numbers, not their index
     if not isinstance(actions, Continuous | Finite):
         raise SpaqlError(f"actions is a spaql.Continuous or a spaql.Finite, not {type(actions).__name__}")
-    axes, given, state = actions.axes, checked(parameters or {}), items("`state`", state)
+    axes, given, state = actions.axes, checked({} if parameters is None else parameters), items("`state`", state)
     plant = with_parameters(reset, step, observe, axes, given) if given else make_plant(reset, step, observe, axes)
     if len(state) != plant.observation_dim:
         raise SpaqlError(f"the plant shows {plant.observation_dim} variables, but `state` describes {len(state)}")
