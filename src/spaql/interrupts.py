@@ -54,17 +54,20 @@ def signals_of_command() -> Iterator[list[int]]:
     if threading.current_thread() is not threading.main_thread():
         yield []
         return
-    before, hook = {number: signal.getsignal(number) for number in (signal.SIGINT, *ENDS)}, sys.unraisablehook
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, *ENDS)}
+    unraisable, printed = sys.unraisablehook, sys.excepthook
     for number, handler in before.items():
         if handler != signal.SIG_IGN:
             signal.signal(number, _gone)
-    sys.unraisablehook = lambda unraisable: _again(unraisable, hook)
+    sys.unraisablehook = lambda lost: _again(lost, unraisable)
+    # some modules print what interrupts their loading, before they fail because of it
+    sys.excepthook = lambda kind, *more: None if issubclass(kind, KeyboardInterrupt) else printed(kind, *more)
     _came.clear()
     try:
         yield _came
     finally:
         _raised.clear()
-        sys.unraisablehook = hook
+        sys.unraisablehook, sys.excepthook = unraisable, printed
         for number, handler in before.items():
             signal.signal(number, handler if handler is not None else signal.SIG_DFL)
 

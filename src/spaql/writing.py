@@ -4,10 +4,13 @@ import contextlib
 import os
 import tempfile
 from collections.abc import Callable
+from os import PathLike
 from pathlib import Path
 
+from spaql.checks import checked_path
 from spaql.errors import SpaqlError
 
+PICTURES = ("png", "svg", "pdf")  # that a user can ask for
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # with which a formula begins in a spreadsheet
 
 
@@ -48,6 +51,14 @@ def cell(text: str) -> str:
 def cell_text(cell: str) -> str:
     """What `cell` was made of."""
     return cell[1:] if cell.startswith("'") and cell[1:].startswith(FORMULA) else cell
+
+
+def form_of(path: str | PathLike[str]) -> str:
+    """The format that the name of a picture asks for."""
+    form = checked_path(path).suffix.removeprefix(".").lower()
+    if form not in PICTURES:
+        raise SpaqlError(f"cannot draw {path}: choose a name that ends with {', '.join(PICTURES)}")
+    return form
 
 
 def make_folder(folder: Path) -> None:

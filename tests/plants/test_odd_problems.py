@@ -40,6 +40,14 @@ def test_it_is_refused_with_one_line(name):
     str(caught.value).encode()
 
 
+@pytest.mark.parametrize("certain", ["False", math.nan, None, [True], np.zeros(2)])
+def test_deterministic_is_true_or_false(certain):
+    agent = spaql.Random(spaql.make("cartpole"))
+    for call in (agent.evaluate, agent.episode, lambda **given: agent.predict(np.zeros(4), **given)):
+        with pytest.raises(spaql.SpaqlError, match="deterministic must be True or False"):
+            call(deterministic=certain)
+
+
 def test_large_whole_actions_are_applied_as_they_are():
     problem = spaql.cube(1, [-1e30, 0, 1e30], horizon=3)
     assert abs(float(spaql.SPAQL(problem, seed=0).predict([0.0])[0])) in (0.0, 1e30)

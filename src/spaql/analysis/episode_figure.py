@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spaql.analysis.style import WIDTH, axis_label, form_of, legend, sheet, write_as
+from spaql.analysis.style import WIDTH, axis_label, legend, sheet, write_as
 from spaql.arrays import Array
 from spaql.colours import BLUE, GREEN, GREY, ORANGE, VERMILION
 from spaql.plants.axes import Continuous, Finite
 from spaql.plants.limits import limit_table
 from spaql.policy.digits import number
+from spaql.writing import form_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -18,6 +18,7 @@ import numpy as np
 from spaql.analysis.samples import LARGEST, fraction, sample, summary
 from spaql.arrays import Array
 from spaql.checks import choice, items, real, whole
+from spaql.errors import SpaqlError
 
 Interval = tuple[float, float]
 CORRECTIONS = ("holm", "bh", "none")
@@ -130,7 +131,10 @@ def welch_from_summary(
 def sd_from_half_width(half_width: float, n: int, level: float = 0.95) -> float:
     """The standard deviation behind a published "mean ± half-width" of Student's interval over n runs."""
     n = whole("n", n, 2)
-    return real("half_width", half_width, 0.0, LARGEST) * math.sqrt(n) / _quantile(n - 1, fraction("level", level))
+    quantile = _quantile(n - 1, fraction("level", level))
+    if quantile <= 0.0:
+        raise SpaqlError(f"an interval with a level of {level:g} has no width from which anything follows")
+    return real("half_width", half_width, 0.0, LARGEST) * math.sqrt(n) / quantile
 
 
 def hedges_g(a: Iterable[float], b: Iterable[float]) -> float:

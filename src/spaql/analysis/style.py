@@ -14,9 +14,8 @@ import numpy as np
 from spaql.analysis.numbers import short
 from spaql.arrays import Array
 from spaql.checks import checked_path
-from spaql.errors import SpaqlError
 from spaql.learners.registry import CARDS, learners, rivals
-from spaql.writing import make_folder, write_whole
+from spaql.writing import form_of, make_folder, write_whole
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -44,7 +43,6 @@ WIDTH = 7.2  # inches: two columns of a journal
 DPI = 200
 BAND = 0.2  # opacity of intervals
 MOST_POINTS = 300  # of a curve: more points cannot be seen, and would make the vector files large
-FORMATS = ("png", "svg", "pdf")  # that a user can ask for
 FONTS = "DejaVu Sans, Verdana, sans-serif"
 SETTINGS: dict[str, Any] = {
     "font.family": "DejaVu Sans", "font.size": 8.5, "text.color": INK,
@@ -108,14 +106,6 @@ def png_of(figure: "Figure") -> bytes:
     file = io.BytesIO()
     FigureCanvasAgg(figure).print_png(file, metadata={"Software": None})  # type: ignore[no-untyped-call]
     return file.getvalue()
-
-
-def form_of(path: str | PathLike[str]) -> str:
-    """The format that the name of a picture asks for."""
-    form = checked_path(path).suffix.removeprefix(".").lower()
-    if form not in FORMATS:
-        raise SpaqlError(f"cannot draw {path}: choose a name that ends with {', '.join(FORMATS)}")
-    return form
 
 
 def write_as(figure: "Figure", path: str | PathLike[str]) -> None:

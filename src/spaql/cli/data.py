@@ -21,7 +21,7 @@ from spaql.cli.arguments import (
 from spaql.cli.loop_options import Around, with_loop
 from spaql.cli.plant_files import Action, Dt, Given, Observe, Reward, Terminated
 from spaql.progress import working
-from spaql.writing import check_file, check_folder
+from spaql.writing import check_file, check_folder, form_of
 
 LOG_HELP = "A .csv or .parquet file, one row per step."
 GAPS_HELP = "Steps may be missing, if there are next_ columns."
@@ -98,8 +98,6 @@ def coverage(
     from spaql.data.coverage import coverage as judge
 
     if figure is not None:
-        from spaql.analysis.style import form_of
-
         form_of(figure)
         check_file(figure)
     plant = problem_of(problem, horizon, settings(changes), Given(observe, action, reward, terminated, dt), around)

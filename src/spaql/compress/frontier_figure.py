@@ -6,14 +6,13 @@ from dataclasses import replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from spaql.analysis.style import form_of
 from spaql.checks import checked_path
 from spaql.colours import BLUE, GREY, INK, VERMILION
 from spaql.compress.by_hand import baselines_for
 from spaql.compress.frontier import FRESH, FRESH_SEED
 from spaql.errors import SpaqlError
 from spaql.learners.agent import Agent
-from spaql.writing import check_file, write_whole
+from spaql.writing import check_file, form_of, write_whole
 
 if TYPE_CHECKING:
     from spaql.policy.policy import Policy

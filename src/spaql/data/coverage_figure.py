@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spaql.analysis.style import form_of, sheet, write_as
+from spaql.analysis.style import sheet, write_as
 from spaql.data.grid import cells_of, depth_of
+from spaql.writing import form_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

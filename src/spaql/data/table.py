@@ -131,7 +131,7 @@ def read_table(log: Any) -> Table:
     if isinstance(log, Mapping):
         try:
             return Table(pandas.DataFrame(dict(log)), "the log")
-        except ValueError as error:
+        except (ValueError, TypeError) as error:
             raise SpaqlError(f"the log's columns do not fit together: {error}") from error
     raise SpaqlError(f"a log is a .csv or .parquet file or a data frame, not {type(log).__name__}")
 

@@ -95,7 +95,7 @@ class ForestAgent(Agent):
         policies of learners with one partition per step depend on it, other policies do not. Give back what the last
         call returned, or None at the start of an episode.
         """
-        d = len(self.problem.state)
+        d, certain = len(self.problem.state), bit("deterministic", deterministic)
         batch, single = observations(observation, d)
         step = np.zeros(len(batch), np.int64)
         if state is not None and not (isinstance(state, tuple) and not state):
@@ -116,10 +116,10 @@ class ForestAgent(Agent):
         with self.state.guard.read():
             greedy = self.state.policy(self.chart)
             space, x = self.state.space, np.empty(d)
-            bad = predict_batch(space, self.chart, greedy, batch, tree, key, bool(deterministic), x, out)
+            bad = predict_batch(space, self.chart, greedy, batch, tree, key, certain, x, out)
         if bad >= 0:
             self.observation_error(bad % d, batch[bad // d], "observation")
-        if not deterministic:
+        if not certain:
             self.state.draws += 1
         actions = self.problem.native(out)
         return (actions[0] if single else actions), (step + 1 if self.state.space.trees > 1 else state)
@@ -133,13 +133,15 @@ class ForestAgent(Agent):
 
         with self.state.guard.read():
             count = whole("episodes", episodes, 1, 10**8)
-            return fresh_rollouts(self, count, whole("seed", seed, 0), bool(deterministic))
+            return fresh_rollouts(self, count, whole("seed", seed, 0), bit("deterministic", deterministic))
 
     def episode(self, seed: int = 0, rollout: int = 0, *, deterministic: bool = False) -> "Episode":
         from spaql.training.episode import record
 
         with self.state.guard.read():
-            return record(self, whole("seed", seed, 0), whole("rollout", rollout, 0, 10**8), bool(deterministic))
+            return record(
+                self, whole("seed", seed, 0), whole("rollout", rollout, 0, 10**8), bit("deterministic", deterministic)
+            )
 
     def _policy(self, step: int | None) -> "Policy":
         if not self.card.learns:

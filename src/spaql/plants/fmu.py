@@ -169,7 +169,10 @@ INNER = ("fixedInternalStepSize", "canHandleVariableCommunicationStepSize")
 def _start(fmu: FMU, start: Any, parameters: Any) -> dict[str, Value]:
     """What is set at every reset, parameters first."""
     values: dict[str, Value] = {}
-    for what, given in (("parameters", parameters or {}), ("start", start or {})):
+    for what, given in (
+        ("parameters", {} if parameters is None else parameters),
+        ("start", {} if start is None else start),
+    ):
         if not isinstance(given, Mapping):
             raise SpaqlError(f"{what} are values by name, such as {{'speed': 0.0}}, not {short(given)}")
         for name, value in given.items():

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from spaql.checks import items
-from spaql.errors import SpaqlError
+from spaql.errors import SpaqlError, echoed
 from spaql.plants import parameters as given_parameters
 from spaql.plants.assemble import changed, known, plain
 from spaql.plants.axes import Axis, Continuous, Finite
@@ -38,8 +38,8 @@ def make(name: str, *, limits: Sequence[Limit] = (), **parameters: Any) -> Probl
 def make_from_catalog(name: str, parameters: Mapping[str, Any] | None = None) -> Problem:
     """As `make`. Parameters given as they are published leave no trace; all others are kept with the problem."""
     if not isinstance(name, str) or name not in CATALOG:
-        names = ", ".join(CATALOG)
-        raise SpaqlError(f"unknown problem {name!r}: choose one of {names}, or use spaql.from_gym for a Gymnasium id")
+        wanted = f"choose one of {', '.join(CATALOG)}, or use spaql.from_gym for a Gymnasium id"
+        raise SpaqlError(f"unknown problem {echoed(name)}: {wanted}")
     entry, given = CATALOG[name], {} if parameters is None else parameters
     p = given_parameters.physical(name, given, entry.parameters, entry.ranges, entry.fixed)
     steps = given_parameters.horizon(given, entry.horizon)
@@ -113,7 +113,7 @@ def from_plant(
         actions = replace(actions, box=True)  # as an environment it takes these numbers, not their index
     if not isinstance(actions, Continuous | Finite):
         raise SpaqlError(f"actions is a spaql.Continuous or a spaql.Finite, not {type(actions).__name__}")
-    axes, given, state = actions.axes, checked(parameters or {}), items("`state`", state)
+    axes, given, state = actions.axes, checked({} if parameters is None else parameters), items("`state`", state)
     plant = with_parameters(reset, step, observe, axes, given) if given else make_plant(reset, step, observe, axes)
     if len(state) != plant.observation_dim:
         raise SpaqlError(f"the plant shows {plant.observation_dim} variables, but `state` describes {len(state)}")

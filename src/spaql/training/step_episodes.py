@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spaql import streams
-from spaql.checks import flag, real, whole
+from spaql.checks import flag, real, text, whole
 from spaql.errors import SpaqlError, echoed
 from spaql.plants.answers import begun
 from spaql.plants.environment import PlantEnv
@@ -75,6 +75,8 @@ def _followed(problem: "Problem", name: Any) -> Reference:
             f"{problem.name} has no reference that a variable follows: state it with spaql.loop(problem, "
             "references=[spaql.Reference(..., of=...)])"
         )
+    if name is not None:
+        text("reference", name)
     if name is None and len(choices) > 1:
         raise SpaqlError(f"reference=... names the one that jumps: {listed}")
     found = [one for one in choices if name in (None, one.name)]
