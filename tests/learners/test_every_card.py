@@ -32,6 +32,7 @@ from spaql.analysis.style import COLOURS, DASHES, MARKERS, ORDER
 from spaql.learners.agent import Agent
 from spaql.learners.options import ABOUT, options_of
 from spaql.learners.registry import CARDS, card_of, learner_class, learners
+from spaql.policy.digits import counted
 from spaql.studies.parts import QUICK
 from spaql.studies.results.plan import results_specs
 from spaql.training import speed
@@ -94,7 +95,9 @@ def test_its_name_in_print_tells_learner_problem_and_seed(card, problem):
         text = repr(agent)
         assert text.startswith(f"<{card.name} on {problem}: ")
         assert text.endswith(f", seed {agent.seed}>")
-        assert card.model_based or f": {agent.arms} arms after {len(agent.history)} iterations, " in text
+        arms, iterations = ("law", "stage") if card.simulator else ("arm", "iteration")
+        arms, iterations = counted(agent.arms, arms), counted(len(agent.history), iterations)
+        assert card.model_based or f": {arms} after {iterations}, " in text
         assert "\n" not in text
 
 

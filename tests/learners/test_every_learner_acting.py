@@ -185,8 +185,8 @@ def test_a_log_teaches_what_its_rows_teach(card, problem):
     told = agent.replay(frame)
     assert (told.samples, told.rows, told.episodes, told.interrupted) == (len(frame), len(frame), 3, False)
     names = [axis.name for axis in short(problem).state]
-    nexts = [f"next_{name}" for name in names]
+    nexts, (applied,) = [f"next_{name}" for name in names], short(problem).actions.names
     for row in frame.to_dict("records"):
         before, after = [row[name] for name in names], [row[name] for name in nexts]
-        pupil.update(before, row["action"], row["reward"], after, bool(row["terminated"]), int(row["step"]))
+        pupil.update(before, row[applied], row["reward"], after, bool(row["terminated"]), int(row["step"]))
     assert fields(agent) == fields(pupil)

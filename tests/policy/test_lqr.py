@@ -260,7 +260,7 @@ def test_what_no_action_holds_is_told():
     problem = spaql.from_plant(beside, run_away, state=state, actions=spaql.Continuous((-1.0,), (1.0,)), horizon=10)
     with pytest.raises(spaql.SpaqlError, match="cannot be held at the operating point: no action changes what moves p"):
         spaql.lqr(problem, 1.0, 0.1, at=[0.0, 0.0])
-    with pytest.raises(spaql.SpaqlError, match="own plant has no reference: say with at="):
+    with pytest.raises(spaql.SpaqlError, match="own plant has no reference: give the operating point with at="):
         spaql.lqr(problem, 1.0, 0.1)
     with pytest.raises(spaql.SpaqlError, match="at lacks v"):
         spaql.lqr(problem, 1.0, 0.1, at={"p": 0.0})
