@@ -60,8 +60,6 @@ def signals_of_command() -> Iterator[list[int]]:
         if handler != signal.SIG_IGN:
             signal.signal(number, _gone)
     sys.unraisablehook = lambda lost: _again(lost, unraisable)
-    # some modules print what interrupts their loading, before they fail because of it
-    sys.excepthook = lambda kind, *more: None if issubclass(kind, KeyboardInterrupt) else printed(kind, *more)
     _came.clear()
     try:
         yield _came
@@ -77,6 +75,9 @@ def keep_from_now_on() -> None:
     for number in (signal.SIGINT, *ENDS):
         if signal.getsignal(number) is _gone:
             signal.signal(number, _interrupt if number == signal.SIGINT else _as_interrupt)
+    printed = sys.excepthook  # now: typer has its own
+    # some modules print what interrupts their loading, before they fail because of it
+    sys.excepthook = lambda kind, *more: None if issubclass(kind, KeyboardInterrupt) else printed(kind, *more)
 
 
 def interrupted(error: BaseException) -> bool:

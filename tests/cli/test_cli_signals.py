@@ -104,6 +104,30 @@ def test_an_interrupt_that_nobody_could_hear_comes_again(capfd):
     assert capfd.readouterr().err == ""  # no "Exception ignored in"
 
 
+def test_an_interrupt_that_a_module_prints_before_it_fails_is_not_seen(tmp_path):
+    program = """
+    import os, signal, sys, time
+
+    class Press:  # as modules in C do when their imports fail
+        def find_spec(name, path=None, target=None):
+            if name == "numba":
+                try:
+                    os.kill(os.getpid(), signal.SIGINT)
+                    time.sleep(1)
+                except KeyboardInterrupt:
+                    sys.excepthook(*sys.exc_info())
+                    raise ImportError("numba failed to import")
+
+    sys.meta_path.insert(0, Press)
+    import spaql_command
+    sys.argv = ["spaql", "train", "cartpole", "spaql", "--quiet"]
+    spaql_command.main()
+    """
+    call = [sys.executable, "-c", textwrap.dedent(program)]
+    told = subprocess.run(call, capture_output=True, text=True, timeout=120, cwd=tmp_path, check=False)
+    assert (told.returncode, told.stderr) == (130, "interrupted\n")
+
+
 def test_an_interrupt_that_somebody_swallowed_ends_the_work_where_it_begins():
     stop = threading.Event()
     with signals_of_command():
