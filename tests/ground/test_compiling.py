@@ -52,6 +52,7 @@ print(Counter.compiled)
 """
 
 
+@pytest.mark.slow
 def test_the_first_program_compiles_no_more_functions_than_it_did_and_nothing_the_second_time(tmp_path):
     environment = {**os.environ, "SPAQL_CACHE_DIR": str(tmp_path), "SPAQL_COMPILERS": "0"}
     counts = [

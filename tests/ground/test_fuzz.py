@@ -18,9 +18,9 @@ def test_every_public_name_is_fuzzed():
 
 
 def test_odd_values_are_refused_in_one_line():
-    count = fuzz(300, 0)
+    count = fuzz(150, 0)
     assert count.faults == {}
-    assert sum(count.refused.values()) > 100
+    assert sum(count.refused.values()) > 50
 
 
 @pytest.mark.slow

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from spaql.checks import real
+from spaql.checks import bit, real
 from spaql.errors import SpaqlError
 from spaql.learners.forest_agent import ForestAgent
 from spaql.learners.options import learner, option
@@ -47,8 +47,10 @@ class Random(ForestAgent):
         self, observation: Any, state: Any = None, episode_start: Any = None, deterministic: bool = True
     ) -> tuple[Any, Any]:
         """A random action, whatever `deterministic` says: there is no other."""
+        bit("deterministic", deterministic)
         return super().predict(observation, state, episode_start, deterministic=False)
 
     def evaluate(self, episodes: int = 1000, seed: int = 0, *, deterministic: bool = False) -> Evaluation:
         """Fresh rollouts of random actions, whatever `deterministic` says."""
+        bit("deterministic", deterministic)
         return super().evaluate(episodes, seed, deterministic=False)
