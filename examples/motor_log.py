@@ -1,4 +1,4 @@
-"""From a log of the motor to a law in C: nobody needs its equations.
+"""From a log of the motor to a law in C, without its equations.
 
     python examples/motor_log.py                        # some 20 s; writes motor.csv and controller.c
 
@@ -22,7 +22,7 @@ def log(path: str) -> None:
     rows, rng = spaql.record(motor, episodes=3, seed=3), np.random.default_rng(0)
     for name, spread in AROUND["noise"].items():
         rows[name] += spread * rng.standard_normal(len(rows))
-    rows[["episode", "step", "speed", "current", "action"]].to_csv(path, index=False)
+    rows[["episode", "step", "speed", "current", "voltage"]].to_csv(path, index=False)
 
 
 def main() -> None:
