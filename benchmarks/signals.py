@@ -47,8 +47,7 @@ def fault(folder, number, moment, words):
         _, said = process.communicate(timeout=120)
     except subprocess.TimeoutExpired:
         process.kill()
-        process.communicate()
-        return "it went on"
+        return "it went on, or a process that it had started did"
     left = set(folder.rglob("*")) - before
     if process.returncode not in (CODES[number], 0):
         return f"exit code {process.returncode}: {said[-200:]}"

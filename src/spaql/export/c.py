@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from spaql.arrays import Array
-from spaql.checks import choice
+from spaql.checks import choice, flag
 from spaql.errors import SpaqlError
 from spaql.export.c_laws import assign_law, declared, law_lines, law_rows
 from spaql.export.c_loop import loop_lines, main_of_loop
@@ -37,6 +37,7 @@ def to_c(
     """
     choice("precision", precision, ("double", "single"))
     choice("form", form, ("auto", "ifs", "table"))
+    flag("main", main)
     checked_name(name, C_WORDS)
     tree = policy.rules
     if form == "auto":

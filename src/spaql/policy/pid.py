@@ -80,7 +80,7 @@ def pid(
 
 def _variable(problem: Problem, of: str | None) -> str:
     names = [axis.name for axis in (problem.state if problem.signals is None else problem.signals.measured)]
-    if of is None or of not in names:
+    if not isinstance(of, str) or of not in names:
         raise SpaqlError(f"of=... names the variable that is controlled: {', '.join(names)}")
     return of
 
