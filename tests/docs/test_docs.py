@@ -21,7 +21,9 @@ CODE_LINK = re.compile(r"\]\(\.\./((?:src|examples)/[\w./-]+\.py)(?:#([\w.]+))?\
 EQUATION = re.compile(r"^\| \((\d+)\) \|.* \| `([^`]+)` in \[`[^`]+`\]\(\.\./(src/[\w./-]+\.py)#([\w.]+)\)")
 NUMBER = re.compile(r"\((\d+)\)")
 # Pages that take more than some seconds: `make test-all` runs them
-LONG = ("controllers.md", "laws.md", "evaluation.md", "atlas.md", "data.md", "explain.md", "loop.md", "tutorial.md")
+LONG = (
+    "controllers.md", "laws.md", "evaluation.md", "atlas.md", "data.md", "explain.md", "loop.md", "plants.md", "tutorial.md"
+)  # fmt: skip
 # Reasons for which a block may stand on a page without being run, each with a sign of it in the block
 EXCUSES = {
     "it needs Torch": "Torch",
