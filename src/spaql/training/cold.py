@@ -11,6 +11,11 @@ from typing import Any
 
 from spaql.errors import SpaqlError
 
+LAWS = """
+agent = spaql.Laws(spaql.make("cartpole-fitted"), max_leaves=1, seed=0)
+agent.learn(samples=2_000_000)
+print(agent.policy().to_text(share=False), agent.evaluate().mean, sep="\\n")
+"""
 FIRST = """
 agent = spaql.SPAQLTS(spaql.make("cartpole"), seed=0)
 agent.learn(iterations=500)
@@ -50,8 +55,9 @@ print(0 if compilation is None else compilation.Counter.compiled)
 """
 # name: (program, the name of the one whose cache it starts with)
 PROGRAMS = {
-    "first program of the README": (FIRST, ""),
-    "the same again": (FIRST, "first program of the README"),
+    "first program of the README": (LAWS, ""),
+    "the same again": (LAWS, "first program of the README"),
+    "SPAQL-TS": (FIRST, ""),
     "Atlas": (ATLAS, ""),
     "an own plant": (OWN, ""),
     "a further own plant": (OWN.replace("15 *", "14 *"), "an own plant"),
