@@ -69,7 +69,7 @@ def spelled(plant: ModelPlant) -> Plant:
     )  # fmt: skip
     seen = made({}, f"observe({', '.join([*s, 'f', 'b'])})", [f"return ({', '.join(s)},)"])
     functions = PlantFunction("reset", started), PlantFunction("step", stepped), PlantFunction("observe", seen)
-    return replace(make_plant(*functions, sizes.axes), doubtful=True, origin=(spelled, (plant,)))
+    return replace(make_plant(*functions, sizes.axes), origin=(spelled, (plant,)))
 
 
 def _paid(plant: ModelPlant, inputs: str, everything: str) -> list[str]:

@@ -198,7 +198,7 @@ def _around(
             raise SpaqlError(f"trips: {echoed(trip.variable)} is not measured: choose {', '.join(names)}")
     if trips and cost is None:
         raise SpaqlError("trips need trip_cost=...: more than an episode can lose, or ending it early would pay")
-    paid, learned = payment_of(signals, reward), problem.plant is not None and problem.plant.in_functions().doubtful
+    paid, learned = payment_of(signals, reward), problem.plant is not None and len(problem.plant.sensor_noise) > 0
     return Surroundings(
         tuple(one for one in sorted(spreads) if one[1] > 0.0), late["sensor"], late["actuator"],
         paid, tuple((names.index(one.variable), one.low, one.high) for one in trips),

@@ -41,7 +41,7 @@ class Surroundings:
     reward: Payment | None = None  # None: that of the plant
     trips: tuple[tuple[int, float, float], ...] = ()  # (measured variable, low, high): beyond, the episode ends
     trip_cost: float = 0.0
-    beyond: float | None = None  # what a step beyond the data of a learned plant pays at most
+    beyond: float | None = None  # what a step beyond the data of a learned plant pays at most; its last variable tells
 
 
 def looped(plant: Plant, signals: Signals, around: Surroundings) -> Plant:

@@ -116,7 +116,6 @@ class Plant:
     observation_dim: int
     reset_noise: int
     step_noise: int
-    doubtful: bool = False  # learned: its last state variable is 1 where a step has left what was recorded
     # the function that made the plant, and its arguments
     origin: tuple[Callable[..., "Plant"], tuple[Any, ...]] | None = field(default=None, compare=False, repr=False)
 
@@ -126,7 +125,7 @@ class Plant:
 
     @property
     def sensor_noise(self) -> tuple[float, ...]:
-        """Standard deviations of what was found to be noise of the sensors, by variable; () where all is stated."""
+        """Of a learned plant: standard deviations of what was found to be noise of its sensors; else ()."""
         return ()
 
     def table(self) -> Array:
