@@ -7,6 +7,7 @@ import spaql
 from helpers import wrapped
 from law_examples import law_policies
 from spaql.laws.trials import Spent, Trials, seeds_of
+from spaql.laws.vector import all_free, numbers_of, with_numbers
 
 KINDS = {name: policy for name, policy in law_policies().items() if policy.problem.plant is not None}
 SEEDS = seeds_of(0, 21, 0, 12)
@@ -32,6 +33,27 @@ def test_a_return_depends_on_its_seed_and_on_nothing_beside_it(name):
     whole = trials.returns(tree, SEEDS)
     np.testing.assert_array_equal(trials.returns(tree, SEEDS[::-1]), whole[::-1])
     np.testing.assert_array_equal(trials.returns(tree, SEEDS[5:6]), whole[5:6])
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_population_has_the_returns_and_the_steps_that_each_of_its_trees_has_alone(name):
+    tree, problem = KINDS[name].rules, spaql.make(KINDS[name].problem.name)
+    free = all_free(tree, np.ones(tree.variables, bool))
+    others = np.random.default_rng(1).normal(0.0, 1.0, (20, len(numbers_of(tree, free))))
+    trees = [with_numbers(tree, free, factor * numbers_of(tree, free)) for factor in others]  # more than all lanes
+    together, alone = Trials(problem), Trials(problem)
+    together.together = True
+    found = together.returns_of(trees, SEEDS)
+    np.testing.assert_array_equal(found, [alone.returns(one, SEEDS) for one in trees])
+    assert together.samples == alone.samples
+
+
+def test_a_population_that_a_budget_does_not_allow_ends_where_its_trees_alone_would():
+    tree, problem = next(iter(KINDS.values())).rules, shortened(next(iter(KINDS.values())))
+    trials = Trials(problem, left=2 * problem.horizon * len(SEEDS))
+    with pytest.raises(Spent):
+        trials.returns_of([tree] * 4, SEEDS)
+    assert 0 < trials.samples <= 2 * problem.horizon * len(SEEDS)
 
 
 @pytest.mark.parametrize("name", KINDS)

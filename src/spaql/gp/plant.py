@@ -95,6 +95,10 @@ class ModelPlant(Plant):
     def sensor_noise(self) -> tuple[float, ...]:
         return tuple(float(width) / math.sqrt(12.0) for width in self.numbers.blur)
 
+    @property
+    def costly(self) -> bool:
+        return True
+
     @functools.cached_property
     def rows(self) -> Rows:
         """With room for the work of a step, and a last row for the address of the numbers."""

@@ -17,9 +17,11 @@ from spaql.errors import SpaqlError
 from spaql.laws.environments import Environments, Job, Played, play
 from spaql.plants.chart import HUGE
 from spaql.plants.environment import PlantEnv
+from spaql.plants.plant import LANES
 from spaql.plants.problem import Problem
 from spaql.streams import derive, plant_seed
-from spaql.training.lanes import OK, Episodes, new_lanes, stage_of
+from spaql.training.forest_rollouts import forest_of, run_forest
+from spaql.training.lanes import OK, Episodes, Lanes, new_lanes, stage_of
 from spaql.training.plant_errors import bad_reward, bad_state
 from spaql.training.tree_episodes import episode_in
 from spaql.training.tree_rollouts import run_tree
@@ -58,6 +60,12 @@ def seeds_of(seed: int, purpose: int, first: int, count: int) -> Array:
     return seeds
 
 
+def _asked(seeds: Array, returns: Array) -> Episodes:
+    keys = np.empty(len(seeds), np.uint64)
+    _keys(seeds, keys)
+    return Episodes(np.uint64(0), returns, 0, len(seeds), keys)
+
+
 def affordable(problem: Problem, samples: float | None, leaves: int) -> float:
     """The effort at which a search takes about so many samples: its cost goes with the third power."""
     episodes = STAGE if leaves == 1 else LADDER
@@ -78,6 +86,8 @@ class Trials:
         self.environments: Environments | None = None
         self.slow = False  # an environment that is none of our plants
         self.twin: Problem | None = None  # the problem with its compiled plant, which can go on from any state
+        self.lanes: Lanes | None = None  # of a compiled plant
+        self.together = problem.plant is not None and problem.plant.costly  # a population side by side
         self.open(jobs)
 
     def open(self, jobs: int) -> None:
@@ -141,6 +151,16 @@ class Trials:
         returns[~(np.abs(returns) <= HUGE)] = LOST
         return returns
 
+    def returns_of(self, trees: Sequence[Tree], seeds: Array) -> Array:
+        """(trees, seeds): `returns` of trees that differ in their numbers only."""
+        most = len(trees) * len(seeds) * self.problem.horizon
+        if not self.together or len(seeds) >= LANES or not self._affords(most) or self.stopped():
+            return np.array([self.returns(tree, seeds) for tree in trees])
+        returns = np.zeros((len(trees), len(seeds)))
+        self.count(self._forest(trees, seeds, returns))
+        returns[~(np.abs(returns) <= HUGE)] = LOST
+        return returns
+
     def watched(self, tree: Tree, seeds: Array, states: int) -> tuple[Array, Array]:
         """Visits of the nodes, and at most so many states of the closed loop, in an order of their own.
 
@@ -192,8 +212,11 @@ class Trials:
 
     def _check(self, steps: int) -> None:
         """Raise where the budget, or the patience of the user, ends."""
-        if self.stopped() or (self.left is not None and self.left < steps + self.reserve):
+        if self.stopped() or not self._affords(steps):
             raise Spent
+
+    def _affords(self, steps: int) -> bool:
+        return self.left is None or self.left >= steps + self.reserve
 
     def _run(self, tree: Tree, seeds: Array, horizon: int, returns: Array, visits: Array, seen: Array) -> int:
         run = self._on_plant if self.environments is None else self._in_environment
@@ -221,12 +244,19 @@ class Trials:
 
     def _on_plant(self, tree: Tree, seeds: Array, horizon: int, returns: Array, visits: Array, seen: Array) -> int:
         assert self.problem.plant is not None
-        stage = stage_of(self.problem.plant, horizon)
-        keys = np.empty(len(seeds), np.uint64)
-        _keys(seeds, keys)
-        episodes = Episodes(np.uint64(0), returns, 0, len(seeds), keys)
+        assert self.lanes is not None
+        stage, episodes = stage_of(self.problem.plant, horizon), _asked(seeds, returns)
         steps = run_tree(*self.problem.plant.batch, stage, tree.controller, self.lanes, episodes, visits, seen)
         self.lanes.fault[0] = OK  # a law that drives the plant out of all numbers has lost; the search goes on
+        return int(steps)
+
+    def _forest(self, trees: Sequence[Tree], seeds: Array, returns: Array) -> int:
+        assert self.problem.plant is not None
+        assert self.lanes is not None
+        stage = stage_of(self.problem.plant, self.problem.horizon)
+        episodes = _asked(np.tile(seeds, len(trees)), returns.reshape(-1))
+        steps = run_forest(*self.problem.plant.batch, stage, forest_of(trees, len(seeds)), self.lanes, episodes)
+        self.lanes.fault[0] = OK
         return int(steps)
 
     def _in_environment(

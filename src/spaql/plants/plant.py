@@ -128,6 +128,11 @@ class Plant:
         """Of a learned plant: standard deviations of what was found to be noise of its sensors; else ()."""
         return ()
 
+    @property
+    def costly(self) -> bool:
+        """Whether a step costs much per call, beside what it costs per lane: that of a learned plant."""
+        return False
+
     def table(self) -> Array:
         """What its batch functions work on, a row per number and a column per lane."""
         return np.zeros((self.rows.end, LANES))

@@ -21,9 +21,9 @@ class Controller(NamedTuple):
 
 
 @inlined
-def descend(nodes: Array, weights: Array, table: Array, column: int, first_row: int) -> int:
+def descend(nodes: Array, weights: Array, table: Array, column: int, first_row: int, root: int = 0) -> int:
     """The leaf of the observation in a column of a table, whose first variable stands in row `first_row`."""
-    here, d = 0, weights.shape[1]
+    here, d = root, weights.shape[1]
     while nodes[here].feature >= 0:
         feature = nodes[here].feature
         if feature < d:
