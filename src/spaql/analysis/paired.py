@@ -37,7 +37,7 @@ def compare(controllers: Mapping[str, Any], episodes: int = 1000, seed: int = 0)
     count, first = whole("episodes", episodes, 2, 10**8), whole("seed", seed, 0)
     if not isinstance(controllers, Mapping) or not controllers:
         raise SpaqlError("give controllers by name, such as {'PI': pi, 'laws': agent}")
-    _check_same_problem(controllers)
+    check_same_problem(controllers)
     found = {str(name): one.evaluate(count, first) for name, one in controllers.items()}
     sizes = {str(name): _numbers(one) for name, one in controllers.items()}
     order = sorted(found, key=lambda name: -found[name].mean)
@@ -62,7 +62,8 @@ def compare(controllers: Mapping[str, Any], episodes: int = 1000, seed: int = 0)
     return table
 
 
-def _check_same_problem(controllers: Mapping[str, Any]) -> None:
+def check_same_problem(controllers: Mapping[str, Any]) -> None:
+    """Refuses what is no controller, or one of another problem."""
     problems = {}
     for name, one in controllers.items():
         problem = getattr(one, "problem", None)

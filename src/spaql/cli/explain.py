@@ -3,13 +3,14 @@
 import sys
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from spaql.cli.app import JSON_HELP, command, floats
 from spaql.cli.arguments import plant_of
-from spaql.cli.plant_files import GivenProblem, found_in, is_python
+from spaql.cli.baselines import Baselines, baselines_of, policy_in
+from spaql.cli.plant_files import GivenProblem
 from spaql.errors import SpaqlError, SpaqlWarning
 from spaql.export import FORMATS
 from spaql.learners.registry import learners
@@ -25,7 +26,6 @@ FILE_HELP = "An agent written by `spaql train --out`, or a policy written by `sp
 FORM_HELP = "table (the cells as learned), tree (the same, smaller) or compressed (smaller still)."
 LAWS_HELP = "Leaves of a compressed tree are laws, or constant actions (default: laws)."
 FALSIFY_HELP = "Search for the worst episode: over starts, references, disturbances and drawn parameters."
-BASELINE_HELP = "Another controller to compare with: motor.py:pi, an agent's file or a policy. Repeat for several."
 STEP_HELP = f"{', '.join(card.name for card in learners() if card.per_step)}: the time step whose policy is meant."
 
 
@@ -44,7 +44,7 @@ def explain(
     step: Annotated[int | None, typer.Option(help=STEP_HELP)] = None,
     rows: Annotated[int, typer.Option(help="Regions to show, most used first.")] = ROWS,
     falsify: Annotated[bool, typer.Option("--falsify", help=FALSIFY_HELP)] = False,
-    baseline: Annotated[list[str] | None, typer.Option(metavar="FILE", help=BASELINE_HELP)] = None,
+    baseline: Baselines = None,
     problem: GivenProblem = None,
     as_json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False,
 ) -> None:
@@ -66,21 +66,7 @@ def explain(
         table = _policy(file, step, problem, asked)
         return table, table if form == "auto" and max_leaves is None else _formed(table, form, max_leaves, laws)
 
-    def others() -> dict[str, Any]:
-        return dict(_baseline(text, problem) for text in baseline or ())
-
-    show_policy(made, asked, html, rows, falsify, as_json, others)
-
-
-def _baseline(text: str, problem: str | None) -> tuple[str, Any]:
-    """Name and controller: of a Python file what has this name there, else an agent or policy from its file."""
-    if not is_python(text):
-        return Path(text).stem, _policy(Path(text), None, problem)
-    found, _ = found_in(text)
-    if not callable(getattr(found, "evaluate", None)):
-        wanted = "a policy, an agent or a spaql.Controller, such as pi = spaql.pid(problem, ...)"
-        raise SpaqlError(f"--baseline {text} is no controller: give {wanted}")
-    return text.rpartition(":")[2], found
+    show_policy(made, asked, html, rows, falsify, as_json, lambda: baselines_of(baseline, problem))
 
 
 @command
@@ -147,21 +133,15 @@ def _check(form: str, max_leaves: int | None, laws: bool | None, out: Path | Non
 
 def _policy(file: Path, step: int | None, problem: str | None, asked: list[float] | None = None) -> "Policy":
     """The policy in an agent file, or in a policy written by `spaql export --to json`; `asked` must fit it."""
-    plant = plant_of(problem, {})
     if file.suffix == ".json":
-        from spaql.policy.policy import Policy
-
-        try:
-            policy = Policy.from_json(file.read_text("utf-8"), problem=plant)
-        except (OSError, UnicodeDecodeError) as error:
-            raise SpaqlError(f"cannot read {file}: {getattr(error, 'strerror', None) or error}") from error
+        policy = policy_in(file, problem)
         if step is not None:
             raise SpaqlError(f"--step goes with agents; {file} holds one policy")
         _fits(asked, policy.problem)
         return policy
     from spaql.learners.files import load
 
-    agent = load(file, plant)
+    agent = load(file, plant_of(problem, {}))
     _fits(asked, agent.problem)  # now: making the policy may take long
     return agent.policy(step)
 

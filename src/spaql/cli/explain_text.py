@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from spaql.cli.baselines import compared, compared_plain
 from spaql.cli.explain import ROWS
 from spaql.compress.frontier import restated
 from spaql.export.heading import title
@@ -14,7 +15,7 @@ from spaql.policy.frame import rich_table
 from spaql.policy.policy import Policy
 from spaql.policy.worst import Worst
 from spaql.progress import at_work, working
-from spaql.report.beside import beside, rows_of
+from spaql.report.beside import beside
 from spaql.report.explanation import Worth, agreement, episodes_for, may_differ, worth_of, write_explanation
 
 
@@ -54,25 +55,11 @@ def show_policy(
     for line in [*(_earned(policy, worth) if listed and worth is not None else ()), *_said(policy)]:
         console.print(line, highlight=False, markup=False)
     if others is not None:
-        console.print(_compared(others))
+        console.print(compared(others))
     if worst is not None:
         console.print(f"\n{worst}", highlight=False, markup=False)
     if html is not None:
         console.print(f"open {html}", highlight=False, soft_wrap=True)
-
-
-def _compared(others: Any) -> Any:
-    from rich import box
-    from rich.table import Table
-
-    title = f"In the same {others.attrs['episodes']:,} fresh episodes"
-    made = Table(title=title, title_justify="left", title_style="", box=box.SIMPLE_HEAD, padding=(0, 1))
-    headings, *rows = rows_of(others)
-    for place, heading in enumerate(headings):
-        made.add_column(heading, justify="right" if place else "left", no_wrap=True)
-    for row in rows:
-        made.add_row(*row)
-    return made
 
 
 def _sizes(table: Policy) -> list[str]:
@@ -122,5 +109,5 @@ def _plain(
     entries |= {"warnings": list(policy.notes)} if policy.notes else {}
     entries |= {"certificate": policy.certificate.to_dict()} if policy.certificate is not None else {}
     entries |= {"worst": worst.to_dict()} if worst is not None else {}
-    entries |= {"compared": json.loads(others.to_json(orient="index"))} if others is not None else {}
+    entries |= {"compared": compared_plain(others)} if others is not None else {}
     return entries | {"frontier": points, "why": None if why is None else str(why)}

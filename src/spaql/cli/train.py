@@ -19,8 +19,9 @@ from spaql.cli.arguments import (
     options_given,
     plant_of,
 )
+from spaql.cli.baselines import Baselines, baselines_of, compared, compared_plain
 from spaql.cli.loop_options import Around, learners_reference, with_loop
-from spaql.cli.plant_files import Action, Dt, Given, GivenProblem, Observe, Reward, Terminated
+from spaql.cli.plant_files import Action, Dt, Given, GivenProblem, Observe, Reward, Terminated, is_python
 from spaql.errors import SpaqlError
 from spaql.learners import registry
 from spaql.progress import working
@@ -107,6 +108,7 @@ def train(
     dt: Dt = None,
     fresh: Annotated[int, typer.Option(help="Fresh episodes in which the result is evaluated (0: none).")] = 1000,
     jobs: Annotated[int | None, typer.Option(help="Agents trained at once (default: all cores).")] = None,
+    baseline: Baselines = None,
     out: Annotated[Path | None, typer.Option(help="Folder for the agents and the learning-curve picture.")] = None,
     checkpoint: Annotated[
         Path | None, typer.Option(help="Folder for checkpoints; several agents: a folder each in it.")
@@ -159,6 +161,12 @@ def train(
     fmu = Given(observe, action, reward, terminated, dt)
     numbers = range(first_seed, first_seed + max(seeds, 0))
     agents = agents_of(problem, algorithm, horizon, settings(changes), numbers, options, fmu, around)
+    others = baselines_of(baseline, problem if is_python(problem) else None)
+    if others:
+        from spaql.analysis.paired import check_same_problem
+
+        whole("--fresh, with --baseline,", fresh, 2)
+        check_same_problem({"the problem": agents[0], **others})
     if out is not None:
         make_folder(out)
     begin = time.perf_counter()
@@ -167,7 +175,12 @@ def train(
     seconds = time.perf_counter() - begin
     with working(f"running {fresh:,} fresh episodes", progress and sys.stderr.isatty()):
         complete = kept_and_judged(runs, out, fresh)
-    show_runs(runs, seconds, out, as_json)
+        table = None
+        if others and complete:
+            from spaql.analysis.paired import compare
+
+            table = compare({f"seed {run.agent.seed}": run.agent for run in runs} | others, fresh)
+    show_runs(runs, seconds, out, as_json, table)
     if not complete:
         print(f"interrupted: {kept_where(runs, out, checkpoint)}", file=sys.stderr)
         raise typer.Exit(INTERRUPTED)
@@ -180,6 +193,7 @@ def evaluate(
     episodes: Annotated[int, typer.Option(help="Fresh episodes.")] = 1000,
     seed: Annotated[int, typer.Option(help="Seed of the episodes.")] = 0,
     deterministic: Annotated[bool, typer.Option("--deterministic", help="Use the centre of the greedy cell.")] = False,
+    baseline: Baselines = None,
     problem: GivenProblem = None,
     changes: Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help=SET_HELP)] = None,
     observe: Observe = None,
@@ -194,12 +208,14 @@ def evaluate(
     Examples:
       spaql evaluate results/agent.spaql --episodes 1000
       spaql evaluate results/agent.spaql --set observation_noise=0.02
-      spaql evaluate results/agent.spaql --problem motor.py:problem
+      spaql evaluate results/agent.spaql --problem motor.py:problem --baseline motor.py:pi
     """
+    from spaql.analysis.paired import compare
     from spaql.checks import whole
     from spaql.learners.files import load
+    from spaql.report.beside import OWN
 
-    whole("--episodes", episodes, 1, 10**8), whole("--seed", seed, 0)
+    whole("--episodes", episodes, 1 if baseline is None else 2, 10**8), whole("--seed", seed, 0)
     given = settings(changes)
     agent = load(file, plant_of(problem, given, Given(observe=observe, reward=reward, dt=dt), around))
     if given and problem is None:
@@ -210,9 +226,16 @@ def evaluate(
         raise SpaqlError(f"the plant {agent.problem.name} is not in {file}: give it, --problem FILE.py:NAME")
     with working(f"running {episodes:,} fresh episodes", False if as_json else None):
         result = agent.evaluate(episodes, seed, deterministic=deterministic)
+        others = baselines_of(baseline, problem)
+        table = compare({OWN: agent, **others}, episodes, seed) if others else None
     if as_json:
         figures: dict[str, Any] = {"problem": agent.problem.name, "algorithm": agent.algorithm}
-        print(json.dumps(figures | result.to_dict() | {"arms": agent.arms}))
+        beside = {} if table is None else {"compared": compared_plain(table)}
+        print(json.dumps(figures | result.to_dict() | {"arms": agent.arms} | beside))
         return
     print(agent)
     print(result)
+    if table is not None:
+        from rich.console import Console
+
+        Console().print(compared(table))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from spaql.cli.baselines import compared, compared_plain
 from spaql.cli.train_runs import Run, best_run
 from spaql.plants.parameters import plain
 from spaql.plants.parameters import told as parameters_told
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
     from spaql.learners.agent import Agent
 
 
-def show_runs(runs: list[Run], seconds: float, folder: Path | None, as_json: bool) -> None:
-    """The table of all agents, their mean, and the paper's figure beside it."""
+def show_runs(runs: list[Run], seconds: float, folder: Path | None, as_json: bool, others: Any = None) -> None:
+    """The table of all agents, their mean, and the paper's figure beside it; `others`: compared with one's own."""
     agent, rows = runs[0].agent, [run.row() for run in runs]
     paper = None if agent.problem.parameters else published(agent.problem.name.replace("-", "_"), agent.algorithm)
     steps = sum(row["train_samples"] + row["eval_samples"] for row in rows)
@@ -31,6 +32,7 @@ def show_runs(runs: list[Run], seconds: float, folder: Path | None, as_json: boo
         entries |= {"warnings": notes} if notes else {}
         strict = [row | ({"best_seen": None} if math.isnan(row["best_seen"]) else {}) for row in rows]  # no NaN
         entries |= {"seconds": seconds, "steps": steps, "agents": strict, "out": str(folder) if folder else None}
+        entries |= {"compared": compared_plain(others)} if others is not None else {}
         print(json.dumps(entries, default=plain))
         return
     from rich.box import SIMPLE_HEAD
@@ -74,6 +76,8 @@ def show_runs(runs: list[Run], seconds: float, folder: Path | None, as_json: boo
         count = f"{len(kept.fresh.returns):,} fresh episode{'' if len(kept.fresh.returns) == 1 else 's'}"
         console.print(f"{count} of seed {kept.agent.seed}:", highlight=False)
         console.print("\n".join(kept.fresh.lines(first=1)), highlight=False, markup=False, soft_wrap=True)
+    if others is not None:
+        console.print(compared(others))
     if _size(kept) == "laws":  # a few lines
         console.print(kept.agent.policy().to_text(share=False), highlight=False, markup=False)
     for run in runs:
