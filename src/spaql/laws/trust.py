@@ -1,7 +1,8 @@
 """What a controller of Atlas may be trusted with: what the model says, what the plant said, and where they disagree.
 
-The model is learned from all data, and functions are drawn where the controller goes. The last trial on the plant that
-laws have led is predicted by a model of the data before it: nobody may praise himself for what he has seen already.
+The model is learned from all data, and functions are drawn where the controller goes. A search finds what is good in
+the model, also where the model is wrong; so the trials of the laws that were found last are held against the promise of
+the model in which they were found, which had seen none of these trials.
 """
 
 from dataclasses import dataclass, replace
@@ -44,16 +45,25 @@ DOUBTED = 60  # inputs at which functions are drawn
 VISITED = 1000  # states of the controller
 FAILED = 0.5  # of the way from the best constant action to the mean: an episode below has failed
 OFTEN = 0.02  # of the episodes
+SEVERAL = 4  # episodes whose mean says something
+TRIED = 20  # episodes that are looked at, at most
 APART = 0.1  # of the same way: functions, or model and plant, that differ by more disagree
 
 
 @dataclass(frozen=True)
-class Trial:
-    """An episode on the plant, and what a model of the data before it predicts."""
+class Tried:
+    """Episodes on the plant that new laws have led, and what the model in which they were found promises for them."""
 
     steps: int
-    earned: float
-    predicted: Array  # by function
+    earned: Array  # (episodes,)
+    predicted: Array  # (functions, episodes)
+
+    def disappoints(self, far: float) -> bool:
+        """Whether the model was wrong by more than `far`, or all in all the plant paid what it calls rare."""
+        rare = float(np.quantile(self.predicted, 0.05))
+        return abs(self.earned.mean() - self.predicted.mean()) > far or (
+            len(self.earned) >= SEVERAL and float(self.earned.mean()) < rare
+        )
 
 
 @dataclass(frozen=True)
@@ -63,7 +73,7 @@ class Trust:
     samples: int
     returns: Array  # (functions, episodes) in the model
     floor: float  # mean return of the best constant action in the model
-    trial: Trial | None  # the last one that laws have led
+    tried: Tried | None  # what new laws have done on the plant
     missed: dict[str, float]  # by variable, the part of its changes that the model cannot predict
     doubtful: dict[str, float]  # the state of the controller at which functions disagree most
 
@@ -103,20 +113,22 @@ class Trust:
             found.append(f"functions that fit the data disagree: {means.min():.4g} to {means.max():.4g}")
         if self.failures > OFTEN:
             found.append(f"{100 * self.failures:.0f} % of the episodes are predicted to fail")
-        if self.trial is None:
+        if self.tried is None:
             found.append("no episode on the plant was led by laws yet")
-        elif abs(self.trial.earned - self.trial.predicted.mean()) > APART * self.range:
-            found.append("the model was wrong about the last trial")
+        elif self.tried.disappoints(APART * self.range):
+            promised, earned = self.tried.predicted.mean(), self.tried.earned.mean()
+            found.append(f"the model promised {promised:.4g} for the last new laws, and the plant paid {earned:.4g}")
         return tuple(found)
 
     def __str__(self) -> str:
         low, high = self.interval
         told = f"{self.mean:.4g}, nine of ten episodes {low:.4g} to {high:.4g}"
         lines = [f"model of {counted(self.samples, 'sample')}: {told}; best constant action {self.floor:.4g}"]
-        if self.trial is not None:
-            least, most = self.trial.predicted.min(), self.trial.predicted.max()
-            predicted = f"a model of the data before it says {least:.4g} to {most:.4g}"
-            lines.append(f"last trial led by laws ({self.trial.steps} steps): {self.trial.earned:.4g}; {predicted}")
+        if self.tried is not None:
+            by_function, earned = self.tried.predicted.mean(axis=1), self.tried.earned
+            predicted = f"the model before them says {by_function.min():.4g} to {by_function.max():.4g}"
+            size = f"{counted(len(earned), 'episode')}, {counted(self.tried.steps, 'step')}"
+            lines.append(f"new laws on the plant ({size}): {earned.mean():.4g} on average; {predicted}")
         lines += [f"doubt: {line}" for line in self.doubts]
         place = ", ".join(f"{name} {value:.3g}" for name, value in self.doubtful.items())
         lines.append(f"the functions disagree most at {place}: data from there helps most")
@@ -140,7 +152,7 @@ def trust_in(agent: "Atlas") -> Trust:
     still = [constant(len(problem.state), action) for action in constants(problem)]
     floor = stretches * max(float(Trials(drawn).returns(one, seeds).mean()) for one in still)
     where = dict(zip((axis.name for axis in problem.state), _most_doubtful(drawn, tree, states).tolist(), strict=True))
-    return Trust(n, returns, floor, _last_trial(agent, problem), missed, where)
+    return Trust(n, returns, floor, _tried(agent, problem), missed, where)
 
 
 def _whole_episodes(earned: Array, stretches: float, rng: np.random.Generator) -> Array:
@@ -174,20 +186,24 @@ def _most_doubtful(drawn: Problem, tree: Tree, states: Array) -> Array:
     return found
 
 
-def _last_trial(agent: "Atlas", problem: Problem) -> Trial | None:
-    """The last episode that laws have led, predicted by a model of the data before it."""
-    memory, n = agent.state.memory, agent.state.memory.n
-    led = np.flatnonzero(memory.flags[:n] & LED)
-    grown = agent.state.grown
-    if len(led) == 0 or not grown:
+def _tried(agent: "Atlas", problem: Problem) -> Tried | None:
+    """The episodes led by the last laws that have led any, predicted by a model of the data before them."""
+    memory, n, grown = agent.state.memory, agent.state.memory.n, agent.state.grown
+    began = np.flatnonzero((memory.flags[:n] & (BEGAN | LED)) == BEGAN | LED)
+    last = next((one for one in reversed(grown) if (began >= one.samples).any()), None)
+    if last is None:
         return None
-    begin = int(np.flatnonzero(memory.flags[: led[-1] + 1] & BEGAN)[-1])
-    tree = [one.entry.tree for one in grown if one.samples <= begin][-1]
-    steps, data = int(led[-1]) + 1 - begin, memory.data(begin)
-    jumps = np.flatnonzero(jumped(memory.data(n))[begin : begin + steps])
-    steps = int(jumps[0]) if len(jumps) and jumps[0] > 0 else steps  # nobody can predict when a reference jumps
-    drawn, _ = _drawn(problem, data, tree, agent.seed)
-    seeds, first = seeds_of(agent.seed, LAWS_CONFIRMED, 2**45, 1), memory.states[begin]
-    same = replace(drawn, horizon=steps)
-    told = np.array([Trials(one_function(same, f, first)).returns(tree, seeds)[0] for f in range(FUNCTIONS)])
-    return Trial(steps, float(memory.rewards[begin : begin + steps].sum()), told)
+    drawn, _ = _drawn(problem, memory.data(last.samples), last.entry.tree, agent.seed)
+    seeds = seeds_of(agent.seed, LAWS_CONFIRMED, 2**45, 1)
+    ends, jumps = np.append(np.flatnonzero(memory.flags[:n] & BEGAN), n), jumped(memory.data(n))
+    steps, earned, predicted = 0, [], []
+    for begin in began[began >= last.samples][:TRIED]:
+        end = int(ends[np.searchsorted(ends, begin, side="right")])
+        jump = np.flatnonzero(jumps[begin:end])  # nobody can predict when a reference jumps
+        length = int(jump[0]) if len(jump) and jump[0] > 0 else end - int(begin)
+        same, first = replace(drawn, horizon=length), memory.states[begin]
+        worlds = [one_function(same, f, first) for f in range(FUNCTIONS)]
+        predicted.append([Trials(one).returns(last.entry.tree, seeds)[0] for one in worlds])
+        earned.append(float(memory.rewards[begin : begin + length].sum()))
+        steps += length
+    return Tried(steps, np.array(earned), np.array(predicted).T)
