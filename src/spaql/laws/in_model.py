@@ -6,7 +6,8 @@
                model, laws found before; a race among them in all functions                       search.py
     tidying    as on a plant                                                                      tidy.py
 
-The budget is in bumps of the model, so that its time does not depend on the model's size.
+The budget is in bumps of the model, so that its time does not depend on the model's size; it grows with the samples, as
+the time does in which they were taken.
 """
 
 import contextlib
@@ -36,7 +37,9 @@ from spaql.trees.edits import constant
 from spaql.trees.tree import Tree, decide
 
 LAWS = 3  # at most
-BUMPS = 6e9  # of a search
+BUMPS = 6e9  # of a search after few samples
+DOUBLED = 2500  # samples after which a search may take twice as long as after none
+LONGEST = 4.0  # times as long, at most
 LOOKED = 2e9  # of look-ahead, which is faster: it has one function only
 ONE, MORE, AGAIN, TIDYING = 0.1, 0.5, 0.2, 0.2  # parts of the budget: of one law, of more, where these go, of tidying
 FUNCTIONS = 6  # drawn; the first is the mean
@@ -153,7 +156,8 @@ class _LawSearch:
         judge.floor = judge.mean
         for tree in trees:
             judge.offer(tree)
-        return judge, Trials(drawn), int(BUMPS / bumps_of(drawn))
+        longer = min(1.0 + len(self.data.states) / DOUBLED, LONGEST)
+        return judge, Trials(drawn), int(longer * BUMPS / bumps_of(drawn))
 
     def longer(self, judge: "Judge") -> tuple["Judge", Trials]:
         """A judge of episodes that go on, and trials of them."""
