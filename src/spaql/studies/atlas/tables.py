@@ -114,7 +114,7 @@ def _notes(results: Results, problem: str, lines: list[Line]) -> tuple[str, ...]
             "SAC, DQN and PPO: the runs published with the package (made by `make rivals`), not computed here."
         )
     if any(not line.fresh for line in lines):
-        notes.append("TRPO: seconds of the clock, with its fresh episodes.")
+        notes.append("TRPO: wall-clock seconds, with its fresh episodes.")
     return tuple(notes)
 
 

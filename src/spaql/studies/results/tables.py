@@ -126,7 +126,7 @@ def _notes(results: Results, problem: str, rows: Sequence[Row]) -> tuple[str, ..
     borrowed = [row["algorithm"] for row in rows if row["algorithm"] in PUBLISHED]
     if borrowed:
         told = f"{', '.join(borrowed)}: the runs published with the package, not computed here."
-        clock = "".join(f" {name}: seconds of the clock." for name in borrowed if CARDS[name].in_paper)
+        clock = "".join(f" {name}: wall-clock seconds." for name in borrowed if CARDS[name].in_paper)
         notes.append(told + clock)
     return tuple(notes)
 
