@@ -109,7 +109,7 @@ def train(
     jobs: Annotated[int | None, typer.Option(help="Agents trained at once (default: all cores).")] = None,
     out: Annotated[Path | None, typer.Option(help="Folder for the agents and the learning-curve picture.")] = None,
     checkpoint: Annotated[
-        Path | None, typer.Option(help="Folder for checkpoints; several agents: a folder each in it.")
+        Path | None, typer.Option(help="Folder for checkpoints; with several agents, a subfolder each.")
     ] = None,
     every: Annotated[int | None, typer.Option(help="Training episodes between checkpoints (default: 100).")] = None,
     log: Annotated[

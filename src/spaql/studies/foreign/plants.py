@@ -186,10 +186,11 @@ PLANTS = {
     ),
     "gem-current": Plant(
         "gym-electric-motor, current of a DC motor", f"{HERE}:electric-motor/current-v0", "gym_electric_motor",
-        "Observations are a Tuple of state and reference (`flatten=True`), as fractions of their limits. `reset` without "
-        "a seed draws one from the system: the wrapper gives one. There is no step limit: 200 steps of 0.1 ms here. A "
-        "current beyond its limit ends the episode and costs 10, a value meant for a discount of 0.9. Undiscounted, 200 "
-        "steps with an error of a tenth of the limit cost as much, so that ending at once is better than poor control.",
+        "Observations are a Tuple of state and reference (`flatten=True`), as fractions of their limits. `reset` "
+        "without a seed draws one from the system: the wrapper gives one. There is no step limit: 200 steps of 0.1 ms "
+        "here. A current beyond its limit ends the episode and costs 10, a value meant for a discount of 0.9. "
+        "Undiscounted, 200 steps with an error of a tenth of the limit cost as much, so that ending at once is better "
+        "than poor control.",
         {"names": ["i", "i reference"], "action_names": ["voltage"], "flatten": True, "clip": True},
     ),
 }  # fmt: skip
