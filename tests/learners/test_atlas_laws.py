@@ -128,7 +128,7 @@ def test_an_untrained_agent_and_a_handful_of_samples():
     assert agent.predict(np.zeros(3))[0] == pytest.approx(0.0)
     agent.learn(samples=5)
     assert agent.predict(np.zeros(3))[0] == pytest.approx(0.0)
-    with pytest.raises(spaql.SpaqlError, match="5 samples are too few for a judgement"):
+    with pytest.raises(spaql.SpaqlError, match="5 samples are too few to assess"):
         agent.trust()
 
 

@@ -68,7 +68,7 @@ def _check_same_problem(controllers: Mapping[str, Any]) -> None:
         problem = getattr(one, "problem", None)
         if not isinstance(problem, Problem) or not callable(getattr(one, "evaluate", None)):
             kind = type(one).__name__
-            raise SpaqlError(f"{name} is no controller of a problem but a {kind}: make one with spaql.Controller")
+            raise SpaqlError(f"{name} is not a controller but a {kind}: make one with spaql.Controller")
         problems[name] = _told(problem)
     first = next(iter(problems))
     for name, known in problems.items():

@@ -51,7 +51,7 @@ def reproduce(
     from spaql.studies.reproduce import reproduce as run
 
     if more and not only:
-        raise SpaqlError(f"what is {more[0]!r}? To run parts, use --only {' '.join(more)}")
+        raise SpaqlError(f"unexpected argument {more[0]!r}: to run parts, use --only {' '.join(more)}")
     request = Request(store, (*(only or ()), *(more or ())), quick, tuned, seeds, jobs, executor, repair)
     begin = time.perf_counter()
     summary = run(request, progress=not quiet and not as_json)

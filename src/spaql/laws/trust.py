@@ -127,7 +127,7 @@ def trust_in(agent: "Atlas") -> Trust:
     """About the agent's controller."""
     n = agent.state.memory.n
     if n < FEWEST:
-        raise SpaqlError(f"{n} samples are too few for a judgement: learn(samples=...) or update(...) first")
+        raise SpaqlError(f"{n} samples are too few to assess the controller: learn(samples=...) or update(...) first")
     tree, data = controller_of(agent), agent.state.memory.data(n)
     stretch = stretch_of(agent.problem, data)
     problem, stretches = replace(agent.problem_told, horizon=stretch), agent.problem.horizon / stretch

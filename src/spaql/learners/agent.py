@@ -122,7 +122,7 @@ class Agent(ABC):
 
         `step`: of its episode, where the policy depends on it.
         """
-        raise SpaqlError(f"{self.algorithm} does not learn from outside data, only by what it tries on the plant")
+        raise SpaqlError(f"{self.algorithm} does not learn from external data, only on the plant")
 
     def replay(self, log: Any, *, passes: int = 1, gaps: bool = False) -> "Replayed":
         """Learn from a log: a CSV or Parquet file, or a data frame; columns as in docs/data.md, physical units.

@@ -35,7 +35,7 @@ def regulator(near: Linear, weights: Array, price: Array, gamma: float, names: S
     gains: Array = np.linalg.lstsq(c.T, gain.T, rcond=SAME)[0].T
     if np.abs(gains @ c - gain).max() > NEEDED * np.abs(gain).max():
         raise SpaqlError(
-            "what is observed does not tell all that a regulator needs: observe the rest, for instance its "
+            "the observed variables do not determine the state that the regulator needs: observe more, for instance "
             f"differences from step to step (observed: {', '.join(names)})"
         )
     parts = np.abs(gains) * np.linalg.norm(c, axis=1)

@@ -210,7 +210,7 @@ class Atlas(Agent):
 
     def _check_data(self) -> None:
         if self.state.memory.n == 0:
-            raise SpaqlError("nothing was seen yet: learn(samples=...) or update(...) first")
+            raise SpaqlError("there are no data yet: learn(samples=...) or update(...) first")
 
     def current_plan(self) -> Plan:
         """The plan of all data."""
