@@ -197,7 +197,9 @@ def _around(
         if trip.variable not in names:
             raise SpaqlError(f"trips: {echoed(trip.variable)} is not measured: choose {', '.join(names)}")
     if trips and cost is None:
-        raise SpaqlError("trips need trip_cost=..., more than a whole episode can cost; otherwise ending it early would pay")
+        raise SpaqlError(
+            "trips need trip_cost=..., more than a whole episode can cost; otherwise ending it early would pay"
+        )
     paid, learned = payment_of(signals, reward), problem.plant is not None and len(problem.plant.sensor_noise) > 0
     return Surroundings(
         tuple(one for one in sorted(spreads) if one[1] > 0.0), late["sensor"], late["actuator"],
