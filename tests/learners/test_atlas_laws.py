@@ -184,7 +184,7 @@ def test_its_word_about_itself_is_true():
     assert trust.floor < 50
     assert trust.trial is not None
     assert trust.trial.predicted.mean() == pytest.approx(trust.trial.earned, rel=0.3)
-    assert "last trial led by laws" in str(trust)
+    assert "last trial controlled by laws" in str(trust)
 
 
 def test_noise_that_nobody_can_predict_is_a_doubt():
@@ -200,7 +200,7 @@ def test_noise_that_nobody_can_predict_is_a_doubt():
 
 def test_laws_that_never_acted_are_a_doubt():
     agent = learned(spaql.make("pendulum", horizon=30), 100)
-    assert any("no episode on the plant was led by laws" in line for line in agent.trust().doubts)
+    assert any("no episode on the plant has been controlled by laws" in line for line in agent.trust().doubts)
     assert "led an episode on the plant" in agent.policy().notes[0]
     assert learned(spaql.make("pendulum", horizon=30), 260).policy().notes == ()
 

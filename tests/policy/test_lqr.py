@@ -241,7 +241,7 @@ def test_what_is_wrong_is_told_in_one_line(given, message):
 
 
 def test_a_variable_without_weight_that_does_not_come_back_is_named():
-    with pytest.raises(spaql.SpaqlError, match="Q gives no weight to position, which does not come back by itself"):
+    with pytest.raises(spaql.SpaqlError, match="Q gives no weight to position, which is not stable by itself"):
         spaql.lqr(spaql.make("cartpole"), {"angle": 1.0}, 0.1)
 
 

@@ -104,7 +104,7 @@ class Trust:
         if self.failures > OFTEN:
             found.append(f"{100 * self.failures:.0f} % of the episodes are predicted to fail")
         if self.trial is None:
-            found.append("no episode on the plant was led by laws yet")
+            found.append("no episode on the plant has been controlled by laws yet")
         elif abs(self.trial.earned - self.trial.predicted.mean()) > APART * self.range:
             found.append("the model was wrong about the last trial")
         return tuple(found)
@@ -115,11 +115,13 @@ class Trust:
         lines = [f"model of {counted(self.samples, 'sample')}: {told}; best constant action {self.floor:.4g}"]
         if self.trial is not None:
             least, most = self.trial.predicted.min(), self.trial.predicted.max()
-            predicted = f"a model of the data before it says {least:.4g} to {most:.4g}"
-            lines.append(f"last trial led by laws ({self.trial.steps} steps): {self.trial.earned:.4g}; {predicted}")
+            predicted = f"a model of the data before it predicts {least:.4g} to {most:.4g}"
+            lines.append(
+                f"last trial controlled by laws ({self.trial.steps} steps): {self.trial.earned:.4g}; {predicted}"
+            )
         lines += [f"doubt: {line}" for line in self.doubts]
         place = ", ".join(f"{name} {value:.3g}" for name, value in self.doubtful.items())
-        lines.append(f"the functions disagree most at {place}: data from there helps most")
+        lines.append(f"the functions disagree most at {place}: data from there help most")
         return "\n".join(lines)
 
 

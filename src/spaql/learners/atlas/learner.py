@@ -84,11 +84,7 @@ class Atlas(Agent):
         count(2, MOST_ACTIONS),
         default=None,
     )
-    hold: int = option(
-        "largest number of steps for which planning holds an action, until the state leaves its cell",
-        count(1, 1000),
-        default=5,
-    )
+    hold: int = option("most steps an action is held in planning, within one cell", count(1, 1000), default=5)
     explore: bool = option("half of the samples explore states with few data", switch, default=True)
     chance: float = option("probability of a random action in training", number(0.0, 1.0), default=0.1)
     gamma: float = option("discount", number(0.0, 0.9999, above=True), default=0.995)
