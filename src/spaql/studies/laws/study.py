@@ -7,7 +7,8 @@ from spaql.studies.study import Section, Study, without_columns
 
 WORDS = (
     "Trees of one to eight affine laws, searched for on the plant: tests and laws are weighted sums of the observed "
-    "variables, with numbers of one or two digits. Seeds were not used for tuning, and all agents count, not only the best one."
+    "variables, with numbers of one or two digits. Seeds were not used for tuning, and all agents count, not only the "
+    "best one."
 )
 
 
