@@ -118,7 +118,7 @@ class Agent(ABC):
     def update(
         self, obs: Any, action: Any, reward: Any, next_obs: Any, terminated: bool = False, step: int | None = None
     ) -> None:
-        """One learning step from outside data, in physical units.
+        """One learning step from external data, in physical units.
 
         `step`: of its episode, where the policy depends on it.
         """

@@ -50,7 +50,7 @@ class ForestAgent(Agent):
     def update(
         self, obs: Any, action: Any, reward: Any, next_obs: Any, terminated: bool = False, step: int | None = 0
     ) -> None:
-        """One learning step from outside data, in physical units, at step `step` of its episode."""
+        """One learning step from external data, in physical units, at step `step` of its episode."""
         if not self.card.learns:
             raise SpaqlError(f"{self.card.name} does not learn")
         ended = bit("terminated", terminated)

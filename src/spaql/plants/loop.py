@@ -57,14 +57,14 @@ def loop(
     """The problem with its plant in a loop.
 
     - `references`: signals to follow; each is a variable of its own, and so is the error of the variable it is `of`
-    - `memory`: variables made of the past, by name, such as "integral(speed_error)": docs/loop.md lists them
+    - `memory`: variables computed from past values, by name, such as "integral(speed_error)": docs/loop.md lists them
     - `observe`: names of the variables that the controller sees, in this order; all, if none is given
-    - `noise`: standard deviation of the error with which a variable is measured, by name. Of a plant that was learned
+    - `noise`: standard deviation of the sensor noise, by variable. Of a plant that was learned
       from a log, what was found there is the default; `noise={}`: none
     - `delay`: steps, `{"sensor": 1, "actuator": 2}`
     - `increments`: actions are changes of what is applied, at most this much per step
     - `rates`: what is applied changes by at most this much per step
-    - `interlocks`: rules that forbid actions
+    - `interlocks`: rules that restrict actions
     - `limits`: counted in every evaluation, and respected by the search for laws
     - `trips`: limits on measured variables that end the episode, at a cost of `trip_cost`
     - `reward`: a function whose arguments are named like variables and actions: measured variables after the step, what

@@ -122,7 +122,7 @@ class Atlas(Agent):
     def update(
         self, obs: Any, action: Any, reward: Any, next_obs: Any, terminated: bool = False, step: int | None = None
     ) -> None:
-        """One transition from outside data, in physical units.
+        """One transition from external data, in physical units.
 
         `step` 0 marks the first transition of an episode; without `step`, an episode begins where `obs` is not the
         `next_obs` of the call before.
