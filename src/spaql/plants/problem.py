@@ -32,7 +32,7 @@ MOST_VARIABLES = 64
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """A plant with its observed variables and actions, by `spaql.make`, `spaql.from_gym`, `spaql.from_plant` or `spaql.cube`."""
+    """A plant with its observed variables and actions: `spaql.make`, `from_gym`, `from_plant`, `loop`, `cube`, ..."""
 
     name: str
     summary: str
