@@ -79,7 +79,7 @@ def dtcontrol(policy):
 
 
 def main():
-    print("| problem | what | leaves | return (1000 fresh episodes) | does the same as the table | seconds |\n|---|---|---|---|---|---|")
+    print("| problem | controller | leaves | return (1000 fresh episodes) | same action as the table | seconds |\n|---|---|---|---|---|---|")
     for name, learner, iterations in CASES:
         agent = learner(spaql.make(name), seed=0)
         agent.learn(iterations)

@@ -64,7 +64,7 @@ def text(name: str, value: Any) -> str:
     try:
         value.encode()
     except UnicodeEncodeError as error:
-        raise SpaqlError(f"{name} holds half of a surrogate pair, which is no sign: {value!a}") from error
+        raise SpaqlError(f"{name} contains half of a surrogate pair, which is not a character: {value!a}") from error
     return value
 
 
@@ -86,7 +86,7 @@ def checked_path(value: Any) -> Path:
     except (TypeError, UnicodeEncodeError) as error:
         raise SpaqlError(f"a path must be a text or a pathlib.Path, not {echoed(value)}") from error
     if "\0" in str(made):
-        raise SpaqlError(f"a path must not hold the sign with number 0: {echoed(value)}")
+        raise SpaqlError(f"a path must not contain the null character: {echoed(value)}")
     return made
 
 

@@ -85,7 +85,7 @@ class OldPaths:
         if name in MOVED:
             also = f", or better {PUBLIC[name]}" if name in PUBLIC else ""
             warnings.warn(
-                f"{name} is now {MOVED[name]}{also}; the old path goes with the next release",
+                f"{name} is now {MOVED[name]}{also}; the old path will be removed in the next release",
                 DeprecationWarning,
                 stacklevel=2,
             )

@@ -63,7 +63,7 @@ def test_controllers_come_by_name(given):
 
 
 def test_a_plain_function_is_refused_with_advice():
-    with pytest.raises(spaql.SpaqlError, match=r"PD is no controller of a problem but a function: make one with spaql.Controller"):
+    with pytest.raises(spaql.SpaqlError, match=r"PD is not a controller but a function: make one with spaql.Controller"):
         spaql.compare({"PD": lambda x: 0})
 
 

@@ -111,7 +111,7 @@ def test_a_problem_by_name_is_trained_in_a_loop_evaluated_and_exported_with_its_
     assert again["mean"] == pytest.approx(made["agents"][0]["fresh"])
     assert "--problem" in refused("evaluate", agent)
     assert "controller_step(controller_memory *memory" in run("export", agent).stdout
-    assert "a loop is stated around a plant" in refused("evaluate", agent, *words)
+    assert "a loop needs its plant" in refused("evaluate", agent, *words)
 
 
 def test_a_gymnasium_id_is_trained_in_a_loop():

@@ -126,5 +126,5 @@ def test_an_environment_answers_the_same_questions_but_cannot_branch():
     moments = arena.moments(tree, 30, seed=0)
     assert moments.states.shape == (30, 4)
     assert not arena.branches
-    with pytest.raises(spaql.SpaqlError, match="cannot be put back"):
+    with pytest.raises(spaql.SpaqlError, match="cannot be set to a state"):
         arena.futures(tree, moments, np.array([[0.0]]), 1)

@@ -162,10 +162,10 @@ def test_two_columns_of_a_name_in_a_file_are_refused(problem, good, tmp_path):
 def test_a_damaged_packed_log_is_one_line_also_on_the_command_line(spoil, problem, good, tmp_path):
     path = tmp_path / "log.csv.gz"
     path.write_bytes(spoil(gzip.compress(good.to_csv(index=False).encode())))
-    with pytest.raises(spaql.SpaqlError, match=r"cannot read .*log.csv.gz: it is not a whole file"):
+    with pytest.raises(spaql.SpaqlError, match=r"cannot read .*log.csv.gz: the file is incomplete"):
         spaql.SPAQL(problem).replay(path)
-    assert "not a whole file" in refused("replay", "pendulum", "spaql", path, "--out", tmp_path / "out")
-    assert "not a whole file" in refused("coverage", "pendulum", path)
+    assert "the file is incomplete" in refused("replay", "pendulum", "spaql", path, "--out", tmp_path / "out")
+    assert "the file is incomplete" in refused("coverage", "pendulum", path)
 
 
 def test_a_log_may_come_through_a_pipe(problem, good, tmp_path):

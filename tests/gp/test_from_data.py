@@ -213,7 +213,7 @@ def test_what_cannot_be_predicted_is_told():
     blind = np.random.default_rng(0).uniform(-8, 8, 120)  # a velocity that nobody measures
     states, nexts = states.copy(), nexts.copy()
     states[:, 2], nexts[:, 2] = blind, np.roll(blind, 7)
-    with pytest.warns(spaql.SpaqlWarning, match=r"velocity \(\d+ %\).*Do not trust"):
+    with pytest.warns(spaql.SpaqlWarning, match=r"velocity \(\d+ %\).*Do not rely"):
         spaql.from_data(problem, states, actions, rewards, nexts, ended)
 
 

@@ -161,7 +161,7 @@ def test_an_untrained_agent_applies_the_middle_of_its_actions():
 
 def test_an_untrained_agent_has_no_policy_and_says_so():
     for use in (lambda agent: agent.policy(), lambda agent: agent.leaves(), lambda agent: agent.evaluate(2)):
-        with pytest.raises(spaql.SpaqlError, match="nothing was seen yet"):
+        with pytest.raises(spaql.SpaqlError, match="there are no data yet"):
             use(atlas(samples=None))
 
 

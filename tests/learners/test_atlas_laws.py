@@ -129,7 +129,7 @@ def test_an_untrained_agent_and_a_handful_of_samples():
     assert agent.predict(np.zeros(3))[0] == pytest.approx(0.0)
     agent.learn(samples=5)
     assert agent.predict(np.zeros(3))[0] == pytest.approx(0.0)
-    with pytest.raises(spaql.SpaqlError, match="5 samples are too few for a judgement"):
+    with pytest.raises(spaql.SpaqlError, match="5 samples are too few to assess"):
         agent.trust()
 
 
@@ -201,7 +201,7 @@ def test_noise_that_nobody_can_predict_is_a_doubt():
 
 def test_laws_that_never_acted_are_a_doubt():
     agent = learned(spaql.make("pendulum", horizon=30), 100)
-    assert any("no episode on the plant was led by laws" in line for line in agent.trust().doubts)
+    assert any("no episode on the plant has been controlled by laws" in line for line in agent.trust().doubts)
     assert "led an episode on the plant" in agent.policy().notes[0]
     assert learned(spaql.make("pendulum", horizon=30), 260).policy().notes == ()
 

@@ -124,7 +124,7 @@ def test_without_a_plant_it_learns_from_data_only_and_says_so(card):
     for call in (lambda: agent.learn(1), lambda: spaql.learn_all([agent], 1)):
         with pytest.raises(spaql.SpaqlError, match=r"no plant to learn on.*update"):
             call()
-    with pytest.raises(spaql.SpaqlError, match=r"no plant to evaluate on|nothing was seen yet"):
+    with pytest.raises(spaql.SpaqlError, match=r"no plant to evaluate on|there are no data yet"):
         agent.evaluate(1)
 
 

@@ -104,6 +104,6 @@ def test_threads_that_update_take_turns():
 
 def test_what_looks_at_an_agent_cannot_change_it():
     agent = spaql.SPAQL(spaql.make("cartpole"), seed=1)
-    with agent.state.guard.read(), pytest.raises(spaql.SpaqlError, match="by what looks at it"):
+    with agent.state.guard.read(), pytest.raises(spaql.SpaqlError, match="while it is being read"):
         agent.learn(1, rollouts=1)
     agent.learn(1, rollouts=1)

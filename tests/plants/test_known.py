@@ -214,7 +214,7 @@ def test_check_known_names_the_first_step_that_differs():
         spaql.check_known(problem, before, np.zeros(4), [-0.1, -0.2, -0.4, -0.9], after, ended)
     with pytest.raises(spaql.SpaqlError, match="terminated <lambda> is wrong at step 1"):
         spaql.check_known(problem, before, np.zeros(4), [-0.1, -0.2, -0.4, -0.95], after, [False, True, False, True])
-    with pytest.raises(spaql.SpaqlError, match="nothing is known of Line: give reward="):
+    with pytest.raises(spaql.SpaqlError, match="neither reward nor end of Line is known: give reward="):
         spaql.check_known(line(), before, np.zeros(4), paid, after, ended)
 
 

@@ -234,7 +234,7 @@ def hidden_draw(x, push):
 
 @pytest.mark.parametrize(("step", "name"), [(hidden_gust, "gust"), (hidden_draw, "hidden_draw")])
 def test_random_numbers_of_its_own_are_found_in_helpers_and_branches_too(step, name):
-    with pytest.raises(spaql.SpaqlError, match=f"{name} draws random numbers of its own: no seed decides them"):
+    with pytest.raises(spaql.SpaqlError, match=f"{name} draws random numbers of its own, which no seed determines"):
         spaql.SPAQL(problem(step)).learn(1)
 
 

@@ -241,7 +241,7 @@ def test_what_is_wrong_is_told_in_one_line(given, message):
 
 
 def test_a_variable_without_weight_that_does_not_come_back_is_named():
-    with pytest.raises(spaql.SpaqlError, match="Q gives no weight to position, which does not come back by itself"):
+    with pytest.raises(spaql.SpaqlError, match="Q gives no weight to position, which is not stable by itself"):
         spaql.lqr(spaql.make("cartpole"), {"angle": 1.0}, 0.1)
 
 
@@ -271,12 +271,12 @@ def test_what_a_regulator_needs_must_be_observed():
         beside, spaql.step(lambda p, v, u: ((p + 0.1 * v, v + 0.1 * u), -p * p, False)), observe=spaql.observe(lambda p, v: (p,)),
         state=[spaql.Axis("p", slope=1.0)], actions=spaql.Continuous((-1.0,), (1.0,)), horizon=10, reference=(0.0,),
     )  # fmt: skip
-    with pytest.raises(spaql.SpaqlError, match=r"does not tell all that a regulator needs: observe the rest"):
+    with pytest.raises(spaql.SpaqlError, match=r"do not determine the state that the regulator needs: observe more"):
         spaql.lqr(blind, 1.0, 0.1)
 
 
 def test_a_point_that_nothing_holds_is_warned_of():
-    with pytest.warns(spaql.SpaqlWarning, match=r"does not stay: velocity goes from 0 to 0.0\d+ in a step with torque = -2"):
+    with pytest.warns(spaql.SpaqlWarning, match=r"is not an equilibrium: velocity goes from 0 to 0.0\d+ in a step with torque = -2"):
         spaql.lqr(spaql.make("pendulum"), 1.0, 0.1, at=[math.cos(0.5), math.sin(0.5), 0.0])
     with warnings.catch_warnings():
         warnings.simplefilter("error")

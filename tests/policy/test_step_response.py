@@ -125,7 +125,7 @@ def test_the_output_is_that_of_the_plant_and_the_input_what_was_applied():
 def test_other_references_stay_in_the_middle_and_the_one_that_jumps_must_be_named():
     references = [spaql.Reference("target", 0.0, 100.0, of="speed"), spaql.Reference("flux", -4.0, 8.0, of="current", hold=3)]
     policy = spaql.law(spaql.loop(motor(), references=references), {"speed_error": 0.5})
-    with pytest.raises(SpaqlError, match=r"reference=\.\.\. names the one that jumps: target, flux"):
+    with pytest.raises(SpaqlError, match=r"reference=\.\.\. names the one to step: target, flux"):
         policy.step_response()
     found = policy.step_response("target").episode.to_pandas()
     assert set(found["flux"]) == {2.0}

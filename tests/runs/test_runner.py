@@ -51,7 +51,7 @@ def test_an_executor_that_always_breaks_is_given_up_with_one_line(tmp_path):
         yield Fragile(0, "computing"), 1
 
     outcome = run_missing(SPECS, Store(tmp_path / "s"), hopeless, lambda spec: None)
-    assert "the workers die again and again" in str(outcome.error)
+    assert "the workers keep dying" in str(outcome.error)
 
 
 def test_a_failing_run_is_named_and_the_others_under_way_are_kept(tmp_path):

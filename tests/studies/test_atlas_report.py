@@ -104,7 +104,7 @@ def test_the_page_has_the_section_only_if_there_are_such_runs(results, tmp_path)
     assert '<section id="beyond">' in text
     assert 'id="table-atlas-pendulum"' in text
     assert 'id="table-atlas-ablation"' in text
-    assert "Atlas without its parts" in text
+    assert "Atlas with single parts removed" in text
 
 
 def test_published_rivals_come_in_only_beside_atlas(tmp_path):

@@ -81,7 +81,7 @@ def test_bad_input_is_one_line(balancing):
     ]:
         with pytest.raises(spaql.SpaqlError, match=words):
             spaql.evaluate_vector(*arguments)
-    with pytest.raises(spaql.SpaqlError, match="say what to evaluate in"):
+    with pytest.raises(spaql.SpaqlError, match="give the environment"):
         spaql.evaluate_vector(spaql.SPAQL(spaql.cube(1, 1, horizon=5)))
 
 

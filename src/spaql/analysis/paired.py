@@ -17,15 +17,15 @@ from spaql.policy.policy import Policy
 
 
 def compare(controllers: Mapping[str, Any], episodes: int = 1000, seed: int = 0) -> Any:
-    """A pandas DataFrame with one row per controller, the best first: what each earns in the same fresh episodes.
+    """A pandas DataFrame with one row per controller, the best first: the return of each in the same fresh episodes.
 
     `controllers`: by name, whatever has `evaluate` and a `problem`, the same for all: agents, policies,
     `spaql.Controller`. Columns:
 
     - `mean`, `low`, `high`: the mean return with its 95 % confidence interval;
-    - `worst 5 %`: the mean of the worst twentieth of the episodes;
+    - `worst 5 %`: the mean return of the worst 5 % of the episodes;
     - `failures`, where the problem has limits: the share of episodes that violate one;
-    - `numbers`: how many numbers a reader sees; missing where that is not known;
+    - `numbers`: how many numbers the printed controller contains; missing where that is not known;
     - `behind`, `p`: how much less than the best it earns, episode by episode, and p of the paired t-test that this is
       chance, corrected for the number of controllers (Holm).
 
@@ -69,7 +69,7 @@ def check_same_problem(controllers: Mapping[str, Any]) -> None:
         problem = getattr(one, "problem", None)
         if not isinstance(problem, Problem) or not callable(getattr(one, "evaluate", None)):
             kind = type(one).__name__
-            raise SpaqlError(f"{name} is no controller of a problem but a {kind}: make one with spaql.Controller")
+            raise SpaqlError(f"{name} is not a controller but a {kind}: make one with spaql.Controller")
         problems[name] = _told(problem)
     first = next(iter(problems))
     for name, known in problems.items():

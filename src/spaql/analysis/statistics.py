@@ -133,7 +133,7 @@ def sd_from_half_width(half_width: float, n: int, level: float = 0.95) -> float:
     n = whole("n", n, 2)
     quantile = _quantile(n - 1, fraction("level", level))
     if quantile <= 0.0:
-        raise SpaqlError(f"an interval with a level of {level:g} has no width from which anything follows")
+        raise SpaqlError(f"no standard deviation follows from an interval with a level of {level:g}")
     return real("half_width", half_width, 0.0, LARGEST) * math.sqrt(n) / quantile
 
 

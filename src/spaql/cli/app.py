@@ -22,7 +22,7 @@ app = typer.Typer(
 )
 
 STORE_HELP = "Folder of results; finished runs in it are not computed again."
-JSON_HELP = "Print JSON for machines instead of a table."
+JSON_HELP = "Print JSON instead of a table."
 INTERRUPTED = 130  # exit code, as shells have it for Ctrl-C
 Command = TypeVar("Command", bound=Callable[..., None])
 
@@ -63,7 +63,7 @@ def spaql(
 
 
 SET_HELP = (
-    "A parameter of the problem: m=2, m=0.8..1.2 (drawn anew in every episode), horizon=300, "
+    "A parameter of the problem: m=2, m=0.8..1.2 (drawn in every episode), horizon=300, "
     "process_noise.velocity=0.1, observation_noise=0.05. Repeat for several."
 )
 

@@ -75,7 +75,7 @@ def plant_of(
     """`--problem` of the commands that read a file: the plant that the file cannot hold."""
     if problem is None:
         if around != NOTHING_AROUND or given != NOTHING:
-            raise SpaqlError("a loop is stated around a plant: give it too, --problem motor.py:motor")
+            raise SpaqlError("a loop needs its plant: give it with --problem motor.py:motor")
         return None
     if problem.endswith(".fmu"):
         raise SpaqlError(f"--problem {problem}: put spaql.from_fmu(...) into a Python file and give FILE.py:NAME")

@@ -14,13 +14,15 @@ def bench(
     problem: Annotated[list[str] | None, typer.Option(help="Repeat for several (default: pendulum, cartpole).")] = None,
     changes: Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help=SET_HELP)] = None,
     iterations: Annotated[int, typer.Option(help="Training episodes per run.")] = 2000,
-    rounds: Annotated[int, typer.Option(help="Every figure is the best of this many, taken in turn.")] = 3,
-    cold: Annotated[bool, typer.Option("--cold", help="Measure instead how long first programs take.")] = False,
+    rounds: Annotated[int, typer.Option(help="Rounds of measurement; each figure is the best of them.")] = 3,
+    cold: Annotated[
+        bool, typer.Option("--cold", help="Measure instead the first programs on an empty compile cache.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False,
 ) -> None:
     """Measure the speed on this machine.
 
-    Steps per second against the bare plant and a plain Gymnasium loop, in one run.
+    Steps per second compared with the bare plant and a plain Gymnasium loop.
 
     Example:
       spaql bench --rounds 3

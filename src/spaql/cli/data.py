@@ -76,7 +76,7 @@ def coverage(
     log: Annotated[Path, typer.Argument(help=LOG_HELP)],
     figure: Annotated[Path | None, typer.Option(help="Also draw it: .png, .svg or .pdf.")] = None,
     reach: Annotated[
-        int, typer.Option(help="Random episodes that find out what can be reached (0: compare with the declared).")
+        int, typer.Option(help="Random episodes that find the reachable states (0: use the declared ranges).")
     ] = 512,
     horizon: Annotated[int | None, typer.Option(help=HORIZON_HELP)] = None,
     gaps: Annotated[bool, typer.Option("--gaps", help=GAPS_HELP)] = False,
@@ -90,7 +90,7 @@ def coverage(
     *,
     around: Around,
 ) -> None:
-    """Show what a log covers of states and actions, and what it lacks.
+    """Show which states and actions a log covers, and which are missing.
 
     Example:
       spaql coverage pendulum log.csv --figure coverage.png
@@ -133,7 +133,7 @@ def replay(
     *,
     around: Around,
 ) -> None:
-    """Learn from a log instead of the plant. The log is checked first: from a bad one nothing is learned.
+    """Learn from a log instead of the plant. The log is checked first; nothing is learned from a bad one.
 
     Example:
       spaql replay pendulum atlas log.csv --out results

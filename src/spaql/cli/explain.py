@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 ROWS = 12  # regions that are shown at first
 FILE_HELP = "An agent written by `spaql train --out`, or a policy written by `spaql export --to json`."
-FORM_HELP = "table (the cells as learned), tree (the same, smaller) or compressed (smaller still)."
+FORM_HELP = "table (the cells as learned), tree (same actions, fewer leaves) or compressed (fewer still)."
 LAWS_HELP = "Leaves of a compressed tree are laws, or constant actions (default: laws)."
 FALSIFY_HELP = "Search for the worst episode: over starts, references, disturbances and drawn parameters."
-STEP_HELP = f"{', '.join(card.name for card in learners() if card.per_step)}: the time step whose policy is meant."
+STEP_HELP = f"{', '.join(card.name for card in learners() if card.per_step)}: the time step of the policy."
 
 
 @command
@@ -37,7 +37,7 @@ def explain(
     ] = None,
     html: Annotated[Path | None, typer.Option(help="Write the page that explains every action.")] = None,
     max_leaves: Annotated[
-        int | None, typer.Option(help="Explain a compressed tree with at most so many leaves.")
+        int | None, typer.Option(help="Explain a compressed tree with at most this many leaves.")
     ] = None,
     laws: Annotated[bool | None, typer.Option("--laws/--no-laws", help=LAWS_HELP, show_default=False)] = None,
     form: Annotated[str, typer.Option(help=FORM_HELP)] = "auto",
@@ -48,7 +48,7 @@ def explain(
     problem: GivenProblem = None,
     as_json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False,
 ) -> None:
-    """Show a controller: its rules, its return, and why it acts as it does.
+    """Show a controller: its rules, its return, and the reasons for its actions.
 
     The regions that are used most, the return in fresh episodes, and, on request, a page with tree, map and episodes.
 
@@ -75,7 +75,7 @@ def export(
     to: Annotated[str, typer.Option(help=f"One of {', '.join(FORMATS)}.")] = "c",
     out: Annotated[Path | None, typer.Option(help="File to write (default: the terminal).")] = None,
     max_leaves: Annotated[
-        int | None, typer.Option(help="Export a compressed tree with at most so many leaves.")
+        int | None, typer.Option(help="Export a compressed tree with at most this many leaves.")
     ] = None,
     laws: Annotated[bool | None, typer.Option("--laws/--no-laws", help=LAWS_HELP, show_default=False)] = None,
     form: Annotated[str, typer.Option(help=FORM_HELP)] = "auto",
@@ -83,12 +83,12 @@ def export(
     problem: GivenProblem = None,
     precision: Annotated[str, typer.Option(help="c: double or single.")] = "double",
     test_main: Annotated[
-        bool, typer.Option("--test-main", help="c: with a main that reads observations and prints actions.")
+        bool, typer.Option("--test-main", help="c: add a main function that reads observations and prints actions.")
     ] = False,
 ) -> None:
     """Write a controller as code, text or drawing.
 
-    Tables and trees do exactly what the agent's deterministic policy does.
+    Tables and trees apply exactly the actions of the agent's deterministic policy.
 
     Example:
       spaql export results/agent.spaql --to c --out controller.c

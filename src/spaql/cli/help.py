@@ -8,7 +8,7 @@ import typer
 WIDTH = 76  # letters of an example; longer ones go on in the next line, as a shell takes them
 SECTIONS = {
     "Learn a controller": ("problems", "learners", "train", "evaluate"),
-    "Read it, and take it away": ("explain", "export"),
+    "Inspect and export it": ("explain", "export"),
     "Learn from logged data": ("record", "coverage", "replay"),
     "Experiments": ("sweep", "reproduce", "report", "bench"),
 }

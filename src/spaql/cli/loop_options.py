@@ -58,22 +58,23 @@ def _many(form: str, about: str) -> Any:
 
 # The options by name, in the order of the help. `--observe`, `--reward` and `--dt` belong to FMUs too: plant_files.py
 OPTIONS: dict[str, Any] = {
-    "reference": _many("TEXT", f"A signal to follow: '{EXAMPLES['reference']}'."),
-    "memory": _many("TEXT", f"A variable made of the past: '{EXAMPLES['memory']}', 'previous(voltage)'."),
-    "limit": _many("NAME=LOW:HIGH", "A limit that every evaluation counts: current=-8:8, level=:2."),
+    "reference": _many("TEXT", f"A reference to follow: '{EXAMPLES['reference']}'."),
+    "memory": _many("TEXT", f"A variable computed from past values: '{EXAMPLES['memory']}', 'previous(voltage)'."),
+    "limit": _many("NAME=LOW:HIGH", "A limit whose violations are reported: current=-8:8, level=:2."),
     "trip": _many("NAME=LOW:HIGH", "A limit on a measured variable that ends the episode."),
     "trip_cost": Annotated[
-        float | None, typer.Option(help="What a trip costs: more than an episode can lose.", rich_help_panel=IN_A_LOOP)
+        float | None,
+        typer.Option(help="Cost of a trip; more than a whole episode can cost.", rich_help_panel=IN_A_LOOP),
     ],
-    "noise": _many("NAME=NUMBER", "Standard deviation of the error of a measured variable."),
-    "delay": _many("NAME=STEPS", "sensor=1 or actuator=2: steps of dead time."),
-    "increments": _many("NAME=NUMBER", "Actions are changes, at most so large: 2, or voltage=2."),
-    "rates": _many("NAME=NUMBER", "What is applied changes by at most so much per step: 2, or voltage=2."),
-    "interlock": _many("TEXT", f"A rule that forbids actions: '{EXAMPLES['interlock']}'."),
+    "noise": _many("NAME=NUMBER", "Standard deviation of the sensor noise of a variable."),
+    "delay": _many("NAME=STEPS", "Dead time in steps: sensor=1 or actuator=2."),
+    "increments": _many("NAME=NUMBER", "Actions are changes, at most this much per step: 2, or voltage=2."),
+    "rates": _many("NAME=NUMBER", "Rate limit of the actuator per step: 2, or voltage=2."),
+    "interlock": _many("TEXT", f"A rule that restricts actions: '{EXAMPLES['interlock']}'."),
     "measure": Annotated[
         str | None,
         typer.Option(
-            help=".fmu in a loop: its measured variables; --observe: what the controller sees.",
+            help=".fmu in a loop: its measured variables; --observe then names what the controller sees.",
             rich_help_panel=IN_A_LOOP,
         ),
     ],

@@ -24,19 +24,23 @@ PAID_HELP = (
     "The reward. In a loop: a function of variables and actions by name; .fmu: of observation, action and next "
     "observation, as numbers."
 )
-ACTION_HELP = ".fmu: an input that is set: voltage=-24:24, or valve=0,1 for a set. Repeat for several."
-OBSERVE_HELP = "The variables a controller sees, such as speed_error,current; of a .fmu, its own (see --measure)."
+ACTION_HELP = ".fmu: an input used as action: voltage=-24:24, or valve=0,1 for a set. Repeat for several."
+OBSERVE_HELP = (
+    "The variables the controller sees, such as speed_error,current; for a .fmu, its measured variables (see "
+    "--measure)."
+)
 Observe = Annotated[str | None, typer.Option(help=OBSERVE_HELP, rich_help_panel=IN_A_LOOP)]
 Action = Annotated[list[str] | None, typer.Option(metavar="NAME=LOW:HIGH", help=ACTION_HELP, rich_help_panel=FMU)]
 Reward = Annotated[str | None, typer.Option(metavar=PYTHON, help=PAID_HELP, rich_help_panel=IN_A_LOOP)]
 Terminated = Annotated[
-    str | None, typer.Option(metavar=PYTHON, help=".fmu: when an episode ends, likewise.", rich_help_panel=FMU)
+    str | None,
+    typer.Option(metavar=PYTHON, help=".fmu: whether an episode ends; a function like --reward.", rich_help_panel=FMU),
 ]
 DT_HELP = "Seconds per step: of a .fmu (default: its own), and for integrals in a loop (default: 1)."
 Dt = Annotated[float | None, typer.Option(help=DT_HELP, rich_help_panel=IN_A_LOOP)]
 GivenProblem = Annotated[
     str | None,
-    typer.Option("--problem", help="The plant, where the agent's file cannot hold it: motor.py:problem, or a name."),
+    typer.Option("--problem", help="The plant, if it is not in the agent's file: motor.py:problem, or a name."),
 ]
 
 

@@ -27,7 +27,7 @@ def reproduce(
         bool, typer.Option("--quick", help="A small but real version: fewer agents, iterations and values of xi.")
     ] = False,
     tuned: Annotated[
-        bool, typer.Option("--tuned", help="Main runs with the best xi of our study instead of the published.")
+        bool, typer.Option("--tuned", help="Main runs with the best xi of our study instead of the published one.")
     ] = False,
     seeds: Annotated[int | None, typer.Option(help="Agents per experiment (default: 20, with --quick fewer).")] = None,
     store: Annotated[Path, typer.Option(help=STORE_HELP)] = Path("results"),
@@ -35,14 +35,14 @@ def reproduce(
     executor: Annotated[str | None, typer.Option(help="local, or dask://HOST:PORT.")] = None,
     repair: Annotated[bool, typer.Option("--repair", help="Compute damaged result files again.")] = False,
     no_report: Annotated[
-        bool, typer.Option("--no-report", help="Only compute; `spaql report` makes the page later.")
+        bool, typer.Option("--no-report", help="Only compute; `spaql report` writes the page later.")
     ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress bars.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False,
 ) -> None:
     """Run the experiments of the paper, and write the report.
 
-    Results, tables, figures and one page to open. A killed command goes on where it stopped.
+    Writes results, tables, figures and a page. A killed command continues where it stopped.
 
     Example:
       spaql reproduce --quick --store demo
@@ -51,7 +51,7 @@ def reproduce(
     from spaql.studies.reproduce import reproduce as run
 
     if more and not only:
-        raise SpaqlError(f"what is {more[0]!r}? To run parts, use --only {' '.join(more)}")
+        raise SpaqlError(f"unexpected argument {more[0]!r}: to run parts, use --only {' '.join(more)}")
     request = Request(store, (*(only or ()), *(more or ())), quick, tuned, seeds, jobs, executor, repair)
     begin = time.perf_counter()
     summary = run(request, progress=not quiet and not as_json)
@@ -73,7 +73,7 @@ def reproduce(
 @command
 def report(
     store: Annotated[Path, typer.Argument(help="A store written by `spaql reproduce`.")] = Path("results"),
-    quiet: Annotated[bool, typer.Option("--quiet", help="Say only where the page is.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print only the path of the page.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False,
 ) -> None:
     """Write the report of a store again, without computing runs.

@@ -26,8 +26,8 @@ def sweep(
     option: Annotated[list[str], typer.Option(metavar="NAME=RANGE", help=RANGE_HELP)],
     trials: Annotated[int, typer.Option(help="Sets of options to try.")] = 30,
     seeds: Annotated[int, typer.Option(help="Seeds per trial, from 0 on (at most 100).")] = 3,
-    best: Annotated[int, typer.Option(help="Sets of options that are judged again, the best ones.")] = 3,
-    final_seeds: Annotated[int, typer.Option(help="Seeds of that judgement, from 1000 on.")] = 10,
+    best: Annotated[int, typer.Option(help="How many of the best sets of options to evaluate again.")] = 3,
+    final_seeds: Annotated[int, typer.Option(help="Seeds of that evaluation, from 1000 on.")] = 10,
     iterations: Annotated[int | None, typer.Option(help="Training episodes per run (default: 200).")] = None,
     samples: Annotated[int | None, typer.Option(help=SAMPLES_HELP)] = None,
     rollouts: Annotated[
@@ -43,9 +43,9 @@ def sweep(
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress bar.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False,
 ) -> None:
-    """Tune the options of a learner, and judge the best on other seeds.
+    """Tune the options of a learner, and evaluate the best on other seeds.
 
-    A killed command goes on where it stopped.
+    A killed command continues where it stopped.
 
     Example:
       spaql sweep pendulum spaql --option xi=0.1..100:log --trials 30 --seeds 3 --store tuning

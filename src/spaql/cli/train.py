@@ -111,7 +111,7 @@ def train(
     baseline: Baselines = None,
     out: Annotated[Path | None, typer.Option(help="Folder for the agents and the learning-curve picture.")] = None,
     checkpoint: Annotated[
-        Path | None, typer.Option(help="Folder for checkpoints; several agents: a folder each in it.")
+        Path | None, typer.Option(help="Folder for checkpoints; with several agents, a subfolder each.")
     ] = None,
     every: Annotated[int | None, typer.Option(help="Training episodes between checkpoints (default: 100).")] = None,
     log: Annotated[

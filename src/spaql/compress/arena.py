@@ -38,7 +38,7 @@ class Arena(Protocol):
       plant among them: none in a model.
     - `starts`: how many start states there are. Start number i is always the same, noise included (common random
       numbers), so that trees can be compared start by start, on a few first and on more later.
-    - `branches`: whether `futures` can be asked. An environment that cannot be put back into a state says no.
+    - `branches`: whether `futures` can be asked. An environment that cannot be set to a state says no.
     """
 
     @property
@@ -119,7 +119,7 @@ class PlantArena:
 
 
 class EnvironmentArena:
-    """A Gymnasium environment: slow, and it cannot be put back into a state."""
+    """A Gymnasium environment: slow, and it cannot be set to a state."""
 
     branches = False
 
@@ -145,7 +145,7 @@ class EnvironmentArena:
         return Moments(np.array(states)[np.sort(chosen)])
 
     def futures(self, tree: Tree, moments: Moments, actions: Array, hold: int) -> Array:
-        raise SpaqlError(f"{self.problem.name} cannot be put back into a state")
+        raise SpaqlError(f"{self.problem.name} cannot be set to a state")
 
     def _episode(self, tree: Tree, start: int) -> tuple[float, list[Array]]:
         total, states = 0.0, []

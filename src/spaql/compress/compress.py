@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from spaql.policy.policy import Policy
 
 NO_OBLIQUE = (
-    "oblique=True changed nothing: tests that weigh two variables were tried, and none is in the best tree; "
+    "oblique=True changed nothing: tests of two weighted variables were tried, and none is in the best tree; "
     "a larger budget may find one"
 )
 OPTIONS = ("oblique", "budget", "episodes", "seed", "progress")

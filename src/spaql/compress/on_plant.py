@@ -29,7 +29,9 @@ def compress_on_plant(policy: "Policy", wanted: Wanted) -> "Policy":
     episodes = whole("episodes", given, 8, 100_000) if compiled else STARTS_IN_PYTHON
     seed = whole("seed", wanted.seed, 0, 2**40)
     if not problem.can_run or table.usage is None:
-        raise SpaqlError(f"{problem.name} has no plant to try trees on: use tree(), which does exactly the same")
+        raise SpaqlError(
+            f"{problem.name} has no plant to try trees on: use tree(), which applies exactly the same actions"
+        )
     most = min(wanted.max_leaves or MOST, max(table.n_leaves, 2))
     states = table.usage.states
     seen = states[:: max(1, len(states) // SEEN)]

@@ -87,7 +87,7 @@ def _warn(problem: Problem, missed: Mapping[int, float]) -> None:
     if poor:
         cause = "noise, too few steps, or something that is not observed"
         said = f"of {', '.join(poor)} the model misses so much in steps it has not seen"
-        warnings.warn(f"{said}: {cause}. Do not trust what is found in it.", SpaqlWarning, stacklevel=3)
+        warnings.warn(f"{said}: {cause}. Do not rely on a controller found in it.", SpaqlWarning, stacklevel=3)
 
 
 def _doubted(model: Model, data: Data, low: Array, high: Array, rng: np.random.Generator) -> Array:

@@ -66,7 +66,9 @@ def read_log(problem: Problem, log: Any, gaps: bool = False, paid: bool = True) 
     if given:
         table.require(following, "some next_ columns are there: give all of them, or none, and the next row serves")
     elif gaps:
-        raise SpaqlError(f"{table.name}: gaps are allowed only with next_ columns, which say where every step has led")
+        raise SpaqlError(
+            f"{table.name}: gaps are allowed only with next_ columns, which hold the state after every step"
+        )
     terminated, truncated = (
         table.flags(name) if name in table else np.zeros(len(table), bool) for name in ("terminated", "truncated")
     )

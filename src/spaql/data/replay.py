@@ -38,7 +38,7 @@ def replay(agent: "Agent", log: Any, passes: int, gaps: bool) -> Replayed:
     """See `Agent.replay`."""
     card = agent.card
     if not card.takes_data:
-        raise SpaqlError(f"{card.name} does not learn from logs, only by what it tries on the plant")
+        raise SpaqlError(f"{card.name} does not learn from logs, only on the plant")
     passes = whole("passes", passes, 1, 10**6)
     if card.model_based and passes > 1:
         raise SpaqlError(f"{card.name} keeps all data and plans with all of it: one pass is enough (passes=1)")

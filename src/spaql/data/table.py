@@ -154,9 +154,9 @@ def _read_file(path: Path) -> Any:
     except pandas.errors.EmptyDataError as error:
         raise SpaqlError(f"{path.name} is empty: nothing to learn from") from error
     except (EOFError, zlib.error) as error:  # of gzip
-        raise SpaqlError(f"cannot read {path}: it is not a whole file of its kind") from error
+        raise SpaqlError(f"cannot read {path}: the file is incomplete or damaged") from error
     except OSError as error:
-        raise SpaqlError(f"cannot read {path}: {error.strerror or 'it is not a whole file of its kind'}") from error
+        raise SpaqlError(f"cannot read {path}: {error.strerror or 'the file is incomplete or damaged'}") from error
     except (ValueError, MemoryError) as error:  # pandas' parser errors and pyarrow's are ValueErrors
         raise SpaqlError(f"cannot read {path.name}: {' '.join(str(error).split())}") from error
 

@@ -26,7 +26,7 @@ def to_dtcontrol(policy: Policy, points: str = "corners") -> str:
     choice("points", points, ("centres", "corners"))
     tree = policy.rules
     if tree.laws is not None:
-        raise SpaqlError("dtControl knows one action per region, not laws: export C, Python or JSON")
+        raise SpaqlError("dtControl supports one constant action per region, not laws: export C, Python or JSON")
     if tree.oblique:
         raise SpaqlError(
             "a tree with oblique tests has no boxes to take states from: dtControl needs axis-aligned tests"

@@ -73,7 +73,9 @@ def compress(policy: "Policy", max_leaves: int | None = None, *, laws: bool | No
 def _on_plant(policy: "Policy", wanted: Wanted) -> "Policy":
     problem, table = policy.problem, policy.table_policy or policy
     if not problem.can_run:
-        raise SpaqlError(f"{problem.name} has no plant to try laws on: use tree(), which does exactly the same")
+        raise SpaqlError(
+            f"{problem.name} has no plant to try laws on: use tree(), which applies exactly the same actions"
+        )
     compiled = problem.plant is not None
     budget = whole("budget", (COMPILED if compiled else SLOW) if wanted.budget is None else wanted.budget, 0)
     agent = _search(table, wanted, budget)

@@ -114,10 +114,10 @@ class Trust:
         if self.failures > OFTEN:
             found.append(f"{100 * self.failures:.0f} % of the episodes are predicted to fail")
         if self.tried is None:
-            found.append("no episode on the plant was led by laws yet")
+            found.append("no episode on the plant has been controlled by laws yet")
         elif self.tried.disappoints(APART * self.range):
             promised, earned = self.tried.predicted.mean(), self.tried.earned.mean()
-            found.append(f"the model promised {promised:.4g} for the last new laws, and the plant paid {earned:.4g}")
+            found.append(f"the last new laws earned {earned:.4g} on the plant; the model predicted {promised:.4g}")
         return tuple(found)
 
     def __str__(self) -> str:
@@ -126,12 +126,12 @@ class Trust:
         lines = [f"model of {counted(self.samples, 'sample')}: {told}; best constant action {self.floor:.4g}"]
         if self.tried is not None:
             by_function, earned = self.tried.predicted.mean(axis=1), self.tried.earned
-            predicted = f"the model before them says {by_function.min():.4g} to {by_function.max():.4g}"
+            predicted = f"the model before them predicts {by_function.min():.4g} to {by_function.max():.4g}"
             size = f"{counted(len(earned), 'episode')}, {counted(self.tried.steps, 'step')}"
             lines.append(f"new laws on the plant ({size}): {earned.mean():.4g} on average; {predicted}")
         lines += [f"doubt: {line}" for line in self.doubts]
         place = ", ".join(f"{name} {value:.3g}" for name, value in self.doubtful.items())
-        lines.append(f"the functions disagree most at {place}: data from there helps most")
+        lines.append(f"the functions disagree most at {place}: data from there help most")
         return "\n".join(lines)
 
 
@@ -139,7 +139,7 @@ def trust_in(agent: "Atlas") -> Trust:
     """About the agent's controller."""
     n = agent.state.memory.n
     if n < FEWEST:
-        raise SpaqlError(f"{n} samples are too few for a judgement: learn(samples=...) or update(...) first")
+        raise SpaqlError(f"{n} samples are too few to assess the controller: learn(samples=...) or update(...) first")
     tree, data = controller_of(agent), agent.state.memory.data(n)
     stretch = stretch_of(agent.problem, data)
     problem, stretches = replace(agent.problem_told, horizon=stretch), agent.problem.horizon / stretch

@@ -118,11 +118,11 @@ class Agent(ABC):
     def update(
         self, obs: Any, action: Any, reward: Any, next_obs: Any, terminated: bool = False, step: int | None = None
     ) -> None:
-        """One learning step from outside data, in physical units.
+        """One learning step from external data, in physical units.
 
         `step`: of its episode, where the policy depends on it.
         """
-        raise SpaqlError(f"{self.algorithm} does not learn from outside data, only by what it tries on the plant")
+        raise SpaqlError(f"{self.algorithm} does not learn from external data, only on the plant")
 
     def replay(self, log: Any, *, passes: int = 1, gaps: bool = False) -> "Replayed":
         """Learn from a log: a CSV or Parquet file, or a data frame; columns as in docs/data.md, physical units.

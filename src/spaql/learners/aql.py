@@ -22,12 +22,12 @@ class PerStepAgent(ForestAgent):
     """Base of the learners with one partition per step of the episode: greedy while training; no best agent is kept."""
 
     xi: float | None = option(
-        "scale of the exploration bonus (default: AQL's in the paper for the problem, else 1)",
+        "scale of the exploration bonus (default: the paper's for AQL on this problem, else 1)",
         number(0.0, HUGE),
         default=None,
     )
     bootstrap: str = option(
-        '"paper" looks at the next state\'s value also when the episode has terminated, "terminate" does not',
+        '"paper" uses the value of the next state also when the episode has terminated, "terminate" sets it to 0 then',
         one_of("paper", "terminate"),
         default="paper",
     )

@@ -50,7 +50,7 @@ class ForestAgent(Agent):
     def update(
         self, obs: Any, action: Any, reward: Any, next_obs: Any, terminated: bool = False, step: int | None = 0
     ) -> None:
-        """One learning step from outside data, in physical units, at step `step` of its episode."""
+        """One learning step from external data, in physical units, at step `step` of its episode."""
         if not self.card.learns:
             raise SpaqlError(f"{self.card.name} does not learn")
         ended = bit("terminated", terminated)
@@ -61,7 +61,7 @@ class ForestAgent(Agent):
 
     def _learn(self, action: Array, step: int, reward: float, terminated: bool) -> None:
         """Learn from `scratch.x` to `scratch.next_x`; `action` is a point of the cube or an index."""
-        raise SpaqlError(f"{self.card.name} does not learn from outside data")
+        raise SpaqlError(f"{self.card.name} does not learn from external data")
 
     def _take(self, obs: Any, action: Any, reward: Any, next_obs: Any, step: int | None) -> tuple[Array, float, int]:
         """Check one transition, and put its states into the working memory.
@@ -145,7 +145,7 @@ class ForestAgent(Agent):
 
     def _policy(self, step: int | None) -> "Policy":
         if not self.card.learns:
-            raise SpaqlError(f"{self.card.name} has no policy to show: it applies any action anywhere")
+            raise SpaqlError(f"{self.card.name} has no policy to show: its actions are random")
         return forest_policy(self, step)
 
     # -- looking inside ------------------------------------------------------------------------------------------------

@@ -53,10 +53,14 @@ class Guard:
             before = self.writer, self.trainer
             if self.writer != me:
                 if me in self.readers:
-                    raise SpaqlError("an agent cannot be changed by what looks at it: change it afterwards, or a copy")
+                    raise SpaqlError(
+                        "an agent cannot be changed while it is being read: change it afterwards, or change a copy"
+                    )
                 self._wait_to_change(lambda: self._trained_elsewhere() or self._free())
                 if self._trained_elsewhere():
-                    raise SpaqlError("this agent is trained in another thread: train each agent in one at a time")
+                    raise SpaqlError(
+                        "this agent is being trained in another thread: train an agent in one thread at a time"
+                    )
                 before = None, self.trainer
             self.writer, self.trainer = me, me if training else self.trainer
         try:

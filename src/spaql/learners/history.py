@@ -49,8 +49,8 @@ class History:
     """One entry per iteration, over all `learn` calls of the agent.
 
     `best_seen` is the paper's metric: of learners that keep the best agent, the best evaluation average so far; of the
-    others the evaluation of the current agent. The best is biased upwards: use `agent.evaluate` for what the agent is
-    worth.
+    others the evaluation of the current agent. The best is biased upwards: use `agent.evaluate` for the return to
+    expect.
     """
 
     table: Array  # float64, one column per field below

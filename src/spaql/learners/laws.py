@@ -67,14 +67,14 @@ class Laws(Agent):
     """
 
     algorithm = "Laws"
-    max_leaves: int = option("leaves of the largest tree", count(1, 64), default=4)
+    max_leaves: int = option("largest number of leaves", count(1, 64), default=4)
     effort: float = option(
-        "candidates, generations and episodes of a stage, as a part of the usual ones; below 1 quicker and poorer",
+        "candidates, generations and episodes of a stage, relative to the default; below 1 faster and less thorough",
         number(0.0, 1.0, above=True),
         default=1.0,
     )
     jobs: int = option(
-        "worker processes with an environment each, for problems of Gymnasium; the same laws with any number",
+        "worker processes for Gymnasium environments; the laws do not depend on their number",
         count(1, 10_000),
         default=1,
     )

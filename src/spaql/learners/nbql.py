@@ -29,7 +29,7 @@ class NBQL(PerStepAgent):
 
     algorithm = "NBQL"
     step: float | None = option(
-        "of the net, in the cube: no point is farther from the centre of its cell "
+        "mesh width of the net in the cube: no point is farther than this from the centre of its cell "
         "(default: 0.25, four cells along every axis; 0.5 where that would be more than a million cells)",
         number(0.5**MAX_DEPTH, 0.5),
         default=None,

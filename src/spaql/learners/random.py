@@ -27,10 +27,10 @@ class Random(ForestAgent):
 
     algorithm = "Random"
     low: float | None = option(
-        "lowest action drawn (continuous actions of one axis; default: the lowest there is)",
+        "lowest action drawn (only for one continuous action; default: its lower bound)",
         default=None,
     )
-    high: float | None = option("highest action drawn (default: the highest there is)", default=None)
+    high: float | None = option("highest action drawn (default: its upper bound)", default=None)
 
     def _begin(self) -> None:
         if self.low is not None or self.high is not None:

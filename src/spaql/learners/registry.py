@@ -71,7 +71,7 @@ class Card:
 _CARDS = (
     Card(
         "Random",
-        "uniformly random actions: the level of knowing nothing",
+        "uniformly random actions, the baseline",
         Look("#7F7F7F", (0, (1, 1.2)), "x", "2 2.5"),
         "spaql.learners.random:Random",
         loop="spaql.training.random_loop:RandomLoop",

@@ -27,7 +27,7 @@ class SPAQL(ForestAgent):
         default=None,
     )
     tau_min: float = option("lowest temperature", number(0.0, above=True), default=0.01)
-    u: float = option("growth of the temperature", number(1.0), default=2.0)
+    u: float = option("factor by which the temperature grows", number(1.0), default=2.0)
     d: float = option("exponent that damps the growth after every improvement", number(0.0, 1.0), default=0.8)
     temperature_rule: str = option(
         '"published" follows the authors\' program, "paper" the paper\'s pseudocode',
@@ -35,7 +35,7 @@ class SPAQL(ForestAgent):
         default="published",
     )
     bootstrap: str = option(
-        '"paper" never zeroes the value of the next state, "terminate" does when the episode has terminated',
+        '"paper" uses the value of the next state also when the episode has terminated, "terminate" sets it to 0 then',
         one_of("paper", "terminate"),
         default="paper",
     )

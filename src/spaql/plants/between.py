@@ -10,7 +10,7 @@ from spaql.errors import SpaqlError
 
 @dataclass(frozen=True)
 class Between:
-    """A parameter drawn anew at every reset, uniformly: `spaql.make("pendulum", m=spaql.Between(0.8, 1.2))`."""
+    """A parameter drawn uniformly at every reset: `spaql.make("pendulum", m=spaql.Between(0.8, 1.2))`."""
 
     low: float
     high: float

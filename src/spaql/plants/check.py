@@ -76,7 +76,7 @@ def _compare(problem: Problem, first: Array, again: Array, episode: int) -> None
     names = [*(axis.name for axis in problem.state), "the reward", "whether it ended"]
     what = names[int(np.argmax(first[step] != again[step]))] if len(different) else "the length of the episode"
     raise SpaqlError(
-        f"{problem.name} is not deterministic: with the same seed and the same actions, {what} was another the second "
+        f"{problem.name} is not deterministic: with the same seed and the same actions, {what} differed the second "
         f"time (random episode {episode}, step {step}). An environment must draw all its random numbers from "
         "self.np_random"
     )

@@ -74,7 +74,9 @@ def scalar(function: Callable[..., Any], callers: tuple[Callable[..., Any], ...]
         cannot = "raises or asserts: compiled code cannot; end the episode (terminated) instead"
         raise SpaqlError(f"{function.__name__} {cannot}")
     if _draws(function):
-        raise SpaqlError(f"{function.__name__} draws random numbers of its own: no seed decides them. {TAKE_NUMBERS}")
+        raise SpaqlError(
+            f"{function.__name__} draws random numbers of its own, which no seed determines. {TAKE_NUMBERS}"
+        )
     key = digest(function)
     if key not in _compiled:
 

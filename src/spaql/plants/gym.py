@@ -52,7 +52,7 @@ def from_gym(
     - `state_low`, `state_high`: bounds per variable, None to keep the environment's; needed only where it declares none
     - `slopes`: of the tanh map per variable, None for a linear map or a measured slope. Unbounded variables without
       slope are measured in random episodes, which count as training samples (`problem.map_samples`)
-    - `measure`: at most so many random steps for that
+    - `measure`: the largest number of these random steps
     - `clip`: observations outside their bounds move to the edge instead of being an error
     - `reward`, `terminated`: what a learner may know, as plain functions of numbers: those of the observation, of the
       action, of the next observation. They are checked on 200 random steps, which are not counted

@@ -44,7 +44,9 @@ def check_known(
         raise SpaqlError(f"check_known takes a problem, not {type(problem).__name__}")
     known = problem.known
     if known is None:
-        raise SpaqlError(f"nothing is known of {problem.name}: give reward=... or terminated=... when you make it")
+        raise SpaqlError(
+            f"neither reward nor end of {problem.name} is known: give reward=... or terminated=... when you make it"
+        )
     before = numbers("observations", observations, (-1, known.observation_dim))
     count = len(before)
     flat = depth("actions", actions) == 1 and known.action_dim == 1

@@ -57,14 +57,14 @@ def loop(
     """The problem with its plant in a loop.
 
     - `references`: signals to follow; each is a variable of its own, and so is the error of the variable it is `of`
-    - `memory`: variables made of the past, by name, such as "integral(speed_error)": docs/loop.md lists them
+    - `memory`: variables computed from past values, by name, such as "integral(speed_error)": docs/loop.md lists them
     - `observe`: names of the variables that the controller sees, in this order; all, if none is given
-    - `noise`: standard deviation of the error with which a variable is measured, by name. Of a plant that was learned
+    - `noise`: standard deviation of the sensor noise, by variable. Of a plant that was learned
       from a log, what was found there is the default; `noise={}`: none
     - `delay`: steps, `{"sensor": 1, "actuator": 2}`
     - `increments`: actions are changes of what is applied, at most this much per step
     - `rates`: what is applied changes by at most this much per step
-    - `interlocks`: rules that forbid actions
+    - `interlocks`: rules that restrict actions
     - `limits`: counted in every evaluation, and respected by the search for laws
     - `trips`: limits on measured variables that end the episode, at a cost of `trip_cost`
     - `reward`: a function whose arguments are named like variables and actions: measured variables after the step, what
@@ -77,7 +77,7 @@ def loop(
     if problem.signals is not None:
         raise SpaqlError(f"{problem.name} is in a loop already: state everything in one call of spaql.loop")
     if not problem.can_run:
-        raise SpaqlError(f"{problem.name} has no plant that could be put in a loop")
+        raise SpaqlError(f"{problem.name} has no plant to put into a loop")
     given = _list("references", references, Reference)
     signals = signals_of(
         measured=problem.state, actuator=problem.actions, references=given, memory=_texts("memory", memory),
@@ -192,12 +192,14 @@ def _around(
     late = {what: whole(f"delay of the {what}", steps.get(what, 0), 0) for what in DELAYS}
     if sum(late.values()) >= problem.horizon:
         longer = f"{sum(late.values())} steps of delay are as long as the episode ({problem.horizon} steps)"
-        raise SpaqlError(f"{longer}: nothing that is done would be seen")
+        raise SpaqlError(f"{longer}: no effect of an action would be observed")
     for trip in trips:
         if trip.variable not in names:
             raise SpaqlError(f"trips: {echoed(trip.variable)} is not measured: choose {', '.join(names)}")
     if trips and cost is None:
-        raise SpaqlError("trips need trip_cost=...: more than an episode can lose, or ending it early would pay")
+        raise SpaqlError(
+            "trips need trip_cost=..., more than a whole episode can cost; otherwise ending it early would pay"
+        )
     paid, learned = payment_of(signals, reward), problem.plant is not None and len(problem.plant.sensor_noise) > 0
     return Surroundings(
         tuple(one for one in sorted(spreads) if one[1] > 0.0), late["sensor"], late["actuator"],

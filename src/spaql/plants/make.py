@@ -104,7 +104,7 @@ def from_plant(
 ) -> Problem:
     """A problem from your own equations (functions decorated with `@spaql.reset`, `@spaql.step`, `@spaql.observe`).
 
-    - `parameters`: numbers, or ranges drawn anew at every reset, for the arguments of these functions with that name
+    - `parameters`: numbers, or ranges drawn at every reset, for the arguments of these functions with that name
     - `reward`, `terminated`: what a learner may know, as plain functions of observation, action and next observation;
       checked against the plant on random steps
     - `limits`: on observed variables and action axes, counted in every evaluation

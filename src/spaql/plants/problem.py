@@ -32,7 +32,7 @@ MOST_VARIABLES = 64
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """What is controlled. Made by `spaql.make`, `spaql.from_gym`, `spaql.from_plant` or `spaql.cube`."""
+    """A plant with its observed variables and actions: `spaql.make`, `from_gym`, `from_plant`, `loop`, `cube`, ..."""
 
     name: str
     summary: str
@@ -191,7 +191,7 @@ def random_action(problem: Problem, rng: np.random.Generator) -> Any:
 
 
 def cube(state_dim: int, actions: int | Sequence[float], horizon: int) -> Problem:
-    """A problem without a plant: data comes from elsewhere, in cube coordinates.
+    """A problem without a plant: the data come from elsewhere, in cube coordinates.
 
     `actions`: the number of continuous action axes, or the list of a finite set.
     """

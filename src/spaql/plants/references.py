@@ -21,9 +21,9 @@ FEW = 8  # values of a sequence that are told
 
 @dataclass(frozen=True)
 class Reference:
-    """A signal between `low` and `high` that is drawn anew in every episode.
+    """A signal between `low` and `high` that is drawn in every episode.
 
-    - `of`: the measured variable that shall follow it; the error, reference minus variable, becomes a variable too
+    - `of`: the measured variable that is to follow it; the error, reference minus variable, becomes a variable too
     - `hold`: after so many steps, or (least, most), it is drawn again; None: it stays for the whole episode
     - `rate`: it moves to its next value by at most this much per step; None: it jumps
     - `values`: it takes these values one after the other instead of random ones; the last one stays

@@ -44,7 +44,7 @@ class Controller(Probes):
 
     - `function(x, angle, ...)` takes plain numbers in physical units, in the order of `problem.state`, and returns a
       number, or a tuple where there are several action axes. It must give the same action for the same observation.
-    - `name`: for people; the function's own, if it is not given.
+    - `name`: as printed; by default that of the function.
 
     Continuous actions are held within their bounds; a finite action must be one of the set. On compiled plants the
     function is compiled at its first use. Where it does not compile, a `SpaqlWarning` says why, and it runs in Python.
@@ -110,7 +110,7 @@ class Controller(Probes):
     # -- looking inside ------------------------------------------------------------------------------------------------
 
     def why(self, observation: Any) -> ControllerWhy:
-        """What is applied here, whether it is at a bound, and how it follows each variable."""
+        """The action applied here, whether it is at a bound, and its local gains."""
         x = numbers("observation", observation, (len(self.problem.state),))
         return explain_controller(self, x, self.decide(x[None])[0])
 

@@ -174,7 +174,7 @@ class Evaluation:
 
     def _watched(self) -> None:
         if len(self.lengths) != len(self.returns) or not len(self.returns):
-            raise SpaqlError("of these episodes only the returns are known: they were not watched step by step")
+            raise SpaqlError("only the returns of these episodes are known: they were not recorded step by step")
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON: all but the arrays."""

@@ -126,7 +126,7 @@ class LawWords:
 
 
 def count_numbers(tree: Tree) -> int:
-    """How many numbers a reader sees: coefficients, cuts and constants.
+    """How many numbers the printed controller contains: coefficients, cuts and constants.
 
     Weights of one and zeros are not printed, or read without effort: they are free. Every constant action counts.
     """

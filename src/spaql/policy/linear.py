@@ -204,4 +204,4 @@ def _warn_if_it_moves(problem: Problem, stepping: Stepping, state: Array, action
         applied = ", ".join(f"{name} = {u:.4g}" for name, u in zip(action_names(problem), action, strict=True))
         name = variable_names(problem)[worst]
         told = f"{name} goes from {seen[worst]:.4g} to {then[worst]:.4g} in a step with {applied}"
-        warnings.warn(f"the operating point does not stay: {told}", SpaqlWarning, stacklevel=4)
+        warnings.warn(f"the operating point is not an equilibrium: {told}", SpaqlWarning, stacklevel=4)

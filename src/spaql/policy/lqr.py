@@ -39,7 +39,7 @@ def lqr(
 
     Of finite actions the one nearest to the regulator's is applied.
 
-    Of a problem in a loop (`spaql.loop`) it is a regulator of the errors: Q weighs errors, measured variables and
+    Of a problem in a loop (`spaql.loop`) it is a regulator of the errors: Q weights errors, measured variables and
     integrals by name, such as {"speed_error": 1.0, "integral(speed_error)": 5.0}; `at` names measured variables, by
     default those with a reference in the middle of its range; what is not named is where it stays. Delay, noise, rate
     limits and interlocks are not part of the linear model.

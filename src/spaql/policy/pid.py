@@ -62,7 +62,7 @@ def pid(
     }  # fmt: skip
     if signals is not None and signals.increments:
         if gains["kd"] != 0.0:
-            raise SpaqlError("a PID with kd on increments needs the change of a change: use kp and ki only")
+            raise SpaqlError("kd with increments would need a second difference: use kp and ki only")
         sums = {error: gains["ki"] * seconds, f"difference({error})": gains["kp"]}
     used = {name: gain for name, gain in sums.items() if gain != 0.0} or {error: 0.0}
     names = [axis.name for axis in problem.state]

@@ -43,7 +43,7 @@ CERTIFIED_SEED = 1_000_000  # the same, short enough to be read in a certificate
 
 @dataclass(frozen=True, eq=False)
 class Policy(Probes):
-    """Which action is applied where. Nothing in a policy is random.
+    """A function from observation to action. Nothing in a policy is random.
 
     `kind`: "table" (the cells of a learned partition), "exact tree" (the same, smaller) or "compressed tree".
     """
@@ -72,7 +72,7 @@ class Policy(Probes):
 
     @cached_property
     def numbers(self) -> int:
-        """How many numbers a reader sees: coefficients, cuts and constants, but neither weights of one nor zeros."""
+        """How many numbers the printed controller contains: coefficients, cuts and constants."""
         return count_numbers(self.rules)
 
     def decide(self, states: Any) -> Array:
@@ -193,7 +193,7 @@ class Policy(Probes):
     # -- other forms ---------------------------------------------------------------------------------------------------
 
     def tree(self) -> "Policy":
-        """A small tree that does exactly the same everywhere."""
+        """A smaller tree with exactly the same action in every state."""
         rules = self.knowledge.exact() if self.is_table else merged(self.rules)
         return replace(self, rules=rules, kind="exact tree", table_policy=self.table_policy or self)
 

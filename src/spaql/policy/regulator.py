@@ -35,7 +35,7 @@ def regulator(near: Linear, weights: Array, price: Array, gamma: float, names: S
     gains: Array = np.linalg.lstsq(c.T, gain.T, rcond=SAME)[0].T
     if np.abs(gains @ c - gain).max() > NEEDED * np.abs(gain).max():
         raise SpaqlError(
-            "what is observed does not tell all that a regulator needs: observe the rest, for instance its "
+            "the observed variables do not determine the state that the regulator needs: observe more, for instance "
             f"differences from step to step (observed: {', '.join(names)})"
         )
     parts = np.abs(gains) * np.linalg.norm(c, axis=1)
@@ -84,10 +84,8 @@ def _why_not(a: Array, b: Array, c: Array, weights: Array, gamma: float, names: 
         seen = c @ vector_of
         if abs(abs(value) - 1.0) < 1e-6 and abs(np.conj(seen) @ weights @ seen) < 1e-9:
             worst = names[int(np.argmax(np.abs(seen)))]
-            return (
-                f"Q gives no weight to {worst}, which does not come back by itself: give it one, or a discount below 1"
-            )
-    return "the Riccati equation has no finite solution: weigh other variables in Q, or more nearly equal to R"
+            return f"Q gives no weight to {worst}, which is not stable by itself: give it one, or a discount below 1"
+    return "the Riccati equation has no finite solution: weight other variables in Q, or choose Q closer to R"
 
 
 def weights_of(what: str, given: Any, names: Sequence[str]) -> Array:

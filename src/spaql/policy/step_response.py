@@ -55,14 +55,14 @@ def measured(after: Array, start: float, to: float, dt: float, tolerance: float,
 
 @dataclass(frozen=True, eq=False)
 class StepResponse:
-    """How a loop answers when a reference jumps; print it, plot it.
+    """The response of a loop to a step of a reference; print it, plot it.
 
     - `rise_time`: seconds from 10 to 90 % of the step
     - `overshoot`: how far the output goes beyond the reference, in percent of the step
     - `settling_time`: seconds after which the output stays within `tolerance` of the step around the reference
     - `steady_state_error`: reference minus output, mean of the last tenth of what follows the jump, physical units
 
-    NaN where it never came so far. Of several episodes these are the means of those that did, and `worst` has the
+    NaN where a value was never reached. Of several episodes these are the means of those that did, and `worst` has the
     largest, NaN if one never did; `each` has all.
     """
 

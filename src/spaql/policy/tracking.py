@@ -28,14 +28,14 @@ def tracking(problem: Problem, Q: Any, R: Any, at: Any, action: Any, discount: f
     base, signals, _ = stated(problem)
     source = base if model is None else model
     if signals.increments or not isinstance(signals.actuator, Continuous):
-        raise SpaqlError("a regulator in a loop needs continuous actions that are applied as they are, not increments")
+        raise SpaqlError("an LQR in a loop needs continuous actions, neither increments nor a finite set")
     if source.plant is None:
         raise SpaqlError(f"{base.name} has no equations to linearise: give model=spaql.from_data(problem, ...)")
     if [axis.name for axis in source.state] != [axis.name for axis in signals.measured]:
         told = ", ".join(axis.name for axis in signals.measured)
         raise SpaqlError(f"model must be of what is measured ({told}): from_data of the problem before spaql.loop")
     if not isinstance(Q, Mapping) or not Q:
-        raise SpaqlError(f"Q weighs errors, measured variables and integrals by name: {', '.join(signals.axes)}")
+        raise SpaqlError(f"Q weights errors, measured variables and integrals by name: {', '.join(signals.axes)}")
     measured, axes = [axis.name for axis in signals.measured], list(signals.action_names)
     integrals = _integrals(Q, signals)
     followed = {j: name for name, (_, j) in signals.errors.items()}

@@ -65,5 +65,5 @@ def explain_controller(controller: "Controller", x: Array, action: Array) -> Con
             if slope and np.isfinite(slope)
         ]
         if told:
-            lines.append(f"  and follows: {', '.join(told)}")
+            lines.append(f"  local gains: {', '.join(told)}")
     return ControllerWhy(x, action, tuple(held), slopes, "\n".join(lines))

@@ -130,10 +130,10 @@ def verdict(table: Policy, policy: Policy, shown: Policy) -> str:
     if shown.n_leaves == 1:
         return "The controller is one rule: it applies the same action everywhere. Nothing in it is random."
     if policy.kind == "compressed tree":
-        text = f"The controller is {leaves}, found by shrinking a learned table of {regions}."
+        text = f"The controller is {leaves}, found by compressing a learned table of {regions}."
         return " ".join([text, "It may differ from the table.", *filter(None, [agreement(shown)])])
     read = f"The controller is {leaves}, read off a learned table of {regions}."
-    return read + " They do exactly what the table does, everywhere."
+    return read + " They apply exactly the same actions as the table, everywhere."
 
 
 def agreement(shown: Policy) -> str:

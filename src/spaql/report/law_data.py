@@ -68,7 +68,7 @@ def law_verdict(shown: Policy, made_from: Policy | None) -> str:
     found += f" with {counted(shown.numbers, 'number')} to read{', tests included' if shown.n_leaves > 1 else ''}."
     if made_from is not None:
         size = counted(made_from.n_leaves, "law" if made_from.has_laws else "region")
-        found += f" It was found by shrinking a controller of {size}, and may differ from it."
+        found += f" It was found by compressing a controller of {size}, and may differ from it."
     return found + " A law computes the action from the state. Nothing in it is random."
 
 

@@ -70,8 +70,7 @@ def run_missing(specs: Sequence[Spec], store: Store, open_executor: Open, on_don
                 work.put_off.update(work.queue)
                 if breaks >= MOST_BREAKS:
                     outcome.error = SpaqlError(
-                        f"the workers die again and again, last in {outcome.spec}: "
-                        f"out of memory? Try --jobs 1 ({error})"
+                        f"the workers keep dying, last in {outcome.spec}: out of memory? Try --jobs 1 ({error})"
                     )
             finally:
                 for spec in pending.values():

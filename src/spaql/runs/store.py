@@ -169,7 +169,7 @@ class Store:
                     raise ValueError
                 plans[path.stem] = plan
             except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
-                raise SpaqlError(f"{path} is damaged: run spaql reproduce again to write it anew") from error
+                raise SpaqlError(f"{path} is damaged: run spaql reproduce again to restore it") from error
         return plans
 
 

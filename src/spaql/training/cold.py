@@ -59,8 +59,8 @@ PROGRAMS = {
     "the same again": (LAWS, "first program of the README"),
     "SPAQL-TS": (FIRST, ""),
     "Atlas": (ATLAS, ""),
-    "an own plant": (OWN, ""),
-    "a further own plant": (OWN.replace("15 *", "14 *"), "an own plant"),
+    "a plant of your own": (OWN, ""),
+    "a second plant of your own": (OWN.replace("15 *", "14 *"), "a plant of your own"),
 }
 
 

@@ -78,7 +78,7 @@ def _followed(problem: "Problem", name: Any) -> Reference:
     if name is not None:
         text("reference", name)
     if name is None and len(choices) > 1:
-        raise SpaqlError(f"reference=... names the one that jumps: {listed}")
+        raise SpaqlError(f"reference=... names the one to step: {listed}")
     found = [one for one in choices if name in (None, one.name)]
     if not found:
         raise SpaqlError(f"{echoed(name)} is no reference that a variable follows: choose {listed}")

@@ -97,7 +97,7 @@ def _maker(given: Any, problem: "Problem | None") -> MakeEnv:
     if problem is not None and problem.plant is not None:
         return lambda: PlantEnv(problem)
     if problem is None or problem.env_id is None:
-        raise SpaqlError("say what to evaluate in: make_env=lambda: ..., or a Gymnasium id")
+        raise SpaqlError("give the environment: make_env=lambda: ..., or a Gymnasium id")
     env_id, options = problem.env_id, {**problem.env_options, **problem.parameters}
     return lambda: gymnasium.make(env_id, **options)
 

@@ -67,10 +67,10 @@ def notes_of(agent: "Atlas") -> tuple[str, ...]:
         return ("no law better than one constant action was found in the model: give it more samples, or the table",)
     found = []
     if not (memory.flags[: memory.n] & LED).any():
-        found.append("no laws have led an episode on the plant yet: all that is known of them is the model's word")
+        found.append("no laws have controlled an episode on the plant yet: their return is only predicted by the model")
     known = agent.problem_told.known
     if agent.problem.limits and (known is None or known.reward is None):
-        found.append("limits are counted, but laws were found without them: the reward is not known (problem.known)")
+        found.append("the search for laws ignored the limits, because the reward is not known (problem.known)")
     return tuple(found)
 
 

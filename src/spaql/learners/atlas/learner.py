@@ -57,36 +57,36 @@ class Atlas(Agent):
 
     algorithm = "Atlas"
     controller: str = option(
-        "table; laws (a few affine laws from a Gaussian-process model, for few samples or many variables); "
-        "or best: whichever does better in that model",
+        '"table"; "laws" (a few affine laws from a Gaussian-process model, for few samples or many variables); '
+        'or "best": whichever has the higher return in that model',
         one_of("table", "laws", "best"),
         default="table",
     )
     use_known: bool = option(
-        "laws use the reward and the end of episodes that the problem knows, instead of learning them",
+        "laws use the reward and the end of episodes where the problem knows them, instead of learning them",
         switch,
         default=True,
     )
     cells: int | None = option(
-        "of the table; more are finer and slower "
-        "(default: 8000, and with more than 10,000 samples up to 16,000; plans on the way have a quarter)",
+        "number of cells of the table; more are finer and slower "
+        "(default: 8000, and with more than 10,000 samples up to 16,000; plans during training have a quarter)",
         count(1, 100_000),
         default=None,
     )
-    model_cells: int = option("cells with a system of their own, at most", count(1, 100_000), default=2000)
+    model_cells: int = option("largest number of cells with a local model", count(1, 100_000), default=2000)
     neighbours: int | None = option(
-        "support points between which values are interpolated (default: four per observed variable); 1: none",
+        "support points between which values are interpolated (default: four per observed variable; 1: none)",
         count(1, MOST_NEIGHBOURS),
         default=None,
     )
     levels: int | None = option(
-        "per continuous action (default: 5, or 3 if there are several); a finite set has none",
+        "levels of each continuous action in planning (default: 5, or 3 with several actions)",
         count(2, MOST_ACTIONS),
         default=None,
     )
-    hold: int = option("steps an action is held in planning until its cell is left, at most", count(1, 1000), default=5)
-    explore: bool = option("half of the samples go where little was seen", switch, default=True)
-    chance: float = option("of a random action in training", number(0.0, 1.0), default=0.1)
+    hold: int = option("most steps an action is held in planning, within one cell", count(1, 1000), default=5)
+    explore: bool = option("half of the samples explore states with few data", switch, default=True)
+    chance: float = option("probability of a random action in training", number(0.0, 1.0), default=0.1)
     gamma: float = option("discount", number(0.0, 0.9999, above=True), default=0.995)
     state: AtlasState = field(init=False)
     settings: Settings = field(init=False)
@@ -122,7 +122,7 @@ class Atlas(Agent):
     def update(
         self, obs: Any, action: Any, reward: Any, next_obs: Any, terminated: bool = False, step: int | None = None
     ) -> None:
-        """One transition from outside data, in physical units.
+        """One transition from external data, in physical units.
 
         `step` 0 marks the first transition of an episode; without `step`, an episode begins where `obs` is not the
         `next_obs` of the call before.
@@ -206,7 +206,7 @@ class Atlas(Agent):
 
     def _check_data(self) -> None:
         if self.state.memory.n == 0:
-            raise SpaqlError("nothing was seen yet: learn(samples=...) or update(...) first")
+            raise SpaqlError("there are no data yet: learn(samples=...) or update(...) first")
 
     def current_plan(self) -> Plan:
         """The plan of all data."""

@@ -1,4 +1,4 @@
-"""Fresh return over all samples, and over CPU seconds: Atlas, SPAQL, and what a user would pick instead."""
+"""Fresh return over all samples, and over CPU seconds: Atlas, SPAQL, and common algorithms for comparison."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -108,5 +108,5 @@ def _caption(problem: str, title: str, lines: list[Line], episodes: int) -> str:
     if not all(line.fresh for line in lines):
         told += " TRPO as published: the curve is the return of the episodes it learned from, averaged over 12 % to "
         told += "both sides, its mark is "
-        told += "fresh, its seconds are those of the clock."
+        told += "fresh, its seconds are wall-clock seconds."
     return told

@@ -1,4 +1,4 @@
-"""Beyond the paper, as data: Atlas against SPAQL and what a user would pick instead, over all samples; and Atlas
+"""Beyond the paper, as data: Atlas against SPAQL and common algorithms for comparison, over all samples; and Atlas
 without its parts.
 
 Whatever was tuned was tuned on seeds below 100; what is reported uses seeds from 1000 on.
@@ -153,13 +153,13 @@ ATLAS = Experiment(
     "Atlas over samples",
     tuple(CONTESTS),
     atlas_specs,
-    other_parts={ABLATION.problem: "Atlas without its parts"},
+    other_parts={ABLATION.problem: "Atlas with single parts removed"},
     along=("few",),
     lengths=_lengths,
 )
 RIVALS = Experiment(
     "rivals",
-    "what a user would pick instead",
+    "common algorithms for comparison",
     tuple(CONTESTS),
     rival_specs,
     published=Published(

@@ -1,4 +1,4 @@
-"""Beyond the paper: Atlas against SPAQL and what a user would pick instead."""
+"""Beyond the paper: Atlas against SPAQL and common algorithms for comparison."""
 
 from functools import partial
 
@@ -10,11 +10,9 @@ from spaql.studies.problems import TITLES
 from spaql.studies.study import Drawing, Section, Study, without_columns
 
 WORDS = (
-    "Atlas keeps every sample, learns a model on cells of the state space, plans in it and gives back a table or a "
-    "small tree. "
-    "Here it is held against the paper’s algorithms and against what one would really pick instead, from "
-    "Stable-Baselines3: over "
-    "the same axis of samples, everything counted, on seeds that were not used for tuning."
+    "Atlas keeps every sample, learns a model on cells of the state space, plans in it and returns a table or a "
+    "small tree. Here it is compared with the paper’s algorithms and with common choices from Stable-Baselines3, over "
+    "all samples, on seeds that were not used for tuning."
 )
 
 

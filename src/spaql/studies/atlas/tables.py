@@ -1,4 +1,4 @@
-"""Atlas beside SPAQL and what a user would pick instead, at the same numbers of samples; and Atlas without its
+"""Atlas beside SPAQL and common algorithms for comparison, at the same numbers of samples; and Atlas without its
 parts."""
 
 from statistics import fmean, median
@@ -108,13 +108,13 @@ def _notes(results: Results, problem: str, lines: list[Line]) -> tuple[str, ...]
             "Leaves: the median."
         )
         if CONTESTS[problem].oblique:
-            notes.append("Its tests may weigh two variables against each other.")
+            notes.append("Its tests may be weighted sums of two variables.")
     if Part("rivals", problem) in results.published:
         notes.append(
             "SAC, DQN and PPO: the runs published with the package (made by `make rivals`), not computed here."
         )
     if any(not line.fresh for line in lines):
-        notes.append("TRPO: seconds of the clock, with its fresh episodes.")
+        notes.append("TRPO: wall-clock seconds, with its fresh episodes.")
     return tuple(notes)
 
 
@@ -142,9 +142,9 @@ def _ablation_table(results: Results) -> Table | None:
         Column("difference", lambda row: spread(row["difference"], row["difference_half_width"], 1)),
         Column("CPU s", lambda row: _seconds(row["cpu_seconds"])),
     )
-    note = "Difference: to Atlas as it is on the same problem, with Welch's 95 % interval. One part is taken away "
+    note = "Difference: to the complete Atlas on the same problem, with Welch's 95 % interval. One part is removed "
     note += "at a time."
-    return Table(str(ABLATION), "What each part of Atlas is worth", columns, rows, (note,))
+    return Table(str(ABLATION), "What each part of Atlas contributes", columns, rows, (note,))
 
 
 def _ablated(problem: str, label: str, runs: list[Run]) -> Row:

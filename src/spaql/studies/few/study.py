@@ -8,8 +8,8 @@ from spaql.studies.study import Drawing, Section, Study, without_columns
 
 WORDS = (
     "Atlas with one to three affine laws as its controller, found in a Gaussian-process model of a few hundred or "
-    "thousand samples; with one setting for all problems, on seeds that were not used for tuning. Every agent counts, "
-    "not the best. Beside it, what others have published over the same samples."
+    "thousand samples; with one setting for all problems, on seeds that were not used for tuning. All agents count, "
+    "not only the best one. For comparison there are published results."
 )
 
 

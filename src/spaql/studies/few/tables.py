@@ -107,12 +107,12 @@ def _reached(rows: list[Row], results: Results) -> Table:
     )
     runs = [run for problem in TASKS for run in results.runs("few", problem)]
     notes = (
-        "Reward and end of episodes are learned where the row does not say that they are known. Every sample counts; "
-        f"each agent is run on {span(run.episodes for run in runs)} fresh episodes, which are not counted. "
+        "Reward and end of episodes are learned, unless the row says that they are known. All samples are counted, "
+        f"except the {span(run.episodes for run in runs)} fresh episodes on which each agent is evaluated. "
         "± is half of Student's 95 % interval over the agents.",
-        "Model minus plant: what the agent's own model predicts (`trust().mean`) less its fresh return; at most: of "
-        "one agent. Agents in doubt: those whose `trust().doubts` is not empty. Numbers: what a reader sees of a "
-        "controller. CPU seconds are those of learning and of the last search.",
+        "Model minus plant: the return that the agent's own model predicts (`trust().mean`) less its fresh return; at "
+        "most: the largest such difference of one agent. Agents in doubt: those whose `trust().doubts` is not empty. "
+        "Numbers: how many the printed controller contains. CPU seconds: learning and the last search.",
     )
     return Table("few", "Laws after few samples", columns, rows, notes)
 
@@ -135,10 +135,10 @@ def _beside(rows: list[Row], results: Results) -> Table:
         Column("source", lambda row: row["source"], words=True),
     )
     note = (
-        "Returns of different sources are not measured alike (start states, noise, episodes, choice of the best "
-        "agent): read them as levels, not as tests."
+        "The sources measure returns in different ways (start states, noise, episodes, choice of the best agent): "
+        "compare the figures roughly."
     )
-    return Table("few-others", "The same beside what others have published", columns, lines, (note,))
+    return Table("few-others", "The same, with published results", columns, lines, (note,))
 
 
 def _own(row: Row) -> Row:

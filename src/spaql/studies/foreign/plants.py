@@ -141,8 +141,8 @@ _CART = ["position", "cos", "sin", "velocity", "angular velocity"]
 
 def _suite(title: str, task: str, names: list[str], action: str) -> Plant:
     told = (
-        "shimmy must be imported before Gymnasium knows the id, and dm_control runs with MuJoCo 3, not 4. Observations "
-        "are a Dict (`flatten=True`); the limit of 1,000 steps is not declared (`horizon=1000`)."
+        "Import shimmy first, so that Gymnasium knows the id; dm_control runs with MuJoCo 3, not 4. Observations are a "
+        "Dict (`flatten=True`); the limit of 1,000 steps is not declared (`horizon=1000`)."
     )
     words = {"names": names, "action_names": [action], "horizon": 1000, "flatten": True, "clip": True}
     return Plant(f"dm_control {title}", f"shimmy:dm_control/{task}-v0", "dm_control", told, words)
@@ -158,8 +158,8 @@ def _lander(env_id: str) -> Plant:
 
 
 _PC_GYM = (
-    "The seed of `reset` is ignored in version 0.1.8 and noise comes from NumPy's global generator: the wrapper seeds "
-    "that. The observed setpoint is one step late. The end after 59 actions comes as `terminated`: here as `truncated`."
+    "Version 0.1.8 ignores the seed of `reset` and draws noise from NumPy's global generator: the wrapper seeds that. "
+    "The observed setpoint is one step late. The end after 59 actions is reported as `terminated`: here as `truncated`."
 )
 PLANTS = {
     "InvertedPendulum-v5": _mujoco("InvertedPendulum-v5", "No bounds are declared: SPAQL measures them."),
@@ -174,8 +174,8 @@ PLANTS = {
     "dm-pendulum-swingup": _suite("pendulum swingup", "pendulum-swingup", ["cos", "sin", "angular velocity"], "torque"),
     "pcgym-cstr": Plant(
         "pc-gym CSTR", f"{HERE}:pc-gym/cstr-v0", "pcgym",
-        f"{_PC_GYM} The published reward compares the first temperature of the jacket with the last of the episode "
-        "before, which is not observed: here with 301 K, which holds the last setpoint.",
+        f"{_PC_GYM} The published reward compares the first jacket temperature of an episode with the last one of the "
+        "episode before, which is not observed: here with 301 K, which holds the last setpoint.",
         {"names": ["Ca", "T", "Ca setpoint"], "units": ["kmol/m3", "K", "kmol/m3"], "clip": True,
          "action_names": ["Tc"], "action_units": ["K"]},
     ),
@@ -186,10 +186,11 @@ PLANTS = {
     ),
     "gem-current": Plant(
         "gym-electric-motor, current of a DC motor", f"{HERE}:electric-motor/current-v0", "gym_electric_motor",
-        "Observations are a Tuple of state and reference (`flatten=True`), in parts of their limits. `reset` without a "
-        "seed draws one from the system: the wrapper gives one. There is no step limit: 200 steps of 0.1 ms here. A "
-        "current beyond its limit ends the episode and costs 10, which is meant for a discount of 0.9: as much as 200 "
-        "steps with an error of a tenth of the limit, so that ending at once is better than poor control.",
+        "Observations are a Tuple of state and reference (`flatten=True`), as fractions of their limits. `reset` "
+        "without a seed draws one from the system: the wrapper gives one. There is no step limit: 200 steps of 0.1 ms "
+        "here. A current beyond its limit ends the episode and costs 10, a value meant for a discount of 0.9. "
+        "Undiscounted, 200 steps with an error of a tenth of the limit cost as much, so that ending at once is better "
+        "than poor control.",
         {"names": ["i", "i reference"], "action_names": ["voltage"], "flatten": True, "clip": True},
     ),
 }  # fmt: skip

@@ -6,9 +6,9 @@ from spaql.studies.foreign.tables import foreign_tables
 from spaql.studies.study import Section, Study, without_columns
 
 WORDS = (
-    "Environments written by others, of MuJoCo, Box2D, dm_control, pc-gym and gym-electric-motor, with "
-    "default settings and few samples. Seeds were not used for tuning, and every agent counts, not the best. Beside "
-    "them, what others have published."
+    "Environments of other packages (MuJoCo, Box2D, dm_control, pc-gym and gym-electric-motor), with default settings "
+    "and few samples. Seeds were not used for tuning, and all agents count, not only the best one. For comparison "
+    "there are published results."
 )
 
 

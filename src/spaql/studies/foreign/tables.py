@@ -91,10 +91,10 @@ def _reached(own: dict[str, list[Row]]) -> Table:
     )
     rows = [row for name, found in own.items() for row in (*found, *_published(name))]
     notes = (
-        "Every sample counts, those of evaluation and of measuring bounds too; fresh episodes do not. Worst agent: the "
-        "worst of the seeds. CPU seconds are those of learning, without compiling.",
-        "Returns of different sources are not measured alike (start states, noise, episodes, choice of the best "
-        "agent): read them as levels, not as tests.",
+        "All samples are counted, those of evaluation and of measuring bounds included, except those of the fresh "
+        "episodes. Worst agent: the worst of the seeds. CPU seconds: learning, without compiling.",
+        "The sources measure returns in different ways (start states, noise, episodes, choice of the best agent): "
+        "compare the figures roughly.",
     )
     return Table("foreign", "Other people's plants", columns, rows, notes)
 
@@ -123,7 +123,7 @@ def _controllers(own: dict[str, list[Row]]) -> Table:
         Column("seed", lambda row: str(row["typical_seed"])),
     )
     rows = [row for found in own.values() for row in found if row["controller"]]
-    note = "Of each row above the agent with the median return. SPAQL's tables of cells are too long to be shown."
+    note = "For each row above, the agent with the median return. SPAQL's tables of cells are too long to show."
     return Table("foreign-controllers", "Their controllers, as they are printed", columns, rows, (note,))
 
 
@@ -135,4 +135,4 @@ def _handled() -> Table:
         Column("what to know", lambda row: row["told"], words=True),
     )
     rows: list[Row] = [{"plant": name, "env_id": PLANTS[name].env_id, "told": PLANTS[name].told} for name in TASKS]
-    return Table("foreign-plants", "What to know of them", columns, rows, (f"Tried with {TRIED}.",))
+    return Table("foreign-plants", "What to know about them", columns, rows, (f"Tested with {TRIED}.",))

@@ -6,8 +6,9 @@ from spaql.studies.laws.tables import law_tables
 from spaql.studies.study import Section, Study, without_columns
 
 WORDS = (
-    "Trees of one to eight affine laws, searched for on the plant: tests and laws are weighted sums of what is seen, "
-    "with numbers of one or two digits. Seeds were not used for tuning, and every agent counts, not the best."
+    "Trees of one to eight affine laws, searched for on the plant: tests and laws are weighted sums of the observed "
+    "variables, with numbers of one or two digits. Seeds were not used for tuning, and all agents count, not only the "
+    "best one."
 )
 
 

@@ -79,9 +79,9 @@ def _reached(rows: list[Row]) -> Table:
         Column("CPU s", lambda row: number(row["cpu_seconds"], 0)),
     )
     note = (
-        f"Each agent is run on {span(row['episodes'] for row in rows)} fresh episodes, which are not counted; all "
-        "other samples are, those of tidying and confirmation included. Numbers: what a reader sees of a "
-        "controller. CPU seconds are those of learning, without compiling."
+        "All samples are counted, those of tidying and confirmation included, except the "
+        f"{span(row['episodes'] for row in rows)} fresh episodes on which each agent is evaluated. Numbers: how many "
+        "the printed controller contains. CPU seconds: learning, without compiling."
     )
     return Table("laws", "A few laws: what they reach", columns, rows, (note,))
 
@@ -94,7 +94,7 @@ def _controllers(rows: list[Row]) -> Table:
         Column("its return", lambda row: number(row["typical_fresh"], 1)),
         Column("seed", lambda row: str(row["typical_seed"])),
     )
-    note = "Of each row above the agent with the median return."
+    note = "For each row above, the agent with the median return."
     return Table("laws-controllers", "The controllers, as they are printed", columns, rows, (note,))
 
 
@@ -111,10 +111,10 @@ def _beside(rows: list[Row]) -> Table:
         Column("source", lambda row: row["source"], words=True),
     )
     note = (
-        "Returns of different sources are not measured alike (start states, episodes, choice of the best agent): read "
-        "them as levels, not as tests."
+        "The sources measure returns in different ways (start states, episodes, choice of the best agent): compare "
+        "the figures roughly."
     )
-    return Table("laws-others", "The same beside what others have published", columns, lines, (note,))
+    return Table("laws-others", "The same, with published results", columns, lines, (note,))
 
 
 def _own(row: Row) -> Row:

@@ -57,7 +57,7 @@ def remarks(results: Results) -> list[Fact]:
     if quick:
         made.append(("A quick look", _quick(results, quick)))
     elif agents and (seeds := len({run.seed for run in agents})) < PAPER.seeds:
-        few = f"{seeds} agents instead of the paper's {PAPER.seeds}: wider intervals, and tests that see less."
+        few = f"{seeds} agents instead of the paper's {PAPER.seeds}: wider intervals, and less powerful tests."
         made.append(("Fewer agents", few))
     there = results.plans.keys() | results.parts.keys()
     absent = [
@@ -80,7 +80,7 @@ def _quick(results: Results, parts: Sequence[Part]) -> str:
     if runs:
         told = f"{span(run.iterations for run in runs)} training episodes instead of {PAPER.iterations:,}, "
         told += f"{len({run.seed for run in runs})} agents instead of {PAPER.seeds}."
-    told += " The curves show the trend; their ends cannot be held against the paper and get no verdict. "
+    told += " The curves show the trend; their end values cannot be compared with the paper and get no verdict. "
     told += "Run the command without `--quick` for that."
     return told if len(parts) == len(results.plans) else f"{told} Quick are: {listed(map(title_of, parts))}."
 

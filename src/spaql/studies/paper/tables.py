@@ -27,7 +27,7 @@ REASONS = {
     (
         "cartpole",
         "SPAQL",
-    ): "cause unknown; SPAQL keeps the luckiest of 2000 trees here, so the figure hangs on the noise of evaluation",
+    ): "cause unknown; SPAQL keeps the best of 2000 noisy averages here, so the figure depends on that noise",
 }
 
 # What a return is, beside the title of a table on the page

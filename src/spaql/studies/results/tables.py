@@ -126,7 +126,7 @@ def _notes(results: Results, problem: str, rows: Sequence[Row]) -> tuple[str, ..
     borrowed = [row["algorithm"] for row in rows if row["algorithm"] in PUBLISHED]
     if borrowed:
         told = f"{', '.join(borrowed)}: the runs published with the package, not computed here."
-        clock = "".join(f" {name}: seconds of the clock." for name in borrowed if CARDS[name].in_paper)
+        clock = "".join(f" {name}: wall-clock seconds." for name in borrowed if CARDS[name].in_paper)
         notes.append(told + clock)
     return tuple(notes)
 
@@ -136,7 +136,7 @@ def _overview(found: dict[str, list[Row]]) -> Table:
     columns = [Column("problem", lambda row: TITLES[row["problem"]], words=True), *map(_of, ENTRANTS)]
     columns.append(Column("best known", lambda row: number(row["best_known"], row["digits"])))
     note = "Mean fresh return over the agents ± half of Student's 95 % interval. "
-    note += "Best known: an optimum, or the best anyone has published."
+    note += "Best known: an optimum, or the best published return."
     return Table("results", "Every learner on every problem: fresh return", tuple(columns), rows, (note,))
 
 
