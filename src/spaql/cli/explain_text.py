@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from spaql.cli.explain import ROWS
-from spaql.compress.frontier import restated
+from spaql.compress.frontier import episodes_for
 from spaql.export.heading import title
 from spaql.policy.digits import counted
 from spaql.policy.evaluation import Evaluation
@@ -15,7 +15,7 @@ from spaql.policy.policy import Policy
 from spaql.policy.worst import Worst
 from spaql.progress import at_work, working
 from spaql.report.beside import beside, rows_of
-from spaql.report.explanation import Worth, agreement, episodes_for, may_differ, worth_of, write_explanation
+from spaql.report.explanation import Worth, agreement, may_differ, worth_of, write_explanation
 
 
 def show_policy(
@@ -33,7 +33,7 @@ def show_policy(
             why = policy.why(observation)
         listed = as_json or why is None or rows != ROWS
         if listed or html is not None:
-            worth = worth_of(table, policy)
+            worth = worth_of(table, policy, sizes=as_json or html is not None)
         if falsify:
             worst = policy.falsify()
         others = beside(policy, baselines(), episodes_for(policy))
@@ -111,7 +111,7 @@ def _plain(
     table: Policy, policy: Policy, worth: Worth, worst: Worst | None, html: Path | None, why: Any, others: Any
 ) -> dict[str, Any]:
     """For machines."""
-    points = [{name: value for name, value in vars(point).items() if name != "tree"} for point in restated(policy)]
+    points = [{name: value for name, value in vars(point).items() if name != "tree"} for point in worth.sizes]
     entries: dict[str, Any] = {"policy": repr(policy), "regions": policy.n_leaves}
     entries |= {"exact_tree_leaves": table.tree().n_leaves, "samples": policy.samples}
     entries |= {"laws": policy.n_leaves, "numbers": policy.numbers} if policy.has_laws else {}
