@@ -7,6 +7,7 @@ from typing import Any
 
 from spaql.cli.explain import ROWS
 from spaql.compress.frontier import episodes_for
+from spaql.errors import SpaqlError
 from spaql.export.heading import title
 from spaql.policy.digits import counted
 from spaql.policy.evaluation import Evaluation
@@ -16,6 +17,7 @@ from spaql.policy.worst import Worst
 from spaql.progress import at_work, working
 from spaql.report.beside import beside, rows_of
 from spaql.report.explanation import Worth, agreement, may_differ, worth_of, write_explanation
+from spaql.writing import kept
 
 
 def show_policy(
@@ -25,7 +27,7 @@ def show_policy(
     """`made`: the policy as it was learned, and in the form that was asked for; `baselines`: others, to compare."""
     from rich.console import Console
 
-    console, why, worth, worst, others = Console(), None, None, None, None
+    console, why, worth, worst, others, unwritten = Console(), None, None, None, None, None
     shown: list[Any] = []
     with working("reading the agent", False if as_json else None):
         table, policy = made()
@@ -38,13 +40,18 @@ def show_policy(
             worst = policy.falsify()
         others = beside(policy, baselines(), episodes_for(policy))
         if html is not None:
-            write_explanation(table, policy, html, worst, worth, others)
+            name = html.name
+            unwritten = kept(
+                html.parent, lambda folder: write_explanation(table, policy, folder / name, worst, worth, others)
+            )
+            html = None if unwritten is not None else html
         at_work("putting it into words")
         if listed and not as_json:
             shown = [title(policy), rich_table(policy, rows, console.width), *_sizes(table)]
     if as_json:
         assert worth is not None
         print(json.dumps(_plain(table, policy, worth, worst, html, why, others), indent=1, default=str))
+        _raised(unwritten)
         return
     if why is not None:
         console.print(str(why), highlight=False, markup=False)
@@ -59,6 +66,12 @@ def show_policy(
         console.print(f"\n{worst}", highlight=False, markup=False)
     if html is not None:
         console.print(f"open {html}", highlight=False, soft_wrap=True)
+    _raised(unwritten)
+
+
+def _raised(error: SpaqlError | None) -> None:
+    if error is not None:
+        raise error
 
 
 def _compared(others: Any) -> Any:
