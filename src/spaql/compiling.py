@@ -6,11 +6,13 @@ carries a fingerprint of all compiled sources of the package, so that an edit an
 
 import functools
 import hashlib
+import multiprocessing
 import os
 import re
 import shutil
 import sys
 import time
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -24,8 +26,10 @@ from numba.core.runtime.nrt import rtsys
 from numba.experimental import function_type  # noqa: F401  (lets numba tell the type of a callback)
 
 from spaql import compilers
+from spaql.errors import SpaqlError, SpaqlWarning
 from spaql.linking import Inside, Kernel, PartCompiler, Reference
 from spaql.units import Unit
+from spaql.writing import make_folder
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -135,8 +139,31 @@ def cache_folder() -> Path:
             if re.fullmatch(r"code-[0-9a-f]{16}", old.name) and old.stat().st_mtime < month_ago:
                 shutil.rmtree(old, ignore_errors=True)
     except OSError:
-        pass  # a read-only home: nothing can be kept, and every process compiles for itself
+        pass  # a read-only home: see `keeps`
     return folder
+
+
+def nothing_there() -> bool:
+    """Whether this is the first program on this machine."""
+    return not any(cache_folder().glob("*.nbi"))
+
+
+@functools.cache
+def keeps() -> bool:
+    """Whether what is compiled now can be kept. If not, the process that the user has started says so, once.
+
+    Then nobody compiles for it either: what others make would be found on the disk.
+    """
+    try:
+        make_folder(cache_folder())
+    except SpaqlError as error:
+        os.environ["SPAQL_COMPILERS"] = "0"
+        if multiprocessing.parent_process() is None:
+            remedy = "set SPAQL_CACHE_DIR to a folder that can be written"
+            text = f"{error}: compiled code is not kept, and every program compiles anew; {remedy}"
+            warnings.warn(text, SpaqlWarning, stacklevel=2)
+        return False
+    return True
 
 
 class _Locator(_CacheLocator):
@@ -173,7 +200,7 @@ class DiskCache(FunctionCache):
         takes as long to load as the rest of the library; numba loads it when it compiles."""
         rtsys.initialize(target)
         found = self._load_overload(signature, target)
-        if found is None and not any(cache_folder().glob("*.nbi")):  # the first program on this machine
+        if found is None and keeps() and nothing_there():
             compilers.expect()
         return found
 

@@ -11,10 +11,14 @@ from concurrent.futures import ProcessPoolExecutor
 from multiprocessing.connection import wait
 from typing import Any
 
+from spaql.compiling import keeps, nothing_there
+
 
 @contextlib.contextmanager
 def worker_processes(jobs: int, first: Callable[..., None] | None = None, *given: Any) -> Iterator[ProcessPoolExecutor]:
     """So many processes; each calls `first(*given)` when it begins."""
+    if nothing_there():
+        keeps()  # said here once, not by every worker
     pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), _begin, (first, given, jobs))
     try:
         with _interrupts_ignored():  # inherited by the workers

@@ -1,7 +1,9 @@
 """Files that appear whole or not at all, and checks before the work whether they can be written."""
 
 import contextlib
+import errno
 import os
+import shutil
 import tempfile
 from collections.abc import Callable
 from os import PathLike
@@ -11,7 +13,17 @@ from spaql.checks import checked_path
 from spaql.errors import SpaqlError
 
 PICTURES = ("png", "svg", "pdf")  # that a user can ask for
+NO_ROOM = tuple(getattr(errno, name) for name in ("ENOSPC", "EDQUOT", "EFBIG") if hasattr(errno, name))
+NO_RIGHT = (errno.EROFS, errno.EACCES, errno.EPERM)
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # with which a formula begins in a spreadsheet
+
+
+def refusal(what: str, error: OSError) -> SpaqlError:
+    """What could not be done, why, and what to do about it."""
+    cause = error.strerror or str(error)
+    remedy = "make room there, or choose another place" if error.errno in NO_ROOM else ""
+    remedy = "choose a place that can be written to" if error.errno in NO_RIGHT else remedy
+    return SpaqlError(f"{what}: {cause}{remedy and f'; {remedy}'}")
 
 
 def write_whole(path: Path, write: Callable[..., object], *, lasting: bool = False) -> None:
@@ -36,7 +48,7 @@ def write_whole(path: Path, write: Callable[..., object], *, lasting: bool = Fal
         os.chmod(part, 0o644)
         os.replace(part, path)
     except OSError as error:
-        raise SpaqlError(f"cannot write {path}: {error.strerror or error}") from error
+        raise refusal(f"cannot write {path}", error) from error
     finally:
         if part is not None:
             with contextlib.suppress(OSError):
@@ -68,7 +80,28 @@ def make_folder(folder: Path) -> None:
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
-        raise SpaqlError(f"cannot write to {folder}: {error.strerror or error}") from error
+        raise refusal(f"cannot write to {folder}", error) from error
+
+
+def kept(folder: Path, save: Callable[[Path], object]) -> SpaqlError | None:
+    """`save(folder)` at the end of long work. What cannot be written there is kept among the temporary files.
+
+    That is an error all the same, which says where: the caller first tells what else it has found, then raises it.
+    """
+    try:
+        save(folder)
+    except SpaqlError as error:
+        try:
+            other = Path(tempfile.mkdtemp(prefix="spaql-"))
+        except OSError:
+            return error
+        try:
+            save(other)
+        except SpaqlError:
+            shutil.rmtree(other, ignore_errors=True)
+            return error
+        return SpaqlError(f"{error}; it is kept in {other} instead: move it from there")
+    return None
 
 
 def check_file(path: Path | None) -> None:
@@ -85,7 +118,7 @@ def check_file(path: Path | None) -> None:
         with tempfile.TemporaryFile(dir=path.resolve().parent):
             pass
     except OSError as error:
-        raise SpaqlError(f"cannot write {path}: {error.strerror or error}") from error
+        raise refusal(f"cannot write {path}", error) from error
 
 
 def check_folder(path: Path) -> None:
@@ -95,4 +128,4 @@ def check_folder(path: Path) -> None:
         with tempfile.TemporaryDirectory(dir=there):
             pass
     except OSError as error:
-        raise SpaqlError(f"cannot write to {path}: {error.strerror or error}") from error
+        raise refusal(f"cannot write to {path}", error) from error

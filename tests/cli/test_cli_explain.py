@@ -2,6 +2,8 @@
 
 import json
 import re
+import warnings
+from dataclasses import replace
 
 import pytest
 
@@ -9,6 +11,8 @@ import spaql
 from command_line import run
 from law_examples import law_policies
 from spaql.export import FORMATS
+from spaql.policy.words import number
+from spaql.report.explanation import returned
 
 
 @pytest.fixture(scope="module")
@@ -37,22 +41,33 @@ def test_the_table_of_explain_fits_80_columns_with_units_and_no_broken_cell(file
     assert all(line.count("…") == 4 and "%" in line for line in rows)
 
 
-def test_terminal_page_json_and_python_have_the_same_numbers(tmp_path):
-    agent = spaql.SPAQL(spaql.make("oil-laplace"), seed=0)
+@pytest.mark.parametrize(
+    ("problem", "episodes"),
+    [(lambda: spaql.make("oil-laplace"), 1000), (lambda: spaql.from_gym("spaql/CartPole-v0", horizon=50), 50)],
+    ids=["compiled", "Gymnasium"],
+)
+def test_terminal_page_json_and_python_have_the_same_numbers(problem, episodes, tmp_path):
+    agent = spaql.SPAQL(problem(), seed=0)
     agent.learn(20, rollouts=2)
-    agent.save(tmp_path / "oil.spaql")
-    asked = ("explain", tmp_path / "oil.spaql", "--max-leaves", "4", "--no-laws")
-    small = agent.policy().compress(max_leaves=4, laws=False)
-    fresh, table = small.evaluate(), agent.policy().evaluate()
+    agent.save(tmp_path / "agent.spaql")
+    asked = ("explain", tmp_path / "agent.spaql", "--max-leaves", "4", "--no-laws")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", spaql.SpaqlWarning)
+        small = agent.policy().compress(max_leaves=4, laws=False)
+    fresh, table = small.evaluate(episodes), agent.policy().evaluate(episodes)
     text = run(*asked, "--html", tmp_path / "page.html").stdout
+    assert f"{episodes:,} fresh episodes on " in text
     assert f"  return      {fresh.mean:.2f} " in text
     assert f"  the table   {table.mean:.2f} in the same episodes" in text
     page = (tmp_path / "page.html").read_text()
-    assert f"<dd>{fresh.mean:,.2f} ± " in page
-    assert f"<dd>{table.mean:,.2f} ± " in page
+    assert f"<dd>{returned(fresh)}</dd>" in page
+    assert f"<dd>{returned(table)}</dd>" in page
     data = json.loads(run(*asked, "--json").stdout)
     assert (data["fresh"]["mean"], data["fresh_of_table"]["mean"]) == (fresh.mean, table.mean)
-    assert [one["mean"] for one in data["frontier"] if one["leaves"] == small.n_leaves] == [fresh.mean]
+    of_size = {one["leaves"]: one["mean"] for one in data["frontier"]}
+    assert of_size[small.n_leaves] == fresh.mean
+    assert of_size == {point.leaves: replace(small, rules=point.tree).evaluate(episodes).mean for point in small.frontier}
+    assert all(f'<th scope="row">{leaves}</th><td>{number(mean)}</td>' in page for leaves, mean in of_size.items())
     assert "agrees with the table in" in text
     assert re.search(r"It agrees with the table in [\d.]+ % of", text)[0] in page
 

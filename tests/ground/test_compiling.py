@@ -81,6 +81,26 @@ def test_a_unit_is_compiled_by_the_process_itself_where_no_other_takes_it(monkey
     assert eighth(8.0) == 1.0
 
 
+NOT_KEPT = """
+import sys
+started = []
+sys.addaudithook(lambda event, args: started.append(args) if event == "subprocess.Popen" else None)
+from test_compiling import eighth, sixfold
+print(eighth(8.0), sixfold(7), len(started))
+"""
+
+
+def test_where_code_cannot_be_kept_nobody_compiles_for_others_and_it_is_said_once(tmp_path):
+    (tmp_path / "file").touch()  # in the place of a folder: root can write everywhere else
+    environment = {**os.environ, "SPAQL_CACHE_DIR": str(tmp_path / "file"), "SPAQL_COMPILERS": "1"}
+    environment["PYTHONPATH"] = os.pathsep.join([os.path.dirname(__file__), *filter(None, sys.path)])
+    told = subprocess.run([sys.executable, "-c", NOT_KEPT], env=environment, capture_output=True, text=True, check=True)
+    assert told.stdout == "1.0 42 0\n"
+    assert told.stderr.count("SpaqlWarning") == 1
+    assert f"cannot write to {tmp_path / 'file'}/code-" in told.stderr
+    assert "compiled code is not kept, and every program compiles anew; set SPAQL_CACHE_DIR to a folder that can be written" in told.stderr
+
+
 def test_a_process_that_cannot_make_a_unit_says_so_goes_on_and_ends_when_nobody_is_left_to_tell_it():
     process = started()
     assert not Pool().made(process, Reference("spaql.training.rollouts", "no_such_unit", None))

@@ -15,7 +15,7 @@ from spaql.runs.store import Store
 from spaql.studies.sweep.records import Sweep
 from spaql.studies.sweep.space import parameters_of, random_trial
 from spaql.studies.sweep.sweep import FIRST_REPORTED, run_sweep
-from spaql.studies.sweep.table import keep, markdown_of
+from spaql.studies.sweep.table import folder_of, keep, markdown_of
 
 SMALL = {"trials": 4, "seeds": 2, "best": 2, "final_seeds": 2, "iterations": 5, "rollouts": 2, "fresh": 10, "jobs": 1}
 
@@ -133,7 +133,7 @@ def test_it_resumes_from_the_store(done):
 
 
 def test_the_table_is_kept(done):
-    kept = keep(done)
+    kept = keep(done, folder_of(done))
     assert kept.parent == done.sweep.store / "sweeps"
     assert kept.read_text() == markdown_of(done)
     assert "seeds 1000 to 1001" in markdown_of(done)

@@ -1,5 +1,7 @@
 """The command line: thin. `spaql COMMAND --help` shows an example each."""
 
+import contextlib
+import os
 import sys
 import warnings
 from typing import Any
@@ -8,6 +10,7 @@ from spaql.cli import bench, data, explain, reproduce, sweep, train  # noqa: F40
 from spaql.cli.app import INTERRUPTED, app
 from spaql.errors import SpaqlError
 from spaql.interrupts import signals_of_command
+from spaql.writing import NO_RIGHT, NO_ROOM, refusal
 
 
 def _told(message: Warning | str, *where: Any, **more: Any) -> None:
@@ -15,15 +18,31 @@ def _told(message: Warning | str, *where: Any, **more: Any) -> None:
 
 
 def main() -> None:
-    """Bad input is one line and exit code 2; Ctrl-C is one line and 130, SIGTERM one line and 143."""
+    """Bad input and full disks are one line and exit code 2; Ctrl-C is one line and 130, SIGTERM one line and 143."""
     try:
-        with signals_of_command() as came, warnings.catch_warnings():
-            warnings.showwarning = _told
-            app()
-    except SystemExit as end:
-        sys.exit(128 + came[-1] if end.code == INTERRUPTED and came else end.code)
+        try:
+            with signals_of_command() as came, warnings.catch_warnings():
+                warnings.showwarning = _told
+                app()
+        except SystemExit as end:
+            sys.stdout.flush()  # a full disk is better known here than after the end
+            sys.exit(128 + came[-1] if end.code == INTERRUPTED and came else end.code)
     except SpaqlError as error:
         print(f"spaql: {error}", file=sys.stderr)
         sys.exit(2)
     except BrokenPipeError:
+        _forget_output()
         sys.exit(1)
+    except OSError as error:
+        if error.errno not in (*NO_ROOM, *NO_RIGHT):
+            raise
+        _forget_output()
+        what = error.filename or "what was to be printed"
+        print(f"spaql: {refusal(f'cannot write {what}', error)}", file=sys.stderr)
+        sys.exit(2)
+
+
+def _forget_output() -> None:
+    """What could not be printed: Python would try it again when it ends, and complain."""
+    with contextlib.suppress(OSError, ValueError):  # of a terminal that is none
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -21,7 +21,7 @@ from spaql.cli.arguments import (
 from spaql.cli.loop_options import Around, with_loop
 from spaql.cli.plant_files import Action, Dt, Given, Observe, Reward, Terminated
 from spaql.progress import working
-from spaql.writing import check_file, check_folder, form_of
+from spaql.writing import check_file, check_folder, form_of, kept
 
 LOG_HELP = "A .csv or .parquet file, one row per step."
 GAPS_HELP = "Steps may be missing, if there are next_ columns."
@@ -54,14 +54,19 @@ def record(
     Example:
       spaql record pendulum --episodes 25 --out log.csv
     """
-    from spaql.data.record import record as write
+    from spaql.data.record import log_target, write_log
+    from spaql.data.record import record as recorded
     from spaql.learners.files import load
 
+    log_target(out)
     who: Any = problem_of(problem, horizon, settings(changes), Given(observe, action, reward, terminated, dt), around)
     if agent is not None:
         who = load(agent / "agent.spaql" if agent.is_dir() else agent, who)
     with working("recording episodes", False if as_json else None):
-        frame = write(who, out, episodes=episodes, seed=seed, deterministic=deterministic)
+        frame = recorded(who, episodes=episodes, seed=seed, deterministic=deterministic)
+        unwritten = kept(out.parent, lambda folder: write_log(frame, folder / out.name))
+    if unwritten is not None:
+        raise unwritten
     samples, mean = len(frame), float(frame["reward"].sum() / episodes)
     if as_json:
         print(json.dumps({"out": str(out), "episodes": episodes, "samples": samples, "mean_return": mean}))
@@ -103,9 +108,9 @@ def coverage(
     plant = problem_of(problem, horizon, settings(changes), Given(observe, action, reward, terminated, dt), around)
     with working("reading the log", False if as_json else None):
         made = judge(plant, log, reach=reach, gaps=gaps)
+    print(json.dumps(made.to_dict(), indent=1) if as_json else made)
     if figure is not None:
         made.figure(figure)
-    print(json.dumps(made.to_dict(), indent=1) if as_json else made)
 
 
 @command
@@ -151,8 +156,12 @@ def replay(
             made = agent.replay(log, passes=passes, gaps=gaps)
     for warning in caught:
         print(f"spaql: {warning.message}", file=sys.stderr)
-    make_folder(out)
-    agent.save(out / "agent.spaql")  # before the evaluation: from here on nothing learned can be lost
+
+    def save(folder: Path) -> None:
+        make_folder(folder)
+        agent.save(folder / "agent.spaql")
+
+    unwritten = kept(out, save)  # before the evaluation: from here on nothing learned can be lost
     figures: dict[str, Any] = {"samples": made.samples, "rows": made.rows}
     figures |= {"episodes": made.episodes, "left_out": made.left_out}
     if not as_json:
@@ -168,7 +177,12 @@ def replay(
         figures |= {"mean": result.mean, "ci95": [low, high]}
         if not as_json:
             print(f"return on the plant: {result.mean:.2f} (95 %: {low:.2f} to {high:.2f}), {fresh:,} fresh episodes")
-    print(json.dumps(figures | {"out": str(out)}) if as_json else f"the agent: {out / 'agent.spaql'}")
+    if as_json:
+        print(json.dumps(figures | {"out": None if unwritten else str(out)}))
+    if unwritten is not None:
+        raise unwritten
+    if not as_json:
+        print(f"the agent: {out / 'agent.spaql'}")
     if interrupted:
         print(f"interrupted: {interrupted}", file=sys.stderr)
         raise typer.Exit(INTERRUPTED)

@@ -110,9 +110,13 @@ def export(
     if out is None:
         print(text, end="" if text.endswith("\n") else "\n")
         return
-    from spaql.writing import write_whole
+    from spaql.writing import kept, write_whole
 
-    write_whole(out, lambda target: target.write(text.encode()))
+    unwritten = kept(
+        out.parent, lambda folder: write_whole(folder / out.name, lambda target: target.write(text.encode()))
+    )
+    if unwritten is not None:
+        raise unwritten
     print(f"wrote {out}", file=sys.stderr)
 
 

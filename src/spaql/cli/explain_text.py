@@ -7,7 +7,8 @@ from typing import Any
 
 from spaql.cli.baselines import compared, compared_plain
 from spaql.cli.explain import ROWS
-from spaql.compress.frontier import restated
+from spaql.compress.frontier import episodes_for
+from spaql.errors import SpaqlError
 from spaql.export.heading import title
 from spaql.policy.digits import counted
 from spaql.policy.evaluation import Evaluation
@@ -16,7 +17,8 @@ from spaql.policy.policy import Policy
 from spaql.policy.worst import Worst
 from spaql.progress import at_work, working
 from spaql.report.beside import beside
-from spaql.report.explanation import Worth, agreement, episodes_for, may_differ, worth_of, write_explanation
+from spaql.report.explanation import Worth, agreement, may_differ, worth_of, write_explanation
+from spaql.writing import kept
 
 
 def show_policy(
@@ -26,7 +28,7 @@ def show_policy(
     """`made`: the policy as it was learned, and in the form that was asked for; `baselines`: others, to compare."""
     from rich.console import Console
 
-    console, why, worth, worst, others = Console(), None, None, None, None
+    console, why, worth, worst, others, unwritten = Console(), None, None, None, None, None
     shown: list[Any] = []
     with working("reading the agent", False if as_json else None):
         table, policy = made()
@@ -34,18 +36,23 @@ def show_policy(
             why = policy.why(observation)
         listed = as_json or why is None or rows != ROWS
         if listed or html is not None:
-            worth = worth_of(table, policy)
+            worth = worth_of(table, policy, sizes=as_json or html is not None)
         if falsify:
             worst = policy.falsify()
         others = beside(policy, baselines(), episodes_for(policy))
         if html is not None:
-            write_explanation(table, policy, html, worst, worth, others)
+            name = html.name
+            unwritten = kept(
+                html.parent, lambda folder: write_explanation(table, policy, folder / name, worst, worth, others)
+            )
+            html = None if unwritten is not None else html
         at_work("putting it into words")
         if listed and not as_json:
             shown = [title(policy), rich_table(policy, rows, console.width), *_sizes(table)]
     if as_json:
         assert worth is not None
         print(json.dumps(_plain(table, policy, worth, worst, html, why, others), indent=1, default=str))
+        _raised(unwritten)
         return
     if why is not None:
         console.print(str(why), highlight=False, markup=False)
@@ -60,6 +67,12 @@ def show_policy(
         console.print(f"\n{worst}", highlight=False, markup=False)
     if html is not None:
         console.print(f"open {html}", highlight=False, soft_wrap=True)
+    _raised(unwritten)
+
+
+def _raised(error: SpaqlError | None) -> None:
+    if error is not None:
+        raise error
 
 
 def _sizes(table: Policy) -> list[str]:
@@ -98,7 +111,7 @@ def _plain(
     table: Policy, policy: Policy, worth: Worth, worst: Worst | None, html: Path | None, why: Any, others: Any
 ) -> dict[str, Any]:
     """For machines."""
-    points = [{name: value for name, value in vars(point).items() if name != "tree"} for point in restated(policy)]
+    points = [{name: value for name, value in vars(point).items() if name != "tree"} for point in worth.sizes]
     entries: dict[str, Any] = {"policy": repr(policy), "regions": policy.n_leaves}
     entries |= {"exact_tree_leaves": table.tree().n_leaves, "samples": policy.samples}
     entries |= {"laws": policy.n_leaves, "numbers": policy.numbers} if policy.has_laws else {}

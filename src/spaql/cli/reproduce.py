@@ -67,7 +67,10 @@ def reproduce(
         text = f"{summary.computed:,} runs computed, {summary.there:,} were there already"
         print(json.dumps(figures) if as_json else text)
         return
-    _report(summary.store, as_json, figures, quiet)
+    try:
+        _report(summary.store, as_json, figures, quiet)
+    except SpaqlError as error:
+        raise SpaqlError(f"{error} (the runs are kept; spaql report {store} writes the report)") from error
 
 
 @command

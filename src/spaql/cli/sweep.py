@@ -51,7 +51,8 @@ def sweep(
       spaql sweep pendulum spaql --option xi=0.1..100:log --trials 30 --seeds 3 --store tuning
     """
     from spaql.studies.sweep.sweep import sweep as tune
-    from spaql.studies.sweep.table import keep, rows_of, show
+    from spaql.studies.sweep.table import folder_of, keep, rows_of, show
+    from spaql.writing import kept
 
     by_samples = card_of(algorithm).learns_by == "samples"
     if by_samples and (iterations is not None or rollouts is not None):
@@ -86,9 +87,12 @@ def sweep(
     if made.interrupted:
         print("interrupted: finished runs are kept; the same command continues from there", file=sys.stderr)
         raise typer.Exit(INTERRUPTED)
-    kept = keep(made)
+    unwritten = kept(folder_of(made), lambda folder: keep(made, folder))
+    where = None if unwritten is not None else folder_of(made) / f"{made.sweep.name}.md"
     if as_json:
         figures = {"problem": problem, "algorithm": algorithm, "computed": made.computed, "best": rows_of(made)}
-        print(json.dumps(figures | {"kept": str(kept)}))
-        return
-    show(made, kept)
+        print(json.dumps(figures | {"kept": None if where is None else str(where)}))
+    else:
+        show(made, where)
+    if unwritten is not None:
+        raise unwritten

@@ -171,16 +171,22 @@ def train(
         make_folder(out)
     begin = time.perf_counter()
     progress = not quiet and not as_json
-    runs = trained(agents, iterations, rollouts, samples=samples, jobs=jobs, progress=progress, callbacks=callbacks)
+    runs, failed = trained(
+        agents, iterations, rollouts, samples=samples, jobs=jobs, progress=progress, callbacks=callbacks
+    )
     seconds = time.perf_counter() - begin
     with working(f"running {fresh:,} fresh episodes", progress and sys.stderr.isatty()):
-        complete = kept_and_judged(runs, out, fresh)
+        complete, unwritten = kept_and_judged(runs, out, fresh)
         table = None
         if others and complete:
             from spaql.analysis.paired import compare
 
             table = compare({f"seed {run.agent.seed}": run.agent for run in runs} | others, fresh)
-    show_runs(runs, seconds, out, as_json, table)
+    show_runs(runs, seconds, None if unwritten else out, as_json, table)
+    if unwritten is not None:
+        raise SpaqlError("; ".join(str(error) for error in (failed, unwritten) if error is not None)) from unwritten
+    if failed is not None:
+        raise SpaqlError(f"{failed} ({kept_where(runs, out, checkpoint)})") from failed
     if not complete:
         print(f"interrupted: {kept_where(runs, out, checkpoint)}", file=sys.stderr)
         raise typer.Exit(INTERRUPTED)

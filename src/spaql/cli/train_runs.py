@@ -75,35 +75,43 @@ def callbacks_of(
     return None if checkpoint is None and log is None else made
 
 
-def trained(agents: "Sequence[Agent]", iterations: int | None, rollouts: int | None, **options: Any) -> list[Run]:
-    """The runs; after a second Ctrl-C with what was learned until then."""
+def trained(
+    agents: "Sequence[Agent]", iterations: int | None, rollouts: int | None, **options: Any
+) -> tuple[list[Run], SpaqlError | None]:
+    """The runs; after a second Ctrl-C, or an error in the middle, with what was learned until then."""
     from spaql.training.trainer import learn_all
 
     try:
         histories = learn_all(agents, iterations, rollouts, **options)
-        return [Run(agent, history) for agent, history in zip(agents, histories, strict=True)]
+        return [Run(agent, history) for agent, history in zip(agents, histories, strict=True)], None
     except KeyboardInterrupt:  # the first Ctrl-C lets the iterations under way end, the second does not wait for them
-        return [Run(agent, agent.history, hurried=True) for agent in agents]
+        return [Run(agent, agent.history, hurried=True) for agent in agents], None
+    except SpaqlError as error:  # of the plant, or of a disk that takes no more lines of the log
+        if not any(len(agent.history) for agent in agents):
+            raise
+        return [Run(agent, agent.history, hurried=True) for agent in agents], error
 
 
-def kept_and_judged(runs: list[Run], out: Path | None, fresh: int) -> bool:
+def kept_and_judged(runs: list[Run], out: Path | None, fresh: int) -> tuple[bool, SpaqlError | None]:
     """Save the agents, then evaluate them (a model-based learner plans first).
 
-    False if Ctrl-C was pressed at any time.
+    False if Ctrl-C was pressed at any time; and what was wrong with the files.
     """
     from spaql.interrupts import stop_on_interrupt
+    from spaql.writing import kept
 
-    pressed = threading.Event()
+    pressed, unwritten = threading.Event(), None
     if out is not None:
         with stop_on_interrupt(pressed):  # files first: Ctrl-C waits for them
-            save_runs(runs, out)
+            unwritten = kept(out, lambda folder: save_runs(runs, folder))
     try:
         for run in runs if fresh > 0 and not pressed.is_set() and not runs[0].hurried else ():
             if len(run.history) or not run.history.interrupted:  # what has seen nothing yet is worth nothing
                 run.fresh = run.agent.evaluate(fresh)
     except KeyboardInterrupt:
         pressed.set()
-    return not pressed.is_set() and not any(run.hurried or run.history.interrupted for run in runs)
+    complete = not pressed.is_set() and not any(run.hurried or run.history.interrupted for run in runs)
+    return complete, unwritten
 
 
 def kept_where(runs: list[Run], out: Path | None, checkpoint: Path | None) -> str:

@@ -10,10 +10,12 @@ from spaql.plants.problem import Finite
 from spaql.trees.tree import Tree
 
 if TYPE_CHECKING:
+    from spaql.policy.evaluation import Evaluation
     from spaql.policy.policy import Policy
 
 FRESH = 1000  # episodes of the comparison with the table
 FRESH_IN_PYTHON = 20  # the same, in an environment that is not compiled
+TOLD_IN_PYTHON = 50  # episodes of the returns that are told there; on compiled plants as many as of the comparison
 FRESH_SEED = 2**41  # start states that neither search nor usage have seen
 ALPHA = 0.05  # of the test whether a tree is worse than the table
 NEAR = 0.1  # of the range of a continuous action: actions that differ by less count as the same
@@ -62,8 +64,6 @@ class Judged(NamedTuple):
 
     points: list[FrontierPoint]
     samples: int  # steps that this took
-    table: float  # mean return of the table on the same episodes
-    episodes: int
     policy: "Policy"  # the table
 
 
@@ -80,22 +80,31 @@ def notes_on(point: FrontierPoint, judged: Judged, more: str) -> tuple[str, ...]
     if point.worse >= ALPHA:
         return ()
     size = f"{point.leaves} leaves" if point.leaves > 1 else "one leaf"
-    mean, table = point.mean, judged.table
-    if judged.policy.problem.plant is not None:  # the numbers that are told wherever the policy is shown
-        mean, table = (one.evaluate(judged.episodes).mean for one in (_tree(judged.policy, point), judged.policy))
-    compared = f"{mean:.5g} against {table:.5g} on the same {judged.episodes:,} fresh episodes"
+    episodes = episodes_for(judged.policy)  # the numbers that are told wherever the policy is shown
+    mean, table = (one.evaluate(episodes).mean for one in (_tree(judged.policy, point), judged.policy))
+    compared = f"{mean:.5g} against {table:.5g} on the same {episodes:,} fresh episodes"
     return (f"the tree with {size} is significantly worse than the table it was made from ({compared}): {more}",)
 
 
-def restated(policy: "Policy") -> list[FrontierPoint]:
+def episodes_for(policy: "Policy") -> int:
+    """How many episodes of `evaluate()` stand behind a return that is told of a policy, wherever it is told."""
+    return FRESH if policy.problem.plant is not None else TOLD_IN_PYTHON
+
+
+def restated(policy: "Policy", fresh: "Evaluation | None" = None) -> list[FrontierPoint]:
     """The frontier with the returns that `evaluate()` tells: one set of numbers wherever a policy is shown.
 
-    The episodes that chose the size were others. In an environment they serve for both, because episodes cost there.
+    The episodes that chose the size were others. `fresh`: what is known of the policy itself already, because
+    episodes cost in an environment.
     """
-    if policy.problem.plant is None:
+    if not policy.problem.can_run:
         return list(policy.frontier)
-    fresh = [_tree(policy, point).evaluate(FRESH) for point in policy.frontier]
-    return [replace(point, mean=one.mean, ci95=one.ci95) for point, one in zip(policy.frontier, fresh, strict=True)]
+    made = []
+    for point in policy.frontier:
+        known = fresh if point.tree is policy.rules else None
+        told = known or _tree(policy, point).evaluate(episodes_for(policy))
+        made.append(replace(point, mean=told.mean, ci95=told.ci95))
+    return made
 
 
 def _tree(policy: "Policy", point: FrontierPoint) -> "Policy":
@@ -119,4 +128,4 @@ def frontier_of(table: "Policy", trees: dict[int, Tree], episodes: int) -> Judge
         worse = float(ttest_1samp(lost, 0.0, alternative="greater").pvalue) if varies else float(lost[0] <= 0)
         near = np.all(np.abs(tree.decide(states) - wanted) <= NEAR * span, axis=1)
         points.append(FrontierPoint(leaves, fresh.mean, fresh.ci95, float(near.mean()), worse, tree.rules))
-    return Judged(points, steps, reference.mean, episodes, table)
+    return Judged(points, steps, table)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from spaql.checks import checked_path
 from spaql.colours import BLUE, GREY, INK, VERMILION
 from spaql.compress.by_hand import baselines_for
-from spaql.compress.frontier import FRESH, FRESH_SEED
+from spaql.compress.frontier import episodes_for, restated
 from spaql.errors import SpaqlError
 from spaql.learners.agent import Agent
 from spaql.writing import check_file, form_of, write_whole
@@ -35,20 +35,20 @@ def frontier_figure(policy: "Policy", path: str | PathLike[str], baselines: Mapp
     table = policy.table_policy
     figure = Figure(figsize=(7.2, 3.8), layout="constrained")
     axis = figure.subplots()
-    points = policy.frontier
+    points, episodes = restated(policy), episodes_for(policy)
     errors = [[point.mean - point.ci95[0] for point in points], [point.ci95[1] - point.mean for point in points]]
     sizes = [point.leaves for point in points]
     axis.errorbar(
         sizes, [point.mean for point in points], errors, marker="o", color=BLUE, capsize=2.5, label="best tree found"
     )
-    level = table.evaluate(FRESH, FRESH_SEED)
+    level = table.evaluate(episodes)
     axis.axhspan(*level.ci95, color=GREY, alpha=0.25, linewidth=0)
     axis.axhline(level.mean, color=INK, linewidth=1, linestyle="--", label=f"table, {table.n_leaves:,} cells")
     for name, tree in baselines_for(table.problem).items():
-        mean = replace(table, rules=tree).evaluate(FRESH, FRESH_SEED).mean
+        mean = replace(table, rules=tree).evaluate(episodes).mean
         axis.plot([tree.n_leaves], [mean], marker="D", linestyle="", color=VERMILION, label=f"by hand: {name}")
     for k, (name, own) in enumerate(_of_problem(baselines, len(policy.problem.state)).items()):
-        mean, leaves = own.evaluate(FRESH, FRESH_SEED).mean, _leaves(own)
+        mean, leaves = own.evaluate(episodes).mean, _leaves(own)
         if leaves is None:
             axis.axhline(mean, color=VERMILION, linewidth=1, linestyle=LINES[k % len(LINES)], label=name)
         else:

@@ -16,7 +16,7 @@ from spaql.learners.random import Random
 from spaql.plants.problem import Finite, Problem
 from spaql.policy.policy import Policy
 from spaql.progress import at_work
-from spaql.writing import cell, write_whole
+from spaql.writing import cell, check_file, write_whole
 
 if TYPE_CHECKING:
     from spaql.training.episode import Episode
@@ -39,7 +39,7 @@ def record(
     import pandas
 
     count, first = whole("episodes", episodes, 1, 10**6), whole("seed", seed, 0)
-    target = None if path is None else _target(path)
+    target = None if path is None else log_target(path)
     problem, run = _runner(who, first, flag("deterministic", deterministic))
     names, following = state_columns(problem), next_columns(problem)
     acting = named_actions(problem) or action_columns(problem)
@@ -74,12 +74,12 @@ def write_log(frame: Any, path: Path) -> None:
         write_whole(path, lambda file: frame.to_csv(file, index=False, header=heads, compression=packed))
 
 
-def _target(path: str | PathLike[str]) -> Path:
+def log_target(path: str | PathLike[str]) -> Path:
+    """Where a log can be written, checked before the work."""
     target = checked_path(path)
     if not target.name.lower().endswith(ENDINGS):
         raise SpaqlError(f"{target.name}: a log is a .csv or .parquet file; choose such a name")
-    if not target.parent.is_dir():
-        raise SpaqlError(f"cannot write {target}: there is no folder {target.parent}")
+    check_file(target)
     return target
 
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spaql.arrays import Array
+from spaql.compress.frontier import FrontierPoint, episodes_for, restated
 from spaql.export.action_colours import action_colours
 from spaql.plants.problem import Finite
 from spaql.policy.evaluation import Evaluation
@@ -26,26 +27,28 @@ from spaql.trees.regions import summed
 from spaql.trees.tree import LEAF
 from spaql.version import __version__
 
-FRESH = 1000  # episodes of the evaluation
-FRESH_IN_PYTHON = 50  # episodes of the evaluation in an environment that is not compiled
 OPEN_ROWS = 26  # leaves that are unfolded at first
 MOST_LEAVES = 1000  # written out; the least used leaves beyond that number are only counted
 FEW = 12  # leaves of a tree that is shown before everything else
 
 
 class Worth(NamedTuple):
-    """Returns of a controller and of the table it was made from, in the same episodes for the terminal and the page.
+    """Returns of a controller, of the table it was made from and of trees of other sizes, in the same episodes for the
+    terminal, the page and JSON.
 
     They are the episodes of `policy.evaluate()`. None without a plant.
     """
 
     fresh: Evaluation | None
     own: Evaluation | None  # of the table
+    sizes: list[FrontierPoint]
 
 
-def worth_of(table: Policy, policy: Policy) -> Worth:
+def worth_of(table: Policy, policy: Policy, *, sizes: bool = True) -> Worth:
+    """`sizes`: the frontier too; in an environment it takes its time."""
     fresh = fresh_return(policy)
-    return Worth(fresh, fresh if fresh is None or not may_differ(policy) else fresh_return(table))
+    own = fresh if fresh is None or not may_differ(policy) else fresh_return(table)
+    return Worth(fresh, own, restated(policy, fresh) if sizes else [])
 
 
 def write_explanation(
@@ -57,7 +60,7 @@ def write_explanation(
     A table is shown as its exact tree, which applies the same actions. `others`: the table of `beside`.
     """
     shown = policy.tree() if policy.kind == "table" else policy
-    fresh, own = worth_of(table, policy) if worth is None else worth
+    fresh, own, sizes = worth_of(table, policy) if worth is None else worth
     at_work("writing the page")
     episodes = [] if fresh is None else recorded(shown, fresh.returns, worst)
     written = most_used(shown)
@@ -71,7 +74,7 @@ def write_explanation(
         notes=shown.notes,
         certificate=None if shown.certificate is None else shown.certificate.lines,
         key_figures=key_figures(table, shown, fresh, own),
-        frontier=frontier(shown, own),
+        frontier=frontier(sizes, shown.n_leaves, own),
         others=[] if others is None else rows_of(others),
         compared=0 if others is None else others.attrs["episodes"],
         own_name=OWN,
@@ -96,10 +99,6 @@ def fresh_return(policy: Policy) -> Evaluation | None:
     if not policy.problem.can_run:
         return None
     return policy.evaluate(episodes_for(policy))
-
-
-def episodes_for(policy: Policy) -> int:
-    return FRESH if policy.problem.plant is not None else FRESH_IN_PYTHON
 
 
 # -- the head ----------------------------------------------------------------------------------------------------------

@@ -3,17 +3,16 @@
 import math
 from typing import Any
 
-from spaql.compress.frontier import FrontierPoint, restated
+from spaql.compress.frontier import FrontierPoint
 from spaql.policy.evaluation import Evaluation
-from spaql.policy.policy import Policy
 from spaql.policy.words import number, percent
 
 
-def frontier(shown: Policy, own: Evaluation | None) -> dict[str, Any] | None:
+def frontier(sizes: list[FrontierPoint], chosen: int, own: Evaluation | None) -> dict[str, Any] | None:
     """All sizes of tree that a compression found: places in a picture of 100 by 100, and the numbers."""
-    if not shown.frontier:
+    if not sizes:
         return None
-    points = [frontier_point(one) for one in restated(shown)]
+    points = [frontier_point(one) for one in sizes]
     level = None if own is None else own.mean
     ends = [value for point in points for value in (point["low"], point["high"])] + ([] if level is None else [level])
     bottom, top = min(ends), max(ends)
@@ -25,7 +24,7 @@ def frontier(shown: Policy, own: Evaluation | None) -> dict[str, Any] | None:
         point["y"], point["y_low"], point["y_high"] = (
             100 * (top - point[name]) / (top - bottom) for name in ("mean", "low", "high")
         )
-        point["chosen"] = point["leaves"] == shown.n_leaves
+        point["chosen"] = point["leaves"] == chosen
     marks = [value for value in (1, 2, 4, 8, 16, 32, 64, 128, 256, 512) if value <= most]
     return {
         "points": points,

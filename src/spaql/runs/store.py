@@ -17,7 +17,7 @@ from typing import Any
 from spaql.errors import SpaqlError, SpaqlWarning
 from spaql.runs.rows import DamagedError, Run, read_rows, run_from, write_rows
 from spaql.runs.spec import Spec, spec_from
-from spaql.writing import write_whole
+from spaql.writing import refusal, write_whole
 
 FORMAT = 1
 FOLDERS = ("runs", "plans", "claims")
@@ -78,7 +78,7 @@ class Store:
             for room in (self.runs, self.plans, self.claims):
                 room.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise SpaqlError(f"cannot make the store {self.folder}: {error.strerror or error}") from error
+            raise refusal(f"cannot make the store {self.folder}", error) from error
 
     # -- runs ----------------------------------------------------------------------------------------------------------
 
@@ -125,7 +125,7 @@ class Store:
         try:
             path.unlink(missing_ok=True)
         except OSError as error:
-            raise SpaqlError(f"cannot remove {path}: {error.strerror or error}") from error
+            raise refusal(f"cannot remove {path}", error) from error
 
     # -- claims --------------------------------------------------------------------------------------------------------
     # A claim is only a hint that saves other processes the same work: a claimed run is put off, not left out, so the

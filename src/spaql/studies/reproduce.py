@@ -79,7 +79,8 @@ def reproduce(request: Request, progress: bool = True) -> Summary:
             outcome = run_missing([spec for part in stage for spec in todo[part]], store, open_executor, show(todo))
             summary.computed += outcome.computed
             if outcome.error is not None:
-                _fail(outcome.error, outcome.spec, summary)
+                kept = f"{summary.there + summary.computed} finished runs are kept"
+                raise failure(outcome.error, outcome.spec, kept) from outcome.error
             if outcome.interrupted:
                 summary.interrupted = True
                 return summary
@@ -134,8 +135,8 @@ def _left_out(parts: Sequence[Part], only: Sequence[str]) -> dict[Part, str]:
     return found
 
 
-def _fail(error: Exception, spec: Spec | None, summary: Summary) -> None:
-    kept = f"{summary.there + summary.computed} finished runs are kept"
+def failure(error: Exception, spec: Spec | None, kept: str) -> SpaqlError:
+    """Why runs could not go on. Bad input and full disks are not the fault of the run that met them."""
     if isinstance(error, (SpaqlError, OSError)):
-        raise SpaqlError(f"{error} ({kept})") from error
-    raise SpaqlError(f"{spec} failed: {type(error).__name__}: {error} ({kept})") from error
+        return SpaqlError(f"{error} ({kept})")
+    return SpaqlError(f"{spec} failed: {type(error).__name__}: {error} ({kept})")

@@ -16,7 +16,7 @@ from spaql.checks import checked_path, real, whole
 from spaql.errors import SpaqlError
 from spaql.learners.history import COLUMN, COLUMNS, COUNTS
 from spaql.learners.outer import EVAL_SAMPLES, TRAIN_SAMPLES
-from spaql.writing import make_folder, write_whole
+from spaql.writing import make_folder, refusal, write_whole
 
 if TYPE_CHECKING:
     from spaql.learners.agent import Agent
@@ -177,11 +177,13 @@ class CsvLog(Callback):
             # one call for whole lines: a kill leaves all lines or, at worst, a torn last line, which `begin` repairs
             handle = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
             try:
-                os.write(handle, text.encode())
+                data = text.encode()
+                while data:  # a disk that is nearly full takes a part, and says so at the next part
+                    data = data[os.write(handle, data) :]
             finally:
                 os.close(handle)
         except OSError as error:
-            raise SpaqlError(f"cannot write {self.path}: {error.strerror or error}") from error
+            raise refusal(f"cannot write {self.path}", error) from error
         self.lines = len(table)
 
     def end(self, agent: "Agent") -> None:
@@ -216,7 +218,7 @@ class TensorBoard(Callback):
         try:
             self.writer = self.writer_class(str(self.directory))
         except OSError as error:
-            raise SpaqlError(f"cannot write to {self.directory}: {error.strerror or error}") from error
+            raise refusal(f"cannot write to {self.directory}", error) from error
         self.rows = len(agent.state.history)
 
     def __call__(self, agent: "Agent") -> None:

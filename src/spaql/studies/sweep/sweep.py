@@ -15,7 +15,7 @@ from spaql.runs.executors import Open, executor_of
 from spaql.runs.runner import run_missing
 from spaql.runs.spec import Spec
 from spaql.runs.store import Store
-from spaql.studies.reproduce import usable
+from spaql.studies.reproduce import failure, usable
 from spaql.studies.sweep.records import Options, Sweep, Swept, Trial
 from spaql.studies.sweep.search import random_search, tpe_search
 from spaql.studies.sweep.space import Parameter, parameters_of
@@ -179,10 +179,7 @@ class _Bench:
         outcome = run_missing(missing, self.store, self.open, finished)
         self.made.computed += outcome.computed
         if outcome.error is not None:
-            kind = "" if isinstance(outcome.error, SpaqlError) else f"{type(outcome.error).__name__}: "
-            raise SpaqlError(
-                f"{outcome.spec} failed: {kind}{outcome.error} (finished runs are kept)"
-            ) from outcome.error
+            raise failure(outcome.error, outcome.spec, "finished runs are kept") from outcome.error
         if outcome.interrupted:
             raise _InterruptedError
         return [[self._fresh(spec) for spec in row] for row in specs]

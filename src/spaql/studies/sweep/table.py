@@ -8,7 +8,7 @@ from typing import Any
 from spaql.analysis.numbers import counted
 from spaql.studies.sweep.records import Options, Swept, Trial
 from spaql.studies.sweep.sweep import FIRST_REPORTED
-from spaql.writing import write_whole
+from spaql.writing import make_folder, write_whole
 
 
 def rows_of(made: Swept) -> list[dict[str, Any]]:
@@ -62,12 +62,15 @@ def markdown_of(made: Swept) -> str:
     return "\n".join([*lines, ""])
 
 
-def keep(made: Swept) -> Path:
-    """STORE/sweeps/NAME.md, .csv (all trials) and .json. Returns the first."""
+def folder_of(made: Swept) -> Path:
+    return made.sweep.store / "sweeps"
+
+
+def keep(made: Swept, folder: Path) -> Path:
+    """FOLDER/NAME.md, .csv (all trials) and .json. Returns the first."""
     import pandas
 
-    folder = made.sweep.store / "sweeps"
-    folder.mkdir(exist_ok=True)
+    make_folder(folder)
     asked = {name: str(value) if isinstance(value, Path) else value for name, value in asdict(made.sweep).items()}
     told = {
         "sweep": asked,
@@ -82,7 +85,7 @@ def keep(made: Swept) -> Path:
     return folder / f"{made.sweep.name}.md"
 
 
-def show(made: Swept, kept: Path) -> None:
+def show(made: Swept, kept: Path | None) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
@@ -107,6 +110,6 @@ def show(made: Swept, kept: Path) -> None:
     console.print(table)
     console.print(
         "Tuned is biased upwards: it chose the rows. Fresh did not; ± is half the 95 % interval over its seeds. "
-        f"{counted(made.computed, 'run')} computed now. Kept: {kept}",
+        f"{counted(made.computed, 'run')} computed now.{f' Kept: {kept}' if kept is not None else ''}",
         highlight=False,
     )
