@@ -20,12 +20,14 @@ import numpy as np
 from numba._dispatcher import compute_fingerprint
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
 from numba.core.ccallback import CFunc
+from numba.core.compiler import Compiler
 from numba.core.runtime.nrt import rtsys
 from numba.experimental import function_type  # noqa: F401  (lets numba tell the type of a callback)
 
 from spaql import compilers
 from spaql.linking import Inside, Kernel, PartCompiler, Reference
 from spaql.units import Unit
+from spaql.wide import WideCompiler
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -95,9 +97,13 @@ def ahead(function: Any, *arguments: Any) -> None:
     compilers.ahead(Reference(function.py_func.__module__, function.py_func.__name__, types))
 
 
-def callback(function: Callable[..., None], signature: Any) -> Any:
-    """A typed first-class function that kernels call by pointer: one kernel serves every plant."""
-    made: Any = CFunc(function, (signature.args, signature.return_type), locals={}, options=dict(OPTIONS))
+def callback(function: Callable[..., None], signature: Any, wide: bool = False) -> Any:
+    """A typed first-class function that kernels call by pointer: one kernel serves every plant.
+
+    `wide`: its loops are over lanes that do not depend on each other.
+    """
+    pipeline = WideCompiler if wide else Compiler
+    made: Any = CFunc(function, (signature.args, signature.return_type), {}, dict(OPTIONS), pipeline)
     made._cache = DiskCache(function)  # type: ignore[no-untyped-call]
     made.compile()
     return made
