@@ -102,7 +102,7 @@ def callback(function: Callable[..., None], signature: Any, wide: bool = False) 
 
     `wide`: its loops are over lanes that do not depend on each other.
     """
-    pipeline = WideCompiler if wide else Compiler
+    pipeline: Any = WideCompiler if wide else Compiler
     made: Any = CFunc(function, (signature.args, signature.return_type), {}, dict(OPTIONS), pipeline)
     made._cache = DiskCache(function)  # type: ignore[no-untyped-call]
     made.compile()
