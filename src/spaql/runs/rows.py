@@ -144,9 +144,13 @@ def write_rows(path: Path, runs: list[Run]) -> None:
     table = pa.table(columns).replace_schema_metadata({"spaql": "runs 1"})
     # one row: dictionaries and statistics of its columns would be a quarter of the file, and of the time
     plain: dict[str, Any] = {"compression": "zstd", "use_dictionary": False, "write_statistics": False}
-    whole = pa.BufferOutputStream()  # a file of Python would be called for every page
-    pq.write_table(table, whole, **plain, write_page_checksum=True)
-    write_whole(path, lambda file: file.write(whole.getvalue()))
+
+    def write(file: Any) -> None:
+        whole = pa.BufferOutputStream()  # a file of Python would be called for every page
+        pq.write_table(table, whole, **plain, write_page_checksum=True)
+        file.write(whole.getvalue())
+
+    write_whole(path, write)
 
 
 def read_rows(path: Path) -> list[Run]:
