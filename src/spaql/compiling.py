@@ -22,6 +22,7 @@ import numpy as np
 from numba._dispatcher import compute_fingerprint
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
 from numba.core.ccallback import CFunc
+from numba.core.compiler import Compiler
 from numba.core.runtime.nrt import rtsys
 from numba.experimental import function_type  # noqa: F401  (lets numba tell the type of a callback)
 
@@ -29,6 +30,7 @@ from spaql import compilers
 from spaql.errors import SpaqlError, SpaqlWarning
 from spaql.linking import Inside, Kernel, PartCompiler, Reference
 from spaql.units import Unit
+from spaql.wide import WideCompiler
 from spaql.writing import make_folder
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -99,9 +101,13 @@ def ahead(function: Any, *arguments: Any) -> None:
     compilers.ahead(Reference(function.py_func.__module__, function.py_func.__name__, types))
 
 
-def callback(function: Callable[..., None], signature: Any) -> Any:
-    """A typed first-class function that kernels call by pointer: one kernel serves every plant."""
-    made: Any = CFunc(function, (signature.args, signature.return_type), locals={}, options=dict(OPTIONS))
+def callback(function: Callable[..., None], signature: Any, wide: bool = False) -> Any:
+    """A typed first-class function that kernels call by pointer: one kernel serves every plant.
+
+    `wide`: its loops are over lanes that do not depend on each other.
+    """
+    pipeline: Any = WideCompiler if wide else Compiler
+    made: Any = CFunc(function, (signature.args, signature.return_type), {}, dict(OPTIONS), pipeline)
     made._cache = DiskCache(function)  # type: ignore[no-untyped-call]
     made.compile()
     return made

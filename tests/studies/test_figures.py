@@ -12,8 +12,9 @@ from spaql.analysis.numbers import agents, caption_number, listed, short
 from spaql.analysis.style import COLOURS, INK, thinned
 from spaql.errors import SpaqlError
 from spaql.learners.history import History
+from spaql.processes import worker_processes
 from spaql.runs.rows import run_from
-from spaql.studies.figures import draw_figures, drawings
+from spaql.studies.figures import Drawn, draw_figures, drawings, prepare
 from spaql.studies.paper.plan import LEARNERS, MAIN, SCALED
 from spaql.studies.paper.samples import curve_of, takeover
 from spaql.studies.paper.scaling import groups_of
@@ -257,3 +258,19 @@ def test_words():
     assert list(thinned(5)) == [0, 1, 2, 3, 4]
     assert len(thinned(2000)) <= 300
     assert list(thinned(2000)[[0, -1]]) == [0, 1999]
+
+
+@pytest.mark.slow
+def test_a_second_process_draws_the_same_bytes_and_one_that_is_killed_leaves_no_gap(tmp_path):
+    results = make_results()
+    alone = draw_figures(results, tmp_path / "alone")
+    for name, killed in (("beside", False), ("killed", True)):
+        with worker_processes(1, prepare, results) as helper:
+            beside = Drawn(helper, tmp_path / name)
+            for process in helper._processes.values() if killed else ():
+                process.kill()
+            together = draw_figures(results, tmp_path / name, None, beside)
+        assert [(one.name, one.caption) for one in together] == [(one.name, one.caption) for one in alone]
+        for one, other in zip(together, alone, strict=True):
+            assert one.png.read_bytes() == other.png.read_bytes()
+            assert one.svg.read_bytes() == other.svg.read_bytes()

@@ -4,6 +4,9 @@ import numpy as np
 import pytest
 
 import spaql
+from spaql.plants.environment import PlantEnv
+from spaql.streams import FRESH_PLANT, plant_seed
+from spaql.training.episode import open_at
 
 
 def test_it_has_one_observation_more_than_actions_in_physical_units():
@@ -81,3 +84,33 @@ def test_its_picture_has_a_panel_for_every_variable_and_lines_at_the_limits(fall
 def test_a_picture_of_an_unknown_kind_is_refused(fall, tmp_path):
     with pytest.raises(spaql.SpaqlError, match="choose a name that ends with png, svg, pdf"):
         fall.plot(tmp_path / "episode.bmp")
+
+
+@pytest.mark.parametrize("learner", [spaql.SPAQL, spaql.AQL, spaql.Random])
+def test_it_is_the_rollout_of_the_evaluation_to_the_last_bit(learner):
+    agent = learner(spaql.make("cartpole"), seed=1)
+    agent.learn(20, 5)
+    returns = agent.evaluate(4, seed=9).returns
+    episodes = [agent.episode(seed=9, rollout=rollout) for rollout in range(4)]
+    assert [episode.total for episode in episodes] == returns.tolist()
+    env = PlantEnv(agent.problem)
+    for rollout, episode in enumerate(episodes):  # and the plant, given these actions, does the same
+        _, seen = open_at(agent.problem, 9, rollout)
+        assert seen.tolist() == episode.observations[0].tolist()
+    observation, _ = env.reset(seed=int(plant_seed(9, FRESH_PLANT, 0)))
+    for h, action in enumerate(episodes[0].actions):
+        assert observation.tolist() == episodes[0].observations[h].tolist()
+        observation, _, terminated, _, _ = env.step(int(action[0]))
+    assert terminated == episodes[0].terminated
+
+
+def grow(x, a):
+    return (x + 1.0,), 0.0, False
+
+
+def test_on_a_plant_that_leaves_its_bounds_the_step_is_named():
+    problem = spaql.from_plant(
+        spaql.reset(lambda u: (u,)), spaql.step(grow), state=[spaql.Axis("x", -1.0, 4.0)], actions=spaql.Finite((0, 1)), horizon=9
+    )
+    with pytest.raises(spaql.SpaqlError, match=r"left its declared bounds: x = 4\.\d+ .*rollout 3, step 4"):
+        spaql.SPAQL(problem, seed=0).episode(rollout=3)

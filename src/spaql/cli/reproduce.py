@@ -92,9 +92,10 @@ def report(
 def _report(store: "Store", as_json: bool, figures: dict[str, Any], quiet: bool) -> None:
     from spaql.cli.report_text import show_report, summary_of
     from spaql.report.make import make_report
+    from spaql.runs.executors import cores
 
     begin = time.perf_counter()
     with working("reading the runs", False if as_json or quiet else None):
-        made = make_report(store)
+        made = make_report(store, jobs=cores())
     figures = figures | {"report_seconds": time.perf_counter() - begin} | summary_of(made)
     print(json.dumps(figures, indent=1)) if as_json else show_report(made, figures, quiet)

@@ -45,11 +45,12 @@ def check_parameters(function: Callable[..., Any]) -> None:
 
 def assembled(
     kind: str, head: str, lines: str, parts: Mapping[str, Callable[..., Any]], signature: Any,
-    ours: Mapping[str, Any] = MappingProxyType({}),
+    ours: Mapping[str, Any] = MappingProxyType({}), wide: bool = False,
 ) -> Any:  # fmt: skip
     """A callback out of our own text, in which the user's functions stand, compiled, under the names of `parts`.
 
-    `ours`: compiled functions of the package that the text uses.
+    - `ours`: compiled functions of the package that the text uses
+    - `wide`: the loop of the text is over lanes that do not depend on each other
     """
     key = hashlib.sha256((head + lines).encode() + b"".join(digest(part) for part in parts.values())).hexdigest()[:16]
     name = f"{kind}_{key}"
@@ -57,7 +58,7 @@ def assembled(
     scope |= {part: scalar(function) for part, function in parts.items()}
     exec(compile(f"def {name}{head}:\n{lines}", __file__, "exec"), scope)
     try:
-        return callback(scope[name], signature)
+        return callback(scope[name], signature, wide)
     except NumbaError as error:
         reason = " ".join(str(error).split())
         names = " or ".join(part.__name__ for part in parts.values())

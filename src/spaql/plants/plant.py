@@ -179,7 +179,7 @@ class Plant:
     def _batch(self, function: PlantFunction, *lines: str) -> Any:
         parts = {"act": function.python} | ({"look": self.observe.python} if self.observe else {})
         loop = "\n        ".join(["    for i in range(n):", *lines])
-        return assembled(function.kind, "(T, n)", loop, parts, SIGNATURE)
+        return assembled(function.kind, "(T, n)", loop, parts, SIGNATURE, wide=True)
 
 
 def _columns(row: int, count: int) -> str:

@@ -9,15 +9,18 @@ from pathlib import Path
 
 from spaql.analysis.tables import write_tables
 from spaql.errors import SpaqlError
+from spaql.processes import worker_processes
 from spaql.progress import at_work
 from spaql.report.page import write_page
 from spaql.runs.store import Store
 from spaql.studies import studies
-from spaql.studies.figures import Figure, draw_figures
+from spaql.studies.figures import Drawn, Figure, draw_figures, prepare
 from spaql.studies.load import load_results
 from spaql.studies.parts import Results
 from spaql.studies.study import Tables
 from spaql.writing import make_folder, write_whole
+
+MANY = 200  # runs, from which on drawing takes longer than to begin a process
 
 
 @dataclass(frozen=True)
@@ -35,8 +38,8 @@ def tables_of(results: Results) -> Tables:
     return {study.name: study.tables(results) for study in studies()}
 
 
-def make_report(store: Store, say: Callable[[str], None] | None = None) -> Report:
-    """DIR/tables, DIR/figures and DIR/report.html."""
+def make_report(store: Store, say: Callable[[str], None] | None = None, jobs: int = 1) -> Report:
+    """DIR/tables, DIR/figures and DIR/report.html. If it may, a second process draws figures of many runs."""
     at_work("reading the runs")
     results = load_results(store)
     if not any(runs for part, runs in results.parts.items() if part not in results.published):
@@ -45,14 +48,20 @@ def make_report(store: Store, say: Callable[[str], None] | None = None) -> Repor
     for name in ("tables", "figures"):
         make_folder(store.folder / name)
     at_work("making tables")
-    tables = tables_of(results)
-    written = write_tables(chain(*tables.values()), store.folder / "tables")
-    figures = draw_figures(results, store.folder / "figures", say)
+    with worker_processes(1, prepare, results) if jobs > 1 and _many(results) else contextlib.nullcontext() as helper:
+        beside = None if helper is None else Drawn(helper, store.folder / "figures")
+        tables = tables_of(results)
+        written = write_tables(chain(*tables.values()), store.folder / "tables")
+        figures = draw_figures(results, store.folder / "figures", say, beside)
     at_work("writing the page")
     _forget_older(store.folder, [*written, *(path for figure in figures for path in (figure.png, figure.svg))])
     page = store.folder / "report.html"
     write_page(results, tables, figures, page)
     return Report(page, results, tables, figures)
+
+
+def _many(results: Results) -> bool:
+    return sum(len(runs) for runs in results.parts.values()) >= MANY
 
 
 def _forget_older(folder: Path, written: list[Path]) -> None:

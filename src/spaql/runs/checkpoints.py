@@ -3,6 +3,7 @@
 A checkpoint is a number of samples, those of training and of evaluation.
 """
 
+import functools
 import json
 import math
 import re
@@ -56,16 +57,23 @@ def agent_of(spec: Spec) -> Any:
 
 def _problem_of(spec: Spec) -> Any:
     from spaql.plants.gym import from_gym, open_ended
-    from spaql.plants.make import make_from_catalog
 
     parameters = json.loads(spec.parameters or "{}")
     if not GYM_ID.search(spec.problem):
-        return make_from_catalog(spec.problem, parameters)
+        return _of_catalog(spec.problem, spec.parameters)
     if in_model(spec):
         # laws need no map of the variables: nothing is measured, so that every sample is one of learning
         unbounded = open_ended(spec.problem, parameters.get("flatten", False))
         parameters |= {"clip": True, "slopes": [1.0 if one else None for one in unbounded]}
     return from_gym(spec.problem, **parameters)
+
+
+@functools.cache
+def _of_catalog(name: str, parameters: str) -> Any:
+    """Made once per process: to load the code of a plant takes as long as a hundred iterations of a learner."""
+    from spaql.plants.make import make_from_catalog
+
+    return make_from_catalog(name, json.loads(parameters or "{}"))
 
 
 def in_model(spec: Spec) -> bool:

@@ -1,5 +1,6 @@
 """Computing one run: the same bits on every machine."""
 
+import functools
 import math
 import platform
 import socket
@@ -27,11 +28,17 @@ def compute(spec: Spec) -> dict[str, Any]:
         "options": dict(spec.options), "seed": spec.seed, "iterations": spec.iterations, "rollouts": spec.rollouts,
         "episodes": spec.fresh, "parameters": spec.parameters,
         **found,
-        "code": spec.code, "version": version("spaql"), "seconds": time.perf_counter() - begin,
+        "code": spec.code, "version": _version("spaql"), "seconds": time.perf_counter() - begin,
         "host": socket.gethostname(), "finished": datetime.now(UTC).replace(microsecond=0).isoformat(),
         "python": platform.python_version(),
-        "libraries": {name: version(name) for name in libraries},
+        "libraries": {name: _version(name) for name in libraries},
     }  # fmt: skip
+
+
+@functools.cache
+def _version(library: str) -> str:
+    """Read from the disk once per process, not once per run."""
+    return version(library)
 
 
 def _learner(spec: Spec) -> dict[str, Any]:

@@ -24,7 +24,7 @@ Open = Callable[[], contextlib.AbstractContextManager[Opened]]
 def executor_of(address: str | None, jobs: int | None) -> Open:
     """How to open an executor: None or "local" for processes on this machine, "dask://HOST:PORT" for a cluster."""
     if address is None or address == "local":
-        count = whole("jobs", _cores() if jobs is None else jobs, 1, 10_000)
+        count = whole("jobs", cores() if jobs is None else jobs, 1, 10_000)
         return lambda: _local(count)
     if address.startswith("dask://") and len(address) > len("dask://"):
         if jobs is not None:
@@ -35,7 +35,8 @@ def executor_of(address: str | None, jobs: int | None) -> Open:
     raise SpaqlError(f"unknown executor {echoed(address)}: use local or dask://HOST:PORT")
 
 
-def _cores() -> int:
+def cores() -> int:
+    """That this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

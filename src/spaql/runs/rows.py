@@ -142,7 +142,15 @@ def write_rows(path: Path, runs: list[Run]) -> None:
     rows = [vars(run) | {"options": json.dumps(run.options), "libraries": json.dumps(run.libraries)} for run in runs]
     columns = {name: pa.array([row[name] for row in rows], kinds[kind]) for name, kind in COLUMNS.items()}
     table = pa.table(columns).replace_schema_metadata({"spaql": "runs 1"})
-    write_whole(path, lambda file: pq.write_table(table, file, compression="zstd", write_page_checksum=True))
+    # one row: dictionaries and statistics of its columns would be a quarter of the file, and of the time
+    plain: dict[str, Any] = {"compression": "zstd", "use_dictionary": False, "write_statistics": False}
+
+    def write(file: Any) -> None:
+        whole = pa.BufferOutputStream()  # a file of Python would be called for every page
+        pq.write_table(table, whole, **plain, write_page_checksum=True)
+        file.write(whole.getvalue())
+
+    write_whole(path, write)
 
 
 def read_rows(path: Path) -> list[Run]:

@@ -47,14 +47,7 @@ class Spec:
 
     def key_by(self, code: str) -> str:
         """The key of the run as computed by this version of the code."""
-        fields = asdict(self)
-        if not self.checkpoints:  # the same key as before there were checkpoints
-            fields = {name: value for name, value in fields.items() if name not in ("checkpoints", "leaves")}
-        for name in ("oblique", "parameters"):  # the same key as before there were these fields
-            if not fields[name]:
-                del fields[name]
-        text = json.dumps(fields | {"code": code}, sort_keys=True)
-        return hashlib.sha256(text.encode()).hexdigest()[:20]
+        return _key(self, code)
 
     @property
     def steps(self) -> float:
@@ -70,6 +63,18 @@ class Spec:
         options = "".join(f", {name} = {text}" for name, text in texts)
         changed = f" with {self.parameters}" if self.parameters else ""
         return f"{self.algorithm} on {self.problem}{changed}{options}, seed {self.seed}"
+
+
+@functools.lru_cache(10_000)  # asked for by everybody who handles a run: the store, its claims, the runner
+def _key(spec: Spec, code: str) -> str:
+    fields = asdict(spec)
+    if not spec.checkpoints:  # the same key as before there were checkpoints
+        fields = {name: value for name, value in fields.items() if name not in ("checkpoints", "leaves")}
+    for name in ("oblique", "parameters"):  # the same key as before there were these fields
+        if not fields[name]:
+            del fields[name]
+    text = json.dumps(fields | {"code": code}, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:20]
 
 
 def spec_from(data: dict[str, Any]) -> Spec:

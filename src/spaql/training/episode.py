@@ -16,6 +16,8 @@ from spaql.plants.answers import begun, outcome
 from spaql.plants.environment import PlantEnv
 from spaql.plants.problem_text import HARD, WIDTH
 from spaql.policy.words import action_names, action_units, different, number, variable_names, variable_units, with_unit
+from spaql.training.lanes import new_lanes, stage_of
+from spaql.training.recorded import recorded
 from spaql.training.viewer import Viewer
 
 if TYPE_CHECKING:
@@ -118,6 +120,8 @@ def open_at(problem: "Problem", seed: int, rollout: int) -> tuple[Any, Any]:
 
 def record(agent: "ForestAgent", seed: int, rollout: int, deterministic: bool) -> Episode:
     """See `Agent.episode`."""
+    if agent.problem.plant is not None:
+        return _record_compiled(agent, seed, rollout, deterministic)
     env, observation = open_at(agent.problem, seed, rollout)
     space = agent.state.space
     actor = Actor(space, agent.chart, agent.state.policy(agent.chart))
@@ -135,3 +139,23 @@ def record(agent: "ForestAgent", seed: int, rollout: int, deterministic: bool) -
         if terminated or truncated:
             break
     return Episode(np.array(observations), np.array(actions), np.array(rewards), bool(terminated), agent.problem)
+
+
+def _record_compiled(agent: "ForestAgent", seed: int, rollout: int, deterministic: bool) -> Episode:
+    """On a compiled plant, without leaving compiled code: a hundred times as fast."""
+    plant, state, view = agent.problem.plant, agent.state, Viewer(agent, f"rollout {rollout}")
+    assert plant is not None
+    (reset, step), stage, one = plant.batch, stage_of(plant, agent.problem.horizon), new_lanes(plant)
+    actor = Actor(state.space, agent.chart, state.policy(agent.chart))
+    key = streams.sub_key(streams.key_of(seed, streams.FRESH_ACTION, 0), rollout)
+    first = np.uint64(streams.plant_seed(seed, streams.FRESH_PLANT, 0))
+    one.plant_key[0] = streams.sub_key(first, rollout)
+    table = np.zeros((stage.horizon + 1, plant.rows.end))
+    steps, bad = recorded(reset, step, stage, actor, one, key, deterministic, np.zeros(state.space.d), table)
+    rows = plant.rows
+    observations, rewards = table[: steps + 1, rows.observation : rows.action].copy(), table[:steps, rows.reward].copy()
+    view.complain(bad, observations[steps], steps)
+    if steps > 0:
+        view.reward(rewards[-1], steps - 1)
+    ended = steps > 0 and table[steps - 1, rows.done] != 0.0
+    return Episode(observations, table[:steps, rows.action : rows.noise].copy(), rewards, bool(ended), agent.problem)
