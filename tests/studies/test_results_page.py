@@ -235,7 +235,7 @@ def test_the_published_page_has_the_means_of_the_published_agents(make_results):
 
 
 def test_no_published_mean_is_above_the_best_known():
-    """A score of 1.00 means the best published return."""
+    """A score of 1.00 means the best published result."""
     runs = list(csv.DictReader(io.StringIO((ROOT / "docs" / "results.csv").read_text())))
     means = {(run["problem"], run["algorithm"]): [] for run in runs}
     for run in runs:

@@ -94,7 +94,7 @@ def _caption(results: Results, found: dict[str, list[Row]]) -> str:
     told = f"Score of {agents([row['agents'] for row in rows])} on {episodes:,} fresh episodes: 0 is Random, 1 the "
     told += "best known; below it "
     told += "the mean fresh return with half its 95 % interval over the agents. "
-    told += "Best known is an optimum, or the best published return. "
+    told += "Best known is an optimum, or the best published result. "
     unknown = [TITLES[problem] for problem in found if CATALOG[problem].best_known.value is None]
     told += f"None is known on {listed(unknown)}. " if unknown else ""
     lead = listed([f"{name} on {count}" for name, count in leads.items() if count])

@@ -136,7 +136,7 @@ def _overview(found: dict[str, list[Row]]) -> Table:
     columns = [Column("problem", lambda row: TITLES[row["problem"]], words=True), *map(_of, ENTRANTS)]
     columns.append(Column("best known", lambda row: number(row["best_known"], row["digits"])))
     note = "Mean fresh return over the agents ± half of Student's 95 % interval. "
-    note += "Best known: an optimum, or the best published return."
+    note += "Best known: an optimum, or the best published result."
     return Table("results", "Every learner on every problem: fresh return", tuple(columns), rows, (note,))
 
 
