@@ -1,9 +1,9 @@
 """Ctrl-C, SIGTERM and kill -9 at many moments of every long command: one line each, the right exit code, nothing half.
 
     python benchmarks/signals.py                     # 20 moments of all commands, three signals: an hour of one core
-    python benchmarks/signals.py --moments 50 --commands train reproduce --signals SIGKILL
+    python benchmarks/signals.py --moments 50 --commands train reproduce --signals SIGKILL --until 10
 
-A moment is a time after the start of the program, from 0.2 s on: before, Python itself is not up. Files that a command leaves must be whole:
+A moment is a time after the start of the program, from 0.2 s on: before, Python itself is not up. On a machine that is busy, let them reach further. Files that a command leaves must be whole:
 agents load, runs and logs are read, pages have an end, and no hidden file is there. After kill -9 there may be a hidden one, which nobody reads; every process that
 the command had started has ended, and a store is as good as any: the same command goes on.
 """
@@ -102,6 +102,7 @@ def read(path):
 def main():
     words = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     words.add_argument("--moments", type=int, default=20)
+    words.add_argument("--until", type=float, default=3.2, help="seconds")
     words.add_argument("--commands", nargs="*", default=list(COMMANDS), choices=COMMANDS)
     words.add_argument("--signals", nargs="*", default=[number.name for number in CODES], choices=[number.name for number in CODES])
     given = words.parse_args()
@@ -111,7 +112,7 @@ def main():
         for name in given.commands:
             for number in map(signal.Signals.__getitem__, given.signals):
                 for k in range(given.moments):
-                    moment = 0.2 + 3.0 * k / given.moments
+                    moment = 0.2 + (given.until - 0.2) * (k + 1) / given.moments
                     with tempfile.TemporaryDirectory() as folder:
                         shutil.copytree(ready, folder, dirs_exist_ok=True)
                         try:

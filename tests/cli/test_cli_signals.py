@@ -13,6 +13,7 @@ import pytest
 
 import spaql
 from command_line import run
+from pages import ROOT
 from spaql.interrupts import keep_from_now_on, signals_of_command, stop_on_interrupt
 from spaql.writing import write_whole
 
@@ -139,6 +140,16 @@ def test_an_interrupt_that_somebody_swallowed_ends_the_work_where_it_begins():
             assert stop.is_set()
     with stop_on_interrupt(other := threading.Event()):
         assert not other.is_set()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", ["explain", "falsify", "export", "coverage", "sweep", "few", "report", "laws"])
+def test_a_signal_in_the_middle_leaves_nothing_half(command):
+    """The sweep of benchmarks/signals.py, at two moments for each of Ctrl-C, SIGTERM and kill -9."""
+    sweep = [sys.executable, ROOT / "benchmarks" / "signals.py", "--moments", "2", "--until", "4", "--commands", command]
+    told = subprocess.run(sweep, capture_output=True, text=True, check=False)
+    assert told.returncode == 0, told.stdout + told.stderr
+    assert told.stdout.endswith("6 signals, 0 faults\n")
 
 
 def test_handlers_are_those_of_before_when_a_command_is_over():
