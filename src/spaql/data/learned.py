@@ -11,7 +11,8 @@ from spaql.arrays import Array
 from spaql.checks import FAR, depth, flag, numbers, whole
 from spaql.data.log import read_log
 from spaql.errors import SpaqlError, SpaqlWarning
-from spaql.gp.model import FITTED, Data, Model, inputs_of, thinned, unpredicted
+from spaql.gp.data import Data, thinned
+from spaql.gp.model import FITTED, Model, inputs_of, unpredicted
 from spaql.gp.problem import FEWEST, POOR, imagined, model_of, range_of, starts_of
 from spaql.plants.problem import Problem
 

@@ -15,7 +15,7 @@ from spaql.plants.catalog import CATALOG
 from spaql.plants.limits import limits_for_file, limits_of_file
 from spaql.plants.make import make_from_catalog, parameters_of_file
 from spaql.plants.parameters import plain
-from spaql.plants.problem import Axis, Continuous, Finite, Problem
+from spaql.plants.problem import MOST_VARIABLES, Axis, Continuous, Finite, Problem
 from spaql.plants.signal_files import signals_for_file, signals_of_file
 from spaql.policy.certificate import certificate_of_file
 from spaql.policy.knowledge import Nothing
@@ -197,7 +197,7 @@ def _problem(top: dict[str, Any]) -> Problem:
     return Problem(
         _string("name", told["name"]),
         _string("summary", told["summary"]),
-        tuple(_axis(axis) for axis in _list("variables", top["variables"], 20)),
+        tuple(_axis(axis) for axis in _list("variables", top["variables"], MOST_VARIABLES)),
         _told_actions(top["actions"]),
         whole("horizon", told["horizon"], 1),
         clip=_flag("clip", told["clip"]),

@@ -64,6 +64,8 @@ class Places(NamedTuple):
     scale: int
     low: int
     high: int
+    floor: int
+    ceiling: int
     middle: int
     half: int
     reward: int
@@ -80,7 +82,7 @@ class Places(NamedTuple):
 
 def places(sizes: Sizes, rows: Rows) -> Places:
     d, axes, inputs, outputs = sizes.d, sizes.axes, sizes.inputs, sizes.outputs
-    counts = [d, d, d, d, axes, axes, 6, d, d, outputs * inputs, outputs, outputs]
+    counts = [d, d, d, d, d, d, axes, axes, 6, d, d, outputs * inputs, outputs, outputs]
     at = [HEADER + sum(counts[:i]) for i in range(len(counts) + 1)]
     z = 2 * LANES * (rows.end - sizes.scratch + 1)
     stray = z + LANES * inputs
@@ -91,8 +93,7 @@ def places(sizes: Sizes, rows: Rows) -> Places:
 def begin(T: Any, N: Any, sizes: Sizes, rows: Rows, at: Places, n: int) -> None:
     """A start and a function, at random."""
     functions, starts, d, inputs = int(N[1]), int(N[2]), sizes.d, sizes.d + sizes.axes
-    outputs = d + int(sizes.learned) + int(sizes.ends)
-    first = at.linear + functions * (outputs * (inputs + 1) + inputs * inputs)
+    first = at.linear + functions * ((d + int(sizes.learned) + int(sizes.ends)) * (inputs + 1) + inputs * inputs)
     for i in range(n):
         start = int(min(T[rows.noise * LANES + i] * starts, starts - 1.0))
         T[(rows.state + d) * LANES + i] = min(np.floor(T[(rows.noise + 1) * LANES + i] * functions), functions - 1.0)
@@ -128,6 +129,7 @@ def advance(T: Any, N: Any, S: Any, B: Any, place: Any, sizes: Sizes, rows: Rows
                 s += N[w + k] * B[at.z + k * LANES + i]
             if j < d:
                 s += N[at.noise + j] * (T[(rows.noise + j) * LANES + i] - 0.5) + B[at.z + j * LANES + i]
+                s = min(max(s, N[at.floor + j]), N[at.ceiling + j])  # a stop is no stray
                 held = min(max(s, N[at.low + j]), N[at.high + j])
                 if held != s:
                     B[at.stray + i] = F(1.0)

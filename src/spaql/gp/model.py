@@ -11,6 +11,7 @@ import numpy as np
 
 from spaql.arrays import Array
 from spaql.gp.basis import drawn, features, points_of, posterior, sound
+from spaql.gp.data import Data, follows_of, stopped, stops_of, thinned
 from spaql.gp.fit import Widths, fitted, missed
 from spaql.gp.plant import Numbers
 
@@ -24,16 +25,6 @@ ENOUGH = 3.0, 0.003  # what points need not explain: times the noise's variance,
 QUADRATIC = 0.3  # prior variance of the quadratic part of a reward
 WIDER = 0.25  # of the box of the data: how far outside of it a state may come
 BEYOND, PEAK = 0.1, 2.0  # of the rewards seen: how much more is believed, and how much more of a logarithm
-
-
-class Data(NamedTuple):
-    """Transitions in physical units."""
-
-    states: Array  # (n, d)
-    actions: Array  # (n, axes)
-    rewards: Array  # (n,)
-    nexts: Array  # (n, d)
-    ended: Array  # (n,) bool: the plant ended the episode here
 
 
 class Payment(NamedTuple):
@@ -53,6 +44,7 @@ class Model(NamedTuple):
     middle: Array  # (axes,) of the actions
     half: Array
     change: tuple[Array, Array]  # mean and spread of the changes of the variables, in units of their scale
+    stops: Array  # (2, d) where the plant holds a variable; infinite where it does not
     widths: tuple[Widths, ...] = ()  # by variable
     payment: Payment | None = None  # of the reward; None: it is known
     ending: Widths | None = None  # of the end of an episode; None: it is known, or none was seen
@@ -73,10 +65,11 @@ def learn_model(data: Data, low: Array, high: Array, paid: bool, ends: bool) -> 
     """`low`, `high`: ends of the actions. `paid`, `ends`: reward and end are known."""
     centre, scale = data.states.mean(axis=0), _spread(data.states)
     change = (data.nexts - data.states) / scale
-    model = Model(centre, scale, (low + high) / 2, (high - low) / 2, (change.mean(axis=0), _spread(change)))
+    moves = change.mean(axis=0), _spread(change)
+    model = Model(centre, scale, (low + high) / 2, (high - low) / 2, moves, stops_of(data))
     data = thinned(data, FITTED)
-    x = inputs_of(model, data.states, data.actions)
-    widths = tuple(_widths(x, y) for y in _changes(model, data).T)
+    x, free = inputs_of(model, data.states, data.actions), ~stopped(data, model.stops)
+    widths = tuple(_widths(x[own], y[own]) for y, own in zip(_changes(model, data).T, free.T, strict=True))
     payment = None if paid else _payment(model, data, None if ends else _last(data))
     ending = None if ends or not data.ended.any() else fitted(*_ends(model, data)[:2])[0]
     return model._replace(widths=widths, payment=payment, ending=ending)
@@ -97,27 +90,16 @@ def _widths(x: Array, y: Array) -> Widths:
 def unpredicted(model: Model, data: Data) -> dict[int, float]:
     """By variable the part of its changes that the model misses in steps it has not seen; -1: of the reward."""
     data = thinned(data, FITTED)
-    x, change = inputs_of(model, data.states, data.actions), _changes(model, data)
-    found = {}
-    for j, (y, widths) in enumerate(zip(change.T, model.widths, strict=True)):
+    every, change = inputs_of(model, data.states, data.actions), _changes(model, data)
+    found, free = {}, ~stopped(data, model.stops)
+    for j, widths in enumerate(model.widths):
+        x, y = every[free[:, j]], change[free[:, j], j]
         kept = sound(x, y, x, widths)
         found[j] = missed(x[kept], y[kept], widths)
     if model.payment is not None:
         of_next, logarithm, own, last = model.payment
         found[-1] = missed(*_paid(model, _on_the_way(data, last), of_next, logarithm)[:2], own, QUADRATIC)
     return found
-
-
-def thinned(data: Data, most: int) -> Data:
-    """All transitions, or so many, spread over time, with the newest and with ends of episodes."""
-    n = len(data.states)
-    if n <= most:
-        return data
-    ends = np.flatnonzero(data.ended)[-most // 10 :]
-    recent = most // 3
-    spread = np.linspace(0, n - recent - 1, most - recent - len(ends)).astype(int)
-    chosen = np.union1d(np.union1d(spread, ends), np.arange(n - recent, n))
-    return Data(*(part[chosen] for part in data))
 
 
 def inputs_of(model: Model, states: Array, actions: Array) -> Array:
@@ -206,13 +188,14 @@ def numbers_of(model: Model, data: Data, starts: Array, functions: int, at: Arra
     linear, squares = np.zeros((functions, len(outputs), inputs + 1)), np.zeros((functions, inputs, inputs))
     points, weights, follows = [], [], follows_of(data)
     noise, blur = np.zeros((2, d))
+    free = ~stopped(data, model.stops)
     for j, output in enumerate(outputs):
         doubt = at if j < d and functions > 1 else at[:0]
-        own = points_of(output.x, doubt, output.widths, POINTS, _enough(output.widths))
-        x, y = output.x, output.y
+        kept = free[:, j].copy() if j < d else np.ones(len(output.x), bool)
+        own = points_of(output.x[kept], doubt, output.widths, POINTS, _enough(output.widths))
         if j < d:
-            kept = sound(x, y, own, output.widths)
-            x, y = x[kept], y[kept]
+            kept[kept] = sound(output.x[kept], output.y[kept], own, output.widths)
+        x, y = output.x[kept], output.y[kept]
         found = posterior(x, y, own, output.widths, output.base)
         if j < d and functions > 1:
             left = output.y - features(output.x, own, output.widths, False) @ found.mean
@@ -233,10 +216,10 @@ def numbers_of(model: Model, data: Data, starts: Array, functions: int, at: Arra
             squares[:, a, b] = made[:, m + inputs + 1 :]
     z = np.concatenate([(part - model.centre) / model.scale for part in (data.states, data.nexts)])
     low, high = z.min(axis=0), z.max(axis=0)
-    margin = WIDER * (high - low)
+    margin, stops = WIDER * (high - low), (model.stops - model.centre) / model.scale
     judged = functions > 1
     return Numbers(
-        model.centre, model.scale, low - margin, high + margin, model.middle, model.half,
+        model.centre, model.scale, low - margin, high + margin, *stops, model.middle, model.half,
         _rewards(model, data, judged), noise, blur,
         np.array([output.widths.inverse for output in outputs]), linear, squares, starts, tuple(points), tuple(weights),
     )  # fmt: skip
@@ -253,13 +236,6 @@ def _border(told: Array, ended: Array) -> float:
     if best == 0 or best == len(values):
         return float(values[0] if best == 0 else values[-1])
     return float((values[best - 1] + values[best]) / 2)
-
-
-def follows_of(data: Data) -> Array:
-    """Whether the row before is the step before."""
-    found = np.zeros(len(data.states), bool)
-    found[1:] = ~data.ended[:-1] & (data.states[1:] == data.nexts[:-1]).all(axis=1)
-    return found
 
 
 def _seen(left: Array, follows: Array) -> float:

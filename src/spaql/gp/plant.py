@@ -59,6 +59,8 @@ class Numbers(NamedTuple):
     scale: Array  # (d,)
     low: Array  # (d,) ends of the box of the data, in units of the scale
     high: Array
+    floor: Array  # (d,) where the plant stops a variable, in the same units; infinite where it does not
+    ceiling: Array
     middle: Array  # (axes,) of the actions
     half: Array  # (axes,) half of their range
     reward: Array  # (6,) 1: of the next state; 1: its logarithm is modelled; least; most; most of strays; of an end
@@ -114,7 +116,7 @@ class ModelPlant(Plant):
         first = np.cumsum([0, *(part.size for part in blocks)])[:-1]
         header = np.zeros(HEADER)
         header[:3] = small.ctypes.data, len(numbers.linear), len(numbers.starts)
-        shared, own = numbers[:10], (numbers.linear, numbers.quadratic, numbers.starts)
+        shared, own = numbers[:12], (numbers.linear, numbers.quadratic, numbers.starts)
         parts = [header, *shared, np.array([len(part) for part in blocks]), first, *own]
         return np.concatenate([np.asarray(part, float).ravel() for part in parts]), small
 

@@ -9,7 +9,8 @@ from scipy.special import stdtr, stdtrit
 from threadpoolctl import threadpool_limits
 
 from spaql.arrays import Array
-from spaql.gp.model import Data, Model, follows_of, learn_model, numbers_of
+from spaql.gp.data import Data, follows_of
+from spaql.gp.model import Model, learn_model, numbers_of
 from spaql.gp.plant import ModelPlant, Numbers, model_plant
 from spaql.plants.axes import Axis
 from spaql.plants.plant import advance

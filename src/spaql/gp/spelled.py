@@ -36,6 +36,7 @@ def spelled(plant: ModelPlant) -> Plant:
     scope: dict[str, Any] = {
         "C": _plain(numbers.centre), "S": _plain(numbers.scale), "LOW": _plain(numbers.low),
         "HIGH": _plain(numbers.high), "M": _plain(numbers.middle), "H": _plain(numbers.half),
+        "FLOOR": _plain(numbers.floor), "CEILING": _plain(numbers.ceiling),
         "N": _plain(numbers.noise), "STARTS": _plain(numbers.starts), "MOST": len(numbers.starts),
         "FUNCTIONS": len(numbers.linear), "math": math,
     }  # fmt: skip
@@ -46,7 +47,8 @@ def spelled(plant: ModelPlant) -> Plant:
     lines = ["k = int(f)"]
     lines += [f"z{j} = (s{j} - C[{j}]) / S[{j}]" for j in range(d)]
     lines += [f"z{d + k} = (a{k} - M[{k}]) / H[{k}]" for k in range(sizes.axes)]
-    lines += [f"o{j} = z{j} + value{j}(k, {', '.join(z)}) + N[{j}] * (c{j} - 0.5)" for j in range(d)]
+    lines += [f"e{j} = z{j} + value{j}(k, {', '.join(z)}) + N[{j}] * (c{j} - 0.5)" for j in range(d)]
+    lines += [f"o{j} = min(max(e{j}, FLOOR[{j}]), CEILING[{j}])" for j in range(d)]
     lines += [f"n{j} = min(max(o{j}, LOW[{j}]), HIGH[{j}])" for j in range(d)]
     lines.append(f"b = 1.0 if {' or '.join(f'n{j} != o{j}' for j in range(d))} else 0.0")
     everything = ", ".join([*s, *a, *letters("t", d)])

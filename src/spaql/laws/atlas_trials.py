@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from spaql.arrays import Array
-from spaql.gp.model import Data
+from spaql.gp.data import Data
 from spaql.gp.problem import imagined, model_of, starts_of
 from spaql.laws.in_model import laws_in
 from spaql.laws.look_ahead import LookAhead

@@ -19,7 +19,8 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from spaql.arrays import Array
-from spaql.gp.model import Data, Model, inputs_of
+from spaql.gp.data import Data
+from spaql.gp.model import Model, inputs_of
 from spaql.gp.problem import bumps_of, imagined, starts_of, stretch_of
 from spaql.laws.lessons import distilled
 from spaql.laws.local import local_laws

@@ -12,7 +12,8 @@ import numpy as np
 
 from spaql.arrays import Array
 from spaql.errors import SpaqlError
-from spaql.gp.model import Data, unpredicted
+from spaql.gp.data import Data
+from spaql.gp.model import unpredicted
 from spaql.gp.problem import (
     FEWEST,
     POOR,

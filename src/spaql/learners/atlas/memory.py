@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from spaql.arrays import Array
-from spaql.gp.model import Data
+from spaql.gp.data import Data
 from spaql.plants.problem import Continuous, Finite
 
 # Flags of a transition, added

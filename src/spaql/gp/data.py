@@ -1,0 +1,63 @@
+"""Recorded transitions, and what they show before any model is made of them."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from spaql.arrays import Array
+
+REPEATED = 3  # times that a variable had the very same greatest or least value, if the plant stops it there
+VARIED = 0.5  # of the steps: different values of a variable that can be stopped; a switch or a reference has few
+
+
+class Data(NamedTuple):
+    """Transitions in physical units."""
+
+    states: Array  # (n, d)
+    actions: Array  # (n, axes)
+    rewards: Array  # (n,)
+    nexts: Array  # (n, d)
+    ended: Array  # (n,) bool: the plant ended the episode here
+
+
+def thinned(data: Data, most: int) -> Data:
+    """All transitions, or so many, spread over time, with the newest and with ends of episodes."""
+    n = len(data.states)
+    if n <= most:
+        return data
+    ends = np.flatnonzero(data.ended)[-most // 10 :]
+    recent = most // 3
+    spread = np.linspace(0, n - recent - 1, most - recent - len(ends)).astype(int)
+    chosen = np.union1d(np.union1d(spread, ends), np.arange(n - recent, n))
+    return Data(*(part[chosen] for part in data))
+
+
+def follows_of(data: Data) -> Array:
+    """Whether the row before is the step before."""
+    found = np.zeros(len(data.states), bool)
+    found[1:] = ~data.ended[:-1] & (data.states[1:] == data.nexts[:-1]).all(axis=1)
+    return found
+
+
+def stops_of(data: Data) -> Array:
+    """(2, d) the ends of each variable's range at which the plant holds it; infinite where there is none.
+
+    An end stop, an empty tank, a saturation: the same number again and again, and it is the greatest or the least. A
+    smooth function that has to explain it is wrong everywhere, also where the plant is linear.
+    """
+    d = data.states.shape[1]
+    found = np.array([np.full(d, -np.inf), np.full(d, np.inf)])
+    for j in range(d):
+        values = data.nexts[:, j]
+        if len(np.unique(values)) < VARIED * len(values):
+            continue
+        for side, end in enumerate((values.min(), values.max())):
+            if (values == end).sum() >= REPEATED:
+                found[side, j] = end
+    return found
+
+
+def stopped(data: Data, stops: Array) -> Array:
+    """(n, d) whether a step has ended at a stop of a variable: how far it would have gone is not known."""
+    told: Array = (data.nexts <= stops[0]) | (data.nexts >= stops[1])
+    return told
