@@ -43,7 +43,7 @@ def test_a_step_into_a_stop_tells_nothing_about_how_far_it_would_have_gone():
 
 
 def test_a_linear_plant_with_a_stop_is_learned_as_linear_and_stops():
-    data, fresh = cart(), cart(60, seed=1)
+    data, fresh = cart(), cart(120, seed=1)
     model = learn_model(data, LOW, HIGH, False, False)
     assert unpredicted(model, data)[0] < 1e-3
     learned = imagined(spaql.cube(2, 1, 20), model, data, data.states[:1], np.random.default_rng(0))

@@ -219,8 +219,8 @@ def numbers_of(model: Model, data: Data, starts: Array, functions: int, at: Arra
     margin, stops = WIDER * (high - low), (model.stops - model.centre) / model.scale
     judged = functions > 1
     return Numbers(
-        model.centre, model.scale, low - margin, high + margin, *stops, model.middle, model.half,
-        _rewards(model, data, judged), noise, blur,
+        model.centre, model.scale, low - margin, high + margin, stops[0], stops[1], model.middle,
+        model.half, _rewards(model, data, judged), noise, blur,
         np.array([output.widths.inverse for output in outputs]), linear, squares, starts, tuple(points), tuple(weights),
     )  # fmt: skip
 
