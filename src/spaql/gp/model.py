@@ -22,6 +22,8 @@ ROUNDS = 3  # of leaving out what all others contradict
 WEIGHED = 20_000  # the same that weights come from
 POINTS = 200  # of an output, at most
 ENOUGH = 3.0, 0.003  # what points need not explain: times the noise's variance, and of the spread of the changes
+EVEN = math.sqrt(12.0)  # width of an even distribution over its deviation
+INEXACT = 0.01  # of the spread of the changes: noise, at least, where laws are judged; else they live on a knife's edge
 QUADRATIC = 0.3  # prior variance of the quadratic part of a reward
 WIDER = 0.25  # of the box of the data: how far outside of it a state may come
 BEYOND, PEAK = 0.1, 2.0  # of the rewards seen: how much more is believed, and how much more of a logarithm
@@ -199,8 +201,9 @@ def numbers_of(model: Model, data: Data, starts: Array, functions: int, at: Arra
         found = posterior(x, y, own, output.widths, output.base)
         if j < d and functions > 1:
             left = output.y - features(output.x, own, output.widths, False) @ found.mean
-            size, seen = math.sqrt(12.0) * output.spread * math.exp(output.widths.noise), _seen(left, follows & kept)
-            noise[j], blur[j] = size * math.sqrt(1.0 - 2.0 * seen), size * math.sqrt(seen) * model.scale[j]
+            own_noise, seen = math.exp(output.widths.noise), _seen(left, follows & kept)
+            noise[j] = EVEN * output.spread * max(own_noise * math.sqrt(1.0 - 2.0 * seen), INEXACT)
+            blur[j] = EVEN * output.spread * own_noise * math.sqrt(seen) * model.scale[j]
         if model.ending is not None and j == len(outputs) - 1:
             told = features(output.x, own, output.widths, False) @ found.mean
             found.mean[len(own) + inputs] -= _border(told, data.ended) + output.mean / output.spread
