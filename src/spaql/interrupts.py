@@ -85,6 +85,14 @@ def interrupted(error: BaseException) -> bool:
     return isinstance(error, KeyboardInterrupt) or (bool(_raised) and not isinstance(error, SpaqlError))
 
 
+def raise_swallowed() -> None:
+    """Work goes on although an interrupt was raised: a library has swallowed it, as those do that can do without a
+    module which failed to load."""
+    mine = threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) is _interrupt
+    if _raised and mine:  # else what is under way has its own way to stop
+        raise KeyboardInterrupt
+
+
 def _gone(number: int, frame: object) -> None:
     os.write(2, b"interrupted\n")
     os._exit(128 + number)

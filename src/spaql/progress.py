@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from spaql.compilation import News, watch
+from spaql.interrupts import raise_swallowed
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -22,6 +23,7 @@ _listening: list[Say] = []
 
 def at_work(what: str, done: float = 0, of: float | None = None) -> None:
     """Tell what is being done, and how far it is where that is known. Costs nothing if nobody listens."""
+    raise_swallowed()
     if _listening:
         _listening[-1](what, done, of)
 
@@ -32,6 +34,7 @@ def working(what: str, wanted: bool | None = None) -> Iterator[None]:
 
     `wanted`: None for a bar if somebody sits at the terminal.
     """
+    raise_swallowed()
     if not (sys.stderr.isatty() if wanted is None else wanted):
         yield
         return

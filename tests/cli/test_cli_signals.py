@@ -129,6 +129,31 @@ def test_an_interrupt_that_a_module_prints_before_it_fails_is_not_seen(tmp_path)
     assert (told.returncode, told.stderr) == (130, "interrupted\n")
 
 
+@pytest.mark.parametrize("words", [("coverage", "pendulum", "log.csv", "--reach", "1000000"), ("record", "pendulum", "--episodes", "100000", "--out", "out.csv")])
+def test_an_interrupt_that_a_library_swallowed_ends_the_work_all_the_same(words, tmp_path):
+    spaql.record(spaql.make("pendulum"), tmp_path / "log.csv", episodes=2)
+    program = f"""
+    import os, signal, sys, time
+
+    class Press:  # as pandas does: what fails to load is not needed
+        def find_spec(name, path=None, target=None):
+            if name == "pandas":
+                try:
+                    os.kill(os.getpid(), signal.SIGINT)
+                    time.sleep(1)
+                except KeyboardInterrupt:
+                    pass
+
+    sys.meta_path.insert(0, Press)
+    import spaql_command
+    sys.argv = {["spaql", *words]!r}
+    spaql_command.main()
+    """
+    call = [sys.executable, "-c", textwrap.dedent(program)]
+    told = subprocess.run(call, capture_output=True, text=True, timeout=120, cwd=tmp_path, check=False)
+    assert (told.returncode, told.stderr) == (130, "interrupted\n")
+
+
 def test_an_interrupt_that_somebody_swallowed_ends_the_work_where_it_begins():
     stop = threading.Event()
     with signals_of_command():

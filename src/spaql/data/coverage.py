@@ -115,7 +115,6 @@ def coverage(problem: Problem, log: Any, *, reach: int = 512, gaps: bool = False
     states = np.concatenate([data.states, data.nexts[data.last]])  # the last states of episodes were seen too
     far = None
     if problem.plant is not None and episodes > 0:
-        at_work(f"{episodes:,} random episodes, to see what can be reached")
         far = reached(problem, episodes)
     bounds = _bounds(problem, states if far is None else np.concatenate([states, far]))
     points, far = _between_bounds(bounds, states), None if far is None else _between_bounds(bounds, far)

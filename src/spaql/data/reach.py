@@ -5,6 +5,7 @@ import numpy as np
 from spaql.arrays import Array
 from spaql.plants.plant import LANES, advance
 from spaql.plants.problem import Finite, Problem
+from spaql.progress import at_work
 from spaql.streams import FRESH_PLANT, plant_seed, sub_key
 
 HOLDS = (1, 4, 16, 64)  # steps an action is held: short holds excite, long holds drive far
@@ -18,6 +19,7 @@ def reached(problem: Problem, episodes: int, seed: int = 0) -> Array:
     rows, base, rng = plant.rows, np.uint64(plant_seed(seed, FRESH_PLANT, 0)), np.random.default_rng(seed)
     seen = []
     for block in range(-(-episodes // LANES)):
+        at_work("random episodes, to see what can be reached", block * LANES, episodes)
         keys = np.array([sub_key(base, block * LANES + i) for i in range(LANES)], np.uint64)
         table = plant.table()
         advance(plant.batch[0], table.reshape(-1), rows.noise, plant.reset_noise, keys, 0)
