@@ -12,7 +12,7 @@ import pytest
 
 import spaql
 from gym_envs import Box, Discrete, Later, Line, Still, Wide
-from spaql.laws.environments import Environments, Job, play
+from spaql.laws.environments import Environments, Job, roll_out
 from spaql.laws.local import local_laws
 from spaql.laws.thrift import Measure, Measured
 from spaql.laws.trials import Spent, Trials, seeds_of
@@ -106,25 +106,25 @@ def test_no_episode_begins_that_might_not_fit_and_asking_for_many_at_once_change
     trials, apart = Trials(line(Line(terminate_at=5)), left=100), Trials(line(Line(terminate_at=5)), left=100)
     jobs = [Job(tree, seed, 20) for seed in range(40)]
     with pytest.raises(Spent):
-        trials.play(jobs)
+        trials.roll_out(jobs)
     one_by_one = iter(jobs)
     while apart.left >= 20:
-        apart.play([next(one_by_one)])
+        apart.roll_out([next(one_by_one)])
     assert trials.samples == apart.samples == 85  # with 15 left, a whole episode of 20 has no room
 
 
 def test_recorded_steps_have_the_actions_that_were_forced():
     problem, forced = line(), np.array([[0.5], [-0.25]])
-    played = play(problem, problem.env, Job(constant(1, [1.0]), 3, 4, forced, True))
-    assert played.actions[:, 0].tolist() == [0.5, -0.25, 1.0, 1.0]
-    assert played.states.shape == (5, 1)
+    rollouts = roll_out(problem, problem.env, Job(constant(1, [1.0]), 3, 4, forced, True))
+    assert rollouts.actions[:, 0].tolist() == [0.5, -0.25, 1.0, 1.0]
+    assert rollouts.states.shape == (5, 1)
 
 
 def test_running_units_are_those_of_all_that_was_seen():
     problem = line(Wide(), horizon=30)
     running, seen = Running(problem), []
     for seed in range(5):
-        one = play(problem, problem.env, Job(constant(3, [0.3]), seed, 30, None, True))
+        one = roll_out(problem, problem.env, Job(constant(3, [0.3]), seed, 30, None, True))
         running.add(one)
         seen.append(one.states[:-1])
     states = np.concatenate(seen)
@@ -183,8 +183,8 @@ def test_the_number_of_worker_processes_changes_nothing(jobs):
     alone, shared = Environments(problem), Environments(problem, jobs)
     wanted = [Job(constant(4, [seed % 2]), seed, 40, None, True) for seed in range(20)]
     with contextlib.closing(shared):
-        got = shared.play(wanted)
-    for one, other in zip(alone.play(wanted), got, strict=True):
+        got = shared.roll_out(wanted)
+    for one, other in zip(alone.roll_out(wanted), got, strict=True):
         assert (one.total, one.steps, one.ended) == (other.total, other.steps, other.ended)
         np.testing.assert_array_equal(one.states, other.states)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from spaql.arrays import Array
-from spaql.laws.environments import Played
+from spaql.laws.environments import Rollout
 from spaql.laws.thrift import Measure, Thrift, mean_steps, rounded_tree, same
 from spaql.laws.trials import Spent, Trials
 from spaql.laws.units import Units
@@ -28,11 +28,11 @@ class Candidate:
     """A law, physical, with its episodes of the choice."""
 
     tree: Tree
-    played: list[Played]
+    rollouts: list[Rollout]
 
     @property
     def returns(self) -> Array:
-        return np.array([one.total for one in self.played])
+        return np.array([one.total for one in self.rollouts])
 
     @property
     def mean(self) -> float:
@@ -44,7 +44,7 @@ def adopt(agent: Laws, trials: Trials, found: Candidate, stage: int, budget: flo
 
     It takes the place of a law that is no larger only if it is better on the same episodes by more than their noise.
     """
-    state, steps = agent.state, mean_steps(found.played)
+    state, steps = agent.state, mean_steps(found.rollouts)
     best = max(found.mean, *(entry.mean for entry in state.frontier.tidy.values()))
     tolerance = TOLERANCE * max(best - state.floor, 0.0)
     confirm = Measure(trials, agent.seed, LAWS_CONFIRMED, max(2, min(MOST_CONFIRMED, int(CONFIRMING * budget / steps))))

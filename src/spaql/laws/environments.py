@@ -1,6 +1,6 @@
 """Episodes of laws in Gymnasium environments: one in this process, or one in each of several worker processes.
 
-An episode is known by its seed, so it is the same whoever plays it, and results are put together in the order in which
+An episode is known by its seed, so it is the same whoever runs it, and results are put together in the order in which
 they were asked for: the number of processes changes nothing but the time.
 """
 
@@ -31,7 +31,7 @@ SHARES = 4  # parts per worker into which episodes are divided: they differ in l
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """One episode to play."""
+    """One episode to run."""
 
     tree: Tree
     seed: int
@@ -41,7 +41,7 @@ class Job:
 
 
 @dataclass(frozen=True, eq=False)
-class Played:
+class Rollout:
     """What came of an episode. `moments`: count of observations, their mean and spread; see `Running`."""
 
     total: float
@@ -53,7 +53,7 @@ class Played:
     actions: Array  # (steps, axes)
 
 
-def play(problem: Problem, env: Any, job: Job) -> Played:
+def roll_out(problem: Problem, env: Any, job: Job) -> Rollout:
     """One episode, one call of machine code per step."""
     tree, d, axes = job.tree, len(problem.state), problem.actions.axes
     native, action, controller = problem.native_one(), np.zeros(axes), tree.controller
@@ -83,7 +83,7 @@ def play(problem: Problem, env: Any, job: Job) -> Played:
     mean = used.mean(axis=0)
     moments = mean, ((used - mean) ** 2).sum(axis=0), used.min(axis=0), used.max(axis=0)
     shown = (seen[: step + 1], leaves[:step], actions[:step]) if job.states else (seen[:0], leaves[:0], actions[:0])
-    return Played(total, step, bool(ended), moments, *(part.copy() for part in shown))
+    return Rollout(total, step, bool(ended), moments, *(part.copy() for part in shown))
 
 
 def _keep(observation: Any, seen: Array, step: int, seed: int) -> None:
@@ -102,7 +102,7 @@ def _bad_observation(observation: Any, d: int, seed: int, step: int) -> SpaqlErr
 
 
 class Environments:
-    """Who plays episodes. Worker processes begin with the first of them and end with `close`."""
+    """What runs episodes. Worker processes begin with the first of them and end with `close`."""
 
     def __init__(self, problem: Problem, jobs: int = 1) -> None:
         self.problem, self.jobs = problem, jobs
@@ -114,15 +114,15 @@ class Environments:
         self.pool = None
         self.exits.close()
 
-    def play(self, jobs: Sequence[Job]) -> list[Played]:
+    def roll_out(self, jobs: Sequence[Job]) -> list[Rollout]:
         """Episodes, in the order of the jobs."""
         if self.jobs == 1:
-            return [play(self.problem, self.env, job) for job in jobs]
+            return [roll_out(self.problem, self.env, job) for job in jobs]
         if self.pool is None:
             self.pool = self.exits.enter_context(worker_processes(self.jobs, _remember, _packed(self.problem)))
         size = max(1, -(-len(jobs) // (self.jobs * SHARES)))
         try:
-            parts = [self.pool.submit(_played, jobs[at : at + size]) for at in range(0, len(jobs), size)]
+            parts = [self.pool.submit(_rolled_out, jobs[at : at + size]) for at in range(0, len(jobs), size)]
             return [one for part in parts for one in part.result()]
         except BrokenProcessPool as error:
             lost = "a worker process died (its environment may have ended it, or memory was short)"
@@ -162,11 +162,11 @@ def _opened() -> tuple[Problem, Any]:
     return _made[0]
 
 
-def _played(jobs: Sequence[Job]) -> list[Played]:
+def _rolled_out(jobs: Sequence[Job]) -> list[Rollout]:
     """Errors come back in a form that can be copied, whatever an environment raises."""
     try:
         problem, env = _opened()
-        return [play(problem, env, job) for job in jobs]
+        return [roll_out(problem, env, job) for job in jobs]
     except SpaqlError:
         raise
     except Exception as error:

@@ -16,7 +16,7 @@ import numpy as np
 from spaql.arrays import Array
 from spaql.errors import SpaqlWarning
 from spaql.laws.adoption import TOLERANCE, Candidate, adopt
-from spaql.laws.environments import Job, Played
+from spaql.laws.environments import Job, Rollout
 from spaql.laws.local import COSTS, local_laws
 from spaql.laws.proposals import Proposals
 from spaql.laws.stages import constants
@@ -48,7 +48,7 @@ TRIAL = 60  # steps of each
 MARGINS = (1.0, 0.7, 1.4)  # factors of the gains of a regulator that must hold the plant too
 DIGITS = (2, 3)  # that are enough for a regulator, if it holds the plant as well
 BEGINNINGS = 4  # of a walk, for its first units
-SHORT = 2  # a walk plays a half of the horizon, unless that leads to nothing: who does nothing takes all of the time
+SHORT = 2  # a walk runs for a half of the horizon, unless that leads to nothing: who does nothing takes all of the time
 MONITORS = 14  # judgements on the way of a walk
 MONITORING = 0.1  # of a walk
 PATIENCE = 0.35  # of a walk without progress end it
@@ -97,19 +97,19 @@ class First:
         """The next part of the search may use this part of the budget."""
         self.trials.limit = self.trials.samples + int(part * self.budget)
 
-    def judged(self, tree: Tree, first: int = 0, count: int = JUDGED) -> list[Played]:
+    def judged(self, tree: Tree, first: int = 0, count: int = JUDGED) -> list[Rollout]:
         chosen = seeds_of(self.agent.seed, LAWS_CHOSEN, first, count).tolist()
-        played = self.trials.play([Job(tree, seed, self.horizon) for seed in chosen])
-        for one in played:
+        rollouts = self.trials.roll_out([Job(tree, seed, self.horizon) for seed in chosen])
+        for one in rollouts:
             self.running.add(one)
-        return played
+        return rollouts
 
     # -- parts ---------------------------------------------------------------------------------------------------------
 
     def look_around(self) -> Candidate:
         """Units, visited states and the best constant action, which is the smallest tree of all."""
         trees = [constant(len(self.problem.state), action) for action in constants(self.problem)]
-        found: list[list[Played]] = [[] for _ in trees]
+        found: list[list[Rollout]] = [[] for _ in trees]
         begin = self.trials.samples
         for round_ in range(JUDGED):
             spent = self.trials.samples - begin
@@ -128,7 +128,7 @@ class First:
         with contextlib.suppress(Spent):
             for _ in range(RANDOM):
                 law = self.running.units.physical(self.proposals.leaf(self.proposals.size(), self.kind))
-                (one,) = self.trials.play([Job(law, int(self.seeds(1)[0]), self.horizon)])
+                (one,) = self.trials.roll_out([Job(law, int(self.seeds(1)[0]), self.horizon)])
                 self.running.add(one)
                 if self.random is None or one.total > self.random[0]:
                     self.random = one.total, law
@@ -158,8 +158,8 @@ class First:
                 break
         few = max(2, min(JUDGED, int(CHOOSING * self.budget / self.horizon)))
         self.offer(best[1], self.judged(best[1], 0, few))
-        held = self.best is not None and not any(one.ended for one in self.best.played)
-        return held and all(one.ended for one in floor.played)
+        held = self.best is not None and not any(one.ended for one in self.best.rollouts)
+        return held and all(one.ended for one in floor.rollouts)
 
     def held(self, law: Tree) -> float:
         """Returns of the beginnings of some episodes, also with smaller and larger gains: what a law can stand."""
@@ -169,7 +169,7 @@ class First:
         if law.laws is not None and law.laws.kind != THRESHOLD:
             laws = [with_laws(law, factor * law.laws.gains, law.laws.offsets) for factor in MARGINS]
         jobs = [Job(one, seed, min(TRIAL, self.horizon)) for one in laws for seed in trial]
-        return float(np.mean([one.total for one in self.trials.play(jobs)]))
+        return float(np.mean([one.total for one in self.trials.roll_out(jobs)]))
 
     def walk(self) -> None:
         """Augmented random search from nothing, then, if that ends before its time, from the best random law."""
@@ -201,7 +201,7 @@ class First:
             law = walk.average()
             count = max(2, min(JUDGED, int(MONITORING * stretch / steps)))
             seen.append(Candidate(law, self.judged(law, 0, count)))
-            judged, steps = trials.samples, mean_steps(seen[-1].played)
+            judged, steps = trials.samples, mean_steps(seen[-1].rollouts)
             idle = seen[-1].mean <= self.state.floor
             if seen[-1].mean >= max(one.mean for one in seen):
                 progress = judged
@@ -213,25 +213,25 @@ class First:
         seen.sort(key=lambda one: -one.mean)
         self.allow(CHOOSING)
         for one in seen[:TOP]:
-            room = CHOOSING * self.budget / (TOP * mean_steps(one.played))
-            more: list[Played] = []
+            room = CHOOSING * self.budget / (TOP * mean_steps(one.rollouts))
+            more: list[Rollout] = []
             with contextlib.suppress(Spent):
-                more = self.judged(one.tree, len(one.played), min(int(room), MOST_CHOSEN)) if room >= 1 else []
-            self.offer(one.tree, one.played + more)
+                more = self.judged(one.tree, len(one.rollouts), min(int(room), MOST_CHOSEN)) if room >= 1 else []
+            self.offer(one.tree, one.rollouts + more)
 
-    def offer(self, tree: Tree, played: list[Played]) -> None:
+    def offer(self, tree: Tree, rollouts: list[Rollout]) -> None:
         """A law for the first place, to be earned in the same episodes: two of them say nothing against twenty."""
-        missing = 0 if self.best is None else len(self.best.played) - len(played)
+        missing = 0 if self.best is None else len(self.best.rollouts) - len(rollouts)
         if missing > 0:
             self.trials.limit = None
             with contextlib.suppress(Spent):
-                played = played + self.judged(tree, len(played), missing)
-        found = Candidate(tree, played)
+                rollouts = rollouts + self.judged(tree, len(rollouts), missing)
+        found = Candidate(tree, rollouts)
         if self.best is None:
             better = found.mean > self.state.floor
         else:
-            n = min(len(played), len(self.best.played))
-            better = n == len(self.best.played) and found.returns[:n].mean() > self.best.returns[:n].mean()
+            n = min(len(rollouts), len(self.best.rollouts))
+            better = n == len(self.best.rollouts) and found.returns[:n].mean() > self.best.returns[:n].mean()
         if better:
             self.best = found
 

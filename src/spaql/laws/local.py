@@ -11,7 +11,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, solve_discrete_are
 
 from spaql.arrays import Array
-from spaql.laws.environments import Job, Played
+from spaql.laws.environments import Job, Rollout
 from spaql.laws.trials import Spent, Trials, seeds_of
 from spaql.plants.problem import Continuous, Finite, Problem
 from spaql.policy.outputs import make_laws
@@ -39,10 +39,10 @@ def local_laws(trials: Trials, seed: int, rng: np.random.Generator) -> list[Tree
     still = constant(len(problem.state), _physical(problem, np.zeros((1, problem.actions.axes)))[0])
     jobs = [Job(still, one, STEPS, _physical(problem, _excitation(problem, rng)), True) for one in seeds]
     try:
-        played = trials.play(jobs)
+        rollouts = trials.roll_out(jobs)
     except Spent:
         return []
-    model = _linear_model(problem, played)
+    model = _linear_model(problem, rollouts)
     return [] if model is None else _regulators(problem, *model)
 
 
@@ -78,17 +78,17 @@ def _relative(problem: Problem, actions: Array) -> Array:
     return 2.0 * number / (len(values) - 1) - 1.0
 
 
-def _linear_model(problem: Problem, played: list[Played]) -> tuple[Array, Array, Array] | None:
+def _linear_model(problem: Problem, rollouts: list[Rollout]) -> tuple[Array, Array, Array] | None:
     """A, B and 1 / deviation of every variable (0: left out), from recorded steps near the target."""
-    starts = np.array([one.states[0] for one in played])
+    starts = np.array([one.states[0] for one in rollouts])
     middle, deviation = starts.mean(axis=0), starts.std(axis=0)
     used = (deviation > 1e-9 * np.maximum(np.abs(middle), 1e-6)) & (np.abs(middle) <= NEAR * deviation)
     if not used.any():
         return None
     inverse = np.where(used, 1.0 / np.where(used, deviation, 1.0), 0.0)
-    z = np.concatenate([one.states[:-1] for one in played])[:, used] * inverse[used]
-    after = np.concatenate([one.states[1:] for one in played])[:, used] * inverse[used]
-    u = np.concatenate([_relative(problem, one.actions) for one in played])
+    z = np.concatenate([one.states[:-1] for one in rollouts])[:, used] * inverse[used]
+    after = np.concatenate([one.states[1:] for one in rollouts])[:, used] * inverse[used]
+    u = np.concatenate([_relative(problem, one.actions) for one in rollouts])
     far = np.sqrt((z * z).mean(axis=1))
     weight = 1.0 / (1.0 + (far / NEAR) ** 4)
     columns = np.concatenate([z, u, np.ones((len(z), 1))], axis=1)

@@ -44,7 +44,7 @@ def _grow(agent: Laws, trials: Trials, stage: int) -> None:
     law = constant(len(agent.problem.state), middle_action(agent)) if known is None else units.physical(known.tree)
     try:
         seeds = seeds_of(agent.seed, LAWS_CHOSEN, 0, 2).tolist()
-        steps = mean_steps(trials.play([Job(law, seed, agent.problem.horizon) for seed in seeds]))
+        steps = mean_steps(trials.roll_out([Job(law, seed, agent.problem.horizon) for seed in seeds]))
     except Spent:
         return
     share = GROWING * budget
@@ -68,8 +68,8 @@ def _grow(agent: Laws, trials: Trials, stage: int) -> None:
     with contextlib.suppress(Spent):
         chosen = search.choice[: max(2, min(JUDGED, len(search.choice)))].tolist()
         tree = units.physical(search.best.tree)
-        played = trials.play([Job(tree, seed, agent.problem.horizon) for seed in chosen])
-        adopt(agent, trials, Candidate(tree, played), stage, (1 - GROWING) * budget)
+        rollouts = trials.roll_out([Job(tree, seed, agent.problem.horizon) for seed in chosen])
+        adopt(agent, trials, Candidate(tree, rollouts), stage, (1 - GROWING) * budget)
 
 
 def _episodes(effort: float) -> float:

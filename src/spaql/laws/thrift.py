@@ -7,7 +7,7 @@
 
 A judgement compares with the law that was given, on the same episodes: a tidier one must not be worse by more than the
 uncertainty of the difference, and that uncertainty must be small, else nothing was shown. What is clearly worse is
-found out by the first of the episodes. Where there is room for very few, the beginnings of many others are played too:
+found out by the first of the episodes. Where there is room for very few, the beginnings of many others are run too:
 a law that falls from one start in twenty would not be found out.
 """
 
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from spaql.arrays import Array
-from spaql.laws.environments import Job, Played
+from spaql.laws.environments import Job, Rollout
 from spaql.laws.tidy import Tidying, plain, with_digits
 from spaql.laws.trials import Spent, Trials, seeds_of
 from spaql.laws.units import Units
@@ -86,8 +86,8 @@ class Measure:
 
     def returns(self, tree: Tree, lengths: list[tuple[int, int]]) -> Array:
         """Beginnings first: they are cheap."""
-        played = self.trials.play([Job(tree, seed, length) for seed, length in lengths[::-1]])[::-1]
-        return np.array([one.total for one in played])
+        rollouts = self.trials.roll_out([Job(tree, seed, length) for seed, length in lengths[::-1]])[::-1]
+        return np.array([one.total for one in rollouts])
 
     def measured(self, returns: Array) -> Measured:
         return Measured(returns[: len(self.seeds)], returns[len(self.seeds) :])
@@ -201,8 +201,8 @@ class Thrift(Tidying):
             self.accept(with_numbers(self.tree, free, w))
 
 
-def mean_steps(played: list[Played]) -> float:
-    return float(np.mean([one.steps for one in played]))
+def mean_steps(rollouts: list[Rollout]) -> float:
+    return float(np.mean([one.steps for one in rollouts]))
 
 
 def same(tree: Tree, other: Tree) -> bool:

@@ -14,7 +14,7 @@ from spaql.arrays import Array
 from spaql.compiling import kernel
 from spaql.compress.arena import MOMENT_EPISODES, PlantArena
 from spaql.errors import SpaqlError
-from spaql.laws.environments import Environments, Job, Played, play
+from spaql.laws.environments import Environments, Job, Rollout, roll_out
 from spaql.plants.chart import HUGE
 from spaql.plants.environment import PlantEnv
 from spaql.plants.plant import LANES
@@ -116,13 +116,13 @@ class Trials:
         if self.environments is not None:
             self.environments.close()
 
-    def play(self, jobs: Sequence[Job]) -> list[Played]:
+    def roll_out(self, jobs: Sequence[Job]) -> list[Rollout]:
         """Episodes in an environment, one after the other as long as the budget has room for a whole one.
 
         How many are asked for at once, or are under way at once, makes no difference: none begins unless it would fit
         even if all before it took their whole time.
         """
-        done: list[Played] = []
+        done: list[Rollout] = []
         workers, env = 1 if self.environments is None else self.environments.jobs, self.env
         while len(done) < len(jobs):
             most = min(len(jobs) - len(done), PER_WORKER * workers)
@@ -133,9 +133,9 @@ class Trials:
                 raise Spent
             now = jobs[len(done) : len(done) + min(most, room)]
             if self.environments is not None:
-                some = self.environments.play(now)
+                some = self.environments.roll_out(now)
             else:
-                some = [play(self.problem, env, job) for job in now]
+                some = [roll_out(self.problem, env, job) for job in now]
             self.count(sum(one.steps for one in some))
             done += some
         return done
@@ -144,7 +144,7 @@ class Trials:
         """The return of each episode; very low where the plant leaves all numbers."""
         horizon = self.problem.horizon
         if self.slow:
-            return np.array([one.total for one in self.play([Job(tree, seed, horizon) for seed in seeds.tolist()])])
+            return np.array([one.total for one in self.roll_out([Job(tree, seed, horizon) for seed in seeds.tolist()])])
         self._check(len(seeds) * horizon)
         returns = np.zeros(len(seeds))
         self.count(self._run(tree, seeds, horizon, returns, NO_VISITS, self.unseen))
@@ -264,8 +264,8 @@ class Trials:
     ) -> int:
         assert self.environments is not None
         wanted = [Job(tree, seed, horizon, states=bool(len(visits) or len(seen))) for seed in seeds.tolist()]
-        played, steps = (self.play if self.slow else self.environments.play)(wanted), 0
-        for i, one in enumerate(played):
+        rollouts, steps = (self.roll_out if self.slow else self.environments.roll_out)(wanted), 0
+        for i, one in enumerate(rollouts):
             returns[i] = one.total
             if len(visits):
                 visits += np.bincount(one.leaves, minlength=len(visits))

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from spaql.arrays import Array
-from spaql.laws.environments import Job, Played
+from spaql.laws.environments import Job, Rollout
 from spaql.laws.trials import Trials
 from spaql.laws.units import Units
 from spaql.laws.vector import Free, all_free, everything, numbers_of, with_numbers
@@ -36,7 +36,7 @@ class Running:
         self.mean, self.squares = np.zeros(d), np.zeros(d)
         self.low, self.high = np.full(d, np.inf), np.full(d, -np.inf)
 
-    def add(self, one: Played) -> None:
+    def add(self, one: Rollout) -> None:
         mean, squares, low, high = one.moments
         total, shift = self.count + one.steps, mean - self.mean
         self.squares = self.squares + squares + shift * shift * self.count * one.steps / total
@@ -81,11 +81,11 @@ class Walk:
         reach = NU * directions
         laws = [self.units.physical(with_numbers(self.tree, self.free, x)) for x in (*self.x + reach, *self.x - reach)]
         seeds = self.seeds(n).tolist()
-        played = trials.play([Job(law, seeds[i % n], horizon) for i, law in enumerate(laws)])
-        for one in played:
+        rollouts = trials.roll_out([Job(law, seeds[i % n], horizon) for i, law in enumerate(laws)])
+        for one in rollouts:
             self.running.add(one)
         self.units = self.running.units
-        returns = np.array([one.total for one in played]).reshape(2, n)
+        returns = np.array([one.total for one in rollouts]).reshape(2, n)
         best = np.argsort(-returns.max(axis=0), kind="stable")[:BEST]
         deviation = float(returns[:, best].std())
         if deviation > 0.0:
