@@ -45,6 +45,7 @@ COMMANDS = {
     "report": ["report", "finished", "--quiet"],
     "bench": ["bench"],
 }
+SOURCE = os.environ | {"PYTHONPATH": str(Path(spaql.__file__).parents[1])}  # the same, whatever the folder
 CODES = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGKILL: -9}
 
 
@@ -56,18 +57,22 @@ def prepared(folder):
     agent.learn(100)
     agent.save(folder / "input.spaql")
     words = ["reproduce", "--quick", "--only", "main-cartpole", "--store", "finished", "--no-report", "--quiet"]
-    subprocess.run([sys.executable, "-m", "spaql.cli", *words], cwd=folder, check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([sys.executable, "-m", "spaql.cli", *words], cwd=folder, env=SOURCE, check=True, stdout=subprocess.DEVNULL)
 
 
 def fault(folder, number, moment, words):
     """What is wrong after a signal, or None."""
     before = set(folder.rglob("*"))
     call = [sys.executable, "-c", "import spaql_command; spaql_command.main()", *words]
-    process = subprocess.Popen(call, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(call, cwd=folder, env=SOURCE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     time.sleep(moment)
     process.send_signal(number)
     try:
-        _, said = process.communicate(timeout=120)
+        try:
+            _, said = process.communicate(timeout=60)
+        except subprocess.TimeoutExpired:  # the first signal waits for the run that is under way, the second does not
+            process.send_signal(number)
+            _, said = process.communicate(timeout=60)
     except subprocess.TimeoutExpired:
         process.kill()
         return "it went on, or a process that it had started did"
@@ -106,6 +111,7 @@ def main():
     words.add_argument("--commands", nargs="*", default=list(COMMANDS), choices=COMMANDS)
     words.add_argument("--signals", nargs="*", default=[number.name for number in CODES], choices=[number.name for number in CODES])
     given = words.parse_args()
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background, shells have it ignored, by the commands too
     tried, faults = Counter(), []
     with tempfile.TemporaryDirectory() as ready:
         prepared(Path(ready))

@@ -6,12 +6,14 @@ import os
 import signal
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing.connection import wait
 from typing import Any
 
 from spaql.compiling import keeps, nothing_there
+from spaql.errors import SpaqlWarning
 
 
 @contextlib.contextmanager
@@ -33,6 +35,7 @@ def _begin(first: Callable[..., None] | None, given: tuple[Any, ...], jobs: int)
     """In a new worker: signals of the terminal do not reach it, and it ends with the coordinator, also by kill -9."""
     if hasattr(os, "setsid"):
         os.setsid()
+    warnings.simplefilter("ignore", SpaqlWarning)  # whoever looks at a result is told; here it would be told per run
     parent = multiprocessing.parent_process()
     if parent is not None:
         threading.Thread(target=lambda: (wait([parent.sentinel]), os._exit(1)), daemon=True).start()

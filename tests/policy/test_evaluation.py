@@ -30,7 +30,7 @@ def test_two_arguments_are_enough():
     assert repr(plain).startswith("Evaluation(mean=3.00, ci95=(")
     assert "failures" not in str(plain)
     for ask in (lambda: plain.failures, lambda: plain.violations, plain.certificate):
-        with pytest.raises(SpaqlError, match="only the returns are known"):
+        with pytest.raises(SpaqlError, match="only the returns of these episodes are known"):
             ask()
 
 

@@ -50,7 +50,7 @@ def test_the_operating_point_can_be_told(problem):
     ("Q", "more", "message"),
     [
         ({"torque": 1.0}, {}, "'torque' is neither measured nor an error"),
-        ({}, {}, "Q weighs errors"),
+        ({}, {}, "Q weights errors"),
         ({"integral(torque)": 1.0}, {}, "'torque' is not a variable"),
         ({"speed_error": 1.0}, {"at": {"torque": 1.0}}, "at names measured variables"),
         ({"speed_error": -1.0}, {}, "Q: speed_error must be a finite number from 0"),
@@ -62,7 +62,7 @@ def test_what_cannot_be_is_refused(problem, Q, more, message):
 
 
 def test_increments_are_refused():
-    with pytest.raises(SpaqlError, match="not increments"):
+    with pytest.raises(SpaqlError, match="neither increments"):
         spaql.lqr(spaql.loop(motor(), references=[TARGET], increments=2.0), {"speed_error": 1.0}, 1.0)
 
 

@@ -11,12 +11,13 @@ from made_explanations import now, page, paths, pixels, policies, settle, window
 from spaql.policy.words import number, told_apart
 
 PHONE = 390
+QUICK, OTHERS = ("pendulum", "oblique", "nasty"), ("cartpole", "untrained", "one variable", "two actions")
 
 
 # -- the page as a whole -------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["cartpole", "pendulum", "oblique", "nasty", "untrained", "one variable", "two actions"])
+@pytest.mark.parametrize("name", [*QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in OTHERS)])
 def test_every_page_fits_decides_and_explains_as_its_policy(browser, paths, policies, name):
     with opened(browser, paths[name], width=PHONE, color_scheme="dark" if name == "pendulum" else "light") as page:
         fits(page)

@@ -1,10 +1,13 @@
 """The runner over executors that misbehave."""
 
+import warnings
 from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
 
 import pytest
 
+import spaql
+from spaql.processes import worker_processes
 from spaql.runs.runner import run_missing
 from spaql.runs.spec import Spec
 from spaql.runs.store import Store
@@ -80,3 +83,9 @@ def test_a_run_somebody_else_has_claimed_comes_last_but_comes(tmp_path):
 
     run_missing(SPECS[:3], store, threads, done.append)
     assert [spec.seed for spec in done] == [1, 2, 0]
+
+
+def test_workers_do_not_repeat_for_every_run_what_a_controller_lacks(capfd):
+    with worker_processes(1) as pool:
+        pool.submit(warnings.warn, "allow more leaves", spaql.SpaqlWarning).result()
+    assert capfd.readouterr().err == ""

@@ -94,6 +94,7 @@ def children_of(pid):
     return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not os.path.exists("/proc/self/task"), reason="needs /proc")
 def test_killed_at_any_moment_it_goes_on_and_ends_with_the_same_bits(tmp_path, whole):
     store = tmp_path / "store"
@@ -114,7 +115,7 @@ def test_killed_at_any_moment_it_goes_on_and_ends_with_the_same_bits(tmp_path, w
     assert digests(store) == digests(whole)
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(("number", "code"), [pytest.param(signal.SIGINT, 130, marks=pytest.mark.slow), (signal.SIGTERM, 143)])
 def test_ctrl_c_and_sigterm_keep_what_is_finished_and_the_same_command_goes_on(number, code, tmp_path, whole):
     store = tmp_path / "store"
     child = started(store, *SMALL)

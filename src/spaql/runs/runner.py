@@ -104,7 +104,7 @@ def _drain(
                 if future.cancel():
                     work.store.release(pending.pop(future))
         done, _ = wait(pending, timeout=0.2, return_when=FIRST_COMPLETED)
-        for future in done:
+        for future in [one for one in pending if one in done]:  # in the order in which they were handed out
             spec = pending[future]
             try:
                 work.store.write(spec, future.result())
