@@ -1,10 +1,10 @@
 """Atlas with laws on plants on which none of its settings was chosen, beside the regulator that knows the equations.
 
-    python benchmarks/unseen_atlas.py                            # five plants, seeds 1000 ... 1002
+    python benchmarks/unseen_atlas.py                            # six plants, seeds 1000 ... 1002
     python benchmarks/unseen_atlas.py levitation --seeds 5
 
 Every line: what the laws earn in 1,000 fresh episodes (mean, worst twentieth, worst), what the model said of them
-(`trust().mean`), and what it doubts. The regulator, `spaql.lqr`, knows the equations; the laws know what they have
+(`trust().mean`, 95 %), and what it doubts. The regulator, `spaql.lqr`, knows the equations; the laws know what they have
 sampled and, of the swing-up, the reward.
 """
 
@@ -128,7 +128,44 @@ def swing_up():
     return problem, None, (320,)
 
 
-PLANTS = {"levitation": levitation, "beam": beam, "tanks": tanks, "quadrotor": quadrotor, "swing-up": swing_up}
+# -- rotary pendulum: swing-up by an arm that turns, voltage of its motor; the angle is seen as cosine and sine ----------
+
+ARM, POLE, LEVER, FALL, MOTOR, RESISTANCE = 4.03e-4, 1.33e-4, 1.316e-4, 1.519e-2, 0.042, 8.4  # of a desktop plant, SI
+
+
+@spaql.reset
+def hanging(u1, u2):
+    return 0.2 * (u1 - 0.5), math.pi + 0.2 * (u2 - 0.5), 0.0, 0.0
+
+
+@spaql.step
+def turn(arm, angle, arm_rate, rate, volts):
+    for _ in range(10):
+        sine, cosine = math.sin(angle), math.cos(angle)
+        pushed = MOTOR * (volts - MOTOR * arm_rate) / RESISTANCE - 2.0 * POLE * sine * cosine * arm_rate * rate - LEVER * sine * rate * rate
+        pulled = POLE * sine * cosine * arm_rate * arm_rate + FALL * sine
+        inertia, coupling = ARM + POLE * sine * sine, LEVER * cosine
+        determinant = inertia * POLE - coupling * coupling
+        arm_rate = arm_rate + 0.002 * (POLE * pushed + coupling * pulled) / determinant
+        rate = rate + 0.002 * (coupling * pushed + inertia * pulled) / determinant
+        arm, angle = arm + 0.002 * arm_rate, angle + 0.002 * rate
+    angle = angle - 2.0 * math.pi * math.floor((angle + math.pi) / (2.0 * math.pi))
+    return (arm, angle, arm_rate, rate), 1.0 - (angle / math.pi) ** 2 - 0.1 * min(arm * arm, 10.0) - 1e-4 * min(rate * rate, 1000.0), False
+
+
+@spaql.observe
+def encoders(arm, angle, arm_rate, rate):
+    return arm, math.cos(angle), math.sin(angle), arm_rate, rate
+
+
+def rotary():
+    names = (("arm", 1.0, "rad"), ("cos", None, None), ("sin", None, None), ("arm rate", 0.2, "rad/s"), ("rate", 0.2, "rad/s"))
+    state = [spaql.Axis(name, -1.0, 1.0) if slope is None else spaql.Axis(name, slope=slope, unit=unit) for name, slope, unit in names]
+    actions = spaql.Continuous((-10.0,), (10.0,), ("voltage",), ("V",))
+    return spaql.from_plant(hanging, turn, observe=encoders, state=state, actions=actions, horizon=150, name="rotary pendulum"), None, (400, 800)
+
+
+PLANTS = {"levitation": levitation, "beam": beam, "tanks": tanks, "quadrotor": quadrotor, "swing-up": swing_up, "rotary": rotary}
 
 
 def measure(name: str, seeds: range) -> None:
@@ -144,7 +181,8 @@ def measure(name: str, seeds: range) -> None:
             laws, used = agent.arms, samples
             cpu += time.process_time() - begin
             found, trust = agent.evaluate(FRESH, seed=FIRST_SEED).returns, agent.trust()
-            told = f"{found.mean():.3f}, {worst_part(found):.3f}, {found.min():.3f}; model {trust.mean:.3f}"
+            low, high = trust.mean_interval
+            told = f"{found.mean():.3f}, {worst_part(found):.3f}, {found.min():.3f}; model {trust.mean:.3f} ({low:.3f} to {high:.3f})"
             doubts = "; ".join(trust.doubts) or "no doubts"
             print(f"{name}, seed {seed}, {samples}: {told}; {laws} laws, {cpu:.0f} s; {doubts}", flush=True)
         print(agent.policy().to_text(share=False), flush=True)

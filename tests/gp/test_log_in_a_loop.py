@@ -1,6 +1,7 @@
 """From a log to a controller in a loop: a model of recorded steps stands where a plant would."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -39,6 +40,21 @@ def test_a_log_is_checked_like_any_other():
         spaql.from_data(motor(), logged().iloc[:6])
     with pytest.raises(spaql.SpaqlError, match="gaps"):
         spaql.from_data(motor(), logged().drop(index=range(5, 9)))
+
+
+@pytest.mark.parametrize("asked", [{"low": 0.0, "high": 250.0}, {"low": 0.0, "high": 250.0, "values": (0.0, 240.0), "hold": 20}])
+def test_a_reference_beyond_the_data_is_told_with_the_range_of_the_data(learned, asked):
+    (low, high), _ = learned.seen
+    said = rf"target asks for speed from 0 to 2[45]0 rad/s, and the data of the model have {low:.4g} to {high:.4g} rad/s"
+    with pytest.warns(spaql.SpaqlWarning, match=said):
+        spaql.loop(learned, references=[spaql.Reference("target", of="speed", **asked)])
+
+
+def test_a_reference_within_the_data_or_of_a_plant_brings_no_warning(learned):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        spaql.loop(learned, references=[spaql.Reference("target", 0.0, 250.0, of="speed", values=(0.0, 20.0), hold=9)])
+        spaql.loop(motor(), references=[spaql.Reference("target", 0.0, 250.0, of="speed")])
 
 
 def test_as_plain_functions_the_model_is_the_same(learned):

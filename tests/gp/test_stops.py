@@ -35,6 +35,14 @@ def test_a_switch_or_a_reference_has_none():
     assert not np.isfinite(stops_of(data._replace(states=states, nexts=nexts))[:, 2]).any()
 
 
+def test_what_always_begins_alike_has_none():
+    """The first step of every episode, from the same state with the same action, goes furthest."""
+    data = cart(stop=1e9)
+    states, actions, nexts = data.states.copy(), data.actions.copy(), data.nexts.copy()
+    states[::20], actions[::20], nexts[::20] = [2e9, 0.0], 1.0, [2e9, 0.1]
+    assert not np.isfinite(stops_of(data._replace(states=states, actions=actions, nexts=nexts))).any()
+
+
 def test_a_step_into_a_stop_tells_nothing_about_how_far_it_would_have_gone():
     data = cart()
     told = stopped(data, stops_of(data))

@@ -6,7 +6,7 @@ import numpy as np
 
 from spaql.arrays import Array
 
-REPEATED = 3  # times that a variable had the very same greatest or least value, if the plant stops it there
+REPEATED = 3  # different steps that ended at the very same greatest or least value, if the plant stops a variable there
 VARIED = 0.5  # of the steps: different values of a variable that can be stopped; a switch or a reference has few
 
 
@@ -42,17 +42,18 @@ def follows_of(data: Data) -> Array:
 def stops_of(data: Data) -> Array:
     """(2, d) the ends of each variable's range at which the plant holds it; infinite where there is none.
 
-    An end stop, an empty tank, a saturation: the same number again and again, and it is the greatest or the least. A
-    smooth function that has to explain it is wrong everywhere, also where the plant is linear.
+    An end stop, an empty tank, a saturation: one number from different states, and it is the greatest or the least.
+    (From the same state, with the same action, every plant goes to the same number.) A smooth function that has to
+    explain a stop is wrong everywhere, also where the plant is linear.
     """
-    d = data.states.shape[1]
+    d, inputs = data.states.shape[1], np.column_stack([data.states, data.actions])
     found = np.array([np.full(d, -np.inf), np.full(d, np.inf)])
     for j in range(d):
         values = data.nexts[:, j]
         if len(np.unique(values)) < VARIED * len(values):
             continue
         for side, end in enumerate((values.min(), values.max())):
-            if (values == end).sum() >= REPEATED:
+            if len(np.unique(inputs[values == end], axis=0)) >= REPEATED:
                 found[side, j] = end
     return found
 

@@ -1,12 +1,8 @@
 """The equations of a learned model, compiled: reset and step over a table of lanes.
 
 Gaussian processes, one per output, each with points of its own: (G2) of basis.py. T is the table of the plant, N and S
-are the model's numbers of double and of single precision, B is the memory of the table as single precision.
-
-Inner loops go over lanes, so that LLVM vectorises them without changing the order of any sum. Points come in blocks,
-and the inputs that matter to an output in chunks, so that what a lane has is read once for several; what a block or a
-chunk lacks is filled up with zeros. The exponent of a bump, -|x - p|^2 / 2, is x.p - |x|^2 / 2 - |p|^2 / 2: an input
-costs one multiplication with its addition. Everything in it is divided by 16, for exp(y) = exp(y / 16)^16.
+are the model's numbers of double and of single precision, B is the memory of the table as single precision. Inner loops
+go over lanes, so that LLVM vectorises them without changing the order of any sum.
 """
 
 from typing import Any, NamedTuple
@@ -15,24 +11,10 @@ import numpy as np
 
 from spaql import fastmath
 from spaql.compiling import apart, inlined
-from spaql.fastmath import fused
+from spaql.gp.bumps import BLOCK, TOTAL, F, filled, summed
 from spaql.plants.plant import LANES, Rows
 
-BLOCK = 4  # points
-FIRST, CHUNK = 4, 2  # inputs of the first chunk, and of further ones
-WIDTH = 8  # lanes of a few vectors
 HEADER = 3  # numbers before the others: address of those of single precision, functions, starts
-# rows of the work, from its first on: with constants between them LLVM can prove that they do not overlap
-TOTAL, BUMP, OWN, X = 0, LANES, (1 + BLOCK) * LANES, (2 + BLOCK) * LANES
-F = np.float32
-HALF, QUARTER = F(-0.5), F(0.25)
-END = F(-1.0)  # an exponent at least
-C0, C2, C3, C4, C5 = F(1.0), F(0.5), F(1 / 6), F(1 / 24), F(1 / 120)  # of the exponential function
-
-
-def filled(inputs: int) -> int:
-    """Inputs, with those that fill up the last chunk."""
-    return FIRST if inputs <= FIRST else -(-inputs // CHUNK) * CHUNK
 
 
 class Sizes(NamedTuple):
@@ -69,6 +51,11 @@ class Places(NamedTuple):
     middle: int
     half: int
     reward: int
+    angle: int
+    turn: int
+    radius: int
+    begin: int
+    length: int
     noise: int
     blur: int
     inverse: int
@@ -82,7 +69,7 @@ class Places(NamedTuple):
 
 def places(sizes: Sizes, rows: Rows) -> Places:
     d, axes, inputs, outputs = sizes.d, sizes.axes, sizes.inputs, sizes.outputs
-    counts = [d, d, d, d, d, d, axes, axes, 6, d, d, outputs * inputs, outputs, outputs]
+    counts = [d, d, d, d, d, d, axes, axes, 6, d, d, d, d, d, d, d, outputs * inputs, outputs, outputs]
     at = [HEADER + sum(counts[:i]) for i in range(len(counts) + 1)]
     z = 2 * LANES * (rows.end - sizes.scratch + 1)
     stray = z + LANES * inputs
@@ -119,16 +106,24 @@ def advance(T: Any, N: Any, S: Any, B: Any, place: Any, sizes: Sizes, rows: Rows
             B[at.z + (d + k) * LANES + i] = F(u)
     for j in range(outputs):
         ending = sizes.ends and j == outputs - 1
+        if j < d and N[at.turn + j] < 0.0:  # a sine
+            continue
         if j >= d and (ending or N[at.reward] > 0.0):  # of the next state
             _in_units(T, N, B, rows.observation, d, at, n)
-        _bumps(N, S, B, place, inputs, j, at, functions, n)
+        if j == d and not ending:
+            _turned(T, N, B, rows.observation if N[at.reward] > 0.0 else rows.state, d, at, n)
+        summed(N, S, B, place, inputs, j, at, functions, n)
         for i in range(n):
             w = at.linear + (place[i] * outputs + j) * (inputs + 1)
             s = np.float64(B[at.work + TOTAL + i]) + N[w + inputs]
             for k in range(inputs):
                 s += N[w + k] * B[at.z + k * LANES + i]
-            if j < d:
+            if j < d and N[at.turn + j] > 0.0:
+                _turn(T, N, s + N[at.noise + j] * (T[(rows.noise + j) * LANES + i] - 0.5), rows, j, at, i)
+            elif j < d:
                 s += N[at.noise + j] * (T[(rows.noise + j) * LANES + i] - 0.5) + B[at.z + j * LANES + i]
+                if N[at.length + j] > 0.0:
+                    s -= N[at.length + j] * np.floor((s - N[at.begin + j]) / N[at.length + j])
                 s = min(max(s, N[at.floor + j]), N[at.ceiling + j])  # a stop is no stray
                 held = min(max(s, N[at.low + j]), N[at.high + j])
                 if held != s:
@@ -161,6 +156,30 @@ def _in_units(T: Any, N: Any, B: Any, row: int, d: int, at: Places, n: int) -> N
 
 
 @inlined
+def _turn(T: Any, N: Any, change: float, rows: Rows, j: int, at: Places, i: int) -> None:
+    """Cosine and sine of an angle that has changed."""
+    other = int(N[at.turn + j]) - 1
+    cosine, sine = T[(rows.state + j) * LANES + i], T[(rows.state + other) * LANES + i]
+    size = np.sqrt(cosine * cosine + sine * sine)
+    longer = N[at.radius + j] / max(size, 1e-300)
+    b, a = fastmath.sin_cos(change)
+    T[(rows.observation + j) * LANES + i] = longer * (cosine * a - sine * b)
+    T[(rows.observation + other) * LANES + i] = longer * (sine * a + cosine * b)
+
+
+@inlined
+def _turned(T: Any, N: Any, B: Any, row: int, d: int, at: Places, n: int) -> None:
+    """Angles, for a reward that depends on them, in the place of what their cosines were."""
+    for j in range(d):
+        if N[at.angle + j] != 0.0:
+            sign = 1.0 if N[at.angle + j] > 0.0 else -1.0
+            other = int(abs(N[at.angle + j])) - 1
+            for i in range(n):
+                sine, cosine = T[(row + other) * LANES + i], T[(row + j) * LANES + i]
+                B[at.z + j * LANES + i] = F(np.arctan2(sign * sine, sign * cosine))
+
+
+@inlined
 def _paid(N: Any, B: Any, s: float, q: int, inputs: int, at: Places, i: int) -> float:
     """The quadratic part, what was seen as a bound, and perhaps the logarithm undone."""
     for a in range(inputs):
@@ -168,132 +187,3 @@ def _paid(N: Any, B: Any, s: float, q: int, inputs: int, at: Places, i: int) -> 
             s += N[q + a * inputs + b] * B[at.z + a * LANES + i] * B[at.z + b * LANES + i]
     s = min(max(s, N[at.reward + 2]), N[at.reward + 3])
     return float(fastmath.exp(s) if N[at.reward + 1] > 0.0 else s)
-
-
-@inlined
-def _bumps(N: Any, S: Any, B: Any, place: Any, inputs: int, j: int, at: Places, functions: int, n: int) -> None:
-    """The sum over all points, with the weights of each lane's function.
-
-    In S stand, block by block, the own parts of its points, their inputs and then their weights in all functions.
-    """
-    used = 0
-    for i in range(n):
-        B[at.work + OWN + i] = B[at.work + TOTAL + i] = F(0.0)
-    for k in range(inputs):
-        inverse = F(N[at.inverse + j * inputs + k]) * QUARTER
-        if inverse > F(0.0):
-            for i in range(n):
-                x = B[at.z + k * LANES + i] * inverse
-                B[at.work + X + used * LANES + i] = x
-                B[at.work + OWN + i] += HALF * x * x
-            used += 1
-    while used < FIRST or used % CHUNK > 0:
-        for i in range(n):
-            B[at.work + X + used * LANES + i] = F(0.0)
-        used += 1
-    here, size = int(N[at.first + j]), BLOCK * (1 + used + functions)
-    m = -(-n // WIDTH) * WIDTH  # lanes that do not count, too: a loop over whole vectors has no slow rest
-    for block in range(int(N[at.blocks + j])):
-        points = here + block * size
-        if used == FIRST:
-            _bumps_of_4(S, B, points, at.work, m)
-        else:
-            _bumps_of_6(S, B, points, at.work, m, used == FIRST + CHUNK)
-            for k in range(FIRST + CHUNK, used, CHUNK):
-                _further(S, B, points + BLOCK * (1 + k), at.work, k * LANES, m, k + CHUNK == used)
-        weights = points + BLOCK * (1 + used)
-        if functions == 1:
-            _weighed_alike(S, B, weights, at.work, m)
-        else:
-            _weighed(S, B, place, weights, at.work, functions, n)
-
-
-@apart
-def _bumps_of_4(S: Any, B: Any, p: int, work: int, n: int) -> None:
-    """Of a block of points, with four inputs."""
-    o0, o1, o2, o3 = S[p], S[p + 1], S[p + 2], S[p + 3]
-    a0, a1, a2, a3 = S[p + 4], S[p + 5], S[p + 6], S[p + 7]
-    b0, b1, b2, b3 = S[p + 8], S[p + 9], S[p + 10], S[p + 11]
-    c0, c1, c2, c3 = S[p + 12], S[p + 13], S[p + 14], S[p + 15]
-    d0, d1, d2, d3 = S[p + 16], S[p + 17], S[p + 18], S[p + 19]
-    for i in range(work, work + n):
-        a, b, c, d = B[X + i], B[X + LANES + i], B[X + 2 * LANES + i], B[X + 3 * LANES + i]
-        o = B[OWN + i]
-        B[BUMP + i] = _exponential(fused(a0, a, fused(b0, b, fused(c0, c, fused(d0, d, o0 + o)))))
-        B[BUMP + LANES + i] = _exponential(fused(a1, a, fused(b1, b, fused(c1, c, fused(d1, d, o1 + o)))))
-        B[BUMP + 2 * LANES + i] = _exponential(fused(a2, a, fused(b2, b, fused(c2, c, fused(d2, d, o2 + o)))))
-        B[BUMP + 3 * LANES + i] = _exponential(fused(a3, a, fused(b3, b, fused(c3, c, fused(d3, d, o3 + o)))))
-
-
-@apart
-def _bumps_of_6(S: Any, B: Any, p: int, work: int, n: int, done: bool) -> None:
-    """Of a block of points, with six inputs; of more, if it is not done, their exponents so far."""
-    q = p + 4 * BLOCK
-    o0, o1, o2, o3 = S[p], S[p + 1], S[p + 2], S[p + 3]
-    a0, a1, a2, a3 = S[p + 4], S[p + 5], S[p + 6], S[p + 7]
-    b0, b1, b2, b3 = S[p + 8], S[p + 9], S[p + 10], S[p + 11]
-    c0, c1, c2, c3 = S[p + 12], S[p + 13], S[p + 14], S[p + 15]
-    d0, d1, d2, d3 = S[q], S[q + 1], S[q + 2], S[q + 3]
-    e0, e1, e2, e3 = S[q + 4], S[q + 5], S[q + 6], S[q + 7]
-    f0, f1, f2, f3 = S[q + 8], S[q + 9], S[q + 10], S[q + 11]
-    for i in range(work, work + n):
-        a, b, c, o = B[X + i], B[X + LANES + i], B[X + 2 * LANES + i], B[OWN + i]
-        d, e, f = B[X + 3 * LANES + i], B[X + 4 * LANES + i], B[X + 5 * LANES + i]
-        y0 = fused(a0, a, fused(b0, b, fused(c0, c, fused(d0, d, fused(e0, e, fused(f0, f, o0 + o))))))
-        y1 = fused(a1, a, fused(b1, b, fused(c1, c, fused(d1, d, fused(e1, e, fused(f1, f, o1 + o))))))
-        y2 = fused(a2, a, fused(b2, b, fused(c2, c, fused(d2, d, fused(e2, e, fused(f2, f, o2 + o))))))
-        y3 = fused(a3, a, fused(b3, b, fused(c3, c, fused(d3, d, fused(e3, e, fused(f3, f, o3 + o))))))
-        B[BUMP + i] = _exponential(y0) if done else y0
-        B[BUMP + LANES + i] = _exponential(y1) if done else y1
-        B[BUMP + 2 * LANES + i] = _exponential(y2) if done else y2
-        B[BUMP + 3 * LANES + i] = _exponential(y3) if done else y3
-
-
-@apart
-def _further(S: Any, B: Any, p: int, work: int, k: int, n: int, done: bool) -> None:
-    """Two more inputs, from row k of them on."""
-    a0, a1, a2, a3 = S[p], S[p + 1], S[p + 2], S[p + 3]
-    b0, b1, b2, b3 = S[p + 4], S[p + 5], S[p + 6], S[p + 7]
-    for i in range(work, work + n):
-        a, b = B[X + k + i], B[X + LANES + k + i]
-        y0 = fused(a0, a, fused(b0, b, B[BUMP + i]))
-        y1 = fused(a1, a, fused(b1, b, B[BUMP + LANES + i]))
-        y2 = fused(a2, a, fused(b2, b, B[BUMP + 2 * LANES + i]))
-        y3 = fused(a3, a, fused(b3, b, B[BUMP + 3 * LANES + i]))
-        B[BUMP + i] = _exponential(y0) if done else y0
-        B[BUMP + LANES + i] = _exponential(y1) if done else y1
-        B[BUMP + 2 * LANES + i] = _exponential(y2) if done else y2
-        B[BUMP + 3 * LANES + i] = _exponential(y3) if done else y3
-
-
-@inlined
-def _exponential(y: Any) -> Any:
-    """exp(16 y), near enough for single precision."""
-    y = y if y > END else END
-    e = fused(y, fused(y, fused(y, fused(y, fused(y, C5, C4), C3), C2), C0), C0)
-    e = e * e
-    e = e * e
-    e = e * e
-    return e * e
-
-
-@apart
-def _weighed_alike(S: Any, B: Any, w: int, work: int, n: int) -> None:
-    """Bumps of a block, with the weights of the only function."""
-    w0, w1, w2, w3 = S[w], S[w + 1], S[w + 2], S[w + 3]
-    for i in range(work, work + n):
-        s = fused(w0, B[BUMP + i], B[TOTAL + i])
-        s = fused(w1, B[BUMP + LANES + i], s)
-        s = fused(w2, B[BUMP + 2 * LANES + i], s)
-        B[TOTAL + i] = fused(w3, B[BUMP + 3 * LANES + i], s)
-
-
-@apart
-def _weighed(S: Any, B: Any, place: Any, w: int, work: int, functions: int, n: int) -> None:
-    """The same, with the weights of each lane's function."""
-    for lane in range(n):
-        own, i = w + place[lane], work + lane
-        s = fused(S[own], B[BUMP + i], B[TOTAL + i])
-        s = fused(S[own + functions], B[BUMP + LANES + i], s)
-        s = fused(S[own + 2 * functions], B[BUMP + 2 * LANES + i], s)
-        B[TOTAL + i] = fused(S[own + 3 * functions], B[BUMP + 3 * LANES + i], s)

@@ -22,7 +22,8 @@ from numba.extending import intrinsic
 
 from spaql.arrays import Array
 from spaql.errors import SpaqlError
-from spaql.gp.equations import BLOCK, HEADER, Places, Sizes, advance, begin, filled, places
+from spaql.gp.bumps import BLOCK, filled
+from spaql.gp.equations import HEADER, Places, Sizes, advance, begin, places
 from spaql.plants.compile import assembled
 from spaql.plants.known import KnownOutcome
 from spaql.plants.plant import LANES, SIGNATURE, Batch, Plant, Rows, reset, step
@@ -64,6 +65,11 @@ class Numbers(NamedTuple):
     middle: Array  # (axes,) of the actions
     half: Array  # (axes,) half of their range
     reward: Array  # (6,) 1: of the next state; 1: its logarithm is modelled; least; most; most of strays; of an end
+    angle: Array  # (d,) of the inputs of the reward: 0, or +-(1 + sine) where the angle of sine and +-cosine stands
+    turn: Array  # (d,) 0; 1 + sine for a cosine, whose process explains the angle; -1 for a sine, which follows from it
+    radius: Array  # (d,) of circles
+    first: Array  # (d,) where the turn of an angle begins that jumps back by it, in units
+    length: Array  # (d,) of that turn; 0 of all other variables
     noise: Array  # (d,) width of the noise of a step, in units of the scale
     blur: Array  # (d,) width of the noise with which a state is observed, physical
     inverse: Array  # (outputs, inputs) one over the length scales
@@ -116,7 +122,7 @@ class ModelPlant(Plant):
         first = np.cumsum([0, *(part.size for part in blocks)])[:-1]
         header = np.zeros(HEADER)
         header[:3] = small.ctypes.data, len(numbers.linear), len(numbers.starts)
-        shared, own = numbers[:12], (numbers.linear, numbers.quadratic, numbers.starts)
+        shared, own = numbers[:17], (numbers.linear, numbers.quadratic, numbers.starts)
         parts = [header, *shared, np.array([len(part) for part in blocks]), first, *own]
         return np.concatenate([np.asarray(part, float).ravel() for part in parts]), small
 

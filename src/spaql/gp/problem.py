@@ -1,6 +1,5 @@
 """A problem whose plant is learned from recorded steps."""
 
-import itertools
 import math
 from dataclasses import replace
 
@@ -9,6 +8,7 @@ from scipy.special import stdtr, stdtrit
 from threadpoolctl import threadpool_limits
 
 from spaql.arrays import Array
+from spaql.gp.circles import angle_of, anywhere, circles_of, turns_of
 from spaql.gp.data import Data, follows_of
 from spaql.gp.model import Model, learn_model, numbers_of
 from spaql.gp.plant import ModelPlant, Numbers, model_plant
@@ -23,7 +23,6 @@ SWITCH = 2  # values of a variable that is no reference
 SEEN = 0.3  # of the episodes begin where one has begun
 POOR = 0.5  # of the changes of a variable that a model may miss without a warning
 HELD = 0.15  # of the steps in which a variable changes, at most, if it is held
-ROUND = 0.03  # spread of the radius, as a part of it, up to which a pair of variables goes round a circle
 
 
 def imagined(
@@ -80,7 +79,7 @@ def model_of(problem: Problem, data: Data) -> Model:
     low, high = range_of(problem)
     known = {} if problem.known is None else problem.known.functions
     with threadpool_limits(1, "blas"):  # small matrices: threads cost more than they save, and may change last bits
-        return learn_model(data, low, high, "reward" in known, "terminated" in known)
+        return learn_model(data, low, high, "reward" in known, "terminated" in known, declared_of(problem))
 
 
 def _wider(axis: Axis, found: Numbers, j: int) -> Axis:
@@ -97,6 +96,13 @@ def range_of(problem: Problem) -> tuple[Array, Array]:
     return (low - 1.0, high + 1.0) if alone else (low, high)
 
 
+def declared_of(problem: Problem) -> tuple[Array, Array]:
+    """The declared ends of the variables; infinite where there are none."""
+    low = [-np.inf if axis.slope is not None else axis.low for axis in problem.state]
+    high = [np.inf if axis.slope is not None else axis.high for axis in problem.state]
+    return np.array(low, float), np.array(high, float)
+
+
 def starts_of(problem: Problem, data: Data, rng: np.random.Generator) -> Array:
     """Beginnings like those seen: of a normal distribution whose mean and width are known from so few (Student's t).
 
@@ -108,13 +114,21 @@ def starts_of(problem: Problem, data: Data, rng: np.random.Generator) -> Array:
     freedom = max(len(first) - 1, 1)
     chance = rng.uniform(stdtr(freedom, -REACH), stdtr(freedom, REACH), (STARTS, len(mean)))
     drawn = mean + spread * math.sqrt(1.0 + 1.0 / len(first)) * stdtrit(freedom, chance)
-    for i, j, radius in _circles(data.states):
-        size = np.hypot(drawn[:, i], drawn[:, j])
-        drawn[:, [i, j]] *= np.where(size > 0.0, radius / np.maximum(size, 1e-300), 1.0)[:, None]
+    for circle in circles_of(data):
+        pair = [circle.cosine, circle.sine]
+        size = np.hypot(*drawn[:, pair].T)
+        drawn[:, pair] *= np.where(size > 0.0, circle.radius / np.maximum(size, 1e-300), 1.0)[:, None]
+        if anywhere(angle_of(circle, first)):
+            angle = rng.uniform(-np.pi, np.pi, STARTS)
+            drawn[:, pair] = circle.radius * np.column_stack([np.cos(angle), np.sin(angle)])
+    low, high = declared_of(problem)
+    turns = turns_of(data, low, high)
+    for j in np.flatnonzero(turns[1]):
+        begin, turn = turns[:, j]
+        if anywhere(2.0 * np.pi / turn * first[:, j]):
+            drawn[:, j] = begin + turn * rng.random(STARTS)
     again = rng.random(STARTS) < SEEN
     drawn[again] = first[rng.integers(len(first), size=int(again.sum()))]
-    low = [-np.inf if axis.slope is not None else axis.low for axis in problem.state]
-    high = [np.inf if axis.slope is not None else axis.high for axis in problem.state]
     found: Array = np.clip(drawn, np.minimum(low, first.min(axis=0)), np.maximum(high, first.max(axis=0)))
     if jumps.any():  # between two of them: a reference and what the plant does under it belong together
         after = data.nexts[jumps]
@@ -140,14 +154,4 @@ def jumped(data: Data) -> Array:
     for j in np.flatnonzero(held):  # a contact or a switch is no reference
         held[j] = len(np.unique(data.states[:, j])) > SWITCH
     found: Array = changed[:, held].any(axis=1)
-    return found
-
-
-def _circles(states: Array) -> list[tuple[int, int, float]]:
-    """Pairs of variables that are sine and cosine of something, with the radius."""
-    found = []
-    for i, j in itertools.combinations(np.flatnonzero(states.std(axis=0) > 0.0), 2):
-        radius = np.hypot(states[:, i], states[:, j])
-        if radius.std() < ROUND * radius.mean():
-            found.append((int(i), int(j), float(radius.mean())))
     return found

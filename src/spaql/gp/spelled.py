@@ -5,7 +5,7 @@
         z0, z1 = (s0 - C[0]) / S[0], (s1 - C[1]) / S[1]
         z2 = (a0 - M[0]) / H[0]
         o0, o1 = z0 + value0(k, z0, z1, z2) + N[0] * (c0 - 0.5), ...
-        n0, n1 = min(max(o0, LOW[0]), HIGH[0]), ...
+        n0, n1 = min(max(o0, LOW[0]), HIGH[0]), ...             or on a circle
         b = 1.0 if n0 != o0 or n1 != o1 else 0.0
         ...
 
@@ -15,6 +15,7 @@ observed as it is: the noise of the sensors belongs to the loop, whose default i
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -47,14 +48,14 @@ def spelled(plant: ModelPlant) -> Plant:
     lines = ["k = int(f)"]
     lines += [f"z{j} = (s{j} - C[{j}]) / S[{j}]" for j in range(d)]
     lines += [f"z{d + k} = (a{k} - M[{k}]) / H[{k}]" for k in range(sizes.axes)]
-    lines += [f"e{j} = z{j} + value{j}(k, {', '.join(z)}) + N[{j}] * (c{j} - 0.5)" for j in range(d)]
-    lines += [f"o{j} = min(max(e{j}, FLOOR[{j}]), CEILING[{j}])" for j in range(d)]
-    lines += [f"n{j} = min(max(o{j}, LOW[{j}]), HIGH[{j}])" for j in range(d)]
-    lines.append(f"b = 1.0 if {' or '.join(f'n{j} != o{j}' for j in range(d))} else 0.0")
+    straight = np.flatnonzero(numbers.turn == 0.0)
+    for j in range(d):
+        lines += _moved(plant, j, f"value{j}(k, {', '.join(z)}) + N[{j}] * (c{j} - 0.5)")
+    lines.append(f"b = 1.0 if {' or '.join(f'n{j} != o{j}' for j in straight) or False} else 0.0")
     everything = ", ".join([*s, *a, *letters("t", d)])
-    lines += [f"t{j} = C[{j}] + S[{j}] * n{j}" for j in range(d)]
     after = ", ".join([*n, *z[d:]])  # inputs of what follows from the next state
-    lines += _paid(plant, after if sizes.learned and numbers.reward[0] > 0.0 else ", ".join(z), everything)
+    own = [*n, *z[d:]] if sizes.learned and numbers.reward[0] > 0.0 else z
+    lines += _paid(plant, ", ".join(_turned(plant, own, "t" if numbers.reward[0] > 0.0 else "s")), everything)
     if sizes.ends:
         lines.append(f"terminated = value{outputs - 1}(k, {after}) > 0.0")
         if sizes.learned and not math.isnan(numbers.reward[5]):
@@ -83,6 +84,38 @@ def _paid(plant: ModelPlant, inputs: str, everything: str) -> list[str]:
         lines = [f"reward = min(max(value{plant.sizes.d}(k, {inputs}), {least!r}), {most!r})"]
         lines += ["reward = math.exp(reward)"] if logarithm > 0.0 else []
     return lines + ([f"reward = min(reward, {stray!r}) if b > 0.5 else reward"] if math.isfinite(stray) else [])
+
+
+def _moved(plant: ModelPlant, j: int, change: str) -> list[str]:
+    """Lines of a variable after a step, n in units and t in its own: held in the box of the data, or on a circle."""
+    turn = int(plant.numbers.turn[j])
+    if turn < 0:  # a sine comes with its cosine
+        return []
+    if turn == 0:
+        begin, length = float(plant.numbers.first[j]), float(plant.numbers.length[j])
+        back = [f"e{j} -= {length!r} * math.floor((e{j} - {begin!r}) / {length!r})"] if length > 0.0 else []
+        return [
+            f"e{j} = z{j} + {change}", *back, f"o{j} = min(max(e{j}, FLOOR[{j}]), CEILING[{j}])",
+            f"n{j} = min(max(o{j}, LOW[{j}]), HIGH[{j}])", f"t{j} = C[{j}] + S[{j}] * n{j}",
+        ]  # fmt: skip
+    other, radius = turn - 1, float(plant.numbers.radius[j])
+    return [
+        f"a = {change}",
+        f"r = {radius!r} / max(math.sqrt(s{j} * s{j} + s{other} * s{other}), 1e-300)",
+        f"t{j} = r * (s{j} * math.cos(a) - s{other} * math.sin(a))",
+        f"t{other} = r * (s{other} * math.cos(a) + s{j} * math.sin(a))",
+        *(f"n{i} = (t{i} - C[{i}]) / S[{i}]" for i in (j, other)),
+    ]
+
+
+def _turned(plant: ModelPlant, inputs: Sequence[str], state: str) -> list[str]:
+    """Inputs of the reward, with angles in the place of what their cosines were."""
+    found = list(inputs)
+    for j in np.flatnonzero(plant.numbers.angle):
+        told = float(plant.numbers.angle[j])
+        sign, sine = math.copysign(1.0, told), int(abs(told)) - 1
+        found[j] = f"math.atan2({sign} * {state}{sine}, {sign} * {state}{j})"
+    return found
 
 
 def _value(plant: ModelPlant, j: int) -> Any:

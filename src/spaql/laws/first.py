@@ -1,11 +1,15 @@
-"""The first stage of a search in a slow simulator: one law, from nothing.
+"""The first stage of a search in a slow simulator: one law, from nothing or from a teacher.
 
     look around   constant actions and random laws: units, visited states, the best constant action
+    teacher       what it does, the law that fits that best, and itself if it is a law of these variables
     local model   a regulator from a hundred recorded steps (local.py): where the plant has to be held, it is the answer
-    walk          augmented random search from nothing (walk.py), in the first halves of episodes; where that leads
-                  nowhere, from the best random law
+    PI grid       in a loop that follows a reference (pi_laws.py)
+    walk          augmented random search (walk.py), in the first halves of episodes, from the best of these and from
+                  nothing; where that leads nowhere, from the best random law
+    race          all that was found, in episodes that had no part in the search (race.py)
 
-The samples are divided among these parts and what comes after them (adoption.py).
+The samples are divided among these parts and what comes after them (adoption.py): a part that was saved for race and
+confirmation is touched by nothing else.
 """
 
 import contextlib
@@ -15,20 +19,22 @@ import numpy as np
 
 from spaql.arrays import Array
 from spaql.errors import SpaqlWarning
-from spaql.laws.adoption import TOLERANCE, Candidate, adopt
+from spaql.laws.adoption import adopt
+from spaql.laws.beginnings import grid_laws, regulator, taught_laws
 from spaql.laws.environments import Job, Rollout
-from spaql.laws.local import COSTS, local_laws
+from spaql.laws.growing import GROWING, LATEST, affordable_effort
 from spaql.laws.proposals import Proposals
+from spaql.laws.race import Candidate, raced
 from spaql.laws.stages import constants
-from spaql.laws.thrift import mean_steps, rounded_tree
+from spaql.laws.thrift import mean_steps
 from spaql.laws.trials import Spent, Trials, seeds_of
-from spaql.laws.walk import Running, walk_from
+from spaql.laws.walk import DIRECTIONS, Running, walk_from
 from spaql.learners.law_frontier import Entry
 from spaql.learners.laws import Laws, middle_action
 from spaql.plants.problem import Finite
 from spaql.policy.evaluation import significantly_less
 from spaql.streams import LAWS_CHOSEN, LAWS_SEARCHED
-from spaql.trees.edits import constant, with_laws
+from spaql.trees.edits import constant
 from spaql.trees.laws import CLIP, SCORES, THRESHOLD
 from spaql.trees.tree import Tree
 
@@ -36,23 +42,29 @@ DEFAULT = 1_200_000  # samples without a limit
 FIRST = 0.7  # of a limit for one law, if there may be more laws
 # parts of that
 LOOKING = 0.03  # each for constant actions and for random laws
-TRYING = 0.25  # regulators
-WALKING = 0.75
-CHOOSING = 0.06
+FEW_LOOKING = 0.08  # for the first episodes of constant actions
+FEW = 4
+TRYING = 0.25  # regulators, where no constant action holds the plant
+HARDLY = 0.05  # the same elsewhere: there a regulator is one of many
+GRID = 0.15  # PI laws
+SAVED = 0.2  # for the race and the confirmation
+MOST_SAVED = 0.35  # the same, where that would be less than so many episodes
+WANTED = 100
+RACING = 0.55  # of what is left then
+WALKING = 0.75  # at most
 # episodes
 JUDGED = 20
-MOST_CHOSEN = 60
 RANDOM = 16  # laws
-TRIALS = 20  # beginnings from which a regulator is tried
-TRIAL = 60  # steps of each
-MARGINS = (1.0, 0.7, 1.4)  # factors of the gains of a regulator that must hold the plant too
-DIGITS = (2, 3)  # that are enough for a regulator, if it holds the plant as well
+HELD = 0.06  # of the samples, to see whether it holds the plant
 BEGINNINGS = 4  # of a walk, for its first units
 SHORT = 2  # a walk runs for a half of the horizon, unless that leads to nothing: who does nothing takes all of the time
+LEAST = 6  # generations, less is no walk
 MONITORS = 14  # judgements on the way of a walk
 MONITORING = 0.1  # of a walk
 PATIENCE = 0.35  # of a walk without progress end it
-TOP = 4  # laws of a walk that are judged again
+TOP = 3  # laws of a walk that go into the race
+STILL = 3  # constant actions that are raced
+RACED = 2**40  # number of the first episode of the race, beyond those of the search
 
 
 class First:
@@ -62,11 +74,20 @@ class First:
         self.agent, self.trials, self.stage, self.state = agent, trials, stage, agent.state
         self.problem, self.horizon = agent.problem, agent.problem.horizon
         given = DEFAULT * agent.effort if trials.left is None else trials.left
-        self.budget = given * (FIRST if agent.max_leaves > 1 and trials.left is not None else 1.0)
+        later = LATEST * GROWING * (1.0 - FIRST) * given  # what trees would be grown with
+        divided = (
+            agent.max_leaves > 1 and trials.left is not None and affordable_effort(later, self.horizon) is not None
+        )
+        self.budget = given * (FIRST if divided else 1.0)
         self.rng = np.random.default_rng([agent.seed, stage, LAWS_SEARCHED])
         self.running, self.used, self.begun = Running(agent.problem), 0, trials.samples
         self.proposals = Proposals(agent.problem, np.ones(len(agent.problem.state), bool), self.rng)
         self.random: tuple[float, Tree] | None = None  # the best random law: what one episode said, and the law
+        self.steps = float(self.horizon)  # of an episode, about
+        self.still: list[Candidate] = []  # constant actions, the best first
+        self.taught: Tree | None = None  # the law of the teacher
+        self.good: Candidate | None = None  # from which a walk begins
+        self.pool: list[Candidate] = []  # laws for the race
         self.best: Candidate | None = None
 
     def run(self) -> None:
@@ -79,14 +100,28 @@ class First:
             return
         try:
             with contextlib.suppress(Spent):
+                self.learn_from_teacher()
+            with contextlib.suppress(Spent):
                 if not self.regulate(floor):
+                    self.try_grid()
                     self.walk()
+            if self.best is None:
+                self.choose()
         finally:
             self.keep()
         if self.best is not None:
             self.trials.limit = None
-            left = self.budget - (self.trials.samples - self.begun)
-            adopt(self.agent, self.trials, self.best, self.stage, left)
+            adopt(self.agent, self.trials, self.best, self.stage, self.left)
+
+    @property
+    def left(self) -> float:
+        """Of the budget."""
+        return self.budget - (self.trials.samples - self.begun)
+
+    @property
+    def saved(self) -> float:
+        """Samples that the search leaves for the race and the confirmation."""
+        return max(SAVED * self.budget, min(MOST_SAVED * self.budget, WANTED * self.steps))
 
     def seeds(self, count: int) -> Array:
         """Seeds of episodes that were not used before."""
@@ -94,8 +129,8 @@ class First:
         return seeds_of(self.agent.seed, LAWS_SEARCHED, self.stage * 2**32 + self.used - count, count)
 
     def allow(self, part: float) -> None:
-        """The next part of the search may use this part of the budget."""
-        self.trials.limit = self.trials.samples + int(part * self.budget)
+        """The next part of the search may use this part of the budget, but not what is saved."""
+        self.trials.limit = self.trials.samples + int(max(0.0, min(part * self.budget, self.left - self.saved)))
 
     def judged(self, tree: Tree, first: int = 0, count: int = JUDGED) -> list[Rollout]:
         chosen = seeds_of(self.agent.seed, LAWS_CHOSEN, first, count).tolist()
@@ -113,17 +148,21 @@ class First:
         begin = self.trials.samples
         for round_ in range(JUDGED):
             spent = self.trials.samples - begin
-            if round_ and spent * (round_ + 1) / round_ > LOOKING * self.budget:
+            allowed = (FEW_LOOKING if round_ < FEW else LOOKING) * self.budget
+            if round_ and spent * (round_ + 1) / round_ > allowed:
                 break
             for tree, some in zip(trees, found, strict=True):
                 some.extend(self.judged(tree, round_, 1))
         candidates = [Candidate(tree, some) for tree, some in zip(trees, found, strict=True)]
         floor = max(candidates, key=lambda one: one.mean)
+        self.still = sorted(candidates, key=lambda one: -one.mean)
         calm = min(candidates, key=lambda one: float(np.abs(one.tree.actions[0] - middle_action(self.agent)).sum()))
         if not significantly_less(calm.returns, floor.returns):  # a few episodes say little about constant actions
             floor = calm
+        self.still = [floor, *(one for one in self.still if one is not floor)][:STILL]
         self.state.floor = floor.mean
         self.state.frontier.tidy[1] = Entry(floor.tree, floor.mean)
+        self.steps = mean_steps([one for some in found for one in some])
         self.allow(LOOKING)
         with contextlib.suppress(Spent):
             for _ in range(RANDOM):
@@ -141,52 +180,60 @@ class First:
             return CLIP
         return THRESHOLD if len(self.problem.actions.values) <= 2 else SCORES
 
+    def learn_from_teacher(self) -> None:
+        """What a teacher does, its own law or the laws that fit it best."""
+        self.taught, laws = taught_laws(self.agent, self.trials, self.stage)
+        tried = [Candidate(law, self.judged(law, 0, BEGINNINGS)) for law in laws]
+        self.pool += tried if self.taught is None else []
+        self.good = max(tried, key=lambda one: one.mean, default=None)
+
     def regulate(self, floor: Candidate) -> bool:
         """Try regulators of a local model; whether one holds a plant that constant actions cannot hold."""
-        self.allow(CHOOSING + WALKING)
-        best: tuple[float, Tree] | None = None
-        still = self.held(floor.tree)
-        for law in local_laws(self.trials, self.agent.seed, self.rng):
-            value = self.held(law)
-            if best is None or value > best[0] + TOLERANCE * abs(best[0] - still):  # gentle laws come first
-                best = value, law
-        if best is None:
+        falls = all(one.ended for one in floor.rollouts)
+        part = TRYING if falls else HARDLY
+        self.allow(2 * part + HELD)
+        law = regulator(self.agent, self.trials, self.rng, floor.tree, part * self.budget)
+        if law is None:
             return False
-        for simple in (rounded_tree(best[1], digits) for digits in DIGITS):
-            if self.held(simple) >= best[0] - TOLERANCE * abs(best[0] - still):
-                best = best[0], simple
-                break
-        few = max(2, min(JUDGED, int(CHOOSING * self.budget / self.horizon)))
-        self.offer(best[1], self.judged(best[1], 0, few))
-        held = self.best is not None and not any(one.ended for one in self.best.rollouts)
-        return held and all(one.ended for one in floor.rollouts)
+        few = max(2, min(JUDGED, int(HELD * self.budget / self.horizon))) if falls else 2
+        self.trials.limit = None
+        tried = Candidate(law, self.judged(law, 0, few))
+        if not falls or self.taught is not None or any(one.ended for one in tried.rollouts):
+            self.pool.append(tried)
+            return False
+        self.best = tried if tried.mean > floor.mean else None
+        return self.best is not None
 
-    def held(self, law: Tree) -> float:
-        """Returns of the beginnings of some episodes, also with smaller and larger gains: what a law can stand."""
-        starts = max(2, min(TRIALS, int(TRYING * self.budget / (len(COSTS) * len(MARGINS) * TRIAL))))
-        trial = seeds_of(self.agent.seed, LAWS_CHOSEN, 0, starts).tolist()
-        laws = [law]  # only ratios matter in a threshold, and a constant has no gains
-        if law.laws is not None and law.laws.kind != THRESHOLD:
-            laws = [with_laws(law, factor * law.laws.gains, law.laws.offsets) for factor in MARGINS]
-        jobs = [Job(one, seed, min(TRIAL, self.horizon)) for one in laws for seed in trial]
-        return float(np.mean([one.total for one in self.trials.roll_out(jobs)]))
+    def try_grid(self) -> None:
+        """PI laws of a loop."""
+        found = grid_laws(self.agent, self.trials, self.rng, min(GRID * self.budget, self.left - self.saved))
+        self.pool += found
+        if self.good is None and found and found[0].mean > self.state.floor:
+            self.good = found[0]
 
     def walk(self) -> None:
-        """Augmented random search from nothing, then, if that ends before its time, from the best random law."""
-        begins = [self.running.units.physical(self.proposals.leaf(0.0, self.kind))]
+        """Augmented random search from nothing, then, if that ends before its time, from the best random law.
+
+        First of all from a law that is good already, if there is one.
+        """
+        begins = [] if self.good is None else [self.good.tree]
+        begins.append(self.running.units.physical(self.proposals.leaf(0.0, self.kind)))
         if self.random is not None:
             begins.append(self.random[1])
-        end = self.trials.samples + WALKING * self.budget
+        room = min(WALKING * self.budget, self.left - self.saved)
+        end = self.trials.samples + room
         for begin in begins:
+            if end - self.trials.samples < LEAST * 2 * DIRECTIONS * self.steps / SHORT:
+                return
             seen: list[Candidate] = []
             try:
-                self.walk_from(begin, end, seen)
+                self.walk_from(begin, end, room, seen)
             finally:
-                self.choose(seen)
+                self.pool += sorted(seen, key=lambda one: -one.mean)[:TOP]
 
-    def walk_from(self, begin: Tree, end: float, seen: list[Candidate]) -> None:
+    def walk_from(self, begin: Tree, end: float, room: float, seen: list[Candidate]) -> None:
         """`begin`: a physical law. Units follow what is seen from here on: wild laws before have seen wild states."""
-        trials, stretch = self.trials, WALKING * self.budget / MONITORS
+        trials, stretch = self.trials, room / MONITORS
         trials.limit, judged, progress = int(end), trials.samples, trials.samples
         begun = self.judged(begin, 0, BEGINNINGS)
         self.running, steps = Running(self.problem), float(self.horizon)
@@ -205,41 +252,40 @@ class First:
             idle = seen[-1].mean <= self.state.floor
             if seen[-1].mean >= max(one.mean for one in seen):
                 progress = judged
-            elif judged - progress > PATIENCE * WALKING * self.budget:
+            elif judged - progress > PATIENCE * room:
                 return
 
-    def choose(self, seen: list[Candidate]) -> None:
-        """The best laws of a walk again, on more episodes."""
-        seen.sort(key=lambda one: -one.mean)
-        self.allow(CHOOSING)
-        for one in seen[:TOP]:
-            room = CHOOSING * self.budget / (TOP * mean_steps(one.rollouts))
-            more: list[Rollout] = []
-            with contextlib.suppress(Spent):
-                more = self.judged(one.tree, len(one.rollouts), min(int(room), MOST_CHOSEN)) if room >= 1 else []
-            self.offer(one.tree, one.rollouts + more)
+    def choose(self) -> None:
+        """The best of all that was found, in episodes that nothing was searched in.
 
-    def offer(self, tree: Tree, rollouts: list[Rollout]) -> None:
-        """A law for the first place, to be earned in the same episodes: two of them say nothing against twenty."""
-        missing = 0 if self.best is None else len(self.best.rollouts) - len(rollouts)
-        if missing > 0:
-            self.trials.limit = None
-            with contextlib.suppress(Spent):
-                rollouts = rollouts + self.judged(tree, len(rollouts), missing)
-        found = Candidate(tree, rollouts)
+        A teacher, or else the best constant action, keeps its place unless another is better by more than noise.
+        """
+        self.trials.limit = None
+        laws = list({id(one.tree): one.tree for one in sorted(self.pool, key=lambda one: -one.mean)}.values())
+        still = [one.tree for one in self.still]
+        first = still[:1] if self.taught is None else [self.taught, still[0]]
+        seeds = lambda at, count: seeds_of(self.agent.seed, LAWS_CHOSEN, RACED + at, count)  # noqa: E731
+        ranked = raced(self.trials, [*first, *laws, *still[1:]], seeds, RACING * self.left)
+        if not ranked:
+            return  # no room for two episodes of each
+        held = next(one for one in ranked if one.tree is first[0])
+        best = next((one for one in ranked if one.better(held)), held)
+        floor = next(one for one in ranked if any(one.tree is tree for tree in still))
+        self.state.floor, self.pool = floor.mean, []
+        self.state.frontier.tidy[1] = Entry(floor.tree, floor.mean)
+        self.best = best if best.tree.laws is not None else None
         if self.best is None:
-            better = found.mean > self.state.floor
-        else:
-            n = min(len(rollouts), len(self.best.rollouts))
-            better = n == len(self.best.rollouts) and found.returns[:n].mean() > self.best.returns[:n].mean()
-        if better:
-            self.best = found
+            self.state.frontier.tidy[1] = Entry(best.tree, best.mean)
 
     def keep(self) -> None:
         """Units, and the best law so far, into the agent."""
         state, units = self.state, self.running.units
         state.middle, state.inverse = units.middle, units.inverse
         state.states = np.zeros((1, len(units.middle)))
+        if self.best is None:  # ended before the race: what is known from the search
+            found = max(self.pool, key=lambda one: one.mean, default=None)
+            self.best = found if found is not None and found.mean > state.floor else None
         if self.best is not None:
-            state.frontier.raw[1] = Entry(units.in_units(self.best.tree), self.best.mean)
-            state.frontier.tidy[1] = Entry(self.best.tree, self.best.mean)
+            leaves, tree = self.best.tree.n_leaves, self.best.tree
+            state.frontier.raw[leaves] = Entry(units.in_units(tree), self.best.mean)
+            state.frontier.tidy[leaves] = Entry(tree, self.best.mean)

@@ -20,8 +20,9 @@ from threadpoolctl import threadpool_limits
 
 from spaql.arrays import Array
 from spaql.gp.data import Data
-from spaql.gp.model import Model, inputs_of
+from spaql.gp.model import Model
 from spaql.gp.problem import bumps_of, imagined, starts_of, stretch_of
+from spaql.gp.units import inputs_of
 from spaql.laws.lessons import distilled
 from spaql.laws.local import local_laws
 from spaql.laws.partitions import fitted_partitions
@@ -242,5 +243,5 @@ def doubted(problem: Problem, model: Model, lessons: Lessons, rng: np.random.Gen
     states, actions = lessons.states, lessons.actions
     chosen = rng.choice(len(states), count, replace=len(states) < count)
     low, high = problem.actions.bounds
-    shaken = actions[chosen] + SHAKEN * model.half * rng.standard_normal(actions[chosen].shape)
-    return inputs_of(model, states[chosen], np.clip(shaken, low, high))
+    shaken = actions[chosen] + SHAKEN * model.units.half * rng.standard_normal(actions[chosen].shape)
+    return inputs_of(model.units, states[chosen], np.clip(shaken, low, high))

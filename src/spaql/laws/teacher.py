@@ -22,6 +22,7 @@ from spaql.plants.problem import Finite, Problem
 from spaql.policy.outputs import kinds_of
 from spaql.policy.policy import Policy
 from spaql.streams import LAWS_CONFIRMED, LAWS_TAUGHT
+from spaql.trees.edits import with_variables
 from spaql.trees.tree import Tree, decide
 
 Ask = Callable[[Array], Array]  # an observation (variables,), its action (axes,), both physical
@@ -108,12 +109,22 @@ def rules_of(problem: Problem, teacher: Any) -> Tree | None:
         teacher = teacher.policy()
     if not isinstance(teacher, Policy):
         return None
-    tree = teacher.rules
-    if tree.variables != len(problem.state):
-        raise SpaqlError(f"the teacher looks at {tree.variables} variables, {problem.name} has {len(problem.state)}")
+    tree = _in_variables_of(problem, teacher)
     for action in decide(tree, np.zeros((1, tree.variables))):
         sound_action(problem, action, np.zeros(tree.variables))
     return tree
+
+
+def _in_variables_of(problem: Problem, teacher: Policy) -> Tree:
+    """Its tree, with the variables of the problem, found by their names where there are more or another order."""
+    names, own = [axis.name for axis in problem.state], [axis.name for axis in teacher.problem.state]
+    if own == names or (len(own) == len(names) and set(own) != set(names)):
+        return teacher.rules
+    missing = [name for name in own if name not in names]
+    if missing:
+        told = f"the teacher looks at {len(own)} variables, {problem.name} has {len(names)}, without {_short(missing)}"
+        raise SpaqlError(f"{told}: make a teacher for {problem.name} itself, or give a function of {_short(names)}")
+    return with_variables(teacher.rules, [names.index(name) for name in own], len(names))
 
 
 def asked(problem: Problem, teacher: Any) -> Ask:

@@ -74,10 +74,10 @@ class Measured:
 class Measure:
     """The episodes of a judgement."""
 
-    def __init__(self, trials: Trials, seed: int, purpose: int, count: int) -> None:
+    def __init__(self, trials: Trials, seed: int, purpose: int, count: int, first: int = 0) -> None:
         self.trials, horizon = trials, trials.problem.horizon
-        self.seeds = seeds_of(seed, purpose, 0, count)
-        begun = seeds_of(seed, purpose, count, STARTS if count < ENOUGH else 0)
+        self.seeds = seeds_of(seed, purpose, first, count)
+        begun = seeds_of(seed, purpose, first + count, STARTS if count < ENOUGH else 0)
         short = max(1, int(BEGINNING * horizon))
         self.lengths = [*((one, horizon) for one in self.seeds.tolist()), *((one, short) for one in begun.tolist())]
 

@@ -222,13 +222,17 @@ class Trials:
         run = self._on_plant if self.environments is None else self._in_environment
         return run(tree, seeds, horizon, returns, visits, seen)
 
-    def spend(self, tree: Tree, seed: int, purpose: int) -> None:
-        """Use up what is left, to the last step: episodes of a law that is good already, the last one cut short."""
+    def spend(self, tree: Tree, seed: int, purpose: int) -> Array:
+        """Use up what is left, to the last step: episodes of a law that is good already, the last one cut short.
+
+        The returns of the whole ones.
+        """
         number, self.reserve = 0, 0
+        returns = [np.zeros(0)]
         while self.left:
             whole = min(self.left // self.problem.horizon, MOST_AT_ONCE)
             if whole:
-                self.returns(tree, seeds_of(seed, purpose, number, whole))
+                returns.append(self.returns(tree, seeds_of(seed, purpose, number, whole)))
                 number += whole
                 continue
             env = self.env
@@ -237,6 +241,7 @@ class Trials:
                 if self.left == 0:
                     break
             number += 1
+        return np.concatenate(returns)
 
     def count(self, steps: int) -> None:
         self.samples += steps

@@ -5,14 +5,16 @@ the model, also where the model is wrong; so the trials of the laws that were fo
 the model in which they were found, which had seen none of these trials.
 """
 
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.special import stdtrit
 
 from spaql.arrays import Array
 from spaql.errors import SpaqlError
-from spaql.gp.data import Data
+from spaql.gp.data import Data, follows_of
 from spaql.gp.model import unpredicted
 from spaql.gp.problem import (
     FEWEST,
@@ -72,6 +74,7 @@ class Trust:
     """What is known about a controller; `str` says it in a few lines."""
 
     samples: int
+    begun: int  # episodes, or stretches with one reference, whose first state was seen
     returns: Array  # (functions, episodes) in the model
     floor: float  # mean return of the best constant action in the model
     tried: Tried | None  # what new laws have done on the plant
@@ -82,6 +85,13 @@ class Trust:
     def mean(self) -> float:
         """Expected return."""
         return float(self.returns.mean())
+
+    @property
+    def mean_interval(self) -> tuple[float, float]:
+        """The expected return lies in it, 95 %: functions that fit the data differ, and few beginnings were seen."""
+        functions, episodes = self.returns.mean(axis=1).var(ddof=1), self.returns.var(axis=1, ddof=1).mean()
+        wide = float(stdtrit(max(self.begun - 1, 1), 0.975) * math.sqrt(functions + episodes / self.begun))
+        return self.mean - wide, self.mean + wide
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -122,9 +132,11 @@ class Trust:
         return tuple(found)
 
     def __str__(self) -> str:
+        low, high = self.mean_interval
+        told = f"{self.mean:.4g} on average (95 %, {counted(self.begun, 'start')} seen: {low:.4g} to {high:.4g})"
+        lines = [f"model of {counted(self.samples, 'sample')}: {told}"]
         low, high = self.interval
-        told = f"{self.mean:.4g}, nine of ten episodes {low:.4g} to {high:.4g}"
-        lines = [f"model of {counted(self.samples, 'sample')}: {told}; best constant action {self.floor:.4g}"]
+        lines.append(f"nine of ten episodes {low:.4g} to {high:.4g}; best constant action {self.floor:.4g}")
         if self.tried is not None:
             by_function, earned = self.tried.predicted.mean(axis=1), self.tried.earned
             predicted = f"the model before them predicts {by_function.min():.4g} to {by_function.max():.4g}"
@@ -153,7 +165,8 @@ def trust_in(agent: "Atlas") -> Trust:
     still = [constant(len(problem.state), action) for action in constants(problem)]
     floor = stretches * max(float(Trials(drawn).returns(one, seeds).mean()) for one in still)
     where = dict(zip((axis.name for axis in problem.state), _most_doubtful(drawn, tree, states).tolist(), strict=True))
-    return Trust(n, returns, floor, _tried(agent, problem), missed, where)
+    begun = int((~follows_of(data) | jumped(data)).sum())
+    return Trust(n, begun, returns, floor, _tried(agent, problem), missed, where)
 
 
 def _whole_episodes(earned: Array, stretches: float, rng: np.random.Generator) -> Array:

@@ -60,18 +60,26 @@ def told_problem(agent: "Atlas") -> Problem:
 
 def notes_of(agent: "Atlas") -> tuple[str, ...]:
     """What speaks against the laws, as far as it is known without a search."""
-    laws, memory = agent.state.laws, agent.state.memory
+    laws, memory, unlimited = agent.state.laws, agent.state.memory, _unlimited(agent)
     if laws is None or laws.samples != memory.n:
-        return ()
+        return unlimited
     if laws.entry.tree.laws is None:
         return ("no law better than one constant action was found in the model: give it more samples, or the table",)
-    found = []
     if not (memory.flags[: memory.n] & LED).any():
-        found.append("no laws have controlled an episode on the plant yet: their return is only predicted by the model")
+        untried = "no laws have controlled an episode on the plant yet: their return is only predicted by the model"
+        return (untried, *unlimited)
+    return unlimited
+
+
+def _unlimited(agent: "Atlas") -> tuple[str, ...]:
+    """That laws are searched without the limits, which is known before the search."""
+    n = agent.state.memory.n
+    if not agent.problem.limits or agent.controller == "table" or n < FEWEST or agent.state.tabled == n:
+        return ()
     known = agent.problem_told.known
-    if agent.problem.limits and (known is None or known.reward is None):
-        found.append("the search for laws ignored the limits, because the reward is not known (problem.known)")
-    return tuple(found)
+    if known is not None and known.reward is not None:
+        return ()
+    return ("the search for laws ignored the limits, because the reward is not known (problem.known)",)
 
 
 def laws_policy(agent: "Atlas") -> Policy:

@@ -52,7 +52,7 @@ TASKS: dict[str, tuple[Task, ...]] = {
         Task((400,), "reward learned"),
         Task((400,), "noise 0.01", noise=0.01),
     ),
-    "pendulum": (Task((300, 1_000), "laws"), Task((5_000,), "laws or table", "best")),
+    "pendulum": (Task((300, 1_000), "laws"), Task((1_000, 5_000), "laws or table", "best")),
     "cartpole-500": (Task((300,)),),
     "mountain-car": (Task((5_000,), controller="best"),),
     "mountain-car-continuous": (Task((3_000,), controller="best"),),

@@ -1,0 +1,113 @@
+"""How a reward is learned: of which state, as it is or its logarithm, of sines and cosines or of their angles.
+
+What an engineer pays for is often the square of an angle. As a function of sine and cosine it has a kink where the
+angle jumps by a turn; a process that must explain the kink knows little elsewhere. Of the angle it is a parabola.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from spaql.arrays import Array
+from spaql.gp.circles import Circle
+from spaql.gp.data import Data
+from spaql.gp.fit import Widths, fitted
+from spaql.gp.units import Units, Values, inputs_of, values_of
+
+FEWEST = 30  # steps that a reward is learned from, without those that end an episode
+ALIKE = 0.01  # of the spread of the rewards: what ends pay is the same
+QUADRATIC = 0.3  # prior variance of the quadratic part
+BEYOND, PEAK = 0.1, 2.0  # of the rewards seen: how much more is believed, and how much more of a logarithm
+
+
+class Payment(NamedTuple):
+    """How a reward is modelled."""
+
+    of_next: bool  # a function of the next state and the action, or of the state and the action
+    logarithm: bool
+    angle: Array  # (d,) 0, or +-(1 + sine) where an angle stands in the place of the cosine: `Numbers.angle`
+    widths: Widths
+    last: float | None = None  # what the last step of an episode pays, where it is always the same and not learned
+
+
+def payment_of(units: Units, data: Data, circles: Sequence[Circle], last: float | None) -> Payment:
+    """The one with the greatest evidence; a logarithm where all rewards are positive."""
+    data = on_the_way(data, last)
+    best: tuple[float, Payment] | None = None
+    for of_next in (False, True):
+        for logarithm in (False, True) if (data.rewards > 0).all() else (False,):
+            for angle in _angles(units, data, circles, of_next, logarithm):
+                x, y, _, spread = paid(units, data, of_next, logarithm, angle)
+                widths, evidence = fitted(x, y, base=QUADRATIC)
+                evidence += len(y) * math.log(spread) + (np.log(data.rewards).sum() if logarithm else 0.0)
+                if best is None or evidence < best[0]:
+                    best = evidence, Payment(of_next, logarithm, angle, widths, last)
+    assert best is not None
+    return best[1]
+
+
+def paid(units: Units, data: Data, of_next: bool, logarithm: bool, angle: Array) -> Values:
+    """What the process of the reward is to explain."""
+    states = data.nexts if of_next else data.states
+    x = inputs_of(units, states, data.actions)
+    for j in np.flatnonzero(angle):
+        sign, sine = np.sign(angle[j]), int(abs(angle[j])) - 1
+        x[:, j] = np.arctan2(sign * states[:, sine], sign * states[:, j])
+    return values_of(x, np.log(np.maximum(data.rewards, 1e-30)) if logarithm else data.rewards)
+
+
+def last_of(data: Data) -> float | None:
+    """What ends of episodes pay, if they all pay the same: a prize or a fine that no smooth function explains."""
+    ends, others = data.rewards[data.ended], data.rewards[~data.ended]
+    alike = len(ends) > 0 and len(others) >= FEWEST and ends.std() <= ALIKE * max(data.rewards.std(), 1e-300)
+    return float(ends.mean()) if alike else None
+
+
+def on_the_way(data: Data, last: float | None) -> Data:
+    """The steps that the process of a reward explains: all, or those after which an episode goes on."""
+    return data if last is None else Data(*(part[~data.ended] for part in data))
+
+
+def bounds_of(payment: Payment | None, data: Data, judged: bool) -> Array:
+    """How a reward is made of its process, and what is believed of it: `Numbers.reward`.
+
+    Who plans may hope for a little more than was seen. Who judges may not, and nothing good is believed of states that
+    are far from all data.
+    """
+    worst, last = float(data.rewards.min()), None if payment is None else payment.last
+    worst = min(worst, 0.0) if data.ended.any() else worst  # what ends earns no more
+    rewards = data.rewards if last is None else data.rewards[~data.ended]
+    low, high = float(rewards.min()), float(rewards.max())
+    most, bound = (high, worst) if judged else (high + BEYOND * (high - low), math.inf)
+    ends = math.nan if last is None else last
+    if payment is None:
+        return np.array([0.0, 0.0, 0.0, 0.0, bound, ends])
+    if payment.logarithm:
+        peak = math.log(high) + (0.0 if judged else PEAK)
+        return np.array([payment.of_next, 1.0, math.log(low), peak, bound, ends])
+    return np.array([payment.of_next, 0.0, low, most, bound, ends])
+
+
+def _angles(units: Units, data: Data, circles: Sequence[Circle], of_next: bool, logarithm: bool) -> list[Array]:
+    """No angle, and of every circle the one in which the reward is nearest to a parabola."""
+    none = np.zeros(data.states.shape[1])
+    together = none.copy()
+    for i, j, _ in circles:
+        ways: list[tuple[float, int, Array]] = []
+        for cosine, sine in ((i, j), (j, i)):
+            for sign in (1.0, -1.0):
+                one = none.copy()
+                one[cosine] = sign * (1 + sine)
+                ways.append((_bent(paid(units, data, of_next, logarithm, one)), len(ways), one))
+        together += min(ways, key=lambda way: way[:2])[2]
+    return [none, together] if circles else [none]
+
+
+def _bent(values: Values) -> float:
+    """What a parabola leaves unexplained."""
+    a, b = np.triu_indices(values.x.shape[1])
+    x = np.column_stack([np.ones(len(values.x)), values.x, values.x[:, a] * values.x[:, b]])
+    left = values.y - x @ np.linalg.lstsq(x, values.y)[0]
+    return float((left**2).mean())

@@ -1,0 +1,48 @@
+"""Units: what goes into a model and what comes out of it, in spreads of the data."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from spaql.arrays import Array
+from spaql.gp.data import Data
+
+
+class Units(NamedTuple):
+    """Of observations and actions."""
+
+    centre: Array  # (d,)
+    scale: Array
+    middle: Array  # (axes,) of the actions
+    half: Array
+
+
+class Values(NamedTuple):
+    """What one process is to explain: inputs and values in units, and the units of the values."""
+
+    x: Array
+    y: Array
+    mean: float
+    spread: float
+
+
+def units_of(data: Data, low: Array, high: Array) -> Units:
+    """`low`, `high`: ends of the actions."""
+    return Units(data.states.mean(axis=0), spread_of(data.states), (low + high) / 2, (high - low) / 2)
+
+
+def inputs_of(units: Units, states: Array, actions: Array) -> Array:
+    """States and actions in units."""
+    return np.column_stack([(states - units.centre) / units.scale, (actions - units.middle) / units.half])
+
+
+def values_of(x: Array, values: Array) -> Values:
+    mean, spread = float(values.mean()), float(spread_of(values[:, None])[0])
+    return Values(x, (values - mean) / spread, mean, spread)
+
+
+def spread_of(values: Array) -> Array:
+    """By column; 1 where nothing varies."""
+    spread = values.std(axis=0)
+    found: Array = np.where(spread > 1e-12, spread, 1.0)
+    return found
