@@ -1,6 +1,7 @@
 """A search respects limits: a controller that violates one is ranked below one that does not."""
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -72,3 +73,15 @@ def test_atlas_knows_what_a_violation_costs():
     stern, _ = agent.problem_told.known.outcomes(observation, [[24.0]], after)
     usual, _ = agent.problem.known.outcomes(observation, [[24.0]], after)
     assert stern[0] < usual[0] - 6 * abs(usual[0])
+
+
+def test_atlas_says_that_laws_will_ignore_limits_before_it_searches_for_them():
+    problem = replace(motor(), limits=[spaql.Limit("current", high=5.0)])  # what it pays is not known
+    said = "the search for laws ignored the limits, because the reward is not known"
+    log = spaql.record(problem, episodes=1)
+    for controller, notes in (("laws", 1), ("best", 1), ("table", 0)):
+        agent = spaql.Atlas(problem, controller=controller)
+        assert agent.notes == ()
+        agent.replay(log)
+        assert len(agent.notes) == notes
+        assert all(said in note for note in agent.notes)

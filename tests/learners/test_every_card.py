@@ -217,7 +217,7 @@ def test_a_step_that_is_none_is_refused(card, step):
 def test_its_policy_is_exported_to_c(card, problem):
     tree = example(card, problem).policy(**step_of(card)).tree()
     text = tree.export("c")
-    assert f"exact tree of {card.name} on {problem}, seed 3" in text
+    assert f"{'law' if tree.has_laws else 'exact'} tree of {card.name} on {problem}, seed 3" in text
     assert text.count("action[0] = ") == tree.n_leaves
 
 

@@ -21,6 +21,7 @@ from every_learner import (
     every_learner,
     example,
     finite_and_continuous,
+    learner_class,
     made,
     observations,
     short,
@@ -236,3 +237,9 @@ def test_an_agent_in_training_refuses_other_threads_that_would_change_it_and_let
     assert all("another thread" in str(error) for error in refused)
     for call in changes:  # afterwards the agent is free again
         call()
+
+
+@every_learner
+def test_a_name_in_the_place_of_a_problem_is_answered_with_what_to_write(card):
+    with pytest.raises(spaql.SpaqlError, match=r"give spaql.make\('cartpole'\)"):
+        learner_class(card)("cartpole")

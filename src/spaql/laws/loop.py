@@ -67,11 +67,13 @@ class LawsLoop:
         return row
 
     def _evaluate(self, at: int) -> float:
-        """By evaluation rollouts, if they are asked for; else what the confirmation said."""
+        """By evaluation rollouts, if they are asked for; else what the confirmation said, or without one the choice."""
         agent = self.agent
         if self.rollouts:
             fresh = run_episodes(agent.problem, agent.tree, self.rollouts, agent.seed + at, SELECT_PLANT)
             agent.state.outer[EVAL_SAMPLES] += fresh.samples
             return float(fresh.returns.mean())
+        if len(agent.state.confirmed):
+            return float(agent.state.confirmed.mean())
         found = agent.state.frontier.monotone(agent.state.tolerance)
         return found[-1].mean if found else 0.0

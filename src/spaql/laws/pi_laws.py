@@ -26,13 +26,18 @@ PART = 0.1  # of the samples that are left: what these laws may take at most
 
 def pi_laws(trials: Trials, problem: Problem, seed: int) -> list[Tree]:
     """The best few on the plant; none without a reference that something follows, or without room to try them."""
-    tried = [law for error in _errors(problem) for law in _grid(problem, error)]
+    tried = pi_grid(problem)
     steps = EPISODES * problem.horizon * len(tried)
     if not tried or (trials.left is not None and steps > PART * trials.left):
         return []
     seeds = seeds_of(seed, LAWS_SEARCHED, 2**61, EPISODES)
     means = [float(trials.returns(law, seeds).mean()) for law in tried]
     return [tried[int(i)] for i in np.argsort(means)[::-1][:KEPT]]
+
+
+def pi_grid(problem: Problem) -> list[Tree]:
+    """All of them."""
+    return [law for error in _errors(problem) for law in _grid(problem, error)]
 
 
 def _errors(problem: Problem) -> list[str]:

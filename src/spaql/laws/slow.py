@@ -5,28 +5,28 @@ that are left allow. Without a limit of samples a stage has a default.
 """
 
 import contextlib
-import math
 
-from spaql.laws.adoption import Candidate, adopt
+from spaql.laws.adoption import adopt, confirm_more
+from spaql.laws.beginnings import fitted_laws
 from spaql.laws.environments import Job
 from spaql.laws.first import JUDGED, First
-from spaql.laws.search import CHOICE, FEW, FRESH, GROWN, POPULATION, SCREENED, Search
+from spaql.laws.growing import GROWING, LATEST, affordable_effort
+from spaql.laws.race import Candidate
+from spaql.laws.search import Search
 from spaql.laws.stages import plan_of
 from spaql.laws.thrift import mean_steps
 from spaql.laws.trials import Spent, Trials, seeds_of
 from spaql.laws.units import Units
 from spaql.learners.laws import Laws, middle_action
-from spaql.streams import LAWS_CHOSEN, LAWS_REST
+from spaql.streams import LAWS_CHOSEN
 from spaql.trees.edits import constant
 
 LATER = 400_000  # samples of a later stage without a limit
-LATEST = 0.4  # of what is left, else
-GROWING = 0.7  # of that for the search
-EFFORTS = [0.8**i for i in range(16)]
 
 
 def run_slow_stage(agent: Laws, trials: Trials, stage: int) -> None:
     """One stage; what was found stays in the agent, whatever ends it."""
+    agent.state.slow = True
     if len(agent.state.middle) == 0:
         First(agent, trials, stage).run()
     else:
@@ -48,9 +48,9 @@ def _grow(agent: Laws, trials: Trials, stage: int) -> None:
     except Spent:
         return
     share = GROWING * budget
-    effort = next((effort for effort in EFFORTS if _episodes(effort) * steps <= share), None)
+    effort = affordable_effort(share, steps)
     if effort is None:  # too little for a search
-        trials.spend(agent.tree, agent.seed + stage, LAWS_REST)
+        confirm_more(agent, trials, stage)
         return
     search = Search(trials, units, agent.seed, stage, effort)
     trials.limit = trials.samples + int(share)
@@ -60,25 +60,17 @@ def _grow(agent: Laws, trials: Trials, stage: int) -> None:
         if what == "regrow" and held is not None:
             search.regrow(held.tree)
         else:
+            if len(state.taught):
+                search.race([units.in_units(law) for law in fitted_laws(agent, trials, leaves, stage)])
             search.fresh(leaves, state.frontier.parent(leaves), states)
     trials.limit = None
-    if search.best is None or (held is not None and search.best.mean <= held.mean):
+    if search.best is None:
         return
-    state.frontier.raw[leaves] = search.best
+    adopted = False
     with contextlib.suppress(Spent):
         chosen = search.choice[: max(2, min(JUDGED, len(search.choice)))].tolist()
         tree = units.physical(search.best.tree)
         rollouts = trials.roll_out([Job(tree, seed, agent.problem.horizon) for seed in chosen])
-        adopt(agent, trials, Candidate(tree, rollouts), stage, (1 - GROWING) * budget)
-
-
-def _episodes(effort: float) -> float:
-    """Episodes of a fresh search, about."""
-
-    def count(number: float, least: int) -> int:
-        return max(least, round(number * effort))
-
-    screened = count(SCREENED, 4) * count(FEW, 1) + count(GROWN, 4) * count(2 * FEW, 1)
-    population = count(POPULATION * 4 * math.e, 4)
-    rounds = sum(count(a, 2) * (count(b, 1) * count(c, 2) * population + count(CHOICE, 4)) for a, b, c in FRESH)
-    return screened + rounds
+        adopted = adopt(agent, trials, Candidate(tree, rollouts), stage, (1 - GROWING) * budget)
+    if adopted or held is None:  # which is better the confirmation says: returns of other episodes do not compare
+        state.frontier.raw[leaves] = search.best

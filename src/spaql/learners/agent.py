@@ -10,7 +10,7 @@ import numpy as np
 
 from spaql.arrays import Array
 from spaql.checks import depth, numbers, whole
-from spaql.errors import SpaqlError
+from spaql.errors import SpaqlError, echoed
 from spaql.learners.guard import Guard
 from spaql.learners.history import COLUMNS, History
 from spaql.learners.options import checked, learner, options_of
@@ -50,8 +50,9 @@ class Agent(ABC):
 
     def __post_init__(self) -> None:
         if not isinstance(self.problem, Problem):
-            kind = type(self.problem).__name__
-            raise SpaqlError(f"the problem must come from spaql.make, from_gym, from_plant or cube, not {kind}")
+            given = self.problem
+            hint = f": give spaql.make({echoed(given)})" if isinstance(given, str) else f", not {type(given).__name__}"
+            raise SpaqlError(f"the problem must come from spaql.make, from_gym, from_plant or cube{hint}")
         self.chart = self.problem.chart()
         self.seed = whole("seed", self.seed, 0)
         for one in options_of(type(self)):

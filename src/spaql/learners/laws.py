@@ -23,7 +23,7 @@ from spaql.learners.law_frontier import Frontier
 from spaql.learners.options import count, learner, number, option
 from spaql.learners.outer import EVAL_SAMPLES, TRAIN_SAMPLES, new_outer
 from spaql.plants.problem import Finite
-from spaql.policy.evaluation import significantly_less
+from spaql.policy.evaluation import Evaluation, significantly_less
 from spaql.policy.knowledge import Nothing, Samples
 from spaql.policy.policy import Policy
 from spaql.trees.edits import constant
@@ -46,6 +46,9 @@ class LawsState(Learned):
     taught: Array = field(default_factory=lambda: np.zeros((0, 0)))  # observation and action of a teacher, a row each
     exams: Array = field(default_factory=lambda: np.zeros(0))  # its returns in the first episodes of the confirmation
     own: Array = field(default_factory=lambda: np.zeros(0))  # those of the best tree in the same episodes
+    confirmed: Array = field(default_factory=lambda: np.zeros(0))  # in environments: returns of the best tree in
+    # episodes by which nothing was chosen
+    slow: bool = False  # searched in an environment that is none of our plants
 
     @property
     def tolerance(self) -> float:
@@ -105,11 +108,40 @@ class Laws(Agent):
         elif choice and tried and max(tried) < self.max_leaves:
             sizes = f"no more than {max(tried)} of at most {self.max_leaves} laws were searched for"
             found.append(f"{sizes}: give more samples, or lower max_leaves or effort")
+        if self.teacher is not None and state.outer[TRAIN_SAMPLES] and choice and not len(state.taught):
+            found.append("the samples did not suffice to watch the teacher: give more samples")
+        found += self._doubts()
         n = min(len(state.own), len(state.exams))
         if n and significantly_less(state.own[:n], state.exams[:n]):
             means = f"{state.own[:n].mean():.5g} against {state.exams[:n].mean():.5g} on the same {n} episodes"
             found.append(f"the laws are significantly worse than their teacher ({means}): {more}")
         return tuple(found)
+
+    @property
+    def confirmed(self) -> Evaluation | None:
+        """The episodes that confirmed what is returned, and by which nothing was chosen; print it, or ask its `.ci95`.
+
+        None where nothing was confirmed, and on compiled plants, which confirm in a thousand episodes and keep the
+        mean only (`history`). Limits cost what they cost in the search.
+        """
+        returns = self.state.confirmed
+        return Evaluation(returns, 0) if len(returns) else None
+
+    def _doubts(self) -> list[str]:
+        """What the confirmation in an environment leaves open."""
+        state = self.state
+        searched = np.isfinite(state.floor) and state.frontier.tidy and self.tree.laws is not None
+        if not searched or not state.slow:
+            return []
+        n = len(state.confirmed)
+        if n < 2:
+            return [f"the samples did not suffice to confirm the laws in other episodes ({n}): give more samples"]
+        low, high = Evaluation(state.confirmed, 0).ci95
+        if low > state.floor:
+            return []
+        told = f"{(low + high) / 2:.5g} ± {(high - low) / 2:.3g} in {n} episodes"
+        means = f"{told}, the best constant action has {state.floor:.5g}"
+        return [f"the laws are not confirmed ({means}): give more samples"]
 
     # -- the policy ----------------------------------------------------------------------------------------------------
 
@@ -140,14 +172,21 @@ class Laws(Agent):
     def arrays(self) -> dict[str, Array]:
         state = self.state
         sizes = {"middle": state.middle, "inverse": state.inverse, "states": state.states}
+        levels = [state.floor, state.tidying, *([1.0, *state.confirmed] if state.slow else [])]
         exams = [state.exams, state.own] if len(state.own) else [state.exams]
         taught = {"taught": state.taught, "exams": np.stack(exams)}
-        return sizes | {"levels": np.array([state.floor, state.tidying])} | taught | arrays_of(state.frontier)
+        return sizes | {"levels": np.array(levels)} | taught | arrays_of(state.frontier)
 
     def restore(self, arrays: dict[str, Array]) -> None:
         state, d = self.state, len(self.problem.state)
         levels = arrays["levels"]
-        if levels.dtype != np.float64 or levels.shape != (2,) or np.isinf(levels).any() or not levels[1] >= 0.0:
+        if (
+            levels.dtype != np.float64
+            or levels.ndim != 1
+            or len(levels) < 2
+            or np.isinf(levels).any()
+            or not levels[1] >= 0.0
+        ):
             raise ValueError("its best constant return is malformed")
         known = len(arrays["middle"]) > 0
         for name, shape in (("middle", (d,)), ("inverse", (d,))):
@@ -162,7 +201,10 @@ class Laws(Agent):
         state.taught, state.exams, state.own = lessons_of_file(arrays, d + self.problem.actions.axes)
         state.frontier = restored(arrays, self.problem)
         state.middle, state.inverse, state.states = arrays["middle"], arrays["inverse"], states
-        state.floor, state.tidying = levels.tolist()
+        if np.isnan(levels[2:]).any():
+            raise ValueError("its returns of the confirmation are malformed")
+        state.floor, state.tidying = levels[:2].tolist()
+        state.slow, state.confirmed = len(levels) > 2, levels[3:]
 
 
 def middle_action(agent: Agent) -> Array:

@@ -1,6 +1,6 @@
 """Small changes of trees. None of them changes the tree it is given."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -90,6 +90,19 @@ def with_laws(tree: Tree, gains: Array, offsets: Array) -> Tree:
     """Other numbers in the laws."""
     assert tree.laws is not None
     return Tree(tree.nodes, tree.actions, tree.weights, tree.laws._replace(gains=gains, offsets=offsets))
+
+
+def with_variables(tree: Tree, places: Sequence[int], variables: int) -> Tree:
+    """The same tree among more variables, or in another order: variable j is now at `places[j]`."""
+    nodes, weights = tree.nodes.copy(), np.zeros((len(tree.nodes), variables))
+    feature, moved = nodes["feature"].copy(), np.array([*places, variables])  # the last one: an oblique test
+    nodes["feature"] = np.where(feature == LEAF, LEAF, moved[feature])
+    weights[:, list(places)] = tree.weights
+    if tree.laws is None:
+        return Tree(nodes, tree.actions, weights)
+    gains = np.zeros((*tree.laws.gains.shape[:2], variables))
+    gains[:, :, list(places)] = tree.laws.gains
+    return Tree(nodes, tree.actions, weights, tree.laws._replace(gains=gains))
 
 
 def oblique(tree: Tree) -> Tree:
