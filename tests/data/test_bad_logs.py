@@ -212,3 +212,19 @@ def test_options_that_make_no_sense(problem, good, tmp_path):
         spaql.record("pendulum")
     with pytest.raises(spaql.SpaqlError, match="has no plant"):
         spaql.record(spaql.cube(1, [0, 1], horizon=5))
+
+
+@pytest.mark.parametrize(
+    ("axis", "values", "guess"),
+    [
+        (spaql.Axis("level", 0.0, 2.0, unit="m"), [20.0, 71.0], r"\(hundredths of the unit, or per cent\?\)"),
+        (spaql.Axis("level", 0.0, 2.0, unit="m"), [20.0, 1710.0], r"\(thousandths of the unit\?\)"),
+        (spaql.Axis("angle", -3.2, 3.2, unit="rad"), [-170.0, 90.0], r"\(degrees instead of radians\?\)"),
+        (spaql.Axis("angle", -3.2, 3.2), [-170.0, 90.0], r"\(degrees instead of radians\?\)"),
+        (spaql.Axis("level", 0.0, 2.0, unit="m"), [0.0, 5.0], r": wrong units\? Convert"),
+    ],
+)
+def test_a_wrong_unit_is_guessed_only_where_the_factor_fits_it(axis, values, guess):
+    problem = spaql.Problem("a tank", "", (axis,), spaql.Continuous(0.0, 1.0), 10)
+    with pytest.raises(spaql.SpaqlError, match=guess):
+        spaql.coverage(problem, {axis.name: [*values, values[0]], "action": [0.0, 1.0, 0.0]}, reach=0)

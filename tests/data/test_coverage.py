@@ -29,6 +29,13 @@ def test_data_everywhere_covers_everything(square):
     assert made.never == ()
 
 
+def test_a_log_needs_no_reward(square):
+    log = log_of([[0.1, 0.2], [0.3, 0.4], [0.5, 0.6]], [0, 1, 2])
+    paid = spaql.coverage(square, log)
+    del log["reward"]
+    assert str(spaql.coverage(square, log)) == str(paid)
+
+
 def test_where_episodes_end_counts_as_seen(square):
     """Two episodes of two steps, their rows in turn, that end in corners of their own where nothing is applied any more."""
     log = {

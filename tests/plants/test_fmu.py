@@ -269,7 +269,7 @@ def test_a_step_before_reset_is_refused(file):
         ({"horizon": 0}, "horizon must be a whole number from 1"),
         ({"dt": 0}, "dt must be a finite number above 0"),
         ({"dt": 0.00015}, r"failed at 0 s in a step of dt = 0.00015 s \(fmi\dDoStep gave status 3, error\): a step must be a multiple of 0.1 ms; it may want another dt \(its own is 0.01\)"),
-        ({"actions": {"voltage": (-100, 100)}}, r"failed at .* status 3, error\): over-voltage"),
+        ({"actions": {"voltage": (-100, 100)}}, r"failed at .* status 3, error\): over-voltage; it declares voltage from -24 to 24, and actions go from -100 to 100"),
         ({"parameters": {"load": 2000.0}}, r"failed at 0 s .* status 4, fatal\): the shaft is broken"),
         ({"parameters": {"R": -1.0}}, r"motor.fmu: speed is nan at 0.01 s, in step 1 of an episode"),
         ({"parameters": {"J": -1.0}}, r"motor.fmu does not take these values: -1 .* J must be positive"),

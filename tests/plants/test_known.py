@@ -171,7 +171,7 @@ WRONG = {
     "nothing": (lambda x, push, next_x: None, "must return a finite number, not None"),
     "tuple": (lambda x, push, next_x: (-abs(next_x),), "must return a finite number, not"),
     "nothing in a branch": (nothing_below, "nothing_below returns nothing in some branch"),
-    "does not compile": (lambda x, push, next_x: -abs(next_x) + 0 * len(str(x) + "!" * int(x)), "does not compile: use numbers"),
+    "does not compile": (lambda x, push, next_x: -abs(next_x) + 0 * len(str(x) + "!" * int(x)), r"^the reward, line \d+ of .* does not compile: lists, dictionaries, .*; use numbers"),
     "draws": (lambda x, push, next_x: -abs(next_x) + 0 * np.random.random(), "draws random numbers of its own"),
     "default": (lambda x, push, next_x=0.0: 0.0, "without defaults"),
     "any number": (lambda *numbers: 0.0, "without defaults"),

@@ -3,6 +3,7 @@
 import math
 import subprocess
 import sys
+from dataclasses import replace
 from math import sin
 from pathlib import Path
 
@@ -180,3 +181,13 @@ def test_the_example_runs():
     told = subprocess.run([sys.executable, str(EXAMPLE)], capture_output=True, text=True, timeout=300, check=False)
     assert told.returncode == 0, told.stderr
     assert "SPAQL-TS" in told.stdout
+
+
+@pytest.mark.parametrize("values", [(0.0, 2.0, 6.0), (0, 1, 2), (0.0, 0.5)])
+def test_a_problem_whose_actions_are_replaced_by_a_set_runs_as_an_environment_too(values):
+    from loops import motor
+
+    problem = replace(motor(horizon=5), actions=spaql.Finite(values, names=("voltage",)))
+    law = spaql.law(problem, {"speed": -1.0})
+    assert law.evaluate(3).samples == 15
+    assert set(np.ravel(law.episode(seed=0).actions)) <= set(values)

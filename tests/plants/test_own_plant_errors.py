@@ -162,6 +162,54 @@ def test_a_step_that_does_not_compile_is_named_when_it_is_first_used(step):
 
 
 @spaql.step
+def with_a_helper(x, push):
+    return (x,), counted(x), False
+
+
+def counted(x):
+    return float(sum([x, 1.0]))
+
+
+@spaql.step
+def importing(x, push):
+    import os
+
+    return (x,), float(len(os.sep)), False
+
+
+@pytest.mark.parametrize(
+    ("step", "said"),
+    [
+        (with_a_dict, r"with_a_dict, line \d+ of test_own_plant_errors.py \(.*table.*\) does not compile: lists, dictionaries, arrays and texts cannot be compiled; use numbers"),
+        (with_a_helper, r"counted, line \d+ of test_own_plant_errors.py \(return float\(sum\(\[x, 1.0\]\)\)\) does not compile: lists, dictionaries"),
+        (importing, r"importing, line \d+ of test_own_plant_errors.py \(import os\) does not compile: Use of unsupported opcode \(IMPORT_NAME\) found; use numbers"),
+    ],
+    ids=lambda one: getattr(getattr(one, "python", None), "__name__", ""),
+)  # fmt: skip
+def test_what_does_not_compile_is_told_with_its_line_and_the_cause(step, said):
+    with pytest.raises(spaql.SpaqlError, match=said) as caught:
+        problem(step).plant.batch  # noqa: B018
+    assert "[1m" not in str(caught.value)
+
+
+def test_a_reward_that_does_not_compile_or_fails_is_named_as_the_reward():
+    target = spaql.Reference("target", -1.0, 1.0, of="place")
+
+    def listed(place_error):
+        return sum([place_error, 1.0])
+
+    looped = spaql.loop(problem(), references=[target], reward=listed)
+    with pytest.raises(spaql.SpaqlError, match=r"^the reward listed, line \d+ of test_own_plant_errors.py \(return sum.* does not compile"):
+        looped.plant.batch  # noqa: B018
+    with pytest.raises(spaql.SpaqlError, match=r"^the reward failed with place_error = -0.5: ValueError\('math domain error'\)"):
+        spaql.loop(problem(), references=[target], reward=lambda place_error: -math.sqrt(place_error))
+    env = spaql.from_gym("Pendulum-v1", horizon=5)
+    inside = spaql.loop(env, references=[spaql.Reference("turn", 0.5, 1.0, of="x2")], reward=lambda x2: math.sqrt(x2 - 9.0))
+    with pytest.raises(spaql.SpaqlError, match=r"the reward of the loop failed with x2 = .*: ValueError"):
+        spaql.law(inside, {"x2": 1.0}).evaluate(1)
+
+
+@spaql.step
 def leaving(x, push):
     return (x + 0.5,), 0.0, False
 

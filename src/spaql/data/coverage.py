@@ -103,14 +103,14 @@ class Coverage:
 def coverage(problem: Problem, log: Any, *, reach: int = 512, gaps: bool = False) -> Coverage:
     """How much of the space a log covers, per variable, per pair of variables and overall; which actions were where.
 
-    `log` as for `Agent.replay`. `reach`: random episodes that find out what can be reached, on compiled plants (0: no
-    episodes; their steps are not learned from). A state that nothing has reached may still be reachable by good
-    control: the share is a guide, not a proof.
+    `log` as for `Agent.replay`; it needs no reward. `reach`: random episodes that find out what can be reached, on
+    compiled plants (0: no episodes; their steps are not learned from). A state that nothing has reached may still be
+    reachable by good control: the share is a guide, not a proof.
     """
     if not isinstance(problem, Problem):
         raise SpaqlError(f"coverage takes a problem and a log, not {type(problem).__name__} first")
     at_work("reading the log")
-    data = read_log(problem, log, flag("gaps", gaps))
+    data = read_log(problem, log, flag("gaps", gaps), paid=False)
     episodes = whole("reach", reach, 0, 10**6)
     states = np.concatenate([data.states, data.nexts[data.last]])  # the last states of episodes were seen too
     far = None

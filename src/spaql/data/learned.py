@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,9 @@ from spaql.checks import FAR, depth, flag, numbers, whole
 from spaql.data.log import read_log
 from spaql.errors import SpaqlError, SpaqlWarning
 from spaql.gp.data import Data, thinned
-from spaql.gp.model import FITTED, Model, inputs_of, unpredicted
+from spaql.gp.model import FITTED, Model, unpredicted
 from spaql.gp.problem import FEWEST, POOR, imagined, model_of, range_of, starts_of
+from spaql.gp.units import inputs_of
 from spaql.plants.problem import Problem
 
 DOUBTED = 60  # inputs at which functions are drawn
@@ -50,7 +52,10 @@ def from_data(
     with threadpool_limits(1, "blas"):
         _warn(problem, unpredicted(model, data))
     at = _doubted(model, data, *range_of(problem), rng)
-    return imagined(problem, model, data, starts_of(problem, data, rng), rng, functions, at)
+    learned = imagined(problem, model, data, starts_of(problem, data, rng), rng, functions, at)
+    both = np.concatenate([data.states, data.nexts])
+    ends = zip(both.min(axis=0).tolist(), both.max(axis=0).tolist(), strict=True)
+    return replace(learned, seen=tuple(ends))
 
 
 def _of_log(problem: Problem, log: Any, gaps: bool) -> Data:
@@ -96,4 +101,4 @@ def _doubted(model: Model, data: Data, low: Array, high: Array, rng: np.random.G
     states = thinned(data, FITTED).states
     chosen = states[rng.integers(len(states), size=DOUBTED)]
     applied = rng.uniform(low, high, (DOUBTED, len(low)))
-    return inputs_of(model, chosen, applied)
+    return inputs_of(model.units, chosen, applied)

@@ -15,11 +15,13 @@ from spaql.plants.problem import Axis, Finite, Problem
 
 JITTER = 0.5  # of the usual time between rows: a time that differs by more is a gap
 # by which values in wrong units differ from the declared bounds, and what was then written
+DEGREES = 57.29577951308232
 FACTORS = {
-    57.29577951308232: "degrees instead of radians",
-    1000.0: "thousandths of the unit",
+    DEGREES: "degrees instead of radians",
     100.0: "hundredths of the unit, or per cent",
+    1000.0: "thousandths of the unit",
 }
+NEAR = 1.4  # of a variable without unit: so near to 57.3 its factor must be to be taken for that of degrees
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,10 +210,12 @@ def _inside(
     if len(bad) == 0:
         return
     seen = values[needed]
+    far = float(np.abs(seen).max()) / max(-low, high)
+    angle = "rad" in unit or (not unit and 1 / NEAR < far / DEGREES < NEAR)  # else centimetres look like degrees
     guess = ""
     for factor, written in FACTORS.items():
         fits = low - slack <= seen.min() / factor and seen.max() / factor <= high + slack
-        if fits and max(abs(seen / factor)) > 0.05 * max(-low, high):
+        if fits and far > 0.05 * factor and (angle or factor != DEGREES):
             guess = f" ({written}?)"
             break
     raise SpaqlError(

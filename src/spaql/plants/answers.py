@@ -1,9 +1,12 @@
 """What an environment answers: as Gymnasium has it, or an error that says what it is instead."""
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
+from spaql.arrays import Array
 from spaql.checks import bit
 from spaql.errors import SpaqlError, echoed
 
@@ -38,3 +41,20 @@ def outcome(answer: Any) -> tuple[Any, Any, bool, bool]:
     if type(truncated) is not bool:
         truncated = bit("truncated, which step of the environment returned,", truncated)
     return observation, reward, terminated, truncated
+
+
+def observed(names: Sequence[str], observation: Any, where: str) -> Array:
+    """An observation of a random episode, checked: one finite number per name."""
+    try:
+        array = np.array(observation, float)  # a copy: the environment may reuse its array
+    except (TypeError, ValueError, OverflowError) as error:
+        wrong = "the environment returned an observation that is not an array of numbers"
+        raise SpaqlError(f"{wrong} ({where})") from error
+    if array.shape != (len(names),):
+        wrong = f"the environment returned an observation of shape {array.shape}, declared was {(len(names),)}"
+        raise SpaqlError(f"{wrong} ({where})")
+    finite = np.isfinite(array)
+    if not finite.all():
+        bad = int(np.argmin(finite))
+        raise SpaqlError(f"the environment returned an observation in which {names[bad]} is {array[bad]:g} ({where})")
+    return array

@@ -7,10 +7,10 @@ import numpy as np
 from spaql.arrays import Array
 from spaql.checks import whole
 from spaql.errors import SpaqlError, echoed
-from spaql.plants.answers import begun, outcome
+from spaql.plants.answers import begun, observed, outcome
 from spaql.plants.chart import to_cube
 from spaql.plants.environment import PlantEnv
-from spaql.plants.gym import observed, random_steps
+from spaql.plants.gym import random_steps
 from spaql.plants.known_check import check_known
 from spaql.plants.problem import Problem, random_action
 

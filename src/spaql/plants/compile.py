@@ -11,11 +11,12 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from numba.core.errors import NumbaError
+from numba.core.errors import NumbaError, UnsupportedBytecodeError
 
 from spaql import fastmath
 from spaql.compiling import callback, inlined
 from spaql.errors import SpaqlError
+from spaql.plants.uncompiled import why
 
 TAKE_NUMBERS = "Let it take uniform numbers as parameters instead, one per number it needs"
 
@@ -59,12 +60,11 @@ def assembled(
     exec(compile(f"def {name}{head}:\n{lines}", __file__, "exec"), scope)
     try:
         return callback(scope[name], signature, wide)
-    except NumbaError as error:
-        reason = " ".join(str(error).split())
-        names = " or ".join(part.__name__ for part in parts.values())
-        if "OptionalType" in reason:  # what numba calls a value that may be None
+    except (NumbaError, UnsupportedBytecodeError) as error:
+        if "OptionalType" in str(error):  # what numba calls a value that may be None
+            names = " or ".join(part.__name__ for part in parts.values())
             raise SpaqlError(f"{names} returns nothing in some branch: return a value in each of them") from error
-        raise SpaqlError(f"{names} does not compile: use numbers, math and if/else only ({reason[:400]})") from error
+        raise SpaqlError(f"{why(error, parts)}; use numbers, math and if/else only") from error
 
 
 def scalar(function: Callable[..., Any], callers: tuple[Callable[..., Any], ...] = ()) -> Any:

@@ -11,9 +11,10 @@ from spaql.errors import SpaqlError, echoed
 from spaql.plants.axes import Axis, Continuous, Finite
 from spaql.plants.between import Between, Value, value_of
 from spaql.plants.fmu_env import FMUEnv
-from spaql.plants.fmu_file import COUNTS, FMU, read_fmu
+from spaql.plants.fmu_file import COUNTS, FMU, attribute, declared, read_fmu
 from spaql.plants.gym import MEASURE, from_gym
 from spaql.plants.known import known_outcome
+from spaql.plants.loop_text import UNPAID
 from spaql.plants.parameters import short
 from spaql.plants.problem import UNBOUNDED, Problem
 
@@ -67,7 +68,7 @@ def from_fmu(
     except SpaqlError:
         env.close()
         raise
-    paid = "" if reward is not None else "; it pays nothing yet: state a reward in spaql.loop"
+    paid = "" if reward is not None else UNPAID
     about = fmu.description.description or fmu.description.modelName or fmu.path.stem
     told = f"{' '.join(about.split())}; {fmu.path.name}, FMI {fmu.description.fmiVersion}, steps of {step:g} s{paid}"
     return replace(problem, name=fmu.path.stem if name is None else str(name), summary=told, actions=made)
@@ -83,27 +84,12 @@ def _names(what: str, given: Any) -> list[str]:
 
 def _observed(fmu: FMU, name: str) -> Axis:
     variable = fmu.variable(name, "observe")
-    low, high = _bounds(variable)
+    low, high = declared(variable)
     bounded = low is not None and high is not None and low < high and max(-low, high) < UNBOUNDED
-    unit = _of(variable, "unit") or ""
+    unit = attribute(variable, "unit") or ""
     if bounded:
         return Axis(name, low, high, unit=unit)  # type: ignore[arg-type]
     return Axis(name, slope=1.0, unit=unit)  # to be measured; -inf and inf are what from_gym shall see
-
-
-def _of(variable: Any, what: str) -> Any:
-    """An attribute of a variable, which may stand with its declared type."""
-    own = getattr(variable, what)
-    return own if own is not None or variable.declaredType is None else getattr(variable.declaredType, what)
-
-
-def _bounds(variable: Any) -> tuple[float | None, float | None]:
-    """What a variable declares; None where it declares nothing."""
-    if variable.type == "Boolean":
-        return 0.0, 1.0
-    ends = (_of(variable, "min"), _of(variable, "max"))
-    low, high = (None if end is None or not math.isfinite(float(end)) else float(end) for end in ends)
-    return low, high
 
 
 def _actions(fmu: FMU, given: Any) -> tuple[dict[str, Bounds], Continuous | Finite]:
@@ -122,7 +108,7 @@ def _actions(fmu: FMU, given: Any) -> tuple[dict[str, Bounds], Continuous | Fini
             kind = f"{name} of {fmu.path.name} takes whole numbers ({variable.type})"
             raise SpaqlError(f"actions: {kind}: give a set, {{{echoed(name)}: spaql.Finite((0, 1))}}")
         inputs[name] = _range(name, bounds, variable)
-        units.append(_of(variable, "unit") or "")
+        units.append(attribute(variable, "unit") or "")
     only = wanted[names[0]]
     if isinstance(only, Finite):
         if variable.type in COUNTS and only.number is not int:
@@ -136,7 +122,7 @@ def _range(name: str, given: Any, variable: Any) -> Bounds:
     """The lowest and highest value of an input, given or declared."""
     if isinstance(given, Finite):
         return float(min(given.values)), float(max(given.values))
-    pair = _bounds(variable) if given is None else given
+    pair = declared(variable) if given is None else given
     if given is None and None in pair:
         raise SpaqlError(f"actions: the FMU declares no min and max of {name}: give {{{name!r}: (lowest, highest)}}")
     if not isinstance(pair, Sequence) or isinstance(pair, str) or len(pair) != 2:
@@ -192,5 +178,5 @@ def _value(name: str, given: Any, variable: Any) -> Value:
         if isinstance(given, Between):
             raise SpaqlError(f"{name} is a whole number, which cannot be drawn from {given}")
         return float(whole(name, int(given) if isinstance(given, bool) else given, -(2**53), 2**53))
-    low, high = _bounds(variable)
+    low, high = declared(variable)
     return value_of(name, given, -math.inf if low is None else low, math.inf if high is None else high)

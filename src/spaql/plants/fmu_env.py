@@ -15,7 +15,7 @@ import numpy as np
 from spaql.arrays import Array
 from spaql.errors import SpaqlError
 from spaql.plants.between import Between, Value, drawn
-from spaql.plants.fmu_file import FMU, fmpy, read_fmu
+from spaql.plants.fmu_file import FMU, declared, fmpy, read_fmu
 from spaql.plants.known import said
 
 STATES = ("ok", "warning", "discard", "error", "fatal", "pending")
@@ -42,7 +42,7 @@ class FMUEnv(gymnasium.Env[Array, Array]):
         self.observation_space = gymnasium.spaces.Box(np.array(low, float), np.array(high, float), dtype=np.float64)
         bounds = np.array(list(inputs.values()), float)
         self.action_space: Any = gymnasium.spaces.Box(bounds[:, 0], bounds[:, 1], dtype=np.float64)
-        self.model = Model(read_fmu(path))
+        self.model = Model(read_fmu(path), inputs)
         self.seen, self.driven = self.model.group(observe), self.model.group(list(inputs))
         self.values, self.before, self.steps = self.model.group(list(start)), np.zeros(len(observe)), -1
 
@@ -94,8 +94,8 @@ Group = list[tuple[str, list[int], list[int]]]
 class Model:
     """One instance of an FMU, unpacked into a folder of its own, which goes with it."""
 
-    def __init__(self, fmu: FMU) -> None:
-        self.fmu, self.name = fmu, fmu.path.name
+    def __init__(self, fmu: FMU, inputs: Mapping[str, tuple[float, float]]) -> None:
+        self.fmu, self.name, self.beyond = fmu, fmu.path.name, _beyond(fmu, inputs)
         self.folder = Path(tempfile.mkdtemp(prefix="spaql-fmu-"))
         self.instance: list[Any] = []  # one, or none yet; a list, because the finalizer must see it too
         self.log: list[str] = []  # what the FMU says, newest last
@@ -146,6 +146,7 @@ class Model:
         usual = self.fmu.description.defaultExperiment
         usual = None if usual is None else usual.stepSize
         hint = "" if time > 0 else f"; it may want another dt ({f'its own is {usual}' if usual else 'it names none'})"
+        hint = self.beyond or hint
         with self._told(f"failed at {time:g} s in a step of dt = {dt:g} s", hint):
             flags = self.instance[0].doStep(currentCommunicationPoint=time, communicationStepSize=dt)
         if flags is not None and (flags[1] or flags[2]):  # FMI 3: terminateSimulation, earlyReturn
@@ -224,6 +225,16 @@ class Model:
 
     def _last(self) -> str:
         return f": {self.log[-1]}" if self.log else ""
+
+
+def _beyond(fmu: FMU, inputs: Mapping[str, tuple[float, float]]) -> str:
+    """Inputs that are given more range than the FMU declares: the first thing to suspect if it fails."""
+    for name, (low, high) in inputs.items():
+        least, most = declared(fmu.variables[name])
+        if (least is not None and low < least) or (most is not None and high > most):
+            ends = f"{'-∞' if least is None else f'{least:g}'} to {'∞' if most is None else f'{most:g}'}"
+            return f"; it declares {name} from {ends}, and actions go from {low:g} to {high:g}"
+    return ""
 
 
 def _keep(log: list[str], status: int, message: bytes | None) -> None:

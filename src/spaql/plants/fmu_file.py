@@ -9,6 +9,7 @@ import contextlib
 import difflib
 import functools
 import io
+import math
 import zipfile
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -126,3 +127,18 @@ def _platforms(file: Path, members: list[str]) -> str:
     if any(member.startswith("sources/") and member.endswith(".c") for member in members):
         told["sources"] = "C sources"
     return ", ".join(told.values()) or "none at all"
+
+
+def attribute(variable: Any, what: str) -> Any:
+    """An attribute of a variable, which may stand with its declared type."""
+    own = getattr(variable, what)
+    return own if own is not None or variable.declaredType is None else getattr(variable.declaredType, what)
+
+
+def declared(variable: Any) -> tuple[float | None, float | None]:
+    """What a variable declares; None where it declares nothing."""
+    if variable.type == "Boolean":
+        return 0.0, 1.0
+    ends = (attribute(variable, "min"), attribute(variable, "max"))
+    low, high = (None if end is None or not math.isfinite(float(end)) else float(end) for end in ends)
+    return low, high

@@ -10,13 +10,14 @@ import numpy as np
 from spaql.arrays import Array
 from spaql.checks import flag, items, whole
 from spaql.errors import SpaqlError, echoed
-from spaql.plants.answers import begun, outcome, takes_seed
+from spaql.plants.answers import begun, observed, outcome, takes_seed
 from spaql.plants.environment import PlantEnv
 from spaql.plants.gym_names import flattened, labelled
 from spaql.plants.known import KnownOutcome, known_outcome
 from spaql.plants.known_check import EPISODE, STEPS, Steps, check_known, steps_of
 from spaql.plants.limits import Limit
 from spaql.plants.problem import UNBOUNDED, Axis, Continuous, Finite, Problem, random_action
+from spaql.plants.starts import check_starts
 
 MEASURE = 500  # random steps that measure the reach of unbounded variables, at most
 PROBE_EPISODES = 20  # in so many episodes, at most
@@ -68,6 +69,7 @@ def from_gym(
     words = (names, units, action_names, action_units)
     state, actions = labelled(problem.name, problem.state, problem.actions, *words)
     problem = replace(problem, state=state, actions=actions, limits=() if limits is None else limits)
+    check_starts(problem, problem.limits)
     known = known_outcome(reward, terminated, problem.state, problem.actions)
     if known is None:
         return problem
@@ -261,20 +263,3 @@ def random_steps(problem: Problem, env: Any) -> Steps:
             if terminated or truncated:
                 break
     return steps_of(rows, problem)
-
-
-def observed(names: Sequence[str], observation: Any, where: str) -> Array:
-    """An observation of a random episode, checked: one finite number per name."""
-    try:
-        array = np.array(observation, float)  # a copy: the environment may reuse its array
-    except (TypeError, ValueError, OverflowError) as error:
-        wrong = "the environment returned an observation that is not an array of numbers"
-        raise SpaqlError(f"{wrong} ({where})") from error
-    if array.shape != (len(names),):
-        wrong = f"the environment returned an observation of shape {array.shape}, declared was {(len(names),)}"
-        raise SpaqlError(f"{wrong} ({where})")
-    finite = np.isfinite(array)
-    if not finite.all():
-        bad = int(np.argmin(finite))
-        raise SpaqlError(f"the environment returned an observation in which {names[bad]} is {array[bad]:g} ({where})")
-    return array

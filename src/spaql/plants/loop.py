@@ -15,24 +15,27 @@
 `loop` gives another problem, on which everything works. It takes compiled plants and Gymnasium environments alike.
 """
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
 from spaql.checks import real, whole
-from spaql.errors import SpaqlError, echoed
+from spaql.errors import SpaqlError, SpaqlWarning, echoed
 from spaql.plants.axes import Finite
 from spaql.plants.interlocks import Interlock
 from spaql.plants.limits import Limit
 from spaql.plants.loop_env import LoopEnv
 from spaql.plants.loop_known import loop_known
 from spaql.plants.loop_plant import Surroundings, looped
-from spaql.plants.loop_text import IN_LOOP, told
+from spaql.plants.loop_text import IN_LOOP, UNPAID, told
 from spaql.plants.payment import least_paid, payment_of
 from spaql.plants.problem import Problem
 from spaql.plants.references import Reference
 from spaql.plants.signals import Signals, signals_of
+from spaql.plants.starts import check_starts
 
+BEYOND = 0.02  # of the range of the data: so far beyond it a model may be asked
 DELAYS = ("sensor", "actuator")
 
 
@@ -85,20 +88,42 @@ def loop(
         increments=_per_action("increments", increments, problem), rates=_per_action("rates", rates, problem),
         interlocks=_list("interlocks", interlocks, Interlock),
     )  # fmt: skip
-    around = _around(problem, signals, noise, delay, reward, _list("trips", trips, Limit), trip_cost)
+    ends = _list("trips", trips, Limit)
+    around = _around(problem, signals, noise, delay, reward, ends, trip_cost)
     called = f"{problem.name} loop" if name is None else name
-    summary = f"{problem.summary}{IN_LOOP}{told(signals, around)}"
+    about = problem.summary if around.reward is None else problem.summary.removesuffix(UNPAID)
+    summary = f"{about}{IN_LOOP}{told(signals, around)}"
     kept = _list("limits", limits, Limit)
     for limit in kept:
         if limit.variable in signals.axes and limit.variable not in {axis.name for axis in signals.state}:
             raise SpaqlError(f"a limit on {echoed(limit.variable)}, which is not observed: add it to observe=[...]")
-    return _in_loop(problem, signals, around, name=called, summary=summary, limits=kept)
+    _warn_beyond(problem, given)
+    made = _in_loop(problem, signals, around, name=called, summary=summary, limits=kept)
+    check_starts(made, made.limits)
+    check_starts(problem, ends, trip=True)
+    return made
+
+
+def _warn_beyond(problem: Problem, references: Sequence[Reference]) -> None:
+    """Where a learned plant has no data it guesses, and a controller that is tried there is ranked by the guess."""
+    for one in references:
+        for axis, (low, high) in zip(problem.state, problem.seen, strict=False):
+            asked, slack = one.values or (one.low, one.high), BEYOND * (high - low)
+            if axis.name == one.of and not low - slack <= min(asked) <= max(asked) <= high + slack:
+                unit, asks = f" {axis.unit}" if axis.unit else "", f"{min(asked):g} to {max(asked):g}"
+                warnings.warn(
+                    f"{one.name} asks for {axis.name} from {asks}{unit}, and the data of the model have {low:.4g} to "
+                    f"{high:.4g}{unit}: beyond them it guesses, and may rank controllers wrongly; record more, or ask "
+                    "for less",
+                    SpaqlWarning,
+                    stacklevel=3,
+                )
 
 
 def _in_loop(base: Problem, signals: Signals, around: Surroundings, **told: Any) -> Problem:
     made: dict[str, Any] = {
         "state": signals.state, "actions": signals.actions, "signals": signals, "reference": _held(base, signals),
-        "known": loop_known(signals, around), "xi": {}, "env_id": None, "env_options": {}, "parameters": {},
+        "known": loop_known(signals, around), "xi": {}, "env_id": None, "env_options": {}, "parameters": {}, "seen": (),
     }  # fmt: skip
     if base.plant is not None:
         plant = looped(base.plant.in_functions(), signals, around)

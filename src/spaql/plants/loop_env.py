@@ -19,6 +19,10 @@ from spaql.plants.text import made
 if TYPE_CHECKING:
     from spaql.plants.problem import Problem
 
+# A Gymnasium environment has default_rng(seed) itself: with the same generator the first reference would be the start
+# state on another scale, and a search whose episodes are all seeded would learn that.
+LOOP = 1
+
 
 class LoopEnv(gymnasium.Wrapper[Array, Any, Any, Any]):
     """The environment of a problem, seen and acted on through the signals of a loop."""
@@ -32,7 +36,7 @@ class LoopEnv(gymnasium.Wrapper[Array, Any, Any, Any]):
         self.observation_space = gymnasium.spaces.Box(np.array(low), np.array(high), dtype=np.float64)
         if signals.increments:
             self.action_space = gymnasium.spaces.Box(*signals.actions.bounds, dtype=np.float64)
-        self.rng = np.random.default_rng(0)
+        self.depth, self.rng = _loops_in(self.env), np.random.default_rng(0)
         self.moving = [_Moving(one) for one in signals.references]
         self.true: list[float] = []  # of the plant, before noise and delay
         self.queue: list[list[float]] = []  # measured, the oldest first
@@ -43,7 +47,7 @@ class LoopEnv(gymnasium.Wrapper[Array, Any, Any, Any]):
         answer = self.env.reset(seed=seed, options=options)
         observation = begun(answer)
         if seed is not None:
-            self.rng = np.random.default_rng(seed)
+            self.rng = np.random.default_rng([seed, LOOP, self.depth])
         self.r = [one.first(self.rng) for one in self.moving]
         self.true = self._numbers(observation)
         now = self._measured(self.true)
@@ -65,7 +69,7 @@ class LoopEnv(gymnasium.Wrapper[Array, Any, Any, Any]):
         if self.around.reward is not None:
             symbols |= {f"t{j}": value for j, value in enumerate(true)} | {f"u{j}": value for j, value in enumerate(u)}
             symbols |= {f"r{k}": value for k, value in enumerate(self.r)}
-            reward = float(self.around.reward.function(*(_value(one, symbols) for one in self.around.reward.symbols)))
+            reward = self.around.reward.of(*(_value(one, symbols) for one in self.around.reward.symbols))
             if not math.isfinite(reward):
                 raise SpaqlError(f"the reward of the loop is {reward}: it must be a finite number")
         if any(true[j] < low or true[j] > high for j, low, high in self.around.trips):
@@ -100,6 +104,15 @@ class LoopEnv(gymnasium.Wrapper[Array, Any, Any, Any]):
 
     def _seen(self) -> Array:
         return np.array(self.f.seen(*self.queue[0], *self.r, *self.z), float)
+
+
+def _loops_in(env: Any) -> int:
+    """Loops around the plant so far: each has random numbers of its own."""
+    count = 0
+    while isinstance(env, gymnasium.Wrapper):
+        count += isinstance(env, LoopEnv)
+        env = env.env
+    return count
 
 
 def _value(symbol: str, values: dict[str, float]) -> float:

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from spaql.plants.problem import Problem
 
 FEW = 8  # variables of the memory that are told in one line
+UNPAID = "; it pays nothing yet: state a reward in spaql.loop"  # at the end of the summary of an FMU without a reward
 IN_LOOP = "; in a loop: "  # in a summary, between what the plant is and what is around it
 
 

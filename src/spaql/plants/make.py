@@ -19,6 +19,7 @@ from spaql.plants.limits import Limit
 from spaql.plants.own import checked, with_parameters
 from spaql.plants.plant import Plant, PlantFunction, make_plant
 from spaql.plants.problem import Problem
+from spaql.plants.starts import check_starts
 
 
 def make(name: str, *, limits: Sequence[Limit] = (), **parameters: Any) -> Problem:
@@ -32,7 +33,14 @@ def make(name: str, *, limits: Sequence[Limit] = (), **parameters: Any) -> Probl
     - `limits=[spaql.Limit("angle", -0.1, 0.1)]`: counted in every evaluation
     """
     problem = make_from_catalog(name, parameters)
-    return problem if limits == () else replace(problem, limits=limits)
+    return problem if limits == () else limited(problem, limits)
+
+
+def limited(problem: Problem, limits: Any) -> Problem:
+    """The problem with these limits, each of which holds at some start."""
+    made = replace(problem, limits=limits)
+    check_starts(made, made.limits)
+    return made
 
 
 def make_from_catalog(name: str, parameters: Mapping[str, Any] | None = None) -> Problem:
@@ -109,8 +117,6 @@ def from_plant(
       checked against the plant on random steps
     - `limits`: on observed variables and action axes, counted in every evaluation
     """
-    if isinstance(actions, Finite) and not actions.consecutive:
-        actions = replace(actions, box=True)  # as an environment it takes these numbers, not their index
     if not isinstance(actions, Continuous | Finite):
         raise SpaqlError(f"actions is a spaql.Continuous or a spaql.Finite, not {type(actions).__name__}")
     axes, given, state = actions.axes, checked({} if parameters is None else parameters), items("`state`", state)
@@ -125,4 +131,5 @@ def from_plant(
     )  # fmt: skip
     if problem.known is not None:
         check_with_plant(problem)
+    check_starts(problem, problem.limits)
     return problem

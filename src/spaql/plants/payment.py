@@ -33,6 +33,15 @@ class Payment:
         function: Callable[..., float] = made({}, f"tracking({arguments})", [f"return -{terms}"])
         return function
 
+    def of(self, *values: float) -> float:
+        """What is paid, in plain Python; what the user's function raises becomes one line."""
+        try:
+            return float(self.function(*values))
+        except Exception as error:
+            names = [] if self.given is None else list(inspect.signature(self.given).parameters)
+            told = ", ".join(f"{name} = {value:.6g}" for name, value in zip(names, values, strict=False))
+            raise SpaqlError(f"the reward of the loop failed with {told}: {error!r}") from error
+
     def __reduce__(self) -> tuple[Any, ...]:
         if self.given is not None and not self.given.__qualname__.isidentifier():
             raise SpaqlError("the reward of the loop cannot be sent to another process: define it with def in a module")
@@ -80,7 +89,7 @@ def least_paid(payment: Payment, signals: Signals) -> float:
     for symbol in payment.symbols:
         one, minus, other = symbol.partition(" - ")
         columns.append(values[one] - values[other] if minus else values[one])
-    paid = [float(payment.function(*map(float, row))) for row in zip(*columns, strict=True)]
+    paid = [payment.of(*map(float, row)) for row in zip(*columns, strict=True)]
     least = min(paid, default=0.0)
     if not np.isfinite(least):
         raise SpaqlError("the reward is not finite for some values within the ranges of its variables")

@@ -33,6 +33,7 @@ from spaql.arrays import Array
 from spaql.compiling import kernel
 from spaql.errors import SpaqlError, echoed
 from spaql.plants.compile import TAKE_NUMBERS, assembled, check_parameters
+from spaql.plants.uncompiled import failed
 from spaql.streams import uniform
 
 # A batch function takes one table and n: row `rows.x` of the table starts at `rows.x * LANES`, lane i is column i.
@@ -192,7 +193,7 @@ def make_plant(reset: PlantFunction, step: PlantFunction, observe: PlantFunction
     for wanted, given in given_parts.items():
         if not isinstance(given, PlantFunction) or given.kind != wanted:
             raise SpaqlError(f"the plant's {wanted} must be a function decorated with @spaql.{wanted}")
-    state = _numbers(reset, _trial(reset, [0.5] * reset.parameters), "a tuple of numbers (the state)")
+    state = _numbers(reset, tried(reset, [0.5] * reset.parameters), "a tuple of numbers (the state)")
     noise = step.parameters - len(state) - action_dim
     if noise < 0:
         raise SpaqlError(
@@ -200,7 +201,7 @@ def make_plant(reset: PlantFunction, step: PlantFunction, observe: PlantFunction
             f"{len(state)} state variables and there are {action_dim} action axes: it must take all of them, then any "
             "noise"
         )
-    result = _trial(step, [*state, *[0.0] * action_dim, *[0.5] * noise])
+    result = tried(step, [*state, *[0.0] * action_dim, *[0.5] * noise])
     if not (isinstance(result, tuple) and len(result) == 3):
         wanted = f"step {step.python.__name__} must return ((next state), reward, terminated)"
         raise SpaqlError(f"{wanted}, not {echoed(result)}")
@@ -215,16 +216,17 @@ def make_plant(reset: PlantFunction, step: PlantFunction, observe: PlantFunction
     if observe is not None:
         if observe.parameters != len(state):
             raise SpaqlError(f"observe {observe.python.__name__} must take the {len(state)} state variables")
-        seen = _numbers(observe, _trial(observe, list(state)), "a tuple of numbers (the observation)")
+        seen = _numbers(observe, tried(observe, list(state)), "a tuple of numbers (the observation)")
     return Plant(reset, step, observe, len(state), action_dim, len(seen), reset.parameters, noise)
 
 
-def _trial(function: PlantFunction, arguments: list[float]) -> Any:
+def tried(function: PlantFunction, arguments: list[float]) -> Any:
     """Run it twice: what a step does must follow from what it is given."""
     try:
         result, again = function.python(*arguments), function.python(*arguments)
     except Exception as error:  # the user's code may raise anything; it becomes one line that names the function
-        raise SpaqlError(f"{function.kind} {function.python.__name__}{tuple(arguments)} failed: {error!r}") from error
+        said = failed(error, function.python, arguments)
+        raise SpaqlError(said if said.startswith("the reward") else f"{function.kind} {said}") from error
     if repr(result) != repr(again):  # as text, because nan is not nan
         raise SpaqlError(
             f"{function.kind} {function.python.__name__} is not deterministic: given {tuple(arguments)} twice, it "

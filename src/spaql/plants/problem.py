@@ -1,7 +1,7 @@
 """A problem: what is controlled, what is observed, what can be done, for how long."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -52,6 +52,7 @@ class Problem:
     known: "KnownOutcome | None" = None  # reward and end of an episode as functions; files do not hold them
     signals: "Signals | None" = None  # of a plant in a loop: from what is measured to what is seen
     limits: Sequence[Limit] = ()  # on variables and actions, counted in every evaluation
+    seen: tuple[tuple[float, float], ...] = ()  # of a plant learned from data: where each variable was in them
 
     def __post_init__(self) -> None:
         text("the name of a problem", self.name), text("the summary of a problem", self.summary)
@@ -62,6 +63,9 @@ class Problem:
             raise SpaqlError("`state` describes every observed variable with a spaql.Axis")
         if not isinstance(self.actions, Continuous | Finite):
             raise SpaqlError("`actions` is a spaql.Continuous or a spaql.Finite")
+        if self.plant is not None and isinstance(self.actions, Finite) and not self.actions.consecutive:
+            # as an environment it takes these numbers, not their index
+            object.__setattr__(self, "actions", replace(self.actions, box=True))
         if len(self.state) > MOST_VARIABLES:
             many = f"{len(self.state)} observed variables are more than {MOST_VARIABLES}"
             raise SpaqlError(f"{many}: select or combine variables (gymnasium.wrappers.TransformObservation)")
