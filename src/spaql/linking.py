@@ -72,9 +72,10 @@ class KernelLowering(NativeLowering):
     """Numba's lowering of what Python calls."""
 
     _name = "kernel_lowering"
+    code: type[JITCodeLibrary] = Whole  # of which kind the machine code is
 
     def run_pass(self, state: Any) -> bool:
-        state.library = Whole(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.library = self.code(state.targetctx.codegen(), state.func_id.func_qualname)
         state.library.enable_object_caching()
         return bool(super().run_pass(state))
 

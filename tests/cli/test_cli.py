@@ -27,6 +27,8 @@ def test_every_command_shows_an_example(command):
 
 def test_the_version_is_told():
     assert run("--version") == (0, f"spaql {spaql.__version__}\n", "")
+    module = subprocess.run([sys.executable, "-m", "spaql", "--version"], capture_output=True, text=True, check=True)
+    assert module.stdout == f"spaql {spaql.__version__}\n"
 
 
 def test_commands_are_listed_in_the_order_of_use_and_none_is_missing():

@@ -84,7 +84,7 @@ def test_a_controller_of_ones_own_stands_beside_it_in_terminal_page_and_json(fil
     own.write_text(CONTROLLERS)
     told = run("explain", file, "--baseline", f"{own}:pd", "--html", tmp_path / "page.html")
     assert told.returncode == 0, told.stderr
-    assert re.search(r"  pd +200 .*\n +this controller +\d", told.stdout)  # the best first
+    assert re.search(r" pd +200 .*\n +this controller +\d", told.stdout)  # the best first
     assert '<th scope="row">pd</th><td>200</td>' in (tmp_path / "page.html").read_text()
     data = json.loads(run("explain", file, "--baseline", f"{own}:pd", "--json").stdout)
     assert data["compared"]["pd"]["mean"] == 200.0

@@ -137,6 +137,7 @@ def test_the_reference_of_spaql_ts_is_typed_as_before():
     ("words", "message"),
     [
         (("--reference", "target of speed=0"), "--reference takes NAME of VARIABLE=LOW:HIGH"),
+        (("--reference", "foo"), "--reference takes NAME of VARIABLE=LOW:HIGH, then hold STEPS or LEAST:MOST, rate STEP, values A/B/C or unit UNIT, such as 'target of speed=0:150, hold 30:80', not 'foo'"),
         (("--reference", "target=0:1, hold"), "such as 'target of speed=0:150, hold 30:80', not 'target=0:1, hold'"),
         (("--reference", "target=0:1, every 3"), "--reference takes"),
         (("--reference", "target=0:1, hold 3, hold 4"), "--reference takes"),
@@ -146,7 +147,7 @@ def test_the_reference_of_spaql_ts_is_typed_as_before():
         (("--limit", "current"), "--limit takes NAME=LOW:HIGH, or an open end, such as 'current=-8:8', not 'current'"),
         (("--limit", "current=8"), "--limit takes NAME=LOW:HIGH"),
         (("--limit", "torque=0:1"), "a limit on 'torque': there is no such variable"),
-        (("--trip", "current=0:1"), "trips need trip_cost"),
+        (("--trip", "current=0:1"), "--trip needs --trip-cost too"),
         (("--noise", "speed"), "--noise takes NAME=NUMBER, such as 'speed=0.5', not 'speed'"),
         (("--noise", "speed=1", "--noise", "speed=2"), "speed is given twice"),
         (("--delay", "sensor=1.5"), "delay of the sensor must be a whole number"),

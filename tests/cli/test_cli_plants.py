@@ -170,6 +170,31 @@ def test_an_fmu_is_learned_recorded_and_gone_on_with(fmu, motor, tmp_path):
     assert told("evaluate", tmp_path / "run" / "agent.spaql", "--problem", f"{tmp_path / 'whole.py'}:problem", "--episodes", 2, "--json")
 
 
+def test_an_agent_of_an_fmu_is_evaluated_and_explained_with_the_options_it_was_trained_with(fmu, motor, tmp_path):
+    words = (*words_of(fmu, motor), "--set", "J=0.02..0.03")
+    told("train", fmu, "spaql", *words, *SHORT, "--out", tmp_path / "run")
+    agent = tmp_path / "run" / "agent.spaql"
+    assert "--problem FILE.fmu with the options of `spaql train`" in refused("evaluate", agent)
+    assert "needs --observe, --action, --reward, --horizon too" in refused("evaluate", agent, "--problem", fmu)
+    plain = told("evaluate", agent, "--problem", fmu, *words, "--episodes", 2, "--json")
+    assert plain["problem"] == "motor"
+    beside = told("explain", agent, "--problem", fmu, *words, "--baseline", agent, "--why", "3.0", "--json")
+    assert beside["compared"]["agent"]["mean"] == beside["compared"]["this controller"]["mean"]
+    assert "put spaql.from_fmu(...) into a Python file" in refused("export", agent, "--problem", fmu)
+
+
+def test_an_fmu_that_is_paid_in_its_loop_is_not_said_to_pay_nothing(fmu, motor):
+    from spaql.cli.arguments import problem_of
+    from spaql.cli.loop_options import Around
+    from spaql.cli.plant_files import Given
+
+    (motor.parent / f"{motor.stem}_paid.py").write_text("def paid(speed_error):\n    return -abs(speed_error)\n")
+    given = Given("speed_error", ["voltage=-12:12"], f"{motor.parent / motor.stem}_paid.py:paid")
+    problem = problem_of(str(fmu), 20, {}, given, Around(reference=["target of speed=0:60"], measure="speed"))
+    assert "pays nothing" not in problem.summary
+    assert "in a loop: target of speed" in problem.summary
+
+
 def test_actions_are_a_range_a_set_or_what_the_fmu_declares(fmu, motor):
     from spaql.cli.plant_files import Given, fmu_problem
 
@@ -207,9 +232,3 @@ def test_what_an_fmu_lacks_is_told(fmu, motor, changes, words):
     options = dict(zip(given[::2], given[1::2], strict=True)) | changes
     flat = [part for name, value in options.items() if value is not None for part in (name, str(value).format(motor=motor))]
     assert words.format(motor=motor) in refused("train", fmu, "spaql", *flat)
-
-
-def test_an_agents_file_wants_fmus_in_a_python_file(tmp_path):
-    agent = spaql.SPAQL(spaql.make("pendulum"))
-    agent.save(tmp_path / "a.spaql")
-    assert "put spaql.from_fmu(...) into a Python file" in refused("evaluate", tmp_path / "a.spaql", "--problem", "motor.fmu")

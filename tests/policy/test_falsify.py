@@ -4,6 +4,7 @@ import itertools
 import json
 import math
 import warnings
+from dataclasses import replace
 
 import gymnasium
 import numpy as np
@@ -249,3 +250,8 @@ def test_a_motor_in_a_loop_is_searched_over_its_references():
     found = spaql.pid(problem, kp=0.5).falsify(500, fresh=100)
     assert found.references["target"][0][1] > 140.0  # the farthest from where it starts
     assert set(found.start) == {"speed", "current"}  # although the controller sees neither
+
+
+def test_a_limit_that_even_the_worst_episode_keeps_is_told_with_what_was_left(over):
+    kept = replace(over, excess={"x": -0.0625})
+    assert "x ≤ 0.9 m: kept, with 0.0625 m to spare" in " ".join(str(kept).split())

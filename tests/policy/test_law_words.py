@@ -132,6 +132,13 @@ def test_a_policy_tells_its_laws_and_numbers():
     assert not built(plane(), 2, 1, leaf(1.0)).has_laws
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_in_any_form_it_is_called_by_its_laws(name):
+    policy = law_policies()[name]
+    assert policy.tree().kind == policy.kind == "law tree"
+    assert policy.tree().to_c().splitlines()[0].split(":")[1] == policy.to_c().splitlines()[0].split(":")[1]
+
+
 # -- the table ---------------------------------------------------------------------------------------------------------
 
 

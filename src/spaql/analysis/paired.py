@@ -13,6 +13,7 @@ from spaql.learners.agent import Agent
 from spaql.plants.loop import can_restate, stated
 from spaql.plants.loop_plant import Surroundings
 from spaql.plants.problem import Problem
+from spaql.policy.evaluation import Evaluation
 from spaql.policy.policy import Policy
 
 
@@ -32,13 +33,17 @@ def compare(controllers: Mapping[str, Any], episodes: int = 1000, seed: int = 0)
     `attrs` has the episodes, the seed, and the steps of each controller. (`spaql.analysis.compare` compares learners
     over several seeds.)
     """
-    import pandas
-
     count, first = whole("episodes", episodes, 2, 10**8), whole("seed", seed, 0)
     if not isinstance(controllers, Mapping) or not controllers:
         raise SpaqlError("give controllers by name, such as {'PI': pi, 'laws': agent}")
     check_same_problem(controllers)
-    found = {str(name): one.evaluate(count, first) for name, one in controllers.items()}
+    return compared(controllers, {str(name): one.evaluate(count, first) for name, one in controllers.items()})
+
+
+def compared(controllers: Mapping[str, Any], found: Mapping[str, Evaluation]) -> Any:
+    """The table of `compare`, of controllers that have been evaluated in the same episodes."""
+    import pandas
+
     sizes = {str(name): _numbers(one) for name, one in controllers.items()}
     order = sorted(found, key=lambda name: -found[name].mean)
     best = found[order[0]].returns
@@ -58,7 +63,7 @@ def compare(controllers: Mapping[str, Any], episodes: int = 1000, seed: int = 0)
         index=pandas.Index(order, name="controller"),
     )
     steps = {name: int(one.samples) for name, one in found.items()}
-    table.attrs |= {"episodes": count, "seed": first, "samples": steps}
+    table.attrs |= {"episodes": len(best), "seed": found[order[0]].seed, "samples": steps}
     return table
 
 

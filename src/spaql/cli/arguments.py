@@ -70,16 +70,15 @@ def _named(problem: str, horizon: int | None, parameters: dict[str, Any]) -> "Pr
 
 
 def plant_of(
-    problem: str | None, parameters: dict[str, Any], given: Given = NOTHING, around: Around = NOTHING_AROUND
-) -> "Problem | None":
-    """`--problem` of the commands that read a file: the plant that the file cannot hold."""
+    problem: str | None, parameters: dict[str, Any], given: Given = NOTHING, around: Around = NOTHING_AROUND,
+    horizon: int | None = None,
+) -> "Problem | None":  # fmt: skip
+    """`--problem` of the commands that read a file: the plant that the file cannot hold, with the options of train."""
     if problem is None:
-        if around != NOTHING_AROUND or given != NOTHING:
-            raise SpaqlError("a loop needs its plant: give it with --problem motor.py:motor")
+        if around != NOTHING_AROUND or given != NOTHING or horizon is not None:
+            raise SpaqlError("a loop needs its plant: give it with --problem motor.py:motor, or --problem motor.fmu")
         return None
-    if problem.endswith(".fmu"):
-        raise SpaqlError(f"--problem {problem}: put spaql.from_fmu(...) into a Python file and give FILE.py:NAME")
-    return problem_of(problem, None, parameters, given, around)
+    return problem_of(problem, horizon, parameters, given, around)
 
 
 def agents_of(

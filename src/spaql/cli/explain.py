@@ -1,5 +1,6 @@
 """`spaql explain | export`."""
 
+import functools
 import sys
 import warnings
 from pathlib import Path
@@ -7,10 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from spaql.cli.app import JSON_HELP, command, floats
-from spaql.cli.arguments import plant_of
+from spaql.cli.app import JSON_HELP, SET_HELP, command, floats, settings
+from spaql.cli.arguments import HORIZON_HELP, plant_of
 from spaql.cli.baselines import Baselines, baselines_of, policy_in
-from spaql.cli.plant_files import GivenProblem
+from spaql.cli.loop_options import Around, with_loop
+from spaql.cli.plant_files import Action, Dt, Given, GivenProblem, Observe, Reward, Terminated
 from spaql.errors import SpaqlError, SpaqlWarning
 from spaql.export import FORMATS
 from spaql.learners.registry import learners
@@ -30,6 +32,7 @@ STEP_HELP = f"{', '.join(card.name for card in learners() if card.per_step)}: th
 
 
 @command
+@with_loop
 def explain(
     file: Annotated[Path, typer.Argument(help=FILE_HELP)],
     why: Annotated[
@@ -46,7 +49,16 @@ def explain(
     falsify: Annotated[bool, typer.Option("--falsify", help=FALSIFY_HELP)] = False,
     baseline: Baselines = None,
     problem: GivenProblem = None,
+    horizon: Annotated[int | None, typer.Option(help=HORIZON_HELP)] = None,
+    changes: Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help=SET_HELP)] = None,
+    observe: Observe = None,
+    action: Action = None,
+    reward: Reward = None,
+    terminated: Terminated = None,
+    dt: Dt = None,
     as_json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False,
+    *,
+    around: Around,
 ) -> None:
     """Show a controller: its rules, its return, and the reasons for its actions.
 
@@ -62,11 +74,14 @@ def explain(
     whole("--rows", rows, 0)
     _check(form, max_leaves, laws, html)
 
+    given = Given(observe, action, reward, terminated, dt)
+    plant = functools.cache(lambda: plant_of(problem, settings(changes), given, around, horizon))
+
     def made() -> "tuple[Policy, Policy]":
-        table = _policy(file, step, problem, asked)
+        table = _policy(file, step, plant(), asked)
         return table, table if form == "auto" and max_leaves is None else _formed(table, form, max_leaves, laws)
 
-    show_policy(made, asked, html, rows, falsify, as_json, lambda: baselines_of(baseline, problem))
+    show_policy(made, asked, html, rows, falsify, as_json, lambda: baselines_of(baseline, plant()))
 
 
 @command
@@ -102,8 +117,10 @@ def export(
         raise SpaqlError(f"--precision and --test-main go with --to c, not with --to {to}")
     _check(form, max_leaves, laws, out)
     options = {"precision": precision, "main": test_main} if to == "c" else {}
+    if problem is not None and problem.endswith(".fmu"):
+        raise SpaqlError(f"--problem {problem}: put spaql.from_fmu(...) into a Python file and give FILE.py:NAME")
     with working("reading the agent"):
-        policy = _formed(_policy(file, step, problem), form, max_leaves, laws)
+        policy = _formed(_policy(file, step, plant_of(problem, {})), form, max_leaves, laws)
     for note in policy.notes:
         print(f"spaql: warning: {note}", file=sys.stderr)
     text = write(policy, to, **options)
@@ -135,17 +152,17 @@ def _check(form: str, max_leaves: int | None, laws: bool | None, out: Path | Non
     check_file(out)
 
 
-def _policy(file: Path, step: int | None, problem: str | None, asked: list[float] | None = None) -> "Policy":
+def _policy(file: Path, step: int | None, plant: "Problem | None", asked: list[float] | None = None) -> "Policy":
     """The policy in an agent file, or in a policy written by `spaql export --to json`; `asked` must fit it."""
     if file.suffix == ".json":
-        policy = policy_in(file, problem)
+        policy = policy_in(file, plant)
         if step is not None:
             raise SpaqlError(f"--step goes with agents; {file} holds one policy")
         _fits(asked, policy.problem)
         return policy
     from spaql.learners.files import load
 
-    agent = load(file, plant_of(problem, {}))
+    agent = load(file, plant)
     _fits(asked, agent.problem)  # now: making the policy may take long
     return agent.policy(step)
 

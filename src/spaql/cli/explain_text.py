@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from spaql.cli.baselines import compared, compared_plain
+from spaql.cli.baselines import compared_json, compared_table
 from spaql.cli.explain import ROWS
 from spaql.compress.frontier import episodes_for
 from spaql.errors import SpaqlError
@@ -16,7 +16,7 @@ from spaql.policy.frame import rich_table
 from spaql.policy.policy import Policy
 from spaql.policy.worst import Worst
 from spaql.progress import at_work, working
-from spaql.report.beside import beside
+from spaql.report.beside import OWN, beside
 from spaql.report.explanation import Worth, agreement, may_differ, worth_of, write_explanation
 from spaql.writing import kept
 
@@ -39,7 +39,7 @@ def show_policy(
             worth = worth_of(table, policy, sizes=as_json or html is not None)
         if falsify:
             worst = policy.falsify()
-        others = beside(policy, baselines(), episodes_for(policy))
+        others = _others(policy, baselines(), None if worth is None else worth.fresh)
         if html is not None:
             name = html.name
             unwritten = kept(
@@ -62,12 +62,19 @@ def show_policy(
     for line in [*(_earned(policy, worth) if listed and worth is not None else ()), *_said(policy)]:
         console.print(line, highlight=False, markup=False)
     if others is not None:
-        console.print(compared(others))
+        console.print(compared_table(others, console.width))
     if worst is not None:
         console.print(f"\n{worst}", highlight=False, markup=False)
     if html is not None:
         console.print(f"open {html}", highlight=False, soft_wrap=True)
     _raised(unwritten)
+
+
+def _others(policy: Policy, baselines: dict[str, Any], fresh: Evaluation | None) -> Any:
+    """Others in the episodes in which the policy was evaluated, or is now."""
+    if not baselines:
+        return None
+    return beside({OWN: policy}, {OWN: policy.evaluate(episodes_for(policy)) if fresh is None else fresh}, baselines)
 
 
 def _raised(error: SpaqlError | None) -> None:
@@ -122,5 +129,5 @@ def _plain(
     entries |= {"warnings": list(policy.notes)} if policy.notes else {}
     entries |= {"certificate": policy.certificate.to_dict()} if policy.certificate is not None else {}
     entries |= {"worst": worst.to_dict()} if worst is not None else {}
-    entries |= {"compared": compared_plain(others)} if others is not None else {}
+    entries |= {"compared": compared_json(others)} if others is not None else {}
     return entries | {"frontier": points, "why": None if why is None else str(why)}

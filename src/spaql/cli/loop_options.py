@@ -11,7 +11,6 @@ import inspect
 import math
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
 
 import typer
@@ -127,10 +126,13 @@ def in_loop(
 ) -> "Problem":
     """The problem in the loop that was typed."""
     from spaql.plants.loop import loop
+    from spaql.plants.make import limited
 
     limits = [_limit("limit", text) for text in around.limit or ()]
+    if around.trip and around.trip_cost is None:
+        raise SpaqlError("--trip needs --trip-cost too, more than a whole episode can cost; else ending it would pay")
     if not around.any and observe is None and reward is None:
-        return replace(problem, limits=(*problem.limits, *limits)) if limits else problem
+        return limited(problem, (*problem.limits, *limits)) if limits else problem
     return loop(
         problem,
         references=[_reference(text) for text in around.reference or ()],
@@ -158,9 +160,16 @@ def learners_reference(around: Around) -> tuple[str | None, Around]:
     """`--reference 0,0,0,0` has been an option of SPAQL-TS, and still is; the rest are signals to follow."""
     plain = [text for text in around.reference or () if "=" not in text]
     signals = [text for text in around.reference or () if "=" in text]
-    if len(plain) > 1:
-        raise SpaqlError(_wrong("reference", plain[1]))
+    for text in plain[1:] if plain and _is_numbers(plain[0]) else plain:
+        raise SpaqlError(_wrong("reference", text))
     return plain[0] if plain else None, around._replace(reference=signals or None)
+
+
+def _is_numbers(text: str) -> bool:
+    try:
+        return len([float(part) for part in text.split(",")]) > 0
+    except ValueError:
+        return False
 
 
 # -- what was typed ----------------------------------------------------------------------------------------------------

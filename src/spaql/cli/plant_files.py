@@ -38,10 +38,8 @@ Terminated = Annotated[
 ]
 DT_HELP = "Seconds per step: of a .fmu (default: its own), and for integrals in a loop (default: 1)."
 Dt = Annotated[float | None, typer.Option(help=DT_HELP, rich_help_panel=IN_A_LOOP)]
-GivenProblem = Annotated[
-    str | None,
-    typer.Option("--problem", help="The plant, if it is not in the agent's file: motor.py:problem, or a name."),
-]
+GIVEN_HELP = "The plant, if it is not in the agent's file: motor.py:problem, a name, or motor.fmu with its options."
+GivenProblem = Annotated[str | None, typer.Option("--problem", help=GIVEN_HELP)]
 
 
 class Given(NamedTuple):
@@ -73,7 +71,7 @@ def python_problem(text: str, parameters: dict[str, Any]) -> "Problem":
         except TypeError as error:
             wanted = ", ".join(map(str, inspect.signature(found).parameters.values())) or "nothing"
             raise SpaqlError(f"{text} cannot be called ({error}): it takes {wanted} (--set NAME=VALUE)") from error
-        made = _run(path, lambda: found(**parameters))
+        made = run_of(path, lambda: found(**parameters))
         what = f"{text} returned {_a(made)}"
     elif parameters:
         raise SpaqlError(f"{text} is a problem already made: --set goes with a function that makes one")
@@ -182,7 +180,7 @@ def _file(path: Path) -> ModuleType:
         sys.path.insert(0, str(path.parent))
     sys.modules[name] = module
     try:
-        _run(path, lambda: run(module))
+        run_of(path, lambda: run(module))
     except SpaqlError:
         del sys.modules[name]
         raise
@@ -190,7 +188,7 @@ def _file(path: Path) -> ModuleType:
     return module
 
 
-def _run(path: Path, work: Any) -> Any:
+def run_of(path: Path, work: Any) -> Any:
     """What the user's code returns; what it raises becomes one line with the line of the file."""
     try:
         return work()

@@ -19,7 +19,7 @@ from spaql.cli.arguments import (
     options_given,
     plant_of,
 )
-from spaql.cli.baselines import Baselines, baselines_of, compared, compared_plain
+from spaql.cli.baselines import Baselines, baselines_of, compared_json, compared_table
 from spaql.cli.loop_options import Around, learners_reference, with_loop
 from spaql.cli.plant_files import Action, Dt, Given, GivenProblem, Observe, Reward, Terminated, is_python
 from spaql.errors import SpaqlError
@@ -135,7 +135,7 @@ def train(
       spaql train motor.fmu atlas --observe speed --action voltage=-24:24 --reward paid.py:reward --horizon 200
     """
     from spaql.checks import whole
-    from spaql.cli.train_runs import callbacks_of, kept_and_judged, kept_where, trained
+    from spaql.cli.train_runs import callbacks_of, compared_with, kept_and_judged, kept_where, trained
     from spaql.cli.train_text import show_runs
     from spaql.writing import make_folder
 
@@ -161,12 +161,12 @@ def train(
     fmu = Given(observe, action, reward, terminated, dt)
     numbers = range(first_seed, first_seed + max(seeds, 0))
     agents = agents_of(problem, algorithm, horizon, settings(changes), numbers, options, fmu, around)
-    others = baselines_of(baseline, problem if is_python(problem) else None)
+    others = baselines_of(baseline, agents[0].problem if is_python(problem) or problem.endswith(".fmu") else None)
     if others:
-        from spaql.analysis.paired import check_same_problem
+        from spaql.report.beside import check_together
 
         whole("--fresh, with --baseline,", fresh, 2)
-        check_same_problem({"the problem": agents[0], **others})
+        check_together({f"seed {agent.seed}": agent for agent in agents}, others)
     if out is not None:
         make_folder(out)
     begin = time.perf_counter()
@@ -177,16 +177,14 @@ def train(
     seconds = time.perf_counter() - begin
     with working(f"running {fresh:,} fresh episodes", progress and sys.stderr.isatty()):
         complete, unwritten = kept_and_judged(runs, out, fresh)
-        table = None
-        if others and complete:
-            from spaql.analysis.paired import compare
-
-            table = compare({f"seed {run.agent.seed}": run.agent for run in runs} | others, fresh)
+        table, refused = compared_with(runs, others)
     show_runs(runs, seconds, None if unwritten else out, as_json, table)
     if unwritten is not None:
         raise SpaqlError("; ".join(str(error) for error in (failed, unwritten) if error is not None)) from unwritten
     if failed is not None:
         raise SpaqlError(f"{failed} ({kept_where(runs, out, checkpoint)})") from failed
+    if refused is not None:
+        raise refused
     if not complete:
         print(f"interrupted: {kept_where(runs, out, checkpoint)}", file=sys.stderr)
         raise typer.Exit(INTERRUPTED)
@@ -201,9 +199,12 @@ def evaluate(
     deterministic: Annotated[bool, typer.Option("--deterministic", help="Use the centre of the greedy cell.")] = False,
     baseline: Baselines = None,
     problem: GivenProblem = None,
+    horizon: Annotated[int | None, typer.Option(help=HORIZON_HELP)] = None,
     changes: Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help=SET_HELP)] = None,
     observe: Observe = None,
+    action: Action = None,
     reward: Reward = None,
+    terminated: Terminated = None,
     dt: Dt = None,
     as_json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False,
     *,
@@ -216,32 +217,35 @@ def evaluate(
       spaql evaluate results/agent.spaql --set observation_noise=0.02
       spaql evaluate results/agent.spaql --problem motor.py:problem --baseline motor.py:pi
     """
-    from spaql.analysis.paired import compare
     from spaql.checks import whole
     from spaql.learners.files import load
-    from spaql.report.beside import OWN
+    from spaql.report.beside import OWN, beside, check_together
 
     whole("--episodes", episodes, 1 if baseline is None else 2, 10**8), whole("--seed", seed, 0)
     given = settings(changes)
-    agent = load(file, plant_of(problem, given, Given(observe=observe, reward=reward, dt=dt), around))
+    plant = plant_of(problem, given, Given(observe, action, reward, terminated, dt), around, horizon)
+    agent = load(file, plant)
     if given and problem is None:
         from spaql.plants.make import make_from_catalog
 
         agent = load(file, make_from_catalog(agent.problem.name, {**agent.problem.parameters, **given}))
     if not agent.problem.can_run:
-        raise SpaqlError(f"the plant {agent.problem.name} is not in {file}: give it, --problem FILE.py:NAME")
+        where = "--problem FILE.py:NAME, or --problem FILE.fmu with the options of `spaql train`"
+        raise SpaqlError(f"the plant {agent.problem.name} is not in {file}: give it, {where}")
+    others = baselines_of(baseline, plant)
+    check_together({OWN: agent}, others)
     with working(f"running {episodes:,} fresh episodes", False if as_json else None):
         result = agent.evaluate(episodes, seed, deterministic=deterministic)
-        others = baselines_of(baseline, problem)
-        table = compare({OWN: agent, **others}, episodes, seed) if others else None
+        table = beside({OWN: agent}, {OWN: result}, others)
     if as_json:
         figures: dict[str, Any] = {"problem": agent.problem.name, "algorithm": agent.algorithm}
-        beside = {} if table is None else {"compared": compared_plain(table)}
-        print(json.dumps(figures | result.to_dict() | {"arms": agent.arms} | beside))
+        compared = {} if table is None else {"compared": compared_json(table)}
+        print(json.dumps(figures | result.to_dict() | {"arms": agent.arms} | compared))
         return
     print(agent)
     print(result)
     if table is not None:
         from rich.console import Console
 
-        Console().print(compared(table))
+        console = Console()
+        console.print(compared_table(table, console.width))

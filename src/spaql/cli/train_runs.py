@@ -35,6 +35,11 @@ class Run:
         frontier = getattr(self.agent.state, "frontier", None)  # of laws: an empty one has seen nothing
         seen = last >= 0 and (frontier is None or len(frontier.tidy) > 0)
         row["best_seen"] = float(self.history.best_seen[last]) if seen else math.nan
+        confirmed = getattr(self.agent, "confirmed", None)  # of laws in an environment
+        if confirmed is not None:
+            row["confirmed_episodes"], row["confirmed_ci95"] = len(confirmed.returns), None
+            if len(confirmed.returns) > 1:
+                row["confirmed_ci95"] = list(confirmed.ci95)
         row["fresh"] = None if self.fresh is None else self.fresh.mean
         row["fresh_ci95"] = None if self.fresh is None else list(self.fresh.ci95)
         row["fresh_worst5"] = None if self.fresh is None else self.fresh.worst5
@@ -112,6 +117,22 @@ def kept_and_judged(runs: list[Run], out: Path | None, fresh: int) -> tuple[bool
         pressed.set()
     complete = not pressed.is_set() and not any(run.hurried or run.history.interrupted for run in runs)
     return complete, unwritten
+
+
+def compared_with(runs: list[Run], others: dict[str, Any]) -> "tuple[Any, SpaqlError | None]":
+    """The table of the agents and controllers of one's own, and what went wrong with these: the agents are reported.
+
+    None where an agent was not evaluated.
+    """
+    from spaql.report.beside import beside
+
+    fresh = {f"seed {run.agent.seed}": run.fresh for run in runs if run.fresh is not None}
+    if not others or len(fresh) < len(runs):
+        return None, None
+    try:
+        return beside({f"seed {run.agent.seed}": run.agent for run in runs}, fresh, others), None
+    except SpaqlError as error:
+        return None, error
 
 
 def kept_where(runs: list[Run], out: Path | None, checkpoint: Path | None) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spaql.cli.baselines import compared, compared_plain
+from spaql.cli.baselines import compared_json, compared_table, natural_width
 from spaql.cli.train_runs import Run, best_run
 from spaql.plants.parameters import plain
 from spaql.plants.parameters import told as parameters_told
@@ -32,7 +32,7 @@ def show_runs(runs: list[Run], seconds: float, folder: Path | None, as_json: boo
         entries |= {"warnings": notes} if notes else {}
         strict = [row | ({"best_seen": None} if math.isnan(row["best_seen"]) else {}) for row in rows]  # no NaN
         entries |= {"seconds": seconds, "steps": steps, "agents": strict, "out": str(folder) if folder else None}
-        entries |= {"compared": compared_plain(others)} if others is not None else {}
+        entries |= {"compared": compared_json(others)} if others is not None else {}
         print(json.dumps(entries, default=plain))
         return
     from rich.box import SIMPLE_HEAD
@@ -49,7 +49,7 @@ def show_runs(runs: list[Run], seconds: float, folder: Path | None, as_json: boo
         earned = "-" if row["fresh"] is None else _number(row["fresh"], (high - low) / 2)
         size = "-" if row["arms"] is None else f"{row['arms']:,}"
         counts = _steps(row["train_samples"]), _steps(row["eval_samples"])
-        table.add_row(str(row["seed"]), _number(row["best_seen"]), earned, size, *counts, f"{row['seconds']:.1f} s")
+        table.add_row(str(row["seed"]), _seen(row), earned, size, *counts, f"{row['seconds']:.1f} s")
     table.add_section()
     best, fresh, arms = (
         np.array([row[name] for row in rows if row[name] is not None]) for name in ("best_seen", "fresh", "arms")
@@ -62,6 +62,8 @@ def show_runs(runs: list[Run], seconds: float, folder: Path | None, as_json: boo
         theirs = published(agent.problem.name.replace("-", "_"), agent.algorithm, "arms")
         table.add_row("paper", _number(*paper), "-", f"{theirs[0]:,.0f}" if theirs else "")
     console = Console()
+    if natural_width(table) > console.width:
+        table.padding = (0, 0, 0, 0)  # columns are still a space apart
     console.print(table)
     if agent.problem.parameters:
         console.print(f"{agent.problem.name} with {parameters_told(agent.problem.parameters)}", highlight=False)
@@ -77,7 +79,7 @@ def show_runs(runs: list[Run], seconds: float, folder: Path | None, as_json: boo
         console.print(f"{count} of seed {kept.agent.seed}:", highlight=False)
         console.print("\n".join(kept.fresh.lines(first=1)), highlight=False, markup=False, soft_wrap=True)
     if others is not None:
-        console.print(compared(others))
+        console.print(compared_table(others, console.width))
     if _size(kept) == "laws":  # a few lines
         console.print(kept.agent.policy().to_text(share=False), highlight=False, markup=False)
     for run in runs:
@@ -95,7 +97,7 @@ SENTENCES = {
     "kept": "Best seen: the best of {n} noisy averages in training, as in the paper; it is biased upwards.",
     "judged": "Last average: of the evaluation after the last training episode.",
     "unjudged": "Last episode: the return of the last training episode, exploration included.",
-    "laws": "Confirmed: the return in the episodes that confirmed the laws.",
+    "laws": "Confirmed: mean return of the laws in episodes that the search did not use.",
 }
 
 
@@ -114,10 +116,20 @@ def _size(run: Run) -> str:
 
 def _explained(agent: "Agent", rows: list[dict[str, Any]], evaluated: bool) -> str:
     said = SENTENCES[_kind(agent, rows)].format(n=f"{rows[0]['iterations']:,}")
+    counts = [row["confirmed_episodes"] for row in rows if "confirmed_episodes" in row and row["eval_samples"] == 0]
+    if counts:
+        each = f"{counts[0]:,}" if len(set(counts)) == 1 else f"{min(counts):,} to {max(counts):,}"
+        said = f"Confirmed: the return in {each} episodes by which nothing was chosen, ± half of its 95 % interval."
     if not evaluated:
         return said
     said += " Fresh: mean return of the kept agent in new episodes, ± half of its 95 % interval"
     return said + (", in the row of the mean over the agents." if len(rows) > 1 else ".")
+
+
+def _seen(row: dict[str, Any]) -> str:
+    """The best seen; of laws that an environment has confirmed, with half of its interval."""
+    ends = row.get("confirmed_ci95") if row["eval_samples"] == 0 else None
+    return _number(row["best_seen"], None if ends is None else (ends[1] - ends[0]) / 2)
 
 
 def _steps(count: int) -> str:

@@ -45,7 +45,7 @@ CERTIFIED_SEED = 1_000_000  # the same, short enough to be read in a certificate
 class Policy(Probes):
     """A function from observation to action. Nothing in a policy is random.
 
-    `kind`: "table" (the cells of a learned partition), "exact tree" (the same, smaller) or "compressed tree".
+    `kind`: "table" (the cells of a learned partition), "exact tree" (the same, smaller), "compressed tree", "law tree".
     """
 
     problem: Problem
@@ -72,7 +72,10 @@ class Policy(Probes):
 
     @cached_property
     def numbers(self) -> int:
-        """How many numbers the printed controller contains: coefficients, cuts and constants."""
+        """How many numbers the printed controller contains: coefficients, cuts and constants.
+
+        A gain of one is not printed (`clip(2·angle + rate, ...)`), and does not count.
+        """
         return count_numbers(self.rules)
 
     def decide(self, states: Any) -> Array:
@@ -195,6 +198,8 @@ class Policy(Probes):
     def tree(self) -> "Policy":
         """A smaller tree with exactly the same action in every state."""
         rules = self.knowledge.exact() if self.is_table else merged(self.rules)
+        if self.has_laws:  # what prints as laws is called by them, in whatever form
+            return replace(self, rules=rules)
         return replace(self, rules=rules, kind="exact tree", table_policy=self.table_policy or self)
 
     def compress(self, max_leaves: int | None = None, **options: Any) -> "Policy":

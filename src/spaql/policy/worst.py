@@ -79,7 +79,7 @@ class Worst:
         for limit, unit in zip(self.problem.limits, units, strict=True):
             over = self.excess[limit.variable]
             size = with_unit(number(abs(over), 3), unit)
-            kept = f"exceeded by {size}" if over > 0.0 else f"kept, nearest by {size}"
+            kept = f"exceeded by {size}" if over > 0.0 else f"kept, with {size} to spare"
             rows.append(("limit", f"{limit.text(unit)}: {kept}; {self._usually(limit.variable, unit)}"))
         rows.append(("start", self._values(self.start)))
         rows += [("parameters", self._values(self.parameters))] if self.parameters else []

@@ -1,21 +1,37 @@
-"""Controllers of one's own beside the one that is explained, in the same fresh episodes."""
+"""Controllers of one's own beside the learned one, in the same fresh episodes."""
 
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from spaql.analysis.paired import compare
-from spaql.policy.policy import Policy
+from spaql.analysis.paired import check_same_problem, compared
+from spaql.errors import SpaqlError
+from spaql.policy.evaluation import Evaluation
 from spaql.policy.words import number, percent
 
 OWN = "this controller"
 UNKNOWN = "–"
 
 
-def beside(policy: Policy, baselines: Mapping[str, Any], episodes: int) -> Any:
-    """The table of `spaql.compare`, with this controller among the others; None without others."""
-    return compare({OWN: policy, **baselines}, episodes) if baselines else None
+def beside(learned: Mapping[str, Any], known: Mapping[str, Evaluation], baselines: Mapping[str, Any]) -> Any:
+    """The table of `spaql.compare` of learned controllers, whose returns are known, and others; None without others."""
+    if not baselines:
+        return None
+    together = check_together(learned, baselines)
+    told = next(iter(known.values()))
+    return compared(
+        together, {**known, **{name: one.evaluate(len(told.returns), told.seed) for name, one in baselines.items()}}
+    )
+
+
+def check_together(learned: Mapping[str, Any], baselines: Mapping[str, Any]) -> dict[str, Any]:
+    """All of them, by name; refuses a name that is taken, and a controller of another problem."""
+    for name in learned.keys() & baselines.keys():
+        raise SpaqlError(f"--baseline: {name!r} is the name of the learned controller: rename the other")
+    together = {**learned, **baselines}
+    check_same_problem(together)
+    return together
 
 
 def rows_of(table: Any) -> list[tuple[str, ...]]:
