@@ -4,22 +4,18 @@ Both versions run the same programs in turn, in one run; the ratios are of CPU s
 work on the machine changes least, and of wall seconds. The return of each program must be the same to the last bit.
 """
 
-import subprocess
 import sys
-import tempfile
-from pathlib import Path
+
+from versions import source_of
 
 from spaql.training.cold import PROGRAMS, measure_cold
 
 
 def main(commit: str, rounds: int = 2) -> None:
-    root = Path(__file__).parents[1]
-    with tempfile.TemporaryDirectory() as folder:
-        archive = subprocess.run(["git", "-C", str(root), "archive", commit, "src"], check=True, capture_output=True).stdout
-        subprocess.run(["tar", "-x", "-C", folder], input=archive, check=True)
+    with source_of(commit) as source:
         then, now = [], []
         for _ in range(rounds):
-            then.append(measure_cold(source=Path(folder) / "src"))
+            then.append(measure_cold(source=source))
             now.append(measure_cold())
     print(f"{'':28} {'CPU s then':>10} {'now':>6} {'ratio':>6} {'wall s then':>12} {'now':>6} {'ratio':>6} {'compiled':>9}")
     for name in PROGRAMS:

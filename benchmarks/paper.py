@@ -9,8 +9,9 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
+
+from versions import ROOT, source_of
 
 SAMPLE = """
 import hashlib, json, sys, tempfile, time
@@ -68,14 +69,11 @@ def shortest(rounds: list[dict]) -> dict:
 
 
 def main(commit: str, rounds: int = 2) -> None:
-    root = Path(__file__).parents[1]
-    with tempfile.TemporaryDirectory() as folder:
-        archive = subprocess.run(["git", "-C", str(root), "archive", commit, "src"], check=True, capture_output=True).stdout
-        subprocess.run(["tar", "-x", "-C", folder], input=archive, check=True)
+    with source_of(commit) as source:
         then, now = [], []
         for _ in range(rounds):
-            then.append(measured(Path(folder) / "src"))
-            now.append(measured(root / "src"))
+            then.append(measured(source))
+            now.append(measured(ROOT / "src"))
     if len({one["digest"] for one in then + now}) > 1:
         sys.exit("the runs are not the same")
     before, after = shortest(then), shortest(now)
