@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from spaql.laws.trust import Trust
+from spaql.laws.trust import Tried, Trust
 
 RETURNS = np.random.default_rng(0).normal(-150.0, 90.0, (8, 50))
 
@@ -31,3 +31,56 @@ def test_functions_that_differ_say_little_about_it_either():
 
 def test_it_is_said_with_the_number_of_beginnings():
     assert "on average (95 %, 15 starts seen: -2" in str(trust(15))
+
+
+def tried(earned, predicted=None, explained=None, promised=None, still=-1000.0, episodes=8, share=0.5):
+    """Episodes of 100 steps that have earned so much each; by default every model is right about them."""
+    told = [earned if one is None else one for one in (predicted, explained, promised)]
+    arrays = [np.full((3, episodes), one) for one in (*told, still)]
+    return Tried(100 * episodes, np.full(episodes, earned), *arrays, share)
+
+
+def doubts(one):
+    return Trust(1000, 30, np.full((8, 50), -150.0), -1200.0, one, {}, {}).doubts
+
+
+def test_trials_disappoint_if_the_plant_pays_on_average_what_the_model_calls_rare():
+    promised = np.tile(np.linspace(-60.0, -50.0, 8), (3, 1))
+
+    def disappoint(earned, episodes):
+        return tried(earned, promised[:, :episodes], episodes=episodes).disappoints(45.0)
+
+    assert disappoint(-81.0, 8)
+    assert not disappoint(-57.0, 8)
+    assert not disappoint(-81.0, 1)  # one episode may be an unlucky one
+    assert disappoint(-110.0, 1)
+
+
+def test_trials_as_predicted_are_no_doubt():
+    assert doubts(tried(-150.0)) == ()
+
+
+def test_trials_that_the_model_before_them_got_wrong_are_a_doubt():
+    (line,) = doubts(tried(-300.0, predicted=-150.0))
+    assert line == "the last new laws earned -300 on the plant; the model predicted -150"
+
+
+def test_trials_that_even_the_model_of_all_data_cannot_explain_are_a_doubt():
+    (line,) = doubts(tried(-300.0, predicted=-150.0, explained=-150.0))
+    assert line.startswith("laws earned -300 on the plant, the model of all data says -150: something that differs")
+
+
+def test_laws_that_promise_far_more_than_any_have_earned_are_a_doubt():
+    (line,) = doubts(tried(-900.0, promised=-150.0))
+    assert line == "laws have earned -900 on the plant; the -150 of these laws is untried"
+
+
+def test_a_return_that_comes_after_the_last_step_that_laws_have_controlled_is_a_doubt():
+    (line,) = doubts(tried(-100.0, still=-100.0))
+    assert line == "in the 800 steps for which laws have acted, nothing of their return is earned: it is untried"
+
+
+def test_no_return_is_expected_above_what_all_steps_together_could_pay():
+    wide = Trust(300, 3, RETURNS, -1200.0, None, {}, {}, most=0.0)
+    assert wide.mean_interval[1] == 0.0
+    assert trust(3).mean_interval[1] > 0.0

@@ -10,7 +10,6 @@ from gym_envs import Box, Discrete, Later, Line, Still, Wide
 from helpers import linear_plant, wrapped
 from hostile_files import array_bytes, load_bytes, members, mutated_numbers, packed, refusals
 from spaql.laws import in_model
-from spaql.laws.trust import Tried
 from spaql.learners.atlas.memory import AHEAD, BEGAN, CURIOUS, FOLLOWED, LED
 from spaql.trees.tree import decide
 
@@ -224,11 +223,3 @@ def test_a_hundred_hostile_files_load_or_raise_our_own_error(tmp_path):
     agent.save(tmp_path / "agent")
     content, rng = (tmp_path / "agent").read_bytes(), random.Random(5)
     assert refusals((mutated_numbers(content, rng) for _ in range(100)), tmp_path) > 20
-
-
-def test_trials_disappoint_if_the_plant_pays_on_average_what_the_model_calls_rare():
-    promised = np.tile(np.linspace(-60.0, -50.0, 8), (3, 1))
-    assert Tried(800, np.full(8, -81.0), promised).disappoints(45.0)
-    assert not Tried(800, np.full(8, -57.0), promised).disappoints(45.0)
-    assert not Tried(100, np.full(1, -81.0), promised[:, :1]).disappoints(45.0)  # one episode may be an unlucky one
-    assert Tried(100, np.full(1, -110.0), promised[:, :1]).disappoints(45.0)

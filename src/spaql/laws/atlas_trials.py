@@ -7,7 +7,7 @@
                                  seen                                                             planner.py
     from 160 samples on          laws from the model, and every second episode by them; from
                                  1,000 on all, or every second one where the plan is ahead of
-                                 look-ahead                                                       in_model.py
+                                 look-ahead; none as long as neither sees a way                   in_model.py
 
 Episodes of look-ahead are cut: new starts tell more about a plant than long episodes.
 """
@@ -21,11 +21,15 @@ from spaql.gp.data import Data
 from spaql.gp.problem import imagined, model_of, starts_of
 from spaql.laws.in_model import laws_in
 from spaql.laws.look_ahead import LookAhead
+from spaql.laws.stages import constants
+from spaql.laws.trials import Trials, seeds_of
 from spaql.learners.atlas.memory import AHEAD, LED
 from spaql.learners.atlas.state import Grown, growth_due, model_due
 from spaql.learners.law_frontier import Entry
 from spaql.plants.problem import Finite
+from spaql.streams import LAWS_SEARCHED
 from spaql.training.atlas_loop import AtlasLoop, ByPlan, Driver
+from spaql.trees.edits import constant
 from spaql.trees.tree import Tree, decide
 
 if TYPE_CHECKING:
@@ -38,7 +42,8 @@ HELD = 3  # steps for which a random action is held, at most
 STINT = 50  # steps of an episode at least; a quarter of all samples, if that is more
 MANY = 1000  # samples from which on laws act alone: look-ahead would take longer than they do
 LOOKED = 8  # beginnings from which look-ahead is asked whether it sees a way
-NOTABLE = 1e-3  # of the spread of the rewards, per step: what it must see
+FOLLOWED = 16  # episodes in which the plan is asked
+NOTABLE = 1e-3  # of the spread of the rewards, per step: what either must see
 
 
 def loop_of(agent: "Atlas", rollouts: int, stop: "threading.Event", samples: int | None) -> AtlasLoop:
@@ -67,7 +72,9 @@ class TrialsLoop(AtlasLoop):
         if self.ahead is None:
             return self._beside_plan(key, n, last, room)
         if growth_due(n, last):
-            return ByLaws(self._grow(n, None), room)
+            # what laws gain late, as of a car that takes its time, shows in a whole episode only
+            whole = n >= MANY and agent.problem.horizon <= n
+            return ByLaws(self._grow(n, None), agent.problem.horizon if whole else room)
         if state.grown and (n >= MANY or not state.memory.flags[n - 1] & LED):
             return ByLaws(state.grown[-1].entry.tree, room)
         return ByLookAhead(self.ahead, room)
@@ -78,12 +85,28 @@ class TrialsLoop(AtlasLoop):
         What they do on the plant corrects the model where they go: without these trials it promises too much.
         """
         state = self.agent.state
-        if n >= MANY and state.plan is not None and n >= 2 * last and _something_happened(state.memory.data(n)):
+        if state.plan is not None and growth_due(n, last) and self._plan_sees_a_way(n, state.plan.table):
             self._grow(n, state.plan.table)
         led = n > 0 and bool(state.memory.flags[n - 1] & LED)
         if state.grown and not led and state.grown[-1].entry.tree.laws is not None:
             return ByLaws(state.grown[-1].entry.tree, room)
         return ByPlan(self.agent, key)
+
+    def _plan_sees_a_way(self, n: int, table: Tree) -> bool:
+        """Whether the plan's table is better than a constant action in the model in which laws would be found.
+
+        Before, the best laws do nothing, and trials of them would only take samples from exploration.
+        """
+        agent, data = self.agent, self.agent.state.memory.data(n)
+        if not _something_happened(data):
+            return False
+        rng, problem = np.random.default_rng([agent.seed, n]), agent.problem_told
+        trials = Trials(imagined(problem, model_of(problem, data), data, starts_of(problem, data, rng), rng))
+        seeds = seeds_of(agent.seed, LAWS_SEARCHED, 2**43, FOLLOWED)
+        still = [constant(len(problem.state), action) for action in constants(problem)]
+        floor = max(float(trials.returns(one, seeds).mean()) for one in still)
+        gain = float(trials.returns(table, seeds).mean()) - floor
+        return gain > NOTABLE * float(data.rewards.std()) * problem.horizon
 
     def _grow(self, n: int, teacher: Tree | None) -> Tree:
         """Laws from the model of all data."""

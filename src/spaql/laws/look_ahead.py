@@ -29,6 +29,8 @@ from spaql.training.lanes import Lanes, Stage, new_lanes, stage_of
 
 DECISION = 1.5e7  # bumps of the model for an action: with many variables sequences cover fewer steps
 
+BELOW = 1e-9  # the middle of an even number of actions is the one above it, and with this one the one below it
+
 
 class LookAhead:
     """`problem`: the one with the model as its plant, whose state is the observation."""
@@ -89,14 +91,17 @@ def _act(
 ) -> float:  # fmt: skip
     """The first action of a plan from the place; the rest is where the next plan begins. Returns what is expected.
 
-    Without rounds, the middle action is tried, and nothing is planned.
+    Without rounds, the middle action is tried, and nothing is planned; of an even number of actions the worse one of
+    the two in the middle, since nobody could tell from the better one that there is something to decide.
     """
     scratch.spread[:] = SPREAD
     imagined, best = derive(key, time), -np.inf
     if rounds == 0:
         scratch.z[:] = 0.0
+        if len(look.values) > 0:
+            scratch.z[0] = -BELOW
         attempt(step, stage, lanes, look, scratch, imagined, time)
-        return _most(scratch)
+        return min(float(scratch.returns[0]), float(scratch.returns[1]))
     for turn in range(rounds):
         draw(scratch, derive(imagined, turn + 1))
         attempt(step, stage, lanes, look, scratch, imagined, time)

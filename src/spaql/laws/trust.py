@@ -60,6 +60,10 @@ class Tried:
     steps: int
     earned: Array  # (episodes,)
     predicted: Array  # (functions, episodes)
+    explained: Array  # the same by the model of all data, which has seen these episodes
+    promised: Array  # what this model promises for the controller of today in their place
+    still: Array  # and for the best constant action
+    share: float  # of the length of an episode that they had
 
     def disappoints(self, far: float) -> bool:
         """Whether the model was wrong by more than `far`, or all in all the plant paid what it calls rare."""
@@ -80,6 +84,7 @@ class Trust:
     tried: Tried | None  # what new laws have done on the plant
     missed: dict[str, float]  # by variable, the part of its changes that the model cannot predict
     doubtful: dict[str, float]  # the state of the controller at which functions disagree most
+    most: float = math.inf  # a return above which there is none: no step has ever paid more
 
     @property
     def mean(self) -> float:
@@ -91,7 +96,7 @@ class Trust:
         """The expected return lies in it, 95 %: functions that fit the data differ, and few beginnings were seen."""
         functions, episodes = self.returns.mean(axis=1).var(ddof=1), self.returns.var(axis=1, ddof=1).mean()
         wide = float(stdtrit(max(self.begun - 1, 1), 0.975) * math.sqrt(functions + episodes / self.begun))
-        return self.mean - wide, self.mean + wide
+        return self.mean - wide, min(self.mean + wide, max(self.most, self.mean))
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -126,10 +131,24 @@ class Trust:
             found.append(f"{100 * self.failures:.0f} % of the episodes are predicted to fail")
         if self.tried is None:
             found.append("no episode on the plant has been controlled by laws yet")
-        elif self.tried.disappoints(APART * self.range):
-            promised, earned = self.tried.predicted.mean(), self.tried.earned.mean()
-            found.append(f"the last new laws earned {earned:.4g} on the plant; the model predicted {promised:.4g}")
+        else:
+            found += self._doubts_of_trials(self.tried)
         return tuple(found)
+
+    def _doubts_of_trials(self, tried: Tried) -> list[str]:
+        found, earned = [], float(tried.earned.mean())
+        told, explained, promised = (float(one.mean()) for one in (tried.predicted, tried.explained, tried.promised))
+        if abs(earned - explained) > APART * self.range:
+            unseen = "something that differs between episodes is not observed, or the model is wrong there"
+            found.append(f"laws earned {earned:.4g} on the plant, the model of all data says {explained:.4g}: {unseen}")
+        elif tried.disappoints(APART * self.range):
+            found.append(f"the last new laws earned {earned:.4g} on the plant; the model predicted {told:.4g}")
+        if promised - earned > FAILED * self.range:
+            found.append(f"laws have earned {earned:.4g} on the plant; the {promised:.4g} of these laws is untried")
+        elif promised - tried.still.mean() < APART * self.range * tried.share:
+            late = f"in the {counted(tried.steps, 'step')} for which laws have acted, nothing of their return is earned"
+            found.append(f"{late}: it is untried")
+        return found
 
     def __str__(self) -> str:
         low, high = self.mean_interval
@@ -163,10 +182,12 @@ def trust_in(agent: "Atlas") -> Trust:
     earned = np.array([Trials(one_function(drawn, f)).returns(tree, seeds) for f in range(FUNCTIONS)])
     returns = _whole_episodes(earned, stretches, np.random.default_rng([agent.seed, n]))
     still = [constant(len(problem.state), action) for action in constants(problem)]
-    floor = stretches * max(float(Trials(drawn).returns(one, seeds).mean()) for one in still)
+    means = [float(Trials(drawn).returns(one, seeds).mean()) for one in still]
+    floor, best = stretches * max(means), still[int(np.argmax(means))]
     where = dict(zip((axis.name for axis in problem.state), _most_doubtful(drawn, tree, states).tolist(), strict=True))
     begun = int((~follows_of(data) | jumped(data)).sum())
-    return Trust(n, begun, returns, floor, _tried(agent, problem), missed, where)
+    most = agent.problem.horizon * max(float(data.rewards.max()), 0.0)  # an episode of costs may end soon
+    return Trust(n, begun, returns, floor, _tried(agent, problem, drawn, (tree, best)), missed, where, most)
 
 
 def _whole_episodes(earned: Array, stretches: float, rng: np.random.Generator) -> Array:
@@ -200,24 +221,36 @@ def _most_doubtful(drawn: Problem, tree: Tree, states: Array) -> Array:
     return found
 
 
-def _tried(agent: "Atlas", problem: Problem) -> Tried | None:
-    """The episodes led by the last laws that have led any, predicted by a model of the data before them."""
+def _tried(agent: "Atlas", problem: Problem, now: Problem, others: tuple[Tree, Tree]) -> Tried | None:
+    """The episodes led by the last laws that have led any, predicted by a model of the data before them.
+
+    `now`: the model of all data; `others`: the controller of today, and the best constant action.
+    """
     memory, n, grown = agent.state.memory, agent.state.memory.n, agent.state.grown
     began = np.flatnonzero((memory.flags[:n] & (BEGAN | LED)) == BEGAN | LED)
     last = next((one for one in reversed(grown) if (began >= one.samples).any()), None)
     if last is None:
         return None
-    drawn, _ = _drawn(problem, memory.data(last.samples), last.entry.tree, agent.seed)
+    laws = last.entry.tree
+    before, _ = _drawn(problem, memory.data(last.samples), laws, agent.seed)
     seeds = seeds_of(agent.seed, LAWS_CONFIRMED, 2**45, 1)
     ends, jumps = np.append(np.flatnonzero(memory.flags[:n] & BEGAN), n), jumped(memory.data(n))
-    steps, earned, predicted = 0, [], []
+    steps, earned, told = 0, [], []
     for begin in began[began >= last.samples][:TRIED]:
         end = int(ends[np.searchsorted(ends, begin, side="right")])
         jump = np.flatnonzero(jumps[begin:end])  # nobody can predict when a reference jumps
         length = int(jump[0]) if len(jump) and jump[0] > 0 else end - int(begin)
-        same, first = replace(drawn, horizon=length), memory.states[begin]
-        worlds = [one_function(same, f, first) for f in range(FUNCTIONS)]
-        predicted.append([Trials(one).returns(last.entry.tree, seeds)[0] for one in worlds])
+        first = memory.states[begin]
+        asked = [(before, laws), (now, laws), *((now, other) for other in others)]
+        told.append([_returns(drawn, tree, first, length, seeds) for drawn, tree in asked])
         earned.append(float(memory.rewards[begin : begin + length].sum()))
         steps += length
-    return Tried(steps, np.array(earned), np.array(predicted).T)
+    share = steps / (len(earned) * agent.problem.horizon)
+    predicted, explained, promised, still = np.array(told).transpose(1, 2, 0)
+    return Tried(steps, np.array(earned), predicted, explained, promised, still, share)
+
+
+def _returns(drawn: Problem, tree: Tree, first: Array, length: int, seeds: Array) -> list[float]:
+    """Of an episode of this length from this state on, by function."""
+    worlds = (one_function(replace(drawn, horizon=length), f, first) for f in range(FUNCTIONS))
+    return [float(Trials(one).returns(tree, seeds)[0]) for one in worlds]
