@@ -47,6 +47,7 @@ def test_steps_of_search_and_judging_are_counted(on_plant):
     assert FRESH < on_plant.samples < 1.2 * BUDGET
 
 
+@pytest.mark.slow
 def test_in_a_learned_model_two_laws_are_far_better_than_four_constant_actions(atlas, in_model):
     constants = atlas.compress(max_leaves=4, laws=False, budget=6_000_000)
     assert in_model.n_leaves <= 2

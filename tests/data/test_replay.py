@@ -171,6 +171,7 @@ def test_a_recording_is_a_rollout_of_evaluate():
     np.testing.assert_allclose(policy.groupby("episode")["reward"].sum(), agent.policy().evaluate(6, seed=3).returns)
 
 
+@pytest.mark.slow
 def test_atlas_learns_from_random_samples_about_what_it_learns_by_itself(tmp_path):
     """Measured: -141.9 from 5,000 recorded random samples, -141.8 by its own 5,000 (200 fresh episodes each)."""
     problem = spaql.make("pendulum")

@@ -244,6 +244,7 @@ def test_an_error_in_the_middle_keeps_what_was_found_and_counts_the_steps():
 
 
 @pytest.mark.skipif(not hasattr(signal, "raise_signal"), reason="no signals")
+@pytest.mark.slow
 def test_ctrl_c_ends_the_search_and_keeps_the_best_law():
     agent = spaql.Laws(line(), max_leaves=1, jobs=2)
     timer = threading.Timer(4.0, lambda: os.kill(os.getpid(), signal.SIGINT))

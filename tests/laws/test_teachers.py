@@ -41,6 +41,7 @@ def taught(teacher, problem="pendulum", **options):
 
 
 @pytest.mark.filterwarnings("ignore::spaql.SpaqlWarning")
+@pytest.mark.slow
 def test_a_function_a_model_and_a_policy_that_do_the_same_teach_the_same():
     policy = law_policies()["P2"]
     agents = [taught(teacher) for teacher in (swing, Model(swing), policy)]

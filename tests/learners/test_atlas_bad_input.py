@@ -293,6 +293,7 @@ def test_three_hundred_mutated_files_load_or_raise_our_own_error(content, tmp_pa
     assert refusals((mutated_bytes(content, rng) for _ in range(300)), tmp_path) > 150
 
 
+@pytest.mark.slow
 def test_two_hundred_files_with_sound_checksums_but_hostile_contents(content, tmp_path):
     rng = random.Random(3)
     hostile = (mutated_numbers if turn % 3 else mutated_description for turn in range(200))

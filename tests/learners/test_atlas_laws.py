@@ -198,6 +198,7 @@ def test_noise_that_nobody_can_predict_is_a_doubt():
     assert any("cannot predict x1" in line for line in trust.doubts)
 
 
+@pytest.mark.slow
 def test_laws_that_never_acted_are_a_doubt():
     agent = learned(spaql.make("pendulum", horizon=30), 100)
     assert any("no episode on the plant has been controlled by laws" in line for line in agent.trust().doubts)

@@ -181,6 +181,7 @@ def test_numbers_that_are_not_finite_are_refused(content, tmp_path, field):
             load_bytes(tmp_path, packed(parts | {f"{field}.npy": array_bytes(array)}))
 
 
+@pytest.mark.slow
 def test_two_thousand_mutated_files_load_or_raise_our_own_error(content, tmp_path):
     rng = random.Random(1)
     refused = refusals((mutated_bytes(content, rng) for _ in range(2000)), tmp_path)

@@ -135,6 +135,7 @@ def test_a_plant_runs_again_from_the_code_on_disk_and_may_move_to_another_module
     assert run(tmp_path, EVALUATE, "engine") == before
 
 
+@pytest.mark.slow
 def test_a_damaged_cache_is_compiled_anew(tmp_path):
     (tmp_path / "motor.py").write_text(MOTOR)
     cache = tmp_path / "cache"

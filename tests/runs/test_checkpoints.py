@@ -57,6 +57,7 @@ def test_seconds_grow(row):
     assert (np.diff(row["cpu_curve"]) >= 0).all()
 
 
+@pytest.mark.slow
 def test_a_tree_is_made_at_the_last_checkpoint_and_does_not_disturb_the_learning(row):
     found = compute(replace(SPEC, checkpoints=(500, 2000, 4000, 6000), leaves=4, fresh=10))
     assert (found["tree_leaves"][:-1] == 0).all()

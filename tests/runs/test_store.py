@@ -168,6 +168,7 @@ def test_a_full_disk_is_one_line(store, row, monkeypatch):
         store.write(SPEC, row)
 
 
+@pytest.mark.slow
 def test_many_processes_may_write_the_same_run_at_once(store, row):
     program = f"""
         from pathlib import Path

@@ -131,6 +131,7 @@ def test_ctrl_c_and_sigterm_keep_what_is_finished_and_the_same_command_goes_on(n
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/task"), reason="needs /proc")
+@pytest.mark.slow
 def test_a_killed_worker_costs_only_its_run(tmp_path, whole):
     store = tmp_path / "store"
     child = started(store, *SMALL)
@@ -175,6 +176,7 @@ def test_the_report_of_a_store_is_the_same_bits_whoever_computed_it(tmp_path, sh
     assert (other / "report.html").stat().st_size > 10_000
 
 
+@pytest.mark.slow
 def test_a_report_of_half_a_store_says_what_is_missing(tmp_path, whole):
     store = tmp_path / "store"
     shutil.copytree(whole, store)

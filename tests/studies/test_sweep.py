@@ -185,6 +185,7 @@ def test_the_command_prints_a_table_and_machines_get_json(tmp_path):
     assert (bad.returncode, len(bad.stderr.strip().splitlines())) == (2, 1)
 
 
+@pytest.mark.slow
 def test_ctrl_c_keeps_what_is_finished(tmp_path):
     store = tmp_path / "store"
     words = ["sweep", "cartpole", "spaql", "--option", "xi=1..100:log", "--trials", "1000", "--iterations", "300", "--jobs", "1"]
