@@ -18,13 +18,16 @@ def mean(agents) -> float:
 def replayed(learner, samples: int):
     problem = spaql.make("pendulum")
     for seed in SEEDS:
-        log = spaql.record(problem, episodes=samples // problem.horizon, seed=seed)
-        yield learner(problem, seed=seed).replay(log)
+        agent = learner(problem, seed=seed)
+        agent.replay(spaql.record(problem, episodes=samples // problem.horizon, seed=seed))
+        yield agent
 
 
 def chosen(samples: int):
     for seed in SEEDS:
-        yield spaql.Atlas(spaql.make("pendulum"), seed=seed).learn(samples=samples)
+        agent = spaql.Atlas(spaql.make("pendulum"), seed=seed)
+        agent.learn(samples=samples)
+        yield agent
 
 
 def main() -> None:
