@@ -51,7 +51,7 @@ EASY: tuple[Round, ...] = ((8, 10, 12), (2, 20, 16), (1, 20, 24))  # of one law:
 RACE: tuple[Round, ...] = ((6, 24, 12), (2, 50, 20), (1, 60, 40))  # of more
 LAST: tuple[Round, ...] = ((3, 15, 16), (1, 40, 40))  # of what was found, in other functions
 ATTEMPTS = 3  # races, as long as laws are far from what look-ahead earns
-CLOSE = 0.95  # of the way from the best constant action to look-ahead in the mean function
+BEHIND = 0.05  # of the scale: what laws may lack of look-ahead in the mean function
 EARLIER = 0.3  # first steps of laws that were found before or computed, as a part of the usual ones
 FITTED = 0.5  # the same of laws fitted to lessons
 EPISODES = 24  # of a tree that teaches
@@ -60,7 +60,17 @@ KEPT = 4  # laws found before that are tried again
 JUDGED = 200  # episodes that choose among trees
 EFFORT = 0.25  # of tidying
 LASTING = 3  # times the length of an episode: for tidying laws that miss nothing
-WORTH = 0.003  # of the way from the best constant action: what a leaf must bring, and tidying may cost
+WORTH = 0.003  # of the scale of a return: what a leaf must bring, and tidying may cost
+MISSING, WAY = 10.0, 0.02  # the scale is at most so many times what is missing, and so much of the way
+
+
+def scale_of(mean: float, floor: float, most: float) -> float:
+    """What differences of a return are measured by: the way from the best constant action, where that is not too long.
+
+    On a plant that falls without a controller, a thousandth of this way may be all that laws have still to lose.
+    """
+    way = max(mean - floor, 0.0)
+    return min(way, MISSING * max(most - mean, 0.0) + WAY * way)
 
 
 class Found(NamedTuple):
@@ -132,12 +142,12 @@ class _LawSearch:
             # what would fall soon after the end is not good enough
             strict, trials = self.longer(judge) if judge.mean >= self.perfect else (judge, trials)
             trials.left = int(TIDYING * steps)
-            made, _ = Tidying(trials, judge.best, WORTH * strict.range, self.seed, 0, EFFORT).run()
+            made, _ = Tidying(trials, judge.best, WORTH * strict.scale, self.seed, 0, EFFORT).run()
             strict.offer(made, 2 * WORTH)
             judge.best, judge.returns = strict.best, judge.returns_of(strict.best)
         if self.table is not None:
             judge.offer(self.table)
-            if judge.range == 0.0:  # a model that sees no way to earn anything cannot judge
+            if judge.scale == 0.0:  # a model that sees no way to earn anything cannot judge
                 judge.best, judge.returns = self.table, judge.returns_of(self.table)
         return Found(judge.best, self.stretches * judge.returns)
 
@@ -152,7 +162,7 @@ class _LawSearch:
         count = DOUBTED // len(lessons)
         at = np.concatenate([doubted(self.problem, self.model, one, self.rng, count) for one in lessons])
         drawn = imagined(self.problem, self.model, self.data, self.starts, self.rng, FUNCTIONS, at)
-        judge = Judge(drawn, self.seed, len(self.data.states))
+        judge = Judge(drawn, self.seed, len(self.data.states), self.most)
         for action in constants(self.problem):
             judge.offer(constant(len(self.problem.state), action))
         judge.floor = judge.mean
@@ -164,7 +174,7 @@ class _LawSearch:
     def longer(self, judge: "Judge") -> tuple["Judge", Trials]:
         """A judge of episodes that go on, and trials of them."""
         lasting = replace(judge.problem, horizon=LASTING * self.problem.horizon)
-        other = Judge(lasting, self.seed, len(self.data.states))
+        other = Judge(lasting, self.seed, len(self.data.states), LASTING * self.most)
         other.best, other.returns, other.floor = judge.best, other.returns_of(judge.best), judge.floor
         return other, Trials(lasting)
 
@@ -175,14 +185,19 @@ class _LawSearch:
     @property
     def perfect(self) -> float:
         """A return with which nothing that was ever paid is missing."""
-        most = self.problem.horizon * max(float(self.data.rewards.max()), 0.0)  # an episode of costs may end soon
-        return most - 1e-6 * most
+        return self.most - 1e-6 * self.most
+
+    @property
+    def most(self) -> float:
+        """A return above which there is none."""
+        return self.problem.horizon * max(float(self.data.rewards.max()), 0.0)  # an episode of costs may end soon
 
     def enough(self, floor: float) -> float:
         """A mean return with which no more races are needed."""
         if len(self.plan.returns) == 0 or self.problem.horizon > MOST_STEPS:
             return -np.inf
-        return min(self.perfect, floor + CLOSE * (float(self.plan.returns.mean()) - floor))
+        planned = float(self.plan.returns.mean())
+        return min(self.perfect, planned - BEHIND * scale_of(planned, floor, self.most))
 
 
 def _effort(race: Sequence[Round], steps: int, horizon: int) -> float:
@@ -212,8 +227,8 @@ def _race(
 class Judge:
     """Trees on the same episodes, which no search has seen; one with more leaves must be worth it."""
 
-    def __init__(self, problem: Problem, seed: int, number: int) -> None:
-        self.problem, self.trials, self.floor = problem, Trials(problem), -np.inf
+    def __init__(self, problem: Problem, seed: int, number: int, most: float) -> None:
+        self.problem, self.trials, self.floor, self.most = problem, Trials(problem), -np.inf, most
         self.seeds = seeds_of(seed, LAWS_CONFIRMED, number * 2**20, JUDGED)
         self.best: Tree
         self.returns = np.full(1, -np.inf)
@@ -223,18 +238,18 @@ class Judge:
         return float(self.returns.mean())
 
     @property
-    def range(self) -> float:
-        """From the best constant action to the best tree."""
-        return max(self.mean - self.floor, 0.0) if np.isfinite(self.floor) else 0.0
+    def scale(self) -> float:
+        """Of the return of the best tree; 0 if it is no better than a constant action."""
+        return scale_of(self.mean, self.floor, self.most) if np.isfinite(self.floor) else 0.0
 
     def returns_of(self, tree: Tree) -> Array:
         return self.trials.returns(tree, self.seeds)
 
     def offer(self, tree: Tree, allowance: float = 0.0) -> None:
-        """Taken if it is better; `allowance`: even if it is worse by so much of the range."""
+        """Taken if it is better; `allowance`: even if it is worse by so much of the scale."""
         returns = self.returns_of(tree)
         more = 0.0 if not np.isfinite(self.mean) else WORTH * (tree.n_leaves > self.best.n_leaves)
-        if returns.mean() > self.mean + (more - allowance) * self.range:
+        if returns.mean() > self.mean + (more - allowance) * self.scale:
             self.best, self.returns = tree, returns
 
 

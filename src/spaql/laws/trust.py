@@ -27,7 +27,7 @@ from spaql.gp.problem import (
     starts_of,
     stretch_of,
 )
-from spaql.laws.in_model import doubted
+from spaql.laws.in_model import doubted, scale_of
 from spaql.laws.stages import constants
 from spaql.laws.teacher import Lessons
 from spaql.laws.trials import Trials, seeds_of
@@ -145,7 +145,7 @@ class Trust:
             found.append(f"the last new laws earned {earned:.4g} on the plant; the model predicted {told:.4g}")
         if promised - earned > FAILED * self.range:
             found.append(f"laws have earned {earned:.4g} on the plant; the {promised:.4g} of these laws is untried")
-        elif promised - tried.still.mean() < APART * self.range * tried.share:
+        elif promised - tried.still.mean() < APART * scale_of(self.mean, self.floor, self.most) * tried.share:
             late = f"in the {counted(tried.steps, 'step')} for which laws have acted, nothing of their return is earned"
             found.append(f"{late}: it is untried")
         return found
