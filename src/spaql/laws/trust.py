@@ -7,6 +7,7 @@ the model in which they were found, which had seen none of these trials.
 
 import math
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -33,6 +34,7 @@ from spaql.laws.teacher import Lessons
 from spaql.laws.trials import Trials, seeds_of
 from spaql.learners.atlas.controller import controller_of
 from spaql.learners.atlas.memory import BEGAN, LED
+from spaql.learners.atlas.state import Grown
 from spaql.plants.problem import Problem
 from spaql.policy.digits import counted
 from spaql.streams import LAWS_CONFIRMED
@@ -50,6 +52,7 @@ FAILED = 0.5  # of the way from the best constant action to the mean: an episode
 OFTEN = 0.02  # of the episodes
 SEVERAL = 4  # episodes whose mean says something
 TRIED = 20  # episodes that are looked at, at most
+SOME = 20  # steps of trials that show something
 APART = 0.1  # of the same way: functions, or model and plant, that differ by more disagree
 
 
@@ -226,20 +229,19 @@ def _tried(agent: "Atlas", problem: Problem, now: Problem, others: tuple[Tree, T
 
     `now`: the model of all data; `others`: the controller of today, and the best constant action.
     """
-    memory, n, grown = agent.state.memory, agent.state.memory.n, agent.state.grown
-    began = np.flatnonzero((memory.flags[:n] & (BEGAN | LED)) == BEGAN | LED)
-    last = next((one for one in reversed(grown) if (began >= one.samples).any()), None)
-    if last is None:
+    memory, n = agent.state.memory, agent.state.memory.n
+    trials = _last_trials(agent)
+    if trials is None:
         return None
+    last, episodes = trials
     laws = last.entry.tree
     before, _ = _drawn(problem, memory.data(last.samples), laws, agent.seed)
     seeds = seeds_of(agent.seed, LAWS_CONFIRMED, 2**45, 1)
-    ends, jumps = np.append(np.flatnonzero(memory.flags[:n] & BEGAN), n), jumped(memory.data(n))
+    jumps = jumped(memory.data(n))
     steps, earned, told = 0, [], []
-    for begin in began[began >= last.samples][:TRIED]:
-        end = int(ends[np.searchsorted(ends, begin, side="right")])
+    for begin, end in episodes[:TRIED]:
         jump = np.flatnonzero(jumps[begin:end])  # nobody can predict when a reference jumps
-        length = int(jump[0]) if len(jump) and jump[0] > 0 else end - int(begin)
+        length = int(jump[0]) if len(jump) and jump[0] > 0 else end - begin
         first = memory.states[begin]
         asked = [(before, laws), (now, laws), *((now, other) for other in others)]
         told.append([_returns(drawn, tree, first, length, seeds) for drawn, tree in asked])
@@ -248,6 +250,23 @@ def _tried(agent: "Atlas", problem: Problem, now: Problem, others: tuple[Tree, T
     share = steps / (len(earned) * agent.problem.horizon)
     predicted, explained, promised, still = np.array(told).transpose(1, 2, 0)
     return Tried(steps, np.array(earned), predicted, explained, promised, still, share)
+
+
+def _last_trials(agent: "Atlas") -> tuple[Grown, list[tuple[int, int]]] | None:
+    """The last laws that have led some steps, or else the last ones that have led any, and where their episodes lie.
+
+    The last trial may have been cut after a few steps, when the samples were used up: it shows little.
+    """
+    memory, n, grown = agent.state.memory, agent.state.memory.n, agent.state.grown
+    ends = [*np.flatnonzero(memory.flags[:n] & BEGAN).tolist(), n]
+    led = [(begin, end) for begin, end in pairwise(ends) if memory.flags[begin] & LED]
+    found = None
+    for one, until in zip(grown[::-1], [n, *(later.samples for later in grown[:0:-1])], strict=True):
+        episodes = [(begin, end) for begin, end in led if one.samples <= begin < until]
+        if sum(end - begin for begin, end in episodes) >= SOME:
+            return one, episodes
+        found = found or ((one, episodes) if episodes else None)
+    return found
 
 
 def _returns(drawn: Problem, tree: Tree, first: Array, length: int, seeds: Array) -> list[float]:

@@ -60,7 +60,8 @@ def _size(runs: Sequence[Run]) -> str:
     """Cells of a partition; laws, and the numbers that a reader sees of them."""
     policies = [Policy.from_json(run.controller) for run in runs if run.controller]
     if not policies:
-        return f"{span(int(run.arms or 0) for run in runs)} cells"
+        cells = span(int(run.arms or 0) for run in runs)
+        return f"{cells} cell" if cells == "1" else f"{cells} cells"
     counts = {"law": span(one.n_leaves for one in policies), "number": span(one.numbers for one in policies)}
     return ", ".join(f"{count} {word}{'' if count == '1' else 's'}" for word, count in counts.items())
 
