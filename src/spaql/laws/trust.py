@@ -260,12 +260,12 @@ def _last_trials(agent: "Atlas") -> tuple[Grown, list[tuple[int, int]]] | None:
     memory, n, grown = agent.state.memory, agent.state.memory.n, agent.state.grown
     ends = [*np.flatnonzero(memory.flags[:n] & BEGAN).tolist(), n]
     led = [(begin, end) for begin, end in pairwise(ends) if memory.flags[begin] & LED]
-    found = None
-    for one, until in zip(grown[::-1], [n, *(later.samples for later in grown[:0:-1])], strict=True):
+    found, until = None, n
+    for one in reversed(grown):
         episodes = [(begin, end) for begin, end in led if one.samples <= begin < until]
         if sum(end - begin for begin, end in episodes) >= SOME:
             return one, episodes
-        found = found or ((one, episodes) if episodes else None)
+        found, until = found or ((one, episodes) if episodes else None), one.samples
     return found
 
 
