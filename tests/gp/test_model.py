@@ -1,4 +1,4 @@
-"""What a model makes of data: points, noise, walls, references, ends, and what it believes far from all of it."""
+"""What a model makes of data: points, noise, walls, ends, and what it believes far from all of it."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from spaql.gp.basis import bumps, features, points_of, posterior, sound
 from spaql.gp.data import Data
 from spaql.gp.fit import Widths, fitted, kernel
 from spaql.gp.model import learn_model, numbers_of
-from spaql.gp.problem import imagined, model_of, one_function, predicted, starts_of, stretch_of
+from spaql.gp.problem import imagined, model_of, one_function, predicted, starts_of
 from spaql.laws.trials import Trials, seeds_of
 from spaql.trees.edits import constant
 
@@ -98,27 +98,6 @@ def test_noise_of_a_sensor_is_told_from_noise_that_moves_the_plant(kind):
     else:
         assert moving == pytest.approx(size, rel=0.25)
         assert seen < 0.04
-
-
-def test_what_follows_the_jump_of_a_reference_is_a_beginning():
-    def after(x, u, rng):
-        jumps = rng.random() < 0.05
-        return np.array([0.9 * x[0] + 0.1 * u, rng.uniform(-1, 1) if jumps else x[1]])
-
-    data = walk(200, after, d=2, begin=np.array([0.0, 0.2]))
-    starts = starts_of(problem(2), data, np.random.default_rng(0))
-    assert starts[:, 1].max() > 0.4
-    assert starts[:, 1].min() < -0.2
-
-
-@pytest.mark.parametrize(("values", "stretch"), [(lambda rng: rng.uniform(-1, 1), 10), (lambda rng: float(rng.random() < 0.5), 100)])
-def test_a_model_knows_what_comes_until_a_reference_jumps_but_a_switch_is_no_reference(values, stretch):
-    def after(x, u, rng):
-        return np.array([0.9 * x[0] + 0.1 * u, values(rng) if rng.random() < 0.1 else x[1]])
-
-    data = walk(600, after, d=2, begin=np.array([0.0, 1.0]))
-    assert stretch_of(problem(2, 100), data) == pytest.approx(stretch, rel=0.3)
-    assert stretch_of(problem(2, 5), data) == 5
 
 
 def test_beginnings_on_a_circle_stay_on_it():

@@ -15,6 +15,7 @@ from scipy.linalg import cho_factor, cho_solve, solve_triangular
 from spaql.arrays import Array
 from spaql.gp.fit import Widths
 
+CERTAIN = 1e8  # one over the variance of a weight that is known to be nothing
 JITTER = 1e-7  # of the bumps at each other: their matrix must have an inverse
 # A step that all others contradict: an error of so much of the spread, and so many times the median, in few steps
 STRANGE, TIMES, FEW = 0.5, 10.0, 0.15
@@ -67,8 +68,10 @@ def features(x: Array, points: Array, widths: Widths, quadratic: bool) -> Array:
     return np.concatenate(parts, axis=1)
 
 
-def posterior(x: Array, y: Array, points: Array, widths: Widths, base: float = 0.0) -> Posterior:
-    """Of the data, in units; `base`: the prior variance of the quadratic part."""
+def posterior(
+    x: Array, y: Array, points: Array, widths: Widths, base: float = 0.0, still: Array | None = None
+) -> Posterior:
+    """Of the data, in units; `base`: the prior variance of the quadratic part; `still`: inputs along it do nothing."""
     phi, m, d = features(x, points, widths, base > 0.0), len(points), x.shape[1]
     noise = np.exp(2.0 * widths.noise) + 1e-8
     prior = np.zeros((phi.shape[1], phi.shape[1]))
@@ -78,6 +81,8 @@ def posterior(x: Array, y: Array, points: Array, widths: Widths, base: float = 0
         a, b = np.triu_indices(d)
         others[d + 1 :] = 1.0 / np.where(a == b, base, 2.0 * base)
     prior[np.arange(m, len(prior)), np.arange(m, len(prior))] = others
+    if still is not None:
+        prior[m : m + d, m : m + d] += CERTAIN * still.T @ still
     inner = phi.T @ phi / noise + prior
     inner[np.diag_indices(len(inner))] *= 1.0 + 1e-10
     lower, _ = cho_factor(inner, lower=True)

@@ -16,6 +16,7 @@ from spaql.gp.circles import Circle, circles_of, shortest, turned, turns_of
 from spaql.gp.data import Data, follows_of, stopped, stops_of, thinned
 from spaql.gp.fit import BOUNDS_NOISE, BOUNDS_SIGNAL, IRRELEVANT, Widths, fitted, missed
 from spaql.gp.plant import Numbers
+from spaql.gp.references import jumped
 from spaql.gp.reward import QUADRATIC, Payment, bounds_of, last_of, on_the_way, paid, payment_of
 from spaql.gp.units import Units, Values, inputs_of, spread_of, units_of, values_of
 
@@ -64,7 +65,7 @@ def learn_model(
     moves = _moves(units, circles, turns, data)
     model = Model(units, circles, turns, (moves.mean(axis=0), spread_of(moves)), stops)
     data = thinned(data, FITTED)
-    x, free = inputs_of(units, data.states, data.actions), ~stopped(data, model.stops)
+    x, free = inputs_of(units, data.states, data.actions), _free(model.stops, data)
     widths = tuple(_widths(x[own], y[own]) for y, own in zip(_changes(model, data).T, free.T, strict=True))
     payment = None if paid else payment_of(units, data, circles, None if ends else last_of(data))
     ending = None if ends or not data.ended.any() else fitted(*_ends(units, data)[:2])[0]
@@ -84,7 +85,7 @@ def _moves(units: Units, circles: Sequence[Circle], turns: Array, data: Data) ->
 
 def _widths(x: Array, y: Array) -> Widths:
     """Those of the evidence, without values that all others contradict."""
-    if not y.any():  # a sine, or a variable that never changes: no bumps
+    if _exact(y):  # a sine, or a variable that never changes: no bumps
         return Widths(np.full(x.shape[1], 2 * IRRELEVANT), 2 * BOUNDS_SIGNAL[0], BOUNDS_NOISE[0])
     found, _ = fitted(x, y)
     for _ in range(ROUNDS):
@@ -100,7 +101,7 @@ def unpredicted(model: Model, data: Data) -> dict[int, float]:
     """By variable the part of its changes that the model misses in steps it has not seen; -1: of the reward."""
     data = thinned(data, FITTED)
     every, change = inputs_of(model.units, data.states, data.actions), _changes(model, data)
-    found, free = {}, ~stopped(data, model.stops)
+    found, free = {}, _free(model.stops, data)
     for j, widths in enumerate(model.widths):
         x, y = every[free[:, j]], change[free[:, j], j]
         kept = sound(x, y, x, widths)
@@ -108,6 +109,12 @@ def unpredicted(model: Model, data: Data) -> dict[int, float]:
     if model.payment is not None:
         x, y = _rewards(model, data)[:2]
         found[-1] = missed(x, y, model.payment.widths, QUADRATIC)
+    return found
+
+
+def _free(stops: Array, data: Data) -> Array:
+    """(n, d) steps that say how a variable moves: it was not stopped, and no reference jumped, of which it may tell."""
+    found: Array = ~stopped(data, stops) & ~jumped(data)[:, None]
     return found
 
 
@@ -155,15 +162,15 @@ def numbers_of(model: Model, data: Data, starts: Array, functions: int, at: Arra
     linear, squares = np.zeros((functions, len(outputs), inputs + 1)), np.zeros((functions, inputs, inputs))
     points, weights, follows = [], [], follows_of(data)
     noise, blur = np.zeros((2, d))
-    free = ~stopped(data, model.stops)
+    free, still = _free(model.stops, data), _still(outputs[0].values.x, d)
     for j, (values, widths, base) in enumerate(outputs):
         doubt = at if j < d and functions > 1 else at[:0]
         kept = free[:, j].copy() if j < d else np.ones(len(values.x), bool)
         own = points_of(values.x[kept], doubt, widths, POINTS, _enough(widths))
         if j < d:
             kept[kept] = sound(values.x[kept], values.y[kept], own, widths)
-        found = posterior(values.x[kept], values.y[kept], own, widths, base)
-        if j < d and functions > 1:
+        found, exact = posterior(values.x[kept], values.y[kept], own, widths, base, still), _exact(values.y[kept])
+        if j < d and functions > 1 and not exact:
             left = values.y - features(values.x, own, widths, False) @ found.mean
             own_noise, seen = math.exp(widths.noise), _seen(left, follows & kept)
             noise[j] = EVEN * values.spread * max(own_noise * math.sqrt(1.0 - 2.0 * seen), INEXACT)
@@ -172,6 +179,8 @@ def numbers_of(model: Model, data: Data, starts: Array, functions: int, at: Arra
             told = features(values.x, own, widths, False) @ found.mean
             found.mean[len(own) + inputs] -= _border(told, data.ended) + values.mean / values.spread
         made = drawn(found, functions, rng) if j < d else np.repeat(found.mean[None], functions, axis=0)
+        if exact:
+            made[:] = found.mean
         made = made * values.spread
         m = len(own)
         points.append((own * widths.inverse).T)
@@ -226,6 +235,21 @@ def _seen(left: Array, follows: Array) -> float:
     if len(at) < FEWEST_PAIRS or not left[at].any():
         return 0.0
     return float(np.clip(-(left[at] @ left[at - 1]) / (left[at] @ left[at]), 0.0, 0.5))
+
+
+def _exact(y: Array) -> bool:
+    """Whether a variable always changes by the same: a reference until it jumps, a clock. Nothing is in doubt there."""
+    return len(y) > 0 and float(np.ptp(y)) < 1e-9
+
+
+def _still(x: Array, d: int) -> Array:
+    """(directions, inputs) in which states have never varied: a constant, or an error beside what it is the error of.
+
+    No state leads out of such a plane. In a model noise does, and functions drawn without data there would run away.
+    """
+    spread, directions = np.linalg.eigh(np.cov(x[:, :d].T, bias=True).reshape(d, d))
+    found = directions.T[spread < 1e-9]
+    return np.concatenate([found, np.zeros((len(found), x.shape[1] - d))], axis=1)
 
 
 def _enough(widths: Widths) -> float:

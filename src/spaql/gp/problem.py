@@ -12,6 +12,7 @@ from spaql.gp.circles import angle_of, anywhere, circles_of, turns_of
 from spaql.gp.data import Data, follows_of
 from spaql.gp.model import Model, learn_model, numbers_of
 from spaql.gp.plant import ModelPlant, Numbers, model_plant
+from spaql.gp.references import jumped, stretches_of
 from spaql.plants.axes import Axis
 from spaql.plants.plant import advance
 from spaql.plants.problem import Finite, Problem
@@ -19,10 +20,8 @@ from spaql.plants.problem import Finite, Problem
 FEWEST = 10  # steps
 STARTS = 256
 REACH = 3.0  # deviations from the mean within which episodes begin
-SWITCH = 2  # values of a variable that is no reference
 SEEN = 0.3  # of the episodes begin where one has begun
 POOR = 0.5  # of the changes of a variable that a model may miss without a warning
-HELD = 0.15  # of the steps in which a variable changes, at most, if it is held
 
 
 def imagined(
@@ -108,8 +107,7 @@ def starts_of(problem: Problem, data: Data, rng: np.random.Generator) -> Array:
 
     A law that was found for the usual beginnings only fails from the others, and nobody would say so.
     """
-    begun, jumps = ~follows_of(data), jumped(data)
-    first = data.states[begun]
+    jumps, first = jumped(data), data.states[~follows_of(data)]
     mean, spread = first.mean(axis=0), first.std(axis=0, ddof=1) if len(first) > 1 else np.zeros(first.shape[1])
     freedom = max(len(first) - 1, 1)
     chance = rng.uniform(stdtr(freedom, -REACH), stdtr(freedom, REACH), (STARTS, len(mean)))
@@ -132,26 +130,7 @@ def starts_of(problem: Problem, data: Data, rng: np.random.Generator) -> Array:
     found: Array = np.clip(drawn, np.minimum(low, first.min(axis=0)), np.maximum(high, first.max(axis=0)))
     if jumps.any():  # between two of them: a reference and what the plant does under it belong together
         after = data.nexts[jumps]
-        some = rng.random(STARTS) < jumps.sum() / (jumps.sum() + begun.sum())
+        some = rng.random(STARTS) > 1.0 / stretches_of(problem.horizon, data)
         one, other = rng.integers(len(after), size=(2, int(some.sum())))
         found[some] = after[one] + rng.random((int(some.sum()), 1)) * (after[other] - after[one])
-    return found
-
-
-def stretch_of(problem: Problem, data: Data) -> int:
-    """Steps from one jump of a reference to the next: for so long the model knows what comes. Or a whole episode."""
-    jumps = int(jumped(data).sum())
-    return problem.horizon if jumps == 0 else max(1, min(problem.horizon, round(len(data.states) / jumps)))
-
-
-def jumped(data: Data) -> Array:
-    """Steps in which a variable changed that is held otherwise: a reference. No model knows when it will change again.
-
-    What comes after such a step is like a beginning, and the only way to learn what to do with another reference.
-    """
-    changed = data.nexts != data.states
-    held = changed.any(axis=0) & (changed.mean(axis=0) < HELD)
-    for j in np.flatnonzero(held):  # a contact or a switch is no reference
-        held[j] = len(np.unique(data.states[:, j])) > SWITCH
-    found: Array = changed[:, held].any(axis=1)
     return found

@@ -21,7 +21,8 @@ from threadpoolctl import threadpool_limits
 from spaql.arrays import Array
 from spaql.gp.data import Data
 from spaql.gp.model import Model
-from spaql.gp.problem import bumps_of, imagined, starts_of, stretch_of
+from spaql.gp.problem import bumps_of, imagined, starts_of
+from spaql.gp.references import stretch_of
 from spaql.gp.units import inputs_of
 from spaql.laws.lessons import distilled
 from spaql.laws.local import local_laws
@@ -99,13 +100,12 @@ class _LawSearch:
     def __init__(
         self, problem: Problem, model: Model, data: Data, seed: int, earlier: Sequence[Tree], table: Tree | None
     ) -> None:
-        stretch = stretch_of(problem, data)
+        self.rng = np.random.default_rng([seed, len(data.states)])
+        self.starts, stretch = starts_of(problem, data, self.rng), stretch_of(problem.horizon, data)
         self.stretches = problem.horizon / stretch  # of an episode whose reference jumps: laws are judged in one
         self.problem = problem = replace(problem, horizon=stretch)
         self.model, self.data, self.seed, self.table = model, data, seed, table
         self.earlier = [tree for tree in earlier if tree.laws is not None][:KEPT]
-        self.rng = np.random.default_rng([seed, len(data.states)])
-        self.starts = starts_of(problem, data, self.rng)
         self.mean = imagined(problem, model, data, self.starts, self.rng)
         self.plan = planned(self.mean, seed, int(LOOKED / bumps_of(self.mean)))
 

@@ -21,13 +21,12 @@ from spaql.gp.problem import (
     FEWEST,
     POOR,
     imagined,
-    jumped,
     model_of,
     one_function,
     predicted,
     starts_of,
-    stretch_of,
 )
+from spaql.gp.references import jumped, stretch_of
 from spaql.laws.in_model import doubted, scale_of
 from spaql.laws.stages import constants
 from spaql.laws.teacher import Lessons
@@ -176,11 +175,11 @@ def trust_in(agent: "Atlas") -> Trust:
     if n < FEWEST:
         raise SpaqlError(f"{n} samples are too few to assess the controller: learn(samples=...) or update(...) first")
     tree, data = controller_of(agent), agent.state.memory.data(n)
-    stretch = stretch_of(agent.problem, data)
-    problem, stretches = replace(agent.problem_told, horizon=stretch), agent.problem.horizon / stretch
+    stretch = stretch_of(agent.problem.horizon, data)
+    problem, stretches = agent.problem_told, agent.problem.horizon / stretch
     names = {-1: "the reward"} | {j: axis.name for j, axis in enumerate(problem.state)}
     missed = {names[j]: part for j, part in unpredicted(model_of(problem, data), data).items()}
-    drawn, states = _drawn(problem, data, tree, agent.seed)
+    drawn, states = _drawn(problem, stretch, data, tree, agent.seed)
     seeds = seeds_of(agent.seed, LAWS_CONFIRMED, 2**45, EPISODES)
     earned = np.array([Trials(one_function(drawn, f)).returns(tree, seeds) for f in range(FUNCTIONS)])
     returns = _whole_episodes(earned, stretches, np.random.default_rng([agent.seed, n]))
@@ -190,7 +189,7 @@ def trust_in(agent: "Atlas") -> Trust:
     where = dict(zip((axis.name for axis in problem.state), _most_doubtful(drawn, tree, states).tolist(), strict=True))
     begun = int((~follows_of(data) | jumped(data)).sum())
     most = agent.problem.horizon * max(float(data.rewards.max()), 0.0)  # an episode of costs may end soon
-    return Trust(n, begun, returns, floor, _tried(agent, problem, drawn, (tree, best)), missed, where, most)
+    return Trust(n, begun, returns, floor, _tried(agent, drawn, (tree, best)), missed, where, most)
 
 
 def _whole_episodes(earned: Array, stretches: float, rng: np.random.Generator) -> Array:
@@ -203,10 +202,10 @@ def _whole_episodes(earned: Array, stretches: float, rng: np.random.Generator) -
     return whole
 
 
-def _drawn(problem: Problem, data: Data, tree: Tree, seed: int) -> tuple[Problem, Array]:
-    """Functions that differ where the controller goes, and the states there."""
+def _drawn(problem: Problem, stretch: int, data: Data, tree: Tree, seed: int) -> tuple[Problem, Array]:
+    """Functions that differ where the controller goes, in episodes of a stretch, and the states there."""
     rng, model = np.random.default_rng([seed, len(data.states), FUNCTIONS]), model_of(problem, data)
-    starts = starts_of(problem, data, rng)
+    starts, problem = starts_of(problem, data, rng), replace(problem, horizon=stretch)
     mean = imagined(problem, model, data, starts, rng)
     states = Trials(mean).watched(tree, seeds_of(seed, LAWS_CONFIRMED, 2**44, EPISODES), VISITED)[1]
     at = doubted(problem, model, Lessons(states, decide(tree, states)), rng, DOUBTED)
@@ -224,7 +223,7 @@ def _most_doubtful(drawn: Problem, tree: Tree, states: Array) -> Array:
     return found
 
 
-def _tried(agent: "Atlas", problem: Problem, now: Problem, others: tuple[Tree, Tree]) -> Tried | None:
+def _tried(agent: "Atlas", now: Problem, others: tuple[Tree, Tree]) -> Tried | None:
     """The episodes led by the last laws that have led any, predicted by a model of the data before them.
 
     `now`: the model of all data; `others`: the controller of today, and the best constant action.
@@ -235,7 +234,7 @@ def _tried(agent: "Atlas", problem: Problem, now: Problem, others: tuple[Tree, T
         return None
     last, episodes = trials
     laws = last.entry.tree
-    before, _ = _drawn(problem, memory.data(last.samples), laws, agent.seed)
+    before, _ = _drawn(agent.problem_told, now.horizon, memory.data(last.samples), laws, agent.seed)
     seeds = seeds_of(agent.seed, LAWS_CONFIRMED, 2**45, 1)
     jumps = jumped(memory.data(n))
     steps, earned, told = 0, [], []
