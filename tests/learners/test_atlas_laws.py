@@ -10,7 +10,7 @@ from gym_envs import Box, Discrete, Later, Line, Still, Wide
 from helpers import linear_plant, wrapped
 from hostile_files import array_bytes, load_bytes, members, mutated_numbers, packed, refusals
 from spaql.laws import in_model
-from spaql.learners.atlas.memory import AHEAD, BEGAN, CURIOUS, FOLLOWED, LED
+from spaql.learners.atlas.memory import AHEAD, BEGAN, CURIOUS, FOLLOWED, LED, TERMINATED
 from spaql.trees.tree import decide
 
 
@@ -48,7 +48,7 @@ def test_the_first_samples_are_random_then_look_ahead_acts():
 
 def test_laws_are_tried_on_the_plant_and_searched_for_anew():
     agent = learned(spaql.make("pendulum", horizon=30), 310)
-    assert [one.samples for one in agent.state.grown] == [160, 250]
+    assert [one.samples for one in agent.state.grown] == [160, 240]
     led = np.flatnonzero(flags(agent) & LED)
     assert led[0] == 160
     memory, tree = agent.state.memory, agent.state.grown[0].entry.tree
@@ -196,6 +196,19 @@ def test_noise_that_nobody_can_predict_is_a_doubt():
 
     trust = learned(spaql.from_gym(Noisy(d=2), horizon=20), 120).trust()
     assert any("cannot predict x1" in line for line in trust.doubts)
+
+
+def test_a_trial_that_the_plant_has_ended_is_compared_with_a_whole_episode():
+    agent = learned(spaql.make("cartpole"), 260)
+    cut = agent.trust().tried
+    assert cut.predicted.mean() == pytest.approx(cut.earned.mean())
+    memory = agent.state.memory
+    last = np.flatnonzero(memory.flags[: memory.n] & LED)[-1]
+    memory.flags[last] |= TERMINATED  # as if the pole had fallen in the last trial
+    ended = agent.trust()
+    assert ended.tried.earned.mean() == cut.earned.mean()
+    assert ended.tried.predicted.mean() > cut.predicted.mean() + 20
+    assert any("laws" in line for line in ended.doubts)
 
 
 @pytest.mark.slow

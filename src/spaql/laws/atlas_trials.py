@@ -24,7 +24,7 @@ from spaql.laws.look_ahead import LookAhead
 from spaql.laws.stages import constants
 from spaql.laws.trials import Trials, seeds_of
 from spaql.learners.atlas.memory import AHEAD, LED
-from spaql.learners.atlas.state import Grown, growth_due, model_due
+from spaql.learners.atlas.state import Grown, growth_at, model_due
 from spaql.learners.law_frontier import Entry
 from spaql.plants.problem import Finite
 from spaql.streams import LAWS_SEARCHED
@@ -71,10 +71,11 @@ class TrialsLoop(AtlasLoop):
         room, last = max(STINT, n // 4), state.grown[-1].samples if state.grown else 0
         if self.ahead is None:
             return self._beside_plan(key, n, last, room)
-        if growth_due(n, last):
+        if n >= growth_at(last):
             # what laws gain late, as of a car that takes its time, shows in a whole episode only
             whole = n >= MANY and agent.problem.horizon <= n
             return ByLaws(self._grow(n, None), agent.problem.horizon if whole else room)
+        room = min(room, growth_at(last) - n)  # samples are few: those that are left are for trials of new laws
         if state.grown and (n >= MANY or not state.memory.flags[n - 1] & LED):
             return ByLaws(state.grown[-1].entry.tree, room)
         return ByLookAhead(self.ahead, room)
@@ -85,7 +86,7 @@ class TrialsLoop(AtlasLoop):
         What they do on the plant corrects the model where they go: without these trials it promises too much.
         """
         state = self.agent.state
-        if state.plan is not None and growth_due(n, last) and self._plan_sees_a_way(n, state.plan.table):
+        if state.plan is not None and n >= growth_at(last) and self._plan_sees_a_way(n, state.plan.table):
             self._grow(n, state.plan.table)
         led = n > 0 and bool(state.memory.flags[n - 1] & LED)
         if state.grown and not led and state.grown[-1].entry.tree.laws is not None:

@@ -32,7 +32,7 @@ from spaql.laws.stages import constants
 from spaql.laws.teacher import Lessons
 from spaql.laws.trials import Trials, seeds_of
 from spaql.learners.atlas.controller import controller_of
-from spaql.learners.atlas.memory import BEGAN, LED
+from spaql.learners.atlas.memory import BEGAN, LED, TERMINATED
 from spaql.learners.atlas.state import Grown
 from spaql.plants.problem import Problem
 from spaql.policy.digits import counted
@@ -237,16 +237,18 @@ def _tried(agent: "Atlas", now: Problem, others: tuple[Tree, Tree]) -> Tried | N
     before, _ = _drawn(agent.problem_told, now.horizon, memory.data(last.samples), laws, agent.seed)
     seeds = seeds_of(agent.seed, LAWS_CONFIRMED, 2**45, 1)
     jumps = jumped(memory.data(n))
-    steps, earned, told = 0, [], []
+    steps, asked_for, earned, told = 0, 0, [], []
     for begin, end in episodes[:TRIED]:
         jump = np.flatnonzero(jumps[begin:end])  # nobody can predict when a reference jumps
         length = int(jump[0]) if len(jump) and jump[0] > 0 else end - begin
-        first = memory.states[begin]
+        # an episode that the plant has ended is a whole one: in the model it may go on, and earn or cost more
+        ended = begin + length == end and memory.flags[end - 1] & TERMINATED
+        whole = now.horizon if ended else length
         asked = [(before, laws), (now, laws), *((now, other) for other in others)]
-        told.append([_returns(drawn, tree, first, length, seeds) for drawn, tree in asked])
+        told.append([_returns(drawn, tree, memory.states[begin], whole, seeds) for drawn, tree in asked])
         earned.append(float(memory.rewards[begin : begin + length].sum()))
-        steps += length
-    share = steps / (len(earned) * agent.problem.horizon)
+        steps, asked_for = steps + length, asked_for + whole
+    share = asked_for / (len(earned) * agent.problem.horizon)
     predicted, explained, promised, still = np.array(told).transpose(1, 2, 0)
     return Tried(steps, np.array(earned), predicted, explained, promised, still, share)
 

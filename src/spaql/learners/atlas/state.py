@@ -1,5 +1,6 @@
 """What Atlas has seen and made of it, and when it plans."""
 
+import math
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -51,6 +52,9 @@ def model_due(n: int, last: int) -> bool:
     return n - last >= max(MODELLED, GROWTH * last)
 
 
-def growth_due(n: int, last: int) -> bool:
-    """Whether to search for laws at `n` samples, after a search at `last`."""
-    return n >= GROWN if last == 0 else n >= (1.0 + REGROWTH if n < OFTEN else 2.0) * last
+def growth_at(last: int) -> int:
+    """Samples at which to search for laws, after a search at `last` (0: none yet)."""
+    if last == 0:
+        return GROWN
+    soon = math.ceil((1.0 + REGROWTH) * last)
+    return soon if soon < OFTEN else max(OFTEN, 2 * last)
