@@ -87,3 +87,16 @@ def test_functions_do_not_run_away_where_one_variable_is_the_error_of_another():
     for f in range(6):
         visited = Trials(one_function(drawn, f)).watched(constant(3, np.zeros(1)), seeds_of(0, 0, 0, 20), 2000)[1]
         assert visited[:, 2].std() < 0.3
+
+
+def test_a_start_has_the_error_of_its_own_reference():
+    rng = np.random.default_rng(0)
+    reference, x = np.repeat(rng.uniform(-1, 1, 12), 10), np.tile(np.linspace(0.0, 0.4, 10), 12)
+    states = np.column_stack([x, reference, reference - x])
+    nexts = np.roll(states, -1, axis=0)
+    nexts[9::10] = states[9::10] + np.array([0.05, 0.0, -0.05])
+    data = Data(states, np.zeros((120, 1)), np.zeros(120), nexts, np.zeros(120, bool))
+    starts = starts_of(spaql.cube(3, 1, 20), data, rng)
+    np.testing.assert_allclose(starts[:, 0], 0.0, atol=1e-9)
+    assert starts[:, 1].std() > 0.3
+    np.testing.assert_allclose(starts[:, 2], starts[:, 1], atol=1e-9)

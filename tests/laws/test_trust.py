@@ -1,5 +1,7 @@
 """What the model says about a controller, in numbers."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -27,6 +29,11 @@ def test_few_beginnings_say_little_about_the_mean():
 def test_functions_that_differ_say_little_about_it_either():
     apart = RETURNS + np.linspace(-100, 100, 8)[:, None]
     assert width(trust(1000, apart)) > 5 * width(trust(1000))
+
+
+def test_few_jumps_of_a_reference_say_little_about_it_either():
+    few = replace(trust(1000), rare=50.0)
+    assert width(few) == pytest.approx(2 * 1.96 * np.hypot(width(trust(1000)) / 3.92, 50.0), rel=0.01)
 
 
 def test_it_is_said_with_the_number_of_beginnings():

@@ -18,7 +18,7 @@ from spaql.gp.fit import BOUNDS_NOISE, BOUNDS_SIGNAL, IRRELEVANT, Widths, fitted
 from spaql.gp.plant import Numbers
 from spaql.gp.references import jumped
 from spaql.gp.reward import QUADRATIC, Payment, bounds_of, last_of, on_the_way, paid, payment_of
-from spaql.gp.units import Units, Values, inputs_of, spread_of, units_of, values_of
+from spaql.gp.units import Units, Values, inputs_of, spread_of, still_of, units_of, values_of
 
 FITTED = 300  # transitions that widths are fitted to; more are thinned out
 FEWEST_PAIRS = 30  # of errors in a row that tell what kind of noise there is
@@ -162,7 +162,7 @@ def numbers_of(model: Model, data: Data, starts: Array, functions: int, at: Arra
     linear, squares = np.zeros((functions, len(outputs), inputs + 1)), np.zeros((functions, inputs, inputs))
     points, weights, follows = [], [], follows_of(data)
     noise, blur = np.zeros((2, d))
-    free, still = _free(model.stops, data), _still(outputs[0].values.x, d)
+    free, still = _free(model.stops, data), _without_effect(outputs[0].values.x, d)
     for j, (values, widths, base) in enumerate(outputs):
         doubt = at if j < d and functions > 1 else at[:0]
         kept = free[:, j].copy() if j < d else np.ones(len(values.x), bool)
@@ -242,13 +242,13 @@ def _exact(y: Array) -> bool:
     return len(y) > 0 and float(np.ptp(y)) < 1e-9
 
 
-def _still(x: Array, d: int) -> Array:
-    """(directions, inputs) in which states have never varied: a constant, or an error beside what it is the error of.
+def _without_effect(x: Array, d: int) -> Array:
+    """(directions, inputs) in which states have never varied, and nothing depends on them.
 
-    No state leads out of such a plane. In a model noise does, and functions drawn without data there would run away.
+    No state of the plant leads out of such a plane. Noise of a model does, and functions that are drawn without data
+    there would run away. An action that was never varied is another matter: somebody may take another one.
     """
-    spread, directions = np.linalg.eigh(np.cov(x[:, :d].T, bias=True).reshape(d, d))
-    found = directions.T[spread < 1e-9]
+    found = still_of(x[:, :d])
     return np.concatenate([found, np.zeros((len(found), x.shape[1] - d))], axis=1)
 
 

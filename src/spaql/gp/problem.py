@@ -13,6 +13,7 @@ from spaql.gp.data import Data, follows_of
 from spaql.gp.model import Model, learn_model, numbers_of
 from spaql.gp.plant import ModelPlant, Numbers, model_plant
 from spaql.gp.references import jumped, stretches_of
+from spaql.gp.units import still_of, units_of
 from spaql.plants.axes import Axis
 from spaql.plants.plant import advance
 from spaql.plants.problem import Finite, Problem
@@ -119,6 +120,7 @@ def starts_of(problem: Problem, data: Data, rng: np.random.Generator) -> Array:
         if anywhere(angle_of(circle, first)):
             angle = rng.uniform(-np.pi, np.pi, STARTS)
             drawn[:, pair] = circle.radius * np.column_stack([np.cos(angle), np.sin(angle)])
+    drawn = _together(drawn, data, spread)
     low, high = declared_of(problem)
     turns = turns_of(data, low, high)
     for j in np.flatnonzero(turns[1]):
@@ -133,4 +135,20 @@ def starts_of(problem: Problem, data: Data, rng: np.random.Generator) -> Array:
         some = rng.random(STARTS) > 1.0 / stretches_of(problem.horizon, data)
         one, other = rng.integers(len(after), size=(2, int(some.sum())))
         found[some] = after[one] + rng.random((int(some.sum()), 1)) * (after[other] - after[one])
+    return found
+
+
+def _together(starts: Array, data: Data, spread: Array) -> Array:
+    """Starts in whose plane all data lies: an error belongs to the reference that it is the error of.
+
+    Of the variables in such a relation the one that varies most among beginnings follows from the others.
+    """
+    units = units_of(data, np.zeros(1), np.ones(1))
+    z = (starts - units.centre) / units.scale
+    for direction in still_of((data.states - units.centre) / units.scale):
+        varied = np.abs(direction) * spread / units.scale
+        last = len(varied) - 1 - int(np.argmax(varied[::-1] > 0.999 * varied.max()))
+        if varied[last] > 0.0:
+            z[:, last] -= z @ direction / direction[last]
+    found: Array = units.centre + units.scale * z
     return found

@@ -7,6 +7,8 @@ import numpy as np
 from spaql.arrays import Array
 from spaql.gp.data import Data
 
+STILL = 1e-9  # variance, in units
+
 
 class Units(NamedTuple):
     """Of observations and actions."""
@@ -45,4 +47,12 @@ def spread_of(values: Array) -> Array:
     """By column; 1 where nothing varies."""
     spread = values.std(axis=0)
     found: Array = np.where(spread > 1e-12, spread, 1.0)
+    return found
+
+
+def still_of(z: Array) -> Array:
+    """(directions, d) in which states in units never vary: a constant, or an error beside what it is the error of."""
+    middle = z - z.mean(axis=0)
+    spread, directions = np.linalg.eigh(middle.T @ middle / len(z))
+    found: Array = directions.T[spread < STILL]
     return found

@@ -87,6 +87,7 @@ class Trust:
     missed: dict[str, float]  # by variable, the part of its changes that the model cannot predict
     doubtful: dict[str, float]  # the state of the controller at which functions disagree most
     most: float = math.inf  # a return above which there is none: no step has ever paid more
+    rare: float = 0.0  # standard error of the mean because so few jumps of a reference were seen
 
     @property
     def mean(self) -> float:
@@ -97,7 +98,9 @@ class Trust:
     def mean_interval(self) -> tuple[float, float]:
         """The expected return lies in it, 95 %: functions that fit the data differ, and few beginnings were seen."""
         functions, episodes = self.returns.mean(axis=1).var(ddof=1), self.returns.var(axis=1, ddof=1).mean()
-        wide = float(stdtrit(max(self.begun - 1, 1), 0.975) * math.sqrt(functions + episodes / self.begun))
+        wide = float(
+            stdtrit(max(self.begun - 1, 1), 0.975) * math.sqrt(functions + episodes / self.begun + self.rare**2)
+        )
         return self.mean - wide, min(self.mean + wide, max(self.most, self.mean))
 
     @property
@@ -187,9 +190,11 @@ def trust_in(agent: "Atlas") -> Trust:
     means = [float(Trials(drawn).returns(one, seeds).mean()) for one in still]
     floor, best = stretches * max(means), still[int(np.argmax(means))]
     where = dict(zip((axis.name for axis in problem.state), _most_doubtful(drawn, tree, states).tolist(), strict=True))
-    begun = int((~follows_of(data) | jumped(data)).sum())
+    jumps = jumped(data)
+    begun = int((~follows_of(data) | jumps).sum())
+    rare = abs(float(returns.mean())) * (1.0 - 1.0 / stretches) / math.sqrt(max(int(jumps.sum()), 1))
     most = agent.problem.horizon * max(float(data.rewards.max()), 0.0)  # an episode of costs may end soon
-    return Trust(n, begun, returns, floor, _tried(agent, drawn, (tree, best)), missed, where, most)
+    return Trust(n, begun, returns, floor, _tried(agent, drawn, (tree, best)), missed, where, most, rare)
 
 
 def _whole_episodes(earned: Array, stretches: float, rng: np.random.Generator) -> Array:
