@@ -13,12 +13,13 @@ help:  ## this list
 
 setup: .venv/.ready  ## install into .venv (again only when pyproject.toml has changed)
 
+# Python compiles the modules that are imported, which are few of those that pip would compile: half a minute less.
 # Two stamps, so that `make demo` after `make test` installs nothing again, and Torch comes only with `make test-all`.
 .venv/.ready: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
 	  { echo "spaql needs Python 3.11 or newer: '$(PYTHON)' is $$($(PYTHON) --version 2>/dev/null || echo missing). Try: make PYTHON=python3.12 ..." >&2; exit 1; }
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -e '.[dev]'
 	@touch $@
 
 .venv/.torch: .venv/.ready

@@ -1,5 +1,6 @@
 """Atlas with laws as its controller: trials by look-ahead in a learned model, laws from it, and what it says of them."""
 
+import functools
 import random
 
 import numpy as np
@@ -26,6 +27,12 @@ def learned(problem, samples, **options):
     agent = spaql.Atlas(problem, **({"controller": "laws", "seed": 1} | options))
     agent.learn(samples=samples)
     return agent
+
+
+@functools.cache
+def balanced():
+    """An agent that several tests look at."""
+    return learned(spaql.make("cartpole"), 260)
 
 
 def flags(agent):
@@ -178,7 +185,7 @@ def test_an_unknown_controller_is_named():
 
 
 def test_its_word_about_itself_is_true():
-    agent = learned(spaql.make("cartpole"), 260)
+    agent = balanced()
     trust = agent.trust()
     assert trust.mean == pytest.approx(agent.evaluate(200).mean, rel=0.1)
     assert trust.floor < 50
@@ -198,13 +205,13 @@ def test_noise_that_nobody_can_predict_is_a_doubt():
     assert any("cannot predict x1" in line for line in trust.doubts)
 
 
-def test_a_trial_that_the_plant_has_ended_is_compared_with_a_whole_episode():
-    agent = learned(spaql.make("cartpole"), 260)
-    cut = agent.trust().tried
+def test_a_trial_that_the_plant_has_ended_is_compared_with_a_whole_episode(monkeypatch):
+    agent = balanced()
+    cut, memory = agent.trust().tried, agent.state.memory
     assert cut.predicted.mean() == pytest.approx(cut.earned.mean())
-    memory = agent.state.memory
-    last = np.flatnonzero(memory.flags[: memory.n] & LED)[-1]
-    memory.flags[last] |= TERMINATED  # as if the pole had fallen in the last trial
+    fallen = memory.flags.copy()
+    fallen[np.flatnonzero(flags(agent) & LED)[-1]] |= TERMINATED  # as if the pole had fallen in the last trial
+    monkeypatch.setattr(memory, "flags", fallen)
     ended = agent.trust()
     assert ended.tried.earned.mean() == cut.earned.mean()
     assert ended.tried.predicted.mean() > cut.predicted.mean() + 20
