@@ -151,6 +151,7 @@ def test_ctrl_c_saves_what_was_learned(tmp_path):
     assert len(spaql.load(tmp_path / "agent.spaql").history) >= 10
 
 
+@pytest.mark.slow
 def test_bench_measures_every_ratio():
     told = run("bench", "--problem", "cartpole", "--iterations", "20", "--rounds", "1", "--json")
     assert told.returncode == 0, told.stderr

@@ -43,8 +43,10 @@ def test_the_table_of_explain_fits_80_columns_with_units_and_no_broken_cell(file
 
 @pytest.mark.parametrize(
     ("problem", "episodes"),
-    [(lambda: spaql.make("oil-laplace"), 1000), (lambda: spaql.from_gym("spaql/CartPole-v0", horizon=50), 50)],
-    ids=["compiled", "Gymnasium"],
+    [
+        pytest.param(lambda: spaql.make("oil-laplace"), 1000, id="compiled", marks=pytest.mark.slow),
+        pytest.param(lambda: spaql.from_gym("spaql/CartPole-v0", horizon=50), 50, id="Gymnasium"),
+    ],
 )
 def test_terminal_page_json_and_python_have_the_same_numbers(problem, episodes, tmp_path):
     agent = spaql.SPAQL(problem(), seed=0)

@@ -60,6 +60,7 @@ def test_neither_search_nor_choice_in_a_model_takes_a_step_of_the_plant(in_model
     assert judged <= in_model.samples <= judged + 3 * FRESH * 200
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_tree(atlas, in_model):
     assert atlas.compress(max_leaves=2, laws=True, budget=6_000_000).to_json() == in_model.to_json()
 

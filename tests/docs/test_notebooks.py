@@ -7,6 +7,7 @@ import pytest
 from pages import ROOT
 
 NOTEBOOKS = sorted((ROOT / "examples").glob("*.ipynb"))
+LONG = ("explain_a_policy",)
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
@@ -15,7 +16,7 @@ def test_a_notebook_is_committed_without_outputs(path):
     assert [cell["source"][0] for cell in code if cell["outputs"] or cell["execution_count"]] == []
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", [pytest.param(path, id=path.stem, marks=pytest.mark.slow if path.stem in LONG else ()) for path in NOTEBOOKS])
 def test_a_notebook_runs_from_top_to_bottom(path, tmp_path):
     reason = "notebooks are executed by nbclient and ipykernel: pip install 'spaql[dev]'"
     nbclient, nbformat = pytest.importorskip("nbclient", reason=reason), pytest.importorskip("nbformat", reason=reason)

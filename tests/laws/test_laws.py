@@ -67,6 +67,7 @@ def test_before_anything_was_learned_it_applies_the_middle_of_the_actions():
     assert spaql.Laws(spaql.make("acrobot")).predict(np.zeros(6))[0] == 1
 
 
+@pytest.mark.slow
 def test_a_constant_added_to_every_reward_of_episodes_of_fixed_length_changes_nothing():
     def made(extra):
         @spaql.reset

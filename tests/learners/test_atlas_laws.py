@@ -83,6 +83,7 @@ def test_the_better_of_table_and_laws_is_taken():
     assert agent.tabled == (agent.policy().kind == "table")
 
 
+@pytest.mark.slow
 def test_learning_in_two_parts_is_learning_at_once(tmp_path):
     problem = spaql.make("pendulum", horizon=30)  # all episodes have 30 steps, but for the first ones: 30 and 10
     once, parts = learned(problem, 190), learned(problem, 160)
@@ -205,6 +206,7 @@ def test_noise_that_nobody_can_predict_is_a_doubt():
     assert any("cannot predict x1" in line for line in trust.doubts)
 
 
+@pytest.mark.slow
 def test_a_trial_that_the_plant_has_ended_is_compared_with_a_whole_episode(monkeypatch):
     agent = balanced()
     cut, memory = agent.trust().tried, agent.state.memory

@@ -151,6 +151,7 @@ def test_bad_options_of_a_search_are_refused(tables, options):
         tables["cartpole"].compress(laws=False, **options)
 
 
+@pytest.mark.slow
 def test_oblique_trees_are_searched_for_too(tables):
     tree = tables["cartpole"].compress(laws=False, max_leaves=3, budget=100_000, episodes=16, oblique=True)
     assert tree.n_leaves <= 3

@@ -130,6 +130,7 @@ def test_a_continuous_action_may_be_a_number_or_a_vector(action):
     assert leaves["visits"][leaves["action"] == 0.5].max() == 2
 
 
+@pytest.mark.slow
 def test_thousands_of_updates_keep_growing_the_partition():
     agent = spaql.SPAQL(spaql.cube(3, 1, horizon=H))
     rng = np.random.default_rng(0)

@@ -159,7 +159,7 @@ def evaluated(problem):
         return str(error)
 
 
-@pytest.mark.parametrize("name", ["pendulum", "cartpole", "mountain-car", "acrobot"])
+@pytest.mark.parametrize("name", ["pendulum", *(pytest.param(name, marks=pytest.mark.slow) for name in ("cartpole", "mountain-car", "acrobot"))])
 def test_absurd_but_allowed_parameters_end_in_results_or_one_clear_error(name):
     names = {
         "pendulum": ["g", "m", "l", "dt"],

@@ -71,6 +71,7 @@ def digests(store):
     return dict(zip(frame.key, frame.digest, strict=True))
 
 
+@pytest.mark.slow
 def test_a_sweep_on_a_cluster_finds_the_same(tmp_path, scheduler, workers):
     asked = Sweep("cartpole", "spaql", ("xi=0.1..10:log",), tmp_path / "here", 2, 2, 1, 2, iterations=5, rollouts=2, fresh=20, jobs=1)
     here = run_sweep(asked)

@@ -197,6 +197,7 @@ def test_results_of_older_code_are_still_reported_but_not_taken_for_new_ones(tmp
     assert results.missing == {}
 
 
+@pytest.mark.slow
 def test_tuned_runs_take_the_best_xi_of_the_study_on_other_seeds(tmp_path):
     store = tmp_path / "store"
     said = run(store, "--quick", "--only", "main-cartpole", "--tuned", "--seeds", "2", "--jobs", "1", "--no-report")

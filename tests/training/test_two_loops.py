@@ -20,8 +20,11 @@ def both(name, learner, iterations=3, rollouts=2, **options):
     return agents
 
 
+LONG = ("cartpole-swing-up", "acrobot")
+
+
 @pytest.mark.parametrize("learner", LEARNERS)
-@pytest.mark.parametrize("name", PROBLEMS)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.slow if name in LONG else ()) for name in PROBLEMS])
 def test_every_learner_on_every_problem(name, learner):
     horizon = CATALOG[name].horizon
     agents = both(name, learner, iterations=3 if horizon > 50 else 20)
