@@ -98,9 +98,8 @@ class Trust:
     def mean_interval(self) -> tuple[float, float]:
         """The expected return lies in it, 95 %: functions that fit the data differ, and few beginnings were seen."""
         functions, episodes = self.returns.mean(axis=1).var(ddof=1), self.returns.var(axis=1, ddof=1).mean()
-        wide = float(
-            stdtrit(max(self.begun - 1, 1), 0.975) * math.sqrt(functions + episodes / self.begun + self.rare**2)
-        )
+        variance = functions + episodes / self.begun + self.rare**2
+        wide = float(stdtrit(max(self.begun - 1, 1), 0.975) * math.sqrt(variance))
         return self.mean - wide, min(self.mean + wide, max(self.most, self.mean))
 
     @property
