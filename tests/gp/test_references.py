@@ -100,3 +100,16 @@ def test_a_start_has_the_error_of_its_own_reference():
     np.testing.assert_allclose(starts[:, 0], 0.0, atol=1e-9)
     assert starts[:, 1].std() > 0.3
     np.testing.assert_allclose(starts[:, 2], starts[:, 1], atol=1e-9)
+
+
+def test_few_jumps_of_a_schedule_make_a_reference_and_few_others_do_not():
+    def data(times):
+        rng, parts = np.random.default_rng(0), []
+        for time in times:
+            x, r = rng.uniform(-1, 1, 21), (np.arange(21) >= time).astype(float)
+            parts.append(np.column_stack([x, r]))
+        states, nexts = (np.concatenate([part[which] for part in parts]) for which in (slice(None, -1), slice(1, None)))
+        return Data(states, np.zeros((len(states), 1)), np.zeros(len(states)), nexts, np.zeros(len(states), bool))
+
+    assert jumped(data([10, 10, 10])).sum() == 3
+    assert jumped(data([8, 12, 10])).sum() == 0

@@ -16,7 +16,7 @@ from spaql.gp.circles import Circle, circles_of, shortest, turned, turns_of
 from spaql.gp.data import Data, follows_of, stopped, stops_of, thinned
 from spaql.gp.fit import BOUNDS_NOISE, BOUNDS_SIGNAL, IRRELEVANT, Widths, fitted, missed
 from spaql.gp.plant import Numbers
-from spaql.gp.references import jumped
+from spaql.gp.references import without_jumps
 from spaql.gp.reward import QUADRATIC, Payment, bounds_of, last_of, on_the_way, paid, payment_of
 from spaql.gp.units import Units, Values, inputs_of, spread_of, still_of, units_of, values_of
 
@@ -64,8 +64,8 @@ def learn_model(
     stops[:, turns[1] > 0.0] = [[-np.inf], [np.inf]]
     moves = _moves(units, circles, turns, data)
     model = Model(units, circles, turns, (moves.mean(axis=0), spread_of(moves)), stops)
-    data = thinned(data, FITTED)
-    x, free = inputs_of(units, data.states, data.actions), _free(model.stops, data)
+    data = thinned(without_jumps(data), FITTED)
+    x, free = inputs_of(units, data.states, data.actions), ~stopped(data, model.stops)
     widths = tuple(_widths(x[own], y[own]) for y, own in zip(_changes(model, data).T, free.T, strict=True))
     payment = None if paid else payment_of(units, data, circles, None if ends else last_of(data))
     ending = None if ends or not data.ended.any() else fitted(*_ends(units, data)[:2])[0]
@@ -99,9 +99,9 @@ def _widths(x: Array, y: Array) -> Widths:
 
 def unpredicted(model: Model, data: Data) -> dict[int, float]:
     """By variable the part of its changes that the model misses in steps it has not seen; -1: of the reward."""
-    data = thinned(data, FITTED)
+    data = thinned(without_jumps(data), FITTED)
     every, change = inputs_of(model.units, data.states, data.actions), _changes(model, data)
-    found, free = {}, _free(model.stops, data)
+    found, free = {}, ~stopped(data, model.stops)
     for j, widths in enumerate(model.widths):
         x, y = every[free[:, j]], change[free[:, j], j]
         kept = sound(x, y, x, widths)
@@ -109,12 +109,6 @@ def unpredicted(model: Model, data: Data) -> dict[int, float]:
     if model.payment is not None:
         x, y = _rewards(model, data)[:2]
         found[-1] = missed(x, y, model.payment.widths, QUADRATIC)
-    return found
-
-
-def _free(stops: Array, data: Data) -> Array:
-    """(n, d) steps that say how a variable moves: it was not stopped, and no reference jumped, of which it may tell."""
-    found: Array = ~stopped(data, stops) & ~jumped(data)[:, None]
     return found
 
 
@@ -156,13 +150,13 @@ def numbers_of(model: Model, data: Data, starts: Array, functions: int, at: Arra
 
     Only with others there is noise in the steps: what is looked for in the mean function is a plan, not a judgement.
     """
-    data = thinned(data, WEIGHED)
+    data = thinned(without_jumps(data), WEIGHED)
     d, inputs = data.states.shape[1], data.states.shape[1] + data.actions.shape[1]
     outputs, units = _outputs(model, data), model.units
     linear, squares = np.zeros((functions, len(outputs), inputs + 1)), np.zeros((functions, inputs, inputs))
     points, weights, follows = [], [], follows_of(data)
     noise, blur = np.zeros((2, d))
-    free, still = _free(model.stops, data), _without_effect(outputs[0].values.x, d)
+    free, still = ~stopped(data, model.stops), _without_effect(outputs[0].values.x, d)
     for j, (values, widths, base) in enumerate(outputs):
         doubt = at if j < d and functions > 1 else at[:0]
         kept = free[:, j].copy() if j < d else np.ones(len(values.x), bool)

@@ -4,14 +4,15 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from spaql.arrays import Array
-from spaql.gp.data import Data
+from spaql.gp.data import Data, follows_of
 from spaql.gp.units import spread_of
 
 HELD = 0.15  # of the steps in which a variable changes, at most, if it is held
 FEW = 2  # values of a variable that may be a contact or a switch of the plant
-JUMPS = 4  # at least, before such a variable is called a reference
+AGAIN = 3  # jumps at the same step of an episode that make a schedule
+JUMPS = 8  # without a schedule: jumps that show whether the plant's state makes them
 NEAR = 5  # neighbours of a step
-OFTEN = 0.2  # of the neighbours of jumps that jump, beyond the usual: then state and action make them
+OFTEN = 3.0  # times as often as elsewhere: if neighbours of jumps jump more often, the state makes them
 MOSTLY = 0.5  # of the neighbours of one jump
 
 
@@ -20,7 +21,7 @@ def references_of(data: Data) -> Array:
     changed = data.nexts != data.states
     held: Array = changed.any(axis=0) & (changed.mean(axis=0) < HELD)
     for j in np.flatnonzero(held).tolist():
-        held[j] = len(np.unique(data.states[:, j])) > FEW or not _made_by_state(data, changed[:, j])
+        held[j] = len(np.unique(data.states[:, j])) > FEW or _by_itself(data, changed[:, j])
     return held
 
 
@@ -31,25 +32,37 @@ def jumped(data: Data) -> Array:
     """
     found: Array = (data.nexts != data.states)[:, references_of(data)].any(axis=1)
     at = np.flatnonzero(found)
-    found[at] = _along(data, found, at) < MOSTLY
+    found[at] = _along(data, found, at) < MOSTLY * NEAR
     return found
 
 
-def _made_by_state(data: Data, jumps: Array) -> bool:
-    """Whether state and action make a variable change, as they make a contact; also if nobody can tell yet."""
-    at, usual = np.flatnonzero(jumps), float(jumps.mean())
-    return len(at) < JUMPS or float(_along(data, jumps, at).mean()) >= usual + OFTEN * (1.0 - usual)
+def without_jumps(data: Data) -> Data:
+    """The steps that show what the plant does: an error may jump with its reference, and what is paid then, too."""
+    kept = ~jumped(data)
+    return Data(*(part[kept] for part in data))
+
+
+def _by_itself(data: Data, jumps: Array) -> bool:
+    """Whether a variable of two values jumps by itself, and is not moved by the plant, as a contact is.
+
+    It has a schedule; or steps like those in which it jumps do not make it jump more often than others do.
+    """
+    at, begins = np.flatnonzero(jumps), np.flatnonzero(~follows_of(data))
+    times = at - begins[np.searchsorted(begins, at, side="right") - 1]
+    if AGAIN * len(np.unique(times)) <= len(at):
+        return True
+    usual = NEAR * len(at) * float(jumps.mean())
+    return len(at) >= JUMPS and float(_along(data, jumps, at).sum()) <= OFTEN * usual + 1.0
 
 
 def _along(data: Data, jumps: Array, at: Array) -> Array:
-    """Of these steps, the part of their neighbours that jump."""
+    """Of these steps, the number of their neighbours that jump."""
     inputs = np.column_stack([data.states, data.actions])
     z = inputs / spread_of(inputs)
     if len(at) == 0 or len(z) <= NEAR:
         return np.zeros(len(at))
     near = cKDTree(z).query(z[at], NEAR + 1)[1]
-    others = near != at[:, None]  # a step is its own neighbour, unless there are many just like it
-    found: Array = (jumps[near] & others).sum(axis=1) / others.sum(axis=1)
+    found: Array = (jumps[near] & (near != at[:, None])).sum(axis=1)  # mostly, a step is its own nearest neighbour
     return found
 
 
