@@ -144,11 +144,10 @@ def _together(starts: Array, data: Data, spread: Array) -> Array:
     Of the variables in such a relation the one that varies most among beginnings follows from the others.
     """
     units = units_of(data, np.zeros(1), np.ones(1))
-    z = (starts - units.centre) / units.scale
-    for direction in still_of((data.states - units.centre) / units.scale):
-        varied = np.abs(direction) * spread / units.scale
+    found, still = starts.copy(), still_of((data.states - units.centre) / units.scale)
+    for direction in still / units.scale:
+        varied = np.abs(direction) * spread
         last = len(varied) - 1 - int(np.argmax(varied[::-1] > 0.999 * varied.max()))
         if varied[last] > 0.0:
-            z[:, last] -= z @ direction / direction[last]
-    found: Array = units.centre + units.scale * z
+            found[:, last] -= (found - units.centre) @ direction / direction[last]
     return found
