@@ -118,6 +118,16 @@ def test_nothing_good_is_believed_far_from_the_data():
     assert numbers.reward[4] == data.rewards.min()
 
 
+def test_a_function_that_lacks_a_part_of_the_data_is_what_the_rest_says():
+    data = walk(100, lambda x, u, _: 0.5 * np.sin(3 * x) + 0.1 * u)
+    model, rng, last = model_of(problem(), data), np.random.default_rng(0), np.arange(80, 100)
+    lacking = imagined(problem(), model, data, data.states[:1], rng, 6, lacking=True)
+    rest = imagined(problem(), model, Data(*(column[:80] for column in data)), data.states[:1], rng)
+    told = [predicted(one, data.states[last], data.actions[last]) for one in (one_function(lacking, 5), rest, one_function(lacking, 0))]
+    np.testing.assert_allclose(told[0], told[1], atol=2e-3)  # of other points
+    assert np.abs(told[0] - told[2]).max() > 0.0
+
+
 def test_ends_that_always_pay_the_same_are_paid_once():
     rng, rows = np.random.default_rng(0), []
     for _ in range(12):

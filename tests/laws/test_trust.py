@@ -36,6 +36,25 @@ def test_few_jumps_of_a_reference_say_little_about_it_either():
     assert width(few) == pytest.approx(2 * 1.96 * np.hypot(width(trust(1000)) / 3.92, 50.0), rel=0.01)
 
 
+def test_models_that_lack_some_data_and_disagree_say_little_about_it_either():
+    mean = trust(1000).mean
+    apart = replace(trust(1000), others=mean - np.array([0.0, 40.0, 50.0, 60.0, 300.0]))
+    assert width(apart) == pytest.approx(2 * 1.96 * np.hypot(width(trust(1000)) / 3.92, 2 * 50.0), rel=0.01)
+
+
+def test_rewards_beyond_all_that_were_seen_are_within_the_interval():
+    low, high = trust(15).mean_interval
+    beyond = replace(trust(15), ends=(trust(15).mean - 100.0, trust(15).mean + 30.0), most=0.0)
+    assert beyond.mean_interval == pytest.approx((low - 100.0, min(high + 30.0, 0.0)))
+
+
+@pytest.mark.parametrize(("others", "doubted"), [([-150, -149, -160, -151, -900], False), ([-150, -300, -150, -151, -280], True)])
+def test_two_of_five_models_that_lack_some_data_and_call_the_controller_worse_are_a_doubt(others, doubted):
+    one = Trust(1000, 30, np.full((8, 50), -150.0), -1200.0, tried(-150.0), {}, {}, others=np.array(others, float))
+    told = ["models that each lack a fifth of the data say -300 to -150: too much rests on few episodes"]
+    assert list(one.doubts) == (told if doubted else [])
+
+
 def test_it_is_said_with_the_number_of_beginnings():
     assert "on average (95 %, 15 starts seen: -2" in str(trust(15))
 

@@ -39,6 +39,14 @@ def follows_of(data: Data) -> Array:
     return found
 
 
+def parts_of(data: Data, parts: int) -> Array:
+    """By step the number of its part: whole episodes in turn, or stretches of time where episodes are few."""
+    episode = np.cumsum(~follows_of(data)) - 1
+    n = len(episode)
+    found: Array = episode % parts if episode[-1] + 1 >= parts else np.arange(n) * parts // n
+    return found
+
+
 def stops_of(data: Data) -> Array:
     """(2, d) the ends of each variable's range at which the plant holds it; infinite where there is none.
 

@@ -13,7 +13,7 @@ import numpy as np
 from spaql.arrays import Array
 from spaql.gp.basis import drawn, features, points_of, posterior, sound
 from spaql.gp.circles import Circle, circles_of, shortest, turned, turns_of
-from spaql.gp.data import Data, follows_of, stopped, stops_of, thinned
+from spaql.gp.data import Data, follows_of, parts_of, stopped, stops_of, thinned
 from spaql.gp.fit import BOUNDS_NOISE, BOUNDS_SIGNAL, IRRELEVANT, Widths, fitted, missed
 from spaql.gp.plant import Numbers
 from spaql.gp.references import without_jumps
@@ -145,9 +145,12 @@ def _outputs(model: Model, data: Data) -> list[Output]:
     return found
 
 
-def numbers_of(model: Model, data: Data, starts: Array, functions: int, at: Array, rng: np.random.Generator) -> Numbers:
+def numbers_of(
+    model: Model, data: Data, starts: Array, functions: int, at: Array, rng: np.random.Generator, lacking: bool = False
+) -> Numbers:
     """The mean function, and `functions - 1` others that are drawn, with doubt at the inputs `at` (in units).
 
+    `lacking`: the others are not drawn; each is what the data without one part of it says, of as many parts.
     Only with others there is noise in the steps: what is looked for in the mean function is a plan, not a judgement.
     """
     data = thinned(without_jumps(data), WEIGHED)
@@ -156,6 +159,7 @@ def numbers_of(model: Model, data: Data, starts: Array, functions: int, at: Arra
     linear, squares = np.zeros((functions, len(outputs), inputs + 1)), np.zeros((functions, inputs, inputs))
     points, weights, follows = [], [], follows_of(data)
     noise, blur = np.zeros((2, d))
+    part = parts_of(data, max(functions - 1, 1))
     free, still = ~stopped(data, model.stops), _without_effect(outputs[0].values.x, d)
     for j, (values, widths, base) in enumerate(outputs):
         doubt = at if j < d and functions > 1 else at[:0]
@@ -169,10 +173,15 @@ def numbers_of(model: Model, data: Data, starts: Array, functions: int, at: Arra
             own_noise, seen = math.exp(widths.noise), _seen(left, follows & kept)
             noise[j] = EVEN * values.spread * max(own_noise * math.sqrt(1.0 - 2.0 * seen), INEXACT)
             blur[j] = EVEN * values.spread * own_noise * math.sqrt(seen) * units.scale[j]
-        if model.ending is not None and j == len(outputs) - 1:
+        is_end = model.ending is not None and j == len(outputs) - 1
+        if is_end:
             told = features(values.x, own, widths, False) @ found.mean
             found.mean[len(own) + inputs] -= _border(told, data.ended) + values.mean / values.spread
         made = drawn(found, functions, rng) if j < d else np.repeat(found.mean[None], functions, axis=0)
+        if lacking and not is_end:
+            mine = part if len(part) == len(values.x) else part[~data.ended]
+            rest = (kept & (mine != k) for k in range(functions - 1))
+            made[1:] = [posterior(values.x[some], values.y[some], own, widths, base, still).mean for some in rest]
         if exact:
             made[:] = found.mean
         made = made * values.spread

@@ -6,8 +6,7 @@ the model in which they were found, which had seen none of these trials.
 """
 
 import math
-from dataclasses import dataclass, replace
-from itertools import pairwise
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,25 +14,16 @@ from scipy.special import stdtrit
 
 from spaql.arrays import Array
 from spaql.errors import SpaqlError
-from spaql.gp.data import Data, follows_of
+from spaql.gp.data import follows_of
 from spaql.gp.model import unpredicted
-from spaql.gp.problem import (
-    FEWEST,
-    POOR,
-    imagined,
-    model_of,
-    one_function,
-    predicted,
-    starts_of,
-)
+from spaql.gp.problem import FEWEST, POOR, model_of, one_function, predicted
 from spaql.gp.references import jumped, stretch_of
-from spaql.laws.in_model import doubted, scale_of
+from spaql.laws.forecast import EPISODES, FUNCTIONS, PARTS, functions_for, lacking_some, returns_in, within_twice
+from spaql.laws.in_model import scale_of
 from spaql.laws.stages import constants
-from spaql.laws.teacher import Lessons
 from spaql.laws.trials import Trials, seeds_of
+from spaql.laws.tried import Tried, tried_by
 from spaql.learners.atlas.controller import controller_of
-from spaql.learners.atlas.memory import BEGAN, LED, TERMINATED
-from spaql.learners.atlas.state import Grown
 from spaql.plants.problem import Problem
 from spaql.policy.digits import counted
 from spaql.streams import LAWS_CONFIRMED
@@ -43,36 +33,9 @@ from spaql.trees.tree import Tree, decide
 if TYPE_CHECKING:
     from spaql.learners.atlas.learner import Atlas
 
-FUNCTIONS = 8
-EPISODES = 50  # in each function
-DOUBTED = 60  # inputs at which functions are drawn
-VISITED = 1000  # states of the controller
 FAILED = 0.5  # of the way from the best constant action to the mean: an episode below has failed
 OFTEN = 0.02  # of the episodes
-SEVERAL = 4  # episodes whose mean says something
-TRIED = 20  # episodes that are looked at, at most
-SOME = 20  # steps of trials that show something
 APART = 0.1  # of the same way: functions, or model and plant, that differ by more disagree
-
-
-@dataclass(frozen=True)
-class Tried:
-    """Episodes on the plant that new laws have led, and what the model in which they were found promises for them."""
-
-    steps: int
-    earned: Array  # (episodes,)
-    predicted: Array  # (functions, episodes)
-    explained: Array  # the same by the model of all data, which has seen these episodes
-    promised: Array  # what this model promises for the controller of today in their place
-    still: Array  # and for the best constant action
-    share: float  # of the length of an episode that they had
-
-    def disappoints(self, far: float) -> bool:
-        """Whether the model was wrong by more than `far`, or all in all the plant paid what it calls rare."""
-        rare = float(np.quantile(self.predicted, 0.05))
-        return abs(self.earned.mean() - self.predicted.mean()) > far or (
-            len(self.earned) >= SEVERAL and float(self.earned.mean()) < rare
-        )
 
 
 @dataclass(frozen=True)
@@ -88,6 +51,8 @@ class Trust:
     doubtful: dict[str, float]  # the state of the controller at which functions disagree most
     most: float = math.inf  # a return above which there is none: no step has ever paid more
     rare: float = 0.0  # standard error of the mean because so few jumps of a reference were seen
+    others: Array = field(default_factory=lambda: np.zeros(0))  # mean returns in models that each lack some data
+    ends: tuple[float, float] = (math.inf, -math.inf)  # mean if rewards may be lower, or higher, than any that was seen
 
     @property
     def mean(self) -> float:
@@ -96,11 +61,17 @@ class Trust:
 
     @property
     def mean_interval(self) -> tuple[float, float]:
-        """The expected return lies in it, 95 %: functions that fit the data differ, and few beginnings were seen."""
+        """The expected return lies in it, 95 %: functions and models that fit differ, and few beginnings were seen."""
         functions, episodes = self.returns.mean(axis=1).var(ddof=1), self.returns.var(axis=1, ddof=1).mean()
-        variance = functions + episodes / self.begun + self.rare**2
+        variance = functions + episodes / self.begun + self.rare**2 + self._error_of_model**2
         wide = float(stdtrit(max(self.begun - 1, 1), 0.975) * math.sqrt(variance))
-        return self.mean - wide, min(self.mean + wide, max(self.most, self.mean))
+        low, high = min(self.mean, self.ends[0]), max(self.mean, self.ends[1])
+        return low - wide, min(high + wide, max(self.most, high))
+
+    @property
+    def _error_of_model(self) -> float:
+        """Standard error of the mean by the jackknife, of the median because some part may hold all that matters."""
+        return math.sqrt(PARTS - 1) * float(np.median(np.abs(self.others - self.mean))) if len(self.others) else 0.0
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -131,6 +102,9 @@ class Trust:
         means = self.returns.mean(axis=1)
         if means.max() - means.min() > APART * self.range:
             found.append(f"functions that fit the data disagree: {means.min():.4g} to {means.max():.4g}")
+        if len(self.others) and np.sort(self.others)[1] < self.mean - APART * self.range:
+            less = f"{self.others.min():.4g} to {self.others.max():.4g}"
+            found.append(f"models that each lack a fifth of the data say {less}: too much rests on few episodes")
         if self.failures > OFTEN:
             found.append(f"{100 * self.failures:.0f} % of the episodes are predicted to fail")
         if self.tried is None:
@@ -180,11 +154,14 @@ def trust_in(agent: "Atlas") -> Trust:
     stretch = stretch_of(agent.problem.horizon, data)
     problem, stretches = agent.problem_told, agent.problem.horizon / stretch
     names = {-1: "the reward"} | {j: axis.name for j, axis in enumerate(problem.state)}
-    missed = {names[j]: part for j, part in unpredicted(model_of(problem, data), data).items()}
-    drawn, states = _drawn(problem, stretch, data, tree, agent.seed)
+    model = model_of(problem, data)
+    missed = {names[j]: part for j, part in unpredicted(model, data).items()}
+    drawn, states = functions_for(problem, model, stretch, data, tree, agent.seed)
     seeds = seeds_of(agent.seed, LAWS_CONFIRMED, 2**45, EPISODES)
-    earned = np.array([Trials(one_function(drawn, f)).returns(tree, seeds) for f in range(FUNCTIONS)])
-    returns = _whole_episodes(earned, stretches, np.random.default_rng([agent.seed, n]))
+    returns = _whole_episodes(returns_in(drawn, tree, agent.seed), stretches, np.random.default_rng([agent.seed, n]))
+    lacking = lacking_some(drawn, problem, model, data, agent.seed)
+    others = stretches * returns_in(lacking, tree, agent.seed)[1:].mean(axis=1)
+    worse, better = (stretches * float(returns_in(one, tree, agent.seed).mean()) for one in within_twice(drawn))
     still = [constant(len(problem.state), action) for action in constants(problem)]
     means = [float(Trials(drawn).returns(one, seeds).mean()) for one in still]
     floor, best = stretches * max(means), still[int(np.argmax(means))]
@@ -193,7 +170,8 @@ def trust_in(agent: "Atlas") -> Trust:
     begun = int((~follows_of(data) | jumps).sum())
     rare = abs(float(returns.mean())) * (1.0 - 1.0 / stretches) / math.sqrt(max(int(jumps.sum()), 1))
     most = agent.problem.horizon * max(float(data.rewards.max()), 0.0)  # an episode of costs may end soon
-    return Trust(n, begun, returns, floor, _tried(agent, drawn, (tree, best)), missed, where, most, rare)
+    tried = tried_by(agent, drawn, (tree, best))
+    return Trust(n, begun, returns, floor, tried, missed, where, most, rare, others, (worse, better))
 
 
 def _whole_episodes(earned: Array, stretches: float, rng: np.random.Generator) -> Array:
@@ -206,16 +184,6 @@ def _whole_episodes(earned: Array, stretches: float, rng: np.random.Generator) -
     return whole
 
 
-def _drawn(problem: Problem, stretch: int, data: Data, tree: Tree, seed: int) -> tuple[Problem, Array]:
-    """Functions that differ where the controller goes, in episodes of a stretch, and the states there."""
-    rng, model = np.random.default_rng([seed, len(data.states), FUNCTIONS]), model_of(problem, data)
-    starts, problem = starts_of(problem, data, rng), replace(problem, horizon=stretch)
-    mean = imagined(problem, model, data, starts, rng)
-    states = Trials(mean).watched(tree, seeds_of(seed, LAWS_CONFIRMED, 2**44, EPISODES), VISITED)[1]
-    at = doubted(problem, model, Lessons(states, decide(tree, states)), rng, DOUBTED)
-    return imagined(problem, model, data, starts, rng, FUNCTIONS, at), states
-
-
 def _most_doubtful(drawn: Problem, tree: Tree, states: Array) -> Array:
     """The state at which the next states of all functions are furthest apart, in units of the controller's spread."""
     some = states[np.linspace(0, len(states) - 1, min(len(states), 100)).astype(int)]
@@ -225,56 +193,3 @@ def _most_doubtful(drawn: Problem, tree: Tree, states: Array) -> Array:
     apart = (told.std(axis=0) / np.where(spread > 0.0, spread, 1.0)).sum(axis=1)
     found: Array = some[int(apart.argmax())]
     return found
-
-
-def _tried(agent: "Atlas", now: Problem, others: tuple[Tree, Tree]) -> Tried | None:
-    """The episodes led by the last laws that have led any, predicted by a model of the data before them.
-
-    `now`: the model of all data; `others`: the controller of today, and the best constant action.
-    """
-    memory, n = agent.state.memory, agent.state.memory.n
-    trials = _last_trials(agent)
-    if trials is None:
-        return None
-    last, episodes = trials
-    laws = last.entry.tree
-    before, _ = _drawn(agent.problem_told, now.horizon, memory.data(last.samples), laws, agent.seed)
-    seeds = seeds_of(agent.seed, LAWS_CONFIRMED, 2**45, 1)
-    jumps = jumped(memory.data(n))
-    steps, asked_for, earned, told = 0, 0, [], []
-    for begin, end in episodes[:TRIED]:
-        jump = np.flatnonzero(jumps[begin:end])  # nobody can predict when a reference jumps
-        length = int(jump[0]) if len(jump) and jump[0] > 0 else end - begin
-        # an episode that the plant has ended is a whole one: in the model it may go on, and earn or cost more
-        ended = begin + length == end and memory.flags[end - 1] & TERMINATED
-        whole = now.horizon if ended else length
-        asked = [(before, laws), (now, laws), *((now, other) for other in others)]
-        told.append([_returns(drawn, tree, memory.states[begin], whole, seeds) for drawn, tree in asked])
-        earned.append(float(memory.rewards[begin : begin + length].sum()))
-        steps, asked_for = steps + length, asked_for + whole
-    share = asked_for / (len(earned) * agent.problem.horizon)
-    predicted, explained, promised, still = np.array(told).transpose(1, 2, 0)
-    return Tried(steps, np.array(earned), predicted, explained, promised, still, share)
-
-
-def _last_trials(agent: "Atlas") -> tuple[Grown, list[tuple[int, int]]] | None:
-    """The last laws that have led some steps, or else the last ones that have led any, and where their episodes lie.
-
-    The last trial may have been cut after a few steps, when the samples were used up: it shows little.
-    """
-    memory, n, grown = agent.state.memory, agent.state.memory.n, agent.state.grown
-    ends = [*np.flatnonzero(memory.flags[:n] & BEGAN).tolist(), n]
-    led = [(begin, end) for begin, end in pairwise(ends) if memory.flags[begin] & LED]
-    found, until = None, n
-    for one in reversed(grown):
-        episodes = [(begin, end) for begin, end in led if one.samples <= begin < until]
-        if sum(end - begin for begin, end in episodes) >= SOME:
-            return one, episodes
-        found, until = found or ((one, episodes) if episodes else None), one.samples
-    return found
-
-
-def _returns(drawn: Problem, tree: Tree, first: Array, length: int, seeds: Array) -> list[float]:
-    """Of an episode of this length from this state on, by function."""
-    worlds = (one_function(replace(drawn, horizon=length), f, first) for f in range(FUNCTIONS))
-    return [float(Trials(one).returns(tree, seeds)[0]) for one in worlds]

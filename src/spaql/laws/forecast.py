@@ -1,0 +1,70 @@
+"""What learned models say about a controller: the model of all data, and models that each lack a part of it.
+
+A controller is good in the model in which it was found, also where that model is wrong. A model that lacks a fifth of
+the episodes is wrong elsewhere; if most of such models call the controller worse, its return rests on an error.
+"""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from spaql.arrays import Array
+from spaql.gp.data import Data
+from spaql.gp.model import Model
+from spaql.gp.plant import ModelPlant, model_plant
+from spaql.gp.problem import imagined, one_function, starts_of
+from spaql.laws.in_model import doubted
+from spaql.laws.teacher import Lessons
+from spaql.laws.trials import Trials, seeds_of
+from spaql.plants.problem import Problem
+from spaql.streams import LAWS_CONFIRMED
+from spaql.trees.tree import Tree, decide
+
+FUNCTIONS = 8  # of the model of all data; the first is the mean
+EPISODES = 50  # in each function
+DOUBTED = 60  # inputs at which functions are drawn
+VISITED = 1000  # states of the controller
+PARTS = 5  # of the data, each of which one of the other functions lacks
+
+
+def functions_for(
+    problem: Problem, model: Model, stretch: int, data: Data, tree: Tree, seed: int
+) -> tuple[Problem, Array]:
+    """Functions that differ where the controller goes, in episodes of a stretch, and the states there."""
+    rng = np.random.default_rng([seed, len(data.states), FUNCTIONS])
+    starts, problem = starts_of(problem, data, rng), replace(problem, horizon=stretch)
+    mean = imagined(problem, model, data, starts, rng)
+    states = Trials(mean).watched(tree, seeds_of(seed, LAWS_CONFIRMED, 2**44, EPISODES), VISITED)[1]
+    at = doubted(problem, model, Lessons(states, decide(tree, states)), rng, DOUBTED)
+    return imagined(problem, model, data, starts, rng, FUNCTIONS, at), states
+
+
+def lacking_some(drawn: Problem, problem: Problem, model: Model, data: Data, seed: int) -> Problem:
+    """The functions that the data without one part of it says, after the mean; episodes begin as in `drawn`."""
+    assert isinstance(drawn.plant, ModelPlant)
+    rng, starts = np.random.default_rng(seed), drawn.plant.numbers.starts
+    return imagined(replace(problem, horizon=drawn.horizon), model, data, starts, rng, 1 + PARTS, lacking=True)
+
+
+def returns_in(drawn: Problem, tree: Tree, seed: int) -> Array:
+    """(functions, episodes); the same beginnings in all functions."""
+    seeds, plant = seeds_of(seed, LAWS_CONFIRMED, 2**45, EPISODES), drawn.plant
+    assert isinstance(plant, ModelPlant)
+    return np.array([Trials(one_function(drawn, f)).returns(tree, seeds) for f in range(len(plant.numbers.linear))])
+
+
+def within_twice(drawn: Problem) -> tuple[Problem, Problem]:
+    """Learned problems in which a step may cost more, and may pay more, than any step that was seen.
+
+    By as much again as rewards have differed; and also where no data is near. Judges believe in neither.
+    """
+    plant = drawn.plant
+    assert isinstance(plant, ModelPlant)
+    _, logarithm, least, most, *_ = plant.numbers.reward
+    worse, better = plant.numbers.reward.copy(), plant.numbers.reward.copy()
+    further = math.log(2.0) if logarithm else most - least
+    worse[2], better[3], better[4] = least - further, most + further, math.inf
+    made = (model_plant(plant.numbers._replace(reward=reward), plant.told) for reward in (worse, better))
+    low, high = (replace(drawn, plant=one) for one in made)
+    return low, high
