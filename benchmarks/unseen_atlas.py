@@ -1,6 +1,6 @@
 """Atlas with laws on plants on which none of its settings was chosen, beside the regulator that knows the equations.
 
-    python benchmarks/unseen_atlas.py                            # six plants, seeds 1000 ... 1002
+    python benchmarks/unseen_atlas.py                            # all plants, seeds 1000 ... 1002
     python benchmarks/unseen_atlas.py levitation --seeds 5
 
 Every line: what the laws earn in 1,000 fresh episodes (mean, worst twentieth, worst), what the model said of them
@@ -165,7 +165,42 @@ def rotary():
     return spaql.from_plant(hanging, turn, observe=encoders, state=state, actions=actions, horizon=150, name="rotary pendulum"), None, (400, 800)
 
 
-PLANTS = {"levitation": levitation, "beam": beam, "tanks": tanks, "quadrotor": quadrotor, "swing-up": swing_up, "rotary": rotary}
+# -- pendulum below a cart on a belt: swing-up with a force that lags behind its command, and a rail that ends -----------
+
+
+@spaql.reset
+def below_cart(u1, u2):
+    return 0.4 * (u1 - 0.5), 0.0, math.pi + 0.2 * (u2 - 0.5), 0.0, 0.0
+
+
+@spaql.step
+def pull(place, speed, angle, rate, force, command):
+    for _ in range(8):
+        force = force + 0.1 * (command - force)
+        sine, cosine = math.sin(angle), math.cos(angle)
+        push = (force - 0.4 * speed + 0.2 * 0.3 * rate * rate * sine) / 0.7
+        turning = (9.81 * sine - cosine * push - 0.05 * rate) / (0.3 * (4.0 / 3.0 - 0.2 * cosine * cosine / 0.7))
+        speed = speed + 0.005 * (push - 0.2 * 0.3 * turning * cosine / 0.7)
+        place, rate = place + 0.005 * speed, rate + 0.005 * turning
+        angle = angle + 0.005 * rate
+    angle = angle - 2.0 * math.pi * math.floor((angle + math.pi) / (2.0 * math.pi))
+    off = abs(place) > 1.5
+    return (place, speed, angle, rate, force), math.cos(angle) - 0.2 * place * place - 0.002 * min(rate * rate, 200.0) - (40.0 if off else 0.0), off
+
+
+@spaql.observe
+def on_belt(place, speed, angle, rate, force):
+    return place, speed, math.cos(angle), math.sin(angle), rate, force
+
+
+def belt():
+    names = (("place", 1.0, "m"), ("speed", 0.5, "m/s"), ("cos", None, None), ("sin", None, None), ("rate", 0.2, "rad/s"), ("force", 0.2, "N"))
+    state = [spaql.Axis(name, -1.0, 1.0) if slope is None else spaql.Axis(name, slope=slope, unit=unit) for name, slope, unit in names]
+    actions = spaql.Continuous((-6.0,), (6.0,), ("command",), ("N",))
+    return spaql.from_plant(below_cart, pull, observe=on_belt, state=state, actions=actions, horizon=120, name="pendulum on a belt"), None, (400, 800)
+
+
+PLANTS = {"levitation": levitation, "beam": beam, "tanks": tanks, "quadrotor": quadrotor, "swing-up": swing_up, "rotary": rotary, "belt": belt}
 
 
 def measure(name: str, seeds: range) -> None:

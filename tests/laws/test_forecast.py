@@ -48,5 +48,10 @@ def test_models_that_lack_a_part_begin_where_the_model_of_all_data_does():
 
 
 def test_parts_are_whole_episodes_or_stretches_of_time_where_episodes_are_few():
-    assert parts_of(slope(7), 5).tolist() == np.repeat([0, 1, 2, 3, 4, 0, 1], 10).tolist()
-    assert parts_of(slope(2, 25), 5).tolist() == np.repeat(np.arange(5), 10).tolist()
+    rng = np.random.default_rng(0)
+    part = parts_of(slope(7), PARTS, rng).reshape(7, 10)
+    assert (part == part[:, :1]).all()
+    assert sorted(np.bincount(part[:, 0]).tolist()) == [1, 1, 1, 2, 2]
+    part = parts_of(slope(2, 25), PARTS, rng)
+    assert np.bincount(part).tolist() == [10] * PARTS
+    assert np.count_nonzero(np.diff(part)) <= PARTS

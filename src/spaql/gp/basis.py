@@ -114,7 +114,7 @@ def _strange(x: Array, y: Array, points: Array, widths: Widths) -> Array:
 
 
 def drawn(found: Posterior, count: int, rng: np.random.Generator) -> Array:
-    """(count, weights): the mean, then functions at random."""
-    chance = rng.standard_normal((len(found.mean), count - 1))
-    others = found.mean[:, None] + solve_triangular(found.root, chance)
-    return np.concatenate([found.mean[None], others.T])
+    """(count, weights): functions at random."""
+    chance = rng.standard_normal((len(found.mean), count))
+    others: Array = found.mean[:, None] + solve_triangular(found.root, chance)
+    return others.T

@@ -39,11 +39,14 @@ def follows_of(data: Data) -> Array:
     return found
 
 
-def parts_of(data: Data, parts: int) -> Array:
-    """By step the number of its part: whole episodes in turn, or stretches of time where episodes are few."""
+def parts_of(data: Data, parts: int, rng: np.random.Generator) -> Array:
+    """By step the number of its part, at random: whole episodes, or stretches of time where episodes are few."""
     episode = np.cumsum(~follows_of(data)) - 1
-    n = len(episode)
-    found: Array = episode % parts if episode[-1] + 1 >= parts else np.arange(n) * parts // n
+    n, count = len(episode), int(episode[-1]) + 1
+    if count >= parts:
+        found: Array = rng.permutation(count)[episode] % parts
+    else:
+        found = (np.arange(n) + rng.integers(n)) % n * parts // n
     return found
 
 

@@ -150,7 +150,7 @@ def numbers_of(
 ) -> Numbers:
     """The mean function, and `functions - 1` others that are drawn, with doubt at the inputs `at` (in units).
 
-    `lacking`: the others are not drawn; each is what the data without one part of it says, of as many parts.
+    `lacking`: each of the others is what the data without one part of it says, of as many parts, and so is its reward.
     Only with others there is noise in the steps: what is looked for in the mean function is a plan, not a judgement.
     """
     data = thinned(without_jumps(data), WEIGHED)
@@ -159,7 +159,7 @@ def numbers_of(
     linear, squares = np.zeros((functions, len(outputs), inputs + 1)), np.zeros((functions, inputs, inputs))
     points, weights, follows = [], [], follows_of(data)
     noise, blur = np.zeros((2, d))
-    part = parts_of(data, max(functions - 1, 1))
+    part = parts_of(data, functions - 1, rng) if lacking else np.zeros(0, np.int64)
     free, still = ~stopped(data, model.stops), _without_effect(outputs[0].values.x, d)
     for j, (values, widths, base) in enumerate(outputs):
         doubt = at if j < d and functions > 1 else at[:0]
@@ -177,11 +177,15 @@ def numbers_of(
         if is_end:
             told = features(values.x, own, widths, False) @ found.mean
             found.mean[len(own) + inputs] -= _border(told, data.ended) + values.mean / values.spread
-        made = drawn(found, functions, rng) if j < d else np.repeat(found.mean[None], functions, axis=0)
-        if lacking and not is_end:
+        made = np.repeat(found.mean[None], functions, axis=0)
+        if j < d and not lacking:
+            made[1:] = drawn(found, functions - 1, rng)
+        elif lacking and not is_end:
             mine = part if len(part) == len(values.x) else part[~data.ended]
-            rest = (kept & (mine != k) for k in range(functions - 1))
-            made[1:] = [posterior(values.x[some], values.y[some], own, widths, base, still).mean for some in rest]
+            for k in range(functions - 1):
+                some = kept & (mine != k)
+                rest = posterior(values.x[some], values.y[some], own, widths, base, still)
+                made[1 + k] = drawn(rest, 1, rng)[0] if j < d else rest.mean
         if exact:
             made[:] = found.mean
         made = made * values.spread

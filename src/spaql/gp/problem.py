@@ -31,7 +31,7 @@ def imagined(
 ) -> Problem:  # fmt: skip
     """The problem with a model in the place of its plant. `at`: inputs in units at which functions are drawn.
 
-    `lacking`: they are not drawn, but learned from the data without a part of it.
+    `lacking`: each from the data without one part of it.
     """
     at = np.zeros((0, data.states.shape[1] + data.actions.shape[1])) if at is None else at
     with threadpool_limits(1, "blas"):

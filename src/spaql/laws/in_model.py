@@ -161,7 +161,7 @@ class _LawSearch:
         """Functions that differ where lessons are; a judge in them, trials, and the steps of the whole budget."""
         count = DOUBTED // len(lessons)
         at = np.concatenate([doubted(self.problem, self.model, one, self.rng, count) for one in lessons])
-        drawn = imagined(self.problem, self.model, self.data, self.starts, self.rng, FUNCTIONS, at)
+        drawn = imagined(self.problem, self.model, self.data, self.starts, self.rng, FUNCTIONS, at, lacking=True)
         judge = Judge(drawn, self.seed, len(self.data.states), self.most)
         for action in constants(self.problem):
             judge.offer(constant(len(self.problem.state), action))
