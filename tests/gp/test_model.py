@@ -153,3 +153,6 @@ def test_ends_that_always_pay_the_same_are_paid_once():
     drawn = imagined(problem(), model, data, data.states[:1], rng)
     returns = Trials(drawn).returns(constant(1, [1.0]), seeds_of(0, 1, 0, 8))
     assert 95.0 < returns.mean() <= 100.0
+    lacking = imagined(problem(), model, data, data.states[:1], rng, 6, lacking=True)
+    for f in range(6):
+        assert 90.0 < Trials(one_function(lacking, f)).returns(constant(1, [1.0]), seeds_of(0, 1, 0, 8)).mean() <= 100.0

@@ -8,14 +8,14 @@ from spaql.gp.problem import model_of
 from spaql.laws.forecast import PARTS, functions_for, lacking_some, returns_in, within_twice
 from spaql.trees.edits import constant
 
-PUSH = constant(1, [1.0])
+PUSH, PULL = constant(1, [1.0]), constant(1, [-1.0])
 
 
-def slope(episodes, length=10, seed=0):
+def slope(episodes, length=10, seed=0, begin=0.0):
     """A cart that goes where it is pushed; it is paid for its place, of which 0.5 was the highest."""
     rng, rows = np.random.default_rng(seed), []
     for _ in range(episodes):
-        x = np.zeros(1)
+        x = rng.uniform(-begin, begin, 1)
         for _ in range(length):
             u = rng.uniform(-1.0, 1.0)
             rows.append((x, [u], x[0] + 0.1 * u, x + 0.1 * u, False))
@@ -29,29 +29,27 @@ def drawn_for(data):
     return problem, model, functions_for(problem, model, 10, data, PUSH, 0)[0]
 
 
-def test_a_step_that_pays_more_than_any_seen_is_believed_only_where_it_is_asked_for():
-    data = slope(12)
-    _, _, drawn = drawn_for(data)
-    told = returns_in(drawn, PUSH, 0).mean()
-    worse, better = (returns_in(one, PUSH, 0).mean() for one in within_twice(drawn))
-    assert told < 3.8
-    assert 4.5 < better < 5.5  # that is what the plant pays
-    assert worse <= told
+def test_a_step_that_pays_or_costs_more_than_any_seen_is_believed_only_where_it_is_asked_for():
+    _, _, drawn = drawn_for(slope(12))
+    for tree, side, told_at_most, plant in ((PUSH, 1, 4.0, 5.5), (PULL, 0, 4.0, -5.5)):
+        told, asked = (returns_in(one, tree, 0).mean() for one in (drawn, within_twice(drawn)[side]))
+        assert abs(told) < told_at_most
+        assert abs(told - plant) > abs(asked - plant) + 1.0
 
 
-def test_models_that_lack_a_part_begin_where_the_model_of_all_data_does():
-    data = slope(12)
+def test_functions_that_lack_a_part_begin_where_those_of_the_model_of_all_data_do():
+    data = slope(12, begin=0.5)
     problem, model, drawn = drawn_for(data)
-    returns = returns_in(lacking_some(drawn, problem, model, data, 0), PUSH, 0)
-    assert returns.shape == (1 + PARTS, 50)
-    assert np.abs(returns[1:].mean(axis=1) - returns[0].mean()).max() < 0.1  # the plant is linear: every part tells all
+    lacking = lacking_some(drawn, problem, model, data, 0)
+    assert np.ptp(drawn.plant.numbers.starts) > 0.5
+    np.testing.assert_array_equal(lacking.plant.numbers.starts, drawn.plant.numbers.starts)
+    assert returns_in(lacking, PUSH, 0).shape == (1 + PARTS, 50)
 
 
-def test_parts_are_whole_episodes_or_stretches_of_time_where_episodes_are_few():
-    rng = np.random.default_rng(0)
-    part = parts_of(slope(7), PARTS, rng).reshape(7, 10)
-    assert (part == part[:, :1]).all()
-    assert sorted(np.bincount(part[:, 0]).tolist()) == [1, 1, 1, 2, 2]
-    part = parts_of(slope(2, 25), PARTS, rng)
-    assert np.bincount(part).tolist() == [10] * PARTS
-    assert np.count_nonzero(np.diff(part)) <= PARTS
+def test_parts_have_as_many_steps_each_of_episodes_in_a_random_order():
+    data, rng = slope(7), np.random.default_rng(0)
+    part = parts_of(data, PARTS, rng)
+    assert np.bincount(part).tolist() == [14] * PARTS
+    assert np.count_nonzero(np.diff(part)) <= 7 + PARTS
+    assert (parts_of(data, PARTS, rng) != part).any()
+    assert np.bincount(parts_of(slope(1, 50), PARTS, rng)).tolist() == [10] * PARTS

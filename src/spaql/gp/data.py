@@ -22,14 +22,20 @@ class Data(NamedTuple):
 
 def thinned(data: Data, most: int) -> Data:
     """All transitions, or so many, spread over time, with the newest and with ends of episodes."""
+    chosen = spread_over(data, most)
+    return Data(*(column[chosen] for column in data))
+
+
+def spread_over(data: Data, most: int) -> Array:
+    """The rows of `thinned`."""
     n = len(data.states)
     if n <= most:
-        return data
+        return np.arange(n)
     ends = np.flatnonzero(data.ended)[-most // 10 :]
     recent = most // 3
     spread = np.linspace(0, n - recent - 1, most - recent - len(ends)).astype(int)
-    chosen = np.union1d(np.union1d(spread, ends), np.arange(n - recent, n))
-    return Data(*(part[chosen] for part in data))
+    found: Array = np.union1d(np.union1d(spread, ends), np.arange(n - recent, n))
+    return found
 
 
 def follows_of(data: Data) -> Array:
@@ -40,13 +46,11 @@ def follows_of(data: Data) -> Array:
 
 
 def parts_of(data: Data, parts: int, rng: np.random.Generator) -> Array:
-    """By step the number of its part, at random: whole episodes, or stretches of time where episodes are few."""
-    episode = np.cumsum(~follows_of(data)) - 1
-    n, count = len(episode), int(episode[-1]) + 1
-    if count >= parts:
-        found: Array = rng.permutation(count)[episode] % parts
-    else:
-        found = (np.arange(n) + rng.integers(n)) % n * parts // n
+    """By step the number of its part: the episodes in a random order, cut into parts of as many steps each."""
+    begins = np.flatnonzero(~follows_of(data))
+    ends, found = np.r_[begins[1:], len(data.states)], np.zeros(len(data.states), np.int64)
+    order = np.concatenate([np.arange(begins[k], ends[k]) for k in rng.permutation(len(begins))])
+    found[order] = np.arange(len(order)) * parts // len(order)
     return found
 
 

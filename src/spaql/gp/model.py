@@ -1,7 +1,7 @@
 """A model of transitions: Gaussian processes of the change of every variable, and of the reward where it is unknown.
 
-Widths come from a part of the data, weights from all of it. Functions drawn from the posterior disagree where there is
-no data; so that they can, the points of the model include some where it will be asked.
+Widths come from a part of the data, weights from all of it, or from all but a fifth. Functions drawn from the posterior
+disagree where there is no data; so that they can, the points of the model include some where it will be asked.
 """
 
 import math
@@ -13,7 +13,7 @@ import numpy as np
 from spaql.arrays import Array
 from spaql.gp.basis import drawn, features, points_of, posterior, sound
 from spaql.gp.circles import Circle, circles_of, shortest, turned, turns_of
-from spaql.gp.data import Data, follows_of, parts_of, stopped, stops_of, thinned
+from spaql.gp.data import Data, follows_of, parts_of, spread_over, stopped, stops_of, thinned
 from spaql.gp.fit import BOUNDS_NOISE, BOUNDS_SIGNAL, IRRELEVANT, Widths, fitted, missed
 from spaql.gp.plant import Numbers
 from spaql.gp.references import without_jumps
@@ -146,20 +146,23 @@ def _outputs(model: Model, data: Data) -> list[Output]:
 
 
 def numbers_of(
-    model: Model, data: Data, starts: Array, functions: int, at: Array, rng: np.random.Generator, lacking: bool = False
-) -> Numbers:
+    model: Model, data: Data, starts: Array, functions: int, at: Array, rng: np.random.Generator, lacking: bool = False,
+    draw: bool = True,
+) -> Numbers:  # fmt: skip
     """The mean function, and `functions - 1` others that are drawn, with doubt at the inputs `at` (in units).
 
-    `lacking`: each of the others is what the data without one part of it says, of as many parts, and so is its reward.
+    `lacking`: each of the others, and its reward, is what the data without one part of it says, of as many parts, under
+    the widths of all data; and without `draw` the mean of what it says.
     Only with others there is noise in the steps: what is looked for in the mean function is a plan, not a judgement.
     """
-    data = thinned(without_jumps(data), WEIGHED)
+    data = without_jumps(data)
+    part, chosen = parts_of(data, max(functions - 1, 1), rng) if lacking else None, spread_over(data, WEIGHED)
+    data = Data(*(column[chosen] for column in data))
     d, inputs = data.states.shape[1], data.states.shape[1] + data.actions.shape[1]
     outputs, units = _outputs(model, data), model.units
     linear, squares = np.zeros((functions, len(outputs), inputs + 1)), np.zeros((functions, inputs, inputs))
     points, weights, follows = [], [], follows_of(data)
     noise, blur = np.zeros((2, d))
-    part = parts_of(data, functions - 1, rng) if lacking else np.zeros(0, np.int64)
     free, still = ~stopped(data, model.stops), _without_effect(outputs[0].values.x, d)
     for j, (values, widths, base) in enumerate(outputs):
         doubt = at if j < d and functions > 1 else at[:0]
@@ -178,14 +181,14 @@ def numbers_of(
             told = features(values.x, own, widths, False) @ found.mean
             found.mean[len(own) + inputs] -= _border(told, data.ended) + values.mean / values.spread
         made = np.repeat(found.mean[None], functions, axis=0)
-        if j < d and not lacking:
+        if j < d and part is None:
             made[1:] = drawn(found, functions - 1, rng)
-        elif lacking and not is_end:
-            mine = part if len(part) == len(values.x) else part[~data.ended]
+        elif part is not None and not is_end:
+            mine = part[chosen] if len(chosen) == len(values.x) else part[chosen][~data.ended]
             for k in range(functions - 1):
                 some = kept & (mine != k)
                 rest = posterior(values.x[some], values.y[some], own, widths, base, still)
-                made[1 + k] = drawn(rest, 1, rng)[0] if j < d else rest.mean
+                made[1 + k] = drawn(rest, 1, rng)[0] if j < d and draw else rest.mean
         if exact:
             made[:] = found.mean
         made = made * values.spread
@@ -197,7 +200,7 @@ def numbers_of(
         if base > 0.0:
             a, b = np.triu_indices(inputs)
             squares[:, a, b] = made[:, m + inputs + 1 :]
-    z = np.concatenate([(part - units.centre) / units.scale for part in (data.states, data.nexts)])
+    z = np.concatenate([(column - units.centre) / units.scale for column in (data.states, data.nexts)])
     low, high = z.min(axis=0), z.max(axis=0)
     margin, stops = WIDER * (high - low), (model.stops - units.centre) / units.scale
     low, high = low - margin, high + margin

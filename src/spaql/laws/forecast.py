@@ -1,7 +1,7 @@
 """What learned models say about a controller: the model of all data, and models that each lack a part of it.
 
 A controller is good in the model in which it was found, also where that model is wrong. A model that lacks a fifth of
-the episodes is wrong elsewhere; if most of such models call the controller worse, its return rests on an error.
+the data is wrong elsewhere; if such models call the controller worse, its return may rest on an error.
 """
 
 import math
@@ -41,10 +41,11 @@ def functions_for(
 
 
 def lacking_some(drawn: Problem, problem: Problem, model: Model, data: Data, seed: int) -> Problem:
-    """The functions that the data without one part of it says, after the mean; episodes begin as in `drawn`."""
+    """The mean function of all data, and those of the data without one part of it; episodes begin as in `drawn`."""
     assert isinstance(drawn.plant, ModelPlant)
-    rng, starts = np.random.default_rng(seed), drawn.plant.numbers.starts
-    return imagined(replace(problem, horizon=drawn.horizon), model, data, starts, rng, 1 + PARTS, lacking=True)
+    rng, starts = np.random.default_rng([seed, len(data.states), PARTS]), drawn.plant.numbers.starts
+    problem = replace(problem, horizon=drawn.horizon)
+    return imagined(problem, model, data, starts, rng, 1 + PARTS, lacking=True, draw=False)
 
 
 def returns_in(drawn: Problem, tree: Tree, seed: int) -> Array:
@@ -57,7 +58,8 @@ def returns_in(drawn: Problem, tree: Tree, seed: int) -> Array:
 def within_twice(drawn: Problem) -> tuple[Problem, Problem]:
     """Learned problems in which a step may cost more, and may pay more, than any step that was seen.
 
-    By as much again as rewards have differed; and also where no data is near. Judges believe in neither.
+    By as much again as rewards have differed, or twice as much where their logarithm is modelled; and also where no
+    data is near. Whoever searches for laws believes in neither.
     """
     plant = drawn.plant
     assert isinstance(plant, ModelPlant)

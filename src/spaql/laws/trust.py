@@ -49,9 +49,9 @@ class Trust:
     tried: Tried | None  # what new laws have done on the plant
     missed: dict[str, float]  # by variable, the part of its changes that the model cannot predict
     doubtful: dict[str, float]  # the state of the controller at which functions disagree most
-    most: float = math.inf  # a return above which there is none: no step has ever paid more
+    most: float = math.inf  # the return if every step paid as much as the best one seen
     rare: float = 0.0  # standard error of the mean because so few jumps of a reference were seen
-    others: Array = field(default_factory=lambda: np.zeros(0))  # mean returns in models that each lack some data
+    others: Array = field(default_factory=lambda: np.zeros(0))  # its mean if the model lacked one part of the data
     ends: tuple[float, float] = (math.inf, -math.inf)  # mean if rewards may be lower, or higher, than any that was seen
 
     @property
@@ -70,7 +70,7 @@ class Trust:
 
     @property
     def _error_of_model(self) -> float:
-        """Standard error of the mean by the jackknife, of the median because some part may hold all that matters."""
+        """Standard error of the mean, by the jackknife; with a median, since one part may hold all that matters."""
         return math.sqrt(PARTS - 1) * float(np.median(np.abs(self.others - self.mean))) if len(self.others) else 0.0
 
     @property
@@ -160,7 +160,8 @@ def trust_in(agent: "Atlas") -> Trust:
     seeds = seeds_of(agent.seed, LAWS_CONFIRMED, 2**45, EPISODES)
     returns = _whole_episodes(returns_in(drawn, tree, agent.seed), stretches, np.random.default_rng([agent.seed, n]))
     lacking = lacking_some(drawn, problem, model, data, agent.seed)
-    others = stretches * returns_in(lacking, tree, agent.seed)[1:].mean(axis=1)
+    of_mean, *of_others = stretches * returns_in(lacking, tree, agent.seed).mean(axis=1)
+    others = float(returns.mean()) + np.array(of_others) - of_mean
     worse, better = (stretches * float(returns_in(one, tree, agent.seed).mean()) for one in within_twice(drawn))
     still = [constant(len(problem.state), action) for action in constants(problem)]
     means = [float(Trials(drawn).returns(one, seeds).mean()) for one in still]
