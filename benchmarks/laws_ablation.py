@@ -1,6 +1,6 @@
 """What each part of Atlas with laws is worth: one part taken away at a time, by one constant of the package each.
 
-    python benchmarks/laws_ablation.py                              # 15 variants, 3 problems, 10 seeds: hours
+    python benchmarks/laws_ablation.py                              # 14 variants, 3 problems, 10 seeds: hours
     python benchmarks/laws_ablation.py --only pendulum --seeds 5 --variant "the mean function only"
 
 Seeds from 1000 on, 1,000 fresh episodes each; the difference is to Atlas as it is, seed by seed. The table of Atlas
@@ -44,7 +44,6 @@ VARIANTS: dict[str, Change | None] = {
     "no exploring plan": Change(atlas_trials, "NOTABLE", -1e9),
     # model
     "the mean function only": Change(in_model, "FUNCTIONS", 1),
-    "functions of all data": Change(in_model, "LACKING", False),
     "no quadratic part of the reward": Change(model, "QUADRATIC", 0.0),
     # search
     "no look-ahead as teacher": Change(in_model, "LOOKED", 0),

@@ -146,13 +146,12 @@ def _outputs(model: Model, data: Data) -> list[Output]:
 
 
 def numbers_of(
-    model: Model, data: Data, starts: Array, functions: int, at: Array, rng: np.random.Generator, lacking: bool = False,
-    draw: bool = True,
-) -> Numbers:  # fmt: skip
+    model: Model, data: Data, starts: Array, functions: int, at: Array, rng: np.random.Generator, lacking: bool = False
+) -> Numbers:
     """The mean function, and `functions - 1` others that are drawn, with doubt at the inputs `at` (in units).
 
-    `lacking`: each of the others, and its reward, is what the data without one part of it says, of as many parts, under
-    the widths of all data; and without `draw` the mean of what it says.
+    `lacking`: the others are not drawn; each, and its reward, is the mean of what the data without one part of it says,
+    of as many parts, under the widths of all data.
     Only with others there is noise in the steps: what is looked for in the mean function is a plan, not a judgement.
     """
     data = without_jumps(data)
@@ -187,8 +186,7 @@ def numbers_of(
             mine = part[chosen] if len(chosen) == len(values.x) else part[chosen][~data.ended]
             for k in range(functions - 1):
                 some = kept & (mine != k)
-                rest = posterior(values.x[some], values.y[some], own, widths, base, still)
-                made[1 + k] = drawn(rest, 1, rng)[0] if j < d and draw else rest.mean
+                made[1 + k] = posterior(values.x[some], values.y[some], own, widths, base, still).mean
         if exact:
             made[:] = found.mean
         made = made * values.spread

@@ -27,15 +27,15 @@ POOR = 0.5  # of the changes of a variable that a model may miss without a warni
 
 def imagined(
     problem: Problem, model: Model, data: Data, starts: Array, rng: np.random.Generator, functions: int = 1,
-    at: Array | None = None, lacking: bool = False, draw: bool = True,
+    at: Array | None = None, lacking: bool = False,
 ) -> Problem:  # fmt: skip
     """The problem with a model in the place of its plant. `at`: inputs in units at which functions are drawn.
 
-    `lacking`: each from the data without one part of it; and without `draw` their means.
+    `lacking`: they are not drawn, but each is learned from the data without one part of it.
     """
     at = np.zeros((0, data.states.shape[1] + data.actions.shape[1])) if at is None else at
     with threadpool_limits(1, "blas"):
-        found = numbers_of(model, data, starts, functions, at, rng, lacking, draw)
+        found = numbers_of(model, data, starts, functions, at, rng, lacking)
     about = f"{problem.name}, learned from {len(data.states):,} steps"
     axes = tuple(axis if axis.slope is not None else _wider(axis, found, j) for j, axis in enumerate(problem.state))
     return replace(

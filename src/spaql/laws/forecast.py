@@ -45,7 +45,7 @@ def lacking_some(drawn: Problem, problem: Problem, model: Model, data: Data, see
     assert isinstance(drawn.plant, ModelPlant)
     rng, starts = np.random.default_rng([seed, len(data.states), PARTS]), drawn.plant.numbers.starts
     problem = replace(problem, horizon=drawn.horizon)
-    return imagined(problem, model, data, starts, rng, 1 + PARTS, lacking=True, draw=False)
+    return imagined(problem, model, data, starts, rng, 1 + PARTS, lacking=True)
 
 
 def returns_in(drawn: Problem, tree: Tree, seed: int) -> Array:

@@ -1,8 +1,7 @@
 """A few affine laws from a learned model, judged in functions that are drawn from its posterior.
 
     lessons    look-ahead in the mean function, and a table if there is one                       planner.py
-    doubt      functions drawn where the teachers, and laws found before, go; each without a
-               fifth of the data, since what rests on a few episodes may be an error              gp/model.py
+    doubt      functions drawn where the teachers, and laws found before, go                      gp/model.py
     search     laws fitted to the lessons in random partitions, regulators of the local linear
                model, laws found before; a race among them in all functions                       search.py
     tidying    as on a plant                                                                      tidy.py
@@ -47,7 +46,6 @@ LONGEST = 4.0  # times as long, at most
 LOOKED = 2e9  # of look-ahead, which is faster: it has one function only
 ONE, MORE, AGAIN, TIDYING = 0.1, 0.5, 0.2, 0.2  # parts of the budget: of one law, of more, where these go, of tidying
 FUNCTIONS = 6  # drawn; the first is the mean
-LACKING = True  # each of the others lacks a part of the data
 DOUBTED = 60  # inputs at which they are drawn
 SHAKEN = 0.3  # noise of the actions there, in halves of the range
 EASY: tuple[Round, ...] = ((8, 10, 12), (2, 20, 16), (1, 20, 24))  # of one law: candidates, generations, episodes
@@ -163,7 +161,7 @@ class _LawSearch:
         """Functions that differ where lessons are; a judge in them, trials, and the steps of the whole budget."""
         count = DOUBTED // len(lessons)
         at = np.concatenate([doubted(self.problem, self.model, one, self.rng, count) for one in lessons])
-        drawn = imagined(self.problem, self.model, self.data, self.starts, self.rng, FUNCTIONS, at, LACKING)
+        drawn = imagined(self.problem, self.model, self.data, self.starts, self.rng, FUNCTIONS, at)
         judge = Judge(drawn, self.seed, len(self.data.states), self.most)
         for action in constants(self.problem):
             judge.offer(constant(len(self.problem.state), action))
