@@ -130,9 +130,9 @@ def test_a_function_that_lacks_a_part_of_the_data_knows_nothing_of_it():
     lacking = imagined(problem(2), model_of(problem(2), data), data, data.states[:1], rng, 6, lacking=True)
     at, push = data.states[10::20], np.ones((5, 1))
     wrong = [np.abs(predicted(one_function(lacking, f), at, push)[:, 1] - gains) for f in range(6)]
-    assert wrong[0].max() < 0.2  # it lacks nothing
+    assert wrong[0].max() < 0.1  # it lacks nothing
     assert sorted(one.argmax() for one in wrong[1:]) == [0, 1, 2, 3, 4]
-    assert min(one.max() for one in wrong[1:]) > 0.5
+    assert np.median([one.max() for one in wrong[1:]]) > 0.5
 
 
 def test_ends_that_always_pay_the_same_are_paid_once():
