@@ -55,6 +55,11 @@ def test_two_of_five_models_that_lack_some_data_and_call_the_controller_worse_ar
     assert list(one.doubts) == (told if doubted else [])
 
 
+def test_coming_to_a_wall_that_the_model_does_not_know_is_a_doubt():
+    one = Trust(1000, 30, np.full((8, 50), -150.0), -1200.0, tried(-150.0), {}, {}, passing=0.25)
+    assert one.doubts == ("25 % of the episodes come to states in which steps contradict the model: a wall, or a jump",)
+
+
 def test_it_is_said_with_the_number_of_beginnings():
     assert "on average (95 %, 15 starts seen: -2" in str(trust(15))
 

@@ -112,6 +112,16 @@ def unpredicted(model: Model, data: Data) -> dict[int, float]:
     return found
 
 
+def contradicted(model: Model, data: Data) -> Array:
+    """Which steps have no part in the model, because all others contradict them: walls, jumps, faults of a sensor."""
+    outputs, free = _outputs(model, data)[: data.states.shape[1]], ~stopped(data, model.stops)
+    found = np.zeros(len(data.states), bool)
+    for j, (values, widths, _) in enumerate(outputs):
+        x, y = values.x[free[:, j]], values.y[free[:, j]]
+        found[free[:, j]] |= ~sound(x, y, points_of(x, x[:0], widths, POINTS, _enough(widths)), widths)
+    return found
+
+
 def _changes(model: Model, data: Data) -> Array:
     """What the processes of the variables explain, in units of its spread."""
     mean, spread = model.change

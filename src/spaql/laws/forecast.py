@@ -8,12 +8,14 @@ import math
 from dataclasses import replace
 
 import numpy as np
+from scipy.spatial import KDTree
 
 from spaql.arrays import Array
-from spaql.gp.data import Data
-from spaql.gp.model import Model
+from spaql.gp.data import Data, thinned
+from spaql.gp.model import Model, contradicted
 from spaql.gp.plant import ModelPlant, model_plant
 from spaql.gp.problem import imagined, one_function, starts_of
+from spaql.gp.references import without_jumps
 from spaql.laws.in_model import doubted
 from spaql.laws.teacher import Lessons
 from spaql.laws.trials import Trials, seeds_of
@@ -25,6 +27,8 @@ FUNCTIONS = 8  # of the model of all data; the first is the mean
 EPISODES = 50  # in each function
 DOUBTED = 60  # inputs at which functions are drawn
 VISITED = 1000  # states of the controller
+PASSED = 20  # episodes that may come to a wall
+CLOSE = 20_000  # steps seen among which the nearest is looked for
 PARTS = 5  # of the data, each of which one of the other functions lacks
 
 
@@ -53,6 +57,21 @@ def returns_in(drawn: Problem, tree: Tree, seed: int) -> Array:
     seeds, plant = seeds_of(seed, LAWS_CONFIRMED, 2**45, EPISODES), drawn.plant
     assert isinstance(plant, ModelPlant)
     return np.array([Trials(one_function(drawn, f)).returns(tree, seeds) for f in range(len(plant.numbers.linear))])
+
+
+def passing(drawn: Problem, model: Model, data: Data, tree: Tree, seed: int) -> float:
+    """The share of episodes that come to states where the nearest step seen has no part in the model.
+
+    A law that ends at a wall is told a future in a world without walls, by every function.
+    """
+    data = thinned(without_jumps(data), CLOSE)
+    strange = contradicted(model, data)
+    if not strange.any():
+        return 0.0
+    mean, units = Trials(one_function(drawn, 0)), model.units
+    seen, seeds = KDTree((data.states - units.centre) / units.scale), seeds_of(seed, LAWS_CONFIRMED, 2**44, PASSED)
+    states = (mean.watched(tree, seeds[k : k + 1], VISITED)[1] for k in range(PASSED))
+    return float(np.mean([strange[seen.query((one - units.centre) / units.scale)[1]].any() for one in states]))
 
 
 def within_twice(drawn: Problem) -> tuple[Problem, Problem]:

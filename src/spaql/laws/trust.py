@@ -18,7 +18,16 @@ from spaql.gp.data import follows_of
 from spaql.gp.model import unpredicted
 from spaql.gp.problem import FEWEST, POOR, model_of, one_function, predicted
 from spaql.gp.references import jumped, stretch_of
-from spaql.laws.forecast import EPISODES, FUNCTIONS, PARTS, functions_for, lacking_some, returns_in, within_twice
+from spaql.laws.forecast import (
+    EPISODES,
+    FUNCTIONS,
+    PARTS,
+    functions_for,
+    lacking_some,
+    passing,
+    returns_in,
+    within_twice,
+)
 from spaql.laws.in_model import scale_of
 from spaql.laws.stages import constants
 from spaql.laws.trials import Trials, seeds_of
@@ -35,6 +44,7 @@ if TYPE_CHECKING:
 
 FAILED = 0.5  # of the way from the best constant action to the mean: an episode below has failed
 OFTEN = 0.02  # of the episodes
+SOMETIMES = 0.1  # of the episodes
 APART = 0.1  # of the same way: functions, or model and plant, that differ by more disagree
 
 
@@ -52,6 +62,7 @@ class Trust:
     most: float = math.inf  # the return if every step paid as much as the best one seen
     rare: float = 0.0  # standard error of the mean because so few jumps of a reference were seen
     others: Array = field(default_factory=lambda: np.zeros(0))  # its mean if the model lacked one part of the data
+    passing: float = 0.0  # share of episodes that come where steps contradict the model
     ends: tuple[float, float] = (math.inf, -math.inf)  # mean if rewards may be lower, or higher, than any that was seen
 
     @property
@@ -105,6 +116,9 @@ class Trust:
         if len(self.others) and np.sort(self.others)[1] < self.mean - APART * self.range:
             less = f"{self.others.min():.4g} to {self.others.max():.4g}"
             found.append(f"models that each lack a fifth of the data say {less}: too much rests on few episodes")
+        if self.passing > SOMETIMES:
+            share = f"{100 * self.passing:.0f} % of the episodes"
+            found.append(f"{share} come to states in which steps contradict the model: a wall, or a jump")
         if self.failures > OFTEN:
             found.append(f"{100 * self.failures:.0f} % of the episodes are predicted to fail")
         if self.tried is None:
@@ -171,8 +185,9 @@ def trust_in(agent: "Atlas") -> Trust:
     begun = int((~follows_of(data) | jumps).sum())
     rare = abs(float(returns.mean())) * (1.0 - 1.0 / stretches) / math.sqrt(max(int(jumps.sum()), 1))
     most = agent.problem.horizon * max(float(data.rewards.max()), 0.0)  # an episode of costs may end soon
+    walls = passing(drawn, model, data, tree, agent.seed)
     tried = tried_by(agent, drawn, (tree, best))
-    return Trust(n, begun, returns, floor, tried, missed, where, most, rare, others, (worse, better))
+    return Trust(n, begun, returns, floor, tried, missed, where, most, rare, others, walls, (worse, better))
 
 
 def _whole_episodes(earned: Array, stretches: float, rng: np.random.Generator) -> Array:
