@@ -1,7 +1,7 @@
 """References: variables that are held, and jump when nobody can know. What comes after a jump is like a beginning."""
 
 import numpy as np
-from scipy.spatial import cKDTree
+from scipy.spatial import KDTree
 
 from spaql.arrays import Array
 from spaql.gp.data import Data, follows_of
@@ -61,7 +61,7 @@ def _along(data: Data, jumps: Array, at: Array) -> Array:
     z = inputs / spread_of(inputs)
     if len(at) == 0 or len(z) <= NEAR:
         return np.zeros(len(at))
-    near = cKDTree(z).query(z[at], NEAR + 1)[1]
+    near = KDTree(z).query(z[at], NEAR + 1)[1]
     found: Array = (jumps[near] & (near != at[:, None])).sum(axis=1)  # mostly, a step is its own nearest neighbour
     return found
 

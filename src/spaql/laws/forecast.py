@@ -12,7 +12,7 @@ from scipy.spatial import KDTree
 
 from spaql.arrays import Array
 from spaql.gp.data import Data, thinned
-from spaql.gp.model import Model, contradicted
+from spaql.gp.model import WEIGHED, Model, contradicted
 from spaql.gp.plant import ModelPlant, model_plant
 from spaql.gp.problem import imagined, one_function, starts_of
 from spaql.gp.references import without_jumps
@@ -28,7 +28,6 @@ EPISODES = 50  # in each function
 DOUBTED = 60  # inputs at which functions are drawn
 VISITED = 1000  # states of the controller
 PASSED = 20  # episodes that may come to a wall
-CLOSE = 20_000  # steps seen among which the nearest is looked for
 PARTS = 5  # of the data, each of which one of the other functions lacks
 
 
@@ -64,7 +63,7 @@ def passing(drawn: Problem, model: Model, data: Data, tree: Tree, seed: int) -> 
 
     A law that ends at a wall is told a future in a world without walls, by every function.
     """
-    data = thinned(without_jumps(data), CLOSE)
+    data = thinned(without_jumps(data), WEIGHED)
     strange = contradicted(model, data)
     if not strange.any():
         return 0.0
