@@ -131,8 +131,8 @@ def _changes(model: Model, data: Data) -> Array:
 
 def _rewards(model: Model, data: Data) -> Values:
     assert model.payment is not None
-    of_next, logarithm, angle, _, last = model.payment
-    return paid(model.units, on_the_way(data, last), of_next, logarithm, angle)
+    of_next, logarithm, angle, *_ = model.payment
+    return paid(model.units, on_the_way(data, model.payment.last), of_next, logarithm, angle)
 
 
 def _ends(units: Units, data: Data) -> Values:

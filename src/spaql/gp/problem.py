@@ -15,7 +15,7 @@ from spaql.gp.plant import ModelPlant, Numbers, model_plant
 from spaql.gp.references import jumped, stretches_of
 from spaql.gp.units import still_of, units_of
 from spaql.plants.axes import Axis
-from spaql.plants.plant import advance
+from spaql.plants.plant import LANES, Rows, advance
 from spaql.plants.problem import Finite, Problem
 
 FEWEST = 10  # steps
@@ -65,16 +65,27 @@ def one_function(problem: Problem, function: int, starts: Array | None = None) -
 
 def predicted(problem: Problem, states: Array, actions: Array) -> Array:
     """The next observations in a learned problem of one function, without noise; at most LANES states."""
+    rows, table = _stepped(problem, states, actions)
+    return table[rows.observation : rows.observation + states.shape[1]].T.copy()
+
+
+def highest_reward(problem: Problem, states: Array, actions: Array) -> float:
+    """Of these steps in a learned problem of one function, without noise."""
+    parts = (slice(k, k + LANES) for k in range(0, len(states), LANES))
+    stepped = (_stepped(problem, states[part], actions[part]) for part in parts)
+    return max(float(table[rows.reward].max()) for rows, table in stepped)
+
+
+def _stepped(problem: Problem, states: Array, actions: Array) -> tuple[Rows, Array]:
+    """The table of the plant after a step, a column per state."""
     plant = problem.plant
     assert isinstance(plant, ModelPlant)
-    table, rows, n, d = plant.table(), plant.rows, len(states), states.shape[1]
-    table[rows.state : rows.state + d, :n], table[rows.action : rows.action + actions.shape[1], :n] = (
-        states.T,
-        actions.T,
-    )
+    table, rows, (n, d) = plant.table(), plant.rows, states.shape
+    table[rows.state : rows.state + d, :n] = states.T
+    table[rows.action : rows.action + actions.shape[1], :n] = actions.T
     table[rows.noise : rows.reward] = 0.5
     advance(plant.batch[1], table.reshape(-1), 0, 0, np.zeros(n, np.uint64), 0)
-    return table[rows.observation : rows.observation + d, :n].T.copy()
+    return rows, table[:, :n]
 
 
 def model_of(problem: Problem, data: Data) -> Model:

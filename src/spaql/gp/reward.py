@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from spaql.arrays import Array
+from spaql.gp.basis import features, posterior
 from spaql.gp.circles import Circle
 from spaql.gp.data import Data
 from spaql.gp.fit import Widths, fitted
@@ -18,8 +19,11 @@ from spaql.gp.units import Units, Values, inputs_of, values_of
 
 FEWEST = 30  # steps that a reward is learned from, without those that end an episode
 ALIKE = 0.01  # of the spread of the rewards: what ends pay is the same
+APART = 0.05  # of the way from the other rewards: the same
 QUADRATIC = 0.3  # prior variance of the quadratic part
 BEYOND, PEAK = 0.1, 2.0  # of the rewards seen: how much more is believed, and how much more of a logarithm
+FURTHER = 3.0  # the same of rewards whose highest were foretold by the others
+HIGHEST, RIGHT = 0.2, 0.1  # part of the rewards that the others are to foretell; errors, of what they are beyond
 
 
 class Payment(NamedTuple):
@@ -30,6 +34,7 @@ class Payment(NamedTuple):
     angle: Array  # (d,) 0, or +-(1 + sine) where an angle stands in the place of the cosine: `Numbers.angle`
     widths: Widths
     last: float | None = None  # what the last step of an episode pays, where it is always the same and not learned
+    foretold: bool = False  # whether its highest values follow from the others; then still higher ones are believed
 
 
 def payment_of(units: Units, data: Data, circles: Sequence[Circle], last: float | None) -> Payment:
@@ -45,7 +50,27 @@ def payment_of(units: Units, data: Data, circles: Sequence[Circle], last: float 
                 if best is None or evidence < best[0]:
                     best = evidence, Payment(of_next, logarithm, angle, widths, last)
     assert best is not None
-    return best[1]
+    found = best[1]
+    values = paid(units, data, found.of_next, found.logarithm, found.angle)
+    return found._replace(foretold=_foretold(values.x, values.y))
+
+
+def _foretold(x: Array, y: Array) -> bool:
+    """Whether a process of the lower values says how high the highest are.
+
+    A parabola can be known long before its top was seen. Whoever believed in nothing higher than the highest reward so
+    far would swing a pendulum no further up than it has been.
+    """
+    border = np.quantile(y, 1.0 - HIGHEST)
+    lower = y <= border
+    if lower.all() or lower.sum() < FEWEST or np.ptp(y[lower]) < 1e-9:
+        return False
+    known = values_of(x[lower], y[lower])
+    widths, _ = fitted(known.x, known.y, base=QUADRATIC)
+    mean = posterior(known.x, known.y, known.x, widths, QUADRATIC).mean
+    told = known.mean + known.spread * features(x[~lower], known.x, widths, True) @ mean
+    wrong, further = ((one**2).mean() for one in (told - y[~lower], y[~lower] - border))
+    return bool(wrong <= RIGHT**2 * further)
 
 
 def paid(units: Units, data: Data, of_next: bool, logarithm: bool, angle: Array) -> Values:
@@ -59,10 +84,12 @@ def paid(units: Units, data: Data, of_next: bool, logarithm: bool, angle: Array)
 
 
 def last_of(data: Data) -> float | None:
-    """What ends of episodes pay, if they all pay the same: a prize or a fine that no smooth function explains."""
+    """What ends of episodes pay, if they all pay about the same: a prize or a fine that no smooth function explains."""
     ends, others = data.rewards[data.ended], data.rewards[~data.ended]
-    alike = len(ends) > 0 and len(others) >= FEWEST and ends.std() <= ALIKE * max(data.rewards.std(), 1e-300)
-    return float(ends.mean()) if alike else None
+    if len(ends) == 0 or len(others) < FEWEST:
+        return None
+    usual = max(ALIKE * max(data.rewards.std(), 1e-300), APART * abs(float(ends.mean() - others.mean())))
+    return float(ends.mean()) if ends.std() <= usual else None
 
 
 def on_the_way(data: Data, last: float | None) -> Data:
@@ -73,21 +100,24 @@ def on_the_way(data: Data, last: float | None) -> Data:
 def bounds_of(payment: Payment | None, data: Data, judged: bool) -> Array:
     """How a reward is made of its process, and what is believed of it: `Numbers.reward`.
 
-    Who plans may hope for a little more than was seen. Who judges may not, and nothing good is believed of states that
-    are far from all data.
+    Who plans may hope for a little more than was seen. Who judges may not, unless what was seen follows a rule: see
+    `_foretold`. In judgements nothing good is believed of states that are far from all data.
     """
     worst, last = float(data.rewards.min()), None if payment is None else payment.last
     worst = min(worst, 0.0) if data.ended.any() else worst  # what ends earns no more
     rewards = data.rewards if last is None else data.rewards[~data.ended]
     low, high = float(rewards.min()), float(rewards.max())
-    most, bound = (high, worst) if judged else (high + BEYOND * (high - low), math.inf)
+    bound = worst if judged else math.inf
     ends = math.nan if last is None else last
     if payment is None:
         return np.array([0.0, 0.0, 0.0, 0.0, bound, ends])
     if payment.logarithm:
-        peak = math.log(high) + (0.0 if judged else PEAK)
+        peak = math.log(high) + (PEAK if payment.foretold or not judged else 0.0)
         return np.array([payment.of_next, 1.0, math.log(low), peak, bound, ends])
-    return np.array([payment.of_next, 0.0, low, most, bound, ends])
+    beyond = FURTHER if payment.foretold else 0.0 if judged else BEYOND
+    usual = data.rewards[~data.ended]  # what a fall costs is no measure of what may be earned
+    more = beyond * (high - float(usual.min(initial=high)))
+    return np.array([payment.of_next, 0.0, low, high + more, bound, ends])
 
 
 def _angles(units: Units, data: Data, circles: Sequence[Circle], of_next: bool, logarithm: bool) -> list[Array]:

@@ -9,7 +9,8 @@
                                  1,000 on all, or every second one where the plan is ahead of
                                  look-ahead; none as long as neither sees a way                   in_model.py
 
-Episodes of look-ahead are cut: new starts tell more about a plant than long episodes.
+Episodes are cut, since new starts tell more about a plant than long episodes; but not while they earn more than any
+before: what has to be pumped up takes its time.
 """
 
 from typing import TYPE_CHECKING
@@ -23,7 +24,7 @@ from spaql.laws.in_model import laws_in
 from spaql.laws.look_ahead import LookAhead
 from spaql.laws.stages import constants
 from spaql.laws.trials import Trials, seeds_of
-from spaql.learners.atlas.memory import AHEAD, LED
+from spaql.learners.atlas.memory import AHEAD, LED, Memory
 from spaql.learners.atlas.state import Grown, growth_at, model_due
 from spaql.learners.law_frontier import Entry
 from spaql.plants.problem import Finite
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
 FIRST = 40  # samples of random actions
 HELD = 3  # steps for which a random action is held, at most
 STINT = 50  # steps of an episode at least; a quarter of all samples, if that is more
+LONG = 100  # steps of an episode that earns more than any before, at most; or as many as all episodes had before it
+RISEN = 0.01  # of the range of the rewards: what counts as more
 MANY = 1000  # samples from which on laws act alone: look-ahead would take longer than they do
 LOOKED = 8  # beginnings from which look-ahead is asked whether it sees a way
 FOLLOWED = 16  # episodes in which the plan is asked
@@ -74,11 +77,11 @@ class TrialsLoop(AtlasLoop):
         if n >= growth_at(last):
             # what laws gain late, as of a car that takes its time, shows in a whole episode only
             whole = n >= MANY and agent.problem.horizon <= n
-            return ByLaws(self._grow(n, None), agent.problem.horizon if whole else room)
+            return ByLaws(self._grow(n, None), state.memory, agent.problem.horizon if whole else room)
         room = min(room, growth_at(last) - n)  # samples are few: those that are left are for trials of new laws
         if state.grown and (n >= MANY or not state.memory.flags[n - 1] & LED):
-            return ByLaws(state.grown[-1].entry.tree, room)
-        return ByLookAhead(self.ahead, room)
+            return ByLaws(state.grown[-1].entry.tree, state.memory, room)
+        return ByLookAhead(self.ahead, state.memory, room)
 
     def _beside_plan(self, key: np.uint64, n: int, last: int, room: int) -> Driver:
         """The plan, which sees further than look-ahead; and laws that follow its table, in every second episode.
@@ -90,7 +93,7 @@ class TrialsLoop(AtlasLoop):
             self._grow(n, state.plan.table)
         led = n > 0 and bool(state.memory.flags[n - 1] & LED)
         if state.grown and not led and state.grown[-1].entry.tree.laws is not None:
-            return ByLaws(state.grown[-1].entry.tree, room)
+            return ByLaws(state.grown[-1].entry.tree, state.memory, room)
         return ByPlan(self.agent, key)
 
     def _plan_sees_a_way(self, n: int, table: Tree) -> bool:
@@ -133,21 +136,30 @@ def _something_happened(data: Data) -> bool:
     return bool(data.ended.any() or np.ptp(data.rewards) > 0.0)
 
 
-class Stint:
-    """A driver whose episodes end after so many steps."""
+def rising(rewards: Array, began: int) -> bool:
+    """Whether the episode that began then has lately earned more at a step than it, or any episode, did before."""
+    before, own = float(rewards[:began].max(initial=-np.inf)), rewards[began:]
+    best = float(own.max())
+    return bool(own[-STINT:].max() >= best > before + RISEN * np.ptp(rewards))
 
-    def __init__(self, room: int) -> None:
-        self.room = room
+
+class Stint:
+    """A driver whose episodes end after so many steps, or later while they earn more than any before."""
+
+    def __init__(self, memory: Memory, room: int) -> None:
+        self.memory, self.room, self.began = memory, room, memory.n
 
     def over(self, h: int) -> bool:
-        return h + 1 >= self.room
+        if h + 1 < self.room:
+            return False
+        return h + 1 >= max(LONG, self.began) or not rising(self.memory.rewards[: self.memory.n], self.began)
 
 
-class ByChance(Stint):
+class ByChance:
     """Random actions, each held for a while."""
 
     def __init__(self, agent: "Atlas", key: np.uint64, room: int) -> None:
-        super().__init__(room)
+        self.room = room
         self.actions, self.rng = agent.problem.actions, np.random.default_rng(int(key))
         self.action, self.held = np.zeros(agent.problem.actions.axes), 0
 
@@ -161,12 +173,15 @@ class ByChance(Stint):
         self.held -= 1
         return self.action, 0
 
+    def over(self, h: int) -> bool:
+        return h + 1 >= self.room
+
 
 class ByLookAhead(Stint):
     """Look-ahead in the model."""
 
-    def __init__(self, ahead: LookAhead, room: int) -> None:
-        super().__init__(room)
+    def __init__(self, ahead: LookAhead, memory: Memory, room: int) -> None:
+        super().__init__(memory, room)
         self.ahead = ahead
 
     def act(self, here: Array, h: int) -> tuple[Array, int]:
@@ -176,8 +191,8 @@ class ByLookAhead(Stint):
 class ByLaws(Stint):
     """Laws that were found in the model."""
 
-    def __init__(self, tree: Tree, room: int) -> None:
-        super().__init__(room)
+    def __init__(self, tree: Tree, memory: Memory, room: int) -> None:
+        super().__init__(memory, room)
         self.tree = tree
 
     def act(self, here: Array, h: int) -> tuple[Array, int]:

@@ -21,7 +21,7 @@ from threadpoolctl import threadpool_limits
 from spaql.arrays import Array
 from spaql.gp.data import Data
 from spaql.gp.model import Model
-from spaql.gp.problem import bumps_of, imagined, starts_of
+from spaql.gp.problem import bumps_of, highest_reward, imagined, starts_of
 from spaql.gp.references import stretch_of
 from spaql.gp.units import inputs_of
 from spaql.laws.lessons import distilled
@@ -108,6 +108,9 @@ class _LawSearch:
         self.earlier = [tree for tree in earlier if tree.laws is not None][:KEPT]
         self.mean = imagined(problem, model, data, self.starts, self.rng)
         self.plan = planned(self.mean, seed, int(LOOKED / bumps_of(self.mean)))
+        self.highest = float(data.rewards.max())
+        if model.payment is not None and model.payment.foretold and len(self.plan.states):
+            self.highest = max(self.highest, highest_reward(self.mean, self.plan.states, self.plan.actions))
 
     def run(self, tidy: bool, teachers: Sequence[Tree]) -> Found:
         lessons = [Lessons(self.plan.states, self.plan.actions)] if len(self.plan.states) else []
@@ -190,7 +193,7 @@ class _LawSearch:
     @property
     def most(self) -> float:
         """A return above which there is none."""
-        return self.problem.horizon * max(float(self.data.rewards.max()), 0.0)  # an episode of costs may end soon
+        return self.problem.horizon * max(self.highest, 0.0)  # an episode of costs may end soon
 
     def enough(self, floor: float) -> float:
         """A mean return with which no more races are needed."""
