@@ -110,7 +110,7 @@ def test_beginnings_on_a_circle_stay_on_it():
 
 
 def test_nothing_good_is_believed_far_from_the_data():
-    data = walk(150, lambda x, u, _: 0.5 * x + 0.1 * u, reward=lambda x: x[1:, 0])
+    data = walk(150, lambda x, u, _: 0.5 * x + 0.1 * u, reward=lambda x: np.sign(x[1:, 0]))
     model, rng = model_of(problem(), data), np.random.default_rng(0)
     drawn = one_function(imagined(problem(), model, data, data.states[:1], rng, 2, np.zeros((1, 2))), 0)
     numbers = drawn.plant.numbers

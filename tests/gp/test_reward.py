@@ -8,6 +8,7 @@ import pytest
 import spaql
 from spaql.gp.data import Data
 from spaql.gp.problem import imagined, model_of, one_function, predicted
+from spaql.gp.reward import bounds_of, last_of
 from spaql.gp.spelled import spelled
 from spaql.plants.plant import advance
 
@@ -52,6 +53,49 @@ def test_the_square_of_an_angle_is_known_where_no_step_was():
     found, model, plant = paid_at(data, ANGLES)
     assert np.count_nonzero(model.payment.angle) == 1
     np.testing.assert_allclose(found, believed(plant, -(ANGLES**2)), atol=0.02)
+
+
+def judged(data):
+    """Least and most that a judge believes of a step's reward, and whether the highest were foretold."""
+    problem = spaql.cube(3, 1, 20)
+    model, rng = model_of(problem, data), np.random.default_rng(0)
+    drawn = imagined(problem, model, data, data.states[:1], rng, 2, np.zeros((1, 4)))
+    return *drawn.plant.numbers.reward[2:4], model.payment.foretold
+
+
+def test_a_parabola_is_believed_above_the_highest_reward_seen():
+    data = turning(squared)
+    _, most, foretold = judged(data)
+    assert foretold
+    assert data.rewards.max() < -0.9
+    assert most > 0.0
+
+
+def test_nothing_is_believed_above_a_peak_that_the_other_rewards_did_not_foretell():
+    data = turning(lambda angle, speed, push: np.exp(-((angle / 0.2) ** 2)) - 0.01 * push, far=0.0)
+    _, most, foretold = judged(data)
+    assert not foretold
+    assert most == data.rewards.max()
+
+
+def fallen(fine):
+    """A wheel whose episodes end, at a price, in every tenth step."""
+    data, ended = turning(squared), np.arange(80) % 10 == 9
+    return data._replace(rewards=np.where(ended, data.rewards - fine, data.rewards), ended=ended)
+
+
+def test_a_fine_far_from_other_rewards_is_no_part_of_their_function():
+    data = fallen(1000.0)
+    assert last_of(data) == pytest.approx(-1000.0, rel=0.02)
+    assert last_of(fallen(1.0)) is None
+
+
+def test_a_fine_is_no_measure_of_what_may_be_earned():
+    data = fallen(1000.0)
+    payment = model_of(spaql.cube(3, 1, 20), data).payment._replace(last=None, foretold=True)
+    least, most = bounds_of(payment, data, judged=True)[2:4]
+    assert least < -1000.0
+    assert most < 50.0
 
 
 def test_which_way_is_up_is_found():
