@@ -56,25 +56,25 @@ def test_the_square_of_an_angle_is_known_where_no_step_was():
 
 
 def judged(data):
-    """Least and most that a judge believes of a step's reward, and whether the highest were foretold."""
+    """Least and most that a judge believes of a step's reward, and whether higher ones are."""
     problem = spaql.cube(3, 1, 20)
     model, rng = model_of(problem, data), np.random.default_rng(0)
     drawn = imagined(problem, model, data, data.states[:1], rng, 2, np.zeros((1, 4)))
-    return *drawn.plant.numbers.reward[2:4], model.payment.foretold
+    return *drawn.plant.numbers.reward[2:4], model.payment.higher
 
 
 def test_a_parabola_is_believed_above_the_highest_reward_seen():
     data = turning(squared)
-    _, most, foretold = judged(data)
-    assert foretold
+    _, most, higher = judged(data)
+    assert higher
     assert data.rewards.max() < -0.9
     assert most > 0.0
 
 
 def test_nothing_is_believed_above_a_peak_that_the_other_rewards_did_not_foretell():
     data = turning(lambda angle, speed, push: np.exp(-((angle / 0.2) ** 2)) - 0.01 * push, far=0.0)
-    _, most, foretold = judged(data)
-    assert not foretold
+    _, most, higher = judged(data)
+    assert not higher
     assert most == data.rewards.max()
 
 
@@ -92,7 +92,7 @@ def test_a_fine_far_from_other_rewards_is_no_part_of_their_function():
 
 def test_a_fine_is_no_measure_of_what_may_be_earned():
     data = fallen(1000.0)
-    payment = model_of(spaql.cube(3, 1, 20), data).payment._replace(last=None, foretold=True)
+    payment = model_of(spaql.cube(3, 1, 20), data).payment._replace(last=None, higher=True)
     least, most = bounds_of(payment, data, judged=True)[2:4]
     assert least < -1000.0
     assert most < 50.0

@@ -29,6 +29,7 @@ ENOUGH = 3.0, 0.003  # what points need not explain: times the noise's variance,
 EVEN = math.sqrt(12.0)  # width of an even distribution over its deviation
 INEXACT = 0.01  # of the spread of the changes: noise, at least, where laws are judged; else they live on a knife's edge
 WIDER = 0.25  # of the box of the data: how far outside of it a state may come
+ABOVE = 1.0  # the same where rewards are believed that are higher than any seen: they are outside
 
 
 class Model(NamedTuple):
@@ -210,7 +211,8 @@ def numbers_of(
             squares[:, a, b] = made[:, m + inputs + 1 :]
     z = np.concatenate([(column - units.centre) / units.scale for column in (data.states, data.nexts)])
     low, high = z.min(axis=0), z.max(axis=0)
-    margin, stops = WIDER * (high - low), (model.stops - units.centre) / units.scale
+    wider = ABOVE if model.payment is not None and model.payment.higher else WIDER
+    margin, stops = wider * (high - low), (model.stops - units.centre) / units.scale
     low, high = low - margin, high + margin
     first, length = (model.turns[0] - units.centre) / units.scale, model.turns[1] / units.scale
     low, high = np.where(length > 0.0, first, low), np.where(length > 0.0, first + length, high)

@@ -24,6 +24,8 @@ QUADRATIC = 0.3  # prior variance of the quadratic part
 BEYOND, PEAK = 0.1, 2.0  # of the rewards seen: how much more is believed, and how much more of a logarithm
 FURTHER = 3.0  # the same of rewards whose highest were foretold by the others
 HIGHEST, RIGHT = 0.2, 0.1  # part of the rewards that the others are to foretell; errors, of what they are beyond
+HIGHER = 0.05  # of the range of the rewards: how much more must be foretold for anybody to hope
+LOOKED, ASIDE = 1000, 0.5  # places where more may be paid; how far outside of the data they are, of its range
 
 
 class Payment(NamedTuple):
@@ -34,7 +36,7 @@ class Payment(NamedTuple):
     angle: Array  # (d,) 0, or +-(1 + sine) where an angle stands in the place of the cosine: `Numbers.angle`
     widths: Widths
     last: float | None = None  # what the last step of an episode pays, where it is always the same and not learned
-    foretold: bool = False  # whether its highest values follow from the others; then still higher ones are believed
+    higher: bool = False  # whether values above the highest seen are believed
 
 
 def payment_of(units: Units, data: Data, circles: Sequence[Circle], last: float | None) -> Payment:
@@ -52,7 +54,22 @@ def payment_of(units: Units, data: Data, circles: Sequence[Circle], last: float 
     assert best is not None
     found = best[1]
     values = paid(units, data, found.of_next, found.logarithm, found.angle)
-    return found._replace(foretold=_foretold(values.x, values.y))
+    return found._replace(higher=_goes_on(values, found.widths) and _foretold(values.x, values.y))
+
+
+def _goes_on(values: Values, widths: Widths) -> bool:
+    """Whether the process has higher values, not far from the data, than were seen.
+
+    Looked for beside the highest: there, some of the variables have other values.
+    """
+    x, y, rng = values.x, values.y, np.random.default_rng(0)
+    low, high = x.min(axis=0), x.max(axis=0)
+    places = x[np.argsort(-y, kind="stable")[: math.ceil(HIGHEST * len(y))]]
+    places = places[rng.integers(len(places), size=LOOKED)]
+    other = rng.uniform(low - ASIDE * (high - low), high + ASIDE * (high - low), places.shape)
+    places = np.where(rng.random(places.shape) < 0.5, other, places)
+    told = features(places, x, widths, True) @ posterior(x, y, x, widths, QUADRATIC).mean
+    return bool(told.max() > y.max() + HIGHER * np.ptp(y))
 
 
 def _foretold(x: Array, y: Array) -> bool:
@@ -100,7 +117,7 @@ def on_the_way(data: Data, last: float | None) -> Data:
 def bounds_of(payment: Payment | None, data: Data, judged: bool) -> Array:
     """How a reward is made of its process, and what is believed of it: `Numbers.reward`.
 
-    Who plans may hope for a little more than was seen. Who judges may not, unless what was seen follows a rule: see
+    Who plans may hope for a little more than was seen. Who judges may not, unless what was seen goes on: see
     `_foretold`. In judgements nothing good is believed of states that are far from all data.
     """
     worst, last = float(data.rewards.min()), None if payment is None else payment.last
@@ -112,9 +129,9 @@ def bounds_of(payment: Payment | None, data: Data, judged: bool) -> Array:
     if payment is None:
         return np.array([0.0, 0.0, 0.0, 0.0, bound, ends])
     if payment.logarithm:
-        peak = math.log(high) + (PEAK if payment.foretold or not judged else 0.0)
+        peak = math.log(high) + (PEAK if payment.higher or not judged else 0.0)
         return np.array([payment.of_next, 1.0, math.log(low), peak, bound, ends])
-    beyond = FURTHER if payment.foretold else 0.0 if judged else BEYOND
+    beyond = FURTHER if payment.higher else 0.0 if judged else BEYOND
     usual = data.rewards[~data.ended]  # what a fall costs is no measure of what may be earned
     more = beyond * (high - float(usual.min(initial=high)))
     return np.array([payment.of_next, 0.0, low, high + more, bound, ends])
