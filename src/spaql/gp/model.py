@@ -211,7 +211,7 @@ def numbers_of(
             squares[:, a, b] = made[:, m + inputs + 1 :]
     z = np.concatenate([(column - units.centre) / units.scale for column in (data.states, data.nexts)])
     low, high = z.min(axis=0), z.max(axis=0)
-    wider = ABOVE if model.payment is not None and model.payment.higher else WIDER
+    wider = ABOVE if model.payment is not None and model.payment.higher > 0.0 else WIDER
     margin, stops = wider * (high - low), (model.stops - units.centre) / units.scale
     low, high = low - margin, high + margin
     first, length = (model.turns[0] - units.centre) / units.scale, model.turns[1] / units.scale

@@ -22,7 +22,7 @@ ALIKE = 0.01  # of the spread of the rewards: what ends pay is the same
 APART = 0.05  # of the way from the other rewards: the same
 QUADRATIC = 0.3  # prior variance of the quadratic part
 BEYOND, PEAK = 0.1, 2.0  # of the rewards seen: how much more is believed, and how much more of a logarithm
-FURTHER = 3.0  # the same of rewards whose highest were foretold by the others
+FURTHER = 1.0  # the same where the highest rewards are foretold by the others: of how much higher those are
 HIGHEST, RIGHT = 0.2, 0.1  # part of the rewards that the others are to foretell; errors, of what they are beyond
 HIGHER = 0.05  # of the range of the rewards: how much more must be foretold for anybody to hope
 LOOKED, ASIDE = 1000, 0.5  # places where more may be paid; how far outside of the data they are, of its range
@@ -36,7 +36,7 @@ class Payment(NamedTuple):
     angle: Array  # (d,) 0, or +-(1 + sine) where an angle stands in the place of the cosine: `Numbers.angle`
     widths: Widths
     last: float | None = None  # what the last step of an episode pays, where it is always the same and not learned
-    higher: bool = False  # whether values above the highest seen are believed
+    higher: float = 0.0  # how far above the highest value that was seen the process is believed
 
 
 def payment_of(units: Units, data: Data, circles: Sequence[Circle], last: float | None) -> Payment:
@@ -54,7 +54,8 @@ def payment_of(units: Units, data: Data, circles: Sequence[Circle], last: float 
     assert best is not None
     found = best[1]
     values = paid(units, data, found.of_next, found.logarithm, found.angle)
-    return found._replace(higher=_goes_on(values, found.widths) and _foretold(values.x, values.y))
+    goes_on = _goes_on(values, found.widths)
+    return found._replace(higher=FURTHER * values.spread * _foretold(values.x, values.y) if goes_on else 0.0)
 
 
 def _goes_on(values: Values, widths: Widths) -> bool:
@@ -72,8 +73,8 @@ def _goes_on(values: Values, widths: Widths) -> bool:
     return bool(told.max() > y.max() + HIGHER * np.ptp(y))
 
 
-def _foretold(x: Array, y: Array) -> bool:
-    """Whether a process of the lower values says how high the highest are.
+def _foretold(x: Array, y: Array) -> float:
+    """How far above all others the highest value is, if a process of the others says how high the highest are; else 0.
 
     A parabola can be known long before its top was seen. Whoever believed in nothing higher than the highest reward so
     far would swing a pendulum no further up than it has been.
@@ -81,13 +82,13 @@ def _foretold(x: Array, y: Array) -> bool:
     border = np.quantile(y, 1.0 - HIGHEST)
     lower = y <= border
     if lower.all() or lower.sum() < FEWEST or np.ptp(y[lower]) < 1e-9:
-        return False
+        return 0.0
     known = values_of(x[lower], y[lower])
     widths, _ = fitted(known.x, known.y, base=QUADRATIC)
     mean = posterior(known.x, known.y, known.x, widths, QUADRATIC).mean
     told = known.mean + known.spread * features(x[~lower], known.x, widths, True) @ mean
     wrong, further = ((one**2).mean() for one in (told - y[~lower], y[~lower] - border))
-    return bool(wrong <= RIGHT**2 * further)
+    return float(y.max() - border) if wrong <= RIGHT**2 * further else 0.0
 
 
 def paid(units: Units, data: Data, of_next: bool, logarithm: bool, angle: Array) -> Values:
@@ -129,12 +130,10 @@ def bounds_of(payment: Payment | None, data: Data, judged: bool) -> Array:
     if payment is None:
         return np.array([0.0, 0.0, 0.0, 0.0, bound, ends])
     if payment.logarithm:
-        peak = math.log(high) + (PEAK if payment.higher or not judged else 0.0)
+        peak = math.log(high) + max(payment.higher, 0.0 if judged else PEAK)
         return np.array([payment.of_next, 1.0, math.log(low), peak, bound, ends])
-    beyond = FURTHER if payment.higher else 0.0 if judged else BEYOND
-    usual = data.rewards[~data.ended]  # what a fall costs is no measure of what may be earned
-    more = beyond * (high - float(usual.min(initial=high)))
-    return np.array([payment.of_next, 0.0, low, high + more, bound, ends])
+    most = high + max(payment.higher, 0.0 if judged else BEYOND * (high - low))
+    return np.array([payment.of_next, 0.0, low, most, bound, ends])
 
 
 def _angles(units: Units, data: Data, circles: Sequence[Circle], of_next: bool, logarithm: bool) -> list[Array]:
