@@ -200,7 +200,63 @@ def belt():
     return spaql.from_plant(below_cart, pull, observe=on_belt, state=state, actions=actions, horizon=120, name="pendulum on a belt"), None, (400, 800)
 
 
-PLANTS = {"levitation": levitation, "beam": beam, "tanks": tanks, "quadrotor": quadrotor, "swing-up": swing_up, "rotary": rotary, "belt": belt}
+# -- pendulum with a weak motor, swing-up: it must be pumped for several swings; angle and rate are seen with noise -------
+
+
+@spaql.reset
+def still_below(u1, u2):
+    return math.pi + 0.4 * (u1 - 0.5), 0.4 * (u2 - 0.5), 0.0, 0.0
+
+
+@spaql.step
+def pump(angle, rate, error, other, torque, u1, u2):
+    for _ in range(4):
+        rate = rate + 0.015 * (9.0 * math.sin(angle) + 2.2 * torque - 0.1 * rate)
+        angle = angle + 0.015 * rate
+    size = 0.01 * math.sqrt(-2.0 * math.log(1.0 - u1))
+    error, other = size * math.cos(2.0 * math.pi * u2), size * math.sin(2.0 * math.pi * u2)
+    return (angle, rate, error, other), math.cos(angle) - 0.01 * min(rate * rate, 50.0) - 0.01 * torque * torque, False
+
+
+@spaql.observe
+def noisy(angle, rate, error, other):
+    return math.cos(angle + error), math.sin(angle + error), rate + 5.0 * other
+
+
+def pumped():
+    state = [spaql.Axis("cos", -1.0, 1.0), spaql.Axis("sin", -1.0, 1.0), spaql.Axis("rate", slope=0.2, unit="rad/s")]
+    actions = spaql.Continuous((-1.0,), (1.0,), ("torque",))
+    return spaql.from_plant(still_below, pump, observe=noisy, state=state, actions=actions, horizon=150, name="weak motor"), None, (300, 600)
+
+
+# -- gantry crane: a load on a rope is brought to its place and must hang still there; costs only ----------------------
+
+
+@spaql.reset
+def elsewhere(u1, u2):
+    return -2.0 + 1.0 * (u1 - 0.5), 0.0, 0.3 * (u2 - 0.5), 0.0
+
+
+@spaql.step
+def carry(place, speed, tilt, rate, force):
+    for _ in range(5):
+        pushed = 1.5 * force - 0.3 * speed
+        speed, rate = speed + 0.02 * pushed, rate - 0.02 * (9.81 * math.sin(tilt) + math.cos(tilt) * pushed + 0.02 * rate) / 1.2
+        place, tilt = place + 0.02 * speed, tilt + 0.02 * rate
+    load = place + 1.2 * math.sin(tilt)
+    return (place, speed, tilt, rate), -load * load - 0.5 * tilt * tilt - 0.1 * speed * speed - 0.02 * force * force, False
+
+
+def gantry():
+    names = (("place", 0.5, "m"), ("speed", 0.5, "m/s"), ("tilt", 2.0, "rad"), ("rate", 1.0, "rad/s"))
+    state = [spaql.Axis(name, slope=slope, unit=unit) for name, slope, unit in names]
+    actions = spaql.Continuous((-1.0,), (1.0,), ("force",))
+    problem = spaql.from_plant(elsewhere, carry, state=state, actions=actions, horizon=100, name="gantry crane")
+    cost = [[1.0, 0.0, 1.2, 0.0], [0.0, 0.1, 0.0, 0.0], [1.2, 0.0, 1.94, 0.0], [0.0, 0.0, 0.0, 0.0]]  # the square of the load's place
+    return problem, spaql.lqr(problem, cost, 0.02, at=[0.0] * 4), (200, 400)
+
+
+PLANTS = {"levitation": levitation, "beam": beam, "tanks": tanks, "quadrotor": quadrotor, "swing-up": swing_up, "rotary": rotary, "belt": belt, "pumped": pumped, "gantry": gantry}
 
 
 def measure(name: str, seeds: range) -> None:
