@@ -1,12 +1,13 @@
 """What learned models say about a controller."""
 
 import numpy as np
+import pytest
 
 import spaql
 from spaql.gp.data import Data, parts_of
 from spaql.gp.model import contradicted
 from spaql.gp.problem import model_of
-from spaql.laws.forecast import PARTS, functions_for, lacking_some, passing, returns_in, within_twice
+from spaql.laws.forecast import PARTS, as_seen, functions_for, lacking_some, passing, returns_in, within_twice
 from spaql.trees.edits import constant
 
 PUSH, PULL = constant(1, [1.0]), constant(1, [-1.0])
@@ -31,11 +32,21 @@ def drawn_for(data):
 
 
 def test_a_step_that_pays_or_costs_more_than_any_seen_is_believed_only_where_it_is_asked_for():
-    _, _, drawn = drawn_for(slope(12))
+    _, model, drawn = drawn_for(slope(12))
+    drawn = as_seen(drawn, model)
     for tree, side, told_at_most, plant in ((PUSH, 1, 4.0, 5.5), (PULL, 0, 4.0, -5.5)):
         told, asked = (returns_in(one, tree, 0).mean() for one in (drawn, within_twice(drawn)[side]))
         assert abs(told) < told_at_most
         assert abs(told - plant) > abs(asked - plant) + 1.0
+
+
+def test_rewards_that_are_believed_above_the_highest_seen_can_be_left_out():
+    data = slope(12)
+    _, model, drawn = drawn_for(data)
+    assert model.payment.higher > 0.0
+    assert as_seen(drawn, model).plant.numbers.reward[3] == pytest.approx(data.rewards.max())
+    assert returns_in(as_seen(drawn, model), PUSH, 0).mean() < 4.0
+    assert returns_in(drawn, PUSH, 0).mean() == pytest.approx(5.5, abs=0.5)  # what the plant pays
 
 
 def test_functions_that_lack_a_part_begin_where_those_of_the_model_of_all_data_do():

@@ -79,12 +79,25 @@ def within_twice(drawn: Problem) -> tuple[Problem, Problem]:
     By as much again as rewards have differed, or twice as much where their logarithm is modelled; and also where no
     data is near. Whoever searches for laws believes in neither.
     """
-    plant = drawn.plant
-    assert isinstance(plant, ModelPlant)
-    _, logarithm, least, most, *_ = plant.numbers.reward
-    worse, better = plant.numbers.reward.copy(), plant.numbers.reward.copy()
+    _, logarithm, least, most, *_ = _reward_of(drawn)
+    worse, better = _reward_of(drawn).copy(), _reward_of(drawn).copy()
     further = math.log(2.0) if logarithm else most - least
     worse[2], better[3], better[4] = least - further, most + further, math.inf
-    made = (model_plant(plant.numbers._replace(reward=reward), plant.told) for reward in (worse, better))
-    low, high = (replace(drawn, plant=one) for one in made)
-    return low, high
+    return _paying(drawn, worse), _paying(drawn, better)
+
+
+def as_seen(drawn: Problem, model: Model) -> Problem:
+    """The learned problem in which no step pays more than the best one that was seen."""
+    reward = _reward_of(drawn).copy()
+    reward[3] -= 0.0 if model.payment is None else model.payment.higher
+    return _paying(drawn, reward)
+
+
+def _reward_of(drawn: Problem) -> Array:
+    assert isinstance(drawn.plant, ModelPlant)
+    return drawn.plant.numbers.reward
+
+
+def _paying(drawn: Problem, reward: Array) -> Problem:
+    assert isinstance(drawn.plant, ModelPlant)
+    return replace(drawn, plant=model_plant(drawn.plant.numbers._replace(reward=reward), drawn.plant.told))

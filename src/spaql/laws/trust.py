@@ -22,6 +22,7 @@ from spaql.laws.forecast import (
     EPISODES,
     FUNCTIONS,
     PARTS,
+    as_seen,
     functions_for,
     lacking_some,
     passing,
@@ -64,6 +65,7 @@ class Trust:
     others: Array = field(default_factory=lambda: np.zeros(0))  # its mean if the model lacked one part of the data
     passing: float = 0.0  # share of episodes that come where steps contradict the model
     ends: tuple[float, float] = (math.inf, -math.inf)  # mean if rewards may be lower, or higher, than any that was seen
+    as_seen: float = math.inf  # mean if no step pays more than the best one that was seen
 
     @property
     def mean(self) -> float:
@@ -76,7 +78,7 @@ class Trust:
         functions, episodes = self.returns.mean(axis=1).var(ddof=1), self.returns.var(axis=1, ddof=1).mean()
         variance = functions + episodes / self.begun + self.rare**2 + self._error_of_model**2
         wide = float(stdtrit(max(self.begun - 1, 1), 0.975) * math.sqrt(variance))
-        low, high = min(self.mean, self.ends[0]), max(self.mean, self.ends[1])
+        low, high = min(self.mean, self.as_seen, self.ends[0]), max(self.mean, self.ends[1])
         return low - wide, min(high + wide, max(self.most, high))
 
     @property
@@ -119,6 +121,8 @@ class Trust:
         if self.passing > SOMETIMES:
             share = f"{100 * self.passing:.0f} % of the episodes"
             found.append(f"{share} come to states in which steps contradict the model: a wall, or a jump")
+        if self.mean - self.as_seen > APART * self.range:
+            found.append(f"{self.mean - self.as_seen:.4g} of its return are rewards higher than any seen")
         if self.failures > OFTEN:
             found.append(f"{100 * self.failures:.0f} % of the episodes are predicted to fail")
         if self.tried is None:
@@ -177,6 +181,9 @@ def trust_in(agent: "Atlas") -> Trust:
     of_mean, *of_others = stretches * returns_in(lacking, tree, agent.seed).mean(axis=1)
     others = float(returns.mean()) + np.array(of_others) - of_mean
     worse, better = (stretches * float(returns_in(one, tree, agent.seed).mean()) for one in within_twice(drawn))
+    as_paid = float(returns.mean())
+    if model.payment is not None and model.payment.higher > 0.0:
+        as_paid = stretches * float(returns_in(as_seen(drawn, model), tree, agent.seed).mean())
     still = [constant(len(problem.state), action) for action in constants(problem)]
     means = [float(Trials(drawn).returns(one, seeds).mean()) for one in still]
     floor, best = stretches * max(means), still[int(np.argmax(means))]
@@ -187,7 +194,7 @@ def trust_in(agent: "Atlas") -> Trust:
     most = agent.problem.horizon * max(float(data.rewards.max()), 0.0)  # an episode of costs may end soon
     walls = passing(drawn, model, data, tree, agent.seed)
     tried = tried_by(agent, drawn, (tree, best))
-    return Trust(n, begun, returns, floor, tried, missed, where, most, rare, others, walls, (worse, better))
+    return Trust(n, begun, returns, floor, tried, missed, where, most, rare, others, walls, (worse, better), as_paid)
 
 
 def _whole_episodes(earned: Array, stretches: float, rng: np.random.Generator) -> Array:
