@@ -67,7 +67,7 @@ def learn_model(
     model = Model(units, circles, turns, (moves.mean(axis=0), spread_of(moves)), stops)
     data = thinned(without_jumps(data), FITTED)
     x, free = inputs_of(units, data.states, data.actions), ~stopped(data, model.stops)
-    widths = tuple(_widths(x[own], y[own]) for y, own in zip(_changes(model, data).T, free.T, strict=True))
+    widths = tuple(_widths(x[own], y[own]) for y, own in zip(changes_of(model, data).T, free.T, strict=True))
     payment = None if paid else payment_of(units, data, circles, None if ends else last_of(data))
     ending = None if ends or not data.ended.any() else fitted(*_ends(units, data)[:2])[0]
     return model._replace(widths=widths, payment=payment, ending=ending)
@@ -101,7 +101,7 @@ def _widths(x: Array, y: Array) -> Widths:
 def unpredicted(model: Model, data: Data) -> dict[int, float]:
     """By variable the part of its changes that the model misses in steps it has not seen; -1: of the reward."""
     data = thinned(without_jumps(data), FITTED)
-    every, change = inputs_of(model.units, data.states, data.actions), _changes(model, data)
+    every, change = inputs_of(model.units, data.states, data.actions), changes_of(model, data)
     found, free = {}, ~stopped(data, model.stops)
     for j, widths in enumerate(model.widths):
         x, y = every[free[:, j]], change[free[:, j], j]
@@ -123,7 +123,7 @@ def contradicted(model: Model, data: Data) -> Array:
     return found
 
 
-def _changes(model: Model, data: Data) -> Array:
+def changes_of(model: Model, data: Data) -> Array:
     """What the processes of the variables explain, in units of its spread."""
     mean, spread = model.change
     found: Array = (_moves(model.units, model.circles, model.turns, data) - mean) / spread
@@ -143,7 +143,7 @@ def _ends(units: Units, data: Data) -> Values:
 
 def _outputs(model: Model, data: Data) -> list[Output]:
     """The processes of a model: variables, reward, end."""
-    x, change = inputs_of(model.units, data.states, data.actions), _changes(model, data)
+    x, change = inputs_of(model.units, data.states, data.actions), changes_of(model, data)
     mean, spread = model.change
     found = [
         Output(Values(x, y, float(m), float(s)), w)

@@ -34,6 +34,7 @@ from spaql.laws.stages import constants
 from spaql.laws.trials import Trials, seeds_of
 from spaql.laws.tried import Tried, tried_by
 from spaql.learners.atlas.controller import controller_of
+from spaql.learners.atlas.remembering import NONE, Advice, advice_of
 from spaql.plants.problem import Problem
 from spaql.policy.digits import counted
 from spaql.streams import LAWS_CONFIRMED
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 FAILED = 0.5  # of the way from the best constant action to the mean: an episode below has failed
 OFTEN = 0.02  # of the episodes
 SOMETIMES = 0.1  # of the episodes
+REMEMBERED = "a model that remembers the steps before"
 APART = 0.1  # of the same way: functions, or model and plant, that differ by more disagree
 
 
@@ -66,6 +68,7 @@ class Trust:
     passing: float = 0.0  # share of episodes that come where steps contradict the model
     ends: tuple[float, float] = (math.inf, -math.inf)  # mean if rewards may be lower, or higher, than any that was seen
     as_seen: float = math.inf  # mean if no step pays more than the best one that was seen
+    advice: Advice = NONE  # what to remember, if something is not observed
 
     @property
     def mean(self) -> float:
@@ -106,9 +109,14 @@ class Trust:
     def doubts(self) -> tuple[str, ...]:
         """Reasons for not trusting the controller, a line each; none is a good sign."""
         found = []
-        poor = [f"{name} ({100 * part:.0f} %)" for name, part in self.missed.items() if part > POOR]
+        hidden = self.advice.missed
+        missed = {name: part for name, part in self.missed.items() if part > POOR and name not in hidden}
+        poor = [f"{name} ({100 * part:.0f} %)" for name, part in missed.items()]
         if poor:
             found.append(f"the model cannot predict {', '.join(poor)}: noise, or something that is not observed")
+        for name, (without, left) in hidden.items():
+            less = f"{100 * left:.0f} % of the changes of {name} instead of {100 * without:.0f} %"
+            found.append(f"something is not observed: {REMEMBERED} would miss {less}; see agent.with_memory()")
         if self.range == 0.0:
             found.append("in the model it is no better than a constant action")
             return tuple(found)
@@ -193,8 +201,9 @@ def trust_in(agent: "Atlas") -> Trust:
     rare = abs(float(returns.mean())) * (1.0 - 1.0 / stretches) / math.sqrt(max(int(jumps.sum()), 1))
     most = agent.problem.horizon * max(float(data.rewards.max()), 0.0)  # an episode of costs may end soon
     walls = passing(drawn, model, data, tree, agent.seed)
-    tried = tried_by(agent, drawn, (tree, best))
-    return Trust(n, begun, returns, floor, tried, missed, where, most, rare, others, walls, (worse, better), as_paid)
+    tried, advice = tried_by(agent, drawn, (tree, best)), advice_of(agent.problem, model, data)
+    ends = worse, better
+    return Trust(n, begun, returns, floor, tried, missed, where, most, rare, others, walls, ends, as_paid, advice)
 
 
 def _whole_episodes(earned: Array, stretches: float, rng: np.random.Generator) -> Array:

@@ -150,7 +150,7 @@ class ByPlan:
     def over(self, h: int) -> bool:
         agent = self.agent
         if agent.plan_due():
-            agent.plan_on_the_way()
+            agent.plan_at(agent.state.memory.n)
             assert agent.state.plan is not None
             curious = self._curious() if self.actor is None else self.actor.curious
             self.actor = Actor(agent.state.plan, curious, agent.chance)

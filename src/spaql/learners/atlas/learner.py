@@ -14,6 +14,7 @@ few affine laws from that model, or the table if it does better there       cont
 Equation numbers, here and in the files above: docs/atlas.md. What is saved: files.py.
 """
 
+from collections.abc import Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +32,7 @@ from spaql.learners.atlas.memory import BEGAN, TERMINATED, features_of, levels_o
 from spaql.learners.atlas.model import Model
 from spaql.learners.atlas.plan import Plan, Settings, make_plan, models_in_doubt
 from spaql.learners.atlas.policy import plan_policy
+from spaql.learners.atlas.remembering import remembering
 from spaql.learners.atlas.state import AtlasState, due
 from spaql.learners.options import count, learner, number, one_of, option, switch
 from spaql.learners.outer import TRAIN_SAMPLES, new_outer
@@ -151,11 +153,8 @@ class Atlas(Agent):
         self.action_in_cube(action)
         return numbers("action", np.atleast_1d(action), (self.actions.shape[1],))
 
-    def plan_on_the_way(self) -> None:
-        """Plan with the data so far: training goes on by it."""
-        self._plan_at(self.state.memory.n)
-
-    def _plan_at(self, n: int) -> None:
+    def plan_at(self, n: int) -> None:
+        """Plan with the first `n` samples: training goes on by it."""
         self.state.plan = self._plan(n, self._smaller(), self.state.plan)
         self.state.planned.append(n)
 
@@ -193,7 +192,7 @@ class Atlas(Agent):
         if state.plan is None and state.planned:
             counts, state.planned = state.planned, []
             for n in counts:
-                self._plan_at(n)
+                self.plan_at(n)
 
     @property
     def problem_told(self) -> Problem:
@@ -261,6 +260,15 @@ class Atlas(Agent):
         with self.state.guard.read():
             return trust_in(self)
 
+    def with_memory(self, memory: Sequence[str] = ()) -> "Atlas":
+        """Another agent with the same data, which also sees what was observed and applied some steps before.
+
+        For plants of which something is not observed. `memory`: as for `spaql.loop`; by default what `trust` advises.
+        """
+        self._check_data()
+        with self.state.guard.read():
+            return remembering(self, memory)
+
     # -- looking inside ------------------------------------------------------------------------------------------------
 
     @property
@@ -275,16 +283,8 @@ class Atlas(Agent):
         """The cells of the table as a structured array: state (the support point), action, q, visits; or the laws."""
         with self.state.guard.read():
             self._check_data()
-            if not self.tabled:
-                return rows_of(controller_of(self))
-            plan = self.current_plan()
-        alive = np.flatnonzero(plan.support.ended == 0)
-        d, axes = len(plan.centre), plan.actions.shape[1]
-        fields = [("state", "f8", (d,)), ("action", "f8", (axes,)), ("q", "f8"), ("visits", "i8")]
-        rows = np.zeros(len(alive), np.dtype(fields))
-        rows["state"], rows["action"] = plan.out_of_metric(plan.support.points[alive]), plan.actions[plan.best[alive]]
-        rows["q"], rows["visits"] = plan.q[alive].max(axis=1), self.visits(plan)[alive]
-        return rows
+            plan = self.current_plan() if self.tabled else None
+            return rows_of(controller_of(self)) if plan is None else plan.rows(self.visits(plan))
 
     # -- files ---------------------------------------------------------------------------------------------------------
 

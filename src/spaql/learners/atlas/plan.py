@@ -112,6 +112,16 @@ class Plan:
         actions[~inner] = self.actions[self.best[self.support.of_cell[~inner]]]
         return Tree(nodes, actions, np.zeros((len(nodes), len(self.centre))))
 
+    def rows(self, visits: Array) -> Array:
+        """The cells of the table as a structured array; `visits`: by support point."""
+        alive = np.flatnonzero(self.support.ended == 0)
+        d, axes = len(self.centre), self.actions.shape[1]
+        fields = [("state", "f8", (d,)), ("action", "f8", (axes,)), ("q", "f8"), ("visits", "i8")]
+        rows = np.zeros(len(alive), np.dtype(fields))
+        rows["state"], rows["action"] = self.out_of_metric(self.support.points[alive]), self.actions[self.best[alive]]
+        rows["q"], rows["visits"] = self.q[alive].max(axis=1), visits[alive]
+        return rows
+
 
 def make_plan(
     data: Transitions, choices: Array, actions: Array, horizon: int, settings: Settings, last: Plan | None, key: int

@@ -1,0 +1,99 @@
+"""What is not observed: where it matters, what was seen and applied some steps before tells what comes next.
+
+A wall that stores heat, a valve that answers late, a load that nobody measures. Noise of a sensor is another matter:
+the steps before help a little there, by averaging.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from spaql.arrays import Array
+from spaql.gp.data import Data, follows_of, stopped
+from spaql.gp.fit import fitted, missed
+from spaql.gp.model import Model, changes_of
+from spaql.gp.references import jumped
+from spaql.gp.units import inputs_of
+
+SEEN, APPLIED = 2, 4  # steps back, of variables and of actions
+ROWS = 200  # steps that are compared, at most
+FEWEST = 60  # at least
+LITTLE = 0.05  # of the changes of a variable: what is missed less is no matter
+MUCH = 0.6  # of what is missed: so much may be left with what is remembered
+EVIDENCE = 30.0  # its logarithm must grow by more, so that it is no accident
+WORSE = 1.1  # times what is left may be left with fewer remembered values
+ENOUGH = 0.2  # of what is missed, or of LITTLE: nobody needs less to be left
+
+
+class Recalled(NamedTuple):
+    """A value of so many steps before."""
+
+    steps: int
+    place: int
+    applied: bool  # of an action; else of a variable
+
+
+class Hidden(NamedTuple):
+    """That a variable depends on what is not observed."""
+
+    variable: int
+    missed: float  # part of its changes that is missed by whoever sees only the state of today
+    left: float  # and by whoever remembers
+    recalled: tuple[Recalled, ...]
+
+
+def hidden_in(model: Model, data: Data, among: Sequence[int]) -> list[Hidden]:
+    """Which of these variables can be predicted much better by what was seen and applied before."""
+    rows = _rows(model, data)
+    if len(rows) < FEWEST:
+        return []
+    x, changes = inputs_of(model.units, data.states, data.actions), changes_of(model, data)
+    d, found = data.states.shape[1], []
+    every = [Recalled(k, j, False) for k in range(1, SEEN + 1) for j in range(d)]
+    every += [Recalled(k, j, True) for k in range(1, APPLIED + 1) for j in range(x.shape[1] - d)]
+    for j in among:
+        y = changes[rows, j]
+        if np.ptp(y) == 0.0:
+            continue
+        usual, least = _explained(x, rows, y, [], d)
+        if usual < LITTLE:
+            continue
+        left, evidence = _explained(x, rows, y, every, d)
+        if left < MUCH * usual and evidence < least - EVIDENCE:
+            kept, left = _needed(x, rows, y, every, d, max(WORSE * left, ENOUGH * min(usual, LITTLE)))
+            found.append(Hidden(j, usual, left, tuple(kept)))
+    return found
+
+
+def _rows(model: Model, data: Data) -> Array:
+    """Steps that the plant alone has made, with enough others before them in the same episode."""
+    follows, back = follows_of(data) & ~np.r_[False, jumped(data)[:-1]], max(SEEN, APPLIED)
+    enough = ~jumped(data) & ~stopped(data, model.stops).any(axis=1)
+    enough[:back] = False
+    for k in range(back):
+        enough[back:] &= follows[back - k : len(follows) - k]
+    found = np.flatnonzero(enough)
+    chosen: Array = found[np.linspace(0, len(found) - 1, min(len(found), ROWS)).astype(int)]
+    return chosen
+
+
+def _explained(x: Array, rows: Array, y: Array, recalled: list[Recalled], d: int) -> tuple[float, float]:
+    """The part of the changes that is missed, and the negative logarithm of the evidence."""
+    more = [x[rows - one.steps, one.place + d * one.applied] for one in recalled]
+    inputs = np.column_stack([x[rows], *more])
+    widths, evidence = fitted(inputs, y)
+    return missed(inputs, y, widths), evidence
+
+
+def _needed(
+    x: Array, rows: Array, y: Array, recalled: list[Recalled], d: int, most: float
+) -> tuple[list[Recalled], float]:
+    """As few as miss no more than `most`, and what these miss; the oldest are left out first."""
+    kept, left = list(recalled), most
+    for one in sorted(recalled, reverse=True):
+        fewer = [other for other in kept if other != one]
+        without = _explained(x, rows, y, fewer, d)[0]
+        if fewer and without <= most:
+            kept, left = fewer, without
+    return kept, left

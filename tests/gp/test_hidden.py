@@ -1,0 +1,66 @@
+"""What is not observed shows in what was seen and applied before; noise does not."""
+
+import numpy as np
+import pytest
+
+from spaql.gp.data import Data
+from spaql.gp.hidden import hidden_in
+from spaql.gp.model import learn_model
+
+LOW, HIGH = np.array([-1.0]), np.array([1.0])
+
+
+def episodes(step, hidden, noise=0.0, count=8, length=30, seed=0):
+    """Random actions, each held for up to three steps; only the first variable is seen. `hidden(rng)`: the others."""
+    rng, rows = np.random.default_rng(seed), []
+    for _ in range(count):
+        x, u, others, seen = rng.uniform(-1, 1), 0.0, hidden(rng), None
+        for k in range(length):
+            u = rng.uniform(-1, 1) if k % 3 == 0 else u
+            before = x + noise * rng.standard_normal() if seen is None else seen
+            x, others = step(x, u, others)
+            seen = x + noise * rng.standard_normal()
+            rows.append(([before], [u], -x * x, [seen], False))
+    return Data(*(np.array(column) for column in zip(*rows, strict=True)))
+
+
+def found_in(data):
+    return hidden_in(learn_model(data, LOW, HIGH, paid=False, ends=False), data, [0])
+
+
+def late(x, u, queue):
+    """What is applied arrives three steps later."""
+    return 0.9 * x + 0.2 * queue[0], [*queue[1:], u]
+
+
+def loaded(x, u, load):
+    """A load that differs from episode to episode."""
+    return 0.9 * x + 0.2 * u + load, load
+
+
+def plain(x, u, nothing):
+    return 0.9 * x + 0.2 * u, nothing
+
+
+def test_a_dead_time_is_seen_in_the_actions_before():
+    (one,) = found_in(episodes(late, lambda rng: [0.0, 0.0, 0.0]))
+    assert one.variable == 0
+    assert one.left < 0.05
+    assert one.missed > 0.3
+    assert [(value.applied, value.steps) for value in one.recalled] == [(True, 3)]
+
+
+def test_a_load_is_seen_in_the_step_before():
+    (one,) = found_in(episodes(loaded, lambda rng: rng.uniform(-0.1, 0.1)))
+    assert one.left < 0.05
+    assert one.missed > 0.2
+    assert {(value.applied, value.steps) for value in one.recalled} == {(False, 1), (True, 1)}
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.01, 0.1])
+def test_nothing_is_hidden_behind_noise_of_a_sensor(noise):
+    assert found_in(episodes(plain, lambda rng: None, noise)) == []
+
+
+def test_episodes_of_few_steps_tell_nothing():
+    assert found_in(episodes(late, lambda rng: [0.0, 0.0, 0.0], count=60, length=4)) == []
