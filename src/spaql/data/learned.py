@@ -13,6 +13,7 @@ from spaql.checks import FAR, depth, flag, numbers, whole
 from spaql.data.log import read_log
 from spaql.errors import SpaqlError, SpaqlWarning
 from spaql.gp.data import Data, thinned
+from spaql.gp.hidden import Advice, advice_of
 from spaql.gp.model import FITTED, Model, unpredicted
 from spaql.gp.problem import FEWEST, POOR, imagined, model_of, range_of, starts_of
 from spaql.gp.units import inputs_of
@@ -50,7 +51,7 @@ def from_data(
     rng = np.random.default_rng(seed)
     model = model_of(problem, data)
     with threadpool_limits(1, "blas"):
-        _warn(problem, unpredicted(model, data))
+        _warn(problem, unpredicted(model, data), advice_of(problem, model, data))
     at = _doubted(model, data, *range_of(problem), rng)
     learned = imagined(problem, model, data, starts_of(problem, data, rng), rng, functions, at)
     both = np.concatenate([data.states, data.nexts])
@@ -83,14 +84,17 @@ def _checked(problem: Problem, states: Any, actions: Any, rewards: Any, nexts: A
     return Data(before, applied, paid, after, ends)
 
 
-def _warn(problem: Problem, missed: Mapping[int, float]) -> None:
+def _warn(problem: Problem, missed: Mapping[int, float], advice: Advice) -> None:
     """What is found in a model that cannot predict is worth little, and the model itself would not say so."""
     poor = [
         f"{'the reward' if j < 0 else problem.state[j].name} ({100 * part:.0f} %)"
         for j, part in missed.items()
         if part > POOR
     ]
-    if poor:
+    if advice.memory:
+        said = f"{advice}. Add such columns to the log, and variables to the problem: {', '.join(advice.memory)}."
+        warnings.warn(said, SpaqlWarning, stacklevel=3)
+    elif poor:
         cause = "noise, too few steps, or something that is not observed"
         said = f"of {', '.join(poor)} the model misses so much in steps it has not seen"
         warnings.warn(f"{said}: {cause}. Do not rely on a controller found in it.", SpaqlWarning, stacklevel=3)

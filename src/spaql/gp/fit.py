@@ -62,11 +62,20 @@ def factor(x: Array, widths: Widths, base: float = 0.0) -> tuple[Array, bool]:
     return found
 
 
-def missed(x: Array, y: Array, widths: Widths, base: float = 0.0) -> float:
-    """The error with which each output in units is predicted from all others, as a part of their spread."""
+def missed(x: Array, y: Array, widths: Widths, base: float = 0.0, few: float = 0.0) -> float:
+    """The error with which each output in units is predicted from all others, as a part of their spread.
+
+    `few`: the part of the outputs that do not count, since their errors are the largest.
+    """
     inverse = cho_solve(factor(x, widths, base), np.eye(len(x)))
-    left_out = (inverse @ y) / np.diag(inverse)
-    return float(np.sqrt((left_out**2).mean()))
+    left_out = np.sort(((inverse @ y) / np.diag(inverse)) ** 2)
+    return float(np.sqrt(left_out[: math.ceil((1.0 - few) * len(y))].mean()))
+
+
+def mean_at(at: Array, x: Array, y: Array, widths: Widths) -> Array:
+    """What is to be expected at other inputs."""
+    found: Array = kernel(at, x, widths) @ cho_solve(factor(x, widths), y)
+    return found
 
 
 def fitted(x: Array, y: Array, base: float = 0.0) -> tuple[Widths, float]:

@@ -15,6 +15,8 @@ from spaql.gp.fit import fitted, missed
 from spaql.gp.model import Model, changes_of
 from spaql.gp.references import jumped
 from spaql.gp.units import inputs_of
+from spaql.plants.problem import Problem
+from spaql.plants.signals import Signals
 
 SEEN, APPLIED = 2, 4  # steps back, of variables and of actions
 ROWS = 200  # steps that are compared, at most
@@ -41,6 +43,46 @@ class Hidden(NamedTuple):
     missed: float  # part of its changes that is missed by whoever sees only the state of today
     left: float  # and by whoever remembers
     recalled: tuple[Recalled, ...]
+
+
+class Advice(NamedTuple):
+    """What to remember, since something is not observed."""
+
+    memory: tuple[str, ...]  # as for `spaql.loop`; (): nothing
+    missed: dict[str, tuple[float, float]]  # by variable the part of its changes that is missed, without and with
+
+    def __str__(self) -> str:
+        less = [
+            f"{100 * b:.0f} % of the changes of {name} instead of {100 * a:.0f} %"
+            for name, (a, b) in self.missed.items()
+        ]
+        return f"something is not observed: a model that remembers the steps before would miss {', '.join(less)}"
+
+
+NONE = Advice((), {})
+
+
+def advice_of(problem: Problem, model: Model, data: Data) -> Advice:
+    """From the data: nothing is remembered that does not help much."""
+    signals = signals_of_problem(problem)
+    measured, names = {axis.name for axis in signals.measured}, [axis.name for axis in problem.state]
+    found = hidden_in(model, data, [j for j, name in enumerate(names) if name in measured])
+    steps: dict[tuple[bool, int], int] = {}
+    for one in found:
+        for recalled in one.recalled:
+            which = recalled.applied, recalled.place
+            steps[which] = max(steps.get(which, 0), recalled.steps)
+    memory = []
+    for (applied, j), most in sorted(steps.items()):
+        # without those in between nobody could tell what the oldest will be in the next step
+        kind, of = ("previous", signals.action_names[j]) if applied else ("past", names[j])
+        memory += [f"{kind}({of}, {k})" for k in range(1, most + 1)]
+    return Advice(tuple(memory), {names[one.variable]: (one.missed, one.left) for one in found})
+
+
+def signals_of_problem(problem: Problem) -> Signals:
+    """Those of its loop; or of one in which nothing is between plant and law."""
+    return problem.signals or Signals(problem.state, problem.actions, horizon=problem.horizon)
 
 
 def hidden_in(model: Model, data: Data, among: Sequence[int]) -> list[Hidden]:

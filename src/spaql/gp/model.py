@@ -14,15 +14,17 @@ from spaql.arrays import Array
 from spaql.gp.basis import drawn, features, points_of, posterior, sound
 from spaql.gp.circles import Circle, circles_of, shortest, turned, turns_of
 from spaql.gp.data import Data, follows_of, parts_of, spread_over, stopped, stops_of, thinned
+from spaql.gp.ends import Ending, border, ending_of, ends_of
 from spaql.gp.fit import BOUNDS_NOISE, BOUNDS_SIGNAL, IRRELEVANT, Widths, fitted, missed
 from spaql.gp.plant import Numbers
 from spaql.gp.references import without_jumps
 from spaql.gp.reward import QUADRATIC, Payment, bounds_of, last_of, on_the_way, paid, payment_of
-from spaql.gp.units import Units, Values, inputs_of, spread_of, still_of, units_of, values_of
+from spaql.gp.units import Units, Values, inputs_of, spread_of, still_of, units_of
 
 FITTED = 300  # transitions that widths are fitted to; more are thinned out
 FEWEST_PAIRS = 30  # of errors in a row that tell what kind of noise there is
 ROUNDS = 3  # of leaving out what all others contradict
+RARE = 0.02  # of the rewards may be as strange as those of a fall: they are no sign of a wrong model
 WEIGHED = 20_000  # the same that weights come from
 POINTS = 200  # of an output, at most
 ENOUGH = 3.0, 0.003  # what points need not explain: times the noise's variance, and of the spread of the changes
@@ -42,7 +44,7 @@ class Model(NamedTuple):
     stops: Array  # (2, d) where the plant holds a variable; infinite where it does not
     widths: tuple[Widths, ...] = ()  # by variable
     payment: Payment | None = None  # of the reward; None: it is known
-    ending: Widths | None = None  # of the end of an episode; None: it is known, or none was seen
+    ending: Ending | None = None  # of the end of an episode; None: it is known, or none was seen
 
 
 class Output(NamedTuple):
@@ -65,11 +67,11 @@ def learn_model(
     stops[:, turns[1] > 0.0] = [[-np.inf], [np.inf]]
     moves = _moves(units, circles, turns, data)
     model = Model(units, circles, turns, (moves.mean(axis=0), spread_of(moves)), stops)
+    ending = None if ends or not data.ended.any() else ending_of(units, data, FITTED)
     data = thinned(without_jumps(data), FITTED)
     x, free = inputs_of(units, data.states, data.actions), ~stopped(data, model.stops)
     widths = tuple(_widths(x[own], y[own]) for y, own in zip(changes_of(model, data).T, free.T, strict=True))
     payment = None if paid else payment_of(units, data, circles, None if ends else last_of(data))
-    ending = None if ends or not data.ended.any() else fitted(*_ends(units, data)[:2])[0]
     return model._replace(widths=widths, payment=payment, ending=ending)
 
 
@@ -109,7 +111,7 @@ def unpredicted(model: Model, data: Data) -> dict[int, float]:
         found[j] = missed(x[kept], y[kept], widths)
     if model.payment is not None:
         x, y = _rewards(model, data)[:2]
-        found[-1] = missed(x, y, model.payment.widths, QUADRATIC)
+        found[-1] = missed(x, y, model.payment.widths, QUADRATIC, RARE)
     return found
 
 
@@ -136,11 +138,6 @@ def _rewards(model: Model, data: Data) -> Values:
     return paid(model.units, on_the_way(data, model.payment.last), of_next, logarithm, angle)
 
 
-def _ends(units: Units, data: Data) -> Values:
-    """1 where an episode ended and -1 elsewhere."""
-    return values_of(inputs_of(units, data.nexts, data.actions), np.where(data.ended, 1.0, -1.0))
-
-
 def _outputs(model: Model, data: Data) -> list[Output]:
     """The processes of a model: variables, reward, end."""
     x, change = inputs_of(model.units, data.states, data.actions), changes_of(model, data)
@@ -152,7 +149,7 @@ def _outputs(model: Model, data: Data) -> list[Output]:
     if model.payment is not None:
         found.append(Output(_rewards(model, data), model.payment.widths, QUADRATIC))
     if model.ending is not None:
-        found.append(Output(_ends(model.units, data), model.ending))
+        found.append(Output(ends_of(model.units, data), model.ending.widths))
     return found
 
 
@@ -178,6 +175,9 @@ def numbers_of(
         doubt = at if j < d and functions > 1 else at[:0]
         kept = free[:, j].copy() if j < d else np.ones(len(values.x), bool)
         own = points_of(values.x[kept], doubt, widths, POINTS, _enough(widths))
+        is_end = model.ending is not None and j == len(outputs) - 1
+        if is_end and model.ending is not None and model.ending.rare:
+            own = values.x[data.ended][-POINTS:]
         if j < d:
             kept[kept] = sound(values.x[kept], values.y[kept], own, widths)
         found, exact = posterior(values.x[kept], values.y[kept], own, widths, base, still), _exact(values.y[kept])
@@ -186,10 +186,9 @@ def numbers_of(
             own_noise, seen = math.exp(widths.noise), _seen(left, follows & kept)
             noise[j] = EVEN * values.spread * max(own_noise * math.sqrt(1.0 - 2.0 * seen), INEXACT)
             blur[j] = EVEN * values.spread * own_noise * math.sqrt(seen) * units.scale[j]
-        is_end = model.ending is not None and j == len(outputs) - 1
         if is_end:
             told = features(values.x, own, widths, False) @ found.mean
-            found.mean[len(own) + inputs] -= _border(told, data.ended) + values.mean / values.spread
+            found.mean[len(own) + inputs] -= border(told, data.ended) + values.mean / values.spread
         made = np.repeat(found.mean[None], functions, axis=0)
         if j < d and part is None:
             made[1:] = drawn(found, functions - 1, rng)
@@ -231,19 +230,6 @@ def numbers_of(
         noise, blur,
         np.array([output.widths.inverse for output in outputs]), linear, squares, starts, tuple(points), tuple(weights),
     )  # fmt: skip
-
-
-def _border(told: Array, ended: Array) -> float:
-    """The value that divides ends from other steps with the fewest errors, an end being worth as much as all others."""
-    order = np.argsort(told, kind="stable")
-    sorted_ends = ended[order]
-    missed = np.concatenate([[0], np.cumsum(sorted_ends)]) / max(ended.sum(), 1)  # below the border
-    false = np.concatenate([[(~ended).sum()], (~ended).sum() - np.cumsum(~sorted_ends)]) / max((~ended).sum(), 1)
-    best = int(np.argmin(missed + false))
-    values = told[order]
-    if best == 0 or best == len(values):
-        return float(values[0] if best == 0 else values[-1])
-    return float((values[best - 1] + values[best]) / 2)
 
 
 def _seen(left: Array, follows: Array) -> float:

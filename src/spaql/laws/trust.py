@@ -15,6 +15,7 @@ from scipy.special import stdtrit
 from spaql.arrays import Array
 from spaql.errors import SpaqlError
 from spaql.gp.data import follows_of
+from spaql.gp.hidden import NONE, Advice, advice_of
 from spaql.gp.model import unpredicted
 from spaql.gp.problem import FEWEST, POOR, model_of, one_function, predicted
 from spaql.gp.references import jumped, stretch_of
@@ -34,7 +35,6 @@ from spaql.laws.stages import constants
 from spaql.laws.trials import Trials, seeds_of
 from spaql.laws.tried import Tried, tried_by
 from spaql.learners.atlas.controller import controller_of
-from spaql.learners.atlas.remembering import NONE, Advice, advice_of
 from spaql.plants.problem import Problem
 from spaql.policy.digits import counted
 from spaql.streams import LAWS_CONFIRMED
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 FAILED = 0.5  # of the way from the best constant action to the mean: an episode below has failed
 OFTEN = 0.02  # of the episodes
 SOMETIMES = 0.1  # of the episodes
-REMEMBERED = "a model that remembers the steps before"
+MANY = 100  # steps by laws on the plant, as predicted, after which noise is no doubt
 APART = 0.1  # of the same way: functions, or model and plant, that differ by more disagree
 
 
@@ -106,17 +106,19 @@ class Trust:
         return max(self.mean - self.floor, 0.0)
 
     @property
+    def poor(self) -> str:
+        """What the model cannot predict: noise, as long as nothing speaks for something that is not observed."""
+        missed = {name: part for name, part in self.missed.items() if part > POOR and name not in self.advice.missed}
+        return ", ".join(f"{name} ({100 * part:.0f} %)" for name, part in missed.items())
+
+    @property
     def doubts(self) -> tuple[str, ...]:
         """Reasons for not trusting the controller, a line each; none is a good sign."""
         found = []
-        hidden = self.advice.missed
-        missed = {name: part for name, part in self.missed.items() if part > POOR and name not in hidden}
-        poor = [f"{name} ({100 * part:.0f} %)" for name, part in missed.items()]
-        if poor:
-            found.append(f"the model cannot predict {', '.join(poor)}: noise, or something that is not observed")
-        for name, (without, left) in hidden.items():
-            less = f"{100 * left:.0f} % of the changes of {name} instead of {100 * without:.0f} %"
-            found.append(f"something is not observed: {REMEMBERED} would miss {less}; see agent.with_memory()")
+        if self.poor and not (self.tried is not None and self.tried.steps >= MANY and not self._doubts_of_trials):
+            found.append(f"the model cannot predict {self.poor}: noise, or something that is not observed")
+        if self.advice.memory:
+            found.append(f"{self.advice}; see agent.with_memory()")
         if self.range == 0.0:
             found.append("in the model it is no better than a constant action")
             return tuple(found)
@@ -133,13 +135,13 @@ class Trust:
             found.append(f"{self.mean - self.as_seen:.4g} of its return are rewards higher than any seen")
         if self.failures > OFTEN:
             found.append(f"{100 * self.failures:.0f} % of the episodes are predicted to fail")
-        if self.tried is None:
-            found.append("no episode on the plant has been controlled by laws yet")
-        else:
-            found += self._doubts_of_trials(self.tried)
-        return tuple(found)
+        return (*found, *self._doubts_of_trials)
 
-    def _doubts_of_trials(self, tried: Tried) -> list[str]:
+    @property
+    def _doubts_of_trials(self) -> list[str]:
+        tried = self.tried
+        if tried is None:
+            return ["no episode on the plant has been controlled by laws yet"]
         found, earned = [], float(tried.earned.mean())
         told, explained, promised = (float(one.mean()) for one in (tried.predicted, tried.explained, tried.promised))
         if abs(earned - explained) > APART * self.range:
@@ -165,6 +167,8 @@ class Trust:
             predicted = f"the model before them predicts {by_function.min():.4g} to {by_function.max():.4g}"
             size = f"{counted(len(earned), 'episode')}, {counted(self.tried.steps, 'step')}"
             lines.append(f"new laws on the plant ({size}): {earned.mean():.4g} on average; {predicted}")
+        if self.poor:
+            lines.append(f"as noise the model takes the changes of {self.poor}")
         lines += [f"doubt: {line}" for line in self.doubts]
         place = ", ".join(f"{name} {value:.3g}" for name, value in self.doubtful.items())
         lines.append(f"the functions disagree most at {place}: data from there help most")

@@ -2,52 +2,21 @@
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from spaql.arrays import Array
 from spaql.errors import SpaqlError, echoed
-from spaql.gp.data import Data
-from spaql.gp.hidden import hidden_in
-from spaql.gp.model import Model
+from spaql.gp.hidden import advice_of, signals_of_problem
 from spaql.gp.problem import FEWEST, model_of
 from spaql.learners.atlas.memory import BEGAN, TERMINATED, Memory
 from spaql.learners.outer import TRAIN_SAMPLES
 from spaql.plants.loop import extended
-from spaql.plants.problem import Problem
 from spaql.plants.signals import Signals
 
 if TYPE_CHECKING:
     from spaql.learners.atlas.learner import Atlas
-
-
-class Advice(NamedTuple):
-    """What to remember, since something is not observed."""
-
-    memory: tuple[str, ...]  # as for `spaql.loop`; (): nothing
-    missed: dict[str, tuple[float, float]]  # by variable the part of its changes that is missed, without and with
-
-
-NONE = Advice((), {})
-
-
-def advice_of(problem: Problem, model: Model, data: Data) -> Advice:
-    """From the data: nothing is remembered that does not help much."""
-    signals = _signals_of(problem)
-    measured, names = {axis.name for axis in signals.measured}, [axis.name for axis in problem.state]
-    found = hidden_in(model, data, [j for j, name in enumerate(names) if name in measured])
-    steps: dict[tuple[bool, int], int] = {}
-    for one in found:
-        for recalled in one.recalled:
-            which = recalled.applied, recalled.place
-            steps[which] = max(steps.get(which, 0), recalled.steps)
-    memory = []
-    for (applied, j), most in sorted(steps.items()):
-        # without those in between nobody could tell what the oldest will be in the next step
-        kind, of = ("previous", signals.action_names[j]) if applied else ("past", names[j])
-        memory += [f"{kind}({of}, {k})" for k in range(1, most + 1)]
-    return Advice(tuple(memory), {names[one.variable]: (one.missed, one.left) for one in found})
 
 
 def remembering(agent: "Atlas", memory: Sequence[str]) -> "Atlas":
@@ -55,7 +24,7 @@ def remembering(agent: "Atlas", memory: Sequence[str]) -> "Atlas":
     if isinstance(memory, str) or not all(isinstance(one, str) for one in memory):
         raise SpaqlError(f"memory is a list of names such as 'past(speed, 1)', not {echoed(memory)}")
     memory = list(memory) or _advised(agent)
-    before = _signals_of(agent.problem)
+    before = signals_of_problem(agent.problem)
     if before.increments or before.rates or before.interlocks:
         raise SpaqlError(
             "actions of this loop are not applied as they are, so the data cannot be kept: "
@@ -85,10 +54,6 @@ def _advised(agent: "Atlas") -> list[str]:
     if not (found := advice_of(problem, model_of(problem, data), data).memory):
         raise SpaqlError("the data do not show anything that is not observed: give memory=[...] if you know better")
     return list(found)
-
-
-def _signals_of(problem: Problem) -> Signals:
-    return problem.signals or Signals(problem.state, problem.actions, horizon=problem.horizon)
 
 
 def _add(to: Memory, seen: Memory, signals: Signals, places: Sequence[int]) -> None:

@@ -1,0 +1,64 @@
+"""Where episodes end: a process that is 1 at ends and -1 elsewhere, and the border between them."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from scipy.spatial import KDTree
+
+from spaql.arrays import Array
+from spaql.gp.data import Data, thinned
+from spaql.gp.fit import BOUNDS_SIGNAL, IRRELEVANT, Widths, fitted, mean_at
+from spaql.gp.references import without_jumps
+from spaql.gp.units import Units, Values, inputs_of, values_of
+
+FALSE = 0.02  # of the steps that have not ended an episode: so many may be taken for ends
+QUIET = 0.1  # noise of rare ends
+TINY = 1e-3  # width of a rare end, at least
+INSIDE = 1.5  # widths of a rare end from it to the nearest step that has not ended an episode
+
+
+class Ending(NamedTuple):
+    """Widths of the process. `rare`: an episode ends only near where one has ended."""
+
+    widths: Widths
+    rare: bool = False
+
+
+def ends_of(units: Units, data: Data) -> Values:
+    """1 where an episode ended and -1 elsewhere, as a function of the next state."""
+    return values_of(inputs_of(units, data.nexts, data.actions), np.where(data.ended, 1.0, -1.0))
+
+
+def ending_of(units: Units, data: Data, most: int) -> Ending:
+    """From so many steps, at most. A few ends may look like noise, which is everywhere; these are rare ones.
+
+    A goal that was reached twice in a thousand steps: a smooth function would promise it in a fifth of all states.
+    """
+    some = thinned(without_jumps(data), most)
+    x, y, *_ = ends_of(units, some)
+    found, _ = fitted(x, y)
+    told = mean_at(x, x, y, found)
+    false = (told > border(told, some.ended)) & ~some.ended
+    if false.sum() <= FALSE * (~some.ended).sum():
+        return Ending(found)
+    every, d = ends_of(units, data), data.states.shape[1]
+    states = every.x[:, :d]
+    gaps = KDTree(states[~data.ended]).query(states[data.ended])[0]
+    length = math.log(max(float(np.median(gaps)) / INSIDE, TINY))
+    lengths = np.r_[np.full(d, length), np.full(x.shape[1] - d, 2 * IRRELEVANT)]
+    signal = min(math.log(2.0 / every.spread), BOUNDS_SIGNAL[1])
+    return Ending(Widths(lengths, signal, math.log(QUIET / every.spread)), True)
+
+
+def border(told: Array, ended: Array) -> float:
+    """The value that divides ends from other steps with the fewest errors, an end being worth as much as all others."""
+    order = np.argsort(told, kind="stable")
+    sorted_ends = ended[order]
+    missed = np.concatenate([[0], np.cumsum(sorted_ends)]) / max(ended.sum(), 1)  # below the border
+    false = np.concatenate([[(~ended).sum()], (~ended).sum() - np.cumsum(~sorted_ends)]) / max((~ended).sum(), 1)
+    best = int(np.argmin(missed + false))
+    values = told[order]
+    if best == 0 or best == len(values):
+        return float(values[0] if best == 0 else values[-1])
+    return float((values[best - 1] + values[best]) / 2)
