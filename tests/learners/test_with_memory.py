@@ -119,10 +119,17 @@ def test_data_that_a_loop_has_changed_cannot_be_kept():
     slow.learn(samples=20)
     with pytest.raises(spaql.SpaqlError, match="not applied as they are, so the data cannot be kept: give memory="):
         slow.with_memory(["previous(power)"])
-    blind = spaql.Atlas(spaql.loop(oven(), memory=["past(temperature)"], observe=["past(temperature, 1)"]), controller="laws")
-    blind.learn(samples=20)
-    with pytest.raises(spaql.SpaqlError, match="temperature of this loop is not observed, so the data cannot be kept"):
-        blind.with_memory(["previous(power)"])
+
+
+def test_what_a_loop_hides_is_remembered_through_what_it_shows():
+    blind = spaql.Atlas(spaql.loop(spaql.make("mountain-car-continuous"), observe=["position"]), controller="laws")
+    blind.learn(samples=120)
+    made = blind.with_memory(["past(position, 1)", "previous(force)"])
+    assert [axis.name for axis in made.problem.state] == ["position", "past(position, 1)", "previous(force)"]
+    data = made.state.memory.data(120)
+    np.testing.assert_array_equal(data.nexts[:, 1], data.states[:, 0])
+    with pytest.raises(spaql.SpaqlError, match=r"past\(velocity, 1\) cannot be computed from what is observed: .* position"):
+        blind.with_memory(["past(velocity, 1)"])
 
 
 def test_without_data_there_is_nothing_to_remember():

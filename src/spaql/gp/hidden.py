@@ -65,7 +65,10 @@ NONE = Advice((), {})
 def advice_of(problem: Problem, model: Model, data: Data) -> Advice:
     """From the data: nothing is remembered that does not help much."""
     signals = signals_of_problem(problem)
-    measured, names = {axis.name for axis in signals.measured}, [axis.name for axis in problem.state]
+    measured, names = (
+        {*(axis.name for axis in signals.measured), *signals.errors},
+        [axis.name for axis in problem.state],
+    )
     found = hidden_in(model, data, [j for j, name in enumerate(names) if name in measured])
     steps: dict[tuple[bool, int], int] = {}
     for one in found:

@@ -1,6 +1,7 @@
 """An agent that remembers: the same data, with what was seen and applied some steps before as further variables."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,8 @@ from spaql.plants.signals import Signals
 if TYPE_CHECKING:
     from spaql.learners.atlas.learner import Atlas
 
+NOWHERE = -1  # the place of a measured variable that the controller does not see
+
 
 def remembering(agent: "Atlas", memory: Sequence[str]) -> "Atlas":
     """Another agent, with the data of this one and more variables; by default those that the data asks for."""
@@ -31,17 +34,19 @@ def remembering(agent: "Atlas", memory: Sequence[str]) -> "Atlas":
             f"give memory={memory} to spaql.loop, and learn again"
         )
     shown = [axis.name for axis in agent.problem.state]
-    if unseen := [axis.name for axis in before.inputs if axis.name not in shown]:
-        raise SpaqlError(
-            f"{', '.join(unseen)} of this loop is not observed, so the data cannot be kept: "
-            f"give memory={memory} to spaql.loop, and learn again"
-        )
     new = [item.name for item in Signals(before.measured, before.actuator, before.references, tuple(memory)).items]
     problem = extended(agent.problem, memory, [*shown, *(name for name in new if name not in shown)])
     made = type(agent)(problem, seed=agent.seed, **agent.options)
     assert problem.signals is not None
-    places = [shown.index(axis.name) for axis in before.inputs]
-    _add(made.state.memory, agent.state.memory, problem.signals, places)
+    places = [shown.index(axis.name) if axis.name in shown else NOWHERE for axis in before.inputs]
+    for transition in _remembered(agent.state.memory, problem.signals, places):
+        bad = np.flatnonzero(np.isnan(transition[0]))
+        if len(bad):
+            name = problem.state[int(bad[0])].name
+            raise SpaqlError(
+                f"{name} cannot be computed from what is observed: give memory of what is, {', '.join(shown)}"
+            )
+        made.state.memory.add(*transition)
     made.state.episodes, made.state.outer[TRAIN_SAMPLES] = agent.state.episodes, agent.state.outer[TRAIN_SAMPLES]
     return made
 
@@ -56,17 +61,22 @@ def _advised(agent: "Atlas") -> list[str]:
     return list(found)
 
 
-def _add(to: Memory, seen: Memory, signals: Signals, places: Sequence[int]) -> None:
-    """All transitions, episode by episode, as the loop would have shown them; `places`: of what is given to it."""
+def _remembered(
+    seen: Memory, signals: Signals, places: Sequence[int]
+) -> Iterator[tuple[Array, Array, float, Array, int]]:
+    """All transitions, as the loop would have shown them; `places` of what is given to it, in an observation."""
     f, n = signals.functions, seen.n
-    flags = seen.flags[:n] & (BEGAN | TERMINATED)
+    flags, d = seen.flags[:n] & (BEGAN | TERMINATED), seen.states.shape[1]
+
+    def inputs(values: Array) -> list[float]:
+        return [math.nan if place == NOWHERE else float(values[place]) for place in places]
 
     def shown(values: Array, z: Sequence[float]) -> Array:
-        return np.array(f.seen(*values[places].tolist(), *z), float)
+        return np.concatenate([values, f.seen(*inputs(values), *z)[d:]])
 
     for begin, end in pairwise([*np.flatnonzero(flags & BEGAN).tolist(), n]):
-        z = f.first(*seen.states[begin, places].tolist())
+        z = f.first(*inputs(seen.states[begin]))
         for i in range(begin, end):
             here = shown(seen.states[i], z)
-            z = f.after(*seen.states[i, places].tolist(), *z, *seen.actions[i].tolist())
-            to.add(here, seen.actions[i], float(seen.rewards[i]), shown(seen.nexts[i], z), int(flags[i]))
+            z = f.after(*inputs(seen.states[i]), *z, *seen.actions[i].tolist())
+            yield here, seen.actions[i], float(seen.rewards[i]), shown(seen.nexts[i], z), int(flags[i])
