@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from spaql.arrays import Array
-from spaql.gp.data import Data
+from spaql.gp.data import Data, shifts_of
 
 ROUND, LESS = 0.03, 0.3  # spread of the radius: as a part of it, and of the spread of the variables
 VALUES = 10  # of a variable, at least: two switches, of which one is always on, are no angle
@@ -37,7 +37,8 @@ def circles_of(data: Data) -> tuple[Circle, ...]:
     and if it varies, then without memory (the radius of an oscillator is its energy).
     """
     found, spread = [], data.states.std(axis=0)
-    varied = [j for j in np.flatnonzero(spread > 0.0) if len(np.unique(data.states[:, j])) >= VALUES]
+    own = np.flatnonzero((spread > 0.0) & (shifts_of(data) < 0))  # an angle that is remembered does not turn by itself
+    varied = [j for j in own if len(np.unique(data.states[:, j])) >= VALUES]
     for i, j in itertools.combinations(varied, 2):
         before, after = (np.hypot(part[:, i], part[:, j]) for part in (data.states, data.nexts))
         deviation, mean = float(before.std()), float(before.mean())

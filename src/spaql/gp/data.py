@@ -9,6 +9,8 @@ from spaql.arrays import Array
 REPEATED = 3  # different steps that ended at the very same greatest or least value, if the plant stops a variable there
 VARIED = 0.5  # of the steps: different values of a variable that can be stopped; a switch or a reference has few
 
+FEW = 2  # values of a variable that is no memory of another one, but a switch that happens to follow it
+
 
 class Data(NamedTuple):
     """Transitions in physical units."""
@@ -51,6 +53,21 @@ def parts_of(data: Data, parts: int, rng: np.random.Generator) -> Array:
     ends, found = np.r_[begins[1:], len(data.states)], np.zeros(len(data.states), np.int64)
     order = np.concatenate([np.arange(begins[k], ends[k]) for k in rng.permutation(len(begins))])
     found[order] = np.arange(len(order)) * parts // len(order)
+    return found
+
+
+def shifts_of(data: Data) -> Array:
+    """(d,) what a variable is in the next step: the number of a variable, or d and that of an action; -1: of no other.
+
+    So it is with what is remembered. A model need not learn it, and is exact there.
+    """
+    inputs = np.column_stack([data.states, data.actions])
+    d = data.states.shape[1]
+    found = np.full(d, -1)
+    for j in range(d):
+        same = [k for k in range(inputs.shape[1]) if k != j and np.array_equal(data.nexts[:, j], inputs[:, k])]
+        if same and len(np.unique(data.nexts[:, j])) > FEW:
+            found[j] = same[0]
     return found
 
 

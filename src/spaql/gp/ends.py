@@ -14,6 +14,7 @@ from spaql.gp.units import Units, Values, inputs_of, values_of
 
 FALSE = 0.02  # of the steps that have not ended an episode: so many may be taken for ends
 QUIET = 0.1  # noise of rare ends
+WIDER = math.log(2.0)  # of the length scales: what may be true of rare ends
 TINY = 1e-3  # width of a rare end, at least
 INSIDE = 1.5  # widths of a rare end from it to the nearest step that has not ended an episode
 
@@ -23,6 +24,11 @@ class Ending(NamedTuple):
 
     widths: Widths
     rare: bool = False
+
+    @property
+    def wider(self) -> "Ending":
+        """As if an episode ended also further away from where one has ended."""
+        return self._replace(widths=self.widths._replace(length=self.widths.length + WIDER))
 
 
 def ends_of(units: Units, data: Data) -> Values:

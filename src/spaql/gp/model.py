@@ -13,7 +13,7 @@ import numpy as np
 from spaql.arrays import Array
 from spaql.gp.basis import drawn, features, points_of, posterior, sound
 from spaql.gp.circles import Circle, circles_of, shortest, turned, turns_of
-from spaql.gp.data import Data, follows_of, parts_of, spread_over, stopped, stops_of, thinned
+from spaql.gp.data import Data, follows_of, parts_of, shifts_of, spread_over, stopped, stops_of, thinned
 from spaql.gp.ends import Ending, border, ending_of, ends_of
 from spaql.gp.fit import BOUNDS_NOISE, BOUNDS_SIGNAL, IRRELEVANT, Widths, fitted, missed
 from spaql.gp.plant import Numbers
@@ -42,6 +42,7 @@ class Model(NamedTuple):
     turns: Array  # (2, d) of angles that jump: begin and length of a turn; length 0 of all others
     change: tuple[Array, Array]  # mean and spread of what the processes of the variables explain: see `_moves`
     stops: Array  # (2, d) where the plant holds a variable; infinite where it does not
+    shifts: Array  # (d,) the input that a variable is in the next step, as memory is; -1 of all others
     widths: tuple[Widths, ...] = ()  # by variable
     payment: Payment | None = None  # of the reward; None: it is known
     ending: Ending | None = None  # of the end of an episode; None: it is known, or none was seen
@@ -64,13 +65,16 @@ def learn_model(
     turns, stops = turns_of(data, *(declared or (-unknown, unknown))), stops_of(data)
     for circle in circles:
         stops[:, [circle.cosine, circle.sine]] = [[-np.inf], [np.inf]]
-    stops[:, turns[1] > 0.0] = [[-np.inf], [np.inf]]
+    shifts = shifts_of(data)
+    turns[:, shifts >= 0] = 0.0
+    stops[:, (turns[1] > 0.0) | (shifts >= 0)] = [[-np.inf], [np.inf]]
     moves = _moves(units, circles, turns, data)
-    model = Model(units, circles, turns, (moves.mean(axis=0), spread_of(moves)), stops)
+    model = Model(units, circles, turns, (moves.mean(axis=0), spread_of(moves)), stops, shifts)
     ending = None if ends or not data.ended.any() else ending_of(units, data, FITTED)
     data = thinned(without_jumps(data), FITTED)
     x, free = inputs_of(units, data.states, data.actions), ~stopped(data, model.stops)
-    widths = tuple(_widths(x[own], y[own]) for y, own in zip(changes_of(model, data).T, free.T, strict=True))
+    every = zip(changes_of(model, data).T, free.T, shifts, strict=True)
+    widths = tuple(_widths(x[own], y[own] if shift < 0 else np.zeros(own.sum())) for y, own, shift in every)
     payment = None if paid else payment_of(units, data, circles, None if ends else last_of(data))
     return model._replace(widths=widths, payment=payment, ending=ending)
 
@@ -106,6 +110,8 @@ def unpredicted(model: Model, data: Data) -> dict[int, float]:
     every, change = inputs_of(model.units, data.states, data.actions), changes_of(model, data)
     found, free = {}, ~stopped(data, model.stops)
     for j, widths in enumerate(model.widths):
+        if model.shifts[j] >= 0:
+            continue
         x, y = every[free[:, j]], change[free[:, j], j]
         kept = sound(x, y, x, widths)
         found[j] = missed(x[kept], y[kept], widths)
@@ -120,6 +126,8 @@ def contradicted(model: Model, data: Data) -> Array:
     outputs, free = _outputs(model, data)[: data.states.shape[1]], ~stopped(data, model.stops)
     found = np.zeros(len(data.states), bool)
     for j, (values, widths, _) in enumerate(outputs):
+        if model.shifts[j] >= 0:
+            continue
         x, y = values.x[free[:, j]], values.y[free[:, j]]
         found[free[:, j]] |= ~sound(x, y, points_of(x, x[:0], widths, POINTS, _enough(widths)), widths)
     return found
@@ -172,6 +180,11 @@ def numbers_of(
     noise, blur = np.zeros((2, d))
     free, still = ~stopped(data, model.stops), _without_effect(outputs[0].values.x, d)
     for j, (values, widths, base) in enumerate(outputs):
+        if j < d and model.shifts[j] >= 0:
+            points.append(np.zeros((inputs, 0)))
+            weights.append(np.zeros((functions, 0)))
+            linear[:, j] = _shifted(units, j, int(model.shifts[j]))
+            continue
         doubt = at if j < d and functions > 1 else at[:0]
         kept = free[:, j].copy() if j < d else np.ones(len(values.x), bool)
         own = points_of(values.x[kept], doubt, widths, POINTS, _enough(widths))
@@ -213,6 +226,10 @@ def numbers_of(
     wider = ABOVE if model.payment is not None and model.payment.higher > 0.0 else WIDER
     margin, stops = wider * (high - low), (model.stops - units.centre) / units.scale
     low, high = low - margin, high + margin
+    for j in np.flatnonzero(model.shifts >= 0).tolist():  # what is remembered may be all that it is the memory of
+        if (k := _origin(model.shifts, j)) < d:
+            ends = units.centre[k] + units.scale[k] * np.array([low[k], high[k]])
+            low[j], high[j] = (ends - units.centre[j]) / units.scale[j]
     first, length = (model.turns[0] - units.centre) / units.scale, model.turns[1] / units.scale
     low, high = np.where(length > 0.0, first, low), np.where(length > 0.0, first + length, high)
     turn = np.zeros(d), np.zeros(d)
@@ -230,6 +247,23 @@ def numbers_of(
         noise, blur,
         np.array([output.widths.inverse for output in outputs]), linear, squares, starts, tuple(points), tuple(weights),
     )  # fmt: skip
+
+
+def _shifted(units: Units, j: int, k: int) -> Array:
+    """The linear part of a variable that in the next step is what input k is now: of its change, in its units."""
+    d = len(units.scale)
+    scale, centre = (units.scale[k], units.centre[k]) if k < d else (units.half[k - d], units.middle[k - d])
+    found = np.zeros(d + len(units.half) + 1)
+    found[k], found[-1] = scale / units.scale[j], (centre - units.centre[j]) / units.scale[j]
+    found[j] -= 1.0
+    return found
+
+
+def _origin(shifts: Array, j: int) -> int:
+    """The input that a variable is the memory of, however old."""
+    while j < len(shifts) and shifts[j] >= 0:
+        j = int(shifts[j])
+    return j
 
 
 def _seen(left: Array, follows: Array) -> float:

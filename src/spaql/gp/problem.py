@@ -9,7 +9,7 @@ from threadpoolctl import threadpool_limits
 
 from spaql.arrays import Array
 from spaql.gp.circles import angle_of, anywhere, circles_of, turns_of
-from spaql.gp.data import Data, follows_of
+from spaql.gp.data import Data, follows_of, shifts_of
 from spaql.gp.model import Model, learn_model, numbers_of
 from spaql.gp.plant import ModelPlant, Numbers, model_plant
 from spaql.gp.references import jumped, stretches_of
@@ -137,10 +137,13 @@ def starts_of(problem: Problem, data: Data, rng: np.random.Generator) -> Array:
     drawn = _together(drawn, data, spread)
     low, high = declared_of(problem)
     turns = turns_of(data, low, high)
-    for j in np.flatnonzero(turns[1]):
+    for j in np.flatnonzero(turns[1]).tolist():
         begin, turn = turns[:, j]
         if anywhere(2.0 * np.pi / turn * first[:, j]):
             drawn[:, j] = begin + turn * rng.random(STARTS)
+    for j, k in enumerate(shifts_of(data).tolist()):  # nothing was before the beginning: what is remembered is what is seen
+        if 0 <= k < len(mean) and np.array_equal(first[:, j], first[:, k]):
+            drawn[:, j] = drawn[:, k]
     again = rng.random(STARTS) < SEEN
     drawn[again] = first[rng.integers(len(first), size=int(again.sum()))]
     found: Array = np.clip(drawn, np.minimum(low, first.min(axis=0)), np.maximum(high, first.max(axis=0)))

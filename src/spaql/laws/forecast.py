@@ -86,6 +86,15 @@ def within_twice(drawn: Problem) -> tuple[Problem, Problem]:
     return _paying(drawn, worse), _paying(drawn, better)
 
 
+def with_wider_ends(problem: Problem, model: Model, data: Data, drawn: Problem, seed: int) -> list[Problem]:
+    """The mean function, if episodes may end also further away from the few places where one has ended."""
+    if model.ending is None or not model.ending.rare:
+        return []
+    assert isinstance(drawn.plant, ModelPlant)
+    rng, wider = np.random.default_rng([seed, len(data.states), FUNCTIONS]), model._replace(ending=model.ending.wider)
+    return [imagined(replace(problem, horizon=drawn.horizon), wider, data, drawn.plant.numbers.starts, rng)]
+
+
 def as_seen(drawn: Problem, model: Model) -> Problem:
     """The learned problem in which no step pays more than the best one that was seen."""
     reward = _reward_of(drawn).copy()
