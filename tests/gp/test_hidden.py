@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from spaql.gp.data import Data
+from spaql.gp.data import Data, shifts_of
 from spaql.gp.hidden import hidden_in
-from spaql.gp.model import learn_model
+from spaql.gp.model import learn_model, numbers_of
+from spaql.gp.units import inputs_of
 
 LOW, HIGH = np.array([-1.0]), np.array([1.0])
 
@@ -64,3 +65,27 @@ def test_nothing_is_hidden_behind_noise_of_a_sensor(noise):
 
 def test_episodes_of_few_steps_tell_nothing():
     assert found_in(episodes(late, lambda rng: [0.0, 0.0, 0.0], count=60, length=4)) == []
+
+
+def test_what_is_remembered_follows_exactly():
+    data = episodes(loaded, lambda rng: rng.uniform(-0.1, 0.1))
+    kept = np.arange(len(data.states)) % 30 > 0  # not the first steps: nothing was before them
+    before = np.column_stack([data.states, np.roll(data.states, 1, axis=0), np.roll(data.actions, 1, axis=0)])
+    after = np.column_stack([data.nexts, data.states, data.actions])
+    told = Data(before[kept], data.actions[kept], data.rewards[kept], after[kept], data.ended[kept])
+    assert shifts_of(told).tolist() == [-1, 0, 3]
+    learned = learn_model(told, LOW, HIGH, paid=False, ends=False)
+    numbers = numbers_of(learned, told, told.states[:5], 1, np.zeros((0, 4)), np.random.default_rng(0))
+    z = np.column_stack([inputs_of(learned.units, told.states, told.actions), np.ones(kept.sum())])
+    for j in (1, 2):
+        change = z @ numbers.linear[0, j] * learned.units.scale[j]
+        np.testing.assert_allclose(told.states[:, j] + change, told.nexts[:, j], atol=1e-12)
+        assert numbers.weights[j].size == 0
+        assert numbers.noise[j] == numbers.blur[j] == 0.0
+
+
+def test_a_switch_that_happens_to_follow_another_is_no_memory():
+    rng = np.random.default_rng(0)
+    one = rng.integers(0, 2, 50).astype(float)
+    data = Data(np.column_stack([one, one]), rng.uniform(-1, 1, (50, 1)), one, np.column_stack([1 - one, one]), np.zeros(50, bool))
+    assert shifts_of(data).tolist() == [-1, -1]

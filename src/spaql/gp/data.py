@@ -66,8 +66,8 @@ def shifts_of(data: Data) -> Array:
     found = np.full(d, -1)
     for j in range(d):
         same = [k for k in range(inputs.shape[1]) if k != j and np.array_equal(data.nexts[:, j], inputs[:, k])]
-        if same and len(np.unique(data.nexts[:, j])) > FEW:
-            found[j] = same[0]
+        if same and (same[-1] >= d or len(np.unique(data.nexts[:, j])) > FEW):
+            found[j] = same[-1]
     return found
 
 
