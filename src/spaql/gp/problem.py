@@ -141,7 +141,7 @@ def starts_of(problem: Problem, data: Data, rng: np.random.Generator) -> Array:
         begin, turn = turns[:, j]
         if anywhere(2.0 * np.pi / turn * first[:, j]):
             drawn[:, j] = begin + turn * rng.random(STARTS)
-    for j, k in enumerate(shifts_of(data).tolist()):  # before the beginning nothing was: the memory of it is what is seen
+    for j, k in enumerate(shifts_of(data).tolist()):  # before the beginning there was nothing else
         if 0 <= k < len(mean) and np.array_equal(first[:, j], first[:, k]):
             drawn[:, j] = drawn[:, k]
     again = rng.random(STARTS) < SEEN
