@@ -64,11 +64,8 @@ NONE = Advice((), {})
 
 def advice_of(problem: Problem, model: Model, data: Data) -> Advice:
     """From the data: nothing is remembered that does not help much."""
-    signals = signals_of_problem(problem)
-    measured, names = (
-        {*(axis.name for axis in signals.measured), *signals.errors},
-        [axis.name for axis in problem.state],
-    )
+    signals, names = signals_of_problem(problem), [axis.name for axis in problem.state]
+    measured = {*(axis.name for axis in signals.measured), *signals.errors}  # not what is remembered already
     found = hidden_in(model, data, [j for j, name in enumerate(names) if name in measured])
     steps: dict[tuple[bool, int], int] = {}
     for one in found:

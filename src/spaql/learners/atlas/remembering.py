@@ -74,7 +74,7 @@ def _remembered(
     def shown(values: Array, z: Sequence[float]) -> Array:
         return np.concatenate([values, f.seen(*inputs(values), *z)[d:]])
 
-    for begin, end in pairwise([*np.flatnonzero(flags & BEGAN).tolist(), n]):
+    for begin, end in pairwise(sorted({0, *np.flatnonzero(flags & BEGAN).tolist(), n})):
         z = f.first(*inputs(seen.states[begin]))
         for i in range(begin, end):
             here = shown(seen.states[i], z)
