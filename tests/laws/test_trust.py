@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from spaql.gp.hidden import Advice
 from spaql.laws.trust import Tried, Trust
 
 RETURNS = np.random.default_rng(0).normal(-150.0, 90.0, (8, 50))
@@ -65,6 +66,23 @@ def test_two_of_five_models_that_lack_some_data_and_call_the_controller_worse_ar
 def test_coming_to_a_wall_that_the_model_does_not_know_is_a_doubt():
     one = Trust(1000, 30, np.full((8, 50), -150.0), -1200.0, tried(-150.0), {}, {}, passing=0.25)
     assert one.doubts == ("25 % of the episodes come to states in which steps contradict the model: a wall, or a jump",)
+
+
+def test_noise_is_a_doubt_until_laws_have_earned_as_predicted_for_a_hundred_steps():
+    noisy = Trust(1000, 30, np.full((8, 50), -150.0), -1200.0, None, {"speed": 0.7, "angle": 0.1}, {})
+    line = "the model cannot predict speed (70 %): noise, or something that is not observed"
+    assert noisy.doubts[0] == line
+    assert replace(noisy, tried=tried(-150.0)).doubts == ()  # 800 steps
+    assert replace(noisy, tried=replace(tried(-150.0), steps=60)).doubts == (line,)
+    assert replace(noisy, tried=tried(-300.0, predicted=-150.0)).doubts[0] == line
+    assert "as noise the model takes the changes of speed (70 %)" in str(replace(noisy, tried=tried(-150.0)))
+
+
+def test_what_is_not_observed_is_a_doubt_and_no_noise():
+    advice = Advice(("past(speed, 1)",), {"speed": (0.7, 0.1)})
+    (line,) = Trust(1000, 30, np.full((8, 50), -150.0), -1200.0, tried(-150.0), {"speed": 0.7}, {}, advice=advice).doubts
+    remembered = "something is not observed: a model that remembers the steps before would miss 10 % of the changes of speed"
+    assert line == f"{remembered} instead of 70 %; see agent.with_memory()"
 
 
 def test_it_is_said_with_the_number_of_beginnings():

@@ -81,7 +81,7 @@ def test_it_learns_on_and_can_be_saved(agent, tmp_path):
     made = agent.with_memory()
     made.learn(samples=60)
     assert made.state.memory.n == 240
-    assert made.evaluate(100).mean > agent.evaluate(100).mean + 10.0  # the other one cannot know what is on its way
+    assert made.evaluate(100).mean > -12.0  # -25 without memory: who cannot know what is on its way heats for too long
     made.save(tmp_path / "agent.spaql")
     assert spaql.load(tmp_path / "agent.spaql", problem=made.problem).state.memory.n == 240
 
@@ -92,15 +92,14 @@ def test_a_loop_can_be_given_more_memory():
 
 
 def test_trust_says_so(agent):
-    (line, *_) = agent.trust().doubts
-    assert line.startswith("something is not observed: a model that remembers the steps before would miss ")
-    assert line.endswith("; see agent.with_memory()")
-    assert agent.trust().advice.memory == ("previous(power, 1)", "previous(power, 2)")
+    trust = agent.trust()
+    assert trust.doubts[0].startswith("something is not observed: a model that remembers the steps before would miss ")
+    assert trust.doubts[0].endswith("; see agent.with_memory()")
+    assert trust.advice.memory == ("previous(power, 1)", "previous(power, 2)")
 
 
 def test_a_plant_that_shows_everything_needs_no_memory():
     whole = recorded(spaql.loop(oven(), memory=["previous(power)", "previous(power, 2)"]))
-    assert whole.trust().advice.memory == ()
     with pytest.raises(spaql.SpaqlError, match="do not show anything that is not observed"):
         whole.with_memory()
 
