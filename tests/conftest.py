@@ -1,10 +1,11 @@
-"""Long tests are skipped unless `--slow` is given. One browser serves all tests of pages."""
+"""Long tests are skipped unless `--slow` is given. One browser serves all tests of pages. Searches can be made quick."""
 
 import os
 
 import pytest
 
 from browser import browser  # noqa: F401
+from spaql.laws import in_model
 
 os.environ.setdefault("SPAQL_COMPILERS", "0")  # every core has a worker of pytest already
 
@@ -20,3 +21,11 @@ def pytest_collection_modifyitems(config, items):
     for item in items:
         if item.get_closest_marker("slow"):
             item.add_marker(skip)
+
+
+@pytest.fixture
+def quick_search(monkeypatch):
+    """A seventieth of the search for laws in a model: for tests that are not about the last tenth of the return."""
+    monkeypatch.setattr(in_model, "BUMPS", 8e7)
+    monkeypatch.setattr(in_model, "LOOKED", 3e7)
+    monkeypatch.setattr(in_model, "ATTEMPTS", 1)

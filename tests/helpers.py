@@ -4,6 +4,7 @@ from functools import partial
 
 import numba
 import numpy as np
+import pytest
 
 import spaql
 from spaql.learners.forest_agent import ForestAgent
@@ -14,6 +15,11 @@ from spaql.plants.environment import PlantEnv
 from spaql.plants.plant import LANES
 
 SMALL = {"cells": 150, "model_cells": 100, "effort": 0.002, "max_leaves": 2}  # planning and searching would take seconds
+
+
+def quick_first(names, quick=("pendulum", "cartpole", "mountain-car")):
+    """All of them as parameters of a test, of which only the quick ones are tested every time: the others by `make test-all`."""
+    return [pytest.param(name, marks=() if name in quick else pytest.mark.slow) for name in names]
 
 
 def small(cls):

@@ -177,7 +177,7 @@ def test_what_is_clearly_worse_sees_a_quarter_of_the_episodes():
 # -- worker processes --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("jobs", [2, 3])
+@pytest.mark.parametrize("jobs", [2, pytest.param(3, marks=pytest.mark.slow)])
 def test_the_number_of_worker_processes_changes_nothing(jobs):
     problem = spaql.from_gym("CartPole-v1", horizon=40)
     alone, shared = Environments(problem), Environments(problem, jobs)

@@ -152,10 +152,10 @@ def test_an_environment_that_never_ends():
 
 
 def test_a_long_horizon_needs_no_more_memory():
-    learned(Line(), samples=300).policy()  # compiling needs memory too
+    learned(Line(), samples=100).policy()  # compiling needs memory too
     tracemalloc.start()
     try:
-        learned(Line(), horizon=10**5, samples=300).policy()
+        learned(Line(), horizon=10**5, samples=100).policy()
         assert tracemalloc.get_traced_memory()[1] < 5e6  # 1.2 MB are for the samples: less than 40 bytes a step
     finally:
         tracemalloc.stop()

@@ -14,13 +14,7 @@ from spaql.laws import in_model
 from spaql.learners.atlas.memory import AHEAD, BEGAN, CURIOUS, FOLLOWED, LED, TERMINATED
 from spaql.trees.tree import decide
 
-
-@pytest.fixture(autouse=True)
-def _quick(monkeypatch):
-    """A seventieth of the search: these tests are not about the last tenth of the return."""
-    monkeypatch.setattr(in_model, "BUMPS", 8e7)
-    monkeypatch.setattr(in_model, "LOOKED", 3e7)
-    monkeypatch.setattr(in_model, "ATTEMPTS", 1)
+pytestmark = pytest.mark.usefixtures("quick_search")
 
 
 def learned(problem, samples, **options):
@@ -142,11 +136,11 @@ def test_an_untrained_agent_and_a_handful_of_samples():
 
 STRANGE = {
     "constant variable": Still,
-    "20 variables": lambda: Line(d=20),
     "one action": lambda: Line(actions=Discrete(1)),
     "discrete": lambda: Line(actions=Discrete(3, start=5)),
 }
 STRANGER = {
+    "20 variables": lambda: Line(d=20),
     "unbounded": Wide,
     "two axes": lambda: Line(actions=Box(-1.0, 1.0, (2,))),
     "short": lambda: Line(length=1),

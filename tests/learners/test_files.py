@@ -188,7 +188,7 @@ def test_two_thousand_mutated_files_load_or_raise_our_own_error(content, tmp_pat
     assert refused > 1000  # the checksums of the members catch nearly everything
 
 
-def test_five_hundred_files_with_sound_checksums_but_hostile_contents(content, tmp_path):
+def test_two_hundred_files_with_sound_checksums_but_hostile_contents(content, tmp_path):
     rng = random.Random(2)
-    hostile = (mutated_description if turn % 2 else mutated_numbers for turn in range(500))
-    assert 0 < refusals((mutated(content, rng) for mutated in hostile), tmp_path) < 500
+    hostile = (mutated_description if turn % 2 else mutated_numbers for turn in range(200))
+    assert 0 < refusals((mutated(content, rng) for mutated in hostile), tmp_path) < 200

@@ -4,16 +4,9 @@ import numpy as np
 import pytest
 
 import spaql
-from spaql.laws import in_model
 from spaql.plants.environment import PlantEnv
 
-
-@pytest.fixture(autouse=True)
-def _quick(monkeypatch):
-    """A seventieth of the search: these tests are not about the last tenth of the return."""
-    monkeypatch.setattr(in_model, "BUMPS", 8e7)
-    monkeypatch.setattr(in_model, "LOOKED", 3e7)
-    monkeypatch.setattr(in_model, "ATTEMPTS", 1)
+pytestmark = pytest.mark.usefixtures("quick_search")
 
 
 @spaql.reset
@@ -77,6 +70,7 @@ def test_nothing_is_lost_or_changed(agent):
     assert agent.state.memory.n == 180
 
 
+@pytest.mark.slow
 def test_it_learns_on_and_can_be_saved(agent, tmp_path):
     made = agent.with_memory()
     made.learn(samples=60)

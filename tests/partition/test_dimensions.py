@@ -9,7 +9,7 @@ import spaql
 from helpers import LEARNERS, assert_same, linear_plant, wrapped
 
 
-@pytest.mark.parametrize("d", range(1, 7))
+@pytest.mark.parametrize("d", [1, 2, 6, *(pytest.param(d, marks=pytest.mark.slow) for d in (3, 4, 5))])
 @pytest.mark.parametrize("name", LEARNERS)
 def test_one_to_six_state_variables(name, d):
     problem = linear_plant(d)

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import spaql
-from helpers import LEARNERS, assert_both_loops_agree, run_batch, step_plant
+from helpers import LEARNERS, assert_both_loops_agree, quick_first, run_batch, step_plant
 from spaql.plants.assemble import gaussians
 from spaql.plants.catalog import CATALOG
 from spaql.plants.plant import LANES
@@ -134,11 +134,8 @@ def test_noise_comes_anew_at_every_step_and_with_every_seed():
     assert abs(np.corrcoef(errors[:-1], errors[1:])[0, 1]) < 0.4
 
 
-QUICK = ("pendulum", "cartpole", "acrobot")  # every plant is compiled anew: the others are for `make test-all`
-
-
 @pytest.mark.parametrize("learner", LEARNERS)
-@pytest.mark.parametrize("name", [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in NOISY])
+@pytest.mark.parametrize("name", quick_first(NOISY))
 def test_same_seed_same_bits_in_the_compiled_loop_and_in_gymnasiums(name, learner):
     assert_both_loops_agree(name, learner, NOISY[name])
 

@@ -12,7 +12,7 @@ import scipy.stats
 
 import spaql
 from command_line import run
-from helpers import LEARNERS, assert_both_loops_agree, assert_same, ranges_around, run_batch
+from helpers import LEARNERS, assert_both_loops_agree, assert_same, quick_first, ranges_around, run_batch
 from hostile_files import load_bytes, members, packed
 from spaql import Between
 from spaql.cli.app import settings
@@ -39,8 +39,7 @@ SOME = {
     "ambulance-uniform": {"alpha": Between(0.2, 0.3)},
 }
 DRAWN = {name: SOME.get(name) or ranges_around(name) for name in CATALOG}
-QUICK = ("pendulum", "cartpole", "ambulance")  # every plant is compiled anew: the others are for `make test-all`
-everywhere = pytest.mark.parametrize("name", [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in DRAWN])
+everywhere = pytest.mark.parametrize("name", quick_first(DRAWN, ["pendulum", "cartpole", "ambulance"]))
 
 
 def started(plant, seed=1):

@@ -7,17 +7,18 @@ import pytest
 
 from browser import opened
 from explained import decides, fits
+from helpers import quick_first
 from made_explanations import now, page, paths, pixels, policies, settle, window  # noqa: F401
 from spaql.policy.words import number, told_apart
 
 PHONE = 390
-QUICK, OTHERS = ("pendulum", "oblique", "nasty"), ("cartpole", "untrained", "one variable", "two actions")
+SHOWN = ("pendulum", "oblique", "nasty", "cartpole", "untrained", "one variable", "two actions")
 
 
 # -- the page as a whole -------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", [*QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in OTHERS)])
+@pytest.mark.parametrize("name", quick_first(SHOWN, ["pendulum", "oblique"]))
 def test_every_page_fits_decides_and_explains_as_its_policy(browser, paths, policies, name):
     with opened(browser, paths[name], width=PHONE, color_scheme="dark" if name == "pendulum" else "light") as page:
         fits(page)

@@ -8,6 +8,7 @@ import pytest
 
 from browser import opened
 from explained import compare, decides, fits
+from helpers import quick_first
 from law_examples import law_policies, law_states
 from made_explanations import data_of, now, pixels, settle, text_of, written
 from spaql.export.action_colours import colour_of
@@ -18,11 +19,6 @@ from spaql.report.law_data import signed
 # clipped with a plant, behind an oblique test, with two outputs, with constants; thresholds; ordered; best of scores
 SHOWN = ("P2", "M3", "L1c", "constants", "odd laws", "cartpole", "A2", "ordered", "ordered many", "L2d", "scores")
 QUICK = ("L1c", "scores")  # laws in numbers and in finite actions; the others are for `make test-all`
-
-
-def quick_first(names):
-    """All policies, of which only the QUICK ones are tested every time."""
-    return [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in names]
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +62,7 @@ def near(policy):
     return states
 
 
-@pytest.mark.parametrize("name", quick_first(SHOWN))
+@pytest.mark.parametrize("name", quick_first(SHOWN, QUICK))
 def test_every_page_of_laws_fits_decides_and_explains_as_its_policy(law_page, name):
     policy, page = law_policies()[name], law_page(name, width=390)
     decides(page, policy, policy)
@@ -82,7 +78,7 @@ def plain(text):
     return re.sub(r"[\s():,;•]+|\.(?!\d)", " ", text.replace("−", "-").lower()).strip()
 
 
-@pytest.mark.parametrize("name", quick_first(["P2", "M3", "L1c", "constants", "cartpole", "A2", "ordered", "L2d", "scores"]))
+@pytest.mark.parametrize("name", quick_first(["P2", "M3", "L1c", "constants", "cartpole", "A2", "ordered", "L2d", "scores"], QUICK))
 def test_the_box_says_every_line_of_why(law_page, name):
     policy = law_policies()[name]
     page = law_page(name)
@@ -96,7 +92,7 @@ def test_the_box_says_every_line_of_why(law_page, name):
                 assert plain(line).removeprefix("and ") in said, line
 
 
-@pytest.mark.parametrize(("name", "axis"), [("P2", 0), ("cartpole", 0), ("scores", 0), ("L1c", 1), ("ordered many", 0)])
+@pytest.mark.parametrize(("name", "axis"), [("P2", 0), ("cartpole", 0), *(pytest.param(*one, marks=pytest.mark.slow) for one in [("scores", 0), ("L1c", 1), ("ordered many", 0)])])
 def test_colours_of_the_map_follow_the_action(law_page, name, axis):
     policy = law_policies()[name]
     page = law_page(name)
