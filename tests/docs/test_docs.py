@@ -20,10 +20,7 @@ LINK = re.compile(r"\[([^\]\n]*)\]\(([^)\s]+)\)")
 CODE_LINK = re.compile(r"\]\(\.\./((?:src|examples)/[\w./-]+\.py)(?:#([\w.]+))?\)")
 EQUATION = re.compile(r"^\| \((\d+)\) \|.* \| `([^`]+)` in \[`[^`]+`\]\(\.\./(src/[\w./-]+\.py)#([\w.]+)\)")
 NUMBER = re.compile(r"\((\d+)\)")
-# Pages that take more than some seconds: `make test-all` runs them
-LONG = (
-    "controllers.md", "laws.md", "evaluation.md", "atlas.md", "data.md", "explain.md", "loop.md", "plants.md", "tutorial.md"
-)  # fmt: skip
+FIRST = ("README.md", "index.md", "start.md", "training.md", "exports.md", "files.md")  # the other pages are run by `make test-all`
 # Reasons for which a block may stand on a page without being run, each with a sign of it in the block
 EXCUSES = {
     "it needs Torch": "Torch",
@@ -38,15 +35,15 @@ def runs(block):
     return block.language in ("python", "console", "sh")
 
 
-def run_or_slow(pages):
-    return [pytest.param(page, id=page.name, marks=pytest.mark.slow if page.name in LONG else ()) for page in pages]
+def first_or_slow(pages):
+    return [pytest.param(page, id=page.name, marks=() if page.name in FIRST else pytest.mark.slow) for page in pages]
 
 
 def each(pages):
     return pytest.mark.parametrize("page", pages, ids=lambda page: page.name)
 
 
-@pytest.mark.parametrize("page", run_or_slow(page for page in PAGES if any(map(runs, blocks_of(page.read_text())))))
+@pytest.mark.parametrize("page", first_or_slow(page for page in PAGES if any(map(runs, blocks_of(page.read_text())))))
 def test_the_code_blocks_of_a_page_run_in_order(page, tmp_path):
     program, text = tmp_path / (page.name + ".py"), page.read_text()
     program.write_text(program_of(text))

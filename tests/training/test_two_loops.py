@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import spaql
-from helpers import LEARNERS, PER_STEP, TRAINED, assert_same, linear_plant, wrapped
+from helpers import LEARNERS, PER_STEP, TRAINED, assert_same, linear_plant, quick_first, wrapped
 from spaql.partition.leaves import leaf_table
 from spaql.plants.catalog import CATALOG
 
@@ -20,11 +20,11 @@ def both(name, learner, iterations=3, rollouts=2, **options):
     return agents
 
 
-LONG = ("cartpole-swing-up", "acrobot")
+SHORT = ("pendulum", "pendulum-5", "cartpole", "mountain-car", "oil-laplace", "ambulance")  # one of each kind
 
 
 @pytest.mark.parametrize("learner", LEARNERS)
-@pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.slow if name in LONG else ()) for name in PROBLEMS])
+@pytest.mark.parametrize("name", quick_first(PROBLEMS, SHORT))
 def test_every_learner_on_every_problem(name, learner):
     horizon = CATALOG[name].horizon
     agents = both(name, learner, iterations=3 if horizon > 50 else 20)

@@ -92,12 +92,13 @@ def _warn(problem: Problem, missed: Mapping[int, float], advice: Advice) -> None
         if part > POOR
     ]
     if advice.memory:
-        said = f"{advice}. Add such columns to the log, and variables to the problem: {', '.join(advice.memory)}."
-        warnings.warn(said, SpaqlWarning, stacklevel=3)
+        said = f"{advice}. Add such columns to the log, and variables to the problem: {', '.join(advice.memory)}"
     elif poor:
         cause = "noise, too few steps, or something that is not observed"
-        said = f"of {', '.join(poor)} the model misses so much in steps it has not seen"
-        warnings.warn(f"{said}: {cause}. Do not rely on a controller found in it.", SpaqlWarning, stacklevel=3)
+        said = f"of {', '.join(poor)} the model misses so much in steps it has not seen: {cause}"
+    else:
+        return
+    warnings.warn(f"{said}. Do not rely on a controller found in it.", SpaqlWarning, stacklevel=3)
 
 
 def _doubted(model: Model, data: Data, low: Array, high: Array, rng: np.random.Generator) -> Array:

@@ -8,7 +8,6 @@ from spaql.arrays import Array
 
 REPEATED = 3  # different steps that ended at the very same greatest or least value, if the plant stops a variable there
 VARIED = 0.5  # of the steps: different values of a variable that can be stopped; a switch or a reference has few
-
 FEW = 2  # values of a variable that is no memory of another one, but a switch that happens to follow it
 
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from spaql.arrays import Array
 from spaql.gp.data import Data, follows_of, stopped
@@ -15,8 +16,8 @@ from spaql.gp.fit import fitted, missed
 from spaql.gp.model import Model, changes_of
 from spaql.gp.references import jumped
 from spaql.gp.units import inputs_of
+from spaql.plants.loop import signals_around
 from spaql.plants.problem import Problem
-from spaql.plants.signals import Signals
 
 SEEN, APPLIED = 2, 4  # steps back, of variables and of actions
 ROWS = 200  # steps that are compared, at most
@@ -64,7 +65,7 @@ NONE = Advice((), {})
 
 def advice_of(problem: Problem, model: Model, data: Data) -> Advice:
     """From the data: nothing is remembered that does not help much."""
-    signals, names = signals_of_problem(problem), [axis.name for axis in problem.state]
+    signals, names = signals_around(problem), [axis.name for axis in problem.state]
     measured = {*(axis.name for axis in signals.measured), *signals.errors}  # not what is remembered already
     found = hidden_in(model, data, [j for j, name in enumerate(names) if name in measured])
     steps: dict[tuple[bool, int], int] = {}
@@ -80,11 +81,6 @@ def advice_of(problem: Problem, model: Model, data: Data) -> Advice:
     return Advice(tuple(memory), {names[one.variable]: (one.missed, one.left) for one in found})
 
 
-def signals_of_problem(problem: Problem) -> Signals:
-    """Those of its loop; or of one in which nothing is between plant and law."""
-    return problem.signals or Signals(problem.state, problem.actions, horizon=problem.horizon)
-
-
 def hidden_in(model: Model, data: Data, among: Sequence[int]) -> list[Hidden]:
     """Which of these variables can be predicted much better by what was seen and applied before."""
     rows = _rows(model, data)
@@ -94,17 +90,18 @@ def hidden_in(model: Model, data: Data, among: Sequence[int]) -> list[Hidden]:
     d, found = data.states.shape[1], []
     every = [Recalled(k, j, False) for k in range(1, SEEN + 1) for j in range(d)]
     every += [Recalled(k, j, True) for k in range(1, APPLIED + 1) for j in range(x.shape[1] - d)]
-    for j in among:
-        y = changes[rows, j]
-        if np.ptp(y) == 0.0:
-            continue
-        usual, least = _explained(x, rows, y, [], d)
-        if usual < LITTLE:
-            continue
-        left, evidence = _explained(x, rows, y, every, d)
-        if left < MUCH * usual and evidence < least - EVIDENCE:
-            kept, left = _needed(x, rows, y, every, d, max(WORSE * left, ENOUGH * min(usual, LITTLE)))
-            found.append(Hidden(j, usual, left, tuple(kept)))
+    with threadpool_limits(1, "blas"):  # small matrices: threads cost more than they save, and may change last bits
+        for j in among:
+            y = changes[rows, j]
+            if np.ptp(y) == 0.0:
+                continue
+            usual, least = _explained(x, rows, y, [], d)
+            if usual < LITTLE:
+                continue
+            left, evidence = _explained(x, rows, y, every, d)
+            if left < MUCH * usual and evidence < least - EVIDENCE:
+                kept, left = _needed(x, rows, y, every, d, max(WORSE * left, ENOUGH * min(usual, LITTLE)))
+                found.append(Hidden(j, usual, left, tuple(kept)))
     return found
 
 

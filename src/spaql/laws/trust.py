@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import stdtrit
+from threadpoolctl import threadpool_limits
 
 from spaql.arrays import Array
 from spaql.errors import SpaqlError
@@ -181,7 +182,14 @@ def trust_in(agent: "Atlas") -> Trust:
     n = agent.state.memory.n
     if n < FEWEST:
         raise SpaqlError(f"{n} samples are too few to assess the controller: learn(samples=...) or update(...) first")
-    tree, data = controller_of(agent), agent.state.memory.data(n)
+    tree = controller_of(agent)
+    with threadpool_limits(1, "blas"):  # small matrices: threads cost more than they save, and may change last bits
+        return _trust_in(agent, tree)
+
+
+def _trust_in(agent: "Atlas", tree: Tree) -> Trust:
+    n = agent.state.memory.n
+    data = agent.state.memory.data(n)
     stretch = stretch_of(agent.problem.horizon, data)
     problem, stretches = agent.problem_told, agent.problem.horizon / stretch
     names = {-1: "the reward"} | {j: axis.name for j, axis in enumerate(problem.state)}

@@ -138,7 +138,7 @@ def extended(problem: Problem, memory: Sequence[str], observe: Sequence[str], **
     """
     if problem.signals is None:
         base, around = problem, Surroundings()
-        signals = Signals(problem.state, problem.actions, horizon=problem.horizon, **more)
+        signals = replace(signals_around(problem), **more)
     else:
         base, signals, around = stated(problem)
         signals = replace(signals, references=(*signals.references, *more.get("references", ())))
@@ -149,6 +149,11 @@ def extended(problem: Problem, memory: Sequence[str], observe: Sequence[str], **
     shown = tuple(dict.fromkeys([*observe, *limited]))  # what is limited is seen, so that it can be counted
     wanted = signals_of(**parts | {"memory": kept, "shown": shown})
     return _in_loop(base, wanted, around, name=problem.name, summary=problem.summary, limits=problem.limits)
+
+
+def signals_around(problem: Problem) -> Signals:
+    """Those of its loop; or of one in which nothing is between plant and law."""
+    return problem.signals or Signals(problem.state, problem.actions, horizon=problem.horizon)
 
 
 def restated(problem: Problem, references: Sequence[Reference], noise: bool = True) -> Problem:

@@ -9,11 +9,11 @@ import numpy as np
 
 from spaql.arrays import Array
 from spaql.errors import SpaqlError, echoed
-from spaql.gp.hidden import advice_of, signals_of_problem
+from spaql.gp.hidden import advice_of
 from spaql.gp.problem import FEWEST, model_of
 from spaql.learners.atlas.memory import BEGAN, TERMINATED, Memory
 from spaql.learners.outer import TRAIN_SAMPLES
-from spaql.plants.loop import extended
+from spaql.plants.loop import extended, signals_around
 from spaql.plants.signals import Signals
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def remembering(agent: "Atlas", memory: Sequence[str]) -> "Atlas":
     if isinstance(memory, str) or not all(isinstance(one, str) for one in memory):
         raise SpaqlError(f"memory is a list of names such as 'past(speed, 1)', not {echoed(memory)}")
     memory = list(memory) or _advised(agent)
-    before = signals_of_problem(agent.problem)
+    before = signals_around(agent.problem)
     if before.increments or before.rates or before.interlocks:
         raise SpaqlError(
             "actions of this loop are not applied as they are, so the data cannot be kept: "
