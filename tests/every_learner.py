@@ -16,7 +16,7 @@ from spaql.plants.environment import PlantEnv
 
 PROBLEMS = ("cartpole", "pendulum", "pendulum-5")  # two actions and terminations; a continuous action; a list of five
 TWO_PROBLEMS = PROBLEMS[:2]
-HORIZON = 40  # short, because some learners have a partition per step
+HORIZON = 20  # short, because some learners have a partition per step
 ITERATIONS = 10  # of a little training
 ROLLOUTS = 2
 
