@@ -11,7 +11,8 @@ the time does in which they were taken.
 """
 
 import contextlib
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -59,6 +60,7 @@ EPISODES = 24  # of a tree that teaches
 TAUGHT = 1000  # states of it
 KEPT = 4  # laws found before that are tried again
 JUDGED = 200  # episodes that choose among trees
+TABLED, SURE = 1000, 2.0  # episodes that compare a table with laws, and standard errors by which it must be better
 EFFORT = 0.25  # of tidying
 LASTING = 3  # times the length of an episode: for tidying laws that miss nothing
 WORTH = 0.003  # of the scale of a return: what a leaf must bring, and tidying may cost
@@ -83,15 +85,15 @@ class Found(NamedTuple):
 
 def laws_in(
     problem: Problem, model: Model, data: Data, seed: int, earlier: Sequence[Tree] = (), table: Tree | None = None,
-    teacher: Tree | None = None, tidy: bool = True,
+    teacher: Tree | None = None, tidy: bool = True, other_table: Callable[[], Tree | None] | None = None,
 ) -> Found:  # fmt: skip
     """The best laws in the model of the data; `earlier`: trees that may be better still; `table`: perhaps better.
 
-    A table teaches, too; a `teacher` only teaches.
+    A table teaches, too; a `teacher` only teaches. `other_table` is made only if the laws leave something to gain.
     """
     with threadpool_limits(1, "blas"):  # small matrices: threads cost more than they save, and may change last bits
         search = _LawSearch(problem, model, data, seed, earlier, table)
-        return search.run(tidy, [tree for tree in (table, teacher) if tree is not None])
+        return search.run(tidy, [tree for tree in (table, teacher) if tree is not None], other_table)
 
 
 class _LawSearch:
@@ -112,7 +114,7 @@ class _LawSearch:
         if model.payment is not None and model.payment.higher > 0.0 and len(self.plan.states):
             self.highest = max(self.highest, highest_reward(self.mean, self.plan.states, self.plan.actions))
 
-    def run(self, tidy: bool, teachers: Sequence[Tree]) -> Found:
+    def run(self, tidy: bool, teachers: Sequence[Tree], other_table: Callable[[], Tree | None] | None) -> Found:
         lessons = [Lessons(self.plan.states, self.plan.actions)] if len(self.plan.states) else []
         lessons += [self.taught(tree) for tree in [*self.earlier[:1], *teachers]]
         if not lessons:
@@ -149,9 +151,11 @@ class _LawSearch:
             strict.offer(made, 2 * WORTH)
             judge.best, judge.returns = strict.best, judge.returns_of(strict.best)
         if self.table is not None:
-            judge.offer(self.table)
+            judge.offer_table(self.table)
             if judge.scale == 0.0:  # a model that sees no way to earn anything cannot judge
-                judge.best, judge.returns = self.table, judge.returns_of(self.table)
+                return Found(self.table, self.stretches * judge.returns_of(self.table))
+        if other_table is not None and judge.mean < self.perfect and (other := other_table()) is not None:
+            judge.offer_table(other)
         return Found(judge.best, self.stretches * judge.returns)
 
     def taught(self, tree: Tree) -> Lessons:
@@ -233,6 +237,7 @@ class Judge:
     def __init__(self, problem: Problem, seed: int, number: int, most: float) -> None:
         self.problem, self.trials, self.floor, self.most = problem, Trials(problem), -np.inf, most
         self.seeds = seeds_of(seed, LAWS_CONFIRMED, number * 2**20, JUDGED)
+        self.more = seeds_of(seed, LAWS_CONFIRMED, number * 2**20 + JUDGED, TABLED)
         self.best: Tree
         self.returns = np.full(1, -np.inf)
 
@@ -254,6 +259,12 @@ class Judge:
         more = 0.0 if not np.isfinite(self.mean) else WORTH * (tree.n_leaves > self.best.n_leaves)
         if returns.mean() > self.mean + (more - allowance) * self.scale:
             self.best, self.returns = tree, returns
+
+    def offer_table(self, table: Tree) -> None:
+        """Taken if it is surely better, however little: who asks for the best has thousands of cells for it."""
+        gained = self.trials.returns(table, self.more) - self.trials.returns(self.best, self.more)
+        if gained.mean() > SURE * gained.std() / math.sqrt(TABLED):
+            self.best, self.returns = table, self.returns_of(table)
 
 
 def doubted(problem: Problem, model: Model, lessons: Lessons, rng: np.random.Generator, count: int) -> Array:

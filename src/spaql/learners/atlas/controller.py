@@ -1,9 +1,10 @@
-"""The controller of Atlas: its table, or a few laws from a Gaussian-process model of all data."""
+"""The controller of Atlas: a table, or a few laws from a Gaussian-process model of all data."""
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from spaql.gp.problem import FEWEST, model_of
+from spaql.learners.atlas.final_plan import plan_in_model
 from spaql.learners.atlas.memory import LED
 from spaql.learners.atlas.policy import samples_of
 from spaql.learners.atlas.state import Grown
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from spaql.learners.atlas.learner import Atlas
 
 TABLE_UP_TO = 6  # variables: beyond, a table of points is too coarse to be worth its time
+IN_MODEL_UP_TO = 4  # variables: the same of a table that is learned in a model
 
 
 def controller_of(agent: "Atlas") -> Tree:
@@ -34,17 +36,26 @@ def controller_of(agent: "Atlas") -> Tree:
 
 
 def _judge(agent: "Atlas", n: int) -> None:
-    """Laws from the model of all data and, where it may be better, the table: what does better in the model."""
+    """Laws from the model of all data and, where they may be better, two tables: what does best in the model."""
     from spaql.laws.in_model import laws_in
 
-    state, data = agent.state, agent.state.memory.data(n)
-    table = None
-    if agent.controller == "best" and len(agent.problem.state) <= TABLE_UP_TO:
+    state, data, problem = agent.state, agent.state.memory.data(n), agent.problem_told
+    model, earlier, made = model_of(problem, data), [one.entry.tree for one in state.grown[::-1]], []
+
+    def other_table() -> Tree | None:
+        if len(problem.state) <= IN_MODEL_UP_TO:
+            made.append(plan_in_model(agent, model, data))
+        return made[0].table if made and made[0] is not None else None
+
+    if agent.controller == "best" and len(problem.state) <= TABLE_UP_TO:
         table = agent.current_plan().table
-    earlier = [one.entry.tree for one in state.grown[::-1]]
-    problem = agent.problem_told
-    found = laws_in(problem, model_of(problem, data), data, agent.seed, earlier, table)
-    state.tabled = n if found.tree is table else 0
+        found = laws_in(problem, model, data, agent.seed, earlier, table, other_table=other_table)
+    else:
+        table, found = None, laws_in(problem, model, data, agent.seed, earlier)
+    state.in_model = 0
+    if made and made[0] is not None and found.tree is made[0].table:
+        state.final, state.in_model = made[0], n
+    state.tabled = n if found.tree is table or state.in_model else 0
     state.laws = None if state.tabled else Grown(n, Entry(found.tree, float(found.returns.mean())))
 
 

@@ -25,7 +25,7 @@ def arrays_of(state: AtlasState, laws: bool) -> dict[str, Array]:
     if not laws:
         return data
     kept = [*state.grown, *([] if state.laws is None else [state.laws])]
-    counts = {"trials": np.array([state.modelled, len(state.grown), state.tabled], np.int32)}
+    counts = {"trials": np.array([state.modelled, len(state.grown), state.tabled, state.in_model], np.int32)}
     return data | packed([(one.samples, one.entry) for one in kept]) | counts
 
 
@@ -61,11 +61,16 @@ def restore(state: AtlasState, problem: Problem, arrays: dict[str, Array]) -> No
 
 def _restore_trials(state: AtlasState, problem: Problem, arrays: dict[str, Array], n: int) -> None:
     trials = arrays["trials"]
-    if trials.dtype != np.int32 or trials.shape != (3,) or (trials < 0).any() or (trials[[0, 2]] > n).any():
+    if trials.shape == (3,):  # of version 0.2.0, which had no table in the model
+        trials = np.r_[trials, np.zeros(1, trials.dtype)]
+    if trials.dtype != np.int32 or trials.shape != (4,) or (trials < 0).any() or (trials[[0, 2, 3]] > n).any():
+        raise ValueError("its trials are malformed")
+    if trials[3] not in (0, trials[2]):
         raise ValueError("its trials are malformed")
     kept = [Grown(samples, entry) for samples, entry in unpacked(arrays, problem)]
     counts = [one.samples for one in kept]
     if not len(kept) - 1 <= trials[1] <= len(kept) or any(not 0 < count <= n for count in counts):
         raise ValueError("its trials are malformed")
-    state.modelled, state.grown, state.tabled = int(trials[0]), kept[: trials[1]], int(trials[2])
+    state.modelled, state.grown = int(trials[0]), kept[: trials[1]]
+    state.tabled, state.in_model = int(trials[2]), int(trials[3])
     state.laws = kept[-1] if len(kept) > trials[1] else None

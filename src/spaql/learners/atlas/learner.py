@@ -6,10 +6,10 @@ whenever the data has grown by a quarter, a plan:                           plan
     iterate values at the support points, interpolated in between             values.py
 in between: episodes that follow the plan, and episodes that explore        training/atlas_loop.py
 in the end: two plans with all data and all cells; the controller is the
-    table that does better in episodes of the models                        starts.py, imagine.py
+    table that does better in episodes of the models                        final_plan.py, starts.py, imagine.py
 
 With controller="laws" or "best", for a few hundred samples: episodes by look-ahead in a Gaussian-process model, and a
-few affine laws from that model, or the table if it does better there       controller.py, laws/atlas_trials.py
+few affine laws from that model, or a table if it does better there         controller.py, laws/atlas_trials.py
 
 Equation numbers, here and in the files above: docs/atlas.md. What is saved: files.py.
 """
@@ -27,7 +27,7 @@ from spaql.errors import SpaqlError
 from spaql.learners.agent import Agent
 from spaql.learners.atlas.controller import controller_of, laws_policy, notes_of, told_problem
 from spaql.learners.atlas.files import arrays_of, restore
-from spaql.learners.atlas.imagine import rehearsed
+from spaql.learners.atlas.final_plan import final_plan
 from spaql.learners.atlas.memory import BEGAN, TERMINATED, features_of, levels_of, new_memory
 from spaql.learners.atlas.model import Model
 from spaql.learners.atlas.plan import Plan, Settings, make_plan, models_in_doubt
@@ -155,13 +155,17 @@ class Atlas(Agent):
 
     def plan_at(self, n: int) -> None:
         """Plan with the first `n` samples: training goes on by it."""
-        self.state.plan = self._plan(n, self._smaller(), self.state.plan)
+        self.state.plan = self._plan(n, self._smaller(), self.state.plan, 0)
         self.state.planned.append(n)
 
     def plan_due(self) -> bool:
         return due(self.state.memory.n, self.state.planned[-1] if self.state.planned else 0)
 
-    def _plan(self, n: int, settings: Settings, last: Plan | None, salt: int = 0) -> Plan:
+    def plan_of(self, n: int, draft: Plan | None, salt: int = 0) -> Plan:
+        """Of the first `n` samples: with all cells and a draft, or a draft. `salt`: for other support points."""
+        return self._plan(n, self._smaller() if draft is None else self._finest(n), draft, salt)
+
+    def _plan(self, n: int, settings: Settings, last: Plan | None, salt: int) -> Plan:
         data = self.state.memory.transitions(self.problem.actions, n)
         key = int(streams.key_of(self.seed, streams.PLAN, n) >> np.uint64(2)) ^ salt
         choices = features_of(self.problem.actions, self.actions)
@@ -213,11 +217,7 @@ class Atlas(Agent):
         n = state.memory.n
         self._check_data()
         if state.final is None or state.final.samples != n:
-            # made from the data alone, not from the plans on the way, so that it is the same for a loaded agent
-            draft = self._plan(n, self._smaller(), None)
-            # two sets of support points: the table that does better in the models, which are the same for both
-            made, models = [self._plan(n, self._finest(n), draft, salt) for salt in (0, 1)], self.models(draft)
-            state.final = max(made, key=lambda plan: rehearsed(self.problem, state.memory, plan, models))
+            state.final = final_plan(self)
         return state.final
 
     # -- acting --------------------------------------------------------------------------------------------------------

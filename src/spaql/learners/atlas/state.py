@@ -39,7 +39,8 @@ class AtlasState(Learned):
     modelled: int = 0  # samples of the model in which training looks ahead; 0: none yet
     grown: list[Grown] = field(default_factory=list)  # laws on the way
     laws: Grown | None = None  # made from all data: the controller, if laws are
-    tabled: int = 0  # samples with which the table was found better than laws; 0: never
+    tabled: int = 0  # samples with which a table was found better than laws; 0: never
+    in_model: int = 0  # samples with which this is the table of the Gaussian-process model; 0: never
 
 
 def due(n: int, last: int) -> bool:
