@@ -60,7 +60,7 @@ class Atlas(Agent):
     algorithm = "Atlas"
     controller: str = option(
         '"table"; "laws" (a few affine laws from a Gaussian-process model, for few samples or many variables); '
-        'or "best": whichever has the higher return in that model',
+        'or "best": laws or a table, whichever has the higher return in that model',
         one_of("table", "laws", "best"),
         default="table",
     )
