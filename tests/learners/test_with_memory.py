@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import spaql
+from spaql.gp.problem import imagined, model_of, predicted
 from spaql.plants.environment import PlantEnv
 
 pytestmark = pytest.mark.usefixtures("quick_search")
@@ -85,6 +86,23 @@ def test_a_loop_can_be_given_more_memory():
     assert [axis.name for axis in made.problem.state] == ["temperature", "previous(power)", "previous(power, 2)"]
 
 
+def test_what_is_remembered_already_is_not_advised_again():
+    half = recorded(spaql.loop(oven(), memory=["previous(power)", "past(temperature, 1)"]))
+    names = ["temperature", "previous(power)", "past(temperature, 1)", "previous(power, 2)"]
+    assert [axis.name for axis in half.with_memory().problem.state] == names
+
+
+def test_in_the_model_memory_follows_to_the_last_bit(agent):
+    made = agent.with_memory()
+    data, problem = made.state.memory.data(180), made.problem_told
+    learned = imagined(problem, model_of(problem, data), data, data.states[:1], np.random.default_rng(0), functions=3)
+    after = predicted(learned, data.states[:100], data.actions[:100])
+    np.testing.assert_array_equal(after[:, 1], data.actions[:100, 0])
+    np.testing.assert_array_equal(after[:, 2], data.states[:100, 1])
+    plain = learned.plant.in_functions()
+    assert plain.step.python(*data.states[7], 0.0, 0.0, *data.actions[7], 0.5, 0.5, 0.5)[0][1:3] == (data.actions[7, 0], data.states[7, 1])
+
+
 def test_trust_says_so(agent):
     trust = agent.trust()
     assert trust.doubts[0].startswith("something is not observed: a model that remembers the steps before would miss ")
@@ -100,7 +118,7 @@ def test_a_plant_that_shows_everything_needs_no_memory():
 
 @pytest.mark.parametrize(
     ("memory", "said"),
-    [("past(temperature)", "a list of names"), ([3], "a list of names"), (["past(speed)"], "'speed' is not a variable"), (["sum(power)"], "memory is chosen by names")],
+    [("past(temperature)", "a list of names"), ([3], "a list of names"), (None, "a list of names"), (5, "a list of names"), (["past(speed)"], "'speed' is not a variable"), (["sum(power)"], "memory is chosen by names")],
 )
 def test_bad_memory_is_refused(agent, memory, said):
     with pytest.raises(spaql.SpaqlError, match=said):

@@ -56,6 +56,7 @@ class Places(NamedTuple):
     radius: int
     begin: int
     length: int
+    shift: int
     noise: int
     blur: int
     inverse: int
@@ -69,7 +70,7 @@ class Places(NamedTuple):
 
 def places(sizes: Sizes, rows: Rows) -> Places:
     d, axes, inputs, outputs = sizes.d, sizes.axes, sizes.inputs, sizes.outputs
-    counts = [d, d, d, d, d, d, axes, axes, 6, d, d, d, d, d, d, d, outputs * inputs, outputs, outputs]
+    counts = [d, d, d, d, d, d, axes, axes, 6, d, d, d, d, d, d, d, d, outputs * inputs, outputs, outputs]
     at = [HEADER + sum(counts[:i]) for i in range(len(counts) + 1)]
     z = 2 * LANES * (rows.end - sizes.scratch + 1)
     stray = z + LANES * inputs
@@ -108,6 +109,9 @@ def advance(T: Any, N: Any, S: Any, B: Any, place: Any, sizes: Sizes, rows: Rows
         ending = sizes.ends and j == outputs - 1
         if j < d and N[at.turn + j] < 0.0:  # a sine
             continue
+        if j < d and N[at.shift + j] > 0.0:
+            _remembered(T, int(N[at.shift + j]) - 1, j, d, rows, n)
+            continue
         if j >= d and (ending or N[at.reward] > 0.0):  # of the next state
             _in_units(T, N, B, rows.observation, d, at, n)
         if j == d and not ending:
@@ -137,6 +141,14 @@ def advance(T: Any, N: Any, S: Any, B: Any, place: Any, sizes: Sizes, rows: Rows
                 T[rows.reward * LANES + i] = paid if B[at.stray + i] == F(0.0) else min(paid, N[at.reward + 4])
     if sizes.learned and sizes.ends and N[at.reward + 5] == N[at.reward + 5]:  # it is a number
         _pay_ends(T, N, rows, at, n)
+
+
+@inlined
+def _remembered(T: Any, k: int, j: int, d: int, rows: Rows, n: int) -> None:
+    """Exactly, to the last bit: a law may tell an action at the end of its range from one beyond it."""
+    row = rows.state + k if k < d else rows.action + k - d
+    for i in range(n):
+        T[(rows.observation + j) * LANES + i] = T[row * LANES + i]
 
 
 @inlined

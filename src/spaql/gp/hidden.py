@@ -17,6 +17,7 @@ from spaql.gp.model import Model, changes_of
 from spaql.gp.references import jumped
 from spaql.gp.units import inputs_of
 from spaql.plants.loop import signals_around
+from spaql.plants.memory import parsed
 from spaql.plants.problem import Problem
 
 SEEN, APPLIED = 2, 4  # steps back, of variables and of actions
@@ -77,7 +78,8 @@ def advice_of(problem: Problem, model: Model, data: Data) -> Advice:
     for (applied, j), most in sorted(steps.items()):
         # without those in between nobody could tell what the oldest will be in the next step
         kind, of = ("previous", signals.action_names[j]) if applied else ("past", names[j])
-        memory += [f"{kind}({of}, {k})" for k in range(1, most + 1)]
+        asked = [f"{kind}({of}, {k})" for k in range(1, most + 1)]
+        memory += [one for one in asked if parsed(one, names, signals.action_names)[0].name not in names]
     return Advice(tuple(memory), {names[one.variable]: (one.missed, one.left) for one in found})
 
 
@@ -88,7 +90,7 @@ def hidden_in(model: Model, data: Data, among: Sequence[int]) -> list[Hidden]:
         return []
     x, changes = inputs_of(model.units, data.states, data.actions), changes_of(model, data)
     d, found = data.states.shape[1], []
-    every = [Recalled(k, j, False) for k in range(1, SEEN + 1) for j in range(d)]
+    every = [Recalled(k, j, False) for k in range(1, SEEN + 1) for j in among]
     every += [Recalled(k, j, True) for k in range(1, APPLIED + 1) for j in range(x.shape[1] - d)]
     with threadpool_limits(1, "blas"):  # small matrices: threads cost more than they save, and may change last bits
         for j in among:

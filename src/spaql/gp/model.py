@@ -183,7 +183,6 @@ def numbers_of(
         if j < d and model.shifts[j] >= 0:
             points.append(np.zeros((inputs, 0)))
             weights.append(np.zeros((functions, 0)))
-            linear[:, j] = _shifted(units, j, int(model.shifts[j]))
             continue
         doubt = at if j < d and functions > 1 else at[:0]
         kept = free[:, j].copy() if j < d else np.ones(len(values.x), bool)
@@ -244,19 +243,9 @@ def numbers_of(
     return Numbers(
         units.centre, units.scale, low, high, stops[0], stops[1], units.middle,
         units.half, bounds_of(model.payment, data, judged=functions > 1), angle, *turn, first, length,
-        noise, blur,
+        1.0 + model.shifts, noise, blur,
         np.array([output.widths.inverse for output in outputs]), linear, squares, starts, tuple(points), tuple(weights),
     )  # fmt: skip
-
-
-def _shifted(units: Units, j: int, k: int) -> Array:
-    """The linear part of a variable that in the next step is what input k is now: of its change, in its units."""
-    d = len(units.scale)
-    scale, centre = (units.scale[k], units.centre[k]) if k < d else (units.half[k - d], units.middle[k - d])
-    found = np.zeros(d + len(units.half) + 1)
-    found[k], found[-1] = scale / units.scale[j], (centre - units.centre[j]) / units.scale[j]
-    found[j] -= 1.0
-    return found
 
 
 def _origin(shifts: Array, j: int) -> int:

@@ -91,6 +91,9 @@ def _moved(plant: ModelPlant, j: int, change: str) -> list[str]:
     turn = int(plant.numbers.turn[j])
     if turn < 0:  # a sine comes with its cosine
         return []
+    if plant.numbers.shift[j] > 0.0:
+        k, d = int(plant.numbers.shift[j]) - 1, plant.sizes.d
+        return [f"t{j} = {f's{k}' if k < d else f'a{k - d}'}", f"n{j} = o{j} = (t{j} - C[{j}]) / S[{j}]"]
     if turn == 0:
         begin, length = float(plant.numbers.first[j]), float(plant.numbers.length[j])
         back = [f"e{j} -= {length!r} * math.floor((e{j} - {begin!r}) / {length!r})"] if length > 0.0 else []

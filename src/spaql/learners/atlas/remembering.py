@@ -24,7 +24,7 @@ NOWHERE = -1  # the place of a measured variable that the controller does not se
 
 def remembering(agent: "Atlas", memory: Sequence[str]) -> "Atlas":
     """Another agent, with the data of this one and more variables; by default those that the data asks for."""
-    if isinstance(memory, str) or not all(isinstance(one, str) for one in memory):
+    if not isinstance(memory, Sequence) or isinstance(memory, str) or not all(isinstance(one, str) for one in memory):
         raise SpaqlError(f"memory is a list of names such as 'past(speed, 1)', not {echoed(memory)}")
     memory = list(memory) or _advised(agent)
     before = signals_around(agent.problem)
