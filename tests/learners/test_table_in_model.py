@@ -121,7 +121,8 @@ def test_where_the_model_runs_away_there_is_none(monkeypatch):
 
     agent = learned()
     monkeypatch.setattr(spaql.Atlas, "learn", lost)
-    assert made_in_model(agent) is None
+    with pytest.raises(spaql.SpaqlError, match="must be finite"):
+        made_in_model(agent)
     assert np.isfinite(agent.evaluate(3).mean)
 
 
@@ -133,7 +134,7 @@ def test_a_file_of_before_has_none(tabled, tmp_path):
     assert old.tabled
 
 
-@pytest.mark.parametrize("trials", [[120, 0, 0, 120], [120, 0, 120, 60], [120, 0, 500, 500], [120, 0, 120, -1]])
+@pytest.mark.parametrize("trials", [[120, 0, 0, 120], [120, 0, 120, 60], [120, 0, 500, 500], [120, 0, 120, -1], [120, 0, 5, 5]])
 def test_a_file_with_an_impossible_one_is_refused(tabled, trials, tmp_path):
     tabled.save(tmp_path / "agent.spaql")
     parts = members((tmp_path / "agent.spaql").read_bytes())

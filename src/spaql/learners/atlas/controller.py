@@ -1,11 +1,14 @@
 """The controller of Atlas: a table, or a few laws from a Gaussian-process model of all data."""
 
+import contextlib
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from spaql.errors import SpaqlError
 from spaql.gp.problem import FEWEST, model_of
 from spaql.learners.atlas.final_plan import plan_in_model
 from spaql.learners.atlas.memory import LED
+from spaql.learners.atlas.plan import Plan
 from spaql.learners.atlas.policy import samples_of
 from spaql.learners.atlas.state import Grown
 from spaql.learners.law_frontier import Entry
@@ -40,12 +43,14 @@ def _judge(agent: "Atlas", n: int) -> None:
     from spaql.laws.in_model import laws_in
 
     state, data, problem = agent.state, agent.state.memory.data(n), agent.problem_told
-    model, earlier, made = model_of(problem, data), [one.entry.tree for one in state.grown[::-1]], []
+    model, earlier = model_of(problem, data), [one.entry.tree for one in state.grown[::-1]]
+    plans: list[Plan] = []
 
     def other_table() -> Tree | None:
         if len(problem.state) <= IN_MODEL_UP_TO:
-            made.append(plan_in_model(agent, model, data))
-        return made[0].table if made and made[0] is not None else None
+            with contextlib.suppress(SpaqlError):  # beyond all numbers, where the plant has never been
+                plans.append(plan_in_model(agent, model, data))
+        return plans[0].table if plans else None
 
     if agent.controller == "best" and len(problem.state) <= TABLE_UP_TO:
         table = agent.current_plan().table
@@ -53,8 +58,8 @@ def _judge(agent: "Atlas", n: int) -> None:
     else:
         table, found = None, laws_in(problem, model, data, agent.seed, earlier)
     state.in_model = 0
-    if made and made[0] is not None and found.tree is made[0].table:
-        state.final, state.in_model = made[0], n
+    if plans and found.tree is plans[0].table:
+        state.final, state.in_model = plans[0], n
     state.tabled = n if found.tree is table or state.in_model else 0
     state.laws = None if state.tabled else Grown(n, Entry(found.tree, float(found.returns.mean())))
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from spaql.arrays import Array
 from spaql.checks import FAR
+from spaql.gp.problem import FEWEST
 from spaql.learners.atlas.memory import CURIOUS, FOLLOWED, LED, Memory
 from spaql.learners.atlas.state import AtlasState, Grown, due
 from spaql.learners.law_files import packed, unpacked
@@ -61,11 +62,11 @@ def restore(state: AtlasState, problem: Problem, arrays: dict[str, Array]) -> No
 
 def _restore_trials(state: AtlasState, problem: Problem, arrays: dict[str, Array], n: int) -> None:
     trials = arrays["trials"]
-    if trials.shape == (3,):  # of version 0.2.0, which had no table in the model
+    if trials.shape == (3,):  # written before there was a table in the model
         trials = np.r_[trials, np.zeros(1, trials.dtype)]
     if trials.dtype != np.int32 or trials.shape != (4,) or (trials < 0).any() or (trials[[0, 2, 3]] > n).any():
         raise ValueError("its trials are malformed")
-    if trials[3] not in (0, trials[2]):
+    if trials[3] not in (0, trials[2]) or 0 < trials[3] < FEWEST:
         raise ValueError("its trials are malformed")
     kept = [Grown(samples, entry) for samples, entry in unpacked(arrays, problem)]
     counts = [one.samples for one in kept]
