@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 
 import spaql
-from spaql.gp.basis import bumps, features, points_of, posterior, sound
+from spaql.gp.basis import bumps, features, points_of, posterior
 from spaql.gp.data import Data
 from spaql.gp.fit import Widths, fitted, kernel
 from spaql.gp.model import learn_model, numbers_of
 from spaql.gp.problem import imagined, model_of, one_function, predicted, starts_of
+from spaql.gp.walls import sound
 from spaql.laws.trials import Trials, seeds_of
 from spaql.trees.edits import constant
 

@@ -67,6 +67,25 @@ def test_a_contact_that_the_plant_makes_is_no_reference():
     assert stretch_of(100, data) == 100
 
 
+def between_two_stops(x, u, rng):
+    """A lag beside a sensor that tells which of two stops the lag has reached."""
+    y = 0.95 * x[0] + 0.3 * u
+    return np.array([y, float(y > 0.8) - float(y < -0.8)])
+
+
+def pressed(x, u, rng):
+    """A lag beside the force with which the lag presses against a stop."""
+    y = 0.98 * x[0] + 0.2 * u
+    return np.array([y, max(y - 1.1, 0.0)])
+
+
+@pytest.mark.parametrize("after", [between_two_stops, pressed])
+def test_what_a_sensor_feels_at_a_stop_is_no_reference(after):
+    data = walk(600, after, [0.0, 0.0])
+    assert 0 < (data.nexts[:, 1] != data.states[:, 1]).mean() < 0.15
+    assert not jumped(data).any()
+
+
 def test_in_a_model_a_reference_is_held_exactly():
     data, rng = walk(300, tracking(anything, 0.05), [0.0, 0.2]), np.random.default_rng(0)
     told = spaql.cube(2, 1, 50)

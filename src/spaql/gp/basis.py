@@ -17,8 +17,6 @@ from spaql.gp.fit import Widths
 
 CERTAIN = 1e8  # one over the variance of a weight that is known to be nothing
 JITTER = 1e-7  # of the bumps at each other: their matrix must have an inverse
-# A step that all others contradict: an error of so much of the spread, and so many times the median, in few steps
-STRANGE, TIMES, FEW = 0.5, 10.0, 0.15
 
 
 class Posterior(NamedTuple):
@@ -88,29 +86,6 @@ def posterior(
     lower, _ = cho_factor(inner, lower=True)
     lower = np.tril(lower)
     return Posterior(cho_solve((lower, True), phi.T @ y / noise), lower.T)
-
-
-def sound(x: Array, y: Array, points: Array, widths: Widths) -> Array:
-    """Which values are not contradicted by all others: not walls, jumps, faults of a sensor. All, if those are many.
-
-    A smooth function that has to go through a few of them is wrong everywhere. Each value is predicted without itself;
-    then those that were left out are predicted by the rest.
-    """
-    kept = ~_strange(x, y, points, widths)
-    if not kept.all():
-        found = posterior(x[kept], y[kept], points, widths)
-        wrong = np.abs(y - features(x, points, widths, False) @ found.mean)
-        kept |= wrong < STRANGE
-    return kept if kept.mean() >= 1.0 - FEW else np.ones(len(y), bool)
-
-
-def _strange(x: Array, y: Array, points: Array, widths: Widths) -> Array:
-    phi, found = features(x, points, widths, False), posterior(x, y, points, widths)
-    half = solve_triangular(found.root.T, phi.T, lower=True)
-    leverage = (half * half).sum(axis=0) / (np.exp(2.0 * widths.noise) + 1e-8)
-    wrong = np.abs(y - phi @ found.mean) / np.maximum(1.0 - leverage, 1e-9)
-    told: Array = (wrong > STRANGE) & (wrong > TIMES * np.median(wrong))
-    return told
 
 
 def drawn(found: Posterior, count: int, rng: np.random.Generator) -> Array:

@@ -67,9 +67,15 @@ def missed(x: Array, y: Array, widths: Widths, base: float = 0.0, few: float = 0
 
     `few`: the part of the outputs that do not count, since their errors are the largest.
     """
+    squares = np.sort(left_out(x, y, widths, base) ** 2)
+    return float(np.sqrt(squares[: math.ceil((1.0 - few) * len(y))].mean()))
+
+
+def left_out(x: Array, y: Array, widths: Widths, base: float = 0.0) -> Array:
+    """The error with which each output is predicted from all others."""
     inverse = cho_solve(factor(x, widths, base), np.eye(len(x)))
-    left_out = np.sort(((inverse @ y) / np.diag(inverse)) ** 2)
-    return float(np.sqrt(left_out[: math.ceil((1.0 - few) * len(y))].mean()))
+    found: Array = (inverse @ y) / np.diag(inverse)
+    return found
 
 
 def mean_at(at: Array, x: Array, y: Array, widths: Widths) -> Array:

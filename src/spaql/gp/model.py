@@ -11,19 +11,19 @@ from typing import NamedTuple
 import numpy as np
 
 from spaql.arrays import Array
-from spaql.gp.basis import drawn, features, points_of, posterior, sound
+from spaql.gp.basis import drawn, features, points_of, posterior
 from spaql.gp.circles import Circle, circles_of, shortest, turned, turns_of
 from spaql.gp.data import Data, follows_of, parts_of, shifts_of, spread_over, stopped, stops_of, thinned
 from spaql.gp.ends import Ending, border, ending_of, ends_of
-from spaql.gp.fit import BOUNDS_NOISE, BOUNDS_SIGNAL, IRRELEVANT, Widths, fitted, missed
+from spaql.gp.fit import BOUNDS_NOISE, BOUNDS_SIGNAL, IRRELEVANT, Widths, missed
 from spaql.gp.plant import Numbers
 from spaql.gp.references import without_jumps
 from spaql.gp.reward import QUADRATIC, Payment, bounds_of, last_of, on_the_way, paid, payment_of
 from spaql.gp.units import Units, Values, inputs_of, spread_of, still_of, units_of
+from spaql.gp.walls import Process, process_of, sound, walls_of
 
 FITTED = 300  # transitions that widths are fitted to; more are thinned out
 FEWEST_PAIRS = 30  # of errors in a row that tell what kind of noise there is
-ROUNDS = 3  # of leaving out what all others contradict
 RARE = 0.02  # of the rewards may be as strange as those of a fall: they are no sign of a wrong model
 WEIGHED = 20_000  # the same that weights come from
 POINTS = 200  # of an output, at most
@@ -44,6 +44,7 @@ class Model(NamedTuple):
     stops: Array  # (2, d) where the plant holds a variable; infinite where it does not
     shifts: Array  # (d,) the input that a variable is in the next step, as memory is; -1 of all others
     widths: tuple[Widths, ...] = ()  # by variable
+    strange: tuple[float, ...] = ()  # by variable the error in units from which on a step is contradicted
     payment: Payment | None = None  # of the reward; None: it is known
     ending: Ending | None = None  # of the end of an episode; None: it is known, or none was seen
 
@@ -73,10 +74,17 @@ def learn_model(
     ending = None if ends or not data.ended.any() else ending_of(units, data, FITTED)
     data = thinned(without_jumps(data), FITTED)
     x, free = inputs_of(units, data.states, data.actions), ~stopped(data, model.stops)
-    every = zip(changes_of(model, data).T, free.T, shifts, strict=True)
-    widths = tuple(_widths(x[own], y[own] if shift < 0 else np.zeros(own.sum())) for y, own, shift in every)
+    every = zip(changes_of(model, data).T, free.T, shifts, *model.change, strict=True)
+    found = [
+        _process(Values(x[own], y[own] if shift < 0 else np.zeros(own.sum()), float(mean), float(spread)))
+        for y, own, shift, mean, spread in every
+    ]
+    widths, change = tuple(one.widths for one in found), np.array([(one.mean, one.spread) for one in found]).T
     payment = None if paid else payment_of(units, data, circles, None if ends else last_of(data))
-    return model._replace(widths=widths, payment=payment, ending=ending)
+    return model._replace(
+        change=(change[0], change[1]), widths=widths, strange=tuple(one.strange for one in found),
+        payment=payment, ending=ending,
+    )  # fmt: skip
 
 
 def _moves(units: Units, circles: Sequence[Circle], turns: Array, data: Data) -> Array:
@@ -90,18 +98,12 @@ def _moves(units: Units, circles: Sequence[Circle], turns: Array, data: Data) ->
     return found
 
 
-def _widths(x: Array, y: Array) -> Widths:
-    """Those of the evidence, without values that all others contradict."""
-    if _exact(y):  # a sine, or a variable that never changes: no bumps
-        return Widths(np.full(x.shape[1], 2 * IRRELEVANT), 2 * BOUNDS_SIGNAL[0], BOUNDS_NOISE[0])
-    found, _ = fitted(x, y)
-    for _ in range(ROUNDS):
-        kept = sound(x, y, x, found)
-        if kept.all():
-            break
-        x, y = x[kept], y[kept]
-        found, _ = fitted(x, y)
-    return found
+def _process(values: Values) -> Process:
+    """That of a variable."""
+    if _exact(values.y):  # a sine, or a variable that never changes: no bumps
+        none = Widths(np.full(values.x.shape[1], 2 * IRRELEVANT), 2 * BOUNDS_SIGNAL[0], BOUNDS_NOISE[0])
+        return Process(none, values.mean, values.spread)
+    return process_of(values)
 
 
 def unpredicted(model: Model, data: Data) -> dict[int, float]:
@@ -113,7 +115,7 @@ def unpredicted(model: Model, data: Data) -> dict[int, float]:
         if model.shifts[j] >= 0:
             continue
         x, y = every[free[:, j]], change[free[:, j], j]
-        kept = sound(x, y, x, widths)
+        kept = sound(x, y, x, widths, model.strange[j])
         found[j] = missed(x[kept], y[kept], widths)
     if model.payment is not None:
         x, y = _rewards(model, data)[:2]
@@ -129,7 +131,8 @@ def contradicted(model: Model, data: Data) -> Array:
         if model.shifts[j] >= 0:
             continue
         x, y = values.x[free[:, j]], values.y[free[:, j]]
-        found[free[:, j]] |= ~sound(x, y, points_of(x, x[:0], widths, POINTS, _enough(widths)), widths)
+        points = points_of(x, x[:0], widths, POINTS, _enough(widths))
+        found[free[:, j]] |= ~sound(x, y, points, widths, model.strange[j])
     return found
 
 
@@ -176,7 +179,7 @@ def numbers_of(
     d, inputs = data.states.shape[1], data.states.shape[1] + data.actions.shape[1]
     outputs, units = _outputs(model, data), model.units
     linear, squares = np.zeros((functions, len(outputs), inputs + 1)), np.zeros((functions, inputs, inputs))
-    points, weights, follows = [], [], follows_of(data)
+    points, weights, follows, strange = [], [], follows_of(data), np.zeros(len(data.states), bool)
     noise, blur = np.zeros((2, d))
     free, still = ~stopped(data, model.stops), _without_effect(outputs[0].values.x, d)
     for j, (values, widths, base) in enumerate(outputs):
@@ -191,7 +194,8 @@ def numbers_of(
         if is_end and model.ending is not None and model.ending.rare:
             own = values.x[data.ended][-POINTS:]
         if j < d:
-            kept[kept] = sound(values.x[kept], values.y[kept], own, widths)
+            kept[kept] = sound(values.x[kept], values.y[kept], own, widths, model.strange[j])
+            strange |= free[:, j] & ~kept
         found, exact = posterior(values.x[kept], values.y[kept], own, widths, base, still), _exact(values.y[kept])
         if j < d and functions > 1 and not exact:
             left = values.y - features(values.x, own, widths, False) @ found.mean
@@ -224,7 +228,8 @@ def numbers_of(
     low, high = z.min(axis=0), z.max(axis=0)
     wider = ABOVE if model.payment is not None and model.payment.higher > 0.0 else WIDER
     margin, stops = wider * (high - low), (model.stops - units.centre) / units.scale
-    low, high = low - margin, high + margin
+    walls = (walls_of(data.states, data.nexts, strange, model.stops) - units.centre) / units.scale
+    low, high = np.maximum(low - margin, walls[0]), np.minimum(high + margin, walls[1])
     for j in np.flatnonzero(model.shifts >= 0).tolist():  # what is remembered may be all that it is the memory of
         if (k := _origin(model.shifts, j)) < d:
             ends = units.centre[k] + units.scale[k] * np.array([low[k], high[k]])

@@ -8,7 +8,8 @@ from spaql.gp.data import Data, follows_of
 from spaql.gp.units import spread_of
 
 HELD = 0.15  # of the steps in which a variable changes, at most, if it is held
-FEW = 2  # values of a variable that may be a contact or a switch of the plant
+FEW = 3  # values of a variable that may be a contact or a switch of the plant
+IN_A_ROW = 0.5  # of the jumps, if that many come right after another: what is held does not
 AGAIN = 3  # jumps at the same step of an episode that make a schedule
 JUMPS = 8  # without a schedule: jumps that show whether the plant's state makes them
 NEAR = 5  # neighbours of a step
@@ -21,7 +22,8 @@ def references_of(data: Data) -> Array:
     changed = data.nexts != data.states
     held: Array = changed.any(axis=0) & (changed.mean(axis=0) < HELD)
     for j in np.flatnonzero(held).tolist():
-        held[j] = len(np.unique(data.states[:, j])) > FEW or _by_itself(data, changed[:, j])
+        few = len(np.unique(data.states[:, j])) <= max(FEW, changed[:, j].sum() // 2)
+        held[j] = not _in_a_row(data, changed[:, j]) and (not few or _by_itself(data, changed[:, j]))
     return held
 
 
@@ -42,8 +44,14 @@ def without_jumps(data: Data) -> Data:
     return Data(*(part[kept] for part in data))
 
 
+def _in_a_row(data: Data, jumps: Array) -> bool:
+    """Whether a variable moves on as soon as it has moved, as the force of a contact does as long as it lasts."""
+    again = jumps[1:] & jumps[:-1] & follows_of(data)[1:]
+    return float(again.sum()) > IN_A_ROW * float(jumps.sum())
+
+
 def _by_itself(data: Data, jumps: Array) -> bool:
-    """Whether a variable of two values jumps by itself, and is not moved by the plant, as a contact is.
+    """Whether a variable of few values jumps by itself, and is not moved by the plant, as a contact is.
 
     It has a schedule; or steps like those in which it jumps do not make it jump more often than others do.
     """

@@ -29,12 +29,13 @@ from spaql.laws.lessons import distilled
 from spaql.laws.local import local_laws
 from spaql.laws.partitions import fitted_partitions
 from spaql.laws.planner import MOST_STEPS, planned
-from spaql.laws.search import Round, Search
+from spaql.laws.search import CHOICE, Round, Search
 from spaql.laws.stages import constants
 from spaql.laws.teacher import Lessons
 from spaql.laws.tidy import Tidying
 from spaql.laws.trials import Spent, Trials, seeds_of
 from spaql.laws.units import Units, measured_units
+from spaql.laws.vector import everything, numbers_of
 from spaql.plants.problem import Problem
 from spaql.streams import LAWS_CONFIRMED, LAWS_SEARCHED
 from spaql.trees.edits import constant
@@ -54,11 +55,14 @@ RACE: tuple[Round, ...] = ((6, 24, 12), (2, 50, 20), (1, 60, 40))  # of more
 LAST: tuple[Round, ...] = ((3, 15, 16), (1, 40, 40))  # of what was found, in other functions
 ATTEMPTS = 3  # races, as long as laws are far from what look-ahead earns
 BEHIND = 0.05  # of the scale: what laws may lack of look-ahead in the mean function
+RANKED, FEW = 0.02, 32  # of the budget of a race: episodes in which a candidate is ranked; so many at least
 EARLIER = 0.3  # first steps of laws that were found before or computed, as a part of the usual ones
 FITTED = 0.5  # the same of laws fitted to lessons
 EPISODES = 24  # of a tree that teaches
 TAUGHT = 1000  # states of it
 KEPT = 4  # laws found before that are tried again
+STILL = 1e-4  # of the spread of a variable in the data: no law looks at one that varies less where laws go
+SAME = 1e-9  # of a number: what another unit may change
 JUDGED = 200  # episodes that choose among trees
 TABLED, SURE = 1000, 2.0  # episodes that compare a table with laws, and standard errors by which it must be better
 EFFORT = 0.25  # of tidying
@@ -107,7 +111,7 @@ class _LawSearch:
         self.stretches = problem.horizon / stretch  # of an episode whose reference jumps: laws are judged in one
         self.problem = problem = replace(problem, horizon=stretch)
         self.model, self.data, self.seed, self.table = model, data, seed, table
-        self.earlier = [tree for tree in earlier if tree.laws is not None][:KEPT]
+        self.earlier = _different([tree for tree in earlier if tree.laws is not None])[:KEPT]
         self.mean = imagined(problem, model, data, self.starts, self.rng)
         self.plan = planned(self.mean, seed, int(LOOKED / bumps_of(self.mean)))
         self.highest = float(data.rewards.max())
@@ -120,7 +124,8 @@ class _LawSearch:
         if not lessons:
             lessons = [Lessons(self.data.states, self.data.actions)]
         judge, trials, steps = self.doubtful(lessons, self.earlier)
-        units = measured_units(judge.problem, np.concatenate([one.states for one in lessons]))
+        least = STILL * self.model.units.scale
+        units = measured_units(judge.problem, np.concatenate([one.states for one in lessons]), least)
         found, choice = [*self.earlier], len(getattr(self.problem.actions, "values", "ab")) > 1
         for number, leaves in enumerate([1, *[LAWS] * ATTEMPTS] if choice else []):
             if judge.mean >= (self.perfect if number <= 1 else self.enough(judge.floor)):
@@ -128,14 +133,15 @@ class _LawSearch:
             race, part = (EASY, ONE) if leaves == 1 else (RACE, MORE)
             search = self.search(trials, units, number, race, int(part * steps))
             with contextlib.suppress(Spent):
-                _race(search, lessons, race, leaves, found[:KEPT])
+                given = local_laws(Trials(self.mean), self.seed, search.rng, least) if leaves == 1 else []
+                _race(search, lessons, race, leaves, [*found[:KEPT], *given])
             if search.best is not None:
                 found.insert(0, units.physical(search.best.tree))
                 judge.offer(found[0])
         if not found:
             return Found(judge.best, self.stretches * judge.returns)
         # functions that differ where the laws go, not only where their teachers went
-        found = sorted(found, key=lambda tree: -float(judge.returns_of(tree).mean()))[:KEPT]
+        found = _different(sorted(found, key=lambda tree: -float(judge.returns_of(tree).mean())))[:KEPT]
         judge, trials, steps = self.doubtful([self.taught(tree) for tree in found], found)
         if judge.mean < self.perfect:
             search = self.search(trials, units, ATTEMPTS + 1, LAST, int(AGAIN * steps))
@@ -186,7 +192,8 @@ class _LawSearch:
         return other, Trials(lasting)
 
     def search(self, trials: Trials, units: Units, number: int, race: Sequence[Round], steps: int) -> Search:
-        trials.left = steps
+        # candidates are ranked in episodes whose steps come from the same budget
+        trials.left, trials.effort = steps, min(1.0, max(RANKED * steps / self.problem.horizon, FEW) / CHOICE)
         return Search(trials, units, self.seed, number, _effort(race, steps, self.problem.horizon))
 
     @property
@@ -207,6 +214,22 @@ class _LawSearch:
         return min(self.perfect, planned - BEHIND * scale_of(planned, floor, self.most))
 
 
+def _different(trees: Sequence[Tree]) -> list[Tree]:
+    """Each one once: a search that finds nothing better keeps what it was given, but for its last bits."""
+    found: list[Tree] = []
+    for tree in trees:
+        if not any(_alike(tree, other) for other in found):
+            found.append(tree)
+    return found
+
+
+def _alike(tree: Tree, other: Tree) -> bool:
+    if not np.array_equal(tree.nodes["feature"], other.nodes["feature"]):
+        return False
+    v, w = (numbers_of(one, everything(one)) for one in (tree, other))
+    return len(v) == len(w) and bool(np.allclose(v, w, rtol=SAME, atol=0.0))
+
+
 def _effort(race: Sequence[Round], steps: int, horizon: int) -> float:
     """At which a race takes about so many steps: its cost goes with the third power."""
     wanted = sum(candidates * generations * episodes for candidates, generations, episodes in race) * 30 * horizon
@@ -218,8 +241,6 @@ def _race(
 ) -> None:
     """Of laws that follow lessons, regulators, and laws found before."""
     given = [tree for tree in found if tree.n_leaves <= leaves]
-    if leaves == 1:
-        given += local_laws(search.trials, search.seed, search.rng)
     tasks = [search.task(search.units.in_units(tree), 0, EARLIER) for tree in given]
     rounds = search.rounds(race)
     for one in lessons:

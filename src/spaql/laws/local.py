@@ -29,8 +29,11 @@ RIDGE = 1e-6
 COSTS = (1e4, 100.0, 1.0)  # of an action, against one of a deviation: gentle laws come first
 
 
-def local_laws(trials: Trials, seed: int, rng: np.random.Generator) -> list[Tree]:
-    """One law per cost of the action; none where there is no linear model, or no room for recording one."""
+def local_laws(trials: Trials, seed: int, rng: np.random.Generator, least: Array | float = 0.0) -> list[Tree]:
+    """One law per cost of the action; none where there is no linear model, or no room for recording one.
+
+    `least`: the deviation of each variable below which it does not vary.
+    """
     problem = trials.problem
     count = max(FEWEST, PER_NUMBER * (len(problem.state) + problem.actions.axes))
     seeds = seeds_of(seed, LAWS_SEARCHED, 2**62, math.ceil(count / STEPS)).tolist()
@@ -42,7 +45,7 @@ def local_laws(trials: Trials, seed: int, rng: np.random.Generator) -> list[Tree
         rollouts = trials.roll_out(jobs)
     except Spent:
         return []
-    model = _linear_model(problem, rollouts)
+    model = _linear_model(problem, rollouts, least)
     return [] if model is None else _regulators(problem, *model)
 
 
@@ -78,11 +81,14 @@ def _relative(problem: Problem, actions: Array) -> Array:
     return 2.0 * number / (len(values) - 1) - 1.0
 
 
-def _linear_model(problem: Problem, rollouts: list[Rollout]) -> tuple[Array, Array, Array] | None:
+def _linear_model(
+    problem: Problem, rollouts: list[Rollout], least: Array | float
+) -> tuple[Array, Array, Array] | None:
     """A, B and 1 / deviation of every variable (0: left out), from recorded steps near the target."""
     starts = np.array([one.states[0] for one in rollouts])
     middle, deviation = starts.mean(axis=0), starts.std(axis=0)
-    used = (deviation > 1e-9 * np.maximum(np.abs(middle), 1e-6)) & (np.abs(middle) <= NEAR * deviation)
+    varies = deviation > np.maximum(1e-9 * np.maximum(np.abs(middle), 1e-6), least)
+    used = varies & (np.abs(middle) <= NEAR * deviation)
     if not used.any():
         return None
     inverse = np.where(used, 1.0 / np.where(used, deviation, 1.0), 0.0)

@@ -78,8 +78,8 @@ def declared_units(problem: Problem) -> Units:
     return Units(middle, np.array([1.0 / one if one > 0 else 0.0 for one in width]), problem)
 
 
-def measured_units(problem: Problem, states: Array) -> Units:
-    """Units from states that were visited."""
+def measured_units(problem: Problem, states: Array, least: Array | float = 0.0) -> Units:
+    """Units from states that were visited; `least`: the deviation of each variable below which it does not vary."""
     middle, deviation = states.mean(axis=0), states.std(axis=0)
-    alive = deviation > DEAD * np.maximum(np.abs(middle), 1e-6)
+    alive = deviation > np.maximum(DEAD * np.maximum(np.abs(middle), 1e-6), least)
     return Units(middle, np.where(alive, 1.0 / np.where(alive, deviation, 1.0), 0.0), problem)
