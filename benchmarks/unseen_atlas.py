@@ -12,6 +12,7 @@ import argparse
 import math
 import time
 import warnings
+from collections.abc import Callable
 
 import numpy as np
 
@@ -260,8 +261,8 @@ def gantry():
 PLANTS = {"levitation": levitation, "beam": beam, "tanks": tanks, "quadrotor": quadrotor, "swing-up": swing_up, "rotary": rotary, "belt": belt, "pumped": pumped, "gantry": gantry}
 
 
-def measure(name: str, seeds: range) -> None:
-    problem, regulator, counts = PLANTS[name]()
+def measure(name: str, plant: Callable[[], tuple], seeds: range) -> None:
+    problem, regulator, counts = plant()
     if regulator is not None:
         found = regulator.evaluate(FRESH, seed=FIRST_SEED).returns
         print(f"{name}: LQR {found.mean():.3f}, worst twentieth {worst_part(found):.3f}", flush=True)
@@ -291,4 +292,4 @@ if __name__ == "__main__":
     warnings.simplefilter("ignore")
     np.seterr(all="ignore")
     for plant in given.plant or PLANTS:
-        measure(plant, range(given.first, given.first + given.seeds))
+        measure(plant, PLANTS[plant], range(given.first, given.first + given.seeds))
