@@ -128,12 +128,12 @@ def test_trials_that_even_the_model_of_all_data_cannot_explain_are_a_doubt():
 
 def test_laws_that_promise_far_more_than_any_have_earned_are_a_doubt():
     (line,) = doubts(tried(-900.0, promised=-150.0))
-    assert line == "laws have earned -900 on the plant; the -150 of these laws is untried"
+    assert line == "laws have earned -900 on the plant; the -150 of this controller is untried"
 
 
 def test_a_return_that_comes_after_the_last_step_that_laws_have_controlled_is_a_doubt():
     (line,) = doubts(tried(-100.0, still=-100.0))
-    assert line == "in the 800 steps for which laws have acted, nothing of their return is earned: it is untried"
+    assert line == "in the 800 steps for which laws have acted, nothing of the return is earned: it is untried"
 
 
 def test_no_return_is_expected_above_what_all_steps_together_could_pay():

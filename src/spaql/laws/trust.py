@@ -152,9 +152,10 @@ class Trust:
         elif tried.disappoints(APART * self.range):
             found.append(f"the last new laws earned {earned:.4g} on the plant; the model predicted {told:.4g}")
         if promised - earned > FAILED * self.range:
-            found.append(f"laws have earned {earned:.4g} on the plant; the {promised:.4g} of these laws is untried")
+            untried = f"the {promised:.4g} of this controller is untried"
+            found.append(f"laws have earned {earned:.4g} on the plant; {untried}")
         elif promised - tried.still.mean() < APART * scale_of(self.mean, self.floor, self.most) * tried.share:
-            late = f"in the {counted(tried.steps, 'step')} for which laws have acted, nothing of their return is earned"
+            late = f"in the {counted(tried.steps, 'step')} for which laws have acted, nothing of the return is earned"
             found.append(f"{late}: it is untried")
         return found
 
