@@ -3,7 +3,7 @@
 import numpy as np
 
 import spaql
-from spaql.gp.data import Data, stopped, stops_of
+from spaql.gp.data import Data, brakes_of, stopped, stops_of
 from spaql.gp.model import learn_model, unpredicted
 from spaql.gp.problem import imagined, predicted
 
@@ -45,7 +45,7 @@ def test_what_always_begins_alike_has_none():
 
 def test_a_step_into_a_stop_tells_nothing_about_how_far_it_would_have_gone():
     data = cart()
-    told = stopped(data, stops_of(data))
+    told = stopped(data, stops_of(data), np.zeros((2, 2)))
     np.testing.assert_array_equal(told[:, 0], np.abs(data.nexts[:, 0]) == 1.0)
     assert not told[:, 1].any()
 
@@ -57,3 +57,45 @@ def test_a_linear_plant_with_a_stop_is_learned_as_linear_and_stops():
     learned = imagined(spaql.cube(2, 1, 20), model, data, data.states[:1], np.random.default_rng(0))
     np.testing.assert_allclose(predicted(learned, fresh.states, fresh.actions), fresh.nexts, atol=1e-3)
     assert (np.abs(fresh.nexts[:, 0]) == 1.0).sum() > 3  # and some of these are at a buffer
+
+
+def stopping(steps=300, stop=1.0, seed=0):
+    """A cart that stands when it has come to a buffer, whatever its speed was."""
+    data = cart(steps, stop, seed)
+    nexts = data.nexts.copy()
+    nexts[np.abs(nexts[:, 0]) == stop, 1] = 0.0
+    return data._replace(nexts=nexts)
+
+
+def test_what_a_stop_brings_to_rest_is_told_by_the_data():
+    data = stopping()
+    np.testing.assert_array_equal(brakes_of(data, stops_of(data)), [[0.0, 1.0], [0.0, 0.0]])
+
+
+def test_a_cart_that_slides_along_its_buffer_is_not_brought_to_rest():
+    assert not brakes_of(cart(), stops_of(cart())).any()
+
+
+def test_a_reference_that_is_held_at_a_stop_is_not_brought_to_it():
+    data = stopping()
+    held = np.full((300, 1), 3.0)
+    beside = data._replace(states=np.hstack([data.states, held]), nexts=np.hstack([data.nexts, held]))
+    assert not brakes_of(beside, stops_of(beside))[:, 2].any()
+
+
+def test_in_a_model_a_cart_stands_at_its_buffer_and_moves_elsewhere():
+    data, told = stopping(), spaql.cube(2, 1, 20)
+    model = learn_model(data, LOW, HIGH, False, False)
+    mean = imagined(told, model, data, data.states[:1], np.random.default_rng(0))
+    after = predicted(mean, np.array([[0.95, 0.8], [-0.9, -0.9], [0.0, 0.5]]), np.array([[0.5], [-1.0], [0.5]]))
+    np.testing.assert_allclose(after, [[1.0, 0.0], [-1.0, 0.0], [0.15, 0.5]], atol=0.005)
+    assert max(unpredicted(model, data).values()) < 0.02
+
+
+def test_a_model_in_plain_functions_brings_to_rest_what_the_compiled_one_does():
+    data, told = stopping(), spaql.cube(2, 1, 20)
+    mean = imagined(told, learn_model(data, LOW, HIGH, False, False), data, data.states[:1], np.random.default_rng(0))
+    step = mean.plant.in_functions().step
+    for state, action in ((0.95, 0.8), 0.5), ((0.0, 0.5), 0.5):
+        (place, speed, *_), *_ = step(*state, 0.0, 0.0, action, 0.5, 0.5)
+        np.testing.assert_allclose([place, speed], predicted(mean, np.array([state]), np.array([[action]]))[0], atol=1e-4)

@@ -56,6 +56,8 @@ class Places(NamedTuple):
     radius: int
     begin: int
     length: int
+    brake: int
+    rest: int
     shift: int
     noise: int
     blur: int
@@ -70,7 +72,7 @@ class Places(NamedTuple):
 
 def places(sizes: Sizes, rows: Rows) -> Places:
     d, axes, inputs, outputs = sizes.d, sizes.axes, sizes.inputs, sizes.outputs
-    counts = [d, d, d, d, d, d, axes, axes, 6, d, d, d, d, d, d, d, d, outputs * inputs, outputs, outputs]
+    counts = [d, d, d, d, d, d, axes, axes, 6, d, d, d, d, d, d, d, d, d, d, outputs * inputs, outputs, outputs]
     at = [HEADER + sum(counts[:i]) for i in range(len(counts) + 1)]
     z = 2 * LANES * (rows.end - sizes.scratch + 1)
     stray = z + LANES * inputs
@@ -112,6 +114,8 @@ def advance(T: Any, N: Any, S: Any, B: Any, place: Any, sizes: Sizes, rows: Rows
         if j < d and N[at.shift + j] > 0.0:
             _remembered(T, int(N[at.shift + j]) - 1, j, d, rows, n)
             continue
+        if j == d:
+            _braked(T, N, d, rows, at, n)
         if j >= d and (ending or N[at.reward] > 0.0):  # of the next state
             _in_units(T, N, B, rows.observation, d, at, n)
         if j == d and not ending:
@@ -139,8 +143,24 @@ def advance(T: Any, N: Any, S: Any, B: Any, place: Any, sizes: Sizes, rows: Rows
                 q = at.linear + functions * outputs * (inputs + 1) + place[i] * inputs * inputs
                 paid = _paid(N, B, s, q, inputs, at, i)
                 T[rows.reward * LANES + i] = paid if B[at.stray + i] == F(0.0) else min(paid, N[at.reward + 4])
+    if outputs == d:
+        _braked(T, N, d, rows, at, n)
     if sizes.learned and sizes.ends and N[at.reward + 5] == N[at.reward + 5]:  # it is a number
         _pay_ends(T, N, rows, at, n)
+
+
+@inlined
+def _braked(T: Any, N: Any, d: int, rows: Rows, at: Places, n: int) -> None:
+    """Where a stop of one variable brings another one to rest."""
+    for k in range(d):
+        if N[at.brake + k] > 0.0:
+            j = int(N[at.brake + k]) - 1
+            low = N[at.centre + j] + N[at.scale + j] * N[at.floor + j]
+            high = N[at.centre + j] + N[at.scale + j] * N[at.ceiling + j]
+            for i in range(n):
+                place = T[(rows.observation + j) * LANES + i]
+                if place <= low or place >= high:
+                    T[(rows.observation + k) * LANES + i] = N[at.centre + k] + N[at.scale + k] * N[at.rest + k]
 
 
 @inlined

@@ -110,7 +110,7 @@ def hidden_in(model: Model, data: Data, among: Sequence[int]) -> list[Hidden]:
 def _rows(model: Model, data: Data) -> Array:
     """Steps that the plant alone has made, with enough others before them in the same episode."""
     follows, back = follows_of(data) & ~np.r_[False, jumped(data)[:-1]], max(SEEN, APPLIED)
-    enough = ~jumped(data) & ~stopped(data, model.stops).any(axis=1)
+    enough = ~jumped(data) & ~stopped(data, model.stops, model.brakes).any(axis=1)
     enough[:back] = False
     for k in range(back):
         enough[back:] &= follows[back - k : len(follows) - k]

@@ -13,7 +13,7 @@ import numpy as np
 from spaql.arrays import Array
 from spaql.gp.basis import drawn, features, points_of, posterior
 from spaql.gp.circles import Circle, circles_of, shortest, turned, turns_of
-from spaql.gp.data import Data, follows_of, parts_of, shifts_of, spread_over, stopped, stops_of, thinned
+from spaql.gp.data import Data, brakes_of, follows_of, parts_of, shifts_of, spread_over, stopped, stops_of, thinned
 from spaql.gp.ends import Ending, border, ending_of, ends_of
 from spaql.gp.fit import BOUNDS_NOISE, BOUNDS_SIGNAL, IRRELEVANT, Widths, missed
 from spaql.gp.plant import Numbers
@@ -42,6 +42,7 @@ class Model(NamedTuple):
     turns: Array  # (2, d) of angles that jump: begin and length of a turn; length 0 of all others
     change: tuple[Array, Array]  # mean and spread of what the processes of the variables explain: see `_moves`
     stops: Array  # (2, d) where the plant holds a variable; infinite where it does not
+    brakes: Array  # (2, d) what stops of other variables do to a variable: see `brakes_of`
     shifts: Array  # (d,) the input that a variable is in the next step, as memory is; -1 of all others
     widths: tuple[Widths, ...] = ()  # by variable
     strange: tuple[float, ...] = ()  # by variable the error in units from which on a step is contradicted
@@ -69,11 +70,15 @@ def learn_model(
     shifts = shifts_of(data)
     turns[:, shifts >= 0] = 0.0
     stops[:, (turns[1] > 0.0) | (shifts >= 0)] = [[-np.inf], [np.inf]]
+    brakes = brakes_of(data, stops)
+    for circle in circles:
+        brakes[:, [circle.cosine, circle.sine]] = 0.0
+    brakes[:, shifts >= 0] = 0.0
     moves = _moves(units, circles, turns, data)
-    model = Model(units, circles, turns, (moves.mean(axis=0), spread_of(moves)), stops, shifts)
+    model = Model(units, circles, turns, (moves.mean(axis=0), spread_of(moves)), stops, brakes, shifts)
     ending = None if ends or not data.ended.any() else ending_of(units, data, FITTED)
     data = thinned(without_jumps(data), FITTED)
-    x, free = inputs_of(units, data.states, data.actions), ~stopped(data, model.stops)
+    x, free = inputs_of(units, data.states, data.actions), ~stopped(data, model.stops, model.brakes)
     every = zip(changes_of(model, data).T, free.T, shifts, *model.change, strict=True)
     found = [
         _process(Values(x[own], y[own] if shift < 0 else np.zeros(own.sum()), float(mean), float(spread)))
@@ -110,7 +115,7 @@ def unpredicted(model: Model, data: Data) -> dict[int, float]:
     """By variable the part of its changes that the model misses in steps it has not seen; -1: of the reward."""
     data = thinned(without_jumps(data), FITTED)
     every, change = inputs_of(model.units, data.states, data.actions), changes_of(model, data)
-    found, free = {}, ~stopped(data, model.stops)
+    found, free = {}, ~stopped(data, model.stops, model.brakes)
     for j, widths in enumerate(model.widths):
         if model.shifts[j] >= 0:
             continue
@@ -125,7 +130,7 @@ def unpredicted(model: Model, data: Data) -> dict[int, float]:
 
 def contradicted(model: Model, data: Data) -> Array:
     """Which steps have no part in the model, because all others contradict them: walls, jumps, faults of a sensor."""
-    outputs, free = _outputs(model, data)[: data.states.shape[1]], ~stopped(data, model.stops)
+    outputs, free = _outputs(model, data)[: data.states.shape[1]], ~stopped(data, model.stops, model.brakes)
     found = np.zeros(len(data.states), bool)
     for j, (values, widths, _) in enumerate(outputs):
         if model.shifts[j] >= 0:
@@ -181,7 +186,7 @@ def numbers_of(
     linear, squares = np.zeros((functions, len(outputs), inputs + 1)), np.zeros((functions, inputs, inputs))
     points, weights, follows, strange = [], [], follows_of(data), np.zeros(len(data.states), bool)
     noise, blur = np.zeros((2, d))
-    free, still = ~stopped(data, model.stops), _without_effect(outputs[0].values.x, d)
+    free, still = ~stopped(data, model.stops, model.brakes), _without_effect(outputs[0].values.x, d)
     for j, (values, widths, base) in enumerate(outputs):
         if j < d and model.shifts[j] >= 0:
             points.append(np.zeros((inputs, 0)))
@@ -248,7 +253,7 @@ def numbers_of(
     return Numbers(
         units.centre, units.scale, low, high, stops[0], stops[1], units.middle,
         units.half, bounds_of(model.payment, data, judged=functions > 1), angle, *turn, first, length,
-        1.0 + model.shifts, noise, blur,
+        model.brakes[0], (model.brakes[1] - units.centre) / units.scale, 1.0 + model.shifts, noise, blur,
         np.array([output.widths.inverse for output in outputs]), linear, squares, starts, tuple(points), tuple(weights),
     )  # fmt: skip
 

@@ -52,6 +52,10 @@ def spelled(plant: ModelPlant) -> Plant:
     for j in range(d):
         lines += _moved(plant, j, f"value{j}(k, {', '.join(z)}) + N[{j}] * (c{j} - 0.5)")
     lines.append(f"b = 1.0 if {' or '.join(f'n{j} != o{j}' for j in straight) or False} else 0.0")
+    for j in np.flatnonzero(numbers.brake).tolist():
+        stop, rest = int(numbers.brake[j]) - 1, float(numbers.rest[j])
+        at_stop = f"n{stop} <= FLOOR[{stop}] or n{stop} >= CEILING[{stop}]"
+        lines += [f"n{j} = {rest!r} if {at_stop} else n{j}", f"t{j} = C[{j}] + S[{j}] * n{j}"]
     everything = ", ".join([*s, *a, *letters("t", d)])
     after = ", ".join([*n, *z[d:]])  # inputs of what follows from the next state
     own = [*n, *z[d:]] if sizes.learned and numbers.reward[0] > 0.0 else z
