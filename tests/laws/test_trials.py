@@ -1,11 +1,14 @@
 """Episodes of laws: known by their seeds, the same in both loops, counted to the last step."""
 
+import threading
+
 import numpy as np
 import pytest
 
 import spaql
 from helpers import wrapped
 from law_examples import law_policies
+from spaql.laws.loop import LawsLoop
 from spaql.laws.trials import Spent, Trials, seeds_of
 from spaql.laws.vector import all_free, numbers_of, with_numbers
 
@@ -92,3 +95,20 @@ def test_seeds_of_purposes_and_numbers_are_different():
     found = np.concatenate([seeds_of(0, 21, 0, 100), seeds_of(0, 22, 0, 100), seeds_of(1, 21, 0, 100), seeds_of(0, 21, 100, 100)])
     assert len(set(found.tolist())) == 400
     np.testing.assert_array_equal(seeds_of(0, 21, 50, 10), seeds_of(0, 21, 0, 100)[50:60])
+
+
+class SetSoon(threading.Event):
+    """Set as soon as a stage has begun: Ctrl-C in its first moment."""
+
+    asked = 0
+
+    def is_set(self):
+        self.asked += 1
+        return self.asked > 1
+
+
+def test_a_user_who_wants_an_end_in_the_first_moment_of_a_stage_gets_one():
+    agent = spaql.Laws(spaql.make("cartpole", horizon=60), max_leaves=1)
+    rows = LawsLoop(agent, 0, SetSoon(), 1_000_000).run(5)
+    assert len(rows) == 1
+    assert agent.arms == 1

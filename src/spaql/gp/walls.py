@@ -105,7 +105,7 @@ def walls_of(states: Array, nexts: Array, strange: Array, stops: Array) -> Array
     """(2, d) from where on, towards an end of a variable's range, many steps are strange; infinite where none is.
 
     Behind a wall nothing was ever seen, and no function that leaves the wall out knows that there is nothing. A stop is
-    known, and no wall.
+    known, and no wall; nor is the far end of what was seen, where all of the few steps are strange, as those of a fall.
     """
     found = np.array([np.full(states.shape[1], -np.inf), np.full(states.shape[1], np.inf)])
     for j in range(states.shape[1]):

@@ -1,5 +1,6 @@
 """The training loop of Laws: a stage of the search per iteration."""
 
+import contextlib
 import threading
 
 import numpy as np
@@ -8,7 +9,7 @@ from threadpoolctl import threadpool_limits
 from spaql.arrays import Array
 from spaql.laws.slow import run_slow_stage
 from spaql.laws.stages import run_stage
-from spaql.laws.trials import Trials, affordable
+from spaql.laws.trials import Spent, Trials, affordable
 from spaql.learners.history import COLUMNS, write_row
 from spaql.learners.laws import Laws
 from spaql.learners.outer import EVAL_SAMPLES, TRAIN_SAMPLES
@@ -58,7 +59,8 @@ class LawsLoop:
         try:
             (run_slow_stage if trials.slow else run_stage)(agent, trials, at)
             if trials.left is not None and trials.samples - before < agent.problem.horizon:
-                trials.spend(agent.tree, agent.seed + at, LAWS_REST)  # too little is left for a stage
+                with contextlib.suppress(Spent):  # too little is left for a stage; or the user wants an end
+                    trials.spend(agent.tree, agent.seed + at, LAWS_REST)
         finally:
             outer[TRAIN_SAMPLES] += trials.samples - before
         mean = self._evaluate(at)
