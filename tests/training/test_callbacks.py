@@ -255,7 +255,8 @@ def test_neither_ctrl_c_nor_kill_loses_what_was_computed(number, tmp_path):
     import spaql
     from spaql.callbacks import Checkpoint, CsvLog
     agent = spaql.SPAQL(spaql.make("cartpole"), seed=1)
-    agent.learn(10**7, rollouts=3, callback=[Checkpoint("run", every=5, keep=3), CsvLog("log.csv")])
+    # the log first: who sees the fifteenth checkpoint sees the fifteenth row
+    agent.learn(10**7, rollouts=3, callback=[CsvLog("log.csv"), Checkpoint("run", every=5, keep=3)])
     """
     process = subprocess.Popen([sys.executable, "-c", textwrap.dedent(program)], cwd=tmp_path)
     deadline = time.monotonic() + 120
