@@ -283,13 +283,17 @@ def measure(name: str, plant: Callable[[], tuple], seeds: range) -> None:
         print(agent.policy().to_text(share=False), flush=True)
 
 
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("plant", nargs="*", choices=[*PLANTS, []], help="all, if none is named")
+def main(about: str, plants: dict[str, Callable[[], tuple]]) -> None:
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("plant", nargs="*", choices=[*plants, []], help="all, if none is named")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--first", type=int, default=FIRST_SEED)
     given = parser.parse_args()
     warnings.simplefilter("ignore")
     np.seterr(all="ignore")
-    for plant in given.plant or PLANTS:
-        measure(plant, PLANTS[plant], range(given.first, given.first + given.seeds))
+    for plant in given.plant or plants:
+        measure(plant, plants[plant], range(given.first, given.first + given.seeds))
+
+
+if __name__ == "__main__":
+    main(__doc__, PLANTS)

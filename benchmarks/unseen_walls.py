@@ -6,12 +6,9 @@
 Lines as those of unseen_atlas.py.
 """
 
-import argparse
 import math
-import warnings
 
-import numpy as np
-from unseen_atlas import FIRST_SEED, measure
+from unseen_atlas import main
 
 import spaql
 
@@ -79,12 +76,4 @@ PLANTS = {"bumpers": bumpers, "puck": puck}
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("plant", nargs="*", choices=[*PLANTS, []], help="all, if none is named")
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--first", type=int, default=FIRST_SEED)
-    given = parser.parse_args()
-    warnings.simplefilter("ignore")
-    np.seterr(all="ignore")
-    for plant in given.plant or PLANTS:
-        measure(plant, PLANTS[plant], range(given.first, given.first + given.seeds))
+    main(__doc__, PLANTS)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import spaql
+from spaql.laws.in_model import different
 from spaql.laws.proposals import Proposals
 from spaql.laws.units import declared_units, measured_units
 from spaql.laws.vector import all_free, everything, numbers_of, steps_of, with_numbers
@@ -108,3 +109,19 @@ def test_a_kink_has_one_law_with_a_step_in_it():
     step = (kinked.laws.offsets[low] + kinked.laws.offsets[high]) / 2
     np.testing.assert_allclose(step, tree.laws.offsets[0])
     assert kinked.laws.offsets[low] != kinked.laws.offsets[high]
+
+
+def test_no_law_looks_at_a_variable_that_varies_less_than_it_must():
+    states = np.random.default_rng(0).normal(size=(50, 3)) * [1.0, 1e-10, 1.0]
+    problem = spaql.make("pendulum")
+    assert measured_units(problem, states).live.all()
+    assert measured_units(problem, states, np.full(3, 1e-4)).live.tolist() == [True, False, True]
+
+
+def test_laws_that_went_through_other_units_are_the_same_laws():
+    problem = spaql.make("pendulum")
+    rng = np.random.default_rng(0)
+    units = measured_units(problem, rng.normal(size=(50, 3)))
+    first, second = (units.physical(Proposals(problem, units.live, rng).leaf(1.0)) for _ in range(2))
+    again = units.physical(units.in_units(first))
+    assert len(different([first, again, second])) == 2

@@ -95,7 +95,7 @@ def brakes_of(data: Data, stops: Array) -> Array:
     So a cart stands at its buffer, whatever its speed was. 0 of all others.
     """
     found, d = np.zeros((2, data.states.shape[1])), data.states.shape[1]
-    at = (data.nexts <= stops[0]) | (data.nexts >= stops[1])
+    at = stopped(data, stops, found)
     for j in np.flatnonzero(np.isfinite(stops).any(axis=0)).tolist():
         for k in range(d):
             before, after = data.states[at[:, j], k], data.nexts[at[:, j], k]

@@ -111,7 +111,7 @@ class _LawSearch:
         self.stretches = problem.horizon / stretch  # of an episode whose reference jumps: laws are judged in one
         self.problem = problem = replace(problem, horizon=stretch)
         self.model, self.data, self.seed, self.table = model, data, seed, table
-        self.earlier = _different([tree for tree in earlier if tree.laws is not None])[:KEPT]
+        self.earlier = different([tree for tree in earlier if tree.laws is not None])[:KEPT]
         self.mean = imagined(problem, model, data, self.starts, self.rng)
         self.plan = planned(self.mean, seed, int(LOOKED / bumps_of(self.mean)))
         self.highest = float(data.rewards.max())
@@ -141,7 +141,7 @@ class _LawSearch:
         if not found:
             return Found(judge.best, self.stretches * judge.returns)
         # functions that differ where the laws go, not only where their teachers went
-        found = _different(sorted(found, key=lambda tree: -float(judge.returns_of(tree).mean())))[:KEPT]
+        found = different(sorted(found, key=lambda tree: -float(judge.returns_of(tree).mean())))[:KEPT]
         judge, trials, steps = self.doubtful([self.taught(tree) for tree in found], found)
         if judge.mean < self.perfect:
             search = self.search(trials, units, ATTEMPTS + 1, LAST, int(AGAIN * steps))
@@ -214,7 +214,7 @@ class _LawSearch:
         return min(self.perfect, planned - BEHIND * scale_of(planned, floor, self.most))
 
 
-def _different(trees: Sequence[Tree]) -> list[Tree]:
+def different(trees: Sequence[Tree]) -> list[Tree]:
     """Each one once: a search that finds nothing better keeps what it was given, but for its last bits."""
     found: list[Tree] = []
     for tree in trees:
