@@ -72,7 +72,7 @@ class Places(NamedTuple):
 
 def places(sizes: Sizes, rows: Rows) -> Places:
     d, axes, inputs, outputs = sizes.d, sizes.axes, sizes.inputs, sizes.outputs
-    counts = [d, d, d, d, d, d, axes, axes, 6, d, d, d, d, d, d, d, d, d, d, outputs * inputs, outputs, outputs]
+    counts = [d, d, d, d, d, d, axes, axes, 7, d, d, d, d, d, d, d, d, d, d, outputs * inputs, outputs, outputs]
     at = [HEADER + sum(counts[:i]) for i in range(len(counts) + 1)]
     z = 2 * LANES * (rows.end - sizes.scratch + 1)
     stray = z + LANES * inputs

@@ -64,7 +64,7 @@ class Numbers(NamedTuple):
     ceiling: Array
     middle: Array  # (axes,) of the actions
     half: Array  # (axes,) half of their range
-    reward: Array  # (6,) 1: of the next state; 1: its logarithm is modelled; least; most; most of strays; of an end
+    reward: Array  # (7,) 1: of the next state; 1: logarithm; least; most; of strays; of an end; 1: strays end
     angle: Array  # (d,) of the inputs of the reward: 0, or +-(1 + sine) where the angle of sine and +-cosine stands
     turn: Array  # (d,) 0; 1 + sine for a cosine, whose process explains the angle; -1 for a sine, which follows from it
     radius: Array  # (d,) of circles
@@ -200,13 +200,15 @@ def _step(sizes: Sizes, rows: Rows, shape: str, known: Mapping[str, Any]) -> lis
     ]
     before = [state(j) for j in range(sizes.d)] + [_row(rows.action)(k) for k in range(sizes.axes)]
     everything = ", ".join([*before, *(observed(j) for j in range(sizes.d))])
+    at, paid = places(sizes, rows), _row(rows.reward)(0)
     if not sizes.learned:
-        at, paid = places(sizes, rows), _row(rows.reward)(0)
         lines.append(f"        {paid} = reward({everything})")
         lines.append(f"        if B[{at.stray} + i] > 0.5: {paid} = min({paid}, N[{at.reward + 4}])")
     if not sizes.ends:
         ended = f"1.0 if terminated({everything}) else 0.0" if "terminated" in known else "0.0"
         lines.append(f"        {_row(rows.done)(0)} = {ended}")
+    lines.append(f"        if N[{at.reward + 6}] > 0.5 and B[{at.stray} + i] > 0.5:")
+    lines.append(f"            {paid}, {_row(rows.done)(0)} = N[{at.reward + 4}], 1.0")
     for j in range(sizes.d):
         blur = f"N[{places(sizes, rows).blur + j}] * ({_row(rows.noise)(sizes.d + j)} - 0.5)"
         lines += [f"        {state(j)} = {observed(j)}", f"        {observed(j)} += {blur}"]

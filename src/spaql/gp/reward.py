@@ -119,21 +119,28 @@ def bounds_of(payment: Payment | None, data: Data, judged: bool) -> Array:
     """How a reward is made of its process, and what is believed of it: `Numbers.reward`.
 
     Who plans may hope for a little more than was seen. Who judges may not, unless what was seen goes on: see
-    `_foretold`. In judgements nothing good is believed of states that are far from all data.
+    `_foretold`. In judgements nothing good is believed of states that are far from all data: they pay the worst, and
+    where whoever falls earns no more, to leave is to fall. If that cost more than a fall, laws would rather fall.
     """
     worst, last = float(data.rewards.min()), None if payment is None else payment.last
     worst = min(worst, 0.0) if data.ended.any() else worst  # what ends earns no more
     rewards = data.rewards if last is None else data.rewards[~data.ended]
     low, high = float(rewards.min()), float(rewards.max())
-    bound = worst if judged else math.inf
+    bound, falls = (worst, float(_falls(data))) if judged else (math.inf, 0.0)
     ends = math.nan if last is None else last
     if payment is None:
-        return np.array([0.0, 0.0, 0.0, 0.0, bound, ends])
+        return np.array([0.0, 0.0, 0.0, 0.0, bound, ends, falls])
     if payment.logarithm:
         peak = math.log(high) + max(payment.higher, 0.0 if judged else PEAK)
-        return np.array([payment.of_next, 1.0, math.log(low), peak, bound, ends])
+        return np.array([payment.of_next, 1.0, math.log(low), peak, bound, ends, falls])
     most = high + max(payment.higher, 0.0 if judged else BEYOND * (high - low))
-    return np.array([payment.of_next, 0.0, low, most, bound, ends])
+    return np.array([payment.of_next, 0.0, low, most, bound, ends, falls])
+
+
+def _falls(data: Data) -> bool:
+    """Whether an end of an episode is a loss: it pays no more than any other step, and these earn something."""
+    ends, others = data.rewards[data.ended], data.rewards[~data.ended]
+    return bool(len(ends) and len(others) and ends.max() <= others.min() and others.mean() > 0.0)
 
 
 def _angles(units: Units, data: Data, circles: Sequence[Circle], of_next: bool, logarithm: bool) -> list[Array]:

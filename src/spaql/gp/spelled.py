@@ -66,6 +66,8 @@ def spelled(plant: ModelPlant) -> Plant:
             lines.append(f"reward = {float(numbers.reward[5])!r} if terminated else reward")
     else:
         lines.append(f"terminated = {f'bool(known_terminated({everything}))' if 'terminated' in known else False}")
+    if numbers.reward[6] > 0.0:
+        lines.append(f"reward, terminated = ({float(numbers.reward[4])!r}, True) if b > 0.5 else (reward, terminated)")
     lines.append(f"return ({', '.join(letters('t', d))}, f, b), reward, terminated")
     stepped = made(scope, f"step({', '.join([*s, 'f', 'b', *a, *c])})", lines)
 
@@ -81,7 +83,7 @@ def spelled(plant: ModelPlant) -> Plant:
 
 def _paid(plant: ModelPlant, inputs: str, everything: str) -> list[str]:
     """Lines of the reward; beyond the data nothing good is believed."""
-    _, logarithm, least, most, stray, _ = map(float, plant.numbers.reward)
+    _, logarithm, least, most, stray, *_ = map(float, plant.numbers.reward)
     if not plant.sizes.learned:
         lines = [f"reward = known_reward({everything})"]
     else:

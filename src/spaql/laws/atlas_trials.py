@@ -10,7 +10,8 @@
                                  look-ahead; none as long as neither sees a way                   in_model.py
 
 Episodes are cut, since new starts tell more about a plant than long episodes; but not while they earn more than any
-before: what has to be pumped up takes its time.
+before: what has to be pumped up takes its time. Nor are first trials of laws that leave the data in the model, as where
+a battery runs low: what comes later in an episode shows in long ones only.
 """
 
 from typing import TYPE_CHECKING
@@ -19,7 +20,9 @@ import numpy as np
 
 from spaql.arrays import Array
 from spaql.gp.data import Data
+from spaql.gp.model import Model
 from spaql.gp.problem import imagined, model_of, starts_of
+from spaql.laws.forecast import leaving
 from spaql.laws.in_model import laws_in
 from spaql.laws.look_ahead import LookAhead
 from spaql.laws.stages import constants
@@ -46,6 +49,7 @@ RISEN = 0.01  # of the range of the rewards: what counts as more
 MANY = 1000  # samples from which on laws act alone: look-ahead would take longer than they do
 LOOKED = 8  # beginnings from which look-ahead is asked whether it sees a way
 FOLLOWED = 16  # episodes in which the plan is asked
+MOSTLY = 0.5  # of the episodes: laws that leave the data so often get a long trial
 NOTABLE = 1e-3  # of the spread of the rewards, per step: what either must see
 
 
@@ -76,8 +80,12 @@ class TrialsLoop(AtlasLoop):
             return self._beside_plan(key, n, last, room)
         if n >= growth_at(last):
             # what laws gain late, as of a car that takes its time, shows in a whole episode only
-            whole = n >= MANY and agent.problem.horizon <= n
-            return ByLaws(self._grow(n, None), state.memory, agent.problem.horizon if whole else room)
+            whole, data = n >= MANY and agent.problem.horizon <= n, state.memory.data(n)
+            model = model_of(agent.problem_told, data)
+            tree = self._grow(model, data, None)
+            if not whole and self._leaves(model, data, tree):
+                room = max(room, LONG, n)
+            return ByLaws(tree, state.memory, agent.problem.horizon if whole else room)
         room = min(room, growth_at(last) - n)  # samples are few: those that are left are for trials of new laws
         if state.grown and (n >= MANY or not state.memory.flags[n - 1] & LED):
             return ByLaws(state.grown[-1].entry.tree, state.memory, room)
@@ -90,7 +98,8 @@ class TrialsLoop(AtlasLoop):
         """
         state = self.agent.state
         if state.plan is not None and n >= growth_at(last) and self._plan_sees_a_way(n, state.plan.table):
-            self._grow(n, state.plan.table)
+            data = state.memory.data(n)
+            self._grow(model_of(self.agent.problem_told, data), data, state.plan.table)
         led = n > 0 and bool(state.memory.flags[n - 1] & LED)
         if state.grown and not led and state.grown[-1].entry.tree.laws is not None:
             return ByLaws(state.grown[-1].entry.tree, state.memory, room)
@@ -112,14 +121,19 @@ class TrialsLoop(AtlasLoop):
         gain = float(trials.returns(table, seeds).mean()) - floor
         return gain > NOTABLE * float(data.rewards.std()) * problem.horizon
 
-    def _grow(self, n: int, teacher: Tree | None) -> Tree:
+    def _grow(self, model: Model, data: Data, teacher: Tree | None) -> Tree:
         """Laws from the model of all data."""
-        agent, state = self.agent, self.agent.state
-        problem, data = agent.problem_told, state.memory.data(n)
-        earlier = [one.entry.tree for one in state.grown[::-1]]
-        found = laws_in(problem, model_of(problem, data), data, agent.seed, earlier, teacher=teacher, tidy=False)
-        state.grown.append(Grown(n, Entry(found.tree, float(found.returns.mean()))))
+        agent, grown = self.agent, self.agent.state.grown
+        earlier = [one.entry.tree for one in grown[::-1]]
+        found = laws_in(agent.problem_told, model, data, agent.seed, earlier, teacher=teacher, tidy=False)
+        grown.append(Grown(len(data.states), Entry(found.tree, float(found.returns.mean()))))
         return found.tree
+
+    def _leaves(self, model: Model, data: Data, tree: Tree) -> bool:
+        """Whether laws go where the model knows nothing, in most of its episodes."""
+        problem, rng = self.agent.problem_told, np.random.default_rng([self.agent.seed, len(data.states)])
+        mean = imagined(problem, model, data, starts_of(problem, data, rng), rng)
+        return leaving(mean, tree, self.agent.seed) > MOSTLY
 
     def _look(self, n: int) -> None:
         """Look ahead in the model of the first `n` samples, if that shows a way to earn something."""

@@ -18,7 +18,7 @@ from spaql.gp.problem import imagined, one_function, starts_of
 from spaql.gp.references import without_jumps
 from spaql.laws.in_model import doubted
 from spaql.laws.teacher import Lessons
-from spaql.laws.trials import Trials, seeds_of
+from spaql.laws.trials import LOST, Trials, seeds_of
 from spaql.plants.problem import Problem
 from spaql.streams import LAWS_CONFIRMED
 from spaql.trees.tree import Tree, decide
@@ -73,6 +73,13 @@ def passing(drawn: Problem, model: Model, data: Data, tree: Tree, seed: int) -> 
     return float(np.mean([strange[seen.query((one - units.centre) / units.scale)[1]].any() for one in states]))
 
 
+def leaving(drawn: Problem, tree: Tree, seed: int) -> float:
+    """The share of episodes that leave the data, beyond which nothing is known."""
+    reward = _reward_of(drawn).copy()
+    reward[4], reward[6] = LOST, 1.0
+    return float((returns_in(_paying(drawn, reward), tree, seed) <= 0.5 * LOST).mean())
+
+
 def within_twice(drawn: Problem) -> tuple[Problem, Problem]:
     """Learned problems in which a step may cost more, and may pay more, than any step that was seen.
 
@@ -82,7 +89,7 @@ def within_twice(drawn: Problem) -> tuple[Problem, Problem]:
     _, logarithm, least, most, *_ = _reward_of(drawn)
     worse, better = _reward_of(drawn).copy(), _reward_of(drawn).copy()
     further = math.log(2.0) if logarithm else most - least
-    worse[2], better[3], better[4] = least - further, most + further, math.inf
+    worse[2], better[3], better[4], better[6] = least - further, most + further, math.inf, 0.0
     return _paying(drawn, worse), _paying(drawn, better)
 
 

@@ -27,6 +27,7 @@ from spaql.laws.forecast import (
     as_seen,
     functions_for,
     lacking_some,
+    leaving,
     passing,
     returns_in,
     with_wider_ends,
@@ -70,6 +71,7 @@ class Trust:
     passing: float = 0.0  # share of episodes that come where steps contradict the model
     ends: tuple[float, float] = (math.inf, -math.inf)  # of the mean, if rewards and ends may be beyond those seen
     as_seen: float = math.inf  # mean if no step pays more than the best one that was seen
+    leaving: float = 0.0  # share of episodes that leave the states of the data
     advice: Advice = NONE  # what to remember, if something is not observed
 
     @property
@@ -133,6 +135,9 @@ class Trust:
         if self.passing > SOMETIMES:
             share = f"{100 * self.passing:.0f} % of the episodes"
             found.append(f"{share} come to states in which steps contradict the model: a wall, or a jump")
+        if self.leaving > SOMETIMES:
+            share = f"{100 * self.leaving:.0f} % of the episodes"
+            found.append(f"{share} leave the states that were seen, and nothing is known of what comes then")
         if self.mean - self.as_seen > APART * self.range:
             found.append(f"{self.mean - self.as_seen:.4g} of its return are rewards higher than any seen")
         if self.failures > OFTEN:
@@ -164,7 +169,8 @@ class Trust:
         told = f"{self.mean:.4g} on average (95 %, {counted(self.begun, 'start')} seen: {low:.4g} to {high:.4g})"
         lines = [f"model of {counted(self.samples, 'sample')}: {told}"]
         low, high = self.interval
-        lines.append(f"nine of ten episodes {low:.4g} to {high:.4g}; best constant action {self.floor:.4g}")
+        most = f"; the best step seen, all the time: {self.most:.4g}" if 0.0 < self.most < math.inf else ""
+        lines.append(f"nine of ten episodes {low:.4g} to {high:.4g}; best constant action {self.floor:.4g}{most}")
         if self.tried is not None:
             by_function, earned = self.tried.predicted.mean(axis=1), self.tried.earned
             predicted = f"the model before them predicts {by_function.min():.4g} to {by_function.max():.4g}"
@@ -217,8 +223,10 @@ def _trust_in(agent: "Atlas", tree: Tree) -> Trust:
     most = agent.problem.horizon * max(float(data.rewards.max()), 0.0)  # an episode of costs may end soon
     walls = passing(drawn, model, data, tree, agent.seed)
     tried, advice = tried_by(agent, drawn, (tree, best)), advice_of(agent.problem, model, data)
-    ends = min(beyond), max(beyond)
-    return Trust(n, begun, returns, floor, tried, missed, where, most, rare, others, walls, ends, as_paid, advice)
+    ends, left = (min(beyond), max(beyond)), leaving(drawn, tree, agent.seed)
+    return Trust(
+        n, begun, returns, floor, tried, missed, where, most, rare, others, walls, ends, as_paid, left, advice
+    )  # fmt: skip
 
 
 def _whole_episodes(earned: Array, stretches: float, rng: np.random.Generator) -> Array:

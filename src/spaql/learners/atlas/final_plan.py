@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from spaql.learners.atlas.learner import Atlas
 
 STEPS, PER_SAMPLE, MOST = 5000, 3, 20_000  # steps in a model: at least, more by sample of the plant, at most
+SMOOTH = 2  # neighbours per variable, and as many more: the mean function has no noise that more of them would even out
 
 
 def final_plan(agent: "Atlas") -> Plan:
@@ -41,7 +42,8 @@ def plan_in_model(agent: "Atlas", model: Model, data: Data) -> Plan:
     rng = np.random.default_rng([agent.seed, n])
     problem = replace(agent.problem_told, horizon=stretch_of(agent.problem.horizon, data), limits=())
     mean = imagined(problem, model, data, starts_of(problem, data, rng), rng)
-    other = type(agent)(mean, seed=agent.seed, **agent.options | {"controller": "table"})
+    near = SMOOTH * (1 + len(problem.state)) if agent.neighbours is None else agent.neighbours
+    other = type(agent)(mean, seed=agent.seed, **agent.options | {"controller": "table", "neighbours": near})
     with threadpool_limits(1, "blas"):  # as in the search: a loaded agent makes the same plan, to the last bit
         other.learn(samples=min(STEPS + PER_SAMPLE * n, MOST))
         return replace(other.current_plan(), samples=n)
