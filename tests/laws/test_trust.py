@@ -133,10 +133,22 @@ def test_laws_that_promise_far_more_than_any_have_earned_are_a_doubt():
 
 def test_a_return_that_comes_after_the_last_step_that_laws_have_controlled_is_a_doubt():
     (line,) = doubts(tried(-100.0, still=-100.0))
-    assert line == "in the 800 steps for which laws have acted, nothing of the return is earned: it is untried"
+    assert line == "in the 800 steps for which laws have acted, a constant action would have earned about as much: it is untried"
 
 
 def test_no_return_is_expected_above_what_all_steps_together_could_pay():
     wide = Trust(300, 3, RETURNS, -1200.0, None, {}, {}, most=0.0)
     assert wide.mean_interval[1] == 0.0
     assert trust(3).mean_interval[1] > 0.0
+
+
+def test_leaving_the_states_that_were_seen_is_a_doubt():
+    one = Trust(1000, 30, np.full((8, 50), -150.0), -1200.0, tried(-150.0), {}, {}, leaving=0.3)
+    assert one.doubts == ("30 % of the episodes leave the states that were seen, and nothing is known of what comes then",)
+    assert replace(one, leaving=0.05).doubts == ()
+
+
+def test_what_the_best_step_seen_would_pay_all_the_time_is_told_beside_what_is_earned():
+    one = Trust(300, 8, np.full((8, 50), 90.0), -2.0, tried(90.0), {}, {}, most=300.0)
+    assert "best constant action -2; the best step seen, all the time: 300" in str(one)
+    assert "the best step seen" not in str(replace(one, most=0.0))  # of costs nobody wants an early end

@@ -2,6 +2,7 @@
 
 import functools
 import random
+import re
 import tracemalloc
 
 import numpy as np
@@ -21,6 +22,8 @@ from hostile_files import (
     packed,
     refusals,
 )  # fmt: skip
+from spaql.plants.known import known_outcome
+from spaql.plants.problem import Problem
 from spaql.policy.policy import Policy
 from spaql.trees.tree import Builder
 
@@ -345,3 +348,42 @@ def test_who_leaves_the_declared_bounds_is_told():
     agent = spaql.Atlas(spaql.make("cartpole"))
     with pytest.raises(spaql.SpaqlError, match=r"next_obs: .*99 is outside"):
         agent.update([0, 0, 0, 0], 0, 1.0, [99, 0, 0, 0])
+
+
+def _paid(x, u, after):
+    return -abs(after)
+
+
+def _ended(x, u, after):
+    return after > 0.9
+
+
+def _told(agent):
+    """Steps of a cart that is paid by its place, but for a fine beyond 0.5, and whose episodes end beyond 0.8."""
+    rng = np.random.default_rng(0)
+    for _ in range(40):
+        x, u = rng.uniform(-1, 1, (2, 1))
+        after = np.clip(x + 0.1 * u, -1, 1)
+        agent.update(x, u, -abs(after[0]) - 5.0 * (after[0] > 0.5), after, bool(after[0] > 0.8))
+    return agent
+
+
+def _line(**known):
+    state, push = [spaql.Axis("place", -1, 1)], spaql.Continuous((-1.0,), (1.0,), ("push",))
+    told = known_outcome(known.get("reward"), known.get("end"), state, push)
+    return Problem("line", "a cart", tuple(state), push, 20, known=told)
+
+
+@pytest.mark.parametrize(("known", "told"), [
+    ({"reward": _paid}, r"reward _paid is wrong in \d+ of 40 steps; first in step \d+, to place 0\.\d+, it says -0\.\d+, paid was"),
+    ({"end": _ended}, "terminated _ended is wrong in .* it does not say that the episode ended: correct it, or use_known=False"),
+])  # fmt: skip
+def test_a_reward_or_an_end_that_recorded_steps_contradict_is_named_with_the_first_of_them(known, told):
+    agent = _told(spaql.Atlas(_line(**known), controller="laws"))
+    assert re.search(told, agent.notes[0])
+    assert agent.trust().doubts[0] == agent.notes[0]
+    assert _told(spaql.Atlas(_line(**known), controller="laws", use_known=False)).notes == ()
+
+
+def test_before_anything_was_learned_a_note_says_so():
+    assert spaql.Atlas(spaql.make("pendulum")).notes == ("nothing was learned yet: it always applies the same action",)

@@ -243,3 +243,5 @@ def test_an_agent_in_training_refuses_other_threads_that_would_change_it_and_let
 def test_a_name_in_the_place_of_a_problem_is_answered_with_what_to_write(card):
     with pytest.raises(spaql.SpaqlError, match=r"give spaql.make\('cartpole'\)"):
         learner_class(card)("cartpole")
+    with pytest.raises(spaql.SpaqlError, match=r"give spaql.from_gym\('CartPole-v1'\)"):
+        learner_class(card)("CartPole-v1")

@@ -37,7 +37,7 @@ from spaql.laws.in_model import scale_of
 from spaql.laws.stages import constants
 from spaql.laws.trials import Trials, seeds_of
 from spaql.laws.tried import Tried, tried_by
-from spaql.learners.atlas.controller import controller_of
+from spaql.learners.atlas.controller import contradiction_of, controller_of
 from spaql.plants.problem import Problem
 from spaql.policy.digits import counted
 from spaql.streams import LAWS_CONFIRMED
@@ -73,6 +73,7 @@ class Trust:
     as_seen: float = math.inf  # mean if no step pays more than the best one that was seen
     leaving: float = 0.0  # share of episodes that leave the states of the data
     advice: Advice = NONE  # what to remember, if something is not observed
+    contradiction: str = ""  # of the known reward or end, by recorded steps
 
     @property
     def mean(self) -> float:
@@ -118,7 +119,7 @@ class Trust:
     @property
     def doubts(self) -> tuple[str, ...]:
         """Reasons for not trusting the controller, a line each; none is a good sign."""
-        found = []
+        found = [self.contradiction] if self.contradiction else []
         if self.poor and not (self.tried is not None and self.tried.steps >= MANY and not self._doubts_of_trials):
             found.append(f"the model cannot predict {self.poor}: noise, or something that is not observed")
         if self.advice.memory:
@@ -160,8 +161,8 @@ class Trust:
             untried = f"the {promised:.4g} of this controller is untried"
             found.append(f"laws have earned {earned:.4g} on the plant; {untried}")
         elif promised - tried.still.mean() < APART * scale_of(self.mean, self.floor, self.most) * tried.share:
-            late = f"in the {counted(tried.steps, 'step')} for which laws have acted, nothing of the return is earned"
-            found.append(f"{late}: it is untried")
+            late = f"in the {counted(tried.steps, 'step')} for which laws have acted"
+            found.append(f"{late}, a constant action would have earned about as much: it is untried")
         return found
 
     def __str__(self) -> str:
@@ -225,7 +226,8 @@ def _trust_in(agent: "Atlas", tree: Tree) -> Trust:
     tried, advice = tried_by(agent, drawn, (tree, best)), advice_of(agent.problem, model, data)
     ends, left = (min(beyond), max(beyond)), leaving(drawn, tree, agent.seed)
     return Trust(
-        n, begun, returns, floor, tried, missed, where, most, rare, others, walls, ends, as_paid, left, advice
+        n, begun, returns, floor, tried, missed, where, most, rare, others, walls, ends, as_paid, left, advice,
+        contradiction_of(agent),
     )  # fmt: skip
 
 

@@ -1,5 +1,6 @@
 """What every learner can do: learn, evaluate, predict, update, show its policy, be saved."""
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -51,7 +52,9 @@ class Agent(ABC):
     def __post_init__(self) -> None:
         if not isinstance(self.problem, Problem):
             given = self.problem
-            hint = f": give spaql.make({echoed(given)})" if isinstance(given, str) else f", not {type(given).__name__}"
+            hint = f", not {type(given).__name__}"
+            if isinstance(given, str):  # an id of Gymnasium ends with its version
+                hint = f": give spaql.{'from_gym' if re.search(r'-v[0-9]+$', given) else 'make'}({echoed(given)})"
             raise SpaqlError(f"the problem must come from spaql.make, from_gym, from_plant or cube{hint}")
         self.chart = self.problem.chart()
         self.seed = whole("seed", self.seed, 0)

@@ -4,6 +4,8 @@ import contextlib
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from spaql.errors import SpaqlError
 from spaql.gp.problem import FEWEST, model_of
 from spaql.learners.atlas.final_plan import plan_in_model
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from spaql.learners.atlas.learner import Atlas
 
 TABLE_UP_TO = 6  # variables: beyond, a table of points is too coarse to be worth its time
+CLEARLY = 0.1  # of the range of the rewards: less may be noise of what is observed
 IN_MODEL_UP_TO = 4  # variables: the same of a table that is learned in a model
 
 
@@ -74,8 +77,40 @@ def told_problem(agent: "Atlas") -> Problem:
     return replace(agent.problem, known=strict_known(agent.problem, agent.state.memory.rewards[:n]))
 
 
+def contradiction_of(agent: "Atlas") -> str:
+    """Where recorded steps contradict the reward, or the end, that the problem knows; empty if they do not."""
+    known, data = agent.problem.known if agent.use_known else None, agent.state.memory.data(agent.state.memory.n)
+    if known is None or len(data.states) == 0:
+        return ""
+    rewards, ends = known.outcomes(data.states, data.actions, data.nexts)
+    wrong = {
+        "reward": ~(np.abs(rewards - data.rewards) <= CLEARLY * np.ptp(data.rewards) + 1e-9),
+        "terminated": ends != data.ended,
+    }
+    for kind, function in known.functions.items():
+        if wrong[kind].any():
+            step = int(np.argmax(wrong[kind]))
+            told = f"says {rewards[step]:.4g}, paid was {data.rewards[step]:.4g}"
+            if kind == "terminated":
+                told = "does not say that the episode ended" if data.ended[step] else "says that an episode ended"
+            where = ", ".join(
+                f"{axis.name} {x:.4g}" for axis, x in zip(agent.problem.state, data.nexts[step], strict=True)
+            )
+            share = f"{int(wrong[kind].sum())} of {len(data.states)} steps"
+            first = f"first in step {step}, to {where}, it {told}"
+            return f"{kind} {function.__name__} is wrong in {share}; {first}: correct it, or use_known=False"
+    return ""
+
+
 def notes_of(agent: "Atlas") -> tuple[str, ...]:
-    """What speaks against the laws, as far as it is known without a search."""
+    """What speaks against the controller, as far as it is known without a search."""
+    if agent.state.memory.n == 0:
+        return ("nothing was learned yet: it always applies the same action",)
+    wrong = "" if agent.controller == "table" else contradiction_of(agent)
+    return (wrong, *_notes_of_laws(agent)) if wrong else _notes_of_laws(agent)
+
+
+def _notes_of_laws(agent: "Atlas") -> tuple[str, ...]:
     laws, memory, unlimited = agent.state.laws, agent.state.memory, _unlimited(agent)
     if laws is None or laws.samples != memory.n:
         return unlimited
