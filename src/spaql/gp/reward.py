@@ -120,13 +120,17 @@ def bounds_of(payment: Payment | None, data: Data, judged: bool) -> Array:
 
     Who plans may hope for a little more than was seen. Who judges may not, unless what was seen goes on: see
     `_foretold`. In judgements nothing good is believed of states that are far from all data: they pay the worst, and
-    where whoever falls earns no more, to leave is to fall. If that cost more than a fall, laws would rather fall.
+    where whoever falls earns no more, to leave is to end at half the price of a fall. If it cost as much or more, laws
+    would rather fall than go where nothing is known; if it cost nothing, they would flee from every fall.
     """
     worst, last = float(data.rewards.min()), None if payment is None else payment.last
     worst = min(worst, 0.0) if data.ended.any() else worst  # what ends earns no more
     rewards = data.rewards if last is None else data.rewards[~data.ended]
     low, high = float(rewards.min()), float(rewards.max())
-    bound, falls = (worst, float(_falls(data))) if judged else (math.inf, 0.0)
+    falls = float(judged and _falls(data))
+    if falls:
+        worst = 0.5 * (worst + min(float(data.rewards[~data.ended].min()), 0.0))
+    bound = worst if judged else math.inf
     ends = math.nan if last is None else last
     if payment is None:
         return np.array([0.0, 0.0, 0.0, 0.0, bound, ends, falls])

@@ -22,7 +22,7 @@ from spaql.arrays import Array
 from spaql.gp.data import Data
 from spaql.gp.model import Model
 from spaql.gp.problem import imagined, model_of, starts_of
-from spaql.laws.forecast import leaving
+from spaql.laws.forecast import leaving, within_reach
 from spaql.laws.in_model import laws_in
 from spaql.laws.look_ahead import LookAhead
 from spaql.laws.stages import constants
@@ -133,7 +133,7 @@ class TrialsLoop(AtlasLoop):
         """Whether laws go where the model knows nothing, in most of its episodes."""
         problem, rng = self.agent.problem_told, np.random.default_rng([self.agent.seed, len(data.states)])
         mean = imagined(problem, model, data, starts_of(problem, data, rng), rng)
-        return leaving(mean, tree, self.agent.seed) > MOSTLY
+        return leaving(within_reach(mean, model, data), tree, self.agent.seed) > MOSTLY
 
     def _look(self, n: int) -> None:
         """Look ahead in the model of the first `n` samples, if that shows a way to earn something."""

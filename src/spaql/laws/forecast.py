@@ -12,7 +12,7 @@ from scipy.spatial import KDTree
 
 from spaql.arrays import Array
 from spaql.gp.data import Data, thinned
-from spaql.gp.model import WEIGHED, Model, contradicted
+from spaql.gp.model import WEIGHED, WIDER, Model, contradicted
 from spaql.gp.plant import ModelPlant, model_plant
 from spaql.gp.problem import imagined, one_function, starts_of
 from spaql.gp.references import without_jumps
@@ -78,6 +78,20 @@ def leaving(drawn: Problem, tree: Tree, seed: int) -> float:
     reward = _reward_of(drawn).copy()
     reward[4], reward[6] = LOST, 1.0
     return float((returns_in(_paying(drawn, reward), tree, seed) <= 0.5 * LOST).mean())
+
+
+def within_reach(drawn: Problem, model: Model, data: Data) -> Problem:
+    """The learned problem whose box ends near the data, also where higher rewards are believed beyond them.
+
+    Whoever searches for laws may follow such rewards far away; whoever promises a return may not.
+    """
+    assert isinstance(drawn.plant, ModelPlant)
+    numbers, units = drawn.plant.numbers, model.units
+    z = np.concatenate([(column - units.centre) / units.scale for column in (data.states, data.nexts)])
+    margin, straight = WIDER * np.ptp(z, axis=0), (numbers.length == 0.0) & (numbers.turn == 0.0)
+    low = np.where(straight, np.maximum(numbers.low, z.min(axis=0) - margin), numbers.low)
+    high = np.where(straight, np.minimum(numbers.high, z.max(axis=0) + margin), numbers.high)
+    return replace(drawn, plant=model_plant(numbers._replace(low=low, high=high), drawn.plant.told))
 
 
 def within_twice(drawn: Problem) -> tuple[Problem, Problem]:

@@ -81,9 +81,7 @@ def _relative(problem: Problem, actions: Array) -> Array:
     return 2.0 * number / (len(values) - 1) - 1.0
 
 
-def _linear_model(
-    problem: Problem, rollouts: list[Rollout], least: Array | float
-) -> tuple[Array, Array, Array] | None:
+def _linear_model(problem: Problem, rollouts: list[Rollout], least: Array | float) -> tuple[Array, Array, Array] | None:
     """A, B and 1 / deviation of every variable (0: left out), from recorded steps near the target."""
     starts = np.array([one.states[0] for one in rollouts])
     middle, deviation = starts.mean(axis=0), starts.std(axis=0)

@@ -31,6 +31,7 @@ from spaql.laws.forecast import (
     passing,
     returns_in,
     with_wider_ends,
+    within_reach,
     within_twice,
 )
 from spaql.laws.in_model import scale_of
@@ -69,7 +70,7 @@ class Trust:
     rare: float = 0.0  # standard error of the mean because so few jumps of a reference were seen
     others: Array = field(default_factory=lambda: np.zeros(0))  # its mean if the model lacked one part of the data
     passing: float = 0.0  # share of episodes that come where steps contradict the model
-    ends: tuple[float, float] = (math.inf, -math.inf)  # of the mean, if rewards and ends may be beyond those seen
+    ends: tuple[float, float] = (math.inf, -math.inf)  # of the mean, if states, rewards, ends may be beyond those seen
     as_seen: float = math.inf  # mean if no step pays more than the best one that was seen
     leaving: float = 0.0  # share of episodes that leave the states of the data
     advice: Advice = NONE  # what to remember, if something is not observed
@@ -209,7 +210,8 @@ def _trust_in(agent: "Atlas", tree: Tree) -> Trust:
     lacking = lacking_some(drawn, problem, model, data, agent.seed)
     of_mean, *of_others = stretches * returns_in(lacking, tree, agent.seed).mean(axis=1)
     others = float(returns.mean()) + np.array(of_others) - of_mean
-    believed = [*within_twice(drawn), *with_wider_ends(problem, model, data, drawn, agent.seed)]
+    near = within_reach(drawn, model, data)
+    believed = [near, *within_twice(drawn), *with_wider_ends(problem, model, data, drawn, agent.seed)]
     beyond = [stretches * float(returns_in(one, tree, agent.seed).mean()) for one in believed]
     as_paid = float(returns.mean())
     if model.payment is not None and model.payment.higher > 0.0:
@@ -224,7 +226,7 @@ def _trust_in(agent: "Atlas", tree: Tree) -> Trust:
     most = agent.problem.horizon * max(float(data.rewards.max()), 0.0)  # an episode of costs may end soon
     walls = passing(drawn, model, data, tree, agent.seed)
     tried, advice = tried_by(agent, drawn, (tree, best)), advice_of(agent.problem, model, data)
-    ends, left = (min(beyond), max(beyond)), leaving(drawn, tree, agent.seed)
+    ends, left = (min(beyond), max(beyond)), leaving(near, tree, agent.seed)
     return Trust(
         n, begun, returns, floor, tried, missed, where, most, rare, others, walls, ends, as_paid, left, advice,
         contradiction_of(agent),
