@@ -265,7 +265,7 @@ def measure(name: str, plant: Callable[[], tuple], seeds: range) -> None:
     problem, regulator, counts = plant()
     if regulator is not None:
         found = regulator.evaluate(FRESH, seed=FIRST_SEED).returns
-        print(f"{name}: LQR {found.mean():.3f}, worst twentieth {worst_part(found):.3f}", flush=True)
+        print(f"{name}: regulator {found.mean():.3f}, worst twentieth {worst_part(found):.3f}", flush=True)
     found = planned(problem, FIRST_SEED, BUDGET).returns
     print(f"{name}: look-ahead that knows the equations {found.mean():.3f}, worst of {len(found)} {found.min():.3f}", flush=True)
     for seed in seeds:

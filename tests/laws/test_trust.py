@@ -152,3 +152,8 @@ def test_what_the_best_step_seen_would_pay_all_the_time_is_told_beside_what_is_e
     one = Trust(300, 8, np.full((8, 50), 90.0), -2.0, tried(90.0), {}, {}, most=300.0)
     assert "best constant action -2; the best step seen, all the time: 300" in str(one)
     assert "the best step seen" not in str(replace(one, most=0.0))  # of costs nobody wants an early end
+
+
+def test_a_controller_that_is_a_constant_action_but_for_rounding_is_no_better_than_one():
+    one = Trust(300, 8, np.full((8, 50), 90.0), 90.0 - 1e-9, tried(40.0, promised=90.0, still=90.0), {}, {})
+    assert one.doubts == ("in the model it is no better than a constant action",)

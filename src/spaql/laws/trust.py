@@ -52,6 +52,7 @@ FAILED = 0.5  # of the way from the best constant action to the mean: an episode
 OFTEN = 0.02  # of the episodes
 SOMETIMES = 0.1  # of the episodes
 MANY = 100  # steps by laws on the plant, as predicted, after which noise is no doubt
+ROUNDED = 1e-6  # of the mean
 APART = 0.1  # of the same way: functions, or model and plant, that differ by more disagree
 
 
@@ -108,8 +109,9 @@ class Trust:
 
     @property
     def range(self) -> float:
-        """From the best constant action to the controller."""
-        return max(self.mean - self.floor, 0.0)
+        """From the best constant action to the controller; 0 where this is no more than rounding."""
+        found = self.mean - self.floor
+        return found if found > ROUNDED * abs(self.mean) else 0.0
 
     @property
     def poor(self) -> str:
