@@ -116,6 +116,18 @@ def test_a_table_must_be_surely_better_than_laws():
     assert judge.best is good
 
 
+def test_of_two_tables_the_better_one_is_taken_however_little_better_it_is(monkeypatch):
+    monkeypatch.setattr(in_model, "LAWS", 0)  # trees of one leaf are tables, too
+    judge = in_model.Judge(spaql.make("cartpole"), 1, 100, 200.0)
+    sides = [constant(4, [0.0]), constant(4, [1.0])]
+    worse, better = sorted(sides, key=lambda one: judge.trials.returns(one, judge.more).mean())
+    judge.best, judge.returns = worse, judge.returns_of(worse)
+    judge.offer_table(better)
+    assert judge.best is better
+    judge.offer_table(worse)
+    assert judge.best is better
+
+
 def test_where_the_model_runs_away_there_is_none(monkeypatch):
     def lost(self, *args, **options):
         raise spaql.SpaqlError("observations must be finite")

@@ -282,9 +282,10 @@ class Judge:
             self.best, self.returns = tree, returns
 
     def offer_table(self, table: Tree) -> None:
-        """Taken if it is surely better, however little: who asks for the best has thousands of cells for it."""
+        """Taken if it is surely better than laws, however little, or better than another table: neither is simpler."""
         gained = self.trials.returns(table, self.more) - self.trials.returns(self.best, self.more)
-        if gained.mean() > SURE * gained.std() / math.sqrt(TABLED):
+        sure = SURE if self.best.n_leaves <= LAWS else 0.0
+        if gained.mean() > sure * gained.std() / math.sqrt(TABLED):
             self.best, self.returns = table, self.returns_of(table)
 
 
