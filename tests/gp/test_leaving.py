@@ -103,6 +103,7 @@ def rod():
     return spaql.from_plant(charged, drained, name="rod", horizon=300, reference=(0, 0, 1), state=state, actions=torque)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("quick_search")
 def test_laws_that_leave_the_data_get_a_long_trial_and_are_doubted():
     agent = spaql.Atlas(rod(), seed=1, controller="laws")
