@@ -19,7 +19,7 @@ from spaql.gp.fit import BOUNDS_NOISE, BOUNDS_SIGNAL, IRRELEVANT, Widths, missed
 from spaql.gp.plant import Numbers
 from spaql.gp.references import without_jumps
 from spaql.gp.reward import QUADRATIC, Payment, bounds_of, last_of, on_the_way, paid, payment_of
-from spaql.gp.units import Units, Values, inputs_of, spread_of, still_of, units_of
+from spaql.gp.units import Units, Values, box_of, inputs_of, spread_of, still_of, units_of
 from spaql.gp.walls import Process, process_of, sound, walls_of
 
 FITTED = 300  # transitions that widths are fitted to; more are thinned out
@@ -229,12 +229,11 @@ def numbers_of(
         if base > 0.0:
             a, b = np.triu_indices(inputs)
             squares[:, a, b] = made[:, m + inputs + 1 :]
-    z = np.concatenate([(column - units.centre) / units.scale for column in (data.states, data.nexts)])
-    low, high = z.min(axis=0), z.max(axis=0)
     wider = ABOVE if model.payment is not None and model.payment.higher > 0.0 else WIDER
-    margin, stops = wider * (high - low), (model.stops - units.centre) / units.scale
+    low, high = box_of(units, data, wider)
+    stops = (model.stops - units.centre) / units.scale
     walls = (walls_of(data.states, data.nexts, strange, model.stops) - units.centre) / units.scale
-    low, high = np.maximum(low - margin, walls[0]), np.minimum(high + margin, walls[1])
+    low, high = np.maximum(low, walls[0]), np.minimum(high, walls[1])
     for j in np.flatnonzero(model.shifts >= 0).tolist():  # what is remembered may be all that it is the memory of
         if (k := _origin(model.shifts, j)) < d:
             ends = units.centre[k] + units.scale[k] * np.array([low[k], high[k]])

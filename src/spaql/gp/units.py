@@ -38,6 +38,13 @@ def inputs_of(units: Units, states: Array, actions: Array) -> Array:
     return np.column_stack([(states - units.centre) / units.scale, (actions - units.middle) / units.half])
 
 
+def box_of(units: Units, data: Data, wider: float) -> tuple[Array, Array]:
+    """The lowest and the highest states of the data in units, each moved outwards by a part of their distance."""
+    z = np.concatenate([(column - units.centre) / units.scale for column in (data.states, data.nexts)])
+    low, high = z.min(axis=0), z.max(axis=0)
+    return low - wider * (high - low), high + wider * (high - low)
+
+
 def values_of(x: Array, values: Array) -> Values:
     mean, spread = float(values.mean()), float(spread_of(values[:, None])[0])
     return Values(x, (values - mean) / spread, mean, spread)

@@ -16,6 +16,7 @@ from spaql.gp.model import WEIGHED, WIDER, Model, contradicted
 from spaql.gp.plant import ModelPlant, model_plant
 from spaql.gp.problem import imagined, one_function, starts_of
 from spaql.gp.references import without_jumps
+from spaql.gp.units import box_of
 from spaql.laws.in_model import doubted
 from spaql.laws.teacher import Lessons
 from spaql.laws.trials import LOST, Trials, seeds_of
@@ -86,11 +87,10 @@ def within_reach(drawn: Problem, model: Model, data: Data) -> Problem:
     Whoever searches for laws may follow such rewards far away; whoever promises a return may not.
     """
     assert isinstance(drawn.plant, ModelPlant)
-    numbers, units = drawn.plant.numbers, model.units
-    z = np.concatenate([(column - units.centre) / units.scale for column in (data.states, data.nexts)])
-    margin, straight = WIDER * np.ptp(z, axis=0), (numbers.length == 0.0) & (numbers.turn == 0.0)
-    low = np.where(straight, np.maximum(numbers.low, z.min(axis=0) - margin), numbers.low)
-    high = np.where(straight, np.minimum(numbers.high, z.max(axis=0) + margin), numbers.high)
+    numbers, (least, most) = drawn.plant.numbers, box_of(model.units, data, WIDER)
+    straight = (numbers.length == 0.0) & (numbers.turn == 0.0)
+    low = np.where(straight, np.maximum(numbers.low, least), numbers.low)
+    high = np.where(straight, np.minimum(numbers.high, most), numbers.high)
     return replace(drawn, plant=model_plant(numbers._replace(low=low, high=high), drawn.plant.told))
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from spaql.arrays import Array
 from spaql.checks import depth, numbers
 from spaql.errors import SpaqlError
-from spaql.plants.known import said
+from spaql.plants.known import KnownOutcome, said
 from spaql.plants.plant import Plant
 from spaql.plants.problem import Problem, random_action
 
@@ -57,14 +57,10 @@ def check_known(
         for kind, function in known.functions.items():
             said(kind, function, row)
     values, ends = known.outcomes(before, applied, after)
-    wrong = {
-        "reward": ~(np.abs(values - paid) <= _tolerance(problem, paid)),  # NaN is wrong too
-        "terminated": ends != (ended != 0.0),
-    }
-    found = [(int(np.argmax(wrong[kind])), kind) for kind in known.functions if wrong[kind].any()]
-    if not found:
+    wrong = wrong_steps(known, (values, ends), (paid, ended), _tolerance(problem, paid))
+    if not wrong:
         return
-    step, kind = min(found)
+    step, kind = min((int(np.argmax(steps)), kind) for kind, steps in wrong.items())
     names = [axis.name for axis in problem.state]
     where = f"observation ({_told(names, before[step])}), action ({', '.join(f'{a:.6g}' for a in applied[step])})"
     where += f", next observation ({_told(names, after[step])})"
@@ -74,6 +70,17 @@ def check_known(
     name = known.functions[kind].__name__
     both = f"{problem.name} {theirs}, {name} says {ours}"
     raise SpaqlError(f"{kind} {name} is wrong at step {step}: {where}: {both}; {FIX}")
+
+
+def wrong_steps(
+    known: KnownOutcome, told: tuple[Array, Array], seen: tuple[Array, Array], tolerance: float
+) -> dict[str, Array]:
+    """By what is known and not always right: the steps in which it is wrong. `told`, `seen`: rewards and ends."""
+    wrong = {
+        "reward": ~(np.abs(told[0] - seen[0]) <= tolerance),  # NaN is wrong too
+        "terminated": told[1] != (seen[1] != 0.0),
+    }
+    return {kind: wrong[kind] for kind in known.functions if wrong[kind].any()}
 
 
 def _tolerance(problem: Problem, paid: Array) -> float:

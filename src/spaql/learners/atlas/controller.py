@@ -14,6 +14,7 @@ from spaql.learners.atlas.plan import Plan
 from spaql.learners.atlas.policy import samples_of
 from spaql.learners.atlas.state import Grown
 from spaql.learners.law_frontier import Entry
+from spaql.plants.known_check import ABSOLUTE, wrong_steps
 from spaql.plants.problem import Problem
 from spaql.plants.strict import strict_known
 from spaql.policy.knowledge import Nothing
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
     from spaql.learners.atlas.learner import Atlas
 
 TABLE_UP_TO = 6  # variables: beyond, a table of points is too coarse to be worth its time
-CLEARLY = 0.1  # of the range of the rewards: less may be noise of what is observed
 IN_MODEL_UP_TO = 4  # variables: the same of a table that is learned in a model
+CLEARLY = 0.1  # of the range of the rewards: less may be noise of what is observed
 
 
 def controller_of(agent: "Atlas") -> Tree:
@@ -82,23 +83,17 @@ def contradiction_of(agent: "Atlas") -> str:
     known, data = agent.problem.known if agent.use_known else None, agent.state.memory.data(agent.state.memory.n)
     if known is None or len(data.states) == 0:
         return ""
-    rewards, ends = known.outcomes(data.states, data.actions, data.nexts)
-    wrong = {
-        "reward": ~(np.abs(rewards - data.rewards) <= CLEARLY * np.ptp(data.rewards) + 1e-9),
-        "terminated": ends != data.ended,
-    }
-    for kind, function in known.functions.items():
-        if wrong[kind].any():
-            step = int(np.argmax(wrong[kind]))
-            told = f"says {rewards[step]:.4g}, paid was {data.rewards[step]:.4g}"
-            if kind == "terminated":
-                told = "does not say that the episode ended" if data.ended[step] else "says that an episode ended"
-            where = ", ".join(
-                f"{axis.name} {x:.4g}" for axis, x in zip(agent.problem.state, data.nexts[step], strict=True)
-            )
-            share = f"{int(wrong[kind].sum())} of {len(data.states)} steps"
-            first = f"first in step {step}, to {where}, it {told}"
-            return f"{kind} {function.__name__} is wrong in {share}; {first}: correct it, or use_known=False"
+    told = known.outcomes(data.states, data.actions, data.nexts)
+    tolerance = CLEARLY * float(np.ptp(data.rewards)) + ABSOLUTE
+    for kind, wrong in wrong_steps(known, told, (data.rewards, data.ended), tolerance).items():
+        step = int(np.argmax(wrong))
+        said = f"says {told[0][step]:.4g}, paid was {data.rewards[step]:.4g}"
+        if kind == "terminated":
+            said = "does not say that the episode ended" if data.ended[step] else "says that an episode ended"
+        where = ", ".join(f"{axis.name} {x:.4g}" for axis, x in zip(agent.problem.state, data.nexts[step], strict=True))
+        share, first = f"{int(wrong.sum())} of {len(data.states)} steps", f"first in step {step}, to {where}, it {said}"
+        name = known.functions[kind].__name__
+        return f"{kind} {name} is wrong in {share}; {first}: correct it, or use_known=False"
     return ""
 
 
