@@ -79,7 +79,7 @@ def rolled(speed, heat, brake):
 
 
 def truck():
-    state = [spaql.Axis("speed", 0, 20, unit="m/s"), spaql.Axis("heat", 0, 600, unit="C")]
+    state = [spaql.Axis("speed", 0, 20, unit="m/s"), spaql.Axis("heat", 0, 3100, unit="C")]
     actions = spaql.Continuous((0.0,), (1.0,), ("brake",))
     problem = spaql.from_plant(at_the_top, rolled, state=state, actions=actions, horizon=300, name="truck")
     return problem, spaql.law(problem, {"speed": 0.5}, offset=-2.2), (300, 600)  # the best of its kind

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from spaql.gp.data import Data
-from spaql.gp.ends import border, ending_of, ends_of
+from spaql.gp.ends import border, ending_of, ends_of, is_loss
 from spaql.gp.fit import mean_at
 from spaql.gp.units import inputs_of, units_of
 
@@ -48,3 +48,28 @@ def test_a_goal_that_was_reached_a_few_times_is_believed_near_these_places_only(
     assert ends[:count].all()
     assert (np.abs(grid[ends[count:]]) < 0.6).all()
     assert ends[count:].mean() < 0.01
+
+
+def test_where_an_end_is_a_loss_the_border_is_the_last_value_that_was_survived():
+    values, ended = np.array([0.1, 0.5, 0.9, 0.3]), np.array([False, False, True, False])
+    assert border(values, ended) == pytest.approx(0.7)
+    assert border(values, ended, loss=True) == 0.5
+
+
+@pytest.mark.parametrize(
+    ("others", "end", "loss"),
+    [
+        (1.0, 1.0, True),  # a pole that falls earns no more
+        (-1.0, -1.0, False),  # a car that arrives costs no more
+        (-1.0, -100.0, True),  # a fine
+        (-1.0, 100.0, False),  # a prize
+        (0.5, -1.0, True),
+    ],
+)
+def test_an_end_is_a_loss_if_it_pays_less_or_takes_what_others_earn(others, end, loss):
+    data = seen(lambda nexts: nexts[:, 0] > 2.5)
+    assert is_loss(data._replace(rewards=np.where(data.ended, end, others))) == loss
+
+
+def test_without_an_end_there_is_no_loss():
+    assert not is_loss(seen(lambda nexts: np.zeros(len(nexts), bool)))

@@ -157,3 +157,6 @@ def test_what_the_best_step_seen_would_pay_all_the_time_is_told_beside_what_is_e
 def test_a_controller_that_is_a_constant_action_but_for_rounding_is_no_better_than_one():
     one = Trust(300, 8, np.full((8, 50), 90.0), 90.0 - 1e-9, tried(40.0, promised=90.0, still=90.0), {}, {})
     assert one.doubts == ("in the model it is no better than a constant action",)
+    left = replace(one, leaving=1.0)
+    assert left.doubts[0].startswith("100 % of the episodes leave the states that were seen")
+    assert left.doubts[1:] == one.doubts

@@ -57,8 +57,20 @@ def ending_of(units: Units, data: Data, most: int) -> Ending:
     return Ending(Widths(lengths, signal, math.log(QUIET / every.spread)), True)
 
 
-def border(told: Array, ended: Array) -> float:
-    """The value that divides ends from other steps with the fewest errors, an end being worth as much as all others."""
+def is_loss(data: Data) -> bool:
+    """Whether an end of an episode is one: it pays no more than any other step, and less where steps cost something."""
+    ends, others = data.rewards[data.ended], data.rewards[~data.ended]
+    if not len(ends) or not len(others) or ends.max() > others.min():
+        return False
+    return bool(others.mean() > 0.0 or ends.max() < others.min())
+
+
+def border(told: Array, ended: Array, loss: bool = False) -> float:
+    """The value that divides ends from other steps with the fewest errors, an end being worth as much as all others.
+
+    Half-way between the nearest two. Where an end is a loss, at the one that was survived: who settles in between may
+    lose everything.
+    """
     order = np.argsort(told, kind="stable")
     sorted_ends = ended[order]
     missed = np.concatenate([[0], np.cumsum(sorted_ends)]) / max(ended.sum(), 1)  # below the border
@@ -67,4 +79,4 @@ def border(told: Array, ended: Array) -> float:
     values = told[order]
     if best == 0 or best == len(values):
         return float(values[0] if best == 0 else values[-1])
-    return float((values[best - 1] + values[best]) / 2)
+    return float(values[best - 1] if loss else (values[best - 1] + values[best]) / 2)

@@ -27,7 +27,7 @@ from spaql.laws.in_model import laws_in
 from spaql.laws.look_ahead import LookAhead
 from spaql.laws.stages import constants
 from spaql.laws.trials import Trials, seeds_of
-from spaql.learners.atlas.memory import AHEAD, LED, Memory
+from spaql.learners.atlas.memory import AHEAD, BEGAN, LED, TERMINATED, Memory
 from spaql.learners.atlas.state import Grown, growth_at, model_due
 from spaql.learners.law_frontier import Entry
 from spaql.plants.problem import Finite
@@ -64,6 +64,7 @@ class TrialsLoop(AtlasLoop):
     def __init__(self, agent: "Atlas", rollouts: int, stop: "threading.Event", samples: int | None) -> None:
         super().__init__(agent, rollouts, stop, samples)
         self.ahead: LookAhead | None = None
+        self.resumed = agent.state.memory.n
         if agent.state.modelled:
             self._look(agent.state.modelled)
 
@@ -79,13 +80,12 @@ class TrialsLoop(AtlasLoop):
         if self.ahead is None:
             return self._beside_plan(key, n, last, room)
         if n >= growth_at(last):
-            # what laws gain late, as of a car that takes its time, shows in a whole episode only
-            whole, data = n >= MANY and agent.problem.horizon <= n, state.memory.data(n)
+            data = state.memory.data(n)
             model = model_of(agent.problem_told, data)
-            tree = self._grow(model, data, None)
-            if not whole and self._leaves(model, data, tree):
-                room = max(room, LONG, n)
-            return ByLaws(tree, state.memory, agent.problem.horizon if whole else room)
+            return self._trial(model, data, self._grow(model, data, None))
+        if n == self.resumed and trial_cut(state.memory.flags[last:n], max(STINT, last // 4)):
+            data = state.memory.data(n)
+            return self._trial(model_of(agent.problem_told, data), data, state.grown[-1].entry.tree)
         room = min(room, growth_at(last) - n)  # samples are few: those that are left are for trials of new laws
         if state.grown and (n >= MANY or not state.memory.flags[n - 1] & LED):
             return ByLaws(state.grown[-1].entry.tree, state.memory, room)
@@ -129,6 +129,19 @@ class TrialsLoop(AtlasLoop):
         grown.append(Grown(len(data.states), Entry(found.tree, float(found.returns.mean()))))
         return found.tree
 
+    def _trial(self, model: Model, data: Data, tree: Tree) -> Driver:
+        """The first episode of new laws.
+
+        What laws gain late, as of a car that takes its time, shows in a whole episode only.
+        """
+        n, horizon = len(data.states), self.agent.problem.horizon
+        room = max(STINT, n // 4)
+        if n >= MANY and horizon <= n:
+            room = horizon
+        elif self._leaves(model, data, tree):
+            room = max(room, LONG, n)
+        return ByLaws(tree, self.agent.state.memory, room)
+
     def _leaves(self, model: Model, data: Data, tree: Tree) -> bool:
         """Whether laws go where the model knows nothing, in most of its episodes."""
         problem, rng = self.agent.problem_told, np.random.default_rng([self.agent.seed, len(data.states)])
@@ -148,6 +161,16 @@ class TrialsLoop(AtlasLoop):
 def _something_happened(data: Data) -> bool:
     """Whether anything but the same reward was ever seen: a goal, or an end."""
     return bool(data.ended.any() or np.ptp(data.rewards) > 0.0)
+
+
+def trial_cut(flags: Array, room: int) -> bool:
+    """Whether the first trial of laws, whose steps have these flags, had less than half of its steps.
+
+    As where `learn` was asked for fewer samples, and now goes on.
+    """
+    steps = len(flags)
+    only = steps > 0 and bool(flags[0] & LED) and not (flags[1:] & BEGAN).any() and not flags[-1] & TERMINATED
+    return only and 2 * steps < room
 
 
 def rising(rewards: Array, began: int) -> bool:

@@ -127,6 +127,12 @@ class Trust:
             found.append(f"the model cannot predict {self.poor}: noise, or something that is not observed")
         if self.advice.memory:
             found.append(f"{self.advice}; see agent.with_memory()")
+        if self.passing > SOMETIMES:
+            share = f"{100 * self.passing:.0f} % of the episodes"
+            found.append(f"{share} come to states in which steps contradict the model: a wall, or a jump")
+        if self.leaving > SOMETIMES:
+            share = f"{100 * self.leaving:.0f} % of the episodes"
+            found.append(f"{share} leave the states that were seen, and nothing is known of what comes then")
         if self.range == 0.0:
             found.append("in the model it is no better than a constant action")
             return tuple(found)
@@ -136,12 +142,6 @@ class Trust:
         if len(self.others) and np.sort(self.others)[1] < self.mean - APART * self.range:
             less = f"{self.others.min():.4g} to {self.others.max():.4g}"
             found.append(f"models that each lack a fifth of the data say {less}: too much rests on few episodes")
-        if self.passing > SOMETIMES:
-            share = f"{100 * self.passing:.0f} % of the episodes"
-            found.append(f"{share} come to states in which steps contradict the model: a wall, or a jump")
-        if self.leaving > SOMETIMES:
-            share = f"{100 * self.leaving:.0f} % of the episodes"
-            found.append(f"{share} leave the states that were seen, and nothing is known of what comes then")
         if self.mean - self.as_seen > APART * self.range:
             found.append(f"{self.mean - self.as_seen:.4g} of its return are rewards higher than any seen")
         if self.failures > OFTEN:
@@ -220,7 +220,8 @@ def _trust_in(agent: "Atlas", tree: Tree) -> Trust:
         as_paid = stretches * float(returns_in(as_seen(drawn, model), tree, agent.seed).mean())
     still = [constant(len(problem.state), action) for action in constants(problem)]
     means = [float(Trials(drawn).returns(one, seeds).mean()) for one in still]
-    floor, best = stretches * max(means), still[int(np.argmax(means))]
+    best = still[int(np.argmax(means))]
+    floor = stretches * float(returns_in(drawn, best, agent.seed).mean())  # in the same episodes as the controller
     where = dict(zip((axis.name for axis in problem.state), _most_doubtful(drawn, tree, states).tolist(), strict=True))
     jumps = jumped(data)
     begun = int((~follows_of(data) | jumps).sum())
