@@ -3,10 +3,26 @@
 import numpy as np
 import pytest
 
+import spaql
 from spaql.gp.data import Data
-from spaql.gp.ends import border, ending_of, ends_of, is_loss
+from spaql.gp.ends import border, ending_of, ends_of, gap_of
 from spaql.gp.fit import mean_at
+from spaql.gp.problem import imagined, model_of, one_function
 from spaql.gp.units import inputs_of, units_of
+from spaql.laws.trials import Trials
+from spaql.trees.edits import constant
+
+
+@spaql.reset
+def anywhere(u):
+    return (u,)
+
+
+@spaql.step
+def moved(x, push):
+    x = x + 0.05 * push
+    return (x,), 1.0, x > 0.8
+
 
 LOW, HIGH = np.array([-1.0]), np.array([1.0])
 
@@ -50,26 +66,25 @@ def test_a_goal_that_was_reached_a_few_times_is_believed_near_these_places_only(
     assert ends[count:].mean() < 0.01
 
 
-def test_where_an_end_is_a_loss_the_border_is_the_last_value_that_was_survived():
+def test_the_border_is_half_way_between_the_nearest_two():
     values, ended = np.array([0.1, 0.5, 0.9, 0.3]), np.array([False, False, True, False])
+    assert gap_of(values, ended) == (0.5, 0.9)
     assert border(values, ended) == pytest.approx(0.7)
-    assert border(values, ended, loss=True) == 0.5
 
 
-@pytest.mark.parametrize(
-    ("others", "end", "loss"),
-    [
-        (1.0, 1.0, True),  # a pole that falls earns no more
-        (-1.0, -1.0, False),  # a car that arrives costs no more
-        (-1.0, -100.0, True),  # a fine
-        (-1.0, 100.0, False),  # a prize
-        (0.5, -1.0, True),
-    ],
-)
-def test_an_end_is_a_loss_if_it_pays_less_or_takes_what_others_earn(others, end, loss):
-    data = seen(lambda nexts: nexts[:, 0] > 2.5)
-    assert is_loss(data._replace(rewards=np.where(data.ended, end, others))) == loss
+def test_functions_differ_in_where_ends_begin_from_what_was_survived_to_what_was_not():
+    """Whoever settles half-way between them may lose everything, and has to lose it in some of the functions."""
+    n, rng = 200, np.random.default_rng(0)
+    states, actions = np.sort(rng.uniform(0.0, 1.0, (n, 1)), axis=0), rng.uniform(-1.0, 1.0, (n, 1))
+    data = Data(states, actions, np.ones(n), states + 0.05 * actions, (states + 0.05 * actions)[:, 0] > 0.8)
+    low, high = data.nexts[~data.ended].max(), data.nexts[data.ended].min()
+    problem = spaql.from_plant(anywhere, moved, state=[spaql.Axis("x", -1, 2)], actions=spaql.Continuous((-1.0,), (1.0,)), horizon=2)
+    told = imagined(problem, model_of(problem, data), data, np.full((1, 1), 0.5), rng, 6)
 
+    def ends(f, x):
+        """In two steps that lead nowhere else."""
+        return Trials(one_function(told, f, np.array([x]))).returns(constant(1, np.zeros(1)), np.arange(1))[0] < 1.5
 
-def test_without_an_end_there_is_no_loss():
-    assert not is_loss(seen(lambda nexts: np.zeros(len(nexts), bool)))
+    assert [ends(f, low - 0.01) for f in range(1, 6)] == [False] * 5
+    assert [ends(f, high + 0.01) for f in range(1, 6)] == [True] * 5
+    assert [ends(f, 0.5 * (low + high)) for f in (1, 2, 4, 5)] == [True, True, False, False]

@@ -57,26 +57,17 @@ def ending_of(units: Units, data: Data, most: int) -> Ending:
     return Ending(Widths(lengths, signal, math.log(QUIET / every.spread)), True)
 
 
-def is_loss(data: Data) -> bool:
-    """Whether an end of an episode is one: it pays no more than any other step, and less where steps cost something."""
-    ends, others = data.rewards[data.ended], data.rewards[~data.ended]
-    if not len(ends) or not len(others) or ends.max() > others.min():
-        return False
-    return bool(others.mean() > 0.0 or ends.max() < others.min())
+def border(told: Array, ended: Array) -> float:
+    """The value that divides ends from other steps with the fewest errors, an end being worth as much as all others."""
+    return float(np.mean(gap_of(told, ended)))
 
 
-def border(told: Array, ended: Array, loss: bool = False) -> float:
-    """The value that divides ends from other steps with the fewest errors, an end being worth as much as all others.
-
-    Half-way between the nearest two. Where an end is a loss, at the one that was survived: who settles in between may
-    lose everything.
-    """
+def gap_of(told: Array, ended: Array) -> tuple[float, float]:
+    """The values between which this border lies: the highest of the others below it, the lowest of the ends above."""
     order = np.argsort(told, kind="stable")
     sorted_ends = ended[order]
     missed = np.concatenate([[0], np.cumsum(sorted_ends)]) / max(ended.sum(), 1)  # below the border
     false = np.concatenate([[(~ended).sum()], (~ended).sum() - np.cumsum(~sorted_ends)]) / max((~ended).sum(), 1)
-    best = int(np.argmin(missed + false))
-    values = told[order]
-    if best == 0 or best == len(values):
-        return float(values[0] if best == 0 else values[-1])
-    return float(values[best - 1] if loss else (values[best - 1] + values[best]) / 2)
+    best, values = int(np.argmin(missed + false)), told[order]
+    low, high = max(best - 1, 0), min(best, len(values) - 1)
+    return float(values[low]), float(values[high])

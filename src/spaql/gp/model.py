@@ -14,7 +14,7 @@ from spaql.arrays import Array
 from spaql.gp.basis import drawn, features, points_of, posterior
 from spaql.gp.circles import Circle, circles_of, shortest, turned, turns_of
 from spaql.gp.data import Data, brakes_of, follows_of, parts_of, shifts_of, spread_over, stopped, stops_of, thinned
-from spaql.gp.ends import Ending, border, ending_of, ends_of, is_loss
+from spaql.gp.ends import Ending, ending_of, ends_of, gap_of
 from spaql.gp.fit import BOUNDS_NOISE, BOUNDS_SIGNAL, IRRELEVANT, Widths, missed
 from spaql.gp.plant import Numbers
 from spaql.gp.references import without_jumps
@@ -208,9 +208,11 @@ def numbers_of(
             noise[j] = EVEN * values.spread * max(own_noise * math.sqrt(1.0 - 2.0 * seen), INEXACT)
             blur[j] = EVEN * values.spread * own_noise * math.sqrt(seen) * units.scale[j]
         if is_end:
-            told = features(values.x, own, widths, False) @ found.mean
-            found.mean[len(own) + inputs] -= border(told, data.ended, is_loss(data)) + values.mean / values.spread
+            gap = gap_of(features(values.x, own, widths, False) @ found.mean, data.ended)
+            found.mean[len(own) + inputs] -= 0.5 * sum(gap) + values.mean / values.spread
         made = np.repeat(found.mean[None], functions, axis=0)
+        if is_end and part is None:  # a border may be anywhere between what was survived and what was not
+            made[1:, len(own) + inputs] += np.linspace(0.5, -0.5, functions - 1) * (gap[1] - gap[0])
         if j < d and part is None:
             made[1:] = drawn(found, functions - 1, rng)
         elif part is not None and not is_end:

@@ -14,7 +14,6 @@ from spaql.arrays import Array
 from spaql.gp.basis import features, posterior
 from spaql.gp.circles import Circle
 from spaql.gp.data import Data
-from spaql.gp.ends import is_loss
 from spaql.gp.fit import Widths, fitted
 from spaql.gp.units import Units, Values, inputs_of, values_of
 
@@ -143,8 +142,9 @@ def bounds_of(payment: Payment | None, data: Data, judged: bool) -> Array:
 
 
 def _falls(data: Data) -> bool:
-    """Whether whoever falls loses what other steps would have earned."""
-    return is_loss(data) and float(data.rewards[~data.ended].mean()) > 0.0
+    """Whether an end of an episode is a loss: it pays no more than any other step, and these earn something."""
+    ends, others = data.rewards[data.ended], data.rewards[~data.ended]
+    return bool(len(ends) and len(others) and ends.max() <= others.min() and others.mean() > 0.0)
 
 
 def _angles(units: Units, data: Data, circles: Sequence[Circle], of_next: bool, logarithm: bool) -> list[Array]:
