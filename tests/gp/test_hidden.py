@@ -74,7 +74,7 @@ def test_what_is_remembered_follows_exactly():
     told = Data(before[kept], data.actions[kept], data.rewards[kept], after[kept], data.ended[kept])
     assert shifts_of(told).tolist() == [-1, 0, 3]
     learned = learn_model(told, LOW, HIGH, paid=False, ends=False)
-    numbers = numbers_of(learned, told, told.states[:5], 1, np.zeros((0, 4)), np.random.default_rng(0))
+    numbers = numbers_of(learned, told, told.states[:5], 100, 1, np.zeros((0, 4)), np.random.default_rng(0))
     assert numbers.shift.tolist() == [0, 1, 4]
     for j in (1, 2):
         assert numbers.weights[j].size == 0

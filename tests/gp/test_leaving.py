@@ -43,10 +43,11 @@ def learned(data, functions=3, horizon=30):
     (walked(ends=False), 0.0),
     (walked(fine=100.0), 0.0),  # a prize
     (walked(fine=-1.0, earned=-1.0), 0.0),  # who ends saves costs, as a car on its hill
+    (walked(fine=-100.0, earned=-1.0), 1.0),
 ])  # fmt: skip
 def test_to_leave_the_data_is_to_fall_where_ends_are_losses(data, falls):
-    assert bounds_of(None, data, judged=True)[END] == falls
-    assert bounds_of(None, data, judged=False)[END] == 0.0  # who plans may hope
+    assert bounds_of(None, data, 30, judged=True)[END] == falls
+    assert bounds_of(None, data, 30, judged=False)[END] == 0.0  # who plans may hope
 
 
 def test_who_leaves_the_data_is_fined_once_half_as_much_as_for_a_fall_and_earns_no_more():
@@ -54,6 +55,16 @@ def test_who_leaves_the_data_is_fined_once_half_as_much_as_for_a_fall_and_earns_
     assert (found > 0.5 * FINE).all()  # it has earned something on its way
     assert (found < 0.0).all()  # and was fined; the other thirty steps cost nothing
     assert returns_in(learned(walked()), REST, 0).max() == pytest.approx(30.0, abs=0.1)
+
+
+def test_where_steps_cost_something_it_is_fined_once_too_half_way_between_a_fall_and_going_on():
+    dear = walked(fine=-100.0, earned=-1.0)
+    found = returns_in(learned(dear), PUSH, 0)  # -65, and -1 for each step on the way; no step costs 100 again and again
+    assert (found < -65.0).all()
+    assert (found > -75.0).all()
+    assert returns_in(learned(dear), REST, 0).max() == pytest.approx(-30.0, abs=0.1)
+    cheap = walked(fine=-10.0, earned=-1.0)  # to fall costs less than to go on
+    assert returns_in(learned(cheap), PUSH, 0) == pytest.approx(-12.5, abs=3.0)
 
 
 def test_without_ends_every_step_out_there_pays_the_worst():

@@ -93,7 +93,7 @@ def test_a_fine_far_from_other_rewards_is_no_part_of_their_function():
 def test_a_fine_is_no_measure_of_what_may_be_earned():
     data = fallen(1000.0)
     payment = model_of(spaql.cube(3, 1, 20), data).payment._replace(last=None, higher=True)
-    least, most = bounds_of(payment, data, judged=True)[2:4]
+    least, most = bounds_of(payment, data, 100, judged=True)[2:4]
     assert least < -1000.0
     assert most < 50.0
 

@@ -83,6 +83,7 @@ def test_what_is_not_observed_is_a_doubt_and_no_noise():
     (line,) = Trust(1000, 30, np.full((8, 50), -150.0), -1200.0, tried(-150.0), {"speed": 0.7}, {}, advice=advice).doubts
     remembered = "something is not observed: a model that remembers the steps before would miss 10 % of the changes of speed"
     assert line == f"{remembered} instead of 70 %; see agent.with_memory()"
+    assert "instead of 100 %" in str(Advice(("past(speed, 1)",), {"speed": (1.03, 0.1)}))  # worse than a guess of the mean
 
 
 def test_it_is_said_with_the_number_of_beginnings():

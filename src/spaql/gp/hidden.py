@@ -55,7 +55,7 @@ class Advice(NamedTuple):
 
     def __str__(self) -> str:
         less = [
-            f"{100 * b:.0f} % of the changes of {name} instead of {100 * a:.0f} %"
+            f"{100 * b:.0f} % of the changes of {name} instead of {100 * min(a, 1.0):.0f} %"
             for name, (a, b) in self.missed.items()
         ]
         return f"something is not observed: a model that remembers the steps before would miss {', '.join(less)}"

@@ -170,8 +170,9 @@ def _outputs(model: Model, data: Data) -> list[Output]:
 
 
 def numbers_of(
-    model: Model, data: Data, starts: Array, functions: int, at: Array, rng: np.random.Generator, lacking: bool = False
-) -> Numbers:
+    model: Model, data: Data, starts: Array, horizon: int, functions: int, at: Array, rng: np.random.Generator,
+    lacking: bool = False,
+) -> Numbers:  # fmt: skip
     """The mean function, and `functions - 1` others that are drawn, with doubt at the inputs `at` (in units).
 
     `lacking`: the others are not drawn; each, and its reward, is the mean of what the data without one part of it says,
@@ -253,7 +254,7 @@ def numbers_of(
     angle = np.zeros(d) if model.payment is None else model.payment.angle
     return Numbers(
         units.centre, units.scale, low, high, stops[0], stops[1], units.middle,
-        units.half, bounds_of(model.payment, data, judged=functions > 1), angle, *turn, first, length,
+        units.half, bounds_of(model.payment, data, horizon, judged=functions > 1), angle, *turn, first, length,
         model.brakes[0], (model.brakes[1] - units.centre) / units.scale, 1.0 + model.shifts, noise, blur,
         np.array([output.widths.inverse for output in outputs]), linear, squares, starts, tuple(points), tuple(weights),
     )  # fmt: skip

@@ -35,7 +35,7 @@ def imagined(
     """
     at = np.zeros((0, data.states.shape[1] + data.actions.shape[1])) if at is None else at
     with threadpool_limits(1, "blas"):
-        found = numbers_of(model, data, starts, functions, at, rng, lacking)
+        found = numbers_of(model, data, starts, problem.horizon, functions, at, rng, lacking)
     about = f"{problem.name}, learned from {len(data.states):,} steps"
     axes = tuple(axis if axis.slope is not None else _wider(axis, found, j) for j, axis in enumerate(problem.state))
     return replace(

@@ -115,36 +115,41 @@ def on_the_way(data: Data, last: float | None) -> Data:
     return data if last is None else Data(*(part[~data.ended] for part in data))
 
 
-def bounds_of(payment: Payment | None, data: Data, judged: bool) -> Array:
+def bounds_of(payment: Payment | None, data: Data, horizon: int, judged: bool) -> Array:
     """How a reward is made of its process, and what is believed of it: `Numbers.reward`.
 
     Who plans may hope for a little more than was seen. Who judges may not, unless what was seen goes on: see
     `_foretold`. In judgements nothing good is believed of states that are far from all data: they pay the worst, and
-    where whoever falls earns no more, to leave is to end at half the price of a fall. If it cost as much or more, laws
-    would rather fall than go where nothing is known; if it cost nothing, they would flee from every fall.
+    where an end of an episode is a loss, to leave is to end: at a price half-way between that of a fall and that of
+    going on. If it cost as much as a fall or more, laws would rather fall than go where nothing is known; if it cost
+    nothing, they would flee from every fall.
     """
-    worst, last = float(data.rewards.min()), None if payment is None else payment.last
-    worst = min(worst, 0.0) if data.ended.any() else worst  # what ends earns no more
-    rewards = data.rewards if last is None else data.rewards[~data.ended]
+    ends, others = data.rewards[data.ended], data.rewards[~data.ended]
+    last, worst = None if payment is None else payment.last, float((others if len(others) else ends).min())
+    worst = min(worst, 0.0) if len(ends) else worst  # what ends earns no more
+    rewards = data.rewards if last is None else others
     low, high = float(rewards.min()), float(rewards.max())
-    falls = float(judged and _falls(data))
+    falls = float(judged and _falls(ends, others))
     if falls:
-        worst = 0.5 * (worst + min(float(data.rewards[~data.ended].min()), 0.0))
+        fall, going_on = min(float(ends.min()), 0.0), worst if others.mean() > 0.0 else horizon * float(others.mean())
+        worst = 0.5 * (fall + max(fall, going_on))
     bound = worst if judged else math.inf
-    ends = math.nan if last is None else last
+    final = math.nan if last is None else last
     if payment is None:
-        return np.array([0.0, 0.0, 0.0, 0.0, bound, ends, falls])
+        return np.array([0.0, 0.0, 0.0, 0.0, bound, final, falls])
     if payment.logarithm:
         peak = math.log(high) + max(payment.higher, 0.0 if judged else PEAK)
-        return np.array([payment.of_next, 1.0, math.log(low), peak, bound, ends, falls])
+        return np.array([payment.of_next, 1.0, math.log(low), peak, bound, final, falls])
     most = high + max(payment.higher, 0.0 if judged else BEYOND * (high - low))
-    return np.array([payment.of_next, 0.0, low, most, bound, ends, falls])
+    return np.array([payment.of_next, 0.0, low, most, bound, final, falls])
 
 
-def _falls(data: Data) -> bool:
-    """Whether an end of an episode is a loss: it pays no more than any other step, and these earn something."""
-    ends, others = data.rewards[data.ended], data.rewards[~data.ended]
-    return bool(len(ends) and len(others) and ends.max() <= others.min() and others.mean() > 0.0)
+def _falls(ends: Array, others: Array) -> bool:
+    """Whether an end of an episode is a loss: it pays no more than other steps, which earn something, or less."""
+    if not len(ends) or not len(others):
+        return False
+    least = float(others.min())
+    return bool(ends.max() < least or (ends.max() == least and others.mean() > 0.0))
 
 
 def _angles(units: Units, data: Data, circles: Sequence[Circle], of_next: bool, logarithm: bool) -> list[Array]:

@@ -20,5 +20,5 @@ def bad_state(problem: Problem, dimension: int, value: float, where: str) -> Spa
     return SpaqlError(
         f"the plant of {problem.name} left its declared bounds: "
         f"{axis.name} = {value:g} is not in {axis.low:g} ... {axis.high:g} ({where}): "
-        "widen the axis, give it a slope, or end the episode there"
+        "widen the axis, or give it a slope; the state after the last step of an episode counts, too"
     )
