@@ -58,7 +58,7 @@ def reacted(temperature, feed, jacket, cooling, u1):
 
 
 def reactor():
-    state = [spaql.Axis("temperature", 250, 450, unit="K"), spaql.Axis("feed", 0, 1), spaql.Axis("jacket", 250, 420, unit="K")]
+    state = [spaql.Axis("temperature", 250, 900, unit="K"), spaql.Axis("feed", 0, 1), spaql.Axis("jacket", 250, 700, unit="K")]
     actions = spaql.Continuous((0.0,), (1.0,), ("cooling",))
     problem = spaql.from_plant(filled, reacted, state=state, actions=actions, horizon=200, name="reactor")
     gains = {"temperature": 0.26, "feed": 24.0, "jacket": 0.04}  # the best of 180, around a law of Atlas
