@@ -5,8 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import spaql
 from spaql.gp.hidden import Advice
+from spaql.laws.stages import constants
 from spaql.laws.trust import Tried, Trust
+from spaql.learners.atlas.state import Grown
+from spaql.learners.law_frontier import Entry
+from spaql.trees.edits import constant
 
 RETURNS = np.random.default_rng(0).normal(-150.0, 90.0, (8, 50))
 
@@ -161,3 +166,17 @@ def test_a_controller_that_is_a_constant_action_but_for_rounding_is_no_better_th
     left = replace(one, leaving=1.0)
     assert left.doubts[0].startswith("100 % of the episodes leave the states that were seen")
     assert left.doubts[1:] == one.doubts
+
+
+@pytest.mark.slow
+def test_the_best_constant_action_earns_in_the_model_what_is_said_of_it():
+    """A constant that was judged in other episodes was now better than itself, now worse, and had absurd doubts."""
+    agent = spaql.Atlas(spaql.make("pendulum"), seed=0, controller="laws")
+    agent.learn(samples=60)
+    told = []
+    for action in constants(agent.problem):
+        agent.state.laws = Grown(60, Entry(constant(3, action), 0.0))
+        told.append(agent.trust())
+    best = max(told, key=lambda one: one.mean)
+    assert best.mean == pytest.approx(best.floor, rel=1e-12)
+    assert best.doubts[-1] == "in the model it is no better than a constant action"

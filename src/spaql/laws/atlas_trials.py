@@ -76,14 +76,14 @@ class TrialsLoop(AtlasLoop):
         if model_due(n, state.modelled):
             state.modelled = n
             self._look(n)
-        room, last = max(STINT, n // 4), state.grown[-1].samples if state.grown else 0
+        room, last = stint_at(n), state.grown[-1].samples if state.grown else 0
         if self.ahead is None:
             return self._beside_plan(key, n, last, room)
         if n >= growth_at(last):
             data = state.memory.data(n)
             model = model_of(agent.problem_told, data)
             return self._trial(model, data, self._grow(model, data, None))
-        if n == self.resumed and trial_cut(state.memory.flags[last:n], max(STINT, last // 4)):
+        if n == self.resumed and trial_cut(state.memory.flags[last:n], stint_at(last)):
             data = state.memory.data(n)
             return self._trial(model_of(agent.problem_told, data), data, state.grown[-1].entry.tree)
         room = min(room, growth_at(last) - n)  # samples are few: those that are left are for trials of new laws
@@ -135,7 +135,7 @@ class TrialsLoop(AtlasLoop):
         What laws gain late, as of a car that takes its time, shows in a whole episode only.
         """
         n, horizon = len(data.states), self.agent.problem.horizon
-        room = max(STINT, n // 4)
+        room = stint_at(n)
         if n >= MANY and horizon <= n:
             room = horizon
         elif self._leaves(model, data, tree):
@@ -161,6 +161,11 @@ class TrialsLoop(AtlasLoop):
 def _something_happened(data: Data) -> bool:
     """Whether anything but the same reward was ever seen: a goal, or an end."""
     return bool(data.ended.any() or np.ptp(data.rewards) > 0.0)
+
+
+def stint_at(n: int) -> int:
+    """Steps of an episode that begins after so many samples, as long as nothing speaks for more."""
+    return max(STINT, n // 4)
 
 
 def trial_cut(flags: Array, room: int) -> bool:
