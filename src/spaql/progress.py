@@ -1,117 +1,135 @@
-"""Progress bars, on the standard error and in one form: what is done, how far it is, how long it still takes.
+"""Signs of life, on the standard error: what is being done, how far it is, and about how long it still takes.
 
-While something is being compiled, a bar says so.
+    with working("reading the agent"):        around everything that may take long; inside of another one it is a part
+        at_work("ranking laws", 3, 10)        what is being done just now, told from however deep inside
+        advance(400, "best law 190.1")        how far the whole is
 
-Work that takes long says how far it is with `at_work`, whoever has called it; `working` shows what it says.
+A terminal gets bars, a notebook a line that changes, a log file a line now and then. What takes less than two seconds
+shows nothing, unless it was asked for. SPAQL_PROGRESS=0 in the environment shows nothing at all.
 """
 
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
 from spaql.compilation import News, watch
 from spaql.interrupts import raise_swallowed
-
-if TYPE_CHECKING:
-    from rich.progress import Progress
+from spaql.screens import screen_for
+from spaql.tasks import SILENT_SECONDS, Part, Task
 
 EPISODES = "running fresh episodes"
-Say = Callable[[str, float, float | None], None]
-_listening: list[Say] = []
+_here = threading.local()  # .task: what this thread is working on; .quiet: nobody is to see it
 
 
-def at_work(what: str, done: float = 0, of: float | None = None) -> None:
+def at_work(part: str, done: float = 0, of: float | None = None) -> None:
     """Tell what is being done, and how far it is where that is known. Costs nothing if nobody listens."""
     raise_swallowed()
-    if _listening:
-        _listening[-1](what, done, of)
+    if (task := getattr(_here, "task", None)) is not None:
+        task.tell(part, done, of)
+
+
+def advance(
+    done: float, note: str | None = None, count: tuple[float, float] | None = None, ahead: float = 0.0
+) -> None:
+    """How far the whole is. `count`: to be shown instead. `ahead`: how much of the whole the part told next is."""
+    if (task := getattr(_here, "task", None)) is not None:
+        task.advance(done, note, count, ahead)
 
 
 @contextmanager
-def working(what: str, wanted: bool | None = None) -> Iterator[None]:
-    """A bar for as long as this takes, which shows `what` and then what `at_work` tells; it goes when all is done.
+def working(title: str, wanted: bool | None = None, total: float | None = None, unit: str = "") -> Iterator[None]:
+    """Shows what this thread is working on. `wanted`: None for what takes longer than two seconds, False for nothing.
 
-    `wanted`: None for a bar if somebody sits at the terminal.
+    Within other work that is shown, this is a part of it.
     """
     raise_swallowed()
-    if not (sys.stderr.isatty() if wanted is None else wanted):
-        yield
+    if (task := getattr(_here, "task", None)) is not None:
+        with doing(Part(task, title, total)):
+            yield
         return
-    bars = progress_bars(transient=True)
-    task = bars.add_task(what, total=None, note="")
+    if wanted is False:
+        with quietly():
+            yield
+        return
+    with display(wanted) as shown, doing(shown.task(title, total, unit)):
+        yield
 
-    shown: tuple[str, float | None] = what, None
 
-    def say(text: str, done: float, of: float | None) -> None:
-        nonlocal task, shown
-        if shown != (text, of):  # other work: its time begins anew
-            bars.remove_task(task)
-            task, shown = bars.add_task(text, total=of, note=""), (text, of)
-        bars.update(task, completed=done)
-
-    _listening.append(say)
+@contextmanager
+def doing(task: Task | None) -> Iterator[None]:
+    """What this thread tells is about this task."""
+    before, _here.task = getattr(_here, "task", None), task
     try:
-        with bars:
+        yield
+    finally:
+        _here.task = before
+
+
+@contextmanager
+def quietly() -> Iterator[None]:
+    """Nothing that this thread does is shown."""
+    before, _here.quiet = getattr(_here, "quiet", False), True
+    try:
+        with doing(None):
             yield
     finally:
-        _listening.remove(say)
+        _here.quiet = before
 
 
-def progress_bars(count: str | None = None, transient: bool = False) -> "Progress":
-    """Bars whose tasks have a `note`, shown at the end: in a narrow terminal bar and note give way, numbers do not.
+@contextmanager
+def display(wanted: bool | None = None) -> "Iterator[Display]":
+    """What shows tasks, from a thread of its own."""
+    hidden = getattr(_here, "quiet", False) or os.environ.get("SPAQL_PROGRESS") == "0"
+    shown = Display(bool(wanted), hidden or wanted is False)
+    unwatch = watch(shown.compiling)
+    try:
+        yield shown
+    finally:
+        unwatch()
+        shown.close()
 
-    `count`: the text of how far a task is; None for steps of the total. `transient`: they go when all is done.
-    """
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
-    from rich.table import Column
-    from rich.text import Text
 
-    class Count(ProgressColumn):
-        def render(self, task: Any) -> Text:
-            if task.total is None:
-                return Text("")
-            millions = task.total >= 1e6
-            done, of = (f"{one / 1e6:,.1f}" if millions else f"{one:,.0f}" for one in (task.completed, task.total))
-            return Text(f"{done}/{of}{' M' if millions else ''}")
+class Display:
+    """Tasks, shown again and again until it is closed."""
 
-    class Note(ProgressColumn):
-        def render(self, task: Any) -> Text:
-            return Text(task.fields["note"], no_wrap=True, overflow="ellipsis")
+    def __init__(self, wanted: bool, hidden: bool) -> None:
+        self.tasks: list[Task] = []
+        self.compiled: Task | None = None
+        self.wanted, self.ended = wanted, threading.Event()
+        self.screen = None if hidden else screen_for(keeps=wanted)
+        self.thread = threading.Thread(target=self._run, name="spaql-progress", daemon=True)
+        if self.screen is not None:
+            self.thread.start()
 
-    def narrow() -> Column:
-        return Column(no_wrap=True, justify="right")
+    def task(self, title: str, total: float | None = None, unit: str = "") -> Task:
+        task = Task(title, total, unit)
+        self.tasks.append(task)
+        return task
 
-    class Bars(Progress):
-        """Bars with one more while something is being compiled."""
+    def compiling(self, news: News) -> None:
+        """One more task while something is being compiled."""
+        if news.of == 0:
+            self.compiled = None
+            return
+        task = self.compiled or Task("compiling, the first time only", 1.0)
+        task.done, task.total, task.note = float(news.done), float(news.of), news.name.removeprefix("spaql.")
+        self.compiled = task
 
-        compiling = None
+    def close(self) -> None:
+        self.ended.set()
+        if self.thread.is_alive():
+            self.thread.join()
 
-        def start(self) -> None:
-            super().start()
-            self.unwatch = watch(self.tell)
-
-        def stop(self) -> None:
-            self.unwatch()
-            super().stop()
-
-        def tell(self, news: News) -> None:
-            if self.compiling is None and news.of:
-                self.compiling = self.add_task("compiling, the first time only", total=news.of, note="", done=0, of=0)
-            if self.compiling is not None and news.of:
-                note, (_, done, of) = news.name.removeprefix("spaql."), news
-                self.update(self.compiling, completed=done, total=of, note=note, done=done, of=of)
-            elif self.compiling is not None:
-                self.remove_task(self.compiling)
-                self.compiling = None
-
-    return Bars(
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=16),
-        Count(narrow()) if count is None else TextColumn(count, justify="right", table_column=narrow()),
-        TimeRemainingColumn(compact=True, elapsed_when_finished=True, table_column=narrow()),
-        Note(),
-        console=Console(stderr=True),
-        transient=transient,
-    )
+    def _run(self) -> None:
+        screen = self.screen
+        assert screen is not None
+        at_once = self.wanted and screen.at_once
+        if not at_once and self.ended.wait(SILENT_SECONDS):
+            return
+        with suppress(OSError, ValueError):  # a terminal that was closed is no reason to stop working
+            while True:
+                screen.show([*self.tasks, *([self.compiled] if self.compiled is not None else [])])
+                if self.ended.wait(screen.pause()):
+                    break
+            screen.close(self.tasks)

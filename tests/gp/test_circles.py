@@ -98,6 +98,11 @@ def test_episodes_that_begin_at_any_angle_begin_at_all():
     assert np.histogram(angles, 6, (-np.pi, np.pi))[0].min() > 0.05 * len(angles)
 
 
+def turns(data, low=None, high=None, period=(0.0, 0.0)):
+    unknown = np.full(2, np.inf)
+    return turns_of(data.states, data.nexts, -unknown if low is None else low, unknown if high is None else high, np.array(period))
+
+
 def turntable(turn, steps=60, seed=0, begin=None):
     """An angle that jumps back by a turn, and its speed."""
     rng, begin = np.random.default_rng(seed), -turn / 2 if begin is None else begin
@@ -109,21 +114,19 @@ def turntable(turn, steps=60, seed=0, begin=None):
 
 @pytest.mark.parametrize(("turn", "begin"), [(2 * np.pi, -np.pi), (2 * np.pi, 0.0), (360.0, -180.0), (360.0, 0.0)])
 def test_an_angle_that_jumps_back_is_found(turn, begin):
-    unknown = np.full(2, np.inf)
-    assert turns_of(turntable(turn, begin=begin), -unknown, unknown)[:, 0] == pytest.approx([begin, turn])
-    assert turns_of(turntable(turn, begin=begin), -unknown, unknown)[1, 1] == 0.0
+    assert turns(turntable(turn, begin=begin))[:, 0] == pytest.approx([begin, turn])
+    assert turns(turntable(turn, begin=begin))[1, 1] == 0.0
 
 
 def test_a_turn_of_any_length_is_found_by_the_declared_ends():
-    assert turns_of(turntable(5.0), np.array([-2.5, -np.inf]), np.array([2.5, np.inf]))[:, 0] == pytest.approx([-2.5, 5.0])
+    assert turns(turntable(5.0), np.array([-2.5, -np.inf]), np.array([2.5, np.inf]))[:, 0] == pytest.approx([-2.5, 5.0])
 
 
 def test_a_reference_that_jumps_is_no_angle():
     steps = turntable(2 * np.pi)
     jumping = np.repeat(np.random.default_rng(0).uniform(-np.pi, np.pi, 13), 5)
     data = steps._replace(states=np.column_stack([jumping[:60], steps.states[:, 1]]), nexts=np.column_stack([jumping[1:61], steps.nexts[:, 1]]))
-    unknown = np.full(2, np.inf)
-    assert not turns_of(data, -unknown, unknown).any()
+    assert not turns(data).any()
 
 
 def test_in_the_model_it_jumps_back_too():

@@ -6,11 +6,9 @@ import sys
 
 import pytest
 
-from spaql.compilation import begun, ended, made
 from spaql.compilers import Pool, started
 from spaql.compiling import apart, compiled_sources, inlined, kernel, unit
 from spaql.linking import Reference, needed_by
-from spaql.progress import progress_bars
 
 
 def test_the_fingerprint_covers_kernels_and_the_records_they_read():
@@ -107,16 +105,6 @@ def test_a_process_that_cannot_make_a_unit_says_so_goes_on_and_ends_when_nobody_
     assert process.poll() is None
     process.stdin.close()
     assert process.wait(60) == 0
-
-
-def test_progress_bars_show_what_is_compiled_and_forget_it_when_it_is_done():
-    with progress_bars() as bars:
-        begun("spaql.training.kernels.train_spaql", {"a", "b"})
-        made("a")
-        (task,) = bars.tasks
-        assert (task.completed, task.total, task.fields["note"]) == (1, 2, "a")
-        ended()
-        assert bars.tasks == []
 
 
 def test_the_functions_a_kernel_needs_are_read_off_its_source():

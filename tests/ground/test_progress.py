@@ -1,13 +1,17 @@
-"""Bars say what is being done, within 80 columns, and go when it is done."""
+"""Whoever waits is told what is being done: in a terminal, within 80 columns; in a notebook; in a log."""
 
+import contextlib
 import io
 import re
+import time
 from contextlib import redirect_stderr
 
 import pytest
 
+from spaql import progress, screens, tasks
 from spaql.analysis.style import axis_label
-from spaql.progress import at_work, progress_bars, working
+from spaql.compilation import begun, ended, made
+from spaql.progress import advance, at_work, display, working
 from spaql.report.frontier_data import round_numbers
 
 
@@ -26,11 +30,19 @@ def shown(work):
     return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", screen.getvalue())
 
 
+@pytest.fixture
+def impatient(monkeypatch):
+    """As if two seconds had passed at once."""
+    monkeypatch.setattr(progress, "SILENT_SECONDS", 0.0)
+    monkeypatch.setattr(tasks, "SILENT_SECONDS", 0.0)
+
+
 def test_numbers_are_whole_in_a_narrow_terminal():
     def work():
-        with progress_bars() as bars:
-            bars.add_task("Laws on mountain-car-continuous", total=100_000_000, completed=1e8, note="best law -1234.5")
-            bars.add_task("Atlas on pendulum", total=10_000, completed=1_000, note="last episode -1706.1")
+        with display(wanted=True) as shown_:
+            laws, atlas = shown_.task("Laws on mountain-car-continuous", 1e8, "samples"), shown_.task("Atlas on pendulum", 1e4)
+            laws.advance(1e8, "best law -1234.5", None)
+            atlas.advance(1e3, "last episode -1706.1", None)
 
     lines = shown(work).replace("\r", "\n").splitlines()
     assert any("100.0/100.0 M" in line for line in lines)
@@ -38,34 +50,126 @@ def test_numbers_are_whole_in_a_narrow_terminal():
     assert max(map(len, lines)) <= 80
 
 
-def test_what_is_told_while_working_is_shown_and_other_work_begins_anew():
+def test_what_is_told_while_working_is_shown_and_other_work_begins_anew(impatient):
     def work():
         with working("reading"):
+            time.sleep(0.15)
             at_work("searching", 10, 20)
+            time.sleep(0.15)
             at_work("writing")
+            time.sleep(0.15)
 
     text = shown(work)
-    assert "writing" in text
-    assert "writing" not in text.split("searching")[0]
+    assert text.index("reading") < text.index("searching") < text.index("writing")
+    assert "10/20" in text
     assert not re.search(r"writing[^\n]*/20", text)
 
 
-def test_without_a_listener_or_a_terminal_nothing_is_shown():
-    err = io.StringIO()
-    with redirect_stderr(err):
-        at_work("searching", 1, 2)
+def test_what_takes_less_than_two_seconds_shows_nothing():
+    def work():
         with working("reading"):
             at_work("searching", 1, 2)
-    assert err.getvalue() == ""
+
+    assert shown(work) == ""
 
 
-def test_a_listener_is_forgotten_when_work_fails():
+def test_a_log_gets_a_line_now_and_then(impatient, monkeypatch):
+    monkeypatch.setattr(screens.Lines, "pause", lambda screen: 0.05)
+    log = io.StringIO()
+    with redirect_stderr(log), working("Atlas on pendulum", total=400, unit="samples"):
+        advance(100, "last episode -1706.1")
+        at_work("searching for laws", 3, 10)
+        time.sleep(0.2)
+    lines = log.getvalue().splitlines()
+    assert len(lines) > 1
+    assert re.fullmatch(r"spaql: Atlas on pendulum: 0:00, 0:0\d left, 100/400 samples, searching for laws 30 %", lines[-1])
+
+
+def test_lines_of_a_log_come_more_and_more_rarely():
+    screen = screens.Lines()
+    pauses = []
+    for _ in range(10):
+        pauses.append(screen.pause())
+        screen.begun -= pauses[-1]
+    assert pauses == sorted(pauses)
+    assert pauses[0] < 3
+    assert pauses[-1] == screens.LINE_SECONDS
+
+
+def test_time_left_is_told_once_something_is_known(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(tasks.time, "monotonic", lambda: now[0])
+    task = tasks.Task("Atlas on pendulum", 400)
+    assert task.times == "0:00"
+    now[0] = 30.0
+    task.advance(100, None, None)
+    assert task.times == "0:30, 1:30 left"
+    task.advance(100, None, None, ahead=200)
+    task.tell("searching for laws", 5, 10)
+    assert task.times == "0:30, 0:30 left"
+    assert task.remark == "searching for laws 50 %"
+
+
+def test_work_within_other_work_is_a_part_of_it():
+    task = tasks.Task("Atlas on pendulum", 400)
+    with progress.doing(task):
+        advance(100)
+        with working("learning a table", total=50):
+            advance(20)
+            at_work("planning")  # a part of a part is not told
+    assert (task.done, task.part, task.part_done, task.part_of) == (100, "learning a table", 20, 50)
+
+
+@pytest.mark.parametrize("silent", ["wanted=False", "quietly", "SPAQL_PROGRESS=0"])
+def test_it_can_be_silenced(silent, impatient, monkeypatch):
+    log = io.StringIO()
+    if silent == "SPAQL_PROGRESS=0":
+        monkeypatch.setenv("SPAQL_PROGRESS", "0")
+    around = progress.quietly() if silent == "quietly" else contextlib.nullcontext()
+    with redirect_stderr(log), around, working("reading", False if silent == "wanted=False" else None):
+        time.sleep(0.05)
+        with working("something inside"):
+            time.sleep(0.05)
+    assert log.getvalue() == ""
+
+
+def test_a_listener_is_forgotten_when_work_fails(impatient):
     def work():
-        with pytest.raises(ValueError, match="full"), working("reading"):
-            raise ValueError("full")
+        with contextlib.suppress(ZeroDivisionError), working("reading"):
+            time.sleep(0.05 / 0)
         at_work("searching", 1, 2)
 
     assert "searching" not in shown(work)
+
+
+def test_what_is_compiled_is_shown_and_forgotten_when_it_is_done():
+    with display(wanted=False) as shown_:
+        begun("spaql.training.kernels.train_spaql", {"a", "b"})
+        made("a")
+        assert str(shown_.compiled) == "compiling, the first time only: 0:00, 1/2, a"
+        ended()
+        assert shown_.compiled is None
+
+
+NOTEBOOK = """
+import time
+from spaql import progress, screens, tasks
+progress.SILENT_SECONDS = 0.0
+with progress.working("Atlas on pendulum", total=400, unit="samples"):
+    progress.advance(100)
+    time.sleep(1.5)
+    progress.advance(400)
+"""
+
+
+def test_a_notebook_gets_a_line_that_changes():
+    reason = "notebooks are executed by nbclient and ipykernel: pip install 'spaql[dev]'"
+    nbclient, nbformat = pytest.importorskip("nbclient", reason=reason), pytest.importorskip("nbformat", reason=reason)
+    cell = nbformat.v4.new_code_cell(NOTEBOOK)
+    nbclient.NotebookClient(nbformat.v4.new_notebook(cells=[cell]), timeout=100, kernel_name="python3").execute()
+    (output,) = cell.outputs
+    assert output["output_type"] == "display_data"
+    assert re.fullmatch(r"Atlas on pendulum: 0:0\d, 400/400 samples", output["data"]["text/plain"])
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """What differences of a return are measured by, when laws are chosen and tidied in a model."""
 
-from spaql.laws.in_model import scale_of
+from spaql.laws.judge import scale_of
 
 
 def test_it_is_the_way_from_the_best_constant_action():

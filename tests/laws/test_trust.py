@@ -7,10 +7,10 @@ import pytest
 
 import spaql
 from spaql.gp.hidden import Advice
-from spaql.laws.stages import constants
 from spaql.laws.trust import Tried, Trust
 from spaql.learners.atlas.state import Grown
 from spaql.learners.law_frontier import Entry
+from spaql.plants.problem import constant_actions
 from spaql.trees.edits import constant
 
 RETURNS = np.random.default_rng(0).normal(-150.0, 90.0, (8, 50))
@@ -174,7 +174,7 @@ def test_the_best_constant_action_earns_in_the_model_what_is_said_of_it():
     agent = spaql.Atlas(spaql.make("pendulum"), seed=0, controller="laws")
     agent.learn(samples=60)
     told = []
-    for action in constants(agent.problem):
+    for action in constant_actions(agent.problem):
         agent.state.laws = Grown(60, Entry(constant(3, action), 0.0))
         told.append(agent.trust())
     best = max(told, key=lambda one: one.mean)

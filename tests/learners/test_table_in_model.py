@@ -1,5 +1,7 @@
 """With controller="best", a table that was learned in the Gaussian-process model is taken where it is surely better than laws."""
 
+import threading
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,7 @@ import spaql
 from hostile_files import array_bytes, load_bytes, members, packed
 from spaql.gp.problem import model_of
 from spaql.laws import in_model
+from spaql.laws import judge as judge_of_trees
 from spaql.learners.atlas import controller, final_plan
 from spaql.trees.edits import constant
 
@@ -27,7 +30,7 @@ def learned(samples=120, **options):
 
 def made_in_model(agent):
     problem, data = agent.problem_told, agent.state.memory.data(agent.state.memory.n)
-    return final_plan.plan_in_model(agent, model_of(problem, data), data)
+    return final_plan.plan_in_model(agent, model_of(problem, data), data, threading.Event())
 
 
 @pytest.fixture
@@ -104,7 +107,7 @@ def test_where_laws_leave_nothing_to_gain_none_is_made(monkeypatch):
 
 def test_a_table_must_be_surely_better_than_laws():
     problem = spaql.make("cartpole")
-    judge = in_model.Judge(problem, 1, 100, 200.0)
+    judge = judge_of_trees.Judge(problem, 1, 100, 200.0)
     judge.offer(constant(4, [0.0]))
     judge.offer_table(constant(4, [0.0]))
     assert judge.mean < 20.0
@@ -117,8 +120,8 @@ def test_a_table_must_be_surely_better_than_laws():
 
 
 def test_of_two_tables_the_better_one_is_taken_however_little_better_it_is(monkeypatch):
-    monkeypatch.setattr(in_model, "LAWS", 0)  # trees of one leaf are tables, too
-    judge = in_model.Judge(spaql.make("cartpole"), 1, 100, 200.0)
+    monkeypatch.setattr(judge_of_trees, "LAWS", 0)  # trees of one leaf are tables, too
+    judge = judge_of_trees.Judge(spaql.make("cartpole"), 1, 100, 200.0)
     sides = [constant(4, [0.0]), constant(4, [1.0])]
     worse, better = sorted(sides, key=lambda one: judge.trials.returns(one, judge.more).mean())
     judge.best, judge.returns = worse, judge.returns_of(worse)

@@ -84,10 +84,10 @@ def trained(
     agents: "Sequence[Agent]", iterations: int | None, rollouts: int | None, **options: Any
 ) -> tuple[list[Run], SpaqlError | None]:
     """The runs; after a second Ctrl-C, or an error in the middle, with what was learned until then."""
-    from spaql.training.trainer import learn_all
+    from spaql.training.trainer import train_all
 
     try:
-        histories = learn_all(agents, iterations, rollouts, **options)
+        histories = train_all(agents, iterations, rollouts, **options)
         return [Run(agent, history) for agent, history in zip(agents, histories, strict=True)], None
     except KeyboardInterrupt:  # the first Ctrl-C lets the iterations under way end, the second does not wait for them
         return [Run(agent, agent.history, hurried=True) for agent in agents], None

@@ -29,7 +29,7 @@ def compress(
     budget: int | None = None,
     episodes: int | None = None,
     seed: int = 0,
-    progress: bool = False,
+    progress: bool | None = None,
 ) -> "Policy":
     """The smallest tree not significantly worse than the table, or the best with at most `max_leaves`.
 

@@ -12,12 +12,12 @@ from spaql.compress.cost_tree import cost_tree
 from spaql.compress.frontier import FRESH, frontier_of, honest, monotone, notes_on, palette_of
 from spaql.compress.model_arena import ModelArena
 from spaql.compress.policy_iteration import costs_of
-from spaql.compress.progress import progress_bar
-from spaql.compress.search import LARGEST, MOST, SEEN, Wanted, search
+from spaql.compress.search import LARGEST, MOST, SEARCH, SEEN, Wanted, search
 from spaql.learners.atlas.model import Model
 from spaql.learners.atlas.plan import Plan
 from spaql.learners.atlas.policy import LearnedModel
 from spaql.plants.problem import Finite, Problem
+from spaql.progress import advance, working
 from spaql.trees.tree import Tree
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def compress_in_model(policy: "Policy", wanted: Wanted) -> "Policy":
     arena = ModelArena(problem, plan, starts[:count], models)
     judges = models + _trusted(problem, plan, model.models(others=True), starts)[1:]
     others = ModelArena(problem, plan, starts[count:], judges, 2 * problem.horizon)
-    with progress_bar(wanted.progress, budget) as report:
+    with working(SEARCH, wanted.progress, budget, "steps"):
         seen = arena.moments(table.rules, SEEN, seed).states
         by_value = _grown_by_values(arena, plan, seen, max(most, LARGEST), wanted.oblique)
         begin = distilled(seen, table.decide(seen), max(most, LARGEST)) + by_value
@@ -62,7 +62,9 @@ def compress_in_model(policy: "Policy", wanted: Wanted) -> "Policy":
         # guess
         levels = Finite(tuple(plan.actions[:, 0].tolist())) if plan.actions.shape[1] == 1 else problem.actions
         known = palette_of(table)
-        pool = search(arena, levels, begin, most, budget, known=known, seed=seed, oblique=wanted.oblique, report=report)
+        pool = search(
+            arena, levels, begin, most, budget, known=known, seed=seed, oblique=wanted.oblique, report=advance
+        )
     found = _on_other_starts(
         [one.tree for held in pool.sizes.values() for one in held[:CHECKED]] + by_value, most, others
     )

@@ -7,9 +7,9 @@ from spaql.checks import whole
 from spaql.compress.arena import arena_of
 from spaql.compress.cart import distilled
 from spaql.compress.frontier import FRESH, FRESH_IN_PYTHON, chosen_of, frontier_of, monotone, notes_on, palette_of
-from spaql.compress.progress import progress_bar
-from spaql.compress.search import LARGEST, MOST, SEEN, Wanted, search
+from spaql.compress.search import LARGEST, MOST, SEARCH, SEEN, Wanted, search
 from spaql.errors import SpaqlError
+from spaql.progress import advance, working
 
 if TYPE_CHECKING:
     from spaql.policy.policy import Policy
@@ -36,11 +36,11 @@ def compress_on_plant(policy: "Policy", wanted: Wanted) -> "Policy":
     states = table.usage.states
     seen = states[:: max(1, len(states) // SEEN)]
     arena = arena_of(problem, episodes, seed)
-    with progress_bar(wanted.progress, budget) as report:
+    with working(SEARCH, wanted.progress, budget, "steps"):
         begin = distilled(seen, table.decide(seen), max(most, LARGEST) if compiled else most)
         known = palette_of(table)
         pool = search(
-            arena, problem.actions, begin, most, budget, known=known, seed=seed, oblique=wanted.oblique, report=report
+            arena, problem.actions, begin, most, budget, known=known, seed=seed, oblique=wanted.oblique, report=advance
         )
     judged = frontier_of(table, pool.frontier(most), FRESH if compiled else FRESH_IN_PYTHON)
     points = monotone(judged.points)

@@ -27,6 +27,7 @@ HOLDS = (1, 2, 4, 8)  # steps for which another action is tried
 SLACK = 0.1  # standard errors by which a polish may go down at first, to leave local optima
 ITERATED = 64  # leaves of a tree made by policy iteration, if that is not more than twice as many as are wanted
 DESCENT = 0.4  # of the budget, for a descent from 32 or more leaves; less from fewer, so that there are several
+SEARCH = "searching for small trees"
 STALE = 4  # rounds without progress after which the search ends
 PROGRESS = 1e-3  # of the range between the worst and the best tree: less is no progress
 SWEPT = 1000  # trees tried per size in a sweep
@@ -47,7 +48,7 @@ class Wanted(NamedTuple):
     budget: int | None
     episodes: int | None
     seed: int
-    progress: bool
+    progress: bool | None
 
 
 class Effort(NamedTuple):

@@ -16,7 +16,7 @@ from spaql.data.log import Log, read_log
 from spaql.data.reach import reached
 from spaql.errors import SpaqlError
 from spaql.plants.problem import Finite, Problem
-from spaql.progress import at_work
+from spaql.progress import at_work, working
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -100,6 +100,7 @@ class Coverage:
         return draw(self, path)
 
 
+@working("reading the log")
 def coverage(problem: Problem, log: Any, *, reach: int = 512, gaps: bool = False) -> Coverage:
     """How much of the space a log covers, per variable, per pair of variables and overall; which actions were where.
 

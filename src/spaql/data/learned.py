@@ -18,11 +18,13 @@ from spaql.gp.model import FITTED, Model, unpredicted
 from spaql.gp.problem import FEWEST, POOR, imagined, model_of, range_of, starts_of
 from spaql.gp.units import inputs_of
 from spaql.plants.problem import Problem
+from spaql.progress import working
 
 DOUBTED = 60  # inputs at which functions are drawn
 MOST_FUNCTIONS = 64
 
 
+@working("learning a model of the data")
 def from_data(
     problem: Problem, observations: Any, actions: Any = None, rewards: Any = None, next_observations: Any = None,
     terminated: Any = None, *, functions: int = 6, seed: int = 0, gaps: bool = False,

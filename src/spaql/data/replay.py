@@ -11,7 +11,8 @@ from spaql.checks import flag, whole
 from spaql.data.log import Log, read_log
 from spaql.errors import SpaqlError
 from spaql.interrupts import stop_on_interrupt
-from spaql.progress import at_work
+from spaql.progress import at_work, working
+from spaql.training.trainer import assess
 
 if TYPE_CHECKING:
     from spaql.learners.agent import Agent
@@ -34,6 +35,7 @@ class Replayed:
         return f"{self.name}: {self.samples:,} learning steps from {rows}{left}"
 
 
+@working("learning from the log")
 def replay(agent: "Agent", log: Any, passes: int, gaps: bool) -> Replayed:
     """See `Agent.replay`."""
     card = agent.card
@@ -63,6 +65,8 @@ def replay(agent: "Agent", log: Any, passes: int, gaps: bool) -> Replayed:
             done += 1
             if done % 1000 == 0:
                 at_work("learning from the log", done, passes * len(data))
+        agent.conclude(stop)
+    assess(agent, 0, stop.is_set())
     return Replayed(data.name, done, data.rows, data.episodes, data.left_out, stop.is_set())
 
 

@@ -62,14 +62,18 @@ def turned(circle: Circle, data: Data) -> Array:
     return shortest(angle_of(circle, data.nexts) - angle_of(circle, data.states), 2.0 * np.pi)
 
 
-def turns_of(data: Data, low: Array, high: Array) -> Array:
+def turns_of(states: Array, nexts: Array, low: Array, high: Array, period: Array) -> Array:
     """(2, d) where a turn begins, and how long it is; 0 of a variable that does not jump by one.
 
-    `low`, `high`: the declared ends of the variables, which are the ends of a turn, or else half turns are.
+    `low`, `high`: the declared ends of the variables, which are the ends of a turn, or else half turns are. `period`: a
+    turn that was declared, from `low` on; 0 of other variables, of which the data must show it.
     """
-    found = np.zeros((2, data.states.shape[1]))
+    found = np.zeros((2, states.shape[1]))
     for j in range(found.shape[1]):
-        change, values = data.nexts[:, j] - data.states[:, j], np.append(data.states[:, j], data.nexts[:, j])
+        if period[j] > 0.0:
+            found[:, j] = low[j], period[j]
+            continue
+        change, values = nexts[:, j] - states[:, j], np.append(states[:, j], nexts[:, j])
         far = np.abs(change) > np.ptp(values) / 2
         if not JUMPS <= far.sum() <= len(far) / 4:
             continue
@@ -84,7 +88,7 @@ def turns_of(data: Data, low: Array, high: Array) -> Array:
     return found
 
 
-def shortest(change: Array, turn: float) -> Array:
+def shortest(change: Array, turn: float | Array) -> Array:
     """Changes of an angle, at most half a turn."""
     found: Array = np.mod(change + turn / 2, turn) - turn / 2
     return found

@@ -59,12 +59,16 @@ class Output(NamedTuple):
 
 
 def learn_model(
-    data: Data, low: Array, high: Array, paid: bool, ends: bool, declared: tuple[Array, Array] | None = None
+    data: Data, low: Array, high: Array, paid: bool, ends: bool, declared: tuple[Array, Array, Array] | None = None
 ) -> Model:
-    """`low`, `high`: ends of the actions. `paid`, `ends`: reward and end are known. `declared`: ends of the states."""
+    """`low`, `high`: ends of the actions. `paid`, `ends`: reward and end are known.
+
+    `declared`: ends of the states, and the turns of angles.
+    """
     units, circles = units_of(data, low, high), circles_of(data)
-    unknown = np.full(data.states.shape[1], np.inf)
-    turns, stops = turns_of(data, *(declared or (-unknown, unknown))), stops_of(data)
+    unknown, none = np.full(data.states.shape[1], np.inf), np.zeros(data.states.shape[1])
+    turns = turns_of(data.states, data.nexts, *(declared or (-unknown, unknown, none)))
+    stops = stops_of(data)
     for circle in circles:
         stops[:, [circle.cosine, circle.sine]] = [[-np.inf], [np.inf]]
     shifts = shifts_of(data)

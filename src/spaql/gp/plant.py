@@ -212,6 +212,9 @@ def _step(sizes: Sizes, rows: Rows, shape: str, known: Mapping[str, Any]) -> lis
     for j in range(sizes.d):
         blur = f"N[{places(sizes, rows).blur + j}] * ({_row(rows.noise)(sizes.d + j)} - 0.5)"
         lines += [f"        {state(j)} = {observed(j)}", f"        {observed(j)} += {blur}"]
+    if "cost" in known:  # limits are on what is observed, with its noise
+        seen = [_row(rows.action)(k) for k in range(sizes.axes)] + [observed(j) for j in range(sizes.d)]
+        lines.append(f"        {paid} -= cost({', '.join(seen)})")
     return lines
 
 

@@ -110,11 +110,12 @@ def range_of(problem: Problem) -> tuple[Array, Array]:
     return (low - 1.0, high + 1.0) if alone else (low, high)
 
 
-def declared_of(problem: Problem) -> tuple[Array, Array]:
-    """The declared ends of the variables; infinite where there are none."""
+def declared_of(problem: Problem) -> tuple[Array, Array, Array]:
+    """The declared ends of the variables, infinite where there are none, and the turns of angles, 0 of all others."""
     low = [-np.inf if axis.slope is not None else axis.low for axis in problem.state]
     high = [np.inf if axis.slope is not None else axis.high for axis in problem.state]
-    return np.array(low, float), np.array(high, float)
+    turn = [axis.period or 0.0 for axis in problem.state]
+    return np.array(low, float), np.array(high, float), np.array(turn, float)
 
 
 def starts_of(problem: Problem, data: Data, rng: np.random.Generator) -> Array:
@@ -135,8 +136,8 @@ def starts_of(problem: Problem, data: Data, rng: np.random.Generator) -> Array:
             angle = rng.uniform(-np.pi, np.pi, STARTS)
             drawn[:, pair] = circle.radius * np.column_stack([np.cos(angle), np.sin(angle)])
     drawn = _together(drawn, data, spread)
-    low, high = declared_of(problem)
-    turns = turns_of(data, low, high)
+    low, high, period = declared_of(problem)
+    turns = turns_of(data.states, data.nexts, low, high, period)
     for j in np.flatnonzero(turns[1]).tolist():
         begin, turn = turns[:, j]
         if anywhere(2.0 * np.pi / turn * first[:, j]):

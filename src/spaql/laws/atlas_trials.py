@@ -14,6 +14,9 @@ before: what has to be pumped up takes its time. Nor are first trials of laws th
 a battery runs low: what comes later in an episode shows in long ones only.
 """
 
+import contextlib
+import time
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,14 +26,14 @@ from spaql.gp.data import Data
 from spaql.gp.model import Model
 from spaql.gp.problem import imagined, model_of, starts_of
 from spaql.laws.forecast import leaving, within_reach
-from spaql.laws.in_model import laws_in
+from spaql.laws.in_model import laws_in, search_cost
 from spaql.laws.look_ahead import LookAhead
-from spaql.laws.stages import constants
 from spaql.laws.trials import Trials, seeds_of
 from spaql.learners.atlas.memory import AHEAD, BEGAN, LED, TERMINATED, Memory
 from spaql.learners.atlas.state import Grown, growth_at, model_due
 from spaql.learners.law_frontier import Entry
-from spaql.plants.problem import Finite
+from spaql.plants.problem import Finite, constant_actions
+from spaql.progress import advance
 from spaql.streams import LAWS_SEARCHED
 from spaql.training.atlas_loop import AtlasLoop, ByPlan, Driver
 from spaql.trees.edits import constant
@@ -50,6 +53,8 @@ MANY = 1000  # samples from which on laws act alone: look-ahead would take longe
 LOOKED = 8  # beginnings from which look-ahead is asked whether it sees a way
 FOLLOWED = 16  # episodes in which the plan is asked
 MOSTLY = 0.5  # of the episodes: laws that leave the data so often get a long trial
+SEARCH_SECONDS = 15.0  # of a search after few samples, as long as none was made
+FINAL = 1.5  # times as long takes the last search, with tidying and tables
 NOTABLE = 1e-3  # of the spread of the rewards, per step: what either must see
 
 
@@ -65,8 +70,15 @@ class TrialsLoop(AtlasLoop):
         super().__init__(agent, rollouts, stop, samples)
         self.ahead: LookAhead | None = None
         self.resumed = agent.state.memory.n
+        self.wait = Wait(self.resumed, samples, agent.state.grown[-1].samples if agent.state.grown else 0)
         if agent.state.modelled:
             self._look(agent.state.modelled)
+
+    def tell(self, done: float = 0.0, note: str | None = None) -> None:
+        if self.samples is None or self.left is None:
+            super().tell(done, note)
+        else:
+            self.wait.tell(self.samples - self.left, self.samples, note)
 
     def _driver(self, key: np.uint64) -> Driver:
         agent, state = self.agent, self.agent.state
@@ -116,7 +128,7 @@ class TrialsLoop(AtlasLoop):
         rng, problem = np.random.default_rng([agent.seed, n]), agent.problem_told
         trials = Trials(imagined(problem, model_of(problem, data), data, starts_of(problem, data, rng), rng))
         seeds = seeds_of(agent.seed, LAWS_SEARCHED, 2**43, FOLLOWED)
-        still = [constant(len(problem.state), action) for action in constants(problem)]
+        still = [constant(len(problem.state), action) for action in constant_actions(problem)]
         floor = max(float(trials.returns(one, seeds).mean()) for one in still)
         gain = float(trials.returns(table, seeds).mean()) - floor
         return gain > NOTABLE * float(data.rewards.std()) * problem.horizon
@@ -125,7 +137,10 @@ class TrialsLoop(AtlasLoop):
         """Laws from the model of all data."""
         agent, grown = self.agent, self.agent.state.grown
         earlier = [one.entry.tree for one in grown[::-1]]
-        found = laws_in(agent.problem_told, model, data, agent.seed, earlier, teacher=teacher, tidy=False)
+        with self.wait.search(len(data.states), self.tell):
+            found = laws_in(
+                agent.problem_told, model, data, agent.seed, earlier, teacher=teacher, tidy=False, stop=self.stop
+            )
         grown.append(Grown(len(data.states), Entry(found.tree, float(found.returns.mean()))))
         return found.tree
 
@@ -156,6 +171,37 @@ class TrialsLoop(AtlasLoop):
         ahead = LookAhead(imagined(problem, model_of(problem, data), data, starts, rng), agent.seed + n)
         gains = [ahead.gain(start) for start in starts[:LOOKED]]
         self.ahead = ahead if np.median(gains) > NOTABLE * float(data.rewards.std()) * ahead.steps else None
+
+
+class Wait:
+    """How long learning takes: samples, and the searches for laws that come between and after them."""
+
+    def __init__(self, resumed: int, samples: int | None, last: int) -> None:
+        self.begun, self.seconds, self.searched, self.cost, self.now = time.monotonic(), 0.0, 0.0, FINAL, 0.0
+        n = resumed + (samples or 0)
+        while (last := max(growth_at(last), resumed)) <= n and samples is not None:
+            self.cost += search_cost(last)
+        self.cost += search_cost(n) - 1.0
+
+    @contextlib.contextmanager
+    def search(self, n: int, tell: Callable[[], None]) -> Iterator[None]:
+        """A search in a model of so many samples."""
+        begun, self.now = time.monotonic(), search_cost(n)
+        tell()
+        try:
+            yield
+        finally:
+            self.seconds += time.monotonic() - begun
+            self.searched, self.now = self.searched + self.now, 0.0
+
+    def tell(self, used: int, samples: int, note: str | None) -> None:
+        each = (time.monotonic() - self.begun - self.seconds) / max(used, 1)  # seconds of a sample
+        unit = self.seconds / self.searched if self.searched else SEARCH_SECONDS
+        cost = max(self.cost, self.searched + self.now)
+        whole = each * samples + unit * cost
+        now = self.now if used < samples or self.now else cost - self.searched  # all that is left is the last search
+        done = (each * used + unit * self.searched) / whole
+        advance(samples * done, note, (used, samples), samples * unit * now / whole)
 
 
 def _something_happened(data: Data) -> bool:

@@ -18,8 +18,7 @@ from spaql.compress import compress as constants
 from spaql.compress.frontier import FRESH, FRESH_IN_PYTHON, chosen_of, frontier_of, honest, monotone, notes_on
 from spaql.compress.in_model import CAUTION, FEWEST, MODEL, OTHERS, STARTS, STEPS
 from spaql.compress.on_plant import COMPILED, SLOW
-from spaql.compress.progress import progress_bar
-from spaql.compress.search import Report, Wanted
+from spaql.compress.search import SEARCH, Wanted
 from spaql.errors import SpaqlError, SpaqlWarning
 from spaql.laws.model_trials import ModelTrials, fair_arena
 from spaql.laws.stages import cycle_of, run_stage
@@ -31,6 +30,7 @@ from spaql.learners.atlas.policy import LearnedModel
 from spaql.learners.laws import Laws
 from spaql.plants.problem import Problem
 from spaql.plants.strict import strict
+from spaql.progress import advance, working
 from spaql.trees.tree import Tree
 
 if TYPE_CHECKING:
@@ -57,14 +57,15 @@ def compress(policy: "Policy", max_leaves: int | None = None, *, laws: bool | No
 
     Where the result is significantly worse than the table, a `SpaqlWarning` says so, and `notes` of the tree.
     """
-    if laws is None or flag("laws", laws):
-        if max_leaves is not None:
-            whole("max_leaves", max_leaves, 1, 64)
-        given = {"oblique": False, "budget": None, "episodes": None, "seed": 0, "progress": False} | options
-        wanted = Wanted(max_leaves, **given)
-        made = _on_plant(policy, wanted) if policy.knowledge.model is None else _in_model(policy, wanted)
-    else:
-        made = constants.compress(policy, max_leaves, **options)
+    with working(SEARCH, options.get("progress")):
+        if laws is None or flag("laws", laws):
+            if max_leaves is not None:
+                whole("max_leaves", max_leaves, 1, 64)
+            given = {"oblique": False, "budget": None, "episodes": None, "seed": 0, "progress": None} | options
+            wanted = Wanted(max_leaves, **given)
+            made = _on_plant(policy, wanted) if policy.knowledge.model is None else _in_model(policy, wanted)
+        else:
+            made = constants.compress(policy, max_leaves, **options)
     for note in made.notes:
         warnings.warn(note, SpaqlWarning, stacklevel=3)
     return made
@@ -79,9 +80,9 @@ def _on_plant(policy: "Policy", wanted: Wanted) -> "Policy":
     compiled = problem.plant is not None
     budget = whole("budget", (COMPILED if compiled else SLOW) if wanted.budget is None else wanted.budget, 0)
     agent = _search(table, wanted, budget)
-    with progress_bar(wanted.progress, budget) as report:
+    with working(SEARCH, wanted.progress, budget, "steps"):
         trials = Trials(strict(problem)[0], budget)
-        run(agent, trials, report)
+        run(agent, trials)
     found = {entry.tree.n_leaves: entry.tree for entry in agent.state.frontier.monotone(0.0)} or {1: agent.tree}
     judged = frontier_of(table, found, FRESH if compiled else FRESH_IN_PYTHON)
     points = monotone(judged.points)
@@ -103,15 +104,14 @@ def _search(table: "Policy", wanted: Wanted, budget: int) -> Laws:
     return Laws(table.problem, max_leaves=most, seed=seed, effort=min(1.0, max(LEAST_EFFORT, effort)), teacher=table)
 
 
-def run(agent: Laws, trials: Trials, report: Report) -> None:
+def run(agent: Laws, trials: Trials) -> None:
     """Stages of the search until the budget is spent, or all sizes have been gone through twice."""
     first, cycle = cycle_of(agent.max_leaves)
-    trials.effort = agent.effort
+    trials.effort, trials.tell = agent.effort, advance
     for stage in range(len(first) + PASSES * len(cycle)):
         before = trials.samples
         with threadpool_limits(1, "blas"):  # see loop.py
             run_stage(agent, trials, stage)
-        report(trials.samples)
         if trials.samples - before < agent.problem.horizon:
             break
 
@@ -129,8 +129,8 @@ def _in_model(policy: "Policy", wanted: Wanted) -> "Policy":
     models = _trusted(problem, plan, model.models(), starts)
     judges = models + _trusted(problem, plan, model.models(others=True), starts)[1:]
     agent = _search(table, wanted, budget)
-    with progress_bar(wanted.progress, budget) as report:
-        run(agent, ModelTrials(problem, plan, starts[:count], models, budget), report)
+    with working(SEARCH, wanted.progress, budget, "steps"):
+        run(agent, ModelTrials(problem, plan, starts[:count], models, budget))
     found = _judged(_candidates(agent), problem, plan, starts[count:], judges)
     best = max(score for score, _ in found.values())
     spread = best - min(score for score, _ in found.values())

@@ -25,13 +25,12 @@ from spaql.laws.environments import Job, Rollout
 from spaql.laws.growing import GROWING, LATEST, affordable_effort
 from spaql.laws.proposals import Proposals
 from spaql.laws.race import Candidate, raced
-from spaql.laws.stages import constants
 from spaql.laws.thrift import mean_steps
 from spaql.laws.trials import Spent, Trials, seeds_of
 from spaql.laws.walk import DIRECTIONS, Running, walk_from
 from spaql.learners.law_frontier import Entry
 from spaql.learners.laws import Laws, middle_action
-from spaql.plants.problem import Finite
+from spaql.plants.problem import Finite, constant_actions
 from spaql.policy.evaluation import significantly_less
 from spaql.streams import LAWS_CHOSEN, LAWS_SEARCHED
 from spaql.trees.edits import constant
@@ -143,7 +142,7 @@ class First:
 
     def look_around(self) -> Candidate:
         """Units, visited states and the best constant action, which is the smallest tree of all."""
-        trees = [constant(len(self.problem.state), action) for action in constants(self.problem)]
+        trees = [constant(len(self.problem.state), action) for action in constant_actions(self.problem)]
         found: list[list[Rollout]] = [[] for _ in trees]
         begin = self.trials.samples
         for round_ in range(JUDGED):

@@ -11,7 +11,7 @@ the time does in which they were taken.
 """
 
 import contextlib
-import math
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -25,23 +25,24 @@ from spaql.gp.model import Model
 from spaql.gp.problem import bumps_of, highest_reward, imagined, starts_of
 from spaql.gp.references import stretch_of
 from spaql.gp.units import inputs_of
+from spaql.laws.judge import LAWS, WORTH, Judge, scale_of
 from spaql.laws.lessons import distilled
 from spaql.laws.local import local_laws
 from spaql.laws.partitions import fitted_partitions
 from spaql.laws.planner import MOST_STEPS, planned
 from spaql.laws.search import CHOICE, Round, Search
-from spaql.laws.stages import constants
 from spaql.laws.teacher import Lessons
 from spaql.laws.tidy import Tidying
 from spaql.laws.trials import Spent, Trials, seeds_of
 from spaql.laws.units import Units, measured_units
 from spaql.laws.vector import everything, numbers_of
-from spaql.plants.problem import Problem
-from spaql.streams import LAWS_CONFIRMED, LAWS_SEARCHED
+from spaql.plants.problem import Problem, constant_actions
+from spaql.progress import at_work
+from spaql.streams import LAWS_SEARCHED
 from spaql.trees.edits import constant
 from spaql.trees.tree import Tree, decide
 
-LAWS = 3  # at most
+SEARCHING = "searching for laws in the model"
 BUMPS = 6e9  # of a search after few samples
 DOUBLED = 2500  # samples after which a search may take twice as long as after none
 LONGEST = 4.0  # times as long, at most
@@ -63,21 +64,13 @@ TAUGHT = 1000  # states of it
 KEPT = 4  # laws found before that are tried again
 STILL = 1e-4  # of the spread of a variable in the data: no law looks at one that varies less where laws go
 SAME = 1e-9  # of a number: what another unit may change
-JUDGED = 200  # episodes that choose among trees
-TABLED, SURE = 1000, 2.0  # episodes that compare a table with laws, and standard errors by which it must be better
 EFFORT = 0.25  # of tidying
 LASTING = 3  # times the length of an episode: for tidying laws that miss nothing
-WORTH = 0.003  # of the scale of a return: what a leaf must bring, and tidying may cost
-MISSING, WAY = 10.0, 0.02  # the scale is at most so many times what is missing, and so much of the way
 
 
-def scale_of(mean: float, floor: float, most: float) -> float:
-    """What differences of a return are measured by: the way from the best constant action, where that is not too long.
-
-    On a plant that falls without a controller, a thousandth of this way may be all that laws have still to lose.
-    """
-    way = max(mean - floor, 0.0)
-    return min(way, MISSING * max(most - mean, 0.0) + WAY * way)
+def search_cost(n: int) -> float:
+    """How long a search in a model of so many samples takes, relative to one after few."""
+    return min(1.0 + n / DOUBLED, LONGEST)
 
 
 class Found(NamedTuple):
@@ -90,13 +83,15 @@ class Found(NamedTuple):
 def laws_in(
     problem: Problem, model: Model, data: Data, seed: int, earlier: Sequence[Tree] = (), table: Tree | None = None,
     teacher: Tree | None = None, tidy: bool = True, other_table: Callable[[], Tree | None] | None = None,
+    stop: threading.Event | None = None,
 ) -> Found:  # fmt: skip
     """The best laws in the model of the data; `earlier`: trees that may be better still; `table`: perhaps better.
 
     A table teaches, too; a `teacher` only teaches. `other_table` is made only if the laws leave something to gain.
+    `stop`: once set, the best so far is returned soon.
     """
     with threadpool_limits(1, "blas"):  # small matrices: threads cost more than they save, and may change last bits
-        search = _LawSearch(problem, model, data, seed, earlier, table)
+        search = _LawSearch(problem, model, data, seed, earlier, table, stop or threading.Event())
         return search.run(tidy, [tree for tree in (table, teacher) if tree is not None], other_table)
 
 
@@ -104,8 +99,11 @@ class _LawSearch:
     """One search for laws."""
 
     def __init__(
-        self, problem: Problem, model: Model, data: Data, seed: int, earlier: Sequence[Tree], table: Tree | None
-    ) -> None:
+        self, problem: Problem, model: Model, data: Data, seed: int, earlier: Sequence[Tree], table: Tree | None,
+        stop: threading.Event,
+    ) -> None:  # fmt: skip
+        self.stopped = stop.is_set
+        at_work(SEARCHING, 0.0, 1.0)
         self.rng = np.random.default_rng([seed, len(data.states)])
         self.starts, stretch = starts_of(problem, data, self.rng), stretch_of(problem.horizon, data)
         self.stretches = problem.horizon / stretch  # of an episode whose reference jumps: laws are judged in one
@@ -132,27 +130,32 @@ class _LawSearch:
                 break
             race, part = (EASY, ONE) if leaves == 1 else (RACE, MORE)
             search = self.search(trials, units, number, race, int(part * steps))
+            self.show(trials, 0.1 + 0.2 * number, 0.2)
             with contextlib.suppress(Spent):
                 given = local_laws(Trials(self.mean), self.seed, search.rng, least) if leaves == 1 else []
                 _race(search, lessons, race, leaves, [*found[:KEPT], *given])
             if search.best is not None:
                 found.insert(0, units.physical(search.best.tree))
                 judge.offer(found[0])
-        if not found:
+        if not found or self.stopped():
             return Found(judge.best, self.stretches * judge.returns)
         # functions that differ where the laws go, not only where their teachers went
         found = different(sorted(found, key=lambda tree: -float(judge.returns_of(tree).mean())))[:KEPT]
         judge, trials, steps = self.doubtful([self.taught(tree) for tree in found], found)
         if judge.mean < self.perfect:
             search = self.search(trials, units, ATTEMPTS + 1, LAST, int(AGAIN * steps))
+            self.show(trials, 0.9, 0.05)
             with contextlib.suppress(Spent):
                 _race(search, [], LAST, LAWS, found)
             if search.best is not None:
                 judge.offer(units.physical(search.best.tree))
+        if self.stopped():
+            return Found(judge.best, self.stretches * judge.returns)
         if tidy and judge.best.laws is not None:
             # what would fall soon after the end is not good enough
             strict, trials = self.longer(judge) if judge.mean >= self.perfect else (judge, trials)
             trials.left = int(TIDYING * steps)
+            self.show(trials, 0.95, 0.05)
             made, _ = Tidying(trials, judge.best, WORTH * strict.scale, self.seed, 0, EFFORT).run()
             strict.offer(made, 2 * WORTH)
             judge.best, judge.returns = strict.best, judge.returns_of(strict.best)
@@ -176,20 +179,25 @@ class _LawSearch:
         at = np.concatenate([doubted(self.problem, self.model, one, self.rng, count) for one in lessons])
         drawn = imagined(self.problem, self.model, self.data, self.starts, self.rng, FUNCTIONS, at)
         judge = Judge(drawn, self.seed, len(self.data.states), self.most)
-        for action in constants(self.problem):
+        for action in constant_actions(self.problem):
             judge.offer(constant(len(self.problem.state), action))
         judge.floor = judge.mean
         for tree in trees:
             judge.offer(tree)
-        longer = min(1.0 + len(self.data.states) / DOUBLED, LONGEST)
-        return judge, Trials(drawn), int(longer * BUMPS / bumps_of(drawn))
+        longer = search_cost(len(self.data.states))
+        return judge, Trials(drawn, stopped=self.stopped), int(longer * BUMPS / bumps_of(drawn))
 
     def longer(self, judge: "Judge") -> tuple["Judge", Trials]:
         """A judge of episodes that go on, and trials of them."""
         lasting = replace(judge.problem, horizon=LASTING * self.problem.horizon)
         other = Judge(lasting, self.seed, len(self.data.states), LASTING * self.most)
         other.best, other.returns, other.floor = judge.best, other.returns_of(judge.best), judge.floor
-        return other, Trials(lasting)
+        return other, Trials(lasting, stopped=self.stopped)
+
+    def show(self, trials: Trials, begin: float, part: float) -> None:
+        """Steps from here on are this part of the whole search, which begins there."""
+        first, left = trials.samples, max(trials.left or 0, 1)
+        trials.tell = lambda samples: at_work(SEARCHING, begin + part * min(1.0, (samples - first) / left), 1.0)
 
     def search(self, trials: Trials, units: Units, number: int, race: Sequence[Round], steps: int) -> Search:
         # candidates are ranked in episodes whose steps come from the same budget
@@ -250,43 +258,6 @@ def _race(
         search.judge(task)  # as it is: on a plateau optimisers drift
     tasks.sort(key=lambda task: -task.mean)
     search.halving(tasks, [(len(tasks) if lessons else rounds[0][0], *rounds[0][1:]), *rounds[1:]])
-
-
-class Judge:
-    """Trees on the same episodes, which no search has seen; one with more leaves must be worth it."""
-
-    def __init__(self, problem: Problem, seed: int, number: int, most: float) -> None:
-        self.problem, self.trials, self.floor, self.most = problem, Trials(problem), -np.inf, most
-        self.seeds = seeds_of(seed, LAWS_CONFIRMED, number * 2**20, JUDGED)
-        self.more = seeds_of(seed, LAWS_CONFIRMED, number * 2**20 + JUDGED, TABLED)
-        self.best: Tree
-        self.returns = np.full(1, -np.inf)
-
-    @property
-    def mean(self) -> float:
-        return float(self.returns.mean())
-
-    @property
-    def scale(self) -> float:
-        """Of the return of the best tree; 0 if it is no better than a constant action."""
-        return scale_of(self.mean, self.floor, self.most) if np.isfinite(self.floor) else 0.0
-
-    def returns_of(self, tree: Tree) -> Array:
-        return self.trials.returns(tree, self.seeds)
-
-    def offer(self, tree: Tree, allowance: float = 0.0) -> None:
-        """Taken if it is better; `allowance`: even if it is worse by so much of the scale."""
-        returns = self.returns_of(tree)
-        more = 0.0 if not np.isfinite(self.mean) else WORTH * (tree.n_leaves > self.best.n_leaves)
-        if returns.mean() > self.mean + (more - allowance) * self.scale:
-            self.best, self.returns = tree, returns
-
-    def offer_table(self, table: Tree) -> None:
-        """Taken if it is surely better than laws, however little, or better than another table: neither is simpler."""
-        gained = self.trials.returns(table, self.more) - self.trials.returns(self.best, self.more)
-        sure = SURE if self.best.n_leaves <= LAWS else 0.0
-        if gained.mean() > sure * gained.std() / math.sqrt(TABLED):
-            self.best, self.returns = table, self.returns_of(table)
 
 
 def doubted(problem: Problem, model: Model, lessons: Lessons, rng: np.random.Generator, count: int) -> Array:

@@ -14,6 +14,7 @@ from spaql.learners.history import COLUMNS, write_row
 from spaql.learners.laws import Laws
 from spaql.learners.outer import EVAL_SAMPLES, TRAIN_SAMPLES
 from spaql.plants.strict import strict
+from spaql.progress import advance
 from spaql.streams import LAWS_REST, SELECT_PLANT
 from spaql.training.tree_episodes import run_episodes
 
@@ -26,7 +27,12 @@ class LawsLoop:
         wanted, looked = strict(agent.problem)
         self.trials = Trials(wanted, samples, stop.is_set, agent.jobs)
         self._count(min(looked, looked if samples is None else samples))
+        self.trials.tell = self._tell
         self.trials.effort = min(agent.effort, affordable(agent.problem, samples, agent.max_leaves))
+
+    def _tell(self, used: int) -> None:
+        if self.samples is not None:
+            advance(used)
 
     def _count(self, steps: int) -> None:
         """Steps that were taken before the first stage."""

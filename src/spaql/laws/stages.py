@@ -1,7 +1,6 @@
 """The stages of a search for laws, and their order. Each depends on the seed, its number and what was found before."""
 
 import contextlib
-import itertools
 
 import numpy as np
 
@@ -19,7 +18,7 @@ from spaql.laws.trials import Spent, Trials, seeds_of
 from spaql.laws.units import Units, declared_units, measured_units
 from spaql.learners.law_frontier import Entry
 from spaql.learners.laws import Laws
-from spaql.plants.problem import Finite, Problem
+from spaql.plants.problem import constant_actions
 from spaql.streams import LAWS_CHOSEN, LAWS_CONFIRMED
 from spaql.trees.edits import constant
 from spaql.trees.tree import Tree
@@ -29,7 +28,6 @@ LADDER = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)  # sizes of trees
 REGROWTHS = 2  # after each fresh search of a size
 SMALL = 4  # leaves of trees that random beginnings reach; larger ones are distilled
 DISTILLED = 2  # times in a row, each from lessons of the one before where nobody teaches
-LEVELS = 5  # of a constant continuous action
 EASY = 0.6  # of the effort, where fewer leaves than wanted are searched for on the way
 CAREFUL = (1.0, 0.3)  # parts of the tolerance that tidying may use
 PART = 0.1  # of what a tree gains over smaller ones may be lost by tidying it
@@ -222,7 +220,7 @@ def _begin(agent: Laws, trials: Trials) -> None:
     states = np.concatenate(seen)
     units = measured_units(agent.problem, states)
     seeds = seeds_of(agent.seed, LAWS_CHOSEN, 0, search.count(CHOICE, 4))
-    trees = [constant(len(agent.problem.state), action) for action in constants(agent.problem)]
+    trees = [constant(len(agent.problem.state), action) for action in constant_actions(agent.problem)]
     means = [float(trials.returns(tree, seeds).mean()) for tree in trees]
     best = int(np.argmax(means))
     few = states[np.sort(search.rng.permutation(len(states))[:KEPT])]
@@ -240,19 +238,6 @@ def _planned(agent: Laws, trials: Trials) -> Array:
     trials.count(lessons.steps)
     both = np.concatenate([lessons.states, lessons.actions], axis=1)
     return both if len(both) else np.zeros((0, 0))
-
-
-def constants(problem: Problem) -> list[Array]:
-    """Constant actions to compare with: all of a few finite ones, levels or corners of continuous ones."""
-    actions = problem.actions
-    if isinstance(actions, Finite):
-        values = np.array(actions.values, float)
-        return [values[[i]] for i in np.unique(np.linspace(0, len(values) - 1, 16).round().astype(int))]
-    low, high = actions.bounds
-    if len(low) == 1:
-        return list(np.linspace(low, high, LEVELS))
-    corners = itertools.islice(itertools.product(*zip(low, high, strict=True)), 16)
-    return [(low + high) / 2, *(np.array(corner) for corner in corners)]
 
 
 def _confirmed(agent: Laws, trials: Trials, tree: Tree) -> float | None:

@@ -80,6 +80,7 @@ class Trials:
     ) -> None:
         self.problem, self.left, self.stopped, self.samples = problem, left, stopped, 0
         self.effort = 1.0  # candidates, generations and episodes of a search, as a part of the usual ones
+        self.tell: Callable[[int], None] = lambda samples: None  # whoever shows how far a search is
         self.reserve = 0  # samples that the search must leave for what comes after it
         self.limit: int | None = None  # `samples` beyond which a part of a search in a slow environment ends
         self.variables, self.unseen = len(problem.state), np.empty((0, len(problem.state)))
@@ -245,6 +246,7 @@ class Trials:
 
     def count(self, steps: int) -> None:
         self.samples += steps
+        self.tell(self.samples)
         self.left = None if self.left is None else self.left - steps
 
     def _on_plant(self, tree: Tree, seeds: Array, horizon: int, returns: Array, visits: Array, seen: Array) -> int:

@@ -11,6 +11,7 @@ from spaql.gp.problem import model_of, one_function
 from spaql.gp.references import jumped
 from spaql.laws.forecast import FUNCTIONS, functions_for
 from spaql.laws.trials import Trials, seeds_of
+from spaql.learners.atlas.controller import told_problem
 from spaql.learners.atlas.memory import BEGAN, LED, TERMINATED
 from spaql.learners.atlas.state import Grown
 from spaql.plants.problem import Problem
@@ -56,7 +57,7 @@ def tried_by(agent: "Atlas", now: Problem, others: tuple[Tree, Tree]) -> Tried |
         return None
     last, episodes = trials
     laws = last.entry.tree
-    problem, data = agent.problem_told, memory.data(last.samples)
+    problem, data = told_problem(agent, limits=False), memory.data(last.samples)
     before, _ = functions_for(problem, model_of(problem, data), now.horizon, data, laws, agent.seed)
     seeds = seeds_of(agent.seed, LAWS_CONFIRMED, 2**45, 1)
     jumps = jumped(memory.data(n))

@@ -15,10 +15,10 @@ from threadpoolctl import threadpool_limits
 
 from spaql.arrays import Array
 from spaql.errors import SpaqlError
-from spaql.gp.data import follows_of
+from spaql.gp.data import Data, follows_of
 from spaql.gp.hidden import NONE, Advice, advice_of
 from spaql.gp.model import unpredicted
-from spaql.gp.problem import FEWEST, POOR, model_of, one_function, predicted
+from spaql.gp.problem import FEWEST, POOR, declared_of, model_of, one_function, predicted
 from spaql.gp.references import jumped, stretch_of
 from spaql.laws.forecast import (
     EPISODES,
@@ -34,26 +34,29 @@ from spaql.laws.forecast import (
     within_reach,
     within_twice,
 )
-from spaql.laws.in_model import scale_of
-from spaql.laws.stages import constants
+from spaql.laws.judge import scale_of
 from spaql.laws.trials import Trials, seeds_of
 from spaql.laws.tried import Tried, tried_by
-from spaql.learners.atlas.controller import contradiction_of, controller_of
-from spaql.plants.problem import Problem
+from spaql.learners.atlas.controller import contradiction_of, controller_of, told_problem
+from spaql.plants.problem import Problem, constant_actions
 from spaql.policy.digits import counted
+from spaql.progress import working
 from spaql.streams import LAWS_CONFIRMED
+from spaql.training.tree_episodes import evaluated
 from spaql.trees.edits import constant
 from spaql.trees.tree import Tree, decide
 
 if TYPE_CHECKING:
     from spaql.learners.atlas.learner import Atlas
 
-FAILED = 0.5  # of the way from the best constant action to the mean: an episode below has failed
-OFTEN = 0.02  # of the episodes
-SOMETIMES = 0.1  # of the episodes
-MANY = 100  # steps by laws on the plant, as predicted, after which noise is no doubt
+LOST = 0.5  # of the way from the best constant action to the mean: an episode below is lost
+LOST_SHARE = 0.02  # of the episodes, above which that is a doubt
+AWAY_SHARE = 0.1  # of the episodes that leave the data, or come to a wall, above which that is a doubt
+ENOUGH_STEPS = 100  # by laws on the plant, as predicted, after which noise is no doubt
 ROUNDED = 1e-6  # of the mean
 APART = 0.1  # of the same way: functions, or model and plant, that differ by more disagree
+MOST_LINES = 8  # of what is printed
+MORE = "more samples"
 
 
 @dataclass(frozen=True)
@@ -68,6 +71,7 @@ class Trust:
     missed: dict[str, float]  # by variable, the part of its changes that the model cannot predict
     doubtful: dict[str, float]  # the state of the controller at which functions disagree most
     most: float = math.inf  # the return if every step paid as much as the best one seen
+    least: float = -math.inf  # and as little as the worst one
     rare: float = 0.0  # standard error of the mean because so few jumps of a reference were seen
     others: Array = field(default_factory=lambda: np.zeros(0))  # its mean if the model lacked one part of the data
     passing: float = 0.0  # share of episodes that come where steps contradict the model
@@ -76,6 +80,8 @@ class Trust:
     leaving: float = 0.0  # share of episodes that leave the states of the data
     advice: Advice = NONE  # what to remember, if something is not observed
     contradiction: str = ""  # of the known reward or end, by recorded steps
+    broken: dict[str, float] = field(default_factory=dict)  # by limit, the share of episodes in the model that break it
+    table: bool = False  # the controller is a table, of which there are no trials
 
     @property
     def mean(self) -> float:
@@ -89,7 +95,7 @@ class Trust:
         variance = functions + episodes / self.begun + self.rare**2 + self._error_of_model**2
         wide = float(stdtrit(max(self.begun - 1, 1), 0.975) * math.sqrt(variance))
         low, high = min(self.mean, self.as_seen, self.ends[0]), max(self.mean, self.ends[1])
-        return low - wide, min(high + wide, max(self.most, high))
+        return max(low - wide, min(self.least, self.mean)), min(high + wide, max(self.most, self.mean))
 
     @property
     def _error_of_model(self) -> float:
@@ -105,7 +111,7 @@ class Trust:
     @property
     def failures(self) -> float:
         """Share of episodes that end nearer to the best constant action than to the mean."""
-        return float((self.returns < self.mean - FAILED * self.range).mean())
+        return float((self.returns < self.mean - LOST * self.range).mean())
 
     @property
     def range(self) -> float:
@@ -121,73 +127,80 @@ class Trust:
 
     @property
     def doubts(self) -> tuple[str, ...]:
-        """Reasons for not trusting the controller, a line each; none is a good sign."""
-        found = [self.contradiction] if self.contradiction else []
-        if self.poor and not (self.tried is not None and self.tried.steps >= MANY and not self._doubts_of_trials):
-            found.append(f"the model cannot predict {self.poor}: noise, or something that is not observed")
+        """Reasons for not trusting the controller, a line each, with what to do; none is a good sign."""
+        lines = [self.contradiction] if self.contradiction else []
+        trials = [] if self.table else self._doubts_of_trials
         if self.advice.memory:
-            found.append(f"{self.advice}; see agent.with_memory()")
-        if self.passing > SOMETIMES:
-            share = f"{100 * self.passing:.0f} % of the episodes"
-            found.append(f"{share} come to states in which steps contradict the model: a wall, or a jump")
-        if self.leaving > SOMETIMES:
-            share = f"{100 * self.leaving:.0f} % of the episodes"
-            found.append(f"{share} leave the states that were seen, and nothing is known of what comes then")
+            lines.append(f"{self.advice}: measure it, or agent.with_memory()")
+        lines += [
+            f"the limit {limit} is broken in {100 * share:.0f} of 100 episodes of the model: {MORE}, or another reward"
+            for limit, share in self.broken.items()
+            if share > LOST_SHARE
+        ]
+        if self.leaving > AWAY_SHARE:
+            lines.append(f"it leaves the data in {100 * self.leaving:.0f} % of the episodes: {MORE}, or a limit")
         if self.range == 0.0:
-            found.append("in the model it is no better than a constant action")
-            return tuple(found)
+            return *lines, f"in the model it is no better than a constant action: {MORE}"
         means = self.returns.mean(axis=1)
         if means.max() - means.min() > APART * self.range:
-            found.append(f"functions that fit the data disagree: {means.min():.4g} to {means.max():.4g}")
+            lines.append(f"the models disagree, {means.min():.4g} to {means.max():.4g}: {MORE}")
         if len(self.others) and np.sort(self.others)[1] < self.mean - APART * self.range:
-            less = f"{self.others.min():.4g} to {self.others.max():.4g}"
-            found.append(f"models that each lack a fifth of the data say {less}: too much rests on few episodes")
+            apart = f"{self.others.min():.4g} to {self.others.max():.4g}"
+            lines.append(f"it rests on few episodes, models without a fifth of the data say {apart}: {MORE}")
+        if self.failures > LOST_SHARE:
+            lines.append(f"{100 * self.failures:.0f} % of the episodes are lost in the model: {MORE}")
+        lines += trials
         if self.mean - self.as_seen > APART * self.range:
-            found.append(f"{self.mean - self.as_seen:.4g} of its return are rewards higher than any seen")
-        if self.failures > OFTEN:
-            found.append(f"{100 * self.failures:.0f} % of the episodes are predicted to fail")
-        return (*found, *self._doubts_of_trials)
+            lines.append(f"{self.mean - self.as_seen:.4g} of its return are rewards higher than any seen: {MORE}")
+        if self.passing > AWAY_SHARE:
+            share = f"{100 * self.passing:.0f} % of the episodes"
+            lines.append(f"{share} come to a wall or a jump, which the model leaves out: try it on the plant")
+        if self.poor and not (self.tried is not None and self.tried.steps >= ENOUGH_STEPS and not trials):
+            lines.append(f"the model cannot predict {self.poor}: measure what drives it, or {MORE}")
+        return tuple(lines)
 
     @property
     def _doubts_of_trials(self) -> list[str]:
-        tried = self.tried
+        tried, again = self.tried, "learn once more"
         if tried is None:
-            return ["no episode on the plant has been controlled by laws yet"]
-        found, earned = [], float(tried.earned.mean())
-        told, explained, promised = (float(one.mean()) for one in (tried.predicted, tried.explained, tried.promised))
+            return [f"untried, no laws have controlled an episode on the plant yet: {again}"]
+        earned = float(tried.earned.mean())
+        before, explained, promised = (float(one.mean()) for one in (tried.predicted, tried.explained, tried.promised))
+        lines = []
         if abs(earned - explained) > APART * self.range:
-            unseen = "something that differs between episodes is not observed, or the model is wrong there"
-            found.append(f"laws earned {earned:.4g} on the plant, the model of all data says {explained:.4g}: {unseen}")
+            both = f"laws earned {earned:.4g} on the plant, the model explains {explained:.4g}"
+            lines.append(f"{both}: measure what differs between episodes, or {MORE}")
         elif tried.disappoints(APART * self.range):
-            found.append(f"the last new laws earned {earned:.4g} on the plant; the model predicted {told:.4g}")
-        if promised - earned > FAILED * self.range:
-            untried = f"the {promised:.4g} of this controller is untried"
-            found.append(f"laws have earned {earned:.4g} on the plant; {untried}")
+            lines.append(f"laws earned {earned:.4g} on the plant, {before:.4g} were predicted: {again}")
+        if promised - earned > LOST * self.range:
+            promise = f"laws have earned {earned:.4g} on the plant, and these promise {promised:.4g}"
+            lines.append(f"untried, {promise}: {again}")
         elif promised - tried.still.mean() < APART * scale_of(self.mean, self.floor, self.most) * tried.share:
-            late = f"in the {counted(tried.steps, 'step')} for which laws have acted"
-            found.append(f"{late}, a constant action would have earned about as much: it is untried")
-        return found
+            steps = f"in the {counted(tried.steps, 'step')} of its trials"
+            lines.append(f"untried, {steps} a constant action would have earned about as much: {again}")
+        return lines
 
     def __str__(self) -> str:
         low, high = self.mean_interval
-        told = f"{self.mean:.4g} on average (95 %, {counted(self.begun, 'start')} seen: {low:.4g} to {high:.4g})"
-        lines = [f"model of {counted(self.samples, 'sample')}: {told}"]
+        seen = f"{counted(self.samples, 'sample')}, {counted(self.begun, 'start')}"
+        rows = [("expected return", f"{self.mean:.4g} (95 %: {low:.4g} to {high:.4g}; {seen})")]
         low, high = self.interval
-        most = f"; the best step seen, all the time: {self.most:.4g}" if 0.0 < self.most < math.inf else ""
-        lines.append(f"nine of ten episodes {low:.4g} to {high:.4g}; best constant action {self.floor:.4g}{most}")
-        if self.tried is not None:
-            by_function, earned = self.tried.predicted.mean(axis=1), self.tried.earned
-            predicted = f"the model before them predicts {by_function.min():.4g} to {by_function.max():.4g}"
-            size = f"{counted(len(earned), 'episode')}, {counted(self.tried.steps, 'step')}"
-            lines.append(f"new laws on the plant ({size}): {earned.mean():.4g} on average; {predicted}")
-        if self.poor:
-            lines.append(f"as noise the model takes the changes of {self.poor}")
-        lines += [f"doubt: {line}" for line in self.doubts]
+        rows.append(("nine of ten", f"episodes {low:.4g} to {high:.4g}; best constant action {self.floor:.4g}"))
+        if self.tried is not None and not self.table:
+            before, earned = self.tried.predicted.mean(axis=1), self.tried.earned
+            size = f"{counted(len(earned), 'episode')}, {counted(self.tried.steps, 'step')}: {earned.mean():.4g}"
+            rows.append(("tried on plant", f"{size}; predicted before: {before.min():.4g} to {before.max():.4g}"))
+        doubts = list(self.doubts)
+        room = MOST_LINES - len(rows) - 1
+        if len(doubts) > room:
+            doubts[room - 1 :] = [f"and {len(doubts) - room + 1} more: trust().doubts"]
+        rows += [("doubt", line) for line in doubts] or [("doubts", "none")]
         place = ", ".join(f"{name} {value:.3g}" for name, value in self.doubtful.items())
-        lines.append(f"the functions disagree most at {place}: data from there help most")
-        return "\n".join(lines)
+        rows.append(("more data", f"would help most near {place}"))
+        return "\n".join(f"{name:<17} {text}" for name, text in rows)
 
 
+@working("asking the model what to expect")
 def trust_in(agent: "Atlas") -> Trust:
     """About the agent's controller."""
     n = agent.state.memory.n
@@ -202,7 +215,7 @@ def _trust_in(agent: "Atlas", tree: Tree) -> Trust:
     n = agent.state.memory.n
     data = agent.state.memory.data(n)
     stretch = stretch_of(agent.problem.horizon, data)
-    problem, stretches = agent.problem_told, agent.problem.horizon / stretch
+    problem, stretches = told_problem(agent, limits=False), agent.problem.horizon / stretch
     names = {-1: "the reward"} | {j: axis.name for j, axis in enumerate(problem.state)}
     model = model_of(problem, data)
     missed = {names[j]: part for j, part in unpredicted(model, data).items()}
@@ -218,22 +231,44 @@ def _trust_in(agent: "Atlas", tree: Tree) -> Trust:
     as_paid = float(returns.mean())
     if model.payment is not None and model.payment.higher > 0.0:
         as_paid = stretches * float(returns_in(as_seen(drawn, model), tree, agent.seed).mean())
-    still = [constant(len(problem.state), action) for action in constants(problem)]
+    still = [constant(len(problem.state), action) for action in constant_actions(problem)]
     means = [float(Trials(drawn).returns(one, seeds).mean()) for one in still]
     best = still[int(np.argmax(means))]
     floor = stretches * float(returns_in(drawn, best, agent.seed).mean())  # in the same episodes as the controller
-    where = dict(zip((axis.name for axis in problem.state), _most_doubtful(drawn, tree, states).tolist(), strict=True))
+    at = np.clip(_most_doubtful(drawn, tree, states), *declared_of(problem)[:2])
+    where = dict(zip((axis.name for axis in problem.state), at.tolist(), strict=True))
     jumps = jumped(data)
     begun = int((~follows_of(data) | jumps).sum())
     rare = abs(float(returns.mean())) * (1.0 - 1.0 / stretches) / math.sqrt(max(int(jumps.sum()), 1))
-    most = agent.problem.horizon * max(float(data.rewards.max()), 0.0)  # an episode of costs may end soon
+    least, most = _possible(data, agent.problem.horizon)
     walls = passing(drawn, model, data, tree, agent.seed)
     tried, advice = tried_by(agent, drawn, (tree, best)), advice_of(agent.problem, model, data)
     ends, left = (min(beyond), max(beyond)), leaving(near, tree, agent.seed)
     return Trust(
-        n, begun, returns, floor, tried, missed, where, most, rare, others, walls, ends, as_paid, left, advice,
-        contradiction_of(agent),
+        n, begun, returns, floor, tried, missed, where, most, least, rare, others, walls, ends, as_paid, left, advice,
+        contradiction_of(agent), _broken(drawn, tree, agent.seed), agent.tabled,
     )  # fmt: skip
+
+
+def _possible(data: Data, horizon: int) -> tuple[float, float]:
+    """The returns of episodes whose steps all pay as little, and as much, as any that was seen.
+
+    Where episodes have ended, one may end at once. What an end has paid is paid once.
+    """
+    others = data.rewards[~data.ended] if not data.ended.all() else data.rewards
+    low, high = horizon * float(others.min()), horizon * float(others.max())
+    if not data.ended.any():
+        return low, high
+    ends = data.rewards[data.ended]
+    return min(low, 0.0) + min(float(ends.min()), 0.0), max(high, 0.0) + max(float(ends.max()), 0.0)
+
+
+def _broken(drawn: Problem, tree: Tree, seed: int) -> dict[str, float]:
+    """By limit, the share of the episodes in these functions that break it."""
+    if not drawn.limits:
+        return {}
+    violations = evaluated(drawn, tree, FUNCTIONS * EPISODES, seed).violations.values()
+    return {violation.limit.text(violation.unit): violation.episodes for violation in violations}
 
 
 def _whole_episodes(earned: Array, stretches: float, rng: np.random.Generator) -> Array:

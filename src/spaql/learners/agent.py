@@ -1,6 +1,8 @@
 """What every learner can do: learn, evaluate, predict, update, show its policy, be saved."""
 
 import re
+import threading
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -11,7 +13,7 @@ import numpy as np
 
 from spaql.arrays import Array
 from spaql.checks import depth, numbers, whole
-from spaql.errors import SpaqlError, echoed
+from spaql.errors import SpaqlError, SpaqlWarning, echoed
 from spaql.learners.guard import Guard
 from spaql.learners.history import COLUMNS, History
 from spaql.learners.options import checked, learner, options_of
@@ -35,6 +37,7 @@ class Learned:
 
     outer: Array = field(kw_only=True)  # numbers of the outer loop, with the counters of samples: learners/outer.py
     history: Array = field(default_factory=lambda: np.zeros((0, len(COLUMNS))), kw_only=True)  # one row per iteration
+    notes: tuple[str, ...] = field(default=(), kw_only=True)  # what the acceptance test after learning has found
     draws: int = field(default=0, kw_only=True)  # random predictions made so far
     guard: Guard = field(default_factory=Guard, kw_only=True)
 
@@ -44,6 +47,9 @@ class Agent(ABC):
     """Base of all learners. Their options are fields of their classes: see options.py."""
 
     algorithm: ClassVar[str]  # the name on its card
+    advice: ClassVar[str] = "give it more iterations, or use spaql.Laws or spaql.Atlas"  # where it comes out badly
+    not_in_every_file: ClassVar[frozenset[str]] = frozenset()  # arrays of files: some have them, some not
+    before_it_was_an_option: ClassVar[dict[str, Any]] = {}  # what agents of files do that do not say otherwise
     problem: Problem = field(kw_only=False)
     seed: int = 0
     chart: Chart = field(init=False)
@@ -87,7 +93,7 @@ class Agent(ABC):
         rollouts: int | None = None,
         *,
         samples: int | None = None,
-        progress: bool = False,
+        progress: bool | None = None,
         callback: Callbacks | None = None,
     ) -> History:
         """Train for `iterations` more episodes, each followed by `rollouts` evaluation rollouts.
@@ -96,28 +102,56 @@ class Agent(ABC):
         more training steps instead; the last episode ends there. These learners need no evaluation: `rollouts` is 0 by
         default, and `evaluation` in the history is then the return of the training episode, its exploration included.
 
+        `progress`: True for a bar from the beginning, False for none, None for one if it takes longer than two seconds;
+        a log file gets a line now and then instead.
+
         `callback(agent)` is called after every iteration; if it returns False, training stops there. `spaql.callbacks`
         has ready callbacks; several callbacks go into a list. Ctrl-C stops too: the agent keeps everything learned up
         to the last complete iteration. Calling `learn` again goes on, as if there had been one call.
 
         Other threads that look at the agent (`predict`, `evaluate`, `save`) meanwhile get their turn between
         iterations; those that would change it are refused.
+
+        A controller that is no better than a constant action, that loses episodes or breaks a limit, or that its own
+        model doubts, brings one `SpaqlWarning`; see `notes`.
         """
-        from spaql.training.trainer import train
+        from spaql.training.trainer import learn
 
         with self.state.guard.write(training=True):
-            return train(self, iterations, rollouts, progress, callback, samples=samples)
+            history = learn(self, iterations, rollouts, samples, progress, callback)
+        self.warn(stacklevel=3)
+        return history
 
     def before_training(self) -> None:  # noqa: B027  (most learners have nothing to do here)
         """Called before each stretch of training iterations."""
 
-    def prepare(self) -> None:  # noqa: B027  (nor here)
-        """Compute now what the next question would compute: a model-based learner makes its final plan."""
+    def train(self, samples: int, stop: threading.Event) -> None:
+        """Only the training of `learn`, for whoever shows how far it is, and asks for the controller."""
+        from spaql.training.trainer import train
+
+        with self.state.guard.write(training=True):
+            train(self, None, None, samples, None, stop, conclude=False)
+
+    def conclude(self, stop: threading.Event) -> None:  # noqa: B027  (nor here)
+        """The last part of learning: a model-based learner finds its controller.
+
+        `stop`: set by Ctrl-C; then the best so far will do.
+        """
+
+    def remarks(self, hurry: bool = False) -> tuple[str, ...]:
+        """What the learner itself knows against its controller, a line each. `hurry`: without long thought."""
+        return ()
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Warnings about what was learned, a line each."""
-        return ()
+        """What speaks against the controller, a line each, with what to do: found after learning, kept in the file."""
+        return self.state.notes
+
+    def warn(self, stacklevel: int) -> None:
+        """All notes in one warning."""
+        if self.notes:
+            told = f"{self.algorithm} on {self.problem.name}, seed {self.seed}: {'; '.join(self.notes)}"
+            warnings.warn(told, SpaqlWarning, stacklevel=stacklevel)
 
     def update(
         self, obs: Any, action: Any, reward: Any, next_obs: Any, terminated: bool = False, step: int | None = None
@@ -137,7 +171,9 @@ class Agent(ABC):
         from spaql.data.replay import replay
 
         with self.state.guard.write(training=True):
-            return replay(self, log, passes, gaps)
+            replayed = replay(self, log, passes, gaps)
+        self.warn(stacklevel=3)
+        return replayed
 
     # -- acting --------------------------------------------------------------------------------------------------------
 
@@ -216,6 +252,9 @@ class Agent(ABC):
         rows = len(self.state.history)
         done = f"{size} after {rows:,} {'stage' if self.card.simulator else 'iteration'}{'' if rows == 1 else 's'}"
         return f"<{self.algorithm} on {self.problem.name}: {done}, seed {self.seed}>"
+
+    def __str__(self) -> str:
+        return "\n".join([repr(self), *(f"warning: {note}" for note in self.notes)])
 
     # -- checks --------------------------------------------------------------------------------------------------------
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from spaql.arrays import Array
 from spaql.checks import checked_path, whole
-from spaql.errors import SpaqlError, echoed
+from spaql.errors import SpaqlError, echoed, one_line
 from spaql.learners.agent import Agent
 from spaql.learners.history import COLUMN, COLUMNS, COUNTS
 from spaql.learners.outer import BEST_RETURN
@@ -32,6 +32,7 @@ from spaql.writing import write_whole
 FORMAT = "spaql agent"
 VERSION = 1
 MAX_MEMBERS = 16  # of the zip
+MOST_NOTES = 20
 
 
 # -- writing -----------------------------------------------------------------------------------------------------------
@@ -47,6 +48,7 @@ def save(agent: Agent, path: str | PathLike[str]) -> None:
         "options": agent.options,
         "seed": agent.seed,
         "draws": state.draws,
+        "notes": state.notes,
         "problem": _describe(agent.problem),
     }
     arrays = {"outer": state.outer, "history": state.history} | agent.arrays()
@@ -90,7 +92,8 @@ def _in_catalog(problem: Problem) -> bool:
 
 
 def _without_infinities(axis: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in axis.items() if not (isinstance(value, float) and math.isinf(value))}
+    told = {key: value for key, value in axis.items() if not (isinstance(value, float) and math.isinf(value))}
+    return told if told["period"] is not None else {key: value for key, value in told.items() if key != "period"}
 
 
 # -- reading -----------------------------------------------------------------------------------------------------------
@@ -157,11 +160,12 @@ def _rebuild(meta: dict[str, Any], arrays: dict[str, Array], given: Problem | No
     options = meta["options"]
     if not isinstance(options, dict):
         raise ValueError("options are not an object")
-    agent = learner_class(card)(problem, seed=meta["seed"], **options)
+    learner = learner_class(card)
+    agent = learner(problem, seed=meta["seed"], **learner.before_it_was_an_option | options)
     state = agent.state
     expected = {"outer", "history", *agent.arrays()}
     full = {name for name in expected if not name.endswith("_forks")}  # earlier versions had no sparse forests
-    if set(arrays) not in (expected, full):
+    if set(arrays) - learner.not_in_every_file not in (expected, full):
         raise ValueError(f"it must hold the arrays {', '.join(sorted(expected))}")
     agent.restore(arrays)
     state.outer = _outer(arrays["outer"], len(state.outer))
@@ -173,7 +177,14 @@ def _rebuild(meta: dict[str, Any], arrays: dict[str, Array], given: Problem | No
         raise ValueError("its history is malformed")
     state.history = history
     state.draws = whole("draws", meta["draws"], 0)
+    state.notes = _notes(meta["notes"]) if "notes" in meta else agent.remarks(hurry=True)
     return agent
+
+
+def _notes(notes: Any) -> tuple[str, ...]:
+    if not isinstance(notes, list) or len(notes) > MOST_NOTES or not all(isinstance(note, str) for note in notes):
+        raise ValueError("its notes are malformed")
+    return tuple(one_line(note) for note in notes)
 
 
 def _outer(outer: Array, length: int) -> Array:

@@ -84,7 +84,7 @@ def forest_policy(agent: "ForestAgent", step: int | None = None) -> Policy:
         resized(live, space, int(live.size[USED])), space, agent.chart,
     )  # fmt: skip
     origin = f"{agent.algorithm} on {agent.problem.name}, seed {agent.seed}" + (f", step {at}" if per_step else "")
-    return Policy(agent.problem, rules, "table", origin, knowledge)
+    return Policy(agent.problem, rules, "table", origin, knowledge, notes=agent.notes)
 
 
 def cells_of(agent: "ForestAgent", step: int = 0) -> Cells:

@@ -8,16 +8,14 @@
 An iteration is a stage. What is saved: the trees found so far, by size, so that stages go on from them.
 """
 
-import warnings
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from spaql.arrays import Array
-from spaql.errors import SpaqlError, SpaqlWarning
+from spaql.errors import SpaqlError
 from spaql.learners.agent import Agent, Learned
-from spaql.learners.history import History
 from spaql.learners.law_files import arrays_of, lessons_of_file, restored
 from spaql.learners.law_frontier import Frontier
 from spaql.learners.options import count, learner, number, option
@@ -70,6 +68,7 @@ class Laws(Agent):
     """
 
     algorithm = "Laws"
+    advice = "give it more samples, or allow more leaves (max_leaves)"
     max_leaves: int = option("largest number of leaves", count(1, 64), default=4)
     effort: float = option(
         "candidates, generations and episodes of a stage, relative to the default; below 1 faster and less thorough",
@@ -90,22 +89,14 @@ class Laws(Agent):
             raise SpaqlError(f"a teacher has predict(observation), or is a function of an observation, not {kind}")
         self.state = LawsState(outer=new_outer(0.0, 0.0))
 
-    def learn(self, *arguments: Any, **options: Any) -> History:
-        """As of every agent; what comes out worse than its teacher or than a constant action brings a warning."""
-        history = super().learn(*arguments, **options)
-        for note in self.notes:
-            warnings.warn(note, SpaqlWarning, stacklevel=2)
-        return history
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        state, found = self.state, []
-        more = "give it more samples, or allow more leaves (max_leaves)"
+    def remarks(self, hurry: bool = False) -> tuple[str, ...]:
+        state, found, more = self.state, [], self.advice
         choice = len(getattr(self.problem.actions, "values", "ab")) > 1
         tried = state.frontier.raw
-        if choice and state.outer[TRAIN_SAMPLES] and self.tree.laws is None:
+        constant = self.tree.laws is None
+        if choice and state.outer[TRAIN_SAMPLES] and constant and self.problem.plant is None:  # else it is tested
             found.append(f"no law better than one constant action was found: {more}")
-        elif choice and tried and max(tried) < self.max_leaves:
+        elif choice and not constant and tried and max(tried) < self.max_leaves:
             sizes = f"no more than {max(tried)} of at most {self.max_leaves} laws were searched for"
             found.append(f"{sizes}: give more samples, or lower max_leaves or effort")
         if self.teacher is not None and state.outer[TRAIN_SAMPLES] and choice and not len(state.taught):

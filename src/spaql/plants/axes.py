@@ -11,12 +11,16 @@ from spaql.checks import FAR, flag, items, real, text
 from spaql.errors import SpaqlError, echoed
 from spaql.plants.space import MAX_AXES
 
+ROUNDED = 1e-6  # of a period: what low and high may be off
 NARROWEST = 1e-12  # part of its bounds that a range has to have: of less, double precision tells no cells apart
 
 
 @dataclass(frozen=True)
 class Axis:
-    """One observed variable: linear from `low` to `high`, or with a `slope` through tanh(slope * (value - centre))."""
+    """One observed variable: linear from `low` to `high`, or with a `slope` through tanh(slope * (value - centre)).
+
+    `period`: of an angle that goes on at `low` where it ends at `high`, the length of its turn.
+    """
 
     name: str
     low: float = -math.inf
@@ -24,6 +28,7 @@ class Axis:
     slope: float | None = None
     centre: float = 0.0
     unit: str = ""
+    period: float | None = None
 
     def __post_init__(self) -> None:
         if not text("the name of a variable", self.name):
@@ -40,6 +45,11 @@ class Axis:
             raise SpaqlError(f"{self.name}: {wanted} (got {self.low}, {self.high})")
         elif self.low < self.high:  # equal: a constant
             _wide(self.name, self.low, self.high)
+        if self.period is not None:
+            turn = real(f"{self.name}: period", self.period, 0.0, above=True)
+            if self.slope is not None or abs(self.high - self.low - turn) > ROUNDED * turn:
+                ends = f"{self.low:g} ... {self.high:g}"
+                raise SpaqlError(f"{self.name}: one period is the whole range from low to high, not {turn:g} of {ends}")
 
 
 @dataclass(frozen=True)

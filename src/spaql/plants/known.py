@@ -91,6 +91,7 @@ class KnownOutcome:
     terminated: Function | None
     observation_dim: int
     action_dim: int
+    cost: Function | None = None  # of action and next observation: what violated limits cost in a model (strict.py)
     # the function that made it, and its arguments, where its own functions cannot be found by name
     origin: tuple[Callable[..., Any], tuple[Any, ...]] | None = field(default=None, compare=False, repr=False)
 
@@ -108,8 +109,8 @@ class KnownOutcome:
     @property
     def functions(self) -> dict[str, Function]:
         """What is known, by name."""
-        both = {"reward": self.reward, "terminated": self.terminated}
-        return {name: function for name, function in both.items() if function is not None}
+        all_of_them = {"reward": self.reward, "terminated": self.terminated, "cost": self.cost}
+        return {name: function for name, function in all_of_them.items() if function is not None}
 
     def outcomes(self, observations: Any, actions: Any, next_observations: Any) -> tuple[Array, Array]:
         """Rewards (n,) and ends (n,), 1.0 or 0.0, of n steps in physical units; NaN for what is not known."""

@@ -1,5 +1,6 @@
 """A problem: what is controlled, what is observed, what can be done, for how long."""
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -28,6 +29,8 @@ __all__ = [  # axes are part of it
 
 UNBOUNDED = 1e9  # a declared bound beyond this is no bound
 MOST_VARIABLES = 64
+MOST_CONSTANT = 16  # actions, and corners of a box of actions, that are tried as constants
+LEVELS = 5  # of a single continuous action, the same
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,6 +187,19 @@ def reference_in_cube(problem: Problem, reference: Sequence[float]) -> np.ndarra
         allowed = f"allowed {axis.low:g} to {axis.high:g}"
         raise SpaqlError(f"the reference is outside the map: {axis.name} = {point[bad]:g}, {allowed}")
     return x
+
+
+def constant_actions(problem: Problem) -> list[Array]:
+    """Constant actions to compare a controller with: all of a few finite ones, levels or corners of continuous ones."""
+    actions = problem.actions
+    if isinstance(actions, Finite):
+        values = np.array(actions.values, float)
+        return [values[[i]] for i in np.unique(np.linspace(0, len(values) - 1, MOST_CONSTANT).round().astype(int))]
+    low, high = actions.bounds
+    if len(low) == 1:
+        return list(np.linspace(low, high, LEVELS))
+    corners = itertools.islice(itertools.product(*zip(low, high, strict=True)), MOST_CONSTANT)
+    return [(low + high) / 2, *(np.array(corner) for corner in corners)]
 
 
 def random_action(problem: Problem, rng: np.random.Generator) -> Any:

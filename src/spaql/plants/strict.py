@@ -44,19 +44,18 @@ def strict(problem: Problem) -> tuple[Problem, int]:
 
 
 def strict_known(problem: Problem, rewards: Array) -> KnownOutcome | None:
-    """The known reward with violations in it; as it is if the reward is not known or there are no limits."""
-    known = problem.known
-    if known is None or known.reward is None or not problem.limits:
-        return known
-    return told_known(known, _rows(problem), _cost(problem, rewards))
+    """What is known of the problem, with what violations of its limits cost; `rewards` that were seen tell how much."""
+    if not problem.limits:
+        return problem.known
+    nothing = KnownOutcome(None, None, len(problem.state), problem.actions.axes)
+    return told_known(problem.known or nothing, _rows(problem), _cost(problem, rewards))
 
 
 def told_known(known: KnownOutcome, rows: Rows, cost: float) -> KnownOutcome:
-    d, axes = known.observation_dim, known.action_dim
-    o, a, n = names("o", d), names("a", axes), names("n", d)
-    lines = [f"reward = pay({', '.join([*o, *a, *n])})", *_violated(rows, [*n, *a]), f"return reward - {cost!r} * v"]
-    paid = made({"pay": known.reward}, f"reward({', '.join([*o, *a, *n])})", lines)
-    return replace(known, reward=paid, origin=(told_known, (known, rows, cost)))
+    a, n = names("a", known.action_dim), names("n", known.observation_dim)
+    lines = [*_violated(rows, [*n, *a]), f"return {cost!r} * v"]
+    paid = made({}, f"cost({', '.join([*a, *n])})", lines)
+    return replace(known, cost=paid, origin=(told_known, (known, rows, cost)))
 
 
 def strict_plant(plant: Plant, rows: Rows, cost: float) -> Plant:

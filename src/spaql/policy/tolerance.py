@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from spaql.errors import SpaqlError
 from spaql.plants.problem import Finite
+from spaql.progress import working
 from spaql.trees.laws import SCORES, THRESHOLD
 from spaql.trees.tree import LEAF, Tree
 
@@ -32,6 +33,7 @@ class Number(NamedTuple):
     changed: Callable[[float], Tree]  # the tree with another value
 
 
+@working("changing one number after the other")
 def tolerance_table(policy: "Policy", fall: float, episodes: int | None, seed: int) -> Any:
     """See `Policy.tolerance`."""
     import pandas as pd

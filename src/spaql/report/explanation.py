@@ -16,7 +16,7 @@ from spaql.policy.frame import known
 from spaql.policy.policy import Policy
 from spaql.policy.words import number, percent, share_of_time
 from spaql.policy.worst import Worst
-from spaql.progress import at_work
+from spaql.progress import at_work, working
 from spaql.report.beside import OWN, rows_of
 from spaql.report.explanation_data import page_data, recorded
 from spaql.report.frontier_data import frontier
@@ -51,6 +51,7 @@ def worth_of(table: Policy, policy: Policy, *, sizes: bool = True) -> Worth:
     return Worth(fresh, own, restated(policy, fresh) if sizes else [])
 
 
+@working("writing the page")
 def write_explanation(
     table: Policy, policy: Policy, path: Path, worst: Worst | None = None, worth: Worth | None = None,
     others: Any = None,

@@ -7,6 +7,7 @@ import functools
 import json
 import math
 import re
+import threading
 import time
 import warnings
 from typing import Any
@@ -39,7 +40,7 @@ def checked(spec: Spec) -> dict[str, Any]:
         counts = _learn(agent, spec, samples, counts)
         used += time.process_time() - begin  # the evaluation is not learning
         begin = time.process_time()
-        agent.prepare()  # a final plan is part of learning; training goes on without it
+        agent.conclude(threading.Event())  # the controller is part of learning; training goes on without it
         planned = time.process_time() - begin
         fresh = agent.evaluate(spec.fresh, seed=spec.seed).returns
         with_tree = spec.leaves and place >= len(spec.checkpoints) - WITH_TREE
@@ -78,7 +79,7 @@ def _of_catalog(name: str, parameters: str) -> Any:
 
 def in_model(spec: Spec) -> bool:
     """Whether the controller is searched for, and judged, in a model of its own: that of Atlas without a table."""
-    return str(dict(spec.options).get("controller", "table")) != "table"
+    return card_of(spec.algorithm).model_based and dict(spec.options).get("controller") != "table"
 
 
 def _judged(agent: Any, fresh: Array) -> tuple[float, int, int, float, int]:
@@ -107,9 +108,11 @@ def _learn(agent: Any, spec: Spec, samples: int, counts: tuple[int, int]) -> tup
     """
     most = agent.problem.horizon * (spec.rollouts + 1)  # samples of an iteration: episodes may end early
     while (left := samples - sum(counts)) > 0:
-        by_samples = agent.card.learns_by == "samples"
-        history = agent.learn(samples=left) if by_samples else agent.learn(max(1, left // most), spec.rollouts)
-        if history.interrupted:
+        if agent.card.learns_by == "samples":
+            agent.train(left, threading.Event())
+        else:
+            agent.learn(max(1, left // most), spec.rollouts)
+        if (history := agent.history).interrupted:
             raise KeyboardInterrupt
         counts = int(history.train_samples[-1]), int(history.eval_samples[-1])
     return counts

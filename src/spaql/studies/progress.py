@@ -1,14 +1,14 @@
-"""How far `spaql reproduce` is: a bar for the whole and one for each part, or lines in a log."""
+"""How far `spaql reproduce` is: the whole and each part."""
 
 import contextlib
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
 
-from spaql.progress import progress_bars
+from spaql.progress import display
 from spaql.runs.spec import Spec
 from spaql.studies import experiments
 from spaql.studies.parts import Part
+from spaql.tasks import Task
 
 Todo = Mapping[Part, list[Spec]]  # the runs still to compute
 # Begins a stage; the function that it returns is called with each finished run.
@@ -17,51 +17,29 @@ Show = Callable[[Todo], Callable[[Spec], None]]
 
 @contextlib.contextmanager
 def progress_of_parts(wanted: bool) -> Iterator[Show]:
-    """Bars count plant steps, so that the time left is right although runs differ."""
-    if not wanted:
-        yield lambda todo: lambda spec: None
-        return
-    bars = progress_bars("{task.fields[done]}/{task.fields[of]} runs")
-    if not bars.console.is_terminal:
-        yield _lines
-        return
-    with bars:
+    """Plant steps are counted, so that the time left is right although runs differ."""
+    with display(None if wanted else False) as shown:
 
         def stage(todo: Todo) -> Callable[[Spec], None]:
-            tasks: dict[Spec, Any] = {}
             everything = [spec for runs in todo.values() for spec in runs]
-            whole = bars.add_task("all", total=_cost(everything), done=0, of=len(everything), note="")
+            whole = shown.task("all", _cost(everything), "runs")
+            whole.count, of = (0, len(everything)), dict[Spec, tuple[Part, Task]]()
             for part, runs in todo.items():
-                name = f"  {experiments()[part.experiment].title}, {part.problem}"
-                task = bars.add_task(name, total=_cost(runs) or 1, done=0, of=len(runs), start=False, note="")
-                if not runs:
-                    bars.update(task, completed=1, note="all there")
-                tasks |= dict.fromkeys(runs, task)
+                task = shown.task(f"  {experiments()[part.experiment].title}, {part.problem}", _cost(runs), "runs")
+                task.count, task.note = (0, len(runs)), "" if runs else "all there"
+                of |= dict.fromkeys(runs, (part, task))
 
             def done(spec: Spec) -> None:
-                for task in (whole, tasks[spec]):
-                    if bars.tasks[task].start_time is None:
-                        bars.start_task(task)
-                    bars.update(task, advance=spec.steps, done=bars.tasks[task].fields["done"] + 1)
+                part, task = of[spec]
+                for other in (whole, task):
+                    finished, runs = other.count or (0, 0)
+                    other.advance(other.done + spec.steps, None, (finished + 1, runs))
+                if wanted and not sys.stderr.isatty() and task.count == (len(todo[part]), len(todo[part])):
+                    print(f"{part}: {len(todo[part])} runs done", file=sys.stderr, flush=True)
 
             return done
 
         yield stage
-    sys.stderr.flush()
-
-
-def _lines(todo: Todo) -> Callable[[Spec], None]:
-    """For logs: a line when a part is finished."""
-    part_of = {spec: part for part, runs in todo.items() for spec in runs}
-    left = {part: len(runs) for part, runs in todo.items()}
-
-    def done(spec: Spec) -> None:
-        part = part_of[spec]
-        left[part] -= 1
-        if left[part] == 0:
-            print(f"{part}: {len(todo[part])} runs done", file=sys.stderr, flush=True)
-
-    return done
 
 
 def _cost(specs: Iterable[Spec]) -> float:

@@ -20,6 +20,7 @@ from spaql.learners.outer import EVAL_SAMPLES, TRAIN_SAMPLES
 from spaql.plants.answers import begun, outcome
 from spaql.plants.chart import to_cube
 from spaql.plants.environment import PlantEnv
+from spaql.progress import advance
 from spaql.streams import uniform
 from spaql.training.tree_episodes import prepare_episodes, run_episodes
 from spaql.training.viewer import Viewer
@@ -36,7 +37,7 @@ class AtlasLoop:
     """Episodes that follow the plan, and episodes that go where little was seen: half of the samples each."""
 
     def __init__(self, agent: "Atlas", rollouts: int, stop: threading.Event, samples: int | None) -> None:
-        self.agent, self.rollouts, self.stop, self.left = agent, rollouts, stop, samples
+        self.agent, self.rollouts, self.stop, self.left, self.samples = agent, rollouts, stop, samples, samples
         self.env: Any = PlantEnv(agent.problem) if agent.problem.plant is not None else agent.problem.open_env()
         agent.replay_plans()
         prepare_episodes(agent.problem, constant(len(agent.problem.state), agent.actions[0]))
@@ -86,10 +87,18 @@ class AtlasLoop:
             state.memory.add(here, action, earned, after, TERMINATED * bool(terminated) + BEGAN * (h == 0) + kind)
             state.followed, state.curious = state.followed + (kind == FOLLOWED), state.curious + (kind == CURIOUS)
             here, total = after, total + earned
+            self.tell()
             over = driver.over(h)
             if terminated or truncated or over or self.finished or self.stop.is_set():
                 break
         return total
+
+    def tell(self, done: float = 0.0, note: str | None = None) -> None:
+        """How far it is: `done` episodes, if samples are not counted."""
+        if self.samples is not None and self.left is not None:
+            advance(self.samples - self.left, note)
+        elif note is not None:
+            advance(done, note)
 
     def _driver(self, key: np.uint64) -> "Driver":
         """What acts in the next episode."""

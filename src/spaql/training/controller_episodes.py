@@ -13,6 +13,7 @@ from spaql.plants.chart import HUGE
 from spaql.plants.environment import PlantEnv
 from spaql.policy.allowed import allowed_by
 from spaql.policy.evaluation import Evaluation
+from spaql.progress import EPISODES, working
 from spaql.training.controller_rollouts import run_controller
 from spaql.training.episode import Episode, open_at
 from spaql.training.lanes import BAD_ACTION, OK, Episodes, new_lanes, stage_of
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from spaql.policy.controller import Controller
 
 
+@working(EPISODES)
 def evaluate_controller(controller: "Controller", episodes: int, seed: int) -> Evaluation:
     """Fresh episodes, from the start states of `Agent.evaluate(seed=seed)`."""
     problem = controller.problem

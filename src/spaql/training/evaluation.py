@@ -7,6 +7,7 @@ import numpy as np
 from spaql.arrays import Array
 from spaql.errors import SpaqlError
 from spaql.policy.evaluation import Evaluation
+from spaql.progress import EPISODES, working
 from spaql.streams import FRESH_ACTION, FRESH_PLANT
 from spaql.training.compiled_loop import run_compiled
 from spaql.training.gym_loop import run_gym
@@ -25,6 +26,7 @@ def run_rollouts(
     return run(agent, seed, purposes, iteration, deterministic, returns, tally)
 
 
+@working(EPISODES)
 def fresh_rollouts(agent: "ForestAgent", episodes: int, seed: int, deterministic: bool) -> Evaluation:
     """See `Agent.evaluate`."""
     if not agent.problem.can_run:

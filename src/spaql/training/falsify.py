@@ -17,7 +17,7 @@ from spaql.policy.evaluation import Evaluation
 from spaql.policy.policy import Policy
 from spaql.policy.words import variable_names, variable_units
 from spaql.policy.worst import Changes, Worst
-from spaql.progress import at_work
+from spaql.progress import at_work, working
 from spaql.training.controller_episodes import run_compiled, steps_of
 from spaql.training.lanes import OK, OWN_KEYS, Episodes, new_lanes, stage_of
 from spaql.training.plant_errors import bad_reward
@@ -42,6 +42,7 @@ class Falsifiable(Decides, Protocol):
     def episode(self, seed: int = 0, rollout: int = 0) -> "Episode": ...
 
 
+@working("searching for the worst episode")
 def falsify(controller: Falsifiable, episodes: Any, seed: Any, by: Any, fresh: Any) -> Worst:
     """See `Policy.falsify`."""
     problem = controller.problem

@@ -18,14 +18,14 @@ from spaql.learners.agent import Agent
 from spaql.learners.history import History
 from spaql.learners.outer import TRAIN_SAMPLES
 from spaql.learners.registry import learners, resolve
-from spaql.progress import progress_bars
+from spaql.progress import advance, display, doing, working
+from spaql.training.acceptance import shortcomings
 from spaql.training.callback_calls import Calls
 from spaql.training.callbacks import Callback
 
 if TYPE_CHECKING:
     from spaql.learners.agent import Callbacks
 
-STARTING = "starting"  # what is compiled has a bar of its own
 STRETCH_SECONDS = 0.25  # how long compiled code runs before Python looks at progress and Ctrl-C
 
 
@@ -41,11 +41,31 @@ class Loop(Protocol):
         """The history rows of the next iterations; fewer rows if training was stopped."""
 
 
-def train(
-    agent: "Agent", iterations: int | None, rollouts: int | None, progress: bool, callback: "Callbacks | None",
-    stop: threading.Event | None = None, on_progress: Callable[[int], None] | None = None, samples: int | None = None,
+def learn(
+    agent: "Agent", iterations: int | None, rollouts: int | None, samples: int | None, progress: bool | None,
+    callback: "Callbacks | None",
 ) -> History:  # fmt: skip
-    """Train one agent; see `Agent.learn`."""
+    """Train one agent, and show how far it is; see `Agent.learn`."""
+    wanted, unit = goal([agent], iterations, samples), "iterations" if samples is None else "samples"
+    stop = threading.Event()
+    with working(_title(agent), progress, wanted, unit):
+        history = train(agent, iterations, rollouts, samples, callback, stop)
+        assess(agent, rollouts, stop.is_set())
+    return history
+
+
+def assess(agent: "Agent", rollouts: int | None, hurry: bool) -> None:
+    """The acceptance test: as many episodes in an environment as the agent is evaluated in after an iteration."""
+    usual = agent.problem.rollouts if rollouts is None else rollouts
+    found = shortcomings(agent, usual if agent.card.judged and not hurry else 0)
+    agent.state.notes = (*found, *agent.remarks(hurry))
+
+
+def train(
+    agent: "Agent", iterations: int | None, rollouts: int | None, samples: int | None, callback: "Callbacks | None",
+    stop: threading.Event, conclude: bool = True,
+) -> History:  # fmt: skip
+    """Train one agent. `stop`: set by whoever wants an end. `conclude`: its controller is found, too."""
     wanted, by_samples, judged = goal([agent], iterations, samples), samples is not None, agent.card.judged
     iterations = 2**62 if by_samples else wanted
     if rollouts is None:
@@ -57,34 +77,32 @@ def train(
     calls, state = Calls(callback), agent.state
     if len(state.history) == 0:
         state.outer[TRAIN_SAMPLES] = max(state.outer[TRAIN_SAMPLES], agent.problem.map_samples)
-    stop = stop or threading.Event()
-    agent._interrupted, started = False, time.perf_counter()
+    agent._interrupted, called_off, started = False, False, time.perf_counter()
     with (
         stop_on_interrupt(stop),
-        _progress_bar(agent, wanted, progress) as shown,
         _called(calls, agent, wanted, by_samples),
         contextlib.ExitStack() as exits,
     ):
         loop: Loop = resolve(agent.card.loop)(agent, rollouts, stop, samples)
         exits.callback(getattr(loop, "close", lambda: None))
-        done, stretch = 0, 1
-        while done < iterations and not stop.is_set() and not (by_samples and loop.finished):
-            begin, used = time.perf_counter(), state.outer[TRAIN_SAMPLES]
+        done, stretch, used = 0, 1, float(state.outer[TRAIN_SAMPLES])
+        while done < iterations and not stop.is_set() and not called_off and not (by_samples and loop.finished):
+            begin = time.perf_counter()
             agent.before_training()
             tried = min(stretch, iterations - done, calls.room(len(state.history)))
             rows = loop.run(tried)
             state.history = np.concatenate([state.history, rows])
             done += len(rows)
-            for report in (shown, on_progress):
-                if report is not None:
-                    report(int(state.outer[TRAIN_SAMPLES] - used) if by_samples else len(rows))
+            so_far = float(state.outer[TRAIN_SAMPLES]) - used if by_samples else done
+            getattr(loop, "tell", advance)(so_far, _note(agent))
             with state.guard.pause():  # here the agent is whole: other threads may look at it
-                if len(rows) and not calls(agent):
-                    stop.set()
+                called_off = len(rows) > 0 and not calls(agent)
             taken = max(time.perf_counter() - begin, 1e-6)
             stretch = max(1, min(2 * stretch, int(tried * STRETCH_SECONDS / taken)))
-    finished = loop.finished if by_samples else done >= iterations
-    agent._interrupted, agent._seconds = not finished, time.perf_counter() - started
+        finished = loop.finished if by_samples else done >= iterations
+        if conclude:
+            agent.conclude(stop)
+    agent._interrupted, agent._seconds = not finished or stop.is_set(), time.perf_counter() - started
     return agent.history
 
 
@@ -107,7 +125,7 @@ def learn_all(
     *,
     samples: int | None = None,
     jobs: int | None = None,
-    progress: bool = False,
+    progress: bool | None = None,
     callbacks: "Callable[[Agent], Callbacks] | None" = None,
 ) -> list[History]:
     """Train several agents in parallel on all cores: compiled plants run in threads without the interpreter lock.
@@ -117,7 +135,20 @@ def learn_all(
 
     `callbacks(agent)` makes the callbacks of one agent, as `learn(callback=...)` takes them: agents do not share
     callbacks, because most callbacks have a state. They are called in the thread that trains the agent.
+
+    Agents whose controllers come out badly bring a `SpaqlWarning` each, as after `learn`.
     """
+    histories = train_all(agents, iterations, rollouts, samples, jobs, progress, callbacks)
+    for agent in agents:
+        agent.warn(stacklevel=3)
+    return histories
+
+
+def train_all(
+    agents: Sequence["Agent"], iterations: int | None, rollouts: int | None, samples: int | None, jobs: int | None,
+    progress: bool | None, callbacks: "Callable[[Agent], Callbacks] | None",
+) -> list[History]:  # fmt: skip
+    """`learn_all` without warnings: for whoever shows the notes of the agents."""
     if callbacks is not None and (not callable(callbacks) or isinstance(callbacks, Callback)):
         raise SpaqlError("callbacks must be a function that makes those of one agent: callbacks=lambda agent: [...]")
     agents = items("agents", agents)
@@ -130,12 +161,15 @@ def learn_all(
         jobs = 1
     calls = [None if callbacks is None else callbacks(agent) for agent in agents]
     stop = threading.Event()
-    with stop_on_interrupt(stop), _progress_of_all(agents, wanted, progress) as shown:
+    with stop_on_interrupt(stop), display(progress) as shown:
+        titles = [f"{agent.algorithm}, seed {agent.seed}" if len(agents) > 1 else _title(agent) for agent in agents]
+        tasks = [shown.task(title, wanted, "iterations" if samples is None else "samples") for title in titles]
 
         def one(agent: "Agent", index: int) -> History:
-            with agent.state.guard.write(training=True):
-                report = (lambda done: shown(index, done)) if shown else None
-                return train(agent, iterations, rollouts, False, calls[index], stop, report, samples)
+            with doing(tasks[index]), agent.state.guard.write(training=True):
+                history = train(agent, iterations, rollouts, samples, calls[index], stop)
+                assess(agent, rollouts, stop.is_set())
+                return history
 
         with ThreadPoolExecutor(jobs) as pool:
             pending = [pool.submit(one, agent, index) for index, agent in enumerate(agents)]
@@ -159,6 +193,10 @@ def goal(agents: Sequence["Agent"], iterations: int | None, samples: int | None)
     return whole("iterations", iterations, 1) if samples is None else whole("samples", samples, 1, most)
 
 
+def _title(agent: "Agent") -> str:
+    return f"{agent.algorithm} on {agent.problem.name}"
+
+
 def _note(agent: "Agent") -> str:
     history = agent.history
     if not len(history):
@@ -167,35 +205,3 @@ def _note(agent: "Agent") -> str:
     if agent.card.simulator:
         return f"best law {seen}"
     return f"best seen {seen}" if agent.card.judged else f"last episode {seen}"
-
-
-@contextlib.contextmanager
-def _progress_bar(agent: "Agent", iterations: int, wanted: bool) -> Iterator[Callable[[int], None] | None]:
-    if not wanted:
-        yield None
-        return
-    with progress_bars() as bar:
-        task = bar.add_task(f"{agent.algorithm} on {agent.problem.name}", total=iterations, note=STARTING)
-
-        def show(rows: int) -> None:
-            bar.update(task, advance=rows, note=_note(agent))
-
-        yield show
-
-
-@contextlib.contextmanager
-def _progress_of_all(
-    agents: Sequence["Agent"], iterations: int, wanted: bool
-) -> Iterator[Callable[[int, int], None] | None]:
-    if not wanted:
-        yield None
-        return
-    with progress_bars() as bar:
-        several = len(agents) > 1
-        names = [f"{a.algorithm}, seed {a.seed}" if several else f"{a.algorithm} on {a.problem.name}" for a in agents]
-        tasks = [bar.add_task(name, total=iterations, note=STARTING) for name in names]
-
-        def show(index: int, rows: int) -> None:
-            bar.update(tasks[index], advance=rows, note=_note(agents[index]))
-
-        yield show

@@ -13,7 +13,7 @@ from spaql.errors import SpaqlError
 from spaql.plants.answers import begun, outcome
 from spaql.plants.problem import Problem
 from spaql.policy.evaluation import Evaluation
-from spaql.progress import EPISODES, at_work
+from spaql.progress import EPISODES, at_work, working
 from spaql.training.episode import Episode, open_at
 from spaql.training.lanes import OK, Episodes, new_lanes, stage_of
 from spaql.training.plant_errors import bad_reward
@@ -35,6 +35,7 @@ class Usage:
     states: Array  # the first observations, as many as were asked for
 
 
+@working(EPISODES)
 def run_episodes(
     problem: Problem,
     tree: Tree,

@@ -1,6 +1,7 @@
 """The controller of Atlas: a table, or a few laws from a Gaussian-process model of all data."""
 
 import contextlib
+import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -9,9 +10,8 @@ import numpy as np
 from spaql.errors import SpaqlError
 from spaql.gp.problem import FEWEST, model_of
 from spaql.learners.atlas.final_plan import plan_in_model
-from spaql.learners.atlas.memory import LED
 from spaql.learners.atlas.plan import Plan
-from spaql.learners.atlas.policy import samples_of
+from spaql.learners.atlas.policy import samples_of, table_of
 from spaql.learners.atlas.state import Grown
 from spaql.learners.law_frontier import Entry
 from spaql.plants.known_check import ABSOLUTE, wrong_steps
@@ -19,6 +19,7 @@ from spaql.plants.problem import Problem
 from spaql.plants.strict import strict_known
 from spaql.policy.knowledge import Nothing
 from spaql.policy.policy import Policy
+from spaql.progress import at_work, working
 from spaql.trees.edits import constant
 from spaql.trees.tree import Tree
 
@@ -30,37 +31,74 @@ IN_MODEL_UP_TO = 4  # variables: the same of a table that is learned in a model
 CLEARLY = 0.1  # of the range of the rewards: less may be noise of what is observed
 
 
-def controller_of(agent: "Atlas") -> Tree:
-    """What is evaluated, shown and exported."""
+def find_controller(agent: "Atlas", stop: threading.Event) -> None:
+    """Finds what is evaluated, shown and exported, from all data. After Ctrl-C the best so far will do."""
     state, n = agent.state, agent.state.memory.n
-    if agent.controller == "table" or (state.tabled == n and n > 0):
-        return agent.current_plan().table
+    if agent.controller == "table":
+        table_of(agent)
+    elif n >= FEWEST and not _known(agent):
+        _search(agent, n, stop)
+        if state.tabled == n:
+            table_of(agent)
+
+
+def controller_of(agent: "Atlas") -> Tree:
+    """What is evaluated, shown and exported. While the agent is being trained, laws are those found on the way."""
+    state, n = agent.state, agent.state.memory.n
+    if agent.controller == "table":
+        return table_of(agent).rules
     if n < FEWEST:
-        return constant(len(agent.problem.state), agent.actions[len(agent.actions) // 2])
-    if state.laws is None or state.laws.samples != n:
-        _judge(agent, n)
-    return agent.current_plan().table if state.tabled == n or state.laws is None else state.laws.entry.tree
+        return _middle(agent)
+    if not _known(agent) and state.guard.trainer is not None:
+        latest = _latest(agent)
+        return _middle(agent) if latest is None else latest.entry.tree
+    with working("finding the controller"):
+        find_controller(agent, threading.Event())
+    return table_of(agent).rules if state.laws is None else state.laws.entry.tree
 
 
-def _judge(agent: "Atlas", n: int) -> None:
+def _known(agent: "Atlas") -> bool:
+    """Whether the controller of all data was found."""
+    state, n = agent.state, agent.state.memory.n
+    return state.tabled == n or (state.laws is not None and state.laws.samples == n)
+
+
+def _latest(agent: "Atlas") -> Grown | None:
+    """The laws that were found last."""
+    state = agent.state
+    known = [*state.grown, *([] if state.laws is None else [state.laws])]
+    return max(known, key=lambda laws: laws.samples, default=None)
+
+
+def _middle(agent: "Atlas") -> Tree:
+    return constant(len(agent.problem.state), agent.actions[len(agent.actions) // 2])
+
+
+def _search(agent: "Atlas", n: int, stop: threading.Event) -> None:
     """Laws from the model of all data and, where they may be better, two tables: what does best in the model."""
     from spaql.laws.in_model import laws_in
 
     state, data, problem = agent.state, agent.state.memory.data(n), agent.problem_told
-    model, earlier = model_of(problem, data), [one.entry.tree for one in state.grown[::-1]]
+    if stop.is_set():
+        latest = _latest(agent)
+        state.tabled, state.in_model = 0, 0
+        state.laws = Grown(n, Entry(_middle(agent), 0.0) if latest is None else latest.entry)
+        return
+    at_work("learning a model")
+    model, earlier = model_of(problem, data), [laws.entry.tree for laws in state.grown[::-1]]
     plans: list[Plan] = []
 
     def other_table() -> Tree | None:
         if len(problem.state) <= IN_MODEL_UP_TO:
             with contextlib.suppress(SpaqlError):  # beyond all numbers, where the plant has never been
-                plans.append(plan_in_model(agent, model, data))
+                plans.append(plan_in_model(agent, model, data, stop))
         return plans[0].table if plans else None
 
     if agent.controller == "best" and len(problem.state) <= TABLE_UP_TO:
         table = agent.current_plan().table
-        found = laws_in(problem, model, data, agent.seed, earlier, table, other_table=other_table)
+        found = laws_in(problem, model, data, agent.seed, earlier, table, other_table=other_table, stop=stop)
     else:
-        table, found = None, laws_in(problem, model, data, agent.seed, earlier)
+        table, found = None, laws_in(problem, model, data, agent.seed, earlier, stop=stop)
     state.in_model = 0
     if plans and found.tree is plans[0].table:
         state.final, state.in_model = plans[0], n
@@ -68,14 +106,14 @@ def _judge(agent: "Atlas", n: int) -> None:
     state.laws = None if state.tabled else Grown(n, Entry(found.tree, float(found.returns.mean())))
 
 
-def told_problem(agent: "Atlas") -> Problem:
-    """The problem with what laws may know of reward and end; violated limits cost, where the reward is known."""
+def told_problem(agent: "Atlas", limits: bool = True) -> Problem:
+    """The problem with what laws may know of reward and end; `limits`: and with what violated limits cost."""
+    problem, n = agent.problem, agent.state.memory.n
     if not agent.use_known:
-        return replace(agent.problem, known=None)
-    n = agent.state.memory.n
-    if not agent.problem.limits or n == 0:
-        return agent.problem
-    return replace(agent.problem, known=strict_known(agent.problem, agent.state.memory.rewards[:n]))
+        problem = replace(problem, known=None)
+    if not limits or n == 0:
+        return problem
+    return replace(problem, known=strict_known(problem, agent.state.memory.rewards[:n]))
 
 
 def contradiction_of(agent: "Atlas") -> str:
@@ -95,37 +133,6 @@ def contradiction_of(agent: "Atlas") -> str:
         name = known.functions[kind].__name__
         return f"{kind} {name} is wrong in {share}; {first}: correct it, or use_known=False"
     return ""
-
-
-def notes_of(agent: "Atlas") -> tuple[str, ...]:
-    """What speaks against the controller, as far as it is known without a search."""
-    if agent.state.memory.n == 0:
-        return ("nothing was learned yet: it always applies the same action",)
-    wrong = "" if agent.controller == "table" else contradiction_of(agent)
-    return (wrong, *_notes_of_laws(agent)) if wrong else _notes_of_laws(agent)
-
-
-def _notes_of_laws(agent: "Atlas") -> tuple[str, ...]:
-    laws, memory, unlimited = agent.state.laws, agent.state.memory, _unlimited(agent)
-    if laws is None or laws.samples != memory.n:
-        return unlimited
-    if laws.entry.tree.laws is None:
-        return ("no law better than one constant action was found in the model: give it more samples, or the table",)
-    if not (memory.flags[: memory.n] & LED).any():
-        untried = "no laws have controlled an episode on the plant yet: their return is only predicted by the model"
-        return (untried, *unlimited)
-    return unlimited
-
-
-def _unlimited(agent: "Atlas") -> tuple[str, ...]:
-    """That laws are searched without the limits, which is known before the search."""
-    n = agent.state.memory.n
-    if not agent.problem.limits or agent.controller == "table" or n < FEWEST or agent.state.tabled == n:
-        return ()
-    known = agent.problem_told.known
-    if known is not None and known.reward is not None:
-        return ()
-    return ("the search for laws ignored the limits, because the reward is not known (problem.known)",)
 
 
 def laws_policy(agent: "Atlas") -> Policy:

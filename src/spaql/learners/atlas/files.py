@@ -1,6 +1,7 @@
-"""What a file holds of Atlas: its data, when it planned, and its laws.
+"""What a file holds of Atlas: its data, when it planned, and its controller, laws or a table.
 
-Plans and models are made again from these, so that nothing in a file must be trusted; laws are checked.
+Plans and models are made again from the data where they are needed, so that nothing in a file must be trusted; laws and
+tables are checked.
 """
 
 from itertools import pairwise
@@ -13,8 +14,12 @@ from spaql.gp.problem import FEWEST
 from spaql.learners.atlas.memory import CURIOUS, FOLLOWED, LED, Memory
 from spaql.learners.atlas.state import AtlasState, Grown, due
 from spaql.learners.law_files import packed, unpacked
-from spaql.plants.problem import Finite, Problem
+from spaql.plants.problem import Continuous, Finite, Problem
+from spaql.policy.knowledge import Rows, Table
+from spaql.trees.tree import LEAF, NODE, make_tree
 
+TABLE_ARRAYS = ("table_nodes", "table_cells")
+MOST_NODES = 2**18  # of a table: twice the cells that can be asked for
 MEMORY_ARRAYS = ("states", "actions", "rewards", "nexts", "flags")
 
 
@@ -23,11 +28,53 @@ def arrays_of(state: AtlasState, laws: bool) -> dict[str, Array]:
     memory, n = state.memory, state.memory.n
     data = {name: getattr(memory, name)[:n] for name in MEMORY_ARRAYS}
     data["planned"] = np.array([*state.planned, state.episodes], np.int32)
+    if state.table is not None and state.table_samples == n and (not laws or state.tabled == n):
+        data |= _packed_table(state.table)
     if not laws:
         return data
     kept = [*state.grown, *([] if state.laws is None else [state.laws])]
     counts = {"trials": np.array([state.modelled, len(state.grown), state.tabled, state.in_model], np.int32)}
     return data | packed([(one.samples, one.entry) for one in kept]) | counts
+
+
+def _packed_table(table: Table) -> dict[str, Array]:
+    """By node cut, variable, both children and the row of its cell; by cell what is known of it."""
+    nodes, rows = table.rules.nodes, table.rows
+    columns = [nodes["cut"], nodes["feature"], nodes["low"], nodes["high"], table.row_of_node]
+    known = [rows.action, rows.q, rows.visits, rows.runner_up, rows.runner_up_q]
+    return dict(zip(TABLE_ARRAYS, (np.column_stack(part).astype(float) for part in (columns, known)), strict=True))
+
+
+def _unpacked_table(arrays: dict[str, Array], problem: Problem) -> Table:
+    """What `_packed_table` has written."""
+    places, known = (arrays[name] for name in TABLE_ARRAYS)
+    d, axes, space = len(problem.state), problem.actions.axes, problem.actions
+    shaped = places.ndim == 2 and places.shape[1] == 5 and known.ndim == 2 and known.shape[1] == 2 * axes + 3
+    if not shaped or places.dtype != np.float64 or known.dtype != np.float64 or len(places) > MOST_NODES:
+        raise ValueError("its table is malformed")
+    whole = places[:, 1:]
+    if not np.isfinite(places).all() or (whole != np.round(whole)).any() or (np.abs(whole) > MOST_NODES).any():
+        raise ValueError("its table is malformed")
+    nodes, row_of_node = np.zeros(len(places), NODE), places[:, 4].astype(np.int64)
+    for name, column in zip(("cut", "feature", "low", "high"), places.T, strict=False):
+        nodes[name] = column
+    leaf = nodes["feature"] == LEAF
+    if not np.array_equal(np.sort(row_of_node[leaf]), np.arange(len(known))) or (nodes["feature"] == d).any():
+        raise ValueError("its table is malformed")
+    rows = Rows(known[:, :axes], known[:, axes], known[:, axes + 1], known[:, axes + 2 : -1], known[:, -1])
+    if not np.isfinite(known[:, : axes + 2]).all() or np.isinf(known).any() or not inside(space, rows.action):
+        raise ValueError("its table is malformed")
+    actions = np.zeros((len(nodes), axes))
+    actions[leaf] = rows.action[row_of_node[leaf]]
+    return Table(make_tree(nodes, actions, d), np.where(leaf, row_of_node, -1), rows)
+
+
+def inside(space: Continuous | Finite, actions: Array) -> bool:
+    """Whether these are actions of the problem."""
+    low, high = space.bounds
+    reach = 1e-6 * (high - low)
+    within = bool(np.all((actions >= low - reach) & (actions <= high + reach)))
+    return within and (not isinstance(space, Finite) or bool(np.isin(actions, space.values).all()))
 
 
 def restore(state: AtlasState, problem: Problem, arrays: dict[str, Array]) -> None:
@@ -38,13 +85,10 @@ def restore(state: AtlasState, problem: Problem, arrays: dict[str, Array]) -> No
         array = arrays[name]
         if array.dtype != np.float64 or array.shape != shape or not np.all(np.abs(array) <= FAR):
             raise ValueError(f"its {name} are malformed")
-    flags, planned, space = arrays["flags"], arrays["planned"], problem.actions
+    flags, planned = arrays["flags"], arrays["planned"]
     if flags.dtype != np.int32 or flags.shape != (n,) or not np.all((flags >= 0) & (flags < 2 * LED)):
         raise ValueError("its flags are malformed")
-    low, high = space.bounds
-    reach = 1e-6 * (high - low)
-    inside = np.all((arrays["actions"] >= low - reach) & (arrays["actions"] <= high + reach))
-    if not inside or (isinstance(space, Finite) and not np.isin(arrays["actions"], space.values).all()):
+    if not inside(problem.actions, arrays["actions"]):
         raise ValueError("its actions are not those of the problem")
     counts = planned[:-1]
     if planned.dtype != np.int32 or planned.ndim != 1 or len(planned) == 0 or planned[-1] < 0:
@@ -57,6 +101,8 @@ def restore(state: AtlasState, problem: Problem, arrays: dict[str, Array]) -> No
     state.planned, state.episodes = counts.tolist(), int(planned[-1])
     if "trials" in arrays:
         _restore_trials(state, problem, arrays, n)
+    if TABLE_ARRAYS[0] in arrays:
+        state.table, state.table_samples = _unpacked_table(arrays, problem), n
     state.followed, state.curious = (int(((flags & kind) != 0).sum()) for kind in (FOLLOWED, CURIOUS))
 
 

@@ -198,7 +198,9 @@ def world_of(problem: Problem, plan: "Plan", model: Model) -> World:
                 low[j], wall[0, j] = bottom, 1.0
             if top <= high[j]:
                 high[j], wall[1, j] = top, 1.0
-    wall[:, plan.inverse == 0.0] = 1.0
+    angles = plan.model.turn > 0.0
+    wall[:, (plan.inverse == 0.0) | angles] = 1.0
+    low, high = np.where(angles, plan.model.low, low), np.where(angles, plan.model.high, high)
     return World(model._replace(low=low, high=high), wall, min(float(model.rewards[0]), 0.0))
 
 

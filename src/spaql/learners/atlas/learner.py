@@ -14,9 +14,10 @@ few affine laws from that model, or a table if it does better there         cont
 Equation numbers, here and in the files above: docs/atlas.md. What is saved: files.py.
 """
 
+import threading
 from collections.abc import Sequence
 from dataclasses import field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -24,20 +25,22 @@ from spaql import streams
 from spaql.arrays import Array
 from spaql.checks import FAR, bit, numbers, observations, whole
 from spaql.errors import SpaqlError
+from spaql.gp.problem import FEWEST
 from spaql.learners.agent import Agent
-from spaql.learners.atlas.controller import controller_of, laws_policy, notes_of, told_problem
-from spaql.learners.atlas.files import arrays_of, restore
+from spaql.learners.atlas.controller import controller_of, find_controller, laws_policy, told_problem
+from spaql.learners.atlas.files import TABLE_ARRAYS, arrays_of, restore
 from spaql.learners.atlas.final_plan import final_plan
-from spaql.learners.atlas.memory import BEGAN, TERMINATED, features_of, levels_of, new_memory
+from spaql.learners.atlas.memory import BEGAN, TERMINATED, features_of, new_memory
 from spaql.learners.atlas.model import Model
-from spaql.learners.atlas.plan import Plan, Settings, make_plan, models_in_doubt
-from spaql.learners.atlas.policy import plan_policy
+from spaql.learners.atlas.plan import MOST_ACTIONS, Plan, Settings, make_plan, models_in_doubt, planned_actions
+from spaql.learners.atlas.policy import table_policy
 from spaql.learners.atlas.remembering import remembering
 from spaql.learners.atlas.state import AtlasState, due
 from spaql.learners.options import count, learner, number, one_of, option, switch
 from spaql.learners.outer import TRAIN_SAMPLES, new_outer
 from spaql.plants.chart import to_cube
 from spaql.plants.problem import Finite, Problem
+from spaql.policy.digits import counted
 from spaql.trees.law_parts import rows_of
 from spaql.trees.tree import decide, leaf_of
 
@@ -48,9 +51,7 @@ if TYPE_CHECKING:
 ON_THE_WAY = 4  # plans during training have the n-th part of the cells
 CELLS = (8000, 16_000)  # of the final plan by default: at least, at most
 CELLS_PER_SAMPLE = 0.8  # of the final plan by default, between these two
-MOST_ACTIONS = 256  # each is tried at every support point
 MOST_NEIGHBOURS = 100  # of a state, between which its value is interpolated
-MOST_LINKS = 2**27  # cells * actions * neighbours; each takes 12 bytes
 
 
 @learner
@@ -58,11 +59,14 @@ class Atlas(Agent):
     """Model-based, for problems where samples are expensive. No evaluation rollouts."""
 
     algorithm = "Atlas"
+    advice = "give it more samples"
+    not_in_every_file = frozenset(TABLE_ARRAYS)
+    before_it_was_an_option: ClassVar = {"controller": "table"}
     controller: str = option(
-        '"table"; "laws" (a few affine laws from a Gaussian-process model, for few samples or many variables); '
-        'or "best": laws or a table, whichever has the higher return in that model',
-        one_of("table", "laws", "best"),
-        default="table",
+        '"laws" (a few affine laws), "table" (a table of cells), or "best" of both: '
+        "whichever has the higher return in the learned model",
+        one_of("best", "laws", "table"),
+        default="best",
     )
     use_known: bool = option(
         "laws use the reward and the end of episodes where the problem knows them, instead of learning them",
@@ -95,28 +99,11 @@ class Atlas(Agent):
     actions: Array = field(init=False)  # (n, axes), physical: the actions among which plans choose
 
     def _begin(self) -> None:
-        d, space, levels = len(self.problem.state), self.problem.actions, self.levels
-        axes = space.axes
-        self.settings = Settings(
-            CELLS[0] if self.cells is None else self.cells,
-            self.model_cells,
-            whole("neighbours", 4 * d if self.neighbours is None else self.neighbours, 1, MOST_NEIGHBOURS),
-            self.hold,
-            self.gamma,
-            self.explore,
-        )
-        if levels is not None and isinstance(space, Finite):
-            held = f"{self.problem.name} has a finite set of {len(space.values)}"
-            raise SpaqlError(f"levels divide a continuous action; {held}: leave levels out")
-        levels = (5 if axes == 1 else 3) if levels is None else levels
-        actions = len(space.values) if isinstance(space, Finite) else levels**axes
-        if actions > MOST_ACTIONS:
-            many = f"{actions} are more than {MOST_ACTIONS}"
-            raise SpaqlError(f"Atlas tries every action: {many}; use fewer actions or levels")
-        if self.settings.cells * actions * self.settings.neighbours > MOST_LINKS:
-            sizes = f"{self.settings.cells} cells with {actions} actions and {self.settings.neighbours} neighbours"
-            raise SpaqlError(f"{sizes} are too many: use fewer cells")
-        self.actions = levels_of(space, levels)
+        d, axes = len(self.problem.state), self.problem.actions.axes
+        near = whole("neighbours", 4 * d if self.neighbours is None else self.neighbours, 1, MOST_NEIGHBOURS)
+        cells = CELLS[0] if self.cells is None else self.cells
+        self.settings = Settings(cells, self.model_cells, near, self.hold, self.gamma, self.explore)
+        self.actions = planned_actions(self.problem, self.levels, self.settings)
         self.state = AtlasState(new_memory(d, axes), outer=new_outer(0.0, 0.0))
 
     # -- learning ------------------------------------------------------------------------------------------------------
@@ -169,7 +156,7 @@ class Atlas(Agent):
         data = self.state.memory.transitions(self.problem.actions, n)
         key = int(streams.key_of(self.seed, streams.PLAN, n) >> np.uint64(2)) ^ salt
         choices = features_of(self.problem.actions, self.actions)
-        return make_plan(data, choices, self.actions, self.problem.horizon, settings, last, key)
+        return make_plan(data, choices, self.actions, self.problem, settings, last, key)
 
     def visits(self, plan: Plan) -> Array:
         """How much of a plan's data fell into the cell of every support point."""
@@ -203,9 +190,9 @@ class Atlas(Agent):
         """The problem, with what laws may know of reward and end."""
         return told_problem(self)
 
-    def prepare(self) -> None:
-        self._check_data()
-        controller_of(self)
+    def conclude(self, stop: threading.Event) -> None:
+        if self.state.memory.n:
+            find_controller(self, stop)
 
     def _check_data(self) -> None:
         if self.state.memory.n == 0:
@@ -213,12 +200,17 @@ class Atlas(Agent):
 
     def current_plan(self) -> Plan:
         """The plan of all data."""
-        state = self.state
-        n = state.memory.n
         self._check_data()
-        if state.final is None or state.final.samples != n:
-            state.final = final_plan(self)
-        return state.final
+        return self.plan_after(self.state.memory.n)
+
+    def plan_after(self, n: int) -> Plan:
+        """That of the first `n` samples; the plan of all is kept."""
+        final = self.state.final
+        if final is None or final.samples != n:
+            final = final_plan(self, n)
+        if n == self.state.memory.n:
+            self.state.final = final
+        return final
 
     # -- acting --------------------------------------------------------------------------------------------------------
 
@@ -240,7 +232,7 @@ class Atlas(Agent):
     def _policy(self, step: int | None) -> "Policy":
         if step is not None:
             raise SpaqlError("the policy of Atlas is the same at every step: leave `step` out")
-        return plan_policy(self) if self.tabled else laws_policy(self)
+        return table_policy(self) if self.tabled else laws_policy(self)
 
     @property
     def tabled(self) -> bool:
@@ -249,16 +241,21 @@ class Atlas(Agent):
             controller_of(self)
         return self.controller == "table" or 0 < self.state.tabled == self.state.memory.n
 
-    @property
-    def notes(self) -> tuple[str, ...]:
-        return notes_of(self)
+    def remarks(self, hurry: bool = False) -> tuple[str, ...]:
+        if hurry or self.controller == "table" or self.state.memory.n < FEWEST:
+            return ()
+        doubts = self.trust().doubts
+        return (f"its own model doubts it: {'; '.join(doubts)} (see agent.trust())",) if doubts else ()
 
     def trust(self) -> "Trust":
         """What the model says of the controller, what the plant said, and where they disagree; `print` it."""
         from spaql.laws.trust import trust_in
 
         with self.state.guard.read():
-            return trust_in(self)
+            state, n = self.state, self.state.memory.n
+            if state.trust is None or state.trust.samples != n:
+                state.trust = trust_in(self)
+            return state.trust
 
     def with_memory(self, memory: Sequence[str] = ()) -> "Atlas":
         """Another agent with the same data, which also sees what was observed and applied some steps before.
@@ -277,7 +274,7 @@ class Atlas(Agent):
         if self.state.memory.n == 0:
             return 1
         with self.state.guard.read():
-            return self.current_plan().cells if self.tabled else controller_of(self).n_leaves
+            return controller_of(self).n_leaves
 
     def leaves(self) -> Array:
         """The cells of the table as a structured array: state (the support point), action, q, visits; or the laws."""
@@ -295,6 +292,9 @@ class Atlas(Agent):
         restore(self.state, self.problem, arrays)
 
     def __repr__(self) -> str:
-        n, plan = self.state.memory.n, self.state.final  # planning would take too long for a name
-        cells = "" if plan is None or plan.samples != n else f"{plan.cells} cells after "
-        return f"<Atlas on {self.problem.name}: {cells}{n} samples, seed {self.seed}>"
+        state, n, size = self.state, self.state.memory.n, ""  # a search would take too long for a name
+        if state.laws is not None and state.laws.samples == n:
+            size = f"{counted(state.laws.entry.tree.n_leaves, 'law')} after "
+        elif state.table is not None and state.table_samples == n:
+            size = f"{counted(len(state.table.rows.q), 'cell')} after "
+        return f"<Atlas on {self.problem.name}: {size}{counted(n, 'sample')}, seed {self.seed}>"

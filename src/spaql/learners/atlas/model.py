@@ -11,6 +11,7 @@ import numpy as np
 
 from spaql.arrays import Array
 from spaql.compiling import inlined
+from spaql.gp.circles import shortest
 from spaql.learners.atlas.cells import grow
 from spaql.learners.atlas.endings import ending_tree
 from spaql.learners.atlas.fit import Examples, design, fit_base, fit_cells
@@ -30,17 +31,23 @@ class Model(NamedTuple):
     features: Array  # (actions, p) of the actions the planner chooses from
     low: Array  # (d,) lower corner of the box that predictions are clipped to: all states seen
     high: Array  # (d,) its upper corner
+    turn: Array  # (d,) length of a turn of an angle, which goes on at `low` where it ends; 0 of other variables
     rewards: Array  # (2,) lowest and highest reward seen within an episode
     ends: Array  # tree over next states
     ending: Array  # by node of `ends`: 1 where the episode ends
     last_reward: Array  # by node of `ends`: what the last step earns beyond an ordinary one
 
 
-def fit_model(examples: Examples, choices: Array, most: int) -> Model:
-    """`choices` (actions, p): features of the actions the planner chooses from; at most `most` cells."""
+def fit_model(examples: Examples, choices: Array, most: int, turns: Array) -> Model:
+    """`choices` (actions, p): features of the actions the planner chooses from; at most `most` cells.
+
+    `turns` (2, d): where the turn of an angle begins, and its length; 0 of other variables.
+    """
     z, features, rewards, after, ended = examples
     cells = grow(z, most, SMALLEST, by_count=True)
-    left = np.column_stack([after - z, rewards])
+    change, angles = after - z, turns[1] > 0.0
+    change[:, angles] = shortest(change[:, angles], turns[1, angles])
+    left = np.column_stack([change, rewards])
     base = fit_base(examples, left)
     maps = fit_cells(examples, left, _parents(cells.nodes), cells)
     k = maps.shape[1]
@@ -53,9 +60,10 @@ def fit_model(examples: Examples, choices: Array, most: int) -> Model:
     extra = rewards[ended] - np.clip(expected, *limits)  # (23)
     low = np.minimum(z.min(axis=0), after.min(axis=0))
     high = np.maximum(z.max(axis=0), after.max(axis=0))
+    low, high = np.where(angles, turns[0], low), np.where(angles, turns.sum(axis=0), high)
     wide = width_of(z.shape[1]) - maps.shape[2]
     base, maps = np.pad(base, ((0, 0), (0, wide))), np.pad(maps, ((0, 0), (0, 0), (0, wide)))
-    return Model(cells.nodes, base, maps, choices, low, high, limits, *ending_tree(after, ended, extra))
+    return Model(cells.nodes, base, maps, choices, low, high, turns[1], limits, *ending_tree(after, ended, extra))
 
 
 def width_of(d: int) -> int:
@@ -127,7 +135,10 @@ def predict(model: Model, cell: int, z: Array, action: Array, after: Array) -> f
         after[c], after[c + 1], after[c + 2], after[c + 3] = s0, s1, s2, s3
     reward: float = min(max(after[d], model.rewards[0]), model.rewards[1])  # (15)
     for c in range(d):
-        after[c] = min(max(z[c] + after[c], model.low[c]), model.high[c])  # (14)
+        value = z[c] + after[c]
+        if model.turn[c] > 0.0:
+            value -= model.turn[c] * np.floor((value - model.low[c]) / model.turn[c])
+        after[c] = min(max(value, model.low[c]), model.high[c])  # (14)
     return reward
 
 
@@ -184,6 +195,9 @@ def predict_lanes(model: Model, x: Array, cell: Array, out: Array, p: int, n: in
     for i in range(n):
         out[d, i] = min(max(out[d, i], least), most)  # (15)
     for c in range(d):
-        low, high = model.low[c], model.high[c]
+        low, high, turn = model.low[c], model.high[c], model.turn[c]
+        if turn > 0.0:
+            for i in range(n):
+                out[c, i] -= turn * np.floor((x[c, i] + out[c, i] - low) / turn)
         for i in range(n):
             x[c, i] = min(max(x[c, i] + out[c, i], low), high)  # (14)

@@ -9,8 +9,11 @@ from typing import NamedTuple
 import numpy as np
 
 from spaql.arrays import Array
+from spaql.errors import SpaqlError
+from spaql.gp.circles import turns_of
+from spaql.gp.problem import declared_of
 from spaql.learners.atlas.fit import Examples
-from spaql.learners.atlas.memory import Transitions
+from spaql.learners.atlas.memory import Transitions, levels_of
 from spaql.learners.atlas.model import Model, fit_model, leaves_of
 from spaql.learners.atlas.support import Guide, Support, support_points
 from spaql.learners.atlas.values import (
@@ -24,6 +27,7 @@ from spaql.learners.atlas.values import (
     new_work,
     values_at,
 )
+from spaql.plants.problem import Finite, Problem
 from spaql.trees.tree import LEAF, Tree
 
 SPREAD = 4.0  # standard deviations that count as one unit of distance, in (10)
@@ -33,6 +37,8 @@ TOLERANCE = 1e-5  # it ends when no value changes by a larger share of the range
 CURIOUS_SWEEPS = 300  # the same for the values of exploration, which need less precision
 CURIOUS_TOLERANCE = 1e-3
 STRETCHES = 30  # parts of the data, consecutive in time, of which models in doubt leave out every third
+MOST_ACTIONS = 256
+MOST_LINKS = 2**27  # cells * actions * neighbours; each takes 12 bytes
 RADIUS = 0.1  # times sqrt(d): data within this distance of a support point count as its visits, in (31)
 
 
@@ -45,6 +51,23 @@ class Settings(NamedTuple):
     hold: int
     gamma: float
     explore: bool
+
+
+def planned_actions(problem: Problem, levels: int | None, settings: Settings) -> Array:
+    """(n, axes) the actions among which plans choose, each tried at every support point."""
+    space = problem.actions
+    if levels is not None and isinstance(space, Finite):
+        held = f"{problem.name} has a finite set of {len(space.values)}"
+        raise SpaqlError(f"levels divide a continuous action; {held}: leave levels out")
+    levels = (5 if space.axes == 1 else 3) if levels is None else levels
+    count = len(space.values) if isinstance(space, Finite) else levels**space.axes
+    if count > MOST_ACTIONS:
+        many = f"{count} are more than {MOST_ACTIONS}"
+        raise SpaqlError(f"Atlas tries every action: {many}; use fewer actions or levels")
+    if settings.cells * count * settings.neighbours > MOST_LINKS:
+        sizes = f"{settings.cells} cells with {count} actions and {settings.neighbours} neighbours"
+        raise SpaqlError(f"{sizes} are too many: use fewer cells")
+    return levels_of(space, levels)
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,16 +147,18 @@ class Plan:
 
 
 def make_plan(
-    data: Transitions, choices: Array, actions: Array, horizon: int, settings: Settings, last: Plan | None, key: int
+    data: Transitions, choices: Array, actions: Array, problem: Problem, settings: Settings, last: Plan | None, key: int
 ) -> Plan:  # fmt: skip
     """`choices` (actions, p): features of the `actions` (actions, axes) to choose from; `key`: of random numbers."""
     d = data.states.shape[1]
     centre, inverse = _metric(data.states)
     examples = _in_metric(data, centre, inverse)
-    model = fit_model(examples, choices, settings.model_cells)
+    turns = turns_of(data.states, data.nexts, *declared_of(problem))
+    turns = np.where(turns[1] > 0.0, [(turns[0] - centre) * inverse, turns[1] * inverse], 0.0)
+    model = fit_model(examples, choices, settings.model_cells, turns)
     guide = None if last is None else _guide(last, centre, inverse)
     starts = (data.states[data.starts] - centre) * inverse
-    support = support_points(model, examples, starts, horizon, guide, settings.cells, key)
+    support = support_points(model, examples, starts, problem.horizon, guide, settings.cells, key)
     m = len(support.points)
     over, neighbours = support.ended == 1, min(settings.neighbours, m)
     work, links = new_work(neighbours, d), new_links(m, len(actions), neighbours)
@@ -167,7 +192,8 @@ def models_in_doubt(data: Transitions, plan: Plan, most: int, others: bool) -> l
     stretch = np.arange(n) * STRETCHES // n  # not single samples, whose neighbours in time contain nearly the same
     third = (stretch + (stretch // 3 if others else 0)) % 3
     kept = [third != left_out for left_out in range(3)] if n >= STRETCHES else []
-    return [fit_model(examples.only(chosen), plan.model.features, most) for chosen in kept]
+    turns = np.array([plan.model.low, plan.model.turn]) * (plan.model.turn > 0.0)
+    return [fit_model(examples.only(chosen), plan.model.features, most, turns) for chosen in kept]
 
 
 def _metric(states: Array) -> tuple[Array, Array]:

@@ -1,6 +1,7 @@
 """The policy of Atlas: the table of its plan, and what data, model and values know about it."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -9,7 +10,6 @@ from spaql.arrays import Array
 from spaql.learners.atlas.model import Model
 from spaql.learners.atlas.plan import Plan
 from spaql.learners.atlas.starts import start_states
-from spaql.plants.problem import Problem
 from spaql.policy.knowledge import Choice, Opinion, Rows, Samples, Table, table_visits
 from spaql.policy.policy import Policy
 from spaql.trees.edits import merged
@@ -21,10 +21,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class LearnedModel:
-    """A plan with the data it was made from: where trees can be tried without a step of the plant."""
+    """The plan of the first samples, and the data it was made from: where trees can be tried without the plant.
 
-    plan: Plan
+    The plan is made when it is asked for: the table of a file does not need it.
+    """
+
     agent: "Atlas"
+    samples: int
+
+    @cached_property
+    def plan(self) -> Plan:
+        return self.agent.plan_after(self.samples)
 
     def models(self, others: bool = False) -> list[Model]:
         """The model of the plan first, then models of parts of the data. `others`: of other parts."""
@@ -32,7 +39,7 @@ class LearnedModel:
 
     def starts(self, count: int) -> Array:
         """Observations from which episodes in the model begin."""
-        return start_states(self.agent.state.memory, self.plan.samples, self.agent.problem.horizon, count)
+        return start_states(self.agent.state.memory, self.samples, self.agent.problem.horizon, count)
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +67,7 @@ class PlanKnowledge:
         counted = table_visits(self.table, rules)
         if counted is not None:
             return counted
-        inside = leaf_of(rules, self.model.agent.state.memory.states[: self.model.plan.samples])
+        inside = leaf_of(rules, self.model.agent.state.memory.states[: self.model.samples])
         counts: Array = np.bincount(inside, minlength=len(rules.nodes))[rules.leaves()]
         return counts
 
@@ -75,14 +82,22 @@ def samples_of(agent: "Atlas") -> Samples:
     return Samples(int(history.train_samples[-1]), int(history.eval_samples[-1])) if len(history.table) else Samples()
 
 
-def plan_policy(agent: "Atlas") -> Policy:
-    """The table of the plan of all data: one cell per leaf."""
-    problem: Problem = agent.problem
-    plan = agent.current_plan()
-    row_of_node = np.where(plan.support.cells["feature"] == LEAF, plan.support.of_cell, -1)
-    table = Table(plan.table, row_of_node, _rows(plan, agent.visits(plan)))
-    knowledge = PlanKnowledge(agent.algorithm, agent.seed, samples_of(agent), table, LearnedModel(plan, agent))
-    return Policy(problem, plan.table, "table", f"{agent.algorithm} on {problem.name}, seed {agent.seed}", knowledge)
+def table_of(agent: "Atlas") -> Table:
+    """The table of all data: one cell per leaf."""
+    state, n = agent.state, agent.state.memory.n
+    if state.table is None or state.table_samples != n:
+        plan = agent.current_plan()
+        row_of_node = np.where(plan.support.cells["feature"] == LEAF, plan.support.of_cell, -1)
+        state.table, state.table_samples = Table(plan.table, row_of_node, _rows(plan, agent.visits(plan))), n
+    return state.table
+
+
+def table_policy(agent: "Atlas") -> Policy:
+    """The table as a policy."""
+    problem, table, model = agent.problem, table_of(agent), LearnedModel(agent, agent.state.memory.n)
+    knowledge = PlanKnowledge(agent.algorithm, agent.seed, samples_of(agent), table, model)
+    origin = f"{agent.algorithm} on {problem.name}, seed {agent.seed}"
+    return Policy(problem, table.rules, "table", origin, knowledge, notes=agent.notes)
 
 
 def _rows(plan: Plan, visits: Array) -> Rows:

@@ -15,6 +15,7 @@ from spaql.learners.atlas.memory import BEGAN, TERMINATED, Memory
 from spaql.learners.outer import TRAIN_SAMPLES
 from spaql.plants.loop import extended, signals_around
 from spaql.plants.signals import Signals
+from spaql.progress import working
 
 if TYPE_CHECKING:
     from spaql.learners.atlas.learner import Atlas
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 NOWHERE = -1  # the place of a measured variable that the controller does not see
 
 
+@working("looking for what is not observed")
 def remembering(agent: "Atlas", memory: Sequence[str]) -> "Atlas":
     """Another agent, with the data of this one and more variables; by default those that the data asks for."""
     if not isinstance(memory, Sequence) or isinstance(memory, str) or not all(isinstance(one, str) for one in memory):

@@ -2,12 +2,16 @@
 
 import math
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from spaql.learners.agent import Learned
 from spaql.learners.atlas.memory import Memory
 from spaql.learners.atlas.plan import Plan
 from spaql.learners.law_frontier import Entry
+from spaql.policy.knowledge import Table
+
+if TYPE_CHECKING:
+    from spaql.laws.trust import Trust
 
 FIRST = 100  # samples before the first plan
 EVERY = 50  # samples between two plans, at least
@@ -32,13 +36,16 @@ class AtlasState(Learned):
     memory: Memory
     plan: Plan | None = None  # the last plan during training: its actions are applied in training
     planned: list[int] = field(default_factory=list)  # numbers of samples at which plans during training were made
-    final: Plan | None = None  # made from all data: its table is the controller that is evaluated, shown and exported
+    final: Plan | None = None  # made from all data; its table may be the controller
+    table: Table | None = None  # that table, of a loaded agent perhaps without its plan
+    table_samples: int = 0  # of that table
     episodes: int = 0  # begun so far
     followed: int = 0  # samples whose action followed the plan
     curious: int = 0  # samples whose action explored
     modelled: int = 0  # samples of the model in which training looks ahead; 0: none yet
     grown: list[Grown] = field(default_factory=list)  # laws on the way
     laws: Grown | None = None  # made from all data: the controller, if laws are
+    trust: "Trust | None" = None  # in the controller of all data
     tabled: int = 0  # samples with which a table was found better than laws; 0: never
     in_model: int = 0  # samples with which this is the table of the Gaussian-process model; 0: never
 

@@ -1,0 +1,63 @@
+"""Who judges trees in a learned model: all in the same episodes, which no search has seen."""
+
+import math
+
+import numpy as np
+
+from spaql.arrays import Array
+from spaql.laws.trials import Trials, seeds_of
+from spaql.plants.problem import Problem
+from spaql.streams import LAWS_CONFIRMED
+from spaql.trees.tree import Tree
+
+LAWS = 3  # at most; what has more leaves is a table
+JUDGED = 200  # episodes that choose among trees
+TABLED, SURE = 1000, 2.0  # episodes that compare a table with laws, and standard errors by which it must be better
+MISSING, WAY = 10.0, 0.02  # the scale is at most so many times what is missing, and so much of the way
+WORTH = 0.003  # of the scale of a return: what a leaf must bring, and tidying may cost
+
+
+def scale_of(mean: float, floor: float, most: float) -> float:
+    """What differences of a return are measured by: the way from the best constant action, where that is not too long.
+
+    On a plant that falls without a controller, a thousandth of this way may be all that laws have still to lose.
+    """
+    way = max(mean - floor, 0.0)
+    return min(way, MISSING * max(most - mean, 0.0) + WAY * way)
+
+
+class Judge:
+    """Trees on the same episodes, which no search has seen; one with more leaves must be worth it."""
+
+    def __init__(self, problem: Problem, seed: int, number: int, most: float) -> None:
+        self.problem, self.trials, self.floor, self.most = problem, Trials(problem), -np.inf, most
+        self.seeds = seeds_of(seed, LAWS_CONFIRMED, number * 2**20, JUDGED)
+        self.more = seeds_of(seed, LAWS_CONFIRMED, number * 2**20 + JUDGED, TABLED)
+        self.best: Tree
+        self.returns = np.full(1, -np.inf)
+
+    @property
+    def mean(self) -> float:
+        return float(self.returns.mean())
+
+    @property
+    def scale(self) -> float:
+        """Of the return of the best tree; 0 if it is no better than a constant action."""
+        return scale_of(self.mean, self.floor, self.most) if np.isfinite(self.floor) else 0.0
+
+    def returns_of(self, tree: Tree) -> Array:
+        return self.trials.returns(tree, self.seeds)
+
+    def offer(self, tree: Tree, allowance: float = 0.0) -> None:
+        """Taken if it is better; `allowance`: even if it is worse by so much of the scale."""
+        returns = self.returns_of(tree)
+        more = 0.0 if not np.isfinite(self.mean) else WORTH * (tree.n_leaves > self.best.n_leaves)
+        if returns.mean() > self.mean + (more - allowance) * self.scale:
+            self.best, self.returns = tree, returns
+
+    def offer_table(self, table: Tree) -> None:
+        """Taken if it is surely better than laws, however little, or better than another table: neither is simpler."""
+        gained = self.trials.returns(table, self.more) - self.trials.returns(self.best, self.more)
+        sure = SURE if self.best.n_leaves <= LAWS else 0.0
+        if gained.mean() > sure * gained.std() / math.sqrt(TABLED):
+            self.best, self.returns = table, self.returns_of(table)

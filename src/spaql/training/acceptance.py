@@ -1,0 +1,92 @@
+"""The acceptance test after learning: whoever gets a bad controller is told so, whichever learner it comes from.
+
+    constant    is it better than the best constant action?
+    lost        how many episodes come to no more than a constant action does from the same start?
+    failures    how many episodes fail, by the rule that the problem states?
+    limits      in how many episodes is a stated limit broken?
+
+Fresh episodes of a simulator are free, so on compiled plants all of this is seen. In an environment only learners that
+evaluate their agents there anyway are tested, in as many episodes as they take for that. The others take no step more
+than they were given, and judge themselves (`Agent.remarks`).
+"""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from spaql.arrays import Array
+from spaql.plants.problem import Problem, constant_actions
+from spaql.policy.digits import number, with_unit
+from spaql.policy.evaluation import Evaluation, significantly_less
+from spaql.policy.words import action_names, action_units
+from spaql.progress import at_work
+from spaql.training.tree_episodes import run_episodes
+from spaql.trees.edits import constant
+
+if TYPE_CHECKING:
+    from spaql.learners.agent import Agent
+
+EPISODES = 300  # of a compiled plant
+MOST_STEPS = 20_000_000  # of a compiled plant: a second or less
+COSTLY = 50  # times as long takes a step of a learned model
+SEED = 20_117  # of the episodes; others than those of `evaluate`
+LOST_SHARE = 0.03  # of the episodes: a few per cent
+LOW = 0.5  # of the gain over the constant action, on average: an episode is lost that has less than that
+ALIKE = 0.1  # and that earns no more than so much of it beyond the constant action, from the same start
+
+
+def shortcomings(agent: "Agent", rollouts: int) -> tuple[str, ...]:
+    """What is wrong with the agent's controller, a line each, with what to do. `rollouts`: in an environment."""
+    problem = agent.problem
+    actions = constant_actions(problem)
+    if not problem.can_run or not agent.card.learns or len(actions) < 2:
+        return ()
+    episodes = _affordable(problem, len(actions)) if problem.plant is not None else rollouts
+    if episodes < 2:
+        return ()
+    at_work("testing the controller")
+    earned = agent.evaluate(episodes, SEED)
+    still = [run_episodes(problem, constant(len(problem.state), action), episodes, SEED).returns for action in actions]
+    best = int(np.argmax([returns.mean() for returns in still]))
+    return tuple(_found(problem, earned, still[best], actions[best], agent.advice))
+
+
+def _affordable(problem: Problem, actions: int) -> int:
+    assert problem.plant is not None
+    most = MOST_STEPS // (COSTLY if problem.plant.costly else 1)
+    return int(np.clip(most // (problem.horizon * (1 + actions)), 20, EPISODES))
+
+
+def _found(problem: Problem, earned: Evaluation, still: Array, action: Array, advice: str) -> list[str]:
+    """`still`: returns of the best constant action, in the same episodes."""
+    n, returns, lines = len(still), earned.returns, []
+    applied = _action(problem, action)
+    for violation in earned.violations.values():
+        if violation.episodes > LOST_SHARE:
+            broken = f"{100 * violation.episodes:.0f} of 100 episodes"
+            worst = with_unit(number(violation.excess, 3), violation.unit)
+            lines.append(f"it breaks the limit {violation.limit.text(violation.unit)} in {broken}, at worst by {worst}")
+    if not significantly_less(still, returns):
+        both = f"{number(earned.mean)} against {number(float(still.mean()))} in {n} fresh episodes"
+        return [*lines, f"it is no better than the constant action {applied} ({both}): {advice}"]
+    lost = lost_episodes(returns, still)
+    if lost.mean() > LOST_SHARE:
+        some = f"{number(float(returns[lost].mean()))}, the others {number(float(returns[~lost].mean()))}"
+        share = f"it loses {100 * lost.mean():.0f} of 100 episodes"
+        return [*lines, f"{share}: they earn {some}; the constant action {applied} does as well there: {advice}"]
+    return lines
+
+
+def lost_episodes(returns: Array, still: Array) -> Array:
+    """By episode: it has little of what the controller gains on average, and gains as little from its own start.
+
+    The first alone would blame a controller for hard starts, the second for starts from which nothing is to be done.
+    """
+    gain = float(returns.mean() - still.mean())
+    lost: Array = (returns < still.mean() + LOW * gain) & (returns - still < ALIKE * gain)
+    return lost
+
+
+def _action(problem: Problem, action: Array) -> str:
+    parts = zip(action_names(problem), action, action_units(problem), strict=True)
+    return ", ".join(f"{name} = {with_unit(number(float(value)), unit)}" for name, value, unit in parts)
