@@ -1,6 +1,7 @@
 """Laws with which a search in a slow simulator begins: of a teacher, of a local model, and PI laws of a loop."""
 
 import contextlib
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -8,7 +9,6 @@ from spaql.laws.adoption import TOLERANCE
 from spaql.laws.environments import Job
 from spaql.laws.lessons import distilled
 from spaql.laws.local import COSTS, local_laws
-from spaql.laws.pi_laws import pi_grid
 from spaql.laws.race import Candidate, raced
 from spaql.laws.search import Search
 from spaql.laws.teacher import Lessons, lessons_of, rules_of
@@ -25,10 +25,9 @@ TRIALS = 20  # beginnings from which a regulator is tried
 TRIAL = 60  # steps of each
 MARGINS = (1.0, 0.7, 1.4)  # factors of the gains of a regulator that must hold the plant too
 DIGITS = (2, 3)  # that are enough for a regulator, if it holds the plant as well
-SHORT = 2  # the first look at a PI law takes half an episode
-LOOKING = 0.5  # of the samples of PI laws, for that
-LEFT = 8  # PI laws that are left then
-KEPT = 2  # the best of them
+LOOKS = ((4, 16), (2, 6))  # looks at a grid: the part of an episode that each takes, and laws that are left then
+SHORTEST = 20  # steps of a look
+KEPT = 2  # the best of a grid
 GRIDDED = 2**61  # number of their first episode
 
 
@@ -86,18 +85,16 @@ def _held(agent: Laws, trials: Trials, law: Tree, starts: int) -> float:
     return float(np.mean([one.total for one in trials.roll_out(jobs)]))
 
 
-def grid_laws(agent: Laws, trials: Trials, rng: np.random.Generator, room: float) -> list[Candidate]:
-    """The best PI laws of a loop, the best first, of as many as there is room to try; none without a reference."""
-    problem, short = agent.problem, -(-agent.problem.horizon // SHORT)
-    grid, most = pi_grid(problem), int(LOOKING * room / short)
-    if not grid or most < 2 * KEPT:
-        return []
-    trials.limit = None
-    some = [grid[i] for i in np.sort(rng.permutation(len(grid))[:most]).tolist()]
-    begin, looked = trials.samples, min(most // len(some), LEFT)
-    first = seeds_of(agent.seed, LAWS_SEARCHED, GRIDDED, looked).tolist()
-    rollouts = trials.roll_out([Job(law, seed, short) for law in some for seed in first])
-    values = np.array([one.total for one in rollouts]).reshape(len(some), looked).mean(axis=1)
-    better = [some[i] for i in np.argsort(-values, kind="stable")[:LEFT].tolist()]
-    seeds = lambda at, count: seeds_of(agent.seed, LAWS_SEARCHED, GRIDDED + LEFT + at, count)  # noqa: E731
-    return raced(trials, better, seeds, room - (trials.samples - begin))[:KEPT]
+def grid_laws(agent: Laws, trials: Trials, grid: Sequence[Tree], room: float) -> list[Candidate]:
+    """The best laws of a grid, the best first: all begin with a part of an episode, and the better ones go on."""
+    horizon, begin, number = agent.problem.horizon, trials.samples, GRIDDED
+    trials.limit, left = None, list(grid)
+    for part, kept in LOOKS:
+        steps = max(SHORTEST, -(-horizon // part))
+        if len(left) <= kept or len(left) * steps > room - (trials.samples - begin):
+            continue
+        (seed,) = seeds_of(agent.seed, LAWS_SEARCHED, number, 1).tolist()
+        values = [one.total for one in trials.roll_out([Job(law, seed, min(steps, horizon)) for law in left])]
+        left, number = [left[i] for i in np.argsort(values)[::-1][:kept].tolist()], number + 1
+    seeds = lambda at, count: seeds_of(agent.seed, LAWS_SEARCHED, GRIDDED + len(LOOKS) + at, count)  # noqa: E731
+    return raced(trials, left, seeds, room - (trials.samples - begin))[:KEPT]

@@ -23,6 +23,7 @@ from spaql.laws.adoption import adopt
 from spaql.laws.beginnings import grid_laws, regulator, taught_laws
 from spaql.laws.environments import Job, Rollout
 from spaql.laws.growing import GROWING, LATEST, affordable_effort
+from spaql.laws.pi_laws import around, p_grid, pi_grid
 from spaql.laws.proposals import Proposals
 from spaql.laws.race import Candidate, raced
 from spaql.laws.thrift import mean_steps
@@ -45,7 +46,7 @@ FEW_LOOKING = 0.08  # for the first episodes of constant actions
 FEW = 4
 TRYING = 0.25  # regulators, where no constant action holds the plant
 HARDLY = 0.05  # the same elsewhere: there a regulator is one of many
-GRID = 0.15  # PI laws
+GRID, GRIDS = 0.15, 2  # P and PI laws, and those around the best one
 SAVED = 0.2  # for the race and the confirmation
 MOST_SAVED = 0.35  # the same, where that would be less than so many episodes
 WANTED = 100
@@ -204,8 +205,16 @@ class First:
         return self.best is not None
 
     def try_grid(self) -> None:
-        """PI laws of a loop."""
-        found = grid_laws(self.agent, self.trials, self.rng, min(GRID * self.budget, self.left - self.saved))
+        """What an engineer would try first: PI laws of a loop, elsewhere P laws around the best constant actions."""
+        good, problem = self.still[:2], self.problem
+        low = np.min([one.moments[2] for still in good for one in still.rollouts], axis=0)
+        high = np.max([one.moments[3] for still in good for one in still.rollouts], axis=0)
+        grid = pi_grid(problem) or p_grid(problem, [still.tree.actions[0] for still in good], low, high)
+        found: list[Candidate] = []
+        for _ in range(GRIDS):
+            room = min(GRID * self.budget, self.left - self.saved)
+            found = grid_laws(self.agent, self.trials, grid, room) if grid else []
+            grid = [found[0].tree, *around(problem, found[0].tree, low, high)] if found else []
         self.pool += found
         if self.good is None and found and found[0].mean > self.state.floor:
             self.good = found[0]
