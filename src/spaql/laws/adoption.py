@@ -37,7 +37,7 @@ def adopt(agent: Laws, trials: Trials, found: Candidate, stage: int, budget: flo
     room = max(CONFIRMING * budget, min(FEW_CONFIRMING * budget, WANTED * steps))
     count = max(2, min(MOST_CONFIRMED, int(room / steps)))
     confirm = Measure(trials, agent.seed, LAWS_CONFIRMED, count, stage * 2**32)
-    units = Units(state.middle, state.inverse, agent.problem)
+    units = Units(state.middle, state.inverse, agent.searched)
     held = [entry for size, entry in state.frontier.tidy.items() if size <= found.tree.n_leaves]
     rival = max(held, key=lambda entry: entry.mean)
     new, adopted = rival.tree is not found.tree, False

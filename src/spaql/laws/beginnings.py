@@ -36,7 +36,7 @@ def taught_laws(agent: Laws, trials: Trials, stage: int) -> tuple[Tree | None, l
 
     What it does is kept, for trees that are grown later.
     """
-    state, problem, teacher = agent.state, agent.problem, agent.teacher
+    state, problem, teacher = agent.state, agent.searched, agent.teacher
     if teacher is None or len(getattr(problem.actions, "values", "ab")) == 1:
         return None, []
     rules = rules_of(problem, teacher)
@@ -50,11 +50,11 @@ def taught_laws(agent: Laws, trials: Trials, stage: int) -> tuple[Tree | None, l
 
 def fitted_laws(agent: Laws, trials: Trials, leaves: int, stage: int) -> list[Tree]:
     """Physical trees that do what the teacher did, one per kind of law; none without a teacher."""
-    taught, d = agent.state.taught, len(agent.problem.state)
+    taught, d = agent.state.taught, len(agent.searched.state)
     if len(taught) == 0:
         return []
     lessons = Lessons(taught[:, :d], taught[:, d:])
-    search = Search(trials, measured_units(agent.problem, lessons.states), agent.seed, stage)
+    search = Search(trials, measured_units(agent.searched, lessons.states), agent.seed, stage)
     return [search.units.physical(law) for law in distilled(search, lessons, leaves, False)]
 
 
@@ -81,13 +81,13 @@ def _held(agent: Laws, trials: Trials, law: Tree, starts: int) -> float:
     laws = [law]  # only ratios matter in a threshold, and a constant has no gains
     if law.laws is not None and law.laws.kind != THRESHOLD:
         laws = [with_laws(law, factor * law.laws.gains, law.laws.offsets) for factor in MARGINS]
-    jobs = [Job(one, seed, min(TRIAL, agent.problem.horizon)) for one in laws for seed in trial]
+    jobs = [Job(one, seed, min(TRIAL, agent.searched.horizon)) for one in laws for seed in trial]
     return float(np.mean([one.total for one in trials.roll_out(jobs)]))
 
 
 def grid_laws(agent: Laws, trials: Trials, grid: Sequence[Tree], room: float) -> list[Candidate]:
     """The best laws of a grid, the best first: all begin with a part of an episode, and the better ones go on."""
-    horizon, begin, number = agent.problem.horizon, trials.samples, GRIDDED
+    horizon, begin, number = agent.searched.horizon, trials.samples, GRIDDED
     trials.limit, left = None, list(grid)
     for part, kept in LOOKS:
         steps = max(SHORTEST, -(-horizon // part))

@@ -112,7 +112,7 @@ def run(agent: Laws, trials: Trials) -> None:
         before = trials.samples
         with threadpool_limits(1, "blas"):  # see loop.py
             run_stage(agent, trials, stage)
-        if trials.samples - before < agent.problem.horizon:
+        if trials.samples - before < agent.searched.horizon:
             break
 
 
@@ -155,7 +155,7 @@ def _kind(tree: Tree) -> str:
 def _candidates(agent: Laws) -> list[Tree]:
     """All that the search has kept: tidy, and as it was found."""
     state = agent.state
-    units = Units(state.middle, state.inverse, agent.problem)
+    units = Units(state.middle, state.inverse, agent.searched)
     raw = [units.physical(entry.tree) for entry in state.frontier.raw.values()]
     return [entry.tree for entry in state.frontier.tidy.values()] + raw or [agent.tree]
 

@@ -72,7 +72,7 @@ class First:
 
     def __init__(self, agent: Laws, trials: Trials, stage: int) -> None:
         self.agent, self.trials, self.stage, self.state = agent, trials, stage, agent.state
-        self.problem, self.horizon = agent.problem, agent.problem.horizon
+        self.problem, self.horizon = agent.searched, agent.searched.horizon
         given = DEFAULT * agent.effort if trials.left is None else trials.left
         later = LATEST * GROWING * (1.0 - FIRST) * given  # what trees would be grown with
         divided = (
@@ -80,8 +80,8 @@ class First:
         )
         self.budget = given * (FIRST if divided else 1.0)
         self.rng = np.random.default_rng([agent.seed, stage, LAWS_SEARCHED])
-        self.running, self.used, self.begun = Running(agent.problem), 0, trials.samples
-        self.proposals = Proposals(agent.problem, np.ones(len(agent.problem.state), bool), self.rng)
+        self.running, self.used, self.begun = Running(agent.searched), 0, trials.samples
+        self.proposals = Proposals(agent.searched, np.ones(len(agent.searched.state), bool), self.rng)
         self.random: tuple[float, Tree] | None = None  # the best random law: what one episode said, and the law
         self.steps = float(self.horizon)  # of an episode, about
         self.still: list[Candidate] = []  # constant actions, the best first

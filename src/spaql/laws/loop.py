@@ -24,11 +24,11 @@ class LawsLoop:
 
     def __init__(self, agent: Laws, rollouts: int, stop: threading.Event, samples: int | None) -> None:
         self.agent, self.rollouts, self.stop, self.samples = agent, rollouts, stop, samples
-        wanted, looked = strict(agent.problem)
+        wanted, looked = strict(agent.searched)
         self.trials = Trials(wanted, samples, stop.is_set, agent.jobs)
         self._count(min(looked, looked if samples is None else samples))
         self.trials.tell = self._tell
-        self.trials.effort = min(agent.effort, affordable(agent.problem, samples, agent.max_leaves))
+        self.trials.effort = min(agent.effort, affordable(agent.searched, samples, agent.max_leaves))
 
     def _tell(self, used: int) -> None:
         if self.samples is not None:
@@ -64,7 +64,7 @@ class LawsLoop:
         row = np.zeros((1, len(COLUMNS)))
         try:
             (run_slow_stage if trials.slow else run_stage)(agent, trials, at)
-            if trials.left is not None and trials.samples - before < agent.problem.horizon:
+            if trials.left is not None and trials.samples - before < agent.searched.horizon:
                 with contextlib.suppress(Spent):  # too little is left for a stage; or the user wants an end
                     trials.spend(agent.tree, agent.seed + at, LAWS_REST)
         finally:
@@ -78,7 +78,7 @@ class LawsLoop:
         """By evaluation rollouts, if they are asked for; else what the confirmation said, or without one the choice."""
         agent = self.agent
         if self.rollouts:
-            fresh = run_episodes(agent.problem, agent.tree, self.rollouts, agent.seed + at, SELECT_PLANT)
+            fresh = run_episodes(agent.searched, agent.tree, self.rollouts, agent.seed + at, SELECT_PLANT)
             agent.state.outer[EVAL_SAMPLES] += fresh.samples
             return float(fresh.returns.mean())
         if len(agent.state.confirmed):

@@ -39,12 +39,12 @@ def _grow(agent: Laws, trials: Trials, stage: int) -> None:
     state = agent.state
     what, leaves = plan_of(stage, agent.max_leaves)
     budget = LATER * agent.effort if trials.left is None else LATEST * trials.left
-    units = Units(state.middle, state.inverse, agent.problem)
+    units = Units(state.middle, state.inverse, agent.searched)
     known = state.frontier.raw.get(1)
-    law = constant(len(agent.problem.state), middle_action(agent)) if known is None else units.physical(known.tree)
+    law = constant(len(agent.searched.state), middle_action(agent)) if known is None else units.physical(known.tree)
     try:
         seeds = seeds_of(agent.seed, LAWS_CHOSEN, 0, 2).tolist()
-        steps = mean_steps(trials.roll_out([Job(law, seed, agent.problem.horizon) for seed in seeds]))
+        steps = mean_steps(trials.roll_out([Job(law, seed, agent.searched.horizon) for seed in seeds]))
     except Spent:
         return
     share = GROWING * budget
@@ -70,7 +70,7 @@ def _grow(agent: Laws, trials: Trials, stage: int) -> None:
     with contextlib.suppress(Spent):
         chosen = search.choice[: max(2, min(JUDGED, len(search.choice)))].tolist()
         tree = units.physical(search.best.tree)
-        rollouts = trials.roll_out([Job(tree, seed, agent.problem.horizon) for seed in chosen])
+        rollouts = trials.roll_out([Job(tree, seed, agent.searched.horizon) for seed in chosen])
         adopted = adopt(agent, trials, Candidate(tree, rollouts), stage, (1 - GROWING) * budget)
     if adopted or held is None:  # which is better the confirmation says: returns of other episodes do not compare
         state.frontier.raw[leaves] = search.best

@@ -94,7 +94,7 @@ def run_stage(agent: Laws, trials: Trials, stage: int) -> None:
 
 
 def state_units(agent: Laws) -> Units:
-    return Units(agent.state.middle, agent.state.inverse, agent.problem)
+    return Units(agent.state.middle, agent.state.inverse, agent.searched)
 
 
 def _regrown(agent: Laws, trials: Trials, stage: int, tree: Tree) -> Search:
@@ -112,12 +112,12 @@ def _searched(agent: Laws, trials: Trials, stage: int, what: str, leaves: int, e
     """
     state, before = agent.state, trials.samples
     searches: list[Search] = []
-    one_action = len(getattr(agent.problem.actions, "values", "ab")) == 1  # nothing can be taught
+    one_action = len(getattr(agent.searched.actions, "values", "ab")) == 1  # nothing can be taught
     with contextlib.suppress(Spent):
         if len(state.taught) and not one_action:
-            d = len(agent.problem.state)
+            d = len(agent.searched.state)
             lessons = Lessons(state.taught[:, :d], state.taught[:, d:])
-            units = measured_units(agent.problem, lessons.states)
+            units = measured_units(agent.searched, lessons.states)
             search = Search(trials, units, agent.seed, stage + TAUGHT, effort)
             searches.append(search)
             made = fitted_partitions(search, lessons, leaves, search.count(PARTITIONS, 1))
@@ -133,7 +133,7 @@ def _searched(agent: Laws, trials: Trials, stage: int, what: str, leaves: int, e
                 made = distilled(search, own, leaves, False) + distilled(search, own, leaves, True)
                 _raced(agent, search, made, what, leaves)
         if leaves == 1 and not one_action:
-            first = local_laws(trials, agent.seed, search.rng) + pi_laws(trials, agent.problem, agent.seed)
+            first = local_laws(trials, agent.seed, search.rng) + pi_laws(trials, agent.searched, agent.seed)
             search.race([search.units.in_units(law) for law in first])
         found = max(one.mean for one in searches) > -np.inf
         short = trials.left is not None and trials.left - trials.reserve < trials.samples - before
@@ -178,7 +178,7 @@ def _adopt(agent: Laws, trials: Trials, found: Tree, stage: int) -> None:
         tolerance = min(tolerance, PART * (before - max(smaller)))
     for allowed in CAREFUL:
         # what is tidy must still be compared, with the tree it was made from and with a teacher
-        trials.reserve = agent.problem.horizon * (_confirmations(trials) + len(state.exams))
+        trials.reserve = agent.searched.horizon * (_confirmations(trials) + len(state.exams))
         tidy, complete = Tidying(trials, found, allowed * tolerance, agent.seed, stage, trials.effort).run()
         trials.reserve = 0
         after = _confirmed(agent, trials, tidy)
@@ -204,7 +204,7 @@ def _adopt(agent: Laws, trials: Trials, found: Tree, stage: int) -> None:
 
 def _begin(agent: Laws, trials: Trials) -> None:
     """Units, visited states, and the best constant action: the smallest tree of all."""
-    search = Search(trials, declared_units(agent.problem), agent.seed, 2**20, trials.effort)
+    search = Search(trials, declared_units(agent.searched), agent.seed, 2**20, trials.effort)
     seen = []
     for gain in GAINS:
         for _ in range(PER_GAIN):
@@ -218,9 +218,9 @@ def _begin(agent: Laws, trials: Trials) -> None:
     if agent.teacher is None and len(state.taught) == 0:
         state.taught = _planned(agent, trials)
     states = np.concatenate(seen)
-    units = measured_units(agent.problem, states)
+    units = measured_units(agent.searched, states)
     seeds = seeds_of(agent.seed, LAWS_CHOSEN, 0, search.count(CHOICE, 4))
-    trees = [constant(len(agent.problem.state), action) for action in constant_actions(agent.problem)]
+    trees = [constant(len(agent.searched.state), action) for action in constant_actions(agent.searched)]
     means = [float(trials.returns(tree, seeds).mean()) for tree in trees]
     best = int(np.argmax(means))
     few = states[np.sort(search.rng.permutation(len(states))[:KEPT])]

@@ -20,11 +20,12 @@ from spaql.learners.law_files import arrays_of, lessons_of_file, restored
 from spaql.learners.law_frontier import Frontier
 from spaql.learners.options import count, learner, number, option
 from spaql.learners.outer import EVAL_SAMPLES, TRAIN_SAMPLES, new_outer
-from spaql.plants.problem import Finite
+from spaql.plants.loop import with_previous
+from spaql.plants.problem import Finite, Problem
 from spaql.policy.evaluation import Evaluation, significantly_less
 from spaql.policy.knowledge import Nothing, Samples
 from spaql.policy.policy import Policy
-from spaql.trees.edits import constant
+from spaql.trees.edits import constant, first_variables, uses
 from spaql.trees.law_parts import rows_of
 from spaql.trees.tree import Tree
 
@@ -82,11 +83,14 @@ class Laws(Agent):
     )
     teacher: Any = field(default=None)
     state: LawsState = field(init=False)
+    searched: Problem = field(init=False)  # the problem with what else laws may see: where actions have rates
 
     def _begin(self) -> None:
         if self.teacher is not None and not callable(getattr(self.teacher, "predict", self.teacher)):
             kind = type(self.teacher).__name__
             raise SpaqlError(f"a teacher has predict(observation), or is a function of an observation, not {kind}")
+        # a filter needs to know what was applied before; a teacher and its laws see what they see
+        self.searched = with_previous(self.problem) if self.teacher is None else self.problem
         self.state = LawsState(outer=new_outer(0.0, 0.0))
 
     def remarks(self, hurry: bool = False) -> tuple[str, ...]:
@@ -131,19 +135,29 @@ class Laws(Agent):
             return []
         return [f"{n} episodes do not show that the laws are better than a constant action: give more samples"]
 
+    def price_of_limits(self) -> float | None:
+        from spaql.laws.price import price_of_limits
+
+        if self.problem.plant is None or self.tree.laws is None:
+            return None
+        return price_of_limits(self.searched, self.tree, self.state.middle, self.state.inverse, self.seed)
+
     # -- the policy ----------------------------------------------------------------------------------------------------
 
     @property
     def tree(self) -> Tree:
         """The best tree found; before there is one, the middle of the actions everywhere."""
         found = self.state.frontier.monotone(self.state.tolerance)
-        return found[-1].tree if found else constant(len(self.problem.state), middle_action(self))
+        return found[-1].tree if found else constant(len(self.searched.state), middle_action(self))
 
     def _policy(self, step: int | None) -> Policy:
         used = Samples(int(self.state.outer[TRAIN_SAMPLES]), int(self.state.outer[EVAL_SAMPLES]))
         known = Nothing(learner=self.algorithm, seed=self.seed, samples=used)
         origin = f"{self.algorithm} on {self.problem.name}, seed {self.seed}"
-        return Policy(self.problem, self.tree, "law tree", origin, known, notes=self.notes)
+        tree, d = self.tree, len(self.problem.state)
+        if self.searched is not self.problem and not uses(tree, d):  # no filter has paid
+            return Policy(self.problem, first_variables(tree, d), "law tree", origin, known, notes=self.notes)
+        return Policy(self.searched, tree, "law tree", origin, known, notes=self.notes)
 
     @property
     def arms(self) -> int:
@@ -166,7 +180,9 @@ class Laws(Agent):
         return sizes | {"levels": np.array(levels)} | taught | arrays_of(state.frontier)
 
     def restore(self, arrays: dict[str, Array]) -> None:
-        state, d = self.state, len(self.problem.state)
+        if len(arrays["middle"]) == len(self.problem.state):  # written before there were filters
+            self.searched = self.problem
+        state, d = self.state, len(self.searched.state)
         levels = arrays["levels"]
         if (
             levels.dtype != np.float64
@@ -187,7 +203,7 @@ class Laws(Agent):
         if states.shape[1] != (d if known else 0) or (known and len(states) == 0) or (arrays["inverse"] < 0).any():
             raise ValueError("its states are malformed")
         state.taught, state.exams, state.own = lessons_of_file(arrays, d + self.problem.actions.axes)
-        state.frontier = restored(arrays, self.problem)
+        state.frontier = restored(arrays, self.searched)
         state.middle, state.inverse, state.states = arrays["middle"], arrays["inverse"], states
         if np.isnan(levels[2:]).any():
             raise ValueError("its returns of the confirmation are malformed")

@@ -151,6 +151,25 @@ def extended(problem: Problem, memory: Sequence[str], observe: Sequence[str], **
     return _in_loop(base, wanted, around, name=problem.name, summary=problem.summary, limits=problem.limits)
 
 
+def with_previous(problem: Problem) -> Problem:
+    """The same loop for a controller that also sees what was applied before, if that can only change slowly.
+
+    Then it is a part of the state: a controller that knows it can be a filter, or change its output little by little.
+    """
+    signals = problem.signals
+    if signals is None or not signals.rates:
+        return problem
+    seen = [axis.name for axis in problem.state]
+    own = [f"previous({name})" for name in signals.action_names if f"previous({name})" not in seen]
+    if not own:
+        return problem
+    if can_restate(problem):
+        return extended(problem, own, [*seen, *own])
+    parts = {one.name: getattr(signals, one.name) for one in fields(signals)}  # of a file, without a plant
+    wanted = signals_of(**parts | {"memory": tuple(dict.fromkeys([*signals.memory, *own])), "shown": (*seen, *own)})
+    return replace(problem, state=wanted.state, signals=wanted, reference=None)
+
+
 def signals_around(problem: Problem) -> Signals:
     """Those of its loop; or of one in which nothing is between plant and law."""
     return problem.signals or Signals(problem.state, problem.actions, horizon=problem.horizon)

@@ -48,7 +48,7 @@ def shortcomings(agent: "Agent", rollouts: int) -> tuple[str, ...]:
     earned = agent.evaluate(episodes, SEED)
     still = [run_episodes(problem, constant(len(problem.state), action), episodes, SEED).returns for action in actions]
     best = int(np.argmax([returns.mean() for returns in still]))
-    return tuple(_found(problem, earned, still[best], actions[best], agent.advice))
+    return tuple(_limits(agent, earned) + _found(problem, earned, still[best], actions[best], agent.advice))
 
 
 def _affordable(problem: Problem, actions: int) -> int:
@@ -57,24 +57,31 @@ def _affordable(problem: Problem, actions: int) -> int:
     return int(np.clip(most // (problem.horizon * (1 + actions)), 20, EPISODES))
 
 
+def _limits(agent: "Agent", earned: Evaluation) -> list[str]:
+    """Limits that are broken, in how many episodes, and what keeping them costs already."""
+    broken = [violation for violation in earned.violations.values() if violation.episodes > LOST_SHARE]
+    price = agent.price_of_limits() if broken else None
+    free = "" if price is None else f"; laws that ignore the limits earn {number(price, 3)} more"
+    lines = []
+    for violation in broken:
+        limit, worst = violation.limit.text(violation.unit), with_unit(number(violation.excess, 3), violation.unit)
+        share = f"{100 * violation.episodes:.0f} of 100 episodes, at worst by {worst}"
+        lines.append(f"it breaks the limit {limit} in {share}{free}: loosen it, or {agent.advice}")
+    return lines
+
+
 def _found(problem: Problem, earned: Evaluation, still: Array, action: Array, advice: str) -> list[str]:
     """`still`: returns of the best constant action, in the same episodes."""
-    n, returns, lines = len(still), earned.returns, []
-    applied = _action(problem, action)
-    for violation in earned.violations.values():
-        if violation.episodes > LOST_SHARE:
-            broken = f"{100 * violation.episodes:.0f} of 100 episodes"
-            worst = with_unit(number(violation.excess, 3), violation.unit)
-            lines.append(f"it breaks the limit {violation.limit.text(violation.unit)} in {broken}, at worst by {worst}")
+    n, returns, applied = len(still), earned.returns, _action(problem, action)
     if not significantly_less(still, returns):
         both = f"{number(earned.mean)} against {number(float(still.mean()))} in {n} fresh episodes"
-        return [*lines, f"it is no better than the constant action {applied} ({both}): {advice}"]
+        return [f"it is no better than the constant action {applied} ({both}): {advice}"]
     lost = lost_episodes(returns, still)
     if lost.mean() > LOST_SHARE:
         some = f"{number(float(returns[lost].mean()))}, the others {number(float(returns[~lost].mean()))}"
         share = f"it loses {100 * lost.mean():.0f} of 100 episodes"
-        return [*lines, f"{share}: they earn {some}; the constant action {applied} does as well there: {advice}"]
-    return lines
+        return [f"{share}: they earn {some}; the constant action {applied} does as well there: {advice}"]
+    return []
 
 
 def lost_episodes(returns: Array, still: Array) -> Array:

@@ -105,6 +105,23 @@ def with_variables(tree: Tree, places: Sequence[int], variables: int) -> Tree:
     return Tree(nodes, tree.actions, weights, tree.laws._replace(gains=gains))
 
 
+def uses(tree: Tree, first: int) -> bool:
+    """Whether a tree depends on one of its variables from number `first` on."""
+    plain = (tree.nodes["feature"] >= first) & (tree.nodes["feature"] < tree.variables)
+    gains = False if tree.laws is None else bool(tree.laws.gains[:, :, first:].any())
+    return bool(plain.any() or tree.weights[:, first:].any()) or gains
+
+
+def first_variables(tree: Tree, variables: int) -> Tree:
+    """The same tree among its first variables, if it depends on no other."""
+    nodes = tree.nodes.copy()
+    nodes["feature"][nodes["feature"] == tree.variables] = variables
+    weights, laws = np.ascontiguousarray(tree.weights[:, :variables]), tree.laws
+    if laws is not None:
+        laws = laws._replace(gains=np.ascontiguousarray(laws.gains[:, :, :variables]))
+    return Tree(nodes, tree.actions, weights, laws)
+
+
 def oblique(tree: Tree) -> Tree:
     """The same tree with every test as a weighted sum, so that the search can turn it."""
     d = tree.variables
