@@ -84,11 +84,16 @@ def within(
     return Bounds(f"u{j}", symbols[lock.when], sign, at, low, high)
 
 
+def excludes(one: Bounds, other: Bounds) -> bool:
+    """Whether no action satisfies both."""
+    return one.action == other.action and max(one.low, other.low) > min(one.high, other.high)
+
+
 def check_together(locks: Sequence[Interlock], bounds: Sequence[Bounds]) -> None:
     """Whichever of the interlocks are active at a time, they leave an action. Of intervals all have a point in common
     if every two have one, so that pairs decide; conditions on different variables can always hold together."""
     for (lock, a), (other, b) in itertools.combinations(zip(locks, bounds, strict=True), 2):
         opposed = a.symbol == b.symbol and a.sign != b.sign
         apart = opposed and (a.at > b.at if a.sign == ">=" else b.at > a.at)
-        if a.action == b.action and not apart and max(a.low, b.low) > min(a.high, b.high):
+        if not apart and excludes(a, b):
             raise SpaqlError(f"two interlocks contradict each other, {lock}; {other}: both can hold, no action is left")
