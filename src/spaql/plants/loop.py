@@ -148,7 +148,8 @@ def extended(problem: Problem, memory: Sequence[str], observe: Sequence[str], **
     limited = [limit.variable for limit in problem.limits if limit.variable not in signals.action_names]
     shown = tuple(dict.fromkeys([*observe, *limited]))  # what is limited is seen, so that it can be counted
     wanted = signals_of(**parts | {"memory": kept, "shown": shown})
-    return _in_loop(base, wanted, around, name=problem.name, summary=problem.summary, limits=problem.limits)
+    about = problem.summary if problem.signals is not None else f"{problem.summary}{IN_LOOP}{told(wanted, around)}"
+    return _in_loop(base, wanted, around, name=problem.name, summary=about, limits=problem.limits)
 
 
 def signals_around(problem: Problem) -> Signals:
