@@ -6,6 +6,7 @@ import spaql
 from loops import motor
 from spaql.errors import SpaqlError
 
+TARGET = spaql.Reference("target", 0.0, 150.0, of="speed")
 
 @pytest.mark.parametrize(
     ("told", "message"),
@@ -33,7 +34,7 @@ from spaql.errors import SpaqlError
         ({"noise": 0.1}, "noise is given by name"),
         ({"delay": {"sensors": 1}}, "choose sensor or actuator"),
         ({"delay": {"sensor": 40, "actuator": 20}}, "as long as the episode"),
-        ({"increments": -1.0}, "increments must be a finite number above 0"),
+        ({"increments": -1.0}, "increments of voltage must be a finite number from 4.8e-11"),
         ({"rates": {"torque": 1.0}}, "one for each of voltage"),
         ({"interlocks": [spaql.Interlock("torque", above=1.0, high=0.0)]}, "no variable 'torque'"),
         ({"interlocks": [spaql.Interlock("speed", above=1.0, low=30.0)]}, "no action is left"),
@@ -55,9 +56,27 @@ from spaql.errors import SpaqlError
         ),
         ({"trips": [spaql.Limit("torque", high=1.0)], "trip_cost": 1.0}, "'torque' is not measured"),
         ({"trips": [spaql.Limit("speed", high=1.0)]}, "trips need trip_cost"),
+        ({"interlocks": [spaql.Interlock("current", above=60.1, high=0.0)]}, "current goes from -60 to 60, so that this holds always or never"),
+        ({"interlocks": [spaql.Interlock("current", above=-61.0, high=0.0)]}, "holds always or never"),
+        ({"interlocks": [spaql.Interlock("speed_error", below=-301.0, low=0.0)], "references": [TARGET]}, "speed_error goes from -300 to 450"),
+        ({"trips": [spaql.Limit("current", -20, 61)], "trip_cost": 1.0}, "the trip -20 ≤ current ≤ 61 has an end that is never exceeded"),
+        ({"trips": [spaql.Limit("current", high=60)], "trip_cost": 1.0}, "the trip current ≤ 60 has an end that is never exceeded: current goes from -60 to 60"),
+        ({"trips": [spaql.Limit("current", low=-60)], "trip_cost": 1.0}, "never exceeded"),
+        ({"trip_cost": 1.0}, "trip_cost without trips"),
+        ({"references": [spaql.Reference("target", 0, 150, hold=60)]}, "target is held for 60 steps, and an episode has 60: it would never change"),
+        ({"references": [spaql.Reference("target", 0, 150, values=(1, 2), hold=(61, 99))]}, "it would never change"),
+        ({"references": [TARGET], "limits": [spaql.Limit("speed", -100, 100)]}, "target asks for 0 to 150, beyond the limit |speed| ≤ 100"),
+        ({"references": [TARGET], "limits": [spaql.Limit("target", high=149)]}, "target asks for 0 to 150, beyond the limit target ≤ 149"),
+        ({"references": [TARGET], "trips": [spaql.Limit("speed", high=149)], "trip_cost": 1.0}, "beyond the limit speed ≤ 149"),
+        ({"noise": {"speed": 1e308}}, "noise of speed must be a finite number from 0 up to 600, not 1e+308"),
+        ({"dt": 1e-320}, "dt must be a finite number from 1e-12 up to 1e+12, not 1e-320"),
+        ({"dt": 1e300}, "dt must be a finite number from 1e-12 up to 1e+12, not 1e+300"),
+        ({"rates": 1e-320}, "rates of voltage must be a finite number from 4.8e-11 up to 1e+100, not 1e-320"),
+        ({"increments": {"voltage": 1e-320}}, "increments of voltage must be a finite number from 4.8e-11"),
+        ({"rates": 1e308}, "rates of voltage must be a finite number from 4.8e-11 up to 1e+100"),
         ({"reward": lambda torque: 0.0}, "there is no variable 'torque'"),
         ({"reward": 3}, "reward must be a plain Python function"),
-        ({"dt": 0.0}, "dt must be a finite number above 0"),
+        ({"dt": 0.0}, "dt must be a finite number from 1e-12 up to 1e+12, not 0.0"),
     ],
 )
 def test_what_cannot_be_is_said_in_one_line(told, message):
@@ -75,7 +94,8 @@ def test_what_cannot_be_is_said_in_one_line(told, message):
         ({"low": 0.0, "high": 1.0, "values": (0.5, 1.0)}, "hold=... says for how many steps"),
         ({"low": 0.0, "high": 1.0, "hold": (5, 3)}, "hold is a number of steps or"),
         ({"low": 0.0, "high": float("nan")}, "high must be a finite number"),
-        ({"low": 0.0, "high": 1.0, "rate": 0.0}, "rate must be a finite number above 0"),
+        ({"low": 0.0, "high": 1.0, "rate": 1e-320}, "rate must be a finite number from 1e-12, not 1e-320"),
+        ({"low": 0.0, "high": 1.0, "rate": 0.0}, "rate must be a finite number from 1e-12"),
     ],
 )
 def test_a_reference_that_cannot_be_is_refused(told, message):
@@ -111,3 +131,20 @@ def test_contradictory_interlocks_of_a_finite_set_are_refused():
 def test_names_that_only_another_reward_would_confuse_are_taken():
     both = [spaql.Reference("x y", 0, 1), spaql.Reference("x_y", 0, 1)]
     assert spaql.loop(motor(), references=both, reward=lambda speed: -speed).signals.references == tuple(both)
+
+
+def test_what_is_at_the_edge_of_what_can_happen_is_taken():
+    """A profile within the limit, a hold that ends within the episode, thresholds at the ends of the range."""
+    profile = spaql.Reference("target", 0.0, 150.0, of="speed", values=(20, 100), hold=59, rate=1e-3)
+    locks = [spaql.Interlock("current", above=60.0, high=0.0), spaql.Interlock("current", below=-60.0, low=0.0)]
+    problem = spaql.loop(
+        motor(), references=[profile], limits=[spaql.Limit("speed", -100, 100)], interlocks=locks, noise={"speed": 600.0},
+        trips=[spaql.Limit("current", -59.0, 59.0)], trip_cost=0.0, rates=48.0, dt=1e-12,
+    )  # fmt: skip
+    assert problem.signals.interlocks == tuple(locks)
+
+
+def test_a_variable_without_bounds_may_have_any_threshold():
+    problem = spaql.from_gym("CartPole-v1", horizon=50)  # velocities are unbounded
+    lock = spaql.Interlock("x1", above=1e6, high=0)
+    assert spaql.loop(problem, interlocks=[lock], trips=[spaql.Limit("x1", high=1e6)], trip_cost=1.0).signals.interlocks == (lock,)
