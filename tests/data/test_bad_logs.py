@@ -46,6 +46,11 @@ def plain(frame):
     return frame[[name for name in frame if not name.startswith("next_")]]
 
 
+def bare(frame):
+    """Without anything that tells episodes apart."""
+    return plain(frame).drop(columns=["episode", "step", "terminated", "truncated"])
+
+
 BAD = {
     "missing column": (lambda f: f.drop(columns="velocity"), "no column 'velocity'.*it has 'episode'"),
     "no action": (lambda f: f.drop(columns="action"), "no column 'action'"),
@@ -68,6 +73,14 @@ BAD = {
     "no episode number": (lambda f: changed(f.astype({"episode": float}), "episode", 5, np.nan), at(6, "episode is empty")),
     "jump in time": (lambda f: f.assign(time=0.05 * f.step + (f.step > 80)), at(82, "time goes from 4 to 5.05.*gap")),
     "time is a word": (lambda f: f.assign(time="noon"), "neither a number nor a date"),
+    "action twice": (lambda f: f.assign(torque=f.action), "the columns 'action' and 'torque', and either may be the action"),
+    "an empty action": (lambda f: changed(changed(bare(f), "action", 17, np.nan), "reward", 17, np.nan), at(18, "action is empty, and the log goes on")),
+    "an empty action among steps": (
+        lambda f: changed(changed(bare(f).assign(step=f.step), "action", 17, np.nan), "reward", 17, np.nan),
+        at(18, "action is empty, and the log goes on behind it: fill it in, or number the episodes"),
+    ),
+    "a falling step": (lambda f: bare(f).assign(step=f.step - 9 * f.index.isin(range(51, 200))), at(52, "step falls from 50 to 42, with which no episode begins")),
+    "a step twice": (lambda f: bare(f).assign(step=f.step - f.index.isin(range(51, 200))), at(52, "step falls from 50 to 50")),
     "single rows": (lambda f: plain(f).assign(episode=range(len(f)), step=0), "no row has a next one"),
 }
 
@@ -98,6 +111,20 @@ def test_gaps_can_be_allowed_if_there_are_next_columns(problem, good):
     assert spaql.SPAQL(problem).replay(some, gaps=True).samples == 100
     with pytest.raises(spaql.SpaqlError, match="only with next_ columns"):
         spaql.SPAQL(problem).replay(plain(some), gaps=True)
+
+
+def test_a_log_without_rewards_is_not_split_by_an_empty_action(problem, good):
+    log = changed(bare(good).drop(columns="reward"), "action", 17, np.nan)
+    with pytest.raises(spaql.SpaqlError, match=at(18, "action is empty")):
+        spaql.from_data(problem, log)
+
+
+def test_without_a_column_for_episodes_a_step_that_starts_again_begins_the_next(problem, good):
+    log = bare(good).assign(step=good.step)
+    assert spaql.SPAQL(problem).replay(log).episodes == spaql.SPAQL(problem).replay(log.assign(step=log.step + 1)).episodes == 2
+    assert spaql.SPAQL(problem).replay(log[log.step >= 5]).episodes == 2
+    shuffled = good.drop(columns="episode").sample(frac=1.0, random_state=0)
+    assert spaql.SPAQL(problem).replay(shuffled, gaps=True).samples == 400
 
 
 def test_dates_are_times_too(problem, good):
@@ -139,70 +166,6 @@ def test_a_bad_file_is_one_line(name, text, words, problem, tmp_path):
 
 def lines_of(frame):
     return frame.to_csv(index=False).splitlines()
-
-
-FIRST_COLUMNS = {
-    "counts up": [f"{n}" for n in range(7, 27)],
-    "repeats": ["3"] * 20,
-    "is empty": [""] * 20,
-    "has floats": [f"{0.5 * n}" for n in range(20)],
-    "has words": [f"row {n}" for n in range(20)],
-}
-COMMAS = {  # at the ends of the lines, header first: what is then refused
-    "behind all rows": (["", *[","] * 20], "row 1: it has 7 fields and the header 6 fields"),
-    "behind one row": (["", *[""] * 11, ",", *[""] * 8], "row 12: it has 7 fields and the header 6 fields"),
-    "behind the header": ([",", *[""] * 20], "row 1: it has 6 fields and the header 7 fields"),
-}
-
-
-def tank_log(first, ends, last):
-    """The column of numbers that is logged by the way, the needed ones, and `last` behind all others."""
-    needed = {"level": "1.{:02d}", "inflow": "0.2", "pump": "{}", "reward": "-0.{:02d}", "note": "dry"}
-    order = [*(name for name in needed if name != last), last]
-    rows = [[needed[name].format(n % 2 if name == "pump" else n) for name in order] for n in range(20)]
-    lines = [["id", *order], *([head, *row] for head, row in zip(first, rows, strict=True))]
-    return "\n".join(",".join(line) + end for line, end in zip(lines, ends, strict=True))
-
-
-@pytest.fixture(scope="module")
-def tank():
-    level, inflow = spaql.Axis("level", 0.0, 2.0), spaql.Axis("inflow", 0.0, 0.5)
-    return spaql.Problem("tank", "", (level, inflow), spaql.Finite((0, 1), names=("pump",)), 500)
-
-
-@pytest.mark.parametrize("last", ["note", "level"])
-@pytest.mark.parametrize("commas", COMMAS)
-@pytest.mark.parametrize("first", FIRST_COLUMNS)
-def test_rows_with_another_number_of_fields_than_the_header_are_refused(first, commas, last, tank, tmp_path):
-    """pandas alone would take the first column for a name of the rows, and shift all others by one."""
-    (ends, words), path = COMMAS[commas], tmp_path / "log.csv"
-    path.write_text(tank_log(FIRST_COLUMNS[first], ends, last))
-    for read in (spaql.SPAQL(tank).replay, lambda log: spaql.coverage(tank, log), lambda log: spaql.from_data(tank, log)):
-        with pytest.raises(spaql.SpaqlError, match=words):
-            read(path)
-
-
-@pytest.mark.parametrize("ends", [[""] * 21, [","] * 21])
-@pytest.mark.parametrize("first", FIRST_COLUMNS)
-def test_rows_as_long_as_the_header_are_read_by_position(first, ends, tank, tmp_path):
-    (tmp_path / "log.csv").write_text(f"\n{tank_log(FIRST_COLUMNS[first], ends, 'level')}\n \n\n")  # blank lines are no rows
-    level = spaql.coverage(tank, tmp_path / "log.csv").ranges[0]
-    assert level.seen == (1.0, 1.19)
-
-
-def test_short_and_long_rows_are_refused_on_the_command_line(good, tmp_path):
-    head, *rows = lines_of(plain(good)[["step", "cos", "sin", "velocity", "action", "reward"]])
-    for line, fields in (("0,1,0", 3), (f"{rows[-1]},", 7), (f"{rows[-1]},1", 7)):
-        (tmp_path / "log.csv").write_text("\n".join([head, *rows[:-1], line]))
-        words = f"log.csv, row 400: it has {fields} fields and the header 6 fields"
-        assert words in refused("replay", "pendulum", "spaql", tmp_path / "log.csv", "--out", tmp_path / "out")
-        assert words in refused("coverage", "pendulum", tmp_path / "log.csv")
-
-
-def test_semicolons_with_decimal_commas_are_named(problem, tmp_path):
-    (tmp_path / "log.csv").write_text("cos;sin;velocity;action;reward\n1,0;0;0,5;0;0\n")
-    with pytest.raises(spaql.SpaqlError, match=r"row 1: it has 3 fields and the header 1 field.*separate by commas"):
-        spaql.SPAQL(problem).replay(tmp_path / "log.csv")
 
 
 def test_two_columns_of_a_name_in_a_file_are_refused(problem, good, tmp_path):
