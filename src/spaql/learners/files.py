@@ -77,6 +77,7 @@ def _describe(problem: Problem) -> dict[str, Any]:
         "has_options": bool(problem.env_options),
         **({"has_known": True} if problem.known is not None and problem.known.origin is None else {}),
         **({"parameters": problem.parameters} if problem.parameters else {}),
+        **({"dt": problem.dt} if problem.dt is not None else {}),
         **({"limits": limits_for_file(problem.limits)} if problem.limits else {}),
         **({"signals": signals_for_file(problem.signals)} if problem.signals is not None else {}),
         "catalog": _in_catalog(problem),
@@ -208,6 +209,7 @@ def _problem(described: dict[str, Any], given: Problem | None) -> Problem:
         parameters=parameters_of_file(str(described["name"]), env_id, described.get("parameters", {})),
         limits=limits_of_file(described.get("limits", [])),
         signals=signals_of_file(described.get("signals"), str(described["summary"])),
+        dt=described.get("dt"),
     )
     same = given
     if given is None and described["catalog"] and problem.signals is None:

@@ -30,12 +30,12 @@ from spaql.plants.loop_known import loop_known
 from spaql.plants.loop_plant import Surroundings, looped
 from spaql.plants.loop_text import IN_LOOP, UNPAID, told
 from spaql.plants.payment import least_paid, payment_of
-from spaql.plants.problem import Problem
+from spaql.plants.problem import SHORTEST, Problem
 from spaql.plants.references import Reference
 from spaql.plants.signals import Signals, signals_of
 from spaql.plants.starts import check_starts
 
-SHORTEST = 1e-12  # s: of less, or of more than its inverse, nobody makes a step
+SAME_STEP = 1e-6  # of a step: so much its time may differ by rounding
 DELAYS = ("sensor", "actuator")
 
 
@@ -54,7 +54,7 @@ def loop(
     trips: Sequence[Limit] = (),
     trip_cost: float | None = None,
     reward: Callable[..., float] | None = None,
-    dt: float = 1.0,
+    dt: float | None = None,
     name: str | None = None,
 ) -> Problem:
     """The problem with its plant in a loop.
@@ -73,7 +73,8 @@ def loop(
     - `reward`: a function whose arguments are named like variables and actions: measured variables after the step, what
       was applied, references and memory as the controller saw them. Without it, the plant's own or, with references,
       minus the squared errors, each in halves of the reference's range
-    - `dt`: seconds per step, for integrals
+    - `dt`: seconds per step, for integrals. By default that of the plant (an FMU, an environment with `dt`, a problem
+      by name), which no other may contradict; else 1
     """
     if not isinstance(problem, Problem):
         raise SpaqlError(f"loop takes a problem (spaql.make, from_plant, from_gym), not {type(problem).__name__}")
@@ -84,7 +85,7 @@ def loop(
     given = _list("references", references, Reference)
     signals = signals_of(
         measured=problem.state, actuator=problem.actions, references=given, memory=_texts("memory", memory),
-        shown=_texts("observe", observe), dt=real("dt", dt, SHORTEST, 1 / SHORTEST), horizon=problem.horizon,
+        shown=_texts("observe", observe), dt=step_time(problem, dt), horizon=problem.horizon,
         increments=_per_action("increments", increments, problem), rates=_per_action("rates", rates, problem),
         interlocks=_list("interlocks", interlocks, Interlock),
     )  # fmt: skip
@@ -139,7 +140,20 @@ def extended(problem: Problem, memory: Sequence[str], observe: Sequence[str], **
 
 def signals_around(problem: Problem) -> Signals:
     """Those of its loop; or of one in which nothing is between plant and law."""
-    return problem.signals or Signals(problem.state, problem.actions, horizon=problem.horizon)
+    return problem.signals or Signals(
+        problem.state, problem.actions, dt=step_time(problem), horizon=problem.horizon
+    )
+
+
+def step_time(problem: Problem, given: float | None = None) -> float:
+    """Seconds per step, as given or as the plant has it: these must agree."""
+    own, dt = problem.dt, real("dt", 1.0 if given is None else given, SHORTEST, 1 / SHORTEST)
+    if own is None:
+        return dt
+    if given is not None and abs(dt - own) > SAME_STEP * own:
+        both = f"dt = {dt:g} s, but a step of {problem.name} takes {own:g} s"
+        raise SpaqlError(f"{both}: leave dt out, or make the plant with this step")
+    return own
 
 
 def restated(problem: Problem, references: Sequence[Reference], noise: bool = True) -> Problem:
