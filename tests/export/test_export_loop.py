@@ -91,6 +91,38 @@ def test_inputs_that_are_not_numbers_are_refused(made):
             policy.predict(given, state=policy.memory())
 
 
+def test_what_may_be_inputs_or_an_observation_is_refused():
+    """Three inputs (speed, current, target), three variables that the law sees, and both are lists of three numbers."""
+    policy = controller(LOOPS["rate limit and interlock"])
+    words = r"3 numbers may be inputs of the controller in its loop \(speed, current, target\) or what its law sees \(speed_error, .*state=policy.memory"
+    table, atlas = spaql.SPAQL(policy.problem), spaql.Atlas(policy.problem)
+    own = spaql.Controller(policy.problem, lambda error, integral, current: 0.1 * error)
+    for one in (policy, table, atlas, own):
+        with pytest.raises(SpaqlError, match=words):
+            one.predict([10.0, 0.0, 1.0])
+        assert one.predict([[10.0, 0.0, 1.0]] * 2)[0].shape == (2, 1)  # a table is of observations
+    for one in (table, atlas, own):
+        with pytest.raises(SpaqlError, match="a memory goes with a policy"):
+            one.predict([10.0, 0.0, 1.0], state=policy.memory())
+    assert policy.predict([10.0, 0.0, 1.0], state=policy.memory())[0].shape == (1,)
+
+
+def test_an_interlock_is_not_passed_by_inputs_without_a_memory():
+    """What is measured is what the law sees; only with a memory the interlock is applied."""
+    policy = spaql.law(spaql.loop(motor(), interlocks=[spaql.Interlock("current", above=6.0, high=3.0)]), [0.0, 1.0])
+    with pytest.raises(SpaqlError, match="2 numbers may be inputs"):
+        policy.predict([0.0, 9.0])
+    assert policy.predict([0.0, 9.0], state=policy.memory())[0].tolist() == [3.0]
+    assert policy.predict([[0.0, 9.0]])[0].tolist() == [[9.0]]
+
+
+def test_what_means_the_same_either_way_is_taken():
+    policy = spaql.law(spaql.loop(motor(), noise={"speed": 1.0}), [0.0, 1.0])
+    assert policy.predict([0.0, 9.0])[0] == policy.predict([0.0, 9.0], state=policy.memory())[0]
+    fewer = spaql.law(spaql.loop(motor(), observe=["current"], interlocks=[spaql.Interlock("current", above=6.0, high=3.0)]), [1.0])
+    assert fewer.predict([9.0])[0].tolist() == [9.0]  # one number is what the law sees: inputs are two
+
+
 def test_a_problem_without_a_loop_has_no_memory():
     with pytest.raises(SpaqlError, match="not in a loop"):
         spaql.law(motor(), {"speed": -1.0}).memory()
