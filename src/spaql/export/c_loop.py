@@ -61,7 +61,7 @@ def loop_lines(signals: Signals, name: str, real: str, literal: Callable[[float]
             "",
         ]
     lines += [f"void {name}_init({name}_memory *memory)", "{", "    memory->started = 0;"]
-    lines += [*(f"    memory->{one} = {value};" for one, value in step.registers.items()), "}", "", head, "{"]
+    lines += [*(f"    memory->{register} = {value};" for register, value in step.registers.items()), "}", "", head, "{"]
     lines += [f"    {real} obs[{len(step.observation)}];", f"    {real} action[{outputs}];"]
     lines += [f"    const {line}" for line in step.inputs] or ["    (void)input;"]
     lines += [f"    const int usable = {step.usable};"]

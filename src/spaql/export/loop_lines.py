@@ -58,7 +58,7 @@ def step_of(signals: Signals, syntax: Syntax, reserved: Collection[str], fold: b
     """`reserved`: words that names must not be; the action of the law is `action` by number."""
     named = {symbol: name for name, symbol in signals.symbols.items()}
     all_registers, last = _registers(signals)
-    words = [*named.values(), *(f"{one.name} kept" for one in all_registers), *_applied(signals)]
+    words = [*named.values(), *(f"{register.name} kept" for register in all_registers), *_applied(signals)]
     made = identifiers(words, reserved, fold)
     place = dict(zip(named, made, strict=False))
     registers = made[len(named) : len(named) + len(all_registers)]
@@ -84,28 +84,28 @@ def step_of(signals: Signals, syntax: Syntax, reserved: Collection[str], fold: b
     for name, z in zip(outputs, last, strict=True):
         applied.append(syntax.put(name, syntax.chosen("usable", name, place[z])))
     locks = signals.within()
-    for one in locks:
-        name = place[one.action]
-        kept_within = syntax.limited(name, syntax.literal(one.low), syntax.literal(one.high))
-        condition = f"{place[one.symbol]} {one.sign} {syntax.literal(one.at)}"
-        made_of = [place[symbol] for symbol, _ in inputs if symbol in _parts({one.symbol}, sums)]
-        if made_of and not any(excludes(one, other) for other in locks):  # of two such, neither may win
-            condition = syntax.unless(condition, syntax.usable(made_of))
+    for lock in locks:
+        name = place[lock.action]
+        kept_within = syntax.limited(name, syntax.literal(lock.low), syntax.literal(lock.high))
+        condition = f"{place[lock.symbol]} {lock.sign} {syntax.literal(lock.at)}"
+        made_from = [place[symbol] for symbol, _ in inputs if symbol in _parts({lock.symbol}, sums)]
+        if made_from and not any(excludes(lock, other) for other in locks):  # of two such, neither may win
+            condition = syntax.unless(condition, syntax.usable(made_from))
         applied.append(syntax.put(name, syntax.chosen(condition, kept_within, name)))
-    begins = [[begin[symbol] for _, symbol in one.first.terms if symbol in begin] for one in all_registers]
-    numbered = [(f"z{i}", one, bool(begins[i])) for i, one in enumerate(all_registers)]
+    begins = [[begin[symbol] for _, symbol in register.first.terms if symbol in begin] for register in all_registers]
+    numbered = [(f"z{i}", register, bool(begins[i])) for i, register in enumerate(all_registers)]
     return Step(
         {name: syntax.literal(sum(values)) for name, values in zip(registers, begins, strict=True)},
         [syntax.let(place[symbol], syntax.read.format(j)) for symbol, j in inputs if symbol in used],
         syntax.usable([place[symbol] for symbol, _ in inputs if symbol in used]),
         [syntax.let(place[symbol], text) for symbol, text in lines if symbol[0] == "e"],
-        [syntax.put(place[z], value(one.first)) for z, one, acts in numbered if not acts],
+        [syntax.put(place[z], value(register.first)) for z, register, acts in numbered if not acts],
         [syntax.let(place[symbol], text) for symbol, text in lines if symbol[0] == "m"],
         [place[signals.symbols[axis.name]] for axis in signals.state],
         applied,
         outputs,
-        [syntax.put(place[z], value(one.after)) for z, one, acts in numbered[::-1] if not acts],
-        [syntax.put(place[z], value(one.after)) for z, one, acts in numbered[::-1] if acts],
+        [syntax.put(place[z], value(register.after)) for z, register, acts in numbered[::-1] if not acts],
+        [syntax.put(place[z], value(register.after)) for z, register, acts in numbered[::-1] if acts],
     )
 
 
@@ -115,7 +115,7 @@ def _registers(signals: Signals) -> tuple[list[Register], list[str]]:
     for j, name in enumerate(signals.action_names):
         before = Register(f"{name} 1 before", Sum(((1.0, f"u{j}_first"),)), Sum(((1.0, f"u{j}"),)))
         registers += [] if before in registers else [before]
-    sources = [one.after.terms for one in registers]
+    sources = [register.after.terms for register in registers]
     return registers, [f"z{sources.index(((1.0, f'u{j}'),))}" for j in range(len(signals.action_names))]
 
 
@@ -125,17 +125,17 @@ def _applied(signals: Signals) -> list[str]:
 
 def _used(signals: Signals, sums: Mapping[str, Sum]) -> set[str]:
     """The symbols that something is made of: compilers warn of others."""
-    wanted = {signals.symbols[axis.name] for axis in signals.state} | {one.symbol for one in signals.within()}
-    wanted |= {symbol for one in signals.registers for part in (one.first, one.after) for _, symbol in part.terms}
+    wanted = {signals.symbols[axis.name] for axis in signals.state} | {lock.symbol for lock in signals.within()}
+    wanted |= {symbol for kept in signals.registers for part in (kept.first, kept.after) for _, symbol in part.terms}
     return _parts(wanted, sums)
 
 
 def _parts(symbols: Collection[str], sums: Mapping[str, Sum]) -> set[str]:
     """The symbols and all that they are made of in a step."""
-    wanted, found = list(symbols), set[str]()
+    wanted, parts = list(symbols), set[str]()
     while wanted:
         symbol = wanted.pop()
-        if symbol not in found:
-            found.add(symbol)
+        if symbol not in parts:
+            parts.add(symbol)
             wanted += [name for _, name in sums[symbol].terms] if symbol in sums else []
-    return found
+    return parts

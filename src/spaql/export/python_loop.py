@@ -26,7 +26,7 @@ def loop_lines(signals: Signals, name: str) -> list[str]:
     several = "action = decided" if len(step.outputs) > 1 else "action = (decided,)"
     order = ", ".join(one_line(axis.name) for axis in signals.inputs)
     out = ", ".join(step.outputs)
-    begin = ", ".join(f'"{one}": {value}' for one, value in [("started", "False"), *step.registers.items()])
+    begin = ", ".join(f'"{key}": {value}' for key, value in [("started", "False"), *step.registers.items()])
     return [
         "", "", f"def {name}_init():", '    """The memory before the first step."""', f"    return {{{begin}}}", "", "",
         f"def {name}_step(memory, inputs):",

@@ -121,8 +121,8 @@ def _step_time(env: "gymnasium.Env[Any, Any]") -> float | None:
             break
         inner = inner.env
     dt = getattr(inner, "dt", None)
-    told = isinstance(dt, int | float | np.floating) and not isinstance(dt, bool) and SHORTEST <= dt <= 1 / SHORTEST
-    return float(dt) if told else None  # type: ignore[arg-type]
+    sound = isinstance(dt, int | float | np.floating) and not isinstance(dt, bool) and SHORTEST <= dt <= 1 / SHORTEST
+    return float(dt) if sound else None  # type: ignore[arg-type]
 
 
 def _own_problem(

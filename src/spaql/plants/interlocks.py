@@ -84,9 +84,9 @@ def within(
     return Bounds(f"u{j}", symbols[lock.when], sign, at, low, high)
 
 
-def excludes(one: Bounds, other: Bounds) -> bool:
+def excludes(bounds: Bounds, other: Bounds) -> bool:
     """Whether no action satisfies both."""
-    return one.action == other.action and max(one.low, other.low) > min(one.high, other.high)
+    return bounds.action == other.action and max(bounds.low, other.low) > min(bounds.high, other.high)
 
 
 def check_together(locks: Sequence[Interlock], bounds: Sequence[Bounds]) -> None:

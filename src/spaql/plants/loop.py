@@ -249,11 +249,11 @@ def _per_action(what: str, given: Any, problem: Problem) -> tuple[float, ...]:
     if isinstance(problem.actions, Finite):
         raise SpaqlError(f"{what} are for continuous actions, not for a finite set")
     names, (low, high) = signals_around(problem).action_names, problem.actions.bounds
-    told = given if isinstance(given, Mapping) else dict.fromkeys(names, given)
-    if set(told) != set(names):
-        raise SpaqlError(f"{what}: give a number, or one for each of {', '.join(names)}, not {echoed(list(told))}")
+    by_name = given if isinstance(given, Mapping) else dict.fromkeys(names, given)
+    if set(by_name) != set(names):
+        raise SpaqlError(f"{what}: give a number, or one for each of {', '.join(names)}, not {echoed(list(by_name))}")
     least = (NARROWEST * (high - low)).tolist()  # a smaller change is lost in the rounding of what is applied
-    return tuple(real(f"{what} of {name}", told[name], least[j], FAR) for j, name in enumerate(names))
+    return tuple(real(f"{what} of {name}", by_name[name], least[j], FAR) for j, name in enumerate(names))
 
 
 def _list(what: str, given: Any, kind: type[Any]) -> tuple[Any, ...]:

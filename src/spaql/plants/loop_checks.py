@@ -33,15 +33,17 @@ def check_statements(signals: Signals, limits: Sequence[Limit], trips: Sequence[
                 f"the trip {trip.text()} has an end that is never exceeded: {trip.variable} goes from {low:g} to "
                 f"{high:g}; give an end within this range, or leave it out"
             )
-    for one in signals.references:
-        if isinstance(one.hold, tuple) and one.hold[0] >= signals.horizon:
-            long = f"{one.hold[0]} steps, and an episode has {signals.horizon}"
-            raise SpaqlError(f"{one.name} is held for {long}: it would never change; shorten hold, or leave it out")
+    for reference in signals.references:
+        if isinstance(reference.hold, tuple) and reference.hold[0] >= signals.horizon:
+            raise SpaqlError(
+                f"{reference.name} is held for {reference.hold[0]} steps, and an episode has {signals.horizon}: "
+                "it would never change; shorten hold, or leave it out"
+            )
         for limit in (*limits, *trips):
-            least, most = asked(one)
-            if limit.variable in (one.of, one.name) and not limit.low <= least <= most <= limit.high:
+            least, most = asked(reference)
+            if limit.variable in (reference.of, reference.name) and not limit.low <= least <= most <= limit.high:
                 raise SpaqlError(
-                    f"{one.name} asks for {least:g} to {most:g}, beyond the limit {limit.text()}: "
+                    f"{reference.name} asks for {least:g} to {most:g}, beyond the limit {limit.text()}: "
                     "widen the limit, or ask for less"
                 )
 
@@ -54,15 +56,15 @@ def asked(reference: Reference) -> tuple[float, float]:
 
 def warn_beyond(problem: "Problem", references: Sequence[Reference]) -> None:
     """Where a learned plant has no data it guesses, and a controller that is tried there is ranked by the guess."""
-    for one in references:
+    for reference in references:
         for axis, (low, high) in zip(problem.state, problem.seen, strict=False):
-            (least, most), slack = asked(one), BEYOND * (high - low)
-            if axis.name == one.of and not low - slack <= least <= most <= high + slack:
+            (least, most), slack = asked(reference), BEYOND * (high - low)
+            if axis.name == reference.of and not low - slack <= least <= most <= high + slack:
                 unit, asks = f" {axis.unit}" if axis.unit else "", f"{least:g} to {most:g}"
                 warnings.warn(
-                    f"{one.name} asks for {axis.name} from {asks}{unit}, and the data of the model have {low:.4g} to "
-                    f"{high:.4g}{unit}: beyond them it guesses, and may rank controllers wrongly; record more, or ask "
-                    "for less",
+                    f"{reference.name} asks for {axis.name} from {asks}{unit}, and the data of the model have "
+                    f"{low:.4g} to {high:.4g}{unit}: beyond them it guesses, and may rank controllers wrongly; "
+                    "record more, or ask for less",
                     SpaqlWarning,
                     stacklevel=3,
                 )
