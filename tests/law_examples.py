@@ -4,6 +4,7 @@ import numpy as np
 
 import spaql
 from exported_policies import ODD_NAMES, plane
+from exported_programs import controller_of
 from spaql.plants.problem import Axis, Continuous, Finite, Problem
 from spaql.policy.outputs import make_laws
 from spaql.trees.laws import CLIP, ORDERED, SCORES, THRESHOLD
@@ -188,3 +189,9 @@ def law_states(policy, n, seed=0):
 
 def law_actions(policy, states):
     return decide(policy.rules, np.ascontiguousarray(states, float))
+
+
+def applied_by_python(text, states):
+    act = controller_of(text)
+    act.__globals__["__builtins__"] |= {"min": min, "max": max, "int": int}
+    return np.array([act(state) for state in states.tolist()], float).reshape(len(states), -1)

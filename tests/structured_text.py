@@ -129,7 +129,8 @@ class LawBlock(Block):
     def __init__(self, text):
         self.local = re.findall(r"^    (\w+) : LREAL;$", text.partition("\nVAR\n")[2].partition("END_VAR")[0], re.MULTILINE)
         text = re.sub(r"\nVAR\n.*?END_VAR", "", text, count=1, flags=re.DOTALL)
-        text = re.sub(r"LIMIT\((LREAL#\S+), (.*), (LREAL#\S+)\);", r"LIMIT : \1 : \2 : \3;", text)
+        limited = r"LIMIT\((LREAL#\S+), SEL\((\w+) = \2, (LREAL#\S+), \2\), (LREAL#\S+)\);"
+        text = re.sub(limited, r"LIMIT : \1 : \3 : \2 : \4;", text)
         super().__init__(re.sub(r"score > best", "score >= best", text) if self.local else text)
 
     def identifier(self):
@@ -145,12 +146,14 @@ class LawBlock(Block):
             self.take(":")
             low = self.real()
             self.take(":")
+            otherwise = self.real()
+            self.take(":")
         terms = self.sum()
         if limited:
             self.take(":")
             high = self.real()
         self.take(";")
-        return name, (terms, low, high) if limited else (terms, -np.inf, np.inf)
+        return name, (terms, low, high, otherwise) if limited else (terms, -np.inf, np.inf, np.nan)
 
     def sum(self):
         terms = [self.term(1.0 if self.tokens[0][1] != "-" else self.sign())]
@@ -189,8 +192,9 @@ class LawBlock(Block):
         def execute(statements):
             for one in statements:
                 if isinstance(one[0], str):
-                    terms, low, high = one[1]
-                    memory[one[0]] = min(max(total(terms), low), high)
+                    terms, low, high, otherwise = one[1]
+                    value = total(terms)
+                    memory[one[0]] = min(max(otherwise if np.isnan(value) else value, low), high)
                 else:
                     execute(next((body for test, body in one[0] if passes(test)), one[1]))
 

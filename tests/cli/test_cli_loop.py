@@ -35,7 +35,7 @@ def paid(speed_error, voltage):
     return -abs(speed_error) - 0.01 * abs(voltage)
 """
 ALL = {
-    "reference": ["target of speed=0:150, hold 30:80, rate 2.5, unit rad/s"],
+    "reference": ["target of speed=0:150, hold 10:80, rate 2.5, unit rad/s"],
     "memory": ["integral(speed_error, 10), previous(voltage)"],
     "limit": ["current=-8:8", "voltage=:20"],
     "trip": ["current=-20:20"],
@@ -62,7 +62,7 @@ def test_every_option_states_what_spaql_loop_takes(file):
     module = sys.modules[f"spaql_file_{file.stem}"]
     said = spaql.loop(
         module.motor,
-        references=[spaql.Reference("target", 0.0, 150.0, of="speed", hold=(30, 80), rate=2.5, unit="rad/s")],
+        references=[spaql.Reference("target", 0.0, 150.0, of="speed", hold=(10, 80), rate=2.5, unit="rad/s")],
         memory=["integral(speed_error, 10)", "previous(voltage)"],
         observe=["speed_error", "integral(speed_error, 10)", "current"],
         limits=[spaql.Limit("current", -8.0, 8.0), spaql.Limit("voltage", high=20.0)],

@@ -46,6 +46,11 @@ def plain(frame):
     return frame[[name for name in frame if not name.startswith("next_")]]
 
 
+def bare(frame):
+    """Without anything that tells episodes apart."""
+    return plain(frame).drop(columns=["episode", "step", "terminated", "truncated"])
+
+
 BAD = {
     "missing column": (lambda f: f.drop(columns="velocity"), "no column 'velocity'.*it has 'episode'"),
     "no action": (lambda f: f.drop(columns="action"), "no column 'action'"),
@@ -68,6 +73,14 @@ BAD = {
     "no episode number": (lambda f: changed(f.astype({"episode": float}), "episode", 5, np.nan), at(6, "episode is empty")),
     "jump in time": (lambda f: f.assign(time=0.05 * f.step + (f.step > 80)), at(82, "time goes from 4 to 5.05.*gap")),
     "time is a word": (lambda f: f.assign(time="noon"), "neither a number nor a date"),
+    "action twice": (lambda f: f.assign(torque=f.action), "the columns 'action' and 'torque', and either may be the action"),
+    "an empty action": (lambda f: changed(changed(bare(f), "action", 17, np.nan), "reward", 17, np.nan), at(18, "action is empty, and the log goes on")),
+    "an empty action among steps": (
+        lambda f: changed(changed(bare(f).assign(step=f.step), "action", 17, np.nan), "reward", 17, np.nan),
+        at(18, "action is empty, and the log goes on behind it: fill it in, or number the episodes"),
+    ),
+    "a falling step": (lambda f: bare(f).assign(step=f.step - 9 * f.index.isin(range(51, 200))), at(52, "step falls from 50 to 42, with which no episode begins")),
+    "a step twice": (lambda f: bare(f).assign(step=f.step - f.index.isin(range(51, 200))), at(52, "step falls from 50 to 50")),
     "single rows": (lambda f: plain(f).assign(episode=range(len(f)), step=0), "no row has a next one"),
 }
 
@@ -98,6 +111,20 @@ def test_gaps_can_be_allowed_if_there_are_next_columns(problem, good):
     assert spaql.SPAQL(problem).replay(some, gaps=True).samples == 100
     with pytest.raises(spaql.SpaqlError, match="only with next_ columns"):
         spaql.SPAQL(problem).replay(plain(some), gaps=True)
+
+
+def test_a_log_without_rewards_is_not_split_by_an_empty_action(problem, good):
+    log = changed(bare(good).drop(columns="reward"), "action", 17, np.nan)
+    with pytest.raises(spaql.SpaqlError, match=at(18, "action is empty")):
+        spaql.from_data(problem, log)
+
+
+def test_without_a_column_for_episodes_a_step_that_starts_again_begins_the_next(problem, good):
+    log = bare(good).assign(step=good.step)
+    assert spaql.SPAQL(problem).replay(log).episodes == spaql.SPAQL(problem).replay(log.assign(step=log.step + 1)).episodes == 2
+    assert spaql.SPAQL(problem).replay(log[log.step >= 5]).episodes == 2
+    shuffled = good.drop(columns="episode").sample(frac=1.0, random_state=0)
+    assert spaql.SPAQL(problem).replay(shuffled, gaps=True).samples == 400
 
 
 def test_dates_are_times_too(problem, good):
@@ -139,16 +166,6 @@ def test_a_bad_file_is_one_line(name, text, words, problem, tmp_path):
 
 def lines_of(frame):
     return frame.to_csv(index=False).splitlines()
-
-
-def test_rows_that_end_in_a_comma_are_refused(problem, good, tmp_path):
-    """pandas alone would take the first column for a name of the rows, and shift all others by one."""
-    head, *rows = lines_of(plain(good).drop(columns=["episode", "terminated", "truncated"]))
-    (tmp_path / "log.csv").write_text("\n".join([head, *(f"{row}," for row in rows)]))
-    with pytest.raises(spaql.SpaqlError, match="rows have 7 fields and its header 6: a comma at the end of the rows"):
-        spaql.SPAQL(problem).replay(tmp_path / "log.csv")
-    (tmp_path / "log.csv").write_text("\n".join([f"{head},", *(f"{row}," for row in rows)]))  # an empty column
-    assert spaql.SPAQL(problem).replay(tmp_path / "log.csv").samples == 398
 
 
 def test_two_columns_of_a_name_in_a_file_are_refused(problem, good, tmp_path):

@@ -1,7 +1,6 @@
 """Exported controllers in a loop hold their memory themselves: C, Structured Text, Python and `predict` agree with the
 plant over whole episodes."""
 
-import re
 import subprocess
 from dataclasses import replace
 
@@ -10,43 +9,10 @@ import pytest
 
 import spaql
 from exported_programs import COMPILERS, STRICT, needs_compiler
+from loop_controllers import LOOPS, controller, inputs_and_applied, structured_loop
 from loops import motor
 from spaql.errors import SpaqlError
-from spaql.plants.environment import PlantEnv
 from spaql.plants.signals import signals_of
-from structured_text import LawBlock
-
-LOCK = spaql.Interlock("current", above=6.0, high=3.0)
-TARGET = spaql.Reference("target", 0.0, 150.0, of="speed", hold=(10, 20))
-MEMORY = ["integral(speed_error, 5)", "difference(speed, 2)", "average(current, 3)", "last(speed, 2)", "previous(voltage)"]
-LOOPS = {
-    "rate limit and interlock": {"rates": 4.0, "interlocks": [LOCK], "observe": ["speed_error", MEMORY[0], "current"]},
-    "increments and all of the memory": {"increments": 3.0, "delay": {"actuator": 1}},
-    "no memory": {"memory": [], "observe": ["speed_error", "current"]},
-}
-
-
-def controller(told):
-    problem = spaql.loop(motor(), **{"references": [TARGET], "memory": MEMORY, "noise": {"speed": 0.5}, "dt": 0.01} | told)
-    gains = np.random.default_rng(3).normal(size=len(problem.state)) * 0.1
-    return spaql.law(problem, gains, 0.25)
-
-
-def inputs_and_applied(policy):
-    """What is measured, with the references, and what the plant in its loop was given, over one episode."""
-    env, problem = PlantEnv(policy.problem), policy.problem
-    observation, _ = env.reset(seed=4)
-    signals, z = problem.signals, None
-    rows, applied = [], []
-    for _ in range(problem.horizon):
-        state = env.table[: env.plant.state_dim, 0]
-        given = [*state[2:4].tolist(), float(state[4])]  # behind the motor's own state: measured, then the reference
-        z = state[8 : 8 + len(signals.registers)].tolist()
-        action = policy.decide(observation[None])[0]
-        rows.append(given)
-        applied.append(signals.functions.applied(*given, *z, *action.tolist())[0])
-        observation, *_ = env.step(action)
-    return rows, applied
 
 
 @pytest.fixture(params=LOOPS, scope="module")
@@ -125,6 +91,38 @@ def test_inputs_that_are_not_numbers_are_refused(made):
             policy.predict(given, state=policy.memory())
 
 
+def test_what_may_be_inputs_or_an_observation_is_refused():
+    """Three inputs (speed, current, target), three variables that the law sees, and both are lists of three numbers."""
+    policy = controller(LOOPS["rate limit and interlock"])
+    words = r"3 numbers may be inputs of the controller in its loop \(speed, current, target\) or what its law sees \(speed_error, .*state=policy.memory"
+    table, atlas = spaql.SPAQL(policy.problem), spaql.Atlas(policy.problem)
+    own = spaql.Controller(policy.problem, lambda error, integral, current: 0.1 * error)
+    for one in (policy, table, atlas, own):
+        with pytest.raises(SpaqlError, match=words):
+            one.predict([10.0, 0.0, 1.0])
+        assert one.predict([[10.0, 0.0, 1.0]] * 2)[0].shape == (2, 1)  # a table is of observations
+    for one in (table, atlas, own):
+        with pytest.raises(SpaqlError, match="a memory goes with a policy"):
+            one.predict([10.0, 0.0, 1.0], state=policy.memory())
+    assert policy.predict([10.0, 0.0, 1.0], state=policy.memory())[0].shape == (1,)
+
+
+def test_an_interlock_is_not_passed_by_inputs_without_a_memory():
+    """What is measured is what the law sees; only with a memory the interlock is applied."""
+    policy = spaql.law(spaql.loop(motor(), interlocks=[spaql.Interlock("current", above=6.0, high=3.0)]), [0.0, 1.0])
+    with pytest.raises(SpaqlError, match="2 numbers may be inputs"):
+        policy.predict([0.0, 9.0])
+    assert policy.predict([0.0, 9.0], state=policy.memory())[0].tolist() == [3.0]
+    assert policy.predict([[0.0, 9.0]])[0].tolist() == [[9.0]]
+
+
+def test_what_means_the_same_either_way_is_taken():
+    policy = spaql.law(spaql.loop(motor(), noise={"speed": 1.0}), [0.0, 1.0])
+    assert policy.predict([0.0, 9.0])[0] == policy.predict([0.0, 9.0], state=policy.memory())[0]
+    fewer = spaql.law(spaql.loop(motor(), observe=["current"], interlocks=[spaql.Interlock("current", above=6.0, high=3.0)]), [1.0])
+    assert fewer.predict([9.0])[0].tolist() == [9.0]  # one number is what the law sees: inputs are two
+
+
 def test_a_problem_without_a_loop_has_no_memory():
     with pytest.raises(SpaqlError, match="not in a loop"):
         spaql.law(motor(), {"speed": -1.0}).memory()
@@ -177,36 +175,6 @@ def test_names_that_look_like_code_stay_names(tmp_path):
     applied = policy.predict(given, state=memory)[0].item()
     assert float(told) == applied == scope["controller_step"](scope["controller_init"](), given)
     assert structured_loop(policy.to_st())(given) == applied
-
-
-def structured_loop(text):
-    """The second block, line by line in Python; the first is run by the interpreter of laws."""
-    law_text, _, loop_text = text.partition("\n(* The loop around it")
-    law, head = LawBlock(law_text), re.search(r"VAR_INPUT\n(.*?)\nEND_VAR", loop_text, re.DOTALL)[1]
-    names, out = re.findall(r"(\w+) : LREAL", head), re.search(r"VAR_OUTPUT\n\s*(\w+)", loop_text)[1]
-    declared = set(re.findall(r"^    (\w+) : ", loop_text, re.MULTILINE))
-    body = loop_text.rpartition("\nEND_VAR\n")[2].partition("END_FUNCTION_BLOCK")[0]
-    kept = {"started": False, "LIMIT": lambda low, x, high: min(max(x, low), high), "SEL": lambda g, no, yes: yes if g else no}
-
-    def run(given):
-        kept.update(zip(names, given, strict=True))
-        skipped = False
-        plain = body.replace("LREAL#", "").replace("TRUE", "True").replace(";", "")
-        for line in filter(None, map(str.strip, plain.splitlines())):
-            if line == "IF NOT started THEN":
-                skipped = kept["started"]
-            elif line == "END_IF":
-                skipped = False
-            elif line.startswith("law("):
-                values = [kept[name] for name in re.findall(r":= (\w+)", line)]
-                kept["law"] = type("Law", (), dict(zip(law.outputs, law.run(values), strict=True)))
-            elif not skipped:
-                left, right = line.split(" := ")
-                assert left in declared
-                kept[left] = eval(right, {}, kept)
-        return kept[out]
-
-    return run
 
 
 def test_a_policy_as_json_holds_its_loop(made):

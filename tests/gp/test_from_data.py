@@ -222,3 +222,15 @@ def test_a_good_model_brings_no_warning():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         spaql.from_data(replace(problem, known=None), *data)
+
+
+def test_ranges_are_those_that_were_declared():
+    """The model goes a little beyond the data; what is printed and exported are the ranges of the plant all the same."""
+    problem = spaql.make("pendulum")
+    learned = spaql.from_data(problem, spaql.record(problem, episodes=2))
+    assert learned.state == problem.state
+    assert "cos       -1 … 1" in str(learned)
+    spaql.SPAQL(learned).learn(2, rollouts=2)  # beyond them it is at the edge, which is no error
+    loop = spaql.loop(learned, observe=["cos", "velocity"])
+    assert loop.state == (problem.state[0], problem.state[2])
+    assert "from -1 to 1" in spaql.law(loop, [1.0, 1.0]).to_c()

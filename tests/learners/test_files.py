@@ -192,3 +192,85 @@ def test_two_hundred_files_with_sound_checksums_but_hostile_contents(content, tm
     rng = random.Random(2)
     hostile = (mutated_description if turn % 2 else mutated_numbers for turn in range(200))
     assert 0 < refusals((mutated(content, rng) for mutated in hostile), tmp_path) < 200
+
+
+# -- what a file may not hold ------------------------------------------------------------------------------------------
+
+
+def saved(agent, tmp_path):
+    agent.save(tmp_path / "a.spaql")
+    return members((tmp_path / "a.spaql").read_bytes())
+
+
+def with_meta(parts, change):
+    meta = json.loads(parts["meta.json"])
+    change(meta["problem"])
+    return packed(parts | {"meta.json": json.dumps(meta)})
+
+
+@pytest.mark.parametrize("name", ["states", "nexts"])
+def test_samples_outside_the_declared_ranges_are_refused(name, tmp_path):
+    agent = spaql.Atlas(spaql.make("cartpole"), seed=0)
+    agent.learn(samples=60)
+    parts = saved(agent, tmp_path)
+    for row, value in ((3, 1e30), (-1, -4.81)):
+        array = array_of(parts[f"{name}.npy"]).copy()
+        array[row, 0] = value
+        with pytest.raises(spaql.SpaqlError, match=rf"in one of its samples position is {value:g}".replace("+", r"\+")):
+            load_bytes(tmp_path, packed(parts | {f"{name}.npy": array_bytes(array)}))
+    array = array_of(parts[f"{name}.npy"]).copy()
+    array[3, 0] = 4.8  # as training takes it
+    assert load_bytes(tmp_path, packed(parts | {f"{name}.npy": array_bytes(array)})).state.memory.n == 60
+
+
+def test_gains_beyond_those_of_a_policy_are_refused(tmp_path):
+    agent = spaql.Laws(spaql.make("cartpole"), seed=0, max_leaves=1)
+    agent.learn(samples=20_000)
+    parts = saved(agent, tmp_path)
+    rows = array_of(parts["rows.npy"]).copy()
+    rows[-2] = 1e308
+    with pytest.raises(spaql.SpaqlError, match=r"trees are malformed: .* at most 1e\+100"):
+        load_bytes(tmp_path, packed(parts | {"rows.npy": array_bytes(rows)}))
+
+
+@pytest.mark.parametrize("kind", ["other", None, 3, "Continuous"])
+def test_an_unknown_kind_of_actions_is_refused(content, kind, tmp_path):
+    with pytest.raises(spaql.SpaqlError, match="of kind 'finite' or 'continuous'"):
+        load_bytes(tmp_path, with_meta(members(content), lambda told: told["actions"].update(kind=kind)))
+
+
+def in_a_loop():
+    """Only interlocks: what is observed and applied is as without the loop."""
+    return spaql.loop(spaql.make("pendulum"), interlocks=[spaql.Interlock("velocity", above=6.0, high=0.0)])
+
+
+def remembering():
+    agent = spaql.Atlas(spaql.make("pendulum"), seed=0)
+    agent.learn(samples=20)
+    return agent.with_memory(["past(velocity, 1)"])
+
+
+@pytest.mark.parametrize("make", [lambda: spaql.SPAQL(in_a_loop()), remembering])
+def test_a_file_that_has_lost_its_loop_is_refused(make, tmp_path):
+    parts = saved(make(), tmp_path)
+    assert load_bytes(tmp_path, packed(parts)).problem.signals is not None
+    assert load_bytes(tmp_path, with_meta(parts, lambda told: told.update(catalog=True))).problem.signals is not None
+    for lost in (lambda told: told.pop("signals"), lambda told: told.update(signals=None)):
+        with pytest.raises(spaql.SpaqlError, match="the signals of the loop are missing"):
+            load_bytes(tmp_path, with_meta(parts, lost))
+
+
+def test_interlocks_are_not_lost_with_a_problem_that_has_none(tmp_path):
+    spaql.SPAQL(in_a_loop()).save(tmp_path / "a.spaql")
+    text = spaql.law(in_a_loop(), [1.0, 0.0, 0.0]).to_json()
+    for load in (lambda problem: spaql.load(tmp_path / "a.spaql", problem), lambda problem: spaql.Policy.from_json(text, problem)):
+        with pytest.raises(spaql.SpaqlError, match="give the problem in its loop"):
+            load(spaql.make("pendulum"))
+        assert load(in_a_loop()).problem.can_run
+
+
+def test_a_policy_that_has_lost_its_loop_is_refused():
+    told = json.loads(spaql.law(in_a_loop(), [1.0, 0.0, 0.0]).to_json())
+    del told["problem"]["signals"]
+    with pytest.raises(spaql.SpaqlError, match="the signals of the loop are missing"):
+        spaql.Policy.from_json(json.dumps(told))

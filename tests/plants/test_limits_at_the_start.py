@@ -22,7 +22,7 @@ def test_a_limit_that_no_start_of_a_plant_satisfies_is_refused_with_what_the_sta
 
 
 def test_a_limit_that_some_starts_satisfy_is_taken():
-    assert spaql.loop(motor(), references=[TARGET], limits=[Limit("speed", high=1.0), Limit("voltage", high=5.0)]).limits
+    assert spaql.loop(motor(), limits=[Limit("speed", high=1.0), Limit("voltage", high=5.0)]).limits
 
 
 def test_a_limit_on_an_error_is_checked_with_the_references_of_the_loop():

@@ -9,7 +9,6 @@ import pytest
 import spaql
 import spaql.plants.environment
 from loops import motor, steps
-from spaql.errors import SpaqlError
 from spaql.plants.known_check import check_with_plant
 
 VOLTS = [6.0, -3.0, 12.0, 24.0, -24.0, 1.0, 0.0, 9.0]
@@ -176,77 +175,6 @@ def test_a_problem_in_a_loop_is_pickled():
     problem = spaql.loop(motor(), references=[TARGET], memory=["integral(speed_error)"], noise={"speed": 1.0})
     again = pickle.loads(pickle.dumps(problem))
     assert steps(problem, VOLTS) == steps(again, VOLTS)
-
-
-@pytest.mark.parametrize(
-    ("told", "message"),
-    [
-        ({"references": [spaql.Reference("target", 0, 1, of="torque")]}, "'torque' is not measured: choose speed, current"),
-        ({"references": [spaql.Reference("speed", 0, 1)]}, "two variables or actions are called 'speed'"),
-        ({"references": [spaql.Reference("voltage", 0, 1)]}, "two variables or actions are called 'voltage'"),
-        ({"references": [spaql.Reference("target", 0, 999, of="speed")]}, "0 to 999 is not within -300 to 300"),
-        ({"references": [spaql.Reference(name, 0, 9, of="speed") for name in "ab"]}, "two references of 'speed'"),
-        ({"increments": 1.0, "rates": 1.0}, "give increments or rates, not both"),
-        ({"observe": ["speed"], "limits": [spaql.Limit("current", high=1.0)]}, "add it to observe"),
-        ({"limits": [spaql.Limit("speed", low=400.0)]}, "can never hold"),
-        ({"delay": 3}, "such as {'actuator': 1}"),
-        ({"references": ["target"]}, "references is a list of spaql.Reference"),
-        ({"memory": ["integral(torque)"]}, "'torque' is not a variable: choose speed, current"),
-        ({"memory": ["sum(speed)"]}, "memory is chosen by names such as"),
-        ({"memory": ["average(speed)"]}, "give the number of steps"),
-        ({"memory": ["past(speed, 2.5)"]}, "give the number of steps"),
-        ({"memory": ["integral(speed, -1)"]}, "the limit of an integral is above 0"),
-        ({"memory": ["previous(speed)"]}, "'speed' is not an action: choose voltage"),
-        ({"observe": ["torque"]}, "there is no variable 'torque'"),
-        ({"observe": ["speed", "speed"]}, "a variable is there twice"),
-        ({"noise": {"torque": 1.0}}, "'torque' is not measured"),
-        ({"noise": {"speed": -1.0}}, "noise of speed must be a finite number from 0"),
-        ({"noise": 0.1}, "noise is given by name"),
-        ({"delay": {"sensors": 1}}, "choose sensor or actuator"),
-        ({"delay": {"sensor": 40, "actuator": 20}}, "as long as the episode"),
-        ({"increments": -1.0}, "increments must be a finite number above 0"),
-        ({"rates": {"torque": 1.0}}, "one for each of voltage"),
-        ({"interlocks": [spaql.Interlock("torque", above=1.0, high=0.0)]}, "no variable 'torque'"),
-        ({"interlocks": [spaql.Interlock("speed", above=1.0, low=30.0)]}, "no action is left"),
-        ({"trips": [spaql.Limit("torque", high=1.0)], "trip_cost": 1.0}, "'torque' is not measured"),
-        ({"trips": [spaql.Limit("speed", high=1.0)]}, "trips need trip_cost"),
-        ({"reward": lambda torque: 0.0}, "there is no variable 'torque'"),
-        ({"reward": 3}, "reward must be a plain Python function"),
-        ({"dt": 0.0}, "dt must be a finite number above 0"),
-    ],
-)
-def test_what_cannot_be_is_said_in_one_line(told, message):
-    with pytest.raises(SpaqlError) as caught:
-        spaql.loop(motor(), **told)
-    assert message in str(caught.value)
-    assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("told", "message"),
-    [
-        ({"low": 1.0, "high": 0.0}, "low must be below high"),
-        ({"low": 0.0, "high": 1.0, "values": (0.5, 2.0), "hold": 3}, "2 is outside its range, 0 to 1"),
-        ({"low": 0.0, "high": 1.0, "values": (0.5, 1.0)}, "hold=... says for how many steps"),
-        ({"low": 0.0, "high": 1.0, "hold": (5, 3)}, "hold is a number of steps or"),
-        ({"low": 0.0, "high": float("nan")}, "high must be a finite number"),
-        ({"low": 0.0, "high": 1.0, "rate": 0.0}, "rate must be a finite number above 0"),
-    ],
-)
-def test_a_reference_that_cannot_be_is_refused(told, message):
-    with pytest.raises(SpaqlError, match=r"target: .*") as caught:
-        spaql.Reference("target", **told)
-    assert message in str(caught.value)
-
-
-def test_a_loop_around_a_loop_is_refused():
-    with pytest.raises(SpaqlError, match="in a loop already"):
-        spaql.loop(spaql.loop(motor(), delay={"sensor": 1}), delay={"sensor": 1})
-
-
-def test_increments_of_a_finite_set_are_refused():
-    with pytest.raises(SpaqlError, match="continuous actions"):
-        spaql.loop(spaql.make("mountain-car"), increments=1.0)
 
 
 def test_a_printed_problem_in_a_loop_tells_all_that_is_around_the_plant():

@@ -150,8 +150,8 @@ def test_a_gymnasium_environment_answers_too():
 
 
 def test_an_end_of_the_episode_is_told():
-    problem = first_order(trips=[spaql.Limit("x", high=5.0)], trip_cost=1.0)
-    found = spaql.law(problem, {"target": 1.0}).step_response()
+    problem = first_order(trips=[spaql.Limit("x", high=10.0)], trip_cost=1.0)
+    found = spaql.law(problem, {"target": 2.0}).step_response()
     assert math.isnan(found.settling_time)
     assert np.isnan(found.outputs[0, -1])
     assert "the plant ended the episode before its time" in str(found)

@@ -147,7 +147,7 @@ def in_loop(
         trips=[_limit("trip", text) for text in around.trip or ()],
         trip_cost=around.trip_cost,
         reward=reward,
-        dt=1.0 if dt is None else dt,
+        dt=dt,
     )
 
 

@@ -104,7 +104,7 @@ def fmu_problem(
         terminated=None if terminated is None else function_of("--terminated", terminated),
     )  # fmt: skip
     seen = observe if around.measure is not None else None
-    return in_loop(made, around, seen, function if around.any else None, made.env.dt)  # type: ignore[union-attr]
+    return in_loop(made, around, seen, function if around.any else None, dt)
 
 
 def _action(text: str) -> tuple[str, Any]:

@@ -58,7 +58,8 @@ def from_data(
     learned = imagined(problem, model, data, starts_of(problem, data, rng), rng, functions, at)
     both = np.concatenate([data.states, data.nexts])
     ends = zip(both.min(axis=0).tolist(), both.max(axis=0).tolist(), strict=True)
-    return replace(learned, seen=tuple(ends))
+    # ranges are as declared: where the model goes a little beyond, it is at the edge
+    return replace(learned, seen=tuple(ends), state=problem.state, clip=True)
 
 
 def _of_log(problem: Problem, log: Any, gaps: bool) -> Data:

@@ -9,7 +9,7 @@ from spaql.arrays import Array
 from spaql.checks import FAR
 from spaql.data.columns import action_columns, named_actions, next_columns, state_columns
 from spaql.data.table import Table, read_table
-from spaql.errors import SpaqlError
+from spaql.errors import SpaqlError, echoed
 from spaql.plants.chart import EDGE
 from spaql.plants.problem import Axis, Finite, Problem
 
@@ -54,10 +54,7 @@ def read_log(problem: Problem, log: Any, gaps: bool = False, paid: bool = True) 
     """
     table = read_table(log)
     names, following = state_columns(problem), next_columns(problem)
-    acting = action_columns(problem)
-    named = named_actions(problem)
-    if named is not None and not any(column in table for column in acting):
-        acting = named if any(column in table for column in named) else acting
+    acting = _acting(table, problem)
     paid = paid or "reward" in table
     needed = f"the variables of {problem.name}, action" + " and reward" * paid
     if problem.signals is not None and not all(name in table for name in names):
@@ -78,7 +75,7 @@ def read_log(problem: Problem, log: Any, gaps: bool = False, paid: bool = True) 
     final = np.full(len(table), not given)
     for column in (*["reward"] * paid, *acting) if not given else ():
         final &= np.isnan(table.numbers(column))
-    episode, step = _episodes(table, terminated | truncated, final)
+    episode, step = _episodes(table, terminated | truncated, final, gaps)
     after = _following(episode)
     if not gaps:
         _no_gaps(table, step, after)
@@ -102,16 +99,34 @@ def read_log(problem: Problem, log: Any, gaps: bool = False, paid: bool = True) 
     )  # fmt: skip
 
 
-def _episodes(table: Table, ended: Array, final: Array) -> tuple[Array, Array]:
+def _acting(table: Table, problem: Problem) -> list[str]:
+    """The columns of the action: `action`, or by its names."""
+    plain, named = action_columns(problem), named_actions(problem) or []
+    both = [next((column for column in columns if column in table), None) for columns in (plain, named)]
+    if None not in both:
+        raise SpaqlError(
+            f"{table.name} has the columns {echoed(both[0])} and {echoed(both[1])}, and either may be the action: "
+            "remove or rename the one that was not applied"
+        )
+    return named if both[1] is not None else plain
+
+
+def _episodes(table: Table, ended: Array, final: Array, gaps: bool) -> tuple[Array, Array]:
     """The episode of every row as a number, and the step in it from 0 on."""
     step = _whole(table, "step") if "step" in table else None
     if "episode" in table:
         episode = table.labels("episode")
     else:
-        began = np.concatenate([[False], ended[:-1] & ~final[1:] | final[:-1]])
-        if step is not None:
-            began[1:] |= step[1:] <= step[:-1]
-        episode = np.cumsum(began)
+        falls = np.zeros(len(table) - 1, bool) if step is None else step[1:] <= step[:-1]
+        if step is not None and not gaps:
+            _starts_again(table, step, np.flatnonzero(falls) + 1)
+        # a final row belongs to the step before, with which the episode has ended
+        over = ended[:-1] & ~final[1:] | np.concatenate([[False], ended[:-2]]) & final[:-1] | falls
+        lone = np.flatnonzero(final[:-1] & ~over)
+        if len(lone):
+            empty = "action is empty, and the log goes on behind it"
+            table.fail(lone, f"{empty}: fill it in, or number the episodes (a column episode) if one ends here")
+        episode = np.cumsum(np.concatenate([[False], over]))
     if step is None:
         order = np.argsort(episode, kind="stable")
         first = np.concatenate([[True], np.diff(episode[order]) != 0])
@@ -121,6 +136,17 @@ def _episodes(table: Table, ended: Array, final: Array) -> tuple[Array, Array]:
     elif not (step == 0).any() and all(step[_first_rows(episode)] == 1):
         step = step - 1  # counted from 1
     return episode, step
+
+
+def _starts_again(table: Table, step: Array, rows: Array) -> None:
+    """Where `step` falls an episode begins, with 0, 1 or the step that the log begins with."""
+    bad = rows[~np.isin(step[rows], (0, 1, step[0]))]
+    if len(bad):
+        table.fail(
+            bad,
+            f"step falls from {step[bad[0] - 1]} to {step[bad[0]]}, with which no episode begins: put the rows in "
+            "order, or number the episodes (a column episode)",
+        )
 
 
 def _first_rows(episode: Array) -> Array:

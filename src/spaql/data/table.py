@@ -1,5 +1,7 @@
 """A log as a table: from a CSV or Parquet file, or from a data frame."""
 
+import csv
+import gzip
 import io
 import zlib
 from collections.abc import Mapping, Sequence
@@ -30,7 +32,7 @@ class Table:
         if len(frame) == 0:
             raise SpaqlError(f"{name} has no rows: nothing to learn from")
         for column in self.columns:
-            if self.columns.count(column) > 1:
+            if column and self.columns.count(column) > 1:
                 raise SpaqlError(f"{name} has two columns {echoed(column)}: remove or rename one")
 
     def __len__(self) -> int:
@@ -43,12 +45,9 @@ class Table:
         missing = [column for column in columns if column not in self]
         if not missing:
             return
-        hint = ""
-        if len(self.columns) == 1 and any(mark in self.columns[0] for mark in ";\t"):
-            hint = "; it seems to be separated by semicolons or tabs: separate by commas"
         raise SpaqlError(
             f"{self.name} has no column {', '.join(map(repr, missing))} ({why}); "
-            f"it has {', '.join(map(repr, self.columns[:20]))}: rename or add columns{hint}"
+            f"it has {', '.join(map(repr, self.columns[:20]))}: rename or add columns{_separator(self.columns)}"
         )
 
     def numbers(self, column: str) -> Array:
@@ -157,29 +156,37 @@ def _read_file(path: Path) -> Any:
         raise SpaqlError(f"cannot read {path}: the file is incomplete or damaged") from error
     except OSError as error:
         raise SpaqlError(f"cannot read {path}: {error.strerror or 'the file is incomplete or damaged'}") from error
-    except (ValueError, MemoryError) as error:  # pandas' parser errors and pyarrow's are ValueErrors
+    except (ValueError, MemoryError, csv.Error) as error:  # pandas' parser errors and pyarrow's are ValueErrors
         raise SpaqlError(f"cannot read {path.name}: {' '.join(str(error).split())}") from error
 
 
 def _read_csv(path: Path) -> Any:
-    """As it stands there. Left alone, pandas renames a second column of a name, and takes the first column for a name
-    of the rows if the rows have one field more than the header: all others would then be shifted by one."""
+    """By position, every row as long as the header. Left alone, pandas takes the first column for a name of the rows
+    where these have a field more than the header, so that all others are shifted by one, and fills short rows up."""
     import pandas
 
     exact = {} if _version(pandas.__version__) >= EXACT_PANDAS else {"float_precision": "round_trip"}
-    kind = {"skipinitialspace": True, "compression": "gzip" if path.name.lower().endswith(".gz") else None}
-    pipe = None if path.is_file() or not path.exists() else path.read_bytes()  # it gives its bytes only once
-    first, whole = (path, path) if pipe is None else (io.BytesIO(pipe), io.BytesIO(pipe))
-    header = pandas.read_csv(first, header=None, nrows=1, dtype=str, keep_default_na=False, **kind)
-    frame = pandas.read_csv(whole, low_memory=False, **exact, **kind)
-    names = [cell_text(str(name).strip()) for name in header.iloc[0]]
-    if len(frame) and not isinstance(frame.index, pandas.RangeIndex):
-        fields = len(frame.columns) + frame.index.nlevels
-        raise SpaqlError(
-            f"{path.name}: its rows have {fields} fields and its header {len(names)}: "
-            "a comma at the end of the rows? Remove it, or name every column"
-        )
-    twice = [name for name in names if name and names.count(name) > 1]
-    if twice:
-        raise SpaqlError(f"{path.name} has two columns {echoed(twice[0])}: remove or rename one")
-    return frame.rename(columns=cell_text)
+    raw = path.read_bytes()  # once: a pipe gives its bytes only once
+    raw = gzip.decompress(raw) if path.name.lower().endswith(".gz") else raw
+    rows = csv.reader(io.TextIOWrapper(io.BytesIO(raw), "utf-8-sig", newline=""), skipinitialspace=True)
+    names: list[str] = []
+    for n, row in enumerate(row for row in rows if len(row) > 1 or any(row)):  # blank lines are no rows
+        names = names or row
+        if len(row) != len(names):
+            raise SpaqlError(
+                f"{path.name}, row {n}: it has {_fields(len(row))} and the header {_fields(len(names))}: "
+                f"a comma too many or too few? Write as many fields in every row as in the header{_separator(names)}"
+            )
+    frame = pandas.read_csv(io.BytesIO(raw), index_col=False, skipinitialspace=True, low_memory=False, **exact)
+    frame.columns = [cell_text(name.strip()) for name in names]  # pandas renames a second column of a name
+    return frame
+
+
+def _fields(count: int) -> str:
+    return "1 field" if count == 1 else f"{count} fields"
+
+
+def _separator(names: Sequence[str]) -> str:
+    """A hint, for a header that is one name."""
+    other = len(names) == 1 and any(mark in names[0] for mark in ";\t")
+    return "; it seems to be separated by semicolons or tabs: separate by commas" if other else ""

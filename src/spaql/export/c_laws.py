@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from spaql.export.numbers import affine
-from spaql.trees.law_parts import constant_of, steps_of
+from spaql.trees.law_parts import constant_of, neutral_of, steps_of
 from spaql.trees.laws import CLIP, ORDERED, SCORES, THRESHOLD, Laws
 
 FEW_VALUES = 8  # ordered actions that are compared one by one; more stand in an array
@@ -30,7 +30,8 @@ def law_lines(laws: Laws, leaf: int, words: Sequence[str], literal: Literal) -> 
                 continue
             low, high = literal(float(laws.low[axis])), literal(float(laws.high[axis]))
             lines.append(f"score = {total(axis)};")
-            lines.append(f"action[{axis}] = score < {low} ? {low} : score > {high} ? {high} : score;")
+            within = f"score <= {high} ? score : {literal(neutral_of(laws, axis))}"  # NaN is not
+            lines.append(f"action[{axis}] = score < {low} ? {low} : score > {high} ? {high} : {within};")
         return lines
     fixed = constant_of(laws, leaf)
     values = [literal(value) for value in laws.values.tolist()]
@@ -71,10 +72,11 @@ def _index(count: int, literal: Literal) -> str:
 
 def law_rows(laws: Laws, rows: Sequence[Sequence[float]]) -> dict[str, list[list[float]]]:
     """The arrays of a table: gains output by output, offsets, and what the action is made of."""
-    ends = laws.outputs
-    arrays = {"gain": [list(row[:-ends]) for row in rows], "offset": [list(row[-ends:]) for row in rows]}
+    last = laws.outputs
+    arrays = {"gain": [list(row[:-last]) for row in rows], "offset": [list(row[-last:]) for row in rows]}
     if laws.kind == CLIP:
-        return arrays | {"range": [[*pair] for pair in zip(laws.low.tolist(), laws.high.tolist(), strict=True)]}
+        ends = [[laws.low[k], laws.high[k], neutral_of(laws, k)] for k in range(laws.outputs)]
+        return arrays | {"range": ends}
     return arrays | {"value": [laws.values.tolist()]}
 
 
@@ -83,7 +85,8 @@ def assign_law(laws: Laws, d: int, real: str, literal: Literal) -> list[str]:
     zero, last = literal(0.0), len(laws.values) - 1
     applied = {
         CLIP: [
-            "        action[k] = score < range[k][0] ? range[k][0] : score > range[k][1] ? range[k][1] : score;",
+            "        action[k] = score < range[k][0] ? range[k][0] : score > range[k][1] ? range[k][1] :",
+            "                    score <= range[k][1] ? score : range[k][2];",
         ],
         THRESHOLD: [f"        action[k] = score >= {zero} ? value[0][{last}] : value[0][0];"],
         ORDERED: [

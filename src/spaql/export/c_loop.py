@@ -2,33 +2,39 @@
 
 from collections.abc import Callable
 
+from spaql.checks import FAR
 from spaql.export.c_parts import comment, main_program
 from spaql.export.heading import labelled
-from spaql.export.loop_lines import Syntax, step_of
+from spaql.export.loop_lines import UNUSABLE, Syntax, step_of
 from spaql.export.names import C_WORDS
 from spaql.plants.signals import Signals
 from spaql.policy.words import one_line
 
+FAR_SINGLE = 1e18  # times a gain as large, it still is a float
+
 
 def loop_lines(signals: Signals, name: str, real: str, literal: Callable[[float], str]) -> list[str]:
     """Declarations and functions that follow the law `name`."""
+    far = literal(FAR_SINGLE if real == "float" else FAR)
     syntax = Syntax(
         let=lambda left, right: f"{real} {left} = {right};",
         put=lambda left, right: f"{left} = {right};",
         limited=lambda text, low, high: f"{name}_limited({text}, {low}, {high})",
         chosen=lambda condition, yes, no: f"{condition} ? {yes} : {no}",
+        usable=lambda words: " && ".join(f"{name}_usable({word})" for word in words) or "1",
+        unless=lambda condition, usable: f"{condition} || !({usable})",
         literal=literal,
         register="memory->{}",
         read="input[{}]",
     )
-    own = {"memory", "input", "output", "obs", "action", "started", name, f"{name}_memory", f"{name}_limited"}
-    step = step_of(signals, syntax, C_WORDS | own)
+    own = {"memory", "input", "output", "obs", "action", "started", "usable", name}
+    step = step_of(signals, syntax, C_WORDS | own | {f"{name}_{part}" for part in ("memory", "limited", "usable")})
     outputs = len(step.outputs)
     head = f"void {name}_step({name}_memory *memory, const {real} *input, {real} *output)"
     first = [*(f"        {line}" for line in step.first), "        memory->started = 1;"]
     lines = [
         "",
-        *comment(_facts(signals, name)),
+        *comment(_facts(signals, name, far)),
         "typedef struct {",
         "    int started;",
         *(f"    {real} {one};" for one in step.registers),
@@ -38,8 +44,15 @@ def loop_lines(signals: Signals, name: str, real: str, literal: Callable[[float]
         f"{head};",
         "",
     ]
-    body = [*step.inputs, *step.seen]
-    if any("_limited(" in line for line in [*body, *step.applied, *step.after]):
+    if step.inputs:
+        lines += [
+            f"static int {name}_usable({real} value)",
+            "{",
+            f"    return value >= -{far} && value <= {far};",
+            "}",
+            "",
+        ]
+    if any("_limited(" in line for line in [*step.seen, *step.applied, *step.after]):
         lines += [
             f"static {real} {name}_limited({real} value, {real} low, {real} high)",
             "{",
@@ -48,24 +61,28 @@ def loop_lines(signals: Signals, name: str, real: str, literal: Callable[[float]
             "",
         ]
     lines += [f"void {name}_init({name}_memory *memory)", "{", "    memory->started = 0;"]
-    lines += [*(f"    memory->{one} = {literal(0.0)};" for one in step.registers), "}", "", head, "{"]
+    lines += [*(f"    memory->{register} = {value};" for register, value in step.registers.items()), "}", "", head, "{"]
     lines += [f"    {real} obs[{len(step.observation)}];", f"    {real} action[{outputs}];"]
-    lines += [*(f"    const {line}" for line in step.inputs), "", "    if (!memory->started) {", *first, "    }"]
-    lines += [*(f"    const {line}" for line in step.seen)]
+    lines += [f"    const {line}" for line in step.inputs] or ["    (void)input;"]
+    lines += [f"    const int usable = {step.usable};"]
+    lines += [*(f"    const {line}" for line in step.errors), ""]
+    lines += ["    if (usable && !memory->started) {", *first, "    }", *(f"    const {line}" for line in step.seen)]
     lines += [f"    obs[{j}] = {one};" for j, one in enumerate(step.observation)]
     lines += [f"    {name}(obs, action);", *(f"    {line}" for line in step.applied)]
-    lines += [f"    {line}" for line in step.after]
+    lines += ["    if (usable) {", *(f"        {line}" for line in step.after), "    }"] if step.after else []
+    lines += [f"    {line}" for line in step.kept]
     lines += [f"    output[{j}] = {one};" for j, one in enumerate(step.outputs)]
     return [*lines, "}"]
 
 
-def _facts(signals: Signals, name: str) -> list[str]:
+def _facts(signals: Signals, name: str, far: str) -> list[str]:
     """What the comment says: how it is called, what it takes and gives."""
     inputs = [one_line(labelled(axis.name, axis.unit)) for axis in signals.inputs]
     return [
         f"The loop around it: call {name}_init once, then {name}_step at every sampling instant.",
         *(f"  input[{j}]  {text}" for j, text in enumerate(inputs)),
         *(f"  output[{j}]  {one_line(one)}, to be applied" for j, one in enumerate(signals.action_names)),
+        *(line.format(far) for line in UNUSABLE),
     ]
 
 

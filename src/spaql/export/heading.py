@@ -39,10 +39,11 @@ def facts(policy: Policy, interface: bool = True, place: str = "[{}]", first: in
         lines.append("Action:")
         for j, (name, unit) in enumerate(zip(action_names(problem), action_units(problem), strict=True)):
             lines.append(f"  action{place.format(first + j)}  {labelled(name, unit)}, {choices_text(policy, j)}")
-    nan = "Input is not checked: NaN fails every test, so that its else branch is taken. The caller must check it."
+    nan = "NaN fails every test, so that its else branch is taken"
     if policy.has_laws:
-        nan = "Input is not checked: NaN fails every test, and laws make no sense of it. The caller must check it."
-    return [*lines, "", nan]
+        applied = "an action of the set" if isinstance(problem.actions, Finite) else "zero, or what is nearest to it"
+        nan = f"NaN fails every test, and a law that it leaves without a number applies {applied}"
+    return [*lines, "", f"Observations are not checked: {nan}. The caller should check them."]
 
 
 def labelled(name: str, unit: str) -> str:

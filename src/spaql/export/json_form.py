@@ -16,7 +16,7 @@ from spaql.plants.limits import limits_for_file, limits_of_file
 from spaql.plants.make import make_from_catalog, parameters_of_file
 from spaql.plants.parameters import plain
 from spaql.plants.problem import MOST_VARIABLES, Axis, Continuous, Finite, Problem
-from spaql.plants.signal_files import signals_for_file, signals_of_file
+from spaql.plants.signal_files import check_loop, signals_for_file, signals_of_file
 from spaql.policy.certificate import certificate_of_file
 from spaql.policy.knowledge import Nothing
 from spaql.policy.policy import Policy
@@ -203,7 +203,7 @@ def _problem(top: dict[str, Any]) -> Problem:
         clip=_flag("clip", told["clip"]),
         parameters=parameters_of_file(told["name"], None, told.get("parameters", {})),
         limits=limits_of_file(told.get("limits", [])),
-        signals=signals_of_file(told.get("signals")),
+        signals=signals_of_file(told.get("signals"), told["summary"]),
     )
 
 
@@ -247,6 +247,7 @@ def _with_plant(described: Problem, given: Problem | None) -> Problem:
             if given is None:
                 return described
             raise ValueError(f"its {'variables' if what == 'state' else what} are not those of {given.name}")
+    check_loop(described.signals, same.signals)
     return same if same.limits or not described.limits else replace(same, limits=described.limits)
 
 

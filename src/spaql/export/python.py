@@ -6,7 +6,7 @@ from spaql.export.numbers import affine, double, weighted_sum
 from spaql.export.python_loop import loop_lines
 from spaql.plants.problem import Finite
 from spaql.policy.policy import Policy
-from spaql.trees.law_parts import constant_of, steps_of
+from spaql.trees.law_parts import constant_of, neutral_of, steps_of
 from spaql.trees.laws import CLIP, ORDERED, SCORES, THRESHOLD, Laws
 from spaql.trees.regions import branches, deepest_level
 from spaql.trees.tree import LEAF, Tree
@@ -30,7 +30,8 @@ def to_python(policy: Policy, name: str = "controller") -> str:
 
 def _ifs(policy: Policy, name: str) -> list[str]:
     tree, d = policy.rules, policy.rules.variables
-    own = {"min", "max", "int", "scores"} if tree.laws is not None else set()
+    scores = {"score", "scores", *(f"score{axis}" for axis in range(policy.problem.actions.axes))}
+    own = {"min", "max", "int", *scores} if tree.laws is not None else set()
     words = identifiers(policy.words.names, PYTHON_WORDS | {"obs", name} | own)
     feature, cut = tree.nodes["feature"].tolist(), tree.nodes["cut"].tolist()
     # float(): numbers of NumPy in single precision would round the cut before they compare
@@ -74,7 +75,8 @@ def _table(policy: Policy) -> list[str]:
         "        if type(tested) is tuple:",
         "            value = 0.0",
         "            for weight, observed in zip(tested, obs):",
-        "                value += weight * observed",
+        "                if weight != 0.0:",
+        "                    value += weight * observed",
         "        else:",
         "            value = obs[tested]",
         "        node = nodes[above if value >= cut else below]",
@@ -110,11 +112,12 @@ def _law(policy: Policy, laws: Laws, leaf: int, words: list[str]) -> list[str]:
         return affine(laws.gains[leaf, output].tolist(), constant, words, double)
 
     if laws.kind == CLIP:
-        parts = []
+        lines, parts = [], []
         for axis in range(laws.outputs):
-            fixed = constant_of(laws, leaf, axis)
-            parts.append(_clipped(laws, axis, total(axis)) if fixed is None else double(fixed))
-        return [f"return {parts[0]}" if len(parts) == 1 else f"return ({', '.join(parts)})"]
+            fixed, score = constant_of(laws, leaf, axis), "score" if laws.outputs == 1 else f"score{axis}"
+            lines += [f"{score} = {total(axis)}"] if fixed is None else []
+            parts.append(_clipped(laws, axis, score) if fixed is None else double(fixed))
+        return [*lines, f"return {parts[0]}" if len(parts) == 1 else f"return ({', '.join(parts)})"]
     fixed = constant_of(laws, leaf)
     if fixed is not None:
         return [f"return {_value(policy, fixed)}"]
@@ -122,13 +125,15 @@ def _law(policy: Policy, laws: Laws, leaf: int, words: list[str]) -> list[str]:
         (cut, last), first = steps_of(laws, leaf)[0], float(laws.values[0])
         return [f"return {_value(policy, last)} if {total(0, False)} >= {double(cut)} else {_value(policy, first)}"]
     if laws.kind == ORDERED:
-        return [f"return {_values(policy, laws)}[int({_clipped(laws, 0, total(0))} + 0.5)]"]
+        return [f"score = {total(0)}", f"return {_values(policy, laws)}[int(({_clipped(laws, 0, 'score')}) + 0.5)]"]
     scores = ", ".join(total(output) for output in range(laws.outputs))
     return [f"scores = ({scores})", f"return {_values(policy, laws)}[scores.index(max(scores))]"]
 
 
-def _clipped(laws: Laws, axis: int, text: str) -> str:
-    return f"min(max({text}, {double(laws.low[axis])}), {double(laws.high[axis])})"
+def _clipped(laws: Laws, axis: int, score: str) -> str:
+    """A score within its range; NaN is not equal to itself."""
+    within = f"min(max({score}, {double(laws.low[axis])}), {double(laws.high[axis])})"
+    return f"{within} if {score} == {score} else {double(neutral_of(laws, axis))}"
 
 
 def _values(policy: Policy, laws: Laws) -> str:
@@ -142,7 +147,7 @@ def _law_of_node(policy: Policy, laws: Laws) -> list[str]:
     applied = {
         CLIP: parts[0] if len(parts) == 1 else f"({', '.join(parts)})",
         THRESHOLD: f"{last} if scores[0] >= 0.0 else {first}",
-        ORDERED: f"{_values(policy, laws)}[int({_clipped(laws, 0, 'scores[0]')} + 0.5)]",
+        ORDERED: f"{_values(policy, laws)}[int(({_clipped(laws, 0, 'scores[0]')}) + 0.5)]",
         SCORES: f"{_values(policy, laws)}[scores.index(max(scores))]",
     }[laws.kind]
     return [

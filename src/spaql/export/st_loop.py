@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Sequence
 
-from spaql.export.loop_lines import Syntax, step_of
+from spaql.checks import FAR
+from spaql.export.loop_lines import UNUSABLE, Syntax, step_of
 from spaql.export.names import ST_WORDS, identifiers
 from spaql.plants.signals import Signals
 
@@ -16,11 +17,13 @@ def loop_lines(
         put=lambda left, right: f"{left} := {right};",
         limited=lambda text, low, high: f"LIMIT({low}, {text}, {high})",
         chosen=lambda condition, yes, no: f"SEL({condition}, {no}, {yes})",
+        usable=lambda words: " AND ".join(f"{w} >= {literal(-FAR)} AND {w} <= {literal(FAR)}" for w in words) or "TRUE",
+        unless=lambda condition, usable: f"({condition}) OR NOT ({usable})",
         literal=literal,
         register="{}",
         read="input{}",
     )
-    own = {"law", "started", name.casefold(), f"{name}_loop".casefold()}
+    own = {"law", "started", "usable", name.casefold(), f"{name}_loop".casefold()}
     inputs = identifiers([f"{axis.name} in" for axis in signals.inputs], ST_WORDS | own, fold=True)
     outputs = identifiers([f"{one} out" for one in signals.action_names], ST_WORDS | own, fold=True)
     step = step_of(signals, syntax, ST_WORDS | own | {word.casefold() for word in (*inputs, *outputs)}, fold=True)
@@ -34,11 +37,13 @@ def loop_lines(
     reads = {f"input{j};": f"{word};" for j, word in enumerate(inputs)}
     halves = [line.rsplit(" ", 1) for line in step.inputs]
     lines = [f"{left} {reads.get(right, right)}" for left, right in halves]
-    kept = list(dict.fromkeys(line.split(" :=", 1)[0] for line in [*step.inputs, *step.seen, *step.applied]))
+    local = [*step.inputs, *step.errors, *step.seen, *step.applied]
+    kept = list(dict.fromkeys(line.split(" :=", 1)[0] for line in local))
     called = ", ".join(f"{word} := {one}" for word, one in zip(seen, step.observation, strict=True))
     return [
         "",
         "(* The loop around it: call it at every sampling instant; it holds the memory. *)",
+        *(f"(* {line.format(FAR)} *)" for line in UNUSABLE),
         f"FUNCTION_BLOCK {name}_loop",
         "VAR_INPUT",
         *(f"    {word} : LREAL;" for word in inputs),
@@ -49,18 +54,23 @@ def loop_lines(
         "VAR",
         f"    law : {name};",
         "    started : BOOL;",
-        *(f"    {word} : LREAL;" for word in [*step.registers, *kept]),
+        "    usable : BOOL;",
+        *(f"    {word} : LREAL := {value};" for word, value in step.registers.items()),
+        *(f"    {word} : LREAL;" for word in kept),
         "END_VAR",
         "",
         *lines,
-        "IF NOT started THEN",
+        f"usable := {step.usable};",
+        *step.errors,
+        "IF usable AND NOT started THEN",
         *(f"    {line}" for line in step.first),
         "    started := TRUE;",
         "END_IF;",
         *step.seen,
         f"law({called});",
         *(renamed(line) for line in step.applied),
-        *step.after,
+        *(["IF usable THEN", *(f"    {line}" for line in step.after), "END_IF;"] if step.after else []),
+        *step.kept,
         *(f"{word} := {one};" for word, one in zip(outputs, step.outputs, strict=True)),
         "END_FUNCTION_BLOCK",
     ]

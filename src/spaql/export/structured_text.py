@@ -9,7 +9,7 @@ from spaql.export.names import ST_WORDS, checked_name, identifiers
 from spaql.export.numbers import affine, double, weighted_sum
 from spaql.export.st_loop import loop_lines
 from spaql.policy.policy import Policy
-from spaql.trees.law_parts import constant_of, steps_of
+from spaql.trees.law_parts import constant_of, neutral_of, steps_of
 from spaql.trees.laws import CLIP, SCORES, THRESHOLD, Laws
 from spaql.trees.regions import branches, deepest_level
 from spaql.trees.tree import Tree
@@ -59,10 +59,11 @@ def to_st(policy: Policy, name: str = "controller") -> str:
 
 
 def _law_variables(tree: Tree) -> list[str]:
-    """The best of scores needs a memory while it compares."""
-    if tree.laws is None or tree.laws.kind != SCORES:
+    """What the statements of leaves keep a score in."""
+    if tree.laws is None or tree.laws.kind not in (CLIP, SCORES):
         return []
-    return ["VAR", "    best : LREAL;", "    score : LREAL;", "END_VAR"]
+    best = ["    best : LREAL;"] if tree.laws.kind == SCORES else []
+    return ["VAR", *best, "    score : LREAL;", "END_VAR"]
 
 
 def _law(laws: Laws, leaf: int, inputs: list[str], outputs: list[str]) -> list[str]:
@@ -76,8 +77,11 @@ def _law(laws: Laws, leaf: int, inputs: list[str], outputs: list[str]) -> list[s
         lines = []
         for axis, word in enumerate(outputs):
             fixed, (low, high) = constant_of(laws, leaf, axis), (float(end[axis]) for end in (laws.low, laws.high))
-            limited = f"LIMIT({_literal(low)}, {total(axis)}, {_literal(high)})"
-            lines.append(f"{word} := {limited if fixed is None else _literal(fixed)};")
+            if fixed is not None:
+                lines.append(f"{word} := {_literal(fixed)};")
+                continue
+            number = f"SEL(score = score, {_literal(neutral_of(laws, axis))}, score)"  # NaN is not equal to itself
+            lines += [f"score := {total(axis)};", f"{word} := LIMIT({_literal(low)}, {number}, {_literal(high)});"]
         return lines
     word, fixed, values = outputs[0], constant_of(laws, leaf), [_literal(value) for value in laws.values.tolist()]
     if fixed is not None:

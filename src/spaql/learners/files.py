@@ -25,8 +25,8 @@ from spaql.plants.catalog import CATALOG
 from spaql.plants.limits import limits_for_file, limits_of_file
 from spaql.plants.make import make_from_catalog, parameters_of_file
 from spaql.plants.parameters import plain
-from spaql.plants.problem import Axis, Continuous, Finite, Problem
-from spaql.plants.signal_files import signals_for_file, signals_of_file
+from spaql.plants.problem import Axis, Finite, Problem
+from spaql.plants.signal_files import actions_of_file, check_loop, signals_for_file, signals_of_file
 from spaql.writing import write_whole
 
 FORMAT = "spaql agent"
@@ -79,6 +79,7 @@ def _describe(problem: Problem) -> dict[str, Any]:
         "has_options": bool(problem.env_options),
         **({"has_known": True} if problem.known is not None and problem.known.origin is None else {}),
         **({"parameters": problem.parameters} if problem.parameters else {}),
+        **({"dt": problem.dt} if problem.dt is not None else {}),
         **({"limits": limits_for_file(problem.limits)} if problem.limits else {}),
         **({"signals": signals_for_file(problem.signals)} if problem.signals is not None else {}),
         "catalog": _in_catalog(problem),
@@ -202,16 +203,13 @@ def _problem(described: dict[str, Any], given: Problem | None) -> Problem:
 
     An agent of a description can predict, but neither learn nor be evaluated.
     """
-    actions = dict(described["actions"])
-    kind = actions.pop("kind")
-    actions = {key: tuple(value) if isinstance(value, list) else value for key, value in actions.items()}
     incomplete = described["has_options"] or described.get("has_known", False)  # a file holds neither
     env_id = None if described["env_id"] is None or incomplete else str(described["env_id"])
     problem = Problem(
         str(described["name"]),
         str(described["summary"]),
         tuple(Axis(**axis) for axis in described["state"]),
-        Finite(**actions) if kind == "finite" else Continuous(**actions),
+        actions_of_file(described["actions"]),
         whole("horizon", described["horizon"], 1),
         reference=None if described["reference"] is None else tuple(float(v) for v in described["reference"]),
         xi={str(k): float(v) for k, v in described["xi"].items()},
@@ -221,14 +219,16 @@ def _problem(described: dict[str, Any], given: Problem | None) -> Problem:
         env_id=env_id,
         parameters=parameters_of_file(str(described["name"]), env_id, described.get("parameters", {})),
         limits=limits_of_file(described.get("limits", [])),
-        signals=signals_of_file(described.get("signals")),
+        signals=signals_of_file(described.get("signals"), str(described["summary"])),
+        dt=described.get("dt"),
     )
     same = given
-    if given is None and described["catalog"]:
+    if given is None and described["catalog"] and problem.signals is None:
         same = make_from_catalog(problem.name, problem.parameters)
     if same is None:
         return problem
     for what in ("state", "actions", "horizon"):
         if getattr(same, what) != getattr(problem, what):
             raise ValueError(f"its {what} differs from that of {same.name}")
+    check_loop(problem.signals, same.signals)
     return same if same.limits or not problem.limits else replace(same, limits=problem.limits)

@@ -7,7 +7,7 @@ import numpy as np
 
 from spaql import streams
 from spaql.arrays import Array
-from spaql.checks import bit, depth, numbers, observations, whole
+from spaql.checks import bit, depth, numbers, whole
 from spaql.errors import SpaqlError, echoed
 from spaql.learners.act import predict_batch
 from spaql.learners.agent import Agent
@@ -21,6 +21,7 @@ from spaql.partition.leaves import leaf_table
 from spaql.partition.restore import forest_arrays, forest_from
 from spaql.plants.chart import HUGE, to_cube
 from spaql.policy.evaluation import Evaluation
+from spaql.policy.memory import observed
 
 if TYPE_CHECKING:
     from spaql.policy.policy import Policy
@@ -96,7 +97,7 @@ class ForestAgent(Agent):
         call returned, or None at the start of an episode.
         """
         d, certain = len(self.problem.state), bit("deterministic", deterministic)
-        batch, single = observations(observation, d)
+        batch, single = observed(self.problem, observation, state)
         step = np.zeros(len(batch), np.int64)
         if state is not None and not (isinstance(state, tuple) and not state):
             given = state[0] if isinstance(state, tuple) else state

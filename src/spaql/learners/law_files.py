@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from spaql.arrays import Array
+from spaql.checks import FAR
 from spaql.learners.law_frontier import Entry, Frontier
 from spaql.plants.problem import Problem
 from spaql.policy.outputs import make_laws
@@ -60,8 +61,8 @@ def unpacked(arrays: dict[str, Array], problem: Problem) -> list[tuple[int, Entr
         raise ValueError("its trees are malformed")
     if means.dtype != np.float64 or means.shape != (len(heads),) or not np.isfinite(means).all():
         raise ValueError("its mean returns are malformed")
-    if rows.dtype != np.float64 or rows.ndim != 1 or not np.isfinite(rows).all():
-        raise ValueError("its trees are malformed")
+    if rows.dtype != np.float64 or rows.ndim != 1 or not (np.abs(rows) <= FAR).all():
+        raise ValueError(f"its trees are malformed: their numbers must be finite, and at most {FAR:g}")
     found, at = [], 0
     for (number, nodes, kind), mean in zip(heads.tolist(), means.tolist(), strict=True):
         tree, at = _tree(rows, at, nodes, kind, problem)

@@ -31,7 +31,7 @@ class PlantEnv(gymnasium.Env[Array, Any]):
         plant = self.problem.plant
         if plant is None:
             raise gymnasium.error.Error(f"{self.problem.name} has no compiled plant")
-        self.plant = plant
+        self.plant, self.dt = plant, self.problem.dt
         self.render_mode = render_mode
         low = [-np.inf if axis.slope is not None else axis.low for axis in self.problem.state]
         high = [np.inf if axis.slope is not None else axis.high for axis in self.problem.state]

@@ -16,13 +16,14 @@ from spaql.plants.gym_names import flattened, labelled
 from spaql.plants.known import KnownOutcome, known_outcome
 from spaql.plants.known_check import EPISODE, STEPS, Steps, check_known, steps_of
 from spaql.plants.limits import Limit
-from spaql.plants.problem import UNBOUNDED, Axis, Continuous, Finite, Problem, random_action
+from spaql.plants.problem import SHORTEST, UNBOUNDED, Axis, Continuous, Finite, Problem, random_action
 from spaql.plants.starts import check_starts
 
 MEASURE = 500  # random steps that measure the reach of unbounded variables, at most
 PROBE_EPISODES = 20  # in so many episodes, at most
 PROBE_STARTS = 5  # and at least in so many
 # Wrappers that Gymnasium puts around everything it makes: they change no reward
+SKIPPING = gymnasium.wrappers.MaxAndSkipObservation  # its steps are several of the environment
 USUAL = (gymnasium.wrappers.OrderEnforcing, gymnasium.wrappers.PassiveEnvChecker, gymnasium.wrappers.TimeLimit)
 
 
@@ -105,8 +106,23 @@ def _problem(
         name, f"Gymnasium's {name}", state, actions, horizon,
         reference=None if reference is None else tuple(items("reference", reference)),
         rollouts=20 if rollouts is None else rollouts,
-        env=made, env_id=env_id, env_options=options, clip=clip, map_samples=samples,
+        env=made, env_id=env_id, env_options=options, clip=clip, map_samples=samples, dt=_step_time(made),
     )  # fmt: skip
+
+
+def _step_time(env: "gymnasium.Env[Any, Any]") -> float | None:
+    """Seconds per step, where the environment or a wrapper says so, as those of MuJoCo and FMUs do (`dt`).
+
+    Wrappers of others may repeat actions: what is inside of them does not tell the time of a step.
+    """
+    inner: Any = env
+    while not hasattr(inner, "dt") and isinstance(inner, gymnasium.Wrapper) and not isinstance(inner, SKIPPING):
+        if not type(inner).__module__.startswith(("gymnasium.", "spaql.")):
+            break
+        inner = inner.env
+    dt = getattr(inner, "dt", None)
+    sound = isinstance(dt, int | float | np.floating) and not isinstance(dt, bool) and SHORTEST <= dt <= 1 / SHORTEST
+    return float(dt) if sound else None  # type: ignore[arg-type]
 
 
 def _own_problem(
@@ -125,7 +141,7 @@ def _own_problem(
         horizon=ours.horizon if horizon is None else horizon,
         rollouts=ours.rollouts if rollouts is None else rollouts,
         reference=ours.reference if reference is None else tuple(items("reference", reference)),
-        known=_known(env, ours),
+        known=_known(env, ours), dt=_step_time(env),
     )  # fmt: skip
 
 

@@ -1,5 +1,6 @@
 """Interlocks: rules that forbid actions while a variable is beyond a threshold."""
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -81,3 +82,18 @@ def within(
     sign, at = (">=", lock.above) if lock.above is not None else ("<=", lock.below)
     assert at is not None
     return Bounds(f"u{j}", symbols[lock.when], sign, at, low, high)
+
+
+def excludes(bounds: Bounds, other: Bounds) -> bool:
+    """Whether no action satisfies both."""
+    return bounds.action == other.action and max(bounds.low, other.low) > min(bounds.high, other.high)
+
+
+def check_together(locks: Sequence[Interlock], bounds: Sequence[Bounds]) -> None:
+    """Whichever of the interlocks are active at a time, they leave an action. Of intervals all have a point in common
+    if every two have one, so that pairs decide; conditions on different variables can always hold together."""
+    for (lock, a), (other, b) in itertools.combinations(zip(locks, bounds, strict=True), 2):
+        opposed = a.symbol == b.symbol and a.sign != b.sign
+        apart = opposed and (a.at > b.at if a.sign == ">=" else b.at > a.at)
+        if not apart and excludes(a, b):
+            raise SpaqlError(f"two interlocks contradict each other, {lock}; {other}: both can hold, no action is left")

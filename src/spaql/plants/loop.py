@@ -15,27 +15,27 @@
 `loop` gives another problem, on which everything works. It takes compiled plants and Gymnasium environments alike.
 """
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
-from spaql.checks import real, whole
-from spaql.errors import SpaqlError, SpaqlWarning, echoed
-from spaql.plants.axes import Finite
+from spaql.checks import FAR, real, whole
+from spaql.errors import SpaqlError, echoed
+from spaql.plants.axes import NARROWEST, Finite
 from spaql.plants.interlocks import Interlock
 from spaql.plants.limits import Limit
+from spaql.plants.loop_checks import check_statements, warn_beyond
 from spaql.plants.loop_env import LoopEnv
 from spaql.plants.loop_known import loop_known
 from spaql.plants.loop_plant import Surroundings, looped
 from spaql.plants.loop_text import IN_LOOP, UNPAID, told
 from spaql.plants.payment import least_paid, payment_of
-from spaql.plants.problem import Problem
+from spaql.plants.problem import SHORTEST, Problem
 from spaql.plants.references import Reference
 from spaql.plants.signals import Signals, signals_of
 from spaql.plants.starts import check_starts
 
-BEYOND = 0.02  # of the range of the data: so far beyond it a model may be asked
+SAME_STEP = 1e-6  # of a step: so much its time may differ by rounding
 DELAYS = ("sensor", "actuator")
 
 
@@ -54,7 +54,7 @@ def loop(
     trips: Sequence[Limit] = (),
     trip_cost: float | None = None,
     reward: Callable[..., float] | None = None,
-    dt: float = 1.0,
+    dt: float | None = None,
     name: str | None = None,
 ) -> Problem:
     """The problem with its plant in a loop.
@@ -73,7 +73,8 @@ def loop(
     - `reward`: a function whose arguments are named like variables and actions: measured variables after the step, what
       was applied, references and memory as the controller saw them. Without it, the plant's own or, with references,
       minus the squared errors, each in halves of the reference's range
-    - `dt`: seconds per step, for integrals
+    - `dt`: seconds per step, for integrals. By default that of the plant (an FMU, an environment with `dt`, a problem
+      by name), which no other may contradict; else 1
     """
     if not isinstance(problem, Problem):
         raise SpaqlError(f"loop takes a problem (spaql.make, from_plant, from_gym), not {type(problem).__name__}")
@@ -84,7 +85,7 @@ def loop(
     given = _list("references", references, Reference)
     signals = signals_of(
         measured=problem.state, actuator=problem.actions, references=given, memory=_texts("memory", memory),
-        shown=_texts("observe", observe), dt=real("dt", dt, 0.0, above=True), horizon=problem.horizon,
+        shown=_texts("observe", observe), dt=step_time(problem, dt), horizon=problem.horizon,
         increments=_per_action("increments", increments, problem), rates=_per_action("rates", rates, problem),
         interlocks=_list("interlocks", interlocks, Interlock),
     )  # fmt: skip
@@ -97,27 +98,12 @@ def loop(
     for limit in kept:
         if limit.variable in signals.axes and limit.variable not in {axis.name for axis in signals.state}:
             raise SpaqlError(f"a limit on {echoed(limit.variable)}, which is not observed: add it to observe=[...]")
-    _warn_beyond(problem, given)
+    check_statements(signals, kept, ends)
+    warn_beyond(problem, given)
     made = _in_loop(problem, signals, around, name=called, summary=summary, limits=kept)
     check_starts(made, made.limits)
     check_starts(problem, ends, trip=True)
     return made
-
-
-def _warn_beyond(problem: Problem, references: Sequence[Reference]) -> None:
-    """Where a learned plant has no data it guesses, and a controller that is tried there is ranked by the guess."""
-    for one in references:
-        for axis, (low, high) in zip(problem.state, problem.seen, strict=False):
-            asked, slack = one.values or (one.low, one.high), BEYOND * (high - low)
-            if axis.name == one.of and not low - slack <= min(asked) <= max(asked) <= high + slack:
-                unit, asks = f" {axis.unit}" if axis.unit else "", f"{min(asked):g} to {max(asked):g}"
-                warnings.warn(
-                    f"{one.name} asks for {axis.name} from {asks}{unit}, and the data of the model have {low:.4g} to "
-                    f"{high:.4g}{unit}: beyond them it guesses, and may rank controllers wrongly; record more, or ask "
-                    "for less",
-                    SpaqlWarning,
-                    stacklevel=3,
-                )
 
 
 def _in_loop(base: Problem, signals: Signals, around: Surroundings, **told: Any) -> Problem:
@@ -148,7 +134,8 @@ def extended(problem: Problem, memory: Sequence[str], observe: Sequence[str], **
     limited = [limit.variable for limit in problem.limits if limit.variable not in signals.action_names]
     shown = tuple(dict.fromkeys([*observe, *limited]))  # what is limited is seen, so that it can be counted
     wanted = signals_of(**parts | {"memory": kept, "shown": shown})
-    return _in_loop(base, wanted, around, name=problem.name, summary=problem.summary, limits=problem.limits)
+    about = problem.summary if problem.signals is not None else f"{problem.summary}{IN_LOOP}{told(wanted, around)}"
+    return _in_loop(base, wanted, around, name=problem.name, summary=about, limits=problem.limits)
 
 
 def with_previous(problem: Problem) -> Problem:
@@ -172,7 +159,20 @@ def with_previous(problem: Problem) -> Problem:
 
 def signals_around(problem: Problem) -> Signals:
     """Those of its loop; or of one in which nothing is between plant and law."""
-    return problem.signals or Signals(problem.state, problem.actions, horizon=problem.horizon)
+    return problem.signals or Signals(
+        problem.state, problem.actions, dt=step_time(problem), horizon=problem.horizon
+    )
+
+
+def step_time(problem: Problem, given: float | None = None) -> float:
+    """Seconds per step, as given or as the plant has it: these must agree."""
+    own, dt = problem.dt, real("dt", 1.0 if given is None else given, SHORTEST, 1 / SHORTEST)
+    if own is None:
+        return dt
+    if given is not None and abs(dt - own) > SAME_STEP * own:
+        both = f"dt = {dt:g} s, but a step of {problem.name} takes {own:g} s"
+        raise SpaqlError(f"{both}: leave dt out, or make the plant with this step")
+    return own
 
 
 def restated(problem: Problem, references: Sequence[Reference], noise: bool = True) -> Problem:
@@ -233,7 +233,9 @@ def _around(
     for variable, spread in _mapping("noise", noise).items():
         if variable not in names:
             raise SpaqlError(f"noise: {echoed(variable)} is not measured: choose {', '.join(names)}")
-        spreads.append((names.index(variable), real(f"noise of {variable}", spread, 0.0)))
+        axis = problem.state[names.index(variable)]
+        most = FAR if axis.slope is not None else axis.high - axis.low  # more would be no measurement
+        spreads.append((names.index(variable), real(f"noise of {variable}", spread, 0.0, most)))
     steps = _mapping("delay", delay)
     for what in steps:
         if what not in DELAYS:
@@ -245,6 +247,8 @@ def _around(
     for trip in trips:
         if trip.variable not in names:
             raise SpaqlError(f"trips: {echoed(trip.variable)} is not measured: choose {', '.join(names)}")
+    if cost is not None and not trips:
+        raise SpaqlError("trip_cost without trips: say what trips, trips=[spaql.Limit(...)], or leave the cost out")
     if trips and cost is None:
         raise SpaqlError(
             "trips need trip_cost=..., more than a whole episode can cost; otherwise ending it early would pay"
@@ -259,17 +263,16 @@ def _around(
 
 
 def _per_action(what: str, given: Any, problem: Problem) -> tuple[float, ...]:
-    actions = problem.actions
     if given is None:
         return ()
-    if isinstance(actions, Finite):
+    if isinstance(problem.actions, Finite):
         raise SpaqlError(f"{what} are for continuous actions, not for a finite set")
-    if not isinstance(given, Mapping):
-        return (real(what, given, 0.0, above=True),) * actions.axes
-    names = list(actions.names) or (["action"] if actions.axes == 1 else [])
-    if set(given) != set(names):
-        raise SpaqlError(f"{what}: give a number, or one for each of {', '.join(names)}, not {sorted(given)}")
-    return tuple(real(f"{what} of {name}", given[name], 0.0, above=True) for name in names)
+    names, (low, high) = signals_around(problem).action_names, problem.actions.bounds
+    by_name = given if isinstance(given, Mapping) else dict.fromkeys(names, given)
+    if set(by_name) != set(names):
+        raise SpaqlError(f"{what}: give a number, or one for each of {', '.join(names)}, not {echoed(list(by_name))}")
+    least = (NARROWEST * (high - low)).tolist()  # a smaller change is lost in the rounding of what is applied
+    return tuple(real(f"{what} of {name}", by_name[name], least[j], FAR) for j, name in enumerate(names))
 
 
 def _list(what: str, given: Any, kind: type[Any]) -> tuple[Any, ...]:

@@ -70,6 +70,7 @@ def make_from_catalog(name: str, parameters: Mapping[str, Any] | None = None) ->
         reference=reference, xi=entry.xi, rollouts=entry.rollouts, env_id=entry.env_id, parameters=kept,
         plant=replace(plant, origin=(plant_of, (name, kept))),
         known=None if outcome is None else replace(outcome, origin=(known_of, (name, kept))),
+        dt=None if isinstance(getattr(p, "dt", None), Between) else getattr(p, "dt", None),
     )  # fmt: skip
 
 

@@ -54,17 +54,18 @@ def payment_of(signals: Signals, reward: Any) -> Payment | None:
         return tracking(signals) if signals.errors else None
     if not inspect.isfunction(reward):
         raise SpaqlError(f"reward must be a plain Python function, not {type(reward).__name__}")
-    symbols = {}
-    for variable, symbol in signals.symbols.items():
-        symbols[word(variable)] = symbol.replace("y", "t") if symbol[0] == "y" else symbol
-    for variable, (k, j) in signals.errors.items():
-        symbols[word(variable)] = f"r{k} - t{j}"
-    symbols |= {word(action): f"u{j}" for j, action in enumerate(signals.action_names)}
-    asked = list(inspect.signature(reward).parameters)
-    for argument in asked:
-        if argument not in symbols:
-            raise SpaqlError(f"reward: there is no variable {echoed(argument)}: choose {', '.join(symbols)}")
-    return Payment(tuple(symbols[argument] for argument in asked), reward)
+    symbols = {name: symbol.replace("y", "t") for name, symbol in signals.symbols.items()}
+    symbols |= {name: f"r{k} - t{j}" for name, (k, j) in signals.errors.items()}
+    symbols |= {action: f"u{j}" for j, action in enumerate(signals.action_names)}
+    asked = []
+    for argument in inspect.signature(reward).parameters:
+        meant = [name for name in symbols if word(name) == argument]
+        if not meant:
+            raise SpaqlError(f"reward: there is no variable {echoed(argument)}: choose {', '.join(map(word, symbols))}")
+        if len(meant) > 1:
+            raise SpaqlError(f"reward: {argument} may mean {' or '.join(map(echoed, meant))}: rename one of them")
+        asked.append(symbols[meant[0]])
+    return Payment(tuple(asked), reward)
 
 
 def tracking(signals: Signals) -> Payment:

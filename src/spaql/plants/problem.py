@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spaql.arrays import Array
-from spaql.checks import flag, items, text, whole
+from spaql.checks import flag, items, real, text, whole
 from spaql.errors import SpaqlError, echoed
 from spaql.plants.axes import Axis, Continuous, Finite
 from spaql.plants.chart import AXIS, CLIPPED, LINEAR, SIGMOID, Chart, to_cube
@@ -28,6 +28,7 @@ __all__ = [  # axes are part of it
 ]  # fmt: skip
 
 UNBOUNDED = 1e9  # a declared bound beyond this is no bound
+SHORTEST = 1e-12  # s, of a step; the longest is its inverse
 MOST_VARIABLES = 64
 MOST_CONSTANT = 16  # actions, and corners of a box of actions, that are tried as constants
 LEVELS = 5  # of a single continuous action, the same
@@ -56,6 +57,7 @@ class Problem:
     signals: "Signals | None" = None  # of a plant in a loop: from what is measured to what is seen
     limits: Sequence[Limit] = ()  # on variables and actions, counted in every evaluation
     seen: tuple[tuple[float, float], ...] = ()  # of a plant learned from data: where each variable was in them
+    dt: float | None = None  # s, of a step, where the plant has a clock of its own
 
     def __post_init__(self) -> None:
         text("the name of a problem", self.name), text("the summary of a problem", self.summary)
@@ -78,6 +80,8 @@ class Problem:
                 raise SpaqlError(f"{part} of a problem is made by from_plant, from_gym or loop, not {echoed(given)}")
         if self.env_id is not None:
             text("env_id", self.env_id)
+        if self.dt is not None:
+            real("dt", self.dt, SHORTEST, 1 / SHORTEST)
         sizes = (len(self.state), self.actions.axes)
         if self.plant is not None and (self.plant.observation_dim, self.plant.action_dim) != sizes:
             shown, taken = self.plant.observation_dim, self.plant.action_dim

@@ -13,7 +13,7 @@ from typing import Any
 
 from spaql.checks import items, real, text, whole
 from spaql.errors import SpaqlError, echoed
-from spaql.plants.axes import Axis
+from spaql.plants.axes import NARROWEST, Axis
 
 MOST_VALUES = 1000  # of a sequence
 FEW = 8  # values of a sequence that are told
@@ -49,7 +49,8 @@ class Reference:
         if not self.low < self.high:
             raise SpaqlError(f"{self.name}: low must be below high, got {self.low:g} and {self.high:g}")
         if self.rate is not None:
-            object.__setattr__(self, "rate", real(f"{self.name}: rate", self.rate, 0.0, above=True))
+            least = NARROWEST * (self.high - self.low)  # of less it would not move in double precision
+            object.__setattr__(self, "rate", real(f"{self.name}: rate", self.rate, least))
         object.__setattr__(self, "hold", _hold(self.name, self.hold))
         object.__setattr__(self, "values", _values(self))
         if self.values and len(self.values) > 1 and self.hold is None:

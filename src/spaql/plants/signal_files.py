@@ -7,6 +7,7 @@ from typing import Any
 
 from spaql.plants.axes import Axis, Continuous, Finite
 from spaql.plants.interlocks import Interlock
+from spaql.plants.loop_text import IN_LOOP
 from spaql.plants.references import Reference
 from spaql.plants.signals import Signals, signals_of
 
@@ -26,22 +27,29 @@ def _plain(told: dict[str, Any]) -> dict[str, Any]:
     return {key: None if isinstance(value, float) and math.isinf(value) else value for key, value in told.items()}
 
 
-def signals_of_file(told: Any) -> Signals | None:
-    """What `signals_for_file` has written; None if nothing was."""
+def actions_of_file(told: Any) -> Continuous | Finite:
+    """An action space by its kind."""
+    actions = _tuples(told)
+    kind = actions.pop("kind", None)
+    if kind not in ("finite", "continuous"):
+        raise ValueError("actions must be of kind 'finite' or 'continuous'")
+    return (Finite if kind == "finite" else Continuous)(**actions)
+
+
+def signals_of_file(told: Any, summary: str) -> Signals | None:
+    """What `signals_for_file` has written; None if nothing was. `summary`: of the problem, which names its loop."""
     if told is None:
+        if IN_LOOP in summary:  # without them, interlocks and memory would be lost in silence
+            raise ValueError("its controller is for a loop, and the signals of the loop are missing")
         return None
     names = {one.name for one in fields(Signals)}
     if not isinstance(told, dict) or set(told) != names:
         raise ValueError(f"signals must be an object with {', '.join(sorted(names))}")
-    actuator = dict(told["actuator"])
-    kind = actuator.pop("kind", None)
-    if kind not in ("finite", "continuous"):
-        raise ValueError("the actuator must be of kind 'finite' or 'continuous'")
     parts: dict[str, Any] = {
         "measured": _list(told["measured"], lambda one: Axis(**_open(one))),
         "references": _list(told["references"], lambda one: Reference(**_tuples(one))),
         "interlocks": _list(told["interlocks"], lambda one: Interlock(**_open(one))),
-        "actuator": (Finite if kind == "finite" else Continuous)(**_tuples(actuator)),
+        "actuator": actions_of_file(told["actuator"]),
         "memory": _list(told["memory"], _text), "shown": _list(told["shown"], _text),
         "increments": _list(told["increments"], _positive), "rates": _list(told["rates"], _positive),
         "dt": _positive(told["dt"]), "horizon": int(_positive(told["horizon"])),
@@ -50,6 +58,12 @@ def signals_of_file(told: Any) -> Signals | None:
         if len(per_action) not in (0, parts["actuator"].axes):
             raise ValueError("increments and rates are a number per action axis, or none")
     return signals_of(**parts)
+
+
+def check_loop(signals: Signals | None, given: Signals | None) -> None:
+    """A controller goes on with another problem only if that has a loop, too, where the loop restricts actions."""
+    if signals is not None and given is None and (signals.interlocks or signals.rates):
+        raise ValueError("its controller has interlocks or rate limits: give the problem in its loop, spaql.loop(...)")
 
 
 def _list(told: Any, one: Callable[[Any], Any]) -> tuple[Any, ...]:

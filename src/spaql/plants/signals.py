@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from spaql.errors import SpaqlError, echoed
 from spaql.plants.axes import Axis, Continuous, Finite
-from spaql.plants.interlocks import Bounds, Interlock, within
+from spaql.plants.interlocks import Bounds, Interlock, check_together, within
 from spaql.plants.memory import Item, Register, Sum, parsed, registers_of
 from spaql.plants.references import Reference
 from spaql.plants.text import made
@@ -263,7 +263,7 @@ def signals_of(**parts: Any) -> Signals:
     for of in followed:
         if followed.count(of) > 1:
             raise SpaqlError(f"two references of {echoed(of)}: a variable follows one")
-    names = [*signals.action_names, *names, *(f"{of}_error" for of in followed)]
+    names = [*signals.action_names, *names, *(f"{of}_error" for of in followed), *(one.name for one in signals.items)]
     for n, name in enumerate(names):
         if name in names[:n]:
             raise SpaqlError(f"two variables or actions are called {echoed(name)}: give references other names")
@@ -276,5 +276,5 @@ def signals_of(**parts: Any) -> Signals:
         raise SpaqlError("increments and rate limits are for continuous actions, not for a finite set")
     if signals.increments and signals.rates:
         raise SpaqlError("increments are limits of the change themselves: give increments or rates, not both")
-    signals.within()
+    check_together(signals.interlocks, signals.within())
     return signals

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spaql.arrays import Array
-from spaql.checks import numbers, observations, whole
+from spaql.checks import numbers, whole
 from spaql.errors import SpaqlError, SpaqlWarning, echoed
 from spaql.plants.answers import begun
 from spaql.plants.chart import HUGE
@@ -26,6 +26,7 @@ from spaql.plants.problem import Finite, Problem
 from spaql.policy.allowed import allowed_by, settle
 from spaql.policy.evaluation import Evaluation
 from spaql.policy.law import checked_problem
+from spaql.policy.memory import observed
 from spaql.policy.probes import Probes
 from spaql.policy.why_controller import ControllerWhy, explain_controller
 from spaql.policy.words import action_names, one_line, variable_names
@@ -91,7 +92,7 @@ class Controller(Probes):
         self, observation: Any, state: Any = None, episode_start: Any = None, deterministic: bool = True
     ) -> tuple[Any, Any]:
         """The action for one observation or a batch, as in Stable-Baselines3."""
-        batch, single = observations(observation, len(self.problem.state))
+        batch, single = observed(self.problem, observation, state)
         actions = self.problem.native(self.decide(batch))
         return (actions[0] if single else actions), state
 

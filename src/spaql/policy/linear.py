@@ -24,6 +24,7 @@ TURNED = 6  # numbers that are turned
 STEP = 1e-4  # of a central difference, in deviations of the start states
 MODEL_STEP = 0.02  # the same in a learned model, which is in single precision
 EXACT = 1e3  # how much more the observation counts than that the state stays, where both cannot be had
+DEAD = 1e-9  # of the deviations: what the whole range of an action moves by less does not react to it
 STAYS = 1e-3  # of the deviations: what is observed and moves by more in a step does not stay
 MODEL_STAYS = 0.1  # the same in a learned model, which is not exact
 
@@ -125,6 +126,12 @@ def linear_model(problem: Problem, plant: Plant, at: Array, action: Array | None
     b = _slopes(lambda u: stepping.step(state, u), applied, moved)
     if not (np.isfinite(a).all() and np.isfinite(b).all() and np.isfinite(c).all()):
         raise SpaqlError(f"{problem.name} is not finite around the operating point: choose another one with at=...")
+    if (np.abs(b) * (high - low) <= DEAD * stepping.scale[:, None]).all():
+        held = ", ".join(f"{name} = {u:.4g}" for name, u in zip(action_names(problem), applied, strict=True))
+        raise SpaqlError(
+            f"around {held} nothing reacts to the action: its gain is zero there (a dead band, or a stop); "
+            "choose another operating point, with action=... or at=..."
+        )
     _warn_if_it_moves(problem, stepping, state, applied)
     return Linear(state, applied, a, b, c, stepping.observe(state), stepping.scale)
 

@@ -5,8 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spaql.checks import FAR, numbers
+from spaql.arrays import Array
+from spaql.checks import FAR, numbers, observations
 from spaql.errors import SpaqlError
+from spaql.plants.problem import Problem
 
 if TYPE_CHECKING:
     from spaql.policy.policy import Policy
@@ -17,6 +19,26 @@ class Memory:
     """The registers of a controller by name; empty before its first step."""
 
     registers: tuple[tuple[str, float], ...] = ()
+
+
+def observed(problem: Problem, observation: Any, state: Any) -> tuple[Array, bool]:
+    """What the law sees, one observation or a batch, as (n, d), and whether it was one.
+
+    In a loop as many numbers may be the inputs of the controller: these go with a memory, which also applies
+    increments, rate limits and interlocks.
+    """
+    if isinstance(state, Memory):
+        raise SpaqlError("a memory goes with a policy: agent.policy().predict(inputs, state=memory)")
+    batch, single = observations(observation, len(problem.state))
+    signals = problem.signals
+    if single and signals is not None and len(signals.inputs) == len(problem.state):
+        given, seen = ([axis.name for axis in axes] for axes in (signals.inputs, problem.state))
+        if given != seen or signals.increments or signals.rates or signals.interlocks:
+            raise SpaqlError(
+                f"{len(seen)} numbers may be inputs of the controller in its loop ({', '.join(given)}) or what its law "
+                f"sees ({', '.join(seen)}): give inputs with state=policy.memory(), observations as a table, [[...]]"
+            )
+    return batch, single
 
 
 def predict_in_loop(policy: "Policy", inputs: Any, memory: Memory) -> tuple[Any, Memory]:

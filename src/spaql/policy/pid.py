@@ -8,7 +8,7 @@ from typing import Any
 
 from spaql.checks import real
 from spaql.errors import SpaqlError
-from spaql.plants.loop import extended
+from spaql.plants.loop import extended, step_time
 from spaql.plants.problem import Problem
 from spaql.plants.references import Reference
 from spaql.policy.law import checked_problem, law
@@ -35,7 +35,7 @@ def pid(
     - `set_point`: where it shall be, of a variable without a reference; zero, if none is given
     - `action`: the axis that is controlled, if there are several; the others are zero
     - `limit`: the integral stays within -limit ... limit, against windup
-    - `dt`: seconds per step, for a problem that is in no loop (`spaql.loop`) yet
+    - `dt`: seconds per step, for a problem that is in no loop (`spaql.loop`) yet; by default that of its plant, or 1
 
     The policy belongs to the same plant in the same loop, with the memory that it needs. Where actions are increments,
     it is the velocity form: the change of the action is kp * change of the error + ki * dt * error.
@@ -51,7 +51,7 @@ def pid(
     elif set_point is not None:
         raise SpaqlError(f"{followed} follows a reference: leave set_point out")
     if signals is None:
-        more["dt"] = real("dt", 1.0 if dt is None else dt, 0.0, above=True)
+        more["dt"] = step_time(problem, dt)
     elif dt is not None:
         raise SpaqlError(f"{problem.name} states dt in its loop, {signals.dt:g} s: leave dt out")
     seconds = more["dt"] if signals is None else signals.dt

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spaql.arrays import Array
-from spaql.checks import choice, numbers, observations, whole
+from spaql.checks import choice, numbers, whole
 from spaql.errors import SpaqlError
 from spaql.plants.chart import HUGE
 from spaql.plants.problem import Problem
@@ -22,7 +22,7 @@ from spaql.policy.evaluation import Evaluation
 from spaql.policy.frame import policy_table
 from spaql.policy.knowledge import NOTHING, Knowledge
 from spaql.policy.law_words import count_numbers
-from spaql.policy.memory import Memory, predict_in_loop
+from spaql.policy.memory import Memory, observed, predict_in_loop
 from spaql.policy.probes import Probes
 from spaql.policy.tolerance import tolerance_table
 from spaql.policy.why import Why, explain_action
@@ -96,7 +96,7 @@ class Policy(Probes):
         if isinstance(state, Memory):
             begins = episode_start is not None and bool(np.all(episode_start))
             return predict_in_loop(self, observation, Memory() if begins else state)
-        batch, single = observations(observation, len(self.problem.state))
+        batch, single = observed(self.problem, observation, state)
         actions = self.problem.native(self.decide(batch))
         return (actions[0] if single else actions), state
 

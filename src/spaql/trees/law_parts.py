@@ -34,6 +34,11 @@ def constant_of(laws: Laws, leaf: int, axis: int = 0) -> float | None:
     return float(laws.values[int(min(max(offsets[0], laws.low[0]), laws.high[0]) + 0.5)])
 
 
+def neutral_of(laws: Laws, axis: int = 0) -> float:
+    """What an export applies where the score is not a number: zero, or the end of the range nearest to it."""
+    return min(max(0.0, float(laws.low[axis])), float(laws.high[axis]))
+
+
 def steps_of(laws: Laws, leaf: int) -> list[tuple[float, float]]:
     """Of thresholds and ordered actions: (cut, action from this value of the weighted sum on), the highest first.
 

@@ -14,6 +14,7 @@ from spaql.gp.problem import FEWEST
 from spaql.learners.atlas.memory import CURIOUS, FOLLOWED, LED, Memory
 from spaql.learners.atlas.state import AtlasState, Grown, due
 from spaql.learners.law_files import packed, unpacked
+from spaql.plants.chart import EDGE, LINEAR
 from spaql.plants.problem import Continuous, Finite, Problem
 from spaql.policy.knowledge import Rows, Table
 from spaql.trees.tree import LEAF, NODE, make_tree
@@ -85,6 +86,7 @@ def restore(state: AtlasState, problem: Problem, arrays: dict[str, Array]) -> No
         array = arrays[name]
         if array.dtype != np.float64 or array.shape != shape or not np.all(np.abs(array) <= FAR):
             raise ValueError(f"its {name} are malformed")
+    _within(problem, arrays["states"], arrays["nexts"])
     flags, planned = arrays["flags"], arrays["planned"]
     if flags.dtype != np.int32 or flags.shape != (n,) or not np.all((flags >= 0) & (flags < 2 * LED)):
         raise ValueError("its flags are malformed")
@@ -104,6 +106,18 @@ def restore(state: AtlasState, problem: Problem, arrays: dict[str, Array]) -> No
     if TABLE_ARRAYS[0] in arrays:
         state.table, state.table_samples = _unpacked_table(arrays, problem), n
     state.followed, state.curious = (int(((flags & kind) != 0).sum()) for kind in (FOLLOWED, CURIOUS))
+
+
+def _within(problem: Problem, *parts: Array) -> None:
+    """As training sees to it: what is declared holds for all samples, and the planner counts on that."""
+    axes = problem.chart().axes
+    for states in parts:
+        outside = (np.abs((states - axes["centre"]) * axes["scale"]) > EDGE) & (axes["kind"] == LINEAR)
+        if outside.any():
+            i, j = np.argwhere(outside)[0]
+            axis = problem.state[j]
+            declared = f"{axis.low:g} ... {axis.high:g}"
+            raise ValueError(f"in one of its samples {axis.name} is {states[i, j]:g}, outside its range {declared}")
 
 
 def _restore_trials(state: AtlasState, problem: Problem, arrays: dict[str, Array], n: int) -> None:

@@ -23,7 +23,7 @@ import numpy as np
 
 from spaql import streams
 from spaql.arrays import Array
-from spaql.checks import FAR, bit, numbers, observations, whole
+from spaql.checks import FAR, bit, numbers, whole
 from spaql.errors import SpaqlError
 from spaql.gp.problem import FEWEST
 from spaql.learners.agent import Agent
@@ -41,6 +41,7 @@ from spaql.learners.outer import TRAIN_SAMPLES, new_outer
 from spaql.plants.chart import to_cube
 from spaql.plants.problem import Finite, Problem
 from spaql.policy.digits import counted
+from spaql.policy.memory import observed
 from spaql.trees.law_parts import rows_of
 from spaql.trees.tree import decide, leaf_of
 
@@ -218,14 +219,12 @@ class Atlas(Agent):
         self, observation: Any, state: Any = None, episode_start: Any = None, deterministic: bool = True
     ) -> tuple[Any, Any]:
         """The controller's action, as in Stable-Baselines3; before anything was seen, the middle one of the actions."""
-        batch, single = observations(observation, len(self.problem.state))
+        batch, single = observed(self.problem, observation, state)
         if not np.all(np.abs(batch) <= FAR):
             raise SpaqlError("observations must be finite")
         with self.state.guard.read():
-            if self.state.memory.n == 0:
-                applied = np.repeat(self.actions[[len(self.actions) // 2]], len(batch), axis=0)
-            else:
-                applied = decide(controller_of(self), batch)
+            middle = np.repeat(self.actions[[len(self.actions) // 2]], len(batch), axis=0)
+            applied = decide(controller_of(self), batch) if self.state.memory.n > 0 else middle
         actions = self.problem.native(applied)
         return (actions[0] if single else actions), state
 

@@ -1,0 +1,74 @@
+"""What is stated in a loop must be able to happen: what could never act, or asks for what is forbidden, is refused."""
+
+import math
+import warnings
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from spaql.errors import SpaqlError, SpaqlWarning
+from spaql.plants.axes import Axis
+from spaql.plants.limits import Limit
+from spaql.plants.references import Reference
+from spaql.plants.signals import Signals
+
+if TYPE_CHECKING:
+    from spaql.plants.problem import Problem
+
+BEYOND = 0.02  # of the range of the data: so far beyond it a model may be asked
+
+
+def check_statements(signals: Signals, limits: Sequence[Limit], trips: Sequence[Limit]) -> None:
+    """Of a loop whose names are known to exist."""
+    for lock in signals.interlocks:
+        (low, high), at = _range(signals.axes[lock.when]), lock.above if lock.above is not None else lock.below
+        if at is not None and not low <= at <= high:
+            raise SpaqlError(
+                f"{lock}: {lock.when} goes from {low:g} to {high:g}, so that this holds always or never; "
+                "give a threshold within this range"
+            )
+    for trip in trips:
+        low, high = _range(signals.axes[trip.variable])
+        if -math.inf < trip.low <= low or math.inf > trip.high >= high:
+            raise SpaqlError(
+                f"the trip {trip.text()} has an end that is never exceeded: {trip.variable} goes from {low:g} to "
+                f"{high:g}; give an end within this range, or leave it out"
+            )
+    for reference in signals.references:
+        if isinstance(reference.hold, tuple) and reference.hold[0] >= signals.horizon:
+            raise SpaqlError(
+                f"{reference.name} is held for {reference.hold[0]} steps, and an episode has {signals.horizon}: "
+                "it would never change; shorten hold, or leave it out"
+            )
+        for limit in (*limits, *trips):
+            least, most = asked(reference)
+            if limit.variable in (reference.of, reference.name) and not limit.low <= least <= most <= limit.high:
+                raise SpaqlError(
+                    f"{reference.name} asks for {least:g} to {most:g}, beyond the limit {limit.text()}: "
+                    "widen the limit, or ask for less"
+                )
+
+
+def asked(reference: Reference) -> tuple[float, float]:
+    """The least and the most that a reference asks for."""
+    values = reference.values or (reference.low, reference.high)
+    return min(values), max(values)
+
+
+def warn_beyond(problem: "Problem", references: Sequence[Reference]) -> None:
+    """Where a learned plant has no data it guesses, and a controller that is tried there is ranked by the guess."""
+    for reference in references:
+        for axis, (low, high) in zip(problem.state, problem.seen, strict=False):
+            (least, most), slack = asked(reference), BEYOND * (high - low)
+            if axis.name == reference.of and not low - slack <= least <= most <= high + slack:
+                unit, asks = f" {axis.unit}" if axis.unit else "", f"{least:g} to {most:g}"
+                warnings.warn(
+                    f"{reference.name} asks for {axis.name} from {asks}{unit}, and the data of the model have "
+                    f"{low:.4g} to {high:.4g}{unit}: beyond them it guesses, and may rank controllers wrongly; "
+                    "record more, or ask for less",
+                    SpaqlWarning,
+                    stacklevel=3,
+                )
+
+
+def _range(axis: Axis) -> tuple[float, float]:
+    return (axis.low, axis.high) if axis.slope is None else (-math.inf, math.inf)
