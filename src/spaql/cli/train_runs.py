@@ -150,6 +150,7 @@ def kept_where(runs: list[Run], out: Path | None, checkpoint: Path | None) -> st
 def save_runs(runs: list[Run], folder: Path) -> None:
     """Saves every agent, the agent with the best average seen also as agent.spaql, and the learning curve."""
     from spaql.analysis.curves import learning_curve
+    from spaql.writing import CURVE
 
     for run in runs:
         run.agent.save(folder / f"agent-seed{run.agent.seed}.spaql")
@@ -157,7 +158,7 @@ def save_runs(runs: list[Run], folder: Path) -> None:
     agent = runs[0].agent
     if all(len(run.history) > 1 for run in runs):
         histories = [run.history for run in runs]
-        learning_curve(histories, agent.algorithm, agent.problem.name, folder / "learning_curve.png")
+        learning_curve(histories, agent.algorithm, agent.problem.name, folder / CURVE)
 
 
 def best_run(runs: list[Run]) -> Run:
