@@ -117,7 +117,7 @@ def coverage(
 @with_loop
 def replay(
     problem: Annotated[str, typer.Argument(help=PROBLEM_HELP)],
-    algorithm: Annotated[str, typer.Argument(help=learner_help(learning=True))],
+    algorithm: Annotated[str, typer.Argument(help=learner_help(lambda card: card.takes_data))],
     log: Annotated[Path, typer.Argument(help=LOG_HELP)],
     out: Annotated[Path, typer.Option(help="Folder for the agent (agent.spaql).")],
     passes: Annotated[
