@@ -45,3 +45,9 @@ def entry_of(problem: "Problem") -> Entry | None:
         if problem.env_id == entry.env_id or (problem.env_id or "").partition("-v")[0] == twin:
             return entry
     return None
+
+
+def ends_of(problem: "Problem") -> str:
+    """What it means that the plant ends an episode: as stated, or as the catalog says of this environment."""
+    entry = entry_of(problem)
+    return problem.ends or ("" if entry is None else entry.ends)

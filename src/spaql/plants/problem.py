@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spaql.arrays import Array
-from spaql.checks import flag, items, text, whole
+from spaql.checks import choice, flag, items, text, whole
 from spaql.errors import SpaqlError, echoed
 from spaql.plants.axes import Axis, Continuous, Finite
 from spaql.plants.chart import AXIS, CLIPPED, LINEAR, SIGMOID, Chart, to_cube
@@ -28,6 +28,7 @@ __all__ = [  # axes are part of it
 
 UNBOUNDED = 1e9  # a declared bound beyond this is no bound
 MOST_VARIABLES = 64
+ENDS = ("", "failure", "success")
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,11 +54,13 @@ class Problem:
     signals: "Signals | None" = None  # of a plant in a loop: from what is measured to what is seen
     limits: Sequence[Limit] = ()  # on variables and actions, counted in every evaluation
     seen: tuple[tuple[float, float], ...] = ()  # of a plant learned from data: where each variable was in them
+    ends: str = ""  # what it means that the plant ends an episode: "failure" or "success"; "": nobody has said
 
     def __post_init__(self) -> None:
         text("the name of a problem", self.name), text("the summary of a problem", self.summary)
         object.__setattr__(self, "state", tuple(items("`state`", self.state)))  # as files have it
         object.__setattr__(self, "horizon", whole("horizon", self.horizon, 1, 10**6))
+        choice("ends", self.ends, ENDS)
         whole("rollouts", self.rollouts, 1, 10**6), flag("clip", self.clip), whole("map_samples", self.map_samples, 0)
         if not self.state or not all(isinstance(axis, Axis) for axis in self.state):
             raise SpaqlError("`state` describes every observed variable with a spaql.Axis")
@@ -167,6 +170,12 @@ class Problem:
 
     def __str__(self) -> str:
         return problem_text(self)
+
+
+def completed(problem: Problem, described: Problem) -> Problem:
+    """The problem with what is stated in a file and not in the problem: limits, and what an end means."""
+    stated = {name: getattr(described, name) for name in ("limits", "ends") if not getattr(problem, name)}
+    return replace(problem, **stated) if any(stated.values()) else problem
 
 
 def reference_in_cube(problem: Problem, reference: Sequence[float]) -> np.ndarray[Any, np.dtype[np.float64]]:

@@ -15,6 +15,10 @@ WIDTH = 80
 NAME = 12  # letters of the column with what a line is about
 LONGEST = 44  # letters of a variable's name that are aligned; a range has room beside them
 HARD = "\N{NO-BREAK SPACE}"  # between what belongs together while lines are broken
+MEANING = {  # of an end by the plant
+    "failure": "an episode that the plant ends has failed",
+    "success": "an episode that the plant ends has reached its goal",
+}
 MOST_ACTIONS = 12  # of a finite set that are listed
 
 
@@ -39,6 +43,7 @@ def problem_text(problem: "Problem") -> str:
         held = zip(names, problem.reference, units, strict=False)
         texts = [f"{name} = {_with(f'{value:.4g}', unit)}".replace(" ", HARD) for name, value, unit in held]
         lines += _part("hold" if parts else "reference", [", ".join(texts)])
+    lines += _part("ends", [MEANING[problem.ends]] if problem.ends else [])
     of_limits = zip(problem.limits, limit_units(problem.limits, state, actions), strict=True)
     return "\n".join(lines + _part("limits", [limit.text(unit) for limit, unit in of_limits]))
 
