@@ -10,7 +10,6 @@ from spaql.checks import choice, whole
 from spaql.errors import SpaqlError
 from spaql.plants.answers import begun
 from spaql.plants.environment import PlantEnv
-from spaql.plants.loop_inside import Inside
 from spaql.policy.controller import Controller
 from spaql.policy.evaluation import Evaluation
 from spaql.policy.policy import Policy
@@ -179,10 +178,11 @@ def _worst(
     names, units = variable_names(problem), variable_units(problem)
     first, references = dict(zip(names, watched.episode.observations[0].tolist(), strict=True)), dict[str, Changes]()
     said = dict(zip(names, units, strict=True))
-    if watched.moments and problem.signals is not None:
-        measured, signals = watched.moments[0].outputs, problem.signals
+    traces, signals = watched.episode.traces, problem.signals
+    if traces is not None and signals is not None:
+        measured = traces.outputs[0].tolist()
         first = dict(zip((axis.name for axis in signals.measured), measured, strict=True))
-        references = {one.name: _changes(watched.moments, k) for k, one in enumerate(signals.references)}
+        references = {one.name: _changes(traces.references[:, k]) for k, one in enumerate(signals.references)}
         said |= {axis.name: axis.unit for axis in signals.inputs}
     over = excesses_of(found.rows, len(problem.limits))[0].tolist()
     return Worst(
@@ -192,7 +192,7 @@ def _worst(
     )  # fmt: skip
 
 
-def _changes(moments: list[Inside], place: int) -> Changes:
+def _changes(trace: Array) -> Changes:
     """(step, value) of a reference, where it changes."""
-    values = [moment.references[place] for moment in moments]
+    values = trace.tolist()
     return tuple((h, value) for h, value in enumerate(values) if h == 0 or value != values[h - 1])

@@ -48,20 +48,21 @@ def respond(
     quiet = restated(problem, asked, flag("noise", noise))
     env: Any = PlantEnv(quiet) if quiet.plant is not None else quiet.open_env()
     place = [axis.name for axis in problem.signals.measured].index(str(followed.of))
-    outputs, each, watched = np.full((count, problem.horizon + 1), np.nan), [], []
+    outputs, each, episodes_run = np.full((count, problem.horizon + 1), np.nan), [], []
     for j in range(count):
         observation = begun(env.reset(seed=first_seed) if j == 0 else env.reset())
         one = watch(controller, quiet, env, observation, f"step response, episode {j}")
-        y = np.array([moment.outputs[place] for moment in one.moments])
+        assert one.episode.traces is not None
+        y = one.episode.traces.outputs[:, place]
         outputs[j, : len(y)] = y
         uncut = len(y) > problem.horizon
         each.append(measured(y[jump:], first, last, problem.signals.dt, tolerance, uncut))
-        watched += [one] if j == 0 else []
-    shown = watched[0]
+        episodes_run += [one.episode] if j == 0 else []
+    shown = episodes_run[0]
+    assert shown.traces is not None
     return StepResponse(
         problem.name, followed.name, str(followed.of), problem.signals.measured[place].unit, first, last, jump,
-        problem.signals.dt, tolerance, tuple(each), outputs, np.array([moment.outputs for moment in shown.moments]),
-        shown.inputs, shown.episode,
+        problem.signals.dt, tolerance, tuple(each), outputs, shown.traces.outputs, shown.traces.applied, shown,
     )  # fmt: skip
 
 
