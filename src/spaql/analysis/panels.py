@@ -41,21 +41,18 @@ def panels_of(episode: "Episode") -> list[Panel]:
     signals = None if problem is None else problem.signals
     if traces is None or signals is None:
         return [*seen, *actions]
-    behind = []
-    for place, reference in [(j, k) for k, one in enumerate(signals.references) for j in _place(signals, one.of)]:
-        trace, name = traces.references[:, reference], signals.references[reference].name
-        axis = signals.measured[place]
-        at = next((j for j, one in enumerate(signals.state) if one.name == axis.name), None)
-        if at is not None:
-            seen[at] = seen[at]._replace(reference=trace, followed=name)
+    behind, measured = [], [axis.name for axis in signals.measured]
+    for reference, trace in zip(signals.references, traces.references.T, strict=True):
+        if reference.of is None:
+            continue
+        shown = next((panel for panel in seen if panel.name == reference.of), None)
+        if shown is not None and shown.seen is not None:
+            seen[shown.seen] = shown._replace(reference=trace, followed=reference.name)
         else:
-            behind.append(Panel(axis.name, axis.unit, traces.outputs[:, place], reference=trace, followed=name))
+            place = measured.index(reference.of)
+            output, unit = traces.outputs[:, place], signals.measured[place].unit
+            behind.append(Panel(reference.of, unit, output, reference=trace, followed=reference.name))
     return [*behind, *seen, *_applied(actions, signals, traces.applied)]
-
-
-def _place(signals: "Signals", variable: str | None) -> list[int]:
-    """Of the measured variable that a reference is of."""
-    return [j for j, axis in enumerate(signals.measured) if axis.name == variable]
 
 
 def _applied(actions: list[Panel], signals: "Signals", applied: Array) -> list[Panel]:
@@ -66,4 +63,4 @@ def _applied(actions: list[Panel], signals: "Signals", applied: Array) -> list[P
         return [*(Panel(name, units[j], applied[:, j], among=(signals.actuator, j)) for j, name in named), *actions]
     if not signals.rates and not signals.interlocks:
         return actions
-    return [one._replace(values=applied[:, j], asked=one.values) for j, one in enumerate(actions)]
+    return [panel._replace(values=applied[:, j], asked=panel.values) for j, panel in enumerate(actions)]

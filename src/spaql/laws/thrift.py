@@ -132,7 +132,7 @@ class Thrift(Tidying):
                 self.soften()
         except Spent:
             complete = False
-        return self.made(), complete
+        return self.readable(), complete
 
     def accept(self, tree: Tree) -> bool:
         """Whether a tidier tree is shown to be as good as what was given."""

@@ -72,10 +72,10 @@ class Tidying:
             self.scale_tests(min)
             free = everything(self.tree)  # unread digits help nobody; whether these do is told by the confirmation
             self.tree = with_numbers(self.tree, free, with_digits(numbers_of(self.tree, free), DIGITS))
-        return self.made(), complete
+        return self.readable(), complete
 
-    def made(self) -> Tree:
-        """The tree as people read it."""
+    def readable(self) -> Tree:
+        """The tree as people get it."""
         return simplified(plain(without_dust(self.tree, self.units)))
 
     def score(self, tree: Tree, seeds: Array | None = None) -> float:

@@ -115,8 +115,8 @@ class Laws(Agent):
         if n and significantly_less(state.own[:n], state.exams[:n]):
             means = [f"{returns[:n].mean():.5g}" for returns in (state.own, state.exams)]
             if means[0] != means[1]:  # a loss that nobody can read is none
-                told = f"{' against '.join(means)} on the same {n} episodes"
-                found.append(f"the laws are significantly worse than their teacher ({told}): {more}")
+                against = f"{' against '.join(means)} on the same {n} episodes"
+                found.append(f"the laws are significantly worse than their teacher ({against}): {more}")
         return tuple(found)
 
     @property

@@ -58,8 +58,8 @@ def watch(controller: Decides, problem: "Problem", env: Any, observation: Any, w
         moments += [] if now is None else [now]
         if terminated or truncated:
             break
-    outputs, references = (np.array([getattr(one, name) for one in moments]) for name in ("outputs", "references"))
-    traces = Traces(np.array(applied), outputs, references) if moments else None
+    outputs, references = [moment.outputs for moment in moments], [moment.references for moment in moments]
+    traces = Traces(np.array(applied), np.array(outputs), np.array(references)) if moments else None
     episode = Episode(np.array(seen), np.array(actions), np.array(rewards), bool(terminated), problem, traces)
     return Watched(episode, parameters)
 
