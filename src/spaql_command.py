@@ -14,9 +14,9 @@ def gone(number: int, frame: object) -> None:
 
 
 def main() -> None:
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else somebody wants it ignored
-        signal.signal(signal.SIGINT, gone)
-    signal.signal(signal.SIGTERM, gone)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        if signal.getsignal(number) != signal.SIG_IGN:  # else somebody wants it ignored
+            signal.signal(number, gone)
     from spaql.cli import main as run
 
     run()

@@ -14,13 +14,15 @@ ENDS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(
 AGAIN_SECONDS = 0.05
 _raised: list[int] = []  # signals that became exceptions, while the command is under way
 _came: list[int] = []  # those that are not Ctrl-C
+_asked: list[Callable[[int, object], None]] = []  # how to ask the work under way to stop, the innermost last
 
 
 @contextlib.contextmanager
 def stop_on_interrupt(stop: threading.Event) -> Iterator[None]:
     """The first Ctrl-C sets `stop`, which asks the work to end after its current piece; the second interrupts it.
 
-    An exception could come between any two lines and leave half a piece behind. Only the main thread gets Ctrl-C.
+    An exception could come between any two lines and leave half a piece behind. Only the main thread gets Ctrl-C. Where
+    it is ignored, as in the background of a script, it stays so.
     """
     if threading.current_thread() is not threading.main_thread() or stop.is_set():
         yield
@@ -34,10 +36,13 @@ def stop_on_interrupt(stop: threading.Event) -> Iterator[None]:
             raise KeyboardInterrupt
         stop.set()
 
-    signal.signal(signal.SIGINT, pressed)
+    if before != signal.SIG_IGN:
+        signal.signal(signal.SIGINT, pressed)
+    _asked.append(pressed)
     try:
         yield
     finally:
+        _asked.remove(pressed)
         signal.signal(signal.SIGINT, before if before is not None else signal.SIG_DFL)
 
 
@@ -88,9 +93,8 @@ def interrupted(error: BaseException) -> bool:
 def raise_swallowed() -> None:
     """Work goes on although an interrupt was raised: a library has swallowed it, as those do that can do without a
     module which failed to load."""
-    mine = threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) is _interrupt
-    if _raised and mine:  # else what is under way has its own way to stop
-        raise KeyboardInterrupt
+    if _raised and not _asked and threading.current_thread() is threading.main_thread():
+        raise KeyboardInterrupt  # else what is under way has its own way to stop
 
 
 def _gone(number: int, frame: object) -> None:
@@ -104,14 +108,14 @@ def _interrupt(number: int, frame: object) -> None:
 
 
 def _as_interrupt(number: int, frame: Any) -> None:
-    handler = signal.getsignal(signal.SIGINT)  # of what is under way
     _came.append(number)
-    (handler if callable(handler) else _interrupt)(signal.SIGINT, frame)
+    (_asked[-1] if _asked else _interrupt)(signal.SIGINT, frame)
 
 
 def _again(unraisable: Any, hook: Callable[[Any], Any]) -> None:
     """LLVM calls Python while it compiles, and cannot be interrupted there: the interrupt comes a moment later."""
     if isinstance(unraisable.exc_value, KeyboardInterrupt):
-        threading.Timer(AGAIN_SECONDS, os.kill, (os.getpid(), signal.SIGINT)).start()
+        number = _came[-1] if _came else signal.SIGINT  # Ctrl-C may be ignored where SIGTERM is not
+        threading.Timer(AGAIN_SECONDS, os.kill, (os.getpid(), number)).start()
     else:
         hook(unraisable)

@@ -12,6 +12,7 @@ from pathlib import Path
 from spaql.checks import checked_path
 from spaql.errors import SpaqlError
 
+CURVE = "learning_curve.png"  # beside the agents of `spaql train --out`
 PICTURES = ("png", "svg", "pdf")  # that a user can ask for
 NO_ROOM = tuple(getattr(errno, name) for name in ("ENOSPC", "EDQUOT", "EFBIG") if hasattr(errno, name))
 NO_RIGHT = (errno.EROFS, errno.EACCES, errno.EPERM)

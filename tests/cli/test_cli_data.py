@@ -6,7 +6,8 @@ import re
 import pytest
 
 import spaql
-from command_line import run
+from command_line import refused, run
+from spaql.learners.registry import learners
 
 
 @pytest.fixture(scope="module")
@@ -21,6 +22,14 @@ def log(tmp_path_factory):
 @pytest.mark.parametrize("command", ["record", "coverage", "replay"])
 def test_every_command_shows_an_example(command):
     assert re.search(rf"Examples?:\n +spaql {command}", run(command, "--help").stdout)
+
+
+def test_replay_lists_the_learners_that_take_logs_and_no_others(log, tmp_path):
+    listed = re.search(r" algorithm <str> +(.*?)\.", run("replay", "--help", columns=200).stdout.replace("\n", " "))[1]
+    names = re.split(r", | or ", " ".join(listed.split()))
+    assert names == [card.name.lower() for card in learners() if card.takes_data]
+    refusal = refused("replay", "pendulum", "laws", log, "--out", tmp_path)
+    assert "Laws does not learn from logs, only on a plant: make a plant of the log, with spaql.from_data" in refusal
 
 
 def test_the_loop_is_closed(log, tmp_path):

@@ -167,6 +167,43 @@ def test_an_interrupt_that_somebody_swallowed_ends_the_work_where_it_begins():
         assert not other.is_set()
 
 
+# -- where somebody wants Ctrl-C ignored, as shells do for jobs in the background of a script ------------------------------------------
+
+
+def ignoring(*words, **how):
+    """A process in which Ctrl-C is ignored."""
+    ignore = "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_IGN); os.execv(sys.executable, sys.argv[1:])"
+    return subprocess.Popen([sys.executable, "-c", ignore, sys.executable, *map(str, words)], text=True, **how)
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 0), (signal.SIGTERM, 143)])
+def test_in_the_background_training_goes_on_after_ctrl_c_and_ends_well_after_sigterm(number, code, tmp_path):
+    log, iterations = tmp_path / "log.csv", 2000
+    words = ("-m", "spaql", "train", "cartpole", "spaql", "--iterations", iterations, "--rollouts", 10, "--fresh", 0, "--quiet")
+    child = ignoring(*words, "--log", log, "--out", tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    end = time.monotonic() + 60
+    while not log.exists() or log.read_text().count("\n") < 10:
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    child.send_signal(number)
+    _, complaint = child.communicate(timeout=120)
+    assert child.returncode == code, complaint
+    assert complaint.startswith("interrupted: training ended") == (number == signal.SIGTERM)
+    learned = len(spaql.load(tmp_path / "agent.spaql").history)
+    assert 10 <= learned <= iterations
+    assert (learned == iterations) == (number == signal.SIGINT)
+
+
+def test_these_tests_press_ctrl_c_also_where_it_is_ignored():
+    name = "tests/training/test_interrupt.py::test_spaql_evaluate_ends_with_one_line_and_exit_code_130"
+    child = ignoring("-m", "pytest", name, cwd=ROOT, stdout=subprocess.PIPE)
+    said, _ = child.communicate(timeout=240)
+    assert child.returncode == 0, said
+
+
+# -- all of it -------------------------------------------------------------------------------------------------------------------------
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("command", ["explain", "falsify", "export", "coverage", "sweep", "few", "report", "laws"])
 def test_a_signal_in_the_middle_leaves_nothing_half(command):

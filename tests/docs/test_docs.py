@@ -11,6 +11,7 @@ import tokenize
 
 import pytest
 
+import command_line
 from made_runs import made_part
 from pages import PAGES, ROOT, blocks_of, commands_of, indented_commands, program_of
 from spaql.runs.rows import write_rows
@@ -28,6 +29,14 @@ EXCUSES = {
     "it needs the extra foreign": "shimmy",
     "it takes hours": "make",
     "it is a piece of the block below": "...",
+}
+
+# What makes the long commands of the README short: the last of two values of an option counts
+SMALLER = {
+    "train": "--samples 300 --fresh 5",
+    "replay": "--fresh 5",
+    "sweep": "--trials 2 --seeds 1 --best 1 --final-seeds 2 --iterations 5 --fresh 10 --jobs 1",
+    "reproduce": "--quick --only main-cartpole --seeds 2 --jobs 1 --no-report",
 }
 
 
@@ -63,6 +72,18 @@ def test_the_code_blocks_of_a_page_run_in_order(page, tmp_path):
         [sys.executable, program], cwd=tmp_path, env=settings, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, f"{page}:\n{done.stdout[-2000:]}\n{done.stderr[-3000:]}"
+
+
+@pytest.mark.parametrize("smaller", [True, pytest.param(False, marks=pytest.mark.slow)], ids=["smaller", "as printed"])
+def test_the_commands_of_the_readme_run_in_order_in_an_empty_folder(smaller, tmp_path, monkeypatch):
+    section = (ROOT / "README.md").read_text().partition("## Command line")[2].partition("\n## ")[0]
+    monkeypatch.chdir(tmp_path)
+    commands = [words[1:] for _, words in indented_commands(section)]
+    assert len(commands) > 10
+    for words in commands:
+        less = SMALLER.get(words[0], "").split() if smaller else []
+        told = command_line.run(*words, *less)
+        assert told.returncode == 0, f"spaql {' '.join(words)}: {told.stderr}"
 
 
 @each(PAGES)

@@ -29,6 +29,7 @@ DOORS = {
     ("policy/policy.py", "training/tree_episodes.py"),
     ("training/episode.py", "analysis/episode_figure.py"),
     ("policy/probes.py", "training/falsify.py"),
+    ("policy/probes.py", "training/watched.py"),
     ("policy/probes.py", "training/step_episodes.py"),
     ("policy/step_response.py", "analysis/step_figure.py"),
     ("policy/worst.py", "analysis/episode_figure.py"),

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 
 import numpy as np
 import pytest
@@ -118,7 +119,7 @@ def test_a_printed_problem_shows_what_is_seen_what_is_done_and_for_how_long():
     text = str(spaql.make("cartpole", limits=LIMITS))
     for part in ("position", "-4.8 … 4.8 m", "any number, rad/s", "one of 0, 1", "200 steps", "angular velocity = 0 rad/s"):
         assert part in text
-    assert text.splitlines()[-3:] == ["  limits    |angle| ≤ 0.1 rad", "            position ≤ 1.5 m", "            push ≥ 0.5"]
+    assert text.splitlines()[-3:] == ["  limits      |angle| ≤ 0.1 rad", "              position ≤ 1.5 m", "              push ≥ 0.5"]
 
 
 @pytest.mark.parametrize("name", spaql.problems())
@@ -126,3 +127,16 @@ def test_a_printed_problem_fits_the_terminal_and_its_repr_is_one_line(name):
     problem = spaql.make(name)
     assert max(map(len, str(problem).splitlines())) <= 80
     assert repr(problem) == f"<Problem {name}: {problem.summary}>"
+
+
+def test_every_line_of_a_problem_begins_its_text_in_the_same_column():
+    loop = spaql.loop(
+        spaql.make("pendulum"), memory=["difference(velocity_error)", "integral(velocity_error, 1234.56)"], dt=0.05,
+        references=[spaql.Reference("target", -1, 1, of="velocity")],
+    )  # fmt: skip
+    for problem in (spaql.make("pendulum"), loop):
+        lines = [line for line in str(problem).splitlines() if line.startswith("  ")]
+        assert {re.match(r"  (\w+( \w+)?)? {2,}", line).end() for line in lines} <= {14, 16}  # 16: it goes on there
+        ranges = [line.index("any number" if "any number" in line else next(re.finditer(r"-?[\d.]+ …", line))[0])
+                  for line in lines if "…" in line or "any number" in line]  # fmt: skip
+        assert len(set(ranges)) == 1

@@ -17,11 +17,10 @@ from hostile_files import load_bytes, members, packed
 from spaql import Between
 from spaql.cli.app import settings
 from spaql.export import export
-from spaql.plants.catalog import CATALOG, entry_of
+from spaql.plants.catalog import CATALOG, step_time
 from spaql.plants.environment import PlantEnv
 from spaql.plants.plant import LANES
 from spaql.policy.policy import Policy
-from spaql.report.explanation_data import step_time
 
 SOME = {
     "pendulum": {"m": Between(0.8, 1.2), "max_speed": Between(6.0, 8.0)},
@@ -207,7 +206,7 @@ def test_gymnasium_makes_the_environment_with_ranges():
 
 def test_an_animation_runs_at_the_middle_of_the_times_per_step():
     problem = spaql.make("pendulum", dt=Between(0.02, 0.06))
-    assert step_time(problem, entry_of(problem)) == pytest.approx(0.04)
+    assert step_time(problem) == pytest.approx(0.04)
 
 
 def test_ranges_on_the_command_line(tmp_path):

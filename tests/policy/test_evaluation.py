@@ -40,31 +40,32 @@ def test_worst5_is_the_mean_of_the_worst_episodes():
     assert Evaluation(returns[:21], 0).worst5 == pytest.approx(np.sort(returns[:21])[:2].mean())
 
 
+@pytest.mark.parametrize("told", [FALL, GOAL, GOAL | {"last": [-0.1, 100, 100]}, FALL | {"last": [2, 4, 2]}])
 @pytest.mark.parametrize(
-    ("told", "ending", "failed"),
-    [
-        (FALL, "bad", [False, True, False]),
-        (GOAL, "good", [True, False, False]),
-        # all end: falls, where steps pay; goals, where steps cost
-        (FALL | {"terminated": [True] * 3}, "bad", [True] * 3),
-        (GOAL | {"terminated": [True] * 3}, "good", [False] * 3),
-        # none ends: every step paid the same, so that only the length can matter
-        (FALL | {"returns": [100] * 3, "lengths": [100] * 3, "terminated": [False] * 3}, "bad", [False] * 3),
-        (GOAL | {"returns": [-100] * 3, "lengths": [100] * 3, "terminated": [False] * 3}, "good", [True] * 3),
-        # none ends, and steps cost this or that: nothing says that an end is wanted
-        (GOAL | {"returns": [-90, -100, -99], "lengths": [100] * 3, "terminated": [False] * 3}, "", [False] * 3),
-        # a reward at the goal, a fine for a crash
-        (GOAL | {"returns": [-10, 96, 94], "last": [-0.1, 100, 100]}, "good", [True, False, False]),
-        (GOAL | {"returns": [-100, -1040, -1060], "last": [-1, -1000, -1000]}, "bad", [False, True, True]),
-        # a runner whose last step before its fall was a fast one
-        (FALL | {"returns": [200, 80, 200], "last": [2, 4, 2]}, "bad", [False, True, False]),
-    ],
+    ("ends", "ending", "rule"),
+    [("failure", "bad", "ends within 100 steps"), ("success", "good", "does not end within 100 steps"), ("", "", "")],
 )
-def test_rewards_tell_whether_an_end_is_a_failure(told, ending, failed):
-    evaluation = watched(**told)
-    assert evaluation.ending == ending
+def test_what_is_stated_and_no_reward_says_whether_an_end_is_a_failure(told, ends, ending, rule):
+    evaluation = watched(**told, ends=ends)
+    failed = {"failure": told["terminated"], "success": [not end for end in told["terminated"]], "": [False] * 3}[ends]
+    assert (evaluation.ending, evaluation.failures.rule) == (ending, rule)
     assert evaluation.failed.tolist() == failed
     assert evaluation.failures.count == sum(failed)
+
+
+def test_where_nothing_is_stated_the_ends_are_told_and_no_share_of_failures():
+    evaluation = watched(**FALL, seed=0)
+    words = " ".join(str(evaluation).split())
+    wanted = 'failures unknown: 1 of 3 episodes ended early; whether that is a failure is not stated (ends="failure" or ends="success")'
+    assert wanted in words
+    assert np.isnan([evaluation.failures.share, *evaluation.failures.ci95]).all()
+    told = json.loads(json.dumps(evaluation.to_dict(), allow_nan=False))
+    assert (told["failures"]["share"], told["failures"]["ci95"], told["ended"]) == (None, None, 1)
+    with pytest.raises(SpaqlError, match=r'nothing to certify: .* with ends="failure" or ends="success"'):
+        evaluation.certificate()
+    limited = watched(**FALL, limits=(Limit("x", high=1.0),), units=("m",))
+    assert limited.failures.rule == "violates a limit"
+    assert "1 of 3 episodes ended early; whether that is a failure is not stated" in " ".join(str(limited).split())
 
 
 def test_a_violated_limit_is_a_failure():
@@ -86,7 +87,7 @@ def test_a_violated_limit_is_a_failure():
 def test_the_interval_of_the_failure_rate_is_exact(count, episodes):
     ended = np.arange(episodes) < count
     lengths = np.where(ended, 50, 100)
-    failures = watched(lengths.astype(float), lengths, ended, np.ones(episodes)).failures
+    failures = watched(lengths.astype(float), lengths, ended, np.ones(episodes), ends="failure").failures
     expected = stats.binomtest(count, episodes).proportion_ci(0.95, method="exact")
     assert failures.ci95 == pytest.approx((expected.low, expected.high), abs=1e-12)
     assert float(failures) == count / episodes
@@ -105,7 +106,7 @@ def test_it_is_printed_as_a_block_that_fits_the_terminal(told):
 
 
 def test_as_data_it_can_be_written_as_json():
-    told = json.loads(json.dumps(watched(**FALL, seed=3).to_dict()))
+    told = json.loads(json.dumps(watched(**FALL, seed=3, ends="failure").to_dict()))
     assert told["failures"]["count"] == 1
     assert told["failures"]["rule"] == "ends within 100 steps"
     assert (told["effort"], told["switching"], told["seed"]) == (0.5, 0.25, 3)

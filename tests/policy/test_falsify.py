@@ -34,7 +34,7 @@ def grow(x, push):
 
 def unstable(**more):
     actions = spaql.Continuous((-1.0,), (1.0,), ("push",))
-    return spaql.from_plant(anywhere, grow, state=[spaql.Axis("x", -4.0, 4.0, unit="m")], actions=actions, horizon=60, name="unstable", **more)
+    return spaql.from_plant(anywhere, grow, state=[spaql.Axis("x", -4.0, 4.0, unit="m")], actions=actions, horizon=60, name="unstable", ends="failure", **more)
 
 
 @pytest.fixture(scope="module")

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from spaql.analysis.panels import Panel, panels_of
 from spaql.analysis.style import WIDTH, axis_label, legend, sheet, write_as
 from spaql.arrays import Array
 from spaql.colours import BLUE, GREEN, GREY, ORANGE, VERMILION
 from spaql.plants.axes import Continuous, Finite
-from spaql.plants.limits import limit_table
+from spaql.plants.catalog import step_time
 from spaql.policy.digits import number
 from spaql.writing import form_of
 
@@ -27,6 +28,7 @@ MOST = 10  # panels below each other; more variables stand side by side
 FEW = 5  # actions that each have a tick
 REFERENCE: dict[str, Any] = {"color": GREY, "linestyle": ":", "linewidth": 1.1}
 TYPICAL: dict[str, Any] = {"color": GREY, "linewidth": 1.0}
+ASKED: dict[str, Any] = {"color": ORANGE, "linestyle": ":", "linewidth": 1.1}
 LIMIT: dict[str, Any] = {"color": VERMILION, "linestyle": "--", "linewidth": 1.1}
 
 
@@ -52,57 +54,78 @@ def _written(episode: "Episode", path: str | PathLike[str] | None, worst: "Worst
 @contextmanager
 def episode_sheet(episode: "Episode", worst: "Worst | None" = None) -> Iterator["Figure"]:
     """A figure of the episode; of the worst one, with the typical one behind it."""
-    from matplotlib.lines import Line2D
     from matplotlib.ticker import MaxNLocator
 
-    names, units = episode.columns()
-    d, k, problem = episode.observations.shape[1], episode.actions.shape[1], episode.problem
-    panels = d + k + 1
-    across = -(-panels // MOST)
-    down = -(-panels // across)
+    problem, panels = episode.problem, panels_of(episode)
+    seconds = None if problem is None else step_time(problem)
+    count, tick = len(panels) + 1, 1.0 if seconds is None else seconds
+    across = -(-count // MOST)
+    down = -(-count // across)
     with sheet(PANEL * down + 0.75, WIDTH if across == 1 else 1.3 * WIDTH) as figure:
         grid = figure.subplots(down, across, sharex=True, squeeze=False)
         axes = list(grid.T.ravel())
-        for axis in axes[panels:]:
+        for axis in axes[count:]:
             axis.remove()
-        for j in range(d):
-            if worst is not None:
-                axes[j].plot(worst.typical.observations[:, j], **TYPICAL)
-            axes[j].plot(episode.observations[:, j], color=BLUE)
-            if problem is not None and problem.reference is not None:
-                axes[j].axhline(problem.reference[j], zorder=1, **REFERENCE)
-        for j in range(k):
-            if worst is not None:
-                stairs(axes[d + j], worst.typical.actions[:, j], GREY, 0.9)
-            stairs(axes[d + j], episode.actions[:, j], ORANGE)
-            if problem is not None:
-                fit_actions(axes[d + j], problem.actions, j)
+        usual: list[Panel | None] = [None] * len(panels) if worst is None else [*panels_of(worst.typical)]
+        for axis, panel, behind in zip(axes, panels, usual, strict=False):
+            _draw_panel(axis, panel, behind, tick)
+            if problem is not None and problem.reference is not None and panel.seen is not None:
+                axis.axhline(problem.reference[panel.seen], zorder=1, **REFERENCE)
+            if panel.limit is not None:
+                draw_limit(axis, *panel.limit)
         if worst is not None:
-            stairs(axes[d + k], worst.typical.rewards, GREY, 0.9)
-        stairs(axes[d + k], episode.rewards, GREEN)
+            stairs(axes[len(panels)], worst.typical.rewards, GREY, 0.9, tick)
+        stairs(axes[len(panels)], episode.rewards, GREEN, tick=tick)
         if worst is None and np.ptp(episode.rewards) == 0.0:  # else the scale would show the noise of a constant
-            axes[d + k].set_ylim(*sorted((0.0, 1.15 * float(episode.rewards[0]) or 1.0)))
-        for axis, name, unit in zip(axes, [*names, "reward"], [*units, ""], strict=False):
+            axes[len(panels)].set_ylim(*sorted((0.0, 1.15 * float(episode.rewards[0]) or 1.0)))
+        said = [*((panel.name, panel.unit) for panel in panels), ("reward", "")]
+        for axis, (name, unit) in zip(axes, said, strict=False):
             axis.set_ylabel(axis_label(name, unit))
-            axis.set_xlim(0, len(episode) if worst is None else max(len(episode), len(worst.typical)))
-            axis.xaxis.set_major_locator(MaxNLocator(integer=True))
-        if problem is not None:
-            for place, low, high in limit_table(problem.limits, problem.state, problem.actions).tolist():
-                draw_limit(axes[int(place)], low, high)
-        for axis in {axes[panels - 1], *axes[down - 1 : panels : down]}:  # the last of every column
-            axis.set_xlabel("step")
+            axis.set_xlim(0, tick * (len(episode) if worst is None else max(len(episode), len(worst.typical))))
+            axis.xaxis.set_major_locator(MaxNLocator(integer=seconds is None))
+        for axis in {axes[count - 1], *axes[down - 1 : count : down]}:  # the last of every column
+            axis.set_xlabel("step" if seconds is None else "time (s)")
             axis.tick_params(labelbottom=True)
-        figure.align_ylabels(axes[:panels])
+        figure.align_ylabels(axes[:count])
         title = title_of(episode) if worst is None else _title_of_worst(worst)
         figure.suptitle(title, fontsize=9, fontweight="bold", x=0.01, ha="left")
-        lines = [] if problem is None or problem.reference is None else [Line2D([], [], label="reference", **REFERENCE)]
-        lines += [Line2D([], [], label="limit", **LIMIT)] if problem is not None and problem.limits else []
-        if worst is not None:
-            colours = Line2D([], [], color=BLUE, label="the worst episode found")
-            lines = [colours, Line2D([], [], label="a typical one", **TYPICAL), *lines]
-        if lines:
-            legend(figure, lines)
+        entries = _entries(panels, problem is not None and problem.reference is not None, worst is not None)
+        if entries:
+            legend(figure, entries)
         yield figure
+
+
+def _draw_panel(axis: "Axes", panel: Panel, behind: Panel | None, tick: float) -> None:
+    """`behind`: the same of a typical episode; `tick`: seconds per step, or 1."""
+    if panel.among is not None or panel.action is not None:
+        if behind is not None:
+            stairs(axis, behind.values, GREY, 0.9, tick)
+        if panel.asked is not None:
+            axis.stairs(panel.asked, tick * np.arange(len(panel.asked) + 1), baseline=None, **ASKED)
+        stairs(axis, panel.values, ORANGE, tick=tick)
+        if panel.among is not None:
+            fit_actions(axis, *panel.among)
+        return
+    if behind is not None:
+        axis.plot(tick * np.arange(len(behind.values)), behind.values, **TYPICAL)
+    if panel.reference is not None:
+        axis.plot(tick * np.arange(len(panel.reference)), panel.reference, drawstyle="steps-post", **REFERENCE)
+    axis.plot(tick * np.arange(len(panel.values)), panel.values, color=BLUE)
+
+
+def _entries(panels: list[Panel], held: bool, worst: bool) -> list[Any]:
+    """Of the legend. `held`: there is a state to hold."""
+    from matplotlib.lines import Line2D
+
+    lines = [Line2D([], [], color=BLUE, label="the worst episode found")] if worst else []
+    lines += [Line2D([], [], label="a typical one", **TYPICAL)] if worst else []
+    if held or any(panel.reference is not None for panel in panels):
+        lines.append(Line2D([], [], label="reference", **REFERENCE))
+    if any(panel.asked is not None for panel in panels):
+        lines.append(Line2D([], [], label="asked for", **ASKED))
+    if any(panel.limit is not None for panel in panels):
+        lines.append(Line2D([], [], label="limit", **LIMIT))
+    return lines
 
 
 def title_of(episode: "Episode") -> str:
@@ -118,9 +141,9 @@ def _title_of_worst(worst: "Worst") -> str:
     return f"{worst.problem.name}: return {number(worst.total)}{ended}{failed}; {usual}"
 
 
-def stairs(axis: "Axes", values: Array, colour: str, width: float = 1.4) -> None:
+def stairs(axis: "Axes", values: Array, colour: str, width: float = 1.4, tick: float = 1.0) -> None:
     """An action is applied for a whole step, and a reward belongs to one."""
-    axis.stairs(values, np.arange(len(values) + 1), baseline=None, color=colour, linewidth=width)
+    axis.stairs(values, tick * np.arange(len(values) + 1), baseline=None, color=colour, linewidth=width)
 
 
 def fit_actions(axis: "Axes", actions: Continuous | Finite, j: int) -> None:

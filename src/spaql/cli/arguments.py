@@ -1,12 +1,13 @@
 """Problems and agents from what was typed."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from spaql.cli.loop_options import NOTHING_AROUND, Around, in_loop
 from spaql.cli.plant_files import NOTHING, Given, fmu_problem, function_of, is_python, python_problem
 from spaql.errors import SpaqlError
 from spaql.learners.options import options_of, typed
-from spaql.learners.registry import card_of, learner_class, learners
+from spaql.learners.registry import Card, card_of, learner_class, learners
 
 if TYPE_CHECKING:
     from spaql.learners.agent import Agent
@@ -20,9 +21,9 @@ OPTION_HELP = (
 )
 
 
-def learner_help(*, learning: bool = False) -> str:
-    """The names of all learners, or of those that learn, for the help of an argument."""
-    names = [card.name.lower() for card in learners() if not learning or card.learns]
+def learner_help(suits: Callable[[Card], bool] = lambda card: True) -> str:
+    """The names of the learners that suit a command, for the help of its argument."""
+    names = [card.name.lower() for card in learners() if suits(card)]
     return f"{', '.join(names[:-1])} or {names[-1]}."
 
 

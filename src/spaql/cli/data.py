@@ -117,7 +117,7 @@ def coverage(
 @with_loop
 def replay(
     problem: Annotated[str, typer.Argument(help=PROBLEM_HELP)],
-    algorithm: Annotated[str, typer.Argument(help=learner_help(learning=True))],
+    algorithm: Annotated[str, typer.Argument(help=learner_help(lambda card: card.takes_data))],
     log: Annotated[Path, typer.Argument(help=LOG_HELP)],
     out: Annotated[Path, typer.Option(help="Folder for the agent (agent.spaql).")],
     passes: Annotated[
@@ -143,6 +143,7 @@ def replay(
     Example:
       spaql replay pendulum atlas log.csv --out results
     """
+    from spaql.agent_folder import put
     from spaql.checks import whole
     from spaql.writing import make_folder
 
@@ -157,9 +158,11 @@ def replay(
     for warning in caught:
         print(f"spaql: {warning.message}", file=sys.stderr)
 
+    earlier: list[Path] = []
+
     def save(folder: Path) -> None:
         make_folder(folder)
-        agent.save(folder / "agent.spaql")
+        earlier.extend(put(folder, {"agent.spaql": agent.save}))
 
     unwritten = kept(out, save)  # before the evaluation: from here on nothing learned can be lost
     figures: dict[str, Any] = {"samples": made.samples, "rows": made.rows}
@@ -178,11 +181,14 @@ def replay(
         if not as_json:
             print(f"return on the plant: {result.mean:.2f} (95 %: {low:.2f} to {high:.2f}), {fresh:,} fresh episodes")
     if as_json:
-        print(json.dumps(figures | {"out": None if unwritten else str(out)}))
+        others = {"earlier": [str(path) for path in earlier]} if earlier and unwritten is None else {}
+        print(json.dumps(figures | {"out": None if unwritten else str(out)} | others))
     if unwritten is not None:
         raise unwritten
     if not as_json:
         print(f"the agent: {out / 'agent.spaql'}")
+        for path in earlier:
+            print(f"kept: {path}, an earlier agent of that name")
     if interrupted:
         print(f"interrupted: {interrupted}", file=sys.stderr)
         raise typer.Exit(INTERRUPTED)

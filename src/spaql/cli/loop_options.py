@@ -11,6 +11,7 @@ import inspect
 import math
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
 
 import typer
@@ -60,6 +61,10 @@ OPTIONS: dict[str, Any] = {
     "reference": _many("TEXT", f"A reference to follow: '{EXAMPLES['reference']}'."),
     "memory": _many("TEXT", f"A variable computed from past values: '{EXAMPLES['memory']}', 'previous(voltage)'."),
     "limit": _many("NAME=LOW:HIGH", "A limit whose violations are reported: current=-8:8, level=:2."),
+    "ends": Annotated[
+        str | None,
+        typer.Option(help="What an end of an episode by the plant is: failure or success.", rich_help_panel=IN_A_LOOP),
+    ],
     "trip": _many("NAME=LOW:HIGH", "A limit on a measured variable that ends the episode."),
     "trip_cost": Annotated[
         float | None,
@@ -86,6 +91,7 @@ class Around(NamedTuple):
     reference: list[str] | None = None
     memory: list[str] | None = None
     limit: list[str] | None = None
+    ends: str | None = None
     trip: list[str] | None = None
     trip_cost: float | None = None
     noise: list[str] | None = None
@@ -97,8 +103,8 @@ class Around(NamedTuple):
 
     @property
     def any(self) -> bool:
-        """Whether there is a loop: limits alone need none."""
-        return any(value is not None for name, value in self._asdict().items() if name != "limit")
+        """Whether there is a loop: limits, and what an end means, need none."""
+        return any(value is not None for name, value in self._asdict().items() if name not in ("limit", "ends"))
 
 
 NOTHING_AROUND = Around()
@@ -125,9 +131,13 @@ def in_loop(
     problem: "Problem", around: Around, observe: str | None, reward: Callable[..., float] | None, dt: float | None
 ) -> "Problem":
     """The problem in the loop that was typed."""
+    from spaql.checks import choice
     from spaql.plants.loop import loop
     from spaql.plants.make import limited
+    from spaql.plants.problem import ENDS
 
+    if around.ends is not None:
+        problem = replace(problem, ends=choice("--ends", around.ends, ENDS[1:]))
     limits = [_limit("limit", text) for text in around.limit or ()]
     if around.trip and around.trip_cost is None:
         raise SpaqlError("--trip needs --trip-cost too, more than a whole episode can cost; else ending it would pay")

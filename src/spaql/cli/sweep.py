@@ -22,7 +22,7 @@ SAMPLES_HELP = f"{counting('samples')}: training steps per run (default: 2,000).
 @command
 def sweep(
     problem: Annotated[str, typer.Argument(help="A name from `spaql problems`.")],
-    algorithm: Annotated[str, typer.Argument(help=learner_help(learning=True))],
+    algorithm: Annotated[str, typer.Argument(help=learner_help(lambda card: card.learns))],
     option: Annotated[list[str], typer.Option(metavar="NAME=RANGE", help=RANGE_HELP)],
     trials: Annotated[int, typer.Option(help="Sets of options to try.")] = 30,
     seeds: Annotated[int, typer.Option(help="Seeds per trial, from 0 on (at most 100).")] = 3,

@@ -34,6 +34,7 @@ SAMPLES_HELP = (
     f"(default: {DEFAULT_SAMPLES:,}, for laws {SIMULATED_SAMPLES:,})."
 )
 ROLLOUTS_HELP = f"Evaluation rollouts per episode (default: the problem's; none for {counting('samples')})."
+OUT_HELP = "Folder for the agents and the learning-curve picture; agents that are there are kept (earlier-1-...)."
 # Options of learners had flags of their own before there was --option: they still work.
 OF_LEARNER = typer.Option(hidden=True)
 
@@ -109,7 +110,7 @@ def train(
     fresh: Annotated[int, typer.Option(help="Fresh episodes in which the result is evaluated (0: none).")] = 1000,
     jobs: Annotated[int | None, typer.Option(help="Agents trained at once (default: all cores).")] = None,
     baseline: Baselines = None,
-    out: Annotated[Path | None, typer.Option(help="Folder for the agents and the learning-curve picture.")] = None,
+    out: Annotated[Path | None, typer.Option(help=OUT_HELP)] = None,
     checkpoint: Annotated[
         Path | None, typer.Option(help="Folder for checkpoints; with several agents, a subfolder each.")
     ] = None,
@@ -176,9 +177,9 @@ def train(
     )
     seconds = time.perf_counter() - begin
     with working(f"running {fresh:,} fresh episodes", progress and sys.stderr.isatty()):
-        complete, unwritten = kept_and_judged(runs, out, fresh)
+        complete, earlier, unwritten = kept_and_judged(runs, out, fresh)
         table, refused = compared_with(runs, others)
-    show_runs(runs, seconds, None if unwritten else out, as_json, table)
+    show_runs(runs, seconds, None if unwritten else out, as_json, table, earlier)
     if unwritten is not None:
         raise SpaqlError("; ".join(str(error) for error in (failed, unwritten) if error is not None)) from unwritten
     if failed is not None:

@@ -97,18 +97,20 @@ def trained(
         return [Run(agent, agent.history, hurried=True) for agent in agents], error
 
 
-def kept_and_judged(runs: list[Run], out: Path | None, fresh: int) -> tuple[bool, SpaqlError | None]:
+def kept_and_judged(runs: list[Run], out: Path | None, fresh: int) -> tuple[bool, list[Path], SpaqlError | None]:
     """Save the agents, then evaluate them (a model-based learner plans first).
 
-    False if Ctrl-C was pressed at any time; and what was wrong with the files.
+    False if Ctrl-C was pressed at any time; where agents are that had the names of these; and what was wrong with the
+    files.
     """
     from spaql.interrupts import stop_on_interrupt
     from spaql.writing import kept
 
+    earlier: list[Path] = []
     pressed, unwritten = threading.Event(), None
     if out is not None:
         with stop_on_interrupt(pressed):  # files first: Ctrl-C waits for them
-            unwritten = kept(out, lambda folder: save_runs(runs, folder))
+            unwritten = kept(out, lambda folder: earlier.extend(save_runs(runs, folder)))
     try:
         for run in runs if fresh > 0 and not pressed.is_set() and not runs[0].hurried else ():
             if len(run.history) or not run.history.interrupted:  # what has seen nothing yet is worth nothing
@@ -116,7 +118,7 @@ def kept_and_judged(runs: list[Run], out: Path | None, fresh: int) -> tuple[bool
     except KeyboardInterrupt:
         pressed.set()
     complete = not pressed.is_set() and not any(run.hurried or run.history.interrupted for run in runs)
-    return complete, unwritten
+    return complete, earlier, unwritten
 
 
 def compared_with(runs: list[Run], others: dict[str, Any]) -> "tuple[Any, SpaqlError | None]":
@@ -147,17 +149,26 @@ def kept_where(runs: list[Run], out: Path | None, checkpoint: Path | None) -> st
     return f"{text}; {f'they are kept in {folder}/' if folder is not None else 'without --out, nothing is kept'}"
 
 
-def save_runs(runs: list[Run], folder: Path) -> None:
-    """Saves every agent, the agent with the best average seen also as agent.spaql, and the learning curve."""
-    from spaql.analysis.curves import learning_curve
+def have_curve(runs: list[Run]) -> bool:
+    """A curve has two points at least: laws, and what was interrupted early, have none."""
+    return all(len(run.history) > 1 for run in runs)
 
-    for run in runs:
-        run.agent.save(folder / f"agent-seed{run.agent.seed}.spaql")
-    best_run(runs).agent.save(folder / "agent.spaql")
-    agent = runs[0].agent
-    if all(len(run.history) > 1 for run in runs):
-        histories = [run.history for run in runs]
-        learning_curve(histories, agent.algorithm, agent.problem.name, folder / "learning_curve.png")
+
+def save_runs(runs: list[Run], folder: Path) -> list[Path]:
+    """Saves every agent, the agent with the best average seen also as agent.spaql, and the learning curve.
+
+    Returns where agents are that had these names.
+    """
+    from spaql.agent_folder import put
+    from spaql.analysis.curves import learning_curve
+    from spaql.writing import CURVE
+
+    files = {f"agent-seed{run.agent.seed}.spaql": run.agent.save for run in runs}
+    earlier = put(folder, files | {"agent.spaql": best_run(runs).agent.save})
+    if have_curve(runs):
+        agent, histories = runs[0].agent, [run.history for run in runs]
+        learning_curve(histories, agent.algorithm, agent.problem.name, folder / CURVE)
+    return earlier
 
 
 def best_run(runs: list[Run]) -> Run:

@@ -2,13 +2,14 @@
 
 import json
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from spaql.cli.baselines import compared_json, compared_table, natural_width
-from spaql.cli.train_runs import Run, best_run
+from spaql.cli.train_runs import Run, best_run, have_curve
 from spaql.plants.parameters import plain
 from spaql.plants.parameters import told as parameters_told
 from spaql.policy.evaluation import Evaluation
@@ -18,8 +19,12 @@ if TYPE_CHECKING:
     from spaql.learners.agent import Agent
 
 
-def show_runs(runs: list[Run], seconds: float, folder: Path | None, as_json: bool, others: Any = None) -> None:
-    """The table of all agents, their mean, and the paper's figure beside it; `others`: compared with one's own."""
+def show_runs(
+    runs: list[Run], seconds: float, folder: Path | None, as_json: bool, others: Any = None,
+    earlier: Sequence[Path] = (),
+) -> None:  # fmt: skip
+    """The table of all agents, their mean, and the paper's figure beside it; `others`: compared with one's own;
+    `earlier`: copies of agents that had the names of these."""
     agent, rows = runs[0].agent, [run.row() for run in runs]
     paper = None if agent.problem.parameters else published(agent.problem.name.replace("-", "_"), agent.algorithm)
     steps = sum(row["train_samples"] + row["eval_samples"] for row in rows)
@@ -32,6 +37,7 @@ def show_runs(runs: list[Run], seconds: float, folder: Path | None, as_json: boo
         entries |= {"warnings": notes} if notes else {}
         strict = [row | ({"best_seen": None} if math.isnan(row["best_seen"]) else {}) for row in rows]  # no NaN
         entries |= {"seconds": seconds, "steps": steps, "agents": strict, "out": str(folder) if folder else None}
+        entries |= {"earlier": [str(path) for path in earlier]} if folder and earlier else {}
         entries |= {"compared": compared_json(others)} if others is not None else {}
         print(json.dumps(entries, default=plain))
         return
@@ -88,7 +94,10 @@ def show_runs(runs: list[Run], seconds: float, folder: Path | None, as_json: boo
     if folder is not None:
         how = "the best seen" if agent.card.judged else "the best in training"
         which = f" (agent.spaql is seed {kept.agent.seed}, {how})" if len(runs) > 1 else ""
-        console.print(f"saved: {folder}/agent.spaql, every agent, and the learning curve{which}", highlight=False)
+        kinds = ", every agent, and the learning curve" if have_curve(runs) else " and every agent"
+        console.print(f"saved: {folder}/agent.spaql{kinds}{which}", highlight=False)
+        for path in earlier:
+            console.print(f"kept: {path}, an earlier agent of that name", highlight=False, soft_wrap=True)
 
 
 # What the history's "best seen" is, by the kind of learner: the heading of its column, and the sentence below.

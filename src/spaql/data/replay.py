@@ -40,7 +40,8 @@ def replay(agent: "Agent", log: Any, passes: int, gaps: bool) -> Replayed:
     """See `Agent.replay`."""
     card = agent.card
     if not card.takes_data:
-        raise SpaqlError(f"{card.name} does not learn from logs, only on the plant")
+        remedy = "make a plant of the log, with spaql.from_data" if card.learns else "choose a learner that does"
+        raise SpaqlError(f"{card.name} does not learn from logs, only on a plant: {remedy}")
     passes = whole("passes", passes, 1, 10**6)
     if card.model_based and passes > 1:
         raise SpaqlError(f"{card.name} keeps all data and plans with all of it: one pass is enough (passes=1)")

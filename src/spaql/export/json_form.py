@@ -2,7 +2,6 @@
 
 import json
 import math
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from spaql.plants.catalog import CATALOG
 from spaql.plants.limits import limits_for_file, limits_of_file
 from spaql.plants.make import make_from_catalog, parameters_of_file
 from spaql.plants.parameters import plain
-from spaql.plants.problem import MOST_VARIABLES, Axis, Continuous, Finite, Problem
+from spaql.plants.problem import MOST_VARIABLES, Axis, Continuous, Finite, Problem, completed
 from spaql.plants.signal_files import check_loop, signals_for_file, signals_of_file
 from spaql.policy.certificate import certificate_of_file
 from spaql.policy.knowledge import Nothing
@@ -27,7 +26,7 @@ FORMAT, VERSION = "spaql policy", 1
 MOST_NODES = 10**7  # that are read
 MOST_LETTERS = 2**28  # of the whole text
 LONGEST_NAME = 1000  # letters
-CHANGES = ("parameters", "limits", "signals")  # keys that only some problems have
+CHANGES = ("parameters", "limits", "ends", "signals")  # keys that only some problems have
 
 
 # -- writing -----------------------------------------------------------------------------------------------------------
@@ -62,7 +61,10 @@ def _changes(problem: Problem) -> dict[str, Any]:
     """Keys that only some problems have, so that the others are written as they always were."""
     parameters = {"parameters": problem.parameters} if problem.parameters else {}
     limits = {"limits": limits_for_file(problem.limits)} if problem.limits else {}
-    return parameters | limits | ({} if problem.signals is None else {"signals": signals_for_file(problem.signals)})
+    named = problem.name in CATALOG and problem.ends == CATALOG[problem.name].ends
+    ends = {"ends": problem.ends} if problem.ends and not named else {}
+    signals = {} if problem.signals is None else {"signals": signals_for_file(problem.signals)}
+    return parameters | limits | ends | signals
 
 
 def _line(value: Any) -> str:
@@ -204,6 +206,7 @@ def _problem(top: dict[str, Any]) -> Problem:
         parameters=parameters_of_file(told["name"], None, told.get("parameters", {})),
         limits=limits_of_file(told.get("limits", [])),
         signals=signals_of_file(told.get("signals"), told["summary"]),
+        ends=told.get("ends", ""),
     )
 
 
@@ -248,7 +251,7 @@ def _with_plant(described: Problem, given: Problem | None) -> Problem:
                 return described
             raise ValueError(f"its {'variables' if what == 'state' else what} are not those of {given.name}")
     check_loop(described.signals, same.signals)
-    return same if same.limits or not described.limits else replace(same, limits=described.limits)
+    return completed(same, described)
 
 
 def _tree(told: Any, variables: int, actions: Continuous | Finite, laws: Any = None) -> Tree:

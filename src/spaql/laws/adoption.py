@@ -5,6 +5,7 @@ import contextlib
 import numpy as np
 
 from spaql.arrays import Array
+from spaql.laws.dust import without_dust
 from spaql.laws.race import Candidate, clearly_more
 from spaql.laws.thrift import Measure, Thrift, mean_steps, rounded_tree, same
 from spaql.laws.trials import Spent, Trials, seeds_of
@@ -55,7 +56,7 @@ def adopt(agent: Laws, trials: Trials, found: Candidate, stage: int, budget: flo
         trials.limit = trials.samples + int(max(tidying, 0.0))
         tidy, _ = Thrift(trials, tree, tolerance, agent.seed, stage, tidying, steps, units).run()
         trials.limit = None
-        for simple in (tidy, *(rounded_tree(tree, digits) for digits in DIGITS)):
+        for simple in (tidy, *(without_dust(rounded_tree(tree, digits), units) for digits in DIGITS)):
             after = before if same(simple, tree) else confirm(simple)
             if after.no_worse(before, 2 * tolerance) and (against is None or after.better(against)):
                 _put(agent, simple, after.whole, instead=tree)

@@ -156,7 +156,7 @@ class _LawSearch:
             strict, trials = self.longer(judge) if judge.mean >= self.perfect else (judge, trials)
             trials.left = int(TIDYING * steps)
             self.show(trials, 0.95, 0.05)
-            made, _ = Tidying(trials, judge.best, WORTH * strict.scale, self.seed, 0, EFFORT).run()
+            made, _ = Tidying(trials, judge.best, WORTH * strict.scale, self.seed, 0, EFFORT, units).run()
             strict.offer(made, 2 * WORTH)
             judge.best, judge.returns = strict.best, judge.returns_of(strict.best)
         if self.table is not None:

@@ -8,6 +8,7 @@ import contextlib
 
 from spaql.laws.adoption import adopt, confirm_more
 from spaql.laws.beginnings import fitted_laws
+from spaql.laws.dust import without_dust
 from spaql.laws.environments import Job
 from spaql.laws.first import JUDGED, First
 from spaql.laws.growing import GROWING, LATEST, affordable_effort
@@ -69,7 +70,7 @@ def _grow(agent: Laws, trials: Trials, stage: int) -> None:
     adopted = False
     with contextlib.suppress(Spent):
         chosen = search.choice[: max(2, min(JUDGED, len(search.choice)))].tolist()
-        tree = units.physical(search.best.tree)
+        tree = without_dust(units.physical(search.best.tree), units)
         rollouts = trials.roll_out([Job(tree, seed, agent.searched.horizon) for seed in chosen])
         adopted = adopt(agent, trials, Candidate(tree, rollouts), stage, (1 - GROWING) * budget)
     if adopted or held is None:  # which is better the confirmation says: returns of other episodes do not compare

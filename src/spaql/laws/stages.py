@@ -6,6 +6,7 @@ import numpy as np
 
 from spaql.arrays import Array
 from spaql.laws.blocks import refine
+from spaql.laws.dust import without_dust
 from spaql.laws.lessons import distilled, own_lessons
 from spaql.laws.local import local_laws
 from spaql.laws.partitions import fitted_partitions
@@ -90,7 +91,7 @@ def run_stage(agent: Laws, trials: Trials, stage: int) -> None:
     if not (np.array_equal(found.units.middle, state.middle) and np.array_equal(found.units.inverse, state.inverse)):
         _take_units(agent, found.units)
     state.frontier.raw[leaves] = found.best
-    _adopt(agent, trials, found.units.physical(found.best.tree), stage)
+    _adopt(agent, trials, without_dust(found.units.physical(found.best.tree), found.units), stage)
 
 
 def state_units(agent: Laws) -> Units:
@@ -179,7 +180,8 @@ def _adopt(agent: Laws, trials: Trials, found: Tree, stage: int) -> None:
     for allowed in CAREFUL:
         # what is tidy must still be compared, with the tree it was made from and with a teacher
         trials.reserve = agent.searched.horizon * (_confirmations(trials) + len(state.exams))
-        tidy, complete = Tidying(trials, found, allowed * tolerance, agent.seed, stage, trials.effort).run()
+        tidying = Tidying(trials, found, allowed * tolerance, agent.seed, stage, trials.effort, state_units(agent))
+        tidy, complete = tidying.run()
         trials.reserve = 0
         after = _confirmed(agent, trials, tidy)
         if after is None or before is None or after >= before - 2 * tolerance:

@@ -23,7 +23,6 @@ from spaql.laws.trials import Spent, Trials, seeds_of
 from spaql.laws.units import Units
 from spaql.laws.vector import everything, numbers_of, with_numbers
 from spaql.streams import LAWS_TIDIED
-from spaql.trees.edits import simplified
 from spaql.trees.tree import LEAF, Tree
 
 JUDGEMENTS = 6  # that a tidying can pay for, about
@@ -111,8 +110,8 @@ class Thrift(Tidying):
         self, trials: Trials, tree: Tree, tolerance: float, seed: int, number: int, budget: float, steps: float,
         units: Units,
     ) -> None:  # fmt: skip
-        super().__init__(trials, tree, tolerance, seed, number, 1.0)
-        self.units, self.digits = units, 0  # digits that all numbers have; 0: as many as there are
+        super().__init__(trials, tree, tolerance, seed, number, 1.0, units)
+        self.digits = 0  # that all numbers have; 0: as many as there are
         self.measure = Measure(trials, seed, LAWS_TIDIED, min(max(int(budget / (JUDGEMENTS * steps)), 1), MOST))
         self.judged = self.measure.seeds
         self.first = Measured(np.zeros(0), np.zeros(0))
@@ -133,7 +132,7 @@ class Thrift(Tidying):
                 self.soften()
         except Spent:
             complete = False
-        return simplified(plain(self.tree)), complete
+        return self.readable(), complete
 
     def accept(self, tree: Tree) -> bool:
         """Whether a tidier tree is shown to be as good as what was given."""

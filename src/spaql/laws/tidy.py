@@ -16,7 +16,9 @@ import numpy as np
 
 from spaql.arrays import Array
 from spaql.laws.cma import CMA
+from spaql.laws.dust import without_dust
 from spaql.laws.trials import Spent, Trials, seeds_of
+from spaql.laws.units import Units, declared_units
 from spaql.laws.vector import everything, numbers_of, with_numbers
 from spaql.policy.outputs import ranges_of
 from spaql.streams import LAWS_POLISHED, LAWS_TIDIED
@@ -32,14 +34,17 @@ EPISODES = 48  # of a generation
 STEP = 0.15  # relative change of a number in a polish
 HALVINGS = 14  # of gains
 DIGITS = 3  # at most, unless a number needs all of them
-ROUNDING = 1e-12  # of the largest number
 ROUNDS = 200  # of elimination at most
 
 
 class Tidying:
     """A tree on its way. `tree` is always the best tidy form so far: the budget may end at any time."""
 
-    def __init__(self, trials: Trials, tree: Tree, tolerance: float, seed: int, number: int, effort: float) -> None:
+    def __init__(
+        self, trials: Trials, tree: Tree, tolerance: float, seed: int, number: int, effort: float,
+        units: Units | None = None,
+    ) -> None:  # fmt: skip
+        self.units = declared_units(trials.problem) if units is None else units
         self.trials, self.tree, self.tolerance, self.seed = trials, tree, tolerance, seed
         self.rng = np.random.default_rng([seed, number, LAWS_TIDIED])
         self.many = seeds_of(seed, LAWS_TIDIED, 0, max(2, round(MANY * JUDGED * effort)))
@@ -66,10 +71,12 @@ class Tidying:
             complete = False
             self.scale_tests(min)
             free = everything(self.tree)  # unread digits help nobody; whether these do is told by the confirmation
-            v = numbers_of(self.tree, free)
-            v[np.abs(v) <= ROUNDING * np.abs(v).max(initial=0.0)] = 0.0  # what is left of a difference of equal numbers
-            self.tree = with_numbers(self.tree, free, with_digits(v, DIGITS))
-        return simplified(plain(self.tree)), complete
+            self.tree = with_numbers(self.tree, free, with_digits(numbers_of(self.tree, free), DIGITS))
+        return self.readable(), complete
+
+    def readable(self) -> Tree:
+        """The tree as people get it."""
+        return simplified(plain(without_dust(self.tree, self.units)))
 
     def score(self, tree: Tree, seeds: Array | None = None) -> float:
         return float(self.trials.returns(tree, self.judged if seeds is None else seeds).mean())
@@ -192,6 +199,11 @@ class Tidying:
             if got < max(least, now - self.tolerance / 4):
                 return
             self.tree, now = tree, got
+        # a law of which a ten-thousandth does as well is none
+        gains[leaf, output], offsets[leaf, output] = 0.0, centre
+        still = with_laws(self.tree, gains, offsets)
+        if self.score(still) >= max(least, now - self.tolerance / 4):
+            self.tree = still
 
     def round(self) -> None:
         """The largest numbers first: one digit if the return stays, else two, else three."""

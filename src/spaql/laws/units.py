@@ -15,6 +15,7 @@ from spaql.trees.edits import oblique
 from spaql.trees.laws import SCORES, THRESHOLD
 from spaql.trees.tree import Tree
 
+ROUNDING = 1e-13  # of the numbers that are added: less is not told from zero
 DEAD = 1e-9  # of its size: a variable that varies less is taken as constant
 
 
@@ -40,13 +41,19 @@ class Units:
         """The tree in physical units."""
         assert tree.laws is not None
         nodes, weights = tree.nodes.copy(), tree.weights * self.inverse
-        nodes["cut"] += weights @ self.middle
+        nodes["cut"] = _settled(nodes["cut"] + weights @ self.middle, self._size(nodes["cut"], weights))
         centre, half = self.scores(tree.laws.kind)
         gains = tree.laws.gains * self.inverse
         offsets = centre + half * (tree.laws.offsets - gains @ self.middle)
+        offsets = _settled(offsets, np.abs(centre) + half * self._size(tree.laws.offsets, gains))
         leaf = (tree.nodes["feature"] < 0)[:, None]
         laws = tree.laws._replace(gains=gains * half[:, None], offsets=np.where(leaf, offsets, 0.0))
         return Tree(nodes, tree.actions, weights, laws)
+
+    def _size(self, constant: Array, factors: Array) -> Array:
+        """Of the terms whose sum is the constant part of an affine function in physical units."""
+        size: Array = np.abs(constant) + np.abs(factors) @ np.abs(self.middle)
+        return size
 
     def in_units(self, tree: Tree) -> Tree:
         """The tree in units that has `tree` as its physical form, as far as variables vary."""
@@ -69,6 +76,11 @@ class Units:
         if kind in (SCORES, THRESHOLD):
             return np.zeros(len(low)), np.ones(len(low))
         return (low + high) / 2, (high - low) / 2
+
+
+def _settled(sums: Array, sizes: Array) -> Array:
+    """Exactly zero where only rounding is left of numbers of these sizes, which a reader would take for a number."""
+    return np.where(np.abs(sums) <= ROUNDING * sizes, 0.0, sums)
 
 
 def declared_units(problem: Problem) -> Units:

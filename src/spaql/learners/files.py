@@ -21,11 +21,11 @@ from spaql.learners.agent import Agent
 from spaql.learners.history import COLUMN, COLUMNS, COUNTS
 from spaql.learners.outer import BEST_RETURN
 from spaql.learners.registry import learner_class, learners
-from spaql.plants.catalog import CATALOG
+from spaql.plants.catalog import CATALOG, ends_of
 from spaql.plants.limits import limits_for_file, limits_of_file
 from spaql.plants.make import make_from_catalog, parameters_of_file
 from spaql.plants.parameters import plain
-from spaql.plants.problem import Axis, Finite, Problem
+from spaql.plants.problem import Axis, Finite, Problem, completed
 from spaql.plants.signal_files import actions_of_file, check_loop, signals_for_file, signals_of_file
 from spaql.writing import write_whole
 
@@ -81,6 +81,7 @@ def _describe(problem: Problem) -> dict[str, Any]:
         **({"parameters": problem.parameters} if problem.parameters else {}),
         **({"dt": problem.dt} if problem.dt is not None else {}),
         **({"limits": limits_for_file(problem.limits)} if problem.limits else {}),
+        **({"ends": problem.ends} if problem.ends else {}),
         **({"signals": signals_for_file(problem.signals)} if problem.signals is not None else {}),
         "catalog": _in_catalog(problem),
     }
@@ -221,14 +222,15 @@ def _problem(described: dict[str, Any], given: Problem | None) -> Problem:
         limits=limits_of_file(described.get("limits", [])),
         signals=signals_of_file(described.get("signals"), str(described["summary"])),
         dt=described.get("dt"),
+        ends=described.get("ends", ""),
     )
     same = given
     if given is None and described["catalog"] and problem.signals is None:
         same = make_from_catalog(problem.name, problem.parameters)
     if same is None:
-        return problem
+        return replace(problem, ends=ends_of(problem))  # earlier versions did not write it
     for what in ("state", "actions", "horizon"):
         if getattr(same, what) != getattr(problem, what):
             raise ValueError(f"its {what} differs from that of {same.name}")
     check_loop(problem.signals, same.signals)
-    return same if same.limits or not problem.limits else replace(same, limits=problem.limits)
+    return completed(same, problem)

@@ -108,8 +108,10 @@ class Laws(Agent):
         found += self._doubts()
         n = min(len(state.own), len(state.exams))
         if n and significantly_less(state.own[:n], state.exams[:n]):
-            means = f"{state.own[:n].mean():.5g} against {state.exams[:n].mean():.5g} on the same {n} episodes"
-            found.append(f"the laws are significantly worse than their teacher ({means}): {more}")
+            means = [f"{returns[:n].mean():.5g}" for returns in (state.own, state.exams)]
+            if means[0] != means[1]:  # a loss that nobody can read is none
+                against = f"{' against '.join(means)} on the same {n} episodes"
+                found.append(f"the laws are significantly worse than their teacher ({against}): {more}")
         return tuple(found)
 
     @property

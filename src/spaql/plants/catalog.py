@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from spaql.errors import SpaqlError, echoed
 from spaql.plants import library
+from spaql.plants.between import Between
 from spaql.plants.entry import Entry
 
 if TYPE_CHECKING:
@@ -45,3 +46,24 @@ def entry_of(problem: "Problem") -> Entry | None:
         if problem.env_id == entry.env_id or (problem.env_id or "").partition("-v")[0] == twin:
             return entry
     return None
+
+
+def step_time(problem: "Problem") -> float | None:
+    """Seconds per step: of the loop, of a plant of the catalog, or of an environment that says so; None: nobody has.
+
+    Of a parameter that every episode draws anew it is the middle of the range.
+    """
+    if problem.signals is not None and problem.signals.dt != 1.0:  # 1: as good as not stated, steps are seconds
+        return problem.signals.dt
+    entry = entry_of(problem)
+    if entry is not None:
+        seconds = problem.parameters.get("dt", entry.step_time)
+        return 0.5 * (seconds.low + seconds.high) if isinstance(seconds, Between) else seconds
+    seconds = getattr(getattr(problem.env, "unwrapped", None), "dt", None)  # of FMUs and of MuJoCo
+    return float(seconds) if isinstance(seconds, int | float) and seconds > 0.0 else None
+
+
+def ends_of(problem: "Problem") -> str:
+    """What it means that the plant ends an episode: as stated, or as the catalog says of this environment."""
+    entry = entry_of(problem)
+    return problem.ends or ("" if entry is None else entry.ends)

@@ -40,6 +40,7 @@ class Entry:
     fixed: tuple[str, ...] = ()  # parameters that no episode may draw anew, because the actions depend on them
     interface: Callable[[Any], Interface]  # of the parameters
     horizon: int
+    ends: str = ""  # what it means that the plant ends an episode: "failure" or "success"
     rollouts: int = 20  # evaluations per iteration
     xi: Mapping[str, float] = field(default_factory=dict)  # default scale of the bonus by learner, the paper's or tuned
     study_xi: Mapping[str, float] = field(default_factory=dict)  # the scale in the studies, where there is no default

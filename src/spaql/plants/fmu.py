@@ -30,6 +30,7 @@ def from_fmu(
     reward: Callable[..., float] | None = None,
     dt: float | None = None,
     terminated: Callable[..., bool] | None = None,
+    ends: str = "",
     start: Mapping[str, Value] | None = None,
     parameters: Mapping[str, Value] | None = None,
     name: str | None = None,
@@ -48,6 +49,7 @@ def from_fmu(
       input a `spaql.Finite` set; a list of names takes all bounds from the FMU. Other inputs keep their start value
     - `reward`, `terminated`: plain functions of numbers, those observed, the actions, those observed next. An FMU pays
       nothing by itself: give a reward here, or state one in `spaql.loop`; learners know both (`problem.known`)
+    - `ends`: "failure" or "success", what it means that `terminated` ends an episode
     - `dt`: seconds per step, one communication step (default: what the FMU suggests); `horizon`: steps per episode
     - `start`, `parameters`: start values and parameters by name, numbers or a `spaql.Between` drawn at every reset
     - the rest as for `from_gym`. Names, units and bounds (min, max) are those of the FMU
@@ -62,7 +64,7 @@ def from_fmu(
     try:
         problem = from_gym(
             env, whole("horizon", horizon, 1, 10**6), state_low, state_high, slopes=slopes, reference=reference,
-            clip=clip, rollouts=rollouts, reward=reward, terminated=terminated, measure=measure,
+            clip=clip, rollouts=rollouts, reward=reward, terminated=terminated, ends=ends, measure=measure,
             names=[axis.name for axis in seen], units=[axis.unit for axis in seen],
         )  # fmt: skip
     except SpaqlError:

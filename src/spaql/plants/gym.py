@@ -11,6 +11,7 @@ from spaql.arrays import Array
 from spaql.checks import flag, items, whole
 from spaql.errors import SpaqlError, echoed
 from spaql.plants.answers import begun, observed, outcome, takes_seed
+from spaql.plants.catalog import ends_of
 from spaql.plants.environment import PlantEnv
 from spaql.plants.gym_names import flattened, labelled
 from spaql.plants.known import KnownOutcome, known_outcome
@@ -40,6 +41,7 @@ def from_gym(
     reward: Callable[..., float] | None = None,
     terminated: Callable[..., bool] | None = None,
     limits: Sequence[Limit] | None = None,
+    ends: str | None = None,
     names: Sequence[str] | bool | None = None,
     units: Sequence[str] | None = None,
     action_names: Sequence[str] | None = None,
@@ -59,6 +61,8 @@ def from_gym(
     - `reward`, `terminated`: what a learner may know, as plain functions of numbers: those of the observation, of the
       action, of the next observation. They are checked on 200 random steps, which are not counted
     - `limits`: on observed variables and action axes, counted in every evaluation
+    - `ends`: "failure" or "success", what it means that the environment ends an episode; evaluations and certificates
+      count failures by it (default: known of Gymnasium's classic control only)
     - `names`, `units`, `action_names`, `action_units`: a text per observed variable and per action axis; `names=True`
       for those of Gymnasium's documentation (classic control, LunarLander, some of MuJoCo)
     - `flatten`: observations in a Dict, a Tuple or a Box of several axes become one vector, named by their keys
@@ -69,7 +73,8 @@ def from_gym(
     problem = _problem(env, horizon, maps, reference, clip, rollouts, flag("flatten", flatten), measure, options)
     words = (names, units, action_names, action_units)
     state, actions = labelled(problem.name, problem.state, problem.actions, *words)
-    problem = replace(problem, state=state, actions=actions, limits=() if limits is None else limits)
+    limited, meaning = () if limits is None else limits, ends_of(problem) if ends is None else ends
+    problem = replace(problem, state=state, actions=actions, limits=limited, ends=meaning)
     check_starts(problem, problem.limits)
     known = known_outcome(reward, terminated, problem.state, problem.actions)
     if known is None:

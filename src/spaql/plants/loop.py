@@ -69,7 +69,7 @@ def loop(
     - `rates`: what is applied changes by at most this much per step
     - `interlocks`: rules that restrict actions
     - `limits`: counted in every evaluation, and respected by the search for laws
-    - `trips`: limits on measured variables that end the episode, at a cost of `trip_cost`
+    - `trips`: limits on measured variables that end the episode, at a cost of `trip_cost`: a failure
     - `reward`: a function whose arguments are named like variables and actions: measured variables after the step, what
       was applied, references and memory as the controller saw them. Without it, the plant's own or, with references,
       minus the squared errors, each in halves of the reference's range
@@ -100,7 +100,9 @@ def loop(
             raise SpaqlError(f"a limit on {echoed(limit.variable)}, which is not observed: add it to observe=[...]")
     check_statements(signals, kept, ends)
     warn_beyond(problem, given)
-    made = _in_loop(problem, signals, around, name=called, summary=summary, limits=kept)
+    # what trips has failed; where the plant's own ends are successes, an end may be either
+    meaning = problem.ends if not ends else "" if problem.ends == "success" else "failure"
+    made = _in_loop(problem, signals, around, name=called, summary=summary, limits=kept, ends=meaning)
     check_starts(made, made.limits)
     check_starts(problem, ends, trip=True)
     return made
@@ -135,7 +137,7 @@ def extended(problem: Problem, memory: Sequence[str], observe: Sequence[str], **
     shown = tuple(dict.fromkeys([*observe, *limited]))  # what is limited is seen, so that it can be counted
     wanted = signals_of(**parts | {"memory": kept, "shown": shown})
     about = problem.summary if problem.signals is not None else f"{problem.summary}{IN_LOOP}{told(wanted, around)}"
-    return _in_loop(base, wanted, around, name=problem.name, summary=about, limits=problem.limits)
+    return _in_loop(base, wanted, around, **_as_told(problem) | {"summary": about})
 
 
 def with_previous(problem: Problem) -> Problem:
@@ -179,8 +181,11 @@ def restated(problem: Problem, references: Sequence[Reference], noise: bool = Tr
     """The same plant in the same loop with other references of the same names; without sensor noise, if asked for."""
     base, signals, around = stated(problem)
     wanted = replace(signals, references=tuple(references))
-    told = {"name": problem.name, "summary": problem.summary, "limits": problem.limits}
-    return _in_loop(base, wanted, around if noise else replace(around, noise=()), **told)
+    return _in_loop(base, wanted, around if noise else replace(around, noise=()), **_as_told(problem))
+
+
+def _as_told(problem: Problem) -> dict[str, Any]:
+    return {name: getattr(problem, name) for name in ("name", "summary", "limits", "ends")}
 
 
 def can_restate(problem: Problem) -> bool:

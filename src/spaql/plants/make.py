@@ -68,7 +68,7 @@ def make_from_catalog(name: str, parameters: Mapping[str, Any] | None = None) ->
     return Problem(
         name, entry.summary + (f"; changed: {given_parameters.told(kept)}" if kept else ""), state, actions, steps,
         reference=reference, xi=entry.xi, rollouts=entry.rollouts, env_id=entry.env_id, parameters=kept,
-        plant=replace(plant, origin=(plant_of, (name, kept))),
+        plant=replace(plant, origin=(plant_of, (name, kept))), ends=entry.ends,
         known=None if outcome is None else replace(outcome, origin=(known_of, (name, kept))),
         dt=None if isinstance(getattr(p, "dt", None), Between) else getattr(p, "dt", None),
     )  # fmt: skip
@@ -110,6 +110,7 @@ def from_plant(
     reward: Callable[..., float] | None = None,
     terminated: Callable[..., bool] | None = None,
     limits: Sequence[Limit] = (),
+    ends: str = "",
 ) -> Problem:
     """A problem from your own equations (functions decorated with `@spaql.reset`, `@spaql.step`, `@spaql.observe`).
 
@@ -117,6 +118,8 @@ def from_plant(
     - `reward`, `terminated`: what a learner may know, as plain functions of observation, action and next observation;
       checked against the plant on random steps
     - `limits`: on observed variables and action axes, counted in every evaluation
+    - `ends`: "failure" or "success", what it means that the plant ends an episode; evaluations and certificates count
+      failures by it
     """
     if not isinstance(actions, Continuous | Finite):
         raise SpaqlError(f"actions is a spaql.Continuous or a spaql.Finite, not {type(actions).__name__}")
@@ -128,7 +131,7 @@ def from_plant(
     problem = Problem(
         name, summary, tuple(state), actions, horizon, plant=plant, rollouts=rollouts,
         reference=None if reference is None else tuple(np.atleast_1d(reference).tolist()),
-        known=known_outcome(reward, terminated, state, actions), limits=limits,
+        known=known_outcome(reward, terminated, state, actions), limits=limits, ends=ends,
     )  # fmt: skip
     if problem.known is not None:
         check_with_plant(problem)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spaql.arrays import Array
-from spaql.checks import flag, items, real, text, whole
+from spaql.checks import choice, flag, items, real, text, whole
 from spaql.errors import SpaqlError, echoed
 from spaql.plants.axes import Axis, Continuous, Finite
 from spaql.plants.chart import AXIS, CLIPPED, LINEAR, SIGMOID, Chart, to_cube
@@ -32,6 +32,7 @@ SHORTEST = 1e-12  # s, of a step; the longest is its inverse
 MOST_VARIABLES = 64
 MOST_CONSTANT = 16  # actions, and corners of a box of actions, that are tried as constants
 LEVELS = 5  # of a single continuous action, the same
+ENDS = ("", "failure", "success")
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,11 +59,13 @@ class Problem:
     limits: Sequence[Limit] = ()  # on variables and actions, counted in every evaluation
     seen: tuple[tuple[float, float], ...] = ()  # of a plant learned from data: where each variable was in them
     dt: float | None = None  # s, of a step, where the plant has a clock of its own
+    ends: str = ""  # what it means that the plant ends an episode: "failure" or "success"; "": nobody has said
 
     def __post_init__(self) -> None:
         text("the name of a problem", self.name), text("the summary of a problem", self.summary)
         object.__setattr__(self, "state", tuple(items("`state`", self.state)))  # as files have it
         object.__setattr__(self, "horizon", whole("horizon", self.horizon, 1, 10**6))
+        choice("ends", self.ends, ENDS)
         whole("rollouts", self.rollouts, 1, 10**6), flag("clip", self.clip), whole("map_samples", self.map_samples, 0)
         if not self.state or not all(isinstance(axis, Axis) for axis in self.state):
             raise SpaqlError("`state` describes every observed variable with a spaql.Axis")
@@ -174,6 +177,12 @@ class Problem:
 
     def __str__(self) -> str:
         return problem_text(self)
+
+
+def completed(problem: Problem, described: Problem) -> Problem:
+    """The problem with what is stated in a file and not in the problem: limits, and what an end means."""
+    stated = {name: getattr(described, name) for name in ("limits", "ends") if not getattr(problem, name)}
+    return replace(problem, **stated) if any(stated.values()) else problem
 
 
 def reference_in_cube(problem: Problem, reference: Sequence[float]) -> np.ndarray[Any, np.dtype[np.float64]]:

@@ -1,6 +1,5 @@
 """A problem in words: what `print(problem)` shows."""
 
-import functools
 import re
 import textwrap
 from typing import TYPE_CHECKING
@@ -13,9 +12,13 @@ if TYPE_CHECKING:
     from spaql.plants.problem import Problem
 
 WIDTH = 80
-NAME, WIDER = 10, 12  # letters of the column with what a line is about; the latter for a problem in a loop
-LONGEST = 28  # letters of a variable's name that are aligned
+NAME = 12  # letters of the column with what a line is about
+LONGEST = 44  # letters of a variable's name that are aligned; a range has room beside them
 HARD = "\N{NO-BREAK SPACE}"  # between what belongs together while lines are broken
+MEANING = {  # of an end by the plant
+    "failure": "an episode that the plant ends has failed",
+    "success": "an episode that the plant ends has reached its goal",
+}
 MOST_ACTIONS = 12  # of a finite set that are listed
 
 
@@ -31,24 +34,25 @@ def problem_text(problem: "Problem") -> str:
     parts = loop_parts(problem)
     summary = problem.summary.partition(IN_LOOP)[0] if parts else problem.summary  # the rest is in the parts
     lines = [*_wrapped(f"{problem.name}: {summary}", "", "  ")]
-    part = functools.partial(_part, WIDER if parts else NAME)
-    lines += part("observed", said[:d]) + part("actions", said[d:])
-    lines += part("horizon", [f"{problem.horizon:,} steps"])
+    lines += _part("observed", said[:d]) + _part("actions", said[d:])
+    lines += _part("horizon", [f"{problem.horizon:,} steps"])
     for name, texts in parts.items():
-        lines += part(name, [re.sub(r"\([^)]*\)", lambda inside: inside[0].replace(" ", HARD), text) for text in texts])
+        whole = [re.sub(r"\([^)]*\)", lambda inside: inside[0].replace(" ", HARD), text) for text in texts]
+        lines += _part(name, whole)
     if problem.reference is not None:
         held = zip(names, problem.reference, units, strict=False)
         texts = [f"{name} = {_with(f'{value:.4g}', unit)}".replace(" ", HARD) for name, value, unit in held]
-        lines += part("hold" if parts else "reference", [", ".join(texts)])
+        lines += _part("hold" if parts else "reference", [", ".join(texts)])
+    lines += _part("ends", [MEANING[problem.ends]] if problem.ends else [])
     of_limits = zip(problem.limits, limit_units(problem.limits, state, actions), strict=True)
-    return "\n".join(lines + part("limits", [limit.text(unit) for limit, unit in of_limits]))
+    return "\n".join(lines + _part("limits", [limit.text(unit) for limit, unit in of_limits]))
 
 
-def _part(wide: int, name: str, texts: list[str]) -> list[str]:
+def _part(name: str, texts: list[str]) -> list[str]:
     """Lines with the name before the first of them; none if there is nothing to say."""
     lines: list[str] = []
     for text in texts:
-        lines += _wrapped(text, f"  {name if not lines else '':<{wide}}", " " * (wide + 4))
+        lines += _wrapped(text, f"  {name if not lines else '':<{NAME}}", " " * (NAME + 4))
     return lines
 
 

@@ -30,7 +30,7 @@ def rate_bound(count: int, trials: int, confidence: float = 0.95) -> float:
 
 @dataclass(frozen=True)
 class Failures:
-    """How many episodes have failed, and by which rule; an empty rule: nothing is known that could fail."""
+    """How many episodes have failed, and by which rule; an empty rule: nobody has said what a failure is."""
 
     count: int
     episodes: int
@@ -38,12 +38,13 @@ class Failures:
 
     @property
     def share(self) -> float:
-        return self.count / self.episodes
+        """NaN if nobody has said what a failure is."""
+        return self.count / self.episodes if self.rule else math.nan
 
     @property
     def ci95(self) -> tuple[float, float]:
         """The exact 95 % interval of the failure rate (Clopper and Pearson)."""
-        return rate_interval(self.count, self.episodes)
+        return rate_interval(self.count, self.episodes) if self.rule else (math.nan, math.nan)
 
     def __float__(self) -> float:
         return self.share

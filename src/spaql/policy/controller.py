@@ -33,7 +33,6 @@ from spaql.policy.words import action_names, one_line, variable_names
 
 if TYPE_CHECKING:
     from spaql.policy.policy import Policy
-    from spaql.training.episode import Episode
 
 TRIED = 8  # start states on which a function is tried when a controller is made of it
 SAMPLES = 20_000_000  # of the search for laws that do what a controller does
@@ -101,12 +100,6 @@ class Controller(Probes):
         from spaql.training.controller_episodes import evaluate_controller
 
         return evaluate_controller(self, whole("episodes", episodes, 1, 10**8), whole("seed", seed, 0))
-
-    def episode(self, seed: int = 0, rollout: int = 0) -> "Episode":
-        """Rollout number `rollout` of `evaluate(seed=seed)`, step by step."""
-        from spaql.training.controller_episodes import record_controller
-
-        return record_controller(self, whole("seed", seed, 0), whole("rollout", rollout, 0, 10**8))
 
     # -- looking inside ------------------------------------------------------------------------------------------------
 

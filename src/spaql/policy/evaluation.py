@@ -15,9 +15,9 @@ from spaql.policy.certificate import Certificate, Failures
 from spaql.policy.digits import number, percent, with_unit
 from spaql.version import __version__
 
-AHEAD = 10  # ordinary steps: an end that pays more than they do is wanted
 WORST = 0.05  # share of the episodes
 WIDTH = 80  # letters of a printed line
+STATE_ENDS = 'ends="failure" or ends="success"'  # what a problem has to say
 
 
 def _nothing() -> Array:
@@ -65,6 +65,7 @@ class Evaluation:
     plant: str = ""
     horizon: int = 0
     seed: int | None = None
+    ends: str = ""  # of the problem: "failure" or "success", what it means that the plant ends an episode
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "returns", numbers("returns", self.returns, (-1,)))
@@ -109,38 +110,28 @@ class Evaluation:
 
     @property
     def ending(self) -> str:
-        """Whether it is "good" or "bad" that an episode ends before the horizon; "" if nothing tells.
-
-        Rewards tell. An end is good if its step pays, on average, more than ten ordinary steps: a goal that saves the
-        cost of going on, or brings a reward. Else it is bad: a fall, after which nothing more is earned. If no episode
-        has ended, and every step paid the same, an end is good if steps cost and bad if they pay.
-        """
-        self._watched()
-        ended, lengths = self.terminated, self.lengths
-        if ended.any():
-            others = int(lengths.sum() - ended.sum())
-            usual = float(self.returns.sum() - self.last[ended].sum()) / max(others, 1)
-            return "good" if float(self.last[ended].mean()) > AHEAD * usual else "bad"
-        step = float(self.last[0])
-        same = bool((self.last == step).all()) and np.allclose(self.returns, step * lengths, rtol=1e-9, atol=0.0)
-        return "" if not same or step == 0.0 else "bad" if step > 0.0 else "good"
+        """Whether it is "good" or "bad" that the plant ends an episode, as stated with the problem; "": not stated."""
+        return {"success": "good", "failure": "bad"}.get(self.ends, "")
 
     @property
     def failed(self) -> Array:
-        """By episode: it violated a limit, ended where that is bad, or was cut where an end is the goal."""
-        ending = self.ending
+        """By episode: it violated a limit, ended where that is a failure, or was cut where an end is the goal.
+
+        Only what is stated counts, never rewards: they differ from sample to sample, and a rule must not.
+        """
+        self._watched()
         failed: Array = np.asarray(np.any(self.violated > 0.0, axis=1))
-        if ending:
-            failed |= self.terminated == (ending == "bad")
+        if self.ends:
+            failed |= self.terminated == (self.ends == "failure")
         return failed
 
     @property
     def failures(self) -> Failures:
         """The share of episodes that failed, with its exact interval: `.share`, `.ci95`, `.count`, `.rule`."""
-        ends = {"bad": f"ends within {self.horizon:,} steps", "good": f"does not end within {self.horizon:,} steps"}
-        parts = [ends[self.ending]] if self.ending else []
+        failed, ends = int(self.failed.sum()), {"failure": "ends", "success": "does not end"}
+        parts = [f"{ends[self.ends]} within {self.horizon:,} steps"] if self.ends else []
         parts += ["violates a limit"] if self.limits else []
-        return Failures(int(self.failed.sum()), len(self.returns), " or ".join(parts))
+        return Failures(failed, len(self.returns), " or ".join(parts))
 
     @property
     def violations(self) -> dict[str, Violation]:
@@ -163,8 +154,8 @@ class Evaluation:
         failures = self.failures
         if not failures.rule:
             raise SpaqlError(
-                "there is nothing to certify: no episode ended before the horizon, and the problem has no limits; say "
-                "what a failure is with limits=[spaql.Limit(...)]"
+                "there is nothing to certify: say what a failure is with limits=[spaql.Limit(...)], or, of an episode "
+                'that the plant ends, with ends="failure" or ends="success" (from_plant, from_gym, from_fmu; --ends)'
             )
         if self.seed is None:
             raise SpaqlError("a certificate states the seed of its episodes, and these have none")
@@ -184,7 +175,9 @@ class Evaluation:
         if not len(self.lengths):
             return told
         failures = self.failures
-        told["failures"] = asdict(failures) | {"share": failures.share, "ci95": list(failures.ci95)}
+        share, interval = (failures.share, list(failures.ci95)) if failures.rule else (None, None)
+        told["failures"] = asdict(failures) | {"share": share, "ci95": interval}
+        told["ended"] = int(self.terminated.sum())
         told["violations"] = {
             name: {"steps": one.steps, "episodes": one.episodes, "excess": one.excess}
             for name, one in self.violations.items()
@@ -215,6 +208,18 @@ class Evaluation:
             for line in textwrap.wrap(text, WIDTH, initial_indent=f"  {name:<11} ", subsequent_indent=" " * 16)
         ]
 
+    def _failure_rows(self) -> list[tuple[str, str]]:
+        failures, ended = self.failures, int(self.terminated.sum())
+        share = f"{ended:,} of {failures.episodes:,} episodes ended early"
+        unstated = f"{share}; whether that is a failure is not stated ({STATE_ENDS})" if ended else ""
+        if not failures.rule:
+            return [("failures", f"unknown: {unstated or 'no episode ended early, and the problem has no limits'}")]
+        low, high = (number(100.0 * end, 2) for end in failures.ci95)
+        counts = f"{failures.count:,} of {failures.episodes:,}"
+        share = f"{percent(failures.share)} (95 %: {low} to {high} %), {counts} episodes"
+        rows = [("failures", share), ("", f"a failure is an episode that {failures.rule}")]
+        return rows + ([("", unstated)] if unstated and not self.ends else [])
+
     def _rows(self) -> list[tuple[str, str]]:
         """A name, empty where a row goes on with the one before, and a text."""
         low, high = self.ci95
@@ -226,7 +231,7 @@ class Evaluation:
         ]
         if not len(self.lengths):
             return rows
-        rows += _failure_rows(self.failures)
+        rows += self._failure_rows()
         rows += [("" if j else "violations", str(one)) for j, one in enumerate(self.violations.values())]
         effort, switching = (percent(float(share.mean())) for share in (self.effort, self.switching))
         return [
@@ -235,14 +240,6 @@ class Evaluation:
             ("switching", f"{switching} of the range, mean change from step to step"),
         ]
 
-
-def _failure_rows(failures: Failures) -> list[tuple[str, str]]:
-    if not failures.rule:
-        return [("failures", "unknown: no episode ended early, and the problem has no limits")]
-    low, high = (number(100.0 * end, 2) for end in failures.ci95)
-    counts = f"{failures.count:,} of {failures.episodes:,}"
-    share = f"{percent(failures.share)} (95 %: {low} to {high} %), {counts} episodes"
-    return [("failures", share), ("", f"a failure is an episode that {failures.rule}")]
 
 
 ALPHA = 0.05  # of the test whether one controller earns less than another

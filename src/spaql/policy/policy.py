@@ -32,7 +32,6 @@ from spaql.trees.tree import Tree, bounds_of, decide
 
 if TYPE_CHECKING:
     from spaql.compress.frontier import FrontierPoint
-    from spaql.training.episode import Episode
     from spaql.training.tree_episodes import Usage
 
 USAGE_EPISODES = 200  # of rollouts that tell where the closed loop goes
@@ -121,12 +120,6 @@ class Policy(Probes):
         """
         certificate = self.evaluate(episodes, seed).certificate(confidence, date)
         return replace(self, certificate=certificate)
-
-    def episode(self, seed: int = 0, rollout: int = 0) -> "Episode":
-        """Rollout number `rollout` of `evaluate(seed=seed)`, step by step."""
-        from spaql.training.tree_episodes import record_episode
-
-        return record_episode(self.problem, self.rules, whole("seed", seed, 0), whole("rollout", rollout, 0, 10**8))
 
     # -- looking inside ------------------------------------------------------------------------------------------------
 

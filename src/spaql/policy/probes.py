@@ -1,17 +1,25 @@
-"""What a controller is put through beyond fresh episodes: jumps of a reference, and a search for its worst episode."""
+"""What a controller is put through beside fresh episodes: one step by step, jumps of a reference, the worst episode."""
 
 from typing import TYPE_CHECKING
 
+from spaql.checks import whole
 from spaql.policy.step_response import StepResponse
 from spaql.policy.worst import Worst
 
 if TYPE_CHECKING:
+    from spaql.training.episode import Episode
     from spaql.training.falsify import Falsifiable
     from spaql.training.watched import Decides
 
 
 class Probes:
     """Of policies, and of controllers of one's own."""
+
+    def episode(self: "Decides", seed: int = 0, rollout: int = 0) -> "Episode":
+        """Rollout number `rollout` of `evaluate(seed=seed)`, step by step."""
+        from spaql.training.watched import record
+
+        return record(self, whole("seed", seed, 0), whole("rollout", rollout, 0, 10**8))
 
     def step_response(
         self: "Decides",

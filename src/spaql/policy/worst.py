@@ -94,7 +94,7 @@ class Worst:
 
     def _failure(self) -> str:
         if not self.rule:
-            return "not defined: no episode ended, and the problem has no limits"
+            return "not defined: the problem has no limits, and does not say what its ends mean"
         failures, fresh = self.evaluation.failures, "fresh episodes" if self.problem.plant is not None else "seeds"
         usual = f"{failures.count:,} of {failures.episodes:,} {fresh} failed"
         return f"{'yes' if self.failed else 'no'}; {usual}. A failure is an episode that {self.rule}"

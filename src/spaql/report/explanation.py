@@ -18,7 +18,8 @@ from spaql.policy.words import number, percent, share_of_time
 from spaql.policy.worst import Worst
 from spaql.progress import at_work, working
 from spaql.report.beside import OWN, rows_of
-from spaql.report.explanation_data import page_data, recorded
+from spaql.report.episode_data import recorded
+from spaql.report.explanation_data import page_data
 from spaql.report.frontier_data import frontier
 from spaql.report.law_data import law_lines, law_verdict, spoken, swatches
 from spaql.report.probe_data import step_views, worst_view

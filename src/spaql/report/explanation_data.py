@@ -1,30 +1,23 @@
-"""What the scripts of the explanation page need: trees as arrays, variables with their ranges, episodes."""
+"""What the scripts of the explanation page need: trees as arrays, variables with their ranges."""
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from spaql.arrays import Array
 from spaql.export.action_colours import ENDS, NAMED, has_named
-from spaql.plants.between import Between
-from spaql.plants.catalog import entry_of
+from spaql.plants.catalog import entry_of, step_time
 from spaql.plants.entry import Entry
+from spaql.plants.limits import limit_table
 from spaql.plants.problem import Axis, Finite, Problem
 from spaql.policy.policy import Policy
 from spaql.policy.why import unvisited
 from spaql.policy.words import Words, share_of_time
-from spaql.policy.worst import Worst
 from spaql.report.law_data import difference, law_weights, laws_of, rule_colours, said_of_laws, spoken
-from spaql.report.shell import one_plain, plain
-from spaql.training.episode import Episode
+from spaql.report.shell import plain
 from spaql.trees.tree import LEAF, Tree
 
-EPISODES = 6  # recorded for the page
-MOST_NUMBERS = 60_000  # of recorded observations
 MOST_CELLS = 40_000  # of a table whose values are put into the page
-LONG = 2_000  # steps of an episode that take a while to record
 ROOM = 0.25  # share by which the visited range is widened on either side
 MIDDLE = math.atanh(0.75)  # half of the range of an unbounded variable, on its map, where no state was visited
 SAMPLED = 2_000  # visited states from which the important variables are found
@@ -48,15 +41,9 @@ def page_data(table: Policy, shown: Policy, episodes: list[dict[str, Any]]) -> d
         "axes": best_axes(shown),
         "episodes": episodes,
         "drawing": drawing,
-        "step_time": None if entry is None else step_time(problem, entry),
+        "step_time": step_time(problem),
         "angle": {"name": "angle", "unit": "rad", "cos": 0, "sin": 1} if drawing == "pendulum" else None,
     }
-
-
-def step_time(problem: Problem, entry: Entry) -> float | None:
-    """Seconds per step; the middle of the range, if every episode has its own."""
-    seconds = problem.parameters.get("dt", entry.step_time)
-    return 0.5 * (seconds.low + seconds.high) if isinstance(seconds, Between) else seconds
 
 
 def drawn_entry(problem: Problem) -> Entry | None:
@@ -150,7 +137,9 @@ def variables(policy: Policy) -> list[dict[str, Any]]:
     `seen`: the range that the closed loop visited; `near`: this range, widened; `far`: the whole range, or the middle
     of the map of an unbounded variable.
     """
-    usage, words = policy.usage, policy.words
+    usage, words, problem = policy.usage, policy.words, policy.problem
+    table = limit_table(problem.limits, problem.state, problem.actions).tolist()
+    limits = {int(place): [end for end in ends if math.isfinite(end)] for place, *ends in table}
     found: list[dict[str, Any]] = []
     for j, axis in enumerate(policy.problem.state):
         column = usage.states[:, j] if usage is not None and len(usage.states) else None
@@ -158,7 +147,7 @@ def variables(policy: Policy) -> list[dict[str, Any]]:
         often = None if column is None else tuple(np.quantile(column, [RARE, 1 - RARE]).tolist())
         far = whole_range(axis, seen)
         low, high = (None, None) if axis.slope is not None else (axis.low, axis.high)
-        one = {"name": words.names[j], "unit": words.units[j], "low": low, "high": high}
+        one = {"name": words.names[j], "unit": words.units[j], "low": low, "high": high, "limits": limits.get(j, [])}
         found.append(one | {"seen": seen, "near": widened(axis, often, far), "far": far})
     return found
 
@@ -225,58 +214,3 @@ def start_state(policy: Policy, episodes: list[dict[str, Any]]) -> list[float]:
     if policy.problem.reference is not None:
         return [float(value) for value in policy.problem.reference]
     return [axis.centre if axis.slope is not None else (axis.low + axis.high) / 2 for axis in policy.problem.state]
-
-
-# -- episodes ----------------------------------------------------------------------------------------------------------
-
-
-def recorded(policy: Policy, returns: Array, worst: Worst | None = None) -> list[dict[str, Any]]:
-    """Some episodes, the typical episode first, then the worst one that a search has found, if there was a search.
-
-    `returns`: of the rollouts of `policy.evaluate()`.
-    """
-    problem = policy.problem
-    if not problem.can_run:
-        return []
-    count = EPISODES if problem.horizon <= LONG else 2
-    if problem.plant is not None:
-        found = [policy.episode(0, place) for place in picked(returns, count)]
-        of = len(returns)
-    else:  # in an environment only the first rollout of a seed can be repeated
-        made = [policy.episode(seed) for seed in range(count)]
-        found = [made[place] for place in picked(np.array([episode.rewards.sum() for episode in made]), count)]
-        of = count
-    totals = [float(episode.rewards.sum()) for episode in found]
-    steps = max(MOST_NUMBERS // (len(found) * len(problem.state)), 50)
-    said = [_episode(episode, label, steps) for episode, label in zip(found, labels(totals, of), strict=True)]
-    if worst is not None:
-        said.insert(1, _episode(worst.episode, "worst found by the search", steps))
-    return said
-
-
-def picked(returns: Array, count: int) -> list[int]:
-    """The typical, the best and the worst episode, then episodes spread in between."""
-    order = np.argsort(returns, kind="stable")
-    last = len(order) - 1
-    spread = [round(last * part / (count - 1)) for part in range(count)] if count > 1 else []
-    ranks = list(dict.fromkeys([last // 2, last, 0, *spread, *range(last + 1)]))[:count]
-    return [int(order[rank]) for rank in ranks]
-
-
-def labels(totals: Sequence[float], of: int) -> list[str]:
-    if len(totals) == 1 or max(totals) - min(totals) <= 1e-9 * max(1.0, abs(max(totals))):
-        return [f"episode {place}" for place in range(1, len(totals) + 1)]
-    named = ["typical", f"best of {of:,}", f"worst of {of:,}"]
-    return (named + [f"another {place}" for place in range(1, len(totals))])[: len(totals)]
-
-
-def _episode(episode: Episode, label: str, steps: int) -> dict[str, Any]:
-    total = float(episode.rewards.sum())
-    return {
-        "label": label,
-        "return": one_plain(total),
-        "steps": len(episode),
-        "terminated": episode.terminated,
-        "observations": episode.observations[: steps + 1].tolist(),
-        "returns": plain(np.cumsum(episode.rewards[:steps])),
-    }

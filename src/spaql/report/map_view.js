@@ -170,6 +170,14 @@
     const turned = `translate(14 ${frame.top + frame.height / 2}) rotate(-90)`;
     if (ay) svg("text", drawing, { class: "name", transform: turned, "text-anchor": "middle" }, named(ay));
     const inside = svg("g", drawing, { "clip-path": "url(#map-clip)" });
+    for (const end of across().limits ?? []) {
+      const x = place(across(), end, frame.left, frame.left + frame.width);
+      svg("line", inside, { class: "limit", x1: x, x2: x, y1: frame.top, y2: base });
+    }
+    for (const end of ay?.limits ?? []) {
+      const y = place(ay, end, base, frame.top);
+      svg("line", inside, { class: "limit", x1: frame.left, x2: frame.left + frame.width, y1: y, y2: y });
+    }
     if (form.paths?.checked) data.episodes.forEach((episode, i) => drawPath(inside, episode, i === spaql.episode));
     marks = svg("g", inside);
   };

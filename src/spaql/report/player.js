@@ -8,7 +8,13 @@
   const button = (name) => bar.querySelector(`[name=${name}]`);
   const play = button("play"), at = button("at"), speed = button("speed"), clock = bar.querySelector(".clock");
   const plots = document.querySelector(".series"), stage = document.querySelector(".plant");
-  const RATE = data.step_time ? 1 / data.step_time : 20;  // steps per second at normal speed
+  // steps per second at normal speed: as in reality, where one can watch that
+  const RATE = Math.min(Math.max(data.step_time ? 1 / data.step_time : 20, 5), 100);
+  const seconds = (steps) => {
+    let digits = 0;
+    while (digits < 4 && Math.abs(data.step_time * 10 ** digits - Math.round(data.step_time * 10 ** digits)) > 1e-9) digits += 1;
+    return (steps * data.step_time).toFixed(digits);
+  };
   const episode = () => data.episodes[spaql.episode];
   const last = () => episode().observations.length - 1;
 
@@ -89,47 +95,58 @@
   // -- everything over time
   let cursor, frame;
   const range = (values) => values.reduce(([a, b], v) => [Math.min(a, v), Math.max(b, v)], [Infinity, -Infinity]);
+  const stepped = (values, xAt, yAt) =>
+    values.map((value, step) => `${step ? "L" : "M"}${xAt(step).toFixed(1)} ${yAt(value).toFixed(1)}H${xAt(step + 1).toFixed(1)}`).join("");
+  const valuesOf = ({ values, seen, action }) =>
+    values ?? (seen === null ? episode().observations.slice(0, -1).map((x) => actionAt(x)[action]) : episode().observations.map((x) => x[seen]));
+  const titleOf = ({ name, unit, followed, asked, limits }, room) => {
+    const marks = [followed && `dotted: ${followed}`, asked && "dotted: asked for", limits.length && "dashed: limit"].filter(Boolean);
+    const short = name + (unit ? ` (${unit})` : ""), full = [short, ...marks].join(", ");
+    return full.length < room ? full : short;
+  };
   const drawSeries = () => {
-    const width = plots.clientWidth, { observations } = episode(), steps = last();
+    const width = plots.clientWidth, { rows } = episode(), steps = last();
     if (!width) return;
-    const tall = data.state.length + data.action.length > 6 ? 40 : data.drawing ? 58 : 100, gap = 20;
+    const tall = rows.length > 6 ? 40 : data.drawing ? 58 : 100, gap = 20;
     frame = { left: 0, width: width - 1 };
-    const applied = observations.slice(0, -1).map((x) => actionAt(x));
-    const rows = [
-      ...data.state.map((axis, j) => ({ axis, values: observations.map((x) => x[j]) })),
-      ...data.action.map((axis, k) => ({ axis, k, values: applied.map((action) => action[k]), ends: [axis.low, axis.high] })),
-    ];
-    const height = rows.length * (tall + gap) + 22;
+    const height = rows.length * (tall + gap) + 38;
     plots.replaceChildren();
     const picture = svg("svg", plots, { viewBox: `0 0 ${width} ${height}`, width, height });
     const xAt = (step) => frame.left + (steps ? step / steps : 0) * frame.width;
-    rows.forEach(({ axis, k, values, ends }, place) => {
+    rows.forEach((row, place) => {
+      const { action: k, ends, limits, reference, asked } = row, values = valuesOf(row);
       const top = place * (tall + gap) + gap, base = top + tall - 4;
-      let [low, high] = ends ?? range(values);
+      let [low, high] = range([...(ends ?? values), ...(reference ?? []), ...limits]);
       if (!(high > low)) { low -= 1; high += 1; }
       const yAt = (value) => base - ((value - low) / (high - low)) * (tall - 8);
-      svg("text", picture, { x: 0, y: top - 5, class: "name" }, axis.name + (axis.unit ? ` (${axis.unit})` : ""));
-      svg("text", picture, { x: width, y: top - 5, "text-anchor": "end" }, `${number(low)} … ${number(high)}`);
+      const reach = `${number(low)} … ${number(high)}`;
+      svg("text", picture, { x: 0, y: top - 5, class: "name" }, titleOf(row, width / 7 - reach.length));
+      svg("text", picture, { x: width, y: top - 5, "text-anchor": "end" }, reach);
       svg("rect", picture, { class: "ground", x: 0, y: top, width, height: tall });
       if (low < 0 && high > 0) svg("line", picture, { class: "zero", x1: 0, x2: width, y1: yAt(0), y2: yAt(0) });
-      if (k === undefined) {
-        const points = values.map((value, step) => `${xAt(step).toFixed(1)} ${yAt(value).toFixed(1)}`);
-        svg("path", picture, { class: "line", d: `M${points.join("L")}` });
-        return;
-      }
       // actions stand still until they change: one bar for each stretch
-      for (let from = 0, to; from < values.length; from = to) {
+      for (let from = 0, to; k !== null && from < values.length; from = to) {
         for (to = from + 1; to < values.length && values[to] === values[from]; to++);
-        const y = yAt(values[from]), zero = yAt(low < 0 && high > 0 ? 0 : low), colour = spaql.css(spaql.actionColour(applied[from], k));
+        const y = yAt(values[from]), zero = yAt(low < 0 && high > 0 ? 0 : low), colour = spaql.css(spaql.actionColour({ [k]: values[from] }, k));
         const tallest = data.colours.named && { y: top, height: tall };  // choices have no size
         const box = { y: Math.min(y, zero) - 1, height: Math.abs(y - zero) + 2, ...tallest };
         svg("rect", picture, { x: xAt(from), width: Math.max(0.6, xAt(to) - xAt(from)), ...box, fill: colour });
       }
+      if (k === null) {
+        const points = values.map((value, step) => `${xAt(step).toFixed(1)} ${yAt(value).toFixed(1)}`);
+        svg("path", picture, { class: "line", d: ends ? stepped(values, xAt, yAt) : `M${points.join("L")}` });
+      }
+      if (reference) svg("path", picture, { class: "reference", d: stepped(reference.slice(0, steps), xAt, yAt) });
+      if (asked) svg("path", picture, { class: "asked", d: stepped(valuesOf({ ...row, values: null }), xAt, yAt) });
+      for (const end of limits) svg("line", picture, { class: "limit", x1: 0, x2: width, y1: yAt(end), y2: yAt(end) });
     });
-    const end = data.step_time ? `${number(steps * data.step_time)} s` : `step ${steps}`;
-    svg("text", picture, { x: 0, y: height - 5 }, "0");
-    svg("text", picture, { x: width, y: height - 5, "text-anchor": "end" }, end);
-    cursor = svg("line", picture, { class: "cursor", y1: gap, y2: height - 20 });
+    const tick = data.step_time ?? 1;
+    for (const time of spaql.ticks(0, steps * tick, Math.max(2, Math.floor(width / 90)))) {
+      const x = xAt(time / tick), anchor = x < 12 ? "start" : x > width - 12 ? "end" : "middle";
+      svg("text", picture, { x, y: height - 22, "text-anchor": anchor }, number(time));
+    }
+    svg("text", picture, { class: "name", x: width / 2, y: height - 5, "text-anchor": "middle" }, data.step_time ? "time (s)" : "step");
+    cursor = svg("line", picture, { class: "cursor", y1: gap, y2: height - 36 });
   };
   plots.addEventListener("pointerdown", (event) => scrub(event));
   plots.addEventListener("pointermove", (event) => { if (event.buttons & 1) scrub(event); });
@@ -183,10 +200,12 @@
     stage.classList.toggle("chosen", !moment);
     plots.classList.toggle("chosen", !moment);
     if (!moment) { if (now.source !== "start") clock.textContent = "a chosen state"; return; }
-    const { returns, steps, observations } = episode();
+    const { returns, steps, observations, rows } = episode();
     at.value = step;
-    const when = data.step_time ? `${(step * data.step_time).toFixed(2)} s` : `step ${step}`;
-    clock.textContent = `${when}, return ${number(step ? returns[step - 1] : 0)}`;
+    const when = data.step_time ? `${seconds(step)} s` : `step ${step}`;
+    const other = rows.filter(({ asked, values, action }) => asked && step < values.length && values[step] !== actionAt(x)[action]);
+    const applied = other.map((row) => `; applied: ${row.name} = ${measured(row.values[step], row)}`).join("");
+    clock.textContent = `${when}, return ${number(step ? returns[step - 1] : 0)}${applied}`;
     at.setAttribute("aria-valuetext", `${when} of ${steps} steps, rule ${spaql.leaves.get(leafOf(tree, x)).number}`);
     const x1 = frame ? frame.left + (last() ? step / last() : 0) * frame.width : 0;
     cursor?.setAttribute("x1", x1); cursor?.setAttribute("x2", x1);

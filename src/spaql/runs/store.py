@@ -17,7 +17,7 @@ from typing import Any
 from spaql.errors import SpaqlError, SpaqlWarning
 from spaql.runs.rows import DamagedError, Run, read_rows, run_from, write_rows
 from spaql.runs.spec import Spec, spec_from
-from spaql.writing import refusal, write_whole
+from spaql.writing import CURVE, refusal, write_whole
 
 FORMAT = 1
 FOLDERS = ("runs", "plans", "claims")
@@ -33,7 +33,7 @@ class Store:
         if not mark.exists() and self._runs_without_mark(create):
             return
         if create and not mark.exists():
-            foreign = folder.is_dir() and not all(_in_the_making(path) for path in folder.iterdir())
+            foreign = folder.is_dir() and not all(_ours(path) for path in folder.iterdir())
             if foreign and not mark.exists():  # by now another process may have made the store, and filled it
                 raise SpaqlError(f"{folder} is not empty and not a store: choose another --store")
             self._make_rooms()
@@ -173,8 +173,8 @@ class Store:
         return plans
 
 
-def _in_the_making(path: Path) -> bool:
-    """What a process leaves that makes a store, or was killed doing it: empty folders, half a mark, nothing else."""
-    if path.name.startswith(".") and path.suffix == ".part":
+def _ours(path: Path) -> bool:
+    """What `spaql train --out` has put there, or a process that makes a store: empty folders, half a mark."""
+    if path.suffix == ".spaql" or path.name == CURVE or (path.name.startswith(".") and path.suffix == ".part"):
         return True
     return path.name in FOLDERS and path.is_dir() and not any(path.iterdir())

@@ -15,7 +15,6 @@ from spaql.policy.allowed import allowed_by
 from spaql.policy.evaluation import Evaluation
 from spaql.progress import EPISODES, working
 from spaql.training.controller_rollouts import run_controller
-from spaql.training.episode import Episode, open_at
 from spaql.training.lanes import BAD_ACTION, OK, Episodes, new_lanes, stage_of
 from spaql.training.plant_errors import bad_reward, bad_state
 from spaql.training.tally import Counter, Tally, counted, new_tally
@@ -93,12 +92,3 @@ def steps_of(controller: Decides, env: Any, observation: Any) -> Iterator[tuple[
         yield np.array(observation, float).reshape(-1), action, float(reward), bool(terminated)
         if terminated or truncated:
             break
-
-
-def record_controller(controller: "Controller", seed: int, rollout: int) -> Episode:
-    """One episode, step by step, from the start state of `Agent.evaluate(seed=seed)`'s rollout."""
-    env, observation = open_at(controller.problem, seed, rollout)
-    taken = list(steps_of(controller, env, observation))
-    seen = [np.array(observation, float).reshape(-1), *(one[0] for one in taken)]
-    actions, rewards = np.array([one[1] for one in taken]), np.array([one[2] for one in taken])
-    return Episode(np.array(seen), actions, rewards, taken[-1][3], controller.problem)

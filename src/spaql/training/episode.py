@@ -3,7 +3,7 @@
 import textwrap
 from dataclasses import dataclass
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -27,6 +27,14 @@ if TYPE_CHECKING:
     from spaql.plants.problem import Problem
 
 
+class Traces(NamedTuple):
+    """What a loop has inside and the controller does not see all of, in physical units."""
+
+    applied: Array  # (steps, axes of the actuator): after increments, rate limits and interlocks, before delay
+    outputs: Array  # (steps + 1, measured variables): before noise and delay of the sensors
+    references: Array  # (steps + 1, references)
+
+
 @dataclass(frozen=True, eq=False)
 class Episode:
     """One episode, in physical units; print it, plot it.
@@ -39,6 +47,7 @@ class Episode:
     rewards: Array
     terminated: bool
     problem: "Problem | None" = None
+    traces: Traces | None = None  # of a policy or a controller in a loop
 
     def __len__(self) -> int:
         return len(self.rewards)

@@ -1,6 +1,5 @@
 """Falsification: runs the episodes among which the worst one is searched for, and tells what was found."""
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -11,7 +10,6 @@ from spaql.checks import choice, whole
 from spaql.errors import SpaqlError
 from spaql.plants.answers import begun
 from spaql.plants.environment import PlantEnv
-from spaql.plants.loop_inside import Inside
 from spaql.policy.controller import Controller
 from spaql.policy.evaluation import Evaluation
 from spaql.policy.policy import Policy
@@ -66,9 +64,7 @@ def falsify(controller: Falsifiable, episodes: Any, seed: Any, by: Any, fresh: A
     env = PlantEnv(problem)
     watched = watch(controller, problem, env, env.begin(point.starts[0], point.blocks[0]), "the worst episode")
     middle = int(np.argsort(ordinary.returns, kind="stable")[(len(ordinary.returns) - 1) // 2])
-    one = counted(problem, found.returns, 0, Tally(found.rows, *new_tally(problem, 0)[1:]), seed)
-    return _worst(problem, sought, watched, found, _joined(ordinary, one), ordinary,
-                  controller.episode(seed, middle), count, seed)  # fmt: skip
+    return _worst(problem, sought, watched, found, ordinary, controller.episode(seed, middle), count, seed)
 
 
 # -- on compiled plants ------------------------------------------------------------------------------------------------
@@ -169,45 +165,35 @@ def _over_seeds(controller: Falsifiable, count: int, seed: int, by: str) -> Wors
             f"the same seed, {watched.total:g} (spaql.check looks for the difference)"
         )
     found = Outcomes(returns, tally.rows, badness).take(slice(at, at + 1))
-    turned = np.roll(np.arange(count), count - 1 - at)  # the worst one last
-    columns: dict[str, Any] = {name: getattr(tried, name)[turned] for name in COLUMNS}
-    said = replace(tried, **columns)
-    return _worst(problem, by, watched, found, said, tried, typical.episode, count, seed)
+    return _worst(problem, by, watched, found, tried, typical.episode, count, seed)
 
 
 # -- the result --------------------------------------------------------------------------------------------------------
 
-COLUMNS = ("returns", "lengths", "terminated", "last", "effort", "switching", "violated", "excess")
-
-
-def _joined(ordinary: Evaluation, one: Evaluation) -> Evaluation:
-    """One episode behind others, so that the same rule tells whether it failed."""
-    columns: dict[str, Any] = {name: np.concatenate([getattr(ordinary, name), getattr(one, name)]) for name in COLUMNS}
-    return replace(ordinary, samples=ordinary.samples + one.samples, **columns)
-
 
 def _worst(
-    problem: "Problem", by: str, watched: Watched, found: Outcomes, judged: Evaluation, ordinary: Evaluation,
-    typical: "Episode", tried: int, seed: int,
+    problem: "Problem", by: str, watched: Watched, found: Outcomes, ordinary: Evaluation, typical: "Episode",
+    tried: int, seed: int,
 ) -> Worst:  # fmt: skip
-    """`judged`: the evaluation whose last episode is the worst one."""
+    failures = counted(problem, found.returns, 0, Tally(found.rows, *new_tally(problem, 0)[1:]), seed).failures
     names, units = variable_names(problem), variable_units(problem)
     first, references = dict(zip(names, watched.episode.observations[0].tolist(), strict=True)), dict[str, Changes]()
     said = dict(zip(names, units, strict=True))
-    if watched.moments and problem.signals is not None:
-        measured, signals = watched.moments[0].outputs, problem.signals
+    traces, signals = watched.episode.traces, problem.signals
+    if traces is not None and signals is not None:
+        measured = traces.outputs[0].tolist()
         first = dict(zip((axis.name for axis in signals.measured), measured, strict=True))
-        references = {one.name: _changes(watched.moments, k) for k, one in enumerate(signals.references)}
+        references = {one.name: _changes(traces.references[:, k]) for k, one in enumerate(signals.references)}
         said |= {axis.name: axis.unit for axis in signals.inputs}
     over = excesses_of(found.rows, len(problem.limits))[0].tolist()
     return Worst(
-        problem, by, float(found.returns[0]), bool(judged.failed[-1]), judged.failures.rule,
+        problem, by, float(found.returns[0]), failures.count > 0, failures.rule,
         {limit.variable: excess for limit, excess in zip(problem.limits, over, strict=True)},
         first, watched.parameters, references, said, watched.episode, typical, ordinary, tried, seed,
     )  # fmt: skip
 
 
-def _changes(moments: list[Inside], place: int) -> Changes:
+def _changes(trace: Array) -> Changes:
     """(step, value) of a reference, where it changes."""
-    values = [moment.references[place] for moment in moments]
+    values = trace.tolist()
     return tuple((h, value) for h, value in enumerate(values) if h == 0 or value != values[h - 1])

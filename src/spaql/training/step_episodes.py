@@ -13,6 +13,7 @@ from spaql.plants.environment import PlantEnv
 from spaql.plants.loop import restated
 from spaql.plants.references import Reference
 from spaql.policy.step_response import StepResponse, measured
+from spaql.training.episode import Episode
 from spaql.training.watched import Decides, watch
 
 if TYPE_CHECKING:
@@ -48,20 +49,21 @@ def respond(
     quiet = restated(problem, asked, flag("noise", noise))
     env: Any = PlantEnv(quiet) if quiet.plant is not None else quiet.open_env()
     place = [axis.name for axis in problem.signals.measured].index(str(followed.of))
-    outputs, each, watched = np.full((count, problem.horizon + 1), np.nan), [], []
+    outputs, each, shown = np.full((count, problem.horizon + 1), np.nan), [], list[Episode]()
     for j in range(count):
         observation = begun(env.reset(seed=first_seed) if j == 0 else env.reset())
-        one = watch(controller, quiet, env, observation, f"step response, episode {j}")
-        y = np.array([moment.outputs[place] for moment in one.moments])
+        episode = watch(controller, quiet, env, observation, f"step response, episode {j}").episode
+        assert episode.traces is not None
+        y = episode.traces.outputs[:, place]
+        shown += [episode] if j == 0 else []
         outputs[j, : len(y)] = y
         uncut = len(y) > problem.horizon
         each.append(measured(y[jump:], first, last, problem.signals.dt, tolerance, uncut))
-        watched += [one] if j == 0 else []
-    shown = watched[0]
+    traces = shown[0].traces
+    assert traces is not None
     return StepResponse(
         problem.name, followed.name, str(followed.of), problem.signals.measured[place].unit, first, last, jump,
-        problem.signals.dt, tolerance, tuple(each), outputs, np.array([moment.outputs for moment in shown.moments]),
-        shown.inputs, shown.episode,
+        problem.signals.dt, tolerance, tuple(each), outputs, traces.outputs, traces.applied, shown[0],
     )  # fmt: skip
 
 

@@ -102,5 +102,5 @@ def counted(problem: Problem, returns: Array, samples: int, tally: Tally, seed: 
         effort=rows[:, EFFORT] / lengths, switching=rows[:, SWITCHING] / np.maximum(lengths - 1.0, 1.0),
         violated=violated / lengths[:, None], excess=np.maximum(excesses_of(rows, limits), 0.0),
         limits=tuple(problem.limits), units=limit_units(problem.limits, problem.state, problem.actions),
-        plant=problem.name + changed, horizon=problem.horizon, seed=seed,
+        plant=problem.name + changed, horizon=problem.horizon, seed=seed, ends=problem.ends,
     )  # fmt: skip

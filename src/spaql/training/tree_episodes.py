@@ -14,13 +14,12 @@ from spaql.plants.answers import begun, outcome
 from spaql.plants.problem import Problem
 from spaql.policy.evaluation import Evaluation
 from spaql.progress import EPISODES, at_work, working
-from spaql.training.episode import Episode, open_at
 from spaql.training.lanes import OK, Episodes, new_lanes, stage_of
 from spaql.training.plant_errors import bad_reward
 from spaql.training.tally import Counter, Tally, counted, new_tally
 from spaql.training.tree_rollouts import run_tree
 from spaql.trees.descend import decide_row
-from spaql.trees.tree import Tree, decide
+from spaql.trees.tree import Tree
 
 STRETCH = 4096  # episodes between two checks for Ctrl-C
 
@@ -121,19 +120,3 @@ def _in_environment(
             steps += 1
         at_work(EPISODES, j + 1, len(returns))
     return Usage(returns, steps, visits, seen[: min(steps, len(seen))])
-
-
-def record_episode(problem: Problem, tree: Tree, seed: int = 0, rollout: int = 0) -> Episode:
-    """One episode of a tree, step by step, from the start state of `Agent.evaluate(seed=seed)`'s rollout."""
-    env, observation = open_at(problem, seed, rollout)
-    native = problem.native_one()
-    observations, actions, rewards, terminated = [np.array(observation, float)], [], [], False
-    for _ in range(problem.horizon):
-        action = decide(tree, observations[-1][None])[0]
-        observation, reward, terminated, truncated = outcome(env.step(native(action)))
-        observations.append(np.array(observation, float))
-        actions.append(action)
-        rewards.append(float(reward))
-        if terminated or truncated:
-            break
-    return Episode(np.array(observations), np.array(actions), np.array(rewards), bool(terminated), problem)

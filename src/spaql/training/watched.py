@@ -1,4 +1,4 @@
-"""An episode of any controller, watched from inside: what it saw and did, and what the loop had around it."""
+"""An episode of any policy or controller, step by step: what it saw and did, and what the loop had inside."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
@@ -8,8 +8,9 @@ import numpy as np
 from spaql.arrays import Array
 from spaql.plants.answers import outcome
 from spaql.plants.chart import HUGE
-from spaql.plants.loop_inside import Inside, applied, drawn_parameters, inside
-from spaql.training.episode import Episode
+from spaql.plants.loop_inside import applied as applied_action
+from spaql.plants.loop_inside import drawn_parameters, inside
+from spaql.training.episode import Episode, Traces, open_at
 from spaql.training.plant_errors import bad_reward
 
 if TYPE_CHECKING:
@@ -27,12 +28,10 @@ class Decides(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Watched:
-    """An episode; of a loop, also what was inside before every step and after the last, and what was applied."""
+    """An episode, and what it has drawn."""
 
     episode: Episode
-    moments: list[Inside]
-    inputs: Array  # (steps, action axes)
-    parameters: dict[str, float]  # that it has drawn
+    parameters: dict[str, float]
 
     @property
     def total(self) -> float:
@@ -44,11 +43,12 @@ def watch(controller: Decides, problem: "Problem", env: Any, observation: Any, w
     """The episode that begins with this observation. `problem`: of the environment; `where`: for messages."""
     native, seen = problem.native_one(), [np.array(observation, float).reshape(-1)]
     now, parameters = inside(env), drawn_parameters(env)
-    moments, inputs, actions, rewards, terminated = [] if now is None else [now], [], [], [], False
+    moments, applied, actions, rewards, terminated = [] if now is None else [now], [], [], [], False
     for _ in range(problem.horizon):
         action = controller.decide(seen[-1][None])[0]
         actions.append(action)
-        inputs.append(action if now is None else np.array(applied(env, now, action.tolist())))
+        if now is not None:
+            applied.append(applied_action(env, now, action.tolist()))
         observation, reward, terminated, truncated = outcome(env.step(native(action)))
         if not abs(float(reward)) <= HUGE:
             raise bad_reward(problem, where)
@@ -58,5 +58,13 @@ def watch(controller: Decides, problem: "Problem", env: Any, observation: Any, w
         moments += [] if now is None else [now]
         if terminated or truncated:
             break
-    episode = Episode(np.array(seen), np.array(actions), np.array(rewards), bool(terminated), problem)
-    return Watched(episode, moments, np.array(inputs), parameters)
+    outputs, references = [moment.outputs for moment in moments], [moment.references for moment in moments]
+    traces = Traces(np.array(applied), np.array(outputs), np.array(references)) if moments else None
+    episode = Episode(np.array(seen), np.array(actions), np.array(rewards), bool(terminated), problem, traces)
+    return Watched(episode, parameters)
+
+
+def record(controller: Decides, seed: int, rollout: int) -> Episode:
+    """Rollout number `rollout` of `evaluate(seed=seed)`."""
+    where = f"rollout {rollout}"
+    return watch(controller, controller.problem, *open_at(controller.problem, seed, rollout), where).episode

@@ -112,6 +112,7 @@ PROBLEMS = {
         ranges={"gravity": (0.0, 1e6), "goal": (-1e6, 1e6)},
         interface=interface,
         horizon=500,
+        ends="success",
         # the best of 0.4, 4, 10, 20, 40, 80, 160 on seeds 0 to 3 after 100 iterations; of equals the first
         study_xi={"AQL": 0.4, "SPAQL": 80.0, "SPAQL-TS": 20.0},
         samples=20_000,

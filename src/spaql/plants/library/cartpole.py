@@ -85,6 +85,7 @@ _cartpole = Entry(
     ranges={"gravity": (0.0, 1e6), "max_angle": (1e-6, math.pi)},
     interface=partial(interface, slope_x=1 / 240, slope_theta=1 / 21),  # the paper's
     horizon=200,
+    ends="failure",
     rollouts=100,
     xi={"AQL": 120.0, "SPAQL": 20.0, "SPAQL-TS": 20.0},  # the paper's
     samples=2_000,

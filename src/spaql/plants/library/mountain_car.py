@@ -89,6 +89,7 @@ PROBLEMS = {
         ranges=RANGES,
         interface=interface,
         horizon=200,
+        ends="success",
         # the best of 0.4, 4, 10, 20, 40, 80, 160 on seeds 0 to 3 after 300 iterations; of equals the first
         study_xi={"AQL": 0.4, "SPAQL": 10.0, "SPAQL-TS": 20.0},
         samples=10_000,

@@ -43,6 +43,7 @@ PROBLEMS = {
         ranges=mountain_car.RANGES | {"goal_reward": (-1e6, 1e6)},
         interface=interface,
         horizon=999,
+        ends="success",
         # the best of 0.4, 4, 10, 20, 40, 80, 160 on seeds 0 to 3 after 300 iterations; of equals the first
         study_xi={"AQL": 0.4, "SPAQL": 80.0, "SPAQL-TS": 4.0},
         samples=5_000,
