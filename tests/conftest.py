@@ -1,13 +1,9 @@
 """Long tests are skipped unless `--slow` is given. One browser serves all tests of pages. Searches can be made quick."""
 
-import os
-
 import pytest
 
 from browser import browser  # noqa: F401
 from spaql.laws import in_model
-
-os.environ.setdefault("SPAQL_COMPILERS", "0")  # every core has a worker of pytest already
 
 
 def pytest_addoption(parser):

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Counter:
-    """Functions compiled since the process began, here and for it by others."""
+    """Functions compiled since the process began."""
 
     compiled = 0
 
@@ -41,7 +41,7 @@ def begun(name: str, needed: set[str]) -> None:
 
 
 def made(name: str) -> None:
-    """A function has been compiled, here or by another process."""
+    """A function has been compiled."""
     with _lock:
         Counter.compiled += 1
         _done.add(name)

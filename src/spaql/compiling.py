@@ -26,10 +26,8 @@ from numba.core.compiler import Compiler
 from numba.core.runtime.nrt import rtsys
 from numba.experimental import function_type  # noqa: F401  (lets numba tell the type of a callback)
 
-from spaql import compilers
 from spaql.errors import SpaqlError, SpaqlWarning
-from spaql.linking import Inside, Kernel, PartCompiler, Reference
-from spaql.units import Unit
+from spaql.linking import Inside, Kernel, PartCompiler
 from spaql.wide import WideCompiler
 from spaql.writing import make_folder
 
@@ -53,13 +51,6 @@ def inlined(function: Function) -> Function:
 def apart(function: Function) -> Function:
     """A function for use inside kernels that may stay a call: long code, compiled once in each kernel."""
     result: Any = Inside(function, {**OPTIONS, **INSIDE}, PartCompiler)
-    return result  # type: ignore[no-any-return]
-
-
-def unit(function: Function) -> Function:
-    """Long code that kernels call once in a while, several of them: compiled once, kept on disk, and made while the
-    kernel is being compiled by another process. What it returns must be annotated: int, float, bool or None."""
-    result: Any = Unit(function, {**OPTIONS, **INSIDE}, DiskCache(function))  # type: ignore[no-untyped-call]
     return result  # type: ignore[no-any-return]
 
 
@@ -93,12 +84,6 @@ def machine_code(function: Any, *arguments: Any) -> Callable[..., Any]:
         function.compile(types)
         _made[key] = function.get_overload(types)
     return _made[key]
-
-
-def ahead(function: Any, *arguments: Any) -> None:
-    """Have a kernel compiled by another process, for a call with arguments of these types that will come later."""
-    types = tuple(numba.typeof(argument) for argument in arguments)  # type: ignore[no-untyped-call]
-    compilers.ahead(Reference(function.py_func.__module__, function.py_func.__name__, types))
 
 
 def callback(function: Callable[..., None], signature: Any, wide: bool = False) -> Any:
@@ -156,14 +141,10 @@ def nothing_there() -> bool:
 
 @functools.cache
 def keeps() -> bool:
-    """Whether what is compiled now can be kept. If not, the process that the user has started says so, once.
-
-    Then nobody compiles for it either: what others make would be found on the disk.
-    """
+    """Whether what is compiled now can be kept. If not, the process that the user has started says so, once."""
     try:
         make_folder(cache_folder())
     except SpaqlError as error:
-        os.environ["SPAQL_COMPILERS"] = "0"
         if multiprocessing.parent_process() is None:
             remedy = "set SPAQL_CACHE_DIR to a folder that can be written"
             text = f"{error}: compiled code is not kept, and every program compiles anew; {remedy}"
@@ -206,8 +187,8 @@ class DiskCache(FunctionCache):
         takes as long to load as the rest of the library; numba loads it when it compiles."""
         rtsys.initialize(target)
         found = self._load_overload(signature, target)
-        if found is None and keeps() and nothing_there():
-            compilers.expect()
+        if found is None:
+            keeps()
         return found
 
     def _load_overload(self, signature: Any, target: Any) -> Any:

@@ -1,21 +1,18 @@
 """What becomes machine code, and what only becomes part of it. How it is kept on disk: `spaql.compiling`.
 
 Numba by itself optimises every function and makes machine code of it, also of those that only other functions call, and
-then again inside of every caller: most of the time of compiling. Here there are three kinds:
+then again inside of every caller: most of the time of compiling. Here there are two kinds:
 
-- a part is typed and lowered once, and optimised only where it stands in a kernel or unit;
-- a kernel is called from Python: its parts are linked into it and become machine code together;
-- a unit is long code that several kernels call: machine code of its own, found by its name (`spaql.units`), so that it
-  is compiled once and by any process (`spaql.compilers`).
+- a part is typed and lowered once, and optimised only where it stands in a kernel;
+- a kernel is called from Python: its parts are linked into it and become machine code together.
 
 The results are the same to the bit: without fastmath LLVM may not change what arithmetic gives.
 """
 
 import gc
-import importlib
 from collections.abc import Callable
 from types import CodeType, ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 
 from numba.core import types
 from numba.core.codegen import JITCodeLibrary
@@ -28,7 +25,7 @@ from numba.core.sigutils import normalize_signature
 from numba.core.typed_passes import NativeLowering
 from numba.core.untyped_passes import InlineClosureLikes
 
-from spaql import compilation, compilers
+from spaql import compilation
 
 
 class Part(JITCodeLibrary):
@@ -40,15 +37,6 @@ class Part(JITCodeLibrary):
     def _finalize_final_module(self) -> None:
         self._finalize_dynamic_globals()
         self._finalized = True  # and no machine code
-
-
-class Whole(JITCodeLibrary):
-    """Machine code: all parts optimised together. The units that it calls must be in memory first."""
-
-    def _finalize_final_module(self) -> None:
-        for reference in self._reload_init:
-            reference()
-        super()._finalize_final_module()
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
@@ -65,19 +53,6 @@ class PartLowering(NativeLowering):
         state["cr"] = state["cr"]._replace(cfunc=state.library)
         state.targetctx.insert_user_function(state.library, state["cr"].fndesc, [state.library])
         return True
-
-
-@register_pass(mutates_CFG=True, analysis_only=False)
-class KernelLowering(NativeLowering):
-    """Numba's lowering of what Python calls."""
-
-    _name = "kernel_lowering"
-    code: type[JITCodeLibrary] = Whole  # of which kind the machine code is
-
-    def run_pass(self, state: Any) -> bool:
-        state.library = self.code(state.targetctx.codegen(), state.func_id.func_qualname)
-        state.library.enable_object_caching()
-        return bool(super().run_pass(state))
 
 
 _pipelines: dict[tuple[type[NativeLowering], bool], Any] = {}
@@ -103,10 +78,6 @@ class Compiler(CompilerBase):
 
 class PartCompiler(Compiler):
     lowering = PartLowering
-
-
-class KernelCompiler(Compiler):
-    lowering = KernelLowering
 
 
 class Inside(CPUDispatcher):
@@ -142,38 +113,16 @@ class Inside(CPUDispatcher):
         self.overloads[tuple(compiled.signature.args)] = compiled  # known to compiled code, unknown to Python
 
 
-class Reference(NamedTuple):
-    """A unit or kernel for arguments of certain types, as other processes know it.
-
-    To call it brings the machine code of a unit into memory, wherever it is made: numba does so before it loads what
-    calls the unit.
-    """
-
-    module: str
-    name: str
-    signature: Any  # of a kernel the types of its arguments
-
-    def unit(self) -> Any:
-        return getattr(importlib.import_module(self.module), self.name)
-
-    def __call__(self) -> None:
-        compilers.finish(self)
-
-
 class Kernel(CPUDispatcher):
     """A function that Python calls. Compiled code that calls it links its part."""
 
     def __init__(self, function: Callable[..., Any], options: dict[str, Any], part: Inside, cache: Any) -> None:
-        super().__init__(function, {}, {**options, "nopython": True}, KernelCompiler)
+        super().__init__(function, {}, {**options, "nopython": True})
         self.part, self._cache = part, cache
         self._compiler._customize_flags = self._begun
 
     def compile(self, sig: Any) -> Any:
         """Python looks through all objects for cycles again and again while numba makes millions of them."""
-        args, _ = normalize_signature(sig)
-        if tuple(args) in self.overloads:
-            return super().compile(sig)
-        compilers.join(Reference(self.py_func.__module__, self.py_func.__name__, tuple(args)))
         collecting = gc.isenabled()
         gc.disable()
         try:
@@ -182,19 +131,6 @@ class Kernel(CPUDispatcher):
             compilation.ended()
             if collecting:
                 gc.enable()
-
-    @property
-    def code(self) -> "Kernel":
-        return self  # as a unit has it
-
-    def loaded(self, types_of: tuple[Any, ...]) -> bool:
-        """Whether its machine code is in memory or on the disk: then it is brought into memory."""
-        if types_of not in self.overloads:
-            kept = self._cache.load_overload(types_of, self.targetctx)
-            if kept is None:
-                return False
-            self.add_overload(kept)
-        return True
 
     def _begun(self, flags: Any) -> Any:
         """Numba asks here when it did not find the kernel on the disk."""
@@ -207,7 +143,7 @@ class Kernel(CPUDispatcher):
 
 
 def title(function: CPUDispatcher) -> str:
-    """How a function is named in the news of compiling, in every process."""
+    """How a function is named in the news of compiling."""
     return f"{function.py_func.__module__}.{function.py_func.__name__}"
 
 

@@ -17,8 +17,9 @@ from typing import Any
 from llvmlite import binding, ir
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler_machinery import register_pass
+from numba.core.typed_passes import NativeLowering
 
-from spaql.linking import Compiler, KernelLowering
+from spaql.linking import Compiler
 
 LONG = 1500  # LLVM instructions: Pendulum has 600, CartPole 400, Acrobot 4300
 LANES_AT_ONCE = 4 if platform.machine().lower() in ("aarch64", "arm64") else 0
@@ -67,11 +68,15 @@ def _hint(module: ir.Module, blocks: list[Any]) -> None:
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
-class WideLowering(KernelLowering):
+class WideLowering(NativeLowering):
     """Numba's lowering of a callback."""
 
     _name = "wide_lowering"
-    code = Wide
+
+    def run_pass(self, state: Any) -> bool:
+        state.library = Wide(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.library.enable_object_caching()
+        return bool(super().run_pass(state))
 
 
 class WideCompiler(Compiler):
