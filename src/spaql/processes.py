@@ -12,7 +12,7 @@ from concurrent.futures import ProcessPoolExecutor
 from multiprocessing.connection import wait
 from typing import Any
 
-from spaql.compiling import keeps, nothing_there
+from spaql.code_cache import keeps, nothing_there
 from spaql.errors import SpaqlWarning
 
 
