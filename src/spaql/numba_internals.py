@@ -51,7 +51,8 @@ OWNERS = {
     "CompilerBase": "define_pipelines",
     "DefaultPassBuilder": "define_nopython_pipeline",
     "FunctionCache": "_impl_class _load_overload _save_overload disable load_overload",
-    "JITCodeLibrary": "_finalize_dynamic_globals _finalize_final_module _optimize_final_module add_ir_module",
+    "JITCodeLibrary": "_finalize_dynamic_globals _finalize_final_module _optimize_final_module "
+    "add_ir_module enable_object_caching",
     "NativeLowering": "run_pass",
     "_CacheLocator": "from_function get_cache_path get_disambiguator get_source_stamp",
     "rtsys": "initialize",
