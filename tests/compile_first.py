@@ -1,6 +1,5 @@
 """Compile, in two processes, what most tests need. Without it both workers of `make test` would compile the same things side by side."""
 
-import os
 import subprocess
 import sys
 import tempfile
@@ -57,6 +56,5 @@ if __name__ == "__main__":
             part()
             print(f"  compiled {part.__name__.replace('_', ' ')}: {time.process_time() - began:.0f} s")
         sys.exit()
-    os.environ["SPAQL_COMPILERS"] = "0"  # two processes are enough
     halves = [subprocess.Popen([sys.executable, __file__, name]) for name in HALVES]
     sys.exit(max(half.wait() for half in halves))

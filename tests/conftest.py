@@ -1,14 +1,11 @@
 """Long tests are skipped unless `--slow` is given. One browser serves all tests of pages. Searches can be made quick."""
 
-import os
 import signal
 
 import pytest
 
 from browser import browser  # noqa: F401
 from spaql.laws import in_model
-
-os.environ.setdefault("SPAQL_COMPILERS", "0")  # every core has a worker of pytest already
 
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # so shells start what runs in the background of a script
     signal.signal(signal.SIGINT, signal.default_int_handler)  # tests press Ctrl-C, here and in processes they start

@@ -1,12 +1,13 @@
-"""What is being compiled just now: told by those who compile (`spaql.linking`), shown by the progress bars."""
+"""What is being compiled just now: told by those who compile (`spaql.numba_internals`), shown by the progress bars."""
 
 import threading
 from collections.abc import Callable
-from typing import NamedTuple
+from types import ModuleType
+from typing import Any, NamedTuple
 
 
 class Counter:
-    """Functions compiled since the process began, here and for it by others."""
+    """Functions compiled since the process began."""
 
     compiled = 0
 
@@ -41,7 +42,7 @@ def begun(name: str, needed: set[str]) -> None:
 
 
 def made(name: str) -> None:
-    """A function has been compiled, here or by another process."""
+    """A function has been compiled."""
     with _lock:
         Counter.compiled += 1
         _done.add(name)
@@ -60,3 +61,23 @@ def _tell(name: str) -> None:
     news = News(name, len(_done & _needed), len(_needed))
     for watcher in tuple(_watchers):
         watcher(news)
+
+
+def title(function: Any) -> str:
+    """How a compiled function is named in the news."""
+    return f"{function.py_func.__module__}.{function.py_func.__name__}"
+
+
+def needed_by(function: Any) -> set[str]:
+    """The titles of a compiled function and of those that it calls, as far as their sources tell."""
+    found, pending = {title(function)}, [function]
+    while pending:
+        code, scope = (caller := pending.pop().py_func).__code__, caller.__globals__
+        values = [scope[name] for name in code.co_names if name in scope]
+        modules = [value for value in values if isinstance(value, ModuleType)]
+        values += [getattr(module, name, None) for module in modules for name in code.co_names]
+        for value in values:
+            if hasattr(value, "py_func") and title(value) not in found:
+                found.add(title(value))
+                pending.append(value)
+    return found

@@ -8,10 +8,9 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import float32
-from numba.extending import intrinsic
 
 from spaql.compiling import inlined
+from spaql.numba_version import intrinsic, types
 
 # np.floor stays in floating point; numba's math.floor gives an integer, and the conversions cost more than the rest.
 # pi/2 in two parts (fdlibm): k * _PIO2_HI is exact for |k| < 2**20, so |x| up to 1.6e6 loses nothing.
@@ -43,7 +42,7 @@ def _fused(_context: Any, a: Any, b: Any, c: Any) -> Any:
     def generated(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
         return builder.fma(*arguments)
 
-    return float32(float32, float32, float32), generated
+    return types.float32(types.float32, types.float32, types.float32), generated
 
 
 fused: Any = intrinsic(_fused)

@@ -12,7 +12,7 @@ from concurrent.futures import ProcessPoolExecutor
 from multiprocessing.connection import wait
 from typing import Any
 
-from spaql.compiling import keeps, nothing_there
+from spaql.code_cache import keeps, nothing_there
 from spaql.errors import SpaqlWarning
 
 
@@ -21,7 +21,7 @@ def worker_processes(jobs: int, first: Callable[..., None] | None = None, *given
     """So many processes; each calls `first(*given)` when it begins."""
     if nothing_there():
         keeps()  # said here once, not by every worker
-    pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), _begin, (first, given, jobs))
+    pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), _begin, (first, given))
     try:
         with _interrupts_ignored():  # inherited by the workers
             for _ in range(jobs):
@@ -31,7 +31,7 @@ def worker_processes(jobs: int, first: Callable[..., None] | None = None, *given
         pool.shutdown(wait=sys.exc_info()[0] is None, cancel_futures=True)
 
 
-def _begin(first: Callable[..., None] | None, given: tuple[Any, ...], jobs: int) -> None:
+def _begin(first: Callable[..., None] | None, given: tuple[Any, ...]) -> None:
     """In a new worker: signals of the terminal do not reach it, and it ends with the coordinator, also by kill -9."""
     if hasattr(os, "setsid"):
         os.setsid()
@@ -39,8 +39,6 @@ def _begin(first: Callable[..., None] | None, given: tuple[Any, ...], jobs: int)
     parent = multiprocessing.parent_process()
     if parent is not None:
         threading.Thread(target=lambda: (wait([parent.sentinel]), os._exit(1)), daemon=True).start()
-    if jobs > 1:
-        os.environ["SPAQL_COMPILERS"] = "0"  # each compiles for itself: the cores have their work
     if first is not None:
         first(*given)
 

@@ -15,30 +15,23 @@ import re
 from typing import Any
 
 from llvmlite import binding, ir
-from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler_machinery import register_pass
-
-from spaql.linking import Compiler, KernelLowering
 
 LONG = 1500  # LLVM instructions: Pendulum has 600, CartPole 400, Acrobot 4300
 LANES_AT_ONCE = 4 if platform.machine().lower() in ("aarch64", "arm64") else 0
 
 
-class Wide(JITCodeLibrary):
-    """Machine code whose own loops, not those of what it calls, take several lanes at once."""
+def hint(module: Any) -> None:
+    """Mark the loops of a module that is not yet compiled."""
+    if LANES_AT_ONCE and isinstance(module, ir.Module):
+        for function in module.functions:
+            _hint(module, function.blocks)
 
-    def add_ir_module(self, ir_module: Any) -> None:
-        if LANES_AT_ONCE and isinstance(ir_module, ir.Module):
-            for function in ir_module.functions:
-                _hint(ir_module, function.blocks)
-        super().add_ir_module(ir_module)
 
-    def _optimize_final_module(self) -> None:
-        """By now all that it calls is known."""
-        if LANES_AT_ONCE and instructions(self._final_module) > LONG:
-            text = re.sub(r", !llvm\.loop !\d+", "", str(self._final_module))
-            self._final_module = binding.parse_assembly(text)
-        super()._optimize_final_module()
+def without_hints_if_long(module: Any) -> Any:
+    """A module of LLVM with all that it calls: as it is, or without the marks."""
+    if LANES_AT_ONCE and instructions(module) > LONG:
+        return binding.parse_assembly(re.sub(r", !llvm\.loop !\d+", "", str(module)))
+    return module
 
 
 def instructions(module: Any) -> int:
@@ -64,15 +57,3 @@ def _hint(module: ir.Module, blocks: list[Any]) -> None:
             loop = ir.values.MDValue(module, (), str(len(module.metadata)))
             loop.operands = (loop, module.add_metadata(width))  # the name of a loop is a node that begins with itself
             end.set_metadata("llvm.loop", loop)
-
-
-@register_pass(mutates_CFG=True, analysis_only=False)
-class WideLowering(KernelLowering):
-    """Numba's lowering of a callback."""
-
-    _name = "wide_lowering"
-    code = Wide
-
-
-class WideCompiler(Compiler):
-    lowering = WideLowering

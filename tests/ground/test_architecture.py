@@ -153,6 +153,24 @@ def test_no_circle_of_imports_at_the_top():
         visit(file)
 
 
+NUMBA = "numba_version.py"  # imports its public names, for all modules
+NUMBA_INTERNALS = "numba_internals.py"  # imports its private ones, which nobody else uses
+NUMBA_PUBLIC = {"numba", "numba.extending"}  # modules that numba documents
+NUMBA_ATTRIBUTES = {"__file__", "__version__", "cfunc", "config", "njit", "typeof"}
+
+
+def test_numba_is_imported_in_two_files_and_its_private_interfaces_in_one():
+    for file in files():
+        for node in ast.walk(ast.parse((PACKAGE / file).read_text("utf-8"))):
+            named = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            named += [name.name for name in node.names] if isinstance(node, ast.Import) else []
+            found = {name for name in named if name.split(".")[0] == "numba"}
+            assert not found or file in (NUMBA, NUMBA_INTERNALS), f"{file}, line {node.lineno}: import from {NUMBA}"
+            assert file == NUMBA_INTERNALS or found <= NUMBA_PUBLIC, f"{file}, line {node.lineno}: {found} is private"
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "numba":
+                assert node.attr in NUMBA_ATTRIBUTES, f"{file}, line {node.lineno}: numba.{node.attr} is not known as public"
+
+
 def test_a_file_can_be_read_in_one_sitting():
     long = {file: n for file in files() if (n := len((PACKAGE / file).read_text("utf-8").splitlines())) > 300}
     assert not long

@@ -16,19 +16,18 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import float32, float64, int64
-from numba import types as nb
-from numba.extending import intrinsic
 
 from spaql.arrays import Array
 from spaql.errors import SpaqlError
 from spaql.gp.bumps import BLOCK, filled
 from spaql.gp.equations import HEADER, Places, Sizes, advance, begin, places
+from spaql.numba_version import intrinsic
+from spaql.numba_version import types as nb
 from spaql.plants.compile import assembled
 from spaql.plants.known import KnownOutcome
 from spaql.plants.plant import LANES, SIGNATURE, Batch, Plant, Rows, reset, step
 
-_DOUBLES, _SINGLES, _WHOLES = (nb.CPointer(kind) for kind in (float64, float32, int64))  # type: ignore[no-untyped-call]
+_DOUBLES, _SINGLES, _WHOLES = (nb.CPointer(kind) for kind in (nb.float64, nb.float32, nb.int64))  # type: ignore[no-untyped-call]
 
 
 def _cast(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -38,19 +37,19 @@ def _cast(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
 @intrinsic
 def _doubles(_context: Any, address: Any) -> Any:
     """The memory at an address, as float64."""
-    return _DOUBLES(int64), _cast
+    return _DOUBLES(nb.int64), _cast
 
 
 @intrinsic
 def _singles(_context: Any, address: Any) -> Any:
     """The memory at an address, as float32."""
-    return _SINGLES(int64), _cast
+    return _SINGLES(nb.int64), _cast
 
 
 @intrinsic
 def _wholes(_context: Any, address: Any) -> Any:
     """The memory at an address, as int64."""
-    return _WHOLES(int64), _cast
+    return _WHOLES(nb.int64), _cast
 
 
 class Numbers(NamedTuple):

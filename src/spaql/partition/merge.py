@@ -3,7 +3,7 @@
 import numpy as np
 
 from spaql.arrays import Array
-from spaql.compiling import inlined, unit
+from spaql.compiling import apart, inlined
 from spaql.partition.forest import Forest, action_parts, child_key, root_key
 from spaql.partition.greedy import LOW_HALF, USED, Greedy, Scratch, settle
 from spaql.partition.merge_sparse import merge_sparse, merge_sparse_after
@@ -73,7 +73,7 @@ def merge(
         level.orthant += 1
 
 
-@unit
+@apart
 def merge_all(forest: Forest, space: Space, chart: Chart, greedy: Greedy, scratch: Scratch) -> None:
     """Build the merged trees of all partitions from nothing."""
     greedy.size[USED] = space.trees

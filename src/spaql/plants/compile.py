@@ -11,11 +11,11 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from numba.core.errors import NumbaError, UnsupportedBytecodeError
 
 from spaql import fastmath
 from spaql.compiling import callback, inlined
 from spaql.errors import SpaqlError
+from spaql.numba_version import errors
 from spaql.plants.uncompiled import why
 
 TAKE_NUMBERS = "Let it take uniform numbers as parameters instead, one per number it needs"
@@ -60,7 +60,7 @@ def assembled(
     exec(compile(f"def {name}{head}:\n{lines}", __file__, "exec"), scope)
     try:
         return callback(scope[name], signature, wide)
-    except (NumbaError, UnsupportedBytecodeError) as error:
+    except (errors.NumbaError, errors.UnsupportedBytecodeError) as error:
         if "OptionalType" in str(error):  # what numba calls a value that may be None
             names = " or ".join(part.__name__ for part in parts.values())
             raise SpaqlError(f"{names} returns nothing in some branch: return a value in each of them") from error

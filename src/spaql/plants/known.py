@@ -15,19 +15,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numba import float64
-from numba import types as nb
 
 from spaql.arrays import Array
 from spaql.checks import numbers
 from spaql.compiling import kernel
 from spaql.errors import SpaqlError, echoed
+from spaql.numba_version import types as nb
 from spaql.plants.axes import Axis, Continuous, Finite
 from spaql.plants.compile import assembled, check_parameters
 
 # A compiled outcome takes observation, action and next observation, one behind the other, and fills (reward, done).
 # What was not given is NaN. Its type is the same for all problems: a kernel that takes it is compiled once.
-SIGNATURE = nb.void(nb.Array(float64, 1, "C"), nb.Array(float64, 1, "C"))
+SIGNATURE = nb.void(nb.Array(nb.float64, 1, "C"), nb.Array(nb.float64, 1, "C"))
 Outcome = Callable[[Array, Array], None]  # what SIGNATURE is to mypy
 REWARD = 0  # place in what an outcome fills
 DONE = 1  # 1.0 where the episode ends, else 0.0

@@ -26,12 +26,11 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import float64, int64, uint64
-from numba import types as nb
 
 from spaql.arrays import Array
-from spaql.compiling import kernel
+from spaql.compiling import code_of, kernel
 from spaql.errors import SpaqlError, echoed
+from spaql.numba_version import types as nb
 from spaql.plants.compile import TAKE_NUMBERS, assembled, check_parameters
 from spaql.plants.uncompiled import failed
 from spaql.streams import uniform
@@ -39,7 +38,7 @@ from spaql.streams import uniform
 # A batch function takes one table and n: row `rows.x` of the table starts at `rows.x * LANES`, lane i is column i.
 # With the pitch a constant, LLVM can prove that rows do not overlap, and vectorises without a check at every call.
 LANES = 128
-SIGNATURE = nb.void(nb.Array(float64, 1, "C"), int64)
+SIGNATURE = nb.void(nb.Array(nb.float64, 1, "C"), nb.int64)
 Batch = Callable[[Array, int], None]  # what SIGNATURE is to mypy
 
 
@@ -258,9 +257,5 @@ def advance_code() -> Callable[..., None]:
 
     Numba has no fingerprint of first-class functions, and builds their type anew at every ordinary call.
     """
-    numbers, keys = nb.Array(float64, 1, "C"), nb.Array(uint64, 1, "C")
-    types = nb.FunctionType(SIGNATURE), numbers, int64, int64, keys, int64
-    dispatcher: Any = advance
-    dispatcher.compile(types)
-    code: Callable[..., None] = dispatcher.get_overload(types)
-    return code
+    numbers, keys = nb.Array(nb.float64, 1, "C"), nb.Array(nb.uint64, 1, "C")
+    return code_of(advance, (nb.FunctionType(SIGNATURE), numbers, nb.int64, nb.int64, keys, nb.int64))

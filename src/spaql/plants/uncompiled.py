@@ -7,14 +7,13 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-import numba
-
 from spaql.errors import one_line
+from spaql.numba_version import numba
 
 OTHERS = (str(Path(numba.__file__).parent), str(Path(__file__).parents[1]))  # no lines of the user are there
 PLACE = re.compile(r"(?:\bat|[Rr]aised from) (\S.*?) \((\d+)\)")
 BEHIND = re.compile(r",? (?:for '\$|defined at|found for signature|[Rr]aised from)")  # numba's names and places
-CALLED = re.compile(r"\(Inside\(<function (\S+) at ")
+CALLED = re.compile(r"\((?:Inside|CPUDispatcher)\(<function (\S+) at ")
 
 
 def subject(name: str, parts: Mapping[str, Callable[..., Any]]) -> str:

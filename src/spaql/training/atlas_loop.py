@@ -22,9 +22,8 @@ from spaql.plants.chart import to_cube
 from spaql.plants.environment import PlantEnv
 from spaql.progress import advance
 from spaql.streams import uniform
-from spaql.training.tree_episodes import prepare_episodes, run_episodes
+from spaql.training.tree_episodes import run_episodes
 from spaql.training.viewer import Viewer
-from spaql.trees.edits import constant
 
 if TYPE_CHECKING:
     from spaql.learners.atlas.learner import Atlas
@@ -40,7 +39,6 @@ class AtlasLoop:
         self.agent, self.rollouts, self.stop, self.left, self.samples = agent, rollouts, stop, samples, samples
         self.env: Any = PlantEnv(agent.problem) if agent.problem.plant is not None else agent.problem.open_env()
         agent.replay_plans()
-        prepare_episodes(agent.problem, constant(len(agent.problem.state), agent.actions[0]))
 
     @property
     def finished(self) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 
 from spaql import streams
 from spaql.arrays import Array
-from spaql.compiling import inlined, kernel, unit
+from spaql.compiling import apart, inlined, kernel
 from spaql.learners import aql_steps, spaql_steps
 from spaql.learners.act import Actor
 from spaql.learners.history import write_row
@@ -99,7 +99,7 @@ def training_episode(
     return stage.horizon
 
 
-@unit
+@apart
 def spaql_episode(
     reset: Batch, step: Batch, stage: Stage, trainee: Trainee, exploration: Exploration, one: Lanes,
     plant_seed: np.uint64,
@@ -110,7 +110,7 @@ def spaql_episode(
     )
 
 
-@unit
+@apart
 def aql_episode(
     reset: Batch, step: Batch, stage: Stage, trainee: Trainee, exploration: Exploration, one: Lanes,
     plant_seed: np.uint64,

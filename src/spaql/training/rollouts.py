@@ -8,7 +8,7 @@ bit.
 import numpy as np
 
 from spaql.arrays import Array
-from spaql.compiling import entry, inlined, unit
+from spaql.compiling import apart, entry, inlined
 from spaql.fastmath import SMALL, tanh, tanh_small
 from spaql.learners.act import Actor
 from spaql.partition.forest import COUNT_BITS, MAX_DEPTH
@@ -169,7 +169,7 @@ def _find_fault(chart: Chart, lanes: Lanes, first_row: int, step: int, n: int) -
                 return
 
 
-@unit
+@apart
 def rollouts(
     reset: Batch,
     step: Batch,

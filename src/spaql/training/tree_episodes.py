@@ -8,7 +8,7 @@ import numpy as np
 
 from spaql import streams
 from spaql.arrays import Array
-from spaql.compiling import ahead, machine_code
+from spaql.compiling import machine_code
 from spaql.errors import SpaqlError
 from spaql.plants.answers import begun, outcome
 from spaql.plants.problem import Problem
@@ -65,15 +65,6 @@ def run_episodes(
     if lanes.fault[0] != OK:
         raise bad_reward(problem, f"rollout {int(lanes.fault[1])}")
     return Usage(returns, steps, visits, seen[: min(steps, states)])
-
-
-def prepare_episodes(problem: Problem, tree: Tree) -> None:
-    """Episodes of such trees will be run later on: on an empty cache another process compiles them meanwhile."""
-    if problem.plant is not None:
-        stage, lanes = stage_of(problem.plant, problem.horizon), new_lanes(problem.plant)
-        some = Episodes(np.uint64(0), np.zeros(0), 0, 0)
-        visits, seen = np.zeros(0, np.int64), np.empty((0, tree.variables))
-        ahead(run_tree, *problem.plant.batch, stage, tree.controller, lanes, some, visits, seen)
 
 
 def evaluated(problem: Problem, tree: Tree, episodes: int, seed: int) -> Evaluation:
