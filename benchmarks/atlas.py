@@ -22,7 +22,7 @@ def peak() -> float:
 
 def main() -> None:
     begin = time.process_time()
-    warm = spaql.Atlas(spaql.make("pendulum"), cells=100)
+    warm = spaql.Atlas(spaql.make("pendulum"), controller="table", cells=100)
     warm.learn(samples=300)
     warm.policy().compress(2, budget=10_000, episodes=8, laws=False)
     print(f"compiling, or reading what was compiled: {time.process_time() - begin:.1f} s, {peak():.0f} MB")
@@ -31,7 +31,7 @@ def main() -> None:
     )
     first = None
     for samples in SHORT + (LONG if "--long" in sys.argv[1:] else ()):
-        agent, begin = spaql.Atlas(spaql.make("pendulum")), time.process_time()
+        agent, begin = spaql.Atlas(spaql.make("pendulum"), controller="table"), time.process_time()
         agent.learn(samples=samples)
         learning, begin = time.process_time() - begin, time.process_time()
         policy = agent.policy()

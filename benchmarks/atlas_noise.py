@@ -20,7 +20,7 @@ NOISE = {"process_noise": {"velocity": 0.1}}
 def returns_of(seed: int) -> tuple[float, float]:
     """Mean returns in noise of an agent trained without it and of one trained in it."""
     calm, noisy = spaql.make("pendulum"), spaql.make("pendulum", **NOISE)
-    made = [spaql.Atlas(problem, seed=seed) for problem in (calm, noisy)]
+    made = [spaql.Atlas(problem, controller="table", seed=seed) for problem in (calm, noisy)]
     for agent in made:
         agent.learn(samples=SAMPLES)
     first, second = (replace(agent.policy(), problem=noisy).evaluate(EPISODES, seed=seed).mean for agent in made)

@@ -32,7 +32,7 @@ def measured(problem, samples, where, seeds):
     """One line of the table."""
     tables, found = [], {False: [], True: []}
     for seed in range(seeds):
-        agent = spaql.Atlas(spaql.make(problem), seed=seed)
+        agent = spaql.Atlas(spaql.make(problem), controller="table", seed=seed)
         agent.learn(samples=samples)
         table, options = agent.policy(), {}
         tables.append(table.evaluate(FRESH, seed=seed).mean)

@@ -25,7 +25,7 @@ def replayed(learner, samples: int):
 
 def chosen(samples: int):
     for seed in SEEDS:
-        agent = spaql.Atlas(spaql.make("pendulum"), seed=seed)
+        agent = spaql.Atlas(spaql.make("pendulum"), controller="table", seed=seed)
         agent.learn(samples=samples)
         yield agent
 

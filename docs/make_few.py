@@ -1,4 +1,4 @@
-"""Writes the numbers and the picture of "Laws after a few hundred samples" in atlas.md: `python docs/make_few.py STORE`.
+"""Writes the numbers and the picture of "Laws after a few hundred samples" in atlas-results.md: `python docs/make_few.py STORE`.
 
 STORE is what `spaql reproduce --only few --store STORE` has left. What stands between the marks `<!-- few... -->` of the page is replaced; before that, keep the numbers of the
 version before in CHANGELOG.md.
@@ -26,7 +26,7 @@ def blocks_of(results: Results, caption: str) -> dict[str, str]:
 
 
 def main(folder: Path, docs: Path) -> None:
-    results, page, drawing = load_results(Store(folder, create=False)), docs / "atlas.md", STUDY.figures[0]
+    results, page, drawing = load_results(Store(folder, create=False)), docs / "atlas-results.md", STUDY.figures[0]
     with sheet(drawing.height, drawing.width) as figure:
         caption = drawing.draw(figure, results)
         if caption is None:

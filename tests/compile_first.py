@@ -40,7 +40,7 @@ def explained():
 
 
 def atlas():
-    agent = spaql.Atlas(spaql.make("cartpole"))
+    agent = spaql.Atlas(spaql.make("cartpole"), controller="table")
     agent.learn(samples=300)
     agent.policy().compress(laws=False, max_leaves=4, budget=20_000, episodes=16)
     agent.policy().why(np.zeros(4))

@@ -14,7 +14,7 @@ from spaql.plants.catalog import CATALOG
 from spaql.plants.environment import PlantEnv
 from spaql.plants.plant import LANES
 
-SMALL = {"cells": 150, "model_cells": 100, "effort": 0.002, "max_leaves": 2}  # planning and searching would take seconds
+SMALL = {"controller": "table", "cells": 150, "model_cells": 100, "effort": 0.002, "max_leaves": 2}  # planning and searching would take seconds
 
 
 def quick_first(names, quick=("pendulum", "cartpole", "mountain-car")):

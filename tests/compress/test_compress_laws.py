@@ -18,7 +18,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::spaql.SpaqlWarning")
 
 @pytest.fixture(scope="module")
 def atlas():
-    agent = spaql.Atlas(spaql.make("pendulum"), seed=0)
+    agent = spaql.Atlas(spaql.make("pendulum"), controller="table", seed=0)
     agent.learn(samples=1000)
     return agent.policy()
 

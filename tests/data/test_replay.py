@@ -176,7 +176,7 @@ def test_atlas_learns_from_random_samples_about_what_it_learns_by_itself(tmp_pat
     """Measured: -141.9 from 5,000 recorded random samples, -141.8 by its own 5,000 (200 fresh episodes each)."""
     problem = spaql.make("pendulum")
     spaql.record(problem, tmp_path / "log.csv", episodes=25)
-    agent = spaql.Atlas(problem, seed=0)
+    agent = spaql.Atlas(problem, controller="table", seed=0)
     assert agent.replay(tmp_path / "log.csv").samples == 5000
     assert agent.evaluate(200).mean > -165
     assert spaql.load(_saved(agent, tmp_path)).evaluate(20).returns.tolist() == agent.evaluate(20).returns.tolist()
@@ -189,7 +189,7 @@ def _saved(agent, folder):
 
 def test_episodes_of_which_the_log_lacks_the_beginning_still_begin(cartpole):
     problem, frame = cartpole
-    agent = spaql.Atlas(problem, seed=0)
+    agent = spaql.Atlas(problem, controller="table", seed=0)
     cut = frame[frame["step"] >= 3]
     agent.replay(cut)
     memory = agent.state.memory

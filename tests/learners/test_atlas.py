@@ -10,7 +10,7 @@ from gym_envs import Line
 from helpers import assert_same
 from interrupted import ctrl_c, under_way
 
-SMALL = {"cells": 300, "seed": 0}
+SMALL = {"controller": "table", "cells": 300, "seed": 0}
 
 
 def atlas(problem="pendulum", samples=600, **options):
@@ -137,7 +137,7 @@ def test_a_failing_environment_costs_no_episode_that_was_run():
 
 @pytest.mark.parametrize("make", [spaql.make, spaql.from_gym], ids=["plant", "environment"])
 def test_ctrl_c_keeps_what_was_learned(make, tmp_path):
-    agent = spaql.Atlas(make("cartpole" if make is spaql.make else "spaql/CartPole-v0"), cells=100, seed=1)
+    agent = spaql.Atlas(make("cartpole" if make is spaql.make else "spaql/CartPole-v0"), controller="table", cells=100, seed=1)
     with ctrl_c(under_way(agent)):
         history = agent.learn(samples=10**6)
     assert history.interrupted
@@ -147,7 +147,7 @@ def test_ctrl_c_keeps_what_was_learned(make, tmp_path):
     agent.evaluate(3)
     agent.save(tmp_path / "agent.spaql")
     assert agent.learn(samples=50).train_samples[-1] == before + 50
-    again = spaql.Atlas(agent.problem, cells=100, seed=1).learn(iterations=10)
+    again = spaql.Atlas(agent.problem, controller="table", cells=100, seed=1).learn(iterations=10)
     np.testing.assert_array_equal(again.table, history.table[:10])
 
 
@@ -276,6 +276,6 @@ def test_more_samples_than_a_plan_looks_at_are_taken_evenly_with_the_beginnings(
     ("name", "samples", "least"), [("pendulum", 5000, -160.0), ("cartpole", 5000, 195.0), ("mountain-car", 10_000, -125.0)]
 )
 def test_returns_at_stated_budgets(name, samples, least):
-    agents = [spaql.Atlas(spaql.make(name), seed=seed) for seed in range(100, 104)]
+    agents = [spaql.Atlas(spaql.make(name), controller="table", seed=seed) for seed in range(100, 104)]
     spaql.learn_all(agents, samples=samples)
     assert np.mean([agent.evaluate(300).mean for agent in agents]) > least

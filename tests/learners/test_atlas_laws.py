@@ -90,7 +90,6 @@ def test_learning_in_two_parts_is_learning_at_once(tmp_path):
 
 def test_a_loaded_agent_acts_as_before_without_a_search(tmp_path, monkeypatch):
     agent = learned(spaql.make("pendulum", horizon=30), 180)
-    agent.prepare()
     agent.save(tmp_path / "agent")
     monkeypatch.setattr(in_model, "laws_in", None)  # a search would fail
     again = spaql.load(tmp_path / "agent")
@@ -236,7 +235,6 @@ def test_a_file_with_impossible_trials_is_refused(trials, tmp_path):
 @pytest.mark.slow
 def test_a_hundred_hostile_files_load_or_raise_our_own_error(tmp_path):
     agent = learned(linear_plant(2), 60)
-    agent.prepare()
     agent.save(tmp_path / "agent")
     content, rng = (tmp_path / "agent").read_bytes(), random.Random(5)
     assert refusals((mutated_numbers(content, rng) for _ in range(100)), tmp_path) > 20

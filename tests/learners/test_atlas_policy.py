@@ -21,7 +21,7 @@ TORQUES = np.array([[-2.0], [0.0], [2.0]])
 
 
 def learned(name, samples, **options):
-    agent = spaql.Atlas(spaql.make(name), **({"cells": 300, "seed": 0} | options))
+    agent = spaql.Atlas(spaql.make(name), **({"controller": "table", "cells": 300, "seed": 0} | options))
     agent.learn(samples=samples)
     return agent
 
@@ -133,7 +133,7 @@ def test_only_the_confirmation_takes_samples_of_the_plant(tables, small):
 
 def test_in_an_environment_a_small_tree_takes_no_samples_at_all():
     problem = spaql.from_gym("CartPole-v1", horizon=100)
-    agent = spaql.Atlas(problem, cells=200, seed=0)
+    agent = spaql.Atlas(problem, controller="table", cells=200, seed=0)
     agent.learn(samples=500)
     tree = agent.policy().compress(laws=False, max_leaves=3, budget=50_000, episodes=16)
     assert tree.samples == 0
@@ -338,13 +338,13 @@ def test_the_page_of_a_controller(tables, small, form, tmp_path):
 
 
 def test_the_page_of_a_controller_of_an_environment(tmp_path):
-    agent = spaql.Atlas(spaql.from_gym("MountainCar-v0", horizon=60), cells=100, seed=0)
+    agent = spaql.Atlas(spaql.from_gym("MountainCar-v0", horizon=60), controller="table", cells=100, seed=0)
     agent.learn(samples=200)
     assert "Atlas on" in text_of(written(tmp_path, agent.policy()))
 
 
 def test_the_page_of_a_controller_without_a_plant(tmp_path):
-    agent, rng = spaql.Atlas(spaql.cube(2, [0, 1, 2], 10), cells=50), np.random.default_rng(0)
+    agent, rng = spaql.Atlas(spaql.cube(2, [0, 1, 2], 10), controller="table", cells=50), np.random.default_rng(0)
     for _ in range(200):
         x, action = rng.uniform(-1, 1, 2), int(rng.integers(3))
         agent.update(x, action, -abs(x[0] - 0.6 * (action - 1)), x)

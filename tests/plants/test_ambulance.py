@@ -80,7 +80,7 @@ def test_with_alpha_one_the_ambulance_stays_where_it_is():
 
 @names
 def test_atlas_learns_where_to_wait(name):
-    agent, chance = spaql.Atlas(spaql.make(name), seed=0), spaql.Random(spaql.make(name))
+    agent, chance = spaql.Atlas(spaql.make(name), controller="table", seed=0), spaql.Random(spaql.make(name))
     agent.learn(samples=1000)
     assert agent.evaluate(200).mean > chance.evaluate(200).mean + 0.2
 

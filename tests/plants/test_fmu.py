@@ -173,7 +173,7 @@ def test_learners_know_reward_and_end(file):
 @pytest.mark.slow
 def test_atlas_learns_to_hold_a_speed(third):
     problem = motor(third, start={"speed": spaql.Between(0, 200)}, horizon=60)
-    agent = spaql.Atlas(problem, seed=0)
+    agent = spaql.Atlas(problem, controller="table", seed=0)
     agent.learn(samples=300)
     assert agent.evaluate(10).mean > spaql.Random(problem).evaluate(10).mean / 2
     assert "voltage" in agent.policy().to_text()

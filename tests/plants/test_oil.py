@@ -80,6 +80,6 @@ def test_learners_come_close_to_the_optimum(learner, name, k, share):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_atlas_learns_where_the_oil_is(name):
-    agent = spaql.Atlas(spaql.make(name), seed=0)
+    agent = spaql.Atlas(spaql.make(name), controller="table", seed=0)
     agent.learn(samples=500)
     assert agent.evaluate(20).mean > 0.85 * optimum(name, 1)

@@ -117,7 +117,7 @@ def test_same_seed_same_bits_in_the_compiled_loop_and_in_gymnasiums(name, learne
 
 
 def test_atlas_learns_with_parameters_drawn():
-    agent = spaql.Atlas(spaql.make("cartpole", pole_mass=Between(0.05, 0.3)), cells=500, model_cells=300, seed=0)
+    agent = spaql.Atlas(spaql.make("cartpole", pole_mass=Between(0.05, 0.3)), controller="table", cells=500, model_cells=300, seed=0)
     agent.learn(samples=1000)
     assert agent.evaluate(50).mean > 100
 

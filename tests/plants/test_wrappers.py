@@ -24,7 +24,7 @@ def test_episode_statistics_count_what_the_history_counts(learner):
 
 def test_episode_statistics_count_the_steps_of_atlas():
     env = RecordEpisodeStatistics(gymnasium.make("CartPole-v1"), buffer_length=1000)
-    agent = spaql.Atlas(spaql.from_gym(env), seed=0)
+    agent = spaql.Atlas(spaql.from_gym(env), controller="table", seed=0)
     measured = agent.problem.map_samples  # random episodes for the map of unbounded variables
     before = sum(env.length_queue)
     assert before == measured

@@ -169,7 +169,7 @@ def test_the_page_has_marks_for_all_that_is_written_into_it(results):
     from make_few import blocks_of
     from make_results import replaced
 
-    page = (ROOT / "docs" / "atlas.md").read_text("utf-8")
+    page = (ROOT / "docs" / "atlas-results.md").read_text("utf-8")
     text = replaced(page, blocks_of(results, "Said below the picture."), "few")
     assert "| Cart-pole swing-up, reward known | 320 | 4 | 30.00 ± 2.05 | 28.50 |" in text
     assert "*Said below the picture.*" in text

@@ -12,13 +12,13 @@ import pandas
 import pytest
 
 import spaql
-from helpers import assert_same
+from helpers import LEARNERS, assert_same
 from spaql.callbacks import Callback, Checkpoint, CsvLog, EarlyStop, Progress, TensorBoard
 from spaql.learners.history import COLUMNS
 
 
 def agent_of(name="SPAQL", seed=0):
-    return {"SPAQL": spaql.SPAQL, "AQL": spaql.AQL, "Atlas": spaql.Atlas}[name](spaql.make("cartpole"), seed=seed)
+    return LEARNERS[name](spaql.make("cartpole"), seed=seed)
 
 
 class Diary(Callback):

@@ -1,6 +1,6 @@
 """Where episodes end: a small tree over next states, and what the last step earns there.
 
-Equation numbers: docs/atlas.md.
+Equation numbers: docs/atlas-table.md.
 """
 
 import heapq

@@ -2,7 +2,7 @@
 
 The correction of a cell is that of its parent plus a regression on what the parent leaves unexplained. Of that
 regression only the share is kept that explains more than chance would: a cell with few or noisy points differs from its
-parent only as far as its own points show it. Equation numbers: docs/atlas.md.
+parent only as far as its own points show it. Equation numbers: docs/atlas-table.md.
 """
 
 import math

@@ -1,7 +1,7 @@
 """Episodes of decision trees in a learned model, compiled, several of them side by side.
 
 Every operation of a step needs the result of the one before. With several episodes side by side the processor works on
-another episode meanwhile, and sums over the episodes vectorise. Equation numbers: docs/atlas.md.
+another episode meanwhile, and sums over the episodes vectorise. Equation numbers: docs/atlas-table.md.
 """
 
 from collections.abc import Sequence

@@ -11,7 +11,7 @@ in the end: two plans with all data and all cells; the controller is the
 With controller="laws" or "best", for a few hundred samples: episodes by look-ahead in a Gaussian-process model, and a
 few affine laws from that model, or a table if it does better there         controller.py, laws/atlas_trials.py
 
-Equation numbers, here and in the files above: docs/atlas.md. What is saved: files.py.
+Equation numbers, here and in the files above: docs/atlas-table.md. What is saved: files.py.
 """
 
 import threading
@@ -239,6 +239,10 @@ class Atlas(Agent):
         if self.controller != "table" and self.state.memory.n > 0:
             controller_of(self)
         return self.controller == "table" or 0 < self.state.tabled == self.state.memory.n
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return self.state.notes if self.state.memory.n else ("nothing was learned yet: it always applies the same action",)
 
     def remarks(self, hurry: bool = False) -> tuple[str, ...]:
         if hurry or self.controller == "table" or self.state.memory.n < FEWEST:

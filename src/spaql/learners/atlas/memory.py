@@ -1,4 +1,4 @@
-"""All transitions seen so far, in physical units. Equation numbers: docs/atlas.md."""
+"""All transitions seen so far, in physical units. Equation numbers: docs/atlas-table.md."""
 
 from dataclasses import dataclass
 from typing import NamedTuple

@@ -2,7 +2,7 @@
 and where episodes end.
 
 All states are in the metric of the data, z of (10), so that distances do not depend on units. Equation numbers:
-docs/atlas.md.
+docs/atlas-table.md.
 """
 
 from typing import NamedTuple

@@ -1,5 +1,5 @@
 """From data to a plan: a model, support points, their values, and the action of every cell. Equation numbers:
-docs/atlas.md.
+docs/atlas-table.md.
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Start states of episodes in a learned model. Equation numbers: docs/atlas.md."""
+"""Start states of episodes in a learned model. Equation numbers: docs/atlas-table.md."""
 
 from typing import TYPE_CHECKING
 

@@ -2,7 +2,7 @@
 reach.
 
 From data alone there are too few of them where a good controller goes, which the data may not have reached yet; on a
-grid there are too many where no controller goes. Equation numbers: docs/atlas.md.
+grid there are too many where no controller goes. Equation numbers: docs/atlas-table.md.
 """
 
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""Values at support points, interpolated in between. Equation numbers: docs/atlas.md.
+"""Values at support points, interpolated in between. Equation numbers: docs/atlas-table.md.
 
 Convex weights make value iteration a contraction, whatever the data.
 """

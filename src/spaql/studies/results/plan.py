@@ -24,7 +24,7 @@ ENTRANTS = tuple(card.name for card in COMPARED)
 ITERATED = tuple(card.name for card in learners() if card.learns_by == "iterations")
 PUBLISHED = tuple(card.name for card in rivals())  # shown beside them where the package has their runs
 FEWEST_SAMPLES = 200  # of a quick look: Atlas begins with 100 random ones
-SHORT = 20  # steps: shorter episodes need a discount of their own (docs/atlas.md, Limits)
+SHORT = 20  # steps: shorter episodes need a discount of their own (docs/atlas-table.md, Limits)
 
 
 def results_specs(problem: str, effort: Effort, finished: Finished) -> list[Spec]:
