@@ -5,6 +5,8 @@ import shlex
 from pathlib import Path
 from typing import NamedTuple
 
+from page_checks import EARNS, WARNS
+
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 FENCE = re.compile(r"^```(\w*)")
@@ -52,15 +54,25 @@ def indented_commands(text: str) -> list[tuple[int, list[str]]]:
     return [(number, shlex.split(line, comments=True)) for number, line in lines if line.startswith("    spaql ")]
 
 
+def promise_of(text: str, block: Block) -> str | None:
+    """The check that the remark behind a block asks for; None without a remark."""
+    behind = "\n".join(text.splitlines()[block.first + len(block.lines) :]).lstrip().partition("\n")[0]
+    if told := EARNS.match(behind):
+        return f"page_checks.earns({told[1]}, {told[2]}, {told[3]})"
+    return "page_checks.warned()" if WARNS.match(behind) else None
+
+
 def program_of(text: str) -> str:
     """A page as one Python program: blocks in order, commands as calls, every line where it stands on the page (the first is its title)."""
     program = [""] * len(text.splitlines())
-    program[0] = "import command_line"
+    program[0] = "import command_line, page_checks; page_checks.watch()"
     for block in blocks_of(text):
         if block.excuse is not None:
             continue
         if block.language == "python":
+            program[block.first - 2] = program[block.first - 2] or "page_checks.begin()"
             program[block.first - 1 : block.first - 1 + len(block.lines)] = block.lines
+            program[block.first - 1 + len(block.lines)] = promise_of(text, block) or ""
         elif block.language in ("console", "sh"):
             for number, words in commands_of(block):
                 program[number - 1] = f"_said = command_line.run(*{words[1:]!r}, columns=140); assert _said.returncode == 0, _said; print(_said.stdout)"

@@ -13,7 +13,8 @@ import pytest
 
 import command_line
 from made_runs import made_part
-from pages import PAGES, ROOT, blocks_of, commands_of, indented_commands, program_of
+from page_checks import LEARNS
+from pages import PAGES, ROOT, blocks_of, commands_of, indented_commands, program_of, promise_of
 from spaql.runs.rows import write_rows
 from spaql.studies.parts import QUICK, Part
 
@@ -94,6 +95,13 @@ def test_a_block_that_is_not_run_says_why(page):
             assert EXCUSES[block.excuse] in "\n".join(block.lines), (
                 f"{page.name}:{block.first}: no sign of {block.excuse!r}"
             )
+
+
+@each(PAGES)
+def test_every_block_that_learns_says_what_is_earned_or_that_it_warns(page):
+    text = page.read_text()
+    learning = [block for block in blocks_of(text) if block.excuse is None and LEARNS.search("\n".join(block.lines))]
+    assert [f"{page.name}:{block.first}" for block in learning if promise_of(text, block) is None] == []
 
 
 @each(PAGES)
