@@ -116,6 +116,7 @@ def test_atlas_is_not_made_to_plan_for_an_evaluation_that_is_refused(monkeypatch
 
 
 def test_without_fresh_episodes_nothing_is_evaluated(monkeypatch):
+    monkeypatch.setattr("spaql.training.trainer.shortcomings", lambda agent: ())
     monkeypatch.setattr(spaql.SPAQL, "evaluate", refuse)
     words = ("train", "cartpole", "spaql", *SHORT, "--seeds", 2)
     code, told, _ = run(*words, "--json")
@@ -160,11 +161,11 @@ def test_several_agents_have_a_folder_and_a_log_each(tmp_path):
 
 def test_ctrl_c_while_atlas_makes_its_final_plan_loses_nothing(monkeypatch, tmp_path):
     monkeypatch.setattr(spaql.Atlas, "current_plan", interrupt)
-    words = ("train", "cartpole", "atlas", "--samples", 50, "--quiet")
+    words = ("train", "cartpole", "atlas", "--samples", 50, "--quiet", "--option", "controller=table")
     code, told, complaint = run(*words, "--out", tmp_path)
     assert code == 130
     assert "last episode" in told
-    assert complaint == f"interrupted: training was complete, the agents were not evaluated; they are kept in {tmp_path}/\n"
+    assert complaint == f"interrupted: training ended, the agents were not evaluated; they are kept in {tmp_path}/\n"
     assert spaql.load(tmp_path / "agent.spaql").state.memory.n == 50
     assert run(*words)[2].endswith("the agents were not evaluated; without --out, nothing is kept\n")
 
@@ -174,7 +175,8 @@ def test_a_second_ctrl_c_in_training_keeps_the_agents_too(monkeypatch, tmp_path)
         agents[0].learn(3, rollouts=2)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("spaql.training.trainer.learn_all", pressed_twice)
+    monkeypatch.setattr("spaql.training.trainer.train_all", pressed_twice)
+    monkeypatch.setattr("spaql.training.trainer.shortcomings", lambda agent: ())
     monkeypatch.setattr(spaql.SPAQL, "evaluate", refuse)
     code, _, complaint = run("train", "cartpole", "spaql", "--out", tmp_path)
     assert code == 130
@@ -184,6 +186,7 @@ def test_a_second_ctrl_c_in_training_keeps_the_agents_too(monkeypatch, tmp_path)
 
 def test_ctrl_c_in_the_evaluation_of_a_replay_keeps_the_agent(monkeypatch, tmp_path):
     spaql.record(spaql.make("cartpole"), tmp_path / "log.csv", episodes=1)
+    monkeypatch.setattr("spaql.training.trainer.shortcomings", lambda agent: ())
     monkeypatch.setattr(spaql.SPAQL, "evaluate", interrupt)
     code, told, complaint = run("replay", "cartpole", "spaql", tmp_path / "log.csv", "--out", tmp_path / "out")
     assert (code, complaint) == (130, "interrupted: the agent was not evaluated, but it is kept\n")

@@ -15,7 +15,7 @@ RUNS = {
     "SPAQL": Spec("oil-laplace", "SPAQL", 0, 2, 2, 4),
     "ZoomRL": Spec("oil-laplace", "ZoomRL", 0, 2, 2, 4),
     "Random": Spec("pendulum", "Random", 0, 1, 1, 4),
-    "Atlas": Spec("oil-laplace", "Atlas", 0, 0, 0, 4, (), (200,), 3, True),
+    "Atlas": Spec("oil-laplace", "Atlas", 0, 0, 0, 4, (("controller", "table"),), (200,), 3, True),
 }
 
 @pytest.mark.parametrize("algorithm", quick_first(RUNS, ["SPAQL", "Atlas"]))

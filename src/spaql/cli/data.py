@@ -153,8 +153,13 @@ def replay(
     (agent,) = agents_of(problem, algorithm, horizon, settings(changes), seeds, options_given(option), fmu, around)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        with working("learning from the log", False if as_json else None):
-            made = agent.replay(log, passes=passes, gaps=gaps)
+        try:
+            with working("learning from the log", False if as_json else None):
+                made = agent.replay(log, passes=passes, gaps=gaps)
+        except KeyboardInterrupt:  # the second one, while the controller was being found: the data is there
+            make_folder(out)
+            put(out, {"agent.spaql": agent.save})
+            raise
     for warning in caught:
         print(f"spaql: {warning.message}", file=sys.stderr)
 

@@ -67,7 +67,7 @@ def replay(agent: "Agent", log: Any, passes: int, gaps: bool) -> Replayed:
             if done % 1000 == 0:
                 at_work("learning from the log", done, passes * len(data))
         agent.conclude(stop)
-    assess(agent, 0, stop.is_set())
+        assess(agent, stop.is_set())
     return Replayed(data.name, done, data.rows, data.episodes, data.left_out, stop.is_set())
 
 

@@ -152,8 +152,8 @@ class Agent(ABC):
         return self.state.notes
 
     def warn(self, stacklevel: int) -> None:
-        """All notes in one warning."""
-        if self.notes:
+        """All notes in one warning; none to somebody who has pressed Ctrl-C."""
+        if self.notes and not self._interrupted:
             told = f"{self.algorithm} on {self.problem.name}, seed {self.seed}: {'; '.join(self.notes)}"
             warnings.warn(told, SpaqlWarning, stacklevel=stacklevel)
 
@@ -176,6 +176,7 @@ class Agent(ABC):
 
         with self.state.guard.write(training=True):
             replayed = replay(self, log, passes, gaps)
+        self._interrupted = replayed.interrupted
         self.warn(stacklevel=3)
         return replayed
 

@@ -5,14 +5,17 @@ import math
 import platform
 import socket
 import time
+import warnings
 from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 
+from spaql.errors import SpaqlWarning
 from spaql.learners.history import COLUMNS, COUNTS
 from spaql.learners.registry import card_of, resolve
+from spaql.progress import quietly
 from spaql.runs.checkpoints import agent_of, checked, warm_up
 from spaql.runs.spec import Spec
 
@@ -21,7 +24,9 @@ def compute(spec: Spec) -> dict[str, Any]:
     """The row of a run: what it is, figures, curves, fresh returns, one recorded episode, and where it came from."""
     begin = time.perf_counter()
     card = card_of(spec.algorithm, rivals_too=True)
-    found = (resolve(card.home) if card.rival else checked if spec.checkpoints else _learner)(spec)
+    with quietly(), warnings.catch_warnings():
+        warnings.simplefilter("ignore", SpaqlWarning)  # whoever looks at the results is told
+        found = (resolve(card.home) if card.rival else checked if spec.checkpoints else _learner)(spec)
     libraries = ["numpy", "numba", "gymnasium", *card.libraries]
     return {
         "key": spec.key, "problem": spec.problem, "algorithm": spec.algorithm, "xi": spec.xi,

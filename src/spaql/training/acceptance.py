@@ -5,9 +5,8 @@
     failures    how many episodes fail, by the rule that the problem states?
     limits      in how many episodes is a stated limit broken?
 
-Fresh episodes of a simulator are free, so on compiled plants all of this is seen. In an environment only learners that
-evaluate their agents there anyway are tested, in as many episodes as they take for that. The others take no step more
-than they were given, and judge themselves (`Agent.remarks`).
+Fresh episodes of a compiled plant are free. In an environment no step is taken beyond those that were asked for: there
+the history of training must do, and what the learner knows itself (`Agent.remarks`).
 """
 
 from typing import TYPE_CHECKING
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from spaql.arrays import Array
+from spaql.errors import SpaqlError
 from spaql.plants.problem import Problem, constant_actions
 from spaql.policy.digits import number, with_unit
 from spaql.policy.evaluation import Evaluation, significantly_less
@@ -30,25 +30,42 @@ EPISODES = 300  # of a compiled plant
 MOST_STEPS = 20_000_000  # of a compiled plant: a second or less
 COSTLY = 50  # times as long takes a step of a learned model
 SEED = 20_117  # of the episodes; others than those of `evaluate`
+FEW, SURE = 4, 1.0  # iterations at both ends of training, at least, and standard errors between them
 LOST_SHARE = 0.03  # of the episodes: a few per cent
 LOW = 0.5  # of the gain over the constant action, on average: an episode is lost that has less than that
 ALIKE = 0.1  # and that earns no more than so much of it beyond the constant action, from the same start
 
 
-def shortcomings(agent: "Agent", rollouts: int) -> tuple[str, ...]:
-    """What is wrong with the agent's controller, a line each, with what to do. `rollouts`: in an environment."""
+def shortcomings(agent: "Agent") -> tuple[str, ...]:
+    """What is wrong with the agent's controller, a line each, with what to do."""
     problem = agent.problem
     actions = constant_actions(problem)
-    if not problem.can_run or not agent.card.learns or len(actions) < 2:
+    if not agent.card.learns or len(actions) < 2:
         return ()
-    episodes = _affordable(problem, len(actions)) if problem.plant is not None else rollouts
-    if episodes < 2:
-        return ()
+    if problem.plant is None:
+        return _no_progress(agent.history.evaluation, agent.advice) if agent.card.judged else ()
     at_work("testing the controller")
-    earned = agent.evaluate(episodes, SEED)
-    still = [run_episodes(problem, constant(len(problem.state), action), episodes, SEED).returns for action in actions]
+    episodes, d = _affordable(problem, len(actions)), len(problem.state)
+    try:
+        earned = agent.evaluate(episodes, SEED)
+        still = [run_episodes(problem, constant(d, action), episodes, SEED).returns for action in actions]
+    except SpaqlError as error:  # a plant that fails where training has not been
+        return (f"it could not be tested in fresh episodes: {error}",)
     best = int(np.argmax([returns.mean() for returns in still]))
     return tuple(_limits(agent, earned) + _found(problem, earned, still[best], actions[best], agent.advice))
+
+
+def _no_progress(evaluations: Array, advice: str) -> tuple[str, ...]:
+    """Whether the evaluations at the end of training are no higher than at its beginning, by their noise."""
+    some = len(evaluations) // 5
+    if some < FEW:
+        return ()
+    first, last = evaluations[:some], evaluations[-some:]
+    error = float(np.hypot(first.std(ddof=1), last.std(ddof=1))) / np.sqrt(some)
+    if last.mean() - first.mean() > SURE * error:
+        return ()
+    means = f"{number(float(first.mean()))} in the first {some} iterations, {number(float(last.mean()))} in the last"
+    return (f"its evaluations have not risen in training ({means}): {advice}",)
 
 
 def _affordable(problem: Problem, actions: int) -> int:

@@ -48,17 +48,15 @@ def learn(
     """Train one agent, and show how far it is; see `Agent.learn`."""
     wanted, unit = goal([agent], iterations, samples), "iterations" if samples is None else "samples"
     stop = threading.Event()
-    with working(_title(agent), progress, wanted, unit):
+    with working(_title(agent), progress, wanted, unit), stop_on_interrupt(stop):
         history = train(agent, iterations, rollouts, samples, callback, stop)
-        assess(agent, rollouts, stop.is_set())
+        assess(agent, stop.is_set())
     return history
 
 
-def assess(agent: "Agent", rollouts: int | None, hurry: bool) -> None:
-    """The acceptance test: as many episodes in an environment as the agent is evaluated in after an iteration."""
-    usual = agent.problem.rollouts if rollouts is None else rollouts
-    found = shortcomings(agent, usual if agent.card.judged and not hurry else 0)
-    agent.state.notes = (*found, *agent.remarks(hurry))
+def assess(agent: "Agent", hurry: bool) -> None:
+    """The acceptance test. `hurry`: somebody has pressed Ctrl-C."""
+    agent.state.notes = (*shortcomings(agent), *agent.remarks(hurry))
 
 
 def train(
@@ -168,7 +166,7 @@ def train_all(
         def one(agent: "Agent", index: int) -> History:
             with doing(tasks[index]), agent.state.guard.write(training=True):
                 history = train(agent, iterations, rollouts, samples, calls[index], stop)
-                assess(agent, rollouts, stop.is_set())
+                assess(agent, stop.is_set())
                 return history
 
         with ThreadPoolExecutor(jobs) as pool:

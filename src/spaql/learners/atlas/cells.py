@@ -1,4 +1,4 @@
-"""Cutting a set of points into cells: a tree of axis-parallel cuts, grown best first. Equations: docs/atlas-table.md."""
+"""Cutting a set of points into cells: a tree of axis-parallel cuts, grown best first. See docs/atlas-table.md."""
 
 from typing import NamedTuple
 

@@ -1,15 +1,12 @@
 """Atlas: an adaptive tree of local affine systems. Keeps all data, learns a model, plans in it, applies a table.
 
-whenever the data has grown by a quarter, a plan:                           plan.py, from the data in memory.py
+By default: episodes by look-ahead in a Gaussian-process model, and a few affine
+    laws from that model, or a table if it does better there                controller.py, laws/atlas_trials.py
+With controller="table", whenever the data has grown by a quarter, a plan:  plan.py, from the data in memory.py
     fit a model: a quadratic system, corrected in cells by affine ones        model.py, fit.py, cells.py, endings.py
-    place support points at states of the data, and where the model leads     support.py
-    iterate values at the support points, interpolated in between             values.py
+    values at support points, where the data is and where the model leads     support.py, values.py
 in between: episodes that follow the plan, and episodes that explore        training/atlas_loop.py
-in the end: two plans with all data and all cells; the controller is the
-    table that does better in episodes of the models                        final_plan.py, starts.py, imagine.py
-
-With controller="laws" or "best", for a few hundred samples: episodes by look-ahead in a Gaussian-process model, and a
-few affine laws from that model, or a table if it does better there         controller.py, laws/atlas_trials.py
+in the end: two plans with all data; the better table in the models         final_plan.py, starts.py, imagine.py
 
 Equation numbers, here and in the files above: docs/atlas-table.md. What is saved: files.py.
 """
@@ -53,6 +50,7 @@ ON_THE_WAY = 4  # plans during training have the n-th part of the cells
 CELLS = (8000, 16_000)  # of the final plan by default: at least, at most
 CELLS_PER_SAMPLE = 0.8  # of the final plan by default, between these two
 MOST_NEIGHBOURS = 100  # of a state, between which its value is interpolated
+NOTHING = "nothing was learned yet: it always applies the same action"
 
 
 @learner
@@ -242,7 +240,7 @@ class Atlas(Agent):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        return self.state.notes if self.state.memory.n else ("nothing was learned yet: it always applies the same action",)
+        return self.state.notes if self.state.memory.n else (NOTHING,)
 
     def remarks(self, hurry: bool = False) -> tuple[str, ...]:
         if hurry or self.controller == "table" or self.state.memory.n < FEWEST:

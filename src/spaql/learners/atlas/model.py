@@ -38,11 +38,12 @@ class Model(NamedTuple):
     last_reward: Array  # by node of `ends`: what the last step earns beyond an ordinary one
 
 
-def fit_model(examples: Examples, choices: Array, most: int, turns: Array) -> Model:
+def fit_model(examples: Examples, choices: Array, most: int, turns: Array | None = None) -> Model:
     """`choices` (actions, p): features of the actions the planner chooses from; at most `most` cells.
 
     `turns` (2, d): where the turn of an angle begins, and its length; 0 of other variables.
     """
+    turns = np.zeros((2, examples.states.shape[1])) if turns is None else turns
     z, features, rewards, after, ended = examples
     cells = grow(z, most, SMALLEST, by_count=True)
     change, angles = after - z, turns[1] > 0.0

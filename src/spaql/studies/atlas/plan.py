@@ -63,6 +63,7 @@ CONTESTS = {
     ),
 }
 ABLATION_SAMPLES = {"pendulum": 5_000, "cartpole-500": 5_000}
+TABLE: tuple[tuple[str, Option], ...] = (("controller", "table"),)  # what this study is about; laws: the study few
 ABLATIONS: dict[str, tuple[tuple[str, Option], ...]] = {
     "as it is": (),
     "no interpolation": (("neighbours", 1),),
@@ -106,6 +107,7 @@ def atlas_specs(problem: str, effort: Effort, finished: Finished) -> list[Spec]:
         replace(
             base,
             algorithm="Atlas",
+            options=TABLE,
             checkpoints=_first(contest.atlas, effort),
             leaves=contest.leaves,
             oblique=contest.oblique,
@@ -121,7 +123,7 @@ def atlas_specs(problem: str, effort: Effort, finished: Finished) -> list[Spec]:
 
 def _ablation_specs(effort: Effort) -> list[Spec]:
     return [
-        Spec(problem, "Atlas", seed, 0, 0, fresh_of(effort), options, (int(share_of(effort) * samples),))
+        Spec(problem, "Atlas", seed, 0, 0, fresh_of(effort), TABLE + options, (int(share_of(effort) * samples),))
         for problem, samples in ABLATION_SAMPLES.items()
         for options in ABLATIONS.values()
         if problem == "pendulum" or "levels" not in dict(options)  # a finite set of actions has no levels
@@ -150,7 +152,7 @@ def _lengths(runs: Sequence[Run]) -> tuple[str, str]:
 
 ATLAS = Experiment(
     "atlas",
-    "Atlas over samples",
+    "the table of Atlas over samples",
     tuple(CONTESTS),
     atlas_specs,
     other_parts={ABLATION.problem: "Atlas with single parts removed"},

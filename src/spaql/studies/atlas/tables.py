@@ -11,7 +11,7 @@ from spaql.arrays import Array
 from spaql.learners.registry import CARDS
 from spaql.runs.rows import Run
 from spaql.studies.atlas.contest import Line, contest_of
-from spaql.studies.atlas.plan import ABLATION, ABLATIONS, CONTESTS
+from spaql.studies.atlas.plan import ABLATION, ABLATIONS, CONTESTS, TABLE
 from spaql.studies.parts import Part, Results
 from spaql.studies.problems import TITLES
 
@@ -127,7 +127,7 @@ def _ablation_table(results: Results) -> Table | None:
         _ablated(problem, label, group)
         for problem in CONTESTS
         for label, options in ABLATIONS.items()
-        if (group := [run for run in runs if run.problem == problem and run.options == dict(options)])
+        if (group := [run for run in runs if run.problem == problem and run.options == dict(TABLE + options)])
     ]
     if not rows:
         return None
@@ -175,7 +175,7 @@ def _compare(rows: list[Row], runs: list[Run]) -> None:
         return np.array([run.fresh for run in runs if run.problem == problem and run.options == options])
 
     for row in rows:
-        ours, whole = fresh(row["problem"], row["options"]), fresh(row["problem"], {})
-        if row["options"] and min(len(ours), len(whole)) > 1:
+        ours, whole = fresh(row["problem"], row["options"]), fresh(row["problem"], dict(TABLE))
+        if row["options"] != dict(TABLE) and min(len(ours), len(whole)) > 1:
             test = welch(ours, whole)
             row |= {"difference": test.difference, "difference_half_width": (test.interval[1] - test.interval[0]) / 2}

@@ -1,7 +1,8 @@
 """Every learner on every problem, as data: what each of them may use.
 
 Seeds from 1000 on; whatever was tuned was tuned on seeds below 100. The learners of the paper and AQL's relatives get
-the paper's protocol and their defaults, Atlas the number of samples on the entry of the problem.
+the paper's protocol and their defaults, Atlas with a table the number of samples on the entry of the problem: what it
+does by default, with fewer samples and more time, is the study `few`.
 """
 
 from collections.abc import Sequence
@@ -14,7 +15,7 @@ from spaql.plants.catalog import CATALOG
 from spaql.plants.entry import Entry
 from spaql.runs.rows import Run
 from spaql.runs.spec import Option, Spec
-from spaql.studies.atlas.plan import fresh_of, seeds_of, share_of
+from spaql.studies.atlas.plan import TABLE, fresh_of, seeds_of, share_of
 from spaql.studies.paper.plan import protocol_of
 from spaql.studies.parts import Effort
 from spaql.studies.study import Experiment, Finished
@@ -41,7 +42,7 @@ def results_specs(problem: str, effort: Effort, finished: Finished) -> list[Spec
             xi = xi_of(entry, card)
             kinds.append(Spec(problem, card.name, 0, iterations, entry.rollouts, fresh, xi))
         else:
-            options = discount if card.model_based else ()
+            options = TABLE + discount if card.model_based else ()
             kinds.append(Spec(problem, card.name, 0, 0, 0, fresh, options, (samples,)))
     return [replace(kind, seed=seed) for kind in kinds for seed in seeds_of(effort)]
 

@@ -123,6 +123,8 @@ def _notes(results: Results, problem: str, rows: Sequence[Row]) -> tuple[str, ..
         f"± is half of Student's 95 % interval over the agents, each run on {episodes:,} fresh episodes, "
         "which are not counted. All other samples are. CPU seconds are those of learning, without compiling.",
     ]
+    if any(CARDS[row["algorithm"]].model_based for row in rows):
+        notes.append("Atlas: its table (controller=\"table\"). What it does by default: `spaql reproduce --only few`.")
     borrowed = [row["algorithm"] for row in rows if row["algorithm"] in PUBLISHED]
     if borrowed:
         told = f"{', '.join(borrowed)}: the runs published with the package, not computed here."
