@@ -124,12 +124,11 @@ class Display:
     def _run(self) -> None:
         screen = self.screen
         assert screen is not None
-        at_once = self.wanted and screen.at_once
-        if not at_once and self.ended.wait(SILENT_SECONDS):
-            return
+        shown = (self.wanted and screen.at_once) or not self.ended.wait(SILENT_SECONDS)
         with suppress(OSError, ValueError):  # a terminal that was closed is no reason to stop working
-            while True:
+            while shown:
                 screen.show([*self.tasks, *([self.compiled] if self.compiled is not None else [])])
                 if self.ended.wait(screen.pause()):
                     break
-            screen.close(self.tasks)
+            if shown or self.wanted:
+                screen.close(self.tasks)

@@ -30,7 +30,7 @@ def screen_for(keeps: bool) -> Screen:
     """`keeps`: what is shown last stays."""
     if sys.stderr.isatty():
         return Bars(keeps)
-    return Cell() if _in_notebook() else Lines()
+    return Cell() if _in_notebook() else Lines(keeps)
 
 
 def _in_notebook() -> bool:
@@ -112,8 +112,8 @@ class Lines:
 
     at_once = False
 
-    def __init__(self) -> None:
-        self.begun, self.file = time.monotonic(), sys.stderr
+    def __init__(self, keeps: bool) -> None:
+        self.begun, self.file, self.keeps = time.monotonic(), sys.stderr, keeps
 
     def show(self, tasks: list[Task]) -> None:
         for task in [*tasks[:1], *tasks[1:][-1:]]:  # what is compiled comes last
@@ -123,4 +123,5 @@ class Lines:
         return min(LINE_SECONDS, SILENT_SECONDS + time.monotonic() - self.begun)
 
     def close(self, tasks: list[Task]) -> None:
-        pass
+        if self.keeps:
+            self.show(tasks)

@@ -86,7 +86,7 @@ def test_a_log_gets_a_line_now_and_then(impatient, monkeypatch):
 
 
 def test_lines_of_a_log_come_more_and_more_rarely():
-    screen = screens.Lines()
+    screen = screens.Lines(keeps=False)
     pauses = []
     for _ in range(10):
         pauses.append(screen.pause())

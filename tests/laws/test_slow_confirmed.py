@@ -68,9 +68,9 @@ def test_where_only_luck_pays_the_confirmed_return_is_no_luck():
 def test_laws_that_could_not_be_confirmed_come_with_a_note():
     agent = learned(problem(), 3000)
     agent.state.confirmed = agent.state.confirmed[:1]
-    assert any("did not suffice to confirm the laws in other episodes (1): give more samples" in one for one in agent.notes)
+    assert any("did not suffice to confirm the laws in other episodes (1): give more samples" in one for one in agent.remarks())
     agent.state.confirmed = np.array([-90.0, 80.0, -60.0])
-    assert any("the laws are not confirmed (-23.333 ± " in one and "in 3 episodes" in one for one in agent.notes)
+    assert any("3 episodes do not show that the laws are better" in one for one in agent.remarks())
 
 
 def test_a_file_keeps_the_episodes_of_the_confirmation(tmp_path):

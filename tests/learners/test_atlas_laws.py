@@ -171,7 +171,7 @@ def test_a_bad_value_is_named_and_what_was_seen_is_kept():
 
 
 def test_an_unknown_controller_is_named():
-    with pytest.raises(spaql.SpaqlError, match=r"controller.*table.*laws.*best"):
+    with pytest.raises(spaql.SpaqlError, match=r"controller.*best.*laws.*table"):
         spaql.Atlas(spaql.make("pendulum"), controller="network")
 
 
@@ -185,7 +185,7 @@ def test_its_word_about_itself_is_true():
     assert trust.floor < 50
     assert trust.tried is not None
     assert trust.tried.predicted.mean() == pytest.approx(trust.tried.earned.mean(), rel=0.3)
-    assert "new laws on the plant" in str(trust)
+    assert "tried on plant" in str(trust)
 
 
 def test_noise_that_nobody_can_predict_is_a_doubt():

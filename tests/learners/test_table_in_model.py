@@ -37,11 +37,11 @@ def made_in_model(agent):
 def tabled(monkeypatch):
     """An agent whose laws were not found, so that this table is better."""
 
-    def no_laws(problem, model, data, seed, earlier=(), table=None, teacher=None, tidy=True, other_table=None):
+    def no_laws(problem, model, data, seed, earlier=(), table=None, teacher=None, tidy=True, other_table=None, stop=None):
         return in_model.Found(constant(3, [0.0]) if other_table is None else other_table(), np.zeros(2))
 
-    agent = learned()
     monkeypatch.setattr(in_model, "laws_in", no_laws)
+    agent = learned()
     assert agent.tabled
     return agent
 
@@ -136,7 +136,7 @@ def test_where_the_model_runs_away_there_is_none(monkeypatch):
         raise spaql.SpaqlError("observations must be finite")
 
     agent = learned()
-    monkeypatch.setattr(spaql.Atlas, "learn", lost)
+    monkeypatch.setattr(spaql.Atlas, "train", lost)
     with pytest.raises(spaql.SpaqlError, match="must be finite"):
         made_in_model(agent)
     assert np.isfinite(agent.evaluate(3).mean)

@@ -106,7 +106,7 @@ def test_in_the_model_memory_follows_to_the_last_bit(agent):
 def test_trust_says_so(agent):
     trust = agent.trust()
     assert trust.doubts[0].startswith("something is not observed: a model that remembers the steps before would miss ")
-    assert trust.doubts[0].endswith("; see agent.with_memory()")
+    assert trust.doubts[0].endswith(": measure it, or agent.with_memory()")
     assert trust.advice.memory == ("previous(power, 1)", "previous(power, 2)")
 
 

@@ -35,8 +35,7 @@ def test_global_random_state_plays_no_role():
     assert np.random.get_state()[1].tobytes() == before
 
 
-def test_a_sign_of_life_changes_nothing(monkeypatch, capsys):
-    monkeypatch.setattr("spaql.progress.SILENT_SECONDS", 0.0)
+def test_a_sign_of_life_changes_nothing(capsys):
     shown = spaql.SPAQL(spaql.make("cartpole"), seed=3)
     shown.learn(20, rollouts=4, progress=True)
     assert_same(shown, trained("cartpole", "SPAQL", 3))

@@ -67,8 +67,7 @@ def learn_model(
     """
     units, circles = units_of(data, low, high), circles_of(data)
     unknown, none = np.full(data.states.shape[1], np.inf), np.zeros(data.states.shape[1])
-    turns = turns_of(data.states, data.nexts, *(declared or (-unknown, unknown, none)))
-    stops = stops_of(data)
+    turns, stops = turns_of(data.states, data.nexts, *(declared or (-unknown, unknown, none))), stops_of(data)
     for circle in circles:
         stops[:, [circle.cosine, circle.sine]] = [[-np.inf], [np.inf]]
     shifts = shifts_of(data)

@@ -24,18 +24,17 @@ from spaql.errors import SpaqlError, echoed
 from spaql.plants.axes import NARROWEST, Finite
 from spaql.plants.interlocks import Interlock
 from spaql.plants.limits import Limit
-from spaql.plants.loop_checks import check_statements, warn_beyond
+from spaql.plants.loop_checks import check_statements, dt_of, warn_beyond
 from spaql.plants.loop_env import LoopEnv
 from spaql.plants.loop_known import loop_known
 from spaql.plants.loop_plant import Surroundings, looped
 from spaql.plants.loop_text import IN_LOOP, UNPAID, told
 from spaql.plants.payment import least_paid, payment_of
-from spaql.plants.problem import SHORTEST, Problem
+from spaql.plants.problem import Problem
 from spaql.plants.references import Reference
 from spaql.plants.signals import Signals, signals_of
 from spaql.plants.starts import check_starts
 
-SAME_STEP = 1e-6  # of a step: so much its time may differ by rounding
 DELAYS = ("sensor", "actuator")
 
 
@@ -85,7 +84,7 @@ def loop(
     given = _list("references", references, Reference)
     signals = signals_of(
         measured=problem.state, actuator=problem.actions, references=given, memory=_texts("memory", memory),
-        shown=_texts("observe", observe), dt=step_time(problem, dt), horizon=problem.horizon,
+        shown=_texts("observe", observe), dt=dt_of(problem, dt), horizon=problem.horizon,
         increments=_per_action("increments", increments, problem), rates=_per_action("rates", rates, problem),
         interlocks=_list("interlocks", interlocks, Interlock),
     )  # fmt: skip
@@ -161,20 +160,7 @@ def with_previous(problem: Problem) -> Problem:
 
 def signals_around(problem: Problem) -> Signals:
     """Those of its loop; or of one in which nothing is between plant and law."""
-    return problem.signals or Signals(
-        problem.state, problem.actions, dt=step_time(problem), horizon=problem.horizon
-    )
-
-
-def step_time(problem: Problem, given: float | None = None) -> float:
-    """Seconds per step, as given or as the plant has it: these must agree."""
-    own, dt = problem.dt, real("dt", 1.0 if given is None else given, SHORTEST, 1 / SHORTEST)
-    if own is None:
-        return dt
-    if given is not None and abs(dt - own) > SAME_STEP * own:
-        both = f"dt = {dt:g} s, but a step of {problem.name} takes {own:g} s"
-        raise SpaqlError(f"{both}: leave dt out, or make the plant with this step")
-    return own
+    return problem.signals or Signals(problem.state, problem.actions, dt=dt_of(problem), horizon=problem.horizon)
 
 
 def restated(problem: Problem, references: Sequence[Reference], noise: bool = True) -> Problem:

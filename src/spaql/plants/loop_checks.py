@@ -3,18 +3,17 @@
 import math
 import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from spaql.checks import real
 from spaql.errors import SpaqlError, SpaqlWarning
 from spaql.plants.axes import Axis
 from spaql.plants.limits import Limit
+from spaql.plants.problem import SHORTEST, Problem
 from spaql.plants.references import Reference
 from spaql.plants.signals import Signals
 
-if TYPE_CHECKING:
-    from spaql.plants.problem import Problem
-
 BEYOND = 0.02  # of the range of the data: so far beyond it a model may be asked
+SAME_STEP = 1e-6  # of a step: so much its time may differ by rounding
 
 
 def check_statements(signals: Signals, limits: Sequence[Limit], trips: Sequence[Limit]) -> None:
@@ -54,7 +53,7 @@ def asked(reference: Reference) -> tuple[float, float]:
     return min(values), max(values)
 
 
-def warn_beyond(problem: "Problem", references: Sequence[Reference]) -> None:
+def warn_beyond(problem: Problem, references: Sequence[Reference]) -> None:
     """Where a learned plant has no data it guesses, and a controller that is tried there is ranked by the guess."""
     for reference in references:
         for axis, (low, high) in zip(problem.state, problem.seen, strict=False):
@@ -72,3 +71,14 @@ def warn_beyond(problem: "Problem", references: Sequence[Reference]) -> None:
 
 def _range(axis: Axis) -> tuple[float, float]:
     return (axis.low, axis.high) if axis.slope is None else (-math.inf, math.inf)
+
+
+def dt_of(problem: Problem, given: float | None = None) -> float:
+    """Seconds per step, as given or as the plant has it: these must agree."""
+    own, dt = problem.dt, real("dt", 1.0 if given is None else given, SHORTEST, 1 / SHORTEST)
+    if own is None:
+        return dt
+    if given is not None and abs(dt - own) > SAME_STEP * own:
+        both = f"dt = {dt:g} s, but a step of {problem.name} takes {own:g} s"
+        raise SpaqlError(f"{both}: leave dt out, or make the plant with this step")
+    return own

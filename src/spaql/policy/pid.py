@@ -8,7 +8,8 @@ from typing import Any
 
 from spaql.checks import real
 from spaql.errors import SpaqlError
-from spaql.plants.loop import extended, step_time
+from spaql.plants.loop import extended
+from spaql.plants.loop_checks import dt_of
 from spaql.plants.problem import Problem
 from spaql.plants.references import Reference
 from spaql.policy.law import checked_problem, law
@@ -51,7 +52,7 @@ def pid(
     elif set_point is not None:
         raise SpaqlError(f"{followed} follows a reference: leave set_point out")
     if signals is None:
-        more["dt"] = step_time(problem, dt)
+        more["dt"] = dt_of(problem, dt)
     elif dt is not None:
         raise SpaqlError(f"{problem.name} states dt in its loop, {signals.dt:g} s: leave dt out")
     seconds = more["dt"] if signals is None else signals.dt

@@ -253,10 +253,9 @@ class Atlas(Agent):
         from spaql.laws.trust import trust_in
 
         with self.state.guard.read():
-            state, n = self.state, self.state.memory.n
-            if state.trust is None or state.trust.samples != n:
-                state.trust = trust_in(self)
-            return state.trust
+            if self.state.trust is None or self.state.trust.samples != self.state.memory.n:
+                self.state.trust = trust_in(self)
+            return self.state.trust
 
     def with_memory(self, memory: Sequence[str] = ()) -> "Atlas":
         """Another agent with the same data, which also sees what was observed and applied some steps before.
@@ -292,8 +291,8 @@ class Atlas(Agent):
     def restore(self, arrays: dict[str, Array]) -> None:
         restore(self.state, self.problem, arrays)
 
-    def __repr__(self) -> str:
-        state, n, size = self.state, self.state.memory.n, ""  # a search would take too long for a name
+    def __repr__(self) -> str:  # without a search, which would take too long for a name
+        state, n, size = self.state, self.state.memory.n, ""
         if state.laws is not None and state.laws.samples == n:
             size = f"{counted(state.laws.entry.tree.n_leaves, 'law')} after "
         elif state.table is not None and state.table_samples == n:
