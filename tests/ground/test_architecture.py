@@ -22,7 +22,7 @@ DOORS = {
     ("learners/agent.py", "training/trainer.py"),
     ("learners/agent.py", "data/replay.py"),
     ("learners/atlas/learner.py", "laws/trust.py"),
-    ("learners/laws.py", "laws/price.py"),
+    ("training/acceptance.py", "laws/price.py"),
     ("learners/atlas/controller.py", "laws/in_model.py"),
     ("learners/forest_agent.py", "training/evaluation.py"),
     ("learners/forest_agent.py", "training/episode.py"),

@@ -142,10 +142,6 @@ class Agent(ABC):
         """What the learner itself knows against its controller, a line each. `hurry`: without long thought."""
         return ()
 
-    def price_of_limits(self) -> float | None:
-        """By how much its return would grow if it broke the limits of the problem at will; None if nobody knows."""
-        return None
-
     @property
     def notes(self) -> tuple[str, ...]:
         """What speaks against the controller, a line each, with what to do: found after learning, kept in the file."""

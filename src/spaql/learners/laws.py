@@ -29,6 +29,7 @@ from spaql.trees.edits import constant, first_variables, uses
 from spaql.trees.law_parts import rows_of
 from spaql.trees.tree import Tree
 
+UNNOTICED = 0.02  # of the way from the best constant action to a teacher: less is not worth a warning
 TOLERANCE = 0.0015  # of the way from the best constant action to the best tree: less is no difference
 
 
@@ -108,9 +109,9 @@ class Laws(Agent):
         found += self._doubts()
         n = min(len(state.own), len(state.exams))
         if n and significantly_less(state.own[:n], state.exams[:n]):
-            means = [f"{returns[:n].mean():.5g}" for returns in (state.own, state.exams)]
-            if means[0] != means[1]:  # a loss that nobody can read is none
-                against = f"{' against '.join(means)} on the same {n} episodes"
+            own, teachers = (float(returns[:n].mean()) for returns in (state.own, state.exams))
+            if teachers - own > UNNOTICED * (teachers - state.floor):
+                against = f"{own:.5g} against {teachers:.5g} on the same {n} episodes"
                 found.append(f"the laws are significantly worse than their teacher ({against}): {more}")
         return tuple(found)
 
@@ -136,13 +137,6 @@ class Laws(Agent):
         if Evaluation(state.confirmed, 0).ci95[0] > state.floor:
             return []
         return [f"{n} episodes do not show that the laws are better than a constant action: give more samples"]
-
-    def price_of_limits(self) -> float | None:
-        from spaql.laws.price import price_of_limits
-
-        if self.problem.plant is None or self.tree.laws is None:
-            return None
-        return price_of_limits(self.searched, self.tree, self.state.middle, self.state.inverse, self.seed)
 
     # -- the policy ----------------------------------------------------------------------------------------------------
 

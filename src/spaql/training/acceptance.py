@@ -32,8 +32,11 @@ COSTLY = 50  # times as long takes a step of a learned model
 SEED = 20_117  # of the episodes; others than those of `evaluate`
 FEW, SURE = 4, 1.0  # iterations at both ends of training, at least, and standard errors between them
 LOST_SHARE = 0.03  # of the episodes: a few per cent
+BROKEN_SHARE = 0.01  # the same of episodes that break a limit
+UNNOTICED = 0.001  # of a return
 LOW = 0.5  # of the gain over the constant action, on average: an episode is lost that has less than that
 ALIKE = 0.1  # and that earns no more than so much of it beyond the constant action, from the same start
+NOTABLE = 0.5  # standard deviations of the constant action's returns: a smaller gain is not told from luck
 
 
 def shortcomings(agent: "Agent") -> tuple[str, ...]:
@@ -57,8 +60,8 @@ def shortcomings(agent: "Agent") -> tuple[str, ...]:
 
 def _no_progress(evaluations: Array, advice: str) -> tuple[str, ...]:
     """Whether the evaluations at the end of training are no higher than at its beginning, by their noise."""
-    some = len(evaluations) // 5
-    if some < FEW:
+    some = max(len(evaluations) // 5, FEW)
+    if 2 * some > len(evaluations):
         return ()
     first, last = evaluations[:some], evaluations[-some:]
     error = float(np.hypot(first.std(ddof=1), last.std(ddof=1))) / np.sqrt(some)
@@ -75,16 +78,24 @@ def _affordable(problem: Problem, actions: int) -> int:
 
 
 def _limits(agent: "Agent", earned: Evaluation) -> list[str]:
-    """Limits that are broken, in how many episodes, and what keeping them costs already."""
-    broken = [violation for violation in earned.violations.values() if violation.episodes > LOST_SHARE]
-    price = agent.price_of_limits() if broken else None
-    free = "" if price is None else f"; laws that ignore the limits earn {number(price, 3)} more"
-    lines = []
+    """Limits that are broken, in how many episodes, and what keeping them as well as it does costs already."""
+    broken = [violation for violation in earned.violations.values() if violation.episodes > BROKEN_SHARE]
+    cost, lines = _price(agent, earned.mean) if broken else "", []
     for violation in broken:
         limit, worst = violation.limit.text(violation.unit), with_unit(number(violation.excess, 3), violation.unit)
         share = f"{100 * violation.episodes:.0f} of 100 episodes, at worst by {worst}"
-        lines.append(f"it breaks the limit {limit} in {share}{free}: loosen it, or {agent.advice}")
+        lines.append(f"it breaks the limit {limit} in {share}{cost}: loosen it, or {agent.advice}")
     return lines
+
+
+def _price(agent: "Agent", mean: float) -> str:
+    from spaql.laws.price import price_of_limits
+
+    policy = None if agent.card.per_step else agent.policy()
+    if policy is None or policy.rules.laws is None:
+        return ""
+    price = price_of_limits(policy.problem, policy.rules, agent.seed)
+    return f"; without limits it would earn {number(price, 3) if price > UNNOTICED * abs(mean) else 'no'} more"
 
 
 def _found(problem: Problem, earned: Evaluation, still: Array, action: Array, advice: str) -> list[str]:
@@ -105,10 +116,11 @@ def lost_episodes(returns: Array, still: Array) -> Array:
     """By episode: it has little of what the controller gains on average, and gains as little from its own start.
 
     The first alone would blame a controller for hard starts, the second for starts from which nothing is to be done.
+    Where noise makes episodes differ by more than a controller can gain, bad ones are bad luck.
     """
-    gain = float(returns.mean() - still.mean())
+    gain = float((returns - still).mean())
     lost: Array = (returns < still.mean() + LOW * gain) & (returns - still < ALIKE * gain)
-    return lost
+    return lost & (gain > NOTABLE * still.std())
 
 
 def _action(problem: Problem, action: Array) -> str:

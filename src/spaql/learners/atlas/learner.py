@@ -245,8 +245,9 @@ class Atlas(Agent):
     def remarks(self, hurry: bool = False) -> tuple[str, ...]:
         if hurry or self.controller == "table" or self.state.memory.n < FEWEST:
             return ()
-        doubts = self.trust().doubts
-        return (f"its own model doubts it: {'; '.join(doubts)} (see agent.trust())",) if doubts else ()
+        first, *more = self.trust().doubts or ("",)
+        others = f" (and {counted(len(more), 'doubt')} more: agent.trust())" if more else ""
+        return (f"its own model doubts it: {first}{others}",) if first else ()
 
     def trust(self) -> "Trust":
         """What the model says of the controller, what the plant said, and where they disagree; `print` it."""
