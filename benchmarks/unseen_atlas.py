@@ -1,4 +1,4 @@
-"""Atlas with laws on plants on which none of its settings was chosen, beside the regulator that knows the equations.
+"""Atlas, as it is by default, on plants on which none of its settings was chosen, beside the regulator that knows the equations.
 
     python benchmarks/unseen_atlas.py                            # all plants, seeds 1000 ... 1002
     python benchmarks/unseen_atlas.py levitation --seeds 5
@@ -13,6 +13,7 @@ import math
 import time
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 
@@ -258,7 +259,17 @@ def gantry():
     return problem, spaql.lqr(problem, cost, 0.02, at=[0.0] * 4), (200, 400)
 
 
-PLANTS = {"levitation": levitation, "beam": beam, "tanks": tanks, "quadrotor": quadrotor, "swing-up": swing_up, "rotary": rotary, "belt": belt, "pumped": pumped, "gantry": gantry}
+# -- the pendulum of the README, as it stands there --------------------------------------------------------------------
+
+
+def readme():
+    program = (Path(__file__).parent.parent / "README.md").read_text().partition("@spaql.reset")
+    names: dict = {"math": math, "spaql": spaql}
+    exec("@spaql.reset" + program[2].partition("agent = ")[0], names)
+    return names["pendulum"], None, (400,)
+
+
+PLANTS = {"readme": readme, "levitation": levitation, "beam": beam, "tanks": tanks, "quadrotor": quadrotor, "swing-up": swing_up, "rotary": rotary, "belt": belt, "pumped": pumped, "gantry": gantry}
 
 
 def measure(name: str, plant: Callable[[], tuple], seeds: range) -> None:
@@ -269,18 +280,19 @@ def measure(name: str, plant: Callable[[], tuple], seeds: range) -> None:
     found = planned(problem, FIRST_SEED, BUDGET).returns
     print(f"{name}: look-ahead that knows the equations {found.mean():.3f}, worst of {len(found)} {found.min():.3f}", flush=True)
     for seed in seeds:
-        agent, used, cpu = spaql.Atlas(problem, seed=seed, controller="laws"), 0, 0.0
+        agent, used, cpu = spaql.Atlas(problem, seed=seed), 0, 0.0
         for samples in counts:
             begin = time.process_time()
             agent.learn(samples=samples - used)
-            laws, used = agent.arms, samples
+            size, used = f"{agent.arms} {'cells' if agent.tabled else 'laws'}", samples
             cpu += time.process_time() - begin
             found, trust = agent.evaluate(FRESH, seed=FIRST_SEED).returns, agent.trust()
             low, high = trust.mean_interval
             told = f"{found.mean():.3f}, {worst_part(found):.3f}, {found.min():.3f}; model {trust.mean:.3f} ({low:.3f} to {high:.3f})"
             doubts = "; ".join(trust.doubts) or "no doubts"
-            print(f"{name}, seed {seed}, {samples}: {told}; {laws} laws, {cpu:.0f} s; {doubts}", flush=True)
-        print(agent.policy().to_text(share=False), flush=True)
+            print(f"{name}, seed {seed}, {samples}: {told}; {size}, {cpu:.0f} s; {doubts}", flush=True)
+        if not agent.tabled:
+            print(agent.policy().to_text(share=False), flush=True)
 
 
 def main(about: str, plants: dict[str, Callable[[], tuple]]) -> None:

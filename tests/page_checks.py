@@ -2,6 +2,9 @@
 
     <!-- earns: agent 185, worst 5 % 170 -->     behind a block: agent.evaluate() has at least this mean, and worst 5 %; nothing warned
     <!-- warns: few iterations -->               behind a block: what is learned there is bad, and whoever runs it is told so
+    <!-- no plant: agent -->                     behind a block: what was learned cannot be tried
+
+One block may have several of them, a line each.
 """
 
 import re
@@ -11,6 +14,7 @@ from spaql.errors import SpaqlWarning
 
 EARNS = re.compile(r"<!-- earns: ([\w.\[\]]+) (-?[\d.]+), worst 5 % (-?[\d.]+) -->")
 WARNS = re.compile(r"<!-- warns: (.+) -->")
+NO_PLANT = re.compile(r"<!-- no plant: (\w+) -->")
 LEARNS = re.compile(r"\.learn\(|\.replay\(|learn_all\(")
 _raised = []
 
@@ -38,6 +42,11 @@ def earns(controller, mean, worst):
     print(f"earns {fresh.mean:.2f}, worst 5 % {fresh.worst5:.2f}; promised {mean:g}, {worst:g}")
     assert fresh.mean >= mean, f"{fresh.mean:.3f} is less than the {mean:g} of the page"
     assert fresh.worst5 >= worst, f"the worst 5 % have {fresh.worst5:.3f}, less than the {worst:g} of the page"
+
+
+def no_plant(agent):
+    assert agent.problem.plant is None
+    assert agent.problem.env is None
 
 
 def warned():

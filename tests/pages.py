@@ -5,7 +5,7 @@ import shlex
 from pathlib import Path
 from typing import NamedTuple
 
-from page_checks import EARNS, WARNS
+from page_checks import EARNS, NO_PLANT, WARNS
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -55,11 +55,18 @@ def indented_commands(text: str) -> list[tuple[int, list[str]]]:
 
 
 def promise_of(text: str, block: Block) -> str | None:
-    """The check that the remark behind a block asks for; None without a remark."""
-    behind = "\n".join(text.splitlines()[block.first + len(block.lines) :]).lstrip().partition("\n")[0]
-    if told := EARNS.match(behind):
-        return f"page_checks.earns({told[1]}, {told[2]}, {told[3]})"
-    return "page_checks.warned()" if WARNS.match(behind) else None
+    """The checks that the remarks behind a block ask for; None without a remark."""
+    checks = []
+    for line in text.splitlines()[block.first + len(block.lines) :]:
+        if told := EARNS.match(line):
+            checks.append(f"page_checks.earns({told[1]}, {told[2]}, {told[3]})")
+        elif told := NO_PLANT.match(line):
+            checks.append(f"page_checks.no_plant({told[1]})")
+        elif WARNS.match(line):
+            checks.append("page_checks.warned()")
+        else:
+            break
+    return "; ".join(checks) or None
 
 
 def program_of(text: str) -> str:

@@ -27,7 +27,7 @@ from spaql.learners import registry
 from spaql.progress import working
 
 DEFAULT_ITERATIONS = 2000
-DEFAULT_SAMPLES = 5000
+DEFAULT_SAMPLES = 1000
 SIMULATED_SAMPLES = 100_000_000  # of a learner for fast simulators: seconds to a minute
 SAMPLES_HELP = (
     f"{counting('samples')}: training steps, instead of episodes "
