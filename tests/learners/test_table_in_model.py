@@ -11,6 +11,7 @@ from spaql.gp.problem import model_of
 from spaql.laws import in_model
 from spaql.laws import judge as judge_of_trees
 from spaql.learners.atlas import controller, final_plan
+from spaql.training.tree_episodes import evaluated
 from spaql.trees.edits import constant
 
 pytestmark = pytest.mark.usefixtures("quick_search")
@@ -64,14 +65,11 @@ def test_it_is_made_again_from_the_same_data_with_the_same_bits():
 @pytest.mark.slow
 def test_it_swings_the_pendulum_up_with_less_torque_than_the_table_of_the_data(monkeypatch):
     monkeypatch.setattr(final_plan, "MOST", 6000)
-    agent = spaql.Atlas(spaql.make("pendulum"), seed=10, controller="best", use_known=False)
+    agent = spaql.Atlas(spaql.make("pendulum"), seed=10, controller="laws", use_known=False)
     agent.learn(samples=300)
-    assert agent.tabled
-    assert agent.state.in_model == 300
-    found = agent.evaluate(1000).mean
+    found = evaluated(agent.problem, made_in_model(agent).table, 1000, 0).mean
     assert found > -155.0
-    agent.state.in_model, agent.state.final = 0, None
-    assert agent.evaluate(1000).mean < found
+    assert evaluated(agent.problem, agent.current_plan().table, 1000, 0).mean < found
 
 
 def test_it_is_what_is_shown_counted_and_exported(tabled):
@@ -115,6 +113,20 @@ def test_a_table_must_be_surely_better_than_laws():
     judge.offer_table(other)
     assert judge.best is not other
     good = spaql.lqr(problem, [1.0, 0.1, 1.0, 0.1], 0.1).rules
+    judge.offer_table(good)
+    assert judge.best is good
+
+
+def test_a_table_must_be_worth_that_nobody_can_read_it(monkeypatch):
+    """1 % of what laws gain over a constant action is not enough, 3 % is."""
+    judge = judge_of_trees.Judge(spaql.make("cartpole"), 1, 100, 400.0)
+    law, poor, good = (constant(4, [float(i)]) for i in range(3))
+    earned = {id(law): 100.0, id(poor): 101.0, id(good): 103.0}
+    monkeypatch.setattr(judge.trials, "returns", lambda tree, seeds: np.full(len(seeds), earned[id(tree)]))
+    judge.offer(law)
+    judge.floor = 0.0
+    judge.offer_table(poor)
+    assert judge.best is law
     judge.offer_table(good)
     assert judge.best is good
 

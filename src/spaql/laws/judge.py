@@ -13,6 +13,7 @@ from spaql.trees.tree import Tree
 LAWS = 3  # at most; what has more leaves is a table
 JUDGED = 200  # episodes that choose among trees
 TABLED, SURE = 1000, 2.0  # episodes that compare a table with laws, and standard errors by which it must be better
+UNREADABLE = 0.02  # of the scale of a return: what a table must bring, since nobody can read it
 MISSING, WAY = 10.0, 0.02  # the scale is at most so many times what is missing, and so much of the way
 WORTH = 0.003  # of the scale of a return: what a leaf must bring, and tidying may cost
 
@@ -56,8 +57,8 @@ class Judge:
             self.best, self.returns = tree, returns
 
     def offer_table(self, table: Tree) -> None:
-        """Taken if it is surely better than laws, however little, or better than another table: neither is simpler."""
+        """Taken if it is surely better than laws, and worth it; or better than another table, however little."""
         gained = self.trials.returns(table, self.more) - self.trials.returns(self.best, self.more)
-        sure = SURE if self.best.n_leaves <= LAWS else 0.0
-        if gained.mean() > sure * gained.std() / math.sqrt(TABLED):
+        sure, worth = (SURE, UNREADABLE * self.scale) if self.best.n_leaves <= LAWS else (0.0, 0.0)
+        if gained.mean() > max(sure * gained.std() / math.sqrt(TABLED), worth):
             self.best, self.returns = table, self.returns_of(table)

@@ -62,8 +62,8 @@ class Atlas(Agent):
     not_in_every_file = frozenset(TABLE_ARRAYS)
     before_it_was_an_option: ClassVar = {"controller": "table"}
     controller: str = option(
-        '"laws" (a few affine laws), "table" (a table of cells), or "best" of both: '
-        "whichever has the higher return in the learned model",
+        '"laws" (a few affine laws), "table" (a table of cells), or "best": '
+        "laws, or a table where it earns notably more in the learned model",
         one_of("best", "laws", "table"),
         default="best",
     )
