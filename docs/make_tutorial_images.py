@@ -74,9 +74,9 @@ def draw_policies(folder: Path, scope: dict) -> None:
 
     upper, lower = np.meshgrid(np.linspace(0.0005, 0.3495, 300), np.linspace(0.0005, 0.3495, 300))
     points = np.column_stack([upper.ravel(), lower.ravel()])
-    shown = {"SPAQL-TS": scope["agents"][0].policy(), "Atlas": scope["table"], f"tree, {scope['small'].n_leaves} leaves": scope["small"]}
+    shown = {"SPAQL-TS": scope["agents"][0].policy(), "Atlas": scope["policy"]}
     with sheet(4.6) as figure:
-        axes = figure.subplots(2, 3, sharey="row", height_ratios=(1.5, 1.0))
+        axes = figure.subplots(2, 2, sharey="row", height_ratios=(1.5, 1.0))
         for (above, below), policy in zip(axes.T, shown.values(), strict=True):
             applied = policy.decide(points)[:, 0].reshape(upper.shape)
             above.imshow(applied, origin="lower", extent=(0, 35, 0, 35), cmap=ListedColormap(ACTIONS), vmin=-0.25, vmax=1.25, aspect="auto")
@@ -93,7 +93,7 @@ def draw_policies(folder: Path, scope: dict) -> None:
             below.set(xlabel="minutes", ylim=(0, 37))
         axes[0, 0].set_ylabel("lower level (cm)")
         axes[1, 0].set_ylabel("level (cm)")
-        axes[1, 2].legend(loc="upper right", fontsize=7.5, ncols=2, bbox_to_anchor=(1.0, 0.93))
+        axes[1, 1].legend(loc="upper right", fontsize=7.5, ncols=2, bbox_to_anchor=(1.0, 0.93))
         letters(list(axes[0]), list(shown))
         keep(figure, folder / "tutorial.png")
 
