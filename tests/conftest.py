@@ -4,6 +4,7 @@ import signal
 
 import pytest
 
+import spaql
 from browser import browser  # noqa: F401
 from spaql.laws import in_model
 
@@ -26,7 +27,11 @@ def pytest_collection_modifyitems(config, items):
 
 @pytest.fixture
 def quick_search(monkeypatch):
-    """A seventieth of the search for laws in a model: for tests that are not about the last tenth of the return."""
+    """A seventieth of the search for laws in a model: for tests that are not about the last tenth of the return.
+
+    And no doubts after `learn`, which ask the model for seconds; `trust()` is as always.
+    """
+    monkeypatch.setattr(spaql.Atlas, "remarks", lambda agent, hurry=False: ())
     monkeypatch.setattr(in_model, "BUMPS", 8e7)
     monkeypatch.setattr(in_model, "LOOKED", 3e7)
     monkeypatch.setattr(in_model, "ATTEMPTS", 1)

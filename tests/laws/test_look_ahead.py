@@ -1,5 +1,7 @@
 """Look-ahead in a learned model, and when Atlas relies on it."""
 
+import threading
+
 import pytest
 
 import spaql
@@ -27,7 +29,7 @@ def learned(step, values):
         cold, step, state=[spaql.Axis("temperature", -1, 6)], actions=spaql.Finite(values), horizon=100
     )
     agent = spaql.Atlas(problem, seed=0, controller="laws")
-    agent.learn(samples=70)
+    agent.train(70, threading.Event())  # without the search for laws
     return agent
 
 

@@ -2,6 +2,7 @@
 
 import functools
 import random
+import threading
 
 import numpy as np
 import pytest
@@ -20,6 +21,13 @@ pytestmark = pytest.mark.usefixtures("quick_search")
 def learned(problem, samples, **options):
     agent = spaql.Atlas(problem, **({"controller": "laws", "seed": 1} | options))
     agent.learn(samples=samples)
+    return agent
+
+
+def trained(problem, samples, **options):
+    """Without its last search."""
+    agent = spaql.Atlas(problem, **({"controller": "laws", "seed": 1} | options))
+    agent.train(samples, threading.Event())
     return agent
 
 
@@ -42,13 +50,13 @@ def test_one_law_balances_the_cart_pole_after_150_samples():
 
 
 def test_the_first_samples_are_random_then_look_ahead_acts():
-    agent = learned(spaql.make("pendulum", horizon=30), 100)
+    agent = trained(spaql.make("pendulum", horizon=30), 100)
     assert not (flags(agent)[:40] & AHEAD).any()
     assert (flags(agent)[40:] & AHEAD).all()
 
 
 def test_laws_are_tried_on_the_plant_and_searched_for_anew():
-    agent = learned(spaql.make("pendulum", horizon=30), 310)
+    agent = trained(spaql.make("pendulum", horizon=30), 310)
     assert [one.samples for one in agent.state.grown] == [160, 240]
     led = np.flatnonzero(flags(agent) & LED)
     assert led[0] == 160
@@ -57,7 +65,7 @@ def test_laws_are_tried_on_the_plant_and_searched_for_anew():
 
 
 def test_where_look_ahead_sees_no_way_the_plan_explores():
-    agent = learned(spaql.make("mountain-car"), 300, cells=60, model_cells=50)
+    agent = trained(spaql.make("mountain-car"), 300, cells=60, model_cells=50)
     assert not (flags(agent) & (AHEAD | LED)).any()
     assert (flags(agent) & (FOLLOWED | CURIOUS)).any()
 
@@ -80,7 +88,7 @@ def test_the_better_of_table_and_laws_is_taken():
 @pytest.mark.slow
 def test_learning_in_two_parts_is_learning_at_once(tmp_path):
     problem = spaql.make("pendulum", horizon=30)  # all episodes have 30 steps, but for the first ones: 30 and 10
-    once, parts = learned(problem, 190), learned(problem, 160)
+    once, parts = trained(problem, 190), learned(problem, 160)
     assert once.state.memory.flags[160] & BEGAN
     parts.save(tmp_path / "agent")
     parts = spaql.load(tmp_path / "agent")
@@ -104,13 +112,13 @@ def test_the_same_seed_gives_the_same_laws():
 
 
 def test_gymnasium_gives_the_laws_of_the_compiled_plant():
-    plant = learned(spaql.make("pendulum", horizon=30), 60, use_known=False)
-    env = learned(wrapped(spaql.make("pendulum", horizon=30)), 60, use_known=False)
+    plant = trained(spaql.make("pendulum", horizon=30), 60, use_known=False)
+    env = trained(wrapped(spaql.make("pendulum", horizon=30)), 60, use_known=False)
     np.testing.assert_array_equal(plant.state.memory.states[:60], env.state.memory.states[:60])
 
 
 def test_outside_data_is_enough():
-    source = learned(spaql.make("cartpole"), 150)
+    source = trained(spaql.make("cartpole"), 150)
     agent = spaql.Atlas(source.problem, controller="laws")
     memory = source.state.memory
     for i in range(memory.n):

@@ -210,7 +210,7 @@ def with_meta(parts, change):
 
 @pytest.mark.parametrize("name", ["states", "nexts"])
 def test_samples_outside_the_declared_ranges_are_refused(name, tmp_path):
-    agent = spaql.Atlas(spaql.make("cartpole"), seed=0)
+    agent = spaql.Atlas(spaql.make("cartpole"), seed=0, controller="table", cells=60)
     agent.learn(samples=60)
     parts = saved(agent, tmp_path)
     for row, value in ((3, 1e30), (-1, -4.81)):

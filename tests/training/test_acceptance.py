@@ -39,6 +39,14 @@ def test_the_same_is_in_print_and_with_the_policy(bad):
     assert agent.policy().notes == (note,)
 
 
+def test_several_bad_agents_bring_one_warning():
+    agents = [spaql.SPAQL(spaql.make("pendulum"), seed=seed) for seed in range(3)]
+    with pytest.warns(spaql.SpaqlWarning, match=r"SPAQL on pendulum, seed 0: .* \(and 2 more of 3 agents: see agent.notes\)") as caught:
+        spaql.learn_all(agents, 1, rollouts=1)
+    assert len(caught) == 1
+    assert all(agent.notes for agent in agents)
+
+
 def test_a_file_keeps_it(bad, tmp_path):
     agent, _ = bad
     agent.save(tmp_path / "agent.spaql")

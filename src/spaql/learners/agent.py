@@ -147,10 +147,10 @@ class Agent(ABC):
         """What speaks against the controller, a line each, with what to do: found after learning, kept in the file."""
         return self.state.notes
 
-    def warn(self, stacklevel: int) -> None:
-        """All notes in one warning; none to somebody who has pressed Ctrl-C."""
+    def warn(self, stacklevel: int, others: str = "") -> None:
+        """All notes in one warning; none to somebody who has pressed Ctrl-C. `others`: what is said of other agents."""
         if self.notes and not self._interrupted:
-            told = f"{self.algorithm} on {self.problem.name}, seed {self.seed}: {'; '.join(self.notes)}"
+            told = f"{self.algorithm} on {self.problem.name}, seed {self.seed}: {'; '.join(self.notes)}{others}"
             warnings.warn(told, SpaqlWarning, stacklevel=stacklevel)
 
     def update(

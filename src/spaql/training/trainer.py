@@ -134,11 +134,13 @@ def learn_all(
     `callbacks(agent)` makes the callbacks of one agent, as `learn(callback=...)` takes them: agents do not share
     callbacks, because most callbacks have a state. They are called in the thread that trains the agent.
 
-    Agents whose controllers come out badly bring a `SpaqlWarning` each, as after `learn`.
+    Controllers that come out badly bring one `SpaqlWarning`, with the notes of the first of these agents.
     """
     histories = train_all(agents, iterations, rollouts, samples, jobs, progress, callbacks)
-    for agent in agents:
-        agent.warn(stacklevel=3)
+    bad = [agent for agent in agents if agent.notes]
+    if bad:
+        others = f" (and {len(bad) - 1} more of {len(agents)} agents: see agent.notes)" if len(bad) > 1 else ""
+        bad[0].warn(3, others)
     return histories
 
 
