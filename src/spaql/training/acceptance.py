@@ -119,8 +119,8 @@ def lost_episodes(returns: Array, still: Array) -> Array:
     Where noise makes episodes differ by more than a controller can gain, bad ones are bad luck.
     """
     gain = float((returns - still).mean())
-    lost: Array = (returns < still.mean() + LOW * gain) & (returns - still < ALIKE * gain)
-    return lost & (gain > NOTABLE * still.std())
+    low: Array = (returns < still.mean() + LOW * gain) & (returns - still < ALIKE * gain)
+    return low if gain > NOTABLE * still.std() else np.zeros_like(low)
 
 
 def _action(problem: Problem, action: Array) -> str:
