@@ -31,7 +31,7 @@ def quick_search(monkeypatch):
 
     And no doubts after `learn`, which ask the model for seconds; `trust()` is as always.
     """
-    monkeypatch.setattr(spaql.Atlas, "remarks", lambda agent, hurry=False: ())
+    monkeypatch.setattr(spaql.Atlas, "remarks", lambda agent, hurry=False, fresh=None: ())
     monkeypatch.setattr(in_model, "BUMPS", 8e7)
     monkeypatch.setattr(in_model, "LOOKED", 3e7)
     monkeypatch.setattr(in_model, "ATTEMPTS", 1)

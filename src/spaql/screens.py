@@ -45,7 +45,7 @@ class Bars:
 
     def __init__(self, keeps: bool) -> None:
         from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn
+        from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
         from rich.table import Column
 
         def number(name: str) -> TextColumn:
@@ -55,7 +55,8 @@ class Bars:
         cut = Column(no_wrap=True, overflow="ellipsis")
         remark = TextColumn("{task.fields[remark]}", markup=False, table_column=cut)
         self.bars = Progress(
-            TextColumn("{task.description}", markup=False), BarColumn(16), number("counted"), number("times"), remark,
+            SpinnerColumn(), TextColumn("{task.description}", markup=False), BarColumn(16),
+            number("counted"), number("times"), remark,
             console=Console(file=sys.stderr), transient=not keeps, auto_refresh=False,
         )  # fmt: skip
         self.rows: dict[int, Any] = {}  # by the identity of a task

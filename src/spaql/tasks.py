@@ -3,6 +3,7 @@
 import time
 
 SILENT_SECONDS = 2.0  # before anything is shown that was not asked for, and before a time is estimated
+KNOWN = 0.1  # of the work that must be done before a time is estimated
 
 
 class Task:
@@ -14,6 +15,7 @@ class Task:
         self.count: tuple[float, float] | None = None  # to be shown, where `done` counts something else
         self.begun = self.part_begun = time.monotonic()
         self.part, self.part_done, self.part_of = "", 0.0, 0.0
+        self.furthest = 0.0  # a bar does not go back where parts are found to be longer than was thought
 
     def advance(self, done: float, note: str | None, count: tuple[float, float] | None, ahead: float = 0.0) -> None:
         self.done, self.count, self.ahead = done, count, ahead
@@ -30,7 +32,10 @@ class Task:
     def share(self) -> float | None:
         """Of the work that is done; None if nobody knows how much there is."""
         part = min(self.part_done / self.part_of, 1.0) if self.part_of else None
-        return min((self.done + self.ahead * (part or 0.0)) / self.total, 1.0) if self.total else part
+        if not self.total:
+            return part
+        self.furthest = max(self.furthest, min((self.done + self.ahead * (part or 0.0)) / self.total, 1.0))
+        return self.furthest
 
     @property
     def text(self) -> str:
@@ -53,7 +58,7 @@ class Task:
         """How long it has taken, and how long it may still take."""
         gone, share = time.monotonic() - self.begun, self.share
         since = gone if self.total else time.monotonic() - self.part_begun
-        if not share or share == 1.0 or since < SILENT_SECONDS:
+        if not share or not KNOWN <= share < 1.0 or since < SILENT_SECONDS:
             return _clock(gone)
         return f"{_clock(gone)}, {_clock(since * (1.0 - share) / share)} left"
 

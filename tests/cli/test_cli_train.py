@@ -116,7 +116,7 @@ def test_atlas_is_not_made_to_plan_for_an_evaluation_that_is_refused(monkeypatch
 
 
 def test_without_fresh_episodes_nothing_is_evaluated(monkeypatch):
-    monkeypatch.setattr("spaql.training.trainer.shortcomings", lambda agent: ())
+    monkeypatch.setattr("spaql.training.trainer.shortcomings", lambda agent, hurry: ())
     monkeypatch.setattr(spaql.SPAQL, "evaluate", refuse)
     words = ("train", "cartpole", "spaql", *SHORT, "--seeds", 2)
     code, told, _ = run(*words, "--json")
@@ -176,7 +176,7 @@ def test_a_second_ctrl_c_in_training_keeps_the_agents_too(monkeypatch, tmp_path)
         raise KeyboardInterrupt
 
     monkeypatch.setattr("spaql.training.trainer.train_all", pressed_twice)
-    monkeypatch.setattr("spaql.training.trainer.shortcomings", lambda agent: ())
+    monkeypatch.setattr("spaql.training.trainer.shortcomings", lambda agent, hurry: ())
     monkeypatch.setattr(spaql.SPAQL, "evaluate", refuse)
     code, _, complaint = run("train", "cartpole", "spaql", "--out", tmp_path)
     assert code == 130
@@ -186,7 +186,7 @@ def test_a_second_ctrl_c_in_training_keeps_the_agents_too(monkeypatch, tmp_path)
 
 def test_ctrl_c_in_the_evaluation_of_a_replay_keeps_the_agent(monkeypatch, tmp_path):
     spaql.record(spaql.make("cartpole"), tmp_path / "log.csv", episodes=1)
-    monkeypatch.setattr("spaql.training.trainer.shortcomings", lambda agent: ())
+    monkeypatch.setattr("spaql.training.trainer.shortcomings", lambda agent, hurry: ())
     monkeypatch.setattr(spaql.SPAQL, "evaluate", interrupt)
     code, told, complaint = run("replay", "cartpole", "spaql", tmp_path / "log.csv", "--out", tmp_path / "out")
     assert (code, complaint) == (130, "interrupted: the agent was not evaluated, but it is kept\n")

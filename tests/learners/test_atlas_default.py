@@ -119,7 +119,8 @@ def test_ctrl_c_in_the_last_search_gives_the_best_so_far(monkeypatch):
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         monkeypatch.setattr(in_model, "laws_in", interrupted)
-        agent.learn(samples=200)
+        with pytest.warns(spaql.SpaqlWarning, match="it was interrupted, and is the best so far"):
+            agent.learn(samples=200)
     finally:
         signal.signal(signal.SIGINT, before)
     assert agent.history.interrupted

@@ -68,7 +68,7 @@ def test_the_test_changes_nothing_that_is_learned(monkeypatch):
         return agent.leaves()
 
     tested = arms()
-    monkeypatch.setattr("spaql.training.trainer.shortcomings", lambda agent: ())
+    monkeypatch.setattr("spaql.training.trainer.shortcomings", lambda agent, hurry: ())
     np.testing.assert_array_equal(arms(), tested)
 
 

@@ -199,7 +199,8 @@ class Wait:
         unit = self.seconds / self.searched if self.searched else SEARCH_SECONDS
         cost = max(self.cost, self.searched + self.now)
         whole = each * samples + unit * cost
-        now = self.now if used < samples or self.now else cost - self.searched  # all that is left is the last search
+        # after the last sample comes the last search, and then a table and tests, which nobody can tell from outside
+        now = self.now if used < samples or self.now else (cost - self.searched) / FINAL
         done = (each * used + unit * self.searched) / whole
         advance(samples * done, note, (used, samples), samples * unit * now / whole)
 

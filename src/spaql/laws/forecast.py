@@ -131,3 +131,17 @@ def _reward_of(drawn: Problem) -> Array:
 def _paying(drawn: Problem, reward: Array) -> Problem:
     assert isinstance(drawn.plant, ModelPlant)
     return replace(drawn, plant=model_plant(drawn.plant.numbers._replace(reward=reward), drawn.plant.told))
+
+
+def possible(data: Data, horizon: int) -> tuple[float, float]:
+    """The returns of episodes whose steps all pay as little, and as much, as any that was seen.
+
+    Where episodes have ended, one may end at once. What an end has paid is paid once, by the last step.
+    """
+    others = data.rewards[~data.ended] if not data.ended.all() else data.rewards
+    low, high = float(others.min()), float(others.max())
+    if not data.ended.any():
+        return horizon * low, horizon * high
+    last, ends = horizon - 1, data.rewards[data.ended]
+    least = min(horizon * low, last * min(low, 0.0) + float(ends.min()))
+    return least, max(horizon * high, last * max(high, 0.0) + float(ends.max()))

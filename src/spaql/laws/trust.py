@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 
 from spaql.arrays import Array
 from spaql.errors import SpaqlError
-from spaql.gp.data import Data, follows_of
+from spaql.gp.data import follows_of
 from spaql.gp.hidden import NONE, Advice, advice_of
 from spaql.gp.model import unpredicted
 from spaql.gp.problem import FEWEST, POOR, declared_of, model_of, one_function, predicted
@@ -29,6 +29,7 @@ from spaql.laws.forecast import (
     lacking_some,
     leaving,
     passing,
+    possible,
     returns_in,
     with_wider_ends,
     within_reach,
@@ -40,7 +41,8 @@ from spaql.laws.tried import Tried, tried_by
 from spaql.learners.atlas.controller import contradiction_of, controller_of, told_problem
 from spaql.plants.problem import Problem, constant_actions
 from spaql.policy.digits import counted
-from spaql.progress import working
+from spaql.policy.evaluation import Evaluation
+from spaql.progress import at_work, working
 from spaql.streams import LAWS_CONFIRMED
 from spaql.training.tree_episodes import evaluated
 from spaql.trees.edits import constant
@@ -57,6 +59,7 @@ ROUNDED = 1e-6  # of the mean
 APART = 0.1  # of the same way: functions, or model and plant, that differ by more disagree
 MOST_LINES = 8  # of what is printed
 MORE = "more samples"
+ASKING = "asking the model what to expect"
 
 
 @dataclass(frozen=True)
@@ -167,7 +170,8 @@ class Trust:
         earned = float(tried.earned.mean())
         before, explained, promised = (float(one.mean()) for one in (tried.predicted, tried.explained, tried.promised))
         lines = []
-        if abs(earned - explained) > APART * self.range:
+        luck = 2.0 * float(tried.explained.mean(axis=1).std(ddof=1))  # of noise, and of functions that differ
+        if abs(earned - explained) > max(APART * self.range, luck):
             both = f"laws earned {earned:.4g} on the plant, the model explains {explained:.4g}"
             lines.append(f"{both}: measure what differs between episodes, or {MORE}")
         elif tried.disappoints(APART * self.range):
@@ -179,6 +183,13 @@ class Trust:
             steps = f"in the {counted(tried.steps, 'step')} of its trials"
             lines.append(f"untried, {steps} a constant action would have earned about as much: {again}")
         return lines
+
+    def in_short(self, fresh: Evaluation | None) -> tuple[str, ...]:
+        """The first doubt, and how many more there are. `fresh`: what the controller has earned in fresh episodes."""
+        first, *more = self.doubts or ("",)
+        others = f" (and {counted(len(more), 'doubt')} more, see trust())" if more else ""
+        earned = "" if fresh is None else f"; it expects {self.mean:.4g}, fresh episodes earn {fresh.mean:.4g}"
+        return (f"its own model doubts it: {first}{others}{earned}",) if first else ()
 
     def __str__(self) -> str:
         low, high = self.mean_interval
@@ -200,7 +211,7 @@ class Trust:
         return "\n".join(f"{name:<17} {text}" for name, text in rows)
 
 
-@working("asking the model what to expect")
+@working(ASKING)
 def trust_in(agent: "Atlas") -> Trust:
     """About the agent's controller."""
     n = agent.state.memory.n
@@ -221,16 +232,20 @@ def _trust_in(agent: "Atlas", tree: Tree) -> Trust:
     missed = {names[j]: part for j, part in unpredicted(model, data).items()}
     drawn, states = functions_for(problem, model, stretch, data, tree, agent.seed)
     seeds = seeds_of(agent.seed, LAWS_CONFIRMED, 2**45, EPISODES)
+    at_work(ASKING, 1, 6)
     returns = _whole_episodes(returns_in(drawn, tree, agent.seed), stretches, np.random.default_rng([agent.seed, n]))
+    at_work(ASKING, 2, 6)
     lacking = lacking_some(drawn, problem, model, data, agent.seed)
     of_mean, *of_others = stretches * returns_in(lacking, tree, agent.seed).mean(axis=1)
     others = float(returns.mean()) + np.array(of_others) - of_mean
+    at_work(ASKING, 3, 6)
     near = within_reach(drawn, model, data)
     believed = [near, *within_twice(drawn), *with_wider_ends(problem, model, data, drawn, agent.seed)]
     beyond = [stretches * float(returns_in(one, tree, agent.seed).mean()) for one in believed]
     as_paid = float(returns.mean())
     if model.payment is not None and model.payment.higher > 0.0:
         as_paid = stretches * float(returns_in(as_seen(drawn, model), tree, agent.seed).mean())
+    at_work(ASKING, 4, 6)
     still = [constant(len(problem.state), action) for action in constant_actions(problem)]
     means = [float(Trials(drawn).returns(one, seeds).mean()) for one in still]
     best = still[int(np.argmax(means))]
@@ -240,7 +255,8 @@ def _trust_in(agent: "Atlas", tree: Tree) -> Trust:
     jumps = jumped(data)
     begun = int((~follows_of(data) | jumps).sum())
     rare = abs(float(returns.mean())) * (1.0 - 1.0 / stretches) / math.sqrt(max(int(jumps.sum()), 1))
-    least, most = _possible(data, agent.problem.horizon)
+    least, most = possible(data, agent.problem.horizon)
+    at_work(ASKING, 5, 6)
     walls = passing(drawn, model, data, tree, agent.seed)
     tried, advice = tried_by(agent, drawn, (tree, best)), advice_of(agent.problem, model, data)
     ends, left = (min(beyond), max(beyond)), leaving(near, tree, agent.seed)
@@ -248,19 +264,6 @@ def _trust_in(agent: "Atlas", tree: Tree) -> Trust:
         n, begun, returns, floor, tried, missed, where, most, least, rare, others, walls, ends, as_paid, left, advice,
         contradiction_of(agent), _broken(drawn, tree, agent.seed), agent.tabled,
     )  # fmt: skip
-
-
-def _possible(data: Data, horizon: int) -> tuple[float, float]:
-    """The returns of episodes whose steps all pay as little, and as much, as any that was seen.
-
-    Where episodes have ended, one may end at once. What an end has paid is paid once.
-    """
-    others = data.rewards[~data.ended] if not data.ended.all() else data.rewards
-    low, high = horizon * float(others.min()), horizon * float(others.max())
-    if not data.ended.any():
-        return low, high
-    ends = data.rewards[data.ended]
-    return min(low, 0.0) + min(float(ends.min()), 0.0), max(high, 0.0) + max(float(ends.max()), 0.0)
 
 
 def _broken(drawn: Problem, tree: Tree, seed: int) -> dict[str, float]:

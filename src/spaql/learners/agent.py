@@ -138,8 +138,11 @@ class Agent(ABC):
         `stop`: set by Ctrl-C; then the best so far will do.
         """
 
-    def remarks(self, hurry: bool = False) -> tuple[str, ...]:
-        """What the learner itself knows against its controller, a line each. `hurry`: without long thought."""
+    def remarks(self, hurry: bool = False, fresh: Evaluation | None = None) -> tuple[str, ...]:
+        """What the learner itself knows against its controller, a line each.
+
+        `hurry`: without long thought. `fresh`: what it has earned in fresh episodes, where these are free.
+        """
         return ()
 
     @property
@@ -148,8 +151,8 @@ class Agent(ABC):
         return self.state.notes
 
     def warn(self, stacklevel: int, others: str = "") -> None:
-        """All notes in one warning; none to somebody who has pressed Ctrl-C. `others`: what is said of other agents."""
-        if self.notes and not self._interrupted:
+        """All notes in one warning. `others`: what is said of other agents."""
+        if self.notes:
             told = f"{self.algorithm} on {self.problem.name}, seed {self.seed}: {'; '.join(self.notes)}{others}"
             warnings.warn(told, SpaqlWarning, stacklevel=stacklevel)
 

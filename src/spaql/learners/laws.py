@@ -94,7 +94,7 @@ class Laws(Agent):
         self.searched = with_previous(self.problem) if self.teacher is None else self.problem
         self.state = LawsState(outer=new_outer(0.0, 0.0))
 
-    def remarks(self, hurry: bool = False) -> tuple[str, ...]:
+    def remarks(self, hurry: bool = False, fresh: Evaluation | None = None) -> tuple[str, ...]:
         state, found, more = self.state, [], self.advice
         choice = len(getattr(self.problem.actions, "values", "ab")) > 1
         tried = state.frontier.raw

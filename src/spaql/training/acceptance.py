@@ -39,23 +39,25 @@ ALIKE = 0.1  # and that earns no more than so much of it beyond the constant act
 NOTABLE = 0.5  # standard deviations of the constant action's returns: a smaller gain is not told from luck
 
 
-def shortcomings(agent: "Agent") -> tuple[str, ...]:
-    """What is wrong with the agent's controller, a line each, with what to do."""
+def shortcomings(agent: "Agent", hurry: bool) -> tuple[str, ...]:
+    """What is wrong with the agent's controller, a line each, with what to do. `hurry`: without long thought."""
     problem = agent.problem
     actions = constant_actions(problem)
-    if not agent.card.learns or len(actions) < 2:
+    if not agent.card.learns:
         return ()
-    if problem.plant is None:
-        return _no_progress(agent.history.evaluation, agent.advice) if agent.card.judged else ()
+    if problem.plant is None or len(actions) < 2:
+        judged = problem.plant is None and agent.card.judged
+        return (*(_no_progress(agent.history.evaluation, agent.advice) if judged else ()), *agent.remarks(hurry))
     at_work("testing the controller")
     episodes, d = _affordable(problem, len(actions)), len(problem.state)
     try:
         earned = agent.evaluate(episodes, SEED)
         still = [run_episodes(problem, constant(d, action), episodes, SEED).returns for action in actions]
     except SpaqlError as error:  # a plant that fails where training has not been
-        return (f"it could not be tested in fresh episodes: {error}",)
+        return (f"it could not be tested in fresh episodes: {error}", *agent.remarks(hurry))
     best = int(np.argmax([returns.mean() for returns in still]))
-    return tuple(_limits(agent, earned) + _found(problem, earned, still[best], actions[best], agent.advice))
+    found = _limits(agent, earned) + _found(problem, earned, still[best], actions[best], agent.advice)
+    return (*found, *agent.remarks(hurry, earned))
 
 
 def _no_progress(evaluations: Array, advice: str) -> tuple[str, ...]:

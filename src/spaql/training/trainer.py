@@ -26,6 +26,7 @@ from spaql.training.callbacks import Callback
 if TYPE_CHECKING:
     from spaql.learners.agent import Callbacks
 
+INTERRUPTED = "it was interrupted, and is the best so far: learn again goes on from there"
 STRETCH_SECONDS = 0.25  # how long compiled code runs before Python looks at progress and Ctrl-C
 
 
@@ -51,12 +52,14 @@ def learn(
     with working(_title(agent), progress, wanted, unit), stop_on_interrupt(stop):
         history = train(agent, iterations, rollouts, samples, callback, stop)
         assess(agent, stop.is_set())
+    if stop.is_set():
+        agent.state.notes = (INTERRUPTED, *agent.state.notes)
     return history
 
 
 def assess(agent: "Agent", hurry: bool) -> None:
     """The acceptance test. `hurry`: somebody has pressed Ctrl-C."""
-    agent.state.notes = (*shortcomings(agent), *agent.remarks(hurry))
+    agent.state.notes = shortcomings(agent, hurry)
 
 
 def train(

@@ -52,8 +52,9 @@ def controller_of(agent: "Atlas") -> Tree:
     if not _known(agent) and state.guard.trainer is not None:
         latest = _latest(agent)
         return _middle(agent) if latest is None else latest.entry.tree
-    with working("finding the controller"):
-        find_controller(agent, threading.Event())
+    if not _known(agent):
+        with working("finding the controller"):
+            find_controller(agent, threading.Event())
     return table_of(agent).rules if state.laws is None else state.laws.entry.tree
 
 

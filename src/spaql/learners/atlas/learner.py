@@ -38,6 +38,7 @@ from spaql.learners.outer import TRAIN_SAMPLES, new_outer
 from spaql.plants.chart import to_cube
 from spaql.plants.problem import Finite, Problem
 from spaql.policy.digits import counted
+from spaql.policy.evaluation import Evaluation
 from spaql.policy.memory import observed
 from spaql.trees.law_parts import rows_of
 from spaql.trees.tree import decide, leaf_of
@@ -242,12 +243,10 @@ class Atlas(Agent):
     def notes(self) -> tuple[str, ...]:
         return self.state.notes if self.state.memory.n else (NOTHING,)
 
-    def remarks(self, hurry: bool = False) -> tuple[str, ...]:
+    def remarks(self, hurry: bool = False, fresh: Evaluation | None = None) -> tuple[str, ...]:
         if hurry or self.controller == "table" or self.state.memory.n < FEWEST:
             return ()
-        first, *more = self.trust().doubts or ("",)
-        others = f" (and {counted(len(more), 'doubt')} more: agent.trust())" if more else ""
-        return (f"its own model doubts it: {first}{others}",) if first else ()
+        return self.trust().in_short(fresh)
 
     def trust(self) -> "Trust":
         """What the model says of the controller, what the plant said, and where they disagree; `print` it."""
