@@ -52,7 +52,7 @@ def test_examples_are_lines_that_can_be_copied():
 
 @pytest.mark.parametrize(
     ("arguments", "heading"),
-    [(("spaql", "--iterations", "2", "--rollouts", "1"), "best seen"), (("atlas", "--samples", "120"), "last episode"),
+    [(("spaql", "--iterations", "2", "--rollouts", "1"), "best seen"), (("atlas", "--samples", "120", "--option", "controller=table"), "last episode"),
      (("aql", "--iterations", "2", "--rollouts", "1"), "last average")],
 )  # fmt: skip
 def test_the_table_of_train_says_what_its_columns_are(arguments, heading):

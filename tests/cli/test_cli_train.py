@@ -29,7 +29,7 @@ SHORT = ("--iterations", 3, "--rollouts", 2, "--fresh", 0, "--quiet")
     ("words", "options"),
     [
         (
-            ("pendulum", "atlas", *FEW, "--option", "cells=50", "--option", "gamma=0.9", "--option", "explore=false"),
+            ("pendulum", "atlas", *FEW, "--option", "controller=table", "--option", "cells=50", "--option", "gamma=0.9", "--option", "explore=false"),
             {"cells": 50, "gamma": 0.9, "explore": False},
         ),
         (("cartpole", "spaql-ts", *SHORT, "--option", "reference=0,0,0.1,0", "--option", "u=1.5"), {"reference": [0, 0, 0.1, 0], "u": 1.5}),
@@ -131,7 +131,7 @@ def test_without_fresh_episodes_nothing_is_evaluated(monkeypatch):
 
 
 def test_steps_that_measured_the_map_are_told_apart():
-    words = ("train", "CartPole-v1", "atlas", *FEW)
+    words = ("train", "CartPole-v1", "atlas", *FEW, "--option", "controller=table")
     measured = spaql.from_gym("CartPole-v1").map_samples
     result = json.loads(run(*words, "--json")[1])
     assert (result["map_samples"], result["agents"][0]["train_samples"]) == (measured, 30 + measured)

@@ -374,6 +374,7 @@ def _line(**known):
     return Problem("line", "a cart", tuple(state), push, 20, known=told)
 
 
+@pytest.mark.usefixtures("quick_search")
 @pytest.mark.parametrize(("known", "told"), [
     ({"reward": _paid}, r"reward _paid is wrong in \d+ of 40 steps; first in step \d+, to place 0\.\d+, it says -0\.\d+, paid was"),
     ({"end": _ended}, "terminated _ended is wrong in .* it does not say that the episode ended: correct it, or use_known=False"),

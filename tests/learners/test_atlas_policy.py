@@ -354,7 +354,7 @@ def test_the_page_of_a_controller_without_a_plant(tmp_path):
 
 
 def test_spaql_train_speaks_json_and_keeps_the_agent(tmp_path):
-    told = run("train", "cartpole", "atlas", "--samples", 250, "--option", "cells=300", "--fresh", 5, "--json", "--out", tmp_path)
+    told = run("train", "cartpole", "atlas", "--samples", 250, "--option", "controller=table", "--option", "cells=300", "--fresh", 5, "--json", "--out", tmp_path)
     assert told.returncode == 0, told.stderr
     (row,) = json.loads(told.stdout)["agents"]
     assert (row["train_samples"], row["eval_samples"]) == (250, 0)
@@ -362,7 +362,7 @@ def test_spaql_train_speaks_json_and_keeps_the_agent(tmp_path):
 
 
 def test_spaql_train_tells_what_its_numbers_are():
-    told = run("train", "cartpole", "atlas", "--iterations", 3, "--fresh", 5, "--quiet")
+    told = run("train", "cartpole", "atlas", "--iterations", 3, "--option", "controller=table", "--fresh", 5, "--quiet")
     assert told.returncode == 0, told.stderr
     assert "the last training episode" in " ".join(told.stdout.split())
 

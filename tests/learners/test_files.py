@@ -4,6 +4,7 @@ import io
 import json
 import random
 import struct
+import threading
 import zipfile
 
 import numpy as np
@@ -246,7 +247,7 @@ def in_a_loop():
 
 def remembering():
     agent = spaql.Atlas(spaql.make("pendulum"), seed=0)
-    agent.learn(samples=20)
+    agent.train(20, threading.Event())  # without the search for a controller
     return agent.with_memory(["past(velocity, 1)"])
 
 

@@ -1,5 +1,7 @@
 """Seconds per step: a loop takes those of a plant that has a clock, and refuses others."""
 
+import threading
+
 import gymnasium
 import pytest
 
@@ -101,7 +103,7 @@ def test_pid_takes_it_too():
 
 def test_an_agent_that_is_loaded_remembers_in_the_same_seconds(tmp_path):
     agent = spaql.Atlas(spaql.from_gym("Pendulum-v1"), seed=0)
-    agent.learn(samples=20)
+    agent.train(20, threading.Event())  # without the search for a controller
     agent.save(tmp_path / "a.spaql")
     for one in (agent, spaql.load(tmp_path / "a.spaql")):
         assert one.with_memory(["integral(x0)"]).problem.signals.dt == 0.05

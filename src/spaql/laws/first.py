@@ -102,8 +102,9 @@ class First:
             with contextlib.suppress(Spent):
                 self.learn_from_teacher()
             with contextlib.suppress(Spent):
-                if not self.regulate(floor):
-                    self.try_grid()
+                held = self.regulate(floor)
+                self.try_grid()
+                if not held:
                     self.walk()
             if self.best is None:
                 self.choose()
@@ -198,11 +199,9 @@ class First:
         few = max(2, min(JUDGED, int(HELD * self.budget / self.horizon))) if falls else 2
         self.trials.limit = None
         tried = Candidate(law, self.judged(law, 0, few))
-        if not falls or self.taught is not None or any(one.ended for one in tried.rollouts):
-            self.pool.append(tried)
-            return False
-        self.best = tried if tried.mean > floor.mean else None
-        return self.best is not None
+        self.pool.append(tried)
+        holds = falls and self.taught is None and not any(one.ended for one in tried.rollouts)
+        return holds and tried.mean > floor.mean
 
     def try_grid(self) -> None:
         """What an engineer would try first: PI laws of a loop, elsewhere P laws around the best constant actions."""

@@ -74,9 +74,9 @@ def around(problem: Problem, law: Tree, low: Array, high: Array) -> list[Tree]:
     found = [_law(problem, factor * gains, offset) for factor in FACTORS]
     found += [_law(problem, gains, offset + shift * half) for shift in SHIFTS]
     for j in np.flatnonzero((gains == 0.0) & (high > low)).tolist():
-        for sign in (1.0, -1.0):
+        for sign, part in itertools.product((1.0, -1.0), PROPORTIONAL[-2:]):
             more = gains.copy()
-            more[j] = sign * half / (PROPORTIONAL[-1] * (high[j] - low[j]))
+            more[j] = sign * half / (part * (high[j] - low[j]))
             found.append(_law(problem, more, offset - more[j] * (low[j] + high[j]) / 2))
     return found
 
