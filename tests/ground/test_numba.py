@@ -51,6 +51,7 @@ def test_the_private_interfaces_are_refused_without_one_of_their_names(name):
         spec.loader.exec_module(importlib.util.module_from_spec(spec))
 
 
+@pytest.mark.slow
 def test_without_a_private_name_laws_are_the_same_to_the_bit_and_a_warning_says_once_why_it_is_slow():
     way, digests, warned = agents("laws", "--without", "CFunc")
     assert (way, *agents("laws")[:2]) == ("spaql.numba_public", "spaql.numba_internals", digests)

@@ -93,7 +93,7 @@ def test_atlas_keeps_limits_also_where_the_reward_is_learned():
             start, roll, state=[spaql.Axis("place", -3, 3)], actions=spaql.Continuous((-1.0,), (1.0,), names=("push",)), horizon=20, limits=limits
         )
         agent = spaql.Atlas(problem, controller="laws", use_known=False)
-        agent.learn(samples=120)
+        agent.learn(samples=80)
         furthest.append(max(agent.episode(seed=seed).observations[:, 0].max() for seed in range(20)))
     free, limited = furthest
     assert limited <= 0.5

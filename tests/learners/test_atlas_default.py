@@ -1,5 +1,6 @@
 """`spaql.Atlas(problem)` is "best": its controller is found within `learn`, is in the file, and is never searched for behind a reader's back."""
 
+import functools
 import json
 import os
 import signal
@@ -33,15 +34,21 @@ def learned(problem="cartpole", samples=120, **options):
     return agent
 
 
+@functools.cache
+def balanced(controller="best"):
+    """An agent that several tests look at."""
+    return learned(controller=controller, cells=60)
+
+
 def test_the_default_is_the_best_of_laws_and_a_table():
-    agent = learned(cells=60)
-    assert agent.controller == "best"
+    assert spaql.Atlas(spaql.make("cartpole")).controller == "best"
+    agent = balanced()
     assert agent.policy().kind == "law tree"
     assert agent.evaluate(100).mean > 190
 
 
 def test_after_learning_nothing_is_searched_for(no_search):
-    agent = learned(cells=60)
+    agent = balanced()
     no_search()
     policy = agent.policy()
     assert policy.n_leaves == agent.arms
@@ -51,7 +58,7 @@ def test_after_learning_nothing_is_searched_for(no_search):
 
 @pytest.mark.parametrize("controller", ["best", "table"])
 def test_a_file_has_the_controller_so_that_a_reader_searches_for_nothing(controller, no_search, tmp_path):
-    agent = learned(controller=controller, cells=60)
+    agent = balanced(controller)
     agent.save(tmp_path / "agent.spaql")
     no_search()
     again = spaql.load(tmp_path / "agent.spaql")
@@ -60,7 +67,7 @@ def test_a_file_has_the_controller_so_that_a_reader_searches_for_nothing(control
 
 
 def test_a_look_at_an_agent_does_not_change_its_file(tmp_path):
-    agent = learned(cells=60)
+    agent = balanced()
     agent.save(tmp_path / "before.spaql")
     agent.predict([0.0, 0.0, 0.1, 0.0])
     agent.evaluate(3)
