@@ -41,6 +41,7 @@ def test_agents_of_other_seeds_share_a_folder(tmp_path):
     assert set(agents_in(tmp_path)) == {"agent.spaql", "agent-seed0.spaql", "agent-seed1.spaql"}
 
 
+@pytest.mark.slow
 def test_three_processes_that_train_into_one_folder_lose_no_agent(tmp_path):
     words = [sys.executable, "-m", "spaql", *map(str, SHORT), "--out", str(tmp_path), "--xi"]
     children = [subprocess.Popen([*words, xi], stdout=subprocess.DEVNULL) for xi in "123"]

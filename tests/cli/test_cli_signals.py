@@ -195,6 +195,7 @@ def test_in_the_background_training_goes_on_after_ctrl_c_and_ends_well_after_sig
     assert (learned == iterations) == (number == signal.SIGINT)
 
 
+@pytest.mark.slow
 def test_these_tests_press_ctrl_c_also_where_it_is_ignored():
     name = "tests/training/test_interrupt.py::test_spaql_evaluate_ends_with_one_line_and_exit_code_130"
     child = ignoring("-m", "pytest", name, cwd=ROOT, stdout=subprocess.PIPE)

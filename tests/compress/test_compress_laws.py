@@ -54,6 +54,7 @@ def test_in_a_learned_model_two_laws_are_far_better_than_four_constant_actions(a
     assert in_model.evaluate(300).mean > constants.evaluate(300).mean + 300
 
 
+@pytest.mark.slow
 def test_neither_search_nor_choice_in_a_model_takes_a_step_of_the_plant(in_model):
     judged = (len(in_model.frontier) + 1) * FRESH * 200  # the table too; sizes that gain nothing are not in the frontier
     assert in_model.samples % (FRESH * 200) == 0

@@ -118,6 +118,7 @@ def test_a_numba_that_is_too_new_and_works_in_no_way_is_one_line(tmp_path):
     assert f"is tested with {RANGE}: pip install '{RANGE}'" in told
 
 
+@pytest.mark.slow
 def test_a_numba_that_is_too_new_and_works_is_used_through_its_public_interfaces(tmp_path):
     program = """
     import numba

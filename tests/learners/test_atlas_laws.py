@@ -186,6 +186,7 @@ def test_an_unknown_controller_is_named():
 # -- trust -------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_its_word_about_itself_is_true():
     agent = balanced()
     trust = agent.trust()

@@ -55,6 +55,7 @@ def test_its_samples_are_those_of_the_plant():
     assert agent.state.memory.n == 120
 
 
+@pytest.mark.slow
 def test_it_is_made_again_from_the_same_data_with_the_same_bits():
     agent = learned()
     one, other = made_in_model(agent), made_in_model(agent)

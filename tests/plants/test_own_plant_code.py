@@ -126,6 +126,7 @@ def run(folder, program, module="motor", cache=None):
     return told.stdout
 
 
+@pytest.mark.slow
 def test_a_plant_runs_again_from_the_code_on_disk_and_may_move_to_another_module(tmp_path):
     """Its code on disk does not need the module it was first compiled in."""
     (tmp_path / "motor.py").write_text(MOTOR)
