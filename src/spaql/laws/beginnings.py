@@ -25,7 +25,7 @@ TRIALS = 20  # beginnings from which a regulator is tried
 TRIAL = 60  # steps of each
 MARGINS = (1.0, 0.7, 1.4)  # factors of the gains of a regulator that must hold the plant too
 DIGITS = (2, 3)  # that are enough for a regulator, if it holds the plant as well
-LOOKS = ((4, 16), (2, 6))  # looks at a grid: the part of an episode that each takes, and laws that are left then
+LOOKS, LOOK = (16, 6), 0.4  # laws of a grid that are left after each look, and the part of the room that it takes
 SHORTEST = 20  # steps of a look
 KEPT = 2  # the best of a grid
 GRIDDED = 2**61  # number of their first episode
@@ -89,9 +89,10 @@ def grid_laws(agent: Laws, trials: Trials, grid: Sequence[Tree], room: float) ->
     """The best laws of a grid, the best first: all begin with a part of an episode, and the better ones go on."""
     horizon, begin, number = agent.searched.horizon, trials.samples, GRIDDED
     trials.limit, left = None, list(grid)
-    for part, kept in LOOKS:
-        steps = max(SHORTEST, -(-horizon // part))
-        if len(left) <= kept or len(left) * steps > room - (trials.samples - begin):
+    for kept in LOOKS:
+        rest = room - (trials.samples - begin)
+        steps = max(SHORTEST, int(LOOK * rest / len(left))) if left else 0
+        if len(left) <= kept or len(left) * steps > rest:
             continue
         (seed,) = seeds_of(agent.seed, LAWS_SEARCHED, number, 1).tolist()
         values = [one.total for one in trials.roll_out([Job(law, seed, min(steps, horizon)) for law in left])]

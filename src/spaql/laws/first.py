@@ -46,7 +46,7 @@ FEW_LOOKING = 0.08  # for the first episodes of constant actions
 FEW = 4
 TRYING = 0.25  # regulators, where no constant action holds the plant
 HARDLY = 0.05  # the same elsewhere: there a regulator is one of many
-GRID, GRIDS = 0.15, 2  # P and PI laws, and those around the best one
+GRIDS = (0.3, 0.15)  # P and PI laws, and those around the best one
 SAVED = 0.2  # for the race and the confirmation
 MOST_SAVED = 0.35  # the same, where that would be less than so many episodes
 WANTED = 100
@@ -204,14 +204,18 @@ class First:
         return holds and tried.mean > floor.mean
 
     def try_grid(self) -> None:
-        """What an engineer would try first: PI laws of a loop, elsewhere P laws around the best constant actions."""
+        """What an engineer would try first: PI laws of a loop, elsewhere P laws around good constant actions.
+
+        These are the best ones and, since where all of them fail luck decides which is best, the middle.
+        """
         good, problem = self.still[:2], self.problem
         low = np.min([one.moments[2] for still in good for one in still.rollouts], axis=0)
         high = np.max([one.moments[3] for still in good for one in still.rollouts], axis=0)
-        grid = pi_grid(problem) or p_grid(problem, [still.tree.actions[0] for still in good], low, high)
+        actions = np.unique([middle_action(self.agent), *(still.tree.actions[0] for still in good)], axis=0)
+        grid = pi_grid(problem) or p_grid(problem, list(actions), low, high)
         found: list[Candidate] = []
-        for _ in range(GRIDS):
-            room = min(GRID * self.budget, self.left - self.saved)
+        for part in GRIDS:
+            room = min(part * self.budget, self.left - self.saved)
             found = grid_laws(self.agent, self.trials, grid, room) if grid else []
             grid = [found[0].tree, *around(problem, found[0].tree, low, high)] if found else []
         self.pool += found
