@@ -57,7 +57,7 @@ def test_the_first_program_compiles_no_more_functions_than_it_did_and_nothing_th
         int(subprocess.run([sys.executable, "-c", COUNT], env=environment, capture_output=True, text=True, check=True).stdout)
         for _ in range(2)
     ]
-    assert counts[0] <= 97  # 94 when this was written; each costs a new user a tenth of a second and more
+    assert counts[0] <= 108  # 106 when this was written, 12 of them for the acceptance test; each costs a new user a tenth of a second and more
     assert counts[1] == 0
 
 
