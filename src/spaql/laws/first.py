@@ -204,10 +204,7 @@ class First:
         return holds and tried.mean > floor.mean
 
     def try_grid(self) -> None:
-        """What an engineer would try first: PI laws of a loop, elsewhere P laws around good constant actions.
-
-        These are the best ones and, since where all of them fail luck decides which is best, the middle.
-        """
+        """What an engineer would try first: PI laws of a loop, elsewhere P laws around good actions and the middle."""
         good, problem = self.still[:2], self.problem
         low = np.min([one.moments[2] for still in good for one in still.rollouts], axis=0)
         high = np.max([one.moments[3] for still in good for one in still.rollouts], axis=0)
