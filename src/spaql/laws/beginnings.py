@@ -91,7 +91,7 @@ def grid_laws(agent: Laws, trials: Trials, grid: Sequence[Tree], room: float) ->
     trials.limit, left = None, list(grid)
     for kept in LOOKS:
         rest = room - (trials.samples - begin)
-        steps = max(SHORTEST, int(LOOK * rest / len(left))) if left else 0
+        steps = max(SHORTEST, int(LOOK * rest / len(left)))
         if len(left) <= kept or len(left) * steps > rest:
             continue
         (seed,) = seeds_of(agent.seed, LAWS_SEARCHED, number, 1).tolist()

@@ -106,8 +106,7 @@ class First:
                 self.try_grid()
                 if not held:
                     self.walk()
-            if self.best is None:
-                self.choose()
+            self.choose()
         finally:
             self.keep()
         if self.best is not None:

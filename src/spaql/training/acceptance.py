@@ -18,10 +18,11 @@ from spaql.errors import SpaqlError
 from spaql.plants.problem import Problem, constant_actions
 from spaql.policy.digits import number, with_unit
 from spaql.policy.evaluation import Evaluation, significantly_less
-from spaql.policy.words import action_names, action_units
+from spaql.policy.words import Words
 from spaql.progress import at_work
 from spaql.training.tree_episodes import run_episodes
 from spaql.trees.edits import constant
+from spaql.trees.tree import Tree
 
 if TYPE_CHECKING:
     from spaql.learners.agent import Agent
@@ -42,17 +43,17 @@ NOTABLE = 0.5  # standard deviations of the constant action's returns: a smaller
 def shortcomings(agent: "Agent", hurry: bool) -> tuple[str, ...]:
     """What is wrong with the agent's controller, a line each, with what to do. `hurry`: without long thought."""
     problem = agent.problem
-    actions = constant_actions(problem)
+    actions = [constant(len(problem.state), action) for action in constant_actions(problem)]
     if not agent.card.learns:
         return ()
     if problem.plant is None or len(actions) < 2:
         judged = problem.plant is None and agent.card.judged
         return (*(_no_progress(agent.history.evaluation, agent.advice) if judged else ()), *agent.remarks(hurry))
     at_work("testing the controller")
-    episodes, d = _affordable(problem, len(actions)), len(problem.state)
+    episodes = _affordable(problem, len(actions))
     try:
         earned = agent.evaluate(episodes, SEED)
-        still = [run_episodes(problem, constant(d, action), episodes, SEED).returns for action in actions]
+        still = [run_episodes(problem, action, episodes, SEED).returns for action in actions]
     except SpaqlError as error:  # a plant that fails where training has not been
         return (f"it could not be tested in fresh episodes: {error}", *agent.remarks(hurry))
     best = int(np.argmax([returns.mean() for returns in still]))
@@ -100,9 +101,9 @@ def _price(agent: "Agent", mean: float) -> str:
     return f"; without limits it would earn {number(price, 3) if price > UNNOTICED * abs(mean) else 'no'} more"
 
 
-def _found(problem: Problem, earned: Evaluation, still: Array, action: Array, advice: str) -> list[str]:
+def _found(problem: Problem, earned: Evaluation, still: Array, action: Tree, advice: str) -> list[str]:
     """`still`: returns of the best constant action, in the same episodes."""
-    n, returns, applied = len(still), earned.returns, _action(problem, action)
+    n, returns, applied = len(still), earned.returns, Words(problem, action).leaf_action(0)
     if not significantly_less(still, returns):
         both = f"{number(earned.mean)} against {number(float(still.mean()))} in {n} fresh episodes"
         return [f"it is no better than the constant action {applied} ({both}): {advice}"]
@@ -123,8 +124,3 @@ def lost_episodes(returns: Array, still: Array) -> Array:
     gain = float((returns - still).mean())
     low: Array = (returns < still.mean() + LOW * gain) & (returns - still < ALIKE * gain)
     return low if gain > NOTABLE * still.std() else np.zeros_like(low)
-
-
-def _action(problem: Problem, action: Array) -> str:
-    parts = zip(action_names(problem), action, action_units(problem), strict=True)
-    return ", ".join(f"{name} = {with_unit(number(float(value)), unit)}" for name, value, unit in parts)
