@@ -276,8 +276,8 @@ class First:
         if not ranked:
             return  # no room for two episodes of each
         held = next(one for one in ranked if one.tree is first[0])
-        more = seeds(len(held.rollouts), max(0, len(ranked[0].rollouts) - len(held.rollouts))).tolist()
-        held.rollouts.extend(self.trials.roll_out([Job(held.tree, seed, self.horizon) for seed in more]))
+        run, more = len(held.rollouts), max(0, len(ranked[0].rollouts) - len(held.rollouts))
+        held.rollouts.extend(self.judged(held.tree, RACED + run, more))
         best = next((one for one in ranked if one.better(held)), held)
         floor = next(one for one in ranked if any(one.tree is tree for tree in still))
         self.state.floor, self.pool = floor.mean, []
