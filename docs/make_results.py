@@ -1,7 +1,8 @@
 """Writes the numbers, the pictures and the raw data of results.md: `python docs/make_results.py STORE`.
 
 STORE is what `spaql reproduce --only results --store STORE` has left. In results.md everything between the marks `<!-- NAME -->` and
-`<!-- /NAME -->` is replaced by the table NAME of that store; the sentences around them are written by people.
+`<!-- /NAME -->` is replaced by the table NAME of that store; the sentences around them are written by people. The tables of single problems
+are in the report of the store.
 """
 
 import csv
@@ -78,7 +79,7 @@ def raw(results: Results) -> str:
 def main(folder: Path, docs: Path) -> None:
     results = load_results(Store(folder, create=False))
     page = docs / "results.md"
-    page.write_text(filled(page.read_text("utf-8"), every_learner_tables(results), told(results)), "utf-8")
+    page.write_text(filled(page.read_text("utf-8"), every_learner_tables(results)[:1], told(results)), "utf-8")
     (docs / "results.csv").write_text(raw(results), "utf-8")
     for name, picture in PICTURES.items():
         _, drawing = next(found for number, found in drawings().items() if number.partition("-")[2] == name)

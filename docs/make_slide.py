@@ -1,22 +1,24 @@
 """Draws the slide of the README and of the landing page: `python docs/make_slide.py [FOLDER]`.
 
-Controllers and returns are those of laws.md, which `python docs/make_laws.py STORE` writes; nothing is computed here.
+Controllers and returns are those of laws.md, which `python docs/make_benchmarks.py STORE` writes; nothing is computed here.
 """
 
 import re
 import sys
 from pathlib import Path
 
+from spaql.analysis.numbers import number
 from spaql.analysis.style import INK, png_of, sheet, write
 from spaql.colours import BLUE, GREY
+from spaql.studies.laws.tables import others
 
 PAGE = Path(__file__).parent / "laws.md"
-# The heading of a controller on the page, the title on the slide, and who stands beside it: the beginning of its row, and its name
+# The heading of a controller on the page, the title on the slide, the problem, and who stands beside it: how it begins in others.json, and its name
 SHOWN = (
-    ("CartPole, 500 steps, one law", "CartPole: balance for 500 steps", "PPO, DQN and most others", "PPO, DQN"),
-    ("Pendulum, 2 laws at most", "Pendulum: swing up with little torque", "TQC, one agent", "TQC"),
-    ("MountainCar, continuous, 3 laws at most", "MountainCar: climb a hill with a weak engine", "SAC, one agent", "SAC"),
-    ("Cart-pole swing-up, 3 laws at most", "Cart-pole: swing up and hold", "Black-DROPS, a network, median after 280", "Black-DROPS"),
+    ("CartPole, 500 steps, one law", "CartPole: balance for 500 steps", "cartpole-500", "PPO, DQN and most others", "PPO, DQN"),
+    ("Pendulum, 2 laws at most", "Pendulum: swing up with little torque", "pendulum", "TQC, one agent", "TQC"),
+    ("MountainCar, continuous, 3 laws at most", "MountainCar: climb a hill with a weak engine", "mountain-car-continuous", "SAC, one agent", "SAC"),
+    ("Cart-pole swing-up, 3 laws at most", "Cart-pole: swing up and hold", "cartpole-swing-up", "Black-DROPS, a network, median after 280", "Black-DROPS"),
 )
 LINE, GAP, TOP = 0.175, 0.36, 0.62  # inches: a line of a law, between two controllers, the head
 
@@ -28,16 +30,14 @@ def controller(text: str, heading: str) -> tuple[str, list[str]]:
     return found[1], found[2].split("\n")
 
 
-def other(text: str, problem: str, begins: str) -> str:
-    """The return in a row of the table of others."""
-    found = re.search(rf"^\| {re.escape(problem)} \| {re.escape(begins)}[^|]*\| (\S+) \|", text, re.MULTILINE)
-    assert found is not None, (problem, begins)
-    return found[1]
+def other(problem: str, begins: str) -> str:
+    """What others have published."""
+    return number(next(value for what, value, _ in others()[problem] if what.startswith(begins)), 1)
 
 
 def main(folder: Path) -> None:
     text = PAGE.read_text("utf-8")
-    made = [(title, *controller(text, heading), name, other(text, heading.rpartition(",")[0], begins)) for heading, title, begins, name in SHOWN]
+    made = [(title, *controller(text, heading), name, other(problem, begins)) for heading, title, problem, begins, name in SHOWN]
     height = TOP + sum(GAP + LINE * (len(lines) + 1.4) for _, _, lines, _, _ in made)
     with sheet(height, 8.7) as figure:
         figure.set_layout_engine("none")  # placed by hand

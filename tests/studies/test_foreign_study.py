@@ -179,12 +179,20 @@ def test_every_published_number_has_a_source():
 
 def test_the_page_has_marks_for_all_that_is_written_into_it():
     sys.path.insert(0, str(ROOT / "docs"))
-    from make_foreign import blocks_of
+    from make_benchmarks import blocks_of
     from make_results import replaced
 
     runs = [made_checked(spec, -0.08) for spec in foreign_specs("pcgym-cstr", Effort(seeds=2), {})]
-    blocks = blocks_of(Results({Part("foreign", "pcgym-cstr"): [replace(run, arms=9) for run in runs]}))
-    text = replaced((ROOT / "docs" / "foreign.md").read_text("utf-8"), blocks, "foreign")
-    assert "| pc-gym CSTR | Laws | 20,000 | -0.080 | -0.080 |" in text
-    assert "| pc-gym CSTR | DDPG | 30,000 | -0.091 |" in text
-    assert replaced(text, blocks, "foreign") == text
+    block = blocks_of(Results({Part("foreign", "pcgym-cstr"): [replace(run, arms=9) for run in runs]}))["foreign"]
+    text = replaced((ROOT / "docs" / "benchmarks.md").read_text("utf-8"), {"foreign": block}, "foreign")
+    assert "| pc-gym CSTR | -0.080 [-0.080], 20,000 | -0.080 [-0.080], 300 |" in text
+    assert replaced(text, {"foreign": block}, "foreign") == text
+
+
+def test_the_page_has_what_others_have_published():
+    sys.path.insert(0, str(ROOT / "docs"))
+    from make_benchmarks import published
+
+    page = (ROOT / "docs" / "benchmarks.md").read_text("utf-8")
+    assert "DDPG (30,000): -0.091" in page
+    assert page.split("<!-- others -->\n")[1].split("\n<!-- /others -->")[0] == published(), "run: python docs/make_benchmarks.py"
