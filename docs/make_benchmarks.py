@@ -18,9 +18,8 @@ from spaql.studies.foreign.plan import TASKS
 from spaql.studies.foreign.tables import foreign_tables, told
 from spaql.studies.foreign.tables import others as others_of_plants
 from spaql.studies.foreign.tables import title_of as plant_title
-from spaql.studies.laws.tables import law_tables
+from spaql.studies.laws.tables import law_tables, title_of
 from spaql.studies.laws.tables import others as others_of_laws
-from spaql.studies.laws.tables import title_of
 from spaql.studies.load import load_results
 from spaql.studies.parts import Results
 
@@ -73,17 +72,17 @@ def published() -> str:
     rows = []
     for problem in dict.fromkeys([*others_of_laws(), *others_of_plants()]):
         found, seen = [], set()
-        for who, samples, returns, how, source in others_of_plants().get(problem, []):
+        for who, samples, returns, how, where in others_of_plants().get(problem, []):
             if samples is None and returns is None:
                 continue
-            source = sources[-1] if source == "the same figure" else source.partition(", ")[0]
+            source = sources[-1] if where == "the same figure" else where.partition(", ")[0]
             low, high = returns if isinstance(returns, list) else (returns, returns)
             shown = how if low is None else told(low) if low == high else f"{told(low)} to {told(high)}"
             after = f" ({samples:,})" if samples else ""
             found.append((low, f"{who}{after}: {shown}", _place(sources, source)))
             seen.add((low, source))
-        for what, returns, source in others_of_laws().get(problem, []):
-            source = source.partition(", ")[0]
+        for what, returns, where in others_of_laws().get(problem, []):
+            source = where.partition(", ")[0]
             if (returns, source) not in seen:
                 found.append((returns, f"{what}: {told(returns)}", _place(sources, source)))
         found.sort(key=lambda one: -float("inf") if one[0] is None else one[0], reverse=True)
