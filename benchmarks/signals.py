@@ -45,7 +45,7 @@ COMMANDS = {
     "report": ["report", "finished", "--quiet"],
     "bench": ["bench"],
 }
-SOURCE = os.environ | {"PYTHONPATH": str(Path(spaql.__file__).parents[1])}  # the same, whatever the folder
+SOURCE = os.environ | {"PYTHONPATH": str(Path(spaql.__file__).parents[1]), "SPAQL_PROGRESS": "0"}  # one line is told
 CODES = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGKILL: -9}
 
 

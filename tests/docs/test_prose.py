@@ -16,8 +16,8 @@ def sentences_of(text):
     lines = ["" if line.lstrip().startswith("|") or line.startswith("    ") else line for line in text.splitlines()]
     blocks = re.split(r"\n\s*\n|\n(?=\s*(?:[-*]|\d+\.)\s)|\n(?=#)", "\n".join(lines))
     for block in blocks:
-        block = re.sub(r"\]\([^)]*\)", "]", re.sub(r"`[^`]*`", "code", " ".join(block.split())))
-        yield from re.split(r"(?<=[.!?:;])\s+(?=[A-Z\"*(\[`])", block)
+        plain = re.sub(r"\]\([^)]*\)", "]", re.sub(r"`[^`]*`", "code", " ".join(block.split())))
+        yield from re.split(r"(?<=[.!?:;])\s+(?=[A-Z\"*(\[`])", plain)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -46,7 +46,7 @@ def environment(request, tmp_path_factory):
 def agents(environment, *words):
     """The module through which they were compiled, the version of Numba, and the digests."""
     python, folder = environment
-    told = run(python, PROGRAM, *words, folder=folder, SPAQL_CACHE_DIR=str(folder / "cache"))
+    told = run(python, PROGRAM, *words, folder=folder, SPAQL_CACHE_DIR=str(folder / "cache"), SPAQL_PROGRESS="0")
     assert told.returncode == 0, told.stderr
     first, *digests = told.stdout.splitlines()
     return *first.split(), digests, told.stderr
