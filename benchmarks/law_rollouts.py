@@ -19,7 +19,7 @@ from spaql.compiling import kernel
 from spaql.gp.problem import imagined, model_of, starts_of
 from spaql.laws.proposals import Proposals
 from spaql.laws.trials import Trials, seeds_of
-from spaql.laws.units import declared_units
+from spaql.laws.vector import declared_units
 from spaql.plants.plant import LANES
 from spaql.streams import LAWS_REST
 from spaql.training.lanes import new_lanes, stage_of

@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 
-from spaql.export.names import ST_WORDS
+from spaql.export.heading import ST_WORDS
 
 TOKEN = re.compile(
     r"\s*(?:(?P<comment>\(\*.*?\*\))|(?P<real>LREAL#[+-]?\d+\.\d+(?:E[+-]?\d+)?)|(?P<word>[A-Za-z][A-Za-z0-9_]*)|(?P<sign>:=|>=|[-+*;:]))",

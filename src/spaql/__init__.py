@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from spaql.learners.files import load
     from spaql.learners.history import History
     from spaql.learners.registry import *  # noqa: F403  (the classes of the learners)
-    from spaql.plants.between import Between
     from spaql.plants.catalog import problems
     from spaql.plants.check import check
     from spaql.plants.fmu import from_fmu
@@ -35,14 +34,14 @@ if TYPE_CHECKING:
     from spaql.plants.limits import Limit
     from spaql.plants.loop import loop
     from spaql.plants.make import from_plant, make
+    from spaql.plants.parameters import Between
     from spaql.plants.plant import observe, reset, step
     from spaql.plants.problem import Axis, Continuous, Finite, Problem, cube
     from spaql.plants.references import Reference
     from spaql.policy.controller import Controller
     from spaql.policy.evaluation import Evaluation
-    from spaql.policy.law import law
+    from spaql.policy.law import law, pid
     from spaql.policy.lqr import lqr
-    from spaql.policy.pid import pid
     from spaql.policy.policy import Policy
     from spaql.policy.step_response import StepResponse
     from spaql.policy.worst import Worst
@@ -71,7 +70,7 @@ _HOMES = {
     "record": "spaql.data.record",
     "load": "spaql.learners.files",
     "sweep": "spaql.studies.sweep.sweep",
-    "Between": "spaql.plants.between",
+    "Between": "spaql.plants.parameters",
     "check": "spaql.plants.check",
     "check_known": "spaql.plants.known_check",
     "Interlock": "spaql.plants.interlocks",
@@ -88,7 +87,7 @@ _HOMES = {
     "Controller": "spaql.policy.controller",
     "law": "spaql.policy.law",
     "lqr": "spaql.policy.lqr",
-    "pid": "spaql.policy.pid",
+    "pid": "spaql.policy.law",
     "Evaluation": "spaql.policy.evaluation",
     "Episode": "spaql.training.episode",
     "Policy": "spaql.policy.policy",

@@ -7,8 +7,7 @@ import pytest
 import spaql
 from spaql.compress.arena import Moments, arena_of
 from spaql.compress.by_hand import baselines_for
-from spaql.compress.cart import distilled
-from spaql.compress.cost_tree import best_splits, cost_tree
+from spaql.compress.cart import best_splits, cost_tree, distilled
 from spaql.compress.frontier import FRESH, FRESH_SEED
 from spaql.compress.search import search
 from spaql.training.tree_episodes import run_episodes

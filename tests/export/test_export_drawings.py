@@ -10,8 +10,7 @@ import pytest
 
 from exported_policies import NAMES, deep_chain, policies, random_tree
 from spaql.export import export
-from spaql.export.layout import tidy
-from spaql.export.svg import MANY
+from spaql.export.svg import MANY, tidy
 from spaql.trees.tree import LEAF
 
 SVG = "{http://www.w3.org/2000/svg}"

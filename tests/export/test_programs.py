@@ -11,8 +11,7 @@ import spaql
 from exported_policies import built, leaf, plane, policies, split
 from exported_programs import COMPILERS, needs_compiler
 from spaql.export import export
-from spaql.export.names import C_WORDS, ST_WORDS, identifiers
-from spaql.export.numbers import double, single, single_at_least
+from spaql.export.heading import C_WORDS, ST_WORDS, double, identifiers, single, single_at_least
 
 
 @pytest.mark.parametrize("to", ["c", "python", "st"])

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 import spaql
-from spaql.gp.basis import bumps, features, points_of, posterior
 from spaql.gp.data import Data
-from spaql.gp.fit import Widths, fitted, kernel
+from spaql.gp.fit import Widths, features, fitted, kernel, points_of, posterior, unit_bumps
 from spaql.gp.model import learn_model, numbers_of
 from spaql.gp.problem import imagined, model_of, one_function, predicted, starts_of
 from spaql.gp.walls import sound
@@ -45,8 +44,8 @@ def test_few_points_explain_the_bumps_of_all():
     x = np.random.default_rng(0).uniform(-1, 1, (400, 2))
     own = points_of(x, x[:0], WIDTHS, 200, 1e-4)
     assert len(own) < 60
-    inner = bumps(own, own, WIDTHS) + 1e-9 * np.eye(len(own))
-    across = bumps(x, own, WIDTHS)
+    inner = unit_bumps(own, own, WIDTHS) + 1e-9 * np.eye(len(own))
+    across = unit_bumps(x, own, WIDTHS)
     left = 1.0 - (across @ np.linalg.inv(inner) * across).sum(axis=1)
     assert left.mean() < 2e-4
 

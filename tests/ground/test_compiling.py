@@ -13,7 +13,7 @@ from spaql.compiling import apart, inlined, kernel
 
 def test_the_fingerprint_covers_kernels_and_the_records_they_read():
     found = compiled_sources()
-    assert {"compiling.py", "numba_internals.py", "numba_public.py", "wide.py", "training/kernels.py", "learners/history.py", "plants/space.py"} <= set(found)
+    assert {"compiling.py", "numba_internals.py", "numba_public.py", "wide.py", "training/kernels.py", "learners/history.py", "plants/axes.py"} <= set(found)
     assert "errors.py" not in found
 
 

@@ -12,7 +12,7 @@ from spaql import progress, screens, tasks
 from spaql.analysis.style import axis_label
 from spaql.compilation import begun, ended, made
 from spaql.progress import advance, at_work, display, working
-from spaql.report.frontier_data import round_numbers
+from spaql.report.episode_data import round_numbers
 
 
 @pytest.fixture(autouse=True)

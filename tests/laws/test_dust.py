@@ -7,11 +7,10 @@ import pytest
 
 import spaql
 from loops import motor
-from spaql.laws.dust import NEGLIGIBLE, reach_of, without_dust
 from spaql.laws.thrift import Thrift
 from spaql.laws.tidy import Tidying
 from spaql.laws.trials import Trials
-from spaql.laws.units import Units, declared_units
+from spaql.laws.vector import NEGLIGIBLE, Units, declared_units, reach_of, without_dust
 from spaql.plants.environment import PlantEnv
 from spaql.policy.outputs import make_laws
 from spaql.trees.laws import CLIP, SCORES, THRESHOLD

@@ -5,7 +5,7 @@ import pytest
 
 import spaql
 from spaql.laws.stages import plan_of
-from spaql.learners.law_frontier import Entry, Frontier
+from spaql.learners.law_files import Entry, Frontier
 from spaql.trees.edits import constant
 
 SMALL = {"max_leaves": 2, "effort": 0.05}

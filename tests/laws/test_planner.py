@@ -5,13 +5,13 @@ import pytest
 
 import spaql
 from spaql.laws.blocks import refine
-from spaql.laws.partitions import fitted_partitions
+from spaql.laws.lessons import fitted_partitions
 from spaql.laws.planner import BUDGET, planned
 from spaql.laws.search import Search
 from spaql.laws.stages import _take_units, state_units
 from spaql.laws.teacher import Lessons
 from spaql.laws.trials import Trials, affordable, seeds_of
-from spaql.laws.units import measured_units
+from spaql.laws.vector import measured_units
 from spaql.streams import LAWS_CONFIRMED
 from spaql.trees.tree import decide, leaf_of
 

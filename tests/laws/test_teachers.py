@@ -12,7 +12,7 @@ from spaql.laws.search import Search
 from spaql.laws.stages import cycle_of, plan_of
 from spaql.laws.teacher import lessons_of
 from spaql.laws.trials import Trials, seeds_of
-from spaql.laws.units import measured_units
+from spaql.laws.vector import measured_units
 from spaql.plants.problem import Continuous, Finite
 
 TINY = {"max_leaves": 1, "effort": 0.02}

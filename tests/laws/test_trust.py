@@ -9,7 +9,7 @@ import spaql
 from spaql.gp.hidden import Advice
 from spaql.laws.trust import Tried, Trust
 from spaql.learners.atlas.state import Grown
-from spaql.learners.law_frontier import Entry
+from spaql.learners.law_files import Entry
 from spaql.plants.problem import constant_actions
 from spaql.trees.edits import constant
 

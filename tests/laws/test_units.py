@@ -6,8 +6,7 @@ import pytest
 import spaql
 from spaql.laws.in_model import different
 from spaql.laws.proposals import Proposals
-from spaql.laws.units import declared_units, measured_units
-from spaql.laws.vector import all_free, everything, numbers_of, steps_of, with_numbers
+from spaql.laws.vector import all_free, declared_units, everything, measured_units, numbers_of, steps_of, with_numbers
 from spaql.policy.outputs import kinds_of
 from spaql.trees.laws import CLIP, SCORES
 from spaql.trees.tree import decide, leaf_of

@@ -9,10 +9,10 @@ import spaql
 from command_line import run
 from made_explanations import data_of, text_of, written
 from spaql.compress.arena import Moments
-from spaql.compress.in_model import _trusted
+from spaql.compress.compress import _trusted
 from spaql.compress.model_arena import ModelArena
 from spaql.export import FORMATS
-from spaql.learners.atlas.starts import start_states
+from spaql.learners.atlas.endings import start_states
 from spaql.policy.policy import Policy
 from spaql.training.tree_episodes import run_episodes
 from spaql.trees.tree import Builder, leaf_of

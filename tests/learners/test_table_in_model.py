@@ -10,7 +10,7 @@ from hostile_files import array_bytes, load_bytes, members, packed
 from spaql.gp.problem import model_of
 from spaql.laws import in_model
 from spaql.laws import judge as judge_of_trees
-from spaql.learners.atlas import controller, final_plan
+from spaql.learners.atlas import controller
 from spaql.training.tree_episodes import evaluated
 from spaql.trees.edits import constant
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("quick_search")
 
 @pytest.fixture(autouse=True)
 def _few_steps(monkeypatch):
-    monkeypatch.setattr(final_plan, "MOST", 600)
+    monkeypatch.setattr(controller, "MOST", 600)
 
 
 def learned(samples=120, **options):
@@ -31,7 +31,7 @@ def learned(samples=120, **options):
 
 def made_in_model(agent):
     problem, data = agent.problem_told, agent.state.memory.data(agent.state.memory.n)
-    return final_plan.plan_in_model(agent, model_of(problem, data), data, threading.Event())
+    return controller.plan_in_model(agent, model_of(problem, data), data, threading.Event())
 
 
 @pytest.fixture
@@ -65,7 +65,7 @@ def test_it_is_made_again_from_the_same_data_with_the_same_bits():
 
 @pytest.mark.slow
 def test_it_swings_the_pendulum_up_with_less_torque_than_the_table_of_the_data(monkeypatch):
-    monkeypatch.setattr(final_plan, "MOST", 6000)
+    monkeypatch.setattr(controller, "MOST", 6000)
     agent = spaql.Atlas(spaql.make("pendulum"), seed=10, controller="laws", use_known=False)
     agent.learn(samples=300)
     found = evaluated(agent.problem, made_in_model(agent).table, 1000, 0).mean

@@ -17,8 +17,8 @@ from helpers import other_values, random_actions, run_batch, step_plant, visited
 from pages import ROOT
 from spaql.plants import library
 from spaql.plants.catalog import CATALOG, collected, entry_of
-from spaql.plants.entry import Entry
 from spaql.plants.environment import PlantEnv
+from spaql.plants.equations import Entry
 from spaql.plants.plant import LANES
 
 every_problem = pytest.mark.parametrize("name", CATALOG)

@@ -8,7 +8,7 @@ import pytest
 
 import spaql
 from spaql.runs.compute import compute
-from spaql.runs.lockstep import lockstep_returns
+from spaql.runs.rivals import lockstep_returns
 from spaql.runs.rows import CHANGED, CHECKED, JUDGED, MADE, SPENT, digest_of, read_rows, run_from, write_rows
 from spaql.runs.spec import Spec
 

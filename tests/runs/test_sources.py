@@ -7,9 +7,8 @@ import sys
 import pytest
 
 from helpers import quick_first
-from spaql.runs import sources as module
-from spaql.runs.sources import PACKAGE, UNUSED, imported_by, sources_of
-from spaql.runs.spec import Spec, sources
+from spaql.runs import spec as module
+from spaql.runs.spec import PACKAGE, UNUSED, Spec, imported_by, sources, sources_of
 
 RUNS = {
     "SPAQL": Spec("oil-laplace", "SPAQL", 0, 2, 2, 4),
@@ -46,7 +45,7 @@ def test_plants_and_learners_count_whole_and_rivals_only_where_they_run():
     ours, trpo, sac, atlas = (set(sources(name)) for name in ("SPAQL", "TRPO", "SAC", "Atlas"))
     assert {"plants/problem.py", "learners/update.py", "learners/atlas/learner.py", "training/rollouts.py", "streams.py"} <= ours
     assert trpo - ours == {"runs/trpo.py"}
-    assert sac - ours == {"runs/rivals.py", "runs/lockstep.py"}
+    assert sac - ours == {"runs/rivals.py"}
     assert "compress/search.py" in atlas - ours
     assert not {name.split("/")[0] for name in atlas} & {"analysis", "studies", "report", "cli", "data", "export"}
 

@@ -11,7 +11,7 @@ from made_pages import sample_results, write_sample
 from made_runs import made_checked
 from spaql.analysis.tables import comma_separated, markdown
 from spaql.runs.store import Store
-from spaql.studies.atlas.contest import contest_of
+from spaql.studies.atlas.figures import contest_of
 from spaql.studies.atlas.plan import ABLATION, CONTESTS
 from spaql.studies.atlas.tables import atlas_tables
 from spaql.studies.figures import draw_figures

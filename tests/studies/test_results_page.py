@@ -13,15 +13,14 @@ from made_pages import text_of
 from made_runs import made_checked, made_run
 from pages import ROOT
 from spaql.plants.catalog import CATALOG
-from spaql.plants.entry import Known
+from spaql.plants.equations import Known
 from spaql.report.make import make_report
 from spaql.runs.compute import compute
 from spaql.runs.store import Store
 from spaql.studies.figures import draw_figures
 from spaql.studies.load import load_results, plan_of, published_runs
-from spaql.studies.parts import Effort, Part, Results
+from spaql.studies.parts import TITLES, Effort, Part, Results
 from spaql.studies.plan import specs_of
-from spaql.studies.problems import TITLES
 from spaql.studies.results.figures import shade_of
 from spaql.studies.results.plan import ENTRANTS
 from spaql.studies.results.tables import every_learner_tables, result_rows, score_text

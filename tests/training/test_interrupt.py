@@ -114,7 +114,7 @@ def test_spaql_evaluate_ends_with_one_line_and_exit_code_130(tmp_path):
     sys.argv = ["spaql", "evaluate", "agent.spaql", "--episodes", "100000000"]
 
     def press():
-        while "spaql.training.evaluation" not in sys.modules:
+        while "spaql.training.forest_loop" not in sys.modules:
             time.sleep(0.01)
         time.sleep(1.0)
         os.kill(os.getpid(), signal.SIGINT)

@@ -8,8 +8,7 @@ import spaql
 from spaql.plants.plant import LANES
 from spaql.training.lanes import new_lanes
 from spaql.training.tree_rollouts import SMALL_TREE, place_lanes
-from spaql.trees.descend import Controller
-from spaql.trees.tree import NODE, leaf_of, make_tree
+from spaql.trees.tree import NODE, Controller, leaf_of, make_tree
 
 SIZES = {"small": 31, "large": 2 * SMALL_TREE + 1}
 

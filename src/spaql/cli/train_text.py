@@ -13,7 +13,7 @@ from spaql.cli.train_runs import Run, best_run, have_curve
 from spaql.plants.parameters import plain
 from spaql.plants.parameters import told as parameters_told
 from spaql.policy.evaluation import Evaluation
-from spaql.studies.paper.published import published
+from spaql.studies.paper.tables import published
 
 if TYPE_CHECKING:
     from spaql.learners.agent import Agent

@@ -19,8 +19,7 @@ from spaql.learners.atlas.memory import features_of
 from spaql.learners.atlas.model import Model
 from spaql.learners.atlas.plan import Plan
 from spaql.plants.problem import Problem
-from spaql.trees.descend import Controller
-from spaql.trees.tree import Tree
+from spaql.trees.tree import Controller, Tree
 
 
 class ModelArena:

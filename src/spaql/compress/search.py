@@ -12,9 +12,7 @@ import numpy as np
 
 from spaql.arrays import Array
 from spaql.compress.arena import Arena
-from spaql.compress.policy_iteration import iterate
-from spaql.compress.proposals import Actions, Cuts
-from spaql.compress.score import Judge, Scored
+from spaql.compress.proposals import Actions, Cuts, Judge, Scored, iterate
 from spaql.plants.problem import Continuous, Finite
 from spaql.trees.edits import constant, simplified, with_action, with_test, without
 from spaql.trees.tree import LEAF, Tree, leaf_of

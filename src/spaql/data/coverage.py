@@ -9,11 +9,9 @@ import numpy as np
 
 from spaql.arrays import Array
 from spaql.checks import flag, whole
-from spaql.data.coverage_figure import draw
-from spaql.data.coverage_text import plain_of, text_of
-from spaql.data.grid import cells_of, depth_of
+from spaql.data.coverage_figure import draw, plain_of, text_of
 from spaql.data.log import Log, read_log
-from spaql.data.reach import reached
+from spaql.data.reach import cells_of, depth_of, reached
 from spaql.errors import SpaqlError
 from spaql.plants.problem import Finite, Problem
 from spaql.progress import at_work, working

@@ -7,8 +7,7 @@ import numpy as np
 
 from spaql.arrays import Array
 from spaql.checks import FAR
-from spaql.data.columns import action_columns, named_actions, next_columns, state_columns
-from spaql.data.table import Table, read_table
+from spaql.data.table import Table, action_columns, named_actions, next_columns, read_table, state_columns
 from spaql.errors import SpaqlError, echoed
 from spaql.plants.chart import EDGE
 from spaql.plants.problem import Axis, Finite, Problem

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spaql.checks import checked_path, flag, whole
-from spaql.data.columns import action_columns, named_actions, next_columns, state_columns
-from spaql.data.table import ENDINGS
+from spaql.data.table import ENDINGS, action_columns, named_actions, next_columns, state_columns
 from spaql.errors import SpaqlError
 from spaql.learners.agent import Agent
 from spaql.learners.random import Random

@@ -27,7 +27,7 @@ FORMATS = {
     "dot": "dot:to_dot",
     "svg": "svg:to_svg",
     "md": "markdown:to_markdown",
-    "txt": "text:to_text",
+    "txt": "markdown:to_text",
     "tex": "latex:to_latex",
     "csv": "csv_form:to_csv",
     "dtcontrol": "dtcontrol:to_dtcontrol",

@@ -13,11 +13,17 @@ from spaql.arrays import Array
 from spaql.checks import choice, flag
 from spaql.errors import SpaqlError
 from spaql.export.c_laws import assign_law, declared, law_lines, law_rows
-from spaql.export.c_loop import loop_lines, main_of_loop
-from spaql.export.c_parts import comment, main_program
-from spaql.export.heading import facts
-from spaql.export.names import C_WORDS, checked_name, identifiers
-from spaql.export.numbers import double, single, single_at_least, weighted_sum
+from spaql.export.c_loop import comment, loop_lines, main_of_loop, main_program
+from spaql.export.heading import (
+    C_WORDS,
+    checked_name,
+    double,
+    facts,
+    identifiers,
+    single,
+    single_at_least,
+    weighted_sum,
+)
 from spaql.policy.policy import Policy
 from spaql.trees.regions import branches, deepest_level
 from spaql.trees.tree import LEAF, Tree, walk

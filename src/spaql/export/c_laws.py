@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Sequence
 
-from spaql.export.numbers import affine
-from spaql.trees.law_parts import constant_of, neutral_of, steps_of
+from spaql.export.heading import affine
 from spaql.trees.laws import CLIP, ORDERED, SCORES, THRESHOLD, Laws
+from spaql.trees.regions import constant_of, neutral_of, steps_of
 
 FEW_VALUES = 8  # ordered actions that are compared one by one; more stand in an array
 

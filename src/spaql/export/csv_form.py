@@ -3,8 +3,7 @@
 import csv
 import io
 
-from spaql.export.heading import labelled
-from spaql.export.numbers import double
+from spaql.export.heading import double, labelled
 from spaql.policy.frame import score_names
 from spaql.policy.policy import Policy
 from spaql.writing import cell

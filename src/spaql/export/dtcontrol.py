@@ -8,7 +8,7 @@ import numpy as np
 from spaql.arrays import Array
 from spaql.checks import choice
 from spaql.errors import SpaqlError
-from spaql.export.numbers import double
+from spaql.export.heading import double
 from spaql.plants.problem import Axis
 from spaql.policy.policy import Policy
 from spaql.trees.regions import Region, regions

@@ -12,7 +12,7 @@ bounds, and control goes on with the first good measurement.
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple
 
-from spaql.export.names import identifiers
+from spaql.export.heading import identifiers
 from spaql.plants.interlocks import excludes
 from spaql.plants.memory import Register, Sum
 from spaql.plants.signals import Signals, total

@@ -11,11 +11,10 @@ from typing import NamedTuple
 import numpy as np
 
 from spaql.arrays import Array
-from spaql.gp.basis import drawn, features, points_of, posterior
 from spaql.gp.circles import Circle, circles_of, shortest, turned, turns_of
 from spaql.gp.data import Data, brakes_of, follows_of, parts_of, shifts_of, spread_over, stopped, stops_of, thinned
 from spaql.gp.ends import Ending, ending_of, ends_of, gap_of
-from spaql.gp.fit import BOUNDS_NOISE, BOUNDS_SIGNAL, IRRELEVANT, Widths, missed
+from spaql.gp.fit import BOUNDS_NOISE, BOUNDS_SIGNAL, IRRELEVANT, Widths, drawn, features, missed, points_of, posterior
 from spaql.gp.plant import Numbers
 from spaql.gp.references import without_jumps
 from spaql.gp.reward import QUADRATIC, Payment, bounds_of, last_of, on_the_way, paid, payment_of

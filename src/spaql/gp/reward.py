@@ -11,10 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from spaql.arrays import Array
-from spaql.gp.basis import features, posterior
 from spaql.gp.circles import Circle
 from spaql.gp.data import Data
-from spaql.gp.fit import Widths, fitted
+from spaql.gp.fit import Widths, features, fitted, posterior
 from spaql.gp.units import Units, Values, inputs_of, values_of
 
 FEWEST = 30  # steps that a reward is learned from, without those that end an episode

@@ -23,9 +23,9 @@ import numpy as np
 
 from spaql.arrays import Array
 from spaql.gp.plant import ModelPlant
+from spaql.plants.compile import made
+from spaql.plants.compile import names as letters
 from spaql.plants.plant import Plant, PlantFunction, make_plant
-from spaql.plants.text import made
-from spaql.plants.text import names as letters
 
 
 def spelled(plant: ModelPlant) -> Plant:

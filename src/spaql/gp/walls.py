@@ -6,9 +6,8 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from spaql.arrays import Array
-from spaql.gp.basis import features, posterior
 from spaql.gp.ends import border
-from spaql.gp.fit import Widths, fitted, left_out
+from spaql.gp.fit import Widths, features, fitted, left_out, posterior
 from spaql.gp.units import Values, values_of
 
 # A step that all others contradict: an error of so much of the spread, and so many times the median, in few steps

@@ -1,16 +1,17 @@
 """From a law that a search in a slow simulator has found to one that people read: tidied, and confirmed."""
 
 import contextlib
+import math
 
 import numpy as np
 
 from spaql.arrays import Array
-from spaql.laws.dust import without_dust
 from spaql.laws.race import Candidate, clearly_more
+from spaql.laws.search import CHOICE, FEW, FRESH, GROWN, POPULATION, SCREENED
 from spaql.laws.thrift import Measure, Thrift, mean_steps, rounded_tree, same
 from spaql.laws.trials import Spent, Trials, seeds_of
-from spaql.laws.units import Units
-from spaql.learners.law_frontier import Entry
+from spaql.laws.vector import Units, without_dust
+from spaql.learners.law_files import Entry
 from spaql.learners.laws import Laws
 from spaql.streams import LAWS_CONFIRMED, LAWS_REST
 from spaql.trees.tree import Tree
@@ -101,3 +102,27 @@ def _examine(agent: Laws, trials: Trials, stage: int) -> None:
     state.own = state.own[:0]  # those of another tree say nothing
     with contextlib.suppress(Spent):
         state.own = trials.returns(agent.tree, seeds_of(agent.seed, LAWS_CONFIRMED, 0, len(state.exams)))
+
+
+# -- how much of a search for trees a budget of samples allows in a slow simulator -------------------------------------
+
+LATEST = 0.4  # of the samples that are left, for a later stage
+GROWING = 0.7  # of that for the search
+EFFORTS = [0.8**i for i in range(16)]
+
+
+def affordable_effort(samples: float, steps: float) -> float | None:
+    """The effort of a fresh search with so many samples, episodes having so many steps; None: too few for any."""
+    return next((effort for effort in EFFORTS if _episodes(effort) * steps <= samples), None)
+
+
+def _episodes(effort: float) -> float:
+    """Episodes of a fresh search, about."""
+
+    def count(number: float, least: int) -> int:
+        return max(least, round(number * effort))
+
+    screened = count(SCREENED, 4) * count(FEW, 1) + count(GROWN, 4) * count(2 * FEW, 1)
+    population = count(POPULATION * 4 * math.e, 4)
+    rounds = sum(count(a, 2) * (count(b, 1) * count(c, 2) * population + count(CHOICE, 4)) for a, b, c in FRESH)
+    return screened + rounds

@@ -31,7 +31,7 @@ from spaql.laws.look_ahead import LookAhead
 from spaql.laws.trials import Trials, seeds_of
 from spaql.learners.atlas.memory import AHEAD, BEGAN, LED, TERMINATED, Memory
 from spaql.learners.atlas.state import Grown, growth_at, model_due
-from spaql.learners.law_frontier import Entry
+from spaql.learners.law_files import Entry
 from spaql.plants.problem import Finite, constant_actions
 from spaql.progress import advance
 from spaql.streams import LAWS_SEARCHED

@@ -14,7 +14,7 @@ from spaql.laws.search import Search
 from spaql.laws.teacher import Lessons, lessons_of, rules_of
 from spaql.laws.thrift import rounded_tree
 from spaql.laws.trials import Spent, Trials, seeds_of
-from spaql.laws.units import measured_units
+from spaql.laws.vector import measured_units
 from spaql.learners.laws import Laws
 from spaql.streams import LAWS_CHOSEN, LAWS_SEARCHED
 from spaql.trees.edits import with_laws

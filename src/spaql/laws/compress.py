@@ -15,15 +15,14 @@ from threadpoolctl import threadpool_limits
 from spaql.arrays import Array
 from spaql.checks import flag, whole
 from spaql.compress import compress as constants
+from spaql.compress.compress import CAUTION, COMPILED, FEWEST, MODEL, MODEL_STARTS, OTHERS, SLOW, STEPS
 from spaql.compress.frontier import FRESH, FRESH_IN_PYTHON, chosen_of, frontier_of, honest, monotone, notes_on
-from spaql.compress.in_model import CAUTION, FEWEST, MODEL, OTHERS, STARTS, STEPS
-from spaql.compress.on_plant import COMPILED, SLOW
 from spaql.compress.search import SEARCH, Wanted
 from spaql.errors import SpaqlError, SpaqlWarning
 from spaql.laws.model_trials import ModelTrials, fair_arena
 from spaql.laws.stages import cycle_of, run_stage
 from spaql.laws.trials import Trials, affordable
-from spaql.laws.units import Units
+from spaql.laws.vector import Units
 from spaql.learners.atlas.model import Model
 from spaql.learners.atlas.plan import Plan
 from spaql.learners.atlas.policy import LearnedModel
@@ -124,7 +123,7 @@ def _in_model(policy: "Policy", wanted: Wanted) -> "Policy":
     assert isinstance(model, LearnedModel)
     plan = model.plan
     budget = whole("budget", MODEL // len(problem.state) if wanted.budget is None else wanted.budget, 0)
-    count = min(STARTS, max(FEWEST, STEPS // problem.horizon))
+    count = min(MODEL_STARTS, max(FEWEST, STEPS // problem.horizon))
     starts = model.starts(count + OTHERS)
     models = _trusted(problem, plan, model.models(), starts)
     judges = models + _trusted(problem, plan, model.models(others=True), starts)[1:]

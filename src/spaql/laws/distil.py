@@ -11,11 +11,10 @@ from typing import NamedTuple
 import numpy as np
 
 from spaql.arrays import Array
-from spaql.laws.units import Units
+from spaql.laws.vector import Units
 from spaql.plants.problem import Finite, Problem
 from spaql.policy.outputs import make_laws
-from spaql.trees.best_first import best_first
-from spaql.trees.edits import Law, oblique, split_law
+from spaql.trees.edits import Law, best_first, oblique, split_law
 from spaql.trees.laws import CLIP, ORDERED, SCORES
 from spaql.trees.tree import LEAF, NODE, Tree
 

@@ -22,8 +22,7 @@ from spaql.plants.answers import begun, outcome
 from spaql.plants.chart import HUGE
 from spaql.plants.problem import Problem
 from spaql.processes import worker_processes
-from spaql.trees.descend import decide_row
-from spaql.trees.tree import Tree
+from spaql.trees.tree import Tree, decide_row
 
 REAL: Any = (int, float, np.number, np.bool_, np.ndarray)  # what environments return as rewards
 SHARES = 4  # parts per worker into which episodes are divided: they differ in length

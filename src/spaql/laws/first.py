@@ -19,17 +19,16 @@ import numpy as np
 
 from spaql.arrays import Array
 from spaql.errors import SpaqlWarning
-from spaql.laws.adoption import adopt
+from spaql.laws.adoption import GROWING, LATEST, adopt, affordable_effort
 from spaql.laws.beginnings import grid_laws, regulator, taught_laws
 from spaql.laws.environments import Job, Rollout
-from spaql.laws.growing import GROWING, LATEST, affordable_effort
 from spaql.laws.pi_laws import around, p_grid, pi_grid
 from spaql.laws.proposals import Proposals
 from spaql.laws.race import Candidate, raced
 from spaql.laws.thrift import mean_steps
 from spaql.laws.trials import Spent, Trials, seeds_of
 from spaql.laws.walk import DIRECTIONS, Running, walk_from
-from spaql.learners.law_frontier import Entry
+from spaql.learners.law_files import Entry
 from spaql.learners.laws import Laws, middle_action
 from spaql.plants.problem import Finite, constant_actions
 from spaql.policy.evaluation import significantly_less

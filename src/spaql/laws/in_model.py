@@ -26,16 +26,14 @@ from spaql.gp.problem import bumps_of, highest_reward, imagined, starts_of
 from spaql.gp.references import stretch_of
 from spaql.gp.units import inputs_of
 from spaql.laws.judge import LAWS, WORTH, Judge, scale_of
-from spaql.laws.lessons import distilled
+from spaql.laws.lessons import distilled, fitted_partitions
 from spaql.laws.local import local_laws
-from spaql.laws.partitions import fitted_partitions
 from spaql.laws.planner import MOST_STEPS, planned
 from spaql.laws.search import CHOICE, Round, Search
 from spaql.laws.teacher import Lessons
 from spaql.laws.tidy import Tidying
 from spaql.laws.trials import Spent, Trials, seeds_of
-from spaql.laws.units import Units, measured_units
-from spaql.laws.vector import everything, numbers_of
+from spaql.laws.vector import Units, everything, measured_units, numbers_of
 from spaql.plants.problem import Problem, constant_actions
 from spaql.progress import at_work
 from spaql.streams import LAWS_SEARCHED

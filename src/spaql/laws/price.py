@@ -4,7 +4,7 @@ import contextlib
 
 from spaql.laws.search import Search
 from spaql.laws.trials import Spent, Trials, affordable, seeds_of
-from spaql.laws.units import measured_units
+from spaql.laws.vector import measured_units
 from spaql.plants.problem import Problem
 from spaql.streams import LAWS_CONFIRMED
 from spaql.trees.tree import Tree

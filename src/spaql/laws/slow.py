@@ -6,18 +6,16 @@ that are left allow. Without a limit of samples a stage has a default.
 
 import contextlib
 
-from spaql.laws.adoption import adopt, confirm_more
+from spaql.laws.adoption import GROWING, LATEST, adopt, affordable_effort, confirm_more
 from spaql.laws.beginnings import fitted_laws
-from spaql.laws.dust import without_dust
 from spaql.laws.environments import Job
 from spaql.laws.first import JUDGED, First
-from spaql.laws.growing import GROWING, LATEST, affordable_effort
 from spaql.laws.race import Candidate
 from spaql.laws.search import Search
 from spaql.laws.stages import plan_of
 from spaql.laws.thrift import mean_steps
 from spaql.laws.trials import Spent, Trials, seeds_of
-from spaql.laws.units import Units
+from spaql.laws.vector import Units, without_dust
 from spaql.learners.laws import Laws, middle_action
 from spaql.streams import LAWS_CHOSEN
 from spaql.trees.edits import constant

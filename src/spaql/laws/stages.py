@@ -6,18 +6,16 @@ import numpy as np
 
 from spaql.arrays import Array
 from spaql.laws.blocks import refine
-from spaql.laws.dust import without_dust
-from spaql.laws.lessons import distilled, own_lessons
+from spaql.laws.lessons import distilled, fitted_partitions, own_lessons
 from spaql.laws.local import local_laws
-from spaql.laws.partitions import fitted_partitions
 from spaql.laws.pi_laws import pi_laws
 from spaql.laws.planner import BUDGET, planned
 from spaql.laws.search import CHOICE, Search
 from spaql.laws.teacher import Lessons, lessons_of
 from spaql.laws.tidy import Tidying
 from spaql.laws.trials import Spent, Trials, seeds_of
-from spaql.laws.units import Units, declared_units, measured_units
-from spaql.learners.law_frontier import Entry
+from spaql.laws.vector import Units, declared_units, measured_units, without_dust
+from spaql.learners.law_files import Entry
 from spaql.learners.laws import Laws
 from spaql.plants.problem import constant_actions
 from spaql.streams import LAWS_CHOSEN, LAWS_CONFIRMED

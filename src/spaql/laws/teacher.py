@@ -14,7 +14,7 @@ from spaql.arrays import Array
 from spaql.errors import SpaqlError
 from spaql.laws.distil import model_tree, scores_of
 from spaql.laws.trials import Spent, Trials, seeds_of
-from spaql.laws.units import measured_units
+from spaql.laws.vector import measured_units
 from spaql.learners.agent import Agent
 from spaql.plants.answers import begun, outcome
 from spaql.plants.chart import HUGE

@@ -20,8 +20,7 @@ from spaql.arrays import Array
 from spaql.laws.environments import Job, Rollout
 from spaql.laws.tidy import Tidying, plain, with_digits
 from spaql.laws.trials import Spent, Trials, seeds_of
-from spaql.laws.units import Units
-from spaql.laws.vector import everything, numbers_of, with_numbers
+from spaql.laws.vector import Units, everything, numbers_of, with_numbers
 from spaql.streams import LAWS_TIDIED
 from spaql.trees.tree import LEAF, Tree
 

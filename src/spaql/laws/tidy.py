@@ -16,10 +16,8 @@ import numpy as np
 
 from spaql.arrays import Array
 from spaql.laws.cma import CMA
-from spaql.laws.dust import without_dust
 from spaql.laws.trials import Spent, Trials, seeds_of
-from spaql.laws.units import Units, declared_units
-from spaql.laws.vector import everything, numbers_of, with_numbers
+from spaql.laws.vector import Units, declared_units, everything, numbers_of, with_numbers, without_dust
 from spaql.policy.outputs import ranges_of
 from spaql.streams import LAWS_POLISHED, LAWS_TIDIED
 from spaql.trees.edits import simplified, with_laws, without

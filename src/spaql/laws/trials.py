@@ -20,11 +20,10 @@ from spaql.plants.environment import PlantEnv
 from spaql.plants.plant import LANES
 from spaql.plants.problem import Problem
 from spaql.streams import derive, plant_seed
-from spaql.training.forest_rollouts import forest_of, run_forest
 from spaql.training.lanes import OK, Episodes, Lanes, new_lanes, stage_of
-from spaql.training.plant_errors import bad_reward, bad_state
 from spaql.training.tree_episodes import episode_in
-from spaql.training.tree_rollouts import run_tree
+from spaql.training.tree_rollouts import forest_of, run_forest, run_tree
+from spaql.training.viewer import bad_reward, bad_state
 from spaql.trees.tree import Tree
 
 MOST_AT_ONCE = 4096  # episodes between two checks for Ctrl-C

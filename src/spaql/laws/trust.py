@@ -24,6 +24,7 @@ from spaql.laws.forecast import (
     EPISODES,
     FUNCTIONS,
     PARTS,
+    Tried,
     as_seen,
     functions_for,
     lacking_some,
@@ -31,13 +32,13 @@ from spaql.laws.forecast import (
     passing,
     possible,
     returns_in,
+    tried_by,
     with_wider_ends,
     within_reach,
     within_twice,
 )
 from spaql.laws.judge import scale_of
 from spaql.laws.trials import Trials, seeds_of
-from spaql.laws.tried import Tried, tried_by
 from spaql.learners.atlas.controller import contradiction_of, controller_of, told_problem
 from spaql.plants.problem import Problem, constant_actions
 from spaql.policy.digits import counted

@@ -15,8 +15,7 @@ import numpy as np
 from spaql.arrays import Array
 from spaql.laws.environments import Job, Rollout
 from spaql.laws.trials import Trials
-from spaql.laws.units import Units
-from spaql.laws.vector import Free, all_free, everything, numbers_of, with_numbers
+from spaql.laws.vector import Free, Units, all_free, everything, numbers_of, with_numbers
 from spaql.plants.problem import Problem
 from spaql.trees.tree import Tree
 

@@ -9,8 +9,8 @@ from spaql.compiling import inlined, kernel
 from spaql.partition.forest import COUNT_BITS, MAX_DEPTH
 from spaql.partition.greedy import LOW_HALF, Greedy, coordinates
 from spaql.partition.search import cell_of
+from spaql.plants.axes import Space
 from spaql.plants.chart import Chart, to_cube
-from spaql.plants.space import Space
 from spaql.streams import derive, uniform
 
 

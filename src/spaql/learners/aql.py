@@ -13,8 +13,8 @@ from spaql.learners.spaql import DEFAULT_XI
 from spaql.learners.state import new_state
 from spaql.learners.update import ADAPTIVE, Rule
 from spaql.partition.forest import Forest
+from spaql.plants.axes import Space
 from spaql.plants.chart import HUGE
-from spaql.plants.space import Space
 
 
 @learner

@@ -12,8 +12,8 @@ from spaql.partition.forest import Forest, worth
 from spaql.partition.greedy import Scratch, descend
 from spaql.partition.merge import merge_after
 from spaql.partition.search import allocated, containing, find_path, last_argmax, relevant
+from spaql.plants.axes import Space
 from spaql.plants.chart import to_cube
-from spaql.plants.space import Space
 
 
 @inlined

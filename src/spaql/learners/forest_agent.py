@@ -130,7 +130,7 @@ class ForestAgent(Agent):
 
         As in the paper, the action is uniform inside the greedy cell; `deterministic` applies its centre.
         """
-        from spaql.training.evaluation import fresh_rollouts
+        from spaql.training.forest_loop import fresh_rollouts
 
         with self.state.guard.read():
             count = whole("episodes", episodes, 1, 10**8)

@@ -10,12 +10,11 @@ from spaql.errors import SpaqlError
 from spaql.partition.forest import MAX_DEPTH, USED, Forest, resized
 from spaql.partition.greedy import new_scratch
 from spaql.partition.leaves import standing
+from spaql.plants.axes import Space
 from spaql.plants.chart import Chart, to_cube
-from spaql.plants.space import Space
-from spaql.policy.cells import TOP, Cells, table_tree
+from spaql.policy.cells import TOP, Cells, alternatives, key_action, list_cells, survey, table_tree
 from spaql.policy.exact import exact_tree
 from spaql.policy.knowledge import Choice, Opinion, Rows, Samples, Table, table_visits
-from spaql.policy.lookup import alternatives, key_action, list_cells, survey
 from spaql.policy.policy import Policy
 from spaql.trees.tree import Tree
 

@@ -16,8 +16,7 @@ import numpy as np
 from spaql.arrays import Array
 from spaql.errors import SpaqlError
 from spaql.learners.agent import Agent, Learned
-from spaql.learners.law_files import arrays_of, lessons_of_file, restored
-from spaql.learners.law_frontier import Frontier
+from spaql.learners.law_files import Frontier, arrays_of, lessons_of_file, restored
 from spaql.learners.options import count, learner, number, option
 from spaql.learners.outer import EVAL_SAMPLES, TRAIN_SAMPLES, new_outer
 from spaql.plants.loop import with_previous
@@ -26,7 +25,7 @@ from spaql.policy.evaluation import Evaluation, significantly_less
 from spaql.policy.knowledge import Nothing, Samples
 from spaql.policy.policy import Policy
 from spaql.trees.edits import constant, first_variables, uses
-from spaql.trees.law_parts import rows_of
+from spaql.trees.regions import rows_of
 from spaql.trees.tree import Tree
 
 UNNOTICED = 0.02  # of the way from the best constant action to a teacher: less is not worth a warning

@@ -10,9 +10,8 @@ from spaql.errors import SpaqlError
 from spaql.learners.aql import PerStepAgent
 from spaql.learners.options import learner, number, option
 from spaql.learners.update import NET
-from spaql.partition.forest import MAX_DEPTH, USED
-from spaql.partition.net import depth_of, net_size, new_net
-from spaql.plants.space import Space
+from spaql.partition.forest import MAX_DEPTH, USED, depth_of, net_size, new_net
+from spaql.plants.axes import Space
 
 DEFAULT_STEPS = (0.25, 0.5)  # of these the first step whose net is small enough, else the last step
 DEFAULT_BALLS = 2**20  # a net of at most this size is small enough

@@ -74,7 +74,7 @@ _CARDS = (
         "uniformly random actions, the baseline",
         Look("#7F7F7F", (0, (1, 1.2)), "x", "2 2.5"),
         "spaql.learners.random:Random",
-        loop="spaql.training.random_loop:RandomLoop",
+        loop="spaql.training.forest_loop:RandomLoop",
         learns_by="nothing",
         takes_data=False,
         in_paper=True,

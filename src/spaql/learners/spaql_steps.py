@@ -13,8 +13,8 @@ from spaql.learners.update import Rule, gaussian, update
 from spaql.partition.forest import COUNT_BITS, COUNT_MASK, Forest, action_centre
 from spaql.partition.greedy import Scratch
 from spaql.partition.search import allocated, containing, find_path, relevant
+from spaql.plants.axes import Space
 from spaql.plants.chart import Chart, to_cube
-from spaql.plants.space import Space
 from spaql.streams import uniform
 
 TINY = 1e-290  # instead of max|Q|, where all Q are zero: the choice is then uniform

@@ -12,8 +12,8 @@ from spaql.learners.outer import BEST_RETURN, TRAIN_SAMPLES
 from spaql.partition.forest import USED, Forest, grown, new_forest, resized
 from spaql.partition.greedy import Greedy, Scratch, new_greedy, new_scratch, scratch_width
 from spaql.partition.merge import merge_all
+from spaql.plants.axes import Space
 from spaql.plants.chart import Chart
-from spaql.plants.space import Space
 
 MAX_BALLS = 2**28  # 6 GB for agent and trainee each
 

@@ -9,8 +9,8 @@ from spaql.learners.act import Actor
 from spaql.learners.update import Rule
 from spaql.partition.forest import Forest
 from spaql.partition.greedy import Greedy, Scratch
+from spaql.plants.axes import Space
 from spaql.plants.chart import Chart
-from spaql.plants.space import Space
 
 
 class Trainee(NamedTuple):

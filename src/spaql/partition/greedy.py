@@ -14,8 +14,8 @@ import numpy as np
 from spaql.arrays import Array
 from spaql.compiling import inlined
 from spaql.partition.forest import COUNT_BITS, COUNT_MASK, MAX_DEPTH, Forest, action_centre
+from spaql.plants.axes import Space
 from spaql.plants.chart import Chart
-from spaql.plants.space import Space
 
 CELL = np.dtype([("key", "i8"), ("spread", "f8"), ("ball", "i4")], align=True)
 ENTRY = np.dtype([("key", "i8"), ("ball", "i4"), ("fork", "i4")], align=True)  # fork: while merging a sparse forest

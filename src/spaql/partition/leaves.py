@@ -20,7 +20,7 @@ from spaql.partition.forest import (
     child_key,
     root_key,
 )
-from spaql.plants.space import Space
+from spaql.plants.axes import Space
 
 PENDING = np.dtype([("key", "i8"), ("ball", "i4"), ("unallocated", "i4")], align=True)
 

@@ -4,12 +4,129 @@ import numpy as np
 
 from spaql.arrays import Array
 from spaql.compiling import apart, inlined
-from spaql.partition.forest import Forest, action_parts, child_key, root_key
+from spaql.partition.forest import Forest, action_parts, child_key, level_of, root_key, worth
 from spaql.partition.greedy import LOW_HALF, USED, Greedy, Scratch, settle
-from spaql.partition.merge_sparse import merge_sparse, merge_sparse_after
+from spaql.plants.axes import Space
 from spaql.plants.chart import Chart
-from spaql.plants.space import Space
 
+# -- the merged policy of a sparse forest: a binary tree that halves one state coordinate after the other --------------
+#
+# A cell is halved only where a fork of the forest is.
+
+@inlined
+def sort_out(
+    forest: Forest, stack: Array, low: int, high: int, best: int, best_key: int, best_q: float
+) -> tuple[int, int, int, float]:
+    """Of the balls `stack[low:high]` leaves compete, and split balls stay, each at its first fork.
+
+    Returns the new end of the stack, and ball, key and Q of the best leaf.
+    """
+    keep = low
+    for i in range(low, high):
+        index, key = stack[i].ball, stack[i].key
+        ball = forest.balls[index]
+        if ball.first != 0:
+            stack[keep].ball, stack[keep].key, stack[keep].fork = index, key, ball.first
+            keep += 1
+        elif ball.q > best_q or (ball.q == best_q and key > best_key):
+            best, best_key, best_q = index, key, ball.q
+    return keep, best, best_key, best_q
+
+
+@inlined
+def halve(
+    forest: Forest, space: Space, stack: Array, low: int, high: int, level: int, side: int,
+    best: int, best_key: int, best_q: float,
+) -> tuple[int, int, int, float]:  # fmt: skip
+    """One half of a cell: the balls and forks to which the forks `stack[low:high]` lead are put at `high`.
+
+    `level` is that of the cell, d for every depth. Where nothing is allocated, the unallocated children compete; of
+    equal children the last part wins. Returns the new end of the stack, and ball, key and Q of the best leaf.
+    """
+    end, last = high, level % space.d == space.d - 1
+    for i in range(low, high):
+        index, key = stack[i].ball, stack[i].key
+        target = forest.forks[stack[i].fork, side]
+        if target != 0 and not last:
+            stack[end].ball, stack[end].key, stack[end].fork = index, key, target
+            end += 1
+            continue
+        parts, depth = action_parts(space, key), forest.balls[index].depth
+        if target != 0:
+            for part in range(parts):
+                stack[end].ball, stack[end].key = target + part, child_key(space, key, depth, part)
+                end += 1
+            continue
+        q, child = worth(forest, index), child_key(space, key, depth, parts - 1)
+        if q > best_q or (q == best_q and child > best_key):
+            best, best_key, best_q = index, child, q
+    return end, best, best_key, best_q
+
+
+@apart
+def merge_sparse(
+    forest: Forest, space: Space, chart: Chart, greedy: Greedy, scratch: Scratch, tree: int, cell: int, level: int,
+    low: int, high: int, best: int, best_key: int,
+) -> None:  # fmt: skip
+    """(Re)build the merged tree below `cell`; `level` is d for every depth and one for every halving.
+
+    `scratch.stack[low:high]`: the balls over the cell, or the forks of balls that are being halved; `best`: the greedy
+    ball among the leaves over the cell that are not finer (-1: none).
+    """
+    stack, levels, top_level = scratch.stack, scratch.levels, level
+    best_q = worth(forest, best) if best >= 0 else -np.inf
+    if level == 0:
+        greedy.undecided[tree] = 0
+    while True:
+        if level % space.d == 0:
+            high, best, best_key, best_q = sort_out(forest, stack, low, high, best, best_key, best_q)
+        if high == low:
+            settle(space, chart, greedy, tree, cell, best, best_key, level_of(forest, best))
+            greedy.depth[tree] = max(greedy.depth[tree], -(-level // space.d))
+        else:
+            if greedy.jump[cell] >> 32 == 0:
+                base = greedy.size[USED]
+                greedy.size[USED] += 2
+                greedy.jump[base], greedy.jump[base + 1] = base, base + 1
+                greedy.jump[cell] = base | (1 << 32)
+            here = levels[level]
+            here.base, here.orthant, here.low, here.high = greedy.jump[cell] & LOW_HALF, 0, low, high
+            here.ball, here.key, here.q = best, best_key, best_q
+            level += 1
+        while level > top_level and levels[level - 1].orthant == 2:
+            level -= 1
+        if level == top_level:
+            return
+        here = levels[level - 1]
+        side = here.orthant
+        here.orthant += 1
+        cell, low = here.base + side, here.high
+        high, best, best_key, best_q = halve(
+            forest, space, stack, here.low, here.high, level - 1, side, here.ball, here.key, here.q
+        )
+
+
+@apart
+def merge_sparse_after(
+    forest: Forest, space: Space, chart: Chart, greedy: Greedy, scratch: Scratch, tree: int, path: Array, depth: int
+) -> None:  # fmt: skip
+    """Refresh the merged tree after the ball of depth `depth` over the state of `path` has changed."""
+    stack = scratch.stack
+    stack[0].ball, stack[0].key = tree, root_key(space)
+    low, high, cell, level = 0, 1, tree, 0
+    best, best_key, best_q = -1, 0, -np.inf
+    while level < depth * space.d and greedy.jump[cell] >> 32 != 0:
+        if level % space.d == 0:
+            high, best, best_key, best_q = sort_out(forest, stack, low, high, best, best_key, best_q)
+        side = (path[level // space.d] >> (space.d - 1 - level % space.d)) & 1
+        end, best, best_key, best_q = halve(forest, space, stack, low, high, level, side, best, best_key, best_q)
+        low, high = high, end
+        cell = (greedy.jump[cell] & LOW_HALF) + side
+        level += 1
+    merge_sparse(forest, space, chart, greedy, scratch, tree, cell, level, low, high, best, best_key)
+
+
+# -- the greedy policy of any forest, built anew or refreshed where it has changed -------------------------------------
 
 @inlined
 def merge(

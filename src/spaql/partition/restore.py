@@ -23,7 +23,7 @@ from spaql.partition.forest import (
     child_key,
     root_key,
 )
-from spaql.plants.space import Space
+from spaql.plants.axes import Space
 
 
 def forest_arrays(forest: Forest, name: str) -> dict[str, Array]:

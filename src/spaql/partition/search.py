@@ -21,7 +21,7 @@ from spaql.partition.forest import (
     root_key,
     worth,
 )
-from spaql.plants.space import Space
+from spaql.plants.axes import Space
 
 HALF = 1 << (MAX_DEPTH - 1)
 

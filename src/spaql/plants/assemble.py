@@ -14,9 +14,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from spaql.plants.axes import Axis
-from spaql.plants.between import Between, drawn
 from spaql.plants.equations import TWO_PI, Equations, clipped
 from spaql.plants.known import KnownOutcome
+from spaql.plants.parameters import Between, drawn
 from spaql.plants.plant import Plant, make_plant, observe, reset, step
 
 Spreads = Sequence[tuple[int, float]]  # (number of the variable, standard deviation)

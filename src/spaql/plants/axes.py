@@ -2,14 +2,32 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from spaql.arrays import Array
 from spaql.checks import FAR, flag, items, real, text
 from spaql.errors import SpaqlError, echoed
-from spaql.plants.space import MAX_AXES
+
+# -- sizes of a problem, as kernels need them, and how large they may be -----------------------------------------------
+
+MAX_AXES = 4  # continuous action axes: their key has k * MAX_DEPTH <= 63 bits
+MAX_SPLIT = 1 << 14  # children of one split
+
+
+class Space(NamedTuple):
+    """Sizes of the problem, as the kernels need them."""
+
+    d: int  # state dimensions
+    k: int  # continuous action axes, 0 for a finite set
+    m: int  # actions of a finite set, 0 if continuous
+    horizon: int
+    trees: int
+    cut: int = 2  # parts a split makes of a list of actions: two halves, or more than 2 for single actions
+
+
+# -- what a controller sees and does: the axes of the observation, and the actions, a box or a finite set --------------
 
 ROUNDED = 1e-6  # of a period: what low and high may be off
 NARROWEST = 1e-12  # part of its bounds that a range has to have: of less, double precision tells no cells apart

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from spaql.errors import SpaqlError, echoed
 from spaql.plants import library
-from spaql.plants.between import Between
-from spaql.plants.entry import Entry
+from spaql.plants.equations import Entry
+from spaql.plants.parameters import Between
 
 if TYPE_CHECKING:
     from spaql.plants.problem import Problem

@@ -3,10 +3,13 @@
 import dis
 import hashlib
 import inspect
+import linecache
 import math
 import random
+import re
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -14,9 +17,68 @@ import numpy as np
 
 from spaql import fastmath
 from spaql.compiling import callback, inlined
-from spaql.errors import SpaqlError
-from spaql.numba_version import errors
-from spaql.plants.uncompiled import why
+from spaql.errors import SpaqlError, one_line
+from spaql.numba_version import errors, numba
+
+# -- why a user's function fails or does not compile, in one line: which function, which line, what numba missed -------
+
+OTHERS = (str(Path(numba.__file__).parent), str(Path(__file__).parents[1]))  # no lines of the user are there
+PLACE = re.compile(r"(?:\bat|[Rr]aised from) (\S.*?) \((\d+)\)")
+BEHIND = re.compile(r",? (?:for '\$|defined at|found for signature|[Rr]aised from)")  # numba's names and places
+CALLED = re.compile(r"\((?:Inside|CPUDispatcher)\(<function (\S+) at ")
+
+
+def subject(name: str, parts: Mapping[str, Callable[..., Any]]) -> str:
+    """A function as messages name it. The reward of a loop stands as `pay` where its step is put together."""
+    short = name.rpartition(".")[2]
+    for key, part in parts.items():
+        told = {"reward": part if key == "reward" else part.__globals__.get("pay"), "terminated": part}
+        for role, function in told.items():
+            if role in (key, "reward") and getattr(function, "__qualname__", None) == name:
+                return f"the {role}" if short in ("<lambda>", "tracking", role) else f"the {role} {short}"
+    return short
+
+
+def why(error: Exception, parts: Mapping[str, Callable[..., Any]]) -> str:
+    """ "go, line 7 of motor.py (x = d["k"]): lists, dictionaries, arrays and texts do not compile"."""
+    text = re.sub(r"\x1b\[[0-9;]*m", "", str(error))
+    places = [found for found in PLACE.finditer(text) if not found[1].startswith(OTHERS)]
+    names = CALLED.findall(text[places[0].end() :] if places else text)
+    who = subject(names[0], parts) if names else " or ".join(part.__name__ for part in parts.values())
+    return f"{who}{_line(places[0]) if places else ''} does not compile: {_cause(text)}"
+
+
+def _line(place: "re.Match[str]") -> str:
+    file, number = place[1], int(place[2])
+    source = one_line(linecache.getline(file, number).strip(), 80)
+    return f", line {number} of {Path(file).name}" + (f" ({source})" if source else "")
+
+
+def _cause(text: str) -> str:
+    if "NRT required" in text or "unicode_type" in text:
+        return "lists, dictionaries, arrays and texts cannot be compiled"
+    lines = [line.strip() for line in text.splitlines()]
+    plain = [line for line in lines if line and not line.startswith(("Failed in", "During", "File ", "<source", "---"))]
+    said = BEHIND.split(plain[0] if plain else "it fails")[0]
+    called = [line.removeprefix(">>> ") for line in plain[:3] if line.startswith(">>> ")]
+    return one_line(f"no {called[0]} is known" if called else said.rstrip(".:"), 160)
+
+
+def failed(error: Exception, function: Callable[..., Any], arguments: Iterable[float]) -> str:
+    """ "step go(0.5, 0.0)", or the reward with its arguments if the error comes from there."""
+    pay = function.__globals__.get("pay")
+    trace = error.__traceback__
+    while trace is not None and inspect.isfunction(pay):
+        if trace.tb_frame.f_code is pay.__code__:
+            given = {name: trace.tb_frame.f_locals[name] for name in inspect.signature(pay).parameters}
+            told = ", ".join(f"{name} = {value:.6g}" for name, value in given.items())
+            who = subject(pay.__qualname__, {"act": function})
+            return f"{who} failed with {told}: {error!r}"
+        trace = trace.tb_next
+    return f"{function.__name__}{tuple(arguments)} failed: {error!r}"
+
+
+# -- plain Python to compiled: `math` means `fastmath`, helpers are compiled along -------------------------------------
 
 TAKE_NUMBERS = "Let it take uniform numbers as parameters instead, one per number it needs"
 
@@ -156,3 +218,17 @@ def digest(function: Callable[..., Any]) -> bytes:
         else:
             add("value", repr(item).encode())
     return made.digest()
+
+
+# -- functions put together as text: plants in loops are made of them. What users wrote enters by name -----------------
+
+def made(scope: dict[str, Any], head: str, lines: Sequence[str]) -> Any:
+    """The function with this head and these lines, which may call what is in the scope."""
+    own = scope | {"__name__": __name__}
+    exec(compile("\n    ".join([f"def {head}:", *lines]), __file__, "exec"), own)
+    return own[head.partition("(")[0]]
+
+
+def names(letter: str, count: int) -> list[str]:
+    """["s0", "s1", ...]"""
+    return [f"{letter}{j}" for j in range(count)]

@@ -9,13 +9,12 @@ from typing import Any
 from spaql.checks import real, whole
 from spaql.errors import SpaqlError, echoed
 from spaql.plants.axes import Axis, Continuous, Finite
-from spaql.plants.between import Between, Value, value_of
 from spaql.plants.fmu_env import FMUEnv
 from spaql.plants.fmu_file import COUNTS, FMU, attribute, declared, read_fmu
 from spaql.plants.gym import MEASURE, from_gym
 from spaql.plants.known import known_outcome
 from spaql.plants.loop_text import UNPAID
-from spaql.plants.parameters import short
+from spaql.plants.parameters import Between, Value, short, value_of
 from spaql.plants.problem import UNBOUNDED, Problem
 
 Bounds = tuple[float, float]

@@ -14,9 +14,9 @@ import numpy as np
 
 from spaql.arrays import Array
 from spaql.errors import SpaqlError
-from spaql.plants.between import Between, Value, drawn
 from spaql.plants.fmu_file import FMU, declared, fmpy, read_fmu
 from spaql.plants.known import said
+from spaql.plants.parameters import Between, Value, drawn
 
 STATES = ("ok", "warning", "discard", "error", "fatal", "pending")
 FATAL = 4

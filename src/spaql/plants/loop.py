@@ -26,8 +26,7 @@ from spaql.plants.interlocks import Interlock
 from spaql.plants.limits import Limit
 from spaql.plants.loop_checks import check_statements, dt_of, warn_beyond
 from spaql.plants.loop_env import LoopEnv
-from spaql.plants.loop_known import loop_known
-from spaql.plants.loop_plant import Surroundings, looped
+from spaql.plants.loop_plant import Surroundings, loop_known, looped
 from spaql.plants.loop_text import IN_LOOP, UNPAID, told
 from spaql.plants.payment import least_paid, payment_of
 from spaql.plants.problem import Problem

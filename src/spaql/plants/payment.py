@@ -10,8 +10,8 @@ import numpy as np
 
 from spaql.errors import SpaqlError, echoed
 from spaql.plants.axes import Axis
+from spaql.plants.compile import made
 from spaql.plants.signals import Signals
-from spaql.plants.text import made
 
 TRIED = 2000  # combinations of values among which the least reward is looked for
 

@@ -31,8 +31,7 @@ from spaql.arrays import Array
 from spaql.compiling import code_of, kernel
 from spaql.errors import SpaqlError, echoed
 from spaql.numba_version import types as nb
-from spaql.plants.compile import TAKE_NUMBERS, assembled, check_parameters
-from spaql.plants.uncompiled import failed
+from spaql.plants.compile import TAKE_NUMBERS, assembled, check_parameters, failed
 from spaql.streams import uniform
 
 # A batch function takes one table and n: row `rows.x` of the table starts at `rows.x * LANES`, lane i is column i.

@@ -10,11 +10,10 @@ import numpy as np
 from spaql.arrays import Array
 from spaql.checks import choice, flag, items, real, text, whole
 from spaql.errors import SpaqlError, echoed
-from spaql.plants.axes import Axis, Continuous, Finite
+from spaql.plants.axes import MAX_AXES, MAX_SPLIT, Axis, Continuous, Finite, Space
 from spaql.plants.chart import AXIS, CLIPPED, LINEAR, SIGMOID, Chart, to_cube
 from spaql.plants.limits import Limit, checked_limits
 from spaql.plants.problem_text import problem_text
-from spaql.plants.space import MAX_AXES, MAX_SPLIT, Space
 
 if TYPE_CHECKING:
     import gymnasium

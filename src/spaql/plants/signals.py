@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 
 from spaql.errors import SpaqlError, echoed
 from spaql.plants.axes import Axis, Continuous, Finite
+from spaql.plants.compile import made
 from spaql.plants.interlocks import Bounds, Interlock, check_together, within
 from spaql.plants.memory import Item, Register, Sum, parsed, registers_of
 from spaql.plants.references import Reference
-from spaql.plants.text import made
 
 FEW = 10  # parts of an episode: the integral of an unbounded error is measured in the largest error times so long
 

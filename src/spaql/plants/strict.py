@@ -17,12 +17,12 @@ import numpy as np
 from spaql.arrays import Array
 from spaql.plants.answers import outcome
 from spaql.plants.axes import Finite
+from spaql.plants.compile import made, names
 from spaql.plants.environment import PlantEnv
 from spaql.plants.known import KnownOutcome
 from spaql.plants.limits import limit_table
 from spaql.plants.plant import Plant, PlantFunction, make_plant
 from spaql.plants.problem import Problem
-from spaql.plants.text import made, names
 
 MARGIN = 0.03  # of a bound by which the search keeps away from it: it sees some episodes, not all
 PART = 0.1  # of an episode: what one violated step costs

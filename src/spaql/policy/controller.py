@@ -23,10 +23,10 @@ from spaql.plants.chart import HUGE
 from spaql.plants.environment import PlantEnv
 from spaql.plants.plant import LANES, Batch, advance_code
 from spaql.plants.problem import Finite, Problem
-from spaql.policy.allowed import allowed_by, settle
 from spaql.policy.evaluation import Evaluation
 from spaql.policy.law import checked_problem
 from spaql.policy.memory import observed
+from spaql.policy.outputs import allowed_by, settle
 from spaql.policy.probes import Probes
 from spaql.policy.why_controller import ControllerWhy, explain_controller
 from spaql.policy.words import action_names, one_line, variable_names

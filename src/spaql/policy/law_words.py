@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from spaql.policy.digits import number, told_apart, with_unit
-from spaql.trees.law_parts import constant_of, steps_of
 from spaql.trees.laws import CLIP, SCORES, Laws
+from spaql.trees.regions import constant_of, steps_of
 from spaql.trees.tree import LEAF, Tree
 
 MOST_STEPS = 6  # ordered actions whose cuts are told one by one

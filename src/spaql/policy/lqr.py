@@ -12,8 +12,7 @@ from spaql.plants.problem import Continuous, Problem
 from spaql.policy.law import checked_problem, one_law, vector
 from spaql.policy.linear import linear_model
 from spaql.policy.policy import Policy
-from spaql.policy.regulator import ROUNDED, regulator, weights_of
-from spaql.policy.tracking import tracking
+from spaql.policy.tracking import ROUNDED, regulator, tracking, weights_of
 from spaql.policy.words import action_names, variable_names
 from spaql.trees.laws import CLIP, ORDERED, SCORES, THRESHOLD
 

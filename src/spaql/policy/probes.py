@@ -45,7 +45,7 @@ class Probes:
 
         Other references stay in the middle of their range.
         """
-        from spaql.training.step_episodes import respond
+        from spaql.training.watched import respond
 
         return respond(self, reference, start, to, at, noise, tolerance, episodes, seed)
 

@@ -7,8 +7,8 @@ import numpy as np
 
 from spaql.arrays import Array
 from spaql.policy.digits import column, number, with_unit
-from spaql.trees.law_parts import constant_of, steps_of
 from spaql.trees.laws import CLIP, SCORES, Laws, apply_laws
+from spaql.trees.regions import constant_of, steps_of
 from spaql.trees.tree import decide, leaf_of
 
 if TYPE_CHECKING:

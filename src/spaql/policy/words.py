@@ -1,7 +1,7 @@
 """How a policy is put into words: names, numbers, tests, rules, actions, shares of time.
 
 `why`, texts, tables, pages and drawings all speak through this file. Numbers for machines are in
-`spaql.export.numbers`.
+`spaql.export.heading`.
 """
 
 import unicodedata

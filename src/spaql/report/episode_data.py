@@ -1,4 +1,4 @@
-"""Recorded episodes, as the player of the explanation page shows them."""
+"""Episodes, step responses, the worst episode and sizes of trees, as the explanation page shows them."""
 
 import math
 from collections.abc import Sequence
@@ -6,11 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from spaql.analysis.panels import Panel, panels_of
+from spaql.analysis.episode_figure import Panel, panels_of
 from spaql.arrays import Array
+from spaql.compress.frontier import FrontierPoint
+from spaql.plants.loop import can_restate
+from spaql.policy.evaluation import Evaluation
 from spaql.policy.policy import Policy
+from spaql.policy.words import number, percent
 from spaql.policy.worst import Worst
 from spaql.report.shell import one_plain, plain
+from spaql.report.svg import inline_svg
 from spaql.training.episode import Episode
 
 EPISODES = 6  # recorded for the page
@@ -88,3 +93,86 @@ def _row(panel: Panel, steps: int) -> dict[str, Any]:
         "ends": None if low is None else [low, high],
         "limits": [] if panel.limit is None else [end for end in panel.limit if math.isfinite(end)],
     }
+
+
+# -- step responses and the worst episode, as the explanation page shows them ------------------------------------------
+
+def step_views(policy: Policy) -> list[dict[str, Any]]:
+    """One for every reference that a variable follows: a drawing, and what was measured."""
+    from spaql.analysis.step_figure import step_sheet
+    from spaql.analysis.style import svg_of
+
+    problem, views = policy.problem, []
+    if problem.signals is None or problem.horizon < 2 or not can_restate(problem):
+        return []
+    for k, reference in enumerate(one for one in problem.signals.references if one.of is not None):
+        response, title = policy.step_response(reference.name), f"Step response of {reference.of}"
+        with step_sheet(response) as figure:
+            drawing = svg_of(figure, f"step{k + 1}", title)
+        views.append({"title": title, "jump": response.jump, "rows": response.rows()})
+        views[-1]["drawing"] = inline_svg(drawing, f"response-{k + 1}", title)
+    return views
+
+
+def worst_view(worst: Worst) -> dict[str, Any]:
+    """The drawing with the typical episode behind it, and what was found."""
+    from spaql.analysis.episode_figure import episode_sheet
+    from spaql.analysis.style import svg_of
+
+    title = "The worst episode that was found, and a typical one"
+    with episode_sheet(worst.episode, worst) as figure:
+        drawing = svg_of(figure, "worst", title)
+    rows = [(name, text.replace("\N{NO-BREAK SPACE}", " ")) for name, text in worst.rows()]
+    by = {"return": "lowest return", "limits": "largest excess over a limit"}[worst.by]
+    return {
+        "title": title,
+        "by": by,
+        "tried": f"{worst.tried:,}",
+        "compiled": worst.problem.plant is not None,
+        "rows": rows,
+        "drawing": inline_svg(drawing, "worst-episode", title),
+    }
+
+
+# -- all sizes of tree that a compression found, as the explanation page draws them ------------------------------------
+
+def frontier(sizes: list[FrontierPoint], chosen: int, own: Evaluation | None) -> dict[str, Any] | None:
+    """All sizes of tree that a compression found: places in a picture of 100 by 100, and the numbers."""
+    if not sizes:
+        return None
+    points = [frontier_point(one) for one in sizes]
+    level = None if own is None else own.mean
+    ends = [value for point in points for value in (point["low"], point["high"])] + ([] if level is None else [level])
+    bottom, top = min(ends), max(ends)
+    room = 0.06 * (top - bottom) or 1.0
+    bottom, top = bottom - room, top + room
+    most = max(2, *(point["leaves"] for point in points))
+    for point in points:
+        point["x"] = 100 * math.log(point["leaves"]) / math.log(most)
+        point["y"], point["y_low"], point["y_high"] = (
+            100 * (top - point[name]) / (top - bottom) for name in ("mean", "low", "high")
+        )
+        point["chosen"] = point["leaves"] == chosen
+    marks = [value for value in (1, 2, 4, 8, 16, 32, 64, 128, 256, 512) if value <= most]
+    return {
+        "points": points,
+        "level": None if level is None else 100 * (top - level) / (top - bottom),
+        "level_text": None if level is None else number(level),
+        "x_ticks": [(100 * math.log(value) / math.log(most), value) for value in marks],
+        "y_ticks": [(100 * (top - value) / (top - bottom), number(value)) for value in round_numbers(bottom, top)],
+    }
+
+
+def round_numbers(low: float, high: float) -> list[float]:
+    """Two to five values between both, at steps of 1, 2 or 5 times a power of ten."""
+    size = 10.0 ** math.floor(math.log10(high - low))
+    step = next(part * size for part in (2.0, 1.0, 0.5) if (high - low) >= 2.0 * part * size)
+    first, last = math.ceil(low / step), math.floor(high / step)
+    return [float(f"{place * step:.12g}") for place in range(first, last + 1)]
+
+
+def frontier_point(one: FrontierPoint) -> dict[str, Any]:
+    low, high = one.ci95
+    texts = {"interval": f"{number(low)} … {number(high)}", "mean_text": number(one.mean)}
+    texts["fidelity"] = percent(one.fidelity) if math.isfinite(one.fidelity) else "–"
+    return {"leaves": one.leaves, "mean": one.mean, "low": low, "high": high} | texts

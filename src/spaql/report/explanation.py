@@ -9,7 +9,7 @@ import numpy as np
 
 from spaql.arrays import Array
 from spaql.compress.frontier import FrontierPoint, episodes_for, restated
-from spaql.export.action_colours import action_colours
+from spaql.export.dot import action_colours
 from spaql.plants.problem import Finite
 from spaql.policy.evaluation import Evaluation
 from spaql.policy.frame import known
@@ -18,11 +18,9 @@ from spaql.policy.words import number, percent, share_of_time
 from spaql.policy.worst import Worst
 from spaql.progress import at_work, working
 from spaql.report.beside import OWN, rows_of
-from spaql.report.episode_data import recorded
+from spaql.report.episode_data import frontier, recorded, step_views, worst_view
 from spaql.report.explanation_data import page_data
-from spaql.report.frontier_data import frontier
 from spaql.report.law_data import law_lines, law_verdict, spoken, swatches
-from spaql.report.probe_data import step_views, worst_view
 from spaql.report.shell import embedded, render, write_html
 from spaql.trees.regions import summed
 from spaql.trees.tree import LEAF

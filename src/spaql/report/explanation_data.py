@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from spaql.export.action_colours import ENDS, NAMED, has_named
+from spaql.export.dot import ENDS, NAMED, has_named
 from spaql.plants.catalog import entry_of, step_time
-from spaql.plants.entry import Entry
+from spaql.plants.equations import Entry
 from spaql.plants.limits import limit_table
 from spaql.plants.problem import Axis, Finite, Problem
 from spaql.policy.policy import Policy

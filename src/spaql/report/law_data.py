@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 
 from spaql.arrays import Array
-from spaql.export.action_colours import ENDS, NAMED, colour_of, has_named
+from spaql.export.dot import ENDS, NAMED, colour_of, has_named
 from spaql.policy.digits import counted
 from spaql.policy.policy import Policy
 from spaql.policy.words import Words
 from spaql.report.shell import minus
-from spaql.trees.law_parts import constant_of
 from spaql.trees.laws import CLIP, ORDERED, SCORES, THRESHOLD, Laws
+from spaql.trees.regions import constant_of
 from spaql.trees.tree import LEAF, Tree
 
 KINDS = {CLIP: "clip", ORDERED: "ordered", SCORES: "scores", THRESHOLD: "threshold"}

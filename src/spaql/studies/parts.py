@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from spaql.plants.catalog import CATALOG
 from spaql.runs.rows import Run
 
 
@@ -50,3 +51,8 @@ class Results:
     def runs(self, experiment: str, problem: str, algorithm: str | None = None) -> list[Run]:
         found = self.parts.get(Part(experiment, problem), [])
         return [run for run in found if algorithm is None or run.algorithm == algorithm]
+
+
+# -- what tables and figures call the problems -------------------------------------------------------------------------
+
+TITLES = {name: entry.title for name, entry in CATALOG.items()}

@@ -5,8 +5,7 @@ from collections.abc import Iterable, Sequence
 from spaql.errors import SpaqlError, echoed
 from spaql.runs.spec import Spec
 from spaql.studies import all_parts, experiments
-from spaql.studies.parts import Effort, Part, part_of
-from spaql.studies.problems import TITLES
+from spaql.studies.parts import TITLES, Effort, Part, part_of
 from spaql.studies.study import Finished
 
 

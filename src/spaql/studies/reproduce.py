@@ -1,14 +1,17 @@
 """`spaql reproduce`: the studies, or parts of them, into a store."""
 
+import contextlib
 import importlib.util
 import shlex
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
 from spaql.checks import whole
 from spaql.errors import SpaqlError
+from spaql.progress import display
 from spaql.runs.executors import executor_of
 from spaql.runs.rows import DamagedError, Run
 from spaql.runs.runner import run_missing
@@ -18,8 +21,47 @@ from spaql.studies import experiments
 from spaql.studies.load import plan_of
 from spaql.studies.parts import Effort, Part
 from spaql.studies.plan import chosen_parts, specs_of, stages_of
-from spaql.studies.progress import progress_of_parts
+from spaql.tasks import Task
 
+# -- how far `spaql reproduce` is: the whole and each part -------------------------------------------------------------
+
+Todo = Mapping[Part, list[Spec]]  # the runs still to compute
+# Begins a stage; the function that it returns is called with each finished run.
+Show = Callable[[Todo], Callable[[Spec], None]]
+
+
+@contextlib.contextmanager
+def progress_of_parts(wanted: bool) -> Iterator[Show]:
+    """Plant steps are counted, so that the time left is right although runs differ."""
+    with display(None if wanted else False) as shown:
+
+        def stage(todo: Todo) -> Callable[[Spec], None]:
+            everything = [spec for runs in todo.values() for spec in runs]
+            whole = shown.task("all", _cost(everything), "runs")
+            whole.count, of = (0, len(everything)), dict[Spec, tuple[Part, Task]]()
+            for part, runs in todo.items():
+                task = shown.task(f"  {experiments()[part.experiment].title}, {part.problem}", _cost(runs), "runs")
+                task.count, task.note = (0, len(runs)), "" if runs else "all there"
+                of |= dict.fromkeys(runs, (part, task))
+
+            def done(spec: Spec) -> None:
+                part, task = of[spec]
+                for other in (whole, task):
+                    finished, runs = other.count or (0, 0)
+                    other.advance(other.done + spec.steps, None, (finished + 1, runs))
+                if wanted and not sys.stderr.isatty() and task.count == (len(todo[part]), len(todo[part])):
+                    print(f"{part}: {len(todo[part])} runs done", file=sys.stderr, flush=True)
+
+            return done
+
+        yield stage
+
+
+def _cost(specs: Iterable[Spec]) -> float:
+    return float(sum(spec.steps for spec in specs))
+
+
+# -- `spaql reproduce`: the studies, or parts of them, into a store ----------------------------------------------------
 
 @dataclass(frozen=True)
 class Request:

@@ -19,8 +19,8 @@ from spaql.plants.plant import LANES
 from spaql.streams import key_of, plant_seed
 from spaql.training.kernels import Clock, Progress, Room, greedy_rollouts, train_aql, train_spaql
 from spaql.training.lanes import BAD_OBSERVATION, OK, Episodes, Lanes, new_lanes, stage_of
-from spaql.training.plant_errors import bad_reward, bad_state
 from spaql.training.tally import Tally
+from spaql.training.viewer import bad_reward, bad_state
 
 if TYPE_CHECKING:
     from spaql.learners.forest_agent import ForestAgent

@@ -17,7 +17,7 @@ from spaql.plants.environment import PlantEnv
 from spaql.plants.problem_text import HARD, WIDTH
 from spaql.policy.words import action_names, action_units, different, number, variable_names, variable_units, with_unit
 from spaql.training.lanes import new_lanes, stage_of
-from spaql.training.recorded import recorded
+from spaql.training.rollouts import recorded
 from spaql.training.viewer import Viewer
 
 if TYPE_CHECKING:

@@ -18,9 +18,9 @@ from spaql.policy.worst import Changes, Worst
 from spaql.progress import at_work, working
 from spaql.training.controller_episodes import run_compiled, steps_of
 from spaql.training.lanes import OK, OWN_KEYS, Episodes, new_lanes, stage_of
-from spaql.training.plant_errors import bad_reward
 from spaql.training.tally import Counter, Tally, counted, excesses_of, new_tally
 from spaql.training.tree_rollouts import run_tree
+from spaql.training.viewer import bad_reward
 from spaql.training.watched import Decides, Watched, watch
 from spaql.training.worst_search import KEPT, PARTS, SEARCHED, Outcomes, Points, Trial, search
 

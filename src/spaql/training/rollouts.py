@@ -8,9 +8,9 @@ bit.
 import numpy as np
 
 from spaql.arrays import Array
-from spaql.compiling import apart, entry, inlined
+from spaql.compiling import apart, entry, inlined, kernel
 from spaql.fastmath import SMALL, tanh, tanh_small
-from spaql.learners.act import Actor
+from spaql.learners.act import Actor, act_once
 from spaql.partition.forest import COUNT_BITS, MAX_DEPTH
 from spaql.partition.greedy import LOW_HALF, Greedy, coordinates
 from spaql.partition.search import cell_of
@@ -26,6 +26,7 @@ from spaql.training.lanes import (
     book,
     check_returns,
     count_lanes,
+    fill_noise,
     finish,
     start_lanes,
     step_lanes,
@@ -210,3 +211,42 @@ def mean_return(returns: Array) -> float:
     for j in range(len(returns)):
         total += returns[j]
     return total / len(returns)
+
+
+# -- one rollout of a greedy policy on a compiled plant, every step of it kept -----------------------------------------
+
+@kernel
+def recorded(
+    reset: Batch,
+    step: Batch,
+    stage: Stage,
+    actor: Actor,
+    one: Lanes,
+    action_key: np.uint64,
+    deterministic: bool,
+    x: Array,
+    kept: Array,
+) -> tuple[int, int]:
+    """The rollout of the first lane, whose `plant_key` is set; `x` is working memory.
+
+    Row h of `kept` has what is seen before step h, the action, and what the step brings, as in a table of the plant.
+    Returns the steps, and -1 or the bad dimension of what was seen after them; after a bad reward it ends, too.
+    """
+    rows = stage.rows
+    observation, action = one.table[rows.observation : rows.action, 0], one.table[rows.action : rows.noise, 0]
+    fill_noise(one, rows.noise, stage.reset_noise, 0, 1)
+    reset(one.flat, 1)
+    for h in range(stage.horizon):
+        for row in range(rows.observation, rows.action):
+            kept[h, row] = one.table[row, 0]
+        bad = act_once(actor, observation, action_key, h, deterministic, x, action)
+        if bad >= 0:
+            return h, bad
+        step_lanes(step, stage, one, h, 1)
+        for row in range(rows.action, rows.end):
+            kept[h, row] = one.table[row, 0]
+        if one.table[rows.done, 0] != 0.0 or h == stage.horizon - 1 or not abs(one.table[rows.reward, 0]) <= HUGE:
+            for row in range(rows.observation, rows.action):
+                kept[h + 1, row] = one.table[row, 0]
+            return h + 1, -1
+    return stage.horizon, -1

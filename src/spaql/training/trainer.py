@@ -6,13 +6,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from spaql.arrays import Array
 from spaql.checks import items, whole
-from spaql.errors import SpaqlError
+from spaql.errors import SpaqlError, echoed
 from spaql.interrupts import stop_on_interrupt
 from spaql.learners.agent import Agent
 from spaql.learners.history import History
@@ -20,11 +20,57 @@ from spaql.learners.outer import TRAIN_SAMPLES
 from spaql.learners.registry import learners, resolve
 from spaql.progress import advance, display, doing, working
 from spaql.training.acceptance import shortcomings
-from spaql.training.callback_calls import Calls
 from spaql.training.callbacks import Callback
 
 if TYPE_CHECKING:
-    from spaql.learners.agent import Callbacks
+    from spaql.learners.agent import Agent, Callbacks
+
+# -- the callbacks of one `learn` call: when each is due, and that the `end` of all of them is called ------------------
+
+class Calls:
+    """None, a function of the agent, a `spaql.callbacks.Callback`, or a list of these."""
+
+    def __init__(self, given: Any) -> None:
+        if isinstance(given, Sequence) and not isinstance(given, str):
+            listed = list(given)
+        else:
+            listed = [] if given is None else [given]
+        for call in listed:
+            if not callable(call) or isinstance(call, type):
+                hint = f": write {call.__name__}(...)" if isinstance(call, type) else ""
+                wanted = "callback must be a function of the agent, or a list of such"
+                raise SpaqlError(f"{wanted}, not {echoed(call)}{hint}")
+        self.calls: list[Callable[[Agent], bool | None]] = listed
+        self.begun: list[Any] = []
+
+    def begin(self, agent: "Agent", goal: str) -> None:
+        for call in self.calls:
+            if isinstance(call, Callback):
+                call.begin(agent, goal)
+                self.begun.append(call)
+
+    def room(self, iterations: int) -> int:
+        """How many more iterations until a callback is due."""
+        return min((self._every(call) - iterations % self._every(call) for call in self.calls), default=2**62)
+
+    def __call__(self, agent: "Agent") -> bool:
+        """Call all callbacks that are due; False if one of them wants to stop."""
+        count = len(agent.state.history)
+        answers = [call(agent) for call in self.calls if count % self._every(call) == 0]
+        return not any(answer is False for answer in answers)
+
+    def end(self, agent: "Agent") -> None:
+        """Call the `end` of all callbacks, also if one of these calls fails."""
+        with contextlib.ExitStack() as stack:
+            for call in reversed(self.begun):
+                stack.callback(call.end, agent)
+
+    @staticmethod
+    def _every(call: Any) -> int:
+        return call.every if isinstance(call, Callback) else 1
+
+
+# -- the `learn` call: stretches of iterations, progress, callback, Ctrl-C ---------------------------------------------
 
 INTERRUPTED = "it was interrupted, and is the best so far: learn again goes on from there"
 STRETCH_SECONDS = 0.25  # how long compiled code runs before Python looks at progress and Ctrl-C

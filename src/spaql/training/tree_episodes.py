@@ -15,11 +15,10 @@ from spaql.plants.problem import Problem
 from spaql.policy.evaluation import Evaluation
 from spaql.progress import EPISODES, at_work, working
 from spaql.training.lanes import OK, Episodes, new_lanes, stage_of
-from spaql.training.plant_errors import bad_reward
 from spaql.training.tally import Counter, Tally, counted, new_tally
 from spaql.training.tree_rollouts import run_tree
-from spaql.trees.descend import decide_row
-from spaql.trees.tree import Tree
+from spaql.training.viewer import bad_reward
+from spaql.trees.tree import Tree, decide_row
 
 STRETCH = 4096  # episodes between two checks for Ctrl-C
 

@@ -1,5 +1,6 @@
 """What goes in and out of a Gymnasium environment: observations and rewards checked, actions in its form."""
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -7,11 +8,32 @@ import numpy as np
 from spaql.arrays import Array
 from spaql.errors import SpaqlError, echoed
 from spaql.plants.chart import HUGE
-from spaql.training.plant_errors import bad_reward, bad_state
+from spaql.plants.problem import Problem
 
 if TYPE_CHECKING:
     from spaql.learners.agent import Agent
 
+# -- what is said of a compiled plant that gives numbers nobody can learn from -----------------------------------------
+
+def bad_reward(problem: Problem, where: str) -> SpaqlError:
+    return SpaqlError(f"the plant of {problem.name} gave a reward that is not finite ({where})")
+
+
+def bad_state(problem: Problem, dimension: int, value: float, where: str) -> SpaqlError:
+    """Of an observation that is not finite, or outside the declared bounds."""
+    axis = problem.state[dimension]
+    if not math.isfinite(value) or axis.slope is not None:
+        return SpaqlError(
+            f"the plant of {problem.name} gave a state that is not finite: {axis.name} is {value:g} ({where})"
+        )
+    return SpaqlError(
+        f"the plant of {problem.name} left its declared bounds: "
+        f"{axis.name} = {value:g} is not in {axis.low:g} ... {axis.high:g} ({where}): "
+        "widen the axis, or give it a slope; the state after the last step of an episode counts, too"
+    )
+
+
+# -- what goes in and out of a Gymnasium environment: observations and rewards checked, actions in its form ------------
 
 class Viewer:
     """Checks what an environment returns, before compiled code reads it."""

@@ -1,15 +1,117 @@
 """Whether two trees do the same, decided over all of space, not by sampling."""
 
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from spaql.arrays import Array
 from spaql.checks import numbers, real, whole
 from spaql.errors import SpaqlError
-from spaql.trees.law_differences import gaps
+from spaql.trees.laws import CLIP
+from spaql.trees.polytopes import Affine, Halfspace, Piece, System, pieces_of
 from spaql.trees.tree import LEAF, Tree
 
+# -- where two trees with laws or weighted tests differ, decided by linear programs over pairs of their pieces ---------
+
+ROUNDING = 1e-8  # of the range of an action: smaller gaps are rounding of the linear programs
+
+
+class Gap(NamedTuple):
+    """Where two trees differ: in a convex part of the states, within a box, most at one state."""
+
+    low: Array  # of the smallest box around it, infinite where it has no end
+    high: Array
+    by: float  # the largest difference there
+    state: Array  # where it is
+
+
+def gaps(a: Tree, b: Tree, tolerance: float, low: Array, high: Array) -> Iterator[Gap]:
+    """All parts in which an axis of the action differs by more than the tolerance; of finite actions, by anything."""
+    finite = any(tree.laws is not None and tree.laws.kind != CLIP for tree in (a, b))
+    range_low, range_high = _ranges(a, b)
+    others = [(piece, _box(piece, low, high)) for piece in pieces_of(b)]
+    for one in pieces_of(a):
+        box = _box(one, low, high)
+        for other, other_box in others:
+            begin, end = np.maximum(box[0], other_box[0]), np.minimum(box[1], other_box[1])
+            if (begin > end).any() or _never_differ(one, other):
+                continue
+            system = System(one.sides + other.sides, begin, end, low == high)
+            state = system.inside()
+            if state is None:
+                continue
+            if not one.gains.any() and not other.gains.any():
+                applied = [np.clip(piece.offsets, range_low, range_high) for piece in (one, other)]
+                by = float(np.abs(applied[0] - applied[1]).max())
+                if by > (0.0 if finite else tolerance):
+                    yield Gap(*system.box(), by, state)
+                continue
+            for axis in range(len(one.offsets)):
+                yield from _of_axis(system, one, other, axis, tolerance, range_low[axis], range_high[axis])
+
+
+def _of_axis(
+    system: System, one: Piece, other: Piece, axis: int, tolerance: float, low: float, high: float
+) -> Iterator[Gap]:
+    """Where one clipped law is above the other, and where it is below."""
+    least = tolerance + ROUNDING * (high - low)
+    laws = [(piece.gains[axis], float(piece.offsets[axis])) for piece in (one, other)]
+    for f, g in (laws, laws[::-1]):
+        by, state = system.largest_gap(f, g, low, high)
+        if by > least:
+            yield Gap(*_where(system, f, g, low, high, least).box(), by, state)
+
+
+def _where(system: System, f: Affine, g: Affine, low: float, high: float, least: float) -> System:
+    """The states in which clipped f is above clipped g by `least`: min(f, high) - max(g, low) >= least."""
+    sides = (
+        Halfspace(f[0] - g[0], least - f[1] + g[1], True),
+        Halfspace(f[0], least + low - f[1], True),
+        Halfspace(-g[0], least - high + g[1], True),
+    )
+    narrow = System(sides, system.low, system.high, np.zeros(len(system.low), bool))
+    narrow.rows = np.vstack([system.rows, narrow.rows])
+    narrow.limits = np.append(system.limits, narrow.limits)
+    return narrow
+
+
+def _ranges(a: Tree, b: Tree) -> tuple[list[float], list[float]]:
+    """Where actions are held, by axis; of finite or constant actions, what they reach."""
+    ends: list[tuple[Array, Array]] = []
+    for tree in (a, b):
+        if tree.laws is not None and tree.laws.kind == CLIP:
+            ends.append((tree.laws.low, tree.laws.high))
+        else:
+            applied = tree.actions[tree.leaves()] if tree.laws is None else tree.laws.values[:, None]
+            ends.append((applied.min(axis=0), applied.max(axis=0)))
+    kinds = {tree.laws.kind == CLIP for tree in (a, b) if tree.laws is not None}
+    ranged = [end for end, tree in zip(ends, (a, b), strict=True) if tree.laws is not None and tree.laws.kind == CLIP]
+    if len(kinds) == 2 or not all(np.array_equal(one, ranged[0]) for one in ranged):
+        raise SpaqlError("the laws of the two trees are for different actions: they cannot be compared")
+    low, high = np.minimum(ends[0][0], ends[1][0]), np.maximum(ends[0][1], ends[1][1])
+    return low.tolist(), high.tolist()
+
+
+def _never_differ(one: Piece, other: Piece) -> bool:
+    return np.array_equal(one.gains, other.gains) and np.array_equal(one.offsets, other.offsets)
+
+
+def _box(piece: Piece, low: Array, high: Array) -> tuple[Array, Array]:
+    """The bounds of a piece by its tests of one variable: what does not overlap needs no linear program."""
+    begin, end = low.copy(), high.copy()
+    for side in piece.sides:
+        used = np.flatnonzero(side.weights)
+        if len(used) == 1 and side.weights[used[0]] > 0.0:
+            j, cut = used[0], side.cut / side.weights[used[0]]
+            if side.high:
+                begin[j] = max(begin[j], cut)
+            else:
+                end[j] = min(end[j], cut)
+    return begin, end
+
+
+# -- whether two trees do the same, decided over all of space, not by sampling -----------------------------------------
 
 def differences(
     a: Tree, b: Tree, most: int = 10, tolerance: float = 0.0, low: Any = None, high: Any = None

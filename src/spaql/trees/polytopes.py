@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from spaql.arrays import Array
-from spaql.trees.law_parts import steps_of
 from spaql.trees.laws import CLIP, SCORES, Laws
+from spaql.trees.regions import steps_of
 from spaql.trees.tree import LEAF, Tree, walk
 
 THIN = 1e-9  # distance between parallel bounds of a region; thinner ones are taken for empty, as rounding decides there

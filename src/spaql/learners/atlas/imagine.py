@@ -11,14 +11,13 @@ import numpy as np
 
 from spaql.arrays import Array
 from spaql.compiling import inlined, kernel
+from spaql.learners.atlas.endings import start_states
 from spaql.learners.atlas.memory import Memory, features_of
 from spaql.learners.atlas.model import Model, descend_lanes, predict_lanes, width_of
-from spaql.learners.atlas.starts import start_states
 from spaql.plants.problem import Continuous, Finite, Problem
 from spaql.streams import uniform
-from spaql.trees.descend import Controller, descend, has_oblique
 from spaql.trees.laws import CLIP, NO_LAWS, SCORES, THRESHOLD, Laws, score
-from spaql.trees.tree import LEAF, Tree
+from spaql.trees.tree import LEAF, Controller, Tree, descend, has_oblique
 
 if TYPE_CHECKING:
     from spaql.learners.atlas.plan import Plan

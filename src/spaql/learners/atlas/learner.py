@@ -24,9 +24,8 @@ from spaql.checks import FAR, bit, numbers, whole
 from spaql.errors import SpaqlError
 from spaql.gp.problem import FEWEST
 from spaql.learners.agent import Agent
-from spaql.learners.atlas.controller import controller_of, find_controller, laws_policy, told_problem
+from spaql.learners.atlas.controller import controller_of, final_plan, find_controller, laws_policy, told_problem
 from spaql.learners.atlas.files import TABLE_ARRAYS, arrays_of, restore
-from spaql.learners.atlas.final_plan import final_plan
 from spaql.learners.atlas.memory import BEGAN, TERMINATED, features_of, new_memory
 from spaql.learners.atlas.model import Model
 from spaql.learners.atlas.plan import MOST_ACTIONS, Plan, Settings, make_plan, models_in_doubt, planned_actions
@@ -40,7 +39,7 @@ from spaql.plants.problem import Finite, Problem
 from spaql.policy.digits import counted
 from spaql.policy.evaluation import Evaluation
 from spaql.policy.memory import observed
-from spaql.trees.law_parts import rows_of
+from spaql.trees.regions import rows_of
 from spaql.trees.tree import decide, leaf_of
 
 if TYPE_CHECKING:

@@ -15,8 +15,7 @@ from spaql.gp.circles import shortest
 from spaql.learners.atlas.cells import grow
 from spaql.learners.atlas.endings import ending_tree
 from spaql.learners.atlas.fit import Examples, design, fit_base, fit_cells
-from spaql.trees.descend import find_leaves
-from spaql.trees.tree import LEAF
+from spaql.trees.tree import LEAF, find_leaves
 
 BLOCK = 4  # outputs that are computed together: the maps have this number of columns, or a multiple of it
 SMALLEST = 12  # transitions in a cell that may be cut, at least

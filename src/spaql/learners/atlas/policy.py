@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from spaql.arrays import Array
+from spaql.learners.atlas.endings import start_states
 from spaql.learners.atlas.model import Model
 from spaql.learners.atlas.plan import Plan
-from spaql.learners.atlas.starts import start_states
 from spaql.policy.knowledge import Choice, Opinion, Rows, Samples, Table, table_visits
 from spaql.policy.policy import Policy
 from spaql.trees.edits import merged

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from spaql.learners.agent import Learned
 from spaql.learners.atlas.memory import Memory
 from spaql.learners.atlas.plan import Plan
-from spaql.learners.law_frontier import Entry
+from spaql.learners.law_files import Entry
 from spaql.policy.knowledge import Table
 
 if TYPE_CHECKING:

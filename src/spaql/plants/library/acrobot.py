@@ -4,8 +4,7 @@ import math
 from typing import NamedTuple
 
 from spaql.plants.axes import Axis, Finite
-from spaql.plants.entry import Entry, Interface, Known
-from spaql.plants.equations import Equations, clipped, wrapped
+from spaql.plants.equations import Entry, Equations, Interface, Known, clipped, wrapped
 
 State = tuple[float, float, float, float]
 

@@ -9,8 +9,7 @@ from functools import partial
 from typing import NamedTuple
 
 from spaql.plants.axes import Axis, Continuous
-from spaql.plants.entry import Entry, Interface, Known
-from spaql.plants.equations import Equations, clipped
+from spaql.plants.equations import Entry, Equations, Interface, Known, clipped
 
 
 class Parameters(NamedTuple):

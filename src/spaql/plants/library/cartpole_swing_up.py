@@ -8,8 +8,7 @@ import math
 from typing import NamedTuple
 
 from spaql.plants.axes import Axis, Continuous
-from spaql.plants.entry import Entry, Interface, Known
-from spaql.plants.equations import TWO_PI, Equations, clipped, wrapped
+from spaql.plants.equations import TWO_PI, Entry, Equations, Interface, Known, clipped, wrapped
 
 State = tuple[float, float, float, float]
 

@@ -7,8 +7,7 @@ import math
 from typing import Any, NamedTuple
 
 from spaql.plants.axes import Axis, Finite
-from spaql.plants.entry import Entry, Interface, Known
-from spaql.plants.equations import Equations, clipped
+from spaql.plants.equations import Entry, Equations, Interface, Known, clipped
 
 MIN_POSITION = -1.2  # m: a wall that stops the car
 MAX_POSITION = 0.6  # m: the end of the road

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from spaql.plants.axes import Continuous
-from spaql.plants.entry import Entry, Interface, Known
+from spaql.plants.equations import Entry, Interface, Known
 from spaql.plants.library import mountain_car
 from spaql.plants.library.mountain_car import BY_PLANNING, arrived, drive, road
 

@@ -9,8 +9,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from spaql.plants.axes import Axis, Continuous
-from spaql.plants.entry import Entry, Interface, Known
-from spaql.plants.equations import Equations, clipped
+from spaql.plants.equations import Entry, Equations, Interface, Known, clipped
 
 BEST = 0.7 + math.pi / 60.0  # not where a cell has its centre
 

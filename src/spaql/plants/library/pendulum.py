@@ -5,8 +5,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from spaql.plants.axes import Axis, Continuous, Finite
-from spaql.plants.entry import Entry, Interface, Known
-from spaql.plants.equations import TWO_PI, Equations, clipped, wrapped
+from spaql.plants.equations import TWO_PI, Entry, Equations, Interface, Known, clipped, wrapped
 
 
 class Parameters(NamedTuple):

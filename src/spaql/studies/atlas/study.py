@@ -6,7 +6,7 @@ from spaql.analysis.tables import Table
 from spaql.studies.atlas.figures import over_samples
 from spaql.studies.atlas.plan import ATLAS, CONTESTS, RIVALS
 from spaql.studies.atlas.tables import atlas_tables
-from spaql.studies.problems import TITLES
+from spaql.studies.parts import TITLES
 from spaql.studies.study import Drawing, Section, Study, without_columns
 
 WORDS = (

@@ -10,10 +10,9 @@ from spaql.analysis.tables import Column, Row, Table, half_width
 from spaql.arrays import Array
 from spaql.learners.registry import CARDS
 from spaql.runs.rows import Run
-from spaql.studies.atlas.contest import Line, contest_of
+from spaql.studies.atlas.figures import Line, contest_of
 from spaql.studies.atlas.plan import ABLATION, ABLATIONS, CONTESTS, TABLE
-from spaql.studies.parts import Part, Results
-from spaql.studies.problems import TITLES
+from spaql.studies.parts import TITLES, Part, Results
 
 SHOWN = (1_000, 2_000, 5_000, 10_000, 100_000, 1_000_000)  # and the last of each: more rows would hide what matters
 

@@ -13,8 +13,7 @@ from spaql.policy.policy import Policy
 from spaql.runs.checkpoints import worst_part
 from spaql.runs.rows import Run
 from spaql.studies.laws.plan import EXPERIMENTS, SLIDES
-from spaql.studies.parts import Results
-from spaql.studies.problems import TITLES
+from spaql.studies.parts import TITLES, Results
 
 NAMED = (("leaves", "law"), ("numbers", "number"))
 

@@ -7,11 +7,10 @@ from spaql.analysis.statistics import welch
 from spaql.analysis.tables import Column, Row, Table
 from spaql.learners.registry import CARDS
 from spaql.runs.rows import Run
+from spaql.studies.paper.against_trpo import overtaken_at
 from spaql.studies.paper.plan import LEARNERS, MAIN, PAPER, main_runs
-from spaql.studies.paper.samples import overtaken_at
 from spaql.studies.paper.tables import SOLVED
-from spaql.studies.parts import Results
-from spaql.studies.problems import TITLES
+from spaql.studies.parts import TITLES, Results
 
 ALPHA = 0.05
 MEASURES = (("ours_paper_measure", "best_seen"), ("ours_stricter", "fresh"))

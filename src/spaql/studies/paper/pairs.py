@@ -6,8 +6,7 @@ from spaql.analysis.numbers import NOTHING, number, probability, spread
 from spaql.analysis.tables import Column, Row, Table
 from spaql.runs.rows import Run
 from spaql.studies.paper.plan import LEARNERS, MAIN, main_runs, random_runs
-from spaql.studies.parts import Results
-from spaql.studies.problems import TITLES
+from spaql.studies.parts import TITLES, Results
 
 
 def comparison_tables(results: Results) -> list[Table]:

@@ -1,16 +1,37 @@
 """The paper's two tables beside our numbers, and the same for the variants of Pendulum."""
 
+import functools
+import json
 from collections.abc import Iterable, Sequence
+from importlib.resources import files
 from statistics import fmean
+from typing import Any
 
 from spaql.analysis.numbers import NOTHING, number, probability, spread
 from spaql.analysis.tables import Column, Row, Table, half_width
 from spaql.learners.registry import CARDS
 from spaql.runs.rows import Run
 from spaql.studies.paper.plan import LEARNERS, MAIN, PAPER, TORQUES, random_runs
-from spaql.studies.paper.published import paper, published
-from spaql.studies.parts import Part, Results
-from spaql.studies.problems import TITLES
+from spaql.studies.parts import TITLES, Part, Results
+
+# -- the published results: "Control with adaptive Q-learning", Araújo, Figueiredo and Ayala Botto ---------------------
+
+@functools.cache
+def paper() -> Any:
+    """Protocol, tables and remarks, as in `paper_results.json`."""
+    return json.loads(files("spaql.studies.paper").joinpath("paper_results.json").read_text("utf-8"))
+
+
+def published(problem: str, algorithm: str, what: str = "reward") -> tuple[float, float] | None:
+    """Mean and half-width of the 95 % interval over 20 agents: "reward" or "arms".
+
+    None if the paper has no such number.
+    """
+    entry = paper().get(problem, {}).get(algorithm, {})
+    return tuple(entry[what]) if what in entry else None
+
+
+# -- the paper's two tables beside our numbers, and the same for the variants of Pendulum ------------------------------
 
 SOLVED = {"cartpole": 195.0}  # average over 100 trials that counts as solved
 PAPER_AGENTS = 20

@@ -11,8 +11,7 @@ from spaql.analysis.style import COLOURS, INK, marker_of, mean_and_half
 from spaql.analysis.tables import Row
 from spaql.learners.registry import CARDS
 from spaql.plants.catalog import CATALOG
-from spaql.studies.parts import Results
-from spaql.studies.problems import TITLES
+from spaql.studies.parts import TITLES, Results
 from spaql.studies.results.plan import ENTRANTS, PUBLISHED
 from spaql.studies.results.tables import digits_of, result_rows, runs_of, score_text
 

@@ -12,7 +12,7 @@ from spaql.analysis.numbers import span
 from spaql.learners.options import options_of
 from spaql.learners.registry import Card, learner_class, learners, rivals
 from spaql.plants.catalog import CATALOG
-from spaql.plants.entry import Entry
+from spaql.plants.equations import Entry
 from spaql.runs.rows import Run
 from spaql.runs.spec import Option, Spec
 from spaql.studies.atlas.plan import TABLE, fresh_of, seeds_of, share_of

@@ -8,8 +8,7 @@ from spaql.analysis.tables import Column, Row, Table, half_width
 from spaql.learners.registry import CARDS
 from spaql.plants.catalog import CATALOG
 from spaql.runs.rows import Run
-from spaql.studies.parts import Results
-from spaql.studies.problems import TITLES
+from spaql.studies.parts import TITLES, Results
 from spaql.studies.results.plan import ENTRANTS, PUBLISHED
 
 OVERVIEW = "results"  # the table with all problems

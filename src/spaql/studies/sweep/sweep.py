@@ -17,8 +17,7 @@ from spaql.runs.spec import Spec
 from spaql.runs.store import Store
 from spaql.studies.reproduce import failure, usable
 from spaql.studies.sweep.records import Options, Sweep, Swept, Trial
-from spaql.studies.sweep.search import random_search, tpe_search
-from spaql.studies.sweep.space import Parameter, parameters_of
+from spaql.studies.sweep.space import Parameter, parameters_of, random_search, tpe_search
 
 SAMPLERS = ("random", "tpe")
 MOST_TUNING_SEEDS = 100  # seeds by which options are chosen are below

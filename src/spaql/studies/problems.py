@@ -1,5 +1,0 @@
-"""What tables and figures call the problems."""
-
-from spaql.plants.catalog import CATALOG
-
-TITLES = {name: entry.title for name, entry in CATALOG.items()}
