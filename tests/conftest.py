@@ -1,6 +1,9 @@
 """Long tests are skipped unless `--slow` is given. One browser serves all tests of pages. Searches can be made quick."""
 
+import os
 import signal
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy: on small matrices its threads wait for each other
 
 import pytest
 
