@@ -14,12 +14,11 @@ from spaql.analysis.numbers import number
 from spaql.analysis.tables import Column, Table, markdown
 from spaql.runs.store import Store
 from spaql.studies.few.tables import few_tables
-from spaql.studies.foreign.plan import TASKS
-from spaql.studies.foreign.tables import foreign_tables, told
-from spaql.studies.foreign.tables import others as others_of_plants
-from spaql.studies.foreign.tables import title_of as plant_title
-from spaql.studies.laws.tables import law_tables, title_of
-from spaql.studies.laws.tables import others as others_of_laws
+from spaql.studies.foreign.study import TASKS, foreign_tables, told
+from spaql.studies.foreign.study import others as others_of_plants
+from spaql.studies.foreign.study import title_of as plant_title
+from spaql.studies.laws.study import law_tables, title_of
+from spaql.studies.laws.study import others as others_of_laws
 from spaql.studies.load import load_results
 from spaql.studies.parts import Results
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from spaql.analysis.numbers import number
 from spaql.analysis.style import INK, png_of, sheet, write
 from spaql.colours import BLUE, GREY
-from spaql.studies.laws.tables import others
+from spaql.studies.laws.study import others
 
 PAGE = Path(__file__).parent / "laws.md"
 # The heading of a controller on the page, the title on the slide, the problem, and who stands beside it: how it begins in others.json, and its name

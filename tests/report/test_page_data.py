@@ -15,8 +15,7 @@ from spaql.analysis.style import INK
 from spaql.errors import SpaqlError
 from spaql.report.curve_data import MOST_LINES, MOST_POINTS, curve_data, spaced
 from spaql.report.page import MOST_ROWS
-from spaql.report.shell import coded, embedded, minus, plain
-from spaql.report.svg import inline_svg, inlined
+from spaql.report.shell import coded, embedded, inline_svg, inlined, minus, plain
 from spaql.studies.paper.plan import random_runs
 from spaql.studies.parts import Part, Results
 from spaql.studies.plan import specs_of
@@ -112,7 +111,7 @@ def test_figures_take_the_colour_of_the_page_and_keep_to_themselves():
 
 def test_figures_that_are_too_large_go_in_as_pictures(tmp_path, monkeypatch):
     figures = [(figure.svg, figure.png, figure.title) for figure in sample_figures(tmp_path)]
-    monkeypatch.setattr("spaql.report.svg.MOST_BYTES", len(figures[1][0].read_bytes()) + 10)
+    monkeypatch.setattr("spaql.report.shell.MOST_BYTES", len(figures[1][0].read_bytes()) + 10)
     made = [str(one) for one in inlined(figures)]
     assert sorted(one[:4] for one in made) == ["<img", "<svg"]
     assert 'alt="Made &amp; drawn' in next(one for one in made if one.startswith("<img"))

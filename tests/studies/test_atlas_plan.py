@@ -10,7 +10,7 @@ import spaql
 from spaql.runs.compute import compute
 from spaql.runs.spec import Spec, spec_from
 from spaql.studies.atlas.plan import ABLATION, ABLATIONS, ATLAS, CONTESTS, RIVALS
-from spaql.studies.few.plan import FEW
+from spaql.studies.few.tables import FEW
 from spaql.studies.parts import QUICK, WHOLE, Effort, Part
 from spaql.studies.plan import chosen_parts, specs_of
 

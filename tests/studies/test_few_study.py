@@ -16,8 +16,7 @@ from spaql.runs.compute import compute
 from spaql.runs.rows import digest_of, read_rows, run_from, write_rows
 from spaql.runs.spec import Spec, spec_from
 from spaql.studies import experiments
-from spaql.studies.few.plan import COMPILED, ELSEWHERE, FEW, TASKS, few_specs
-from spaql.studies.few.tables import few_tables, others, rivals_of
+from spaql.studies.few.tables import COMPILED, ELSEWHERE, FEW, TASKS, few_specs, few_tables, others, rivals_of
 from spaql.studies.figures import draw_figures
 from spaql.studies.load import published_runs
 from spaql.studies.parts import QUICK, WHOLE, Effort, Part, Results

@@ -16,9 +16,9 @@ from spaql.processes import worker_processes
 from spaql.runs.rows import run_from
 from spaql.studies.figures import Drawn, draw_figures, drawings, prepare
 from spaql.studies.paper.against_trpo import curve_of, takeover
+from spaql.studies.paper.learning import _angle, median_run
 from spaql.studies.paper.plan import LEARNERS, MAIN, SCALED
 from spaql.studies.paper.scaling import groups_of
-from spaql.studies.paper.trajectories import _angle, median_run
 from spaql.studies.parts import Part, Results
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -19,9 +19,8 @@ from spaql.runs.rows import run_from
 from spaql.runs.spec import Spec
 from spaql.runs.store import Store
 from spaql.studies import experiments
-from spaql.studies.foreign.plan import ENTRANTS, FOREIGN, TASKS, Task, foreign_specs
 from spaql.studies.foreign.plants import PLANTS, Plant, Reseeded
-from spaql.studies.foreign.tables import foreign_tables, others
+from spaql.studies.foreign.study import ENTRANTS, FOREIGN, TASKS, Task, foreign_specs, foreign_tables, others
 from spaql.studies.parts import QUICK, WHOLE, Effort, Part, Results
 from spaql.studies.reproduce import Request, reproduce
 from spaql.studies.study import Extra

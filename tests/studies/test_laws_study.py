@@ -11,8 +11,7 @@ from spaql.report.facts import remarks
 from spaql.runs.compute import compute
 from spaql.runs.rows import run_from
 from spaql.runs.spec import Spec
-from spaql.studies.laws.plan import BOX2D, COMPILED, MUJOCO, SLIDES, laws_specs
-from spaql.studies.laws.tables import law_tables, others
+from spaql.studies.laws.study import BOX2D, COMPILED, MUJOCO, SLIDES, law_tables, laws_specs, others
 from spaql.studies.parts import QUICK, WHOLE, Part, Results
 
 

@@ -22,8 +22,7 @@ from spaql.studies.load import load_results, plan_of, published_runs
 from spaql.studies.parts import TITLES, Effort, Part, Results
 from spaql.studies.plan import specs_of
 from spaql.studies.results.figures import shade_of
-from spaql.studies.results.plan import ENTRANTS
-from spaql.studies.results.tables import every_learner_tables, result_rows, score_text
+from spaql.studies.results.tables import ENTRANTS, every_learner_tables, result_rows, score_text
 
 FOUR = Effort(seeds=4)
 SHORT = (Part("results", "oil-quadratic"), Part("results", "ambulance"))

@@ -9,7 +9,7 @@ from spaql.plants.catalog import CATALOG
 from spaql.runs.spec import Spec
 from spaql.studies.parts import WHOLE, Effort, Part
 from spaql.studies.plan import chosen_parts, specs_of
-from spaql.studies.results.plan import ENTRANTS, ITERATED, RESULTS
+from spaql.studies.results.tables import ENTRANTS, ITERATED, RESULTS
 
 
 def test_every_learner_is_on_every_problem_with_20_seeds_that_nobody_tuned_on():

@@ -14,8 +14,7 @@ from spaql.policy.evaluation import Evaluation
 from spaql.policy.policy import Policy
 from spaql.policy.words import number, percent
 from spaql.policy.worst import Worst
-from spaql.report.shell import one_plain, plain
-from spaql.report.svg import inline_svg
+from spaql.report.shell import inline_svg, one_plain, plain
 from spaql.training.episode import Episode
 
 EPISODES = 6  # recorded for the page

@@ -21,8 +21,7 @@ from spaql.report.facts import (
     summary,
     when,
 )
-from spaql.report.shell import embedded, render, write_html
-from spaql.report.svg import inlined
+from spaql.report.shell import embedded, inlined, render, write_html
 from spaql.studies import studies
 from spaql.studies.parts import Results
 from spaql.studies.study import Agents, Section, Tables

@@ -13,9 +13,8 @@ from spaql.arrays import Array
 from spaql.learners.registry import rivals
 from spaql.plants.catalog import CATALOG
 from spaql.studies.atlas.figures import returns_axis
-from spaql.studies.few.plan import MODEL_BASED, TASKS, Task
-from spaql.studies.few.tables import published_of, runs_of
-from spaql.studies.laws.tables import title_of
+from spaql.studies.few.tables import MODEL_BASED, TASKS, Task, published_of, runs_of
+from spaql.studies.laws.study import title_of
 from spaql.studies.parts import Results
 
 if TYPE_CHECKING:

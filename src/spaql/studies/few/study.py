@@ -2,8 +2,7 @@
 
 from spaql.analysis.tables import Table
 from spaql.studies.few.figures import few_figure
-from spaql.studies.few.plan import FEW
-from spaql.studies.few.tables import few_tables
+from spaql.studies.few.tables import FEW, few_tables
 from spaql.studies.study import Drawing, Section, Study, without_columns
 
 WORDS = (

@@ -5,13 +5,12 @@ from functools import partial
 from spaql.analysis.tables import Table
 from spaql.studies.paper.against_trpo import against_trpo
 from spaql.studies.paper.claims import claims_table
-from spaql.studies.paper.learning import learning
+from spaql.studies.paper.learning import learning, trajectories
 from spaql.studies.paper.pairs import comparison_tables, study_table
 from spaql.studies.paper.plan import MAIN_RUNS, RANDOM, SCALING, TRPO, TUNED_RUNS
 from spaql.studies.paper.scaling import domains, scaling
 from spaql.studies.paper.summary import compared, in_terminal, key_figures, remarks, verdict
 from spaql.studies.paper.tables import IN_PAPER, paper_tables
-from spaql.studies.paper.trajectories import trajectories
 from spaql.studies.parts import TITLES, Results
 from spaql.studies.study import Drawing, Section, Study
 

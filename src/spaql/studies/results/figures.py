@@ -12,8 +12,7 @@ from spaql.analysis.tables import Row
 from spaql.learners.registry import CARDS
 from spaql.plants.catalog import CATALOG
 from spaql.studies.parts import TITLES, Results
-from spaql.studies.results.plan import ENTRANTS, PUBLISHED
-from spaql.studies.results.tables import digits_of, result_rows, runs_of, score_text
+from spaql.studies.results.tables import ENTRANTS, PUBLISHED, digits_of, result_rows, runs_of, score_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -3,8 +3,7 @@
 from spaql.analysis.numbers import listed
 from spaql.analysis.tables import Table
 from spaql.studies.results.figures import every_agent, matrix
-from spaql.studies.results.plan import COMPARED, RESULTS
-from spaql.studies.results.tables import OVERVIEW, every_learner_tables
+from spaql.studies.results.tables import COMPARED, OVERVIEW, RESULTS, every_learner_tables
 from spaql.studies.study import Drawing, Section, Study, without_columns
 
 WORDS = (
