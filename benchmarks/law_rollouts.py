@@ -15,13 +15,13 @@ import warnings
 import numpy as np
 
 import spaql
-from spaql.compiling import kernel
 from spaql.gp.problem import imagined, model_of, starts_of
+from spaql.ground.compiling import kernel
+from spaql.ground.streams import LAWS_REST
 from spaql.laws.proposals import Proposals
 from spaql.laws.trials import Trials, seeds_of
 from spaql.laws.vector import declared_units
 from spaql.plants.plant import LANES
-from spaql.streams import LAWS_REST
 from spaql.training.lanes import new_lanes, stage_of
 
 PROBLEMS = ("pendulum", "cartpole-swing-up", "mountain-car-continuous", "acrobot")

@@ -14,7 +14,7 @@ import numba
 import numpy as np
 
 import spaql
-from spaql import streams
+from spaql.ground import streams
 from spaql.plants.environment import PlantEnv
 
 ANGLES, SPEEDS, TORQUES, HORIZON = 361, 241, 17, 200

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from spaql.analysis.numbers import number
 from spaql.analysis.style import INK, png_of, sheet, write
-from spaql.colours import BLUE, GREY
+from spaql.ground.colours import BLUE, GREY
 from spaql.studies.laws.study import others
 
 PAGE = Path(__file__).parent / "laws.md"

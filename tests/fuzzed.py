@@ -30,7 +30,7 @@ from hypothesis import strategies as st
 
 import spaql
 from gym_envs import Line
-from spaql.errors import LONGEST
+from spaql.ground.errors import LONGEST
 
 SECONDS = 60  # a call that takes longer hangs
 

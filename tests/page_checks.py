@@ -10,7 +10,7 @@ One block may have several of them, a line each.
 import re
 import warnings
 
-from spaql.errors import SpaqlWarning
+from spaql.ground.errors import SpaqlWarning
 
 EARNS = re.compile(r"<!-- earns: ([\w.\[\]]+) (-?[\d.]+), worst 5 % (-?[\d.]+) -->")
 WARNS = re.compile(r"<!-- warns: (.+) -->")

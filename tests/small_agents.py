@@ -38,7 +38,7 @@ def digest(agent):
 if __name__ == "__main__":
     names, _, missing = (part.strip() for part in " ".join(sys.argv[1:]).partition("--without"))
     with taken_away(missing) if missing else contextlib.nullcontext():
-        from spaql.compiling import interfaces, numba
+        from spaql.ground.compiling import interfaces, numba
     print(interfaces.__name__, numba.__version__)
     for name in names.split():
         print(name, digest(AGENTS[name]()))

@@ -1,4 +1,4 @@
-"""A Numba that lacks something of its private interfaces, as `spaql.numba_internals` sees it. Numba itself keeps it."""
+"""A Numba that lacks something of its private interfaces, as `spaql.ground.numba_internals` sees it. Numba itself keeps it."""
 
 import ast
 import builtins
@@ -8,14 +8,14 @@ from types import SimpleNamespace
 
 import spaql
 
-INTERNALS = Path(spaql.__file__).parent / "numba_internals.py"
+INTERNALS = Path(spaql.__file__).parent / "ground" / "numba_internals.py"
 
 
 def private_names():
     """What the module imports from Numba, and what it needs of that: "CFunc", "CFunc.compile"."""
     tree = ast.parse(INTERNALS.read_text("utf-8"))
     imports = [node for node in tree.body if isinstance(node, ast.ImportFrom) and node.module.split(".")[0] == "numba"]
-    from spaql.numba_internals import NEEDED
+    from spaql.ground.numba_internals import NEEDED
 
     return [name.name for node in imports for name in node.names] + NEEDED
 
@@ -40,7 +40,7 @@ def taken_away(dotted):
 
     def found(module, scope=None, local=None, names=(), level=0):
         result = real(module, scope, local, names, level)
-        if (scope or {}).get("__name__") != "spaql.numba_internals" or owner not in (names or ()):
+        if (scope or {}).get("__name__") != "spaql.ground.numba_internals" or owner not in (names or ()):
             return result
         if not path:
             raise ImportError(f"cannot import name {owner!r} from {module!r}")

@@ -10,7 +10,7 @@ print(agent.evaluate())
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from spaql.errors import SpaqlError, SpaqlWarning
+from spaql.ground.errors import SpaqlError, SpaqlWarning
 from spaql.learners.registry import class_homes
 from spaql.old_paths import install
 from spaql.plants.registration import register

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 MOVED = {
     "spaql.analysis.comparing": "spaql.analysis.comparison",
     "spaql.data.recording": "spaql.data.record",
+    "spaql.errors": "spaql.ground.errors",
     "spaql.experiments.runner": "spaql.runs.runner",
     "spaql.experiments.sweep": "spaql.studies.sweep.sweep",
     "spaql.explain.arena": "spaql.compress.arena",
@@ -37,6 +38,7 @@ MOVED = {
 FOLDERS = frozenset({"spaql.experiments", "spaql.explain"})  # removed folders: only the modules above were known
 # Names that are public now: the warning recommends them instead of a deep path.
 PUBLIC = {
+    "spaql.errors": "spaql.SpaqlError",
     "spaql.explain.equality": "spaql.differences",
     "spaql.explain.export": "spaql.Policy.from_json and policy.export",
     "spaql.explain.policy": "spaql.Policy",

@@ -14,8 +14,8 @@ import pytest
 import spaql
 from command_line import run
 from pages import ROOT
-from spaql.interrupts import keep_from_now_on, signals_of_command, stop_on_interrupt
-from spaql.writing import write_whole
+from spaql.ground.interrupts import keep_from_now_on, signals_of_command, stop_on_interrupt
+from spaql.ground.writing import write_whole
 
 CODES = {signal.SIGINT: 130, signal.SIGTERM: 143}
 

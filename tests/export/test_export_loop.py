@@ -11,7 +11,7 @@ import spaql
 from exported_programs import COMPILERS, STRICT, needs_compiler
 from loop_controllers import LOOPS, controller, inputs_and_applied, structured_loop
 from loops import motor
-from spaql.errors import SpaqlError
+from spaql.ground.errors import SpaqlError
 from spaql.plants.signals import signals_of
 
 

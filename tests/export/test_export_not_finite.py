@@ -11,8 +11,8 @@ from exported_programs import COMPILERS, STRICT, compiled, needs_compiler
 from law_examples import NAMES, applied_by_python, law_policies, law_states
 from loop_controllers import LOOPS, TARGET, controller, inputs_and_applied, structured_loop
 from loops import motor
-from spaql.checks import FAR
 from spaql.export import export
+from spaql.ground.checks import FAR
 from structured_text import LawBlock
 
 FORMS = ("ifs", "table")

@@ -6,15 +6,15 @@ import sys
 
 import pytest
 
-from spaql.code_cache import compiled_sources
-from spaql.compilation import needed_by
-from spaql.compiling import apart, inlined, kernel
+from spaql.ground.code_cache import compiled_sources
+from spaql.ground.compilation import needed_by
+from spaql.ground.compiling import apart, inlined, kernel
 
 
 def test_the_fingerprint_covers_kernels_and_the_records_they_read():
     found = compiled_sources()
-    assert {"compiling.py", "numba_internals.py", "numba_public.py", "wide.py", "training/kernels.py", "learners/history.py", "plants/axes.py"} <= set(found)
-    assert "errors.py" not in found
+    assert {"ground/compiling.py", "ground/numba_internals.py", "ground/numba_public.py", "ground/wide.py", "training/kernels.py", "learners/history.py", "plants/axes.py"} <= set(found)
+    assert "ground/errors.py" not in found
 
 
 @inlined
@@ -45,7 +45,7 @@ import spaql
 agent = spaql.SPAQLTS(spaql.make("cartpole"), seed=0)
 agent.learn(iterations=2, rollouts=2)
 agent.evaluate(2)
-from spaql.compilation import Counter
+from spaql.ground.compilation import Counter
 print(Counter.compiled)
 """
 

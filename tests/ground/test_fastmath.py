@@ -6,7 +6,7 @@ import numba
 import numpy as np
 import pytest
 
-from spaql import fastmath
+from spaql.ground import fastmath
 
 NAMES = ["sin", "cos", "exp", "log", "tanh"]
 

@@ -5,7 +5,7 @@ import pickle
 import pytest
 
 import spaql
-from spaql.errors import LONGEST, echoed, one_line
+from spaql.ground.errors import LONGEST, echoed, one_line
 
 
 class Broken:

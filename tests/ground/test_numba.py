@@ -13,7 +13,7 @@ import pytest
 import spaql
 from pages import ROOT
 from small_agents import AGENTS
-from spaql.numba_version import OLDEST, RANGE, UNTESTED
+from spaql.ground.numba_version import OLDEST, RANGE, UNTESTED
 from taken_away import INTERNALS, private_names, taken_away
 
 PROGRAM = ROOT / "tests" / "small_agents.py"
@@ -46,7 +46,7 @@ def test_the_bounds_are_those_of_the_package():
 
 @pytest.mark.parametrize("name", private_names())
 def test_the_private_interfaces_are_refused_without_one_of_their_names(name):
-    spec = importlib.util.spec_from_file_location("spaql.numba_internals", INTERNALS)
+    spec = importlib.util.spec_from_file_location("spaql.ground.numba_internals", INTERNALS)
     with taken_away(name), pytest.raises((ImportError, AttributeError), match=rf"{name.split('.')[-1]}\b"):
         spec.loader.exec_module(importlib.util.module_from_spec(spec))
 
@@ -54,7 +54,7 @@ def test_the_private_interfaces_are_refused_without_one_of_their_names(name):
 @pytest.mark.slow
 def test_without_a_private_name_laws_are_the_same_to_the_bit_and_a_warning_says_once_why_it_is_slow():
     way, digests, warned = agents("laws", "--without", "CFunc")
-    assert (way, *agents("laws")[:2]) == ("spaql.numba_public", "spaql.numba_internals", digests)
+    assert (way, *agents("laws")[:2]) == ("spaql.ground.numba_public", "spaql.ground.numba_internals", digests)
     assert warned.count("SpaqlWarning") == 1
     assert re.search(rf"Numba [\d.]+ is not as expected \(cannot import name 'CFunc' .*\) and is {SLOWER}", warned)
     assert f"spaql {spaql.__version__} is tested with {RANGE}: pip install '{RANGE}'" in warned
@@ -63,14 +63,14 @@ def test_without_a_private_name_laws_are_the_same_to_the_bit_and_a_warning_says_
 @pytest.fixture(scope="module")
 def expected():
     way, digests, warned = agents(*AGENTS)
-    assert (way, warned) == ("spaql.numba_internals", "")
+    assert (way, warned) == ("spaql.ground.numba_internals", "")
     return digests
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", private_names())
 def test_without_any_private_name_agents_are_the_same_to_the_bit(name, expected):
-    assert agents(*AGENTS, "--without", name)[:2] == ("spaql.numba_public", expected)
+    assert agents(*AGENTS, "--without", name)[:2] == ("spaql.ground.numba_public", expected)
 
 
 # -- other versions ----------------------------------------------------------------------------------------------------
@@ -123,12 +123,12 @@ def test_a_numba_that_is_too_new_and_works_is_used_through_its_public_interfaces
     program = """
     import numba
     numba.__version__ = "0.99.0dev0+g1234"
-    from spaql.compiling import interfaces, kernel
+    from spaql.ground.compiling import interfaces, kernel
     import spaql
     env = spaql.make("cartpole").open_env()
     print(interfaces.__name__, env.reset(seed=1)[0].shape)
     """
     told = run("-c", textwrap.dedent(program), SPAQL_CACHE_DIR=str(tmp_path))
-    assert told.stdout == "spaql.numba_public (4,)\n", told.stderr
+    assert told.stdout == "spaql.ground.numba_public (4,)\n", told.stderr
     assert f"Numba 0.99.0dev0+g1234 is too new to have been tested and is {SLOWER}" in told.stderr
     assert told.stderr.count("SpaqlWarning") == 1

@@ -10,7 +10,7 @@ import pytest
 
 from pages import ROOT
 from small_agents import AGENTS, digest
-from spaql.numba_version import OLDEST, UNTESTED
+from spaql.ground.numba_version import OLDEST, UNTESTED
 
 pytestmark = pytest.mark.slow
 OLD = "==" + ".".join(map(str, (*OLDEST, 0)))
@@ -61,10 +61,10 @@ def test_agents_are_the_same_to_the_bit_with_every_supported_numba(environment, 
     way, version, digests, warned = agents(environment, *AGENTS)
     release = tuple(int(number) for number in re.findall(r"\d+", version)[:2])
     assert release == OLDEST if "oldest" in request.node.name else OLDEST < release < UNTESTED
-    assert (way, warned) == ("spaql.numba_internals", "")
+    assert (way, warned) == ("spaql.ground.numba_internals", "")
     assert digests == expected(*AGENTS)
 
 
 def test_laws_are_the_same_through_its_public_interfaces(environment):
     way, _, digests, _ = agents(environment, "laws", "--without", "CFunc")
-    assert (way, digests) == ("spaql.numba_public", expected("laws"))
+    assert (way, digests) == ("spaql.ground.numba_public", expected("laws"))

@@ -14,6 +14,7 @@ NAMED = [
     ("spaql.analysis.comparing", "compare", "spaql.analysis.comparison"),
     ("spaql.analysis.comparing", "Comparison", "spaql.analysis.comparison"),
     ("spaql.data.recording", "record", "spaql.data.record"),
+    ("spaql.errors", "SpaqlError", "spaql.ground.errors"),
     ("spaql.experiments.runner", "run_missing", "spaql.runs.runner"),
     ("spaql.experiments.sweep", "run_sweep", "spaql.studies.sweep.sweep"),
     ("spaql.explain.arena", "Arena", "spaql.compress.arena"),

@@ -8,10 +8,10 @@ from contextlib import redirect_stderr
 
 import pytest
 
-from spaql import progress, screens, tasks
 from spaql.analysis.style import axis_label
-from spaql.compilation import begun, ended, made
-from spaql.progress import advance, at_work, display, working
+from spaql.ground import progress, screens, tasks
+from spaql.ground.compilation import begun, ended, made
+from spaql.ground.progress import advance, at_work, display, working
 from spaql.report.episode_data import round_numbers
 
 
@@ -153,7 +153,7 @@ def test_what_is_compiled_is_shown_and_forgotten_when_it_is_done():
 
 NOTEBOOK = """
 import time
-from spaql import progress, screens, tasks
+from spaql.ground import progress, screens, tasks
 progress.SILENT_SECONDS = 0.0
 with progress.working("Atlas on pendulum", total=400, unit="samples"):
     progress.advance(100)

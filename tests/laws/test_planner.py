@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import spaql
+from spaql.ground.streams import LAWS_CONFIRMED
 from spaql.laws.blocks import refine
 from spaql.laws.lessons import fitted_partitions
 from spaql.laws.planner import BUDGET, planned
@@ -12,7 +13,6 @@ from spaql.laws.stages import _take_units, state_units
 from spaql.laws.teacher import Lessons
 from spaql.laws.trials import Trials, affordable, seeds_of
 from spaql.laws.vector import measured_units
-from spaql.streams import LAWS_CONFIRMED
 from spaql.trees.tree import decide, leaf_of
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.spatial import cKDTree
 
-from spaql.compiling import kernel
+from spaql.ground.compiling import kernel
 from spaql.learners.atlas.cells import grow
 from spaql.learners.atlas.endings import MOST_LEAVES, ending_tree
 from spaql.learners.atlas.fit import Examples, design, fit_base

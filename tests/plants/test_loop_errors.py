@@ -4,7 +4,7 @@ import pytest
 
 import spaql
 from loops import motor
-from spaql.errors import SpaqlError
+from spaql.ground.errors import SpaqlError
 
 TARGET = spaql.Reference("target", 0.0, 150.0, of="speed")
 

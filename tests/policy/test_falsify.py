@@ -13,7 +13,7 @@ import pytest
 import spaql
 from gym_envs import Line
 from loops import motor
-from spaql.errors import SpaqlError
+from spaql.ground.errors import SpaqlError
 
 # -- a weak spot -------------------------------------------------------------------------------------------------------
 #

@@ -9,7 +9,7 @@ import pytest
 
 import spaql
 from loops import motor
-from spaql.errors import SpaqlError
+from spaql.ground.errors import SpaqlError
 from spaql.policy.step_response import measured
 
 LAG = 10.0  # steps: time constant of a first-order lag

@@ -6,7 +6,7 @@ from scipy.linalg import solve_discrete_are
 
 import spaql
 from loops import motor
-from spaql.errors import SpaqlError
+from spaql.ground.errors import SpaqlError
 
 TARGET = spaql.Reference("target", 0.0, 150.0, of="speed")
 

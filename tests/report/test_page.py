@@ -10,7 +10,7 @@ import pytest
 
 from made_pages import SMALL, Reader, figure_of, sample_figures, sample_results, text_of, write_sample
 from made_runs import made_part, made_results, made_run
-from spaql.errors import SpaqlError
+from spaql.ground.errors import SpaqlError
 from spaql.report.curve_data import curve_data
 from spaql.report.facts import key_figures, remarks, summary
 from spaql.report.make import tables_of

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 import pytest
 
 import spaql
-from spaql.processes import worker_processes
+from spaql.ground.processes import worker_processes
 from spaql.runs.runner import run_missing
 from spaql.runs.spec import Spec
 from spaql.runs.store import Store

@@ -163,7 +163,7 @@ def test_a_failed_write_leaves_nothing_behind(store, row, monkeypatch):
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full here")
 def test_a_full_disk_is_one_line(store, row, monkeypatch):
-    monkeypatch.setattr(spaql.writing, "open", lambda path, mode: Path("/dev/full").open(mode="wb"), raising=False)  # noqa: SIM115
+    monkeypatch.setattr(spaql.ground.writing, "open", lambda path, mode: Path("/dev/full").open(mode="wb"), raising=False)  # noqa: SIM115
     with pytest.raises(spaql.SpaqlError, match=r"cannot write .*No space left on device"):
         store.write(SPEC, row)
 
@@ -263,7 +263,7 @@ def test_a_damaged_plan_is_named(store, text):
 
 
 def test_links_are_followed_and_pipes_are_not_replaced(tmp_path):
-    from spaql.writing import write_whole
+    from spaql.ground.writing import write_whole
 
     (tmp_path / "link").symlink_to(tmp_path / "real")
     write_whole(tmp_path / "link", lambda file: file.write(b"x"))

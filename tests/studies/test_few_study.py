@@ -10,7 +10,7 @@ import pytest
 import spaql
 from made_runs import made_checked
 from pages import ROOT
-from spaql.errors import SpaqlError
+from spaql.ground.errors import SpaqlError
 from spaql.runs.checkpoints import agent_of
 from spaql.runs.compute import compute
 from spaql.runs.rows import digest_of, read_rows, run_from, write_rows

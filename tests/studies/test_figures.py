@@ -10,9 +10,9 @@ import pytest
 from spaql.analysis.curves import learning_curve
 from spaql.analysis.numbers import agents, caption_number, listed, short
 from spaql.analysis.style import COLOURS, INK, thinned
-from spaql.errors import SpaqlError
+from spaql.ground.errors import SpaqlError
+from spaql.ground.processes import worker_processes
 from spaql.learners.history import History
-from spaql.processes import worker_processes
 from spaql.runs.rows import run_from
 from spaql.studies.figures import Drawn, draw_figures, drawings, prepare
 from spaql.studies.paper.against_trpo import curve_of, takeover

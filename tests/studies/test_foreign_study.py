@@ -12,7 +12,7 @@ import spaql
 from gym_envs import Line
 from made_runs import made_checked
 from pages import ROOT
-from spaql.errors import SpaqlError
+from spaql.ground.errors import SpaqlError
 from spaql.runs.checkpoints import agent_of
 from spaql.runs.compute import compute
 from spaql.runs.rows import run_from

@@ -7,7 +7,7 @@ import pytest
 
 from made_pages import sample_results
 from spaql.cli.reproduce import NAMES
-from spaql.errors import SpaqlError
+from spaql.ground.errors import SpaqlError
 from spaql.report.make import tables_of
 from spaql.studies import EXPERIMENTS, all_parts, experiments, studies
 from spaql.studies.figures import drawings

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import spaql
+from spaql.ground.streams import FRESH_PLANT, plant_seed
 from spaql.plants.environment import PlantEnv
-from spaql.streams import FRESH_PLANT, plant_seed
 from spaql.training.episode import open_at
 
 

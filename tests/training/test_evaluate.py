@@ -128,7 +128,7 @@ def test_the_agent_does_what_it_predicts():
     agent.learn(20, rollouts=2)
     returns = agent.evaluate(5, deterministic=True).returns
     env = gymnasium.make("spaql/CartPole-v0")
-    from spaql.streams import FRESH_PLANT, plant_seed
+    from spaql.ground.streams import FRESH_PLANT, plant_seed
 
     for episode in range(5):
         observation, _ = env.reset(seed=int(plant_seed(0, FRESH_PLANT, 0))) if episode == 0 else env.reset()

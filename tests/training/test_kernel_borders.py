@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import spaql
-from spaql.compiling import machine_code
+from spaql.ground.compiling import machine_code
 from spaql.learners.act import Actor, act_once
 from spaql.learners.trainee import Exploration, Trainee
 from spaql.partition.greedy import new_greedy, new_scratch

@@ -11,9 +11,9 @@ from spaql.analysis import statistics
 from spaql.analysis.comparison_text import aligned, group_rows, markdown, pair_rows, titles
 from spaql.analysis.samples import NOT_SEQUENCES, fraction, sample, summary
 from spaql.analysis.statistics import Interval
-from spaql.arrays import Array
-from spaql.checks import choice, whole
-from spaql.errors import SpaqlError, echoed
+from spaql.ground.arrays import Array
+from spaql.ground.checks import choice, whole
+from spaql.ground.errors import SpaqlError, echoed
 
 # What an empty entry of a data frame becomes as text.
 MISSING = ("", "None", "nan", "NaN", "<NA>", "NaT")

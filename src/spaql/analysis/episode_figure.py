@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from spaql.analysis.style import WIDTH, axis_label, legend, sheet, write_as
-from spaql.arrays import Array
-from spaql.colours import BLUE, GREEN, GREY, ORANGE, VERMILION
+from spaql.ground.arrays import Array
+from spaql.ground.colours import BLUE, GREEN, GREY, ORANGE, VERMILION
+from spaql.ground.writing import form_of
 from spaql.plants.axes import Continuous, Finite
 from spaql.plants.catalog import step_time
 from spaql.plants.limits import limit_table
 from spaql.policy.digits import number
-from spaql.writing import form_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

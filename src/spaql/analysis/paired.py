@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from spaql.analysis.statistics import adjusted
-from spaql.arrays import Array
-from spaql.checks import whole
-from spaql.errors import SpaqlError
+from spaql.ground.arrays import Array
+from spaql.ground.checks import whole
+from spaql.ground.errors import SpaqlError
 from spaql.learners.agent import Agent
 from spaql.plants.loop import can_restate, stated
 from spaql.plants.loop_plant import Surroundings

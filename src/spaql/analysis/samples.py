@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from spaql.arrays import Array
-from spaql.checks import items
-from spaql.errors import SpaqlError, echoed
+from spaql.ground.arrays import Array
+from spaql.ground.checks import items
+from spaql.ground.errors import SpaqlError, echoed
 
 # Refused, though Python can iterate over them: a mapping gives its keys, and a set keeps only one of equal scores.
 NOT_SEQUENCES = (str, bytes, Mapping, Set)

@@ -16,9 +16,9 @@ from typing import Any, Literal
 import numpy as np
 
 from spaql.analysis.samples import LARGEST, fraction, sample, summary
-from spaql.arrays import Array
-from spaql.checks import choice, items, real, whole
-from spaql.errors import SpaqlError
+from spaql.ground.arrays import Array
+from spaql.ground.checks import choice, items, real, whole
+from spaql.ground.errors import SpaqlError
 
 Interval = tuple[float, float]
 CORRECTIONS = ("holm", "bh", "none")

@@ -9,9 +9,9 @@ import numpy as np
 
 from spaql.analysis.episode_figure import LIMIT, draw_limit, fit_actions
 from spaql.analysis.style import axis_label, legend, sheet, write_as
-from spaql.colours import BLUE, GREEN, GREY, ORANGE
+from spaql.ground.colours import BLUE, GREEN, GREY, ORANGE
+from spaql.ground.writing import form_of
 from spaql.policy.digits import number
-from spaql.writing import form_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spaql.analysis.numbers import short
-from spaql.arrays import Array
-from spaql.checks import checked_path
+from spaql.ground.arrays import Array
+from spaql.ground.checks import checked_path
+from spaql.ground.writing import form_of, make_folder, write_whole
 from spaql.learners.registry import CARDS, learners, rivals
-from spaql.writing import form_of, make_folder, write_whole
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from spaql.writing import write_whole
+from spaql.ground.writing import write_whole
 
 Row = dict[str, Any]
 

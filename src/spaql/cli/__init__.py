@@ -8,9 +8,9 @@ from typing import Any
 
 from spaql.cli import bench, data, explain, reproduce, sweep, train  # noqa: F401  (each adds its commands)
 from spaql.cli.app import INTERRUPTED, app
-from spaql.errors import SpaqlError
-from spaql.interrupts import signals_of_command
-from spaql.writing import NO_RIGHT, NO_ROOM, refusal
+from spaql.ground.errors import SpaqlError
+from spaql.ground.interrupts import signals_of_command
+from spaql.ground.writing import NO_RIGHT, NO_ROOM, refusal
 
 
 def _told(message: Warning | str, *where: Any, **more: Any) -> None:

@@ -10,8 +10,8 @@ import typer
 
 from spaql.cli.help import INTRODUCTION, Commands, laid_out
 from spaql.cli.help import Command as OneCommand
-from spaql.errors import SpaqlError
-from spaql.interrupts import interrupted, keep_from_now_on
+from spaql.ground.errors import SpaqlError
+from spaql.ground.interrupts import interrupted, keep_from_now_on
 from spaql.version import __version__
 
 if TYPE_CHECKING:

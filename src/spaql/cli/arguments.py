@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from spaql.cli.loop_options import NOTHING_AROUND, Around, in_loop
 from spaql.cli.plant_files import NOTHING, Given, fmu_problem, function_of, is_python, python_problem
-from spaql.errors import SpaqlError
+from spaql.ground.errors import SpaqlError
 from spaql.learners.options import options_of, typed
 from spaql.learners.registry import Card, card_of, learner_class, learners
 

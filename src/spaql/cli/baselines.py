@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from spaql.cli.plant_files import found_in, is_python, run_of
-from spaql.errors import SpaqlError
+from spaql.ground.errors import SpaqlError
 
 if TYPE_CHECKING:
     from spaql.plants.problem import Problem

@@ -20,8 +20,8 @@ from spaql.cli.arguments import (
 )
 from spaql.cli.loop_options import Around, with_loop
 from spaql.cli.plant_files import Action, Dt, Given, Observe, Reward, Terminated
-from spaql.progress import working
-from spaql.writing import check_file, check_folder, form_of, kept
+from spaql.ground.progress import working
+from spaql.ground.writing import check_file, check_folder, form_of, kept
 
 LOG_HELP = "A .csv or .parquet file, one row per step."
 GAPS_HELP = "Steps may be missing, if there are next_ columns."
@@ -143,9 +143,9 @@ def replay(
     Example:
       spaql replay pendulum atlas log.csv --out results
     """
-    from spaql.agent_folder import put
-    from spaql.checks import whole
-    from spaql.writing import make_folder
+    from spaql.ground.agent_folder import put
+    from spaql.ground.checks import whole
+    from spaql.ground.writing import make_folder
 
     whole("--fresh", fresh, 0, 10**8)
     check_folder(out)

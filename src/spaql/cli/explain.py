@@ -13,11 +13,11 @@ from spaql.cli.arguments import HORIZON_HELP, plant_of
 from spaql.cli.baselines import Baselines, baselines_of, policy_in
 from spaql.cli.loop_options import Around, with_loop
 from spaql.cli.plant_files import Action, Dt, Given, GivenProblem, Observe, Reward, Terminated
-from spaql.errors import SpaqlError, SpaqlWarning
 from spaql.export import FORMATS
+from spaql.ground.errors import SpaqlError, SpaqlWarning
+from spaql.ground.progress import working
+from spaql.ground.writing import check_file
 from spaql.learners.registry import learners
-from spaql.progress import working
-from spaql.writing import check_file
 
 if TYPE_CHECKING:
     from spaql.plants.problem import Problem
@@ -67,8 +67,8 @@ def explain(
     Example:
       spaql explain results/agent.spaql --why 0,0.1,0.05,0 --html controller.html
     """
-    from spaql.checks import whole
     from spaql.cli.explain_text import show_policy
+    from spaql.ground.checks import whole
 
     asked = None if why is None else floats("why", why)
     whole("--rows", rows, 0)
@@ -108,8 +108,8 @@ def export(
     Example:
       spaql export results/agent.spaql --to c --out controller.c
     """
-    from spaql.checks import choice
     from spaql.export import export as write
+    from spaql.ground.checks import choice
 
     choice("--to", to, FORMATS)
     choice("--precision", precision, ("double", "single"))
@@ -127,7 +127,7 @@ def export(
     if out is None:
         print(text, end="" if text.endswith("\n") else "\n")
         return
-    from spaql.writing import kept, write_whole
+    from spaql.ground.writing import kept, write_whole
 
     unwritten = kept(
         out.parent, lambda folder: write_whole(folder / out.name, lambda target: target.write(text.encode()))
@@ -139,7 +139,7 @@ def export(
 
 def _check(form: str, max_leaves: int | None, laws: bool | None, out: Path | None) -> None:
     """Refuses options that would fail at the end, before anything is computed."""
-    from spaql.checks import whole
+    from spaql.ground.checks import whole
 
     if form not in ("auto", "table", "tree", "compressed"):
         raise SpaqlError(f"unknown form {form!r}: choose table, tree or compressed")
@@ -168,7 +168,7 @@ def _policy(file: Path, step: int | None, plant: "Problem | None", asked: list[f
 
 
 def _fits(asked: list[float] | None, problem: "Problem") -> None:
-    from spaql.checks import numbers
+    from spaql.ground.checks import numbers
 
     if asked is not None:
         numbers("observation", asked, (len(problem.state),))

@@ -8,17 +8,17 @@ from typing import Any
 from spaql.cli.baselines import compared_json, compared_table
 from spaql.cli.explain import ROWS
 from spaql.compress.frontier import episodes_for
-from spaql.errors import SpaqlError
 from spaql.export.heading import title
+from spaql.ground.errors import SpaqlError
+from spaql.ground.progress import at_work, working
+from spaql.ground.writing import kept
 from spaql.policy.digits import counted
 from spaql.policy.evaluation import Evaluation
 from spaql.policy.frame import rich_table
 from spaql.policy.policy import Policy
 from spaql.policy.worst import Worst
-from spaql.progress import at_work, working
 from spaql.report.beside import OWN, beside
 from spaql.report.explanation import Worth, agreement, may_differ, worth_of, write_explanation
-from spaql.writing import kept
 
 
 def show_policy(

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
 
 import typer
 
-from spaql.errors import SpaqlError
+from spaql.ground.errors import SpaqlError
 
 if TYPE_CHECKING:
     from spaql.plants.interlocks import Interlock
@@ -131,7 +131,7 @@ def in_loop(
     problem: "Problem", around: Around, observe: str | None, reward: Callable[..., float] | None, dt: float | None
 ) -> "Problem":
     """The problem in the loop that was typed."""
-    from spaql.checks import choice
+    from spaql.ground.checks import choice
     from spaql.plants.loop import loop
     from spaql.plants.make import limited
     from spaql.plants.problem import ENDS

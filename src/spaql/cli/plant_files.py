@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from spaql.cli.loop_options import IN_A_LOOP, NOTHING_AROUND, Around, in_loop
-from spaql.errors import SpaqlError
+from spaql.ground.errors import SpaqlError
 
 if TYPE_CHECKING:
     from spaql.plants.problem import Problem

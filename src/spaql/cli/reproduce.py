@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from spaql.cli.app import INTERRUPTED, JSON_HELP, STORE_HELP, command
-from spaql.errors import SpaqlError
-from spaql.progress import working
+from spaql.ground.errors import SpaqlError
+from spaql.ground.progress import working
 from spaql.studies import EXPERIMENTS
 
 if TYPE_CHECKING:

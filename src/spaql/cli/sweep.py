@@ -9,9 +9,9 @@ import typer
 
 from spaql.cli.app import INTERRUPTED, JSON_HELP, STORE_HELP, command
 from spaql.cli.arguments import counting, learner_help
-from spaql.errors import SpaqlError
+from spaql.ground.errors import SpaqlError
+from spaql.ground.progress import working
 from spaql.learners.registry import card_of
-from spaql.progress import working
 
 RANGE_HELP = (
     "What to vary: xi=0.1..100:log, lam=0.5..2, distance=euclidean,sup; one value fixes an option. Repeat for several."
@@ -50,9 +50,9 @@ def sweep(
     Example:
       spaql sweep pendulum spaql --option xi=0.1..100:log --trials 30 --seeds 3 --store tuning
     """
+    from spaql.ground.writing import kept
     from spaql.studies.sweep.sweep import sweep as tune
     from spaql.studies.sweep.table import folder_of, keep, rows_of, show
-    from spaql.writing import kept
 
     by_samples = card_of(algorithm).learns_by == "samples"
     if by_samples and (iterations is not None or rollouts is not None):

@@ -22,9 +22,9 @@ from spaql.cli.arguments import (
 from spaql.cli.baselines import Baselines, baselines_of, compared_json, compared_table
 from spaql.cli.loop_options import Around, learners_reference, with_loop
 from spaql.cli.plant_files import Action, Dt, Given, GivenProblem, Observe, Reward, Terminated, is_python
-from spaql.errors import SpaqlError
+from spaql.ground.errors import SpaqlError
+from spaql.ground.progress import working
 from spaql.learners import registry
-from spaql.progress import working
 
 DEFAULT_ITERATIONS = 2000
 DEFAULT_SAMPLES = 1000
@@ -135,10 +135,10 @@ def train(
       spaql train motor.py:motor laws --reference "target of speed=0:150, hold 30:80" --noise speed=0.5
       spaql train motor.fmu atlas --observe speed --action voltage=-24:24 --reward paid.py:reward --horizon 200
     """
-    from spaql.checks import whole
     from spaql.cli.train_runs import callbacks_of, compared_with, kept_and_judged, kept_where, trained
     from spaql.cli.train_text import show_runs
-    from spaql.writing import make_folder
+    from spaql.ground.checks import whole
+    from spaql.ground.writing import make_folder
 
     whole("--fresh", fresh, 0, 10**8)
     if iterations is not None and samples is not None:
@@ -218,7 +218,7 @@ def evaluate(
       spaql evaluate results/agent.spaql --set observation_noise=0.02
       spaql evaluate results/agent.spaql --problem motor.py:problem --baseline motor.py:pi
     """
-    from spaql.checks import whole
+    from spaql.ground.checks import whole
     from spaql.learners.files import load
     from spaql.report.beside import OWN, beside, check_together
 

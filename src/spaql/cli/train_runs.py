@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from spaql.errors import SpaqlError
+from spaql.ground.errors import SpaqlError
 
 if TYPE_CHECKING:
     from spaql.learners.agent import Agent, Callbacks
@@ -58,9 +58,9 @@ def callbacks_of(
 
     Each of several agents has its own folder and its own file.
     """
-    from spaql.checks import whole
+    from spaql.ground.checks import whole
+    from spaql.ground.writing import check_file, check_folder
     from spaql.training.callbacks import Checkpoint, CsvLog
-    from spaql.writing import check_file, check_folder
 
     if every is not None and checkpoint is None:
         raise SpaqlError("--every goes with --checkpoint: it says how often")
@@ -103,8 +103,8 @@ def kept_and_judged(runs: list[Run], out: Path | None, fresh: int) -> tuple[bool
     False if Ctrl-C was pressed at any time; where agents are that had the names of these; and what was wrong with the
     files.
     """
-    from spaql.interrupts import stop_on_interrupt
-    from spaql.writing import kept
+    from spaql.ground.interrupts import stop_on_interrupt
+    from spaql.ground.writing import kept
 
     earlier: list[Path] = []
     pressed, unwritten = threading.Event(), None
@@ -159,9 +159,9 @@ def save_runs(runs: list[Run], folder: Path) -> list[Path]:
 
     Returns where agents are that had these names.
     """
-    from spaql.agent_folder import put
     from spaql.analysis.curves import learning_curve
-    from spaql.writing import CURVE
+    from spaql.ground.agent_folder import put
+    from spaql.ground.writing import CURVE
 
     files = {f"agent-seed{run.agent.seed}.spaql": run.agent.save for run in runs}
     earlier = put(folder, files | {"agent.spaql": best_run(runs).agent.save})

@@ -8,14 +8,14 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from spaql import streams
-from spaql.arrays import Array
-from spaql.compiling import inlined, kernel
-from spaql.errors import SpaqlError
+from spaql.ground import streams
+from spaql.ground.arrays import Array
+from spaql.ground.compiling import inlined, kernel
+from spaql.ground.errors import SpaqlError
+from spaql.ground.streams import derive, uniform
 from spaql.plants.chart import HUGE
 from spaql.plants.plant import LANES, Batch
 from spaql.plants.problem import Problem
-from spaql.streams import derive, uniform
 from spaql.training.lanes import Episodes, Lanes, Stage, book, finish, new_lanes, pad, stage_of, start_lanes, step_lanes
 from spaql.training.tree_episodes import episode_in
 from spaql.training.tree_rollouts import act_tree, run_tree

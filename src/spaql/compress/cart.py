@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spaql.arrays import Array
+from spaql.ground.arrays import Array
 from spaql.trees.edits import best_first, constant, simplified, split
 from spaql.trees.tree import Builder, Tree
 

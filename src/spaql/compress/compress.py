@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spaql.arrays import Array
-from spaql.checks import whole
 from spaql.compress.arena import arena_of
 from spaql.compress.cart import cost_tree, distilled
 from spaql.compress.frontier import (
@@ -25,12 +23,14 @@ from spaql.compress.frontier import (
 from spaql.compress.model_arena import ModelArena
 from spaql.compress.proposals import costs_of
 from spaql.compress.search import LARGEST, MOST, SEARCH, SEEN, Wanted, search
-from spaql.errors import SpaqlError
+from spaql.ground.arrays import Array
+from spaql.ground.checks import whole
+from spaql.ground.errors import SpaqlError
+from spaql.ground.progress import advance, working
 from spaql.learners.atlas.model import Model
 from spaql.learners.atlas.plan import Plan
 from spaql.learners.atlas.policy import LearnedModel
 from spaql.plants.problem import Finite, Problem
-from spaql.progress import advance, working
 from spaql.trees.tree import Tree
 
 if TYPE_CHECKING:

@@ -6,13 +6,13 @@ from dataclasses import replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from spaql.checks import checked_path
-from spaql.colours import BLUE, GREY, INK, VERMILION
 from spaql.compress.by_hand import baselines_for
 from spaql.compress.frontier import episodes_for, restated
-from spaql.errors import SpaqlError
+from spaql.ground.checks import checked_path
+from spaql.ground.colours import BLUE, GREY, INK, VERMILION
+from spaql.ground.errors import SpaqlError
+from spaql.ground.writing import check_file, form_of, write_whole
 from spaql.learners.agent import Agent
-from spaql.writing import check_file, form_of, write_whole
 
 if TYPE_CHECKING:
     from spaql.policy.policy import Policy

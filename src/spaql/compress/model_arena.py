@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from spaql.arrays import Array
 from spaql.compress.arena import MOMENT_EPISODES, Moments
+from spaql.ground.arrays import Array
 from spaql.learners.atlas.imagine import (
     Kept,
     Trials,

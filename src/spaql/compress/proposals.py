@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from spaql.arrays import Array
 from spaql.compress.arena import Arena, Moments
 from spaql.compress.cart import best_splits, cost_tree
+from spaql.ground.arrays import Array
 from spaql.plants.problem import Continuous, Finite
 from spaql.trees.edits import split, with_action
 from spaql.trees.tree import Tree, leaf_of

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spaql.arrays import Array
 from spaql.compress.arena import Arena
 from spaql.compress.proposals import Actions, Cuts, Judge, Scored, iterate
+from spaql.ground.arrays import Array
 from spaql.plants.problem import Continuous, Finite
 from spaql.trees.edits import constant, simplified, with_action, with_test, without
 from spaql.trees.tree import LEAF, Tree, leaf_of

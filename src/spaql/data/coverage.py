@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spaql.arrays import Array
-from spaql.checks import flag, whole
 from spaql.data.coverage_figure import draw, plain_of, text_of
 from spaql.data.log import Log, read_log
 from spaql.data.reach import cells_of, depth_of, reached
-from spaql.errors import SpaqlError
+from spaql.ground.arrays import Array
+from spaql.ground.checks import flag, whole
+from spaql.ground.errors import SpaqlError
+from spaql.ground.progress import at_work, working
 from spaql.plants.problem import Finite, Problem
-from spaql.progress import at_work, working
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -10,7 +10,7 @@ import numpy as np
 
 from spaql.analysis.style import sheet, write_as
 from spaql.data.reach import cells_of, depth_of
-from spaql.writing import form_of
+from spaql.ground.writing import form_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

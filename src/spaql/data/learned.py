@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from spaql.arrays import Array
-from spaql.checks import FAR, depth, flag, numbers, whole
 from spaql.data.log import read_log
-from spaql.errors import SpaqlError, SpaqlWarning
 from spaql.gp.data import Data, thinned
 from spaql.gp.hidden import Advice, advice_of
 from spaql.gp.model import FITTED, Model, unpredicted
 from spaql.gp.problem import FEWEST, POOR, imagined, model_of, range_of, starts_of
 from spaql.gp.units import inputs_of
+from spaql.ground.arrays import Array
+from spaql.ground.checks import FAR, depth, flag, numbers, whole
+from spaql.ground.errors import SpaqlError, SpaqlWarning
+from spaql.ground.progress import working
 from spaql.plants.problem import Problem
-from spaql.progress import working
 
 DOUBTED = 60  # inputs at which functions are drawn
 MOST_FUNCTIONS = 64

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from spaql.arrays import Array
-from spaql.checks import FAR
 from spaql.data.table import Table, action_columns, named_actions, next_columns, read_table, state_columns
-from spaql.errors import SpaqlError, echoed
+from spaql.ground.arrays import Array
+from spaql.ground.checks import FAR
+from spaql.ground.errors import SpaqlError, echoed
 from spaql.plants.chart import EDGE
 from spaql.plants.problem import Axis, Finite, Problem
 

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from spaql.arrays import Array
+from spaql.ground.arrays import Array
+from spaql.ground.progress import at_work
+from spaql.ground.streams import FRESH_PLANT, plant_seed, sub_key
 from spaql.plants.plant import LANES, advance
 from spaql.plants.problem import Finite, Problem
-from spaql.progress import at_work
-from spaql.streams import FRESH_PLANT, plant_seed, sub_key
 
 HOLDS = (1, 4, 16, 64)  # steps an action is held: short holds excite, long holds drive far
 MOST_STEPS = 200  # per episode

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spaql.checks import checked_path, flag, whole
 from spaql.data.table import ENDINGS, action_columns, named_actions, next_columns, state_columns
-from spaql.errors import SpaqlError
+from spaql.ground.checks import checked_path, flag, whole
+from spaql.ground.errors import SpaqlError
+from spaql.ground.progress import at_work
+from spaql.ground.writing import cell, check_file, write_whole
 from spaql.learners.agent import Agent
 from spaql.learners.random import Random
 from spaql.plants.problem import Finite, Problem
 from spaql.policy.policy import Policy
-from spaql.progress import at_work
-from spaql.writing import cell, check_file, write_whole
 
 if TYPE_CHECKING:
     from spaql.training.episode import Episode

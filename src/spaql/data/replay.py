@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spaql.checks import flag, whole
 from spaql.data.log import Log, read_log
-from spaql.errors import SpaqlError
-from spaql.interrupts import stop_on_interrupt
-from spaql.progress import at_work, working
+from spaql.ground.checks import flag, whole
+from spaql.ground.errors import SpaqlError
+from spaql.ground.interrupts import stop_on_interrupt
+from spaql.ground.progress import at_work, working
 from spaql.training.trainer import assess
 
 if TYPE_CHECKING:

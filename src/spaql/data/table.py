@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from spaql.arrays import Array
-from spaql.checks import checked_path
-from spaql.errors import SpaqlError, echoed
+from spaql.ground.arrays import Array
+from spaql.ground.checks import checked_path
+from spaql.ground.errors import SpaqlError, echoed
+from spaql.ground.writing import cell_text
 from spaql.plants.problem import Problem
-from spaql.writing import cell_text
 
 ENDINGS = (".csv", ".csv.gz", ".parquet")
 EXACT_PANDAS = (3, 1)  # from this version on numbers are read to the last bit by default

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from spaql.checks import choice
-from spaql.errors import SpaqlError, echoed
+from spaql.ground.checks import choice
+from spaql.ground.errors import SpaqlError, echoed
 
 if TYPE_CHECKING:
     from spaql.policy.policy import Policy

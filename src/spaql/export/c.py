@@ -9,9 +9,6 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from spaql.arrays import Array
-from spaql.checks import choice, flag
-from spaql.errors import SpaqlError
 from spaql.export.c_laws import assign_law, declared, law_lines, law_rows
 from spaql.export.c_loop import comment, loop_lines, main_of_loop, main_program
 from spaql.export.heading import (
@@ -24,6 +21,9 @@ from spaql.export.heading import (
     single_at_least,
     weighted_sum,
 )
+from spaql.ground.arrays import Array
+from spaql.ground.checks import choice, flag
+from spaql.ground.errors import SpaqlError
 from spaql.policy.policy import Policy
 from spaql.trees.regions import branches, deepest_level
 from spaql.trees.tree import LEAF, Tree, walk

@@ -3,9 +3,9 @@
 import re
 from collections.abc import Callable, Iterable, Sequence
 
-from spaql.checks import FAR
 from spaql.export.heading import C_WORDS, labelled
 from spaql.export.loop_lines import UNUSABLE, Syntax, step_of
+from spaql.ground.checks import FAR
 from spaql.plants.signals import Signals
 from spaql.policy.words import one_line
 

@@ -4,9 +4,9 @@ import csv
 import io
 
 from spaql.export.heading import double, labelled
+from spaql.ground.writing import cell
 from spaql.policy.frame import score_names
 from spaql.policy.policy import Policy
-from spaql.writing import cell
 
 
 def to_csv(policy: Policy, share: bool = True) -> str:

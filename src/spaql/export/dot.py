@@ -1,7 +1,7 @@
 """A policy as a graph in the DOT language of Graphviz."""
 
-from spaql.colours import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION
 from spaql.export.heading import passing, shares, title, width
+from spaql.ground.colours import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION
 from spaql.plants.problem import Continuous, Finite
 from spaql.policy.policy import Policy
 from spaql.trees.tree import LEAF, walk

@@ -5,10 +5,10 @@ import math
 
 import numpy as np
 
-from spaql.arrays import Array
-from spaql.checks import choice
-from spaql.errors import SpaqlError
 from spaql.export.heading import double
+from spaql.ground.arrays import Array
+from spaql.ground.checks import choice
+from spaql.ground.errors import SpaqlError
 from spaql.plants.problem import Axis
 from spaql.policy.policy import Policy
 from spaql.trees.regions import Region, regions

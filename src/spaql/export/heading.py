@@ -7,8 +7,8 @@ from collections.abc import Callable, Collection, Sequence
 
 import numpy as np
 
-from spaql.arrays import Array
-from spaql.errors import SpaqlError, echoed
+from spaql.ground.arrays import Array
+from spaql.ground.errors import SpaqlError, echoed
 from spaql.plants.problem import Axis, Finite
 from spaql.policy.digits import counted
 from spaql.policy.policy import Policy

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from spaql.arrays import Array
-from spaql.checks import real, whole
-from spaql.errors import SpaqlError
 from spaql.export.json_laws import KINDS, read_laws, told_law
+from spaql.ground.arrays import Array
+from spaql.ground.checks import real, whole
+from spaql.ground.errors import SpaqlError
 from spaql.plants.catalog import CATALOG
 from spaql.plants.limits import limits_for_file, limits_of_file
 from spaql.plants.make import make_from_catalog, parameters_of_file

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from spaql.arrays import Array
-from spaql.checks import FAR, choice, real
+from spaql.ground.arrays import Array
+from spaql.ground.checks import FAR, choice, real
 from spaql.plants.axes import Continuous, Finite
 from spaql.policy.outputs import make_laws
 from spaql.trees.laws import CLIP, ORDERED, SCORES, THRESHOLD, Laws

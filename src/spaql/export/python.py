@@ -1,8 +1,8 @@
 """A policy as a Python function without imports."""
 
-from spaql.checks import FAR
 from spaql.export.heading import PYTHON_WORDS, affine, checked_name, double, facts, identifiers, weighted_sum
 from spaql.export.loop_lines import UNUSABLE, Syntax, step_of
+from spaql.ground.checks import FAR
 from spaql.plants.problem import Finite
 from spaql.plants.signals import Signals
 from spaql.policy.policy import Policy

@@ -4,8 +4,6 @@ import re
 import sys
 from collections.abc import Callable, Sequence
 
-from spaql.checks import FAR
-from spaql.errors import SpaqlError
 from spaql.export.heading import (
     ST_WORDS,
     affine,
@@ -19,6 +17,8 @@ from spaql.export.heading import (
     weighted_sum,
 )
 from spaql.export.loop_lines import UNUSABLE, Syntax, step_of
+from spaql.ground.checks import FAR
+from spaql.ground.errors import SpaqlError
 from spaql.plants.signals import Signals
 from spaql.policy.policy import Policy
 from spaql.trees.laws import CLIP, SCORES, THRESHOLD, Laws

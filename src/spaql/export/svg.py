@@ -6,9 +6,9 @@ from html import escape
 
 import numpy as np
 
-from spaql.arrays import Array
 from spaql.export.dot import action_colours
 from spaql.export.heading import passing, shares, title, width
+from spaql.ground.arrays import Array
 from spaql.policy.policy import Policy
 from spaql.policy.words import Words, one_line
 from spaql.trees.tree import LEAF, Tree, walk

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from spaql.compiling import apart, inlined
-from spaql.fastmath import fused
+from spaql.ground.compiling import apart, inlined
+from spaql.ground.fastmath import fused
 from spaql.plants.plant import LANES
 
 BLOCK = 4  # points

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spaql.arrays import Array
 from spaql.gp.data import Data, shifts_of
+from spaql.ground.arrays import Array
 
 ROUND, LESS = 0.03, 0.3  # spread of the radius: as a part of it, and of the spread of the variables
 VALUES = 10  # of a variable, at least: two switches, of which one is always on, are no angle

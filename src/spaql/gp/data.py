@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spaql.arrays import Array
+from spaql.ground.arrays import Array
 
 REPEATED = 2  # different steps that ended at the very same greatest or least value, if the plant stops a variable there
 VARIED = 0.5  # of the steps: different values of a variable that can be stopped; a switch or a reference has few

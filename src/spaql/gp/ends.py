@@ -6,11 +6,11 @@ from typing import NamedTuple
 import numpy as np
 from scipy.spatial import KDTree
 
-from spaql.arrays import Array
 from spaql.gp.data import Data, thinned
 from spaql.gp.fit import BOUNDS_SIGNAL, IRRELEVANT, Widths, fitted, mean_at
 from spaql.gp.references import without_jumps
 from spaql.gp.units import Units, Values, inputs_of, values_of
+from spaql.ground.arrays import Array
 
 FALSE = 0.02  # of the steps that have not ended an episode: so many may be taken for ends
 QUIET = 0.1  # noise of rare ends

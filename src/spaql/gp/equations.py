@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spaql import fastmath
-from spaql.compiling import apart, inlined
 from spaql.gp.bumps import BLOCK, TOTAL, F, filled, summed
+from spaql.ground import fastmath
+from spaql.ground.compiling import apart, inlined
 from spaql.plants.plant import LANES, Rows
 
 HEADER = 3  # numbers before the others: address of those of single precision, functions, starts

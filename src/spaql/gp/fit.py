@@ -13,7 +13,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve, lapack, solve_triangular
 from scipy.optimize import minimize
 
-from spaql.arrays import Array
+from spaql.ground.arrays import Array
 
 JITTER = 1e-8  # of the noise: a kernel matrix must have an inverse
 LENGTH = (1.0, 1.5)  # prior of log l: mean and spread

@@ -10,12 +10,12 @@ from typing import NamedTuple
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from spaql.arrays import Array
 from spaql.gp.data import Data, follows_of, stopped
 from spaql.gp.fit import fitted, missed
 from spaql.gp.model import Model, changes_of
 from spaql.gp.references import jumped
 from spaql.gp.units import inputs_of
+from spaql.ground.arrays import Array
 from spaql.plants.loop import signals_around
 from spaql.plants.memory import parsed
 from spaql.plants.problem import Problem

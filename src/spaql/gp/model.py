@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spaql.arrays import Array
 from spaql.gp.circles import Circle, circles_of, shortest, turned, turns_of
 from spaql.gp.data import Data, brakes_of, follows_of, parts_of, shifts_of, spread_over, stopped, stops_of, thinned
 from spaql.gp.ends import Ending, ending_of, ends_of, gap_of
@@ -20,6 +19,7 @@ from spaql.gp.references import without_jumps
 from spaql.gp.reward import QUADRATIC, Payment, bounds_of, last_of, on_the_way, paid, payment_of
 from spaql.gp.units import Units, Values, box_of, inputs_of, spread_of, still_of, units_of
 from spaql.gp.walls import Process, process_of, sound, walls_of
+from spaql.ground.arrays import Array
 
 FITTED = 300  # transitions that widths are fitted to; more are thinned out
 FEWEST_PAIRS = 30  # of errors in a row that tell what kind of noise there is

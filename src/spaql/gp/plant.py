@@ -17,12 +17,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spaql.arrays import Array
-from spaql.errors import SpaqlError
 from spaql.gp.bumps import BLOCK, filled
 from spaql.gp.equations import HEADER, Places, Sizes, advance, begin, places
-from spaql.numba_version import intrinsic
-from spaql.numba_version import types as nb
+from spaql.ground.arrays import Array
+from spaql.ground.errors import SpaqlError
+from spaql.ground.numba_version import intrinsic
+from spaql.ground.numba_version import types as nb
 from spaql.plants.compile import assembled
 from spaql.plants.known import KnownOutcome
 from spaql.plants.plant import LANES, SIGNATURE, Batch, Plant, Rows, reset, step

@@ -3,9 +3,9 @@
 import numpy as np
 from scipy.spatial import KDTree
 
-from spaql.arrays import Array
 from spaql.gp.data import Data, follows_of
 from spaql.gp.units import spread_of
+from spaql.ground.arrays import Array
 
 HELD = 0.15  # of the steps in which a variable changes, at most, if it is held
 FEW = 3  # values of a variable that may be a contact or a switch of the plant

@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spaql.arrays import Array
 from spaql.gp.circles import Circle
 from spaql.gp.data import Data
 from spaql.gp.fit import Widths, features, fitted, posterior
 from spaql.gp.units import Units, Values, inputs_of, values_of
+from spaql.ground.arrays import Array
 
 FEWEST = 30  # steps that a reward is learned from, without those that end an episode
 ALIKE = 0.01  # of the spread of the rewards: what ends pay is the same

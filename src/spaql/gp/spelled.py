@@ -21,8 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from spaql.arrays import Array
 from spaql.gp.plant import ModelPlant
+from spaql.ground.arrays import Array
 from spaql.plants.compile import made
 from spaql.plants.compile import names as letters
 from spaql.plants.plant import Plant, PlantFunction, make_plant

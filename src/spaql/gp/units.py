@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spaql.arrays import Array
 from spaql.gp.data import Data
+from spaql.ground.arrays import Array
 
 STILL = 1e-9  # variance, in units
 

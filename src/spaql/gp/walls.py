@@ -5,10 +5,10 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from spaql.arrays import Array
 from spaql.gp.ends import border
 from spaql.gp.fit import Widths, features, fitted, left_out, posterior
 from spaql.gp.units import Values, values_of
+from spaql.ground.arrays import Array
 
 # A step that all others contradict: an error of so much of the spread, and so many times the median, in few steps
 STRANGE, TIMES, FEW = 0.5, 10.0, 0.15

@@ -5,7 +5,8 @@ import math
 
 import numpy as np
 
-from spaql.arrays import Array
+from spaql.ground.arrays import Array
+from spaql.ground.streams import LAWS_CONFIRMED, LAWS_REST
 from spaql.laws.race import Candidate, clearly_more
 from spaql.laws.search import CHOICE, FEW, FRESH, GROWN, POPULATION, SCREENED
 from spaql.laws.thrift import Measure, Thrift, mean_steps, rounded_tree, same
@@ -13,7 +14,6 @@ from spaql.laws.trials import Spent, Trials, seeds_of
 from spaql.laws.vector import Units, without_dust
 from spaql.learners.law_files import Entry
 from spaql.learners.laws import Laws
-from spaql.streams import LAWS_CONFIRMED, LAWS_REST
 from spaql.trees.tree import Tree
 
 TOLERANCE = 0.0005  # of the way from the best constant action to the best law

@@ -21,10 +21,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spaql.arrays import Array
 from spaql.gp.data import Data
 from spaql.gp.model import Model
 from spaql.gp.problem import imagined, model_of, starts_of
+from spaql.ground.arrays import Array
+from spaql.ground.progress import advance
+from spaql.ground.streams import LAWS_SEARCHED
 from spaql.laws.forecast import leaving, within_reach
 from spaql.laws.in_model import laws_in, search_cost
 from spaql.laws.look_ahead import LookAhead
@@ -33,8 +35,6 @@ from spaql.learners.atlas.memory import AHEAD, BEGAN, LED, TERMINATED, Memory
 from spaql.learners.atlas.state import Grown, growth_at, model_due
 from spaql.learners.law_files import Entry
 from spaql.plants.problem import Finite, constant_actions
-from spaql.progress import advance
-from spaql.streams import LAWS_SEARCHED
 from spaql.training.atlas_loop import AtlasLoop, ByPlan, Driver
 from spaql.trees.edits import constant
 from spaql.trees.tree import Tree, decide

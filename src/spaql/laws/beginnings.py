@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from spaql.ground.streams import LAWS_CHOSEN, LAWS_SEARCHED
 from spaql.laws.adoption import TOLERANCE
 from spaql.laws.environments import Job
 from spaql.laws.lessons import distilled
@@ -16,7 +17,6 @@ from spaql.laws.thrift import rounded_tree
 from spaql.laws.trials import Spent, Trials, seeds_of
 from spaql.laws.vector import measured_units
 from spaql.learners.laws import Laws
-from spaql.streams import LAWS_CHOSEN, LAWS_SEARCHED
 from spaql.trees.edits import with_laws
 from spaql.trees.laws import THRESHOLD
 from spaql.trees.tree import Tree

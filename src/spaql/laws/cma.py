@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from spaql.arrays import Array
+from spaql.ground.arrays import Array
 
 FULL = 80  # numbers up to which the whole covariance is adapted
 SMALLEST = 1e-20  # variance

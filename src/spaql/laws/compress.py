@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from spaql.arrays import Array
-from spaql.checks import flag, whole
 from spaql.compress import compress as constants
 from spaql.compress.compress import CAUTION, COMPILED, FEWEST, MODEL, MODEL_STARTS, OTHERS, SLOW, STEPS
 from spaql.compress.frontier import FRESH, FRESH_IN_PYTHON, chosen_of, frontier_of, honest, monotone, notes_on
 from spaql.compress.search import SEARCH, Wanted
-from spaql.errors import SpaqlError, SpaqlWarning
+from spaql.ground.arrays import Array
+from spaql.ground.checks import flag, whole
+from spaql.ground.errors import SpaqlError, SpaqlWarning
+from spaql.ground.progress import advance, working
 from spaql.laws.model_trials import ModelTrials, fair_arena
 from spaql.laws.stages import cycle_of, run_stage
 from spaql.laws.trials import Trials, affordable
@@ -29,7 +30,6 @@ from spaql.learners.atlas.policy import LearnedModel
 from spaql.learners.laws import Laws
 from spaql.plants.problem import Problem
 from spaql.plants.strict import strict
-from spaql.progress import advance, working
 from spaql.trees.tree import Tree
 
 if TYPE_CHECKING:

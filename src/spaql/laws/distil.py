@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spaql.arrays import Array
+from spaql.ground.arrays import Array
 from spaql.laws.vector import Units
 from spaql.plants.problem import Finite, Problem
 from spaql.policy.outputs import make_laws

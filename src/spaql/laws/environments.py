@@ -15,13 +15,13 @@ import cloudpickle
 import gymnasium
 import numpy as np
 
-from spaql.arrays import Array
-from spaql.compiling import machine_code
-from spaql.errors import SpaqlError
+from spaql.ground.arrays import Array
+from spaql.ground.compiling import machine_code
+from spaql.ground.errors import SpaqlError
+from spaql.ground.processes import worker_processes
 from spaql.plants.answers import begun, outcome
 from spaql.plants.chart import HUGE
 from spaql.plants.problem import Problem
-from spaql.processes import worker_processes
 from spaql.trees.tree import Tree, decide_row
 
 REAL: Any = (int, float, np.number, np.bool_, np.ndarray)  # what environments return as rewards

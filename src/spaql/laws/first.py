@@ -17,8 +17,9 @@ import warnings
 
 import numpy as np
 
-from spaql.arrays import Array
-from spaql.errors import SpaqlWarning
+from spaql.ground.arrays import Array
+from spaql.ground.errors import SpaqlWarning
+from spaql.ground.streams import LAWS_CHOSEN, LAWS_SEARCHED
 from spaql.laws.adoption import GROWING, LATEST, adopt, affordable_effort
 from spaql.laws.beginnings import grid_laws, regulator, taught_laws
 from spaql.laws.environments import Job, Rollout
@@ -32,7 +33,6 @@ from spaql.learners.law_files import Entry
 from spaql.learners.laws import Laws, middle_action
 from spaql.plants.problem import Finite, constant_actions
 from spaql.policy.evaluation import significantly_less
-from spaql.streams import LAWS_CHOSEN, LAWS_SEARCHED
 from spaql.trees.edits import constant
 from spaql.trees.laws import CLIP, SCORES, THRESHOLD
 from spaql.trees.tree import Tree

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.spatial import KDTree
 
-from spaql.arrays import Array
 from spaql.gp.data import Data, thinned
 from spaql.gp.model import WEIGHED, WIDER, Model, contradicted
 from spaql.gp.plant import ModelPlant, model_plant
 from spaql.gp.problem import imagined, model_of, one_function, starts_of
 from spaql.gp.references import jumped, without_jumps
 from spaql.gp.units import box_of
+from spaql.ground.arrays import Array
+from spaql.ground.streams import LAWS_CONFIRMED
 from spaql.laws.in_model import doubted
 from spaql.laws.teacher import Lessons
 from spaql.laws.trials import LOST, Trials, seeds_of
@@ -26,7 +27,6 @@ from spaql.learners.atlas.controller import told_problem
 from spaql.learners.atlas.memory import BEGAN, LED, TERMINATED
 from spaql.learners.atlas.state import Grown
 from spaql.plants.problem import Problem
-from spaql.streams import LAWS_CONFIRMED
 from spaql.trees.tree import Tree, decide
 
 if TYPE_CHECKING:

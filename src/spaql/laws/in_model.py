@@ -19,12 +19,14 @@ from typing import NamedTuple
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from spaql.arrays import Array
 from spaql.gp.data import Data
 from spaql.gp.model import Model
 from spaql.gp.problem import bumps_of, highest_reward, imagined, starts_of
 from spaql.gp.references import stretch_of
 from spaql.gp.units import inputs_of
+from spaql.ground.arrays import Array
+from spaql.ground.progress import at_work
+from spaql.ground.streams import LAWS_SEARCHED
 from spaql.laws.judge import LAWS, WORTH, Judge, scale_of
 from spaql.laws.lessons import distilled, fitted_partitions
 from spaql.laws.local import local_laws
@@ -35,8 +37,6 @@ from spaql.laws.tidy import Tidying
 from spaql.laws.trials import Spent, Trials, seeds_of
 from spaql.laws.vector import Units, everything, measured_units, numbers_of
 from spaql.plants.problem import Problem, constant_actions
-from spaql.progress import at_work
-from spaql.streams import LAWS_SEARCHED
 from spaql.trees.edits import constant
 from spaql.trees.tree import Tree, decide
 

@@ -4,10 +4,10 @@ import math
 
 import numpy as np
 
-from spaql.arrays import Array
+from spaql.ground.arrays import Array
+from spaql.ground.streams import LAWS_CONFIRMED
 from spaql.laws.trials import Trials, seeds_of
 from spaql.plants.problem import Problem
-from spaql.streams import LAWS_CONFIRMED
 from spaql.trees.tree import Tree
 
 LAWS = 3  # at most; what has more leaves is a table

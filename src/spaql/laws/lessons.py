@@ -9,7 +9,7 @@ import itertools
 
 import numpy as np
 
-from spaql.arrays import Array
+from spaql.ground.arrays import Array
 from spaql.laws.distil import ROUNDS, SMALLEST, fit, law_of, model_tree, scores_of
 from spaql.laws.search import Search
 from spaql.laws.teacher import Lessons

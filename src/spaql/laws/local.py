@@ -10,12 +10,12 @@ import math
 import numpy as np
 from scipy.linalg import LinAlgError, solve_discrete_are
 
-from spaql.arrays import Array
+from spaql.ground.arrays import Array
+from spaql.ground.streams import LAWS_SEARCHED
 from spaql.laws.environments import Job, Rollout
 from spaql.laws.trials import Spent, Trials, seeds_of
 from spaql.plants.problem import Continuous, Finite, Problem
 from spaql.policy.outputs import make_laws
-from spaql.streams import LAWS_SEARCHED
 from spaql.trees.edits import constant
 from spaql.trees.laws import CLIP, ORDERED, THRESHOLD
 from spaql.trees.tree import LEAF, NODE, Tree

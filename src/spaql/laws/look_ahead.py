@@ -2,9 +2,10 @@
 
 import numpy as np
 
-from spaql.arrays import Array
-from spaql.compiling import inlined, kernel
 from spaql.gp.problem import bumps_of
+from spaql.ground.arrays import Array
+from spaql.ground.compiling import inlined, kernel
+from spaql.ground.streams import LAWS_PLANNED, derive, plant_seed, sub_key
 from spaql.laws.planner import (
     FIRST,
     NEAR,
@@ -24,7 +25,6 @@ from spaql.laws.planner import (
 )  # fmt: skip
 from spaql.plants.plant import Batch
 from spaql.plants.problem import Problem
-from spaql.streams import LAWS_PLANNED, derive, plant_seed, sub_key
 from spaql.training.lanes import Lanes, Stage, new_lanes, stage_of
 
 DECISION = 1.5e7  # bumps of the model for an action: with many variables sequences cover fewer steps

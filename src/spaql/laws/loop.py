@@ -6,7 +6,9 @@ import threading
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from spaql.arrays import Array
+from spaql.ground.arrays import Array
+from spaql.ground.progress import advance
+from spaql.ground.streams import LAWS_REST, SELECT_PLANT
 from spaql.laws.slow import run_slow_stage
 from spaql.laws.stages import run_stage
 from spaql.laws.trials import Spent, Trials, affordable
@@ -14,8 +16,6 @@ from spaql.learners.history import COLUMNS, write_row
 from spaql.learners.laws import Laws
 from spaql.learners.outer import EVAL_SAMPLES, TRAIN_SAMPLES
 from spaql.plants.strict import strict
-from spaql.progress import advance
-from spaql.streams import LAWS_REST, SELECT_PLANT
 from spaql.training.tree_episodes import run_episodes
 
 

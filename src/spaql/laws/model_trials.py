@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from spaql.arrays import Array
 from spaql.compress.model_arena import ModelArena
+from spaql.ground.arrays import Array
 from spaql.laws.trials import Trials
 from spaql.learners.atlas.imagine import Kept, controller_of, new_tracks, rehearse
 from spaql.learners.atlas.imagine import Trials as Episodes

@@ -11,12 +11,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from spaql.arrays import Array
+from spaql.ground.arrays import Array
+from spaql.ground.streams import LAWS_SEARCHED
 from spaql.laws.trials import Trials, seeds_of
 from spaql.plants.problem import Continuous, Problem
 from spaql.plants.signals import Signals
 from spaql.policy.outputs import make_laws
-from spaql.streams import LAWS_SEARCHED
 from spaql.trees.laws import CLIP
 from spaql.trees.tree import LEAF, NODE, Tree
 

@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spaql.arrays import Array
-from spaql.compiling import inlined, kernel
+from spaql.ground.arrays import Array
+from spaql.ground.compiling import inlined, kernel
+from spaql.ground.streams import LAWS_PLANNED, derive, plant_seed, uniform
 from spaql.plants.plant import Batch
 from spaql.plants.problem import Finite, Problem
-from spaql.streams import LAWS_PLANNED, derive, plant_seed, uniform
 from spaql.training.lanes import Lanes, Stage, fill_noise, new_lanes, stage_of
 
 SEQUENCES = 64  # tried at a time; at most LANES

@@ -2,11 +2,11 @@
 
 import contextlib
 
+from spaql.ground.streams import LAWS_CONFIRMED
 from spaql.laws.search import Search
 from spaql.laws.trials import Spent, Trials, affordable, seeds_of
 from spaql.laws.vector import measured_units
 from spaql.plants.problem import Problem
-from spaql.streams import LAWS_CONFIRMED
 from spaql.trees.tree import Tree
 
 STEPS = 2_000_000  # of a compiled plant, or of a learned model: a tenth of a second to some seconds

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from spaql.arrays import Array
+from spaql.ground.arrays import Array
 from spaql.plants.problem import Problem
 from spaql.policy.outputs import kinds_of, make_laws
 from spaql.trees.edits import Law, oblique, split_law, with_laws, without

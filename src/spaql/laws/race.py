@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from spaql.arrays import Array
+from spaql.ground.arrays import Array
 from spaql.laws.environments import Job, Rollout
 from spaql.laws.trials import Spent, Trials
 from spaql.trees.tree import Tree

@@ -14,13 +14,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from spaql.arrays import Array
+from spaql.ground.arrays import Array
+from spaql.ground.streams import LAWS_CHOSEN, LAWS_MINED, LAWS_SEARCHED
 from spaql.laws.cma import ARS, CMA
 from spaql.laws.proposals import Proposals
 from spaql.laws.trials import Trials, seeds_of
 from spaql.laws.vector import Free, Units, all_free, numbers_of, steps_of, with_numbers
 from spaql.learners.law_files import Entry
-from spaql.streams import LAWS_CHOSEN, LAWS_MINED, LAWS_SEARCHED
 from spaql.trees.tree import Tree
 
 Round = tuple[int, int, int]  # candidates, generations, episodes per candidate

@@ -6,6 +6,7 @@ that are left allow. Without a limit of samples a stage has a default.
 
 import contextlib
 
+from spaql.ground.streams import LAWS_CHOSEN
 from spaql.laws.adoption import GROWING, LATEST, adopt, affordable_effort, confirm_more
 from spaql.laws.beginnings import fitted_laws
 from spaql.laws.environments import Job
@@ -17,7 +18,6 @@ from spaql.laws.thrift import mean_steps
 from spaql.laws.trials import Spent, Trials, seeds_of
 from spaql.laws.vector import Units, without_dust
 from spaql.learners.laws import Laws, middle_action
-from spaql.streams import LAWS_CHOSEN
 from spaql.trees.edits import constant
 
 LATER = 400_000  # samples of a later stage without a limit

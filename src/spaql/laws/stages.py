@@ -4,7 +4,8 @@ import contextlib
 
 import numpy as np
 
-from spaql.arrays import Array
+from spaql.ground.arrays import Array
+from spaql.ground.streams import LAWS_CHOSEN, LAWS_CONFIRMED
 from spaql.laws.blocks import refine
 from spaql.laws.lessons import distilled, fitted_partitions, own_lessons
 from spaql.laws.local import local_laws
@@ -18,7 +19,6 @@ from spaql.laws.vector import Units, declared_units, measured_units, without_dus
 from spaql.learners.law_files import Entry
 from spaql.learners.laws import Laws
 from spaql.plants.problem import constant_actions
-from spaql.streams import LAWS_CHOSEN, LAWS_CONFIRMED
 from spaql.trees.edits import constant
 from spaql.trees.tree import Tree
 

@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spaql.arrays import Array
-from spaql.errors import SpaqlError
+from spaql.ground.arrays import Array
+from spaql.ground.errors import SpaqlError
+from spaql.ground.streams import LAWS_CONFIRMED, LAWS_TAUGHT
 from spaql.laws.distil import model_tree, scores_of
 from spaql.laws.trials import Spent, Trials, seeds_of
 from spaql.laws.vector import measured_units
@@ -21,7 +22,6 @@ from spaql.plants.chart import HUGE
 from spaql.plants.problem import Finite, Problem
 from spaql.policy.outputs import kinds_of
 from spaql.policy.policy import Policy
-from spaql.streams import LAWS_CONFIRMED, LAWS_TAUGHT
 from spaql.trees.edits import with_variables
 from spaql.trees.tree import Tree, decide
 

@@ -16,12 +16,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from spaql.arrays import Array
+from spaql.ground.arrays import Array
+from spaql.ground.streams import LAWS_TIDIED
 from spaql.laws.environments import Job, Rollout
 from spaql.laws.tidy import Tidying, plain, with_digits
 from spaql.laws.trials import Spent, Trials, seeds_of
 from spaql.laws.vector import Units, everything, numbers_of, with_numbers
-from spaql.streams import LAWS_TIDIED
 from spaql.trees.tree import LEAF, Tree
 
 JUDGEMENTS = 6  # that a tidying can pay for, about

@@ -14,12 +14,12 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from spaql.arrays import Array
+from spaql.ground.arrays import Array
+from spaql.ground.streams import LAWS_POLISHED, LAWS_TIDIED
 from spaql.laws.cma import CMA
 from spaql.laws.trials import Spent, Trials, seeds_of
 from spaql.laws.vector import Units, declared_units, everything, numbers_of, with_numbers, without_dust
 from spaql.policy.outputs import ranges_of
-from spaql.streams import LAWS_POLISHED, LAWS_TIDIED
 from spaql.trees.edits import simplified, with_laws, without
 from spaql.trees.laws import CLIP, ORDERED, THRESHOLD
 from spaql.trees.tree import LEAF, Tree

@@ -10,16 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from spaql.arrays import Array
-from spaql.compiling import kernel
 from spaql.compress.arena import MOMENT_EPISODES, PlantArena
-from spaql.errors import SpaqlError
+from spaql.ground.arrays import Array
+from spaql.ground.compiling import kernel
+from spaql.ground.errors import SpaqlError
+from spaql.ground.streams import derive, plant_seed
 from spaql.laws.environments import Environments, Job, Rollout, roll_out
 from spaql.plants.chart import HUGE
 from spaql.plants.environment import PlantEnv
 from spaql.plants.plant import LANES
 from spaql.plants.problem import Problem
-from spaql.streams import derive, plant_seed
 from spaql.training.lanes import OK, Episodes, Lanes, new_lanes, stage_of
 from spaql.training.tree_episodes import episode_in
 from spaql.training.tree_rollouts import forest_of, run_forest, run_tree

@@ -13,13 +13,15 @@ import numpy as np
 from scipy.special import stdtrit
 from threadpoolctl import threadpool_limits
 
-from spaql.arrays import Array
-from spaql.errors import SpaqlError
 from spaql.gp.data import follows_of
 from spaql.gp.hidden import NONE, Advice, advice_of
 from spaql.gp.model import unpredicted
 from spaql.gp.problem import FEWEST, POOR, declared_of, model_of, one_function, predicted
 from spaql.gp.references import jumped, stretch_of
+from spaql.ground.arrays import Array
+from spaql.ground.errors import SpaqlError
+from spaql.ground.progress import at_work, working
+from spaql.ground.streams import LAWS_CONFIRMED
 from spaql.laws.forecast import (
     EPISODES,
     FUNCTIONS,
@@ -43,8 +45,6 @@ from spaql.learners.atlas.controller import contradiction_of, controller_of, tol
 from spaql.plants.problem import Problem, constant_actions
 from spaql.policy.digits import counted
 from spaql.policy.evaluation import Evaluation
-from spaql.progress import at_work, working
-from spaql.streams import LAWS_CONFIRMED
 from spaql.training.tree_episodes import evaluated
 from spaql.trees.edits import constant
 from spaql.trees.tree import Tree, decide

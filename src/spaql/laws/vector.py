@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from spaql.arrays import Array
+from spaql.ground.arrays import Array
 from spaql.plants.problem import Problem
 from spaql.policy.outputs import ranges_of
 from spaql.trees.edits import oblique

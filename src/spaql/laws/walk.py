@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from spaql.arrays import Array
+from spaql.ground.arrays import Array
 from spaql.laws.environments import Job, Rollout
 from spaql.laws.trials import Trials
 from spaql.laws.vector import Free, Units, all_free, everything, numbers_of, with_numbers

@@ -4,14 +4,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spaql.arrays import Array
-from spaql.compiling import inlined, kernel
+from spaql.ground.arrays import Array
+from spaql.ground.compiling import inlined, kernel
+from spaql.ground.streams import derive, uniform
 from spaql.partition.forest import COUNT_BITS, MAX_DEPTH
 from spaql.partition.greedy import LOW_HALF, Greedy, coordinates
 from spaql.partition.search import cell_of
 from spaql.plants.axes import Space
 from spaql.plants.chart import Chart, to_cube
-from spaql.streams import derive, uniform
 
 
 class Actor(NamedTuple):

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from spaql.arrays import Array
-from spaql.checks import depth, numbers, whole
-from spaql.errors import SpaqlError, SpaqlWarning, echoed
+from spaql.ground.arrays import Array
+from spaql.ground.checks import depth, numbers, whole
+from spaql.ground.errors import SpaqlError, SpaqlWarning, echoed
 from spaql.learners.guard import Guard
 from spaql.learners.history import COLUMNS, History
 from spaql.learners.options import checked, learner, options_of

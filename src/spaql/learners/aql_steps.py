@@ -3,8 +3,8 @@
 A partition per step of the episode, greedy while training; the argmax ball is updated.
 """
 
-from spaql.arrays import Array
-from spaql.compiling import entry, inlined
+from spaql.ground.arrays import Array
+from spaql.ground.compiling import entry, inlined
 from spaql.learners.spaql_steps import inside
 from spaql.learners.trainee import Exploration, Trainee
 from spaql.learners.update import ADAPTIVE, Rule, update

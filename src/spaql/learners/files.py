@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from spaql.arrays import Array
-from spaql.checks import checked_path, whole
-from spaql.errors import SpaqlError, echoed, one_line
+from spaql.ground.arrays import Array
+from spaql.ground.checks import checked_path, whole
+from spaql.ground.errors import SpaqlError, echoed, one_line
+from spaql.ground.writing import write_whole
 from spaql.learners.agent import Agent
 from spaql.learners.history import COLUMN, COLUMNS, COUNTS
 from spaql.learners.outer import BEST_RETURN
@@ -27,7 +28,6 @@ from spaql.plants.make import make_from_catalog, parameters_of_file
 from spaql.plants.parameters import plain
 from spaql.plants.problem import Axis, Finite, Problem, completed
 from spaql.plants.signal_files import actions_of_file, check_loop, signals_for_file, signals_of_file
-from spaql.writing import write_whole
 
 FORMAT = "spaql agent"
 VERSION = 1

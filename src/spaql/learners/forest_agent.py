@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spaql import streams
-from spaql.arrays import Array
-from spaql.checks import bit, depth, numbers, whole
-from spaql.errors import SpaqlError, echoed
+from spaql.ground import streams
+from spaql.ground.arrays import Array
+from spaql.ground.checks import bit, depth, numbers, whole
+from spaql.ground.errors import SpaqlError, echoed
 from spaql.learners.act import predict_batch
 from spaql.learners.agent import Agent
 from spaql.learners.forest_policy import forest_policy

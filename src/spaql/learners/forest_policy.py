@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spaql.arrays import Array
-from spaql.errors import SpaqlError
+from spaql.ground.arrays import Array
+from spaql.ground.errors import SpaqlError
 from spaql.partition.forest import MAX_DEPTH, USED, Forest, resized
 from spaql.partition.greedy import new_scratch
 from spaql.partition.leaves import standing

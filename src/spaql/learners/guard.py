@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from spaql.errors import SpaqlError
+from spaql.ground.errors import SpaqlError
 
 HEAR_SECONDS = 0.25  # a Ctrl-C that comes just before a wait is heard after it
 

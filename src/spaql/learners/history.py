@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spaql.arrays import Array
-from spaql.compiling import entry
+from spaql.ground.arrays import Array
+from spaql.ground.compiling import entry
 
 
 class Columns(NamedTuple):

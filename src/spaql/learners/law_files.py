@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from spaql.arrays import Array
-from spaql.checks import FAR
+from spaql.ground.arrays import Array
+from spaql.ground.checks import FAR
 from spaql.plants.problem import Problem
 from spaql.policy.outputs import make_laws
 from spaql.trees.laws import SCORES, THRESHOLD

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from spaql.arrays import Array
-from spaql.errors import SpaqlError
+from spaql.ground.arrays import Array
+from spaql.ground.errors import SpaqlError
 from spaql.learners.agent import Agent, Learned
 from spaql.learners.law_files import Frontier, arrays_of, lessons_of_file, restored
 from spaql.learners.options import count, learner, number, option

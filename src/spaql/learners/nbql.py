@@ -5,8 +5,8 @@ With finitely many states it is tabular Q-learning.
 
 import numpy as np
 
-from spaql.arrays import Array
-from spaql.errors import SpaqlError
+from spaql.ground.arrays import Array
+from spaql.ground.errors import SpaqlError
 from spaql.learners.aql import PerStepAgent
 from spaql.learners.options import learner, number, option
 from spaql.learners.update import NET

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import Field, dataclass, field, fields
 from typing import Any, TypeVar, dataclass_transform
 
-from spaql.checks import choice, flag, real, whole
+from spaql.ground.checks import choice, flag, real, whole
 
 Check = Callable[[str, Any], Any]  # takes the option's name and its value, returns the value or raises a SpaqlError
 Class = TypeVar("Class")

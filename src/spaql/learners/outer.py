@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spaql.arrays import Array
-from spaql.compiling import entry
+from spaql.ground.arrays import Array
+from spaql.ground.compiling import entry
 
 # entries of `outer`, the numbers of the outer loop
 TAU = 0  # temperature

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from spaql.checks import bit, real
-from spaql.errors import SpaqlError
+from spaql.ground.checks import bit, real
+from spaql.ground.errors import SpaqlError
 from spaql.learners.forest_agent import ForestAgent
 from spaql.learners.options import learner, option
 from spaql.learners.outer import new_outer

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from spaql.errors import SpaqlError, echoed
+from spaql.ground.errors import SpaqlError, echoed
 
 if TYPE_CHECKING:
     # What `spaql.NAME` is to mypy and to editors: for them spaql/__init__.py imports all of this module. At run time

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from spaql.arrays import Array
+from spaql.ground.arrays import Array
 from spaql.learners import spaql_steps
 from spaql.learners.forest_agent import ForestAgent
 from spaql.learners.options import learner, number, one_of, option

@@ -5,9 +5,10 @@ One partition for all steps, Boltzmann exploration; the leaf that contains (x, a
 
 import numpy as np
 
-from spaql.arrays import Array
-from spaql.compiling import entry, inlined
-from spaql.fastmath import exp
+from spaql.ground.arrays import Array
+from spaql.ground.compiling import entry, inlined
+from spaql.ground.fastmath import exp
+from spaql.ground.streams import uniform
 from spaql.learners.trainee import Exploration, Trainee
 from spaql.learners.update import Rule, gaussian, update
 from spaql.partition.forest import COUNT_BITS, COUNT_MASK, Forest, action_centre
@@ -15,7 +16,6 @@ from spaql.partition.greedy import Scratch
 from spaql.partition.search import allocated, containing, find_path, relevant
 from spaql.plants.axes import Space
 from spaql.plants.chart import Chart, to_cube
-from spaql.streams import uniform
 
 TINY = 1e-290  # instead of max|Q|, where all Q are zero: the choice is then uniform
 

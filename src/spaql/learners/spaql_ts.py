@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from spaql.errors import SpaqlError
+from spaql.ground.errors import SpaqlError
 from spaql.learners.options import learner, number, one_of, option
 from spaql.learners.spaql import SPAQL
 from spaql.plants.problem import reference_in_cube

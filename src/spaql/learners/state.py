@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from spaql.arrays import Array
-from spaql.compiling import kernel
-from spaql.errors import SpaqlError
+from spaql.ground.arrays import Array
+from spaql.ground.compiling import kernel
+from spaql.ground.errors import SpaqlError
 from spaql.learners.agent import Learned
 from spaql.learners.outer import BEST_RETURN, TRAIN_SAMPLES
 from spaql.partition.forest import USED, Forest, grown, new_forest, resized

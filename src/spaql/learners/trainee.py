@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spaql.compiling import inlined
+from spaql.ground.compiling import inlined
 from spaql.learners.act import Actor
 from spaql.learners.update import Rule
 from spaql.partition.forest import Forest

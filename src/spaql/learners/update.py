@@ -6,9 +6,9 @@ Equation numbers: docs/algorithms.md.
 import math
 from typing import NamedTuple
 
-from spaql.arrays import Array
-from spaql.compiling import inlined
-from spaql.fastmath import exp
+from spaql.ground.arrays import Array
+from spaql.ground.compiling import inlined
+from spaql.ground.fastmath import exp
 from spaql.partition.forest import CAP, CHILD_Q, ESTIMATE, MAX_DEPTH, USED, Forest, split
 from spaql.plants.axes import Space
 

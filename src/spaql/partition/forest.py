@@ -26,8 +26,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spaql.arrays import Array
-from spaql.compiling import apart, entry, inlined
+from spaql.ground.arrays import Array
+from spaql.ground.compiling import apart, entry, inlined
 from spaql.plants.axes import Space
 
 MAX_DEPTH = 15  # a cell of depth 15 would need 4**15 = 1e9 visits to split

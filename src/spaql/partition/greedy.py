@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spaql.arrays import Array
-from spaql.compiling import inlined
+from spaql.ground.arrays import Array
+from spaql.ground.compiling import inlined
 from spaql.partition.forest import COUNT_BITS, COUNT_MASK, MAX_DEPTH, Forest, action_centre
 from spaql.plants.axes import Space
 from spaql.plants.chart import Chart

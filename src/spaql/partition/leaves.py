@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from spaql.arrays import Array
-from spaql.compiling import entry
+from spaql.ground.arrays import Array
+from spaql.ground.compiling import entry
 from spaql.partition.forest import (
     ARMS,
     CHILD_Q,

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from spaql.arrays import Array
-from spaql.compiling import apart, inlined
+from spaql.ground.arrays import Array
+from spaql.ground.compiling import apart, inlined
 from spaql.partition.forest import Forest, action_parts, child_key, level_of, root_key, worth
 from spaql.partition.greedy import LOW_HALF, USED, Greedy, Scratch, settle
 from spaql.plants.axes import Space

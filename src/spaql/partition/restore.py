@@ -5,8 +5,8 @@ Nothing in a file is trusted: depths, counts and action keys are computed anew.
 
 import numpy as np
 
-from spaql.arrays import Array
-from spaql.compiling import entry, inlined
+from spaql.ground.arrays import Array
+from spaql.ground.compiling import entry, inlined
 from spaql.partition.forest import (
     ARMS,
     BALL,

@@ -5,8 +5,8 @@ The path of a state through the tree, the leaves relevant to a state, the leaf t
 
 import numpy as np
 
-from spaql.arrays import Array
-from spaql.compiling import apart, inlined
+from spaql.ground.arrays import Array
+from spaql.ground.compiling import apart, inlined
 from spaql.partition.forest import (
     COUNT_BITS,
     COUNT_MASK,

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from spaql.arrays import Array
-from spaql.checks import bit
-from spaql.errors import SpaqlError, echoed
+from spaql.ground.arrays import Array
+from spaql.ground.checks import bit
+from spaql.ground.errors import SpaqlError, echoed
 
 REMEDY = "mend it, or wrap it (shimmy turns environments of Gym into those of Gymnasium)"
 

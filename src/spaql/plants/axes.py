@@ -6,9 +6,9 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from spaql.arrays import Array
-from spaql.checks import FAR, flag, items, real, text
-from spaql.errors import SpaqlError, echoed
+from spaql.ground.arrays import Array
+from spaql.ground.checks import FAR, flag, items, real, text
+from spaql.ground.errors import SpaqlError, echoed
 
 # -- sizes of a problem, as kernels need them, and how large they may be -----------------------------------------------
 

@@ -4,7 +4,7 @@ import pkgutil
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from spaql.errors import SpaqlError, echoed
+from spaql.ground.errors import SpaqlError, echoed
 from spaql.plants import library
 from spaql.plants.equations import Entry
 from spaql.plants.parameters import Between

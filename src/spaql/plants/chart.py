@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spaql.arrays import Array
-from spaql.compiling import entry
-from spaql.fastmath import SMALL, tanh, tanh_small
+from spaql.ground.arrays import Array
+from spaql.ground.compiling import entry
+from spaql.ground.fastmath import SMALL, tanh, tanh_small
 
 LINEAR, SIGMOID, CLIPPED = 0, 1, 2  # clipped: linear, and what is outside moves to the edge
 EDGE = 1.0 + 1e-6  # float32 observations may leave their own box by a rounding

@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from spaql.arrays import Array
-from spaql.checks import whole
-from spaql.errors import SpaqlError, echoed
+from spaql.ground.arrays import Array
+from spaql.ground.checks import whole
+from spaql.ground.errors import SpaqlError, echoed
 from spaql.plants.answers import begun, observed, outcome
 from spaql.plants.chart import to_cube
 from spaql.plants.environment import PlantEnv

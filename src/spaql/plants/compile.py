@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from spaql import fastmath
-from spaql.compiling import callback, inlined
-from spaql.errors import SpaqlError, one_line
-from spaql.numba_version import errors, numba
+from spaql.ground import fastmath
+from spaql.ground.compiling import callback, inlined
+from spaql.ground.errors import SpaqlError, one_line
+from spaql.ground.numba_version import errors, numba
 
 # -- why a user's function fails or does not compile, in one line: which function, which line, what numba missed -------
 

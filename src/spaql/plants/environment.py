@@ -6,12 +6,12 @@ import gymnasium
 import numpy as np
 from gymnasium.envs.registration import EnvSpec
 
-from spaql.arrays import Array
-from spaql.errors import SpaqlError
+from spaql.ground.arrays import Array
+from spaql.ground.errors import SpaqlError
+from spaql.ground.streams import sub_key
 from spaql.plants.make import make_from_catalog
 from spaql.plants.plant import advance_code
 from spaql.plants.problem import Finite, Problem
-from spaql.streams import sub_key
 
 
 class PlantEnv(gymnasium.Env[Array, Any]):

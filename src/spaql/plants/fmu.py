@@ -6,8 +6,8 @@ from dataclasses import replace
 from os import PathLike
 from typing import Any
 
-from spaql.checks import real, whole
-from spaql.errors import SpaqlError, echoed
+from spaql.ground.checks import real, whole
+from spaql.ground.errors import SpaqlError, echoed
 from spaql.plants.axes import Axis, Continuous, Finite
 from spaql.plants.fmu_env import FMUEnv
 from spaql.plants.fmu_file import COUNTS, FMU, attribute, declared, read_fmu

@@ -12,8 +12,8 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from spaql.arrays import Array
-from spaql.errors import SpaqlError
+from spaql.ground.arrays import Array
+from spaql.ground.errors import SpaqlError
 from spaql.plants.fmu_file import FMU, declared, fmpy, read_fmu
 from spaql.plants.known import said
 from spaql.plants.parameters import Between, Value, drawn

@@ -14,8 +14,8 @@ import zipfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from spaql.checks import checked_path
-from spaql.errors import SpaqlError
+from spaql.ground.checks import checked_path
+from spaql.ground.errors import SpaqlError
 
 MACHINES = {3: "x86", 40: "aarch32", 62: "x86_64", 183: "aarch64"}  # e_machine in the header of an ELF file
 MODEL = "modelDescription.xml"

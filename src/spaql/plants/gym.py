@@ -7,9 +7,9 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from spaql.arrays import Array
-from spaql.checks import flag, items, whole
-from spaql.errors import SpaqlError, echoed
+from spaql.ground.arrays import Array
+from spaql.ground.checks import flag, items, whole
+from spaql.ground.errors import SpaqlError, echoed
 from spaql.plants.answers import begun, observed, outcome, takes_seed
 from spaql.plants.catalog import ends_of
 from spaql.plants.environment import PlantEnv

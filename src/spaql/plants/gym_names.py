@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import gymnasium
 import numpy as np
 
-from spaql.errors import SpaqlError
+from spaql.ground.errors import SpaqlError
 from spaql.plants.axes import Axis, Continuous, Finite
 from spaql.plants.catalog import CATALOG
 from spaql.plants.parameters import short

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from spaql.checks import bound, real, text
-from spaql.errors import SpaqlError, echoed
+from spaql.ground.checks import bound, real, text
+from spaql.ground.errors import SpaqlError, echoed
 from spaql.plants.axes import Continuous, Finite
 
 

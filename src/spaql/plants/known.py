@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from spaql.arrays import Array
-from spaql.checks import numbers
-from spaql.compiling import kernel
-from spaql.errors import SpaqlError, echoed
-from spaql.numba_version import types as nb
+from spaql.ground.arrays import Array
+from spaql.ground.checks import numbers
+from spaql.ground.compiling import kernel
+from spaql.ground.errors import SpaqlError, echoed
+from spaql.ground.numba_version import types as nb
 from spaql.plants.axes import Axis, Continuous, Finite
 from spaql.plants.compile import assembled, check_parameters
 

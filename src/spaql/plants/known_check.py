@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spaql.arrays import Array
-from spaql.checks import depth, numbers
-from spaql.errors import SpaqlError
+from spaql.ground.arrays import Array
+from spaql.ground.checks import depth, numbers
+from spaql.ground.errors import SpaqlError
 from spaql.plants.known import KnownOutcome, said
 from spaql.plants.plant import Plant
 from spaql.plants.problem import Problem, random_action

@@ -19,8 +19,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
-from spaql.checks import FAR, real, whole
-from spaql.errors import SpaqlError, echoed
+from spaql.ground.checks import FAR, real, whole
+from spaql.ground.errors import SpaqlError, echoed
 from spaql.plants.axes import NARROWEST, Finite
 from spaql.plants.interlocks import Interlock
 from spaql.plants.limits import Limit

@@ -4,8 +4,8 @@ import math
 import warnings
 from collections.abc import Sequence
 
-from spaql.checks import real
-from spaql.errors import SpaqlError, SpaqlWarning
+from spaql.ground.checks import real
+from spaql.ground.errors import SpaqlError, SpaqlWarning
 from spaql.plants.axes import Axis
 from spaql.plants.limits import Limit
 from spaql.plants.problem import SHORTEST, Problem

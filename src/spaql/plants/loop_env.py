@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import gymnasium
 import numpy as np
 
-from spaql.arrays import Array
-from spaql.errors import SpaqlError
+from spaql.ground.arrays import Array
+from spaql.ground.errors import SpaqlError
 from spaql.plants.answers import begun, outcome
 from spaql.plants.assemble import gaussians
 from spaql.plants.compile import made

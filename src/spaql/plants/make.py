@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from spaql.checks import items, real
-from spaql.errors import SpaqlError, echoed
+from spaql.ground.checks import items, real
+from spaql.ground.errors import SpaqlError, echoed
 from spaql.plants import parameters as given_parameters
 from spaql.plants.assemble import changed, known, plain
 from spaql.plants.axes import Axis, Continuous, Finite

@@ -17,7 +17,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from spaql.errors import SpaqlError, echoed
+from spaql.ground.errors import SpaqlError, echoed
 
 KINDS = ("integral", "difference", "average", "past", "last", "previous")
 LONGEST = 200  # steps that can be remembered

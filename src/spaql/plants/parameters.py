@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from spaql.checks import real, whole
-from spaql.errors import SpaqlError, echoed
+from spaql.ground.checks import real, whole
+from spaql.ground.errors import SpaqlError, echoed
 from spaql.plants.axes import Axis
 
 # -- domain randomisation: a parameter that is another one in every episode --------------------------------------------

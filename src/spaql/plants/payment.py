@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from spaql.errors import SpaqlError, echoed
+from spaql.ground.errors import SpaqlError, echoed
 from spaql.plants.axes import Axis
 from spaql.plants.compile import made
 from spaql.plants.signals import Signals

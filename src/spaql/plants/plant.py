@@ -27,12 +27,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spaql.arrays import Array
-from spaql.compiling import code_of, kernel
-from spaql.errors import SpaqlError, echoed
-from spaql.numba_version import types as nb
+from spaql.ground.arrays import Array
+from spaql.ground.compiling import code_of, kernel
+from spaql.ground.errors import SpaqlError, echoed
+from spaql.ground.numba_version import types as nb
+from spaql.ground.streams import uniform
 from spaql.plants.compile import TAKE_NUMBERS, assembled, check_parameters, failed
-from spaql.streams import uniform
 
 # A batch function takes one table and n: row `rows.x` of the table starts at `rows.x * LANES`, lane i is column i.
 # With the pitch a constant, LLVM can prove that rows do not overlap, and vectorises without a check at every call.

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spaql.arrays import Array
-from spaql.checks import choice, flag, items, real, text, whole
-from spaql.errors import SpaqlError, echoed
+from spaql.ground.arrays import Array
+from spaql.ground.checks import choice, flag, items, real, text, whole
+from spaql.ground.errors import SpaqlError, echoed
 from spaql.plants.axes import MAX_AXES, MAX_SPLIT, Axis, Continuous, Finite, Space
 from spaql.plants.chart import AXIS, CLIPPED, LINEAR, SIGMOID, Chart, to_cube
 from spaql.plants.limits import Limit, checked_limits

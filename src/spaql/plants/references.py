@@ -11,8 +11,8 @@ where it is going, for how many steps it stays there, and how many such stretche
 from dataclasses import dataclass
 from typing import Any
 
-from spaql.checks import items, real, text, whole
-from spaql.errors import SpaqlError, echoed
+from spaql.ground.checks import items, real, text, whole
+from spaql.ground.errors import SpaqlError, echoed
 from spaql.plants.axes import NARROWEST, Axis
 
 MOST_VALUES = 1000  # of a sequence

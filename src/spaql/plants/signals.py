@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
-from spaql.errors import SpaqlError, echoed
+from spaql.ground.errors import SpaqlError, echoed
 from spaql.plants.axes import Axis, Continuous, Finite
 from spaql.plants.compile import made
 from spaql.plants.interlocks import Bounds, Interlock, check_together, within

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spaql.errors import SpaqlError
+from spaql.ground.errors import SpaqlError
 from spaql.plants.answers import begun, observed
 from spaql.plants.limits import Limit
 from spaql.plants.plant import tried

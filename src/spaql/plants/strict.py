@@ -14,7 +14,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from spaql.arrays import Array
+from spaql.ground.arrays import Array
 from spaql.plants.answers import outcome
 from spaql.plants.axes import Finite
 from spaql.plants.compile import made, names

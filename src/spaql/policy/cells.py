@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from spaql.arrays import Array
-from spaql.compiling import kernel
+from spaql.ground.arrays import Array
+from spaql.ground.compiling import kernel
 from spaql.partition.forest import COUNT_BITS, MAX_DEPTH, Forest, action_centre
 from spaql.partition.greedy import LOW_HALF, Greedy, Scratch, coordinates
 from spaql.partition.search import cell_of, find_path, relevant

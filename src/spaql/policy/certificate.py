@@ -5,8 +5,8 @@ from dataclasses import asdict, dataclass
 from datetime import date
 from typing import Any
 
-from spaql.checks import real, whole
-from spaql.errors import SpaqlError, echoed
+from spaql.ground.checks import real, whole
+from spaql.ground.errors import SpaqlError, echoed
 
 LONGEST = 1000  # letters of a text in a file
 

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spaql.arrays import Array
-from spaql.checks import numbers, whole
-from spaql.errors import SpaqlError, SpaqlWarning, echoed
+from spaql.ground.arrays import Array
+from spaql.ground.checks import numbers, whole
+from spaql.ground.errors import SpaqlError, SpaqlWarning, echoed
 from spaql.plants.answers import begun
 from spaql.plants.chart import HUGE
 from spaql.plants.environment import PlantEnv

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from spaql.arrays import Array
-from spaql.checks import numbers, whole
-from spaql.errors import SpaqlError
+from spaql.ground.arrays import Array
+from spaql.ground.checks import numbers, whole
+from spaql.ground.errors import SpaqlError
 from spaql.plants.limits import Limit
 from spaql.policy.certificate import Certificate, Failures
 from spaql.policy.digits import number, percent, with_unit

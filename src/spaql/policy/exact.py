@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from spaql.arrays import Array
+from spaql.ground.arrays import Array
 from spaql.plants.chart import Chart
 from spaql.policy.cells import TOP, Cells, cut_tables
 from spaql.trees.edits import merged

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spaql.arrays import Array
+from spaql.ground.arrays import Array
 from spaql.policy.words import number, share_of_time
 from spaql.trees.laws import SCORES
 from spaql.trees.tree import leaf_of

@@ -7,7 +7,7 @@ Nobody else needs to know which learner it was.
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from spaql.arrays import Array
+from spaql.ground.arrays import Array
 from spaql.trees.tree import Tree
 
 

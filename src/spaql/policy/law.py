@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from spaql.arrays import Array
-from spaql.checks import numbers, real
-from spaql.errors import SpaqlError, echoed
+from spaql.ground.arrays import Array
+from spaql.ground.checks import numbers, real
+from spaql.ground.errors import SpaqlError, echoed
 from spaql.plants.loop import extended
 from spaql.plants.loop_checks import dt_of
 from spaql.plants.problem import Continuous, Finite, Problem

@@ -12,9 +12,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import least_squares
 
-from spaql.arrays import Array
-from spaql.errors import SpaqlError, SpaqlWarning
 from spaql.gp.plant import ModelPlant
+from spaql.ground.arrays import Array
+from spaql.ground.errors import SpaqlError, SpaqlWarning
 from spaql.plants.plant import LANES, Plant, advance_code
 from spaql.plants.problem import Problem
 from spaql.policy.words import action_names, variable_names

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from spaql.arrays import Array
-from spaql.checks import real
-from spaql.errors import SpaqlError
+from spaql.ground.arrays import Array
+from spaql.ground.checks import real
+from spaql.ground.errors import SpaqlError
 from spaql.plants.problem import Continuous, Problem
 from spaql.policy.law import checked_problem, one_law, vector
 from spaql.policy.linear import linear_model

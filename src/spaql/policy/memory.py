@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spaql.arrays import Array
-from spaql.checks import FAR, numbers, observations
-from spaql.errors import SpaqlError
+from spaql.ground.arrays import Array
+from spaql.ground.checks import FAR, numbers, observations
+from spaql.ground.errors import SpaqlError
 from spaql.plants.problem import Problem
 
 if TYPE_CHECKING:

@@ -4,9 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spaql.arrays import Array
-from spaql.compiling import inlined, kernel
-from spaql.errors import SpaqlError
+from spaql.ground.arrays import Array
+from spaql.ground.compiling import inlined, kernel
+from spaql.ground.errors import SpaqlError
 from spaql.plants.axes import Continuous, Finite
 from spaql.plants.chart import HUGE
 from spaql.trees.laws import CLIP, ORDERED, SCORES, THRESHOLD, Laws

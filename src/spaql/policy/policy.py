@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spaql.arrays import Array
-from spaql.checks import choice, numbers, whole
-from spaql.errors import SpaqlError
+from spaql.ground.arrays import Array
+from spaql.ground.checks import choice, numbers, whole
+from spaql.ground.errors import SpaqlError
 from spaql.plants.chart import HUGE
 from spaql.plants.problem import Problem
 from spaql.policy.certificate import Certificate

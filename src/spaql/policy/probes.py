@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from spaql.checks import whole
+from spaql.ground.checks import whole
 from spaql.policy.step_response import StepResponse
 from spaql.policy.worst import Worst
 

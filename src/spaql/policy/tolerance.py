@@ -8,9 +8,9 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from spaql.errors import SpaqlError
+from spaql.ground.errors import SpaqlError
+from spaql.ground.progress import working
 from spaql.plants.problem import Finite
-from spaql.progress import working
 from spaql.trees.laws import SCORES, THRESHOLD
 from spaql.trees.tree import LEAF, Tree
 

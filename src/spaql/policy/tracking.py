@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from scipy.linalg import LinAlgError, solve_discrete_are
 
-from spaql.arrays import Array
-from spaql.checks import depth, numbers, real
-from spaql.errors import SpaqlError
+from spaql.ground.arrays import Array
+from spaql.ground.checks import depth, numbers, real
+from spaql.ground.errors import SpaqlError
 from spaql.plants.loop import extended, stated
 from spaql.plants.memory import parsed
 from spaql.plants.problem import Continuous, Problem

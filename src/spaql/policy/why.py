@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spaql.arrays import Array
-from spaql.checks import numbers
-from spaql.errors import SpaqlError
+from spaql.ground.arrays import Array
+from spaql.ground.checks import numbers
+from spaql.ground.errors import SpaqlError
 from spaql.plants.chart import HUGE
 from spaql.policy.certificate import Certificate
 from spaql.policy.why_laws import (

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spaql.arrays import Array
-from spaql.errors import SpaqlError
+from spaql.ground.arrays import Array
+from spaql.ground.errors import SpaqlError
 from spaql.plants.problem import Finite
 from spaql.policy.digits import number, with_unit
 from spaql.policy.words import action_names, action_units, variable_names, variable_units

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spaql.arrays import Array
+from spaql.ground.arrays import Array
 from spaql.policy.digits import column, number, with_unit
 from spaql.trees.laws import CLIP, SCORES, Laws, apply_laws
 from spaql.trees.regions import constant_of, steps_of

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from spaql.analysis.paired import check_same_problem, compared
-from spaql.errors import SpaqlError
+from spaql.ground.errors import SpaqlError
 from spaql.policy.evaluation import Evaluation
 from spaql.policy.words import number, percent
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from spaql.analysis.tables import half_width
-from spaql.arrays import Array
+from spaql.ground.arrays import Array
 from spaql.learners.registry import CARDS
 from spaql.report.shell import one_plain, plain
 from spaql.runs.rows import Run

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from spaql.analysis.episode_figure import Panel, panels_of
-from spaql.arrays import Array
 from spaql.compress.frontier import FrontierPoint
+from spaql.ground.arrays import Array
 from spaql.plants.loop import can_restate
 from spaql.policy.evaluation import Evaluation
 from spaql.policy.policy import Policy

@@ -7,16 +7,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spaql.arrays import Array
 from spaql.compress.frontier import FrontierPoint, episodes_for, restated
 from spaql.export.dot import action_colours
+from spaql.ground.arrays import Array
+from spaql.ground.progress import at_work, working
 from spaql.plants.problem import Finite
 from spaql.policy.evaluation import Evaluation
 from spaql.policy.frame import known
 from spaql.policy.policy import Policy
 from spaql.policy.words import number, percent, share_of_time
 from spaql.policy.worst import Worst
-from spaql.progress import at_work, working
 from spaql.report.beside import OWN, rows_of
 from spaql.report.episode_data import frontier, recorded, step_views, worst_view
 from spaql.report.explanation_data import page_data

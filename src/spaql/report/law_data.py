@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from spaql.arrays import Array
 from spaql.export.dot import ENDS, NAMED, colour_of, has_named
+from spaql.ground.arrays import Array
 from spaql.policy.digits import counted
 from spaql.policy.policy import Policy
 from spaql.policy.words import Words

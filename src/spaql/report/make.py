@@ -8,9 +8,10 @@ from itertools import chain
 from pathlib import Path
 
 from spaql.analysis.tables import write_tables
-from spaql.errors import SpaqlError
-from spaql.processes import worker_processes
-from spaql.progress import at_work
+from spaql.ground.errors import SpaqlError
+from spaql.ground.processes import worker_processes
+from spaql.ground.progress import at_work
+from spaql.ground.writing import make_folder, write_whole
 from spaql.report.page import write_page
 from spaql.runs.store import Store
 from spaql.studies import studies
@@ -18,7 +19,6 @@ from spaql.studies.figures import Drawn, Figure, draw_figures, prepare
 from spaql.studies.load import load_results
 from spaql.studies.parts import Results
 from spaql.studies.study import Tables
-from spaql.writing import make_folder, write_whole
 
 MANY = 200  # runs, from which on drawing takes longer than to begin a process
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
-from spaql.errors import SpaqlError
-from spaql.writing import write_whole
+from spaql.ground.errors import SpaqlError
+from spaql.ground.writing import write_whole
 
 if TYPE_CHECKING:
     from markupsafe import Markup

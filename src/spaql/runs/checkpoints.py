@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from spaql.arrays import Array
-from spaql.errors import SpaqlWarning
+from spaql.ground.arrays import Array
+from spaql.ground.errors import SpaqlWarning
 from spaql.learners.history import COLUMNS
 from spaql.learners.registry import card_of, learner_class
 from spaql.runs.rows import JUDGED

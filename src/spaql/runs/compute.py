@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from spaql.errors import SpaqlWarning
+from spaql.ground.errors import SpaqlWarning
+from spaql.ground.progress import quietly
 from spaql.learners.history import COLUMNS, COUNTS
 from spaql.learners.registry import card_of, resolve
-from spaql.progress import quietly
 from spaql.runs.checkpoints import agent_of, checked, warm_up
 from spaql.runs.spec import Spec
 

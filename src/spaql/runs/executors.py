@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from typing import Any
 
-from spaql.checks import whole
-from spaql.errors import SpaqlError, echoed
-from spaql.processes import worker_processes
+from spaql.ground.checks import whole
+from spaql.ground.errors import SpaqlError, echoed
+from spaql.ground.processes import worker_processes
 
 SECONDS_TO_ANSWER = 10  # of a Dask scheduler
 LOGGERS = ("distributed", "distributed.client", "distributed.core", "distributed.comm", "tornado", "asyncio")

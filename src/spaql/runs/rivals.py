@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 import gymnasium
 import numpy as np
 
-from spaql.arrays import Array
-from spaql.errors import SpaqlError
+from spaql.ground.arrays import Array
+from spaql.ground.errors import SpaqlError
+from spaql.ground.streams import FRESH_PLANT, plant_seed, sub_key
 from spaql.plants.make import make_from_catalog
 from spaql.plants.plant import LANES, advance
 from spaql.runs.checkpoints import row_of
 from spaql.runs.spec import Spec
-from spaql.streams import FRESH_PLANT, plant_seed, sub_key
 
 SAC: dict[str, Any] = {"learning_rate": 1e-3, "learning_starts": 100}
 DQN: dict[str, Any] = {

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from spaql.arrays import Array
-from spaql.errors import SpaqlError
-from spaql.writing import write_whole
+from spaql.ground.arrays import Array
+from spaql.ground.errors import SpaqlError
+from spaql.ground.writing import write_whole
 
 # types of columns, as Arrow names them
 TEXT = "string"

@@ -8,8 +8,8 @@ from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, 
 from dataclasses import dataclass, field
 from typing import Any
 
-from spaql.errors import SpaqlError
-from spaql.interrupts import stop_on_interrupt
+from spaql.ground.errors import SpaqlError
+from spaql.ground.interrupts import stop_on_interrupt
 from spaql.runs.compute import compute
 from spaql.runs.executors import Open
 from spaql.runs.spec import Spec

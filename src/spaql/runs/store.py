@@ -14,10 +14,10 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from spaql.errors import SpaqlError, SpaqlWarning
+from spaql.ground.errors import SpaqlError, SpaqlWarning
+from spaql.ground.writing import CURVE, refusal, write_whole
 from spaql.runs.rows import DamagedError, Run, read_rows, run_from, write_rows
 from spaql.runs.spec import Spec, spec_from
-from spaql.writing import CURVE, refusal, write_whole
 
 FORMAT = 1
 FOLDERS = ("runs", "plans", "claims")

@@ -5,8 +5,8 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from spaql.arrays import Array
-from spaql.errors import SpaqlError
+from spaql.ground.arrays import Array
+from spaql.ground.errors import SpaqlError
 from spaql.runs.compute import last_figures
 from spaql.runs.spec import Spec
 
@@ -61,9 +61,9 @@ def train_trpo(problem: str, seed: int, samples: int = SAMPLES, episodes: int = 
 
 def fresh_returns(model: Any, problem: str, episodes: int, seed: int) -> Array:
     """Returns of whole episodes of the mean policy, from the start states of `agent.evaluate(seed=seed)`."""
+    from spaql.ground.streams import FRESH_PLANT, plant_seed
     from spaql.plants.environment import PlantEnv
     from spaql.plants.make import make_from_catalog
-    from spaql.streams import FRESH_PLANT, plant_seed
 
     made = make_from_catalog(problem)
     environments = [PlantEnv(made) for _ in range(episodes)]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from spaql.analysis.style import save, sheet
-from spaql.progress import at_work
+from spaql.ground.progress import at_work
 from spaql.studies import studies
 from spaql.studies.parts import Results
 from spaql.studies.study import Drawing

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from spaql.errors import SpaqlError, echoed
+from spaql.ground.errors import SpaqlError, echoed
 from spaql.runs.spec import Spec
 from spaql.studies import all_parts, experiments
 from spaql.studies.parts import TITLES, Effort, Part, part_of

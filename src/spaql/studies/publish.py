@@ -4,7 +4,7 @@
 import sys
 from pathlib import Path
 
-from spaql.errors import SpaqlError
+from spaql.ground.errors import SpaqlError
 from spaql.runs.rows import write_rows
 from spaql.runs.store import Store
 from spaql.studies import experiments

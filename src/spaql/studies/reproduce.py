@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from spaql.checks import whole
-from spaql.errors import SpaqlError
-from spaql.progress import display
+from spaql.ground.checks import whole
+from spaql.ground.errors import SpaqlError
+from spaql.ground.progress import display
+from spaql.ground.tasks import Task
 from spaql.runs.executors import executor_of
 from spaql.runs.rows import DamagedError, Run
 from spaql.runs.runner import run_missing
@@ -21,7 +22,6 @@ from spaql.studies import experiments
 from spaql.studies.load import plan_of
 from spaql.studies.parts import Effort, Part
 from spaql.studies.plan import chosen_parts, specs_of, stages_of
-from spaql.tasks import Task
 
 # -- how far `spaql reproduce` is: the whole and each part -------------------------------------------------------------
 

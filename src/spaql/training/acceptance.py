@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spaql.arrays import Array
-from spaql.errors import SpaqlError
+from spaql.ground.arrays import Array
+from spaql.ground.errors import SpaqlError
+from spaql.ground.progress import at_work
 from spaql.plants.problem import Problem, constant_actions
 from spaql.policy.digits import number, with_unit
 from spaql.policy.evaluation import Evaluation, significantly_less
 from spaql.policy.words import Words
-from spaql.progress import at_work
 from spaql.training.tree_episodes import run_episodes
 from spaql.trees.edits import constant
 from spaql.trees.tree import Tree

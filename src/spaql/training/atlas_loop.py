@@ -5,11 +5,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
-from spaql import streams
-from spaql.arrays import Array
-from spaql.checks import FAR
-from spaql.compiling import kernel
-from spaql.errors import SpaqlError
+from spaql.ground import streams
+from spaql.ground.arrays import Array
+from spaql.ground.checks import FAR
+from spaql.ground.compiling import kernel
+from spaql.ground.errors import SpaqlError
+from spaql.ground.progress import advance
+from spaql.ground.streams import uniform
 from spaql.learners.atlas.controller import controller_of
 from spaql.learners.atlas.memory import BEGAN, CURIOUS, FOLLOWED, TERMINATED
 from spaql.learners.atlas.plan import Plan
@@ -20,8 +22,6 @@ from spaql.learners.outer import EVAL_SAMPLES, TRAIN_SAMPLES
 from spaql.plants.answers import begun, outcome
 from spaql.plants.chart import to_cube
 from spaql.plants.environment import PlantEnv
-from spaql.progress import advance
-from spaql.streams import uniform
 from spaql.training.tree_episodes import run_episodes
 from spaql.training.viewer import Viewer
 

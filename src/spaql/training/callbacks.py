@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, TextIO
 
 import numpy as np
 
-from spaql.checks import checked_path, real, whole
-from spaql.errors import SpaqlError
+from spaql.ground.checks import checked_path, real, whole
+from spaql.ground.errors import SpaqlError
+from spaql.ground.writing import make_folder, refusal, write_whole
 from spaql.learners.history import COLUMN, COLUMNS, COUNTS
 from spaql.learners.outer import EVAL_SAMPLES, TRAIN_SAMPLES
-from spaql.writing import make_folder, refusal, write_whole
 
 if TYPE_CHECKING:
     from spaql.learners.agent import Agent

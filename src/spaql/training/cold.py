@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from spaql.errors import SpaqlError
+from spaql.ground.errors import SpaqlError
 
 LAWS = """
 agent = spaql.Laws(spaql.make("cartpole-fitted"), max_leaves=1, seed=0)
@@ -50,7 +50,7 @@ FRAME = """
 import spaql
 {program}
 import sys
-compilation = sys.modules.get("spaql.compilation")
+compilation = sys.modules.get("spaql.ground.compilation")
 print(0 if compilation is None else compilation.Counter.compiled)
 """
 # name: (program, the name of the one whose cache it starts with)

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spaql.arrays import Array
-from spaql.errors import SpaqlError
+from spaql.ground.arrays import Array
+from spaql.ground.errors import SpaqlError
+from spaql.ground.streams import key_of, plant_seed
 from spaql.learners.act import Actor
 from spaql.learners.history import COLUMNS
 from spaql.learners.outer import EVAL_SAMPLES, TRAIN_SAMPLES
@@ -16,7 +17,6 @@ from spaql.learners.state import copied, merge_forest
 from spaql.learners.trainee import Trainee
 from spaql.partition.greedy import Greedy, cell_room, new_greedy
 from spaql.plants.plant import LANES
-from spaql.streams import key_of, plant_seed
 from spaql.training.kernels import Clock, Progress, Room, greedy_rollouts, train_aql, train_spaql
 from spaql.training.lanes import BAD_OBSERVATION, OK, Episodes, Lanes, new_lanes, stage_of
 from spaql.training.tally import Tally

@@ -5,17 +5,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spaql import streams
-from spaql.arrays import Array
-from spaql.compiling import inlined, kernel
-from spaql.errors import SpaqlError
+from spaql.ground import streams
+from spaql.ground.arrays import Array
+from spaql.ground.compiling import inlined, kernel
+from spaql.ground.errors import SpaqlError
+from spaql.ground.progress import EPISODES, working
 from spaql.plants.answers import begun, outcome
 from spaql.plants.chart import HUGE
 from spaql.plants.environment import PlantEnv
 from spaql.plants.plant import LANES, Batch, Rows
 from spaql.policy.evaluation import Evaluation
 from spaql.policy.outputs import Allowed, allowed_by, settled
-from spaql.progress import EPISODES, working
 from spaql.training.lanes import (
     BAD_ACTION,
     OK,

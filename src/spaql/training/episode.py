@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from spaql import streams
-from spaql.arrays import Array
-from spaql.compiling import machine_code
-from spaql.errors import SpaqlError
+from spaql.ground import streams
+from spaql.ground.arrays import Array
+from spaql.ground.compiling import machine_code
+from spaql.ground.errors import SpaqlError
 from spaql.learners.act import Actor, act_once
 from spaql.plants.answers import begun, outcome
 from spaql.plants.environment import PlantEnv

@@ -4,10 +4,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from spaql import streams
-from spaql.arrays import Array
-from spaql.checks import choice, whole
-from spaql.errors import SpaqlError
+from spaql.ground import streams
+from spaql.ground.arrays import Array
+from spaql.ground.checks import choice, whole
+from spaql.ground.errors import SpaqlError
+from spaql.ground.progress import at_work, working
 from spaql.plants.answers import begun
 from spaql.plants.environment import PlantEnv
 from spaql.policy.controller import Controller
@@ -15,7 +16,6 @@ from spaql.policy.evaluation import Evaluation
 from spaql.policy.policy import Policy
 from spaql.policy.words import variable_names, variable_units
 from spaql.policy.worst import Changes, Worst
-from spaql.progress import at_work, working
 from spaql.training.controller_episodes import run_compiled, steps_of
 from spaql.training.lanes import OK, OWN_KEYS, Episodes, new_lanes, stage_of
 from spaql.training.tally import Counter, Tally, counted, excesses_of, new_tally

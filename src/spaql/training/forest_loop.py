@@ -5,14 +5,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spaql.arrays import Array
-from spaql.errors import SpaqlError
+from spaql.ground.arrays import Array
+from spaql.ground.errors import SpaqlError
+from spaql.ground.progress import EPISODES, working
+from spaql.ground.streams import FRESH_ACTION, FRESH_PLANT, SELECT_ACTION, SELECT_PLANT
 from spaql.learners.forest_agent import ForestAgent
 from spaql.learners.history import COLUMNS, write_row
 from spaql.learners.outer import EVAL_SAMPLES, TRAIN_SAMPLES
 from spaql.policy.evaluation import Evaluation
-from spaql.progress import EPISODES, working
-from spaql.streams import FRESH_ACTION, FRESH_PLANT, SELECT_ACTION, SELECT_PLANT
 from spaql.training.compiled_loop import CompiledLoop, run_compiled
 from spaql.training.gym_loop import GymLoop, run_gym
 from spaql.training.rollouts import mean_return

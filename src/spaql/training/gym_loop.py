@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spaql import streams
-from spaql.arrays import Array
-from spaql.compiling import machine_code
+from spaql.ground import streams
+from spaql.ground.arrays import Array
+from spaql.ground.compiling import machine_code
+from spaql.ground.progress import EPISODES, at_work
 from spaql.learners import aql_steps, spaql_steps
 from spaql.learners.act import Actor, act_once
 from spaql.learners.history import COLUMNS, write_row
@@ -23,7 +24,6 @@ from spaql.learners.trainee import Exploration, Trainee
 from spaql.partition.forest import ARMS, SPLITS
 from spaql.partition.greedy import Greedy, new_greedy, new_scratch
 from spaql.plants.answers import begun, outcome
-from spaql.progress import EPISODES, at_work
 from spaql.training.rollouts import mean_return
 from spaql.training.tally import Counter, Tally
 from spaql.training.viewer import Viewer, observation_dtype

@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spaql import streams
-from spaql.arrays import Array
-from spaql.compiling import apart, inlined, kernel
+from spaql.ground import streams
+from spaql.ground.arrays import Array
+from spaql.ground.compiling import apart, inlined, kernel
 from spaql.learners import aql_steps, spaql_steps
 from spaql.learners.act import Actor
 from spaql.learners.history import write_row

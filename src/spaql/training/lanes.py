@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spaql.arrays import Array
-from spaql.compiling import inlined
+from spaql.ground.arrays import Array
+from spaql.ground.compiling import inlined
+from spaql.ground.streams import derive, uniform
 from spaql.plants.chart import HUGE
 from spaql.plants.plant import LANES, Batch, Plant, Rows
-from spaql.streams import derive, uniform
 from spaql.training.tally import Tally, count_step, no_tally
 
 WIDTH = 4  # lanes are padded to a multiple of this number: the rest of a vector loop would run one by one

@@ -7,16 +7,16 @@ bit.
 
 import numpy as np
 
-from spaql.arrays import Array
-from spaql.compiling import apart, entry, inlined, kernel
-from spaql.fastmath import SMALL, tanh, tanh_small
+from spaql.ground.arrays import Array
+from spaql.ground.compiling import apart, entry, inlined, kernel
+from spaql.ground.fastmath import SMALL, tanh, tanh_small
+from spaql.ground.streams import uniform
 from spaql.learners.act import Actor, act_once
 from spaql.partition.forest import COUNT_BITS, MAX_DEPTH
 from spaql.partition.greedy import LOW_HALF, Greedy, coordinates
 from spaql.partition.search import cell_of
 from spaql.plants.chart import CLIPPED, EDGE, HUGE, LINEAR, Chart
 from spaql.plants.plant import LANES, Batch
-from spaql.streams import uniform
 from spaql.training.lanes import (
     BAD_OBSERVATION,
     WIDTH,

@@ -8,8 +8,9 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from spaql.checks import whole
-from spaql.compiling import kernel
+from spaql.ground.checks import whole
+from spaql.ground.compiling import kernel
+from spaql.ground.streams import derive, uniform
 from spaql.learners import registry
 from spaql.learners.agent import Agent
 from spaql.learners.spaql import SPAQL
@@ -21,7 +22,6 @@ from spaql.plants.gym import from_gym
 from spaql.plants.make import make_from_catalog
 from spaql.plants.plant import Batch
 from spaql.plants.problem import Problem
-from spaql.streams import derive, uniform
 from spaql.training.lanes import Lanes, Stage, fill_noise, new_lanes, stage_of, start_lanes, step_lanes
 from spaql.training.rollouts import locate
 from spaql.training.trainer import learn_all

@@ -4,8 +4,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spaql.arrays import Array
-from spaql.compiling import entry, machine_code
+from spaql.ground.arrays import Array
+from spaql.ground.compiling import entry, machine_code
 from spaql.plants.limits import limit_table, limit_units
 from spaql.plants.parameters import told
 from spaql.plants.problem import Problem

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from spaql.arrays import Array
-from spaql.checks import items, whole
-from spaql.errors import SpaqlError, echoed
-from spaql.interrupts import stop_on_interrupt
+from spaql.ground.arrays import Array
+from spaql.ground.checks import items, whole
+from spaql.ground.errors import SpaqlError, echoed
+from spaql.ground.interrupts import stop_on_interrupt
+from spaql.ground.progress import advance, display, doing, working
 from spaql.learners.agent import Agent
 from spaql.learners.history import History
 from spaql.learners.outer import TRAIN_SAMPLES
 from spaql.learners.registry import learners, resolve
-from spaql.progress import advance, display, doing, working
 from spaql.training.acceptance import shortcomings
 from spaql.training.callbacks import Callback
 

@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from spaql import streams
-from spaql.arrays import Array
-from spaql.compiling import machine_code
-from spaql.errors import SpaqlError
+from spaql.ground import streams
+from spaql.ground.arrays import Array
+from spaql.ground.compiling import machine_code
+from spaql.ground.errors import SpaqlError
+from spaql.ground.progress import EPISODES, at_work, working
 from spaql.plants.answers import begun, outcome
 from spaql.plants.problem import Problem
 from spaql.policy.evaluation import Evaluation
-from spaql.progress import EPISODES, at_work, working
 from spaql.training.lanes import OK, Episodes, new_lanes, stage_of
 from spaql.training.tally import Counter, Tally, counted, new_tally
 from spaql.training.tree_rollouts import run_tree

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spaql.arrays import Array
-from spaql.compiling import inlined, kernel
+from spaql.ground.arrays import Array
+from spaql.ground.compiling import inlined, kernel
 from spaql.plants.plant import LANES, Batch, Rows
 from spaql.training.lanes import (
     WIDTH,

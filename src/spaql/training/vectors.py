@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import gymnasium
 import numpy as np
 
-from spaql.checks import flag, whole
-from spaql.errors import SpaqlError, echoed
+from spaql.ground.checks import flag, whole
+from spaql.ground.errors import SpaqlError, echoed
 from spaql.plants.environment import PlantEnv
 from spaql.policy.evaluation import Evaluation
 from spaql.training.tally import Counter, counted, new_tally

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spaql.arrays import Array
-from spaql.errors import SpaqlError, echoed
+from spaql.ground.arrays import Array
+from spaql.ground.errors import SpaqlError, echoed
 from spaql.plants.chart import HUGE
 from spaql.plants.problem import Problem
 

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from spaql import streams
-from spaql.arrays import Array
-from spaql.checks import flag, real, text, whole
-from spaql.errors import SpaqlError, echoed
+from spaql.ground import streams
+from spaql.ground.arrays import Array
+from spaql.ground.checks import flag, real, text, whole
+from spaql.ground.errors import SpaqlError, echoed
 from spaql.plants.answers import begun, outcome
 from spaql.plants.chart import HUGE
 from spaql.plants.environment import PlantEnv

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spaql.arrays import Array
-from spaql.progress import at_work
+from spaql.ground.arrays import Array
+from spaql.ground.progress import at_work
 
 SEARCHED = "searching for the worst episode"
 GENERATION = 128  # episodes at a time: as many as run side by side

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from spaql.arrays import Array
+from spaql.ground.arrays import Array
 from spaql.trees.laws import of_nodes
 from spaql.trees.tree import LEAF, NODE, Builder, Tree, bounds_of
 

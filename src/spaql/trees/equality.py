@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spaql.arrays import Array
-from spaql.checks import numbers, real, whole
-from spaql.errors import SpaqlError
+from spaql.ground.arrays import Array
+from spaql.ground.checks import numbers, real, whole
+from spaql.ground.errors import SpaqlError
 from spaql.trees.laws import CLIP
 from spaql.trees.polytopes import Affine, Halfspace, Piece, System, pieces_of
 from spaql.trees.tree import LEAF, Tree

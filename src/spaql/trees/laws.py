@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spaql.arrays import Array
-from spaql.compiling import inlined, kernel
+from spaql.ground.arrays import Array
+from spaql.ground.compiling import inlined, kernel
 
 # kinds of laws
 CLIP = 0

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from spaql.arrays import Array
+from spaql.ground.arrays import Array
 from spaql.trees.laws import CLIP, SCORES, Laws
 from spaql.trees.regions import steps_of
 from spaql.trees.tree import LEAF, Tree, walk

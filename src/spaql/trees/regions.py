@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from spaql.arrays import Array
+from spaql.ground.arrays import Array
 from spaql.trees.laws import CLIP, ORDERED, SCORES, THRESHOLD, Laws
 from spaql.trees.tree import LEAF, Tree, bounds_of, walk
 

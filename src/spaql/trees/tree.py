@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spaql.arrays import Array
-from spaql.compiling import inlined, kernel
-from spaql.errors import SpaqlError
+from spaql.ground.arrays import Array
+from spaql.ground.compiling import inlined, kernel
+from spaql.ground.errors import SpaqlError
 from spaql.trees.laws import NO_LAWS, Laws, apply_law, apply_laws, of_nodes
 
 # -- from an observation to its leaf, compiled -------------------------------------------------------------------------

@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spaql.arrays import Array
-from spaql.compiling import inlined, kernel
+from spaql.ground.arrays import Array
+from spaql.ground.compiling import inlined, kernel
 from spaql.trees.tree import LEAF, NODE
 
 NARROW = 0.002  # cells thinner than this, in the metric of the data, are not cut

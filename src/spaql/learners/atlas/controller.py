@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from spaql.errors import SpaqlError
 from spaql.gp.data import Data
 from spaql.gp.model import Model
 from spaql.gp.problem import FEWEST, imagined, model_of, starts_of
 from spaql.gp.references import stretch_of
+from spaql.ground.errors import SpaqlError
+from spaql.ground.progress import at_work, working
 from spaql.learners.atlas.imagine import rehearsed
 from spaql.learners.atlas.plan import Plan
 from spaql.learners.atlas.policy import samples_of, table_of
@@ -23,7 +24,6 @@ from spaql.plants.problem import Problem
 from spaql.plants.strict import strict_known
 from spaql.policy.knowledge import Nothing
 from spaql.policy.policy import Policy
-from spaql.progress import at_work, working
 from spaql.trees.edits import constant
 from spaql.trees.tree import Tree
 

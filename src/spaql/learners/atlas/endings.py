@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spaql.arrays import Array
+from spaql.ground.arrays import Array
 from spaql.learners.atlas.memory import BEGAN
 from spaql.trees.tree import LEAF, NODE
 

@@ -8,9 +8,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from spaql.arrays import Array
-from spaql.checks import FAR
 from spaql.gp.problem import FEWEST
+from spaql.ground.arrays import Array
+from spaql.ground.checks import FAR
 from spaql.learners.atlas.memory import CURIOUS, FOLLOWED, LED, Memory
 from spaql.learners.atlas.state import AtlasState, Grown, due
 from spaql.learners.law_files import packed, unpacked

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spaql.arrays import Array
-from spaql.compiling import inlined, kernel
+from spaql.ground.arrays import Array
+from spaql.ground.compiling import inlined, kernel
 from spaql.learners.atlas.cells import Partition
 
 AFFINE_RIDGE = 1e-3  # rho of (16) for the affine terms of the base

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from spaql.arrays import Array
-from spaql.compiling import inlined, kernel
+from spaql.ground.arrays import Array
+from spaql.ground.compiling import inlined, kernel
+from spaql.ground.streams import uniform
 from spaql.learners.atlas.endings import start_states
 from spaql.learners.atlas.memory import Memory, features_of
 from spaql.learners.atlas.model import Model, descend_lanes, predict_lanes, width_of
 from spaql.plants.problem import Continuous, Finite, Problem
-from spaql.streams import uniform
 from spaql.trees.laws import CLIP, NO_LAWS, SCORES, THRESHOLD, Laws, score
 from spaql.trees.tree import LEAF, Controller, Tree, descend, has_oblique
 

@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from spaql import streams
-from spaql.arrays import Array
-from spaql.checks import FAR, bit, numbers, whole
-from spaql.errors import SpaqlError
 from spaql.gp.problem import FEWEST
+from spaql.ground import streams
+from spaql.ground.arrays import Array
+from spaql.ground.checks import FAR, bit, numbers, whole
+from spaql.ground.errors import SpaqlError
 from spaql.learners.agent import Agent
 from spaql.learners.atlas.controller import controller_of, final_plan, find_controller, laws_policy, told_problem
 from spaql.learners.atlas.files import TABLE_ARRAYS, arrays_of, restore

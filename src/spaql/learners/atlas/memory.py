@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spaql.arrays import Array
 from spaql.gp.data import Data
+from spaql.ground.arrays import Array
 from spaql.plants.problem import Continuous, Finite
 
 # Flags of a transition, added

@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spaql.arrays import Array
-from spaql.compiling import inlined
 from spaql.gp.circles import shortest
+from spaql.ground.arrays import Array
+from spaql.ground.compiling import inlined
 from spaql.learners.atlas.cells import grow
 from spaql.learners.atlas.endings import ending_tree
 from spaql.learners.atlas.fit import Examples, design, fit_base, fit_cells

@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spaql.arrays import Array
-from spaql.errors import SpaqlError
 from spaql.gp.circles import turns_of
 from spaql.gp.problem import declared_of
+from spaql.ground.arrays import Array
+from spaql.ground.errors import SpaqlError
 from spaql.learners.atlas.fit import Examples
 from spaql.learners.atlas.memory import Transitions, levels_of
 from spaql.learners.atlas.model import Model, fit_model, leaves_of

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spaql.arrays import Array
+from spaql.ground.arrays import Array
 from spaql.learners.atlas.endings import start_states
 from spaql.learners.atlas.model import Model
 from spaql.learners.atlas.plan import Plan

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spaql.arrays import Array
-from spaql.errors import SpaqlError, echoed
 from spaql.gp.hidden import advice_of
 from spaql.gp.problem import FEWEST, model_of
+from spaql.ground.arrays import Array
+from spaql.ground.errors import SpaqlError, echoed
+from spaql.ground.progress import working
 from spaql.learners.atlas.memory import BEGAN, TERMINATED, Memory
 from spaql.learners.outer import TRAIN_SAMPLES
 from spaql.plants.loop import extended, signals_around
 from spaql.plants.signals import Signals
-from spaql.progress import working
 
 if TYPE_CHECKING:
     from spaql.learners.atlas.learner import Atlas

@@ -9,12 +9,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spaql.arrays import Array
-from spaql.compiling import inlined, kernel
+from spaql.ground.arrays import Array
+from spaql.ground.compiling import inlined, kernel
+from spaql.ground.streams import uniform
 from spaql.learners.atlas.cells import grow
 from spaql.learners.atlas.fit import Examples
 from spaql.learners.atlas.model import Model, cell_of, leaves_of, predict, width_of
-from spaql.streams import uniform
 from spaql.trees.tree import LEAF
 
 SEEN = 5000  # states, and next states, of the data in the pool, evenly over time

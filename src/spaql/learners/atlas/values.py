@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spaql.arrays import Array
-from spaql.compiling import inlined, kernel
+from spaql.ground.arrays import Array
+from spaql.ground.compiling import inlined, kernel
 from spaql.learners.atlas.model import Model, cell_of, predict, width_of
 from spaql.learners.atlas.support import Support
 from spaql.trees.tree import LEAF

@@ -8,7 +8,7 @@ import numpy as np
 
 from spaql.analysis.numbers import agents, caption_number, listed
 from spaql.analysis.style import BAND, COLOURS, INK, MARKERS, entry, legend, letters, line_of, mean_and_half, plain_log
-from spaql.arrays import Array
+from spaql.ground.arrays import Array
 from spaql.learners.registry import CARDS, learners, rivals
 from spaql.plants.catalog import CATALOG
 from spaql.runs.rows import Run

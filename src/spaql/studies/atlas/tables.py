@@ -7,7 +7,7 @@ import numpy as np
 
 from spaql.analysis.numbers import NOTHING, number, spread
 from spaql.analysis.tables import Column, Row, Table, half_width
-from spaql.arrays import Array
+from spaql.ground.arrays import Array
 from spaql.learners.registry import CARDS
 from spaql.runs.rows import Run
 from spaql.studies.atlas.figures import Line, contest_of

@@ -9,7 +9,7 @@ import numpy as np
 from spaql.analysis.numbers import agents, span
 from spaql.analysis.style import COLOURS, INK, MARKERS, entry, legend, line_of, mean_and_half, plain_log
 from spaql.analysis.tables import Row
-from spaql.arrays import Array
+from spaql.ground.arrays import Array
 from spaql.learners.registry import rivals
 from spaql.plants.catalog import CATALOG
 from spaql.studies.atlas.figures import returns_axis

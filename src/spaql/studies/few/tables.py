@@ -12,7 +12,7 @@ import numpy as np
 
 from spaql.analysis.numbers import NOTHING, number, span, spread
 from spaql.analysis.tables import Column, Row, Table, half_width
-from spaql.arrays import Array
+from spaql.ground.arrays import Array
 from spaql.learners.registry import learners, rivals
 from spaql.plants.catalog import CATALOG
 from spaql.runs.rows import Run

@@ -7,7 +7,7 @@ import numpy as np
 
 from spaql.analysis.numbers import agents, listed, short
 from spaql.analysis.style import INK, ORDER, RING, entry, fresh_strip, legend, letters, line_of, plain_log, plot_band
-from spaql.arrays import Array
+from spaql.ground.arrays import Array
 from spaql.learners.registry import CARDS, learners
 from spaql.runs.rows import Run
 from spaql.studies.paper.learning import levels_of

@@ -21,7 +21,7 @@ from spaql.analysis.style import (
     plot_band,
     thinned,
 )
-from spaql.arrays import Array
+from spaql.ground.arrays import Array
 from spaql.learners.registry import CARDS
 from spaql.runs.rows import Run
 from spaql.studies.paper.plan import main_runs, random_runs

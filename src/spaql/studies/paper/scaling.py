@@ -8,7 +8,7 @@ import numpy as np
 
 from spaql.analysis.numbers import agents, caption_number, listed
 from spaql.analysis.style import COLOURS, INK, ORDER, RING, entry, legend, letters, line_of, marker_of, mean_and_half
-from spaql.arrays import Array
+from spaql.ground.arrays import Array
 from spaql.runs.rows import Run
 from spaql.studies.paper.plan import main_runs
 from spaql.studies.parts import Results

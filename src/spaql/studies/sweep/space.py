@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spaql.errors import SpaqlError, echoed
+from spaql.ground.errors import SpaqlError, echoed
 from spaql.learners.options import options_of, typed
 from spaql.runs.spec import Option
 from spaql.studies.sweep.records import Options, Sweep, Trial

@@ -5,12 +5,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from spaql.checks import checked_path, choice, items, whole
-from spaql.errors import SpaqlError, echoed
+from spaql.ground.checks import checked_path, choice, items, whole
+from spaql.ground.errors import SpaqlError, echoed
+from spaql.ground.progress import at_work
 from spaql.learners.registry import Card, card_of, learner_class
 from spaql.plants.catalog import CATALOG
 from spaql.plants.make import make_from_catalog
-from spaql.progress import at_work
 from spaql.runs.executors import Open, executor_of
 from spaql.runs.runner import run_missing
 from spaql.runs.spec import Spec

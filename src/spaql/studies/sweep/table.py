@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from spaql.analysis.numbers import counted
+from spaql.ground.writing import make_folder, write_whole
 from spaql.studies.sweep.records import Options, Swept, Trial
 from spaql.studies.sweep.sweep import FIRST_REPORTED
-from spaql.writing import make_folder, write_whole
 
 
 def rows_of(made: Swept) -> list[dict[str, Any]]:

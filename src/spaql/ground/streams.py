@@ -6,7 +6,7 @@ purpose, iteration and rollout.
 
 import numpy as np
 
-from spaql.compiling import entry, inlined
+from spaql.ground.compiling import entry, inlined
 
 # Purposes of streams: training and selection never share a stream with the evaluation that is reported.
 TRAIN_PLANT = 1  # start states and noise of training episodes

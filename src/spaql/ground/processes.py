@@ -12,8 +12,8 @@ from concurrent.futures import ProcessPoolExecutor
 from multiprocessing.connection import wait
 from typing import Any
 
-from spaql.code_cache import keeps, nothing_there
-from spaql.errors import SpaqlWarning
+from spaql.ground.code_cache import keeps, nothing_there
+from spaql.ground.errors import SpaqlWarning
 
 
 @contextlib.contextmanager

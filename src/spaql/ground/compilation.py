@@ -1,4 +1,4 @@
-"""What is being compiled just now: told by those who compile (`spaql.numba_internals`), shown by the progress bars."""
+"""What is being compiled just now: told by those who compile (numba_internals.py), shown by the progress bars."""
 
 import threading
 from collections.abc import Callable

@@ -17,9 +17,9 @@ from pathlib import Path
 
 import numpy as np
 
-from spaql.errors import SpaqlError, SpaqlWarning
-from spaql.numba_version import numba
-from spaql.writing import make_folder
+from spaql.ground.errors import SpaqlError, SpaqlWarning
+from spaql.ground.numba_version import numba
+from spaql.ground.writing import make_folder
 
 
 @functools.cache
@@ -33,9 +33,9 @@ def fingerprint() -> str:
 
 def compiled_sources() -> dict[str, bytes]:
     """Every source file that compiles something, or defines records: kernels read their fields by position."""
-    package = Path(__file__).parent
+    package = Path(__file__).parent.parent
     texts = {str(path.relative_to(package)): path.read_bytes() for path in sorted(package.rglob("*.py"))}
-    marks = (b"spaql.compiling", b"numba", b"(NamedTuple)")
+    marks = (b"spaql.ground.compiling", b"numba", b"(NamedTuple)")
     return {name: text for name, text in texts.items() if any(mark in text for mark in marks)}
 
 

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from spaql.errors import SpaqlError
+from spaql.ground.errors import SpaqlError
 
 ENDS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
 AGAIN_SECONDS = 0.05

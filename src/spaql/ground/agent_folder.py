@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from spaql.writing import refusal, write_whole
+from spaql.ground.writing import refusal, write_whole
 
 try:
     import fcntl

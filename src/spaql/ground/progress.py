@@ -13,10 +13,10 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from spaql.compilation import News, watch
-from spaql.interrupts import raise_swallowed
-from spaql.screens import screen_for
-from spaql.tasks import SILENT_SECONDS, Part, Task
+from spaql.ground.compilation import News, watch
+from spaql.ground.interrupts import raise_swallowed
+from spaql.ground.screens import screen_for
+from spaql.ground.tasks import SILENT_SECONDS, Part, Task
 
 EPISODES = "running fresh episodes"
 _here = threading.local()  # .task: what this thread is working on; .quiet: nobody is to see it

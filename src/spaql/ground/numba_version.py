@@ -1,14 +1,14 @@
 """Numba: the versions with which this package is tested, and the one that is installed.
 
 Only this module imports Numba's public names, so that a Numba which cannot be loaded or is too old is told in one line,
-whatever needs it first. Private names: `spaql.numba_internals`.
+whatever needs it first. Private names: `spaql.ground.numba_internals`.
 """
 
 import importlib.metadata
 import re
 
-from spaql.errors import SpaqlError
-from spaql.interrupts import raise_swallowed
+from spaql.ground.errors import SpaqlError
+from spaql.ground.interrupts import raise_swallowed
 from spaql.version import __version__
 
 __all__ = ["KNOWN", "REMEDY", "errors", "intrinsic", "is_untested", "numba", "types"]

@@ -4,7 +4,7 @@ import sys
 import time
 from typing import Any, Protocol
 
-from spaql.tasks import SILENT_SECONDS, Task
+from spaql.ground.tasks import SILENT_SECONDS, Task
 
 FRAME_SECONDS = 0.1  # between two pictures of a terminal
 CELL_SECONDS = 1.0  # the same in a notebook

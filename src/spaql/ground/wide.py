@@ -1,4 +1,4 @@
-"""Loops over lanes with two vectors at a time, where a CPU waits for one; a kind of callback of `spaql.compiling`.
+"""Loops over lanes with two vectors at a time, where a CPU waits for one: a kind of callback of spaql.ground.compiling.
 
 A step of a plant is a long chain of dependent operations. With vectors of two numbers (ARM's NEON) a core has finished
 such a chain before it has seen enough of the next one, and waits most of the time; two chains side by side take two

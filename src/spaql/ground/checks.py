@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from spaql.arrays import Array
-from spaql.errors import SpaqlError, echoed
+from spaql.ground.arrays import Array
+from spaql.ground.errors import SpaqlError, echoed
 
 FAR = 1e100  # larger numbers in data are taken for errors
 

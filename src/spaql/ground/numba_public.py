@@ -1,7 +1,7 @@
 """Numba's public interfaces: how functions are compiled where the private ones are not those we know, to the same bits.
 
 Every function becomes machine code by itself and again inside of each of its callers, so that a first run takes two to
-three times as long as with `spaql.numba_internals`, whose functions these are.
+three times as long as with `spaql.ground.numba_internals`, whose functions these are.
 """
 
 import contextlib
@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from spaql.arrays import Array
-from spaql.code_cache import cache_folder, keeps
-from spaql.numba_version import numba, types
+from spaql.ground.arrays import Array
+from spaql.ground.code_cache import cache_folder, keeps
+from spaql.ground.numba_version import numba, types
 
 # No fastmath: with it the scalar and the vector version of a loop differ in the last bit, and so do results between
 # CPUs.

@@ -1,8 +1,8 @@
 """How this library compiles: decorators for compiled functions, with one set of options and a disk cache.
 
-Numba's private interfaces are used where they are those we know (`spaql.numba_internals`), because they compile in a
+Numba's private interfaces are used where they are those we know (numba_internals.py), because they compile in a
 third to a half of the time. Where one is missing, and in a Numba newer than those tested, all goes through the public
-ones (`spaql.numba_public`): the same bits after a slower first run. A warning says so once.
+ones (`spaql.ground.numba_public`): the same bits after a slower first run. A warning says so once.
 """
 
 import multiprocessing
@@ -11,9 +11,9 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any, TypeVar
 
-from spaql import numba_public
-from spaql.errors import SpaqlError, SpaqlWarning
-from spaql.numba_version import KNOWN, REMEDY, is_untested, numba
+from spaql.ground import numba_public
+from spaql.ground.errors import SpaqlError, SpaqlWarning
+from spaql.ground.numba_version import KNOWN, REMEDY, is_untested, numba
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 interfaces: ModuleType = numba_public
@@ -35,7 +35,7 @@ if is_untested:
     _warn(f"{_VERSION} is too new to have been tested and is used through its public interfaces")
 else:
     try:
-        from spaql import numba_internals
+        from spaql.ground import numba_internals
 
         interfaces = numba_internals
     except Exception as error:  # a name that is missing, or anything that Numba raises

@@ -1,6 +1,6 @@
 """Numba's private interfaces: all that this package uses of them, and nothing else uses them.
 
-They compile in a third to a half of the time that the public ones take (`spaql.numba_public`), to the same bits:
+They compile in a third to a half of the time that the public ones take (`spaql.ground.numba_public`), to the same bits:
 without fastmath LLVM may not change what arithmetic gives. Numba by itself optimises every function and makes machine
 code of it, also of those that only other functions call, and then again inside of every caller. Here there are two
 kinds:
@@ -9,7 +9,7 @@ kinds:
 - a kernel is called from Python: its parts are linked into it and become machine code together.
 
 What is on disk is loaded without what compiling needs. Where a name is missing, this module does not load, and
-`spaql.compiling` takes the public interfaces.
+`spaql.ground.compiling` takes the public interfaces.
 """
 
 import gc
@@ -29,10 +29,10 @@ from numba.core.runtime.nrt import rtsys
 from numba.core.typed_passes import NativeLowering
 from numba.experimental import function_type  # noqa: F401  (lets numba tell the type of a callback)
 
-from spaql import compilation, wide
-from spaql.code_cache import cache_folder, fingerprint, keeps
-from spaql.numba_public import OPTIONS as PUBLIC_OPTIONS
-from spaql.numba_version import numba, types
+from spaql.ground import compilation, wide
+from spaql.ground.code_cache import cache_folder, fingerprint, keeps
+from spaql.ground.numba_public import OPTIONS as PUBLIC_OPTIONS
+from spaql.ground.numba_version import numba, types
 
 # No reference counting (`_nrt`): kernels work on arrays that their caller holds and allocate no arrays; counting would
 # cost more than the work.

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from os import PathLike
 from pathlib import Path
 
-from spaql.checks import checked_path
-from spaql.errors import SpaqlError
+from spaql.ground.checks import checked_path
+from spaql.ground.errors import SpaqlError
 
 CURVE = "learning_curve.png"  # beside the agents of `spaql train --out`
 PICTURES = ("png", "svg", "pdf")  # that a user can ask for

@@ -1,0 +1,1 @@
+"""What all folders stand on: errors, checks, compiling, random streams, files, progress, signals."""
