@@ -40,7 +40,7 @@ class Rule(NamedTuple):
 
 def _ending_without_rare(units, data, most):
     with patch.object(ends, "FALSE", np.inf):
-        return ends.ending_of(units, data, most)
+        return ends.fit_end(units, data, most)
 
 
 RULES = {
@@ -52,16 +52,16 @@ RULES = {
     "walls": Rule(
         (model,), "walls_of", lambda x, y, strange, stops: np.array([[-np.inf], [np.inf]]) * np.ones(x.shape[1])
     ),
-    "outliers": Rule((model, walls), "sound", lambda x, y, *_: np.ones(len(y), bool)),
+    "outliers": Rule((model, walls), "inliers", lambda x, y, *_: np.ones(len(y), bool)),
     "outliers of a parabola": Rule((walls,), "_usual", lambda x, y: np.ones(len(y), bool)),
     # rewards, ends, noise
-    "rewards above the highest": Rule((reward,), "_foretold", lambda x, y: 0.0),
+    "rewards above the highest": Rule((reward,), "_extrapolation", lambda x, y: 0.0),
     "falls": Rule((reward,), "_falls", lambda ends, others: False),
-    "reward of the last step": Rule((model,), "last_of", lambda data: None),
+    "reward of the last step": Rule((model,), "last_reward", lambda data: None),
     "angles in the reward": Rule((reward,), "_angles", lambda units, data, *_: [np.zeros(data.states.shape[1])]),
-    "quadratic reward": Rule((reward, model), "QUADRATIC", 0.0),
-    "rare ends": Rule((model,), "ending_of", _ending_without_rare),
-    "borders of ends drawn": Rule((model,), "gap_of", lambda told, ended: (ends.border(told, ended),) * 2),
+    "quadratic reward": Rule((reward, model), "QUADRATIC", 1e-9),
+    "rare ends": Rule((model,), "fit_end", _ending_without_rare),
+    "borders of ends drawn": Rule((model,), "border_gap", lambda told, ended: (ends.border(told, ended),) * 2),
     "noise of sensors": Rule((model,), "_seen", lambda left, follows: 0.0),
     "least noise": Rule((model,), "INEXACT", 0.0),
     # samples

@@ -5,7 +5,7 @@ import pytest
 
 import spaql
 from spaql.gp.data import Data
-from spaql.gp.ends import border, ending_of, ends_of, gap_of
+from spaql.gp.ends import border, border_gap, end_values, fit_end
 from spaql.gp.fit import mean_at
 from spaql.gp.problem import imagined, model_of, one_function
 from spaql.gp.units import inputs_of, units_of
@@ -38,10 +38,10 @@ def seen(ends, n=500, seed=0):
 def told(data, places):
     """Which of these next states end an episode."""
     units = units_of(data, LOW, HIGH)
-    ending, values = ending_of(units, data, 300), ends_of(units, data)
-    at = border(mean_at(values.x, values.x, values.y, ending.widths), data.ended)
+    ending, values = fit_end(units, data, 300), end_values(units, data)
+    at = border(mean_at(values.x, values.x, values.y, ending.scales), data.ended)
     x = inputs_of(units, np.asarray(places, float), np.zeros((len(places), 1)))
-    return ending, mean_at(x, values.x, values.y, ending.widths) > at
+    return ending, mean_at(x, values.x, values.y, ending.scales) > at
 
 
 def test_a_fall_is_believed_beyond_its_border_also_where_none_was_seen():
@@ -68,7 +68,7 @@ def test_a_goal_that_was_reached_a_few_times_is_believed_near_these_places_only(
 
 def test_the_border_is_half_way_between_the_nearest_two():
     values, ended = np.array([0.1, 0.5, 0.9, 0.3]), np.array([False, False, True, False])
-    assert gap_of(values, ended) == (0.5, 0.9)
+    assert border_gap(values, ended) == (0.5, 0.9)
     assert border(values, ended) == pytest.approx(0.7)
 
 

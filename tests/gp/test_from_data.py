@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import spaql
-from spaql.gp.fit import Widths, fitted, kernel
+from spaql.gp.fit import Scales, fit_scales, kernel
 from spaql.laws.trials import Trials, seeds_of
 from spaql.plants.environment import PlantEnv
 from spaql.plants.plant import advance
@@ -180,16 +180,16 @@ def test_the_evidence_finds_widths_and_noise():
     x = rng.uniform(-2, 2, (120, 2))
     y = np.sin(2 * x[:, 0]) + 0.1 * rng.standard_normal(120)  # the second input has no part
     y = (y - y.mean()) / y.std()
-    widths, _ = fitted(x, y)
-    assert widths.length[0] < 1.0 < widths.length[1]
-    assert 0.05 < math.exp(widths.noise) < 0.3
+    scales, _ = fit_scales(x, y)
+    assert scales.length[0] < 1.0 < scales.length[1]
+    assert 0.05 < math.exp(scales.noise) < 0.3
 
 
 def test_the_kernel_is_one_equation():
-    widths = Widths(np.log([2.0, 0.5]), math.log(3.0), -9.0)
+    scales = Scales(np.log([2.0, 0.5]), math.log(3.0), -9.0)
     a, b = np.array([[1.0, 0.2]]), np.array([[0.0, 0.1]])
     bump = 9.0 * math.exp(-0.5 * ((1.0 / 2.0) ** 2 + (0.1 / 0.5) ** 2))
-    assert kernel(a, b, widths)[0, 0] == pytest.approx(bump + 0.02 + 1.0)
+    assert kernel(a, b, scales)[0, 0] == pytest.approx(bump + 0.02 + 1.0)
 
 
 def law(gains):

@@ -8,7 +8,7 @@ import pytest
 import spaql
 from spaql.gp.data import Data
 from spaql.gp.problem import imagined, model_of
-from spaql.gp.reward import bounds_of
+from spaql.gp.reward import reward_bounds
 from spaql.gp.spelled import spelled
 from spaql.laws.atlas_trials import LONG, TrialsLoop
 from spaql.laws.forecast import leaving, returns_in
@@ -46,8 +46,8 @@ def learned(data, functions=3, horizon=30):
     (walked(fine=-100.0, earned=-1.0), 1.0),
 ])  # fmt: skip
 def test_to_leave_the_data_is_to_fall_where_ends_are_losses(data, falls):
-    assert bounds_of(None, data, 30, judged=True)[END] == falls
-    assert bounds_of(None, data, 30, judged=False)[END] == 0.0  # who plans may hope
+    assert reward_bounds(None, data, 30, judged=True)[END] == falls
+    assert reward_bounds(None, data, 30, judged=False)[END] == 0.0  # who plans may hope
 
 
 def test_who_leaves_the_data_is_fined_once_half_as_much_as_for_a_fall_and_earns_no_more():

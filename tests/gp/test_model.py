@@ -5,14 +5,14 @@ import pytest
 
 import spaql
 from spaql.gp.data import Data
-from spaql.gp.fit import Widths, features, fitted, kernel, points_of, posterior, unit_bumps
+from spaql.gp.fit import Scales, features, fit_scales, inducing_points, kernel, posterior, rbf
 from spaql.gp.model import learn_model, numbers_of
 from spaql.gp.problem import imagined, model_of, one_function, predicted, starts_of
-from spaql.gp.walls import sound
+from spaql.gp.walls import inliers
 from spaql.laws.trials import Trials, seeds_of
 from spaql.trees.edits import constant
 
-WIDTHS = Widths(np.log([0.7, 0.5]), 0.0, np.log(0.05))
+WIDTHS = Scales(np.log([0.7, 0.5]), 0.0, np.log(0.05))
 
 
 def walk(steps, after, seed=0, d=1, begin=None, reward=None):
@@ -42,10 +42,10 @@ def test_with_all_data_as_points_it_is_the_gaussian_process():
 
 def test_few_points_explain_the_bumps_of_all():
     x = np.random.default_rng(0).uniform(-1, 1, (400, 2))
-    own = points_of(x, x[:0], WIDTHS, 200, 1e-4)
+    own = inducing_points(x, x[:0], WIDTHS, 200, 1e-4)
     assert len(own) < 60
-    inner = unit_bumps(own, own, WIDTHS) + 1e-9 * np.eye(len(own))
-    across = unit_bumps(x, own, WIDTHS)
+    inner = rbf(own, own, WIDTHS) + 1e-9 * np.eye(len(own))
+    across = rbf(x, own, WIDTHS)
     left = 1.0 - (across @ np.linalg.inv(inner) * across).sum(axis=1)
     assert left.mean() < 2e-4
 
@@ -53,9 +53,9 @@ def test_few_points_explain_the_bumps_of_all():
 def test_doubt_gets_points_only_where_there_is_no_data():
     x = np.random.default_rng(0).uniform(-1, 1, (200, 2))
     near, far = x[:20] + 0.01, x[:20] + 5.0
-    without = len(points_of(x, x[:0], WIDTHS, 200, 1e-3))
-    assert len(points_of(x, near, WIDTHS, 200, 1e-3)) <= without + 3
-    assert len(points_of(x, far, WIDTHS, 200, 1e-3)) > without + 10
+    without = len(inducing_points(x, x[:0], WIDTHS, 200, 1e-3))
+    assert len(inducing_points(x, near, WIDTHS, 200, 1e-3)) <= without + 3
+    assert len(inducing_points(x, far, WIDTHS, 200, 1e-3)) > without + 10
 
 
 def test_a_few_values_that_all_others_contradict_are_left_out():
@@ -63,8 +63,8 @@ def test_a_few_values_that_all_others_contradict_are_left_out():
     x = rng.uniform(-2, 2, (120, 2))
     y = np.sin(x[:, 0])
     y[::20] += 5.0
-    widths, _ = fitted(x, (y - y.mean()) / y.std())
-    kept = sound(x, (y - y.mean()) / y.std(), x, widths)
+    scales, _ = fit_scales(x, (y - y.mean()) / y.std())
+    kept = inliers(x, (y - y.mean()) / y.std(), x, scales)
     assert not kept[::20].any()
     assert kept.mean() > 0.9
 
@@ -149,7 +149,7 @@ def test_ends_that_always_pay_the_same_are_paid_once():
                 break
     data = Data(*(np.array([row[i] for row in rows]) for i in range(5)))
     model = model_of(problem(), data)
-    assert model.payment.last == 100.0
+    assert model.reward_model.last == 100.0
     drawn = imagined(problem(), model, data, data.states[:1], rng)
     returns = Trials(drawn).returns(constant(1, [1.0]), seeds_of(0, 1, 0, 8))
     assert 95.0 < returns.mean() <= 100.0

@@ -8,7 +8,7 @@ import pytest
 import spaql
 from spaql.gp.data import Data
 from spaql.gp.problem import imagined, model_of, one_function, predicted
-from spaql.gp.reward import bounds_of, last_of
+from spaql.gp.reward import last_reward, reward_bounds
 from spaql.gp.spelled import spelled
 from spaql.plants.plant import advance
 
@@ -51,7 +51,7 @@ ANGLES = np.linspace(-3.1, 3.1, 21)
 def test_the_square_of_an_angle_is_known_where_no_step_was():
     data = turning(squared)
     found, model, plant = paid_at(data, ANGLES)
-    assert np.count_nonzero(model.payment.angle) == 1
+    assert np.count_nonzero(model.reward_model.angle) == 1
     np.testing.assert_allclose(found, believed(plant, -(ANGLES**2)), atol=0.02)
 
 
@@ -60,7 +60,7 @@ def judged(data):
     problem = spaql.cube(3, 1, 20)
     model, rng = model_of(problem, data), np.random.default_rng(0)
     drawn = imagined(problem, model, data, data.states[:1], rng, 2, np.zeros((1, 4)))
-    return *drawn.plant.numbers.reward[2:4], model.payment.higher
+    return *drawn.plant.numbers.reward[2:4], model.reward_model.higher
 
 
 def test_a_parabola_is_believed_above_the_highest_reward_seen():
@@ -86,14 +86,14 @@ def fallen(fine):
 
 def test_a_fine_far_from_other_rewards_is_no_part_of_their_function():
     data = fallen(1000.0)
-    assert last_of(data) == pytest.approx(-1000.0, rel=0.02)
-    assert last_of(fallen(1.0)) is None
+    assert last_reward(data) == pytest.approx(-1000.0, rel=0.02)
+    assert last_reward(fallen(1.0)) is None
 
 
 def test_a_fine_is_no_measure_of_what_may_be_earned():
     data = fallen(1000.0)
-    payment = model_of(spaql.cube(3, 1, 20), data).payment._replace(last=None, higher=True)
-    least, most = bounds_of(payment, data, 100, judged=True)[2:4]
+    reward_model = model_of(spaql.cube(3, 1, 20), data).reward_model._replace(last=None, higher=True)
+    least, most = reward_bounds(reward_model, data, 100, judged=True)[2:4]
     assert least < -1000.0
     assert most < 50.0
 
@@ -109,7 +109,7 @@ def test_which_way_is_up_is_found():
 def test_a_cosine_stays_a_cosine():
     data = turning(lambda angle, speed, push: np.cos(angle) - 0.1 * speed**2)
     found, model, plant = paid_at(data, ANGLES)
-    assert not model.payment.angle.any()
+    assert not model.reward_model.angle.any()
     np.testing.assert_allclose(found, believed(plant, np.cos(ANGLES)), atol=0.02)
 
 

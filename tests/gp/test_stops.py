@@ -4,8 +4,9 @@ import numpy as np
 
 import spaql
 from spaql.gp.data import Data, brakes_of, stopped, stops_of
-from spaql.gp.model import learn_model, unpredicted
+from spaql.gp.model import learn_model
 from spaql.gp.problem import imagined, predicted
+from spaql.gp.residuals import unpredicted
 
 LOW, HIGH = np.array([-1.0]), np.array([1.0])
 

@@ -5,8 +5,8 @@ import pytest
 
 import spaql
 from spaql.gp.data import Data, parts_of
-from spaql.gp.model import contradicted
 from spaql.gp.problem import model_of
+from spaql.gp.residuals import outliers_in
 from spaql.laws.forecast import PARTS, as_seen, functions_for, lacking_some, passing, returns_in, within_twice
 from spaql.trees.edits import constant
 
@@ -43,7 +43,7 @@ def test_a_step_that_pays_or_costs_more_than_any_seen_is_believed_only_where_it_
 def test_rewards_that_are_believed_above_the_highest_seen_can_be_left_out():
     data = slope(12)
     _, model, drawn = drawn_for(data)
-    assert model.payment.higher > 0.0
+    assert model.reward_model.higher > 0.0
     assert as_seen(drawn, model).plant.numbers.reward[3] == pytest.approx(data.rewards.max())
     assert returns_in(as_seen(drawn, model), PUSH, 0).mean() < 4.0
     assert returns_in(drawn, PUSH, 0).mean() == pytest.approx(5.5, abs=0.5)  # what the plant pays
@@ -72,7 +72,7 @@ def test_episodes_that_come_to_a_wall_which_the_model_does_not_know_are_counted(
     data = Data(*(np.array([row[i] for row in rows]) for i in range(5)))
     problem, right, still = spaql.cube(2, 1, 12), constant(2, [1.0]), constant(2, [0.0])
     model = model_of(problem, data)
-    assert 0 < contradicted(model, data).sum() < 15
+    assert 0 < outliers_in(model, data).sum() < 15
     drawn = functions_for(problem, model, 12, data, right, 0)[0]
     assert passing(drawn, model, data, right, 0) > 0.5
     assert passing(drawn, model, data, still, 0) < 0.1

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.spatial import KDTree
 
 from spaql.gp.data import Data, thinned
-from spaql.gp.fit import BOUNDS_SIGNAL, IRRELEVANT, Widths, fitted, mean_at
+from spaql.gp.fit import BOUNDS_SIGNAL, IRRELEVANT, Scales, fit_scales, mean_at
 from spaql.gp.references import without_jumps
 from spaql.gp.units import Units, Values, inputs_of, values_of
 from spaql.ground.arrays import Array
@@ -19,50 +19,50 @@ TINY = 1e-3  # width of a rare end, at least
 INSIDE = 1.5  # widths of a rare end from it to the nearest step that has not ended an episode
 
 
-class Ending(NamedTuple):
+class EndModel(NamedTuple):
     """Widths of the process. `rare`: an episode ends only near where one has ended."""
 
-    widths: Widths
+    scales: Scales
     rare: bool = False
 
     @property
-    def wider(self) -> "Ending":
+    def wider(self) -> "EndModel":
         """As if an episode ended also further away from where one has ended."""
-        return self._replace(widths=self.widths._replace(length=self.widths.length + WIDER))
+        return self._replace(scales=self.scales._replace(length=self.scales.length + WIDER))
 
 
-def ends_of(units: Units, data: Data) -> Values:
+def end_values(units: Units, data: Data) -> Values:
     """1 where an episode ended and -1 elsewhere, as a function of the next state."""
     return values_of(inputs_of(units, data.nexts, data.actions), np.where(data.ended, 1.0, -1.0))
 
 
-def ending_of(units: Units, data: Data, most: int) -> Ending:
+def fit_end(units: Units, data: Data, most: int) -> EndModel:
     """From so many steps, at most. A few ends may look like noise, which is everywhere; these are rare ones.
 
     A goal that was reached twice in a thousand steps: a smooth function would promise it in a fifth of all states.
     """
     some = thinned(without_jumps(data), most)
-    x, y, *_ = ends_of(units, some)
-    found, _ = fitted(x, y)
+    x, y, *_ = end_values(units, some)
+    found, _ = fit_scales(x, y)
     told = mean_at(x, x, y, found)
     false = (told > border(told, some.ended)) & ~some.ended
     if false.sum() <= FALSE * (~some.ended).sum():
-        return Ending(found)
-    every, d = ends_of(units, data), data.states.shape[1]
+        return EndModel(found)
+    every, d = end_values(units, data), data.states.shape[1]
     states = every.x[:, :d]
     gaps = KDTree(states[~data.ended]).query(states[data.ended])[0]
     length = math.log(max(float(np.median(gaps)) / INSIDE, TINY))
     lengths = np.r_[np.full(d, length), np.full(x.shape[1] - d, 2 * IRRELEVANT)]
     signal = min(math.log(2.0 / every.spread), BOUNDS_SIGNAL[1])
-    return Ending(Widths(lengths, signal, math.log(QUIET / every.spread)), True)
+    return EndModel(Scales(lengths, signal, math.log(QUIET / every.spread)), True)
 
 
 def border(told: Array, ended: Array) -> float:
     """The value that divides ends from other steps with the fewest errors, an end being worth as much as all others."""
-    return float(np.mean(gap_of(told, ended)))
+    return float(np.mean(border_gap(told, ended)))
 
 
-def gap_of(told: Array, ended: Array) -> tuple[float, float]:
+def border_gap(told: Array, ended: Array) -> tuple[float, float]:
     """The values between which this border lies: the highest of the others below it, the lowest of the ends above."""
     order = np.argsort(told, kind="stable")
     sorted_ends = ended[order]

@@ -25,7 +25,7 @@ IRRELEVANT = 3.9  # log l from which on an input has no part in the bumps
 ITERATIONS = 60
 
 
-class Widths(NamedTuple):
+class Scales(NamedTuple):
     """Of one output, logarithms."""
 
     length: Array  # (inputs,)
@@ -39,52 +39,52 @@ class Widths(NamedTuple):
         return found
 
 
-def bumps(a: Array, b: Array, widths: Widths) -> Array:
-    """The second part of (G1)."""
-    x, y = a * widths.inverse, b * widths.inverse
+def rbf(a: Array, b: Array, scales: Scales) -> Array:
+    """The squared-exponential kernel, of height one: the exponential in (G1)."""
+    x, y = a * scales.inverse, b * scales.inverse
     square = (x * x).sum(axis=1)[:, None] + (y * y).sum(axis=1)[None] - 2.0 * x @ y.T
-    found: Array = math.exp(2.0 * widths.signal) * np.exp(-0.5 * np.maximum(square, 0.0))
+    found: Array = np.exp(-0.5 * np.maximum(square, 0.0))
     return found
 
 
-def kernel(a: Array, b: Array, widths: Widths, base: float = 0.0) -> Array:
+def kernel(a: Array, b: Array, scales: Scales, base: float = 0.0) -> Array:
     """(G1) without noise; `base`: of a quadratic part."""
     product = a @ b.T
-    found: Array = bumps(a, b, widths) + product + 1.0 + base * product * product
+    found: Array = math.exp(2.0 * scales.signal) * rbf(a, b, scales) + product + 1.0 + base * product * product
     return found
 
 
-def factor(x: Array, widths: Widths, base: float = 0.0) -> tuple[Array, bool]:
+def factor(x: Array, scales: Scales, base: float = 0.0) -> tuple[Array, bool]:
     """Of the kernel matrix of the data, with noise."""
-    matrix = kernel(x, x, widths, base)
-    matrix[np.diag_indices(len(x))] += math.exp(2.0 * widths.noise) + JITTER
+    matrix = kernel(x, x, scales, base)
+    matrix[np.diag_indices(len(x))] += math.exp(2.0 * scales.noise) + JITTER
     found: tuple[Array, bool] = cho_factor(matrix, lower=True)
     return found
 
 
-def missed(x: Array, y: Array, widths: Widths, base: float = 0.0, few: float = 0.0) -> float:
+def leave_one_out_error(x: Array, y: Array, scales: Scales, base: float = 0.0, few: float = 0.0) -> float:
     """The error with which each output in units is predicted from all others, as a part of their spread.
 
     `few`: the part of the outputs that do not count, since their errors are the largest.
     """
-    squares = np.sort(left_out(x, y, widths, base) ** 2)
+    squares = np.sort(leave_one_out(x, y, scales, base) ** 2)
     return float(np.sqrt(squares[: math.ceil((1.0 - few) * len(y))].mean()))
 
 
-def left_out(x: Array, y: Array, widths: Widths, base: float = 0.0) -> Array:
+def leave_one_out(x: Array, y: Array, scales: Scales, base: float = 0.0) -> Array:
     """The error with which each output is predicted from all others."""
-    inverse = cho_solve(factor(x, widths, base), np.eye(len(x)))
+    inverse = cho_solve(factor(x, scales, base), np.eye(len(x)))
     found: Array = (inverse @ y) / np.diag(inverse)
     return found
 
 
-def mean_at(at: Array, x: Array, y: Array, widths: Widths) -> Array:
+def mean_at(at: Array, x: Array, y: Array, scales: Scales) -> Array:
     """What is to be expected at other inputs."""
-    found: Array = kernel(at, x, widths) @ cho_solve(factor(x, widths), y)
+    found: Array = kernel(at, x, scales) @ cho_solve(factor(x, scales), y)
     return found
 
 
-def fitted(x: Array, y: Array, base: float = 0.0) -> tuple[Widths, float]:
+def fit_scales(x: Array, y: Array, base: float = 0.0) -> tuple[Scales, float]:
     """The widths with the greatest evidence, and the negative logarithm of the evidence."""
     inputs = x.shape[1]
     start = np.r_[np.full(inputs, BEGIN[0]), BEGIN[1:]]
@@ -95,7 +95,7 @@ def fitted(x: Array, y: Array, base: float = 0.0) -> tuple[Widths, float]:
         _evidence, start, args=(x, y, fixed), jac=True, method="L-BFGS-B", bounds=bounds,
         options={"maxiter": ITERATIONS},
     )  # fmt: skip
-    return Widths(found.x[:inputs], float(found.x[inputs]), float(found.x[inputs + 1])), float(found.fun)
+    return Scales(found.x[:inputs], float(found.x[inputs]), float(found.x[inputs + 1])), float(found.fun)
 
 
 def _evidence(theta: Array, x: Array, y: Array, fixed: Array) -> tuple[float, Array]:
@@ -153,21 +153,13 @@ class Posterior(NamedTuple):
     root: Array  # triangular: root^T root is the inverse of the covariance
 
 
-def unit_bumps(x: Array, points: Array, widths: Widths) -> Array:
-    """Of height one."""
-    a, b = x * widths.inverse, points * widths.inverse
-    square = (a * a).sum(axis=1)[:, None] + (b * b).sum(axis=1)[None] - 2.0 * a @ b.T
-    found: Array = np.exp(-0.5 * np.maximum(square, 0.0))
-    return found
-
-
-def points_of(x: Array, at: Array, widths: Widths, most: int, enough: float) -> Array:
+def inducing_points(x: Array, at: Array, scales: Scales, most: int, enough: float) -> Array:
     """Rows of x, and then of `at`, from whose bumps those of all others follow, up to the variance `enough`.
 
     Greedily the one that follows least from those before it (Cholesky with pivots).
     """
     everything, n = np.concatenate([x, at]), len(x)
-    limit = enough * np.exp(-2.0 * widths.signal)
+    limit = enough * np.exp(-2.0 * scales.signal)
     left, rows = np.ones(len(everything)), np.zeros((min(most, n) + len(at), len(everything)))
     picked: list[int] = []
     for begin, end, room in ((0, n, min(most, n)), (n, len(everything), len(at))):
@@ -176,7 +168,7 @@ def points_of(x: Array, at: Array, widths: Widths, most: int, enough: float) -> 
             if left[begin:end].mean() <= limit or left[best] <= POINT_JITTER:
                 break
             count = len(picked)
-            row = unit_bumps(everything[[best]], everything, widths)[0] - rows[:count, best] @ rows[:count]
+            row = rbf(everything[[best]], everything, scales)[0] - rows[:count, best] @ rows[:count]
             rows[count] = row / np.sqrt(left[best])
             left = np.maximum(left - rows[count] ** 2, 0.0)
             left[best] = 0.0
@@ -184,9 +176,9 @@ def points_of(x: Array, at: Array, widths: Widths, most: int, enough: float) -> 
     return everything[picked]
 
 
-def features(x: Array, points: Array, widths: Widths, quadratic: bool) -> Array:
+def features(x: Array, points: Array, scales: Scales, quadratic: bool) -> Array:
     """(n, weights) what the weights are multiplied with."""
-    parts = [unit_bumps(x, points, widths), x, np.ones((len(x), 1))]
+    parts = [rbf(x, points, scales), x, np.ones((len(x), 1))]
     if quadratic:
         a, b = np.triu_indices(x.shape[1])
         parts.append(x[:, a] * x[:, b])
@@ -194,13 +186,13 @@ def features(x: Array, points: Array, widths: Widths, quadratic: bool) -> Array:
 
 
 def posterior(
-    x: Array, y: Array, points: Array, widths: Widths, base: float = 0.0, still: Array | None = None
+    x: Array, y: Array, points: Array, scales: Scales, base: float = 0.0, still: Array | None = None
 ) -> Posterior:
     """Of the data, in units; `base`: the prior variance of the quadratic part; `still`: inputs along it do nothing."""
-    phi, m, d = features(x, points, widths, base > 0.0), len(points), x.shape[1]
-    noise = np.exp(2.0 * widths.noise) + 1e-8
+    phi, m, d = features(x, points, scales, base > 0.0), len(points), x.shape[1]
+    noise = np.exp(2.0 * scales.noise) + 1e-8
     prior = np.zeros((phi.shape[1], phi.shape[1]))
-    prior[:m, :m] = (unit_bumps(points, points, widths) + POINT_JITTER * np.eye(m)) * np.exp(-2.0 * widths.signal)
+    prior[:m, :m] = (rbf(points, points, scales) + POINT_JITTER * np.eye(m)) * np.exp(-2.0 * scales.signal)
     others = np.ones(phi.shape[1] - m)
     if base > 0.0:  # x_a x_b stands for itself and x_b x_a
         a, b = np.triu_indices(d)
@@ -215,7 +207,7 @@ def posterior(
     return Posterior(cho_solve((lower, True), phi.T @ y / noise), lower.T)
 
 
-def drawn(found: Posterior, count: int, rng: np.random.Generator) -> Array:
+def posterior_samples(found: Posterior, count: int, rng: np.random.Generator) -> Array:
     """(count, weights): functions at random."""
     chance = rng.standard_normal((len(found.mean), count))
     others: Array = found.mean[:, None] + solve_triangular(found.root, chance)

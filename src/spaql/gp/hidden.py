@@ -11,7 +11,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from spaql.gp.data import Data, follows_of, stopped
-from spaql.gp.fit import fitted, missed
+from spaql.gp.fit import fit_scales, leave_one_out_error
 from spaql.gp.model import Model, changes_of
 from spaql.gp.references import jumped
 from spaql.gp.units import inputs_of
@@ -123,8 +123,8 @@ def _explained(x: Array, rows: Array, y: Array, recalled: list[Recalled], d: int
     """The part of the changes that is missed, and the negative logarithm of the evidence."""
     more = [x[rows - one.steps, one.place + d * one.applied] for one in recalled]
     inputs = np.column_stack([x[rows], *more])
-    widths, evidence = fitted(inputs, y)
-    return missed(inputs, y, widths), evidence
+    scales, evidence = fit_scales(inputs, y)
+    return leave_one_out_error(inputs, y, scales), evidence
 
 
 def _needed(

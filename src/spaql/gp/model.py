@@ -1,7 +1,7 @@
 """A model of transitions: Gaussian processes of the change of every variable, and of the reward where it is unknown.
 
-Widths come from a part of the data, weights from all of it, or from all but a fifth. Functions drawn from the posterior
-disagree where there is no data; so that they can, the points of the model include some where it will be asked.
+Length scales come from a part of the data, weights from all of it, or from all but a fifth. Functions drawn from the
+posterior disagree where there is no data; so that they can, the inducing points include some where it will be asked.
 """
 
 import math
@@ -12,18 +12,26 @@ import numpy as np
 
 from spaql.gp.circles import Circle, circles_of, shortest, turned, turns_of
 from spaql.gp.data import Data, brakes_of, follows_of, parts_of, shifts_of, spread_over, stopped, stops_of, thinned
-from spaql.gp.ends import Ending, ending_of, ends_of, gap_of
-from spaql.gp.fit import BOUNDS_NOISE, BOUNDS_SIGNAL, IRRELEVANT, Widths, drawn, features, missed, points_of, posterior
+from spaql.gp.ends import EndModel, border_gap, end_values, fit_end
+from spaql.gp.fit import (
+    BOUNDS_NOISE,
+    BOUNDS_SIGNAL,
+    IRRELEVANT,
+    Scales,
+    features,
+    inducing_points,
+    posterior,
+    posterior_samples,
+)
 from spaql.gp.plant import Numbers
 from spaql.gp.references import without_jumps
-from spaql.gp.reward import QUADRATIC, Payment, bounds_of, last_of, on_the_way, paid, payment_of
+from spaql.gp.reward import QUADRATIC, RewardModel, before_ends, fit_reward, last_reward, reward_bounds, reward_values
 from spaql.gp.units import Units, Values, box_of, inputs_of, spread_of, still_of, units_of
-from spaql.gp.walls import Process, process_of, sound, walls_of
+from spaql.gp.walls import Process, fit_without_outliers, inliers, walls_of
 from spaql.ground.arrays import Array
 
-FITTED = 300  # transitions that widths are fitted to; more are thinned out
+FITTED = 300  # transitions that scales are fitted to; more are thinned out
 FEWEST_PAIRS = 30  # of errors in a row that tell what kind of noise there is
-RARE = 0.02  # of the rewards may be as strange as those of a fall: they are no sign of a wrong model
 WEIGHED = 20_000  # the same that weights come from
 POINTS = 200  # of an output, at most
 ENOUGH = 3.0, 0.003  # what points need not explain: times the noise's variance, and of the spread of the changes
@@ -34,7 +42,7 @@ ABOVE = 1.0  # the same where rewards are believed that are higher than any seen
 
 
 class Model(NamedTuple):
-    """Units and widths."""
+    """Units, and the scales of all processes."""
 
     units: Units
     circles: tuple[Circle, ...]  # angles that are observed as sine and cosine
@@ -43,17 +51,17 @@ class Model(NamedTuple):
     stops: Array  # (2, d) where the plant holds a variable; infinite where it does not
     brakes: Array  # (2, d) what stops of other variables do to a variable: see `brakes_of`
     shifts: Array  # (d,) the input that a variable is in the next step, as memory is; -1 of all others
-    widths: tuple[Widths, ...] = ()  # by variable
-    strange: tuple[float, ...] = ()  # by variable the error in units from which on a step is contradicted
-    payment: Payment | None = None  # of the reward; None: it is known
-    ending: Ending | None = None  # of the end of an episode; None: it is known, or none was seen
+    scales: tuple[Scales, ...] = ()  # by variable
+    outlier: tuple[float, ...] = ()  # by variable the error, in units, from which on a step is an outlier
+    reward_model: RewardModel | None = None  # of the reward; None: it is known
+    end_model: EndModel | None = None  # of the end of an episode; None: it is known, or none was seen
 
 
 class Output(NamedTuple):
-    """What one process is to explain, its widths, and the prior variance of its quadratic part."""
+    """What one process is to explain, its scales, and the prior variance of its quadratic part."""
 
     values: Values
-    widths: Widths
+    scales: Scales
     base: float = 0.0
 
 
@@ -78,7 +86,7 @@ def learn_model(
     brakes[:, shifts >= 0] = 0.0
     moves = _moves(units, circles, turns, data)
     model = Model(units, circles, turns, (moves.mean(axis=0), spread_of(moves)), stops, brakes, shifts)
-    ending = None if ends or not data.ended.any() else ending_of(units, data, FITTED)
+    end_model = None if ends or not data.ended.any() else fit_end(units, data, FITTED)
     data = thinned(without_jumps(data), FITTED)
     x, free = inputs_of(units, data.states, data.actions), ~stopped(data, model.stops, model.brakes)
     every = zip(changes_of(model, data).T, free.T, shifts, *model.change, strict=True)
@@ -86,11 +94,11 @@ def learn_model(
         _process(Values(x[own], y[own] if shift < 0 else np.zeros(own.sum()), float(mean), float(spread)))
         for y, own, shift, mean, spread in every
     ]
-    widths, change = tuple(one.widths for one in found), np.array([(one.mean, one.spread) for one in found]).T
-    payment = None if paid else payment_of(units, data, circles, None if ends else last_of(data))
+    scales, change = tuple(one.scales for one in found), np.array([(one.mean, one.spread) for one in found]).T
+    reward_model = None if paid else fit_reward(units, data, circles, None if ends else last_reward(data))
     return model._replace(
-        change=(change[0], change[1]), widths=widths, strange=tuple(one.strange for one in found),
-        payment=payment, ending=ending,
+        change=(change[0], change[1]), scales=scales, outlier=tuple(one.outlier for one in found),
+        reward_model=reward_model, end_model=end_model,
     )  # fmt: skip
 
 
@@ -107,40 +115,10 @@ def _moves(units: Units, circles: Sequence[Circle], turns: Array, data: Data) ->
 
 def _process(values: Values) -> Process:
     """That of a variable."""
-    if _exact(values.y):  # a sine, or a variable that never changes: no bumps
-        none = Widths(np.full(values.x.shape[1], 2 * IRRELEVANT), 2 * BOUNDS_SIGNAL[0], BOUNDS_NOISE[0])
+    if _exact(values.y):  # a sine, or a variable that never changes: no kernel
+        none = Scales(np.full(values.x.shape[1], 2 * IRRELEVANT), 2 * BOUNDS_SIGNAL[0], BOUNDS_NOISE[0])
         return Process(none, values.mean, values.spread)
-    return process_of(values)
-
-
-def unpredicted(model: Model, data: Data) -> dict[int, float]:
-    """By variable the part of its changes that the model misses in steps it has not seen; -1: of the reward."""
-    data = thinned(without_jumps(data), FITTED)
-    every, change = inputs_of(model.units, data.states, data.actions), changes_of(model, data)
-    found, free = {}, ~stopped(data, model.stops, model.brakes)
-    for j, widths in enumerate(model.widths):
-        if model.shifts[j] >= 0:
-            continue
-        x, y = every[free[:, j]], change[free[:, j], j]
-        kept = sound(x, y, x, widths, model.strange[j])
-        found[j] = missed(x[kept], y[kept], widths)
-    if model.payment is not None:
-        x, y = _rewards(model, data)[:2]
-        found[-1] = missed(x, y, model.payment.widths, QUADRATIC, RARE)
-    return found
-
-
-def contradicted(model: Model, data: Data) -> Array:
-    """Which steps have no part in the model, because all others contradict them: walls, jumps, faults of a sensor."""
-    outputs, free = _outputs(model, data)[: data.states.shape[1]], ~stopped(data, model.stops, model.brakes)
-    found = np.zeros(len(data.states), bool)
-    for j, (values, widths, _) in enumerate(outputs):
-        if model.shifts[j] >= 0:
-            continue
-        x, y = values.x[free[:, j]], values.y[free[:, j]]
-        points = points_of(x, x[:0], widths, POINTS, _enough(widths))
-        found[free[:, j]] |= ~sound(x, y, points, widths, model.strange[j])
-    return found
+    return fit_without_outliers(values)
 
 
 def changes_of(model: Model, data: Data) -> Array:
@@ -150,24 +128,24 @@ def changes_of(model: Model, data: Data) -> Array:
     return found
 
 
-def _rewards(model: Model, data: Data) -> Values:
-    assert model.payment is not None
-    of_next, logarithm, angle, *_ = model.payment
-    return paid(model.units, on_the_way(data, model.payment.last), of_next, logarithm, angle)
+def rewards_of(model: Model, data: Data) -> Values:
+    assert model.reward_model is not None
+    of_next, logarithm, angle, *_ = model.reward_model
+    return reward_values(model.units, before_ends(data, model.reward_model.last), of_next, logarithm, angle)
 
 
-def _outputs(model: Model, data: Data) -> list[Output]:
+def outputs_of(model: Model, data: Data) -> list[Output]:
     """The processes of a model: variables, reward, end."""
     x, change = inputs_of(model.units, data.states, data.actions), changes_of(model, data)
     mean, spread = model.change
     found = [
         Output(Values(x, y, float(m), float(s)), w)
-        for y, m, s, w in zip(change.T, mean, spread, model.widths, strict=True)
+        for y, m, s, w in zip(change.T, mean, spread, model.scales, strict=True)
     ]
-    if model.payment is not None:
-        found.append(Output(_rewards(model, data), model.payment.widths, QUADRATIC))
-    if model.ending is not None:
-        found.append(Output(ends_of(model.units, data), model.ending.widths))
+    if model.reward_model is not None:
+        found.append(Output(rewards_of(model, data), model.reward_model.scales, QUADRATIC))
+    if model.end_model is not None:
+        found.append(Output(end_values(model.units, data), model.end_model.scales))
     return found
 
 
@@ -178,66 +156,66 @@ def numbers_of(
     """The mean function, and `functions - 1` others that are drawn, with doubt at the inputs `at` (in units).
 
     `lacking`: the others are not drawn; each, and its reward, is the mean of what the data without one part of it says,
-    of as many parts, under the widths of all data.
+    of as many parts, under the scales of all data.
     Only with others there is noise in the steps: what is looked for in the mean function is a plan, not a judgement.
     """
     data = without_jumps(data)
     part, chosen = parts_of(data, max(functions - 1, 1), rng) if lacking else None, spread_over(data, WEIGHED)
     data = Data(*(column[chosen] for column in data))
     d, inputs = data.states.shape[1], data.states.shape[1] + data.actions.shape[1]
-    outputs, units = _outputs(model, data), model.units
+    outputs, units = outputs_of(model, data), model.units
     linear, squares = np.zeros((functions, len(outputs), inputs + 1)), np.zeros((functions, inputs, inputs))
-    points, weights, follows, strange = [], [], follows_of(data), np.zeros(len(data.states), bool)
+    points, weights, follows, outlier = [], [], follows_of(data), np.zeros(len(data.states), bool)
     noise, blur = np.zeros((2, d))
     free, still = ~stopped(data, model.stops, model.brakes), _without_effect(outputs[0].values.x, d)
-    for j, (values, widths, base) in enumerate(outputs):
+    for j, (values, scales, base) in enumerate(outputs):
         if j < d and model.shifts[j] >= 0:
             points.append(np.zeros((inputs, 0)))
             weights.append(np.zeros((functions, 0)))
             continue
         doubt = at if j < d and functions > 1 else at[:0]
         kept = free[:, j].copy() if j < d else np.ones(len(values.x), bool)
-        own = points_of(values.x[kept], doubt, widths, POINTS, _enough(widths))
-        is_end = model.ending is not None and j == len(outputs) - 1
-        if is_end and model.ending is not None and model.ending.rare:
+        own = inducing_points(values.x[kept], doubt, scales, POINTS, enough_of(scales))
+        is_end = model.end_model is not None and j == len(outputs) - 1
+        if is_end and model.end_model is not None and model.end_model.rare:
             own = values.x[data.ended][-POINTS:]
         if j < d:
-            kept[kept] = sound(values.x[kept], values.y[kept], own, widths, model.strange[j])
-            strange |= free[:, j] & ~kept
-        found, exact = posterior(values.x[kept], values.y[kept], own, widths, base, still), _exact(values.y[kept])
+            kept[kept] = inliers(values.x[kept], values.y[kept], own, scales, model.outlier[j])
+            outlier |= free[:, j] & ~kept
+        found, exact = posterior(values.x[kept], values.y[kept], own, scales, base, still), _exact(values.y[kept])
         if j < d and functions > 1 and not exact:
-            left = values.y - features(values.x, own, widths, False) @ found.mean
-            own_noise, seen = math.exp(widths.noise), _seen(left, follows & kept)
+            left = values.y - features(values.x, own, scales, False) @ found.mean
+            own_noise, seen = math.exp(scales.noise), _seen(left, follows & kept)
             noise[j] = EVEN * values.spread * max(own_noise * math.sqrt(1.0 - 2.0 * seen), INEXACT)
             blur[j] = EVEN * values.spread * own_noise * math.sqrt(seen) * units.scale[j]
         if is_end:
-            gap = gap_of(features(values.x, own, widths, False) @ found.mean, data.ended)
+            gap = border_gap(features(values.x, own, scales, False) @ found.mean, data.ended)
             found.mean[len(own) + inputs] -= 0.5 * sum(gap) + values.mean / values.spread
         made = np.repeat(found.mean[None], functions, axis=0)
         if is_end and part is None:  # a border may be anywhere between what was survived and what was not
             made[1:, len(own) + inputs] += np.linspace(0.5, -0.5, functions - 1) * (gap[1] - gap[0])
         if j < d and part is None:
-            made[1:] = drawn(found, functions - 1, rng)
+            made[1:] = posterior_samples(found, functions - 1, rng)
         elif part is not None and not is_end:
             mine = part[chosen] if len(chosen) == len(values.x) else part[chosen][~data.ended]
             for k in range(functions - 1):
                 some = kept & (mine != k)
-                made[1 + k] = posterior(values.x[some], values.y[some], own, widths, base, still).mean
+                made[1 + k] = posterior(values.x[some], values.y[some], own, scales, base, still).mean
         if exact:
             made[:] = found.mean
         made = made * values.spread
         m = len(own)
-        points.append((own * widths.inverse).T)
+        points.append((own * scales.inverse).T)
         weights.append(made[:, :m])
         linear[:, j] = made[:, m : m + inputs + 1]
         linear[:, j, -1] += values.mean
         if base > 0.0:
             a, b = np.triu_indices(inputs)
             squares[:, a, b] = made[:, m + inputs + 1 :]
-    wider = ABOVE if model.payment is not None and model.payment.higher > 0.0 else WIDER
+    wider = ABOVE if model.reward_model is not None and model.reward_model.higher > 0.0 else WIDER
     low, high = box_of(units, data, wider)
     stops = (model.stops - units.centre) / units.scale
-    walls = (walls_of(data.states, data.nexts, strange, model.stops) - units.centre) / units.scale
+    walls = (walls_of(data.states, data.nexts, outlier, model.stops) - units.centre) / units.scale
     low, high = np.maximum(low, walls[0]), np.minimum(high, walls[1])
     for j in np.flatnonzero(model.shifts >= 0).tolist():  # what is remembered may be all that it is the memory of
         if (k := _origin(model.shifts, j)) < d:
@@ -253,12 +231,12 @@ def numbers_of(
             (sign * circle.radius - units.centre[pair]) / units.scale[pair] for sign in (-1.0, 1.0)
         )
         blur[pair] = blur[circle.cosine] / units.scale[circle.cosine] * circle.radius
-    angle = np.zeros(d) if model.payment is None else model.payment.angle
+    angle = np.zeros(d) if model.reward_model is None else model.reward_model.angle
     return Numbers(
         units.centre, units.scale, low, high, stops[0], stops[1], units.middle,
-        units.half, bounds_of(model.payment, data, horizon, judged=functions > 1), angle, *turn, first, length,
+        units.half, reward_bounds(model.reward_model, data, horizon, judged=functions > 1), angle, *turn, first, length,
         model.brakes[0], (model.brakes[1] - units.centre) / units.scale, 1.0 + model.shifts, noise, blur,
-        np.array([output.widths.inverse for output in outputs]), linear, squares, starts, tuple(points), tuple(weights),
+        np.array([output.scales.inverse for output in outputs]), linear, squares, starts, tuple(points), tuple(weights),
     )  # fmt: skip
 
 
@@ -295,5 +273,5 @@ def _without_effect(x: Array, d: int) -> Array:
     return np.concatenate([found, np.zeros((len(found), x.shape[1] - d))], axis=1)
 
 
-def _enough(widths: Widths) -> float:
-    return max(ENOUGH[0] * math.exp(2.0 * widths.noise), ENOUGH[1] ** 2)
+def enough_of(scales: Scales) -> float:
+    return max(ENOUGH[0] * math.exp(2.0 * scales.noise), ENOUGH[1] ** 2)

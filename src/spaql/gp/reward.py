@@ -12,7 +12,7 @@ import numpy as np
 
 from spaql.gp.circles import Circle
 from spaql.gp.data import Data
-from spaql.gp.fit import Widths, features, fitted, posterior
+from spaql.gp.fit import Scales, features, fit_scales, posterior
 from spaql.gp.units import Units, Values, inputs_of, values_of
 from spaql.ground.arrays import Array
 
@@ -27,37 +27,37 @@ HIGHER = 0.05  # of the range of the rewards: how much more must be foretold for
 LOOKED, ASIDE = 1000, 0.5  # places where more may be paid; how far outside of the data they are, of its range
 
 
-class Payment(NamedTuple):
+class RewardModel(NamedTuple):
     """How a reward is modelled."""
 
     of_next: bool  # a function of the next state and the action, or of the state and the action
     logarithm: bool
     angle: Array  # (d,) 0, or +-(1 + sine) where an angle stands in the place of the cosine: `Numbers.angle`
-    widths: Widths
+    scales: Scales
     last: float | None = None  # what the last step of an episode pays, where it is always the same and not learned
     higher: float = 0.0  # how far above the highest value that was seen the process is believed
 
 
-def payment_of(units: Units, data: Data, circles: Sequence[Circle], last: float | None) -> Payment:
+def fit_reward(units: Units, data: Data, circles: Sequence[Circle], last: float | None) -> RewardModel:
     """The one with the greatest evidence; a logarithm where all rewards are positive."""
-    data = on_the_way(data, last)
-    best: tuple[float, Payment] | None = None
+    data = before_ends(data, last)
+    best: tuple[float, RewardModel] | None = None
     for of_next in (False, True):
         for logarithm in (False, True) if (data.rewards > 0).all() else (False,):
             for angle in _angles(units, data, circles, of_next, logarithm):
-                x, y, _, spread = paid(units, data, of_next, logarithm, angle)
-                widths, evidence = fitted(x, y, base=QUADRATIC)
+                x, y, _, spread = reward_values(units, data, of_next, logarithm, angle)
+                scales, evidence = fit_scales(x, y, base=QUADRATIC)
                 evidence += len(y) * math.log(spread) + (np.log(data.rewards).sum() if logarithm else 0.0)
                 if best is None or evidence < best[0]:
-                    best = evidence, Payment(of_next, logarithm, angle, widths, last)
+                    best = evidence, RewardModel(of_next, logarithm, angle, scales, last)
     assert best is not None
     found = best[1]
-    values = paid(units, data, found.of_next, found.logarithm, found.angle)
-    goes_on = _goes_on(values, found.widths)
-    return found._replace(higher=FURTHER * values.spread * _foretold(values.x, values.y) if goes_on else 0.0)
+    values = reward_values(units, data, found.of_next, found.logarithm, found.angle)
+    goes_on = _rises_beyond_data(values, found.scales)
+    return found._replace(higher=FURTHER * values.spread * _extrapolation(values.x, values.y) if goes_on else 0.0)
 
 
-def _goes_on(values: Values, widths: Widths) -> bool:
+def _rises_beyond_data(values: Values, scales: Scales) -> bool:
     """Whether the process has higher values, not far from the data, than were seen.
 
     Looked for beside the highest: there, some of the variables have other values.
@@ -68,11 +68,11 @@ def _goes_on(values: Values, widths: Widths) -> bool:
     places = places[rng.integers(len(places), size=LOOKED)]
     other = rng.uniform(low - ASIDE * (high - low), high + ASIDE * (high - low), places.shape)
     places = np.where(rng.random(places.shape) < 0.5, other, places)
-    told = features(places, x, widths, True) @ posterior(x, y, x, widths, QUADRATIC).mean
+    told = features(places, x, scales, True) @ posterior(x, y, x, scales, QUADRATIC).mean
     return bool(told.max() > y.max() + HIGHER * np.ptp(y))
 
 
-def _foretold(x: Array, y: Array) -> float:
+def _extrapolation(x: Array, y: Array) -> float:
     """How far above all others the highest value is, if a process of the others says how high the highest are; else 0.
 
     A parabola can be known long before its top was seen. Whoever believed in nothing higher than the highest reward so
@@ -83,14 +83,14 @@ def _foretold(x: Array, y: Array) -> float:
     if lower.all() or lower.sum() < FEWEST or np.ptp(y[lower]) < 1e-9:
         return 0.0
     known = values_of(x[lower], y[lower])
-    widths, _ = fitted(known.x, known.y, base=QUADRATIC)
-    mean = posterior(known.x, known.y, known.x, widths, QUADRATIC).mean
-    told = known.mean + known.spread * features(x[~lower], known.x, widths, True) @ mean
+    scales, _ = fit_scales(known.x, known.y, base=QUADRATIC)
+    mean = posterior(known.x, known.y, known.x, scales, QUADRATIC).mean
+    told = known.mean + known.spread * features(x[~lower], known.x, scales, True) @ mean
     wrong, further = ((one**2).mean() for one in (told - y[~lower], y[~lower] - border))
     return float(y.max() - border) if wrong <= RIGHT**2 * further else 0.0
 
 
-def paid(units: Units, data: Data, of_next: bool, logarithm: bool, angle: Array) -> Values:
+def reward_values(units: Units, data: Data, of_next: bool, logarithm: bool, angle: Array) -> Values:
     """What the process of the reward is to explain."""
     states = data.nexts if of_next else data.states
     x = inputs_of(units, states, data.actions)
@@ -100,7 +100,7 @@ def paid(units: Units, data: Data, of_next: bool, logarithm: bool, angle: Array)
     return values_of(x, np.log(np.maximum(data.rewards, 1e-30)) if logarithm else data.rewards)
 
 
-def last_of(data: Data) -> float | None:
+def last_reward(data: Data) -> float | None:
     """What ends of episodes pay, if they all pay about the same: a prize or a fine that no smooth function explains."""
     ends, others = data.rewards[data.ended], data.rewards[~data.ended]
     if len(ends) == 0 or len(others) < FEWEST:
@@ -109,12 +109,12 @@ def last_of(data: Data) -> float | None:
     return float(ends.mean()) if ends.std() <= usual else None
 
 
-def on_the_way(data: Data, last: float | None) -> Data:
+def before_ends(data: Data, last: float | None) -> Data:
     """The steps that the process of a reward explains: all, or those after which an episode goes on."""
     return data if last is None else Data(*(part[~data.ended] for part in data))
 
 
-def bounds_of(payment: Payment | None, data: Data, horizon: int, judged: bool) -> Array:
+def reward_bounds(reward_model: RewardModel | None, data: Data, horizon: int, judged: bool) -> Array:
     """How a reward is made of its process, and what is believed of it: `Numbers.reward`.
 
     Who plans may hope for a little more than was seen. Who judges may not, unless what was seen goes on: see
@@ -124,7 +124,7 @@ def bounds_of(payment: Payment | None, data: Data, horizon: int, judged: bool) -
     nothing, they would flee from every fall.
     """
     ends, others = data.rewards[data.ended], data.rewards[~data.ended]
-    last, worst = None if payment is None else payment.last, float((others if len(others) else ends).min())
+    last, worst = None if reward_model is None else reward_model.last, float((others if len(others) else ends).min())
     worst = min(worst, 0.0) if len(ends) else worst  # what ends earns no more
     rewards = data.rewards if last is None else others
     low, high = float(rewards.min()), float(rewards.max())
@@ -134,13 +134,13 @@ def bounds_of(payment: Payment | None, data: Data, horizon: int, judged: bool) -
         worst = 0.5 * (fall + max(fall, going_on))
     bound = worst if judged else math.inf
     final = math.nan if last is None else last
-    if payment is None:
+    if reward_model is None:
         return np.array([0.0, 0.0, 0.0, 0.0, bound, final, falls])
-    if payment.logarithm:
-        peak = math.log(high) + max(payment.higher, 0.0 if judged else PEAK)
-        return np.array([payment.of_next, 1.0, math.log(low), peak, bound, final, falls])
-    most = high + max(payment.higher, 0.0 if judged else BEYOND * (high - low))
-    return np.array([payment.of_next, 0.0, low, most, bound, final, falls])
+    if reward_model.logarithm:
+        peak = math.log(high) + max(reward_model.higher, 0.0 if judged else PEAK)
+        return np.array([reward_model.of_next, 1.0, math.log(low), peak, bound, final, falls])
+    most = high + max(reward_model.higher, 0.0 if judged else BEYOND * (high - low))
+    return np.array([reward_model.of_next, 0.0, low, most, bound, final, falls])
 
 
 def _falls(ends: Array, others: Array) -> bool:
@@ -161,7 +161,7 @@ def _angles(units: Units, data: Data, circles: Sequence[Circle], of_next: bool, 
             for sign in (1.0, -1.0):
                 one = none.copy()
                 one[cosine] = sign * (1 + sine)
-                ways.append((_bent(paid(units, data, of_next, logarithm, one)), len(ways), one))
+                ways.append((_bent(reward_values(units, data, of_next, logarithm, one)), len(ways), one))
         together += min(ways, key=lambda way: way[:2])[2]
     return [none, together] if circles else [none]
 

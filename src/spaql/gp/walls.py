@@ -6,12 +6,12 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from spaql.gp.ends import border
-from spaql.gp.fit import Widths, features, fitted, left_out, posterior
+from spaql.gp.fit import Scales, features, fit_scales, leave_one_out, posterior
 from spaql.gp.units import Values, values_of
 from spaql.ground.arrays import Array
 
 # A step that all others contradict: an error of so much of the spread, and so many times the median, in few steps
-STRANGE, TIMES, FEW = 0.5, 10.0, 0.15
+OUTLIER_ERROR, TIMES, FEW = 0.5, 10.0, 0.15
 ROUNDS = 3  # of leaving out what all others contradict
 ENOUGH = 60  # values among which some may be strange before anything is known of widths
 ASIDE = 0.1  # of the spread: how far a strange one is from a parabola, at least
@@ -24,33 +24,33 @@ TURNS = 20  # of choosing those that are nearest to a parabola
 class Process(NamedTuple):
     """The widths of a process, and the units in which its values are."""
 
-    widths: Widths
+    scales: Scales
     mean: float
     spread: float
-    strange: float = STRANGE  # the error, in these units, from which on a value is contradicted
+    outlier: float = OUTLIER_ERROR  # the error, in these units, from which on a value is contradicted
 
 
-def process_of(values: Values) -> Process:
+def fit_without_outliers(values: Values) -> Process:
     """With the greatest evidence, without values that all others contradict."""
     x, y, mean, spread = values
-    found, kept = _without_strange(x, y, STRANGE), _usual(x, y)
+    found, kept = _without_strange(x, y, OUTLIER_ERROR), _usual(x, y)
     if not kept.all():
         z = values_of(x[kept], y[kept])
         other = _without_strange(z.x, z.y, ASIDE)
-        before = np.median(np.abs(left_out(x, y, found))[kept])
-        if z.spread * np.median(np.abs(left_out(z.x, z.y, other))) < BETTER * before:
+        before = np.median(np.abs(leave_one_out(x, y, found))[kept])
+        if z.spread * np.median(np.abs(leave_one_out(z.x, z.y, other))) < BETTER * before:
             return Process(other, mean + spread * z.mean, spread * z.spread, ASIDE)
     return Process(found, mean, spread)
 
 
-def _without_strange(x: Array, y: Array, strange: float) -> Widths:
-    found, _ = fitted(x, y)
+def _without_strange(x: Array, y: Array, outlier: float) -> Scales:
+    found, _ = fit_scales(x, y)
     for _ in range(ROUNDS):
-        kept = sound(x, y, x, found, strange)
+        kept = inliers(x, y, x, found, outlier)
         if kept.all():
             break
         x, y = x[kept], y[kept]
-        found, _ = fitted(x, y)
+        found, _ = fit_scales(x, y)
     return found
 
 
@@ -75,32 +75,32 @@ def _usual(x: Array, y: Array) -> Array:
     return usual if usual.mean() >= 1.0 - FEW else everything
 
 
-def sound(x: Array, y: Array, points: Array, widths: Widths, strange: float = STRANGE) -> Array:
+def inliers(x: Array, y: Array, points: Array, scales: Scales, outlier: float = OUTLIER_ERROR) -> Array:
     """Which values are not contradicted by all others: not walls, jumps, faults of a sensor. All, if those are many.
 
     Each value is predicted without itself; then those that were left out are predicted by the rest.
     """
     kept = np.ones(len(y), bool)
     for _ in range(ROUNDS):
-        more = _strange(x[kept], y[kept], points, widths, strange)
+        more = _outliers(x[kept], y[kept], points, scales, outlier)
         if not more.any():
             break
         kept[kept] = ~more
-        found = posterior(x[kept], y[kept], points, widths)
-        kept |= np.abs(y - features(x, points, widths, False) @ found.mean) < strange
+        found = posterior(x[kept], y[kept], points, scales)
+        kept |= np.abs(y - features(x, points, scales, False) @ found.mean) < outlier
     return kept if kept.mean() >= 1.0 - FEW else np.ones(len(y), bool)
 
 
-def _strange(x: Array, y: Array, points: Array, widths: Widths, strange: float) -> Array:
-    phi, found = features(x, points, widths, False), posterior(x, y, points, widths)
+def _outliers(x: Array, y: Array, points: Array, scales: Scales, outlier: float) -> Array:
+    phi, found = features(x, points, scales, False), posterior(x, y, points, scales)
     half = solve_triangular(found.root.T, phi.T, lower=True)
-    leverage = (half * half).sum(axis=0) / (np.exp(2.0 * widths.noise) + 1e-8)
+    leverage = (half * half).sum(axis=0) / (np.exp(2.0 * scales.noise) + 1e-8)
     wrong = np.abs(y - phi @ found.mean) / np.maximum(1.0 - leverage, 1e-9)
-    told: Array = (wrong > strange) & (wrong > TIMES * np.median(wrong))
+    told: Array = (wrong > outlier) & (wrong > TIMES * np.median(wrong))
     return told
 
 
-def walls_of(states: Array, nexts: Array, strange: Array, stops: Array) -> Array:
+def walls_of(states: Array, nexts: Array, outlier: Array, stops: Array) -> Array:
     """(2, d) from where on, towards an end of a variable's range, many steps are strange; infinite where none is.
 
     Behind a wall nothing was ever seen, and no function that leaves the wall out knows that there is nothing. A stop is
@@ -112,9 +112,9 @@ def walls_of(states: Array, nexts: Array, strange: Array, stops: Array) -> Array
         for side, sign in enumerate((-1.0, 1.0)):
             x = np.maximum(sign * states[:, j], sign * nexts[:, j])
             near = x >= x.max() - zone
-            if np.isfinite(stops[side, j]) or (strange & near).sum() < HITS or strange[near].all():
+            if np.isfinite(stops[side, j]) or (outlier & near).sum() < HITS or outlier[near].all():
                 continue
-            begin = border(x[near], strange[near])
-            if (strange & (x >= begin)).sum() >= HITS and strange[x >= begin].mean() > MOSTLY:
+            begin = border(x[near], outlier[near])
+            if (outlier & (x >= begin)).sum() >= HITS and outlier[x >= begin].mean() > MOSTLY:
                 found[side, j] = sign * begin
     return found

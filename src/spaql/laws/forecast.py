@@ -13,10 +13,11 @@ import numpy as np
 from scipy.spatial import KDTree
 
 from spaql.gp.data import Data, thinned
-from spaql.gp.model import WEIGHED, WIDER, Model, contradicted
+from spaql.gp.model import WEIGHED, WIDER, Model
 from spaql.gp.plant import ModelPlant, model_plant
 from spaql.gp.problem import imagined, model_of, one_function, starts_of
 from spaql.gp.references import jumped, without_jumps
+from spaql.gp.residuals import outliers_in
 from spaql.gp.units import box_of
 from spaql.ground.arrays import Array
 from spaql.ground.streams import LAWS_CONFIRMED
@@ -73,13 +74,13 @@ def passing(drawn: Problem, model: Model, data: Data, tree: Tree, seed: int) -> 
     A law that ends at a wall is told a future in a world without walls, by every function.
     """
     data = thinned(without_jumps(data), WEIGHED)
-    strange = contradicted(model, data)
-    if not strange.any():
+    outlier = outliers_in(model, data)
+    if not outlier.any():
         return 0.0
     mean, units = Trials(one_function(drawn, 0)), model.units
     seen, seeds = KDTree((data.states - units.centre) / units.scale), seeds_of(seed, LAWS_CONFIRMED, 2**44, PASSED)
     states = (mean.watched(tree, seeds[k : k + 1], VISITED)[1] for k in range(PASSED))
-    return float(np.mean([strange[seen.query((one - units.centre) / units.scale)[1]].any() for one in states]))
+    return float(np.mean([outlier[seen.query((one - units.centre) / units.scale)[1]].any() for one in states]))
 
 
 def leaving(drawn: Problem, tree: Tree, seed: int) -> float:
@@ -117,17 +118,18 @@ def within_twice(drawn: Problem) -> tuple[Problem, Problem]:
 
 def with_wider_ends(problem: Problem, model: Model, data: Data, drawn: Problem, seed: int) -> list[Problem]:
     """The mean function, if episodes may end also further away from the few places where one has ended."""
-    if model.ending is None or not model.ending.rare:
+    if model.end_model is None or not model.end_model.rare:
         return []
     assert isinstance(drawn.plant, ModelPlant)
-    rng, wider = np.random.default_rng([seed, len(data.states), FUNCTIONS]), model._replace(ending=model.ending.wider)
+    rng = np.random.default_rng([seed, len(data.states), FUNCTIONS])
+    wider = model._replace(end_model=model.end_model.wider)
     return [imagined(replace(problem, horizon=drawn.horizon), wider, data, drawn.plant.numbers.starts, rng)]
 
 
 def as_seen(drawn: Problem, model: Model) -> Problem:
     """The learned problem in which no step pays more than the best one that was seen."""
     reward = _reward_of(drawn).copy()
-    reward[3] -= 0.0 if model.payment is None else model.payment.higher
+    reward[3] -= 0.0 if model.reward_model is None else model.reward_model.higher
     return _paying(drawn, reward)
 
 

@@ -111,7 +111,7 @@ class _LawSearch:
         self.mean = imagined(problem, model, data, self.starts, self.rng)
         self.plan = planned(self.mean, seed, int(LOOKED / bumps_of(self.mean)))
         self.highest = float(data.rewards.max())
-        if model.payment is not None and model.payment.higher > 0.0 and len(self.plan.states):
+        if model.reward_model is not None and model.reward_model.higher > 0.0 and len(self.plan.states):
             self.highest = max(self.highest, highest_reward(self.mean, self.plan.states, self.plan.actions))
 
     def run(self, tidy: bool, teachers: Sequence[Tree], other_table: Callable[[], Tree | None] | None) -> Found:

@@ -15,9 +15,9 @@ from threadpoolctl import threadpool_limits
 
 from spaql.gp.data import follows_of
 from spaql.gp.hidden import NONE, Advice, advice_of
-from spaql.gp.model import unpredicted
 from spaql.gp.problem import FEWEST, POOR, declared_of, model_of, one_function, predicted
 from spaql.gp.references import jumped, stretch_of
+from spaql.gp.residuals import unpredicted
 from spaql.ground.arrays import Array
 from spaql.ground.errors import SpaqlError
 from spaql.ground.progress import at_work, working
@@ -244,7 +244,7 @@ def _trust_in(agent: "Atlas", tree: Tree) -> Trust:
     believed = [near, *within_twice(drawn), *with_wider_ends(problem, model, data, drawn, agent.seed)]
     beyond = [stretches * float(returns_in(one, tree, agent.seed).mean()) for one in believed]
     as_paid = float(returns.mean())
-    if model.payment is not None and model.payment.higher > 0.0:
+    if model.reward_model is not None and model.reward_model.higher > 0.0:
         as_paid = stretches * float(returns_in(as_seen(drawn, model), tree, agent.seed).mean())
     at_work(ASKING, 4, 6)
     still = [constant(len(problem.state), action) for action in constant_actions(problem)]
