@@ -93,15 +93,15 @@ def test_at_80_columns_the_comparison_cuts_nothing(name):
 
 def test_at_80_columns_the_table_of_training_cuts_nothing(monkeypatch, capsys):
     from spaql.cli import train_text
-    from spaql.cli.train_runs import Run
+    from spaql.cli.train_runs import TrainRun
 
     monkeypatch.setenv("COLUMNS", "80")
     agent = spaql.SPAQL(spaql.make("cartpole"))
     history = agent.learn(2, rollouts=1)
     row = {"seed": 10, "best_seen": -12345.678, "fresh": -12345.678, "fresh_ci95": (-12468.0, -12222.0), "arms": 123456}
     row |= {"train_samples": 12345678, "eval_samples": 12345678, "seconds": 12345.6, "iterations": 1000}
-    monkeypatch.setattr(Run, "row", lambda run: row)
-    train_text.show_runs([Run(agent, history), Run(agent, history)], 12345.6, None, False)
+    monkeypatch.setattr(TrainRun, "row", lambda run: row)
+    train_text.show_runs([TrainRun(agent, history), TrainRun(agent, history)], 12345.6, None, False)
     shown = capsys.readouterr().out
     assert "…" not in shown
     assert shown.count("-12345.7 ± 123.0") == 2

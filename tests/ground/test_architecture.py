@@ -184,3 +184,22 @@ def test_no_test_imports_from_a_file_of_tests():
             named += [name.name for name in node.names] if isinstance(node, ast.Import) else []
             wrong = [name for name in named if name.split(".")[-1].startswith("test_")]
             assert not wrong, f"{path.relative_to(tests)} imports {wrong[0]}"
+
+
+def test_a_class_name_stands_for_one_thing():
+    """But for `Parameters`, which each plant of the library has."""
+    homes = {}
+    for file in files():
+        for node in ast.parse((PACKAGE / file).read_text("utf-8")).body:
+            if isinstance(node, ast.ClassDef) and not file.startswith("plants/library/"):
+                homes.setdefault(node.name, []).append(file)
+    assert {name: where for name, where in homes.items() if len(where) > 1} == {}
+
+
+def test_the_root_has_no_machinery():
+    assert {file for file in files() if "/" not in file} == {"__init__.py", "__main__.py", "callbacks.py", "old_paths.py", "version.py"}
+
+
+def test_modules_are_joined_where_they_have_one_subject():
+    """A ratchet: whoever splits a file joins two others."""
+    assert len(files()) <= 352

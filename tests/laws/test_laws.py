@@ -5,7 +5,7 @@ import pytest
 
 import spaql
 from spaql.laws.stages import plan_of
-from spaql.learners.law_files import Entry, Frontier
+from spaql.learners.law_files import Frontier, ScoredTree
 from spaql.trees.edits import constant
 
 SMALL = {"max_leaves": 2, "effort": 0.05}
@@ -49,7 +49,7 @@ def test_the_history_ends_with_what_the_confirmation_said(pendulum):
 
 
 def test_a_larger_tree_is_returned_only_if_it_is_better_than_all_smaller_ones():
-    trees = {leaves: Entry(constant(2, [float(leaves)]), mean) for leaves, mean in ((1, 5.0), (2, 4.0), (3, 5.02), (4, 6.0))}
+    trees = {leaves: ScoredTree(constant(2, [float(leaves)]), mean) for leaves, mean in ((1, 5.0), (2, 4.0), (3, 5.02), (4, 6.0))}
     found = Frontier(tidy=trees).monotone(0.1)
     assert [entry.mean for entry in found] == [5.0, 6.0]
 

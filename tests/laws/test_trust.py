@@ -9,7 +9,7 @@ import spaql
 from spaql.gp.hidden import Advice
 from spaql.laws.trust import Tried, Trust
 from spaql.learners.atlas.state import Grown
-from spaql.learners.law_files import Entry
+from spaql.learners.law_files import ScoredTree
 from spaql.plants.problem import constant_actions
 from spaql.trees.edits import constant
 
@@ -195,7 +195,7 @@ def test_the_best_constant_action_earns_in_the_model_what_is_said_of_it():
     agent.learn(samples=60)
     told = []
     for action in constant_actions(agent.problem):
-        agent.state.laws, agent.state.trust = Grown(60, Entry(constant(3, action), 0.0)), None
+        agent.state.laws, agent.state.trust = Grown(60, ScoredTree(constant(3, action), 0.0)), None
         told.append(agent.trust())
     best = max(told, key=lambda one: one.mean)
     assert best.mean == pytest.approx(best.floor, rel=1e-12)

@@ -9,7 +9,7 @@ import spaql
 from exported_policies import plane, policies
 from made_explanations import data_of, text_of, written
 from spaql.export import FORMATS
-from spaql.policy.knowledge import Choice, Opinion, Rows, Samples, Table
+from spaql.policy.knowledge import Choice, KnownRows, KnownTable, Opinion, Samples
 from spaql.trees.edits import merged
 from spaql.trees.tree import Builder, Tree
 
@@ -18,7 +18,7 @@ from spaql.trees.tree import Builder, Tree
 class Guess:
     """Of a learner that does not exist: two cells, which it knows by heart."""
 
-    table: Table
+    table: KnownTable
     learner: str = "Guesser"
     seed: int = 5
     step: int = 0
@@ -43,14 +43,14 @@ def guessed():
     root = builder.test(0, 0.25)
     builder.join(root, builder.leaf(-3.0), builder.leaf(3.0))
     rules = builder.tree()
-    rows = Rows(
+    rows = KnownRows(
         np.array([[-3.0], [3.0]]),
         np.array([1.0, 2.0]),
         np.array([7, 0]),
         np.array([[3.0], [-3.0]]),
         np.array([0.5, 1.0]),
     )
-    table = Table(rules, np.array([-1, 0, 1]), rows)
+    table = KnownTable(rules, np.array([-1, 0, 1]), rows)
     return spaql.Policy(plane(), rules, "table", "Guesser on plane, seed 5", Guess(table))
 
 

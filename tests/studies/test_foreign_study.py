@@ -19,8 +19,8 @@ from spaql.runs.rows import run_from
 from spaql.runs.spec import Spec
 from spaql.runs.store import Store
 from spaql.studies import experiments
-from spaql.studies.foreign.plants import PLANTS, Plant, Reseeded
-from spaql.studies.foreign.study import ENTRANTS, FOREIGN, TASKS, Task, foreign_specs, foreign_tables, others
+from spaql.studies.foreign.plants import PLANTS, ForeignPlant, Reseeded
+from spaql.studies.foreign.study import ENTRANTS, FOREIGN, TASKS, ForeignTask, foreign_specs, foreign_tables, others
 from spaql.studies.parts import QUICK, WHOLE, Effort, Part, Results
 from spaql.studies.reproduce import Request, reproduce
 from spaql.studies.study import Extra
@@ -31,8 +31,8 @@ PENDULUM = "Pendulum-v1"  # needs no package: the way of all others can be gone 
 @pytest.fixture
 def pendulum(monkeypatch):
     options = {"names": True, "clip": True}
-    monkeypatch.setitem(PLANTS, PENDULUM, Plant("Gymnasium's pendulum", PENDULUM, "gymnasium", "None.", options))
-    monkeypatch.setitem(TASKS, PENDULUM, Task((5_000, 2_000, 100), 3))
+    monkeypatch.setitem(PLANTS, PENDULUM, ForeignPlant("Gymnasium's pendulum", PENDULUM, "gymnasium", "None.", options))
+    monkeypatch.setitem(TASKS, PENDULUM, ForeignTask((5_000, 2_000, 100), 3))
     monkeypatch.setitem(others(), PENDULUM, [["SAC", 20_000, -157.0, "one agent", "a page"], ["PID", None, None, "by hand", "a book"]])
 
 

@@ -8,7 +8,7 @@ import spaql
 from spaql.plants.plant import LANES
 from spaql.training.lanes import new_lanes
 from spaql.training.tree_rollouts import SMALL_TREE, place_lanes
-from spaql.trees.tree import NODE, Controller, leaf_of, make_tree
+from spaql.trees.tree import NODE, CompiledTree, leaf_of, make_tree
 
 SIZES = {"small": 31, "large": 2 * SMALL_TREE + 1}
 
@@ -47,7 +47,7 @@ def test_lanes_find_the_leaf_of_the_plain_walk_and_leave_the_table_of_the_plant_
     tree, before = random_tree(plant.observation_dim, size, oblique), lanes.table.copy()
     observations = lanes.table[plant.rows.observation : plant.rows.action].T
     expected = [by_hand(tree, x) for x in observations]
-    placed(Controller(tree.nodes, tree.weights, tree.actions), tree.oblique, lanes, plant.rows, LANES)
+    placed(CompiledTree(tree.nodes, tree.weights, tree.actions), tree.oblique, lanes, plant.rows, LANES)
     assert len(set(expected)) > 5
     np.testing.assert_array_equal(leaf_of(tree, observations), expected)
     np.testing.assert_array_equal(lanes.code, expected)

@@ -18,7 +18,7 @@ EVERY = 100  # training episodes between two checkpoints
 
 
 @dataclass
-class Run:
+class TrainRun:
     """One trained agent."""
 
     agent: "Agent"
@@ -82,22 +82,22 @@ def callbacks_of(
 
 def trained(
     agents: "Sequence[Agent]", iterations: int | None, rollouts: int | None, **options: Any
-) -> tuple[list[Run], SpaqlError | None]:
+) -> tuple[list[TrainRun], SpaqlError | None]:
     """The runs; after a second Ctrl-C, or an error in the middle, with what was learned until then."""
     from spaql.training.trainer import train_all
 
     try:
         histories = train_all(agents, iterations, rollouts, **options)
-        return [Run(agent, history) for agent, history in zip(agents, histories, strict=True)], None
+        return [TrainRun(agent, history) for agent, history in zip(agents, histories, strict=True)], None
     except KeyboardInterrupt:  # the first Ctrl-C lets the iterations under way end, the second does not wait for them
-        return [Run(agent, agent.history, hurried=True) for agent in agents], None
+        return [TrainRun(agent, agent.history, hurried=True) for agent in agents], None
     except SpaqlError as error:  # of the plant, or of a disk that takes no more lines of the log
         if not any(len(agent.history) for agent in agents):
             raise
-        return [Run(agent, agent.history, hurried=True) for agent in agents], error
+        return [TrainRun(agent, agent.history, hurried=True) for agent in agents], error
 
 
-def kept_and_judged(runs: list[Run], out: Path | None, fresh: int) -> tuple[bool, list[Path], SpaqlError | None]:
+def kept_and_judged(runs: list[TrainRun], out: Path | None, fresh: int) -> tuple[bool, list[Path], SpaqlError | None]:
     """Save the agents, then evaluate them (a model-based learner plans first).
 
     False if Ctrl-C was pressed at any time; where agents are that had the names of these; and what was wrong with the
@@ -121,7 +121,7 @@ def kept_and_judged(runs: list[Run], out: Path | None, fresh: int) -> tuple[bool
     return complete, earlier, unwritten
 
 
-def compared_with(runs: list[Run], others: dict[str, Any]) -> "tuple[Any, SpaqlError | None]":
+def compared_with(runs: list[TrainRun], others: dict[str, Any]) -> "tuple[Any, SpaqlError | None]":
     """The table of the agents and controllers of one's own, and what went wrong with these: the agents are reported.
 
     None where an agent was not evaluated.
@@ -137,7 +137,7 @@ def compared_with(runs: list[Run], others: dict[str, Any]) -> "tuple[Any, SpaqlE
         return None, error
 
 
-def kept_where(runs: list[Run], out: Path | None, checkpoint: Path | None) -> str:
+def kept_where(runs: list[TrainRun], out: Path | None, checkpoint: Path | None) -> str:
     """What became of an interrupted training."""
     text = "what was learned until then is reported above"
     if all(run.fresh is None for run in runs):
@@ -149,12 +149,12 @@ def kept_where(runs: list[Run], out: Path | None, checkpoint: Path | None) -> st
     return f"{text}; {f'they are kept in {folder}/' if folder is not None else 'without --out, nothing is kept'}"
 
 
-def have_curve(runs: list[Run]) -> bool:
+def have_curve(runs: list[TrainRun]) -> bool:
     """A curve has two points at least: laws, and what was interrupted early, have none."""
     return all(len(run.history) > 1 for run in runs)
 
 
-def save_runs(runs: list[Run], folder: Path) -> list[Path]:
+def save_runs(runs: list[TrainRun], folder: Path) -> list[Path]:
     """Saves every agent, the agent with the best average seen also as agent.spaql, and the learning curve.
 
     Returns where agents are that had these names.
@@ -171,10 +171,10 @@ def save_runs(runs: list[Run], folder: Path) -> list[Path]:
     return earlier
 
 
-def best_run(runs: list[Run]) -> Run:
+def best_run(runs: list[TrainRun]) -> TrainRun:
     """The run with the best average seen; without evaluation rollouts, with the best second half of training."""
 
-    def worth(run: Run) -> float:
+    def worth(run: TrainRun) -> float:
         seen = run.history.best_seen
         later = seen[len(seen) // 2 :] if not run.agent.card.judged else seen[-1:]
         return float(later.mean()) if len(seen) else -math.inf

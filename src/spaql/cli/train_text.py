@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spaql.cli.baselines import compared_json, compared_table, natural_width
-from spaql.cli.train_runs import Run, best_run, have_curve
+from spaql.cli.train_runs import TrainRun, best_run, have_curve
 from spaql.plants.parameters import plain
 from spaql.plants.parameters import told as parameters_told
 from spaql.policy.evaluation import Evaluation
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def show_runs(
-    runs: list[Run], seconds: float, folder: Path | None, as_json: bool, others: Any = None,
+    runs: list[TrainRun], seconds: float, folder: Path | None, as_json: bool, others: Any = None,
     earlier: Sequence[Path] = (),
 ) -> None:  # fmt: skip
     """The table of all agents, their mean, and the paper's figure beside it; `others`: compared with one's own;
@@ -115,7 +115,7 @@ def _kind(agent: "Agent", rows: list[dict[str, Any]]) -> str:
     return "laws" if agent.card.simulator else "kept" if agent.card.keeps_best else "judged" if judged else "unjudged"
 
 
-def _size(run: Run) -> str:
+def _size(run: TrainRun) -> str:
     """What the size of a controller counts."""
     card = run.agent.card
     if card.simulator or (card.model_based and run.fresh is not None and run.agent.policy().has_laws):

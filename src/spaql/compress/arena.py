@@ -19,11 +19,11 @@ from spaql.plants.problem import Problem
 from spaql.training.lanes import Episodes, Lanes, Stage, book, finish, new_lanes, pad, stage_of, start_lanes, step_lanes
 from spaql.training.tree_episodes import episode_in
 from spaql.training.tree_rollouts import act_tree, run_tree
-from spaql.trees.tree import Controller, Tree, has_oblique
+from spaql.trees.tree import CompiledTree, Tree, has_oblique
 
 # -- compiled: moments of a closed loop, and what would have come of another action there ------------------------------
 
-class Memory(NamedTuple):
+class MomentBuffer(NamedTuple):
     """Moments of episodes on a plant, a row each: all that is needed to go on from there."""
 
     places: Array  # (moments, rows.action) state of the plant and observation
@@ -38,7 +38,7 @@ class Sample(NamedTuple):
     share: float
 
 
-class Trials(NamedTuple):
+class ArenaTrials(NamedTuple):
     """From every moment, each of these actions for `hold` steps, then the tree; last, the tree alone."""
 
     actions: Array  # (trials, axes)
@@ -47,8 +47,8 @@ class Trials(NamedTuple):
 
 @kernel
 def keep_moments(
-    reset: Batch, step: Batch, stage: Stage, controller: Controller, lanes: Lanes, episodes: Episodes,
-    sample: Sample, memory: Memory, found: Array,
+    reset: Batch, step: Batch, stage: Stage, controller: CompiledTree, lanes: Lanes, episodes: Episodes,
+    sample: Sample, memory: MomentBuffer, found: Array,
 ) -> int:  # fmt: skip
     """Episodes of a tree, a sample of whose moments is kept in `memory`. Returns the steps; `found[0]` were kept."""
     rows, returns, steps, kept = stage.rows, episodes.returns, 0, 0
@@ -75,7 +75,7 @@ def keep_moments(
 
 
 @inlined
-def _take_up(stage: Stage, lanes: Lanes, memory: Memory, tries: int, begin: int, n: int) -> int:
+def _take_up(stage: Stage, lanes: Lanes, memory: MomentBuffer, tries: int, begin: int, n: int) -> int:
     """The moments of rollouts `begin` ... `begin + n - 1` into the lanes. Returns the padded number of lanes."""
     rows = stage.rows
     for i in range(n):
@@ -89,7 +89,8 @@ def _take_up(stage: Stage, lanes: Lanes, memory: Memory, tries: int, begin: int,
 
 @kernel
 def run_on(
-    step: Batch, stage: Stage, controller: Controller, lanes: Lanes, memory: Memory, trials: Trials, returns: Array
+    step: Batch, stage: Stage, controller: CompiledTree, lanes: Lanes, memory: MomentBuffer, trials: ArenaTrials,
+    returns: Array,
 ) -> int:
     """From kept moments, every trial to the end of the episode. Returns the steps.
 
@@ -203,7 +204,7 @@ class PlantArena:
 
     def moments(self, tree: Tree, count: int, seed: int) -> Moments:
         rows, room = self.stage.rows, 2 * count
-        memory = Memory(np.empty((room, rows.action)), np.empty(room, np.uint64), np.empty(room, np.int64))
+        memory = MomentBuffer(np.empty((room, rows.action)), np.empty(room, np.uint64), np.empty(room, np.int64))
         returns, found = np.zeros(min(MOMENT_EPISODES, self.starts)), np.zeros(1, np.int64)
         before = self.samples
         self.returns(tree, 0, len(returns))  # how long episodes are decides which share of the moments is wanted
@@ -212,14 +213,14 @@ class PlantArena:
         self.samples += keep_moments(
             self.reset, self.step, self.stage, tree.controller, self.lanes, episodes, sample, memory, found
         )
-        kept = Memory(*(part[: int(found[0])] for part in memory))
+        kept = MomentBuffer(*(part[: int(found[0])] for part in memory))
         return Moments(np.ascontiguousarray(kept.places[:, rows.observation : rows.action]), kept)
 
     def futures(self, tree: Tree, moments: Moments, actions: Array, hold: int) -> Array:
         returns = np.zeros(len(moments.states) * (len(actions) + 1))
-        trials = Trials(np.ascontiguousarray(actions, float), hold)
+        trials = ArenaTrials(np.ascontiguousarray(actions, float), hold)
         self.samples += run_on(
-            self.step, self.stage, tree.controller, self.lanes, Memory(*moments.memory), trials, returns
+            self.step, self.stage, tree.controller, self.lanes, MomentBuffer(*moments.memory), trials, returns
         )
         return _finite(returns).reshape(len(moments.states), -1)
 

@@ -88,7 +88,7 @@ USEFUL = 0.1  # share of a leaf's cost that a split must save; else the split th
 HOPE = 0.3  # share of its cost that a leaf may save in the long run
 
 
-class Split(NamedTuple):
+class CostSplit(NamedTuple):
     """weights . x >= cut, and the actions (by number) that cost least on both sides."""
 
     cost: float  # left after it
@@ -103,7 +103,7 @@ def cost_tree(states: Array, costs: Array, actions: Array, most: int, scale: Arr
     """A tree of at most `most` leaves, grown where it saves most. `costs` (states, actions)."""
     tree = constant(states.shape[1], actions[costs.sum(axis=0).argmin()])
 
-    def offer(part: tuple[int, Array]) -> tuple[float, Split] | None:
+    def offer(part: tuple[int, Array]) -> tuple[float, CostSplit] | None:
         """Of a leaf and the states in it."""
         members = part[1]
         cost = float(costs[members].sum(axis=0).min())
@@ -114,7 +114,7 @@ def cost_tree(states: Array, costs: Array, actions: Array, most: int, scale: Arr
         saved = cost - saving.cost
         return max(saved, HOPE * cost), saving if saved >= USEFUL * cost else explaining
 
-    def divide(part: tuple[int, Array], chosen: Split) -> tuple[tuple[int, Array], tuple[int, Array]] | None:
+    def divide(part: tuple[int, Array], chosen: CostSplit) -> tuple[tuple[int, Array], tuple[int, Array]] | None:
         nonlocal tree
         leaf, members = part
         high = states[members] @ chosen.weights >= chosen.cut
@@ -131,7 +131,7 @@ def cost_tree(states: Array, costs: Array, actions: Array, most: int, scale: Arr
     return simplified(tree)
 
 
-def best_splits(states: Array, costs: Array, scale: Array, oblique: bool, smallest: int = 1) -> list[Split]:
+def best_splits(states: Array, costs: Array, scale: Array, oblique: bool, smallest: int = 1) -> list[CostSplit]:
     """Per direction the split that leaves least cost, and the one that explains most squared error of the costs."""
     n, found = len(states), []
     if n < 2 * smallest:
@@ -154,7 +154,7 @@ def best_splits(states: Array, costs: Array, scale: Array, oblique: bool, smalle
         for at in {int(np.argmin(cost)), int(np.argmax(explained))}:
             cut = value[at] + (value[at + 1] - value[at]) / 2
             sides = int(below[:, at].argmin()), int(above[:, at].argmin())
-            found.append(Split(float(cost[at]), float(explained[at]), weights, float(cut), *sides))
+            found.append(CostSplit(float(cost[at]), float(explained[at]), weights, float(cut), *sides))
     return found
 
 

@@ -27,7 +27,7 @@ from spaql.ground.arrays import Array
 from spaql.ground.checks import whole
 from spaql.ground.errors import SpaqlError
 from spaql.ground.progress import advance, working
-from spaql.learners.atlas.model import Model
+from spaql.learners.atlas.model import CellModel
 from spaql.learners.atlas.plan import Plan
 from spaql.learners.atlas.policy import LearnedModel
 from spaql.plants.problem import Finite, Problem
@@ -138,7 +138,7 @@ def compress_in_model(policy: "Policy", wanted: Wanted) -> "Policy":
     )  # fmt: skip
 
 
-def _trusted(problem: Problem, plan: Plan, models: list[Model], starts: Array) -> list[Model]:
+def _trusted(problem: Problem, plan: Plan, models: list[CellModel], starts: Array) -> list[CellModel]:
     """The models in which the plan's table does about as well as in the first, the model of all data.
 
     The others lack data that was needed, and would judge trees by their own ignorance.

@@ -8,7 +8,7 @@ from spaql.compress.arena import MOMENT_EPISODES, Moments
 from spaql.ground.arrays import Array
 from spaql.learners.atlas.imagine import (
     Kept,
-    Trials,
+    ModelEpisodes,
     controller_of,
     imagined_returns,
     new_tracks,
@@ -16,10 +16,10 @@ from spaql.learners.atlas.imagine import (
     world_of,
 )
 from spaql.learners.atlas.memory import features_of
-from spaql.learners.atlas.model import Model
+from spaql.learners.atlas.model import CellModel
 from spaql.learners.atlas.plan import Plan
 from spaql.plants.problem import Problem
-from spaql.trees.tree import Controller, Tree
+from spaql.trees.tree import CompiledTree, Tree
 
 
 class ModelArena:
@@ -31,7 +31,7 @@ class ModelArena:
     branches, samples = True, 0
 
     def __init__(
-        self, problem: Problem, plan: Plan, starts: Array, models: Sequence[Model], horizon: int | None = None
+        self, problem: Problem, plan: Plan, starts: Array, models: Sequence[CellModel], horizon: int | None = None
     ) -> None:
         self.horizon = problem.horizon if horizon is None else horizon
         self.problem, self.plan, self.begin = problem, plan, np.ascontiguousarray(plan.into_metric(starts))
@@ -74,7 +74,7 @@ class ModelArena:
     def _run(
         self,
         which: int,
-        controller: Controller,
+        controller: CompiledTree,
         places: Array,
         times: Array | None,
         features: Array,
@@ -84,12 +84,12 @@ class ModelArena:
         found = np.zeros(len(places) * (len(features) + 1))
         if len(found):
             begun = np.zeros(len(places), np.int64) if times is None else times
-            trials = Trials(np.ascontiguousarray(places), begun, features, hold)
+            trials = ModelEpisodes(np.ascontiguousarray(places), begun, features, hold)
             self.steps += rehearse(self.worlds[which], controller, trials, self.horizon, found, kept, self._tracks)
         return found
 
     def _keep(self, room: int, seed: int, share: float) -> Kept:
         return Kept(np.uint64(seed), share, np.full((room, self.variables), np.nan), np.zeros(room, np.int64))
 
-    def _controller(self, tree: Tree) -> Controller:
+    def _controller(self, tree: Tree) -> CompiledTree:
         return controller_of(self.plan, tree, self.problem.actions)

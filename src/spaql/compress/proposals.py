@@ -139,7 +139,7 @@ class Scored:
         return self.tree.n_leaves
 
 
-class Judge:
+class ArenaJudge:
     """Start states stay the same, so that trees differ by what they do and not by luck."""
 
     def __init__(self, arena: Arena, budget: int) -> None:
@@ -209,7 +209,7 @@ TOLERANCE = 0.3  # of the best return: to go on from the latest tree is faster, 
 
 
 def iterate(
-    judge: Judge, begin: Scored, leaves: int, actions: Actions, cuts: Cuts, rng: np.random.Generator
+    judge: ArenaJudge, begin: Scored, leaves: int, actions: Actions, cuts: Cuts, rng: np.random.Generator
 ) -> list[Scored]:
     """All trees made on the way, in order.
 

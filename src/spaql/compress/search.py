@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from spaql.compress.arena import Arena
-from spaql.compress.proposals import Actions, Cuts, Judge, Scored, iterate
+from spaql.compress.proposals import Actions, ArenaJudge, Cuts, Scored, iterate
 from spaql.ground.arrays import Array
 from spaql.plants.problem import Continuous, Finite
 from spaql.trees.edits import constant, simplified, with_action, with_test, without
@@ -49,7 +49,7 @@ class Wanted(NamedTuple):
     progress: bool | None
 
 
-class Effort(NamedTuple):
+class SearchEffort(NamedTuple):
     """Of one step of the search."""
 
     candidates: int  # splits tried when growing
@@ -57,8 +57,8 @@ class Effort(NamedTuple):
     long: int  # tries of the polish of the best
 
 
-BRANCHING = Effort(30, 15, 60)  # in an arena that can go on from a moment
-PLAIN = Effort(10, 4, 15)  # in one that cannot
+BRANCHING = SearchEffort(30, 15, 60)  # in an arena that can go on from a moment
+PLAIN = SearchEffort(10, 4, 15)  # in one that cannot
 
 
 class Pool:
@@ -132,7 +132,7 @@ class _Search:
         self, arena: Arena, actions: Continuous | Finite, budget: int, known: Array, seed: int, oblique: bool, most: int
     ) -> None:
         self.rng, self.pool, self.most = np.random.default_rng(seed), Pool(), most
-        self.arena, self.judge = arena, Judge(arena, budget)
+        self.arena, self.judge = arena, ArenaJudge(arena, budget)
         self.actions = Actions(actions, known, self.rng)
         self.cuts = Cuts(np.ones(arena.variables), oblique, self.rng)
         self.effort = BRANCHING if arena.branches else PLAIN

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from spaql.data.table import Table, action_columns, named_actions, next_columns, read_table, state_columns
+from spaql.data.table import LogTable, action_columns, named_actions, next_columns, read_table, state_columns
 from spaql.ground.arrays import Array
 from spaql.ground.checks import FAR
 from spaql.ground.errors import SpaqlError, echoed
@@ -98,7 +98,7 @@ def read_log(problem: Problem, log: Any, gaps: bool = False, paid: bool = True) 
     )  # fmt: skip
 
 
-def _acting(table: Table, problem: Problem) -> list[str]:
+def _acting(table: LogTable, problem: Problem) -> list[str]:
     """The columns of the action: `action`, or by its names."""
     plain, named = action_columns(problem), named_actions(problem) or []
     both = [next((column for column in columns if column in table), None) for columns in (plain, named)]
@@ -110,7 +110,7 @@ def _acting(table: Table, problem: Problem) -> list[str]:
     return named if both[1] is not None else plain
 
 
-def _episodes(table: Table, ended: Array, final: Array, gaps: bool) -> tuple[Array, Array]:
+def _episodes(table: LogTable, ended: Array, final: Array, gaps: bool) -> tuple[Array, Array]:
     """The episode of every row as a number, and the step in it from 0 on."""
     step = _whole(table, "step") if "step" in table else None
     if "episode" in table:
@@ -137,7 +137,7 @@ def _episodes(table: Table, ended: Array, final: Array, gaps: bool) -> tuple[Arr
     return episode, step
 
 
-def _starts_again(table: Table, step: Array, rows: Array) -> None:
+def _starts_again(table: LogTable, step: Array, rows: Array) -> None:
     """Where `step` falls an episode begins, with 0, 1 or the step that the log begins with."""
     bad = rows[~np.isin(step[rows], (0, 1, step[0]))]
     if len(bad):
@@ -161,7 +161,7 @@ def _following(episode: Array) -> Array:
     return after
 
 
-def _no_gaps(table: Table, step: Array, after: Array) -> None:
+def _no_gaps(table: LogTable, step: Array, after: Array) -> None:
     rows = np.flatnonzero(after >= 0)
     bad = rows[step[after[rows]] != step[rows] + 1]
     if len(bad):
@@ -185,14 +185,14 @@ def _no_gaps(table: Table, step: Array, after: Array) -> None:
             )
 
 
-def _ends_end(table: Table, after: Array, terminated: Array, final: Array) -> None:
+def _ends_end(table: LogTable, after: Array, terminated: Array, final: Array) -> None:
     rows = np.flatnonzero(terminated & (after >= 0))
     bad = after[rows[~final[after[rows]]]]
     if len(bad):
         table.fail(bad, "the episode goes on behind a row with terminated: give every episode its own number")
 
 
-def _whole(table: Table, column: str) -> Array:
+def _whole(table: LogTable, column: str) -> Array:
     values = _finite(table, column, table.numbers(column), np.full(len(table), True))
     bad = np.flatnonzero((values != np.round(values)) | (values < 0) | (values > 2**53))
     if len(bad):
@@ -200,7 +200,7 @@ def _whole(table: Table, column: str) -> Array:
     return values.astype(np.int64)
 
 
-def _finite(table: Table, column: str, values: Array, needed: Array) -> Array:
+def _finite(table: LogTable, column: str, values: Array, needed: Array) -> Array:
     bad = np.flatnonzero(~(np.abs(values) <= FAR) & needed)
     if len(bad):
         value = values[bad[0]]
@@ -209,7 +209,7 @@ def _finite(table: Table, column: str, values: Array, needed: Array) -> Array:
     return values
 
 
-def _variables(table: Table, problem: Problem, columns: list[str], needed: Array) -> Array:
+def _variables(table: LogTable, problem: Problem, columns: list[str], needed: Array) -> Array:
     """(n, d), within what the problem declares."""
     made = []
     for axis, column in zip(problem.state, columns, strict=True):
@@ -226,7 +226,7 @@ def _unit(axis: Axis) -> str:
 
 
 def _inside(
-    table: Table, column: str, values: Array, needed: Array, bounds: tuple[float, float], unit: str, remedy: str
+    table: LogTable, column: str, values: Array, needed: Array, bounds: tuple[float, float], unit: str, remedy: str
 ) -> None:  # fmt: skip
     """Values outside the bounds are most often in other units than declared."""
     low, high = bounds
@@ -251,7 +251,7 @@ def _inside(
     )
 
 
-def _check_actions(table: Table, problem: Problem, columns: list[str], actions: Array, needed: Array) -> None:
+def _check_actions(table: LogTable, problem: Problem, columns: list[str], actions: Array, needed: Array) -> None:
     space = problem.actions
     units = space.units or ("",) * len(columns)
     if not isinstance(space, Finite):

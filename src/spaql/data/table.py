@@ -24,7 +24,7 @@ TRUE = ("true", "1", "1.0", "yes")
 FALSE = ("false", "0", "0.0", "no")
 
 
-class Table:
+class LogTable:
     """A data frame whose columns are asked for by name and checked; `name` is what messages call it."""
 
     def __init__(self, frame: Any, name: str) -> None:
@@ -117,20 +117,20 @@ def _number(text: str) -> bool:
     return True
 
 
-def read_table(log: Any) -> Table:
+def read_table(log: Any) -> LogTable:
     """A file by its ending, a pandas data frame, anything that becomes one (`to_pandas`), or columns by name."""
     import pandas
 
     if isinstance(log, str | PathLike):
         path = checked_path(log)
-        return Table(_read_file(path), path.name)
+        return LogTable(_read_file(path), path.name)
     if isinstance(log, pandas.DataFrame):
-        return Table(log, "the log")
+        return LogTable(log, "the log")
     if hasattr(log, "to_pandas"):
-        return Table(log.to_pandas(), "the log")
+        return LogTable(log.to_pandas(), "the log")
     if isinstance(log, Mapping):
         try:
-            return Table(pandas.DataFrame(dict(log)), "the log")
+            return LogTable(pandas.DataFrame(dict(log)), "the log")
         except (ValueError, TypeError) as error:
             raise SpaqlError(f"the log's columns do not fit together: {error}") from error
     raise SpaqlError(f"a log is a .csv or .parquet file or a data frame, not {type(log).__name__}")

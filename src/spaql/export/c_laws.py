@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from spaql.export.heading import affine
-from spaql.trees.laws import CLIP, ORDERED, SCORES, THRESHOLD, Laws
+from spaql.trees.laws import CLIP, ORDERED, SCORES, THRESHOLD, LeafLaws
 from spaql.trees.regions import constant_of, neutral_of, steps_of
 
 FEW_VALUES = 8  # ordered actions that are compared one by one; more stand in an array
@@ -14,7 +14,7 @@ Literal = Callable[[float], str]
 # -- in nested ifs -----------------------------------------------------------------------------------------------------
 
 
-def law_lines(laws: Laws, leaf: int, words: Sequence[str], literal: Literal) -> list[str]:
+def law_lines(laws: LeafLaws, leaf: int, words: Sequence[str], literal: Literal) -> list[str]:
     """The statements of a leaf."""
 
     def total(output: int, offset: bool = True) -> str:
@@ -53,7 +53,7 @@ def law_lines(laws: Laws, leaf: int, words: Sequence[str], literal: Literal) -> 
     return [*lines, f"action[0] = {chain}{values[0]};"]
 
 
-def declared(laws: Laws, lines: Sequence[str], real: str, literal: Literal) -> list[str]:
+def declared(laws: LeafLaws, lines: Sequence[str], real: str, literal: Literal) -> list[str]:
     """What the statements of the leaves need."""
     found = [f"    {real} {word};" for word in ("best", "score") if any(f"    {word} = " in line for line in lines)]
     if any("value[" in line for line in lines):
@@ -70,7 +70,7 @@ def _index(count: int, literal: Literal) -> str:
 # -- in a table --------------------------------------------------------------------------------------------------------
 
 
-def law_rows(laws: Laws, rows: Sequence[Sequence[float]]) -> dict[str, list[list[float]]]:
+def law_rows(laws: LeafLaws, rows: Sequence[Sequence[float]]) -> dict[str, list[list[float]]]:
     """The arrays of a table: gains output by output, offsets, and what the action is made of."""
     last = laws.outputs
     arrays = {"gain": [list(row[:-last]) for row in rows], "offset": [list(row[-last:]) for row in rows]}
@@ -80,7 +80,7 @@ def law_rows(laws: Laws, rows: Sequence[Sequence[float]]) -> dict[str, list[list
     return arrays | {"value": [laws.values.tolist()]}
 
 
-def assign_law(laws: Laws, d: int, real: str, literal: Literal) -> list[str]:
+def assign_law(laws: LeafLaws, d: int, real: str, literal: Literal) -> list[str]:
     """The action by the law in row `child[node]`."""
     zero, last = literal(0.0), len(laws.values) - 1
     applied = {

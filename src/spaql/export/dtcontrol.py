@@ -11,7 +11,7 @@ from spaql.ground.checks import choice
 from spaql.ground.errors import SpaqlError
 from spaql.plants.problem import Axis
 from spaql.policy.policy import Policy
-from spaql.trees.regions import Region, regions
+from spaql.trees.regions import LeafRegion, regions
 
 MOST_POINTS = 2_000_000  # states in one file
 INSET = 1e-6  # of a region's width: where its corners are taken; dtControl does not read the last digits of a number
@@ -47,7 +47,7 @@ def to_dtcontrol(policy: Policy, points: str = "corners") -> str:
     return "\n".join(lines) + "\n"
 
 
-def _finite_box(policy: Policy, region: Region) -> tuple[Array, Array]:
+def _finite_box(policy: Policy, region: LeafRegion) -> tuple[Array, Array]:
     """Lowest and highest state of a region.
 
     Open ends are put where the map has got almost to its edge, and beyond all cuts.

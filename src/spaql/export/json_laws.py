@@ -8,17 +8,17 @@ from spaql.ground.arrays import Array
 from spaql.ground.checks import FAR, choice, real
 from spaql.plants.axes import Continuous, Finite
 from spaql.policy.outputs import make_laws
-from spaql.trees.laws import CLIP, ORDERED, SCORES, THRESHOLD, Laws
+from spaql.trees.laws import CLIP, ORDERED, SCORES, THRESHOLD, LeafLaws
 
 KINDS = {CLIP: "clip", ORDERED: "ordered", SCORES: "scores", THRESHOLD: "threshold"}
 
 
-def told_law(laws: Laws, leaf: int) -> dict[str, Any]:
+def told_law(laws: LeafLaws, leaf: int) -> dict[str, Any]:
     """What a leaf is in the file."""
     return {"gains": laws.gains[leaf].tolist(), "offsets": laws.offsets[leaf].tolist()}
 
 
-def read_laws(told: Any, rows: list[Any], variables: int, actions: Continuous | Finite) -> Laws:
+def read_laws(told: Any, rows: list[Any], variables: int, actions: Continuous | Finite) -> LeafLaws:
     """The laws of a tree whose nodes are checked already, but for the numbers in their laws."""
     named = {name: kind for kind, name in KINDS.items()}
     kind = named[choice("laws", told, named)]

@@ -7,7 +7,7 @@ from spaql.plants.problem import Finite
 from spaql.plants.signals import Signals
 from spaql.policy.policy import Policy
 from spaql.policy.words import one_line
-from spaql.trees.laws import CLIP, ORDERED, SCORES, THRESHOLD, Laws
+from spaql.trees.laws import CLIP, ORDERED, SCORES, THRESHOLD, LeafLaws
 from spaql.trees.regions import branches, constant_of, deepest_level, neutral_of, steps_of
 from spaql.trees.tree import LEAF, Tree
 
@@ -150,7 +150,7 @@ def _value(policy: Policy, value: float) -> str:
 # -- laws --------------------------------------------------------------------------------------------------------------
 
 
-def _law(policy: Policy, laws: Laws, leaf: int, words: list[str]) -> list[str]:
+def _law(policy: Policy, laws: LeafLaws, leaf: int, words: list[str]) -> list[str]:
     """The statements of a leaf."""
 
     def total(output: int, offset: bool = True) -> str:
@@ -176,17 +176,17 @@ def _law(policy: Policy, laws: Laws, leaf: int, words: list[str]) -> list[str]:
     return [f"scores = ({scores})", f"return {_values(policy, laws)}[scores.index(max(scores))]"]
 
 
-def _clipped(laws: Laws, axis: int, score: str) -> str:
+def _clipped(laws: LeafLaws, axis: int, score: str) -> str:
     """A score within its range; NaN is not equal to itself."""
     within = f"min(max({score}, {double(laws.low[axis])}), {double(laws.high[axis])})"
     return f"{within} if {score} == {score} else {double(neutral_of(laws, axis))}"
 
 
-def _values(policy: Policy, laws: Laws) -> str:
+def _values(policy: Policy, laws: LeafLaws) -> str:
     return f"({', '.join(_value(policy, value) for value in laws.values.tolist())})"
 
 
-def _law_of_node(policy: Policy, laws: Laws) -> list[str]:
+def _law_of_node(policy: Policy, laws: LeafLaws) -> list[str]:
     """The action by the law of the leaf that a table came to."""
     first, last = (_value(policy, float(laws.values[end])) if len(laws.values) else "" for end in (0, -1))
     parts = [_clipped(laws, axis, f"scores[{axis}]") for axis in range(laws.outputs)] if laws.kind == CLIP else []

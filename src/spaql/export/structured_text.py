@@ -21,7 +21,7 @@ from spaql.ground.checks import FAR
 from spaql.ground.errors import SpaqlError
 from spaql.plants.signals import Signals
 from spaql.policy.policy import Policy
-from spaql.trees.laws import CLIP, SCORES, THRESHOLD, Laws
+from spaql.trees.laws import CLIP, SCORES, THRESHOLD, LeafLaws
 from spaql.trees.regions import branches, constant_of, deepest_level, neutral_of, steps_of
 from spaql.trees.tree import Tree
 
@@ -149,7 +149,7 @@ def _law_variables(tree: Tree) -> list[str]:
     return ["VAR", *best, "    score : LREAL;", "END_VAR"]
 
 
-def _law(laws: Laws, leaf: int, inputs: list[str], outputs: list[str]) -> list[str]:
+def _law(laws: LeafLaws, leaf: int, inputs: list[str], outputs: list[str]) -> list[str]:
     """The statements of a leaf."""
 
     def total(output: int, offset: bool = True) -> str:

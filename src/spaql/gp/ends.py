@@ -9,7 +9,7 @@ from scipy.spatial import KDTree
 from spaql.gp.data import Data, thinned
 from spaql.gp.fit import BOUNDS_SIGNAL, IRRELEVANT, Scales, fit_scales, mean_at
 from spaql.gp.references import without_jumps
-from spaql.gp.units import Units, Values, inputs_of, values_of
+from spaql.gp.units import DataUnits, Values, inputs_of, values_of
 from spaql.ground.arrays import Array
 
 FALSE = 0.02  # of the steps that have not ended an episode: so many may be taken for ends
@@ -31,12 +31,12 @@ class EndModel(NamedTuple):
         return self._replace(scales=self.scales._replace(length=self.scales.length + WIDER))
 
 
-def end_values(units: Units, data: Data) -> Values:
+def end_values(units: DataUnits, data: Data) -> Values:
     """1 where an episode ended and -1 elsewhere, as a function of the next state."""
     return values_of(inputs_of(units, data.nexts, data.actions), np.where(data.ended, 1.0, -1.0))
 
 
-def fit_end(units: Units, data: Data, most: int) -> EndModel:
+def fit_end(units: DataUnits, data: Data, most: int) -> EndModel:
     """From so many steps, at most. A few ends may look like noise, which is everywhere; these are rare ones.
 
     A goal that was reached twice in a thousand steps: a smooth function would promise it in a fifth of all states.

@@ -26,7 +26,7 @@ from spaql.gp.fit import (
 from spaql.gp.plant import Numbers
 from spaql.gp.references import without_jumps
 from spaql.gp.reward import QUADRATIC, RewardModel, before_ends, fit_reward, last_reward, reward_bounds, reward_values
-from spaql.gp.units import Units, Values, box_of, inputs_of, spread_of, still_of, units_of
+from spaql.gp.units import DataUnits, Values, box_of, inputs_of, spread_of, still_of, units_of
 from spaql.gp.walls import Process, fit_without_outliers, inliers, walls_of
 from spaql.ground.arrays import Array
 
@@ -44,7 +44,7 @@ ABOVE = 1.0  # the same where rewards are believed that are higher than any seen
 class Model(NamedTuple):
     """Units, and the scales of all processes."""
 
-    units: Units
+    units: DataUnits
     circles: tuple[Circle, ...]  # angles that are observed as sine and cosine
     turns: Array  # (2, d) of angles that jump: begin and length of a turn; length 0 of all others
     change: tuple[Array, Array]  # mean and spread of what the processes of the variables explain: see `_moves`
@@ -102,7 +102,7 @@ def learn_model(
     )  # fmt: skip
 
 
-def _moves(units: Units, circles: Sequence[Circle], turns: Array, data: Data) -> Array:
+def _moves(units: DataUnits, circles: Sequence[Circle], turns: Array, data: Data) -> Array:
     """Changes in units of the scale; of an angle, in radians, in the place of the cosine's, and none in the sine's."""
     change = data.nexts - data.states
     for j in np.flatnonzero(turns[1]):

@@ -13,7 +13,7 @@ import numpy as np
 from spaql.gp.circles import Circle
 from spaql.gp.data import Data
 from spaql.gp.fit import Scales, features, fit_scales, posterior
-from spaql.gp.units import Units, Values, inputs_of, values_of
+from spaql.gp.units import DataUnits, Values, inputs_of, values_of
 from spaql.ground.arrays import Array
 
 FEWEST = 30  # steps that a reward is learned from, without those that end an episode
@@ -38,7 +38,7 @@ class RewardModel(NamedTuple):
     higher: float = 0.0  # how far above the highest value that was seen the process is believed
 
 
-def fit_reward(units: Units, data: Data, circles: Sequence[Circle], last: float | None) -> RewardModel:
+def fit_reward(units: DataUnits, data: Data, circles: Sequence[Circle], last: float | None) -> RewardModel:
     """The one with the greatest evidence; a logarithm where all rewards are positive."""
     data = before_ends(data, last)
     best: tuple[float, RewardModel] | None = None
@@ -90,7 +90,7 @@ def _extrapolation(x: Array, y: Array) -> float:
     return float(y.max() - border) if wrong <= RIGHT**2 * further else 0.0
 
 
-def reward_values(units: Units, data: Data, of_next: bool, logarithm: bool, angle: Array) -> Values:
+def reward_values(units: DataUnits, data: Data, of_next: bool, logarithm: bool, angle: Array) -> Values:
     """What the process of the reward is to explain."""
     states = data.nexts if of_next else data.states
     x = inputs_of(units, states, data.actions)
@@ -151,7 +151,7 @@ def _falls(ends: Array, others: Array) -> bool:
     return bool(ends.max() < least or (ends.max() == least and others.mean() > 0.0))
 
 
-def _angles(units: Units, data: Data, circles: Sequence[Circle], of_next: bool, logarithm: bool) -> list[Array]:
+def _angles(units: DataUnits, data: Data, circles: Sequence[Circle], of_next: bool, logarithm: bool) -> list[Array]:
     """No angle, and of every circle the one in which the reward is nearest to a parabola."""
     none = np.zeros(data.states.shape[1])
     together = none.copy()

@@ -10,7 +10,7 @@ from spaql.ground.arrays import Array
 STILL = 1e-9  # variance, in units
 
 
-class Units(NamedTuple):
+class DataUnits(NamedTuple):
     """Of observations and actions."""
 
     centre: Array  # (d,)
@@ -28,17 +28,17 @@ class Values(NamedTuple):
     spread: float
 
 
-def units_of(data: Data, low: Array, high: Array) -> Units:
+def units_of(data: Data, low: Array, high: Array) -> DataUnits:
     """`low`, `high`: ends of the actions."""
-    return Units(data.states.mean(axis=0), spread_of(data.states), (low + high) / 2, (high - low) / 2)
+    return DataUnits(data.states.mean(axis=0), spread_of(data.states), (low + high) / 2, (high - low) / 2)
 
 
-def inputs_of(units: Units, states: Array, actions: Array) -> Array:
+def inputs_of(units: DataUnits, states: Array, actions: Array) -> Array:
     """States and actions in units."""
     return np.column_stack([(states - units.centre) / units.scale, (actions - units.middle) / units.half])
 
 
-def box_of(units: Units, data: Data, wider: float) -> tuple[Array, Array]:
+def box_of(units: DataUnits, data: Data, wider: float) -> tuple[Array, Array]:
     """The lowest and the highest states of the data in units, each moved outwards by a part of their distance."""
     z = np.concatenate([(column - units.centre) / units.scale for column in (data.states, data.nexts)])
     low, high = z.min(axis=0), z.max(axis=0)

@@ -6,7 +6,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 
-class Counter:
+class CompileCounter:
     """Functions compiled since the process began."""
 
     compiled = 0
@@ -36,7 +36,7 @@ def watch(watcher: Watcher) -> Callable[[], None]:
 def begun(name: str, needed: set[str]) -> None:
     """A kernel is going to be compiled, with all these functions."""
     with _lock:
-        Counter.compiled += 1
+        CompileCounter.compiled += 1
         _needed.update(needed)
     _tell(name)
 
@@ -44,7 +44,7 @@ def begun(name: str, needed: set[str]) -> None:
 def made(name: str) -> None:
     """A function has been compiled."""
     with _lock:
-        Counter.compiled += 1
+        CompileCounter.compiled += 1
         _done.add(name)
     _tell(name)
 

@@ -62,7 +62,7 @@ for dotted in NEEDED:
     attrgetter(dotted)(SimpleNamespace(**globals()))
 
 
-class Part(JITCodeLibrary):
+class CodePart(JITCodeLibrary):
     """What one function lowers to, with the parts it calls linked in."""
 
     def _optimize_final_module(self) -> None:
@@ -93,7 +93,7 @@ class PartLowering(NativeLowering):
     _name = "part_lowering"
 
     def run_pass(self, state: Any) -> bool:
-        state.library = Part(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.library = CodePart(state.targetctx.codegen(), state.func_id.func_qualname)
         state.flags.no_compile = True
         super().run_pass(state)
         # callers find the function by what would be its executable: any object of its own will do

@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from spaql.ground.compilation import News, watch
 from spaql.ground.interrupts import raise_swallowed
 from spaql.ground.screens import screen_for
-from spaql.ground.tasks import SILENT_SECONDS, Part, Task
+from spaql.ground.tasks import SILENT_SECONDS, ShownTask, TaskPart
 
 EPISODES = "running fresh episodes"
 _here = threading.local()  # .task: what this thread is working on; .quiet: nobody is to see it
@@ -45,7 +45,7 @@ def working(title: str, wanted: bool | None = None, total: float | None = None, 
     """
     raise_swallowed()
     if (task := getattr(_here, "task", None)) is not None:
-        with doing(Part(task, title, total)):
+        with doing(TaskPart(task, title, total)):
             yield
         return
     if wanted is False:
@@ -57,7 +57,7 @@ def working(title: str, wanted: bool | None = None, total: float | None = None, 
 
 
 @contextmanager
-def doing(task: Task | None) -> Iterator[None]:
+def doing(task: ShownTask | None) -> Iterator[None]:
     """What this thread tells is about this task."""
     before, _here.task = getattr(_here, "task", None), task
     try:
@@ -94,16 +94,16 @@ class Display:
     """Tasks, shown again and again until it is closed."""
 
     def __init__(self, wanted: bool, hidden: bool) -> None:
-        self.tasks: list[Task] = []
-        self.compiled: Task | None = None
+        self.tasks: list[ShownTask] = []
+        self.compiled: ShownTask | None = None
         self.wanted, self.ended = wanted, threading.Event()
         self.screen = None if hidden else screen_for(keeps=wanted)
         self.thread = threading.Thread(target=self._run, name="spaql-progress", daemon=True)
         if self.screen is not None:
             self.thread.start()
 
-    def task(self, title: str, total: float | None = None, unit: str = "") -> Task:
-        task = Task(title, total, unit)
+    def task(self, title: str, total: float | None = None, unit: str = "") -> ShownTask:
+        task = ShownTask(title, total, unit)
         self.tasks.append(task)
         return task
 
@@ -112,7 +112,7 @@ class Display:
         if news.of == 0:
             self.compiled = None
             return
-        task = self.compiled or Task("compiling, the first time only", 1.0)
+        task = self.compiled or ShownTask("compiling, the first time only", 1.0)
         task.done, task.total, task.note = float(news.done), float(news.of), news.name.removeprefix("spaql.")
         self.compiled = task
 

@@ -4,7 +4,7 @@ import sys
 import time
 from typing import Any, Protocol
 
-from spaql.ground.tasks import SILENT_SECONDS, Task
+from spaql.ground.tasks import SILENT_SECONDS, ShownTask
 
 FRAME_SECONDS = 0.1  # between two pictures of a terminal
 CELL_SECONDS = 1.0  # the same in a notebook
@@ -16,13 +16,13 @@ class Screen(Protocol):
 
     at_once: bool  # what was asked for is shown from its beginning
 
-    def show(self, tasks: list[Task]) -> None:
+    def show(self, tasks: list[ShownTask]) -> None:
         """As they are now."""
 
     def pause(self) -> float:
         """Seconds until they are to be shown again."""
 
-    def close(self, tasks: list[Task]) -> None:
+    def close(self, tasks: list[ShownTask]) -> None:
         """All is done."""
 
 
@@ -62,7 +62,7 @@ class Bars:
         self.rows: dict[int, Any] = {}  # by the identity of a task
         self.begun = False
 
-    def show(self, tasks: list[Task]) -> None:
+    def show(self, tasks: list[ShownTask]) -> None:
         if not self.begun:
             self.bars.start()
             self.begun = True
@@ -79,7 +79,7 @@ class Bars:
     def pause(self) -> float:
         return FRAME_SECONDS
 
-    def close(self, tasks: list[Task]) -> None:
+    def close(self, tasks: list[ShownTask]) -> None:
         self.show(tasks)
         self.bars.stop()
 
@@ -92,7 +92,7 @@ class Cell:
     def __init__(self) -> None:
         self.handle: Any = None
 
-    def show(self, tasks: list[Task]) -> None:
+    def show(self, tasks: list[ShownTask]) -> None:
         from IPython.display import display as new_output
 
         text = {"text/plain": "\n".join(map(str, tasks))}
@@ -104,7 +104,7 @@ class Cell:
     def pause(self) -> float:
         return CELL_SECONDS
 
-    def close(self, tasks: list[Task]) -> None:
+    def close(self, tasks: list[ShownTask]) -> None:
         self.show(tasks)
 
 
@@ -116,13 +116,13 @@ class Lines:
     def __init__(self, keeps: bool) -> None:
         self.begun, self.file, self.keeps = time.monotonic(), sys.stderr, keeps
 
-    def show(self, tasks: list[Task]) -> None:
+    def show(self, tasks: list[ShownTask]) -> None:
         for task in [*tasks[:1], *tasks[1:][-1:]]:  # what is compiled comes last
             print(f"spaql: {task}", file=self.file, flush=True)
 
     def pause(self) -> float:
         return min(LINE_SECONDS, SILENT_SECONDS + time.monotonic() - self.begun)
 
-    def close(self, tasks: list[Task]) -> None:
+    def close(self, tasks: list[ShownTask]) -> None:
         if self.keeps:
             self.show(tasks)

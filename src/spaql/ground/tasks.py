@@ -6,7 +6,7 @@ SILENT_SECONDS = 2.0  # before anything is shown that was not asked for, and bef
 KNOWN = 0.1  # of the work that must be done before a time is estimated
 
 
-class Task:
+class ShownTask:
     """Some work: how far it is, and the part of it that is being done just now."""
 
     def __init__(self, title: str, total: float | None = None, unit: str = "") -> None:
@@ -74,10 +74,10 @@ class Task:
         return ", ".join(part for part in (f"{self.text}: {self.times}", counted, self.remark) if part)
 
 
-class Part(Task):
+class TaskPart(ShownTask):
     """Work within other work: how far it is, is told to the task that is shown."""
 
-    def __init__(self, within: Task, title: str, total: float | None) -> None:
+    def __init__(self, within: ShownTask, title: str, total: float | None) -> None:
         super().__init__(title, total)
         self.within = within
         within.tell(title, 0.0, total)

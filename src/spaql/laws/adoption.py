@@ -12,7 +12,7 @@ from spaql.laws.search import CHOICE, FEW, FRESH, GROWN, POPULATION, SCREENED
 from spaql.laws.thrift import Measure, Thrift, mean_steps, rounded_tree, same
 from spaql.laws.trials import Spent, Trials, seeds_of
 from spaql.laws.vector import Units, without_dust
-from spaql.learners.law_files import Entry
+from spaql.learners.law_files import ScoredTree
 from spaql.learners.laws import Laws
 from spaql.trees.tree import Tree
 
@@ -78,7 +78,7 @@ def _rescale(agent: Laws, change: float) -> None:
     """Returns of other laws as they would be in the episodes of this stage: by what the best of them has changed."""
     tidy = agent.state.frontier.tidy
     for size, entry in list(tidy.items()):
-        tidy[size] = Entry(entry.tree, entry.mean + change)
+        tidy[size] = ScoredTree(entry.tree, entry.mean + change)
 
 
 def _put(agent: Laws, tree: Tree, returns: Array, instead: Tree | None = None) -> None:
@@ -86,7 +86,7 @@ def _put(agent: Laws, tree: Tree, returns: Array, instead: Tree | None = None) -
     tidy = agent.state.frontier.tidy
     for size in [size for size, entry in tidy.items() if entry.tree is instead]:
         del tidy[size]
-    tidy[tree.n_leaves] = Entry(tree, float(returns.mean()))
+    tidy[tree.n_leaves] = ScoredTree(tree, float(returns.mean()))
     if agent.tree is tree:
         agent.state.confirmed = returns
 

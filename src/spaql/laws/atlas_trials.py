@@ -31,9 +31,9 @@ from spaql.laws.forecast import leaving, within_reach
 from spaql.laws.in_model import laws_in, search_cost
 from spaql.laws.look_ahead import LookAhead
 from spaql.laws.trials import Trials, seeds_of
-from spaql.learners.atlas.memory import AHEAD, BEGAN, LED, TERMINATED, Memory
+from spaql.learners.atlas.memory import AHEAD, BEGAN, LED, TERMINATED, Experience
 from spaql.learners.atlas.state import Grown, growth_at, model_due
-from spaql.learners.law_files import Entry
+from spaql.learners.law_files import ScoredTree
 from spaql.plants.problem import Finite, constant_actions
 from spaql.training.atlas_loop import AtlasLoop, ByPlan, Driver
 from spaql.trees.edits import constant
@@ -141,7 +141,7 @@ class TrialsLoop(AtlasLoop):
             found = laws_in(
                 agent.problem_told, model, data, agent.seed, earlier, teacher=teacher, tidy=False, stop=self.stop
             )
-        grown.append(Grown(len(data.states), Entry(found.tree, float(found.returns.mean()))))
+        grown.append(Grown(len(data.states), ScoredTree(found.tree, float(found.returns.mean()))))
         return found.tree
 
     def _trial(self, model: Model, data: Data, tree: Tree) -> Driver:
@@ -235,7 +235,7 @@ def rising(rewards: Array, began: int) -> bool:
 class Stint:
     """A driver whose episodes end after so many steps, or later while they earn more than any before."""
 
-    def __init__(self, memory: Memory, room: int) -> None:
+    def __init__(self, memory: Experience, room: int) -> None:
         self.memory, self.room, self.began = memory, room, memory.n
 
     def over(self, h: int) -> bool:
@@ -269,7 +269,7 @@ class ByChance:
 class ByLookAhead(Stint):
     """Look-ahead in the model."""
 
-    def __init__(self, ahead: LookAhead, memory: Memory, room: int) -> None:
+    def __init__(self, ahead: LookAhead, memory: Experience, room: int) -> None:
         super().__init__(memory, room)
         self.ahead = ahead
 
@@ -280,7 +280,7 @@ class ByLookAhead(Stint):
 class ByLaws(Stint):
     """Laws that were found in the model."""
 
-    def __init__(self, tree: Tree, memory: Memory, room: int) -> None:
+    def __init__(self, tree: Tree, memory: Experience, room: int) -> None:
         super().__init__(memory, room)
         self.tree = tree
 

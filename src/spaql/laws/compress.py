@@ -24,7 +24,7 @@ from spaql.laws.model_trials import ModelTrials, fair_arena
 from spaql.laws.stages import cycle_of, run_stage
 from spaql.laws.trials import Trials, affordable
 from spaql.laws.vector import Units
-from spaql.learners.atlas.model import Model
+from spaql.learners.atlas.model import CellModel
 from spaql.learners.atlas.plan import Plan
 from spaql.learners.atlas.policy import LearnedModel
 from spaql.learners.laws import Laws
@@ -159,7 +159,7 @@ def _candidates(agent: Laws) -> list[Tree]:
     return [entry.tree for entry in state.frontier.tidy.values()] + raw or [agent.tree]
 
 
-def _trusted(problem: Problem, plan: Plan, models: Sequence[Model], starts: Array) -> list[Model]:
+def _trusted(problem: Problem, plan: Plan, models: Sequence[CellModel], starts: Array) -> list[CellModel]:
     """The models in which the plan's table does about as well as in the first, the model of all data.
 
     A constant added to all rewards changes nothing here.
@@ -171,7 +171,7 @@ def _trusted(problem: Problem, plan: Plan, models: Sequence[Model], starts: Arra
 
 
 def _judged(
-    trees: Sequence[Tree], problem: Problem, plan: Plan, starts: Array, models: Sequence[Model]
+    trees: Sequence[Tree], problem: Problem, plan: Plan, starts: Array, models: Sequence[CellModel]
 ) -> dict[int, tuple[float, Tree]]:
     """By leaves, where something is gained: what trees earn from other start states, and in models of other data.
 

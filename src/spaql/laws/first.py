@@ -29,7 +29,7 @@ from spaql.laws.race import Candidate, raced
 from spaql.laws.thrift import mean_steps
 from spaql.laws.trials import Spent, Trials, seeds_of
 from spaql.laws.walk import DIRECTIONS, Running, walk_from
-from spaql.learners.law_files import Entry
+from spaql.learners.law_files import ScoredTree
 from spaql.learners.laws import Laws, middle_action
 from spaql.plants.problem import Finite, constant_actions
 from spaql.policy.evaluation import significantly_less
@@ -160,7 +160,7 @@ class First:
             floor = calm
         self.still = [floor, *(one for one in self.still if one is not floor)][:STILL]
         self.state.floor = floor.mean
-        self.state.frontier.tidy[1] = Entry(floor.tree, floor.mean)
+        self.state.frontier.tidy[1] = ScoredTree(floor.tree, floor.mean)
         self.steps = mean_steps([one for some in found for one in some])
         self.allow(LOOKING)
         with contextlib.suppress(Spent):
@@ -280,10 +280,10 @@ class First:
         best = next((one for one in ranked if one.better(held)), held)
         floor = next(one for one in ranked if any(one.tree is tree for tree in still))
         self.state.floor, self.pool = floor.mean, []
-        self.state.frontier.tidy[1] = Entry(floor.tree, floor.mean)
+        self.state.frontier.tidy[1] = ScoredTree(floor.tree, floor.mean)
         self.best = best if best.tree.laws is not None else None
         if self.best is None:
-            self.state.frontier.tidy[1] = Entry(best.tree, best.mean)
+            self.state.frontier.tidy[1] = ScoredTree(best.tree, best.mean)
 
     def keep(self) -> None:
         """Units, and the best law so far, into the agent."""
@@ -295,5 +295,5 @@ class First:
             self.best = found if found is not None and found.mean > state.floor else None
         if self.best is not None:
             leaves, tree = self.best.tree.n_leaves, self.best.tree
-            state.frontier.raw[leaves] = Entry(units.in_units(tree), self.best.mean)
-            state.frontier.tidy[leaves] = Entry(tree, self.best.mean)
+            state.frontier.raw[leaves] = ScoredTree(units.in_units(tree), self.best.mean)
+            state.frontier.tidy[leaves] = ScoredTree(tree, self.best.mean)

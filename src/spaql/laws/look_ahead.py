@@ -13,7 +13,7 @@ from spaql.laws.planner import (
     SEQUENCES,
     SPREAD,
     Look,
-    Scratch,
+    PlannerScratch,
     action_of,
     attempt,
     covered,
@@ -76,7 +76,7 @@ class LookAhead:
 
 
 @inlined
-def _most(scratch: Scratch) -> float:
+def _most(scratch: PlannerScratch) -> float:
     """The highest return."""
     best = -np.inf
     for value in scratch.returns:
@@ -86,7 +86,8 @@ def _most(scratch: Scratch) -> float:
 
 @kernel
 def _act(
-    step: Batch, stage: Stage, lanes: Lanes, look: Look, scratch: Scratch, key: np.uint64, time: int, action: Array,
+    step: Batch, stage: Stage, lanes: Lanes, look: Look, scratch: PlannerScratch, key: np.uint64, time: int,
+    action: Array,
     rounds: int,
 ) -> float:  # fmt: skip
     """The first action of a plan from the place; the rest is where the next plan begins. Returns what is expected.

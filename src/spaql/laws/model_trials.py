@@ -8,8 +8,8 @@ from spaql.compress.model_arena import ModelArena
 from spaql.ground.arrays import Array
 from spaql.laws.trials import Trials
 from spaql.learners.atlas.imagine import Kept, controller_of, new_tracks, rehearse
-from spaql.learners.atlas.imagine import Trials as Episodes
-from spaql.learners.atlas.model import Model
+from spaql.learners.atlas.imagine import ModelEpisodes as Episodes
+from spaql.learners.atlas.model import CellModel
 from spaql.learners.atlas.plan import Plan
 from spaql.plants.chart import HUGE
 from spaql.plants.problem import Problem
@@ -17,7 +17,7 @@ from spaql.trees.tree import Tree, leaf_of
 
 
 def fair_arena(
-    problem: Problem, plan: Plan, starts: Array, models: Sequence[Model], horizon: int | None = None
+    problem: Problem, plan: Plan, starts: Array, models: Sequence[CellModel], horizon: int | None = None
 ) -> ModelArena:
     """Where no episode ever ended, whoever leaves the data gets the worst reward seen, even if that is positive.
 
@@ -35,7 +35,7 @@ class ModelTrials(Trials):
     """An episode's seed says where it begins, and in which of the models it goes on."""
 
     def __init__(
-        self, problem: Problem, plan: Plan, starts: Array, models: Sequence[Model], left: int | None = None,
+        self, problem: Problem, plan: Plan, starts: Array, models: Sequence[CellModel], left: int | None = None,
         stopped: Callable[[], bool] = lambda: False,
     ) -> None:  # fmt: skip
         self.plan, self.arena = plan, fair_arena(problem, plan, starts, models)

@@ -40,7 +40,7 @@ class Look(NamedTuple):
     values: Array  # (n,) finite actions; empty: any between `low` and `high`
 
 
-class Scratch(NamedTuple):
+class PlannerScratch(NamedTuple):
     """Arrays of a look-ahead: numbers between -1 and 1 for actions."""
 
     z: Array  # (sequences, knots, axes)
@@ -85,10 +85,10 @@ def covered(problem: Problem) -> int:
     return max(NEAR, min(FAR, problem.horizon // PART))
 
 
-def new_scratch(problem: Problem) -> Scratch:
+def new_scratch(problem: Problem) -> PlannerScratch:
     assert problem.plant is not None
     axes, rows = problem.actions.axes, problem.plant.rows
-    return Scratch(
+    return PlannerScratch(
         np.zeros((SEQUENCES, KNOTS, axes)), np.zeros(SEQUENCES), np.zeros(ELITES, np.int64), np.zeros((KNOTS, axes)),
         np.zeros((KNOTS, axes)), np.zeros(rows.action),
     )  # fmt: skip
@@ -122,7 +122,7 @@ def _normal(key: np.uint64, number: int) -> float:
 
 
 @inlined
-def draw(scratch: Scratch, key: np.uint64) -> None:
+def draw(scratch: PlannerScratch, key: np.uint64) -> None:
     """Sequences around the middle; the first is the middle itself."""
     count, knots, axes = scratch.z.shape
     fresh, number = np.sqrt(1.0 - ALIKE * ALIKE), 0
@@ -138,7 +138,9 @@ def draw(scratch: Scratch, key: np.uint64) -> None:
 
 
 @inlined
-def attempt(step: Batch, stage: Stage, lanes: Lanes, look: Look, scratch: Scratch, key: np.uint64, time: int) -> int:
+def attempt(
+    step: Batch, stage: Stage, lanes: Lanes, look: Look, scratch: PlannerScratch, key: np.uint64, time: int
+) -> int:
     """The return of every sequence from the place that was reached, all with the same noise. Returns the steps."""
     rows, n, axes = stage.rows, len(scratch.returns), scratch.z.shape[2]
     over, steps = lanes.sums, 0
@@ -165,7 +167,7 @@ def attempt(step: Batch, stage: Stage, lanes: Lanes, look: Look, scratch: Scratc
 
 
 @inlined
-def learn(scratch: Scratch) -> None:
+def learn(scratch: PlannerScratch) -> None:
     """Middle and spread of the best sequences."""
     elite, returns, n = scratch.elite, scratch.returns, len(scratch.elite)
     for at in range(n):
@@ -185,7 +187,7 @@ def learn(scratch: Scratch) -> None:
 
 
 @inlined
-def go_on(look: Look, scratch: Scratch) -> None:
+def go_on(look: Look, scratch: PlannerScratch) -> None:
     """The rest of the plan, one step later: a knot takes over the action that stands where it begins now."""
     begin, at, end = 0, 0, look.holds[0]
     for k in range(len(look.holds)):
@@ -199,7 +201,7 @@ def go_on(look: Look, scratch: Scratch) -> None:
 
 @kernel
 def _episodes(
-    reset: Batch, step: Batch, stage: Stage, lanes: Lanes, look: Look, scratch: Scratch, key: np.uint64,
+    reset: Batch, step: Batch, stage: Stage, lanes: Lanes, look: Look, scratch: PlannerScratch, key: np.uint64,
     returns: Array, states: Array, actions: Array, used: Array,
 ) -> None:  # fmt: skip
     """Planned episodes. `used`: rows of `states` and `actions` that were filled, and steps of the plant."""

@@ -20,7 +20,7 @@ from spaql.laws.cma import ARS, CMA
 from spaql.laws.proposals import Proposals
 from spaql.laws.trials import Trials, seeds_of
 from spaql.laws.vector import Free, Units, all_free, numbers_of, steps_of, with_numbers
-from spaql.learners.law_files import Entry
+from spaql.learners.law_files import ScoredTree
 from spaql.trees.tree import Tree
 
 Round = tuple[int, int, int]  # candidates, generations, episodes per candidate
@@ -68,7 +68,7 @@ class Search:
         self.clock, self.turn = stage * 2**32, 0  # `clock`: number of the next episode of the generations
         self.choice = seeds_of(seed, LAWS_CHOSEN, 0, max(4, round(CHOICE * trials.effort)))  # the same in all stages
         self.hard: Array | None = None
-        self.best: Entry | None = None
+        self.best: ScoredTree | None = None
 
     def count(self, number: int, least: int) -> int:
         """A number of candidates, generations or episodes, by the effort."""
@@ -227,4 +227,4 @@ class Search:
         """Rank a candidate on the episodes of the choice."""
         task.mean = float(self.trials.returns(self.units.physical(task.best), self.choice).mean())
         if self.best is None or task.mean > self.best.mean:
-            self.best = Entry(task.best, task.mean)
+            self.best = ScoredTree(task.best, task.mean)

@@ -16,7 +16,7 @@ from spaql.laws.teacher import Lessons, lessons_of
 from spaql.laws.tidy import Tidying
 from spaql.laws.trials import Spent, Trials, seeds_of
 from spaql.laws.vector import Units, declared_units, measured_units, without_dust
-from spaql.learners.law_files import Entry
+from spaql.learners.law_files import ScoredTree
 from spaql.learners.laws import Laws
 from spaql.plants.problem import constant_actions
 from spaql.trees.edits import constant
@@ -158,7 +158,7 @@ def _take_units(agent: Laws, units: Units) -> None:
     deviation = np.divide(1.0, old.inverse, out=np.zeros_like(old.inverse), where=old.live)
     state.states = units.of(state.states * deviation + old.middle)
     for leaves, entry in state.frontier.raw.items():
-        state.frontier.raw[leaves] = Entry(units.in_units(old.physical(entry.tree)), entry.mean)
+        state.frontier.raw[leaves] = ScoredTree(units.in_units(old.physical(entry.tree)), entry.mean)
     state.middle, state.inverse = units.middle, units.inverse
 
 
@@ -195,7 +195,7 @@ def _adopt(agent: Laws, trials: Trials, found: Tree, stage: int) -> None:
         tidy, after = found, agent.state.frontier.raw[found.n_leaves].mean
         held = state.frontier.tidy.get(tidy.n_leaves)
     if held is None or after > held.mean:
-        state.frontier.tidy[tidy.n_leaves] = Entry(tidy, after)
+        state.frontier.tidy[tidy.n_leaves] = ScoredTree(tidy, after)
         if len(state.exams):
             state.own = state.own[:0]  # those of another tree say nothing
             with contextlib.suppress(Spent):
@@ -226,7 +226,7 @@ def _begin(agent: Laws, trials: Trials) -> None:
     few = states[np.sort(search.rng.permutation(len(states))[:KEPT])]
     state.middle, state.inverse, state.states = units.middle, units.inverse, units.of(few)
     state.floor = means[best]
-    state.frontier.tidy[1] = Entry(trees[best], means[best])
+    state.frontier.tidy[1] = ScoredTree(trees[best], means[best])
 
 
 def _planned(agent: Laws, trials: Trials) -> Array:

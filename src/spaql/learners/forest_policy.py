@@ -14,7 +14,7 @@ from spaql.plants.axes import Space
 from spaql.plants.chart import Chart, to_cube
 from spaql.policy.cells import TOP, Cells, alternatives, key_action, list_cells, survey, table_tree
 from spaql.policy.exact import exact_tree
-from spaql.policy.knowledge import Choice, Opinion, Rows, Samples, Table, table_visits
+from spaql.policy.knowledge import Choice, KnownRows, KnownTable, Opinion, Samples, table_visits
 from spaql.policy.policy import Policy
 from spaql.trees.tree import Tree
 
@@ -31,7 +31,7 @@ class ForestKnowledge:
     step: int
     per_step: bool
     samples: Samples
-    table: Table
+    table: KnownTable
     cells: Cells
     forest: Forest
     space: Space
@@ -79,7 +79,7 @@ def forest_policy(agent: "ForestAgent", step: int | None = None) -> Policy:
     if len(history.table):
         samples = Samples(int(history.train_samples[-1]), int(history.eval_samples[-1]))
     knowledge = ForestKnowledge(
-        agent.algorithm, agent.seed, at, per_step, samples, Table(rules, row_of_node, cells.rows), cells,
+        agent.algorithm, agent.seed, at, per_step, samples, KnownTable(rules, row_of_node, cells.rows), cells,
         resized(live, space, int(live.size[USED])), space, agent.chart,
     )  # fmt: skip
     origin = f"{agent.algorithm} on {agent.problem.name}, seed {agent.seed}" + (f", step {at}" if per_step else "")
@@ -111,7 +111,7 @@ def cells_of(agent: "ForestAgent", step: int = 0) -> Cells:
         key_action(space, agent.chart, best[i, 1], depth[i], action[i])
         if second[i, 0] >= 0:
             key_action(space, agent.chart, second[i, 1], other_depth[i], runner_up[i])
-    return Cells(corner, size, Rows(action, q[:, 0], visits.astype(np.int64), runner_up, q[:, 1]))
+    return Cells(corner, size, KnownRows(action, q[:, 0], visits.astype(np.int64), runner_up, q[:, 1]))
 
 
 def _step_of(agent: "ForestAgent", step: int | None) -> int:

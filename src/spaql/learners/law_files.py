@@ -18,7 +18,7 @@ WORTH = 0.3  # of the tolerance: what more leaves must bring
 
 
 @dataclass(frozen=True, eq=False)
-class Entry:
+class ScoredTree:
     """A tree and its mean return: in units on the episodes of the choice, or tidy on those of the confirmation."""
 
     tree: Tree
@@ -29,20 +29,20 @@ class Entry:
 class Frontier:
     """By number of leaves. `raw` trees are in units, for the search to go on from; `tidy` ones are for people."""
 
-    raw: dict[int, Entry] = field(default_factory=dict)
-    tidy: dict[int, Entry] = field(default_factory=dict)
+    raw: dict[int, ScoredTree] = field(default_factory=dict)
+    tidy: dict[int, ScoredTree] = field(default_factory=dict)
 
     def parent(self, leaves: int) -> Tree | None:
         """The best raw tree with fewer leaves."""
         smaller = [entry for size, entry in self.raw.items() if size < leaves]
         return max(smaller, key=lambda entry: entry.mean).tree if smaller else None
 
-    def monotone(self, tolerance: float) -> list[Entry]:
+    def monotone(self, tolerance: float) -> list[ScoredTree]:
         """The tidy trees, smallest first, without those that are not better than a smaller one.
 
         On the same episodes, so that a part of what does not count between two trees of one size shows who is better.
         """
-        kept: list[Entry] = []
+        kept: list[ScoredTree] = []
         for leaves in sorted(self.tidy):
             entry = self.tidy[leaves]
             if not kept or entry.mean > kept[-1].mean + WORTH * tolerance:
@@ -61,7 +61,7 @@ def arrays_of(frontier: Frontier) -> dict[str, Array]:
     return packed([(0, one) for one in frontier.raw.values()] + [(1, one) for one in frontier.tidy.values()])
 
 
-def packed(entries: Sequence[tuple[int, Entry]]) -> dict[str, Array]:
+def packed(entries: Sequence[tuple[int, ScoredTree]]) -> dict[str, Array]:
     """Heads and means of trees, each with a number that belongs to it, and the rows of all their nodes."""
     heads = [(number, len(entry.tree.nodes), _kind(entry.tree)) for number, entry in entries]
     rows = [row for _, entry in entries for row in _rows(entry.tree)]
@@ -94,7 +94,7 @@ def restored(arrays: dict[str, Array], problem: Problem) -> Frontier:
     return frontier
 
 
-def unpacked(arrays: dict[str, Array], problem: Problem) -> list[tuple[int, Entry]]:
+def unpacked(arrays: dict[str, Array], problem: Problem) -> list[tuple[int, ScoredTree]]:
     """What `packed` has written."""
     heads, means, rows = arrays["heads"], arrays["means"], arrays["rows"]
     if heads.dtype != np.int32 or heads.ndim != 2 or heads.shape[1] != len(HEAD) or len(heads) > MOST_TREES:
@@ -106,7 +106,7 @@ def unpacked(arrays: dict[str, Array], problem: Problem) -> list[tuple[int, Entr
     found, at = [], 0
     for (number, nodes, kind), mean in zip(heads.tolist(), means.tolist(), strict=True):
         tree, at = _tree(rows, at, nodes, kind, problem)
-        found.append((number, Entry(tree, mean)))
+        found.append((number, ScoredTree(tree, mean)))
     if at != len(rows):
         raise ValueError("its trees are malformed")
     return found

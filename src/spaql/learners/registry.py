@@ -28,7 +28,7 @@ FOREST_LOOP = "spaql.training.forest_loop:forest_loop"
 SOLID = "-"
 
 
-class Look(NamedTuple):
+class Style(NamedTuple):
     """How a learner is drawn, the same in all figures and pages.
 
     Colours are safe for the colour-blind, and lines differ in grey print too. The colours are those of Okabe and Ito
@@ -48,7 +48,7 @@ class Card:
 
     name: str
     about: str  # one line, for --help and docs
-    look: Look
+    look: Style
     home: str  # "module:class"; of a rival, "module:function" that computes one run
     loop: str = FOREST_LOOP  # "module:name" of its training loop, a `Loop` of training/trainer.py
     learns_by: Literal["iterations", "samples", "nothing"] = "iterations"  # what `learn` counts
@@ -72,7 +72,7 @@ _CARDS = (
     Card(
         "Random",
         "uniformly random actions, the baseline",
-        Look("#7F7F7F", (0, (1, 1.2)), "x", "2 2.5"),
+        Style("#7F7F7F", (0, (1, 1.2)), "x", "2 2.5"),
         "spaql.learners.random:Random",
         loop="spaql.training.forest_loop:RandomLoop",
         learns_by="nothing",
@@ -82,7 +82,7 @@ _CARDS = (
     Card(
         "AQL",
         "adaptive Q-learning, one partition per step of the episode",
-        Look("#D55E00", SOLID, "s", "5 2.5", "5 2.5 2 2.5"),
+        Style("#D55E00", SOLID, "s", "5 2.5", "5 2.5 2 2.5"),
         "spaql.learners.aql:AQL",
         per_step=True,
         in_paper=True,
@@ -90,21 +90,21 @@ _CARDS = (
     Card(
         "NBQL",
         "Q-learning on a fixed net of cells, one per step of the episode",
-        Look("#8A8A00", (0, (3, 1)), "h", "7 2.5"),
+        Style("#8A8A00", (0, (3, 1)), "h", "7 2.5"),
         "spaql.learners.nbql:NBQL",
         per_step=True,
     ),
     Card(
         "ZoomRL",
         "zooming by confidence and a Lipschitz constant, one partition per step",
-        Look("#C2417C", (0, (6, 1, 1, 1)), "*", "14 2.5 2 2.5"),
+        Style("#C2417C", (0, (6, 1, 1, 1)), "*", "14 2.5 2 2.5"),
         "spaql.learners.zoomrl:ZoomRL",
         per_step=True,
     ),
     Card(
         "SPAQL",
         "single-partition adaptive Q-learning; the best agent seen is kept",
-        Look("#0072B2", (0, (5, 1)), "o", "10 2.5", "10 2.5 5 2.5"),
+        Style("#0072B2", (0, (5, 1)), "o", "10 2.5", "10 2.5 5 2.5"),
         "spaql.learners.spaql:SPAQL",
         keeps_best=True,
         in_paper=True,
@@ -112,7 +112,7 @@ _CARDS = (
     Card(
         "SPAQL-TS",
         "SPAQL for problems where a reference state must be reached and held",
-        Look("#009E73", SOLID, "D", "", "16 3"),
+        Style("#009E73", SOLID, "D", "", "16 3"),
         "spaql.learners.spaql_ts:SPAQLTS",
         keeps_best=True,
         in_paper=True,
@@ -120,7 +120,7 @@ _CARDS = (
     Card(
         "Atlas",
         "model-based: learns a model from few samples, plans in it, and applies a table",
-        Look("#B07300", SOLID, "P", "18 2"),
+        Style("#B07300", SOLID, "P", "18 2"),
         "spaql.learners.atlas.learner:Atlas",
         loop="spaql.laws.atlas_trials:loop_of",
         learns_by="samples",
@@ -131,7 +131,7 @@ _CARDS = (
     Card(
         "Laws",
         "a few affine laws behind a few tests, searched for on a fast simulator",
-        Look("#3B7D23", (0, (8, 1.5)), "X", "20 2.5"),
+        Style("#3B7D23", (0, (8, 1.5)), "X", "20 2.5"),
         "spaql.learners.laws:Laws",
         loop="spaql.laws.loop:LawsLoop",
         learns_by="samples",
@@ -142,7 +142,7 @@ _CARDS = (
     Card(
         "TRPO",
         "trust region policy optimisation, of sb3-contrib",
-        Look("#CC79A7", SOLID, "^", "12 2.5 2 2.5"),
+        Style("#CC79A7", SOLID, "^", "12 2.5 2 2.5"),
         "spaql.runs.trpo:run_trpo",
         rival=True,
         in_paper=True,
@@ -151,7 +151,7 @@ _CARDS = (
     Card(
         "SAC",
         "soft actor-critic, of Stable-Baselines3",
-        Look("#8C6BB1", (0, (4, 1, 1, 1)), "v", "8 2.5 2 2.5"),
+        Style("#8C6BB1", (0, (4, 1, 1, 1)), "v", "8 2.5 2 2.5"),
         "spaql.runs.rivals:run_rival",
         learns_by="samples",
         judged=False,
@@ -162,7 +162,7 @@ _CARDS = (
     Card(
         "DQN",
         "deep Q-network, of Stable-Baselines3",
-        Look("#7D66C4", (0, (4, 1, 1, 1)), "v", "8 2.5 2 2.5"),
+        Style("#7D66C4", (0, (4, 1, 1, 1)), "v", "8 2.5 2 2.5"),
         "spaql.runs.rivals:run_rival",
         learns_by="samples",
         judged=False,
@@ -173,7 +173,7 @@ _CARDS = (
     Card(
         "PPO",
         "proximal policy optimisation, of Stable-Baselines3",
-        Look("#4C8C94", (0, (2, 1)), "p", "4 2.5"),
+        Style("#4C8C94", (0, (2, 1)), "p", "4 2.5"),
         "spaql.runs.rivals:run_rival",
         learns_by="samples",
         judged=False,

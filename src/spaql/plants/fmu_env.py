@@ -42,7 +42,7 @@ class FMUEnv(gymnasium.Env[Array, Array]):
         self.observation_space = gymnasium.spaces.Box(np.array(low, float), np.array(high, float), dtype=np.float64)
         bounds = np.array(list(inputs.values()), float)
         self.action_space: Any = gymnasium.spaces.Box(bounds[:, 0], bounds[:, 1], dtype=np.float64)
-        self.model = Model(read_fmu(path), inputs)
+        self.model = FmuModel(read_fmu(path), inputs)
         self.seen, self.driven = self.model.group(observe), self.model.group(list(inputs))
         self.values, self.before, self.steps = self.model.group(list(start)), np.zeros(len(observe)), -1
 
@@ -91,7 +91,7 @@ class FMUEnv(gymnasium.Env[Array, Array]):
 Group = list[tuple[str, list[int], list[int]]]
 
 
-class Model:
+class FmuModel:
     """One instance of an FMU, unpacked into a folder of its own, which goes with it."""
 
     def __init__(self, fmu: FMU, inputs: Mapping[str, tuple[float, float]]) -> None:

@@ -145,7 +145,7 @@ class _Moving:
 
 # -- what a loop has inside at a moment: more than the controller sees of it -------------------------------------------
 
-class Inside(NamedTuple):
+class LoopInside(NamedTuple):
     """One moment of a loop, in physical units."""
 
     outputs: tuple[float, ...]  # the measured variables as the plant has them, before noise and delay of the sensors
@@ -154,10 +154,10 @@ class Inside(NamedTuple):
     registers: tuple[float, ...]  # of the memory
 
 
-def inside(env: Any) -> Inside | None:
+def inside(env: Any) -> LoopInside | None:
     """Of an environment, now; None if it is in no loop."""
     if isinstance(env, LoopEnv):
-        return Inside(tuple(env.true), tuple(env.queue[0]), tuple(env.r), env.z)
+        return LoopInside(tuple(env.true), tuple(env.queue[0]), tuple(env.r), env.z)
     if not isinstance(env, PlantEnv) or not _is_looped(env.plant):
         return None
     plant, signals, around = _origin(env.plant)
@@ -171,10 +171,10 @@ def inside(env: Any) -> Inside | None:
         at += one.size
     outputs = plant.observe.python(*s) if plant.observe is not None else s
     z = state[at : at + len(signals.registers)]
-    return Inside(tuple(map(float, outputs)), tuple(y), tuple(references), tuple(z))
+    return LoopInside(tuple(map(float, outputs)), tuple(y), tuple(references), tuple(z))
 
 
-def applied(env: Any, now: Inside, action: Sequence[float]) -> tuple[float, ...]:
+def applied(env: Any, now: LoopInside, action: Sequence[float]) -> tuple[float, ...]:
     """What a decision of the controller becomes: after increments, rate limits and interlocks, before delay."""
     signals = env.signals if isinstance(env, LoopEnv) else _origin(env.plant)[1]
     u: tuple[float, ...] = signals.functions.applied(*now.measured, *now.references, *now.registers, *action)

@@ -11,7 +11,7 @@ from spaql.partition.greedy import LOW_HALF, Greedy, Scratch, coordinates
 from spaql.partition.search import cell_of, find_path, relevant
 from spaql.plants.axes import Space
 from spaql.plants.chart import SIGMOID, Chart, to_cube
-from spaql.policy.knowledge import Rows
+from spaql.policy.knowledge import KnownRows
 from spaql.trees.tree import Builder, Tree
 
 # -- compiled: reading a learned partition. Its cells, what is applied in them, and what else could be -----------------
@@ -130,7 +130,7 @@ class Cells:
 
     corner: Array  # int64 (n, d): upper end
     size: Array  # int64 (n, d): edges
-    rows: Rows
+    rows: KnownRows
 
 
 def physical_cuts(chart: Chart, feature: int, positions: Array) -> Array:

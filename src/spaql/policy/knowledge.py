@@ -12,7 +12,7 @@ from spaql.trees.tree import Tree
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class KnownRows:
     """What learning knows about each cell of a table."""
 
     action: Array  # (cells, axes), physical: what is applied there
@@ -29,12 +29,12 @@ class Rows:
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class KnownTable:
     """The policy as it was learned: a tree whose leaves are cells, and what is known about the cells."""
 
     rules: Tree
     row_of_node: Array  # by node of the rules: its row in `rows`; -1 at tests
-    rows: Rows
+    rows: KnownRows
 
 
 class Choice(NamedTuple):
@@ -86,7 +86,7 @@ class Knowledge(Protocol):
         """What learning took."""
 
     @property
-    def table(self) -> Table | None:
+    def table(self) -> KnownTable | None:
         """The table as learned; None if nobody knows one."""
 
     @property
@@ -116,7 +116,7 @@ class Nothing:
     seed: int = 0
     per_step: bool = False
     samples: Samples = NONE
-    table: Table | None = None
+    table: KnownTable | None = None
     model: object | None = None
     unvisited: str = "the action is a default, not a choice"
 
@@ -133,7 +133,7 @@ class Nothing:
 NOTHING = Nothing()
 
 
-def table_visits(table: Table, rules: Tree) -> Array | None:
+def table_visits(table: KnownTable, rules: Tree) -> Array | None:
     """Training steps behind each leaf, if the rules are those of the table."""
     if rules is not table.rules:
         return None

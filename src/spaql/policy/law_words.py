@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from spaql.policy.digits import number, told_apart, with_unit
-from spaql.trees.laws import CLIP, SCORES, Laws
+from spaql.trees.laws import CLIP, SCORES, LeafLaws
 from spaql.trees.regions import constant_of, steps_of
 from spaql.trees.tree import LEAF, Tree
 
@@ -145,7 +145,7 @@ def _seen(weights: Sequence[float]) -> int:
     return sum(weight != 0.0 and abs(weight) != 1.0 for weight in weights)
 
 
-def _numbers_of_leaf(laws: Laws, leaf: int, axes: int) -> int:
+def _numbers_of_leaf(laws: LeafLaws, leaf: int, axes: int) -> int:
     gains, offsets = laws.gains[leaf], laws.offsets[leaf]
     if laws.kind == CLIP:
         fixed = [constant_of(laws, leaf, axis) is not None for axis in range(axes)]

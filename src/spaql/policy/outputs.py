@@ -9,10 +9,10 @@ from spaql.ground.compiling import inlined, kernel
 from spaql.ground.errors import SpaqlError
 from spaql.plants.axes import Continuous, Finite
 from spaql.plants.chart import HUGE
-from spaql.trees.laws import CLIP, ORDERED, SCORES, THRESHOLD, Laws
+from spaql.trees.laws import CLIP, ORDERED, SCORES, THRESHOLD, LeafLaws
 
 
-def make_laws(gains: Array, offsets: Array, actions: Continuous | Finite, kind: int) -> Laws:
+def make_laws(gains: Array, offsets: Array, actions: Continuous | Finite, kind: int) -> LeafLaws:
     """Checked laws for an action space: compiled code will trust them."""
     if kind not in (CLIP, ORDERED, SCORES, THRESHOLD) or (kind == CLIP) != isinstance(actions, Continuous):
         raise SpaqlError("the kind of the laws does not fit the actions")
@@ -24,7 +24,7 @@ def make_laws(gains: Array, offsets: Array, actions: Continuous | Finite, kind: 
     if not np.isfinite(gains).all() or not np.isfinite(offsets).all():
         raise SpaqlError("gains and offsets of laws must be finite")
     low, high = ranges_of(actions, kind)
-    return Laws(gains, offsets, low, high, values, kind)
+    return LeafLaws(gains, offsets, low, high, values, kind)
 
 
 def ranges_of(actions: Continuous | Finite, kind: int) -> tuple[Array, Array]:

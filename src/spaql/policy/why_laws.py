@@ -7,7 +7,7 @@ import numpy as np
 
 from spaql.ground.arrays import Array
 from spaql.policy.digits import column, number, with_unit
-from spaql.trees.laws import CLIP, SCORES, Laws, apply_laws
+from spaql.trees.laws import CLIP, SCORES, LeafLaws, apply_laws
 from spaql.trees.regions import constant_of, steps_of
 from spaql.trees.tree import decide, leaf_of
 
@@ -74,7 +74,7 @@ def scores_at(policy: "Policy", leaf: int, x: Array) -> tuple[Score, ...]:
     return tuple(found)
 
 
-def margin_at(laws: Laws, leaf: int, scores: tuple[Score, ...]) -> Margin | None:
+def margin_at(laws: LeafLaws, leaf: int, scores: tuple[Score, ...]) -> Margin | None:
     """How far the score is from another action; None where the action is continuous, or where the leaf is constant."""
     if laws.kind == CLIP or not scores:
         return None
@@ -115,7 +115,7 @@ def crossings(policy: "Policy", x: Array, j: int, actions: bool) -> Array:
     return inside
 
 
-def _action_sums(laws: Laws, leaves: Array) -> list[tuple[Array, float]]:
+def _action_sums(laws: LeafLaws, leaves: Array) -> list[tuple[Array, float]]:
     """Weighted sums and the cuts at which laws change their action."""
     if laws.kind == CLIP:
         return []

@@ -13,7 +13,7 @@ import numpy as np
 from spaql.plants.problem import Problem
 from spaql.policy.digits import column, number, percent, share_of_time, told_apart, with_unit
 from spaql.policy.law_words import LawWords, Term, affine_text, terms_of
-from spaql.trees.regions import Region, regions
+from spaql.trees.regions import LeafRegion, regions
 from spaql.trees.tree import LEAF, Tree
 
 LONGEST = 60  # letters of a name that are shown
@@ -131,7 +131,7 @@ class Words:
         """The same without the unit."""
         return self.cuts[feature].get(value) or number(value)
 
-    def interval(self, feature: int, region: Region, name: str = "") -> str:
+    def interval(self, feature: int, region: LeafRegion, name: str = "") -> str:
         """The bounds of a region on one variable, with the name in its place; empty if there are none."""
         low, high = float(region.low[feature]), float(region.high[feature])
         texts, unit = self.cuts[feature], self.units[feature]
@@ -144,7 +144,7 @@ class Words:
         return f"{name} < {with_unit(texts[high], unit) if name else texts[high]}".lstrip() if high < np.inf else ""
 
     @cached_property
-    def regions(self) -> dict[int, Region]:
+    def regions(self) -> dict[int, LeafRegion]:
         """By leaf, from left to right."""
         return {region.leaf: region for region in regions(self.tree)}
 

@@ -11,7 +11,7 @@ from spaql.policy.digits import counted
 from spaql.policy.policy import Policy
 from spaql.policy.words import Words
 from spaql.report.shell import minus
-from spaql.trees.laws import CLIP, ORDERED, SCORES, THRESHOLD, Laws
+from spaql.trees.laws import CLIP, ORDERED, SCORES, THRESHOLD, LeafLaws
 from spaql.trees.regions import constant_of
 from spaql.trees.tree import LEAF, Tree
 
@@ -109,7 +109,7 @@ def law_weights(tree: Tree, sizes: Array) -> Array:
     return moved / (moved.max() or 1.0)
 
 
-def difference(laws: Laws | None, one: Array, other: Array) -> float:
+def difference(laws: LeafLaws | None, one: Array, other: Array) -> float:
     """How much actions differ: of continuous ones the mean of the distance, of others how often they do."""
     if laws is None or laws.kind != CLIP:
         return float(np.any(one != other, axis=1).mean())

@@ -12,7 +12,7 @@ from pathlib import Path
 from spaql.ground.checks import whole
 from spaql.ground.errors import SpaqlError
 from spaql.ground.progress import display
-from spaql.ground.tasks import Task
+from spaql.ground.tasks import ShownTask
 from spaql.runs.executors import executor_of
 from spaql.runs.rows import DamagedError, Run
 from spaql.runs.runner import run_missing
@@ -38,7 +38,7 @@ def progress_of_parts(wanted: bool) -> Iterator[Show]:
         def stage(todo: Todo) -> Callable[[Spec], None]:
             everything = [spec for runs in todo.values() for spec in runs]
             whole = shown.task("all", _cost(everything), "runs")
-            whole.count, of = (0, len(everything)), dict[Spec, tuple[Part, Task]]()
+            whole.count, of = (0, len(everything)), dict[Spec, tuple[Part, ShownTask]]()
             for part, runs in todo.items():
                 task = shown.task(f"  {experiments()[part.experiment].title}, {part.problem}", _cost(runs), "runs")
                 task.count, task.note = (0, len(runs)), "" if runs else "all there"

@@ -139,13 +139,13 @@ class ByPlan:
 
     def __init__(self, agent: "Atlas", key: np.uint64) -> None:
         self.agent, self.key = agent, key
-        self.actor: Actor | None = None
+        self.actor: AtlasActor | None = None
         self.action, self.held = 0, 0
 
     def act(self, here: Array, h: int) -> tuple[Array, int]:
         agent, plan = self.agent, self.agent.state.plan
         if plan is not None and (self.actor is None or h % PERIOD == 0):
-            self.actor = Actor(plan, self._curious(), agent.chance)
+            self.actor = AtlasActor(plan, self._curious(), agent.chance)
         if self.actor is None:  # nothing is known yet: random actions, each held for a while
             if self.held == 0:
                 self.action = draw(self.key, 2 * h, len(agent.actions))
@@ -160,7 +160,7 @@ class ByPlan:
             agent.plan_at(agent.state.memory.n)
             assert agent.state.plan is not None
             curious = self._curious() if self.actor is None else self.actor.curious
-            self.actor = Actor(agent.state.plan, curious, agent.chance)
+            self.actor = AtlasActor(agent.state.plan, curious, agent.chance)
         return False
 
     def _curious(self) -> bool:
@@ -168,7 +168,7 @@ class ByPlan:
         return self.agent.settings.explore and self.agent.state.curious < self.agent.state.followed
 
 
-class Actor:
+class AtlasActor:
     """A plan in use in training."""
 
     def __init__(self, plan: Plan, curious: bool, chance: float) -> None:
@@ -176,7 +176,7 @@ class Actor:
         self.outlook = plan.outlook(curious)
         d, actions = len(plan.centre), len(plan.actions)
         self.metric = Metric(plan.centre, plan.inverse)
-        self.room = Room(np.zeros(d), np.zeros(actions), np.zeros((actions, d)), new_work(plan.neighbours, d))
+        self.room = EpisodeRoom(np.zeros(d), np.zeros(actions), np.zeros((actions, d)), new_work(plan.neighbours, d))
 
     def act(self, observation: Array, key: np.uint64, h: int) -> int:
         return int(choose(self.outlook, self.metric, self.chance, observation, key, h, self.room))
@@ -189,7 +189,7 @@ class Metric(NamedTuple):
     inverse: Array
 
 
-class Room(NamedTuple):
+class EpisodeRoom(NamedTuple):
     """Working memory of a look-ahead."""
 
     z: Array  # (d,) state
@@ -200,7 +200,7 @@ class Room(NamedTuple):
 
 @kernel
 def choose(
-    outlook: Outlook, metric: Metric, chance: float, observation: Array, key: np.uint64, h: int, room: Room
+    outlook: Outlook, metric: Metric, chance: float, observation: Array, key: np.uint64, h: int, room: EpisodeRoom
 ) -> int:  # fmt: skip
     """The action of step h: by look-ahead, or with the probability `chance` a random action."""
     if uniform(key, 2 * h) < chance:

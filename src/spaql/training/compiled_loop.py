@@ -17,7 +17,7 @@ from spaql.learners.state import copied, merge_forest
 from spaql.learners.trainee import Trainee
 from spaql.partition.greedy import Greedy, cell_room, new_greedy
 from spaql.plants.plant import LANES
-from spaql.training.kernels import Clock, Progress, Room, greedy_rollouts, train_aql, train_spaql
+from spaql.training.kernels import Clock, KernelRoom, LoopProgress, greedy_rollouts, train_aql, train_spaql
 from spaql.training.lanes import BAD_OBSERVATION, OK, Episodes, Lanes, new_lanes, stage_of
 from spaql.training.tally import Tally
 from spaql.training.viewer import bad_reward, bad_state
@@ -38,7 +38,7 @@ class CompiledLoop:
         self.agent, self.plant = agent, agent.problem.plant
         self.stage = stage_of(self.plant, agent.problem.horizon)
         episodes = Episodes(np.uint64(0), np.empty(rollouts), 0, rollouts)
-        self.work = Room(new_lanes(self.plant), new_lanes(self.plant), episodes)
+        self.work = KernelRoom(new_lanes(self.plant), new_lanes(self.plant), episodes)
         self.greedy: Greedy | None = None  # of the trainee
 
     def run(self, iterations: int) -> Array:
@@ -71,7 +71,8 @@ class CompiledLoop:
             if self.greedy is None or len(self.greedy.jump) != cell_room(state.space, state.trainee):
                 self.greedy = new_greedy(state.space, state.trainee)
             trainee = Trainee(state.space, agent.chart, agent.rule, state.trainee, self.greedy, scratch)
-            clock, progress = Clock(agent.seed, len(state.history) + done), Progress(state.outer, rows[done:], spare)
+            clock = Clock(agent.seed, len(state.history) + done)
+            progress = LoopProgress(state.outer, rows[done:], spare)
             if agent.cooling is None:
                 if state.greedy is not self.greedy:  # merging the many cells of a net costs more than an episode
                     merge_forest(state.trainee, state.space, agent.chart, self.greedy, scratch)

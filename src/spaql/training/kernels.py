@@ -46,7 +46,7 @@ class Clock(NamedTuple):
     iteration: int  # of the first row of the history to be filled
 
 
-class Room(NamedTuple):
+class KernelRoom(NamedTuple):
     """Working memory of the rollouts."""
 
     one: Lanes  # of the training episode, which uses one lane
@@ -54,7 +54,7 @@ class Room(NamedTuple):
     episodes: Episodes  # of the evaluation; every iteration has its own seed
 
 
-class Progress(NamedTuple):
+class LoopProgress(NamedTuple):
     """What training keeps beside the partition."""
 
     outer: Array  # see `learners.outer`
@@ -123,7 +123,7 @@ def aql_episode(
 
 @inlined
 def _evaluate(
-    reset: Batch, step: Batch, stage: Stage, actor: Actor, room: Room, seed: int, iteration: int, outer: Array
+    reset: Batch, step: Batch, stage: Stage, actor: Actor, room: KernelRoom, seed: int, iteration: int, outer: Array
 ) -> float:
     """Mean return of the greedy policy after `iteration` iterations; the steps are counted."""
     plant_seed = streams.plant_seed(seed, streams.SELECT_PLANT, iteration)
@@ -144,8 +144,8 @@ def train_spaql(
     best: Forest,
     cooling: Cooling,
     clock: Clock,
-    room: Room,
-    progress: Progress,
+    room: KernelRoom,
+    progress: LoopProgress,
 ) -> int:
     """Iterations `clock.iteration`, `clock.iteration + 1`, ... into the rows of the history. Returns how many.
 
@@ -185,7 +185,7 @@ def train_spaql(
 
 @kernel
 def train_aql(
-    reset: Batch, step: Batch, stage: Stage, trainee: Trainee, clock: Clock, room: Room, progress: Progress
+    reset: Batch, step: Batch, stage: Stage, trainee: Trainee, clock: Clock, room: KernelRoom, progress: LoopProgress
 ) -> int:
     """As `train_spaql`, for AQL, NBQL and ZoomRL: no temperature, no best agent; the current agent is what is reported.
 

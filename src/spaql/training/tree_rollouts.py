@@ -24,8 +24,8 @@ from spaql.training.lanes import (
     step_lanes,
     turn_lanes,
 )
-from spaql.trees.laws import ORDERED, SCORES, THRESHOLD, Laws, apply_law
-from spaql.trees.tree import LEAF, Controller, Tree, descend, has_oblique
+from spaql.trees.laws import ORDERED, SCORES, THRESHOLD, LeafLaws, apply_law
+from spaql.trees.tree import LEAF, CompiledTree, Tree, descend, has_oblique
 
 SMALL_TREE = 127  # nodes: up to here every lane is tested at every node
 
@@ -83,7 +83,7 @@ def _place_by_lane(nodes: Array, lanes: Lanes, first_row: int, n: int) -> None:
 
 
 @inlined
-def place_lanes(controller: Controller, oblique: bool, lanes: Lanes, rows: Rows, n: int) -> None:
+def place_lanes(controller: CompiledTree, oblique: bool, lanes: Lanes, rows: Rows, n: int) -> None:
     """Every lane's leaf, into `lanes.code`."""
     nodes, weights = controller.nodes, controller.weights
     if len(nodes) <= SMALL_TREE:
@@ -96,7 +96,7 @@ def place_lanes(controller: Controller, oblique: bool, lanes: Lanes, rows: Rows,
 
 
 @inlined
-def act_tree(controller: Controller, oblique: bool, lanes: Lanes, rows: Rows, n: int) -> None:
+def act_tree(controller: CompiledTree, oblique: bool, lanes: Lanes, rows: Rows, n: int) -> None:
     """Every lane's leaf, and its action into the table. `oblique`: some test of the tree is, see `has_oblique`."""
     place_lanes(controller, oblique, lanes, rows, n)
     if len(controller.laws.gains) > 0:
@@ -109,7 +109,7 @@ def act_tree(controller: Controller, oblique: bool, lanes: Lanes, rows: Rows, n:
 
 
 @inlined
-def _scores(laws: Laws, leaf: int, output: int, lanes: Lanes, rows: Rows, n: int) -> None:
+def _scores(laws: LeafLaws, leaf: int, output: int, lanes: Lanes, rows: Rows, n: int) -> None:
     """`laws.score` for all lanes, into `lanes.sums`."""
     value = lanes.sums
     for i in range(n):
@@ -125,7 +125,7 @@ def _scores(laws: Laws, leaf: int, output: int, lanes: Lanes, rows: Rows, n: int
 
 
 @inlined
-def act_laws(controller: Controller, lanes: Lanes, rows: Rows, n: int) -> None:
+def act_laws(controller: CompiledTree, lanes: Lanes, rows: Rows, n: int) -> None:
     """`laws.apply_law` for all lanes, leaf by leaf: few leaves, and loops over the lanes vectorise."""
     laws, leaf, value = controller.laws, lanes.code, lanes.sums
     for node in range(len(controller.nodes)):
@@ -158,7 +158,7 @@ def run_tree(
     reset: Batch,
     step: Batch,
     stage: Stage,
-    controller: Controller,
+    controller: CompiledTree,
     lanes: Lanes,
     episodes: Episodes,
     visits: Array,
@@ -198,17 +198,17 @@ def run_tree(
 # A tree of its own fills few lanes with its few episodes; in a learned model, whose step costs much per call, all trees
 # together take two thirds of the time. Every episode has the bits that it has alone.
 
-class Forest(NamedTuple):
+class TreeBatch(NamedTuple):
     """Trees with as many nodes each, one after the other; their tests are oblique or of one variable."""
 
     nodes: Array  # of NODE; children are counted from the first tree's root
     weights: Array  # (nodes of all, variables)
-    laws: Laws  # of all nodes
+    laws: LeafLaws  # of all nodes
     size: int  # nodes of one tree
     episodes: int  # of one tree: rollout i is led by tree i // episodes
 
 
-def forest_of(trees: Sequence[Tree], episodes: int) -> Forest:
+def forest_of(trees: Sequence[Tree], episodes: int) -> TreeBatch:
     """The trees have laws of one kind, and equally many nodes."""
     size, nodes = len(trees[0].nodes), np.concatenate([tree.nodes for tree in trees])
     root = np.repeat(size * np.arange(len(trees), dtype=np.int32), size)
@@ -218,11 +218,11 @@ def forest_of(trees: Sequence[Tree], episodes: int) -> Forest:
     laws = [tree.laws for tree in trees if tree.laws is not None]
     gains, offsets = np.concatenate([one.gains for one in laws]), np.concatenate([one.offsets for one in laws])
     weights = np.concatenate([tree.weights for tree in trees])
-    return Forest(nodes, weights, laws[0]._replace(gains=gains, offsets=offsets), size, episodes)
+    return TreeBatch(nodes, weights, laws[0]._replace(gains=gains, offsets=offsets), size, episodes)
 
 
 @inlined
-def _act(forest: Forest, lanes: Lanes, rows: Rows, n: int) -> None:
+def _act(forest: TreeBatch, lanes: Lanes, rows: Rows, n: int) -> None:
     """Every lane's action, by its own tree."""
     for i in range(n):
         root = forest.size * (lanes.rollout[i] // forest.episodes)
@@ -232,7 +232,7 @@ def _act(forest: Forest, lanes: Lanes, rows: Rows, n: int) -> None:
 
 
 @kernel
-def run_forest(reset: Batch, step: Batch, stage: Stage, forest: Forest, lanes: Lanes, episodes: Episodes) -> int:
+def run_forest(reset: Batch, step: Batch, stage: Stage, forest: TreeBatch, lanes: Lanes, episodes: Episodes) -> int:
     """Episodes, each with its own tree of the forest as the policy. Returns the steps."""
     rows, returns, steps = stage.rows, episodes.returns, 0
     for begin in range(episodes.first, episodes.last, LANES):

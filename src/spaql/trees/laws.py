@@ -22,7 +22,7 @@ SCORES = 2
 THRESHOLD = 3
 
 
-class Laws(NamedTuple):
+class LeafLaws(NamedTuple):
     """The laws of all leaves of a tree, by node; rows of tests are zero."""
 
     gains: Array  # (nodes, outputs, variables)
@@ -37,16 +37,16 @@ class Laws(NamedTuple):
         return int(self.offsets.shape[1])
 
 
-NO_LAWS = Laws(np.zeros((0, 0, 0)), np.zeros((0, 0)), np.zeros(0), np.zeros(0), np.zeros(0), CLIP)
+NO_LAWS = LeafLaws(np.zeros((0, 0, 0)), np.zeros((0, 0)), np.zeros(0), np.zeros(0), np.zeros(0), CLIP)
 
 
-def of_nodes(laws: Laws | None, nodes: Array) -> Laws | None:
+def of_nodes(laws: LeafLaws | None, nodes: Array) -> LeafLaws | None:
     """The laws of a tree made of these nodes of another."""
     return None if laws is None else laws._replace(gains=laws.gains[nodes], offsets=laws.offsets[nodes])
 
 
 @inlined
-def score(laws: Laws, leaf: int, output: int, observation: Array) -> float:
+def score(laws: LeafLaws, leaf: int, output: int, observation: Array) -> float:
     """One score of a leaf, summed from left to right, the offset last, as exports do."""
     total = 0.0
     for j in range(len(observation)):
@@ -58,7 +58,7 @@ def score(laws: Laws, leaf: int, output: int, observation: Array) -> float:
 
 
 @inlined
-def apply_law(laws: Laws, leaf: int, observation: Array, action: Array) -> None:
+def apply_law(laws: LeafLaws, leaf: int, observation: Array, action: Array) -> None:
     """What the law of a leaf applies at an observation."""
     if laws.kind == SCORES:
         best, chosen = score(laws, leaf, 0, observation), 0
@@ -79,7 +79,7 @@ def apply_law(laws: Laws, leaf: int, observation: Array, action: Array) -> None:
 
 
 @kernel
-def apply_laws(laws: Laws, leaf: Array, observations: Array, actions: Array) -> None:
+def apply_laws(laws: LeafLaws, leaf: Array, observations: Array, actions: Array) -> None:
     """`apply_law` for every row."""
     for i in range(len(observations)):
         apply_law(laws, leaf[i], observations[i], actions[i])

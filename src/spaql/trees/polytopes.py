@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from spaql.ground.arrays import Array
-from spaql.trees.laws import CLIP, SCORES, Laws
+from spaql.trees.laws import CLIP, SCORES, LeafLaws
 from spaql.trees.regions import steps_of
 from spaql.trees.tree import LEAF, Tree, walk
 
@@ -67,7 +67,7 @@ def _parts(tree: Tree, leaf: int) -> list[tuple[tuple[Halfspace, ...], tuple[Arr
     return [(sides, (still, np.array([action]))) for sides, action in chosen]
 
 
-def _between_steps(laws: Laws, leaf: int) -> list[tuple[tuple[Halfspace, ...], float]]:
+def _between_steps(laws: LeafLaws, leaf: int) -> list[tuple[tuple[Halfspace, ...], float]]:
     gains, found = laws.gains[leaf, 0], []
     below: tuple[Halfspace, ...] = ()
     for cut, action in steps_of(laws, leaf):
@@ -76,7 +76,7 @@ def _between_steps(laws: Laws, leaf: int) -> list[tuple[tuple[Halfspace, ...], f
     return [*found, (below, float(laws.values[0]))]
 
 
-def _best_of_scores(laws: Laws, leaf: int) -> list[tuple[tuple[Halfspace, ...], float]]:
+def _best_of_scores(laws: LeafLaws, leaf: int) -> list[tuple[tuple[Halfspace, ...], float]]:
     gains, offsets, found = laws.gains[leaf], laws.offsets[leaf], []
     for k, action in enumerate(laws.values.tolist()):
         sides = []

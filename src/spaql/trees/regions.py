@@ -6,12 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from spaql.ground.arrays import Array
-from spaql.trees.laws import CLIP, ORDERED, SCORES, THRESHOLD, Laws
+from spaql.trees.laws import CLIP, ORDERED, SCORES, THRESHOLD, LeafLaws
 from spaql.trees.tree import LEAF, Tree, bounds_of, walk
 
 
 @dataclass(frozen=True, eq=False)
-class Region:
+class LeafRegion:
     """The region of a leaf: a box, and the oblique tests on the way: (node, went high).
 
     Lower ends are inclusive, upper ends exclusive.
@@ -28,7 +28,7 @@ class Region:
         return not bool(np.all(self.low < self.high))
 
 
-def regions(tree: Tree) -> list[Region]:
+def regions(tree: Tree) -> list[LeafRegion]:
     """The regions of all leaves, from left to right."""
     low, high = bounds_of(tree)
     on_the_way: dict[int, tuple[tuple[int, bool], ...]] = {0: ()}
@@ -36,7 +36,7 @@ def regions(tree: Tree) -> list[Region]:
     for node, _ in walk(tree):
         tests, feature = on_the_way.pop(node), int(tree.nodes["feature"][node])
         if feature == LEAF:
-            found.append(Region(node, low[node], high[node], tests))
+            found.append(LeafRegion(node, low[node], high[node], tests))
             continue
         for side in ("low", "high"):
             more = ((node, side == "high"),) if feature == tree.variables else ()
@@ -99,7 +99,7 @@ def rows_of(tree: Tree) -> Array:
     return rows
 
 
-def constant_of(laws: Laws, leaf: int, axis: int = 0) -> float | None:
+def constant_of(laws: LeafLaws, leaf: int, axis: int = 0) -> float | None:
     """What a leaf applies along an axis of the action if it does not depend on the observation, else None."""
     depends = laws.gains[leaf].any() if laws.kind == SCORES else laws.gains[leaf, axis].any()
     if depends and len(laws.values) != 1:
@@ -114,12 +114,12 @@ def constant_of(laws: Laws, leaf: int, axis: int = 0) -> float | None:
     return float(laws.values[int(min(max(offsets[0], laws.low[0]), laws.high[0]) + 0.5)])
 
 
-def neutral_of(laws: Laws, axis: int = 0) -> float:
+def neutral_of(laws: LeafLaws, axis: int = 0) -> float:
     """What an export applies where the score is not a number: zero, or the end of the range nearest to it."""
     return min(max(0.0, float(laws.low[axis])), float(laws.high[axis]))
 
 
-def steps_of(laws: Laws, leaf: int) -> list[tuple[float, float]]:
+def steps_of(laws: LeafLaws, leaf: int) -> list[tuple[float, float]]:
     """Of thresholds and ordered actions: (cut, action from this value of the weighted sum on), the highest first.
 
     Below all cuts it is the first of the values. The sum has no offset: that is in the cuts.

@@ -12,20 +12,20 @@ import numpy as np
 from spaql.ground.arrays import Array
 from spaql.ground.compiling import inlined, kernel
 from spaql.ground.errors import SpaqlError
-from spaql.trees.laws import NO_LAWS, Laws, apply_law, apply_laws, of_nodes
+from spaql.trees.laws import NO_LAWS, LeafLaws, apply_law, apply_laws, of_nodes
 
 # -- from an observation to its leaf, compiled -------------------------------------------------------------------------
 #
 # `descend` is the plain form of the walk. Special forms of it for many observations at once stand in
 # `training.tree_rollouts` (the lanes of a plant's table) and in `learners.atlas` (episodes in a learned model).
 
-class Controller(NamedTuple):
+class CompiledTree(NamedTuple):
     """A decision tree as the policy of compiled episodes."""
 
     nodes: Array  # of NODE
     weights: Array  # (nodes, variables) of oblique tests
     actions: Array  # (nodes, axes) what is applied in each leaf; in a learned model its features, (nodes, p)
-    laws: Laws = NO_LAWS  # what is applied instead, where leaves are laws
+    laws: LeafLaws = NO_LAWS  # what is applied instead, where leaves are laws
 
 
 @inlined
@@ -62,7 +62,7 @@ def find_leaves(nodes: Array, weights: Array, observations: Array, found: Array)
 
 
 @kernel
-def decide_row(controller: Controller, observations: Array, row: int, action: Array) -> int:
+def decide_row(controller: CompiledTree, observations: Array, row: int, action: Array) -> int:
     """What a tree applies at one row goes into `action`; returns the leaf.
 
     For loops over the steps of an environment, which call its machine code (`compiling.machine_code`) once per step.
@@ -93,7 +93,7 @@ class Tree:
     nodes: Array
     actions: Array
     weights: Array
-    laws: Laws | None = None
+    laws: LeafLaws | None = None
 
     @property
     def variables(self) -> int:
@@ -108,9 +108,9 @@ class Tree:
         return np.array([node for node, _ in walk(self) if self.nodes["feature"][node] == LEAF], np.int64)
 
     @property
-    def controller(self) -> Controller:
+    def controller(self) -> CompiledTree:
         """The tree as compiled code takes it."""
-        return Controller(self.nodes, self.weights, self.actions, NO_LAWS if self.laws is None else self.laws)
+        return CompiledTree(self.nodes, self.weights, self.actions, NO_LAWS if self.laws is None else self.laws)
 
     @property
     def n_leaves(self) -> int:
@@ -121,7 +121,7 @@ class Tree:
         return max(depth for _, depth in walk(self))
 
 
-def make_tree(nodes: Any, actions: Any, variables: int, weights: Any = None, laws: Laws | None = None) -> Tree:
+def make_tree(nodes: Any, actions: Any, variables: int, weights: Any = None, laws: LeafLaws | None = None) -> Tree:
     """A checked tree: compiled code will trust it."""
     nodes, actions = np.ascontiguousarray(nodes, NODE), np.ascontiguousarray(actions, float)
     n = len(nodes)
@@ -209,7 +209,7 @@ def decide(tree: Tree, observations: Array) -> Array:
 class Builder:
     """Grows a tree node by node, parents before children. Leaves may take the laws of another tree's leaves."""
 
-    def __init__(self, variables: int, axes: int, laws: Laws | None = None) -> None:
+    def __init__(self, variables: int, axes: int, laws: LeafLaws | None = None) -> None:
         self.variables, self.axes, self.laws = variables, axes, laws
         self.taken: list[int] = []  # by node: whose row of the laws it has; of a test any
         self.nodes: list[tuple[float, int, int, int]] = []

@@ -18,7 +18,7 @@ from spaql.learners.atlas.imagine import rehearsed
 from spaql.learners.atlas.plan import Plan
 from spaql.learners.atlas.policy import samples_of, table_of
 from spaql.learners.atlas.state import Grown
-from spaql.learners.law_files import Entry
+from spaql.learners.law_files import ScoredTree
 from spaql.plants.known_check import ABSOLUTE, wrong_steps
 from spaql.plants.problem import Problem
 from spaql.plants.strict import strict_known
@@ -126,7 +126,7 @@ def _search(agent: "Atlas", n: int, stop: threading.Event) -> None:
     if stop.is_set():
         latest = _latest(agent)
         state.tabled, state.in_model = 0, 0
-        state.laws = Grown(n, Entry(_middle(agent), 0.0) if latest is None else latest.entry)
+        state.laws = Grown(n, ScoredTree(_middle(agent), 0.0) if latest is None else latest.entry)
         return
     at_work("learning a model")
     model, earlier = model_of(problem, data), [laws.entry.tree for laws in state.grown[::-1]]
@@ -147,7 +147,7 @@ def _search(agent: "Atlas", n: int, stop: threading.Event) -> None:
     if plans and found.tree is plans[0].table:
         state.final, state.in_model = plans[0], n
     state.tabled = n if found.tree is table or state.in_model else 0
-    state.laws = None if state.tabled else Grown(n, Entry(found.tree, float(found.returns.mean())))
+    state.laws = None if state.tabled else Grown(n, ScoredTree(found.tree, float(found.returns.mean())))
 
 
 def told_problem(agent: "Atlas", limits: bool = True) -> Problem:

@@ -13,7 +13,7 @@ from spaql.learners.atlas.memory import BEGAN
 from spaql.trees.tree import LEAF, NODE
 
 if TYPE_CHECKING:
-    from spaql.learners.atlas.memory import Memory
+    from spaql.learners.atlas.memory import Experience
 
 MOST_LEAVES = 32  # of the tree
 MOST_POINTS = 6000  # transitions that ended an episode, and as many that did not, the tree is grown from
@@ -94,7 +94,7 @@ EARLY = 0.02  # share of the horizon: states seen in the first steps of an episo
 SIDEWAYS = 0.7  # how far a start state between others goes towards each of its neighbours, or away from it: s of (34)
 
 
-def start_states(memory: "Memory", n: int, horizon: int, count: int) -> Array:
+def start_states(memory: "Experience", n: int, horizon: int, count: int) -> Array:
     """`count` start states, mixed: those with which episodes began, states seen in the first steps, and states between
     neighbouring start states; repeated if these are fewer than `count`.
 

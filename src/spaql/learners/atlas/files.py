@@ -11,12 +11,12 @@ import numpy as np
 from spaql.gp.problem import FEWEST
 from spaql.ground.arrays import Array
 from spaql.ground.checks import FAR
-from spaql.learners.atlas.memory import CURIOUS, FOLLOWED, LED, Memory
+from spaql.learners.atlas.memory import CURIOUS, FOLLOWED, LED, Experience
 from spaql.learners.atlas.state import AtlasState, Grown, due
 from spaql.learners.law_files import packed, unpacked
 from spaql.plants.chart import EDGE, LINEAR
 from spaql.plants.problem import Continuous, Finite, Problem
-from spaql.policy.knowledge import Rows, Table
+from spaql.policy.knowledge import KnownRows, KnownTable
 from spaql.trees.tree import LEAF, NODE, make_tree
 
 TABLE_ARRAYS = ("table_nodes", "table_cells")
@@ -38,7 +38,7 @@ def arrays_of(state: AtlasState, laws: bool) -> dict[str, Array]:
     return data | packed([(one.samples, one.entry) for one in kept]) | counts
 
 
-def _packed_table(table: Table) -> dict[str, Array]:
+def _packed_table(table: KnownTable) -> dict[str, Array]:
     """By node cut, variable, both children and the row of its cell; by cell what is known of it."""
     nodes, rows = table.rules.nodes, table.rows
     columns = [nodes["cut"], nodes["feature"], nodes["low"], nodes["high"], table.row_of_node]
@@ -46,7 +46,7 @@ def _packed_table(table: Table) -> dict[str, Array]:
     return dict(zip(TABLE_ARRAYS, (np.column_stack(part).astype(float) for part in (columns, known)), strict=True))
 
 
-def _unpacked_table(arrays: dict[str, Array], problem: Problem) -> Table:
+def _unpacked_table(arrays: dict[str, Array], problem: Problem) -> KnownTable:
     """What `_packed_table` has written."""
     places, known = (arrays[name] for name in TABLE_ARRAYS)
     d, axes, space = len(problem.state), problem.actions.axes, problem.actions
@@ -62,12 +62,12 @@ def _unpacked_table(arrays: dict[str, Array], problem: Problem) -> Table:
     leaf = nodes["feature"] == LEAF
     if not np.array_equal(np.sort(row_of_node[leaf]), np.arange(len(known))) or (nodes["feature"] == d).any():
         raise ValueError("its table is malformed")
-    rows = Rows(known[:, :axes], known[:, axes], known[:, axes + 1], known[:, axes + 2 : -1], known[:, -1])
+    rows = KnownRows(known[:, :axes], known[:, axes], known[:, axes + 1], known[:, axes + 2 : -1], known[:, -1])
     if not np.isfinite(known[:, : axes + 2]).all() or np.isinf(known).any() or not inside(space, rows.action):
         raise ValueError("its table is malformed")
     actions = np.zeros((len(nodes), axes))
     actions[leaf] = rows.action[row_of_node[leaf]]
-    return Table(make_tree(nodes, actions, d), np.where(leaf, row_of_node, -1), rows)
+    return KnownTable(make_tree(nodes, actions, d), np.where(leaf, row_of_node, -1), rows)
 
 
 def inside(space: Continuous | Finite, actions: Array) -> bool:
@@ -99,7 +99,7 @@ def restore(state: AtlasState, problem: Problem, arrays: dict[str, Array]) -> No
     if np.any(counts > n) or not all(due(after, before) for before, after in pairwise([0, *counts.tolist()])):
         raise ValueError("its plans are malformed")
     if n:
-        state.memory = Memory(arrays["states"], arrays["actions"], arrays["rewards"], arrays["nexts"], flags, n)
+        state.memory = Experience(arrays["states"], arrays["actions"], arrays["rewards"], arrays["nexts"], flags, n)
     state.planned, state.episodes = counts.tolist(), int(planned[-1])
     if "trials" in arrays:
         _restore_trials(state, problem, arrays, n)

@@ -13,11 +13,11 @@ from spaql.ground.arrays import Array
 from spaql.ground.compiling import inlined, kernel
 from spaql.ground.streams import uniform
 from spaql.learners.atlas.endings import start_states
-from spaql.learners.atlas.memory import Memory, features_of
-from spaql.learners.atlas.model import Model, descend_lanes, predict_lanes, width_of
+from spaql.learners.atlas.memory import Experience, features_of
+from spaql.learners.atlas.model import CellModel, descend_lanes, predict_lanes, width_of
 from spaql.plants.problem import Continuous, Finite, Problem
-from spaql.trees.laws import CLIP, NO_LAWS, SCORES, THRESHOLD, Laws, score
-from spaql.trees.tree import LEAF, Controller, Tree, descend, has_oblique
+from spaql.trees.laws import CLIP, NO_LAWS, SCORES, THRESHOLD, LeafLaws, score
+from spaql.trees.tree import LEAF, CompiledTree, Tree, descend, has_oblique
 
 if TYPE_CHECKING:
     from spaql.learners.atlas.plan import Plan
@@ -30,12 +30,12 @@ REHEARSALS = 64  # start states on which plans are compared
 class World(NamedTuple):
     """A model whose box is larger than the data, and what happens at the edge of that box."""
 
-    model: Model
+    model: CellModel
     wall: Array  # (2, d) by side of the box: 1 for a declared bound, where states stay; 0: episodes are lost there
     worst: float  # reward of each remaining step of a lost episode
 
 
-class Trials(NamedTuple):
+class ModelEpisodes(NamedTuple):
     """The episodes to compute: from every state, each action is applied for `hold` steps, then the actions of the tree
     are; and one more episode with the actions of the tree from its first step on."""
 
@@ -70,7 +70,7 @@ def new_tracks(d: int, p: int) -> Tracks:
 
 
 @inlined
-def _follow(laws: Laws, tracks: Tracks, d: int, i: int) -> None:
+def _follow(laws: LeafLaws, tracks: Tracks, d: int, i: int) -> None:
     """Features (11) of what the law of a leaf applies in column i; scores of continuous laws are u in [-1, 1]."""
     x, leaf = tracks.x, tracks.node[i]
     if laws.kind == CLIP:
@@ -94,7 +94,7 @@ def _follow(laws: Laws, tracks: Tracks, d: int, i: int) -> None:
 
 
 @inlined
-def _act(controller: Controller, oblique: bool, trials: Trials, tracks: Tracks, d: int, n: int) -> None:
+def _act(controller: CompiledTree, oblique: bool, trials: ModelEpisodes, tracks: Tracks, d: int, n: int) -> None:
     """Features of every episode's next action, into `tracks.x`."""
     if oblique:
         for i in range(n):
@@ -125,7 +125,7 @@ def _lost(world: World, x: Array, d: int, i: int) -> bool:
 
 
 @inlined
-def _enter(trials: Trials, tracks: Tracks, task: int, i: int) -> None:
+def _enter(trials: ModelEpisodes, tracks: Tracks, task: int, i: int) -> None:
     """Episode number `task` begins in column i."""
     place = task // (len(trials.features) + 1)
     for j in range(trials.places.shape[1]):
@@ -135,7 +135,8 @@ def _enter(trials: Trials, tracks: Tracks, task: int, i: int) -> None:
 
 @kernel
 def rehearse(
-    world: World, controller: Controller, trials: Trials, horizon: int, returns: Array, kept: Kept, tracks: Tracks
+    world: World, controller: CompiledTree, trials: ModelEpisodes, horizon: int, returns: Array, kept: Kept,
+    tracks: Tracks,
 ) -> int:  # fmt: skip
     """The return of every episode of `trials`, (places * (trials + 1),), into `returns`. Returns the steps computed."""
     model, x, task, time = world.model, tracks.x, tracks.task, tracks.time
@@ -186,7 +187,7 @@ def rehearse(
 # -- from plans and trees to what the kernel takes ---------------------------------------------------------------------
 
 
-def world_of(problem: Problem, plan: "Plan", model: Model) -> World:
+def world_of(problem: Problem, plan: "Plan", model: CellModel) -> World:
     """A model in the metric of a plan, with room around the data; declared bounds of the problem are walls."""
     wall, margin = np.zeros((2, len(problem.state))), BEYOND * (plan.model.high - plan.model.low)
     low, high = plan.model.low - margin, plan.model.high + margin
@@ -203,7 +204,7 @@ def world_of(problem: Problem, plan: "Plan", model: Model) -> World:
     return World(model._replace(low=low, high=high), wall, min(float(model.rewards[0]), 0.0))
 
 
-def controller_of(plan: "Plan", tree: Tree, actions: Continuous | Finite) -> Controller:
+def controller_of(plan: "Plan", tree: Tree, actions: Continuous | Finite) -> CompiledTree:
     """A tree of physical observations in the metric of a plan."""
     nodes, weights = tree.nodes.copy(), tree.weights
     inner = nodes["feature"] != LEAF
@@ -217,10 +218,10 @@ def controller_of(plan: "Plan", tree: Tree, actions: Continuous | Finite) -> Con
         scale = np.where(plan.inverse > 0.0, 1.0 / np.where(plan.inverse > 0.0, plan.inverse, 1.0), 0.0)
         nodes["cut"][oblique] -= weights[oblique] @ plan.centre
         weights = weights * scale
-    return Controller(nodes, weights, features_of(actions, tree.actions), _laws_in_metric(plan, tree.laws))
+    return CompiledTree(nodes, weights, features_of(actions, tree.actions), _laws_in_metric(plan, tree.laws))
 
 
-def _laws_in_metric(plan: "Plan", laws: Laws | None) -> Laws:
+def _laws_in_metric(plan: "Plan", laws: LeafLaws | None) -> LeafLaws:
     """Laws of the metric's states; those of continuous actions say u, which is in [-1, 1]."""
     if laws is None:
         return NO_LAWS
@@ -234,7 +235,7 @@ def _laws_in_metric(plan: "Plan", laws: Laws | None) -> Laws:
 
 
 def imagined_returns(
-    worlds: Sequence[World], controller: Controller, begin: Array, first: int, horizon: int, tracks: Tracks
+    worlds: Sequence[World], controller: CompiledTree, begin: Array, first: int, horizon: int, tracks: Tracks
 ) -> tuple[Array, int]:
     """The return from each of the states `begin`, number `first` and following, and the steps of all episodes.
 
@@ -248,13 +249,13 @@ def imagined_returns(
         places = np.ascontiguousarray(begin[mine])
         returns = np.zeros(len(places))
         if len(returns):
-            trials = Trials(places, np.zeros(len(places), np.int64), np.zeros((0, p)), 0)
+            trials = ModelEpisodes(places, np.zeros(len(places), np.int64), np.zeros((0, p)), 0)
             steps += rehearse(world, controller, trials, horizon, returns, nothing, tracks)
         found[mine] = returns
     return found, steps
 
 
-def rehearsed(problem: Problem, memory: Memory, plan: "Plan", models: Sequence[Model]) -> float:
+def rehearsed(problem: Problem, memory: Experience, plan: "Plan", models: Sequence[CellModel]) -> float:
     """The mean return of a plan's table in the models, over twice the time of an episode.
 
     What fails soon after an episode's end is not sound.

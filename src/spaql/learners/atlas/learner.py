@@ -27,7 +27,7 @@ from spaql.learners.agent import Agent
 from spaql.learners.atlas.controller import controller_of, final_plan, find_controller, laws_policy, told_problem
 from spaql.learners.atlas.files import TABLE_ARRAYS, arrays_of, restore
 from spaql.learners.atlas.memory import BEGAN, TERMINATED, features_of, new_memory
-from spaql.learners.atlas.model import Model
+from spaql.learners.atlas.model import CellModel
 from spaql.learners.atlas.plan import MOST_ACTIONS, Plan, Settings, make_plan, models_in_doubt, planned_actions
 from spaql.learners.atlas.policy import table_policy
 from spaql.learners.atlas.remembering import remembering
@@ -163,7 +163,7 @@ class Atlas(Agent):
         counts: Array = np.bincount(plan.support.of_cell[cell], minlength=len(plan.support.points))
         return counts
 
-    def models(self, plan: Plan, others: bool = False) -> list[Model]:
+    def models(self, plan: Plan, others: bool = False) -> list[CellModel]:
         """The model of a plan, and models without some of its data, for comparisons: see `models_in_doubt`."""
         data = self.state.memory.transitions(self.problem.actions, plan.samples)
         return [plan.model, *models_in_doubt(data, plan, self.settings.model_cells, others)]

@@ -33,7 +33,7 @@ class Transitions(NamedTuple):
 
 
 @dataclass
-class Memory:
+class Experience:
     """Arrays that double when they are full; the first `n` rows count."""
 
     states: Array
@@ -75,9 +75,9 @@ class Memory:
         )  # fmt: skip
 
 
-def new_memory(d: int, axes: int, room: int = 1024) -> Memory:
+def new_memory(d: int, axes: int, room: int = 1024) -> Experience:
     states, nexts = np.zeros((2, room, d))
-    return Memory(states, np.zeros((room, axes)), np.zeros(room), nexts, np.zeros(room, np.int32))
+    return Experience(states, np.zeros((room, axes)), np.zeros(room), nexts, np.zeros(room, np.int32))
 
 
 def features_of(space: Continuous | Finite, actions: Array) -> Array:

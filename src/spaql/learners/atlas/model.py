@@ -21,7 +21,7 @@ BLOCK = 4  # outputs that are computed together: the maps have this number of co
 SMALLEST = 12  # transitions in a cell that may be cut, at least
 
 
-class Model(NamedTuple):
+class CellModel(NamedTuple):
     """Arrays the kernels read."""
 
     nodes: Array  # tree of model cells
@@ -37,7 +37,7 @@ class Model(NamedTuple):
     last_reward: Array  # by node of `ends`: what the last step earns beyond an ordinary one
 
 
-def fit_model(examples: Examples, choices: Array, most: int, turns: Array | None = None) -> Model:
+def fit_model(examples: Examples, choices: Array, most: int, turns: Array | None = None) -> CellModel:
     """`choices` (actions, p): features of the actions the planner chooses from; at most `most` cells.
 
     `turns` (2, d): where the turn of an angle begins, and its length; 0 of other variables.
@@ -63,7 +63,7 @@ def fit_model(examples: Examples, choices: Array, most: int, turns: Array | None
     low, high = np.where(angles, turns[0], low), np.where(angles, turns.sum(axis=0), high)
     wide = width_of(z.shape[1]) - maps.shape[2]
     base, maps = np.pad(base, ((0, 0), (0, wide))), np.pad(maps, ((0, 0), (0, 0), (0, wide)))
-    return Model(cells.nodes, base, maps, choices, low, high, turns[1], limits, *ending_tree(after, ended, extra))
+    return CellModel(cells.nodes, base, maps, choices, low, high, turns[1], limits, *ending_tree(after, ended, extra))
 
 
 def width_of(d: int) -> int:
@@ -97,7 +97,7 @@ def cell_of(nodes: Array, z: Array) -> int:
 
 
 @inlined
-def predict(model: Model, cell: int, z: Array, action: Array, after: Array) -> float:
+def predict(model: CellModel, cell: int, z: Array, action: Array, after: Array) -> float:
     """(13) Next state for the features of an action, into `after` (as wide as the maps). Returns the reward."""
     d, p, maps, base = len(z), len(action), model.maps, model.base
     for c in range(0, maps.shape[2], BLOCK):  # four outputs at a time stay in registers
@@ -158,7 +158,7 @@ def descend_lanes(nodes: Array, x: Array, node: Array, n: int) -> None:
 
 
 @inlined
-def predict_lanes(model: Model, x: Array, cell: Array, out: Array, p: int, n: int) -> None:
+def predict_lanes(model: CellModel, x: Array, cell: Array, out: Array, p: int, n: int) -> None:
     """`predict` for n states at once, to the same bits: sums over the columns vectorise.
 
     `x` (d + p, columns): states, which become the next ones, and features of actions. `cell`: the cell of each state.

@@ -14,7 +14,7 @@ from spaql.ground.arrays import Array
 from spaql.ground.errors import SpaqlError
 from spaql.learners.atlas.fit import Examples
 from spaql.learners.atlas.memory import Transitions, levels_of
-from spaql.learners.atlas.model import Model, fit_model, leaves_of
+from spaql.learners.atlas.model import CellModel, fit_model, leaves_of
 from spaql.learners.atlas.support import Guide, Support, support_points
 from spaql.learners.atlas.values import (
     Outlook,
@@ -76,7 +76,7 @@ class Plan:
 
     centre: Array  # the metric (10): z = (observation - centre) * inverse
     inverse: Array  # 0 for a variable that does not vary
-    model: Model
+    model: CellModel
     support: Support
     value: Array  # by support point: V of (27)
     curiosity: Array  # by support point: C of (32)
@@ -182,7 +182,7 @@ def make_plan(
     return Plan(centre, inverse, model, support, value, curiosity, q, actions, settings.gamma, neighbours, data.samples)
 
 
-def models_in_doubt(data: Transitions, plan: Plan, most: int, others: bool) -> list[Model]:
+def models_in_doubt(data: Transitions, plan: Plan, most: int, others: bool) -> list[CellModel]:
     """Models of the same data, each without another third of it: where they disagree, the data do not decide.
 
     `others`: the data are divided into thirds in another way.
@@ -215,7 +215,7 @@ def _guide(last: Plan, centre: Array, inverse: Array) -> Guide:
     return Guide(last.support.cells, action, ratio, (centre - last.centre) * last.inverse)
 
 
-def _last_rewards(model: Model, points: Array) -> Array:
+def _last_rewards(model: CellModel, points: Array) -> Array:
     """What the last step earns beyond an ordinary one, by support point where episodes have ended."""
     rewards: Array = model.last_reward[leaves_of(model.ends, points)]
     return rewards

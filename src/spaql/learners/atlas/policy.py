@@ -8,9 +8,9 @@ import numpy as np
 
 from spaql.ground.arrays import Array
 from spaql.learners.atlas.endings import start_states
-from spaql.learners.atlas.model import Model
+from spaql.learners.atlas.model import CellModel
 from spaql.learners.atlas.plan import Plan
-from spaql.policy.knowledge import Choice, Opinion, Rows, Samples, Table, table_visits
+from spaql.policy.knowledge import Choice, KnownRows, KnownTable, Opinion, Samples, table_visits
 from spaql.policy.policy import Policy
 from spaql.trees.edits import merged
 from spaql.trees.tree import LEAF, Tree, leaf_of
@@ -33,7 +33,7 @@ class LearnedModel:
     def plan(self) -> Plan:
         return self.agent.plan_after(self.samples)
 
-    def models(self, others: bool = False) -> list[Model]:
+    def models(self, others: bool = False) -> list[CellModel]:
         """The model of the plan first, then models of parts of the data. `others`: of other parts."""
         return self.agent.models(self.plan, others)
 
@@ -49,7 +49,7 @@ class PlanKnowledge:
     learner: str
     seed: int
     samples: Samples
-    table: Table
+    table: KnownTable
     model: LearnedModel
     step = 0
     per_step = False
@@ -82,13 +82,13 @@ def samples_of(agent: "Atlas") -> Samples:
     return Samples(int(history.train_samples[-1]), int(history.eval_samples[-1])) if len(history.table) else Samples()
 
 
-def table_of(agent: "Atlas") -> Table:
+def table_of(agent: "Atlas") -> KnownTable:
     """The table of all data: one cell per leaf."""
     state, n = agent.state, agent.state.memory.n
     if state.table is None or state.table_samples != n:
         plan = agent.current_plan()
         row_of_node = np.where(plan.support.cells["feature"] == LEAF, plan.support.of_cell, -1)
-        state.table, state.table_samples = Table(plan.table, row_of_node, _rows(plan, agent.visits(plan))), n
+        state.table, state.table_samples = KnownTable(plan.table, row_of_node, _rows(plan, agent.visits(plan))), n
     return state.table
 
 
@@ -100,7 +100,7 @@ def table_policy(agent: "Atlas") -> Policy:
     return Policy(problem, table.rules, "table", origin, knowledge, notes=agent.notes)
 
 
-def _rows(plan: Plan, visits: Array) -> Rows:
+def _rows(plan: Plan, visits: Array) -> KnownRows:
     """By cell, which are the support points where episodes go on."""
     alive = np.flatnonzero(plan.support.ended == 0)
     q, best = plan.q[alive], plan.best[alive]
@@ -109,4 +109,4 @@ def _rows(plan: Plan, visits: Array) -> Rows:
     alone = q.shape[1] == 1
     runner_up = np.full((len(q), plan.actions.shape[1]), np.nan) if alone else plan.actions[second.argmax(axis=1)]
     runner_up_q = np.full(len(q), np.nan) if alone else second.max(axis=1)
-    return Rows(plan.actions[best], q.max(axis=1), visits[alive], runner_up, runner_up_q)
+    return KnownRows(plan.actions[best], q.max(axis=1), visits[alive], runner_up, runner_up_q)

@@ -12,7 +12,7 @@ from spaql.gp.problem import FEWEST, model_of
 from spaql.ground.arrays import Array
 from spaql.ground.errors import SpaqlError, echoed
 from spaql.ground.progress import working
-from spaql.learners.atlas.memory import BEGAN, TERMINATED, Memory
+from spaql.learners.atlas.memory import BEGAN, TERMINATED, Experience
 from spaql.learners.outer import TRAIN_SAMPLES
 from spaql.plants.loop import extended, signals_around
 from spaql.plants.signals import Signals
@@ -64,7 +64,7 @@ def _advised(agent: "Atlas") -> list[str]:
 
 
 def _remembered(
-    seen: Memory, signals: Signals, places: Sequence[int]
+    seen: Experience, signals: Signals, places: Sequence[int]
 ) -> Iterator[tuple[Array, Array, float, Array, int]]:
     """All transitions, as the loop would have shown them; `places` of what is given to it, in an observation."""
     f, n = signals.functions, seen.n

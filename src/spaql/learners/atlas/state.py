@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from spaql.learners.agent import Learned
-from spaql.learners.atlas.memory import Memory
+from spaql.learners.atlas.memory import Experience
 from spaql.learners.atlas.plan import Plan
-from spaql.learners.law_files import Entry
-from spaql.policy.knowledge import Table
+from spaql.learners.law_files import ScoredTree
+from spaql.policy.knowledge import KnownTable
 
 if TYPE_CHECKING:
     from spaql.laws.trust import Trust
@@ -26,18 +26,18 @@ class Grown(NamedTuple):
     """Laws that were found in the model of the first samples, with the model's word about them."""
 
     samples: int
-    entry: Entry
+    entry: ScoredTree
 
 
 @dataclass
 class AtlasState(Learned):
     """The data of Atlas, and the plans made from it."""
 
-    memory: Memory
+    memory: Experience
     plan: Plan | None = None  # the last plan during training: its actions are applied in training
     planned: list[int] = field(default_factory=list)  # numbers of samples at which plans during training were made
     final: Plan | None = None  # made from all data; its table may be the controller
-    table: Table | None = None  # that table, of a loaded agent perhaps without its plan
+    table: KnownTable | None = None  # that table, of a loaded agent perhaps without its plan
     table_samples: int = 0  # of that table
     episodes: int = 0  # begun so far
     followed: int = 0  # samples whose action followed the plan

@@ -14,7 +14,7 @@ from spaql.ground.compiling import inlined, kernel
 from spaql.ground.streams import uniform
 from spaql.learners.atlas.cells import grow
 from spaql.learners.atlas.fit import Examples
-from spaql.learners.atlas.model import Model, cell_of, leaves_of, predict, width_of
+from spaql.learners.atlas.model import CellModel, cell_of, leaves_of, predict, width_of
 from spaql.trees.tree import LEAF
 
 SEEN = 5000  # states, and next states, of the data in the pool, evenly over time
@@ -52,7 +52,7 @@ class Guide(NamedTuple):
 
 
 def support_points(
-    model: Model, examples: Examples, starts: Array, horizon: int, guide: Guide | None, most: int, key: int
+    model: CellModel, examples: Examples, starts: Array, horizon: int, guide: Guide | None, most: int, key: int
 ) -> Support:  # fmt: skip
     """At most `most` cells, and a quarter as many support points where episodes have ended."""
     z, after, d = examples.states, examples.nexts, examples.states.shape[1]
@@ -126,7 +126,7 @@ def _neighbour_tree(points: Array) -> tuple[Array, Array, Array, Array]:
 
 
 @inlined
-def _step(model: Model, action: int, z: Array, after: Array, seen: Array) -> bool:
+def _step(model: CellModel, action: int, z: Array, after: Array, seen: Array) -> bool:
     """One step of the model: the next state into `z` and `seen`. True if the episode ends there."""
     predict(model, cell_of(model.nodes, z), z, model.features[action], after)
     for j in range(len(z)):
@@ -136,7 +136,9 @@ def _step(model: Model, action: int, z: Array, after: Array, seen: Array) -> boo
 
 
 @kernel
-def wander(model: Model, starts: Array, length: int, longest: int, key: np.uint64, states: Array, work: Array) -> int:
+def wander(
+    model: CellModel, starts: Array, length: int, longest: int, key: np.uint64, states: Array, work: Array
+) -> int:
     """Rollouts of the model with random actions, each held for 1 to `longest` steps. Next states into `states`; returns
     how many."""
     steps, d, actions = 0, starts.shape[1], len(model.features)
@@ -160,7 +162,8 @@ def wander(model: Model, starts: Array, length: int, longest: int, key: np.uint6
 
 @kernel
 def follow(
-    model: Model, guide: Guide, starts: Array, length: int, chance: float, key: np.uint64, states: Array, work: Array
+    model: CellModel, guide: Guide, starts: Array, length: int, chance: float, key: np.uint64, states: Array,
+    work: Array,
 ) -> int:  # fmt: skip
     """Rollouts of an earlier table in the model, with the probability `chance` of a random action. Next states into
     `states`; returns how many."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from spaql.ground.arrays import Array
 from spaql.ground.compiling import inlined, kernel
-from spaql.learners.atlas.model import Model, cell_of, predict, width_of
+from spaql.learners.atlas.model import CellModel, cell_of, predict, width_of
 from spaql.learners.atlas.support import Support
 from spaql.trees.tree import LEAF
 
@@ -140,7 +140,7 @@ def new_links(m: int, actions: int, neighbours: int) -> Links:
 
 
 @kernel
-def link(model: Model, support: Support, gamma: float, hold: int, links: Links, work: Work) -> None:
+def link(model: CellModel, support: Support, gamma: float, hold: int, links: Links, work: Work) -> None:
     """Apply every action at every support point until its cell is left, at most `hold` steps: a state that stays in its
     cell takes much of its value from the support point it came from, which blurs the values."""
     d = support.points.shape[1]
@@ -224,7 +224,7 @@ def iterate(
 class Outlook(NamedTuple):
     """A model, and the values of the states it leads to."""
 
-    model: Model
+    model: CellModel
     support: Support
     value: Array  # (m,) by support point
     gamma: float

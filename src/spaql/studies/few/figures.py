@@ -13,7 +13,7 @@ from spaql.ground.arrays import Array
 from spaql.learners.registry import rivals
 from spaql.plants.catalog import CATALOG
 from spaql.studies.atlas.figures import returns_axis
-from spaql.studies.few.tables import MODEL_BASED, TASKS, Task, published_of, runs_of
+from spaql.studies.few.tables import MODEL_BASED, TASKS, FewTask, published_of, runs_of
 from spaql.studies.laws.study import title_of
 from spaql.studies.parts import Results
 
@@ -109,7 +109,7 @@ def _published(axis: "Axes", lines: list[Row], place: int) -> None:
     )
 
 
-def _task(axis: "Axes", results: Results, problem: str, task: Task, shape: str) -> None:
+def _task(axis: "Axes", results: Results, problem: str, task: FewTask, shape: str) -> None:
     runs = runs_of(results, problem, task)
     if not runs:
         return

@@ -32,7 +32,7 @@ MODEL_BASED = next(card.name for card in learners() if card.model_based)
 
 
 @dataclass(frozen=True)
-class Task:
+class FewTask:
     """How a problem is learned, and after how many samples it is looked at."""
 
     samples: tuple[int, ...]
@@ -55,21 +55,21 @@ class Task:
         return run.options == dict(self.options) and run.parameters == self.parameters(run.problem)
 
 
-TASKS: dict[str, tuple[Task, ...]] = {
+TASKS: dict[str, tuple[FewTask, ...]] = {
     "cartpole-swing-up": (
-        Task((280, 320), "reward known", known=True),
-        Task((400,), "reward learned"),
-        Task((400,), "noise 0.01", noise=0.01),
+        FewTask((280, 320), "reward known", known=True),
+        FewTask((400,), "reward learned"),
+        FewTask((400,), "noise 0.01", noise=0.01),
     ),
-    "pendulum": (Task((300, 1_000), "laws"), Task((1_000, 5_000), "laws or table", "best")),
-    "cartpole-500": (Task((300,)),),
-    "mountain-car": (Task((5_000,), controller="best"),),
-    "mountain-car-continuous": (Task((3_000,), controller="best"),),
-    "acrobot": (Task((10_000,), controller="best"),),
-    "InvertedPendulum-v5": (Task((200,)),),
-    "InvertedDoublePendulum-v5": (Task((5_000,)),),
-    "Reacher-v5": (Task((10_000,)),),
-    "LunarLanderContinuous-v3": (Task((50_000,)),),
+    "pendulum": (FewTask((300, 1_000), "laws"), FewTask((1_000, 5_000), "laws or table", "best")),
+    "cartpole-500": (FewTask((300,)),),
+    "mountain-car": (FewTask((5_000,), controller="best"),),
+    "mountain-car-continuous": (FewTask((3_000,), controller="best"),),
+    "acrobot": (FewTask((10_000,), controller="best"),),
+    "InvertedPendulum-v5": (FewTask((200,)),),
+    "InvertedDoublePendulum-v5": (FewTask((5_000,)),),
+    "Reacher-v5": (FewTask((10_000,)),),
+    "LunarLanderContinuous-v3": (FewTask((50_000,)),),
 }
 COMPILED = tuple(name for name in TASKS if name in CATALOG)
 ELSEWHERE = tuple(name for name in TASKS if name not in CATALOG)
@@ -135,11 +135,11 @@ def rows_of(results: Results, problem: str) -> list[Row]:
     ]
 
 
-def runs_of(results: Results, problem: str, task: Task) -> list[Run]:
+def runs_of(results: Results, problem: str, task: FewTask) -> list[Run]:
     return [run for run in results.runs("few", problem) if task.owns(run)]
 
 
-def _row(problem: str, task: Task, runs: Sequence[Run], place: int) -> Row:
+def _row(problem: str, task: FewTask, runs: Sequence[Run], place: int) -> Row:
     def at(name: str) -> Array:
         return np.array([getattr(run, name)[place] for run in runs])
 

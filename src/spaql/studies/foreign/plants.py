@@ -23,7 +23,7 @@ DRIVE_STEPS = 200  # of 0.1 ms
 
 
 @dataclass(frozen=True)
-class Plant:
+class ForeignPlant:
     """What it is, where it comes from, what there is to know of it, and how it becomes a problem."""
 
     title: str
@@ -139,22 +139,22 @@ _NAMED: dict[str, Any] = {"names": True, "clip": True}
 _CART = ["position", "cos", "sin", "velocity", "angular velocity"]
 
 
-def _suite(title: str, task: str, names: list[str], action: str) -> Plant:
+def _suite(title: str, task: str, names: list[str], action: str) -> ForeignPlant:
     told = (
         "Import shimmy first, so that Gymnasium knows the id; dm_control runs with MuJoCo 3, not 4. Observations are a "
         "Dict (`flatten=True`); the limit of 1,000 steps is not declared (`horizon=1000`)."
     )
     words = {"names": names, "action_names": [action], "horizon": 1000, "flatten": True, "clip": True}
-    return Plant(f"dm_control {title}", f"shimmy:dm_control/{task}-v0", "dm_control", told, words)
+    return ForeignPlant(f"dm_control {title}", f"shimmy:dm_control/{task}-v0", "dm_control", told, words)
 
 
-def _mujoco(env_id: str, told: str) -> Plant:
-    return Plant(env_id, env_id, "mujoco", told, _NAMED)
+def _mujoco(env_id: str, told: str) -> ForeignPlant:
+    return ForeignPlant(env_id, env_id, "mujoco", told, _NAMED)
 
 
-def _lander(env_id: str) -> Plant:
+def _lander(env_id: str) -> ForeignPlant:
     told = "Box2D needs SWIG to be installed. Observations may leave their declared bounds (`clip=True`)."
-    return Plant(env_id, env_id, "Box2D", told, _NAMED)
+    return ForeignPlant(env_id, env_id, "Box2D", told, _NAMED)
 
 
 _PC_GYM = (
@@ -172,19 +172,19 @@ PLANTS = {
     "dm-cartpole-balance": _suite("cartpole balance", "cartpole-balance", _CART, "force"),
     "dm-cartpole-swingup": _suite("cartpole swingup", "cartpole-swingup", _CART, "force"),
     "dm-pendulum-swingup": _suite("pendulum swingup", "pendulum-swingup", ["cos", "sin", "angular velocity"], "torque"),
-    "pcgym-cstr": Plant(
+    "pcgym-cstr": ForeignPlant(
         "pc-gym CSTR", f"{HERE}:pc-gym/cstr-v0", "pcgym",
         f"{_PC_GYM} The published reward compares the first jacket temperature of an episode with the last one of the "
         "episode before, which is not observed: here with 301 K, which holds the last setpoint.",
         {"names": ["Ca", "T", "Ca setpoint"], "units": ["kmol/m3", "K", "kmol/m3"], "clip": True,
          "action_names": ["Tc"], "action_units": ["K"]},
     ),
-    "pcgym-four-tanks": Plant(
+    "pcgym-four-tanks": ForeignPlant(
         "pc-gym four tanks", f"{HERE}:pc-gym/four-tanks-v0", "pcgym", _PC_GYM,
         {"names": ["h1", "h2", "h3", "h4", "h3 setpoint", "h4 setpoint"], "units": ["m"] * 6, "clip": True,
          "action_names": ["v1", "v2"], "action_units": ["V", "V"]},
     ),
-    "gem-current": Plant(
+    "gem-current": ForeignPlant(
         "gym-electric-motor, current of a DC motor", f"{HERE}:electric-motor/current-v0", "gym_electric_motor",
         "Observations are a Tuple of state and reference (`flatten=True`), as fractions of their limits. `reset` "
         "without a seed draws one from the system: the wrapper gives one. There is no step limit: 200 steps of 0.1 ms "

@@ -47,7 +47,7 @@ ENTRANTS = {
 }
 
 
-class Task(NamedTuple):
+class ForeignTask(NamedTuple):
     """Samples of every entrant, and episodes of the fresh evaluation."""
 
     samples: tuple[int, int, int]  # of the entrants, in their order
@@ -55,17 +55,17 @@ class Task(NamedTuple):
 
 
 TASKS = {
-    "InvertedPendulum-v5": Task((100_000, 20_000, 200), 100),
-    "InvertedDoublePendulum-v5": Task((100_000, 50_000, 500), 100),
-    "Reacher-v5": Task((100_000, 100_000, 500), 100),
-    "LunarLander-v3": Task((100_000, 200_000, 1_000), 100),
-    "LunarLanderContinuous-v3": Task((100_000, 200_000, 1_000), 100),
-    "dm-cartpole-balance": Task((100_000, 50_000, 1_000), 20),
-    "dm-cartpole-swingup": Task((100_000, 100_000, 2_000), 20),
-    "dm-pendulum-swingup": Task((100_000, 100_000, 2_000), 20),
-    "pcgym-cstr": Task((20_000, 20_000, 300), 50),
-    "pcgym-four-tanks": Task((20_000, 20_000, 600), 50),
-    "gem-current": Task((50_000, 50_000, 300), 50),
+    "InvertedPendulum-v5": ForeignTask((100_000, 20_000, 200), 100),
+    "InvertedDoublePendulum-v5": ForeignTask((100_000, 50_000, 500), 100),
+    "Reacher-v5": ForeignTask((100_000, 100_000, 500), 100),
+    "LunarLander-v3": ForeignTask((100_000, 200_000, 1_000), 100),
+    "LunarLanderContinuous-v3": ForeignTask((100_000, 200_000, 1_000), 100),
+    "dm-cartpole-balance": ForeignTask((100_000, 50_000, 1_000), 20),
+    "dm-cartpole-swingup": ForeignTask((100_000, 100_000, 2_000), 20),
+    "dm-pendulum-swingup": ForeignTask((100_000, 100_000, 2_000), 20),
+    "pcgym-cstr": ForeignTask((20_000, 20_000, 300), 50),
+    "pcgym-four-tanks": ForeignTask((20_000, 20_000, 600), 50),
+    "gem-current": ForeignTask((50_000, 50_000, 300), 50),
 }
 
 
