@@ -99,7 +99,7 @@ def test_lines_of_a_log_come_more_and_more_rarely():
 def test_time_left_is_told_once_something_is_known(monkeypatch):
     now = [0.0]
     monkeypatch.setattr(tasks.time, "monotonic", lambda: now[0])
-    task = tasks.Task("Atlas on pendulum", 400)
+    task = tasks.ShownTask("Atlas on pendulum", 400)
     assert task.times == "0:00"
     now[0] = 30.0
     task.advance(100, None, None)
@@ -111,7 +111,7 @@ def test_time_left_is_told_once_something_is_known(monkeypatch):
 
 
 def test_work_within_other_work_is_a_part_of_it():
-    task = tasks.Task("Atlas on pendulum", 400)
+    task = tasks.ShownTask("Atlas on pendulum", 400)
     with progress.doing(task):
         advance(100)
         with working("learning a table", total=50):
