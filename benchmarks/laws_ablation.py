@@ -5,7 +5,7 @@
 
 Plants: the five of fresh_plants.py, and three that Atlas was developed on. A rule that never changes anything on a
 plant is found out in the run of Atlas as it is, and not run there. 1,000 fresh episodes each; the difference is to
-Atlas as it is, seed by seed, and its error one standard error. `table` writes what docs/benchmarks.md shows.
+Atlas as it is, seed by seed, and its error one standard error. docs/benchmarks.md has the figures of the table that is printed.
 """
 
 import argparse
@@ -178,7 +178,7 @@ def main() -> None:
 
 
 def table(runs: list[Run]) -> str:
-    """A row per rule, a column per plant: what is lost without the rule, in hundredths of what Atlas gains there."""
+    """A row per rule, a column per plant: the difference of the return without the rule; empty where it never changes anything."""
     plants = [plant for plant in SAMPLES if any(one.plant == plant for one in runs)]
     whole = {(one.plant, one.seed): one for one in runs if one.rule == WHOLE}
     heads = [f"{plant}, {np.mean([one.mean for key, one in whole.items() if key[0] == plant]):.4g}" for plant in plants]

@@ -134,10 +134,11 @@ def test_every_command_shown_has_the_options_it_is_shown_with(page):
 
 @each(PAGES)
 def test_links_and_pictures_lead_to_files(page):
-    for _, target in LINK.findall(page.read_text()):
+    for text, target in LINK.findall(page.read_text()):
         path = target.partition("#")[0]
         if path and "://" not in path:
             assert (page.parent / path).exists(), f"{page.name} links {target}"
+            assert not text.endswith(".py") or path.endswith(text.replace("\\", "")), f"{page.name} calls {target} {text}"
 
 
 @each(PAGES)

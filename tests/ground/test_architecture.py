@@ -2,6 +2,7 @@
 
 import ast
 import functools
+import re
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,6 +11,7 @@ import pytest
 import spaql
 
 PACKAGE = Path(spaql.__file__).parent
+ROOT = Path(__file__).parents[2]
 # A folder may import from itself and from those before it. "ground" are the modules that all share.
 ORDER = (
     "ground", "trees", "plants", "gp", "partition", "policy", "learners", "training", "analysis", "compress", "laws", "data", "export",
@@ -203,3 +205,11 @@ def test_the_root_has_no_machinery():
 def test_modules_are_joined_where_they_have_one_subject():
     """A ratchet: whoever splits a file joins two others."""
     assert len(files()) <= 352
+
+
+def test_files_that_comments_name_are_there():
+    """What was moved or joined is called by its new name; `of others` are files of other projects and of users."""
+    of_others = {"paid.py", "motor.py", "policy_eval.py", "plant.py", "FILE.py"}
+    there = {path.name for folder in ("src", "tests", "benchmarks", "docs", "examples") for path in (ROOT / folder).rglob("*.py")}
+    named = {(file, name) for file in files() for name in re.findall(r"\b\w+\.py\b", (PACKAGE / file).read_text("utf-8"))}
+    assert {(file, name) for file, name in named if name not in there | of_others} == set()

@@ -16,7 +16,7 @@ FALSE = 0.02  # of the steps that have not ended an episode: so many may be take
 QUIET = 0.1  # noise of rare ends
 WIDER = math.log(2.0)  # of the length scales: what may be true of rare ends
 TINY = 1e-3  # width of a rare end, at least
-INSIDE = 1.5  # widths of a rare end from it to the nearest step that has not ended an episode
+INSIDE = 1.5  # length scales of a rare end from it to the nearest step that has not ended an episode
 
 
 class EndModel(NamedTuple):

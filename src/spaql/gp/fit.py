@@ -1,4 +1,4 @@
-"""Gaussian processes: one per output, with a linear part and a bump of its own width in every input.
+"""Gaussian processes: one per output, with a linear part and an RBF kernel with a length scale per input.
 
     k(x, x') = x.x' + 1 + s^2 exp(-1/2 sum_k (x_k - x'_k)^2 / l_k^2) + n^2 [x = x']   (G1)
 
@@ -21,7 +21,7 @@ SIGNAL = 1.5  # spread of the prior of log s
 RATIO = math.log(500.0)  # of signal and noise: beyond it nothing is believed
 BOUNDS_LENGTH, BOUNDS_SIGNAL, BOUNDS_NOISE = (-2.0, 4.0), (-4.0, 3.0), (-6.5, 0.5)  # of the logarithms
 BEGIN = (1.0, 0.0, -3.0)  # log l, log s, log n
-IRRELEVANT = 3.9  # log l from which on an input has no part in the bumps
+IRRELEVANT = 3.9  # log l from which on an input has no part in the kernel
 ITERATIONS = 60
 
 
@@ -85,7 +85,7 @@ def mean_at(at: Array, x: Array, y: Array, scales: Scales) -> Array:
 
 
 def fit_scales(x: Array, y: Array, base: float = 0.0) -> tuple[Scales, float]:
-    """The widths with the greatest evidence, and the negative logarithm of the evidence."""
+    """The scales with the greatest evidence, and the negative logarithm of the evidence."""
     inputs = x.shape[1]
     start = np.r_[np.full(inputs, BEGIN[0]), BEGIN[1:]]
     bounds = [BOUNDS_LENGTH] * inputs + [BOUNDS_SIGNAL, BOUNDS_NOISE]
@@ -137,13 +137,12 @@ def _evidence(theta: Array, x: Array, y: Array, fixed: Array) -> tuple[float, Ar
 #
 #     f(x) = sum_p c_p exp(-1/2 sum_k (x_k - Z_pk)^2 / l_k^2) + w.x + w_0 + x.Wx   (G2)
 #
-# with c ~ N(0, s^2 E^-1), E the bumps of the points at each other, and w ~ N(0, 1) before any data. If the points are
-# the
-# data this is (G1) to the last digit; fewer points do where bumps overlap. All data counts, however few the points are,
-# so that the cost of a step does not grow with the data, and noise is averaged out.
+# with c ~ N(0, s^2 E^-1), E the kernel (rbf) of the inducing points among themselves, and w ~ N(0, 1) before any data.
+# If the points are the data this is (G1) to the last digit; fewer do where kernels overlap. All data counts, however
+# few the points are, so that the cost of a step does not grow with the data, and noise is averaged out.
 
 CERTAIN = 1e8  # one over the variance of a weight that is known to be nothing
-POINT_JITTER = 1e-7  # of the bumps at each other: their matrix must have an inverse
+POINT_JITTER = 1e-7  # of the kernel of the inducing points: their matrix must have an inverse
 
 
 class Posterior(NamedTuple):
@@ -154,7 +153,7 @@ class Posterior(NamedTuple):
 
 
 def inducing_points(x: Array, at: Array, scales: Scales, most: int, enough: float) -> Array:
-    """Rows of x, and then of `at`, from whose bumps those of all others follow, up to the variance `enough`.
+    """Rows of x, and then of `at`, from whose kernels those of all others follow, up to the variance `enough`.
 
     Greedily the one that follows least from those before it (Cholesky with pivots).
     """

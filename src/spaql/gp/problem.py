@@ -45,7 +45,7 @@ def imagined(
 
 
 def bumps_of(problem: Problem) -> int:
-    """What a step in a learned problem costs: its bumps, and about fifty for the rest."""
+    """What a step in a learned problem costs: kernels, and about fifty more for the rest."""
     assert isinstance(problem.plant, ModelPlant)
     return 50 + sum(int(points.shape[1]) for points in problem.plant.numbers.points)
 

@@ -21,9 +21,9 @@ ALIKE = 0.01  # of the spread of the rewards: what ends pay is the same
 APART = 0.05  # of the way from the other rewards: the same
 QUADRATIC = 0.3  # prior variance of the quadratic part
 BEYOND, PEAK = 0.1, 2.0  # of the rewards seen: how much more is believed, and how much more of a logarithm
-FURTHER = 1.0  # the same where the highest rewards are foretold by the others: of how much higher those are
+FURTHER = 1.0  # the same where the other rewards predict the highest ones: of how much higher those are
 HIGHEST, RIGHT = 0.2, 0.1  # part of the rewards that the others are to foretell; errors, of what they are beyond
-HIGHER = 0.05  # of the range of the rewards: how much more must be foretold for anybody to hope
+HIGHER = 0.05  # of the range of the rewards: smaller predicted gains are ignored
 LOOKED, ASIDE = 1000, 0.5  # places where more may be paid; how far outside of the data they are, of its range
 
 

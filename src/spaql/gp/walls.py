@@ -13,7 +13,7 @@ from spaql.ground.arrays import Array
 # A step that all others contradict: an error of so much of the spread, and so many times the median, in few steps
 OUTLIER_ERROR, TIMES, FEW = 0.5, 10.0, 0.15
 ROUNDS = 3  # of leaving out what all others contradict
-ENOUGH = 60  # values among which some may be strange before anything is known of widths
+ENOUGH = 60  # values among which some may be outliers before any scales are known
 ASIDE = 0.1  # of the spread: how far a strange one is from a parabola, at least
 BETTER = 0.5  # of the errors of all others may be left without the strange ones: else these are what is to be learned
 ZONE = 0.1  # of the range of a variable: how far from its end a wall may be
@@ -22,12 +22,12 @@ TURNS = 20  # of choosing those that are nearest to a parabola
 
 
 class Process(NamedTuple):
-    """The widths of a process, and the units in which its values are."""
+    """The scales of a process, and the units in which its values are."""
 
     scales: Scales
     mean: float
     spread: float
-    outlier: float = OUTLIER_ERROR  # the error, in these units, from which on a value is contradicted
+    outlier: float = OUTLIER_ERROR  # the error, in these units, from which on a value is an outlier
 
 
 def fit_without_outliers(values: Values) -> Process:

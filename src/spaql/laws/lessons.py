@@ -86,8 +86,8 @@ def distilled(search: Search, lessons: Lessons, leaves: int, weighted: bool) -> 
 # -- random partitions whose laws are fitted to lessons: many different beginnings from the same lessons ---------------
 #
 # A model tree (distil.py) is one guess of where the tests belong, made for the sake of the fit. What a fit says about
-# the
-# closed loop is little; so many partitions are drawn, laws are fitted in each, and the plant says which are worth more.
+# the closed loop is little; so many partitions are drawn, laws are fitted in each, and the plant says which are worth
+# more.
 
 DRAWN = 1200  # partitions
 STATES = 1500  # that laws are fitted to

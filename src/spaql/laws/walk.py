@@ -3,8 +3,8 @@
 
 One episode per direction and sign, the same start state for both; a step along the better half of the directions;
 variables in units that follow all that was seen. The law that is judged is the mean of those on the way. It differs
-from ars.py in these units and in having no generation with common episodes: many directions with one noisy episode each
-lead further than a few with many.
+from `ARS` (cma.py) in these units and in having no generation with common episodes: many directions with one noisy
+episode each lead further than a few with many.
 """
 
 from collections.abc import Callable

@@ -37,7 +37,7 @@ class LawsState(Learned):
     """What the search has found."""
 
     frontier: Frontier = field(default_factory=Frontier)
-    middle: Array = field(default_factory=lambda: np.zeros(0))  # units of the variables (laws/units.py); empty: unknown
+    middle: Array = field(default_factory=lambda: np.zeros(0))  # units (laws/vector.py); empty: unknown
     inverse: Array = field(default_factory=lambda: np.zeros(0))
     states: Array = field(default_factory=lambda: np.zeros((0, 0)))  # visited ones, in units: tests go through them
     floor: float = float("nan")  # mean return of the best constant action

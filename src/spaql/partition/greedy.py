@@ -3,7 +3,7 @@
 Evaluation asks for the greedy ball millions of times between two changes of the partition. Merging the balls of all
 actions over each state cell costs 10-20 us and makes the answer one descent without searching over actions.
 
-A cell of the merged tree of a full forest has 2^d sub-cells; a cell of a sparse forest (merge_sparse.py) has
+A cell of the merged tree of a full forest has 2^d sub-cells; a cell of a sparse forest (merge.py) has
 two, the halves along one coordinate after the other, so that states which nobody visited stay in large cells.
 """
 

@@ -6,7 +6,7 @@ With controller="table", whenever the data has grown by a quarter, a plan:  plan
     fit a model: a quadratic system, corrected in cells by affine ones        model.py, fit.py, cells.py, endings.py
     values at support points, where the data is and where the model leads     support.py, values.py
 in between: episodes that follow the plan, and episodes that explore        training/atlas_loop.py
-in the end: two plans with all data; the better table in the models         final_plan.py, starts.py, imagine.py
+in the end: two plans with all data; the better table in the models         controller.py, endings.py, imagine.py
 
 Equation numbers, here and in the files above: docs/atlas-table.md. What is saved: files.py.
 """

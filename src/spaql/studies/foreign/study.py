@@ -22,10 +22,9 @@ from spaql.studies.study import Experiment, Finished, Section, Study, without_co
 #
 # Default settings throughout, but that Atlas is asked for laws. Seeds from 1000 on, on which nothing was tuned. Samples
 # are such that a learner takes a minute or two: a step of MuJoCo or Box2D costs 0.1 ms, one of dm_control or an
-# electric
-# motor 0.3 ms, one of pc-gym 1.2 ms. Laws of Atlas took 32 s on the inverted pendulum, 59 s on the CSTR, and 118 s on
-# the
-# cart-pole of dm_control, whose episodes have 1,000 steps; the other plants were not timed when this was written.
+# electric motor 0.3 ms, one of pc-gym 1.2 ms. Laws of Atlas took 32 s on the inverted pendulum, 59 s on the CSTR, and
+# 118 s on the cart-pole of dm_control, whose episodes have 1,000 steps; the other plants were not timed when this was
+# written.
 
 SEEDS = 10
 QUICK_FRESH = 5
