@@ -14,6 +14,7 @@ from spaql.ground import fastmath
 from spaql.ground.compiling import apart, inlined
 from spaql.plants.plant import LANES, Rows
 
+OF_NEXT, LOGARITHM, LEAST, MOST, STRAY, LAST, FALLS = range(7)  # the order of `RewardBounds`
 HEADER = 3  # numbers before the others: address of those of single precision, functions, starts
 
 
@@ -116,10 +117,10 @@ def advance(T: Any, N: Any, S: Any, B: Any, place: Any, sizes: Sizes, rows: Rows
             continue
         if j == d:
             _braked(T, N, d, rows, at, n)
-        if j >= d and (ending or N[at.reward] > 0.0):  # of the next state
+        if j >= d and (ending or N[at.reward + OF_NEXT] > 0.0):  # of the next state
             _in_units(T, N, B, rows.observation, d, at, n)
         if j == d and not ending:
-            _turned(T, N, B, rows.observation if N[at.reward] > 0.0 else rows.state, d, at, n)
+            _turned(T, N, B, rows.observation if N[at.reward + OF_NEXT] > 0.0 else rows.state, d, at, n)
         summed(N, S, B, place, inputs, j, at, functions, n)
         for i in range(n):
             w = at.linear + (place[i] * outputs + j) * (inputs + 1)
@@ -142,10 +143,10 @@ def advance(T: Any, N: Any, S: Any, B: Any, place: Any, sizes: Sizes, rows: Rows
             else:
                 q = at.linear + functions * outputs * (inputs + 1) + place[i] * inputs * inputs
                 paid = _paid(N, B, s, q, inputs, at, i)
-                T[rows.reward * LANES + i] = paid if B[at.stray + i] == F(0.0) else min(paid, N[at.reward + 4])
+                T[rows.reward * LANES + i] = paid if B[at.stray + i] == F(0.0) else min(paid, N[at.reward + STRAY])
     if outputs == d:
         _braked(T, N, d, rows, at, n)
-    if sizes.learned and sizes.ends and N[at.reward + 5] == N[at.reward + 5]:  # it is a number
+    if sizes.learned and sizes.ends and N[at.reward + LAST] == N[at.reward + LAST]:  # it is a number
         _pay_ends(T, N, rows, at, n)
 
 
@@ -174,7 +175,7 @@ def _remembered(T: Any, k: int, j: int, d: int, rows: Rows, n: int) -> None:
 @inlined
 def _pay_ends(T: Any, N: Any, rows: Rows, at: Places, n: int) -> None:
     """What the last step of an episode pays, if that is always the same."""
-    last = N[at.reward + 5]
+    last = N[at.reward + LAST]
     for i in range(n):
         if T[rows.done * LANES + i] > 0.5:
             T[rows.reward * LANES + i] = last
@@ -217,5 +218,5 @@ def _paid(N: Any, B: Any, s: float, q: int, inputs: int, at: Places, i: int) -> 
     for a in range(inputs):
         for b in range(a, inputs):
             s += N[q + a * inputs + b] * B[at.z + a * LANES + i] * B[at.z + b * LANES + i]
-    s = min(max(s, N[at.reward + 2]), N[at.reward + 3])
-    return float(fastmath.exp(s) if N[at.reward + 1] > 0.0 else s)
+    s = min(max(s, N[at.reward + LEAST]), N[at.reward + MOST])
+    return float(fastmath.exp(s) if N[at.reward + LOGARITHM] > 0.0 else s)

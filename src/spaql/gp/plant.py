@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spaql.gp.bumps import BLOCK, filled
-from spaql.gp.equations import HEADER, Places, Sizes, advance, begin, places
+from spaql.gp.equations import FALLS, HEADER, STRAY, Places, Sizes, advance, begin, places
 from spaql.ground.arrays import Array
 from spaql.ground.errors import SpaqlError
 from spaql.ground.numba_version import intrinsic
@@ -52,6 +52,18 @@ def _wholes(_context: Any, address: Any) -> Any:
     return _WHOLES(nb.int64), _cast
 
 
+class RewardBounds(NamedTuple):
+    """How a reward is made of its process, and what is believed of it; in memory in the order of equations.py."""
+
+    of_next: float = 0.0  # 1: a function of the next state
+    logarithm: float = 0.0  # 1: the process explains the logarithm
+    least: float = 0.0
+    most: float = 0.0
+    stray: float = math.inf  # beyond the data no step pays more
+    last: float = math.nan  # what the last step of an episode pays; nan: it is learned
+    falls: float = 0.0  # 1: to leave the data ends the episode
+
+
 class Numbers(NamedTuple):
     """The numbers of a model: what its functions share, and what differs between them. `Sizes` tells the shapes."""
 
@@ -63,7 +75,7 @@ class Numbers(NamedTuple):
     ceiling: Array
     middle: Array  # (axes,) of the actions
     half: Array  # (axes,) half of their range
-    reward: Array  # (7,) 1: of the next state; 1: logarithm; least; most; of strays; of an end; 1: strays end
+    reward: RewardBounds
     angle: Array  # (d,) of the inputs of the reward: 0, or +-(1 + sine) where the angle of sine and +-cosine stands
     turn: Array  # (d,) 0; 1 + sine for a cosine, whose process explains the angle; -1 for a sine, which follows from it
     radius: Array  # (d,) of circles
@@ -202,12 +214,12 @@ def _step(sizes: Sizes, rows: Rows, shape: str, known: Mapping[str, Any]) -> lis
     at, paid = places(sizes, rows), _row(rows.reward)(0)
     if not sizes.learned:
         lines.append(f"        {paid} = reward({everything})")
-        lines.append(f"        if B[{at.stray} + i] > 0.5: {paid} = min({paid}, N[{at.reward + 4}])")
+        lines.append(f"        if B[{at.stray} + i] > 0.5: {paid} = min({paid}, N[{at.reward + STRAY}])")
     if not sizes.ends:
         ended = f"1.0 if terminated({everything}) else 0.0" if "terminated" in known else "0.0"
         lines.append(f"        {_row(rows.done)(0)} = {ended}")
-    lines.append(f"        if N[{at.reward + 6}] > 0.5 and B[{at.stray} + i] > 0.5:")
-    lines.append(f"            {paid}, {_row(rows.done)(0)} = N[{at.reward + 4}], 1.0")
+    lines.append(f"        if N[{at.reward + FALLS}] > 0.5 and B[{at.stray} + i] > 0.5:")
+    lines.append(f"            {paid}, {_row(rows.done)(0)} = N[{at.reward + STRAY}], 1.0")
     for j in range(sizes.d):
         blur = f"N[{places(sizes, rows).blur + j}] * ({_row(rows.noise)(sizes.d + j)} - 0.5)"
         lines += [f"        {state(j)} = {observed(j)}", f"        {observed(j)} += {blur}"]

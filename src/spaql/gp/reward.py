@@ -13,6 +13,7 @@ import numpy as np
 from spaql.gp.circles import Circle
 from spaql.gp.data import Data
 from spaql.gp.fit import Scales, features, fit_scales, posterior
+from spaql.gp.plant import RewardBounds
 from spaql.gp.units import DataUnits, Values, inputs_of, values_of
 from spaql.ground.arrays import Array
 
@@ -114,7 +115,7 @@ def before_ends(data: Data, last: float | None) -> Data:
     return data if last is None else Data(*(part[~data.ended] for part in data))
 
 
-def reward_bounds(reward_model: RewardModel | None, data: Data, horizon: int, judged: bool) -> Array:
+def reward_bounds(reward_model: RewardModel | None, data: Data, horizon: int, judged: bool) -> RewardBounds:
     """How a reward is made of its process, and what is believed of it: `Numbers.reward`.
 
     Who plans may hope for a little more than was seen. Who judges may not, unless what was seen goes on: see
@@ -135,12 +136,12 @@ def reward_bounds(reward_model: RewardModel | None, data: Data, horizon: int, ju
     bound = worst if judged else math.inf
     final = math.nan if last is None else last
     if reward_model is None:
-        return np.array([0.0, 0.0, 0.0, 0.0, bound, final, falls])
+        return RewardBounds(stray=bound, last=final, falls=falls)
     if reward_model.logarithm:
         peak = math.log(high) + max(reward_model.higher, 0.0 if judged else PEAK)
-        return np.array([reward_model.of_next, 1.0, math.log(low), peak, bound, final, falls])
+        return RewardBounds(float(reward_model.of_next), 1.0, math.log(low), peak, bound, final, falls)
     most = high + max(reward_model.higher, 0.0 if judged else BEYOND * (high - low))
-    return np.array([reward_model.of_next, 0.0, low, most, bound, final, falls])
+    return RewardBounds(float(reward_model.of_next), 0.0, low, most, bound, final, falls)
 
 
 def _falls(ends: Array, others: Array) -> bool:

@@ -58,16 +58,16 @@ def spelled(plant: ModelPlant) -> Plant:
         lines += [f"n{j} = {rest!r} if {at_stop} else n{j}", f"t{j} = C[{j}] + S[{j}] * n{j}"]
     everything = ", ".join([*s, *a, *letters("t", d)])
     after = ", ".join([*n, *z[d:]])  # inputs of what follows from the next state
-    own = [*n, *z[d:]] if sizes.learned and numbers.reward[0] > 0.0 else z
-    lines += _paid(plant, ", ".join(_turned(plant, own, "t" if numbers.reward[0] > 0.0 else "s")), everything)
+    own = [*n, *z[d:]] if sizes.learned and numbers.reward.of_next > 0.0 else z
+    lines += _paid(plant, ", ".join(_turned(plant, own, "t" if numbers.reward.of_next > 0.0 else "s")), everything)
     if sizes.ends:
         lines.append(f"terminated = value{outputs - 1}(k, {after}) > 0.0")
-        if sizes.learned and not math.isnan(numbers.reward[5]):
-            lines.append(f"reward = {float(numbers.reward[5])!r} if terminated else reward")
+        if sizes.learned and not math.isnan(numbers.reward.last):
+            lines.append(f"reward = {numbers.reward.last!r} if terminated else reward")
     else:
         lines.append(f"terminated = {f'bool(known_terminated({everything}))' if 'terminated' in known else False}")
-    if numbers.reward[6] > 0.0:
-        lines.append(f"reward, terminated = ({float(numbers.reward[4])!r}, True) if b > 0.5 else (reward, terminated)")
+    if numbers.reward.falls > 0.0:
+        lines.append(f"reward, terminated = ({numbers.reward.stray!r}, True) if b > 0.5 else (reward, terminated)")
     lines.append(f"return ({', '.join(letters('t', d))}, f, b), reward, terminated")
     stepped = made(scope, f"step({', '.join([*s, 'f', 'b', *a, *c])})", lines)
 
@@ -83,13 +83,13 @@ def spelled(plant: ModelPlant) -> Plant:
 
 def _paid(plant: ModelPlant, inputs: str, everything: str) -> list[str]:
     """Lines of the reward; beyond the data nothing good is believed."""
-    _, logarithm, least, most, stray, *_ = map(float, plant.numbers.reward)
+    reward = plant.numbers.reward
     if not plant.sizes.learned:
         lines = [f"reward = known_reward({everything})"]
     else:
-        lines = [f"reward = min(max(value{plant.sizes.d}(k, {inputs}), {least!r}), {most!r})"]
-        lines += ["reward = math.exp(reward)"] if logarithm > 0.0 else []
-    return lines + ([f"reward = min(reward, {stray!r}) if b > 0.5 else reward"] if math.isfinite(stray) else [])
+        lines = [f"reward = min(max(value{plant.sizes.d}(k, {inputs}), {reward.least!r}), {reward.most!r})"]
+        lines += ["reward = math.exp(reward)"] if reward.logarithm > 0.0 else []
+    return lines + ([f"reward = min(reward, {reward.stray!r}) if b > 0.5 else reward"] if math.isfinite(reward.stray) else [])
 
 
 def _moved(plant: ModelPlant, j: int, change: str) -> list[str]:

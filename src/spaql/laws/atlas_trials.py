@@ -23,7 +23,7 @@ import numpy as np
 
 from spaql.gp.data import Data
 from spaql.gp.model import Model
-from spaql.gp.problem import imagined, model_of, starts_of
+from spaql.gp.problem import imagined, starts_of
 from spaql.ground.arrays import Array
 from spaql.ground.progress import advance
 from spaql.ground.streams import LAWS_SEARCHED
@@ -31,6 +31,7 @@ from spaql.laws.forecast import leaving, within_reach
 from spaql.laws.in_model import laws_in, search_cost
 from spaql.laws.look_ahead import LookAhead
 from spaql.laws.trials import Trials, seeds_of
+from spaql.learners.atlas.controller import model_at
 from spaql.learners.atlas.memory import AHEAD, BEGAN, LED, TERMINATED, Experience
 from spaql.learners.atlas.state import Grown, growth_at, model_due
 from spaql.learners.law_files import ScoredTree
@@ -92,12 +93,10 @@ class TrialsLoop(AtlasLoop):
         if self.ahead is None:
             return self._beside_plan(key, n, last, room)
         if n >= growth_at(last):
-            data = state.memory.data(n)
-            model = model_of(agent.problem_told, data)
+            data, model = state.memory.data(n), model_at(agent, n)
             return self._trial(model, data, self._grow(model, data, None))
         if n == self.resumed and trial_cut(state.memory.flags[last:n], stint_at(last)):
-            data = state.memory.data(n)
-            return self._trial(model_of(agent.problem_told, data), data, state.grown[-1].entry.tree)
+            return self._trial(model_at(agent, n), state.memory.data(n), state.grown[-1].entry.tree)
         room = min(room, growth_at(last) - n)  # samples are few: those that are left are for trials of new laws
         if state.grown and (n >= MANY or not state.memory.flags[n - 1] & LED):
             return ByLaws(state.grown[-1].entry.tree, state.memory, room)
@@ -110,8 +109,7 @@ class TrialsLoop(AtlasLoop):
         """
         state = self.agent.state
         if state.plan is not None and n >= growth_at(last) and self._plan_sees_a_way(n, state.plan.table):
-            data = state.memory.data(n)
-            self._grow(model_of(self.agent.problem_told, data), data, state.plan.table)
+            self._grow(model_at(self.agent, n), state.memory.data(n), state.plan.table)
         led = n > 0 and bool(state.memory.flags[n - 1] & LED)
         if state.grown and not led and state.grown[-1].entry.tree.laws is not None:
             return ByLaws(state.grown[-1].entry.tree, state.memory, room)
@@ -126,7 +124,7 @@ class TrialsLoop(AtlasLoop):
         if not _something_happened(data):
             return False
         rng, problem = np.random.default_rng([agent.seed, n]), agent.problem_told
-        trials = Trials(imagined(problem, model_of(problem, data), data, starts_of(problem, data, rng), rng))
+        trials = Trials(imagined(problem, model_at(agent, n), data, starts_of(problem, data, rng), rng))
         seeds = seeds_of(agent.seed, LAWS_SEARCHED, 2**43, FOLLOWED)
         still = [constant(len(problem.state), action) for action in constant_actions(problem)]
         floor = max(float(trials.returns(one, seeds).mean()) for one in still)
@@ -168,7 +166,7 @@ class TrialsLoop(AtlasLoop):
         agent, data = self.agent, self.agent.state.memory.data(n)
         rng, problem = np.random.default_rng([agent.seed, n]), agent.problem_told
         starts = starts_of(problem, data, rng)
-        ahead = LookAhead(imagined(problem, model_of(problem, data), data, starts, rng), agent.seed + n)
+        ahead = LookAhead(imagined(problem, model_at(agent, n), data, starts, rng), agent.seed + n)
         gains = [ahead.gain(start) for start in starts[:LOOKED]]
         self.ahead = ahead if np.median(gains) > NOTABLE * float(data.rewards.std()) * ahead.steps else None
 

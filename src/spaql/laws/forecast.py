@@ -14,8 +14,8 @@ from scipy.spatial import KDTree
 
 from spaql.gp.data import Data, thinned
 from spaql.gp.model import WEIGHED, WIDER, Model
-from spaql.gp.plant import ModelPlant, model_plant
-from spaql.gp.problem import imagined, model_of, one_function, starts_of
+from spaql.gp.plant import ModelPlant, RewardBounds, model_plant
+from spaql.gp.problem import imagined, one_function, starts_of
 from spaql.gp.references import jumped, without_jumps
 from spaql.gp.residuals import outliers_in
 from spaql.gp.units import box_of
@@ -24,7 +24,7 @@ from spaql.ground.streams import LAWS_CONFIRMED
 from spaql.laws.in_model import doubted
 from spaql.laws.teacher import Lessons
 from spaql.laws.trials import LOST, Trials, seeds_of
-from spaql.learners.atlas.controller import told_problem
+from spaql.learners.atlas.controller import model_at, told_problem
 from spaql.learners.atlas.memory import BEGAN, LED, TERMINATED
 from spaql.learners.atlas.state import Grown
 from spaql.plants.problem import Problem
@@ -85,8 +85,7 @@ def passing(drawn: Problem, model: Model, data: Data, tree: Tree, seed: int) -> 
 
 def leaving(drawn: Problem, tree: Tree, seed: int) -> float:
     """The share of episodes that leave the data, beyond which nothing is known."""
-    reward = _reward_of(drawn).copy()
-    reward[4], reward[6] = LOST, 1.0
+    reward = _reward_of(drawn)._replace(stray=LOST, falls=1.0)
     return float((returns_in(_paying(drawn, reward), tree, seed) <= 0.5 * LOST).mean())
 
 
@@ -109,10 +108,10 @@ def within_twice(drawn: Problem) -> tuple[Problem, Problem]:
     By as much again as rewards have differed, or twice as much where their logarithm is modelled; and also where no
     data is near. Whoever searches for laws believes in neither.
     """
-    _, logarithm, least, most, *_ = _reward_of(drawn)
-    worse, better = _reward_of(drawn).copy(), _reward_of(drawn).copy()
-    further = math.log(2.0) if logarithm else most - least
-    worse[2], better[3], better[4], better[6] = least - further, most + further, math.inf, 0.0
+    reward = _reward_of(drawn)
+    further = math.log(2.0) if reward.logarithm else reward.most - reward.least
+    worse = reward._replace(least=reward.least - further)
+    better = reward._replace(most=reward.most + further, stray=math.inf, falls=0.0)
     return _paying(drawn, worse), _paying(drawn, better)
 
 
@@ -128,17 +127,16 @@ def with_wider_ends(problem: Problem, model: Model, data: Data, drawn: Problem, 
 
 def as_seen(drawn: Problem, model: Model) -> Problem:
     """The learned problem in which no step pays more than the best one that was seen."""
-    reward = _reward_of(drawn).copy()
-    reward[3] -= 0.0 if model.reward_model is None else model.reward_model.higher
-    return _paying(drawn, reward)
+    reward, higher = _reward_of(drawn), 0.0 if model.reward_model is None else model.reward_model.higher
+    return _paying(drawn, reward._replace(most=reward.most - higher))
 
 
-def _reward_of(drawn: Problem) -> Array:
+def _reward_of(drawn: Problem) -> RewardBounds:
     assert isinstance(drawn.plant, ModelPlant)
     return drawn.plant.numbers.reward
 
 
-def _paying(drawn: Problem, reward: Array) -> Problem:
+def _paying(drawn: Problem, reward: RewardBounds) -> Problem:
     assert isinstance(drawn.plant, ModelPlant)
     return replace(drawn, plant=model_plant(drawn.plant.numbers._replace(reward=reward), drawn.plant.told))
 
@@ -196,7 +194,7 @@ def tried_by(agent: "Atlas", now: Problem, others: tuple[Tree, Tree]) -> Tried |
     last, episodes = trials
     laws = last.entry.tree
     problem, data = told_problem(agent, limits=False), memory.data(last.samples)
-    before, _ = functions_for(problem, model_of(problem, data), now.horizon, data, laws, agent.seed)
+    before, _ = functions_for(problem, model_at(agent, last.samples), now.horizon, data, laws, agent.seed)
     seeds = seeds_of(agent.seed, LAWS_CONFIRMED, 2**45, 1)
     jumps = jumped(memory.data(n))
     steps, asked_for, earned, told = 0, 0, [], []

@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 
 from spaql.gp.data import follows_of
 from spaql.gp.hidden import NONE, Advice, advice_of
-from spaql.gp.problem import FEWEST, POOR, declared_of, model_of, one_function, predicted
+from spaql.gp.problem import FEWEST, POOR, declared_of, one_function, predicted
 from spaql.gp.references import jumped, stretch_of
 from spaql.gp.residuals import unpredicted
 from spaql.ground.arrays import Array
@@ -41,7 +41,7 @@ from spaql.laws.forecast import (
 )
 from spaql.laws.judge import scale_of
 from spaql.laws.trials import Trials, seeds_of
-from spaql.learners.atlas.controller import contradiction_of, controller_of, told_problem
+from spaql.learners.atlas.controller import contradiction_of, controller_of, model_at, told_problem
 from spaql.plants.problem import Problem, constant_actions
 from spaql.policy.digits import counted
 from spaql.policy.evaluation import Evaluation
@@ -229,7 +229,7 @@ def _trust_in(agent: "Atlas", tree: Tree) -> Trust:
     stretch = stretch_of(agent.problem.horizon, data)
     problem, stretches = told_problem(agent, limits=False), agent.problem.horizon / stretch
     names = {-1: "the reward"} | {j: axis.name for j, axis in enumerate(problem.state)}
-    model = model_of(problem, data)
+    model = model_at(agent, n)
     missed = {names[j]: part for j, part in unpredicted(model, data).items()}
     drawn, states = functions_for(problem, model, stretch, data, tree, agent.seed)
     seeds = seeds_of(agent.seed, LAWS_CONFIRMED, 2**45, EPISODES)

@@ -44,8 +44,7 @@ def final_plan(agent: "Atlas", n: int) -> Plan:
     state = agent.state
     at_work("planning")
     if state.in_model == n:
-        problem, data = agent.problem_told, state.memory.data(n)
-        return plan_in_model(agent, model_of(problem, data), data, threading.Event())
+        return plan_in_model(agent, model_at(agent, n), state.memory.data(n), threading.Event())
     draft = agent.plan_of(n, None)
     # two sets of support points: the table that does better in the models, which are the same for both
     plans, models = [agent.plan_of(n, draft, salt) for salt in (0, 1)], agent.models(draft)
@@ -129,7 +128,7 @@ def _search(agent: "Atlas", n: int, stop: threading.Event) -> None:
         state.laws = Grown(n, ScoredTree(_middle(agent), 0.0) if latest is None else latest.entry)
         return
     at_work("learning a model")
-    model, earlier = model_of(problem, data), [laws.entry.tree for laws in state.grown[::-1]]
+    model, earlier = model_at(agent, n), [laws.entry.tree for laws in state.grown[::-1]]
     plans: list[Plan] = []
 
     def other_table() -> Tree | None:
@@ -148,6 +147,14 @@ def _search(agent: "Atlas", n: int, stop: threading.Event) -> None:
         state.final, state.in_model = plans[0], n
     state.tabled = n if found.tree is table or state.in_model else 0
     state.laws = None if state.tabled else Grown(n, ScoredTree(found.tree, float(found.returns.mean())))
+
+
+def model_at(agent: "Atlas", n: int) -> Model:
+    """Of the first `n` samples; what is known of reward and end is not learned."""
+    models = agent.state.models
+    if n not in models:
+        models[n] = model_of(told_problem(agent, limits=False), agent.state.memory.data(n))
+    return models[n]
 
 
 def told_problem(agent: "Atlas", limits: bool = True) -> Problem:

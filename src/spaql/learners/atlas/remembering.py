@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from spaql.gp.hidden import advice_of
-from spaql.gp.problem import FEWEST, model_of
+from spaql.gp.problem import FEWEST
 from spaql.ground.arrays import Array
 from spaql.ground.errors import SpaqlError, echoed
 from spaql.ground.progress import working
+from spaql.learners.atlas.controller import model_at
 from spaql.learners.atlas.memory import BEGAN, TERMINATED, Experience
 from spaql.learners.outer import TRAIN_SAMPLES
 from spaql.plants.loop import extended, signals_around
@@ -54,11 +55,11 @@ def remembering(agent: "Atlas", memory: Sequence[str]) -> "Atlas":
 
 
 def _advised(agent: "Atlas") -> list[str]:
-    n, problem = agent.state.memory.n, agent.problem_told
+    n = agent.state.memory.n
     if n < FEWEST:
         raise SpaqlError(f"{n} samples are too few to tell what to remember: learn(samples=...) first, or give memory")
     data = agent.state.memory.data(n)
-    if not (found := advice_of(problem, model_of(problem, data), data).memory):
+    if not (found := advice_of(agent.problem_told, model_at(agent, n), data).memory):
         raise SpaqlError("the data do not show anything that is not observed: give memory=[...] if you know better")
     return list(found)
 

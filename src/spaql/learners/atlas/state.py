@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
+from spaql.gp.model import Model
 from spaql.learners.agent import Learned
 from spaql.learners.atlas.memory import Experience
 from spaql.learners.atlas.plan import Plan
@@ -42,6 +43,7 @@ class AtlasState(Learned):
     episodes: int = 0  # begun so far
     followed: int = 0  # samples whose action followed the plan
     curious: int = 0  # samples whose action explored
+    models: dict[int, Model] = field(default_factory=dict)  # by samples: each is learned once
     modelled: int = 0  # samples of the model in which training looks ahead; 0: none yet
     grown: list[Grown] = field(default_factory=list)  # laws on the way
     laws: Grown | None = None  # made from all data: the controller, if laws are
