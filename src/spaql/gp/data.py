@@ -6,8 +6,6 @@ import numpy as np
 
 from spaql.ground.arrays import Array
 
-REPEATED = 2  # different steps that ended at the very same greatest or least value, if the plant stops a variable there
-VARIED = 0.5  # of the steps: different values of a variable that can be stopped; a switch or a reference has few
 FEW = 2  # values of a variable that is no memory of another one, but a switch that happens to follow it
 
 
@@ -68,45 +66,3 @@ def shifts_of(data: Data) -> Array:
         if same and (same[-1] >= d or len(np.unique(data.nexts[:, j])) > FEW):
             found[j] = same[-1]
     return found
-
-
-def stops_of(data: Data) -> Array:
-    """(2, d) the ends of each variable's range at which the plant holds it; infinite where there is none.
-
-    An end stop, an empty tank, a saturation: one number from different states, and it is the greatest or the least.
-    (From the same state, with the same action, every plant goes to the same number.) A smooth function that has to
-    explain a stop is wrong everywhere, also where the plant is linear.
-    """
-    d, inputs = data.states.shape[1], np.column_stack([data.states, data.actions])
-    found = np.array([np.full(d, -np.inf), np.full(d, np.inf)])
-    for j in range(d):
-        values = data.nexts[:, j]
-        if len(np.unique(values)) < VARIED * len(values):
-            continue
-        for side, end in enumerate((values.min(), values.max())):
-            if len(np.unique(inputs[values == end], axis=0)) >= REPEATED:
-                found[side, j] = end
-    return found
-
-
-def brakes_of(data: Data, stops: Array) -> Array:
-    """(2, d) of a variable that has one and the same value whenever another one is at a stop: 1 + the other, the value.
-
-    So a cart stands at its buffer, whatever its speed was. 0 of all others.
-    """
-    found, d = np.zeros((2, data.states.shape[1])), data.states.shape[1]
-    at = stopped(data, stops, found)
-    for j in np.flatnonzero(np.isfinite(stops).any(axis=0)).tolist():
-        for k in range(d):
-            before, after = data.states[at[:, j], k], data.nexts[at[:, j], k]
-            if k != j and np.ptp(after) == 0.0 and (before != after).sum() >= REPEATED:
-                found[:, k] = 1 + j, after[0]
-    return found
-
-
-def stopped(data: Data, stops: Array, brakes: Array) -> Array:
-    """(n, d) whether a step has ended at a stop of a variable: how far it would have gone is not known."""
-    told: Array = (data.nexts <= stops[0]) | (data.nexts >= stops[1])
-    for k in np.flatnonzero(brakes[0]).tolist():
-        told[:, k] |= told[:, int(brakes[0, k]) - 1]
-    return told

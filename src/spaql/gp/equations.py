@@ -47,8 +47,6 @@ class Places(NamedTuple):
     scale: int
     low: int
     high: int
-    floor: int
-    ceiling: int
     middle: int
     half: int
     reward: int
@@ -57,8 +55,6 @@ class Places(NamedTuple):
     radius: int
     begin: int
     length: int
-    brake: int
-    rest: int
     shift: int
     noise: int
     blur: int
@@ -73,7 +69,7 @@ class Places(NamedTuple):
 
 def places(sizes: Sizes, rows: Rows) -> Places:
     d, axes, inputs, outputs = sizes.d, sizes.axes, sizes.inputs, sizes.outputs
-    counts = [d, d, d, d, d, d, axes, axes, 7, d, d, d, d, d, d, d, d, d, d, outputs * inputs, outputs, outputs]
+    counts = [d, d, d, d, axes, axes, 7, d, d, d, d, d, d, d, d, outputs * inputs, outputs, outputs]
     at = [HEADER + sum(counts[:i]) for i in range(len(counts) + 1)]
     z = 2 * LANES * (rows.end - sizes.scratch + 1)
     stray = z + LANES * inputs
@@ -115,8 +111,6 @@ def advance(T: Any, N: Any, S: Any, B: Any, place: Any, sizes: Sizes, rows: Rows
         if j < d and N[at.shift + j] > 0.0:
             _remembered(T, int(N[at.shift + j]) - 1, j, d, rows, n)
             continue
-        if j == d:
-            _braked(T, N, d, rows, at, n)
         if j >= d and (ending or N[at.reward + OF_NEXT] > 0.0):  # of the next state
             _in_units(T, N, B, rows.observation, d, at, n)
         if j == d and not ending:
@@ -133,7 +127,6 @@ def advance(T: Any, N: Any, S: Any, B: Any, place: Any, sizes: Sizes, rows: Rows
                 s += N[at.noise + j] * (T[(rows.noise + j) * LANES + i] - 0.5) + B[at.z + j * LANES + i]
                 if N[at.length + j] > 0.0:
                     s -= N[at.length + j] * np.floor((s - N[at.begin + j]) / N[at.length + j])
-                s = min(max(s, N[at.floor + j]), N[at.ceiling + j])  # a stop is no stray
                 held = min(max(s, N[at.low + j]), N[at.high + j])
                 if held != s:
                     B[at.stray + i] = F(1.0)
@@ -144,24 +137,8 @@ def advance(T: Any, N: Any, S: Any, B: Any, place: Any, sizes: Sizes, rows: Rows
                 q = at.linear + functions * outputs * (inputs + 1) + place[i] * inputs * inputs
                 paid = _paid(N, B, s, q, inputs, at, i)
                 T[rows.reward * LANES + i] = paid if B[at.stray + i] == F(0.0) else min(paid, N[at.reward + STRAY])
-    if outputs == d:
-        _braked(T, N, d, rows, at, n)
     if sizes.learned and sizes.ends and N[at.reward + LAST] == N[at.reward + LAST]:  # it is a number
         _pay_ends(T, N, rows, at, n)
-
-
-@inlined
-def _braked(T: Any, N: Any, d: int, rows: Rows, at: Places, n: int) -> None:
-    """Where a stop of one variable brings another one to rest."""
-    for k in range(d):
-        if N[at.brake + k] > 0.0:
-            j = int(N[at.brake + k]) - 1
-            low = N[at.centre + j] + N[at.scale + j] * N[at.floor + j]
-            high = N[at.centre + j] + N[at.scale + j] * N[at.ceiling + j]
-            for i in range(n):
-                place = T[(rows.observation + j) * LANES + i]
-                if place <= low or place >= high:
-                    T[(rows.observation + k) * LANES + i] = N[at.centre + k] + N[at.scale + k] * N[at.rest + k]
 
 
 @inlined

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from spaql.gp.data import Data, follows_of, stopped
+from spaql.gp.data import Data, follows_of
 from spaql.gp.fit import fit_scales, leave_one_out_error
 from spaql.gp.model import Model, changes_of
 from spaql.gp.references import jumped
@@ -85,7 +85,7 @@ def advice_of(problem: Problem, model: Model, data: Data) -> Advice:
 
 def hidden_in(model: Model, data: Data, among: Sequence[int]) -> list[Hidden]:
     """Which of these variables can be predicted much better by what was seen and applied before."""
-    rows = _rows(model, data)
+    rows = _rows(data)
     if len(rows) < FEWEST:
         return []
     x, changes = inputs_of(model.units, data.states, data.actions), changes_of(model, data)
@@ -107,10 +107,10 @@ def hidden_in(model: Model, data: Data, among: Sequence[int]) -> list[Hidden]:
     return found
 
 
-def _rows(model: Model, data: Data) -> Array:
+def _rows(data: Data) -> Array:
     """Steps that the plant alone has made, with enough others before them in the same episode."""
     follows, back = follows_of(data) & ~np.r_[False, jumped(data)[:-1]], max(SEEN, APPLIED)
-    enough = ~jumped(data) & ~stopped(data, model.stops, model.brakes).any(axis=1)
+    enough = ~jumped(data)
     enough[:back] = False
     for k in range(back):
         enough[back:] &= follows[back - k : len(follows) - k]

@@ -11,15 +11,18 @@ from typing import NamedTuple
 import numpy as np
 
 from spaql.gp.circles import Circle, circles_of, shortest, turned, turns_of
-from spaql.gp.data import Data, brakes_of, follows_of, parts_of, shifts_of, spread_over, stopped, stops_of, thinned
+from spaql.gp.data import Data, follows_of, parts_of, shifts_of, spread_over, thinned
 from spaql.gp.ends import EndModel, border_gap, end_values, fit_end
 from spaql.gp.fit import (
     BOUNDS_NOISE,
     BOUNDS_SIGNAL,
     IRRELEVANT,
+    Posterior,
     Scales,
     features,
+    fit_scales,
     inducing_points,
+    leave_one_out_error,
     posterior,
     posterior_samples,
 )
@@ -27,12 +30,12 @@ from spaql.gp.plant import Numbers
 from spaql.gp.references import without_jumps
 from spaql.gp.reward import QUADRATIC, RewardModel, before_ends, fit_reward, last_reward, reward_bounds, reward_values
 from spaql.gp.units import DataUnits, Values, box_of, inputs_of, spread_of, still_of, units_of
-from spaql.gp.walls import Process, fit_without_outliers, inliers, walls_of
 from spaql.ground.arrays import Array
 
 FITTED = 300  # transitions that scales are fitted to; more are thinned out
 FEWEST_PAIRS = 30  # of errors in a row that tell what kind of noise there is
 WEIGHED = 20_000  # the same that weights come from
+RARE_SHARE = 0.02  # of the steps may be outliers, as a fall is: they are no sign of a wrong model
 POINTS = 200  # of an output, at most
 ENOUGH = 3.0, 0.003  # what points need not explain: times the noise's variance, and of the spread of the changes
 EVEN = math.sqrt(12.0)  # width of an even distribution over its deviation
@@ -48,11 +51,8 @@ class Model(NamedTuple):
     circles: tuple[Circle, ...]  # angles that are observed as sine and cosine
     turns: Array  # (2, d) of angles that jump: begin and length of a turn; length 0 of all others
     change: tuple[Array, Array]  # mean and spread of what the processes of the variables explain: see `_moves`
-    stops: Array  # (2, d) where the plant holds a variable; infinite where it does not
-    brakes: Array  # (2, d) what stops of other variables do to a variable: see `brakes_of`
     shifts: Array  # (d,) the input that a variable is in the next step, as memory is; -1 of all others
     scales: tuple[Scales, ...] = ()  # by variable
-    outlier: tuple[float, ...] = ()  # by variable the error, in units, from which on a step is an outlier
     reward_model: RewardModel | None = None  # of the reward; None: it is known
     end_model: EndModel | None = None  # of the end of an episode; None: it is known, or none was seen
 
@@ -72,34 +72,19 @@ def learn_model(
 
     `declared`: ends of the states, and the turns of angles.
     """
-    units, circles = units_of(data, low, high), circles_of(data)
+    units, circles, shifts = units_of(data, low, high), circles_of(data), shifts_of(data)
     unknown, none = np.full(data.states.shape[1], np.inf), np.zeros(data.states.shape[1])
-    turns, stops = turns_of(data.states, data.nexts, *(declared or (-unknown, unknown, none))), stops_of(data)
-    for circle in circles:
-        stops[:, [circle.cosine, circle.sine]] = [[-np.inf], [np.inf]]
-    shifts = shifts_of(data)
+    turns = turns_of(data.states, data.nexts, *(declared or (-unknown, unknown, none)))
     turns[:, shifts >= 0] = 0.0
-    stops[:, (turns[1] > 0.0) | (shifts >= 0)] = [[-np.inf], [np.inf]]
-    brakes = brakes_of(data, stops)
-    for circle in circles:
-        brakes[:, [circle.cosine, circle.sine]] = 0.0
-    brakes[:, shifts >= 0] = 0.0
     moves = _moves(units, circles, turns, data)
-    model = Model(units, circles, turns, (moves.mean(axis=0), spread_of(moves)), stops, brakes, shifts)
+    model = Model(units, circles, turns, (moves.mean(axis=0), spread_of(moves)), shifts)
     end_model = None if ends or not data.ended.any() else fit_end(units, data, FITTED)
     data = thinned(without_jumps(data), FITTED)
-    x, free = inputs_of(units, data.states, data.actions), ~stopped(data, model.stops, model.brakes)
-    every = zip(changes_of(model, data).T, free.T, shifts, *model.change, strict=True)
-    found = [
-        _process(Values(x[own], y[own] if shift < 0 else np.zeros(own.sum()), float(mean), float(spread)))
-        for y, own, shift, mean, spread in every
-    ]
-    scales, change = tuple(one.scales for one in found), np.array([(one.mean, one.spread) for one in found]).T
+    x, changes = inputs_of(units, data.states, data.actions), changes_of(model, data)
+    changes[:, shifts >= 0] = 0.0
+    scales = tuple(_scales_of(x, y) for y in changes.T)
     reward_model = None if paid else fit_reward(units, data, circles, None if ends else last_reward(data))
-    return model._replace(
-        change=(change[0], change[1]), scales=scales, outlier=tuple(one.outlier for one in found),
-        reward_model=reward_model, end_model=end_model,
-    )  # fmt: skip
+    return model._replace(scales=scales, reward_model=reward_model, end_model=end_model)
 
 
 def _moves(units: DataUnits, circles: Sequence[Circle], turns: Array, data: Data) -> Array:
@@ -107,25 +92,24 @@ def _moves(units: DataUnits, circles: Sequence[Circle], turns: Array, data: Data
     change = data.nexts - data.states
     for j in np.flatnonzero(turns[1]):
         change[:, j] = shortest(change[:, j], turns[1, j])
-    found: Array = change / units.scale
+    moves: Array = change / units.scale
     for circle in circles:
-        found[:, circle.cosine], found[:, circle.sine] = turned(circle, data), 0.0
-    return found
+        moves[:, circle.cosine], moves[:, circle.sine] = turned(circle, data), 0.0
+    return moves
 
 
-def _process(values: Values) -> Process:
-    """That of a variable."""
-    if _exact(values.y):  # a sine, or a variable that never changes: no kernel
-        none = Scales(np.full(values.x.shape[1], 2 * IRRELEVANT), 2 * BOUNDS_SIGNAL[0], BOUNDS_NOISE[0])
-        return Process(none, values.mean, values.spread)
-    return fit_without_outliers(values)
+def _scales_of(x: Array, y: Array) -> Scales:
+    """Those of a variable; without a kernel where it always changes by the same, as a sine does beside its cosine."""
+    if _exact(y):
+        return Scales(np.full(x.shape[1], 2 * IRRELEVANT), 2 * BOUNDS_SIGNAL[0], BOUNDS_NOISE[0])
+    return fit_scales(x, y)[0]
 
 
 def changes_of(model: Model, data: Data) -> Array:
     """What the processes of the variables explain, in units of its spread."""
     mean, spread = model.change
-    found: Array = (_moves(model.units, model.circles, model.turns, data) - mean) / spread
-    return found
+    changes: Array = (_moves(model.units, model.circles, model.turns, data) - mean) / spread
+    return changes
 
 
 def rewards_of(model: Model, data: Data) -> Values:
@@ -136,17 +120,28 @@ def rewards_of(model: Model, data: Data) -> Values:
 
 def outputs_of(model: Model, data: Data) -> list[Output]:
     """The processes of a model: variables, reward, end."""
-    x, change = inputs_of(model.units, data.states, data.actions), changes_of(model, data)
+    x, changes = inputs_of(model.units, data.states, data.actions), changes_of(model, data)
     mean, spread = model.change
-    found = [
-        Output(Values(x, y, float(m), float(s)), w)
-        for y, m, s, w in zip(change.T, mean, spread, model.scales, strict=True)
+    outputs = [
+        Output(Values(x, y, float(m), float(s)), scales)
+        for y, m, s, scales in zip(changes.T, mean, spread, model.scales, strict=True)
     ]
     if model.reward_model is not None:
-        found.append(Output(rewards_of(model, data), model.reward_model.scales, QUADRATIC))
+        outputs.append(Output(rewards_of(model, data), model.reward_model.scales, QUADRATIC))
     if model.end_model is not None:
-        found.append(Output(end_values(model.units, data), model.end_model.scales))
-    return found
+        outputs.append(Output(end_values(model.units, data), model.end_model.scales))
+    return outputs
+
+
+def unpredicted(model: Model, data: Data) -> dict[int, float]:
+    """By variable the part of its changes that the model misses in steps it has not seen; -1: of the reward."""
+    outputs, d = outputs_of(model, thinned(without_jumps(data), FITTED)), len(model.scales)
+    asked = {j: outputs[j] for j in range(d) if model.shifts[j] < 0}
+    asked |= {} if model.reward_model is None else {-1: outputs[d]}
+    return {
+        j: leave_one_out_error(values.x, values.y, scales, base, RARE_SHARE)
+        for j, (values, scales, base) in asked.items()
+    }
 
 
 def numbers_of(
@@ -160,84 +155,99 @@ def numbers_of(
     Only with others there is noise in the steps: what is looked for in the mean function is a plan, not a judgement.
     """
     data = without_jumps(data)
-    part, chosen = parts_of(data, max(functions - 1, 1), rng) if lacking else None, spread_over(data, WEIGHED)
+    parts, chosen = parts_of(data, max(functions - 1, 1), rng) if lacking else None, spread_over(data, WEIGHED)
     data = Data(*(column[chosen] for column in data))
-    d, inputs = data.states.shape[1], data.states.shape[1] + data.actions.shape[1]
-    outputs, units = outputs_of(model, data), model.units
+    parts = None if parts is None else parts[chosen]
+    d, units, outputs = data.states.shape[1], model.units, outputs_of(model, data)
+    inputs = d + data.actions.shape[1]
+    still, follows = _without_effect(outputs[0].values.x, d), follows_of(data)
     linear, squares = np.zeros((functions, len(outputs), inputs + 1)), np.zeros((functions, inputs, inputs))
-    points, weights, follows, outlier = [], [], follows_of(data), np.zeros(len(data.states), bool)
-    noise, blur = np.zeros((2, d))
-    free, still = ~stopped(data, model.stops, model.brakes), _without_effect(outputs[0].values.x, d)
-    for j, (values, scales, base) in enumerate(outputs):
-        if j < d and model.shifts[j] >= 0:
+    points, weights, (noise, blur) = [], [], np.zeros((2, d))
+    for j, output in enumerate(outputs):
+        (x, y, mean, spread), scales, base = output
+        if j < d and model.shifts[j] >= 0:  # what is remembered is copied
             points.append(np.zeros((inputs, 0)))
             weights.append(np.zeros((functions, 0)))
             continue
-        doubt = at if j < d and functions > 1 else at[:0]
-        kept = free[:, j].copy() if j < d else np.ones(len(values.x), bool)
-        own = inducing_points(values.x[kept], doubt, scales, POINTS, enough_of(scales))
         is_end = model.end_model is not None and j == len(outputs) - 1
-        if is_end and model.end_model is not None and model.end_model.rare:
-            own = values.x[data.ended][-POINTS:]
-        if j < d:
-            kept[kept] = inliers(values.x[kept], values.y[kept], own, scales, model.outlier[j])
-            outlier |= free[:, j] & ~kept
-        found, exact = posterior(values.x[kept], values.y[kept], own, scales, base, still), _exact(values.y[kept])
-        if j < d and functions > 1 and not exact:
-            left = values.y - features(values.x, own, scales, False) @ found.mean
-            own_noise, seen = math.exp(scales.noise), _seen(left, follows & kept)
-            noise[j] = EVEN * values.spread * max(own_noise * math.sqrt(1.0 - 2.0 * seen), INEXACT)
-            blur[j] = EVEN * values.spread * own_noise * math.sqrt(seen) * units.scale[j]
+        own = _points_of(model, data, output, at if j < d and functions > 1 else at[:0], is_end)
+        fitted, exact = posterior(x, y, own, scales, base, still), _exact(y)
+        drawn = np.repeat(fitted.mean[None], functions, axis=0)
         if is_end:
-            gap = border_gap(features(values.x, own, scales, False) @ found.mean, data.ended)
-            found.mean[len(own) + inputs] -= 0.5 * sum(gap) + values.mean / values.spread
-        made = np.repeat(found.mean[None], functions, axis=0)
-        if is_end and part is None:  # a border may be anywhere between what was survived and what was not
-            made[1:, len(own) + inputs] += np.linspace(0.5, -0.5, functions - 1) * (gap[1] - gap[0])
-        if j < d and part is None:
-            made[1:] = posterior_samples(found, functions - 1, rng)
-        elif part is not None and not is_end:
-            mine = part[chosen] if len(chosen) == len(values.x) else part[chosen][~data.ended]
+            drawn[:, len(own) + inputs] += _borders(output, own, fitted, data.ended, functions, lacking)
+        elif parts is not None and not exact:
+            mine = parts if len(parts) == len(x) else parts[~data.ended]
             for k in range(functions - 1):
-                some = kept & (mine != k)
-                made[1 + k] = posterior(values.x[some], values.y[some], own, scales, base, still).mean
-        if exact:
-            made[:] = found.mean
-        made = made * values.spread
-        m = len(own)
+                drawn[1 + k] = posterior(x[mine != k], y[mine != k], own, scales, base, still).mean
+        elif j < d and not exact:
+            drawn[1:] = posterior_samples(fitted, functions - 1, rng)
+        if j < d and functions > 1 and not exact:
+            seen = _seen(y - features(x, own, scales, False) @ fitted.mean, follows)
+            own_noise = math.exp(scales.noise)
+            noise[j] = EVEN * spread * max(own_noise * math.sqrt(1.0 - 2.0 * seen), INEXACT)
+            blur[j] = EVEN * spread * own_noise * math.sqrt(seen) * units.scale[j]
+        drawn, m = drawn * spread, len(own)
         points.append((own * scales.inverse).T)
-        weights.append(made[:, :m])
-        linear[:, j] = made[:, m : m + inputs + 1]
-        linear[:, j, -1] += values.mean
+        weights.append(drawn[:, :m])
+        linear[:, j] = drawn[:, m : m + inputs + 1]
+        linear[:, j, -1] += mean
         if base > 0.0:
             a, b = np.triu_indices(inputs)
-            squares[:, a, b] = made[:, m + inputs + 1 :]
+            squares[:, a, b] = drawn[:, m + inputs + 1 :]
+    turn = np.zeros(d), np.zeros(d)
+    for circle in model.circles:
+        pair = [circle.cosine, circle.sine]
+        turn[0][pair], turn[1][pair] = (1 + circle.sine, -1), circle.radius
+        blur[pair] = blur[circle.cosine] / units.scale[circle.cosine] * circle.radius
+    angle = np.zeros(d) if model.reward_model is None else model.reward_model.angle
+    reward = reward_bounds(model.reward_model, data, horizon, judged=functions > 1)
+    first, length = (model.turns[0] - units.centre) / units.scale, model.turns[1] / units.scale
+    inverse = np.array([output.scales.inverse for output in outputs])
+    return Numbers(
+        units.centre, units.scale, *_box_of_model(model, data), units.middle, units.half, reward, angle, *turn, first,
+        length, 1.0 + model.shifts, noise, blur, inverse, linear, squares, starts, tuple(points), tuple(weights),
+    )  # fmt: skip
+
+
+def _points_of(model: Model, data: Data, output: Output, doubt: Array, is_end: bool) -> Array:
+    """The inducing points of an output; of rare ends, all of the latest."""
+    if is_end and model.end_model is not None and model.end_model.rare:
+        return output.values.x[data.ended][-POINTS:]
+    scales = output.scales
+    enough = max(ENOUGH[0] * math.exp(2.0 * scales.noise), ENOUGH[1] ** 2)
+    return inducing_points(output.values.x, doubt, scales, POINTS, enough)
+
+
+def _borders(output: Output, own: Array, fitted: Posterior, ended: Array, functions: int, lacking: bool) -> Array:
+    """(functions,) what to add to the process of ends, so that an episode ends where it is positive.
+
+    A border may be anywhere between what was survived and what was not: functions differ in it.
+    """
+    values, scales, _ = output
+    gap = border_gap(features(values.x, own, scales, False) @ fitted.mean, ended)
+    shift = np.full(functions, -(0.5 * sum(gap) + values.mean / values.spread))
+    if not lacking:
+        shift[1:] += np.linspace(0.5, -0.5, functions - 1) * (gap[1] - gap[0])
+    return shift
+
+
+def _box_of_model(model: Model, data: Data) -> tuple[Array, Array]:
+    """Lowest and highest states in the model, in units: a little beyond the data, a whole turn, a circle."""
+    units, d = model.units, data.states.shape[1]
     wider = ABOVE if model.reward_model is not None and model.reward_model.higher > 0.0 else WIDER
     low, high = box_of(units, data, wider)
-    stops = (model.stops - units.centre) / units.scale
-    walls = (walls_of(data.states, data.nexts, outlier, model.stops) - units.centre) / units.scale
-    low, high = np.maximum(low, walls[0]), np.minimum(high, walls[1])
     for j in np.flatnonzero(model.shifts >= 0).tolist():  # what is remembered may be all that it is the memory of
         if (k := _origin(model.shifts, j)) < d:
             ends = units.centre[k] + units.scale[k] * np.array([low[k], high[k]])
             low[j], high[j] = (ends - units.centre[j]) / units.scale[j]
     first, length = (model.turns[0] - units.centre) / units.scale, model.turns[1] / units.scale
     low, high = np.where(length > 0.0, first, low), np.where(length > 0.0, first + length, high)
-    turn = np.zeros(d), np.zeros(d)
     for circle in model.circles:
         pair = [circle.cosine, circle.sine]
-        turn[0][pair], turn[1][pair] = (1 + circle.sine, -1), circle.radius
         low[pair], high[pair] = (
             (sign * circle.radius - units.centre[pair]) / units.scale[pair] for sign in (-1.0, 1.0)
         )
-        blur[pair] = blur[circle.cosine] / units.scale[circle.cosine] * circle.radius
-    angle = np.zeros(d) if model.reward_model is None else model.reward_model.angle
-    return Numbers(
-        units.centre, units.scale, low, high, stops[0], stops[1], units.middle,
-        units.half, reward_bounds(model.reward_model, data, horizon, judged=functions > 1), angle, *turn, first, length,
-        model.brakes[0], (model.brakes[1] - units.centre) / units.scale, 1.0 + model.shifts, noise, blur,
-        np.array([output.scales.inverse for output in outputs]), linear, squares, starts, tuple(points), tuple(weights),
-    )  # fmt: skip
+    return low, high
 
 
 def _origin(shifts: Array, j: int) -> int:
@@ -272,6 +282,3 @@ def _without_effect(x: Array, d: int) -> Array:
     found = still_of(x[:, :d])
     return np.concatenate([found, np.zeros((len(found), x.shape[1] - d))], axis=1)
 
-
-def enough_of(scales: Scales) -> float:
-    return max(ENOUGH[0] * math.exp(2.0 * scales.noise), ENOUGH[1] ** 2)

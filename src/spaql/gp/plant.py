@@ -71,8 +71,6 @@ class Numbers(NamedTuple):
     scale: Array  # (d,)
     low: Array  # (d,) ends of the box of the data, in units of the scale
     high: Array
-    floor: Array  # (d,) where the plant stops a variable, in the same units; infinite where it does not
-    ceiling: Array
     middle: Array  # (axes,) of the actions
     half: Array  # (axes,) half of their range
     reward: RewardBounds
@@ -81,8 +79,6 @@ class Numbers(NamedTuple):
     radius: Array  # (d,) of circles
     first: Array  # (d,) where the turn of an angle begins that jumps back by it, in units
     length: Array  # (d,) of that turn; 0 of all other variables
-    brake: Array  # (d,) 1 + the variable whose stops bring a variable to rest; 0 of all other variables
-    rest: Array  # (d,) what it has then, in units
     shift: Array  # (d,) 1 + the input that a variable is in the next step, as memory is; 0 of all other variables
     noise: Array  # (d,) width of the noise of a step, in units of the scale
     blur: Array  # (d,) width of the noise with which a state is observed, physical
@@ -136,7 +132,7 @@ class ModelPlant(Plant):
         first = np.cumsum([0, *(part.size for part in blocks)])[:-1]
         header = np.zeros(HEADER)
         header[:3] = small.ctypes.data, len(numbers.linear), len(numbers.starts)
-        shared, own = numbers[:20], (numbers.linear, numbers.quadratic, numbers.starts)
+        shared, own = numbers[:16], (numbers.linear, numbers.quadratic, numbers.starts)
         parts = [header, *shared, np.array([len(part) for part in blocks]), first, *own]
         return np.concatenate([np.asarray(part, float).ravel() for part in parts]), small
 

@@ -37,7 +37,6 @@ def spelled(plant: ModelPlant) -> Plant:
     scope: dict[str, Any] = {
         "C": _plain(numbers.centre), "S": _plain(numbers.scale), "LOW": _plain(numbers.low),
         "HIGH": _plain(numbers.high), "M": _plain(numbers.middle), "H": _plain(numbers.half),
-        "FLOOR": _plain(numbers.floor), "CEILING": _plain(numbers.ceiling),
         "N": _plain(numbers.noise), "STARTS": _plain(numbers.starts), "MOST": len(numbers.starts),
         "FUNCTIONS": len(numbers.linear), "math": math,
     }  # fmt: skip
@@ -52,10 +51,6 @@ def spelled(plant: ModelPlant) -> Plant:
     for j in range(d):
         lines += _moved(plant, j, f"value{j}(k, {', '.join(z)}) + N[{j}] * (c{j} - 0.5)")
     lines.append(f"b = 1.0 if {' or '.join(f'n{j} != o{j}' for j in straight) or False} else 0.0")
-    for j in np.flatnonzero(numbers.brake).tolist():
-        stop, rest = int(numbers.brake[j]) - 1, float(numbers.rest[j])
-        at_stop = f"n{stop} <= FLOOR[{stop}] or n{stop} >= CEILING[{stop}]"
-        lines += [f"n{j} = {rest!r} if {at_stop} else n{j}", f"t{j} = C[{j}] + S[{j}] * n{j}"]
     everything = ", ".join([*s, *a, *letters("t", d)])
     after = ", ".join([*n, *z[d:]])  # inputs of what follows from the next state
     own = [*n, *z[d:]] if sizes.learned and numbers.reward.of_next > 0.0 else z
@@ -89,7 +84,8 @@ def _paid(plant: ModelPlant, inputs: str, everything: str) -> list[str]:
     else:
         lines = [f"reward = min(max(value{plant.sizes.d}(k, {inputs}), {reward.least!r}), {reward.most!r})"]
         lines += ["reward = math.exp(reward)"] if reward.logarithm > 0.0 else []
-    return lines + ([f"reward = min(reward, {reward.stray!r}) if b > 0.5 else reward"] if math.isfinite(reward.stray) else [])
+    bounded = f"reward = min(reward, {reward.stray!r}) if b > 0.5 else reward"
+    return [*lines, bounded] if math.isfinite(reward.stray) else lines
 
 
 def _moved(plant: ModelPlant, j: int, change: str) -> list[str]:
@@ -102,9 +98,9 @@ def _moved(plant: ModelPlant, j: int, change: str) -> list[str]:
         return [f"t{j} = {f's{k}' if k < d else f'a{k - d}'}", f"n{j} = o{j} = (t{j} - C[{j}]) / S[{j}]"]
     if turn == 0:
         begin, length = float(plant.numbers.first[j]), float(plant.numbers.length[j])
-        back = [f"e{j} -= {length!r} * math.floor((e{j} - {begin!r}) / {length!r})"] if length > 0.0 else []
+        back = [f"o{j} -= {length!r} * math.floor((o{j} - {begin!r}) / {length!r})"] if length > 0.0 else []
         return [
-            f"e{j} = z{j} + {change}", *back, f"o{j} = min(max(e{j}, FLOOR[{j}]), CEILING[{j}])",
+            f"o{j} = z{j} + {change}", *back,
             f"n{j} = min(max(o{j}, LOW[{j}]), HIGH[{j}])", f"t{j} = C[{j}] + S[{j}] * n{j}",
         ]  # fmt: skip
     other, radius = turn - 1, float(plant.numbers.radius[j])

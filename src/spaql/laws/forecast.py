@@ -10,14 +10,12 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.spatial import KDTree
 
-from spaql.gp.data import Data, thinned
-from spaql.gp.model import WEIGHED, WIDER, Model
+from spaql.gp.data import Data
+from spaql.gp.model import WIDER, Model
 from spaql.gp.plant import ModelPlant, RewardBounds, model_plant
 from spaql.gp.problem import imagined, one_function, starts_of
-from spaql.gp.references import jumped, without_jumps
-from spaql.gp.residuals import outliers_in
+from spaql.gp.references import jumped
 from spaql.gp.units import box_of
 from spaql.ground.arrays import Array
 from spaql.ground.streams import LAWS_CONFIRMED
@@ -37,7 +35,6 @@ FUNCTIONS = 8  # of the model of all data; the first is the mean
 EPISODES = 50  # in each function
 DOUBTED = 60  # inputs at which functions are drawn
 VISITED = 1000  # states of the controller
-PASSED = 20  # episodes that may come to a wall
 PARTS = 5  # of the data, each of which one of the other functions lacks
 
 
@@ -66,21 +63,6 @@ def returns_in(drawn: Problem, tree: Tree, seed: int) -> Array:
     seeds, plant = seeds_of(seed, LAWS_CONFIRMED, 2**45, EPISODES), drawn.plant
     assert isinstance(plant, ModelPlant)
     return np.array([Trials(one_function(drawn, f)).returns(tree, seeds) for f in range(len(plant.numbers.linear))])
-
-
-def passing(drawn: Problem, model: Model, data: Data, tree: Tree, seed: int) -> float:
-    """The share of episodes that come to states where the nearest step seen has no part in the model.
-
-    A law that ends at a wall is told a future in a world without walls, by every function.
-    """
-    data = thinned(without_jumps(data), WEIGHED)
-    outlier = outliers_in(model, data)
-    if not outlier.any():
-        return 0.0
-    mean, units = Trials(one_function(drawn, 0)), model.units
-    seen, seeds = KDTree((data.states - units.centre) / units.scale), seeds_of(seed, LAWS_CONFIRMED, 2**44, PASSED)
-    states = (mean.watched(tree, seeds[k : k + 1], VISITED)[1] for k in range(PASSED))
-    return float(np.mean([outlier[seen.query((one - units.centre) / units.scale)[1]].any() for one in states]))
 
 
 def leaving(drawn: Problem, tree: Tree, seed: int) -> float:

@@ -15,9 +15,9 @@ from threadpoolctl import threadpool_limits
 
 from spaql.gp.data import follows_of
 from spaql.gp.hidden import NONE, Advice, advice_of
+from spaql.gp.model import unpredicted
 from spaql.gp.problem import FEWEST, POOR, declared_of, one_function, predicted
 from spaql.gp.references import jumped, stretch_of
-from spaql.gp.residuals import unpredicted
 from spaql.ground.arrays import Array
 from spaql.ground.errors import SpaqlError
 from spaql.ground.progress import at_work, working
@@ -31,7 +31,6 @@ from spaql.laws.forecast import (
     functions_for,
     lacking_some,
     leaving,
-    passing,
     possible,
     returns_in,
     tried_by,
@@ -54,7 +53,7 @@ if TYPE_CHECKING:
 
 LOST = 0.5  # of the way from the best constant action to the mean: an episode below is lost
 LOST_SHARE = 0.02  # of the episodes, above which that is a doubt
-AWAY_SHARE = 0.1  # of the episodes that leave the data, or come to a wall, above which that is a doubt
+AWAY_SHARE = 0.1  # of the episodes that leave the data, above which that is a doubt
 ENOUGH_STEPS = 100  # by laws on the plant, as predicted, after which noise is no doubt
 ROUNDED = 1e-6  # of the mean
 APART = 0.1  # of the same way: functions, or model and plant, that differ by more disagree
@@ -78,7 +77,6 @@ class Trust:
     least: float = -math.inf  # and as little as the worst one
     rare: float = 0.0  # standard error of the mean because so few jumps of a reference were seen
     others: Array = field(default_factory=lambda: np.zeros(0))  # its mean if the model lacked one part of the data
-    passing: float = 0.0  # share of episodes that come where steps contradict the model
     ends: tuple[float, float] = (math.inf, -math.inf)  # of the mean, if states, rewards, ends may be beyond those seen
     as_seen: float = math.inf  # mean if no step pays more than the best one that was seen
     leaving: float = 0.0  # share of episodes that leave the states of the data
@@ -156,9 +154,6 @@ class Trust:
         lines += trials
         if self.mean - self.as_seen > APART * self.range:
             lines.append(f"{self.mean - self.as_seen:.4g} of its return are rewards higher than any seen: {MORE}")
-        if self.passing > AWAY_SHARE:
-            share = f"{100 * self.passing:.0f} % of the episodes"
-            lines.append(f"{share} come to a wall or a jump, which the model leaves out: try it on the plant")
         if self.poor and not (self.tried is not None and self.tried.steps >= ENOUGH_STEPS and not trials):
             lines.append(f"the model cannot predict {self.poor}: measure what drives it, or {MORE}")
         return tuple(lines)
@@ -258,11 +253,10 @@ def _trust_in(agent: "Atlas", tree: Tree) -> Trust:
     rare = abs(float(returns.mean())) * (1.0 - 1.0 / stretches) / math.sqrt(max(int(jumps.sum()), 1))
     least, most = possible(data, agent.problem.horizon)
     at_work(ASKING, 5, 6)
-    walls = passing(drawn, model, data, tree, agent.seed)
     tried, advice = tried_by(agent, drawn, (tree, best)), advice_of(agent.problem, model, data)
     ends, left = (min(beyond), max(beyond)), leaving(near, tree, agent.seed)
     return Trust(
-        n, begun, returns, floor, tried, missed, where, most, least, rare, others, walls, ends, as_paid, left, advice,
+        n, begun, returns, floor, tried, missed, where, most, least, rare, others, ends, as_paid, left, advice,
         contradiction_of(agent), _broken(drawn, tree, agent.seed), agent.tabled,
     )  # fmt: skip
 
