@@ -24,7 +24,7 @@ import fresh_plants
 import numpy as np
 
 import spaql
-from spaql.gp import ends, model, references, reward, walls
+from spaql.gp import ends, model, references, reward
 from spaql.laws import atlas_trials, in_model, judge
 from spaql.learners.atlas import state
 from spaql.runs.checkpoints import worst_part
@@ -45,15 +45,8 @@ def _ending_without_rare(units, data, most):
 
 RULES = {
     # structure that is detected in the data
-    "stops": Rule((model,), "stops_of", lambda data: np.array([[-np.inf], [np.inf]]) * np.ones(data.states.shape[1])),
-    "brakes": Rule((model,), "brakes_of", lambda data, stops: np.zeros_like(stops)),
     "memory": Rule((model,), "shifts_of", lambda data: np.full(data.states.shape[1], -1)),
     "references": Rule((references,), "references_of", lambda data: np.zeros(data.states.shape[1], bool)),
-    "walls": Rule(
-        (model,), "walls_of", lambda x, y, strange, stops: np.array([[-np.inf], [np.inf]]) * np.ones(x.shape[1])
-    ),
-    "outliers": Rule((model, walls), "inliers", lambda x, y, *_: np.ones(len(y), bool)),
-    "outliers of a parabola": Rule((walls,), "_usual", lambda x, y: np.ones(len(y), bool)),
     # rewards, ends, noise
     "rewards above the highest": Rule((reward,), "_extrapolation", lambda x, y: 0.0),
     "falls": Rule((reward,), "_falls", lambda ends, others: False),
@@ -80,7 +73,7 @@ RULES = {
     "tidying": Rule((in_model,), "TIDYING", 0.0),
 }
 WHOLE, ALL = "as it is", "all of the first two groups"
-GROUP = list(RULES)[:16]
+GROUP = list(RULES)[:11]
 SAMPLES = dict.fromkeys(fresh_plants.PLANTS, 300) | {"cartpole-swing-up": 320, "cartpole-500": 300, "pendulum": 300}
 
 

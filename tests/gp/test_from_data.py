@@ -89,10 +89,10 @@ def test_an_episode_has_the_same_bits_alone_and_beside_others():
 def test_functions_agree_where_there_is_data_and_differ_where_there_is_none():
     problem, data = recorded("pendulum", 400)
     hanging = data[0][:, 0] < 0
-    learned = spaql.from_data(problem, *(part[hanging][:120] for part in data), functions=4)
+    learned = spaql.from_data(problem, *(part[hanging][:120] for part in data), functions=8)
 
     def spread(which):
-        told = [one_step(learned, data[0][which][:100], data[1][which][:100], function)[0] for function in range(4)]
+        told = [one_step(learned, data[0][which][:100], data[1][which][:100], function)[0] for function in range(8)]
         return np.std(told, axis=0).mean()
 
     assert spread(~hanging) > 5 * spread(hanging)

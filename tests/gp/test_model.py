@@ -1,14 +1,13 @@
-"""What a model makes of data: points, noise, walls, ends, and what it believes far from all of it."""
+"""What a model makes of data: points, noise, ends, and what it believes far from all of it."""
 
 import numpy as np
 import pytest
 
 import spaql
 from spaql.gp.data import Data
-from spaql.gp.fit import Scales, features, fit_scales, inducing_points, kernel, posterior, rbf
+from spaql.gp.fit import Scales, features, inducing_points, kernel, posterior, rbf
 from spaql.gp.model import learn_model, numbers_of
 from spaql.gp.problem import imagined, model_of, one_function, predicted, starts_of
-from spaql.gp.walls import inliers
 from spaql.laws.trials import Trials, seeds_of
 from spaql.trees.edits import constant
 
@@ -56,17 +55,6 @@ def test_doubt_gets_points_only_where_there_is_no_data():
     without = len(inducing_points(x, x[:0], WIDTHS, 200, 1e-3))
     assert len(inducing_points(x, near, WIDTHS, 200, 1e-3)) <= without + 3
     assert len(inducing_points(x, far, WIDTHS, 200, 1e-3)) > without + 10
-
-
-def test_a_few_values_that_all_others_contradict_are_left_out():
-    rng = np.random.default_rng(1)
-    x = rng.uniform(-2, 2, (120, 2))
-    y = np.sin(x[:, 0])
-    y[::20] += 5.0
-    scales, _ = fit_scales(x, (y - y.mean()) / y.std())
-    kept = inliers(x, (y - y.mean()) / y.std(), x, scales)
-    assert not kept[::20].any()
-    assert kept.mean() > 0.9
 
 
 def test_walls_do_not_spoil_the_model():

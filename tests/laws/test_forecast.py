@@ -6,8 +6,7 @@ import pytest
 import spaql
 from spaql.gp.data import Data, parts_of
 from spaql.gp.problem import model_of
-from spaql.gp.residuals import outliers_in
-from spaql.laws.forecast import PARTS, as_seen, functions_for, lacking_some, passing, returns_in, within_twice
+from spaql.laws.forecast import PARTS, as_seen, functions_for, lacking_some, returns_in, within_twice
 from spaql.trees.edits import constant
 
 PUSH, PULL = constant(1, [1.0]), constant(1, [-1.0])
@@ -56,26 +55,6 @@ def test_functions_that_lack_a_part_begin_where_those_of_the_model_of_all_data_d
     assert np.ptp(drawn.plant.numbers.starts) > 0.5
     np.testing.assert_array_equal(lacking.plant.numbers.starts, drawn.plant.numbers.starts)
     assert returns_in(lacking, PUSH, 0).shape == (1 + PARTS, 50)
-
-
-def test_episodes_that_come_to_a_wall_which_the_model_does_not_know_are_counted():
-    rng, rows = np.random.default_rng(0), []
-    for _ in range(20):
-        here = np.array([rng.uniform(-1.0, 0.2), 0.0])
-        for u in rng.uniform(-1.0, 1.0, (12, 1)):
-            place, speed = here[0] + 0.2 * here[1], here[1] + 0.3 * u[0]
-            after = np.array([0.4 - (place - 0.4), -3.0]) if place > 0.4 else np.array([place, speed])  # thrown back
-            rows.append((here, u, 0.0, after, False))
-            here = after
-            if place > 0.4:
-                break
-    data = Data(*(np.array([row[i] for row in rows]) for i in range(5)))
-    problem, right, still = spaql.cube(2, 1, 12), constant(2, [1.0]), constant(2, [0.0])
-    model = model_of(problem, data)
-    assert 0 < outliers_in(model, data).sum() < 15
-    drawn = functions_for(problem, model, 12, data, right, 0)[0]
-    assert passing(drawn, model, data, right, 0) > 0.5
-    assert passing(drawn, model, data, still, 0) < 0.1
 
 
 def test_parts_have_as_many_steps_each_of_episodes_in_a_random_order():

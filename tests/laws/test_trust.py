@@ -68,11 +68,6 @@ def test_two_of_five_models_that_lack_some_data_and_call_the_controller_worse_ar
     assert list(one.doubts) == (told if doubted else [])
 
 
-def test_coming_to_a_wall_that_the_model_does_not_know_is_a_doubt():
-    one = Trust(1000, 30, np.full((8, 50), -150.0), -1200.0, tried(-150.0), {}, {}, passing=0.25)
-    assert one.doubts == ("25 % of the episodes come to a wall or a jump, which the model leaves out: try it on the plant",)
-
-
 def test_noise_is_a_doubt_until_laws_have_earned_as_predicted_for_a_hundred_steps():
     noisy = Trust(1000, 30, np.full((8, 50), -150.0), -1200.0, None, {"speed": 0.7, "angle": 0.1}, {})
     line = "the model cannot predict speed (70 %): measure what drives it, or more samples"
@@ -164,8 +159,8 @@ def test_it_is_told_in_eight_lines_at_most():
 
 
 def test_every_doubt_says_what_to_do():
-    one = Trust(300, 8, RETURNS, -160.0, None, {"speed": 0.9}, {}, leaving=1.0, passing=1.0, as_seen=-400.0, broken={"speed < 1": 0.3})
-    assert len(one.doubts) > 6
+    one = Trust(300, 8, RETURNS, -160.0, None, {"speed": 0.9}, {}, leaving=1.0, as_seen=-400.0, broken={"speed < 1": 0.3})
+    assert len(one.doubts) > 5
     assert all(": " in line for line in one.doubts)
 
 

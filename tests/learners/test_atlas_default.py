@@ -12,7 +12,7 @@ import pytest
 import spaql
 from hostile_files import members, packed
 from spaql.laws import in_model
-from spaql.learners.atlas import controller, plan
+from spaql.learners.atlas import plan
 
 pytestmark = pytest.mark.usefixtures("quick_search")
 
@@ -22,7 +22,7 @@ def no_search(monkeypatch):
     """Now that something was learned, a search or a plan would fail."""
 
     def forbid():
-        for module, name in ((in_model, "laws_in"), (controller, "plan_in_model"), (plan, "make_plan")):
+        for module, name in ((in_model, "laws_in"), (plan, "make_plan")):
             monkeypatch.setattr(module, name, None)
 
     return forbid

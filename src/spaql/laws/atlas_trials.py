@@ -137,7 +137,7 @@ class TrialsLoop(AtlasLoop):
         earlier = [one.entry.tree for one in grown[::-1]]
         with self.wait.search(len(data.states), self.tell):
             found = laws_in(
-                agent.problem_told, model, data, agent.seed, earlier, teacher=teacher, tidy=False, stop=self.stop
+                agent.problem_told, model, data, agent.seed, earlier, teacher=teacher, last=False, stop=self.stop
             )
         grown.append(Grown(len(data.states), ScoredTree(found.tree, float(found.returns.mean()))))
         return found.tree

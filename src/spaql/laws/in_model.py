@@ -12,7 +12,7 @@ the time does in which they were taken.
 
 import contextlib
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -41,9 +41,10 @@ from spaql.trees.edits import constant
 from spaql.trees.tree import Tree, decide
 
 SEARCHING = "searching for laws in the model"
-BUMPS = 6e9  # of a search after few samples
+BUMPS = 5e9  # of the last search after few samples
 DOUBLED = 2500  # samples after which a search may take twice as long as after none
 LONGEST = 4.0  # times as long, at most
+ON_THE_WAY = 0.5  # of that for laws that are tried on the plant, and found again later
 LOOKED = 2e9  # of look-ahead, which is faster: it has one function only
 ONE, MORE, AGAIN, TIDYING = 0.1, 0.5, 0.2, 0.2  # parts of the budget: of one law, of more, where these go, of tidying
 FUNCTIONS = 6  # drawn; the first is the mean
@@ -80,17 +81,18 @@ class Found(NamedTuple):
 
 def laws_in(
     problem: Problem, model: Model, data: Data, seed: int, earlier: Sequence[Tree] = (), table: Tree | None = None,
-    teacher: Tree | None = None, tidy: bool = True, other_table: Callable[[], Tree | None] | None = None,
-    stop: threading.Event | None = None,
+    teacher: Tree | None = None, last: bool = True, stop: threading.Event | None = None,
 ) -> Found:  # fmt: skip
     """The best laws in the model of the data; `earlier`: trees that may be better still; `table`: perhaps better.
 
-    A table teaches, too; a `teacher` only teaches. `other_table` is made only if the laws leave something to gain.
-    `stop`: once set, the best so far is returned soon.
+    `last`: they are the controller, and are tidied; else laws for a trial on the plant, with less effort.
+
+    A table teaches, too; a `teacher` only teaches. `stop`: once set, the best so far is returned soon.
     """
     with threadpool_limits(1, "blas"):  # small matrices: threads cost more than they save, and may change last bits
-        search = _LawSearch(problem, model, data, seed, earlier, table, stop or threading.Event())
-        return search.run(tidy, [tree for tree in (table, teacher) if tree is not None], other_table)
+        effort = (1.0 if last else ON_THE_WAY) * search_cost(len(data.states))
+        search = _LawSearch(problem, model, data, seed, earlier, table, stop or threading.Event(), effort)
+        return search.run(last, [tree for tree in (table, teacher) if tree is not None])
 
 
 class _LawSearch:
@@ -98,9 +100,9 @@ class _LawSearch:
 
     def __init__(
         self, problem: Problem, model: Model, data: Data, seed: int, earlier: Sequence[Tree], table: Tree | None,
-        stop: threading.Event,
+        stop: threading.Event, effort: float,
     ) -> None:  # fmt: skip
-        self.stopped = stop.is_set
+        self.stopped, self.effort = stop.is_set, effort
         at_work(SEARCHING, 0.0, 1.0)
         self.rng = np.random.default_rng([seed, len(data.states)])
         self.starts, stretch = starts_of(problem, data, self.rng), stretch_of(problem.horizon, data)
@@ -109,12 +111,12 @@ class _LawSearch:
         self.model, self.data, self.seed, self.table = model, data, seed, table
         self.earlier = different([tree for tree in earlier if tree.laws is not None])[:KEPT]
         self.mean = imagined(problem, model, data, self.starts, self.rng)
-        self.plan = planned(self.mean, seed, int(LOOKED / bumps_of(self.mean)))
+        self.plan = planned(self.mean, seed, int(min(effort, 1.0) * LOOKED / bumps_of(self.mean)))
         self.highest = float(data.rewards.max())
         if model.reward_model is not None and model.reward_model.higher > 0.0 and len(self.plan.states):
             self.highest = max(self.highest, highest_reward(self.mean, self.plan.states, self.plan.actions))
 
-    def run(self, tidy: bool, teachers: Sequence[Tree], other_table: Callable[[], Tree | None] | None) -> Found:
+    def run(self, tidy: bool, teachers: Sequence[Tree]) -> Found:
         lessons = [Lessons(self.plan.states, self.plan.actions)] if len(self.plan.states) else []
         lessons += [self.taught(tree) for tree in [*self.earlier[:1], *teachers]]
         if not lessons:
@@ -161,8 +163,6 @@ class _LawSearch:
             judge.offer_table(self.table)
             if judge.scale == 0.0:  # a model that sees no way to earn anything cannot judge
                 return Found(self.table, self.stretches * judge.returns_of(self.table))
-        if other_table is not None and judge.mean < self.perfect and (other := other_table()) is not None:
-            judge.offer_table(other)
         return Found(judge.best, self.stretches * judge.returns)
 
     def taught(self, tree: Tree) -> Lessons:
@@ -182,8 +182,7 @@ class _LawSearch:
         judge.floor = judge.mean
         for tree in trees:
             judge.offer(tree)
-        longer = search_cost(len(self.data.states))
-        return judge, Trials(drawn, stopped=self.stopped), int(longer * BUMPS / bumps_of(drawn))
+        return judge, Trials(drawn, stopped=self.stopped), int(self.effort * BUMPS / bumps_of(drawn))
 
     def longer(self, judge: "Judge") -> tuple["Judge", Trials]:
         """A judge of episodes that go on, and trials of them."""
@@ -250,7 +249,7 @@ def _race(
     tasks = [search.task(search.units.in_units(tree), 0, EARLIER) for tree in given]
     rounds = search.rounds(race)
     for one in lessons:
-        made = fitted_partitions(search, one, leaves, max(2, rounds[0][0] // len(lessons)))
+        made = fitted_partitions(search, one, leaves, max(2, rounds[0][0] // len(lessons)), 1 / len(lessons))
         tasks += [search.task(tree, 0, FITTED) for tree in made + distilled(search, one, leaves, False)]
     for task in tasks:
         search.judge(task)  # as it is: on a plateau optimisers drift

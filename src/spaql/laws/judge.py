@@ -57,8 +57,7 @@ class Judge:
             self.best, self.returns = tree, returns
 
     def offer_table(self, table: Tree) -> None:
-        """Taken if it is surely better than laws, and worth it; or better than another table, however little."""
+        """Taken if it is surely better than laws, and worth it."""
         gained = self.trials.returns(table, self.more) - self.trials.returns(self.best, self.more)
-        sure, worth = (SURE, UNREADABLE * self.scale) if self.best.n_leaves <= LAWS else (0.0, 0.0)
-        if gained.mean() > max(sure * gained.std() / math.sqrt(TABLED), worth):
+        if gained.mean() > max(SURE * gained.std() / math.sqrt(TABLED), UNREADABLE * self.scale):
             self.best, self.returns = table, self.returns_of(table)

@@ -95,22 +95,22 @@ TRIED = 200  # of them on the plant, half of them those with the best fit
 EPISODES = 16  # of each
 
 
-def fitted_partitions(search: Search, lessons: Lessons, leaves: int, keep: int) -> list[Tree]:
-    """The best few on the plant, in units. Of one law there is one fit only: see `distilled`."""
+def fitted_partitions(search: Search, lessons: Lessons, leaves: int, keep: int, share: float = 1.0) -> list[Tree]:
+    """The best few on the plant, in units; `share`: of the partitions that are drawn. Of one law there is one fit only: see `distilled`."""
     rng = search.rng
     chosen = np.sort(rng.permutation(len(lessons.states))[:STATES])
     states, actions = search.units.of(lessons.states[chosen]), lessons.actions[chosen]
     if leaves == 1 or len(states) < SMALLEST * leaves:
         return []
     drawn = []
-    for _ in range(search.count(DRAWN, 4)):
+    for _ in range(search.count(round(share * DRAWN), 4)):
         tree = search.proposals.tree(leaves, states)
         assert tree.laws is not None
         found = _fitted(tree, states, scores_of(search.trials.problem, tree.laws.kind, actions), search.units.live)
         if found is not None:
             drawn.append(found)
     drawn.sort(key=lambda one: one[0])
-    half = search.count(TRIED // 2, 2)
+    half = search.count(round(share * TRIED / 2), 2)
     rest = drawn[half:]
     tried = drawn[:half] + [rest[i] for i in np.unique(np.linspace(0, len(rest) - 1, half).astype(int)) if rest]
     return [tree for tree, _ in search.screened([(tree, 0) for _, tree in tried], keep, EPISODES)]

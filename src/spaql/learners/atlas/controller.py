@@ -1,18 +1,13 @@
 """The controller of Atlas: a table, or a few laws from a Gaussian-process model of all data."""
 
-import contextlib
 import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
-from spaql.gp.data import Data
 from spaql.gp.model import Model
-from spaql.gp.problem import FEWEST, imagined, model_of, starts_of
-from spaql.gp.references import stretch_of
-from spaql.ground.errors import SpaqlError
+from spaql.gp.problem import FEWEST, model_of
 from spaql.ground.progress import at_work, working
 from spaql.learners.atlas.imagine import rehearsed
 from spaql.learners.atlas.plan import Plan
@@ -30,47 +25,17 @@ from spaql.trees.tree import Tree
 if TYPE_CHECKING:
     from spaql.learners.atlas.learner import Atlas
 
-# The plan of all data, whose table may be the controller: by neighbours in the data, or in a Gaussian-process model
-#
-# After some hundred samples neighbours are far apart, and a table that follows them is coarse; a Gaussian process fills
-# the gaps. So Atlas learns once more, with the model as its plant, where samples cost nothing.
-
-STEPS, PER_SAMPLE, MOST = 5000, 3, 20_000  # steps in a model: at least, more by sample of the plant, at most
-SMOOTH = 2  # neighbours per variable, and as many more: the mean function has no noise that more of them would even out
+TABLE_UP_TO = 6  # variables: beyond, a table of points is too coarse to be worth its time
+CLEARLY = 0.1  # of the range of the rewards: less may be noise of what is observed
 
 
 def final_plan(agent: "Atlas", n: int) -> Plan:
     """That of the first `n` samples: made from them alone, not from plans on the way, so that a loaded agent has it."""
-    state = agent.state
     at_work("planning")
-    if state.in_model == n:
-        return plan_in_model(agent, model_at(agent, n), state.memory.data(n), threading.Event())
     draft = agent.plan_of(n, None)
     # two sets of support points: the table that does better in the models, which are the same for both
     plans, models = [agent.plan_of(n, draft, salt) for salt in (0, 1)], agent.models(draft)
-    return max(plans, key=lambda plan: rehearsed(agent.problem, state.memory, plan, models))
-
-
-def plan_in_model(agent: "Atlas", model: Model, data: Data, stop: threading.Event) -> Plan:
-    """The plan of another agent, whose plant is the model's mean function; SpaqlError where that runs away."""
-    n = len(data.states)
-    rng = np.random.default_rng([agent.seed, n])
-    problem = replace(agent.problem_told, horizon=stretch_of(agent.problem.horizon, data), limits=())
-    mean = imagined(problem, model, data, starts_of(problem, data, rng), rng)
-    near = SMOOTH * (1 + len(problem.state)) if agent.neighbours is None else agent.neighbours
-    other = type(agent)(mean, seed=agent.seed, **agent.options | {"controller": "table", "neighbours": near})
-    steps = min(STEPS + PER_SAMPLE * n, MOST)
-    # as in the search: a loaded agent makes the same plan, to the last bit
-    with threadpool_limits(1, "blas"), working("learning a table in the model", total=steps):
-        other.train(steps, stop)
-        return replace(other.current_plan(), samples=n)
-
-
-# -- the controller of Atlas: a table, or a few laws from a Gaussian-process model of all data -------------------------
-
-TABLE_UP_TO = 6  # variables: beyond, a table of points is too coarse to be worth its time
-IN_MODEL_UP_TO = 4  # variables: the same of a table that is learned in a model
-CLEARLY = 0.1  # of the range of the rewards: less may be noise of what is observed
+    return max(plans, key=lambda plan: rehearsed(agent.problem, agent.state.memory, plan, models))
 
 
 def find_controller(agent: "Atlas", stop: threading.Event) -> None:
@@ -118,34 +83,20 @@ def _middle(agent: "Atlas") -> Tree:
 
 
 def _search(agent: "Atlas", n: int, stop: threading.Event) -> None:
-    """Laws from the model of all data and, where they may be better, two tables: what does best in the model."""
+    """Laws from the model of all data or, where it does better in the model, the table of the plan."""
     from spaql.laws.in_model import laws_in
 
-    state, data, problem = agent.state, agent.state.memory.data(n), agent.problem_told
+    state, problem, latest = agent.state, agent.problem_told, _latest(agent)
+    state.tabled = 0
     if stop.is_set():
-        latest = _latest(agent)
-        state.tabled, state.in_model = 0, 0
         state.laws = Grown(n, ScoredTree(_middle(agent), 0.0) if latest is None else latest.entry)
         return
     at_work("learning a model")
     model, earlier = model_at(agent, n), [laws.entry.tree for laws in state.grown[::-1]]
-    plans: list[Plan] = []
-
-    def other_table() -> Tree | None:
-        if len(problem.state) <= IN_MODEL_UP_TO:
-            with contextlib.suppress(SpaqlError):  # beyond all numbers, where the plant has never been
-                plans.append(plan_in_model(agent, model, data, stop))
-        return plans[0].table if plans else None
-
-    if agent.controller == "best" and len(problem.state) <= TABLE_UP_TO:
-        table = agent.current_plan().table
-        found = laws_in(problem, model, data, agent.seed, earlier, table, other_table=other_table, stop=stop)
-    else:
-        table, found = None, laws_in(problem, model, data, agent.seed, earlier, stop=stop)
-    state.in_model = 0
-    if plans and found.tree is plans[0].table:
-        state.final, state.in_model = plans[0], n
-    state.tabled = n if found.tree is table or state.in_model else 0
+    offered = agent.controller == "best" and len(problem.state) <= TABLE_UP_TO
+    table = agent.current_plan().table if offered else None
+    found = laws_in(problem, model, state.memory.data(n), agent.seed, earlier, table, stop=stop)
+    state.tabled = n if found.tree is table else 0
     state.laws = None if state.tabled else Grown(n, ScoredTree(found.tree, float(found.returns.mean())))
 
 

@@ -8,7 +8,6 @@ from itertools import pairwise
 
 import numpy as np
 
-from spaql.gp.problem import FEWEST
 from spaql.ground.arrays import Array
 from spaql.ground.checks import FAR
 from spaql.learners.atlas.memory import CURIOUS, FOLLOWED, LED, Experience
@@ -34,7 +33,7 @@ def arrays_of(state: AtlasState, laws: bool) -> dict[str, Array]:
     if not laws:
         return data
     kept = [*state.grown, *([] if state.laws is None else [state.laws])]
-    counts = {"trials": np.array([state.modelled, len(state.grown), state.tabled, state.in_model], np.int32)}
+    counts = {"trials": np.array([state.modelled, len(state.grown), state.tabled], np.int32)}
     return data | packed([(one.samples, one.entry) for one in kept]) | counts
 
 
@@ -122,16 +121,13 @@ def _within(problem: Problem, *parts: Array) -> None:
 
 def _restore_trials(state: AtlasState, problem: Problem, arrays: dict[str, Array], n: int) -> None:
     trials = arrays["trials"]
-    if trials.shape == (3,):  # written before there was a table in the model
-        trials = np.r_[trials, np.zeros(1, trials.dtype)]
-    if trials.dtype != np.int32 or trials.shape != (4,) or (trials < 0).any() or (trials[[0, 2, 3]] > n).any():
-        raise ValueError("its trials are malformed")
-    if trials[3] not in (0, trials[2]) or 0 < trials[3] < FEWEST:
+    shaped = trials.dtype == np.int32 and trials.shape in ((3,), (4,))  # once, some tables were made in a model
+    if not shaped or (trials < 0).any() or (trials[[0, 2]] > n).any():
         raise ValueError("its trials are malformed")
     kept = [Grown(samples, entry) for samples, entry in unpacked(arrays, problem)]
     counts = [one.samples for one in kept]
     if not len(kept) - 1 <= trials[1] <= len(kept) or any(not 0 < count <= n for count in counts):
         raise ValueError("its trials are malformed")
     state.modelled, state.grown = int(trials[0]), kept[: trials[1]]
-    state.tabled, state.in_model = int(trials[2]), int(trials[3])
+    state.tabled = int(trials[2])
     state.laws = kept[-1] if len(kept) > trials[1] else None

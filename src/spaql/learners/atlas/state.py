@@ -49,7 +49,6 @@ class AtlasState(Learned):
     laws: Grown | None = None  # made from all data: the controller, if laws are
     trust: "Trust | None" = None  # in the controller of all data
     tabled: int = 0  # samples with which a table was found better than laws; 0: never
-    in_model: int = 0  # samples with which this is the table of the Gaussian-process model; 0: never
 
 
 def due(n: int, last: int) -> bool:
