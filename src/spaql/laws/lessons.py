@@ -96,7 +96,10 @@ EPISODES = 16  # of each
 
 
 def fitted_partitions(search: Search, lessons: Lessons, leaves: int, keep: int, share: float = 1.0) -> list[Tree]:
-    """The best few on the plant, in units; `share`: of the partitions that are drawn. Of one law there is one fit only: see `distilled`."""
+    """The best few on the plant, in units. Of one law there is one fit only: see `distilled`.
+
+    `share`: of the partitions that are drawn.
+    """
     rng = search.rng
     chosen = np.sort(rng.permutation(len(lessons.states))[:STATES])
     states, actions = search.units.of(lessons.states[chosen]), lessons.actions[chosen]
