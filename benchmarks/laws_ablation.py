@@ -64,13 +64,13 @@ RULES = {
     "exploring plan": Rule((atlas_trials,), "NOTABLE", -1e9),
     "trials by laws": Rule((state,), "GROWN", 10**9),
     # search
-    "drawn functions": Rule((in_model,), "FUNCTIONS", 1),
-    "look-ahead as teacher": Rule((in_model,), "LOOKED", 0),
+    "drawn functions": Rule((in_model,), "POSTERIOR_SAMPLES", 1),
+    "look-ahead as teacher": Rule((in_model,), "LOOK_AHEAD_KERNELS", 0),
     "regulators": Rule((in_model,), "local_laws", lambda *_: []),
     "more than one law": Rule((in_model,), "LAWS", 1),
-    "more than one race": Rule((in_model,), "ATTEMPTS", 1),
+    "more than one race": Rule((in_model,), "MAX_RACES", 1),
     "scale by what is missing": Rule((judge, in_model), "scale_of", lambda mean, floor, most: max(mean - floor, 0.0)),
-    "tidying": Rule((in_model,), "TIDYING", 0.0),
+    "tidying": Rule((in_model,), "TIDY_SHARE", 0.0),
 }
 WHOLE, ALL = "as it is", "all of the first two groups"
 GROUP = list(RULES)[:11]

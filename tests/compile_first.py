@@ -8,6 +8,7 @@ import time
 import numpy as np
 
 import spaql
+from spaql.laws import in_model
 
 
 def spaql_compiled():
@@ -46,8 +47,18 @@ def atlas():
     agent.policy().why(np.zeros(4))
 
 
+def laws():
+    for problem in ("cartpole", "pendulum"):
+        spaql.Laws(spaql.make(problem), max_leaves=2).learn(samples=50_000)
+    in_model.SEARCH_KERNELS, in_model.LOOK_AHEAD_KERNELS = 8e7, 3e7
+    for problem in ("cartpole", "pendulum"):
+        agent = spaql.Atlas(spaql.make(problem), controller="laws")
+        agent.learn(samples=60)
+        agent.trust()
+
+
 # Functions that several kernels share are compiled once per process: together stands what shares most.
-HALVES = {"training": (spaql_compiled, aql_compiled, gymnasium_loops), "policies": (atlas, explained)}
+HALVES = {"training": (spaql_compiled, aql_compiled, gymnasium_loops), "policies": (atlas, explained, laws)}
 
 if __name__ == "__main__":
     if len(sys.argv) > 1:

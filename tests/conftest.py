@@ -36,6 +36,6 @@ def quick_search(monkeypatch):
     And no doubts after `learn`, which ask the model for seconds; `trust()` is as always.
     """
     monkeypatch.setattr(spaql.Atlas, "remarks", lambda agent, hurry=False, fresh=None: ())
-    monkeypatch.setattr(in_model, "BUMPS", 8e7)
-    monkeypatch.setattr(in_model, "LOOKED", 3e7)
-    monkeypatch.setattr(in_model, "ATTEMPTS", 1)
+    monkeypatch.setattr(in_model, "SEARCH_KERNELS", 8e7)
+    monkeypatch.setattr(in_model, "LOOK_AHEAD_KERNELS", 3e7)
+    monkeypatch.setattr(in_model, "MAX_RACES", 1)

@@ -7,7 +7,7 @@ import spaql
 from spaql.gp.circles import anywhere, circles_of, turns_of
 from spaql.gp.data import Data
 from spaql.gp.problem import imagined, model_of, one_function, predicted, starts_of
-from spaql.gp.spelled import spelled
+from spaql.gp.python_form import in_python
 
 
 def data_of(states, nexts=None):
@@ -135,5 +135,5 @@ def test_in_the_model_it_jumps_back_too():
     assert max(points.shape[1] for points in learned.plant.numbers.points) < 10
     after = predicted(learned, np.array([[3.0, 1.0], [-3.0, -1.0], [0.0, 1.0]]), np.zeros((3, 1)))
     np.testing.assert_allclose(after[:, 0], [3.3 - 2 * np.pi, 2 * np.pi - 3.3, 0.3], atol=1e-3)
-    plain = spelled(learned.plant)
+    plain = in_python(learned.plant)
     assert plain.step(3.0, 1.0, 0, 0.0, 0.0, 0.5, 0.5)[0][0] == pytest.approx(3.3 - 2 * np.pi, abs=1e-3)

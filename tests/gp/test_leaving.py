@@ -8,8 +8,8 @@ import pytest
 import spaql
 from spaql.gp.data import Data
 from spaql.gp.problem import imagined, model_of
+from spaql.gp.python_form import in_python
 from spaql.gp.reward import reward_bounds
-from spaql.gp.spelled import spelled
 from spaql.laws.atlas_trials import LONG, TrialsLoop
 from spaql.laws.forecast import leaving, returns_in
 from spaql.learners.atlas.memory import BEGAN
@@ -80,7 +80,7 @@ def test_the_share_of_episodes_that_leave_the_data_is_told():
 
 def test_the_plain_model_falls_where_the_compiled_one_does():
     plant = learned(walked()).plant
-    plain, rows = spelled(plant), plant.rows
+    plain, rows = in_python(plant), plant.rows
     table = plant.table()
     places = np.linspace(-1.5, 1.5, 31)
     table[rows.state, :31], table[rows.action, :31], table[rows.noise : rows.reward] = places, 1.0, 0.5

@@ -8,7 +8,7 @@ import pytest
 
 import spaql
 from loops import motor
-from spaql.gp.spelled import spelled
+from spaql.gp.python_form import in_python
 from spaql.plants.plant import advance
 
 BLUR = 2.0  # rad/s
@@ -58,7 +58,7 @@ def test_a_reference_within_the_data_or_of_a_plant_brings_no_warning(learned):
 
 
 def test_as_plain_functions_the_model_is_the_same(learned):
-    plant, plain = learned.plant, spelled(learned.plant)
+    plant, plain = learned.plant, in_python(learned.plant)
     rng, table, rows = np.random.default_rng(1), plant.table(), plant.rows
     states = plant.numbers.starts[:20] + rng.normal(size=(20, 2))
     actions, function = rng.uniform(-24, 24, 20), rng.integers(6, size=20)

@@ -39,7 +39,7 @@ def test_with_all_data_as_points_it_is_the_gaussian_process():
     np.testing.assert_allclose(features(at, x, WIDTHS, False) @ found.mean, exact, atol=1e-4)
 
 
-def test_few_points_explain_the_bumps_of_all():
+def test_few_points_explain_the_kernels_of_all():
     x = np.random.default_rng(0).uniform(-1, 1, (400, 2))
     own = inducing_points(x, x[:0], WIDTHS, 200, 1e-4)
     assert len(own) < 60

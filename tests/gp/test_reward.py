@@ -8,8 +8,8 @@ import pytest
 import spaql
 from spaql.gp.data import Data
 from spaql.gp.problem import imagined, model_of, one_function, predicted
+from spaql.gp.python_form import in_python
 from spaql.gp.reward import last_reward, reward_bounds
-from spaql.gp.spelled import spelled
 from spaql.plants.plant import advance
 
 
@@ -115,7 +115,7 @@ def test_a_cosine_stays_a_cosine():
 
 def test_as_plain_functions_angles_are_the_same():
     found, _, plant = paid_at(turning(squared), ANGLES)
-    plain = spelled(plant)
+    plain = in_python(plant)
     ours = [plain.step(np.cos(a), np.sin(a), 0.0, 0, 0.0, 0.0, 0.5, 0.5, 0.5) for a in ANGLES]
     assert [reward for _, reward, _ in ours] == pytest.approx(found, rel=1e-4, abs=1e-4)
     drawn = replace(spaql.cube(3, 1, 20), plant=plant)

@@ -42,7 +42,7 @@ DOORS = {
     ("policy/controller.py", "learners/laws.py"),
 }
 # Facades also import from their own folder when they are called, because what they call knows them.
-OWN_DOORS = {("learners/agent.py", "learners/files.py"), ("gp/plant.py", "gp/spelled.py")}
+OWN_DOORS = {("learners/agent.py", "learners/files.py"), ("gp/plant.py", "gp/python_form.py")}
 
 
 class Arrow(NamedTuple):

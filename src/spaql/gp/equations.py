@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spaql.gp.bumps import BLOCK, TOTAL, F, filled, summed
+from spaql.gp.kernel_sums import BLOCK, TOTAL, F, filled, summed
 from spaql.ground import fastmath
 from spaql.ground.compiling import apart, inlined
 from spaql.plants.plant import LANES, Rows
@@ -36,7 +36,7 @@ class Sizes(NamedTuple):
 
     @property
     def scratch(self) -> int:
-        """Rows of the table: function of a lane; inputs, own part, bumps, sums, strays; address of the numbers."""
+        """Rows of the table: function of a lane; inputs, own part, kernels, sums, strays; address of the numbers."""
         return 1 + -(-(self.inputs + filled(self.inputs) + BLOCK + 3) // 2) + 1
 
 
@@ -64,7 +64,7 @@ class Places(NamedTuple):
     linear: int
     z: int  # in B: inputs in units
     stray: int  # 1 where a lane has left the box of the data
-    work: int  # the sum, the bumps of a block, the own part of the inputs and these themselves: TOTAL, BUMP, OWN, X
+    work: int  # the sum, the kernels of a block, the own part of the inputs and these themselves: TOTAL, KERNEL, OWN, X
 
 
 def places(sizes: Sizes, rows: Rows) -> Places:

@@ -104,8 +104,8 @@ def _evidence(theta: Array, x: Array, y: Array, fixed: Array) -> tuple[float, Ar
     signal, noise = theta[inputs], theta[inputs + 1]
     scaled = x * np.exp(-theta[:inputs])
     square = (scaled * scaled).sum(axis=1)
-    bump = np.exp(2.0 * signal - 0.5 * np.maximum(square[:, None] + square[None] - 2.0 * scaled @ scaled.T, 0.0))
-    matrix = bump + fixed
+    correlated = np.exp(2.0 * signal - 0.5 * np.maximum(square[:, None] + square[None] - 2.0 * scaled @ scaled.T, 0.0))
+    matrix = correlated + fixed
     matrix[np.diag_indices(n)] += math.exp(2.0 * noise) + JITTER
     lower, failed = lapack.dpotrf(matrix, lower=1)
     if failed:
@@ -115,7 +115,7 @@ def _evidence(theta: Array, x: Array, y: Array, fixed: Array) -> tuple[float, Ar
     a = inverse @ y
     value = 0.5 * y @ a + np.log(np.diag(lower)).sum()
     slope = np.empty_like(theta)
-    part = (np.outer(a, a) - inverse) * bump
+    part = (np.outer(a, a) - inverse) * correlated
     sums = part.sum(axis=1)
     for k in range(inputs):
         column = scaled[:, k]

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spaql.gp.bumps import BLOCK, filled
 from spaql.gp.equations import FALLS, HEADER, STRAY, Places, Sizes, advance, begin, places
+from spaql.gp.kernel_sums import BLOCK, filled
 from spaql.ground.arrays import Array
 from spaql.ground.errors import SpaqlError
 from spaql.ground.numba_version import intrinsic
@@ -105,9 +105,9 @@ class ModelPlant(Plant):
         return Sizes(self.observation_dim, self.action_dim, learned, ends)
 
     def in_functions(self) -> Plant:
-        from spaql.gp.spelled import spelled
+        from spaql.gp.python_form import in_python
 
-        return spelled(self)
+        return in_python(self)
 
     @property
     def sensor_noise(self) -> tuple[float, ...]:

@@ -44,7 +44,7 @@ def imagined(
     )  # fmt: skip
 
 
-def bumps_of(problem: Problem) -> int:
+def step_cost(problem: Problem) -> int:
     """What a step in a learned problem costs: kernels, and about fifty more for the rest."""
     assert isinstance(problem.plant, ModelPlant)
     return 50 + sum(int(points.shape[1]) for points in problem.plant.numbers.points)

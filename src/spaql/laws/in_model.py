@@ -6,8 +6,8 @@
                model, laws found before; a race among them in all functions                       search.py
     tidying    as on a plant                                                                      tidy.py
 
-The budget is in bumps of the model, so that its time does not depend on the model's size; it grows with the samples, as
-the time does in which they were taken.
+The budget is in kernels (one per inducing point and step), so that the time does not depend on the size of the model; it
+grows with the samples, as the time does in which they were taken.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ from threadpoolctl import threadpool_limits
 
 from spaql.gp.data import Data
 from spaql.gp.model import Model
-from spaql.gp.problem import bumps_of, highest_reward, imagined, starts_of
+from spaql.gp.problem import highest_reward, imagined, starts_of, step_cost
 from spaql.gp.references import stretch_of
 from spaql.gp.units import inputs_of
 from spaql.ground.arrays import Array
@@ -41,35 +41,40 @@ from spaql.trees.edits import constant
 from spaql.trees.tree import Tree, decide
 
 SEARCHING = "searching for laws in the model"
-BUMPS = 5e9  # of the last search after few samples
-DOUBLED = 2500  # samples after which a search may take twice as long as after none
-LONGEST = 4.0  # times as long, at most
-ON_THE_WAY = 0.5  # of that for laws that are tried on the plant, and found again later
-LOOKED = 2e9  # of look-ahead, which is faster: it has one function only
-ONE, MORE, AGAIN, TIDYING = 0.1, 0.5, 0.2, 0.2  # parts of the budget: of one law, of more, where these go, of tidying
-FUNCTIONS = 6  # drawn; the first is the mean
-DOUBTED = 60  # inputs at which they are drawn
-SHAKEN = 0.3  # noise of the actions there, in halves of the range
-EASY: tuple[Round, ...] = ((8, 10, 12), (2, 20, 16), (1, 20, 24))  # of one law: candidates, generations, episodes
-RACE: tuple[Round, ...] = ((6, 24, 12), (2, 50, 20), (1, 60, 40))  # of more
-LAST: tuple[Round, ...] = ((3, 15, 16), (1, 40, 40))  # of what was found, in other functions
-ATTEMPTS = 3  # races, as long as laws are far from what look-ahead earns
-BEHIND = 0.05  # of the scale: what laws may lack of look-ahead in the mean function
-RANKED, FEW = 0.02, 32  # of the budget of a race: episodes in which a candidate is ranked; so many at least
-EARLIER = 0.3  # first steps of laws that were found before or computed, as a part of the usual ones
-FITTED = 0.5  # the same of laws fitted to lessons
-EPISODES = 24  # of a tree that teaches
-TAUGHT = 1000  # states of it
-KEPT = 4  # laws found before that are tried again
-STILL = 1e-4  # of the spread of a variable in the data: no law looks at one that varies less where laws go
-SAME = 1e-9  # of a number: what another unit may change
-EFFORT = 0.25  # of tidying
-LASTING = 3  # times the length of an episode: for tidying laws that miss nothing
+# what a search may cost, in kernels
+SEARCH_KERNELS = 5e9  # of the last search, after few samples
+LOOK_AHEAD_KERNELS = 2e9  # of its look-ahead, which is faster: it has one function only
+TRIAL_EFFORT = 0.5  # the same for laws that are tried on the plant, and found again later
+DOUBLING_SAMPLES = 2500  # after so many a search may take twice as long
+MAX_EFFORT = 4.0
+ONE_LAW_SHARE = 0.1  # of these kernels, for the race of single laws
+RACE_SHARE = 0.5  # for each race of trees of laws
+AGAIN_SHARE = 0.2  # for a race of what was found, in functions that differ where these laws go
+TIDY_SHARE = 0.2
+# a race
+ROUNDS: tuple[Round, ...] = ((6, 24, 12), (2, 50, 20), (1, 60, 40))  # candidates, generations, episodes
+MAX_RACES = 3  # of trees, as long as laws are far from what look-ahead earns
+ENOUGH_GAP = 0.05  # of the scale: what laws may lack of look-ahead in the mean function
+RANKING_SHARE = 0.02  # of a race, for ranking one candidate
+MIN_RANKING_EPISODES = 32
+EARLIER_STEP = 0.3  # first steps of laws that were found before or computed, as a part of the usual ones
+FITTED_STEP = 0.5  # the same of laws fitted to lessons
+MAX_EARLIER = 4  # laws found before that are tried again
+TIDY_EFFORT = 0.25
+LASTING_HORIZONS = 3  # laws that miss nothing are tidied in episodes so many times as long
+# where functions are drawn
+POSTERIOR_SAMPLES = 6  # the first is the mean
+DOUBTED_INPUTS = 60  # at which they are drawn
+ACTION_NOISE = 0.3  # of the actions there, in halves of the range
+TEACHING_EPISODES = 24  # of a tree that teaches
+TAUGHT_STATES = 1000
+DEAD_SPREAD = 1e-4  # of the spread in the data: no law looks at a variable that varies less where laws go
+SAME_RTOL = 1e-9  # by which two laws may differ that are the same in other units
 
 
 def search_cost(n: int) -> float:
     """How long a search in a model of so many samples takes, relative to one after few."""
-    return min(1.0 + n / DOUBLED, LONGEST)
+    return min(1.0 + n / DOUBLING_SAMPLES, MAX_EFFORT)
 
 
 class Found(NamedTuple):
@@ -90,7 +95,7 @@ def laws_in(
     A table teaches, too; a `teacher` only teaches. `stop`: once set, the best so far is returned soon.
     """
     with threadpool_limits(1, "blas"):  # small matrices: threads cost more than they save, and may change last bits
-        effort = (1.0 if last else ON_THE_WAY) * search_cost(len(data.states))
+        effort = (1.0 if last else TRIAL_EFFORT) * search_cost(len(data.states))
         search = _LawSearch(problem, model, data, seed, earlier, table, stop or threading.Event(), effort)
         return search.run(last, [tree for tree in (table, teacher) if tree is not None])
 
@@ -109,9 +114,9 @@ class _LawSearch:
         self.stretches = problem.horizon / stretch  # of an episode whose reference jumps: laws are judged in one
         self.problem = problem = replace(problem, horizon=stretch)
         self.model, self.data, self.seed, self.table = model, data, seed, table
-        self.earlier = different([tree for tree in earlier if tree.laws is not None])[:KEPT]
+        self.earlier = different([tree for tree in earlier if tree.laws is not None])[:MAX_EARLIER]
         self.mean = imagined(problem, model, data, self.starts, self.rng)
-        self.plan = planned(self.mean, seed, int(min(effort, 1.0) * LOOKED / bumps_of(self.mean)))
+        self.plan = planned(self.mean, seed, int(min(effort, 1.0) * LOOK_AHEAD_KERNELS / step_cost(self.mean)))
         self.highest = float(data.rewards.max())
         if model.reward_model is not None and model.reward_model.higher > 0.0 and len(self.plan.states):
             self.highest = max(self.highest, highest_reward(self.mean, self.plan.states, self.plan.actions))
@@ -122,31 +127,31 @@ class _LawSearch:
         if not lessons:
             lessons = [Lessons(self.data.states, self.data.actions)]
         judge, trials, steps = self.doubtful(lessons, self.earlier)
-        least = STILL * self.model.units.scale
+        least = DEAD_SPREAD * self.model.units.scale
         units = measured_units(judge.problem, np.concatenate([one.states for one in lessons]), least)
         found, choice = [*self.earlier], len(getattr(self.problem.actions, "values", "ab")) > 1
-        for number, leaves in enumerate([1, *[LAWS] * ATTEMPTS] if choice else []):
+        for number, leaves in enumerate([1, *[LAWS] * MAX_RACES] if choice else []):
             if judge.mean >= (self.perfect if number <= 1 else self.enough(judge.floor)):
                 break
-            race, part = (EASY, ONE) if leaves == 1 else (RACE, MORE)
-            search = self.search(trials, units, number, race, int(part * steps))
+            share = ONE_LAW_SHARE if leaves == 1 else RACE_SHARE
+            search = self.search(trials, units, number, ROUNDS, int(share * steps))
             self.show(trials, 0.1 + 0.2 * number, 0.2)
             with contextlib.suppress(Spent):
                 given = local_laws(Trials(self.mean), self.seed, search.rng, least) if leaves == 1 else []
-                _race(search, lessons, race, leaves, [*found[:KEPT], *given])
+                _race(search, lessons, ROUNDS, leaves, [*found[:MAX_EARLIER], *given])
             if search.best is not None:
                 found.insert(0, units.physical(search.best.tree))
                 judge.offer(found[0])
         if not found or self.stopped():
             return Found(judge.best, self.stretches * judge.returns)
         # functions that differ where the laws go, not only where their teachers went
-        found = different(sorted(found, key=lambda tree: -float(judge.returns_of(tree).mean())))[:KEPT]
+        found = different(sorted(found, key=lambda tree: -float(judge.returns_of(tree).mean())))[:MAX_EARLIER]
         judge, trials, steps = self.doubtful([self.taught(tree) for tree in found], found)
         if judge.mean < self.perfect:
-            search = self.search(trials, units, ATTEMPTS + 1, LAST, int(AGAIN * steps))
+            search = self.search(trials, units, MAX_RACES + 1, ROUNDS[1:], int(AGAIN_SHARE * steps))
             self.show(trials, 0.9, 0.05)
             with contextlib.suppress(Spent):
-                _race(search, [], LAST, LAWS, found)
+                _race(search, [], ROUNDS[1:], LAWS, found)
             if search.best is not None:
                 judge.offer(units.physical(search.best.tree))
         if self.stopped():
@@ -154,9 +159,9 @@ class _LawSearch:
         if tidy and judge.best.laws is not None:
             # what would fall soon after the end is not good enough
             strict, trials = self.longer(judge) if judge.mean >= self.perfect else (judge, trials)
-            trials.left = int(TIDYING * steps)
+            trials.left = int(TIDY_SHARE * steps)
             self.show(trials, 0.95, 0.05)
-            made, _ = Tidying(trials, judge.best, WORTH * strict.scale, self.seed, 0, EFFORT, units).run()
+            made, _ = Tidying(trials, judge.best, WORTH * strict.scale, self.seed, 0, TIDY_EFFORT, units).run()
             strict.offer(made, 2 * WORTH)
             judge.best, judge.returns = strict.best, judge.returns_of(strict.best)
         if self.table is not None:
@@ -167,27 +172,27 @@ class _LawSearch:
 
     def taught(self, tree: Tree) -> Lessons:
         """What a tree does in the mean function."""
-        seeds = seeds_of(self.seed, LAWS_SEARCHED, 2**41, EPISODES)
-        states = Trials(self.mean).watched(tree, seeds, TAUGHT)[1]
+        seeds = seeds_of(self.seed, LAWS_SEARCHED, 2**41, TEACHING_EPISODES)
+        states = Trials(self.mean).watched(tree, seeds, TAUGHT_STATES)[1]
         return Lessons(states, decide(tree, states))
 
     def doubtful(self, lessons: Sequence[Lessons], trees: Sequence[Tree]) -> tuple["Judge", Trials, int]:
         """Functions that differ where lessons are; a judge in them, trials, and the steps of the whole budget."""
-        count = DOUBTED // len(lessons)
+        count = DOUBTED_INPUTS // len(lessons)
         at = np.concatenate([doubted(self.problem, self.model, one, self.rng, count) for one in lessons])
-        drawn = imagined(self.problem, self.model, self.data, self.starts, self.rng, FUNCTIONS, at)
+        drawn = imagined(self.problem, self.model, self.data, self.starts, self.rng, POSTERIOR_SAMPLES, at)
         judge = Judge(drawn, self.seed, len(self.data.states), self.most)
         for action in constant_actions(self.problem):
             judge.offer(constant(len(self.problem.state), action))
         judge.floor = judge.mean
         for tree in trees:
             judge.offer(tree)
-        return judge, Trials(drawn, stopped=self.stopped), int(self.effort * BUMPS / bumps_of(drawn))
+        return judge, Trials(drawn, stopped=self.stopped), int(self.effort * SEARCH_KERNELS / step_cost(drawn))
 
     def longer(self, judge: "Judge") -> tuple["Judge", Trials]:
         """A judge of episodes that go on, and trials of them."""
-        lasting = replace(judge.problem, horizon=LASTING * self.problem.horizon)
-        other = Judge(lasting, self.seed, len(self.data.states), LASTING * self.most)
+        lasting = replace(judge.problem, horizon=LASTING_HORIZONS * self.problem.horizon)
+        other = Judge(lasting, self.seed, len(self.data.states), LASTING_HORIZONS * self.most)
         other.best, other.returns, other.floor = judge.best, other.returns_of(judge.best), judge.floor
         return other, Trials(lasting, stopped=self.stopped)
 
@@ -198,7 +203,7 @@ class _LawSearch:
 
     def search(self, trials: Trials, units: Units, number: int, race: Sequence[Round], steps: int) -> Search:
         # candidates are ranked in episodes whose steps come from the same budget
-        trials.left, trials.effort = steps, min(1.0, max(RANKED * steps / self.problem.horizon, FEW) / CHOICE)
+        trials.left, trials.effort = steps, min(1.0, max(RANKING_SHARE * steps / self.problem.horizon, MIN_RANKING_EPISODES) / CHOICE)
         return Search(trials, units, self.seed, number, _effort(race, steps, self.problem.horizon))
 
     @property
@@ -216,7 +221,7 @@ class _LawSearch:
         if len(self.plan.returns) == 0 or self.problem.horizon > MOST_STEPS:
             return -np.inf
         planned = float(self.plan.returns.mean())
-        return min(self.perfect, planned - BEHIND * scale_of(planned, floor, self.most))
+        return min(self.perfect, planned - ENOUGH_GAP * scale_of(planned, floor, self.most))
 
 
 def different(trees: Sequence[Tree]) -> list[Tree]:
@@ -232,7 +237,7 @@ def _alike(tree: Tree, other: Tree) -> bool:
     if not np.array_equal(tree.nodes["feature"], other.nodes["feature"]):
         return False
     v, w = (numbers_of(one, everything(one)) for one in (tree, other))
-    return len(v) == len(w) and bool(np.allclose(v, w, rtol=SAME, atol=0.0))
+    return len(v) == len(w) and bool(np.allclose(v, w, rtol=SAME_RTOL, atol=0.0))
 
 
 def _effort(race: Sequence[Round], steps: int, horizon: int) -> float:
@@ -246,11 +251,11 @@ def _race(
 ) -> None:
     """Of laws that follow lessons, regulators, and laws found before."""
     given = [tree for tree in found if tree.n_leaves <= leaves]
-    tasks = [search.task(search.units.in_units(tree), 0, EARLIER) for tree in given]
+    tasks = [search.task(search.units.in_units(tree), 0, EARLIER_STEP) for tree in given]
     rounds = search.rounds(race)
     for one in lessons:
         made = fitted_partitions(search, one, leaves, max(2, rounds[0][0] // len(lessons)), 1 / len(lessons))
-        tasks += [search.task(tree, 0, FITTED) for tree in made + distilled(search, one, leaves, False)]
+        tasks += [search.task(tree, 0, FITTED_STEP) for tree in made + distilled(search, one, leaves, False)]
     for task in tasks:
         search.judge(task)  # as it is: on a plateau optimisers drift
     tasks.sort(key=lambda task: -task.mean)
@@ -262,5 +267,5 @@ def doubted(problem: Problem, model: Model, lessons: Lessons, rng: np.random.Gen
     states, actions = lessons.states, lessons.actions
     chosen = rng.choice(len(states), count, replace=len(states) < count)
     low, high = problem.actions.bounds
-    shaken = actions[chosen] + SHAKEN * model.units.half * rng.standard_normal(actions[chosen].shape)
+    shaken = actions[chosen] + ACTION_NOISE * model.units.half * rng.standard_normal(actions[chosen].shape)
     return inputs_of(model.units, states[chosen], np.clip(shaken, low, high))

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from spaql.gp.problem import bumps_of
+from spaql.gp.problem import step_cost
 from spaql.ground.arrays import Array
 from spaql.ground.compiling import inlined, kernel
 from spaql.ground.streams import LAWS_PLANNED, derive, plant_seed, sub_key
@@ -27,7 +27,7 @@ from spaql.plants.plant import Batch
 from spaql.plants.problem import Problem
 from spaql.training.lanes import Lanes, Stage, new_lanes, stage_of
 
-DECISION = 1.5e7  # bumps of the model for an action: with many variables sequences cover fewer steps
+DECISION = 1.5e7  # kernels of the model for an action: with many variables sequences cover fewer steps
 
 BELOW = 1e-9  # the middle of an even number of actions is the one above it, and with this one the one below it
 
@@ -37,7 +37,7 @@ class LookAhead:
 
     def __init__(self, problem: Problem, seed: int) -> None:
         assert problem.plant is not None
-        affordable = int(DECISION / (ROUNDS * SEQUENCES * bumps_of(problem)))
+        affordable = int(DECISION / (ROUNDS * SEQUENCES * step_cost(problem)))
         steps = min(covered(problem), max(NEAR, affordable))
         self.problem, self.look, self.scratch = problem, look_of(problem, steps), new_scratch(problem)
         self.stage, self.lanes = stage_of(problem.plant, problem.horizon), new_lanes(problem.plant)

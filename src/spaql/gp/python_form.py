@@ -28,7 +28,7 @@ from spaql.plants.compile import names as letters
 from spaql.plants.plant import Plant, PlantFunction, make_plant
 
 
-def spelled(plant: ModelPlant) -> Plant:
+def in_python(plant: ModelPlant) -> Plant:
     """The same model: in double precision, without its sensors' noise."""
     sizes, numbers = plant.sizes, plant.numbers
     d, outputs = sizes.d, sizes.outputs
@@ -73,7 +73,7 @@ def spelled(plant: ModelPlant) -> Plant:
     )  # fmt: skip
     seen = made({}, f"observe({', '.join([*s, 'f', 'b'])})", [f"return ({', '.join(s)},)"])
     functions = PlantFunction("reset", started), PlantFunction("step", stepped), PlantFunction("observe", seen)
-    return replace(make_plant(*functions, sizes.axes), origin=(spelled, (plant,)))
+    return replace(make_plant(*functions, sizes.axes), origin=(in_python, (plant,)))
 
 
 def _paid(plant: ModelPlant, inputs: str, everything: str) -> list[str]:

@@ -1,7 +1,7 @@
-"""The sum over the bumps of one output of a learned model, compiled, in all lanes side by side.
+"""The sum over the kernels of one output of a learned model, compiled, in all lanes side by side.
 
 Points come in blocks, and the inputs that matter to an output in chunks, so that what a lane has is read once for
-several; what a block or a chunk lacks is filled up with zeros. The exponent of a bump, -|x - p|^2 / 2, is
+several; what a block or a chunk lacks is filled up with zeros. The exponent of a kernel, -|x - p|^2 / 2, is
 x.p - |x|^2 / 2 - |p|^2 / 2: an input costs one multiplication with its addition. Everything in it is divided by 16, for
 exp(y) = exp(y / 16)^16.
 """
@@ -18,7 +18,7 @@ BLOCK = 4  # points
 FIRST, CHUNK = 4, 2  # inputs of the first chunk, and of further ones
 WIDTH = 8  # lanes of a few vectors
 # rows of the work, from its first on: with constants between them LLVM can prove that they do not overlap
-TOTAL, BUMP, OWN, X = 0, LANES, (1 + BLOCK) * LANES, (2 + BLOCK) * LANES
+TOTAL, KERNEL, OWN, X = 0, LANES, (1 + BLOCK) * LANES, (2 + BLOCK) * LANES
 F = np.float32
 HALF, QUARTER = F(-0.5), F(0.25)
 END = F(-1.0)  # an exponent at least
@@ -56,9 +56,9 @@ def summed(N: Any, S: Any, B: Any, place: Any, inputs: int, j: int, at: Any, fun
     for block in range(int(N[at.blocks + j])):
         points = here + block * size
         if used == FIRST:
-            _bumps_of_4(S, B, points, at.work, m)
+            _kernels_of_4(S, B, points, at.work, m)
         else:
-            _bumps_of_6(S, B, points, at.work, m, used == FIRST + CHUNK)
+            _kernels_of_6(S, B, points, at.work, m, used == FIRST + CHUNK)
             for k in range(FIRST + CHUNK, used, CHUNK):
                 _further(S, B, points + BLOCK * (1 + k), at.work, k * LANES, m, k + CHUNK == used)
         weights = points + BLOCK * (1 + used)
@@ -69,7 +69,7 @@ def summed(N: Any, S: Any, B: Any, place: Any, inputs: int, j: int, at: Any, fun
 
 
 @apart
-def _bumps_of_4(S: Any, B: Any, p: int, work: int, n: int) -> None:
+def _kernels_of_4(S: Any, B: Any, p: int, work: int, n: int) -> None:
     """Of a block of points, with four inputs."""
     o0, o1, o2, o3 = S[p], S[p + 1], S[p + 2], S[p + 3]
     a0, a1, a2, a3 = S[p + 4], S[p + 5], S[p + 6], S[p + 7]
@@ -79,14 +79,14 @@ def _bumps_of_4(S: Any, B: Any, p: int, work: int, n: int) -> None:
     for i in range(work, work + n):
         a, b, c, d = B[X + i], B[X + LANES + i], B[X + 2 * LANES + i], B[X + 3 * LANES + i]
         o = B[OWN + i]
-        B[BUMP + i] = _exponential(fused(a0, a, fused(b0, b, fused(c0, c, fused(d0, d, o0 + o)))))
-        B[BUMP + LANES + i] = _exponential(fused(a1, a, fused(b1, b, fused(c1, c, fused(d1, d, o1 + o)))))
-        B[BUMP + 2 * LANES + i] = _exponential(fused(a2, a, fused(b2, b, fused(c2, c, fused(d2, d, o2 + o)))))
-        B[BUMP + 3 * LANES + i] = _exponential(fused(a3, a, fused(b3, b, fused(c3, c, fused(d3, d, o3 + o)))))
+        B[KERNEL + i] = _exponential(fused(a0, a, fused(b0, b, fused(c0, c, fused(d0, d, o0 + o)))))
+        B[KERNEL + LANES + i] = _exponential(fused(a1, a, fused(b1, b, fused(c1, c, fused(d1, d, o1 + o)))))
+        B[KERNEL + 2 * LANES + i] = _exponential(fused(a2, a, fused(b2, b, fused(c2, c, fused(d2, d, o2 + o)))))
+        B[KERNEL + 3 * LANES + i] = _exponential(fused(a3, a, fused(b3, b, fused(c3, c, fused(d3, d, o3 + o)))))
 
 
 @apart
-def _bumps_of_6(S: Any, B: Any, p: int, work: int, n: int, done: bool) -> None:
+def _kernels_of_6(S: Any, B: Any, p: int, work: int, n: int, done: bool) -> None:
     """Of a block of points, with six inputs; of more, if it is not done, their exponents so far."""
     q = p + 4 * BLOCK
     o0, o1, o2, o3 = S[p], S[p + 1], S[p + 2], S[p + 3]
@@ -103,10 +103,10 @@ def _bumps_of_6(S: Any, B: Any, p: int, work: int, n: int, done: bool) -> None:
         y1 = fused(a1, a, fused(b1, b, fused(c1, c, fused(d1, d, fused(e1, e, fused(f1, f, o1 + o))))))
         y2 = fused(a2, a, fused(b2, b, fused(c2, c, fused(d2, d, fused(e2, e, fused(f2, f, o2 + o))))))
         y3 = fused(a3, a, fused(b3, b, fused(c3, c, fused(d3, d, fused(e3, e, fused(f3, f, o3 + o))))))
-        B[BUMP + i] = _exponential(y0) if done else y0
-        B[BUMP + LANES + i] = _exponential(y1) if done else y1
-        B[BUMP + 2 * LANES + i] = _exponential(y2) if done else y2
-        B[BUMP + 3 * LANES + i] = _exponential(y3) if done else y3
+        B[KERNEL + i] = _exponential(y0) if done else y0
+        B[KERNEL + LANES + i] = _exponential(y1) if done else y1
+        B[KERNEL + 2 * LANES + i] = _exponential(y2) if done else y2
+        B[KERNEL + 3 * LANES + i] = _exponential(y3) if done else y3
 
 
 @apart
@@ -116,14 +116,14 @@ def _further(S: Any, B: Any, p: int, work: int, k: int, n: int, done: bool) -> N
     b0, b1, b2, b3 = S[p + 4], S[p + 5], S[p + 6], S[p + 7]
     for i in range(work, work + n):
         a, b = B[X + k + i], B[X + LANES + k + i]
-        y0 = fused(a0, a, fused(b0, b, B[BUMP + i]))
-        y1 = fused(a1, a, fused(b1, b, B[BUMP + LANES + i]))
-        y2 = fused(a2, a, fused(b2, b, B[BUMP + 2 * LANES + i]))
-        y3 = fused(a3, a, fused(b3, b, B[BUMP + 3 * LANES + i]))
-        B[BUMP + i] = _exponential(y0) if done else y0
-        B[BUMP + LANES + i] = _exponential(y1) if done else y1
-        B[BUMP + 2 * LANES + i] = _exponential(y2) if done else y2
-        B[BUMP + 3 * LANES + i] = _exponential(y3) if done else y3
+        y0 = fused(a0, a, fused(b0, b, B[KERNEL + i]))
+        y1 = fused(a1, a, fused(b1, b, B[KERNEL + LANES + i]))
+        y2 = fused(a2, a, fused(b2, b, B[KERNEL + 2 * LANES + i]))
+        y3 = fused(a3, a, fused(b3, b, B[KERNEL + 3 * LANES + i]))
+        B[KERNEL + i] = _exponential(y0) if done else y0
+        B[KERNEL + LANES + i] = _exponential(y1) if done else y1
+        B[KERNEL + 2 * LANES + i] = _exponential(y2) if done else y2
+        B[KERNEL + 3 * LANES + i] = _exponential(y3) if done else y3
 
 
 @inlined
@@ -139,13 +139,13 @@ def _exponential(y: Any) -> Any:
 
 @apart
 def _weighed_alike(S: Any, B: Any, w: int, work: int, n: int) -> None:
-    """Bumps of a block, with the weights of the only function."""
+    """Kernels of a block, with the weights of the only function."""
     w0, w1, w2, w3 = S[w], S[w + 1], S[w + 2], S[w + 3]
     for i in range(work, work + n):
-        s = fused(w0, B[BUMP + i], B[TOTAL + i])
-        s = fused(w1, B[BUMP + LANES + i], s)
-        s = fused(w2, B[BUMP + 2 * LANES + i], s)
-        B[TOTAL + i] = fused(w3, B[BUMP + 3 * LANES + i], s)
+        s = fused(w0, B[KERNEL + i], B[TOTAL + i])
+        s = fused(w1, B[KERNEL + LANES + i], s)
+        s = fused(w2, B[KERNEL + 2 * LANES + i], s)
+        B[TOTAL + i] = fused(w3, B[KERNEL + 3 * LANES + i], s)
 
 
 @apart
@@ -153,7 +153,7 @@ def _weighed(S: Any, B: Any, place: Any, w: int, work: int, functions: int, n: i
     """The same, with the weights of each lane's function."""
     for lane in range(n):
         own, i = w + place[lane], work + lane
-        s = fused(S[own], B[BUMP + i], B[TOTAL + i])
-        s = fused(S[own + functions], B[BUMP + LANES + i], s)
-        s = fused(S[own + 2 * functions], B[BUMP + 2 * LANES + i], s)
-        B[TOTAL + i] = fused(S[own + 3 * functions], B[BUMP + 3 * LANES + i], s)
+        s = fused(S[own], B[KERNEL + i], B[TOTAL + i])
+        s = fused(S[own + functions], B[KERNEL + LANES + i], s)
+        s = fused(S[own + 2 * functions], B[KERNEL + 2 * LANES + i], s)
+        B[TOTAL + i] = fused(S[own + 3 * functions], B[KERNEL + 3 * LANES + i], s)
