@@ -6,8 +6,8 @@
                model, laws found before; a race among them in all functions                       search.py
     tidying    as on a plant                                                                      tidy.py
 
-The budget is in kernels (one per inducing point and step), so that the time does not depend on the size of the model; it
-grows with the samples, as the time does in which they were taken.
+The budget is in kernels (one per inducing point and step), so that the time does not depend on the size of the model.
+It grows with the samples, as the time does in which they were taken.
 """
 
 import contextlib
@@ -203,7 +203,8 @@ class _LawSearch:
 
     def search(self, trials: Trials, units: Units, number: int, race: Sequence[Round], steps: int) -> Search:
         # candidates are ranked in episodes whose steps come from the same budget
-        trials.left, trials.effort = steps, min(1.0, max(RANKING_SHARE * steps / self.problem.horizon, MIN_RANKING_EPISODES) / CHOICE)
+        episodes = max(RANKING_SHARE * steps / self.problem.horizon, MIN_RANKING_EPISODES)
+        trials.left, trials.effort = steps, min(1.0, episodes / CHOICE)
         return Search(trials, units, self.seed, number, _effort(race, steps, self.problem.horizon))
 
     @property
