@@ -1,11 +1,9 @@
 """When episodes of trials are cut."""
 
 import numpy as np
-import pytest
 
-import spaql
-from spaql.laws.atlas_trials import LONG, STINT, Stint, rising, trial_cut
-from spaql.learners.atlas.memory import AHEAD, BEGAN, LED, TERMINATED, new_memory
+from spaql.laws.atlas_trials import LONG, STINT, Stint, rising
+from spaql.learners.atlas.memory import new_memory
 
 BEFORE = np.linspace(0.0, 0.5, 60)
 
@@ -48,29 +46,3 @@ def test_a_little_more_is_not_more():
 
 def test_rewards_that_are_all_the_same_do_not_rise():
     assert not rising(np.ones(100), 40)
-
-
-@pytest.mark.parametrize(
-    ("flags", "cut"),
-    [
-        ([LED + BEGAN, LED, LED], True),
-        ([LED + BEGAN, *[LED] * 24], False),  # half of its steps
-        ([LED + BEGAN, LED, LED + TERMINATED], False),  # the plant has ended it
-        ([LED + BEGAN, LED, AHEAD + BEGAN], False),  # other episodes came after it
-        ([AHEAD + BEGAN, AHEAD], False),
-        ([], False),
-    ],
-)
-def test_a_first_trial_of_laws_that_the_end_of_learning_cut_is_known_by_its_steps(flags, cut):
-    assert trial_cut(np.array(flags, int), STINT) == cut
-
-
-@pytest.mark.slow
-def test_a_trial_that_was_cut_is_made_up_for_when_learning_goes_on():
-    agent = spaql.Atlas(spaql.make("cartpole-500"), seed=3, controller="laws")
-    agent.learn(samples=170)  # laws were found after 160 steps, and have acted in ten
-    agent.learn(samples=40)
-    (found,), flags = agent.state.grown, agent.state.memory.flags[:210]
-    assert found.samples == 160
-    assert (flags[160:] & LED).all()
-    assert np.flatnonzero(flags[160:] & BEGAN).tolist() == [0, 10]

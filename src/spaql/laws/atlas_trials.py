@@ -32,7 +32,7 @@ from spaql.laws.in_model import laws_in, search_cost
 from spaql.laws.look_ahead import LookAhead
 from spaql.laws.trials import Trials, seeds_of
 from spaql.learners.atlas.controller import model_at
-from spaql.learners.atlas.memory import AHEAD, BEGAN, LED, TERMINATED, Experience
+from spaql.learners.atlas.memory import AHEAD, LED, Experience
 from spaql.learners.atlas.state import Grown, growth_at, model_due
 from spaql.learners.law_files import ScoredTree
 from spaql.plants.problem import Finite, constant_actions
@@ -70,8 +70,7 @@ class TrialsLoop(AtlasLoop):
     def __init__(self, agent: "Atlas", rollouts: int, stop: "threading.Event", samples: int | None) -> None:
         super().__init__(agent, rollouts, stop, samples)
         self.ahead: LookAhead | None = None
-        self.resumed = agent.state.memory.n
-        self.wait = Wait(self.resumed, samples, agent.state.grown[-1].samples if agent.state.grown else 0)
+        self.wait = Wait(agent.state.memory.n, samples, agent.state.grown[-1].samples if agent.state.grown else 0)
         if agent.state.modelled:
             self._look(agent.state.modelled)
 
@@ -95,8 +94,6 @@ class TrialsLoop(AtlasLoop):
         if n >= growth_at(last):
             data, model = state.memory.data(n), model_at(agent, n)
             return self._trial(model, data, self._grow(model, data, None))
-        if n == self.resumed and trial_cut(state.memory.flags[last:n], stint_at(last)):
-            return self._trial(model_at(agent, n), state.memory.data(n), state.grown[-1].entry.tree)
         room = min(room, growth_at(last) - n)  # samples are few: those that are left are for trials of new laws
         if state.grown and (n >= MANY or not state.memory.flags[n - 1] & LED):
             return ByLaws(state.grown[-1].entry.tree, state.memory, room)
@@ -211,16 +208,6 @@ def _something_happened(data: Data) -> bool:
 def stint_at(n: int) -> int:
     """Steps of an episode that begins after so many samples, as long as nothing speaks for more."""
     return max(STINT, n // 4)
-
-
-def trial_cut(flags: Array, room: int) -> bool:
-    """Whether the first trial of laws, whose steps have these flags, had less than half of its steps.
-
-    As where `learn` was asked for fewer samples, and now goes on.
-    """
-    steps = len(flags)
-    only = steps > 0 and bool(flags[0] & LED) and not (flags[1:] & BEGAN).any() and not flags[-1] & TERMINATED
-    return only and 2 * steps < room
 
 
 def rising(rewards: Array, began: int) -> bool:
