@@ -7,6 +7,7 @@ from typing import Any
 
 from spaql.ground.checks import real, whole
 from spaql.ground.errors import SpaqlError, echoed
+from spaql.policy.digits import counted
 
 LONGEST = 1000  # letters of a text in a file
 
@@ -88,7 +89,7 @@ class Certificate:
 
     @property
     def lines(self) -> list[str]:
-        failed = f"{self.failures:,} failure{'' if self.failures == 1 else 's'}"
+        failed = counted(self.failures, "failure")
         return [
             f"Certified {self.date} by spaql {self.version} on {self.plant}, seed {self.seed}:",
             f"after {self.episodes:,} fresh episodes with {failed} the failure rate is at most",

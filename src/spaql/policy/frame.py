@@ -105,21 +105,26 @@ def score_names(policy: "Policy") -> list[str]:
     return [f"{words.action_names[0]} = {words.applied_value(0, value)}" for value in laws.values.tolist()]
 
 
+def bare_table(**options: Any) -> Any:
+    """A table for a terminal, without lines around it."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    return Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), **options)
+
+
 def rich_table(policy: "Policy", rows: int = 20, width: int = 120) -> Any:
     """The regions the closed loop uses most, for a terminal of this width: no cell is broken.
 
     Where there is no room for all columns, those that say least go; where there is not even room for a column per
     variable, the bounds of a region stand below each other.
     """
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
     from rich.text import Text
 
     leaves, words = policy.rules.leaves(), policy.words
     share, facts = policy.share[leaves], known(policy)
     order = np.argsort(-np.nan_to_num(share, nan=0.0), kind="stable")[:rows]
-    look: dict[str, Any] = {"box": SIMPLE_HEAD, "pad_edge": False, "padding": (0, 1, 0, 0)}
-    shown = Table(**look)
+    shown = bare_table()
     if policy.has_laws:
         return _law_rows(policy, shown, [(int(leaves[i]), float(share[i])) for i in order])
     time = {"time": [share_of_time(float(share[i])) or "–" for i in order]}
