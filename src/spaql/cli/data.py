@@ -125,18 +125,18 @@ def replay(
         warnings.simplefilter("always")
         try:
             with working("learning from the log", False if as_json else None):
-                made = agent.replay(log, passes=passes, gaps=gaps)
+                replayed = agent.replay(log, passes=passes, gaps=gaps)
         except KeyboardInterrupt:  # the second one, while the controller was being found: the data is there
             save(out)
             raise
     for warning in caught:
         print(f"spaql: {warning.message}", file=sys.stderr)
     unwritten = kept(out, save)  # before the evaluation: from here on nothing learned can be lost
-    figures: dict[str, Any] = {"samples": made.samples, "rows": made.rows}
-    figures |= {"episodes": made.episodes, "left_out": made.left_out}
+    figures: dict[str, Any] = {"samples": replayed.samples, "rows": replayed.rows}
+    figures |= {"episodes": replayed.episodes, "left_out": replayed.left_out}
     if not as_json:
-        print(made)
-    interrupted = "what was learned until then is kept" if made.interrupted else ""
+        print(replayed)
+    interrupted = "what was learned until then is kept" if replayed.interrupted else ""
     try:
         with working("planning, and running fresh episodes", False if as_json else None):
             result = agent.evaluate(fresh) if fresh > 0 and agent.problem.can_run and not interrupted else None

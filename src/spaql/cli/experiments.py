@@ -77,7 +77,7 @@ def sweep(
     bar = sys.stderr.isatty() and not (quiet or as_json)  # in a file, lines instead
     say = None if quiet or as_json or bar else lambda text: print(text, file=sys.stderr, flush=True)
     with working("reading the store", bar):
-        made = tune(
+        result = tune(
             problem,
             algorithm,
             option,
@@ -97,16 +97,16 @@ def sweep(
             repair=repair,
             on_progress=say,
         )
-    if made.interrupted:
+    if result.interrupted:
         print("interrupted: finished runs are kept; the same command continues from there", file=sys.stderr)
         raise typer.Exit(INTERRUPTED)
-    unwritten = kept(folder_of(made), lambda folder: keep(made, folder))
-    where = None if unwritten is not None else folder_of(made) / f"{made.sweep.name}.md"
+    unwritten = kept(folder_of(result), lambda folder: keep(result, folder))
+    where = None if unwritten is not None else folder_of(result) / f"{result.sweep.name}.md"
     if as_json:
-        figures = {"problem": problem, "algorithm": algorithm, "computed": made.computed, "best": rows_of(made)}
+        figures = {"problem": problem, "algorithm": algorithm, "computed": result.computed, "best": rows_of(result)}
         print(json.dumps(figures | {"kept": None if where is None else str(where)}))
     else:
-        show(made, where)
+        show(result, where)
     if unwritten is not None:
         raise unwritten
 

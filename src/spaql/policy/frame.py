@@ -21,33 +21,26 @@ def known(policy: "Policy") -> dict[str, Array]:
     those made in the leaf.
     """
     leaves, axes, table = policy.rules.leaves(), policy.rules.actions.shape[1], policy.knowledge.table
-    empty = np.full(len(leaves), np.nan)
-    found = {"q": empty, "runner_up": np.full((len(leaves), axes), np.nan), "margin": empty, "visits": empty}
+    unknown = np.full(len(leaves), np.nan)
+    facts = dict.fromkeys(("q", "margin", "visits"), unknown) | {"runner_up": np.full((len(leaves), axes), np.nan)}
     if table is None:
-        return found
+        return facts
     rows = table.rows
     if policy.rules is table.rules:
         index = table.row_of_node[leaves]
-        return {
-            "q": rows.q[index],
-            "runner_up": rows.runner_up[index],
-            "margin": rows.margin[index],
-            "visits": rows.visits[index],
-        }
+        return {name: getattr(rows, name)[index] for name in facts}
     counted, usage = policy.knowledge.visits(policy.rules), policy.usage
-    visits = empty.copy() if counted is None else counted
-    if usage is None:
-        return found | {"visits": visits}
-    inside = leaf_of(policy.rules, usage.states)
-    cell = table.row_of_node[leaf_of(table.rules, usage.states)]
-    q, margin = empty.copy(), empty.copy()
-    for i, leaf in enumerate(leaves):
-        members = cell[inside == leaf]
-        if len(members):
-            q[i], margin[i] = rows.q[members].mean(), rows.margin[members].mean()
-            if counted is None:
-                visits[i] = rows.visits[members].mean()
-    return found | {"q": q, "margin": margin, "visits": visits}
+    q, margin, visits = unknown.copy(), unknown.copy(), unknown.copy() if counted is None else counted
+    if usage is not None:
+        inside = leaf_of(policy.rules, usage.states)
+        cell = table.row_of_node[leaf_of(table.rules, usage.states)]
+        for i, leaf in enumerate(leaves):
+            members = cell[inside == leaf]
+            if len(members):
+                q[i], margin[i] = rows.q[members].mean(), rows.margin[members].mean()
+                if counted is None:
+                    visits[i] = rows.visits[members].mean()
+    return facts | {"q": q, "margin": margin, "visits": visits}
 
 
 def policy_table(policy: "Policy") -> Any:
@@ -68,11 +61,7 @@ def policy_table(policy: "Policy") -> Any:
     columns["Q"] = facts["q"]
     for k, name in enumerate(words.action_names):
         columns[f"runner-up {name}"] = facts["runner_up"][:, k]
-    columns["margin"], columns["visits"], columns["share of time"] = (
-        facts["margin"],
-        facts["visits"],
-        policy.share[leaves],
-    )
+    columns |= {"margin": facts["margin"], "visits": facts["visits"], "share of time": policy.share[leaves]}
     table = pd.DataFrame(columns)
     table.index = pd.RangeIndex(1, len(table) + 1, name="region")
     return table

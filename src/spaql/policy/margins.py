@@ -118,13 +118,14 @@ def change_along(policy: "Policy", x: Array, j: int) -> Change:
     laws, here, applied = rules.laws, int(leaf_of(rules, x[None])[0]), decide(rules, x[None])[0]
 
     def other_action(place: float, state: Array) -> Array | None:
-        leaf, actions = leaf_of(rules, state[None]), decide(rules, state[None])
-        if laws is None or laws.kind != CLIP:
-            same = np.array_equal(actions[0], applied)
-        else:
-            same = int(leaf[0]) == here
+        if laws is not None and laws.kind == CLIP:
+            leaf, actions = leaf_of(rules, state[None]), np.empty((1, len(applied)))
             state[j] = place
             apply_laws(laws, leaf, state[None], actions)
+            same = int(leaf[0]) == here
+        else:
+            actions = decide(rules, state[None])
+            same = np.array_equal(actions[0], applied)
         action: Array = actions[0]
         return None if same else action
 
