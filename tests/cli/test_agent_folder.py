@@ -7,8 +7,8 @@ import pytest
 
 import spaql
 from command_line import run, told
-from spaql.ground.agent_folder import put
 from spaql.ground.errors import SpaqlError
+from spaql.ground.writing import put
 
 SHORT = ("train", "cartpole", "spaql", "--iterations", 3, "--rollouts", 2, "--fresh", 0, "--quiet")
 

@@ -10,7 +10,7 @@ from rich.console import Console
 
 import spaql
 from command_line import run
-from spaql.cli.baselines import compared_table
+from spaql.cli.train_text import compared_table
 
 CONTROLLERS = """
 import spaql

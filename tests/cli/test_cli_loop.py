@@ -8,8 +8,7 @@ import pytest
 import spaql
 from command_line import refused, run, told
 from spaql.cli.arguments import problem_of
-from spaql.cli.loop_options import Around
-from spaql.cli.plant_files import Given
+from spaql.cli.plant_options import PlantOptions
 
 SHORT = ("--iterations", 2, "--rollouts", 1, "--fresh", 2, "--quiet", "--json")
 MOTOR = """
@@ -58,7 +57,7 @@ def file(tmp_path, request):
 
 def test_every_option_states_what_spaql_loop_takes(file):
     observe = "speed_error,integral(speed_error, 10),current"
-    typed = problem_of(f"{file}:motor", None, {}, Given(observe=observe, reward=f"{file}:paid", dt=0.01), Around(**ALL))
+    typed = problem_of(f"{file}:motor", PlantOptions(observe=observe, reward=f"{file}:paid", dt=0.01, **ALL))
     module = sys.modules[f"spaql_file_{file.stem}"]
     said = spaql.loop(
         module.motor,
@@ -86,18 +85,18 @@ def test_every_option_states_what_spaql_loop_takes(file):
     ],
 )
 def test_references_are_typed_as_they_are_told(text, reference):
-    from spaql.cli.loop_options import _reference
+    from spaql.cli.plant_options import _reference
 
     assert _reference(text) == reference
 
 
 def test_increments_are_one_number_or_one_per_action(file):
     for text in ("2", "voltage=2"):
-        assert problem_of(f"{file}:motor", None, {}, around=Around(increments=[text])).actions.high == (2.0,)
+        assert problem_of(f"{file}:motor", PlantOptions(increments=[text])).actions.high == (2.0,)
 
 
 def test_limits_alone_make_no_loop():
-    problem = problem_of("pendulum", None, {}, around=Around(limit=["velocity=-4:4"]))
+    problem = problem_of("pendulum", PlantOptions(limit=["velocity=-4:4"]))
     assert problem.signals is None
     assert problem.limits == (spaql.Limit("velocity", -4.0, 4.0),)
 
@@ -178,7 +177,7 @@ def test_an_fmu_is_measured_and_the_controller_sees_what_the_loop_makes_of_it(tm
     words = ("--action", "voltage=-12:12", "--horizon", 20, "--reference", "target of speed=0:50", "--memory", "integral(speed_error)")
     seen = ("--measure", "speed,current", "--observe", "speed_error,integral(speed_error)")
     assert told("train", fmu, "spaql", *SHORT, *words, *seen)["problem"] == "motor loop"
-    problem = problem_of(str(fmu), 20, {}, Given("speed", ["voltage=-12:12"]), Around(reference=["target of speed=0:50"]))
+    problem = problem_of(str(fmu), PlantOptions(20, None, "speed", ["voltage=-12:12"], reference=["target of speed=0:50"]))
     assert [axis.name for axis in problem.state] == ["speed", "target", "speed_error"]
     assert problem.signals.dt == spaql.from_fmu(
         fmu, observe=["speed"], actions={"voltage": (-12, 12)}, reward=lambda a, u, b: 0.0, horizon=20

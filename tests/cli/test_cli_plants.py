@@ -185,21 +185,22 @@ def test_an_agent_of_an_fmu_is_evaluated_and_explained_with_the_options_it_was_t
 
 def test_an_fmu_that_is_paid_in_its_loop_is_not_said_to_pay_nothing(fmu, motor):
     from spaql.cli.arguments import problem_of
-    from spaql.cli.loop_options import Around
-    from spaql.cli.plant_files import Given
+    from spaql.cli.plant_options import PlantOptions
 
     (motor.parent / f"{motor.stem}_paid.py").write_text("def paid(speed_error):\n    return -abs(speed_error)\n")
-    given = Given("speed_error", ["voltage=-12:12"], f"{motor.parent / motor.stem}_paid.py:paid")
-    problem = problem_of(str(fmu), 20, {}, given, Around(reference=["target of speed=0:60"], measure="speed"))
+    reward = f"{motor.parent / motor.stem}_paid.py:paid"
+    loop = {"reference": ["target of speed=0:60"], "measure": "speed"}
+    problem = problem_of(str(fmu), PlantOptions(20, None, "speed_error", ["voltage=-12:12"], reward, **loop))
     assert "pays nothing" not in problem.summary
     assert "in a loop: target of speed" in problem.summary
 
 
 def test_actions_are_a_range_a_set_or_what_the_fmu_declares(fmu, motor):
-    from spaql.cli.plant_files import Given, fmu_problem
+    from spaql.cli.plant_files import fmu_problem
+    from spaql.cli.plant_options import PlantOptions
 
     def actions(*texts):
-        return fmu_problem(str(fmu), 9, Given("speed", list(texts), f"{motor}:paid"), {}).actions
+        return fmu_problem(str(fmu), PlantOptions(9, None, "speed", list(texts), f"{motor}:paid"), {}).actions
 
     assert actions("voltage=-3:6") == spaql.Continuous((-3.0,), (6.0,), ("voltage",), ("V",))
     assert actions("voltage") == spaql.Continuous((-24.0,), (24.0,), ("voltage",), ("V",))
@@ -207,7 +208,7 @@ def test_actions_are_a_range_a_set_or_what_the_fmu_declares(fmu, motor):
 
 
 def test_names_with_dots_can_be_set():
-    from spaql.cli.app import settings
+    from spaql.cli.arguments import settings
     from spaql.cli.plant_files import _with_dots
 
     assert _with_dots(settings(["motor.shaft.J=2", "motor.R=1", "load=3"])) == {"motor.shaft.J": 2, "motor.R": 1, "load": 3}

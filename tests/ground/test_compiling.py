@@ -6,9 +6,9 @@ import sys
 
 import pytest
 
-from spaql.ground.code_cache import compiled_sources
-from spaql.ground.compilation import needed_by
 from spaql.ground.compiling import apart, inlined, kernel
+from spaql.ground.numba_internals import needed_by
+from spaql.ground.numba_public import compiled_sources
 
 
 def test_the_fingerprint_covers_kernels_and_the_records_they_read():
@@ -45,8 +45,8 @@ import spaql
 agent = spaql.SPAQLTS(spaql.make("cartpole"), seed=0)
 agent.learn(iterations=2, rollouts=2)
 agent.evaluate(2)
-from spaql.ground.compilation import Counter
-print(Counter.compiled)
+from spaql.ground.progress import compilation
+print(compilation.count)
 """
 
 

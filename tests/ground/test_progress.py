@@ -9,8 +9,7 @@ from contextlib import redirect_stderr
 import pytest
 
 from spaql.analysis.style import axis_label
-from spaql.ground import progress, screens, tasks
-from spaql.ground.compilation import begun, ended, made
+from spaql.ground import progress, screens
 from spaql.ground.progress import advance, at_work, display, working
 from spaql.report.episode_data import round_numbers
 
@@ -34,7 +33,7 @@ def shown(work):
 def impatient(monkeypatch):
     """As if two seconds had passed at once."""
     monkeypatch.setattr(progress, "SILENT_SECONDS", 0.0)
-    monkeypatch.setattr(tasks, "SILENT_SECONDS", 0.0)
+    monkeypatch.setattr(screens, "SILENT_SECONDS", 0.0)
 
 
 def test_numbers_are_whole_in_a_narrow_terminal():
@@ -98,8 +97,8 @@ def test_lines_of_a_log_come_more_and_more_rarely():
 
 def test_time_left_is_told_once_something_is_known(monkeypatch):
     now = [0.0]
-    monkeypatch.setattr(tasks.time, "monotonic", lambda: now[0])
-    task = tasks.ShownTask("Atlas on pendulum", 400)
+    monkeypatch.setattr(screens.time, "monotonic", lambda: now[0])
+    task = screens.ShownTask("Atlas on pendulum", 400)
     assert task.times == "0:00"
     now[0] = 30.0
     task.advance(100, None, None)
@@ -111,7 +110,7 @@ def test_time_left_is_told_once_something_is_known(monkeypatch):
 
 
 def test_work_within_other_work_is_a_part_of_it():
-    task = tasks.ShownTask("Atlas on pendulum", 400)
+    task = screens.ShownTask("Atlas on pendulum", 400)
     with progress.doing(task):
         advance(100)
         with working("learning a table", total=50):
@@ -143,17 +142,16 @@ def test_a_listener_is_forgotten_when_work_fails(impatient):
 
 
 def test_what_is_compiled_is_shown_and_forgotten_when_it_is_done():
-    with display(wanted=False) as shown_:
-        begun("spaql.training.kernels.train_spaql", {"a", "b"})
-        made("a")
-        assert str(shown_.compiled) == "compiling, the first time only: 0:00, 1/2, a"
-        ended()
-        assert shown_.compiled is None
+    progress.compilation.begun("spaql.training.kernels.train_spaql", {"a", "b"})
+    progress.compilation.made("a")
+    assert str(progress.compilation.task) == "compiling, the first time only: 0:00, 1/2, a"
+    progress.compilation.ended()
+    assert progress.compilation.task is None
 
 
 NOTEBOOK = """
 import time
-from spaql.ground import progress, screens, tasks
+from spaql.ground import progress, screens
 progress.SILENT_SECONDS = 0.0
 with progress.working("Atlas on pendulum", total=400, unit="samples"):
     progress.advance(100)

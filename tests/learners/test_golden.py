@@ -10,9 +10,8 @@ import pytest
 import spaql
 from spaql.learners.spaql_steps import boltzmann
 from spaql.partition import forest as forests
-from spaql.partition.greedy import descend, new_scratch
-from spaql.partition.leaves import action_centres, leaf_table, standing
-from spaql.partition.search import find_path, last_argmax, relevant
+from spaql.partition.forest_tables import action_centres, leaf_table, standing
+from spaql.partition.greedy import descend, find_path, last_argmax, new_scratch, relevant
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 CASES = sorted(path.stem for path in GOLDEN.glob("[a-g]_*.npz"))

@@ -7,7 +7,7 @@ import pytest
 
 import spaql
 from helpers import assert_same
-from spaql.partition.leaves import leaf_table
+from spaql.partition.forest_tables import leaf_table
 
 HORIZON, ROLLOUTS = 10, 2
 

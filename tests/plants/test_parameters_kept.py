@@ -9,7 +9,7 @@ import pytest
 import spaql
 from command_line import run
 from hostile_files import load_bytes, members, mutated_json, packed, refusals
-from spaql.cli.app import settings
+from spaql.cli.arguments import settings
 from spaql.export import export
 from spaql.policy.policy import Policy
 

@@ -15,7 +15,7 @@ from command_line import run
 from helpers import LEARNERS, assert_both_loops_agree, assert_same, quick_first, ranges_around, run_batch
 from hostile_files import load_bytes, members, packed
 from spaql import Between
-from spaql.cli.app import settings
+from spaql.cli.arguments import settings
 from spaql.export import export
 from spaql.plants.catalog import CATALOG, step_time
 from spaql.plants.environment import PlantEnv

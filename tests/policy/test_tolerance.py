@@ -7,7 +7,7 @@ import pytest
 
 import law_examples
 import spaql
-from spaql.policy.tolerance import numbers_of
+from spaql.policy.probes import numbers_of
 
 
 def test_all_numbers_that_a_reader_sees_are_listed():

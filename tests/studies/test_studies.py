@@ -6,7 +6,7 @@ from itertools import chain
 import pytest
 
 from made_pages import sample_results
-from spaql.cli.reproduce import NAMES
+from spaql.cli.experiments import NAMES
 from spaql.ground.errors import SpaqlError
 from spaql.report.make import tables_of
 from spaql.studies import EXPERIMENTS, all_parts, experiments, studies

@@ -9,8 +9,7 @@ import pytest
 
 import spaql
 from spaql.ground.compiling import machine_code
-from spaql.learners.act import Actor, act_once
-from spaql.learners.trainee import Exploration, Trainee
+from spaql.learners.act import Actor, Exploration, Trainee, act_once
 from spaql.partition.greedy import new_greedy, new_scratch
 from spaql.training.gym_loop import TrainingSteps
 

@@ -6,7 +6,7 @@ import pytest
 
 import spaql
 from helpers import LEARNERS, PER_STEP, TRAINED, assert_same, linear_plant, quick_first, wrapped
-from spaql.partition.leaves import leaf_table
+from spaql.partition.forest_tables import leaf_table
 from spaql.plants.catalog import CATALOG
 
 PROBLEMS = {name: entry.env_id for name, entry in CATALOG.items()}

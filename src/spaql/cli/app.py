@@ -1,29 +1,93 @@
-"""The app, and what all commands share."""
+"""The app: what all commands share, and how help is laid out.
+
+Commands stand in groups, in the order of use, and examples are lines one can copy.
+"""
 
 import functools
 import inspect
+import re
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import typer
 
-from spaql.cli.help import INTRODUCTION, Commands, laid_out
-from spaql.cli.help import Command as OneCommand
-from spaql.ground.errors import SpaqlError
 from spaql.ground.interrupts import interrupted, keep_from_now_on
 from spaql.version import __version__
 
-if TYPE_CHECKING:
-    from spaql.plants.parameters import Between
+STORE_HELP = "Folder of results; finished runs in it are not computed again."
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+INTERRUPTED = 130  # exit code, as shells have it for Ctrl-C
+WIDTH = 76  # letters of an example; longer ones go on in the next line, as a shell takes them
+SECTIONS = {
+    "Learn a controller": ("problems", "learners", "train", "evaluate"),
+    "Inspect and export it": ("explain", "export"),
+    "Learn from logged data": ("record", "coverage", "replay"),
+    "Experiments": ("sweep", "reproduce", "report", "bench"),
+}
+INTRODUCTION = """Learn controllers a person can read.
+
+First steps:
+  spaql train cartpole-fitted laws --samples 2000000 --out results
+  spaql explain results/agent.spaql --html controller.html
+  spaql export results/agent.spaql --to c
+"""
+
+
+class Commands(typer.core.TyperGroup):
+    """The list of commands, in the groups above."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        width, placed = max(map(len, self.commands)), [name for names in SECTIONS.values() for name in names]
+        others = tuple(name for name in self.commands if name not in placed)
+        for title, names in SECTIONS.items() if not others else [*SECTIONS.items(), ("Others", others)]:
+            with formatter.section(title):
+                formatter.write_dl([(name.ljust(width), self.commands[name].get_short_help_str(100)) for name in names])
+
+
+class OneCommand(typer.core.TyperCommand):
+    """One command; its options stand in groups, those without a group first."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        groups: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
+        for one in self.get_params(ctx):
+            record = one.get_help_record(ctx)
+            usual = "Arguments" if one.param_type_name == "argument" else "Options"
+            if record is not None:
+                groups.setdefault(getattr(one, "rich_help_panel", None) or usual, []).append(record)
+        for title, records in groups.items():
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
+
+
+def laid_out(docstring: str) -> str:
+    r"""A docstring whose examples stay lines: `\b` tells click to leave a paragraph as it is."""
+    paragraphs = re.split(r"\n\s*\n", docstring.strip())
+    return "\n\n".join(_lines(one) if re.match(r"[A-Z][\w ]*:\n", one) else one for one in paragraphs)
+
+
+def _lines(paragraph: str) -> str:
+    title, *examples = (line.strip() for line in paragraph.splitlines())
+    return "\n".join(["\b", title, *(line for example in examples for line in _broken(example))])
+
+
+def _broken(example: str) -> list[str]:
+    """One command, before options that would not fit in the next line."""
+    lines, indent = [""], "  "
+    for word in re.split(r" (?=--)", example):
+        if lines[-1] and len(indent + lines[-1]) + len(word) > WIDTH:
+            lines.append("")
+        lines[-1] = f"{lines[-1]} {word}".strip()
+    return (indent + f" \\\n{3 * indent}".join(lines)).split("\n")
+
+
+# -- commands ----------------------------------------------------------------------------------------------------------
 
 app = typer.Typer(
     cls=Commands, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None
 )
 
-STORE_HELP = "Folder of results; finished runs in it are not computed again."
-JSON_HELP = "Print JSON instead of a table."
-INTERRUPTED = 130  # exit code, as shells have it for Ctrl-C
 Command = TypeVar("Command", bound=Callable[..., None])
 
 
@@ -60,47 +124,3 @@ def spaql(
     ] = False,
 ) -> None:
     """What stands before the name of a command."""
-
-
-SET_HELP = (
-    "A parameter of the problem: m=2, m=0.8..1.2 (drawn in every episode), horizon=300, "
-    "process_noise.velocity=0.1, observation_noise=0.05. Repeat for several."
-)
-
-
-def settings(given: list[str] | None) -> dict[str, Any]:
-    """`--set NAME=VALUE`, or NAME.VARIABLE=VALUE for the noise of one variable, as `spaql.make` takes them."""
-    made: dict[str, Any] = {}
-    for text in given or ():
-        name, equals, value = text.partition("=")
-        name, dot, variable = name.strip().partition(".")
-        if not equals or not name or (dot and not variable):
-            raise SpaqlError(f"--set takes NAME=VALUE, such as m=2 or process_noise.velocity=0.1, not {text!r}")
-        level = made.setdefault(name, {}) if dot else made
-        if not isinstance(level, dict) or (variable or name) in level:
-            raise SpaqlError(f"--set {text}: {name} is given twice")
-        level[variable or name] = _number(text, value)
-    return made
-
-
-def _number(text: str, value: str) -> "int | float | Between":
-    low, dots, high = value.partition("..")
-    if dots:
-        from spaql.plants.parameters import Between
-
-        if ".." in high:
-            raise SpaqlError(f"--set {text}: a range is LOW..HIGH, such as m=0.8..1.2")
-        return Between(float(_number(text, low)), float(_number(text, high)))  # type: ignore[arg-type]
-    for kind in (int, float):
-        try:
-            return kind(value)
-        except ValueError:
-            continue
-    raise SpaqlError(f"--set {text}: {value!r} is not a number")
-
-
-def floats(name: str, text: str) -> list[float]:
-    try:
-        return [float(part) for part in text.split(",")]
-    except ValueError as error:
-        raise SpaqlError(f"--{name} must be numbers separated by commas, not {text!r}") from error

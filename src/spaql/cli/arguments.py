@@ -1,24 +1,34 @@
-"""Problems and agents from what was typed."""
+"""Problems, agents and controllers of one's own from what was typed."""
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+import inspect
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
-from spaql.cli.loop_options import NOTHING_AROUND, Around, in_loop
-from spaql.cli.plant_files import NOTHING, Given, fmu_problem, function_of, is_python, python_problem
+import typer
+
+from spaql.cli.plant_files import fmu_problem, found_in, function_of, is_python, python_problem, run_of
+from spaql.cli.plant_options import NOTHING, PlantOptions, in_loop
 from spaql.ground.errors import SpaqlError
 from spaql.learners.options import options_of, typed
 from spaql.learners.registry import Card, card_of, learner_class, learners
 
 if TYPE_CHECKING:
     from spaql.learners.agent import Agent
+    from spaql.plants.parameters import Between
     from spaql.plants.problem import Problem
+    from spaql.policy.policy import Policy
 
 PROBLEM_HELP = "A name from `spaql problems`, a Gymnasium id, motor.py:problem, or motor.fmu (see its options)."
-HORIZON_HELP = "Gymnasium ids and FMUs: steps per episode."
 OPTION_HELP = (
     "An option of the learner: xi=10, bootstrap=terminate, cells=4000, reference=0,0,0,0. Repeat for several. "
     "`spaql learners` lists them."
 )
+
+BASELINE_HELP = "Another controller to compare with: motor.py:pi, an agent's file or a policy. Repeat for several."
+Baselines = Annotated[list[str] | None, typer.Option("--baseline", metavar="FILE", help=BASELINE_HELP)]
+GIVEN_HELP = "The plant, if it is not in the agent's file: motor.py:problem, a name, or motor.fmu with its options."
+GivenProblem = Annotated[str | None, typer.Option("--problem", help=GIVEN_HELP)]
 
 
 def learner_help(suits: Callable[[Card], bool] = lambda card: True) -> str:
@@ -32,20 +42,21 @@ def counting(unit: str) -> str:
     return ", ".join(card.name.lower() for card in learners() if card.learns_by == unit)
 
 
-def problem_of(
-    problem: str, horizon: int | None, parameters: dict[str, Any], given: Given = NOTHING,
-    around: Around = NOTHING_AROUND,
-) -> "Problem":  # fmt: skip
+# -- problems ----------------------------------------------------------------------------------------------------------
+
+
+def problem_of(problem: str, plant: PlantOptions) -> "Problem":
     """The problem with this name, of this Gymnasium id, in this Python file, or of this FMU, in the loop given."""
+    parameters = settings(plant.changes)
     if problem.endswith(".fmu"):
-        return fmu_problem(problem, horizon, given, parameters, around)
-    looped = around.any or given.observe is not None or given.reward is not None
-    alone = {"action": given.action, "terminated": given.terminated, "dt": None if looped else given.dt}
-    for option, value in (alone | {"measure": around.measure}).items():
+        return fmu_problem(problem, plant, parameters)
+    looped = plant.looped or plant.observe is not None or plant.reward is not None
+    alone = {"action": plant.action, "terminated": plant.terminated, "dt": None if looped else plant.dt}
+    for option, value in (alone | {"measure": plant.measure}).items():
         if value is not None:
             raise SpaqlError(f"--{option} goes with a .fmu file, not with {problem}")
-    reward = None if given.reward is None else function_of("--reward", given.reward)
-    return in_loop(_named(problem, horizon, parameters), around, given.observe, reward, given.dt)
+    reward = None if plant.reward is None else function_of("--reward", plant.reward)
+    return in_loop(_named(problem, plant.horizon, parameters), plant, plant.observe, reward)
 
 
 def _named(problem: str, horizon: int | None, parameters: dict[str, Any]) -> "Problem":
@@ -70,22 +81,51 @@ def _named(problem: str, horizon: int | None, parameters: dict[str, Any]) -> "Pr
     return from_gym(problem, horizon)
 
 
-def plant_of(
-    problem: str | None, parameters: dict[str, Any], given: Given = NOTHING, around: Around = NOTHING_AROUND,
-    horizon: int | None = None,
-) -> "Problem | None":  # fmt: skip
+def plant_of(problem: str | None, plant: PlantOptions) -> "Problem | None":
     """`--problem` of the commands that read a file: the plant that the file cannot hold, with the options of train."""
-    if problem is None:
-        if around != NOTHING_AROUND or given != NOTHING or horizon is not None:
-            raise SpaqlError("a loop needs its plant: give it with --problem motor.py:motor, or --problem motor.fmu")
-        return None
-    return problem_of(problem, horizon, parameters, given, around)
+    if problem is not None:
+        return problem_of(problem, plant)
+    if plant._replace(changes=None) != NOTHING:
+        raise SpaqlError("a loop needs its plant: give it with --problem motor.py:motor, or --problem motor.fmu")
+    settings(plant.changes)
+    return None
+
+
+def settings(texts: list[str] | None) -> dict[str, Any]:
+    """`--set NAME=VALUE`, or NAME.VARIABLE=VALUE for the noise of one variable, as `spaql.make` takes them."""
+    parameters: dict[str, Any] = {}
+    for text in texts or ():
+        name, equals, value = text.partition("=")
+        name, dot, variable = name.strip().partition(".")
+        if not equals or not name or (dot and not variable):
+            raise SpaqlError(f"--set takes NAME=VALUE, such as m=2 or process_noise.velocity=0.1, not {text!r}")
+        level = parameters.setdefault(name, {}) if dot else parameters
+        if not isinstance(level, dict) or (variable or name) in level:
+            raise SpaqlError(f"--set {text}: {name} is given twice")
+        level[variable or name] = _number(text, value)
+    return parameters
+
+
+def _number(text: str, value: str) -> "int | float | Between":
+    low, dots, high = value.partition("..")
+    if dots:
+        from spaql.plants.parameters import Between
+
+        if ".." in high:
+            raise SpaqlError(f"--set {text}: a range is LOW..HIGH, such as m=0.8..1.2")
+        return Between(float(_number(text, low)), float(_number(text, high)))  # type: ignore[arg-type]
+    number = typed(value)
+    if isinstance(number, bool | str):
+        raise SpaqlError(f"--set {text}: {value!r} is not a number")
+    return number
+
+
+# -- agents ------------------------------------------------------------------------------------------------------------
 
 
 def agents_of(
-    problem: str, algorithm: str, horizon: int | None, parameters: dict[str, Any], seeds: range,
-    options: dict[str, Any], given: Given = NOTHING, around: Around = NOTHING_AROUND,
-) -> "list[Agent]":  # fmt: skip
+    problem: str, algorithm: str, plant: PlantOptions, seeds: range, options: dict[str, Any]
+) -> "list[Agent]":
     learner: Any = learner_class(card_of(algorithm))
     if len(seeds) == 0:
         raise SpaqlError("--seeds must be at least 1")
@@ -93,21 +133,65 @@ def agents_of(
     for name in options:
         if name not in known:
             raise SpaqlError(f"{algorithm} has no option {name!r}: it has {', '.join(known)}")
-    made = problem_of(problem, horizon, parameters, given, around)
-    return [learner(made, seed=seed, **options) for seed in seeds]
+    stated = problem_of(problem, plant)
+    return [learner(stated, seed=seed, **options) for seed in seeds]
 
 
-def options_given(given: list[str] | None, others: dict[str, Any] | None = None) -> dict[str, Any]:
+def options_given(texts: list[str] | None, others: dict[str, Any] | None = None) -> dict[str, Any]:
     """`--option NAME=VALUE`: whole numbers, numbers, true and false, words, and lists of these with commas.
 
     `others` are options that have flags of their own and were given by these.
     """
-    made: dict[str, Any] = dict(others or {})
-    for text in given or ():
+    options: dict[str, Any] = dict(others or {})
+    for text in texts or ():
         name, equals, value = (part.strip() for part in text.partition("="))
         if not equals or not name or not value:
             raise SpaqlError(f"--option takes NAME=VALUE, such as xi=10, not {text!r}")
-        if name in made:
+        if name in options:
             raise SpaqlError(f"--option {text}: {name} is given twice")
-        made[name] = [typed(part.strip()) for part in value.split(",")] if "," in value else typed(value)
-    return made
+        options[name] = [typed(part.strip()) for part in value.split(",")] if "," in value else typed(value)
+    return options
+
+
+# -- controllers beside a learned one: `--baseline` of `train`, `evaluate` and `explain` -------------------------------
+
+
+def baselines_of(texts: Iterable[str] | None, problem: "Problem | None") -> dict[str, Any]:
+    """Controllers by name: of a Python file what has this name there, else an agent or policy from its file."""
+    found: dict[str, Any] = {}
+    for text in texts or ():
+        name, one = _baseline(text, problem)
+        if name in found:
+            raise SpaqlError(f"--baseline {text}: there is another {name!r} already: rename one of the two")
+        found[name] = one
+    return found
+
+
+def _baseline(text: str, problem: "Problem | None") -> tuple[str, Any]:
+    if not is_python(text):
+        return Path(text).stem, policy_in(Path(text), problem)
+    found, path = found_in(text)
+    if inspect.isfunction(found) and _takes_nothing(found):  # problems may be functions too
+        found = run_of(path, found)
+    if not callable(getattr(found, "evaluate", None)):
+        wanted = "a policy, an agent or a spaql.Controller, such as pi = spaql.pid(problem, ...)"
+        raise SpaqlError(f"--baseline {text} is no controller: give {wanted}, or a function () that returns one")
+    return text.rpartition(":")[2], found
+
+
+def _takes_nothing(function: Callable[..., Any]) -> bool:
+    return all(one.default is not one.empty for one in inspect.signature(function).parameters.values())
+
+
+def policy_in(file: Path, plant: "Problem | None") -> "Policy":
+    """The policy of an agent's file, or one that `spaql export --to json` has written."""
+    if file.suffix == ".json":
+        from spaql.policy.policy import Policy
+
+        try:
+            return Policy.from_json(file.read_text("utf-8"), problem=plant)
+        except (OSError, UnicodeDecodeError) as error:
+            raise SpaqlError(f"cannot read {file}: {getattr(error, 'strerror', None) or error}") from error
+    from spaql.learners.files import load
+
+    return load(file, plant).policy()

@@ -6,7 +6,9 @@ from typing import Annotated, Any
 
 import typer
 
-from spaql.cli.app import JSON_HELP, SET_HELP, command, settings
+from spaql.cli.app import AsJson, command
+from spaql.cli.arguments import settings
+from spaql.cli.plant_options import SET_HELP
 
 
 @command
@@ -18,7 +20,7 @@ def bench(
     cold: Annotated[
         bool, typer.Option("--cold", help="Measure instead the first programs on an empty compile cache.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Measure the speed on this machine.
 

@@ -8,27 +8,18 @@ from typing import Annotated, Any
 
 import typer
 
-from spaql.cli.app import INTERRUPTED, JSON_HELP, SET_HELP, command, settings
-from spaql.cli.arguments import (
-    HORIZON_HELP,
-    OPTION_HELP,
-    PROBLEM_HELP,
-    agents_of,
-    learner_help,
-    options_given,
-    problem_of,
-)
-from spaql.cli.loop_options import Around, with_loop
-from spaql.cli.plant_files import Action, Dt, Given, Observe, Reward, Terminated
+from spaql.cli.app import INTERRUPTED, AsJson, command
+from spaql.cli.arguments import OPTION_HELP, PROBLEM_HELP, agents_of, learner_help, options_given, problem_of
+from spaql.cli.plant_options import NOTHING, PlantOptions, with_plant
 from spaql.ground.progress import working
-from spaql.ground.writing import check_file, check_folder, form_of, kept
+from spaql.ground.writing import check_file, check_folder, form_of, kept, make_folder, put
 
 LOG_HELP = "A .csv or .parquet file, one row per step."
 GAPS_HELP = "Steps may be missing, if there are next_ columns."
 
 
 @command
-@with_loop
+@with_plant
 def record(
     problem: Annotated[str, typer.Argument(help=PROBLEM_HELP)],
     out: Annotated[Path, typer.Option(help="The log to write: .csv or .parquet.")],
@@ -38,16 +29,8 @@ def record(
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the rollouts.")] = 0,
     deterministic: Annotated[bool, typer.Option("--deterministic", help="Use the centre of the greedy cell.")] = False,
-    horizon: Annotated[int | None, typer.Option(help=HORIZON_HELP)] = None,
-    changes: Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help=SET_HELP)] = None,
-    observe: Observe = None,
-    action: Action = None,
-    reward: Reward = None,
-    terminated: Terminated = None,
-    dt: Dt = None,
-    as_json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False,
-    *,
-    around: Around,
+    plant: PlantOptions = NOTHING,
+    as_json: AsJson = False,
 ) -> None:
     """Write rollouts of an agent, or of random actions, to a log.
 
@@ -59,7 +42,7 @@ def record(
     from spaql.learners.files import load
 
     log_target(out)
-    who: Any = problem_of(problem, horizon, settings(changes), Given(observe, action, reward, terminated, dt), around)
+    who: Any = problem_of(problem, plant)
     if agent is not None:
         who = load(agent / "agent.spaql" if agent.is_dir() else agent, who)
     with working("recording episodes", False if as_json else None):
@@ -75,7 +58,7 @@ def record(
 
 
 @command
-@with_loop
+@with_plant
 def coverage(
     problem: Annotated[str, typer.Argument(help=PROBLEM_HELP)],
     log: Annotated[Path, typer.Argument(help=LOG_HELP)],
@@ -83,17 +66,9 @@ def coverage(
     reach: Annotated[
         int, typer.Option(help="Random episodes that find the reachable states (0: use the declared ranges).")
     ] = 512,
-    horizon: Annotated[int | None, typer.Option(help=HORIZON_HELP)] = None,
     gaps: Annotated[bool, typer.Option("--gaps", help=GAPS_HELP)] = False,
-    changes: Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help=SET_HELP)] = None,
-    observe: Observe = None,
-    action: Action = None,
-    reward: Reward = None,
-    terminated: Terminated = None,
-    dt: Dt = None,
-    as_json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False,
-    *,
-    around: Around,
+    plant: PlantOptions = NOTHING,
+    as_json: AsJson = False,
 ) -> None:
     """Show which states and actions a log covers, and which are missing.
 
@@ -105,16 +80,16 @@ def coverage(
     if figure is not None:
         form_of(figure)
         check_file(figure)
-    plant = problem_of(problem, horizon, settings(changes), Given(observe, action, reward, terminated, dt), around)
+    stated = problem_of(problem, plant)
     with working("reading the log", False if as_json else None):
-        made = judge(plant, log, reach=reach, gaps=gaps)
-    print(json.dumps(made.to_dict(), indent=1) if as_json else made)
+        coverage = judge(stated, log, reach=reach, gaps=gaps)
+    print(json.dumps(coverage.to_dict(), indent=1) if as_json else coverage)
     if figure is not None:
-        made.figure(figure)
+        coverage.figure(figure)
 
 
 @command
-@with_loop
+@with_plant
 def replay(
     problem: Annotated[str, typer.Argument(help=PROBLEM_HELP)],
     algorithm: Annotated[str, typer.Argument(help=learner_help(lambda card: card.takes_data))],
@@ -126,55 +101,42 @@ def replay(
     gaps: Annotated[bool, typer.Option("--gaps", help=GAPS_HELP)] = False,
     seed: Annotated[int, typer.Option(help="Seed of the agent.")] = 0,
     option: Annotated[list[str] | None, typer.Option(metavar="NAME=VALUE", help=OPTION_HELP)] = None,
-    horizon: Annotated[int | None, typer.Option(help=HORIZON_HELP)] = None,
-    changes: Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help=SET_HELP)] = None,
-    observe: Observe = None,
-    action: Action = None,
-    reward: Reward = None,
-    terminated: Terminated = None,
-    dt: Dt = None,
+    plant: PlantOptions = NOTHING,
     fresh: Annotated[int, typer.Option(help="Episodes of the fresh evaluation on the plant (0: none).")] = 1000,
-    as_json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False,
-    *,
-    around: Around,
+    as_json: AsJson = False,
 ) -> None:
     """Learn from a log instead of the plant. The log is checked first; nothing is learned from a bad one.
 
     Example:
       spaql replay pendulum atlas log.csv --out results
     """
-    from spaql.ground.agent_folder import put
     from spaql.ground.checks import whole
-    from spaql.ground.writing import make_folder
 
     whole("--fresh", fresh, 0, 10**8)
     check_folder(out)
-    fmu, seeds = Given(observe, action, reward, terminated, dt), range(seed, seed + 1)
-    (agent,) = agents_of(problem, algorithm, horizon, settings(changes), seeds, options_given(option), fmu, around)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        try:
-            with working("learning from the log", False if as_json else None):
-                made = agent.replay(log, passes=passes, gaps=gaps)
-        except KeyboardInterrupt:  # the second one, while the controller was being found: the data is there
-            make_folder(out)
-            put(out, {"agent.spaql": agent.save})
-            raise
-    for warning in caught:
-        print(f"spaql: {warning.message}", file=sys.stderr)
-
+    (agent,) = agents_of(problem, algorithm, plant, range(seed, seed + 1), options_given(option))
     earlier: list[Path] = []
 
     def save(folder: Path) -> None:
         make_folder(folder)
         earlier.extend(put(folder, {"agent.spaql": agent.save}))
 
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            with working("learning from the log", False if as_json else None):
+                replayed = agent.replay(log, passes=passes, gaps=gaps)
+        except KeyboardInterrupt:  # the second one, while the controller was being found: the data is there
+            save(out)
+            raise
+    for warning in caught:
+        print(f"spaql: {warning.message}", file=sys.stderr)
     unwritten = kept(out, save)  # before the evaluation: from here on nothing learned can be lost
-    figures: dict[str, Any] = {"samples": made.samples, "rows": made.rows}
-    figures |= {"episodes": made.episodes, "left_out": made.left_out}
+    figures: dict[str, Any] = {"samples": replayed.samples, "rows": replayed.rows}
+    figures |= {"episodes": replayed.episodes, "left_out": replayed.left_out}
     if not as_json:
-        print(made)
-    interrupted = "what was learned until then is kept" if made.interrupted else ""
+        print(replayed)
+    interrupted = "what was learned until then is kept" if replayed.interrupted else ""
     try:
         with working("planning, and running fresh episodes", False if as_json else None):
             result = agent.evaluate(fresh) if fresh > 0 and agent.problem.can_run and not interrupted else None

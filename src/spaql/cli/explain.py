@@ -1,40 +1,44 @@
 """`spaql explain | export`."""
 
-import functools
+import json
 import sys
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from spaql.cli.app import JSON_HELP, SET_HELP, command, floats, settings
-from spaql.cli.arguments import HORIZON_HELP, plant_of
-from spaql.cli.baselines import Baselines, baselines_of, policy_in
-from spaql.cli.loop_options import Around, with_loop
-from spaql.cli.plant_files import Action, Dt, Given, GivenProblem, Observe, Reward, Terminated
+from spaql.cli.app import AsJson, command
+from spaql.cli.arguments import Baselines, GivenProblem, baselines_of, plant_of, policy_in
+from spaql.cli.plant_options import NOTHING, PlantOptions, with_plant
 from spaql.export import FORMATS
 from spaql.ground.errors import SpaqlError, SpaqlWarning
-from spaql.ground.progress import working
-from spaql.ground.writing import check_file
+from spaql.ground.progress import at_work, working
+from spaql.ground.writing import check_file, kept, write_whole
 from spaql.learners.registry import learners
 
 if TYPE_CHECKING:
     from spaql.plants.problem import Problem
     from spaql.policy.policy import Policy
+    from spaql.policy.worst import Worst
+    from spaql.report.explanation import Worth
 
 ROWS = 12  # regions that are shown at first
+FORMS = ("auto", "table", "tree", "compressed")
 FILE_HELP = "An agent written by `spaql train --out`, or a policy written by `spaql export --to json`."
 FORM_HELP = "table (the cells as learned), tree (same actions, fewer leaves) or compressed (fewer still)."
 LAWS_HELP = "Leaves of a compressed tree are laws, or constant actions (default: laws)."
-FALSIFY_HELP = "Search for the worst episode: over starts, references, disturbances and drawn parameters."
 STEP_HELP = f"{', '.join(card.name for card in learners() if card.per_step)}: the time step of the policy."
+File = Annotated[Path, typer.Argument(help=FILE_HELP)]
+Laws = Annotated[bool | None, typer.Option("--laws/--no-laws", help=LAWS_HELP, show_default=False)]
+Form = Annotated[str, typer.Option(help=FORM_HELP)]
+Step = Annotated[int | None, typer.Option(help=STEP_HELP)]
 
 
 @command
-@with_loop
+@with_plant
 def explain(
-    file: Annotated[Path, typer.Argument(help=FILE_HELP)],
+    file: File,
     why: Annotated[
         str | None, typer.Option(help="Explain the action applied there: an observation, numbers separated by commas.")
     ] = None,
@@ -42,23 +46,21 @@ def explain(
     max_leaves: Annotated[
         int | None, typer.Option(help="Explain a compressed tree with at most this many leaves.")
     ] = None,
-    laws: Annotated[bool | None, typer.Option("--laws/--no-laws", help=LAWS_HELP, show_default=False)] = None,
-    form: Annotated[str, typer.Option(help=FORM_HELP)] = "auto",
-    step: Annotated[int | None, typer.Option(help=STEP_HELP)] = None,
+    laws: Laws = None,
+    form: Form = "auto",
+    step: Step = None,
     rows: Annotated[int, typer.Option(help="Regions to show, most used first.")] = ROWS,
-    falsify: Annotated[bool, typer.Option("--falsify", help=FALSIFY_HELP)] = False,
+    falsify: Annotated[
+        bool,
+        typer.Option(
+            "--falsify",
+            help="Search for the worst episode: over starts, references, disturbances and drawn parameters.",
+        ),
+    ] = False,
     baseline: Baselines = None,
     problem: GivenProblem = None,
-    horizon: Annotated[int | None, typer.Option(help=HORIZON_HELP)] = None,
-    changes: Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help=SET_HELP)] = None,
-    observe: Observe = None,
-    action: Action = None,
-    reward: Reward = None,
-    terminated: Terminated = None,
-    dt: Dt = None,
-    as_json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False,
-    *,
-    around: Around,
+    plant: PlantOptions = NOTHING,
+    as_json: AsJson = False,
 ) -> None:
     """Show a controller: its rules, its return, and the reasons for its actions.
 
@@ -67,34 +69,74 @@ def explain(
     Example:
       spaql explain results/agent.spaql --why 0,0.1,0.05,0 --html controller.html
     """
-    from spaql.cli.explain_text import show_policy
-    from spaql.ground.checks import whole
+    from rich.console import Console
 
-    asked = None if why is None else floats("why", why)
+    from spaql.cli.train_text import compared_json, compared_table
+    from spaql.export.heading import title
+    from spaql.ground.checks import whole
+    from spaql.policy.frame import rich_table
+    from spaql.report.explanation import worth_of, write_explanation
+
+    asked = None if why is None else _floats(why)
     whole("--rows", rows, 0)
     _check(form, max_leaves, laws, html)
-
-    given = Given(observe, action, reward, terminated, dt)
-    plant = functools.cache(lambda: plant_of(problem, settings(changes), given, around, horizon))
-
-    def made() -> "tuple[Policy, Policy]":
-        table = _policy(file, step, plant(), asked)
-        return table, table if form == "auto" and max_leaves is None else _formed(table, form, max_leaves, laws)
-
-    show_policy(made, asked, html, rows, falsify, as_json, lambda: baselines_of(baseline, plant()))
+    console, listed = Console(), as_json or why is None or rows != ROWS
+    shown: list[Any] = []
+    with working("reading the agent", False if as_json else None):
+        stated = plant_of(problem, plant)
+        table = _policy(file, step, stated, asked)
+        policy = table if form == "auto" and max_leaves is None else _formed(table, form, max_leaves, laws)
+        reason = None if asked is None else policy.why(asked)
+        worth = None
+        if listed or html is not None:
+            worth = worth_of(table, policy, sizes=as_json or html is not None)
+        worst = policy.falsify() if falsify else None
+        others = _compared(policy, baselines_of(baseline, stated), worth)
+        unwritten = None
+        if html is not None:
+            name = html.name
+            unwritten = kept(
+                html.parent, lambda folder: write_explanation(table, policy, folder / name, worst, worth, others)
+            )
+        page = html if unwritten is None else None
+        at_work("putting it into words")
+        if listed and not as_json:
+            shown = [title(policy), rich_table(policy, rows, console.width), *_sizes(table)]
+    if as_json:
+        assert worth is not None
+        entries = _plain(table, policy, worth, worst, page)
+        entries |= {"compared": compared_json(others)} if others is not None else {}
+        frontier = [{key: value for key, value in vars(point).items() if key != "tree"} for point in worth.sizes]
+        entries |= {"frontier": frontier, "why": None if reason is None else str(reason)}
+        print(json.dumps(entries, indent=1, default=str))
+    else:
+        if reason is not None:
+            console.print(f"{reason}\n", highlight=False, markup=False)
+        for part in shown:
+            console.print(part, highlight=False)
+        for line in [*(_earned(policy, worth) if listed and worth is not None else ()), *_remarks(policy)]:
+            console.print(line, highlight=False, markup=False)
+        if others is not None:
+            console.print(compared_table(others, console.width))
+        if worst is not None:
+            console.print(f"\n{worst}", highlight=False, markup=False)
+        if page is not None:
+            console.print(f"open {page}", highlight=False, soft_wrap=True)
+    if unwritten is not None:
+        raise unwritten
 
 
 @command
 def export(
-    file: Annotated[Path, typer.Argument(help=FILE_HELP)],
+    file: File,
     to: Annotated[str, typer.Option(help=f"One of {', '.join(FORMATS)}.")] = "c",
     out: Annotated[Path | None, typer.Option(help="File to write (default: the terminal).")] = None,
     max_leaves: Annotated[
         int | None, typer.Option(help="Export a compressed tree with at most this many leaves.")
     ] = None,
-    laws: Annotated[bool | None, typer.Option("--laws/--no-laws", help=LAWS_HELP, show_default=False)] = None,
-    form: Annotated[str, typer.Option(help=FORM_HELP)] = "auto",
-    step: Annotated[int | None, typer.Option(help=STEP_HELP)] = None,
+    laws: Laws = None,
+    form: Form = "auto",
+    step: Step = None,
     problem: GivenProblem = None,
     precision: Annotated[str, typer.Option(help="c: double or single.")] = "double",
     test_main: Annotated[
@@ -120,15 +162,13 @@ def export(
     if problem is not None and problem.endswith(".fmu"):
         raise SpaqlError(f"--problem {problem}: put spaql.from_fmu(...) into a Python file and give FILE.py:NAME")
     with working("reading the agent"):
-        policy = _formed(_policy(file, step, plant_of(problem, {})), form, max_leaves, laws)
+        policy = _formed(_policy(file, step, plant_of(problem, NOTHING)), form, max_leaves, laws)
     for note in policy.notes:
         print(f"spaql: warning: {note}", file=sys.stderr)
     text = write(policy, to, **options)
     if out is None:
         print(text, end="" if text.endswith("\n") else "\n")
         return
-    from spaql.ground.writing import kept, write_whole
-
     unwritten = kept(
         out.parent, lambda folder: write_whole(folder / out.name, lambda target: target.write(text.encode()))
     )
@@ -137,11 +177,21 @@ def export(
     print(f"wrote {out}", file=sys.stderr)
 
 
+# -- the policy --------------------------------------------------------------------------------------------------------
+
+
+def _floats(text: str) -> list[float]:
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError as error:
+        raise SpaqlError(f"--why must be numbers separated by commas, not {text!r}") from error
+
+
 def _check(form: str, max_leaves: int | None, laws: bool | None, out: Path | None) -> None:
     """Refuses options that would fail at the end, before anything is computed."""
     from spaql.ground.checks import whole
 
-    if form not in ("auto", "table", "tree", "compressed"):
+    if form not in FORMS:
         raise SpaqlError(f"unknown form {form!r}: choose table, tree or compressed")
     if max_leaves is not None and form in ("table", "tree"):
         raise SpaqlError(f"--max-leaves goes with compressed trees, not with --form {form}")
@@ -154,24 +204,17 @@ def _check(form: str, max_leaves: int | None, laws: bool | None, out: Path | Non
 
 def _policy(file: Path, step: int | None, plant: "Problem | None", asked: list[float] | None = None) -> "Policy":
     """The policy in an agent file, or in a policy written by `spaql export --to json`; `asked` must fit it."""
-    if file.suffix == ".json":
-        policy = policy_in(file, plant)
-        if step is not None:
-            raise SpaqlError(f"--step goes with agents; {file} holds one policy")
-        _fits(asked, policy.problem)
-        return policy
+    from spaql.ground.checks import numbers
     from spaql.learners.files import load
 
-    agent = load(file, plant)
-    _fits(asked, agent.problem)  # now: making the policy may take long
-    return agent.policy(step)
-
-
-def _fits(asked: list[float] | None, problem: "Problem") -> None:
-    from spaql.ground.checks import numbers
-
-    if asked is not None:
-        numbers("observation", asked, (len(problem.state),))
+    is_policy = file.suffix == ".json"
+    source: Any = policy_in(file, plant) if is_policy else load(file, plant)
+    if is_policy and step is not None:
+        raise SpaqlError(f"--step goes with agents; {file} holds one policy")
+    if asked is not None:  # now: making the policy of an agent may take long
+        numbers("observation", asked, (len(source.problem.state),))
+    policy: Policy = source if is_policy else source.policy(step)
+    return policy
 
 
 def _formed(policy: "Policy", form: str, max_leaves: int | None, laws: bool | None) -> "Policy":
@@ -180,3 +223,67 @@ def _formed(policy: "Policy", form: str, max_leaves: int | None, laws: bool | No
             warnings.simplefilter("ignore", SpaqlWarning)  # said where the policy is shown
             return policy.compress(max_leaves, laws=laws)
     return policy if form == "table" else policy.tree()
+
+
+def _compared(policy: "Policy", baselines: dict[str, Any], worth: "Worth | None") -> Any:
+    """Others in the episodes in which the policy was evaluated, or is now."""
+    from spaql.compress.frontier import episodes_for
+    from spaql.report.beside import OWN, beside
+
+    if not baselines:
+        return None
+    fresh = None if worth is None else worth.fresh
+    return beside({OWN: policy}, {OWN: policy.evaluate(episodes_for(policy)) if fresh is None else fresh}, baselines)
+
+
+# -- what is printed ---------------------------------------------------------------------------------------------------
+
+
+def _sizes(table: "Policy") -> list[str]:
+    from spaql.policy.digits import counted
+
+    if table.has_laws:  # they are shown as they were found
+        return []
+    leaves = table.tree().n_leaves
+    tree = "one leaf" if leaves == 1 else f"{leaves:,} leaves"
+    return [f"{counted(table.n_leaves, 'region')} as learned; a tree with {tree} does the same."]
+
+
+def _earned(policy: "Policy", worth: "Worth") -> list[str]:
+    """The fresh episodes that the page shows and `policy.evaluate()` runs; of a small tree, the table beside it."""
+    from spaql.policy.digits import counted
+    from spaql.report.explanation import agreement, may_differ
+
+    fresh = worth.fresh
+    if fresh is None:
+        return []
+    episodes = f"{counted(len(fresh.returns), 'fresh episode')} on {fresh.plant}, seed {fresh.seed}"
+    lines = [f"{episodes}:", *fresh.lines()]
+    if may_differ(policy) and worth.own is not None:
+        lines.append(f"  the table   {worth.own.mean:.2f} in the same episodes")
+        lines += filter(None, [agreement(policy)])
+    return lines
+
+
+def _remarks(policy: "Policy") -> list[str]:
+    """Certificate and warnings."""
+    lines = [] if policy.certificate is None else policy.certificate.lines
+    return [*lines, *(f"Warning: {note}." for note in policy.notes)]
+
+
+def _plain(
+    table: "Policy", policy: "Policy", worth: "Worth", worst: "Worst | None", page: Path | None
+) -> dict[str, Any]:
+    """For machines."""
+    from spaql.report.explanation import may_differ
+
+    entries: dict[str, Any] = {"policy": repr(policy), "regions": policy.n_leaves}
+    entries |= {"exact_tree_leaves": table.tree().n_leaves, "samples": policy.samples}
+    entries |= {"laws": policy.n_leaves, "numbers": policy.numbers} if policy.has_laws else {}
+    entries |= {"html": None if page is None else str(page)}
+    entries |= {"table": json.loads(policy.table().to_json(orient="records"))}
+    entries |= {"fresh": worth.fresh.to_dict()} if worth.fresh is not None else {}
+    entries |= {"fresh_of_table": worth.own.to_dict()} if worth.own is not None and may_differ(policy) else {}
+    entries |= {"warnings": list(policy.notes)} if policy.notes else {}
+    entries |= {"certificate": policy.certificate.to_dict()} if policy.certificate is not None else {}
+    return entries | ({"worst": worst.to_dict()} if worst is not None else {})

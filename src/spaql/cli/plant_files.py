@@ -7,53 +7,13 @@ import sys
 import traceback
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from spaql.cli.loop_options import IN_A_LOOP, NOTHING_AROUND, Around, in_loop
+from spaql.cli.plant_options import PlantOptions, in_loop
 from spaql.ground.errors import SpaqlError
 
 if TYPE_CHECKING:
     from spaql.plants.problem import Problem
-
-# Options that go with .fmu files, some of them also with loops (loop_options.py), the same in all commands
-PYTHON = "FILE.py:FUNCTION"
-FMU = "FMU"
-PAID_HELP = (
-    "The reward. In a loop: a function of variables and actions by name; .fmu: of observation, action and next "
-    "observation, as numbers."
-)
-ACTION_HELP = ".fmu: an input used as action: voltage=-24:24, or valve=0,1 for a set. Repeat for several."
-OBSERVE_HELP = (
-    "The variables the controller sees, such as speed_error,current; for a .fmu, its measured variables (see "
-    "--measure)."
-)
-Observe = Annotated[str | None, typer.Option(help=OBSERVE_HELP, rich_help_panel=IN_A_LOOP)]
-Action = Annotated[list[str] | None, typer.Option(metavar="NAME=LOW:HIGH", help=ACTION_HELP, rich_help_panel=FMU)]
-Reward = Annotated[str | None, typer.Option(metavar=PYTHON, help=PAID_HELP, rich_help_panel=IN_A_LOOP)]
-Terminated = Annotated[
-    str | None,
-    typer.Option(metavar=PYTHON, help=".fmu: whether an episode ends; a function like --reward.", rich_help_panel=FMU),
-]
-DT_HELP = "Seconds per step: of a .fmu (default: its own), and for integrals in a loop (default: 1)."
-Dt = Annotated[float | None, typer.Option(help=DT_HELP, rich_help_panel=IN_A_LOOP)]
-GIVEN_HELP = "The plant, if it is not in the agent's file: motor.py:problem, a name, or motor.fmu with its options."
-GivenProblem = Annotated[str | None, typer.Option("--problem", help=GIVEN_HELP)]
-
-
-class Given(NamedTuple):
-    """The options that go with an FMU, and in part with a loop, as they were typed."""
-
-    observe: str | None = None
-    action: list[str] | None = None
-    reward: str | None = None
-    terminated: str | None = None
-    dt: float | None = None
-
-
-NOTHING = Given()
-
 
 def is_python(text: str) -> bool:
     """Whether it names something in a Python file."""
@@ -82,29 +42,30 @@ def python_problem(text: str, parameters: dict[str, Any]) -> "Problem":
     return made
 
 
-def fmu_problem(
-    path: str, horizon: int | None, given: Given, parameters: dict[str, Any], around: Around = NOTHING_AROUND
-) -> "Problem":
+def fmu_problem(path: str, plant: PlantOptions, parameters: dict[str, Any]) -> "Problem":
     """`motor.fmu`, with the options that an FMU needs; in a loop, what is paid is said there."""
     from spaql.plants.fmu import from_fmu
 
-    observe, action, reward, terminated, dt = given
-    measured, paid = around.measure or observe, reward or (around.reference and "squared errors")
-    if measured is None or not action or paid is None or horizon is None:
-        needed = {"--observe": measured, "--action": action, "--reward": paid, "--horizon": horizon}
+    measured = plant.measure or plant.observe
+    paid = plant.reward or (plant.reference and "squared errors")
+    if measured is None or not plant.action or paid is None or plant.horizon is None:
+        needed = {"--observe": measured, "--action": plant.action, "--reward": paid, "--horizon": plant.horizon}
         missing = [name for name, value in needed.items() if not value]
         example = "--observe speed,current --action voltage=-24:24 --reward paid.py:reward --horizon 200"
         raise SpaqlError(f"{path} needs {', '.join(missing)} too, such as {example}")
-    variables = [name.strip() for name in measured.split(",")]
-    function: Any = None if reward is None else function_of("--reward", reward)
-    own = None if around.any else function
-    made = from_fmu(
-        path, observe=variables, actions=dict(_action(text) for text in action), reward=own, horizon=horizon, dt=dt,
+    reward: Any = None if plant.reward is None else function_of("--reward", plant.reward)
+    problem = from_fmu(
+        path,
+        observe=[name.strip() for name in measured.split(",")],
+        actions=dict(_action(text) for text in plant.action),
+        reward=None if plant.looped else reward,
+        horizon=plant.horizon,
+        dt=plant.dt,
         parameters=_with_dots(parameters),
-        terminated=None if terminated is None else function_of("--terminated", terminated),
-    )  # fmt: skip
-    seen = observe if around.measure is not None else None
-    return in_loop(made, around, seen, function if around.any else None, dt)
+        terminated=None if plant.terminated is None else function_of("--terminated", plant.terminated),
+    )
+    seen = plant.observe if plant.measure is not None else None
+    return in_loop(problem, plant, seen, reward if plant.looped else None)
 
 
 def _action(text: str) -> tuple[str, Any]:

@@ -8,20 +8,22 @@ from typing import Annotated, Any
 
 import typer
 
-from spaql.cli.app import INTERRUPTED, JSON_HELP, SET_HELP, command, floats, settings
+from spaql.cli.app import INTERRUPTED, AsJson, command
 from spaql.cli.arguments import (
-    HORIZON_HELP,
     OPTION_HELP,
     PROBLEM_HELP,
+    Baselines,
+    GivenProblem,
     agents_of,
+    baselines_of,
     counting,
     learner_help,
     options_given,
     plant_of,
-)
-from spaql.cli.baselines import Baselines, baselines_of, compared_json, compared_table
-from spaql.cli.loop_options import Around, learners_reference, with_loop
-from spaql.cli.plant_files import Action, Dt, Given, GivenProblem, Observe, Reward, Terminated, is_python
+    settings,
+)  # fmt: skip
+from spaql.cli.plant_files import is_python
+from spaql.cli.plant_options import NOTHING, PlantOptions, learners_reference, with_plant
 from spaql.ground.errors import SpaqlError
 from spaql.ground.progress import working
 from spaql.learners import registry
@@ -40,7 +42,7 @@ OF_LEARNER = typer.Option(hidden=True)
 
 
 @command
-def problems(as_json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False) -> None:
+def problems(as_json: AsJson = False) -> None:
     """List the problems by name.
 
     Example:
@@ -56,7 +58,7 @@ def problems(as_json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = 
 
 
 @command
-def learners(as_json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False) -> None:
+def learners(as_json: AsJson = False) -> None:
     """List the learners and their options.
 
     Example:
@@ -80,7 +82,7 @@ def learners(as_json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = 
 
 
 @command
-@with_loop
+@with_plant
 def train(
     problem: Annotated[str, typer.Argument(help=PROBLEM_HELP)],
     algorithm: Annotated[str, typer.Argument(help=learner_help())],
@@ -100,13 +102,7 @@ def train(
     step: Annotated[float | None, OF_LEARNER] = None,
     lipschitz: Annotated[float | None, OF_LEARNER] = None,
     low: Annotated[float | None, OF_LEARNER] = None,
-    horizon: Annotated[int | None, typer.Option(help=HORIZON_HELP)] = None,
-    changes: Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help=SET_HELP)] = None,
-    observe: Observe = None,
-    action: Action = None,
-    reward: Reward = None,
-    terminated: Terminated = None,
-    dt: Dt = None,
+    plant: PlantOptions = NOTHING,
     fresh: Annotated[int, typer.Option(help="Fresh episodes in which the result is evaluated (0: none).")] = 1000,
     jobs: Annotated[int | None, typer.Option(help="Agents trained at once (default: all cores).")] = None,
     baseline: Baselines = None,
@@ -120,9 +116,7 @@ def train(
         typer.Option(help="The history as a .csv file, written during training; several agents: NAME-seed0.csv, ..."),
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress bar.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False,
-    *,
-    around: Around,
+    as_json: AsJson = False,
 ) -> None:
     """Train agents, and report their returns.
 
@@ -152,16 +146,13 @@ def train(
     elif iterations is None:
         iterations = DEFAULT_ITERATIONS
     callbacks = callbacks_of(checkpoint, every, log, seeds)
-    reference, around = learners_reference(around)
+    reference, plant = learners_reference(plant)
     given = {
         "xi": xi, "lam": lam, "distance": distance, "temperature_rule": temperature_rule, "bootstrap": bootstrap,
-        "low": low, "step": step, "lipschitz": lipschitz,
-        "reference": None if reference is None else floats("reference", reference),
+        "low": low, "step": step, "lipschitz": lipschitz, "reference": reference,
     }  # fmt: skip
     options = options_given(option, {name: value for name, value in given.items() if value is not None})
-    fmu = Given(observe, action, reward, terminated, dt)
-    numbers = range(first_seed, first_seed + max(seeds, 0))
-    agents = agents_of(problem, algorithm, horizon, settings(changes), numbers, options, fmu, around)
+    agents = agents_of(problem, algorithm, plant, range(first_seed, first_seed + max(seeds, 0)), options)
     others = baselines_of(baseline, agents[0].problem if is_python(problem) or problem.endswith(".fmu") else None)
     if others:
         from spaql.report.beside import check_together
@@ -192,7 +183,7 @@ def train(
 
 
 @command
-@with_loop
+@with_plant
 def evaluate(
     file: Annotated[Path, typer.Argument(help="An agent written by `spaql train --out` or `agent.save`.")],
     episodes: Annotated[int, typer.Option(help="Fresh episodes.")] = 1000,
@@ -200,16 +191,8 @@ def evaluate(
     deterministic: Annotated[bool, typer.Option("--deterministic", help="Use the centre of the greedy cell.")] = False,
     baseline: Baselines = None,
     problem: GivenProblem = None,
-    horizon: Annotated[int | None, typer.Option(help=HORIZON_HELP)] = None,
-    changes: Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help=SET_HELP)] = None,
-    observe: Observe = None,
-    action: Action = None,
-    reward: Reward = None,
-    terminated: Terminated = None,
-    dt: Dt = None,
-    as_json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False,
-    *,
-    around: Around,
+    plant: PlantOptions = NOTHING,
+    as_json: AsJson = False,
 ) -> None:
     """Evaluate a saved agent in fresh episodes, on its problem or a changed one.
 
@@ -218,22 +201,23 @@ def evaluate(
       spaql evaluate results/agent.spaql --set observation_noise=0.02
       spaql evaluate results/agent.spaql --problem motor.py:problem --baseline motor.py:pi
     """
+    from spaql.cli.train_text import compared_json, compared_table
     from spaql.ground.checks import whole
     from spaql.learners.files import load
     from spaql.report.beside import OWN, beside, check_together
 
     whole("--episodes", episodes, 1 if baseline is None else 2, 10**8), whole("--seed", seed, 0)
-    given = settings(changes)
-    plant = plant_of(problem, given, Given(observe, action, reward, terminated, dt), around, horizon)
-    agent = load(file, plant)
-    if given and problem is None:
+    stated = plant_of(problem, plant)
+    agent = load(file, stated)
+    if plant.changes and problem is None:
         from spaql.plants.make import make_from_catalog
 
-        agent = load(file, make_from_catalog(agent.problem.name, {**agent.problem.parameters, **given}))
+        parameters = {**agent.problem.parameters, **settings(plant.changes)}
+        agent = load(file, make_from_catalog(agent.problem.name, parameters))
     if not agent.problem.can_run:
         where = "--problem FILE.py:NAME, or --problem FILE.fmu with the options of `spaql train`"
         raise SpaqlError(f"the plant {agent.problem.name} is not in {file}: give it, {where}")
-    others = baselines_of(baseline, plant)
+    others = baselines_of(baseline, stated)
     check_together({OWN: agent}, others)
     with working(f"running {episodes:,} fresh episodes", False if as_json else None):
         result = agent.evaluate(episodes, seed, deterministic=deterministic)

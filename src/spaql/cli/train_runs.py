@@ -160,8 +160,7 @@ def save_runs(runs: list[TrainRun], folder: Path) -> list[Path]:
     Returns where agents are that had these names.
     """
     from spaql.analysis.curves import learning_curve
-    from spaql.ground.agent_folder import put
-    from spaql.ground.writing import CURVE
+    from spaql.ground.writing import CURVE, put
 
     files = {f"agent-seed{run.agent.seed}.spaql": run.agent.save for run in runs}
     earlier = put(folder, files | {"agent.spaql": best_run(runs).agent.save})

@@ -1,17 +1,17 @@
-"""The output of `spaql train`."""
+"""The output of `spaql train`, and tables of controllers side by side."""
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spaql.cli.baselines import compared_json, compared_table, natural_width
 from spaql.cli.train_runs import TrainRun, best_run, have_curve
 from spaql.plants.parameters import plain
 from spaql.plants.parameters import told as parameters_told
+from spaql.policy.digits import counted
 from spaql.policy.evaluation import Evaluation
 from spaql.studies.paper.tables import published
 
@@ -60,10 +60,10 @@ def show_runs(
     best, fresh, arms = (
         np.array([row[name] for row in rows if row[name] is not None]) for name in ("best_seen", "fresh", "arms")
     )
-    counted = f"{arms.mean():,.0f}" if len(arms) else "-"
+    size = f"{arms.mean():,.0f}" if len(arms) else "-"
     if len(rows) > 1 or paper is not None:
         earned = _spread(fresh) if len(fresh) else "-"
-        table.add_row("mean", _spread(best), earned, counted, "", "", f"{seconds:.1f} s")
+        table.add_row("mean", _spread(best), earned, size, "", "", f"{seconds:.1f} s")
     if paper is not None:
         theirs = published(agent.problem.name.replace("-", "_"), agent.algorithm, "arms")
         table.add_row("paper", _number(*paper), "-", f"{theirs[0]:,.0f}" if theirs else "")
@@ -81,8 +81,8 @@ def show_runs(
             highlight=False,
         )
     if kept.fresh is not None:
-        count = f"{len(kept.fresh.returns):,} fresh episode{'' if len(kept.fresh.returns) == 1 else 's'}"
-        console.print(f"{count} of seed {kept.agent.seed}:", highlight=False)
+        episodes = counted(len(kept.fresh.returns), "fresh episode")
+        console.print(f"{episodes} of seed {kept.agent.seed}:", highlight=False)
         console.print("\n".join(kept.fresh.lines(first=1)), highlight=False, markup=False, soft_wrap=True)
     if others is not None:
         console.print(compared_table(others, console.width))
@@ -160,3 +160,46 @@ def _number(value: float, half: float | None = None) -> str:
         return "-"
     digits = 2 if abs(value) < 1000 else 1
     return f"{value:.{digits}f}" + ("" if half is None else f" ± {half:.{digits}f}")
+
+
+# -- controllers side by side ------------------------------------------------------------------------------------------
+
+
+def compared_table(table: Any, width: int) -> Any:
+    """The table of `spaql.compare`, as the terminal shows it: numbers are never cut, names are folded if need be."""
+    from spaql.report.beside import rows_of
+
+    title = f"In the same {table.attrs['episodes']:,} fresh episodes"
+    headings, *rows = rows_of(table)
+    wide, stacked = (
+        rich_rows(title, headings, [[row[0], *(cell.replace(" to ", between) for cell in row[1:])] for row in rows])
+        for between in (" to ", " to\n")
+    )
+    return wide if natural_width(wide) <= width else stacked
+
+
+def rich_rows(title: str, headings: Sequence[str], rows: Iterable[Sequence[str]]) -> Any:
+    """A table for a terminal, of which only the first column may be folded."""
+    from rich.text import Text
+
+    from spaql.policy.frame import bare_table
+
+    table = bare_table(title=title, title_justify="left", title_style="")
+    for place, heading in enumerate(headings):
+        table.add_column(heading, justify="right" if place else "left", no_wrap=place > 0, overflow="fold")
+    for row in rows:
+        table.add_row(*map(Text, row))
+    return table
+
+
+def natural_width(table: Any) -> int:
+    """Letters that a table takes if nothing is cut or folded."""
+    from rich.console import Console
+
+    return int(Console(width=1000).measure(table).maximum)
+
+
+def compared_json(table: Any) -> dict[str, Any]:
+    """The same for machines."""
+    rows: dict[str, Any] = json.loads(table.to_json(orient="index"))
+    return rows

@@ -17,7 +17,7 @@ from spaql.plants.parameters import plain
 from spaql.plants.problem import MOST_VARIABLES, Axis, Continuous, Finite, Problem, completed
 from spaql.plants.signal_files import check_loop, signals_for_file, signals_of_file
 from spaql.policy.certificate import certificate_of_file
-from spaql.policy.knowledge import Nothing
+from spaql.policy.knowledge import Knowledge
 from spaql.policy.policy import Policy
 from spaql.trees.tree import LEAF, NODE, Tree, make_tree
 from spaql.version import __version__
@@ -159,7 +159,7 @@ def _rebuild(told: Any, given: Problem | None) -> Policy:
     tree = _tree(top["nodes"], len(described.state), described.actions, top.get("laws"))
     kind, origin = _string("kind", top["kind"]), _string("origin", top["origin"])
     certificate = certificate_of_file(top["certificate"]) if "certificate" in top else None
-    return Policy(problem, tree, kind, origin, Nothing(whole("step", top["step"], 0)), certificate=certificate)
+    return Policy(problem, tree, kind, origin, Knowledge(step=whole("step", top["step"], 0)), certificate=certificate)
 
 
 def _fields(name: str, told: Any, keys: str) -> dict[str, Any]:

@@ -62,22 +62,11 @@ def kernel(function: Function) -> Function:
     return interfaces.kernel(function, False)  # type: ignore[no-any-return]
 
 
-def callback(function: Callable[..., None], signature: Any, wide: bool = False) -> Any:
-    """A typed first-class function that kernels call by pointer: one kernel serves every plant.
-
-    `wide`: its loops are over lanes that do not depend on each other.
-    """
-    return interfaces.callback(function, signature, wide)
-
-
-def machine_code(function: Callable[..., Any], *arguments: Any) -> Callable[..., Any]:
-    """A kernel's machine code for arguments of these types, called without looking at types again: a third of the time.
-
-    The caller must give arguments of exactly these types.
-    """
-    return interfaces.machine_code(function, *arguments)  # type: ignore[no-any-return]
-
-
-def code_of(function: Callable[..., Any], types: tuple[Any, ...]) -> Callable[..., Any]:
-    """The same for these types."""
-    return interfaces.code_of(function, types)  # type: ignore[no-any-return]
+# `callback(function, signature, wide=False)`: a typed first-class function that kernels call by pointer, so that one
+# kernel serves every plant. `wide`: its loops are over lanes that do not depend on each other.
+callback: Callable[..., Any] = interfaces.callback
+# `machine_code(function, *arguments)`: a kernel's machine code for arguments of these types, called without looking at
+# types again: a third of the time. The caller must give arguments of exactly these types.
+machine_code: Callable[..., Callable[..., Any]] = interfaces.machine_code
+# `code_of(function, types)`: the same for these types.
+code_of: Callable[..., Callable[..., Any]] = interfaces.code_of

@@ -15,7 +15,7 @@ What is on disk is loaded without what compiling needs. Where a name is missing,
 import gc
 from collections.abc import Callable
 from operator import attrgetter
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 from numba._dispatcher import compute_fingerprint
@@ -29,10 +29,11 @@ from numba.core.runtime.nrt import rtsys
 from numba.core.typed_passes import NativeLowering
 from numba.experimental import function_type  # noqa: F401  (lets numba tell the type of a callback)
 
-from spaql.ground import compilation, wide
-from spaql.ground.code_cache import cache_folder, fingerprint, keeps
 from spaql.ground.numba_public import OPTIONS as PUBLIC_OPTIONS
+from spaql.ground.numba_public import cache_folder, fingerprint, keeps
 from spaql.ground.numba_version import numba, types
+from spaql.ground.progress import compilation
+from spaql.ground.wide import hint, without_hints_if_long
 
 # No reference counting (`_nrt`): kernels work on arrays that their caller holds and allocate no arrays; counting would
 # cost more than the work.
@@ -77,12 +78,12 @@ class Wide(JITCodeLibrary):
     """Machine code whose own loops, not those of what it calls, take several lanes at once."""
 
     def add_ir_module(self, ir_module: Any) -> None:
-        wide.hint(ir_module)
+        hint(ir_module)
         super().add_ir_module(ir_module)
 
     def _optimize_final_module(self) -> None:
         """By now all that it calls is known."""
-        self._final_module = wide.without_hints_if_long(self._final_module)
+        self._final_module = without_hints_if_long(self._final_module)
         super()._optimize_final_module()
 
 
@@ -202,7 +203,7 @@ class Inside(CPUDispatcher):
 
     def add_overload(self, compiled: Any) -> None:
         self.overloads[tuple(compiled.signature.args)] = compiled  # known to compiled code, unknown to Python
-        compilation.made(compilation.title(self))
+        compilation.made(title(self))
 
 
 class Kernel(CPUDispatcher):
@@ -225,7 +226,7 @@ class Kernel(CPUDispatcher):
                 gc.enable()
 
     def _begun(self) -> None:
-        compilation.begun(compilation.title(self), compilation.needed_by(self))
+        compilation.begun(title(self), needed_by(self))
 
     @property
     def _numba_type_(self) -> Any:
@@ -242,9 +243,9 @@ def kernel(function: Callable[..., Any], inline: bool) -> Any:
     return Kernel(function, part(function, inline))
 
 
-def callback(function: Callable[..., None], signature: Any, is_wide: bool) -> Any:
+def callback(function: Callable[..., None], signature: Any, wide: bool = False) -> Any:
     """Called by pointer, and kept on disk."""
-    pipeline: dict[str, Any] = {"pipeline_class": WideCompiler} if is_wide else {}
+    pipeline: dict[str, Any] = {"pipeline_class": WideCompiler} if wide else {}
     made = CFunc(function, (signature.args, signature.return_type), {}, dict(OPTIONS), **pipeline)
     made._cache = DiskCache(function)
     made.compile()
@@ -265,3 +266,23 @@ def machine_code(function: Any, *arguments: Any) -> Any:
 def code_of(function: Any, kinds: tuple[Any, ...]) -> Any:
     function.compile(kinds)
     return function.get_overload(kinds)
+
+
+def title(function: Any) -> str:
+    """How a compiled function is named where compiling is shown."""
+    return f"{function.py_func.__module__}.{function.py_func.__name__}"
+
+
+def needed_by(function: Any) -> set[str]:
+    """The titles of a compiled function and of those that it calls, as far as their sources tell."""
+    found, pending = {title(function)}, [function]
+    while pending:
+        code, scope = (caller := pending.pop().py_func).__code__, caller.__globals__
+        values = [scope[name] for name in code.co_names if name in scope]
+        modules = [value for value in values if isinstance(value, ModuleType)]
+        values += [getattr(module, name, None) for module in modules for name in code.co_names]
+        for value in values:
+            if hasattr(value, "py_func") and title(value) not in found:
+                found.add(title(value))
+                pending.append(value)
+    return found

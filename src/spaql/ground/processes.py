@@ -12,8 +12,8 @@ from concurrent.futures import ProcessPoolExecutor
 from multiprocessing.connection import wait
 from typing import Any
 
-from spaql.ground.code_cache import keeps, nothing_there
 from spaql.ground.errors import SpaqlWarning
+from spaql.ground.numba_public import keeps, nothing_there
 
 
 @contextlib.contextmanager

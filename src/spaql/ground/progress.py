@@ -13,10 +13,8 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from spaql.ground.compilation import News, watch
 from spaql.ground.interrupts import raise_swallowed
-from spaql.ground.screens import screen_for
-from spaql.ground.tasks import SILENT_SECONDS, ShownTask, TaskPart
+from spaql.ground.screens import SILENT_SECONDS, ShownTask, TaskPart, screen_for
 
 EPISODES = "running fresh episodes"
 _here = threading.local()  # .task: what this thread is working on; .quiet: nobody is to see it
@@ -82,12 +80,48 @@ def display(wanted: bool | None = None) -> "Iterator[Display]":
     """What shows tasks, from a thread of its own."""
     hidden = getattr(_here, "quiet", False) or os.environ.get("SPAQL_PROGRESS") == "0"
     shown = Display(bool(wanted), hidden or wanted is False)
-    unwatch = watch(shown.compiling)
     try:
         yield shown
     finally:
-        unwatch()
         shown.close()
+
+
+class Compilation:
+    """What is being compiled just now: told by those who compile, shown by every display.
+
+    Which functions will be needed is read off the sources: some may be left out.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0  # functions compiled since the process began
+        self.needed: set[str] = set()
+        self.done: set[str] = set()
+        self.task: ShownTask | None = None
+
+    def begun(self, name: str, needed: set[str]) -> None:
+        """A kernel is going to be compiled, with all these functions."""
+        self.needed |= needed
+        self._told(name)
+
+    def made(self, name: str) -> None:
+        """A function has been compiled."""
+        self.done.add(name)
+        self._told(name)
+
+    def ended(self) -> None:
+        """The kernel can be called."""
+        self.needed, self.done, self.task = set(), set(), None
+
+    def _told(self, name: str) -> None:
+        self.count += 1
+        if self.needed:
+            task = self.task or ShownTask("compiling, the first time only", 1.0)
+            task.done, task.total = float(len(self.done & self.needed)), float(len(self.needed))
+            task.note = name.removeprefix("spaql.")
+            self.task = task
+
+
+compilation = Compilation()
 
 
 class Display:
@@ -95,7 +129,6 @@ class Display:
 
     def __init__(self, wanted: bool, hidden: bool) -> None:
         self.tasks: list[ShownTask] = []
-        self.compiled: ShownTask | None = None
         self.wanted, self.ended = wanted, threading.Event()
         self.screen = None if hidden else screen_for(keeps=wanted)
         self.thread = threading.Thread(target=self._run, name="spaql-progress", daemon=True)
@@ -106,15 +139,6 @@ class Display:
         task = ShownTask(title, total, unit)
         self.tasks.append(task)
         return task
-
-    def compiling(self, news: News) -> None:
-        """One more task while something is being compiled."""
-        if news.of == 0:
-            self.compiled = None
-            return
-        task = self.compiled or ShownTask("compiling, the first time only", 1.0)
-        task.done, task.total, task.note = float(news.done), float(news.of), news.name.removeprefix("spaql.")
-        self.compiled = task
 
     def close(self) -> None:
         self.ended.set()
@@ -127,7 +151,7 @@ class Display:
         shown = (self.wanted and screen.at_once) or not self.ended.wait(SILENT_SECONDS)
         with suppress(OSError, ValueError):  # a terminal that was closed is no reason to stop working
             while shown:
-                screen.show([*self.tasks, *([self.compiled] if self.compiled is not None else [])])
+                screen.show([*self.tasks, *filter(None, [compilation.task])])
                 if self.ended.wait(screen.pause()):
                     break
             if shown or self.wanted:

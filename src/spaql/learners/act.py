@@ -1,4 +1,4 @@
-"""The greedy action for observations from outside."""
+"""The greedy policy of a partition and a partition in training, as records, and the greedy action of an observation."""
 
 from typing import NamedTuple
 
@@ -7,9 +7,9 @@ import numpy as np
 from spaql.ground.arrays import Array
 from spaql.ground.compiling import inlined, kernel
 from spaql.ground.streams import derive, uniform
-from spaql.partition.forest import COUNT_BITS, MAX_DEPTH
-from spaql.partition.greedy import LOW_HALF, Greedy, coordinates
-from spaql.partition.search import cell_of
+from spaql.learners.update import Rule
+from spaql.partition.forest import COUNT_BITS, MAX_DEPTH, Forest
+from spaql.partition.greedy import LOW_HALF, Greedy, Scratch, cell_of, coordinates
 from spaql.plants.axes import Space
 from spaql.plants.chart import Chart, to_cube
 
@@ -20,6 +20,30 @@ class Actor(NamedTuple):
     space: Space  # sizes of the problem
     chart: Chart  # between physical units and the cube
     greedy: Greedy  # the merged policy of a partition
+
+
+class Trainee(NamedTuple):
+    """A partition in training."""
+
+    space: Space  # sizes of the problem
+    chart: Chart  # between physical units and the cube
+    rule: Rule  # of the update
+    forest: Forest  # the partition itself
+    greedy: Greedy  # its merged policy: AQL refreshes it after every step, SPAQL merges it after the episode
+    scratch: Scratch  # working memory, and what an episode remembers from one step to the next
+
+
+class Exploration(NamedTuple):
+    """How the actions of one training episode are drawn."""
+
+    key: np.uint64  # random stream of the actions
+    tau: float  # Boltzmann temperature of SPAQL and SPAQL-TS; 0 for the other learners, which are greedy
+
+
+@inlined
+def actor_of(trainee: Trainee) -> Actor:
+    """The greedy policy of a trainee."""
+    return Actor(trainee.space, trainee.chart, trainee.greedy)
 
 
 @inlined

@@ -20,6 +20,7 @@ from spaql.learners.options import checked, learner, options_of
 from spaql.learners.registry import CARDS, Card
 from spaql.plants.chart import Chart
 from spaql.plants.problem import Finite, Problem
+from spaql.policy.digits import counted
 from spaql.policy.evaluation import Evaluation
 
 if TYPE_CHECKING:
@@ -252,9 +253,8 @@ class Agent(ABC):
         """
 
     def __repr__(self) -> str:
-        size = f"{self.arms:,} {'law' if self.card.simulator else 'arm'}{'' if self.arms == 1 else 's'}"
-        rows = len(self.state.history)
-        done = f"{size} after {rows:,} {'stage' if self.card.simulator else 'iteration'}{'' if rows == 1 else 's'}"
+        part, piece = ("law", "stage") if self.card.simulator else ("arm", "iteration")
+        done = f"{counted(self.arms, part)} after {counted(len(self.state.history), piece)}"
         return f"<{self.algorithm} on {self.problem.name}: {done}, seed {self.seed}>"
 
     def __str__(self) -> str:

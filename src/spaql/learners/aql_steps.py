@@ -5,13 +5,12 @@ A partition per step of the episode, greedy while training; the argmax ball is u
 
 from spaql.ground.arrays import Array
 from spaql.ground.compiling import entry, inlined
+from spaql.learners.act import Exploration, Trainee
 from spaql.learners.spaql_steps import inside
-from spaql.learners.trainee import Exploration, Trainee
 from spaql.learners.update import ADAPTIVE, Rule, update
 from spaql.partition.forest import Forest, worth
-from spaql.partition.greedy import Scratch, descend
+from spaql.partition.greedy import Scratch, allocated, containing, descend, find_path, last_argmax, relevant
 from spaql.partition.merge import merge_after
-from spaql.partition.search import allocated, containing, find_path, last_argmax, relevant
 from spaql.plants.axes import Space
 from spaql.plants.chart import to_cube
 

@@ -8,13 +8,12 @@ import numpy as np
 from spaql.ground.arrays import Array
 from spaql.ground.errors import SpaqlError
 from spaql.partition.forest import MAX_DEPTH, USED, Forest, resized
+from spaql.partition.forest_tables import standing
 from spaql.partition.greedy import new_scratch
-from spaql.partition.leaves import standing
 from spaql.plants.axes import Space
 from spaql.plants.chart import Chart, to_cube
-from spaql.policy.cells import TOP, Cells, alternatives, key_action, list_cells, survey, table_tree
-from spaql.policy.exact import exact_tree
-from spaql.policy.knowledge import Choice, KnownRows, KnownTable, Opinion, Samples, table_visits
+from spaql.policy.cells import TOP, Cells, alternatives, exact_tree, key_action, list_cells, survey, table_tree
+from spaql.policy.knowledge import Choice, Knowledge, KnownRows, KnownTable, Opinion, Samples
 from spaql.policy.policy import Policy
 from spaql.trees.tree import Tree
 
@@ -22,22 +21,18 @@ if TYPE_CHECKING:
     from spaql.learners.forest_agent import ForestAgent
 
 
-@dataclass(frozen=True, eq=False)
-class ForestKnowledge:
-    """The forest as it was when the policy was made; the agent may learn on."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ForestKnowledge(Knowledge):
+    """The forest as it was when the policy was made; the agent may learn on.
 
-    learner: str
-    seed: int
-    step: int
-    per_step: bool
-    samples: Samples
-    table: KnownTable
+    Visits are told of the table alone: cells share balls, and balls inherit visits, so that a sum over cells would
+    count steps several times.
+    """
+
     cells: Cells
     forest: Forest
     space: Space
     chart: Chart
-    model = None
-    unvisited = "the action is a default, not a choice"
 
     def opinion(self, observation: Array) -> Opinion:
         """All balls over the state, best first; of equal balls the last first, as the learner decides."""
@@ -57,13 +52,6 @@ class ForestKnowledge:
             choices.append(Choice(action, float(q[c])))
         return Opinion(tuple(choices), int(visits[order[0]]))
 
-    def visits(self, rules: Tree) -> Array | None:
-        """Of the table alone.
-
-        Cells share balls, and balls inherit visits: a sum over cells would count steps several times.
-        """
-        return table_visits(self.table, rules)
-
     def exact(self) -> Tree:
         return exact_tree(self.chart, self.cells)
 
@@ -79,8 +67,8 @@ def forest_policy(agent: "ForestAgent", step: int | None = None) -> Policy:
     if len(history.table):
         samples = Samples(int(history.train_samples[-1]), int(history.eval_samples[-1]))
     knowledge = ForestKnowledge(
-        agent.algorithm, agent.seed, at, per_step, samples, KnownTable(rules, row_of_node, cells.rows), cells,
-        resized(live, space, int(live.size[USED])), space, agent.chart,
+        agent.algorithm, agent.seed, samples, KnownTable(rules, row_of_node, cells.rows), step=at, per_step=per_step,
+        cells=cells, forest=resized(live, space, int(live.size[USED])), space=space, chart=agent.chart,
     )  # fmt: skip
     origin = f"{agent.algorithm} on {agent.problem.name}, seed {agent.seed}" + (f", step {at}" if per_step else "")
     return Policy(agent.problem, rules, "table", origin, knowledge, notes=agent.notes)

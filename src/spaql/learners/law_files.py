@@ -94,32 +94,37 @@ def restored(arrays: dict[str, Array], problem: Problem) -> Frontier:
     return frontier
 
 
+def finite(arrays: dict[str, Array], name: str, axes: int, what: str) -> Array:
+    """An array of numbers of a file, with so many axes."""
+    array = arrays[name]
+    if array.dtype != np.float64 or array.ndim != axes or not np.isfinite(array).all():
+        raise ValueError(f"its {what} malformed")
+    return array
+
+
 def unpacked(arrays: dict[str, Array], problem: Problem) -> list[tuple[int, ScoredTree]]:
     """What `packed` has written."""
-    heads, means, rows = arrays["heads"], arrays["means"], arrays["rows"]
+    heads, means, rows = arrays["heads"], finite(arrays, "means", 1, "mean returns are"), arrays["rows"]
     if heads.dtype != np.int32 or heads.ndim != 2 or heads.shape[1] != len(HEAD) or len(heads) > MOST_TREES:
         raise ValueError("its trees are malformed")
-    if means.dtype != np.float64 or means.shape != (len(heads),) or not np.isfinite(means).all():
+    if len(means) != len(heads):
         raise ValueError("its mean returns are malformed")
     if rows.dtype != np.float64 or rows.ndim != 1 or not (np.abs(rows) <= FAR).all():
         raise ValueError(f"its trees are malformed: their numbers must be finite, and at most {FAR:g}")
-    found, at = [], 0
+    entries, at = [], 0
     for (number, nodes, kind), mean in zip(heads.tolist(), means.tolist(), strict=True):
         tree, at = _tree(rows, at, nodes, kind, problem)
-        found.append((number, ScoredTree(tree, mean)))
+        entries.append((number, ScoredTree(tree, mean)))
     if at != len(rows):
         raise ValueError("its trees are malformed")
-    return found
+    return entries
 
 
 def lessons_of_file(arrays: dict[str, Array], width: int) -> tuple[Array, Array, Array]:
     """What a teacher did, its returns, and those of the best tree; older files have none of it."""
-    taught, exams = arrays.get("taught", np.zeros((0, 0))), arrays.get("exams", np.zeros((1, 0)))
-    if taught.dtype != np.float64 or taught.ndim != 2 or not np.isfinite(taught).all():
-        raise ValueError("its lessons are malformed")
-    if taught.shape[1] != (width if len(taught) else 0):
-        raise ValueError("its lessons are malformed")
-    if exams.dtype != np.float64 or exams.ndim != 2 or len(exams) not in (1, 2) or not np.isfinite(exams).all():
+    lessons = {"taught": np.zeros((0, 0)), "exams": np.zeros((1, 0))} | arrays
+    taught, exams = (finite(lessons, name, 2, "lessons are") for name in ("taught", "exams"))
+    if taught.shape[1] != (width if len(taught) else 0) or len(exams) not in (1, 2):
         raise ValueError("its lessons are malformed")
     return taught, exams[0], exams[1] if len(exams) == 2 else np.zeros(0)
 

@@ -16,13 +16,13 @@ import numpy as np
 from spaql.ground.arrays import Array
 from spaql.ground.errors import SpaqlError
 from spaql.learners.agent import Agent, Learned
-from spaql.learners.law_files import Frontier, arrays_of, lessons_of_file, restored
+from spaql.learners.law_files import Frontier, arrays_of, finite, lessons_of_file, restored
 from spaql.learners.options import count, learner, number, option
 from spaql.learners.outer import EVAL_SAMPLES, TRAIN_SAMPLES, new_outer
 from spaql.plants.loop import with_previous
 from spaql.plants.problem import Finite, Problem
 from spaql.policy.evaluation import Evaluation, significantly_less
-from spaql.policy.knowledge import Nothing, Samples
+from spaql.policy.knowledge import Knowledge, Samples
 from spaql.policy.policy import Policy
 from spaql.trees.edits import constant, first_variables, uses
 from spaql.trees.regions import rows_of
@@ -147,7 +147,7 @@ class Laws(Agent):
 
     def _policy(self, step: int | None) -> Policy:
         used = Samples(int(self.state.outer[TRAIN_SAMPLES]), int(self.state.outer[EVAL_SAMPLES]))
-        known = Nothing(learner=self.algorithm, seed=self.seed, samples=used)
+        known = Knowledge(self.algorithm, self.seed, used)
         origin = f"{self.algorithm} on {self.problem.name}, seed {self.seed}"
         tree, d = self.tree, len(self.problem.state)
         if self.searched is not self.problem and not uses(tree, d):  # no filter has paid
@@ -179,27 +179,18 @@ class Laws(Agent):
             self.searched = self.problem
         state, d = self.state, len(self.searched.state)
         levels = arrays["levels"]
-        if (
-            levels.dtype != np.float64
-            or levels.ndim != 1
-            or len(levels) < 2
-            or np.isinf(levels).any()
-            or not levels[1] >= 0.0
-        ):
+        numbers = levels.dtype == np.float64 and levels.ndim == 1 and len(levels) >= 2 and not np.isinf(levels).any()
+        if not numbers or not levels[1] >= 0.0:
             raise ValueError("its best constant return is malformed")
-        known = len(arrays["middle"]) > 0
-        for name, shape in (("middle", (d,)), ("inverse", (d,))):
-            given = arrays[name]
-            if given.dtype != np.float64 or given.shape != (shape if known else (0,)) or not np.isfinite(given).all():
-                raise ValueError("its units are malformed")
-        states = arrays["states"]
-        if states.dtype != np.float64 or states.ndim != 2 or not np.isfinite(states).all():
-            raise ValueError("its states are malformed")
-        if states.shape[1] != (d if known else 0) or (known and len(states) == 0) or (arrays["inverse"] < 0).any():
+        middle, inverse = (finite(arrays, name, 1, "units are") for name in ("middle", "inverse"))
+        states, known = finite(arrays, "states", 2, "states are"), len(middle) > 0
+        if len(middle) != len(inverse) or len(middle) not in (0, d):
+            raise ValueError("its units are malformed")
+        if states.shape[1] != (d if known else 0) or (known and len(states) == 0) or (inverse < 0).any():
             raise ValueError("its states are malformed")
         state.taught, state.exams, state.own = lessons_of_file(arrays, d + self.problem.actions.axes)
         state.frontier = restored(arrays, self.searched)
-        state.middle, state.inverse, state.states = arrays["middle"], arrays["inverse"], states
+        state.middle, state.inverse, state.states = middle, inverse, states
         if np.isnan(levels[2:]).any():
             raise ValueError("its returns of the confirmation are malformed")
         state.floor, state.tidying = levels[:2].tolist()

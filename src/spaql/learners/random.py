@@ -8,10 +8,9 @@ import numpy as np
 
 from spaql.ground.checks import bit, real
 from spaql.ground.errors import SpaqlError
-from spaql.learners.forest_agent import ForestAgent
+from spaql.learners.forest_agent import ForestAgent, new_state
 from spaql.learners.options import learner, option
 from spaql.learners.outer import new_outer
-from spaql.learners.state import new_state
 from spaql.learners.update import Rule
 from spaql.plants.problem import Continuous
 from spaql.policy.evaluation import Evaluation

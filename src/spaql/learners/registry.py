@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     # classes are loaded by the `home` of their card.
     from spaql.learners.agent import Agent
     from spaql.learners.aql import AQL as AQL
+    from spaql.learners.aql import NBQL as NBQL
+    from spaql.learners.aql import ZoomRL as ZoomRL
     from spaql.learners.atlas.learner import Atlas as Atlas
     from spaql.learners.laws import Laws as Laws
-    from spaql.learners.nbql import NBQL as NBQL
     from spaql.learners.random import Random as Random
     from spaql.learners.spaql import SPAQL as SPAQL
-    from spaql.learners.spaql_ts import SPAQLTS as SPAQLTS
-    from spaql.learners.zoomrl import ZoomRL as ZoomRL
+    from spaql.learners.spaql import SPAQLTS as SPAQLTS
 
 FOREST_LOOP = "spaql.training.forest_loop:forest_loop"
 SOLID = "-"
@@ -68,6 +68,21 @@ class Card:
         return self.learns_by != "nothing"
 
 
+def _sb3(name: str, method: str, look: Style, sample_cost: float) -> Card:
+    """A rival of Stable-Baselines3."""
+    return Card(
+        name,
+        f"{method}, of Stable-Baselines3",
+        look,
+        "spaql.runs.rivals:run_rival",
+        learns_by="samples",
+        judged=False,
+        rival=True,
+        sample_cost=sample_cost,
+        libraries=("torch", "stable-baselines3"),
+    )
+
+
 _CARDS = (
     Card(
         "Random",
@@ -91,14 +106,14 @@ _CARDS = (
         "NBQL",
         "Q-learning on a fixed net of cells, one per step of the episode",
         Style("#8A8A00", (0, (3, 1)), "h", "7 2.5"),
-        "spaql.learners.nbql:NBQL",
+        "spaql.learners.aql:NBQL",
         per_step=True,
     ),
     Card(
         "ZoomRL",
         "zooming by confidence and a Lipschitz constant, one partition per step",
         Style("#C2417C", (0, (6, 1, 1, 1)), "*", "14 2.5 2 2.5"),
-        "spaql.learners.zoomrl:ZoomRL",
+        "spaql.learners.aql:ZoomRL",
         per_step=True,
     ),
     Card(
@@ -113,7 +128,7 @@ _CARDS = (
         "SPAQL-TS",
         "SPAQL for problems where a reference state must be reached and held",
         Style("#009E73", SOLID, "D", "", "16 3"),
-        "spaql.learners.spaql_ts:SPAQLTS",
+        "spaql.learners.spaql:SPAQLTS",
         keeps_best=True,
         in_paper=True,
     ),
@@ -148,39 +163,9 @@ _CARDS = (
         in_paper=True,
         libraries=("torch", "sb3-contrib"),
     ),
-    Card(
-        "SAC",
-        "soft actor-critic, of Stable-Baselines3",
-        Style("#8C6BB1", (0, (4, 1, 1, 1)), "v", "8 2.5 2 2.5"),
-        "spaql.runs.rivals:run_rival",
-        learns_by="samples",
-        judged=False,
-        rival=True,
-        sample_cost=1e6,
-        libraries=("torch", "stable-baselines3"),
-    ),
-    Card(
-        "DQN",
-        "deep Q-network, of Stable-Baselines3",
-        Style("#7D66C4", (0, (4, 1, 1, 1)), "v", "8 2.5 2 2.5"),
-        "spaql.runs.rivals:run_rival",
-        learns_by="samples",
-        judged=False,
-        rival=True,
-        sample_cost=5e4,
-        libraries=("torch", "stable-baselines3"),
-    ),
-    Card(
-        "PPO",
-        "proximal policy optimisation, of Stable-Baselines3",
-        Style("#4C8C94", (0, (2, 1)), "p", "4 2.5"),
-        "spaql.runs.rivals:run_rival",
-        learns_by="samples",
-        judged=False,
-        rival=True,
-        sample_cost=2e4,
-        libraries=("torch", "stable-baselines3"),
-    ),
+    _sb3("SAC", "soft actor-critic", Style("#8C6BB1", (0, (4, 1, 1, 1)), "v", "8 2.5 2 2.5"), 1e6),
+    _sb3("DQN", "deep Q-network", Style("#7D66C4", (0, (4, 1, 1, 1)), "v", "8 2.5 2 2.5"), 5e4),
+    _sb3("PPO", "proximal policy optimisation", Style("#4C8C94", (0, (2, 1)), "p", "4 2.5"), 2e4),
 )
 CARDS: dict[str, Card] = {card.name: card for card in _CARDS}
 

@@ -9,11 +9,10 @@ from spaql.ground.arrays import Array
 from spaql.ground.compiling import entry, inlined
 from spaql.ground.fastmath import exp
 from spaql.ground.streams import uniform
-from spaql.learners.trainee import Exploration, Trainee
+from spaql.learners.act import Exploration, Trainee
 from spaql.learners.update import Rule, gaussian, update
 from spaql.partition.forest import COUNT_BITS, COUNT_MASK, Forest, action_centre
-from spaql.partition.greedy import Scratch
-from spaql.partition.search import allocated, containing, find_path, relevant
+from spaql.partition.greedy import Scratch, allocated, containing, find_path, relevant
 from spaql.plants.axes import Space
 from spaql.plants.chart import Chart, to_cube
 

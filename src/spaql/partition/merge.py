@@ -34,6 +34,19 @@ def sort_out(
 
 
 @inlined
+def opened(greedy: Greedy, cell: int, count: int) -> int:
+    """The first sub-cell of a cell; one that was a leaf gets `count` of them."""
+    if greedy.jump[cell] >> 32 == 0:
+        base = greedy.size[USED]
+        greedy.size[USED] += count
+        for i in range(base, base + count):
+            greedy.jump[i] = i
+        greedy.jump[cell] = base | ((count - 1) << 32)
+    first: int = greedy.jump[cell] & LOW_HALF
+    return first
+
+
+@inlined
 def halve(
     forest: Forest, space: Space, stack: Array, low: int, high: int, level: int, side: int,
     best: int, best_key: int, best_q: float,
@@ -84,13 +97,8 @@ def merge_sparse(
             settle(space, chart, greedy, tree, cell, best, best_key, level_of(forest, best))
             greedy.depth[tree] = max(greedy.depth[tree], -(-level // space.d))
         else:
-            if greedy.jump[cell] >> 32 == 0:
-                base = greedy.size[USED]
-                greedy.size[USED] += 2
-                greedy.jump[base], greedy.jump[base + 1] = base, base + 1
-                greedy.jump[cell] = base | (1 << 32)
             here = levels[level]
-            here.base, here.orthant, here.low, here.high = greedy.jump[cell] & LOW_HALF, 0, low, high
+            here.base, here.orthant, here.low, here.high = opened(greedy, cell, 2), 0, low, high
             here.ball, here.key, here.q = best, best_key, best_q
             level += 1
         while level > top_level and levels[level - 1].orthant == 2:
@@ -145,30 +153,13 @@ def merge(
         greedy.undecided[tree] = 0
     sub_cells = 1 << space.d
     while True:
-        # leaves compete, split balls stay for the sub-cells
-        keep = low
-        for i in range(low, high):
-            ball, key = stack[i].ball, stack[i].key
-            if balls[ball].first != 0:
-                stack[keep].ball, stack[keep].key = ball, key
-                keep += 1
-                continue
-            q = balls[ball].q
-            if q > best_q or (q == best_q and key > best_key):
-                best, best_q, best_key = ball, q, key
-        if keep == low:
+        high, best, best_key, best_q = sort_out(forest, stack, low, high, best, best_key, best_q)
+        if high == low:
             settle(space, chart, greedy, tree, cell, best, best_key, balls[best].depth)
             greedy.depth[tree] = max(greedy.depth[tree], depth)
         else:
-            if greedy.jump[cell] >> 32 == 0:
-                base = greedy.size[USED]
-                greedy.size[USED] += sub_cells
-                for i in range(base, base + sub_cells):
-                    greedy.jump[i] = i
-                greedy.jump[cell] = base | ((sub_cells - 1) << 32)
-            base = greedy.jump[cell] & LOW_HALF
             level = levels[depth]
-            level.base, level.orthant, level.low, level.high = base, 0, low, keep
+            level.base, level.orthant, level.low, level.high = opened(greedy, cell, sub_cells), 0, low, high
             level.ball, level.key, level.q = best, best_key, best_q
             depth += 1
         # the next sub-cell, after going up from cells that are complete

@@ -1,4 +1,4 @@
-"""The cells of a learned partition in physical units, and the binary tree whose leaves they are."""
+"""The cells of a learned partition in physical units, their tree, and a smaller tree that does the same."""
 
 from dataclasses import dataclass
 
@@ -7,11 +7,11 @@ import numpy as np
 from spaql.ground.arrays import Array
 from spaql.ground.compiling import kernel
 from spaql.partition.forest import COUNT_BITS, MAX_DEPTH, Forest, action_centre
-from spaql.partition.greedy import LOW_HALF, Greedy, Scratch, coordinates
-from spaql.partition.search import cell_of, find_path, relevant
+from spaql.partition.greedy import LOW_HALF, Greedy, Scratch, cell_of, coordinates, find_path, last_argmax, relevant
 from spaql.plants.axes import Space
 from spaql.plants.chart import SIGMOID, Chart, to_cube
 from spaql.policy.knowledge import KnownRows
+from spaql.trees.edits import merged
 from spaql.trees.tree import Builder, Tree
 
 # -- compiled: reading a learned partition. Its cells, what is applied in them, and what else could be -----------------
@@ -79,10 +79,7 @@ def survey(
     for i in range(len(centres)):
         find_path(forest, centres[i], scratch.path)
         count = relevant(forest, space, tree, scratch.path, scratch.stack, scratch.found, scratch.q)
-        top = 0
-        for c in range(1, count):
-            if scratch.q[c] >= scratch.q[top]:
-                top = c
+        top = last_argmax(scratch.q, count)
         other = -1
         for c in range(count):
             differs = scratch.found[c].key != scratch.found[top].key
@@ -168,28 +165,104 @@ def table_tree(chart: Chart, cells: Cells) -> tuple[Tree, Array]:
     d, cuts, action = cells.corner.shape[1], cut_tables(chart, cells), cells.rows.action
     builder = Builder(d, action.shape[1])
     cell_of_node: list[int] = []
-
-    def build(low: Array, high: Array, members: Array) -> int:
-        """The sub-tree of a box that is exactly filled by its members.
-
-        Coordinates grow downwards, towards the lower end of the cube.
-        """
+    # boxes that are exactly filled by their members; coordinates grow downwards, towards the lower end of the cube
+    stack: list[tuple[Array, Array, Array, tuple[int, int] | None]] = [
+        (np.zeros(d, np.int64), np.full(d, TOP, np.int64), np.arange(len(cells.size)), None)
+    ]
+    while stack:
+        low, high, members, under = stack.pop()
         if len(members) == 1:
             cell_of_node.append(int(members[0]))
-            return builder.leaf(action[members[0]])
-        widths = high - low
-        j = int(np.argmax(widths))  # all halves of one split before the next split begins
-        middle = int(low[j] + widths[j] // 2)
-        node = builder.test(j, cuts[j][middle])
+            builder.leaf(action[members[0]], under=under)
+            continue
+        j = int(np.argmax(high - low))  # all halves of one split before the next split begins
+        middle = int(low[j] + (high - low)[j] // 2)
+        node = builder.test(j, cuts[j][middle], under=under)
         cell_of_node.append(-1)
         upper = cells.corner[members, j] < middle
-        sides = []
-        for inside, begin, end in ((~upper, middle, int(high[j])), (upper, int(low[j]), middle)):
+        for side, inside, ends in ((1, upper, (low[j], middle)), (0, ~upper, (middle, high[j]))):
             box = low.copy(), high.copy()
-            box[0][j], box[1][j] = begin, end
-            sides.append(build(*box, members[inside]))
-        builder.join(node, *sides)
-        return node
-
-    build(np.zeros(d, np.int64), np.full(d, TOP, np.int64), np.arange(len(cells.size)))
+            box[0][j], box[1][j] = ends
+            stack.append((*box, members[inside], (node, side)))
     return builder.tree(), np.array(cell_of_node)
+
+
+# -- the smallest tree we can find that does exactly what a table of cells does ----------------------------------------
+
+
+def exact_tree(chart: Chart, cells: Cells) -> Tree:
+    """Same action everywhere, fewer leaves.
+
+    Regions with one action become one leaf, and cuts are chosen to reach such regions soon.
+
+    The cuts are those of the partition. Two rules for choosing among them are tried, and the smaller tree wins; none is
+    always better.
+    """
+    _, label = np.unique(cells.rows.action, axis=0, return_inverse=True)
+    trees = [_grow(chart, cells, label.ravel(), by_volume) for by_volume in (False, True)]
+    return min(trees, key=lambda tree: tree.n_leaves)
+
+
+def _grow(chart: Chart, cells: Cells, label: Array, by_volume: bool) -> Tree:
+    d, cuts, classes = cells.corner.shape[1], cut_tables(chart, cells), int(label.max()) + 1
+    builder = Builder(d, cells.rows.action.shape[1])
+    begin, end = cells.corner, cells.corner + cells.size
+    stack: list[tuple[Array, Array, Array, tuple[int, int] | None]] = [
+        (np.arange(len(label)), np.zeros(d, np.int64), np.full(d, TOP), None)
+    ]
+    while stack:
+        members, low, high, under = stack.pop()
+        if np.all(label[members] == label[members[0]]):
+            builder.leaf(cells.rows.action[members[0]], under=under)
+            continue
+        a, b = np.maximum(begin[members], low), np.minimum(end[members], high)
+        j, middle = _best_cut(a, b, label[members], classes, by_volume)
+        node = builder.test(j, cuts[j][middle], under=under)
+        below_low, above_high = low.copy(), high.copy()
+        below_low[j], above_high[j] = middle, middle  # positions grow downwards
+        stack.append((members[a[:, j] < middle], low, above_high, (node, 1)))
+        stack.append((members[b[:, j] > middle], below_low, high, (node, 0)))
+    return merged(builder.tree())
+
+
+def _best_cut(begin: Array, end: Array, label: Array, classes: int, by_volume: bool) -> tuple[int, int]:
+    """Variable and position of the cut after which least is left to decide.
+
+    By the entropy of the actions on both sides, weighted by cells or by their volume.
+
+    A cell that is cut counts on both sides, so cuts through many cells are avoided.
+    """
+    weight = np.prod((end - begin) / (end - begin).max(axis=0), axis=1) if by_volume else np.ones(len(label))
+    best, least = (-1, 0), np.inf
+    for j in range(begin.shape[1]):
+        positions = np.unique(np.concatenate([begin[:, j], end[:, j]]))[1:-1]
+        if len(positions) == 0:
+            continue
+        upper, lower = _sums(positions, begin[:, j], end[:, j], label, weight, classes)
+        score = _entropy(upper) + _entropy(lower)
+        at = int(np.argmin(score))
+        if score[at] < least:
+            best, least = (j, int(positions[at])), float(score[at])
+    return best
+
+
+def _sums(positions: Array, begin: Array, end: Array, label: Array, weight: Array, classes: int) -> tuple[Array, Array]:
+    """Weight of every action above and below every cut."""
+    n = len(positions)
+    starts, stops = np.zeros((n + 1, classes)), np.zeros((n + 1, classes))
+    first = np.searchsorted(positions, begin, side="right")  # the first cut strictly after the begin of a cell
+    last = np.searchsorted(positions, end, side="left")  # the first cut not before the end of a cell
+    np.add.at(starts, (first, label), weight)
+    np.add.at(stops, (last, label), weight)
+    upper = np.cumsum(starts, axis=0)[:n]
+    lower = stops.sum(axis=0) - np.cumsum(stops, axis=0)[:n]
+    return upper, lower
+
+
+def _entropy(weights: Array) -> Array:
+    """Total weight times the entropy of the actions, per row."""
+    total = weights.sum(axis=1, keepdims=True)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        terms = np.where(weights > 0, weights * np.log2(total / weights), 0.0)
+    result: Array = terms.sum(axis=1)
+    return result

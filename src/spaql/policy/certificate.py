@@ -7,15 +7,16 @@ from typing import Any
 
 from spaql.ground.checks import real, whole
 from spaql.ground.errors import SpaqlError, echoed
+from spaql.policy.digits import counted
 
 LONGEST = 1000  # letters of a text in a file
 
 
-def rate_interval(count: int, trials: int, confidence: float = 0.95) -> tuple[float, float]:
-    """Clopper and Pearson's two-sided interval of a rate of which `count` of `trials` were seen."""
+def rate_interval(count: int, trials: int) -> tuple[float, float]:
+    """Clopper and Pearson's two-sided 95 % interval of a rate of which `count` of `trials` were seen."""
     from scipy.special import betaincinv
 
-    tail = (1.0 - confidence) / 2.0
+    tail = (1.0 - 0.95) / 2.0
     low = 0.0 if count == 0 else float(betaincinv(count, trials - count + 1, tail))
     high = 1.0 if count == trials else float(betaincinv(count + 1, trials - count, 1.0 - tail))
     return low, high
@@ -88,7 +89,7 @@ class Certificate:
 
     @property
     def lines(self) -> list[str]:
-        failed = f"{self.failures:,} failure{'' if self.failures == 1 else 's'}"
+        failed = counted(self.failures, "failure")
         return [
             f"Certified {self.date} by spaql {self.version} on {self.plant}, seed {self.seed}:",
             f"after {self.episodes:,} fresh episodes with {failed} the failure rate is at most",
@@ -104,12 +105,12 @@ class Certificate:
         return asdict(self)
 
 
-def certificate_of_file(told: Any) -> Certificate:
+def certificate_of_file(entries: Any) -> Certificate:
     """What `to_dict` gave, read with distrust."""
     keys = set(Certificate.__dataclass_fields__)
-    if not isinstance(told, dict) or told.keys() != keys:
+    if not isinstance(entries, dict) or entries.keys() != keys:
         raise SpaqlError(f"a certificate must be an object with {', '.join(sorted(keys))}")
-    return Certificate(**told)
+    return Certificate(**entries)
 
 
 def bound_text(rate: float) -> str:

@@ -11,6 +11,7 @@ import inspect
 import re
 import warnings
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,17 +20,24 @@ from spaql.ground.arrays import Array
 from spaql.ground.checks import numbers, whole
 from spaql.ground.errors import SpaqlError, SpaqlWarning, echoed
 from spaql.plants.answers import begun
-from spaql.plants.chart import HUGE
 from spaql.plants.environment import PlantEnv
 from spaql.plants.plant import LANES, Batch, advance_code
 from spaql.plants.problem import Finite, Problem
 from spaql.policy.evaluation import Evaluation
 from spaql.policy.law import checked_problem
-from spaql.policy.memory import observed
+from spaql.policy.memory import finite_states
 from spaql.policy.outputs import allowed_by, settle
 from spaql.policy.probes import Probes
-from spaql.policy.why_controller import ControllerWhy, explain_controller
-from spaql.policy.words import action_names, one_line, variable_names
+from spaql.policy.words import (
+    action_names,
+    action_units,
+    number,
+    one_line,
+    values_text,
+    variable_names,
+    variable_units,
+    with_unit,
+)
 
 if TYPE_CHECKING:
     from spaql.policy.policy import Policy
@@ -37,6 +45,21 @@ if TYPE_CHECKING:
 TRIED = 8  # start states on which a function is tried when a controller is made of it
 SAMPLES = 20_000_000  # of the search for laws that do what a controller does
 SAMPLES_IN_PYTHON = 20_000  # the same, in an environment that is not compiled
+NUDGE = 1e-4  # of the size of a variable: the difference by which slopes are measured
+
+
+@dataclass(frozen=True, eq=False)
+class ControllerWhy:
+    """The answer of `controller.why(observation)`; print it."""
+
+    observation: Array
+    action: Array
+    bound: tuple[float | None, ...]  # of each axis of the action: where it is held; None: it is not at a bound
+    slopes: Array  # (axes, variables) change of the action per unit of the variable; NaN where the function fails
+    words: str
+
+    def __str__(self) -> str:
+        return self.words
 
 
 class Controller(Probes):
@@ -75,9 +98,7 @@ class Controller(Probes):
 
     def decide(self, states: Any) -> Array:
         """The actions (n, axes) for states (n, variables), physical units."""
-        batch = numbers("observation", states, (-1, len(self.problem.state)))
-        if not np.all(np.abs(batch) <= HUGE):
-            raise SpaqlError("observations must be finite")
+        batch = finite_states(self.problem, states)
         if self.problem.plant is None or self.compiled is None:
             return np.array([self._action(one, self._call(one)) for one in batch]).reshape(len(batch), -1)
         actions = self._said(batch, self.compiled)
@@ -86,14 +107,6 @@ class Controller(Probes):
         if bad >= 0:
             raise self.refused(batch[bad], raw[bad])
         return actions
-
-    def predict(
-        self, observation: Any, state: Any = None, episode_start: Any = None, deterministic: bool = True
-    ) -> tuple[Any, Any]:
-        """The action for one observation or a batch, as in Stable-Baselines3."""
-        batch, single = observed(self.problem, observation, state)
-        actions = self.problem.native(self.decide(batch))
-        return (actions[0] if single else actions), state
 
     def evaluate(self, episodes: int = 1000, seed: int = 0) -> Evaluation:
         """Fresh rollouts, from the start states of `Policy.evaluate` and `Agent.evaluate` with the same seed."""
@@ -225,3 +238,35 @@ def _reason(error: Exception) -> str:
     plain = [line for line in lines if line and not line.startswith(("Failed in", "During", "File ", "<source", "---"))]
     said = (plain[0] if plain else type(cause).__name__).rstrip(".:")
     return "it makes a list or an array: use numbers and tuples" if "NRT required" in said else said
+
+
+def explain_controller(controller: Controller, x: Array, action: Array) -> ControllerWhy:
+    """Nobody can look into a function, but how it follows each variable can be measured."""
+    problem, d = controller.problem, len(x)
+    continuous = not isinstance(problem.actions, Finite)
+    low, high = problem.actions.bounds
+    held = [
+        next((float(end) for end in (low[j], high[j]) if continuous and action[j] == end), None)
+        for j in range(len(action))
+    ]
+    slopes = np.full((len(action), d), np.nan)
+    for j in range(d if continuous else 0):
+        shift = np.zeros(d)
+        shift[j] = NUDGE * max(1.0, abs(x[j]))
+        try:
+            slopes[:, j] = (controller.decide([x + shift])[0] - controller.decide([x - shift])[0]) / (2.0 * shift[j])
+        except SpaqlError:
+            continue  # beside the observation the function may have no value
+    names = variable_names(problem)
+    lines = [f"At {values_text(names, x.tolist(), variable_units(problem))}", f"{controller.name} applies"]
+    for k, (name, unit) in enumerate(zip(action_names(problem), action_units(problem), strict=True)):
+        bound = "" if held[k] is None else ", where it is held by its bound"
+        lines.append(f"  {name} = {with_unit(number(float(action[k])), unit)}{bound}")
+        told = [
+            f"{number(slope)} per unit of {names[j]}"
+            for j, slope in enumerate(slopes[k])
+            if slope and np.isfinite(slope)
+        ]
+        if told:
+            lines.append(f"  local gains: {', '.join(told)}")
+    return ControllerWhy(x, action, tuple(held), slopes, "\n".join(lines))

@@ -1,6 +1,7 @@
 """What fresh rollouts of a policy are worth: returns, failures, violations of limits, effort."""
 
 import textwrap
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -12,12 +13,21 @@ from spaql.ground.checks import numbers, whole
 from spaql.ground.errors import SpaqlError
 from spaql.plants.limits import Limit
 from spaql.policy.certificate import Certificate, Failures
-from spaql.policy.digits import number, percent, with_unit
+from spaql.policy.digits import counted, number, percent, with_unit
 from spaql.version import __version__
 
 WORST = 0.05  # share of the episodes
 WIDTH = 80  # letters of a printed line
 STATE_ENDS = 'ends="failure" or ends="success"'  # what a problem has to say
+
+
+def lines_of(rows: Iterable[tuple[str, str]], letters: int, indent: int) -> list[str]:
+    """A name and a text each, in lines of 80 letters; `letters` of the names, `indent` of lines that go on."""
+    return [
+        line
+        for name, text in rows
+        for line in textwrap.wrap(text, WIDTH, initial_indent=f"  {name:<{letters}} ", subsequent_indent=" " * indent)
+    ]
 
 
 def _nothing() -> Array:
@@ -197,16 +207,11 @@ class Evaluation:
     def _head(self) -> str:
         where = f" on {self.plant}" if self.plant else ""
         seed = "" if self.seed is None else f", seed {self.seed}"
-        episodes = f"{len(self.returns):,} fresh episode{'' if len(self.returns) == 1 else 's'}"
-        return f"{episodes}{where}{seed}: {self.samples:,} steps"
+        return f"{counted(len(self.returns), 'fresh episode')}{where}{seed}: {self.samples:,} steps"
 
     def lines(self, first: int = 0) -> list[str]:
         """What was found, in lines of 80 letters; from the row `first` on."""
-        return [
-            line
-            for name, text in self._rows()[first:]
-            for line in textwrap.wrap(text, WIDTH, initial_indent=f"  {name:<11} ", subsequent_indent=" " * 16)
-        ]
+        return lines_of(self._rows()[first:], 11, 16)
 
     def _failure_rows(self) -> list[tuple[str, str]]:
         failures, ended = self.failures, int(self.terminated.sum())

@@ -21,33 +21,26 @@ def known(policy: "Policy") -> dict[str, Array]:
     those made in the leaf.
     """
     leaves, axes, table = policy.rules.leaves(), policy.rules.actions.shape[1], policy.knowledge.table
-    empty = np.full(len(leaves), np.nan)
-    found = {"q": empty, "runner_up": np.full((len(leaves), axes), np.nan), "margin": empty, "visits": empty}
+    unknown = np.full(len(leaves), np.nan)
+    facts = dict.fromkeys(("q", "margin", "visits"), unknown) | {"runner_up": np.full((len(leaves), axes), np.nan)}
     if table is None:
-        return found
+        return facts
     rows = table.rows
     if policy.rules is table.rules:
         index = table.row_of_node[leaves]
-        return {
-            "q": rows.q[index],
-            "runner_up": rows.runner_up[index],
-            "margin": rows.margin[index],
-            "visits": rows.visits[index],
-        }
+        return {name: getattr(rows, name)[index] for name in facts}
     counted, usage = policy.knowledge.visits(policy.rules), policy.usage
-    visits = empty.copy() if counted is None else counted
-    if usage is None:
-        return found | {"visits": visits}
-    inside = leaf_of(policy.rules, usage.states)
-    cell = table.row_of_node[leaf_of(table.rules, usage.states)]
-    q, margin = empty.copy(), empty.copy()
-    for i, leaf in enumerate(leaves):
-        members = cell[inside == leaf]
-        if len(members):
-            q[i], margin[i] = rows.q[members].mean(), rows.margin[members].mean()
-            if counted is None:
-                visits[i] = rows.visits[members].mean()
-    return found | {"q": q, "margin": margin, "visits": visits}
+    q, margin, visits = unknown.copy(), unknown.copy(), unknown.copy() if counted is None else counted
+    if usage is not None:
+        inside = leaf_of(policy.rules, usage.states)
+        cell = table.row_of_node[leaf_of(table.rules, usage.states)]
+        for i, leaf in enumerate(leaves):
+            members = cell[inside == leaf]
+            if len(members):
+                q[i], margin[i] = rows.q[members].mean(), rows.margin[members].mean()
+                if counted is None:
+                    visits[i] = rows.visits[members].mean()
+    return facts | {"q": q, "margin": margin, "visits": visits}
 
 
 def policy_table(policy: "Policy") -> Any:
@@ -68,11 +61,7 @@ def policy_table(policy: "Policy") -> Any:
     columns["Q"] = facts["q"]
     for k, name in enumerate(words.action_names):
         columns[f"runner-up {name}"] = facts["runner_up"][:, k]
-    columns["margin"], columns["visits"], columns["share of time"] = (
-        facts["margin"],
-        facts["visits"],
-        policy.share[leaves],
-    )
+    columns |= {"margin": facts["margin"], "visits": facts["visits"], "share of time": policy.share[leaves]}
     table = pd.DataFrame(columns)
     table.index = pd.RangeIndex(1, len(table) + 1, name="region")
     return table
@@ -105,21 +94,26 @@ def score_names(policy: "Policy") -> list[str]:
     return [f"{words.action_names[0]} = {words.applied_value(0, value)}" for value in laws.values.tolist()]
 
 
+def bare_table(**options: Any) -> Any:
+    """A table for a terminal, without lines around it."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    return Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), **options)
+
+
 def rich_table(policy: "Policy", rows: int = 20, width: int = 120) -> Any:
     """The regions the closed loop uses most, for a terminal of this width: no cell is broken.
 
     Where there is no room for all columns, those that say least go; where there is not even room for a column per
     variable, the bounds of a region stand below each other.
     """
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
     from rich.text import Text
 
     leaves, words = policy.rules.leaves(), policy.words
     share, facts = policy.share[leaves], known(policy)
     order = np.argsort(-np.nan_to_num(share, nan=0.0), kind="stable")[:rows]
-    look: dict[str, Any] = {"box": SIMPLE_HEAD, "pad_edge": False, "padding": (0, 1, 0, 0)}
-    shown = Table(**look)
+    shown = bare_table()
     if policy.has_laws:
         return _law_rows(policy, shown, [(int(leaves[i]), float(share[i])) for i in order])
     time = {"time": [share_of_time(float(share[i])) or "–" for i in order]}

@@ -1,11 +1,11 @@
 """What learning knew when a policy was made: all that `why`, tables, pages, exports and `compress` ask of a learner.
 
-A learner gives its policies one object that answers `Knowledge`; the trees made from a table keep the one of the table.
+A learner gives its policies one object below `Knowledge`; the trees made from a table keep the one of the table.
 Nobody else needs to know which learner it was.
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from spaql.ground.arrays import Array
 from spaql.trees.tree import Tree
@@ -59,78 +59,33 @@ class Samples(NamedTuple):
     evaluation: int = 0  # to choose the best agent
 
 
-NONE = Samples()
+@dataclass(frozen=True, eq=False)
+class Knowledge:
+    """What is asked about the origin of a policy.
 
+    As it stands here: of a policy that was made by hand or read from a file. Nobody knows values or visits.
+    """
 
-class Knowledge(Protocol):
-    """What is asked about the origin of a policy."""
-
-    @property
-    def learner(self) -> str:
-        """The name of the learner; empty if nothing was learned."""
-
-    @property
-    def seed(self) -> int:
-        """The seed of the learner."""
-
-    @property
-    def step(self) -> int:
-        """Of a learner with one policy per time step: the step this one belongs to; else 0."""
-
-    @property
-    def per_step(self) -> bool:
-        """Whether the learner has one policy per time step."""
-
-    @property
-    def samples(self) -> Samples:
-        """What learning took."""
-
-    @property
-    def table(self) -> KnownTable | None:
-        """The table as learned; None if nobody knows one."""
-
-    @property
-    def model(self) -> object | None:
-        """A learned model to search in instead of the plant (see `compress.in_model`), or None."""
-
-    @property
-    def unvisited(self) -> str:
-        """What an action rests on where no training step was made, for people."""
+    learner: str = ""  # its name; empty: nothing was learned
+    seed: int = 0  # of the learner
+    samples: Samples = Samples()  # noqa: RUF009  (what learning took; a tuple)
+    table: KnownTable | None = None  # as learned; None if nobody knows one
+    model: object | None = None  # a learned model to search in instead of the plant (see `compress.in_model`)
+    step: int = 0  # of a learner with one policy per time step: the step this one belongs to
+    per_step: bool = False  # whether the learner has one policy per time step
+    unvisited: str = "the action is a default, not a choice"  # what it rests on where no training step was made
 
     def opinion(self, observation: Array) -> Opinion:
         """The actions the learner tells apart at an observation, with their values."""
-
-    def visits(self, rules: Tree) -> Array | None:
-        """Training steps behind each leaf of a tree, from left to right; None if they cannot be told."""
-
-    def exact(self) -> Tree:
-        """The smallest tree we can find that does exactly what the table does."""
-
-
-@dataclass(frozen=True)
-class Nothing:
-    """Of a policy that was made by hand or read from a file: nobody knows values or visits."""
-
-    step: int = 0
-    learner: str = ""
-    seed: int = 0
-    per_step: bool = False
-    samples: Samples = NONE
-    table: KnownTable | None = None
-    model: object | None = None
-    unvisited: str = "the action is a default, not a choice"
-
-    def opinion(self, observation: Array) -> Opinion:
         return Opinion((), None)
 
     def visits(self, rules: Tree) -> Array | None:
-        return None
+        """Training steps behind each leaf of a tree, from left to right; None if they cannot be told."""
+        return None if self.table is None else table_visits(self.table, rules)
 
     def exact(self) -> Tree:
+        """The smallest tree we can find that does exactly what the table does."""
         raise AssertionError("without a table there is nothing to be exact about")
-
-
-NOTHING = Nothing()
 
 
 def table_visits(table: KnownTable, rules: Tree) -> Array | None:

@@ -33,12 +33,12 @@ def terms_of(weights: Sequence[float], names: Sequence[str], said: Callable[[int
     ]
 
 
-def affine_text(terms: Sequence[Term], times: str = "·") -> str:
+def affine_text(terms: Sequence[Term]) -> str:
     """ "-14·sin - velocity + 0.5"."""
     text = ""
     for negative, digits, name in terms:
         sign = (" - " if negative else " + ") if text else ("-" if negative else "")
-        text += sign + (f"{digits}{times}{name}" if digits and name else digits or name)
+        text += sign + (f"{digits}·{name}" if digits and name else digits or name)
     return text or "0"
 
 
@@ -73,10 +73,10 @@ class LawWords:
     def terms(self, leaf: int, output: int, constant: bool = True) -> list[Term]:
         """A score, part by part; without its constant, where that is told as a cut."""
         gains, offset = self.laws.gains[leaf, output].tolist(), float(self.laws.offsets[leaf, output])
-        found = terms_of(gains, self.names, lambda j, gain: self.gains[output][j][gain])
+        terms = terms_of(gains, self.names, lambda j, gain: self.gains[output][j][gain])
         if constant and offset != 0.0:
-            found.append(Term(offset < 0, self.offsets[output][offset].removeprefix("-"), ""))
-        return found
+            terms.append(Term(offset < 0, self.offsets[output][offset].removeprefix("-"), ""))
+        return terms
 
     def steps(self, leaf: int) -> list[tuple[str, float]]:
         """Of thresholds and ordered actions: (cut, action from there on), the highest first."""

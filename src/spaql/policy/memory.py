@@ -8,6 +8,7 @@ import numpy as np
 from spaql.ground.arrays import Array
 from spaql.ground.checks import FAR, numbers, observations
 from spaql.ground.errors import SpaqlError
+from spaql.plants.chart import HUGE
 from spaql.plants.problem import Problem
 
 if TYPE_CHECKING:
@@ -19,6 +20,14 @@ class Memory:
     """The registers of a controller by name; empty before its first step."""
 
     registers: tuple[tuple[str, float], ...] = ()
+
+
+def finite_states(problem: Problem, states: Any) -> Array:
+    """States (n, variables) for which an action is asked."""
+    batch = numbers("observation", states, (-1, len(problem.state)))
+    if not np.all(np.abs(batch) <= HUGE):
+        raise SpaqlError("observations must be finite")
+    return batch
 
 
 def observed(problem: Problem, observation: Any, state: Any) -> tuple[Array, bool]:

@@ -14,17 +14,15 @@ import numpy as np
 from spaql.ground.arrays import Array
 from spaql.ground.checks import choice, numbers, whole
 from spaql.ground.errors import SpaqlError
-from spaql.plants.chart import HUGE
 from spaql.plants.problem import Problem
 from spaql.policy.certificate import Certificate
 from spaql.policy.digits import counted
 from spaql.policy.evaluation import Evaluation
 from spaql.policy.frame import policy_table
-from spaql.policy.knowledge import NOTHING, Knowledge
+from spaql.policy.knowledge import Knowledge
 from spaql.policy.law_words import count_numbers
-from spaql.policy.memory import Memory, observed, predict_in_loop
-from spaql.policy.probes import Probes
-from spaql.policy.tolerance import tolerance_table
+from spaql.policy.memory import Memory, finite_states, predict_in_loop
+from spaql.policy.probes import Probes, tolerance_table
 from spaql.policy.why import Why, explain_action
 from spaql.policy.words import Words
 from spaql.trees.edits import merged
@@ -51,7 +49,7 @@ class Policy(Probes):
     rules: Tree
     kind: str
     origin: str  # what it was made from, for people
-    knowledge: Knowledge = NOTHING  # what learning knew when the table was made
+    knowledge: Knowledge = Knowledge()  # noqa: RUF009  (what learning knew when the table was made)
     table_policy: "Policy | None" = None  # the table a tree was made from
     samples: int = 0  # plant steps used to make it, after learning
     frontier: "tuple[FrontierPoint, ...]" = field(default=())  # of a compressed tree: all sizes that were found
@@ -79,10 +77,7 @@ class Policy(Probes):
 
     def decide(self, states: Any) -> Array:
         """The actions (n, axes) for states (n, variables), physical units."""
-        batch = numbers("observation", states, (-1, len(self.problem.state)))
-        if not np.all(np.abs(batch) <= HUGE):
-            raise SpaqlError("observations must be finite")
-        return decide(self.rules, batch)
+        return decide(self.rules, finite_states(self.problem, states))
 
     def predict(
         self, observation: Any, state: Any = None, episode_start: Any = None, deterministic: bool = True
@@ -95,9 +90,7 @@ class Policy(Probes):
         if isinstance(state, Memory):
             begins = episode_start is not None and bool(np.all(episode_start))
             return predict_in_loop(self, observation, Memory() if begins else state)
-        batch, single = observed(self.problem, observation, state)
-        actions = self.problem.native(self.decide(batch))
-        return (actions[0] if single else actions), state
+        return super().predict(observation, state, episode_start, deterministic)
 
     def memory(self) -> Memory:
         """The memory of a controller in a loop before its first step, for `predict`."""

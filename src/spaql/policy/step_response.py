@@ -10,7 +10,7 @@ import numpy as np
 
 from spaql.ground.arrays import Array
 from spaql.policy.digits import counted, number, with_unit
-from spaql.policy.evaluation import WIDTH
+from spaql.policy.evaluation import WIDTH, lines_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -133,10 +133,7 @@ class StepResponse:
 
     def __str__(self) -> str:
         head = f"Step response of {self.output} on {self.problem}: {self.jump}"
-        lines = textwrap.wrap(head, WIDTH, subsequent_indent="  ")
-        for name, text in self.rows():
-            lines += textwrap.wrap(text, WIDTH, initial_indent=f"  {name:<14} ", subsequent_indent=" " * 17)
-        return "\n".join(lines)
+        return "\n".join([*textwrap.wrap(head, WIDTH, subsequent_indent="  "), *lines_of(self.rows(), 14, 17)])
 
     @property
     def jump(self) -> str:

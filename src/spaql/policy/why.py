@@ -1,5 +1,6 @@
 """Why this action: path, rule, alternatives, how far another action is, and how much experience stands behind it."""
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -10,20 +11,9 @@ from spaql.ground.checks import numbers
 from spaql.ground.errors import SpaqlError
 from spaql.plants.chart import HUGE
 from spaql.policy.certificate import Certificate
-from spaql.policy.why_laws import (
-    Margin,
-    Score,
-    Takeover,
-    action_changes,
-    law_lines,
-    margin_at,
-    scores_at,
-    share_lines,
-    takeover,
-    takeover_lines,
-)
+from spaql.policy.margins import Change, Margin, Score, Takeover, change_along, margin_at, scores_at, takeover_along
 from spaql.policy.words import column, number, share_of_time, told_apart, with_unit
-from spaql.trees.laws import CLIP
+from spaql.trees.laws import CLIP, SCORES, LeafLaws
 from spaql.trees.tree import decide, leaf_of, path_to
 
 if TYPE_CHECKING:
@@ -31,22 +21,6 @@ if TYPE_CHECKING:
 
 SHOWN = 6  # alternatives that are listed
 NEAR = 0.01  # of the range that the closed loop was seen in: closer to it is no other place
-
-
-@dataclass(frozen=True, eq=False)
-class Change:
-    """Along one variable, all others held: where the action changes next below and above, and to what.
-
-    None: nowhere.
-    """
-
-    variable: str
-    unit: str
-    value: float
-    below: float | None
-    action_below: Array | None
-    above: float | None
-    action_above: Array | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +63,7 @@ def explain_action(policy: "Policy", observation: Any) -> Why:
         counted = policy.knowledge.visits(rules)
         visits = None if counted is None else int(counted[np.flatnonzero(rules.leaves() == leaf)[0]])
     share = None if np.isnan(policy.share[leaf]) else float(policy.share[leaf])
-    found = Why(
+    why = Why(
         observation=x,
         action=decide(rules, x[None])[0],
         leaf=leaf,
@@ -97,7 +71,7 @@ def explain_action(policy: "Policy", observation: Any) -> Why:
         rule=tuple(words.rule(leaf)),
         alternatives=tuple((choice.action, choice.q) for choice in choices),
         expected=tuple((choice.action, choice.q, choice.after) for choice in choices if choice.after is not None),
-        changes=tuple(_change(policy, x, j) for j in range(len(x))),
+        changes=tuple(change_along(policy, x, j) for j in range(len(x))),
         visits=visits,
         share=share,
         warning=_warning(policy, x, visits, share),
@@ -106,49 +80,10 @@ def explain_action(policy: "Policy", observation: Any) -> Why:
     )
     if rules.laws is not None:
         scores = scores_at(policy, leaf, x)
-        takeovers = tuple(takeover(policy, x, j) for j in range(len(x)))
+        takeovers = tuple(takeover_along(policy, x, j) for j in range(len(x)))
         margin = margin_at(rules.laws, leaf, scores)
-        found = replace(found, law=tuple(words.laws(leaf)), scores=scores, margin=margin, takeovers=takeovers)
-    return replace(found, words=_words(policy, found))
-
-
-def _change(policy: "Policy", x: Array, j: int) -> Change:
-    """Walk along one variable from cut to cut until another action is applied."""
-    rules = policy.rules
-    if rules.laws is not None:
-        below, above = action_changes(policy, x, j)
-        return Change(policy.words.names[j], policy.words.units[j], float(x[j]), *below, *above)
-    here = decide(rules, x[None])[0]
-    cuts = _cuts_along(policy, x, j)
-    results: list[tuple[float | None, Array | None]] = []
-    for upward in (False, True):
-        places = cuts[cuts > x[j]] if upward else cuts[cuts <= x[j]][::-1]
-        found: tuple[float | None, Array | None] = (None, None)
-        for cut in places:
-            beyond = x.copy()
-            beyond[j] = cut if upward else np.nextafter(cut, -np.inf)
-            if rules.oblique:  # the side of the crossing itself depends on the sign of the weight, and on rounding
-                beyond[j] = cut + (1.0 if upward else -1.0) * 1e-9 * max(1.0, abs(cut))
-            action = decide(rules, beyond[None])[0]
-            if not np.array_equal(action, here):
-                found = (float(cut), action)
-                break
-        results.append(found)
-    return Change(policy.words.names[j], policy.words.units[j], float(x[j]), *results[0], *results[1])
-
-
-def _cuts_along(policy: "Policy", x: Array, j: int) -> Array:
-    """Values of variable j, within its bounds, at which some test of the tree turns over, all others held."""
-    rules, axis = policy.rules, policy.problem.state[j]
-    feature = rules.nodes["feature"]
-    cuts = [rules.nodes["cut"][feature == j]]
-    for node in np.flatnonzero((feature == rules.variables) & (rules.weights[:, j] != 0.0)):
-        rest = float(rules.weights[node] @ x - rules.weights[node, j] * x[j])
-        cuts.append(np.array([(rules.nodes["cut"][node] - rest) / rules.weights[node, j]]))
-    places = np.unique(np.concatenate(cuts))
-    if axis.slope is None:
-        places = places[(places > axis.low) & (places <= axis.high)]
-    return places
+        why = replace(why, law=tuple(words.laws(leaf)), scores=scores, margin=margin, takeovers=takeovers)
+    return replace(why, words=_words(policy, why))
 
 
 def unvisited(policy: "Policy") -> str:
@@ -183,15 +118,17 @@ def _beside(policy: "Policy", j: int, value: float, low: float, high: float) -> 
     return f"{policy.words.names[j]} = {said}", f"{texts[float(low)]} … {texts[float(high)]}"
 
 
+# -- in words ----------------------------------------------------------------------------------------------------------
+
+
 def _words(policy: "Policy", why: Why) -> str:
     words, laws = policy.words, policy.rules.laws
-    lines = [
-        f"At {words.observation(why.observation.tolist())}",
-        f"it applies {words.action(why.action.tolist())}, because",
-        "  " + ("\n  and ".join(why.rule) or "it always does"),
-    ]
-    if laws is not None:
-        lines[1:] = [f"it applies {words.action(why.action.tolist())},", *law_lines(policy, why.leaf, why.rule)]
+    lines = [f"At {words.observation(why.observation.tolist())}"]
+    if laws is None:
+        lines += [f"it applies {words.action(why.action.tolist())}, because"]
+        lines += ["  " + ("\n  and ".join(why.rule) or "it always does")]
+    else:
+        lines += [f"it applies {words.action(why.action.tolist())},", *_law_lines(policy, why)]
     if len(why.path) > len(why.rule):
         lines.append(f"after {len(why.path)} tests: " + ", then ".join(why.path))
     if len(why.alternatives) > 1:
@@ -207,13 +144,16 @@ def _words(policy: "Policy", why: Why) -> str:
             f"  {words.action(action.tolist())}: {words.observation(after.tolist())}"
             for action, _, after in why.expected[:SHOWN]
         ]
-    nowhere = ["  no value of any single variable"]
     if laws is not None:
-        lines += share_lines(policy, why.observation, why.scores, why.margin)
-        others = takeover_lines(policy, why.takeovers) or nowhere
-        lines += ["Another law would take over, all else equal, at", *others] if policy.n_leaves > 1 else []
+        lines += _share_lines(policy, laws, why)
+    if policy.n_leaves > 1 and laws is not None:
+        laws_beyond = ([(one.below, one.leaf_below), (one.above, one.leaf_above)] for one in why.takeovers)
+        lines += ["Another law would take over, all else equal, at"]
+        lines += _place_lines(policy, why, laws_beyond, words.leaf_action)
     if laws is None or laws.kind != CLIP:
-        lines += ["The action would change, all else equal, at", *(_changes_in_words(policy, why) or nowhere)]
+        actions_beyond = ([(one.below, one.action_below), (one.above, one.action_above)] for one in why.changes)
+        lines += ["The action would change, all else equal, at"]
+        lines += _place_lines(policy, why, actions_beyond, lambda action: words.action(action.tolist()))
     if why.visits is not None:
         lines.append(f"Training steps behind it: {why.visits:,}.")
     if why.share is not None:
@@ -225,12 +165,46 @@ def _words(policy: "Policy", why: Why) -> str:
     return "\n".join(lines)
 
 
-def _changes_in_words(policy: "Policy", why: Why) -> list[str]:
-    found = []
-    for j, change in enumerate(why.changes):
-        for place, action in ((change.below, change.action_below), (change.above, change.action_above)):
-            if place is not None and action is not None:
-                away = with_unit(number(abs(place - change.value)), change.unit)
-                at = f"{change.variable} = {policy.words.value(j, place)}"
-                found.append(f"  {at} ({away} away): {policy.words.action(action.tolist())}")
-    return found
+def _law_lines(policy: "Policy", why: Why) -> list[str]:
+    """Which law is in charge, and why this one."""
+    laws = [f"  {law}" for law in why.law]
+    if policy.n_leaves == 1:
+        return ["by its only law", *laws]
+    head = f"by this one of its {policy.n_leaves} laws,"
+    return [head, *laws, "which is in charge because", "  " + "\n  and ".join(why.rule)]
+
+
+def _share_lines(policy: "Policy", laws: LeafLaws, why: Why) -> list[str]:
+    """The share of each variable, what they come to, and whether that is held at a bound."""
+    words, lines = policy.words, []
+    for score in why.scores:
+        used = np.flatnonzero(score.shares).tolist()
+        parts = [float(score.shares[j]) for j in used] + ([score.offset] if score.offset != 0.0 else [])
+        values = (with_unit(number(float(why.observation[j])), words.units[j]) for j in used)
+        origins = [f"{words.names[j]} = {value}" for j, value in zip(used, values, strict=True)]
+        origins += ["the constant"] if score.offset != 0.0 else []
+        what = score.name if laws.kind == CLIP else f"the score for {score.name}"
+        what = what if laws.kind in (CLIP, SCORES) else f"the score of {score.name}"
+        lines.append(f"Contributions to {what}:")
+        *texts, total = (with_unit(text, score.unit) for text in column([*parts, score.total]))
+        lines += [f"  {text}  from {origin}" for text, origin in zip(texts, origins, strict=True)]
+        lines.append(f"  {total}  together")
+        if score.bound is not None and laws.kind == CLIP:
+            bound, excess = (with_unit(number(value), score.unit) for value in (score.bound, score.excess))
+            lines.append(f"  saturated: held at {bound}, {excess} are cut off")
+    if why.margin is not None:
+        lines.append(f"The score is {number(why.margin.score)} away from {words.action([why.margin.action])}.")
+    return lines
+
+
+def _place_lines(
+    policy: "Policy", why: Why, sides: Iterable[list[tuple[float | None, Any]]], said: Callable[[Any], str]
+) -> list[str]:
+    """Where something changes along each variable, and to what: "  angle = 0.03 rad (0.01 rad away): force = 2 N"."""
+    words, lines = policy.words, []
+    for j, pair in enumerate(sides):
+        for place, what in pair:
+            if place is not None:
+                away = with_unit(number(abs(place - float(why.observation[j]))), words.units[j])
+                lines.append(f"  {words.names[j]} = {words.value(j, place)} ({away} away): {said(what)}")
+    return lines or ["  no value of any single variable"]

@@ -20,7 +20,7 @@ LONGEST = 60  # letters of a name that are shown
 
 __all__ = [  # the numbers of `digits` are part of the vocabulary
     "Words", "action_names", "action_units", "column", "different", "number", "one_line", "percent", "share_of_time",
-    "told_apart", "variable_names", "variable_units", "with_unit",
+    "told_apart", "values_text", "variable_names", "variable_units", "with_unit",
 ]  # fmt: skip
 
 # -- names -------------------------------------------------------------------------------------------------------------
@@ -71,6 +71,12 @@ def action_names(problem: Problem) -> list[str]:
 def action_units(problem: Problem) -> list[str]:
     axes = problem.actions.axes
     return [one_line(unit, LONGEST) for unit in (*problem.actions.units, *[""] * axes)[:axes]]
+
+
+def values_text(names: Sequence[str], values: Sequence[float], units: Sequence[str]) -> str:
+    """ "angle = 0.03 rad, velocity = 1 rad/s"."""
+    parts = zip(names, values, units, strict=True)
+    return ", ".join(f"{name} = {with_unit(number(float(value)), unit)}" for name, value, unit in parts)
 
 
 # -- a policy ----------------------------------------------------------------------------------------------------------
@@ -192,5 +198,4 @@ class Words:
 
     def observation(self, observation: Sequence[float]) -> str:
         """ "angle = 0.03 rad, velocity = 1 rad/s"."""
-        parts = zip(self.names, observation, self.units, strict=True)
-        return ", ".join(f"{name} = {with_unit(number(float(value)), unit)}" for name, value, unit in parts)
+        return values_text(self.names, observation, self.units)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from spaql.plants.limits import limit_units
 from spaql.plants.problem_text import HARD
 from spaql.policy.digits import number, with_unit
-from spaql.policy.evaluation import WIDTH, Evaluation
+from spaql.policy.evaluation import WIDTH, Evaluation, lines_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -67,9 +67,7 @@ class Worst:
 
     def __str__(self) -> str:
         head = f"The worst of {self.tried:,} episodes that were searched on {self.problem.name}, seed {self.seed}"
-        lines = textwrap.wrap(head, WIDTH, subsequent_indent="  ")
-        for name, text in self.rows():
-            lines += textwrap.wrap(text, WIDTH, initial_indent=f"  {name:<11} ", subsequent_indent=" " * 14)
+        lines = [*textwrap.wrap(head, WIDTH, subsequent_indent="  "), *lines_of(self.rows(), 11, 14)]
         return "\n".join(lines).replace(HARD, " ")
 
     def rows(self) -> list[tuple[str, str]]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from spaql.ground.checks import whole
 from spaql.ground.errors import SpaqlError
 from spaql.ground.progress import display
-from spaql.ground.tasks import ShownTask
+from spaql.ground.screens import ShownTask
 from spaql.runs.executors import executor_of
 from spaql.runs.rows import DamagedError, Run
 from spaql.runs.runner import run_missing

@@ -50,8 +50,8 @@ FRAME = """
 import spaql
 {program}
 import sys
-compilation = sys.modules.get("spaql.ground.compilation")
-print(0 if compilation is None else compilation.Counter.compiled)
+compilation = getattr(sys.modules.get("spaql.ground.progress"), "compilation", None)
+print(0 if compilation is None else compilation.count)
 """
 # name: (program, the name of the one whose cache it starts with)
 PROGRAMS = {

@@ -10,11 +10,10 @@ import numpy as np
 from spaql.ground.arrays import Array
 from spaql.ground.errors import SpaqlError
 from spaql.ground.streams import key_of, plant_seed
-from spaql.learners.act import Actor
+from spaql.learners.act import Actor, Trainee
+from spaql.learners.forest_agent import copied, merge_forest
 from spaql.learners.history import COLUMNS
 from spaql.learners.outer import EVAL_SAMPLES, TRAIN_SAMPLES
-from spaql.learners.state import copied, merge_forest
-from spaql.learners.trainee import Trainee
 from spaql.partition.greedy import Greedy, cell_room, new_greedy
 from spaql.plants.plant import LANES
 from spaql.training.kernels import Clock, KernelRoom, LoopProgress, greedy_rollouts, train_aql, train_spaql

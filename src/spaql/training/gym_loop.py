@@ -15,12 +15,11 @@ from spaql.ground.arrays import Array
 from spaql.ground.compiling import machine_code
 from spaql.ground.progress import EPISODES, at_work
 from spaql.learners import aql_steps, spaql_steps
-from spaql.learners.act import Actor, act_once
+from spaql.learners.act import Actor, Exploration, Trainee, act_once
+from spaql.learners.forest_agent import copied, merge_forest
 from spaql.learners.history import COLUMNS, write_row
 from spaql.learners.outer import BEST_ARMS, BEST_RETURN, EVAL_SAMPLES, KEEP, RESET, TAU, TRAIN_SAMPLES, judge
 from spaql.learners.outer import begin as outer_begin
-from spaql.learners.state import copied, merge_forest
-from spaql.learners.trainee import Exploration, Trainee
 from spaql.partition.forest import ARMS, SPLITS
 from spaql.partition.greedy import Greedy, new_greedy, new_scratch
 from spaql.plants.answers import begun, outcome

@@ -13,7 +13,7 @@ from spaql.ground import streams
 from spaql.ground.arrays import Array
 from spaql.ground.compiling import apart, inlined, kernel
 from spaql.learners import aql_steps, spaql_steps
-from spaql.learners.act import Actor
+from spaql.learners.act import Actor, Exploration, Trainee, actor_of
 from spaql.learners.history import write_row
 from spaql.learners.outer import (
     BEST_ARMS,
@@ -27,7 +27,6 @@ from spaql.learners.outer import (
     begin,
     judge,
 )
-from spaql.learners.trainee import Exploration, Trainee, actor_of
 from spaql.partition.forest import ARMS, SPLITS, USED, Forest, copy_into
 from spaql.partition.merge import merge_all
 from spaql.plants.chart import HUGE

@@ -13,8 +13,7 @@ from spaql.ground.fastmath import SMALL, tanh, tanh_small
 from spaql.ground.streams import uniform
 from spaql.learners.act import Actor, act_once
 from spaql.partition.forest import COUNT_BITS, MAX_DEPTH
-from spaql.partition.greedy import LOW_HALF, Greedy, coordinates
-from spaql.partition.search import cell_of
+from spaql.partition.greedy import LOW_HALF, Greedy, cell_of, coordinates
 from spaql.plants.chart import CLIPPED, EDGE, HUGE, LINEAR, Chart
 from spaql.plants.plant import LANES, Batch
 from spaql.training.lanes import (

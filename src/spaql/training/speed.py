@@ -13,8 +13,7 @@ from spaql.ground.compiling import kernel
 from spaql.ground.streams import derive, uniform
 from spaql.learners import registry
 from spaql.learners.agent import Agent
-from spaql.learners.spaql import SPAQL
-from spaql.learners.spaql_ts import SPAQLTS
+from spaql.learners.spaql import SPAQL, SPAQLTS
 from spaql.plants.axes import Space
 from spaql.plants.catalog import CATALOG
 from spaql.plants.chart import Chart

@@ -8,22 +8,17 @@ from typing import Any, TypeVar
 import numpy as np
 
 from spaql.ground.arrays import Array
-from spaql.trees.laws import of_nodes
+from spaql.trees.laws import LeafLaws, of_nodes
 from spaql.trees.tree import LEAF, NODE, Builder, Tree, bounds_of
 
 
-def constant(variables: int, action: Any) -> Tree:
+def constant(variables: int, action: Any, laws: LeafLaws | None = None) -> Tree:
     """One leaf."""
-    nodes = np.zeros(1, NODE)
-    nodes["feature"] = LEAF
-    return Tree(nodes, np.array([action], float), np.zeros((1, variables)))
+    return Tree(np.array([(0.0, LEAF, 0, 0)], NODE), np.array([action], float), np.zeros((1, variables)), laws)
 
 
 def split(tree: Tree, leaf: int, weights: Array, cut: float, low: Array, high: Array) -> Tree:
-    """A test in place of a leaf: weights .
-
-    x >= cut, of one variable if only one weight is not zero (which then is one).
-    """
+    """A test in place of a leaf: weights . x >= cut, of one variable if only one weight, a one, is not zero."""
     nodes, rows = _parted(tree, leaf, weights, cut)
     return Tree(nodes, np.concatenate([tree.actions, [low], [high]]), rows)
 
@@ -157,20 +152,14 @@ def merged(tree: Tree) -> Tree:
         if does[low[node]] is not None and does[low[node]] == does[high[node]]:
             does[node] = does[low[node]]
     builder = Builder(tree.variables, tree.actions.shape[1], tree.laws)
-    children: dict[int, list[int]] = {}
-    stack = [(0, -1, 0)]
+    stack: list[tuple[int, tuple[int, int] | None]] = [(0, None)]
     while stack:
-        node, parent, side = stack.pop()
+        node, under = stack.pop()
         if does[node] is not None:
-            made = builder.leaf(tree.actions[first[node]], first[node])
-        else:
-            made = builder.test(feature[node], float(tree.nodes["cut"][node]), tree.weights[node])
-            children[made] = [0, 0]
-            stack += [(high[node], made, 1), (low[node], made, 0)]
-        if parent >= 0:
-            children[parent][side] = made
-    for made, (below, above) in children.items():
-        builder.join(made, below, above)
+            builder.leaf(tree.actions[first[node]], first[node], under)
+            continue
+        test = builder.test(feature[node], float(tree.nodes["cut"][node]), tree.weights[node], under)
+        stack += [(high[node], (test, 1)), (low[node], (test, 0))]
     return builder.tree()
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from spaql.ground.arrays import Array
 from spaql.trees.laws import CLIP, ORDERED, SCORES, THRESHOLD, LeafLaws
-from spaql.trees.tree import LEAF, Tree, bounds_of, walk
+from spaql.trees.tree import LEAF, Tree, bounds_of, carried, walk
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,17 +31,11 @@ class LeafRegion:
 def regions(tree: Tree) -> list[LeafRegion]:
     """The regions of all leaves, from left to right."""
     low, high = bounds_of(tree)
-    on_the_way: dict[int, tuple[tuple[int, bool], ...]] = {0: ()}
-    found = []
-    for node, _ in walk(tree):
-        tests, feature = on_the_way.pop(node), int(tree.nodes["feature"][node])
-        if feature == LEAF:
-            found.append(LeafRegion(node, low[node], high[node], tests))
-            continue
-        for side in ("low", "high"):
-            more = ((node, side == "high"),) if feature == tree.variables else ()
-            on_the_way[int(tree.nodes[side][node])] = tests + more
-    return found
+    oblique = (tree.nodes["feature"] == tree.variables).tolist()
+    ways: Iterator[tuple[int, tuple[tuple[int, bool], ...]]] = carried(
+        tree, (), lambda tests, node, above: (*tests, (node, above)) if oblique[node] else tests
+    )
+    return [LeafRegion(node, low[node], high[node], way) for node, way in ways if tree.nodes["feature"][node] == LEAF]
 
 
 def branches(tree: Tree) -> Iterator[tuple[str, int, int]]:
@@ -85,7 +79,8 @@ def summed(tree: Tree, of_leaves: Array) -> Array:
     return total
 
 
-# What laws come down to: constants, and actions from a value of a weighted sum on. Words and exports ask for these
+# -- what laws come down to: constants, and actions from a value of a weighted sum on ----------------------------------
+
 
 def rows_of(tree: Tree) -> Array:
     """A structured array with a row per leaf: gains and offset of every output; of a constant leaf its action."""
@@ -129,3 +124,71 @@ def steps_of(laws: LeafLaws, leaf: int) -> list[tuple[float, float]]:
         return [(0.0 - offset, float(laws.values[-1]))]
     assert laws.kind == ORDERED
     return [(k - 0.5 - offset, float(laws.values[k])) for k in range(len(laws.values) - 1, 0, -1)]
+
+
+# -- parts of the states in which a tree does one thing, between planes ------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Halfspace:
+    """The weighted sum of a state is at least the cut, or, if not `high`, below it."""
+
+    weights: Array
+    cut: float
+    high: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """A part of the states in which a tree does one thing: one action, or one clipped law."""
+
+    sides: tuple[Halfspace, ...]
+    gains: Array  # (outputs, variables); zero where it applies one action
+    offsets: Array  # (outputs,) the action, if the gains are zero
+
+
+def pieces_of(tree: Tree) -> list[Piece]:
+    """Pieces that fill the states, from left to right. Finite laws are cut up by their actions."""
+
+    def beyond(sides: tuple[Halfspace, ...], node: int, high: bool) -> tuple[Halfspace, ...]:
+        feature = int(tree.nodes["feature"][node])
+        weights = np.eye(tree.variables)[feature] if feature < tree.variables else tree.weights[node]
+        return (*sides, Halfspace(weights, float(tree.nodes["cut"][node]), high))
+
+    everywhere: tuple[Halfspace, ...] = ()
+    ways = ((node, way) for node, way in carried(tree, everywhere, beyond) if tree.nodes["feature"][node] == LEAF)
+    return [Piece(way + more, *does) for leaf, way in ways for more, does in _parts(tree, leaf)]
+
+
+def _parts(tree: Tree, leaf: int) -> list[tuple[tuple[Halfspace, ...], tuple[Array, Array]]]:
+    """The parts of a leaf, each with what is applied there."""
+    laws, axes = tree.laws, tree.actions.shape[1]
+    still = np.zeros((axes, tree.variables))
+    if laws is None:
+        return [((), (still, tree.actions[leaf]))]
+    if laws.kind == CLIP:
+        return [((), (laws.gains[leaf], laws.offsets[leaf]))]
+    chosen = _best_of_scores(laws, leaf) if laws.kind == SCORES else _between_steps(laws, leaf)
+    return [(sides, (still, np.array([action]))) for sides, action in chosen]
+
+
+def _between_steps(laws: LeafLaws, leaf: int) -> list[tuple[tuple[Halfspace, ...], float]]:
+    gains, found = laws.gains[leaf, 0], []
+    below: tuple[Halfspace, ...] = ()
+    for cut, action in steps_of(laws, leaf):
+        found.append(((*below, Halfspace(gains, cut, True)), action))
+        below = (Halfspace(gains, cut, False),)
+    return [*found, (below, float(laws.values[0]))]
+
+
+def _best_of_scores(laws: LeafLaws, leaf: int) -> list[tuple[tuple[Halfspace, ...], float]]:
+    gains, offsets, found = laws.gains[leaf], laws.offsets[leaf], []
+    for k, action in enumerate(laws.values.tolist()):
+        sides = []
+        for i in range(laws.outputs):
+            if i < k:  # the first of equal ones wins: below it, the score of i - k must be negative
+                sides.append(Halfspace(gains[i] - gains[k], float(offsets[k] - offsets[i]), False))
+            elif i > k:
+                sides.append(Halfspace(gains[k] - gains[i], float(offsets[i] - offsets[k]), True))
+        found.append((tuple(sides), action))
+    return found

@@ -4,8 +4,9 @@ A node tests one variable, `x[feature] >= cut`, or, where `feature` is the numbe
 them. A point on a cut goes to the high side, as in the partition. Node 0 is the root.
 """
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -80,6 +81,7 @@ def decide_row(controller: CompiledTree, observations: Array, row: int, action: 
 
 NODE = np.dtype([("cut", "f8"), ("feature", "i4"), ("low", "i4"), ("high", "i4")], align=True)
 LEAF = -1
+Way = TypeVar("Way")
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,6 +162,20 @@ def walk(tree: Tree) -> list[tuple[int, int]]:
     return found
 
 
+def carried(tree: Tree, first: Way, beyond: Callable[[Way, int, bool], Way]) -> Iterator[tuple[int, Way]]:
+    """All nodes in the order of `walk`, each with what was collected on the way to it.
+
+    `beyond(way, node, high)`: what is collected on one side of a test.
+    """
+    ways = {0: first}
+    for node, _ in walk(tree):
+        way = ways.pop(node)
+        yield node, way
+        if tree.nodes["feature"][node] != LEAF:
+            for side in ("low", "high"):
+                ways[int(tree.nodes[side][node])] = beyond(way, node, side == "high")
+
+
 def bounds_of(tree: Tree) -> tuple[Array, Array]:
     """For every node the smallest box that contains its region: lower ends (inclusive) and upper ends (exclusive).
 
@@ -207,37 +223,40 @@ def decide(tree: Tree, observations: Array) -> Array:
 
 
 class Builder:
-    """Grows a tree node by node, parents before children. Leaves may take the laws of another tree's leaves."""
+    """Grows a tree node by node, parents before children. Leaves may take the laws of another tree's leaves.
+
+    A node is told where it stands: `under` a test, on its low (0) or high (1) side; or tests are joined later.
+    """
 
     def __init__(self, variables: int, axes: int, laws: LeafLaws | None = None) -> None:
         self.variables, self.axes, self.laws = variables, axes, laws
         self.taken: list[int] = []  # by node: whose row of the laws it has; of a test any
-        self.nodes: list[tuple[float, int, int, int]] = []
+        self.nodes: list[list[Any]] = []
         self.actions: list[Any] = []
         self.weights: list[Any] = []
 
-    def leaf(self, action: Any, taken: int = 0) -> int:
+    def leaf(self, action: Any, taken: int = 0, under: tuple[int, int] | None = None) -> int:
         """A leaf with an action, or with the law of node `taken`."""
-        self.taken.append(taken)
-        self.nodes.append((0.0, LEAF, 0, 0))
-        self.actions.append(np.broadcast_to(action, (self.axes,)))
-        self.weights.append(np.zeros(self.variables))
-        return len(self.nodes) - 1
+        return self._added([0.0, LEAF, 0, 0], np.broadcast_to(action, (self.axes,)), None, taken, under)
 
-    def test(self, feature: int, cut: float, weights: Any = None) -> int:
-        """A test whose children come later: see `join`."""
-        self.taken.append(0)
-        self.nodes.append((cut, feature, 0, 0))
-        self.actions.append(np.zeros(self.axes))
+    def test(self, feature: int, cut: float, weights: Any = None, under: tuple[int, int] | None = None) -> int:
+        """A test whose children come later."""
+        return self._added([cut, feature, 0, 0], np.zeros(self.axes), weights, 0, under)
+
+    def _added(self, node: list[Any], action: Any, weights: Any, taken: int, under: tuple[int, int] | None) -> int:
+        if under is not None:
+            self.nodes[under[0]][2 + under[1]] = len(self.nodes)
+        self.nodes.append(node)
+        self.actions.append(action)
         self.weights.append(np.zeros(self.variables) if weights is None else weights)
+        self.taken.append(taken)
         return len(self.nodes) - 1
 
     def join(self, parent: int, low: int, high: int) -> None:
-        cut, feature, _, _ = self.nodes[parent]
-        self.nodes[parent] = (cut, feature, low, high)
+        self.nodes[parent][2:] = low, high
 
     def tree(self) -> Tree:
-        nodes = np.array(self.nodes, NODE)
+        nodes = np.array([tuple(node) for node in self.nodes], NODE)
         laws = of_nodes(self.laws, np.array(self.taken))
         if laws is not None:
             laws.gains[nodes["feature"] != LEAF], laws.offsets[nodes["feature"] != LEAF] = 0.0, 0.0

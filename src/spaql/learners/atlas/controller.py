@@ -17,7 +17,7 @@ from spaql.learners.law_files import ScoredTree
 from spaql.plants.known_check import ABSOLUTE, wrong_steps
 from spaql.plants.problem import Problem
 from spaql.plants.strict import strict_known
-from spaql.policy.knowledge import Nothing
+from spaql.policy.knowledge import Knowledge
 from spaql.policy.policy import Policy
 from spaql.trees.edits import constant
 from spaql.trees.tree import Tree
@@ -139,7 +139,7 @@ def contradiction_of(agent: "Atlas") -> str:
 
 def laws_policy(agent: "Atlas") -> Policy:
     """The laws as a policy."""
-    known = Nothing(learner=agent.algorithm, seed=agent.seed, samples=samples_of(agent))
+    known = Knowledge(learner=agent.algorithm, seed=agent.seed, samples=samples_of(agent))
     tree = controller_of(agent)
     kind = "law tree" if tree.laws is not None else "tree"
     origin = f"{agent.algorithm} on {agent.problem.name}, seed {agent.seed}"

@@ -10,7 +10,7 @@ from spaql.ground.arrays import Array
 from spaql.learners.atlas.endings import start_states
 from spaql.learners.atlas.model import CellModel
 from spaql.learners.atlas.plan import Plan
-from spaql.policy.knowledge import Choice, KnownRows, KnownTable, Opinion, Samples, table_visits
+from spaql.policy.knowledge import Choice, Knowledge, KnownRows, KnownTable, Opinion, Samples, table_visits
 from spaql.policy.policy import Policy
 from spaql.trees.edits import merged
 from spaql.trees.tree import LEAF, Tree, leaf_of
@@ -42,18 +42,13 @@ class LearnedModel:
         return start_states(self.agent.state.memory, self.samples, self.agent.problem.horizon, count)
 
 
-@dataclass(frozen=True, eq=False)
-class PlanKnowledge:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PlanKnowledge(Knowledge):
     """A plan, which does not change any more, and the data it was made from: the agent may learn on."""
 
-    learner: str
-    seed: int
-    samples: Samples
     table: KnownTable
     model: LearnedModel
-    step = 0
-    per_step = False
-    unvisited = "the action rests on the learned model alone"
+    unvisited: str = "the action rests on the learned model alone"
 
     def opinion(self, observation: Array) -> Opinion:
         """What the model expects of every action, best first. The table itself decides by the middle of its cell."""
@@ -95,7 +90,7 @@ def table_of(agent: "Atlas") -> KnownTable:
 def table_policy(agent: "Atlas") -> Policy:
     """The table as a policy."""
     problem, table, model = agent.problem, table_of(agent), LearnedModel(agent, agent.state.memory.n)
-    knowledge = PlanKnowledge(agent.algorithm, agent.seed, samples_of(agent), table, model)
+    knowledge = PlanKnowledge(agent.algorithm, agent.seed, samples_of(agent), table=table, model=model)
     origin = f"{agent.algorithm} on {problem.name}, seed {agent.seed}"
     return Policy(problem, table.rules, "table", origin, knowledge, notes=agent.notes)
 
