@@ -17,8 +17,7 @@ from spaql.report.curve_data import MOST_LINES, MOST_POINTS, curve_data, spaced
 from spaql.report.page import MOST_ROWS
 from spaql.report.shell import coded, embedded, inline_svg, inlined, minus, plain
 from spaql.studies.paper.plan import random_runs
-from spaql.studies.parts import Part, Results
-from spaql.studies.plan import specs_of
+from spaql.studies.parts import Part, Results, specs_of
 
 # -- curves --------------------------------------------------------------------------------------------------------------------------
 

@@ -15,8 +15,7 @@ from spaql.studies.paper.claims import claims_table
 from spaql.studies.paper.pairs import comparison_tables, study_table
 from spaql.studies.paper.plan import main_runs
 from spaql.studies.paper.tables import paper_tables
-from spaql.studies.parts import QUICK, WHOLE, Effort, Part, Results
-from spaql.studies.plan import specs_of
+from spaql.studies.parts import QUICK, WHOLE, Effort, Part, Results, specs_of
 
 
 def like_the_paper(spec):

@@ -8,9 +8,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from spaql.analysis.numbers import spread
 from spaql.ground.writing import write_whole
 
 Row = dict[str, Any]
+
+
+Digits = int | Callable[[float], int]  # after the point: as many for all numbers, or by their size
+
+
+def shown(value: float | None, digits: Digits, half: float | None = None) -> str:
+    """A number, with half of its interval if it has one."""
+    return spread(value, half, digits if isinstance(digits, int) else digits(value or 0.0))
 
 
 @dataclass(frozen=True)
@@ -20,6 +29,24 @@ class Column:
     heading: str
     show: Callable[[Row], str]
     words: bool = False  # text, set flush left; numbers are set flush right
+
+    @classmethod
+    def text(cls, heading: str, name: str) -> "Column":
+        """What a row has under this name, as it is; nothing where it has no such entry."""
+        return cls(heading, lambda row: row.get(name, ""), words=True)
+
+    @classmethod
+    def count(cls, heading: str, name: str) -> "Column":
+        return cls(heading, lambda row: str(row[name]))
+
+    @classmethod
+    def number(cls, heading: str, name: str, digits: Digits = 2) -> "Column":
+        return cls(heading, lambda row: shown(row.get(name), digits))
+
+    @classmethod
+    def mean(cls, heading: str, name: str, digits: Digits = 2) -> "Column":
+        """With half of its interval, which the row has under `NAME_half_width`."""
+        return cls(heading, lambda row: shown(row.get(name), digits, row.get(f"{name}_half_width")))
 
 
 @dataclass(frozen=True)

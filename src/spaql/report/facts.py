@@ -8,8 +8,7 @@ from spaql.analysis.numbers import counted, duration, large, listed, moment, per
 from spaql.learners.registry import CARDS
 from spaql.runs.rows import Run
 from spaql.studies import experiments, studies
-from spaql.studies.parts import TITLES, Part, Results
-from spaql.studies.plan import in_order, title_of
+from spaql.studies.parts import TITLES, Part, Results, in_order, title_of
 from spaql.studies.study import Fact, Study, Tables
 
 

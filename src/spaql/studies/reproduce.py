@@ -20,8 +20,7 @@ from spaql.runs.spec import Spec
 from spaql.runs.store import Store
 from spaql.studies import experiments
 from spaql.studies.load import plan_of
-from spaql.studies.parts import Effort, Part
-from spaql.studies.plan import chosen_parts, specs_of, stages_of
+from spaql.studies.parts import Effort, Part, chosen_parts, specs_of, stages_of
 
 # -- how far `spaql reproduce` is: the whole and each part -------------------------------------------------------------
 

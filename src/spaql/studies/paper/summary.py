@@ -20,8 +20,7 @@ from spaql.studies.paper.plan import (
     random_runs,
 )
 from spaql.studies.paper.tables import IN_PAPER, published
-from spaql.studies.parts import TITLES, Part, Results
-from spaql.studies.plan import in_order, title_of
+from spaql.studies.parts import TITLES, Part, Results, in_order, title_of
 from spaql.studies.study import Agents, Compared, Fact
 
 REPORTED = (MAIN_RUNS.name, TUNED_RUNS.name)
