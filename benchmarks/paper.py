@@ -16,7 +16,7 @@ from versions import ROOT, source_of
 SAMPLE = """
 import hashlib, json, sys, tempfile, time
 from pathlib import Path
-from spaql.runs.checkpoints import agent_of
+from spaql.runs.compute import agent_of
 from spaql.runs.compute import compute
 from spaql.runs.rows import RESULT
 from spaql.runs.store import Store

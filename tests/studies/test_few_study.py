@@ -11,8 +11,7 @@ import spaql
 from made_runs import made_checked
 from pages import ROOT
 from spaql.ground.errors import SpaqlError
-from spaql.runs.checkpoints import agent_of
-from spaql.runs.compute import compute
+from spaql.runs.compute import agent_of, compute
 from spaql.runs.rows import digest_of, read_rows, run_from, write_rows
 from spaql.runs.spec import Spec, spec_from
 from spaql.studies import experiments

@@ -13,8 +13,7 @@ from gym_envs import Line
 from made_runs import made_checked
 from pages import ROOT
 from spaql.ground.errors import SpaqlError
-from spaql.runs.checkpoints import agent_of
-from spaql.runs.compute import compute
+from spaql.runs.compute import agent_of, compute
 from spaql.runs.rows import run_from
 from spaql.runs.spec import Spec
 from spaql.runs.store import Store

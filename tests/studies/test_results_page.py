@@ -14,7 +14,7 @@ from made_runs import made_checked, made_run
 from pages import ROOT
 from spaql.plants.catalog import CATALOG
 from spaql.plants.equations import Known
-from spaql.report.make import make_report
+from spaql.report.page import make_report
 from spaql.runs.compute import compute
 from spaql.runs.store import Store
 from spaql.studies.figures import draw_figures

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from spaql.analysis.paired import OWN, beside
 from spaql.cli.baselines import compared_json, compared_table
 from spaql.cli.explain import ROWS
 from spaql.compress.frontier import episodes_for
@@ -17,7 +18,6 @@ from spaql.policy.evaluation import Evaluation
 from spaql.policy.frame import rich_table
 from spaql.policy.policy import Policy
 from spaql.policy.worst import Worst
-from spaql.report.beside import OWN, beside
 from spaql.report.explanation import Worth, agreement, may_differ, worth_of, write_explanation
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from spaql.report.make import Report
+from spaql.report.page import Report
 from spaql.studies import studies
 
 ROOMY = 92  # width of a terminal that shows all columns of a table

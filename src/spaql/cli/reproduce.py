@@ -91,8 +91,8 @@ def report(
 
 def _report(store: "Store", as_json: bool, figures: dict[str, Any], quiet: bool) -> None:
     from spaql.cli.report_text import show_report, summary_of
-    from spaql.report.make import make_report
-    from spaql.runs.executors import cores
+    from spaql.report.page import make_report
+    from spaql.runs.runner import cores
 
     begin = time.perf_counter()
     with working("reading the runs", False if as_json or quiet else None):

@@ -51,8 +51,8 @@ def sweep(
       spaql sweep pendulum spaql --option xi=0.1..100:log --trials 30 --seeds 3 --store tuning
     """
     from spaql.ground.writing import kept
-    from spaql.studies.sweep.sweep import sweep as tune
-    from spaql.studies.sweep.table import folder_of, keep, rows_of, show
+    from spaql.studies.sweep import sweep as tune
+    from spaql.studies.sweep_table import folder_of, keep, rows_of, show
 
     by_samples = card_of(algorithm).learns_by == "samples"
     if by_samples and (iterations is not None or rollouts is not None):

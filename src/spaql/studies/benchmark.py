@@ -15,7 +15,7 @@ from spaql.analysis.tables import Column, Digits, Row, Table, half_width, shown
 from spaql.learners.registry import learners
 from spaql.plants.catalog import CATALOG
 from spaql.policy.policy import Policy
-from spaql.runs.checkpoints import worst_part
+from spaql.runs.compute import worst_part
 from spaql.runs.rows import Run
 from spaql.runs.spec import Option, Spec
 from spaql.studies.load import others

@@ -13,9 +13,8 @@ from spaql.ground.checks import whole
 from spaql.ground.errors import SpaqlError
 from spaql.ground.progress import display
 from spaql.ground.tasks import ShownTask
-from spaql.runs.executors import executor_of
 from spaql.runs.rows import DamagedError, Run
-from spaql.runs.runner import run_missing
+from spaql.runs.runner import executor_of, run_missing
 from spaql.runs.spec import Spec
 from spaql.runs.store import Store
 from spaql.studies import experiments
