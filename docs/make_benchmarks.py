@@ -10,8 +10,7 @@ from pathlib import Path
 
 from make_results import replaced
 
-from spaql.analysis.numbers import number
-from spaql.analysis.tables import Column, Table, markdown, shown
+from spaql.analysis.tables import Column, Table, markdown, number, shown
 from spaql.runs.store import Store
 from spaql.studies.benchmark import published_of, return_of, title_of_problem
 from spaql.studies.few import few_tables

@@ -7,8 +7,8 @@ import re
 import sys
 from pathlib import Path
 
-from spaql.analysis.numbers import number
 from spaql.analysis.style import INK, png_of, sheet, write
+from spaql.analysis.tables import number
 from spaql.ground.colours import BLUE, GREY
 from spaql.studies.load import others
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from spaql.analysis.curves import learning_curve
-from spaql.analysis.numbers import agents, caption_number, listed, short
 from spaql.analysis.style import COLOURS, INK, thinned
+from spaql.analysis.tables import agents, caption_number, listed, short
 from spaql.ground.errors import SpaqlError
 from spaql.ground.processes import worker_processes
 from spaql.learners.history import History

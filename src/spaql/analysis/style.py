@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spaql.analysis.numbers import short
+from spaql.analysis.tables import short
 from spaql.ground.arrays import Array
 from spaql.ground.checks import checked_path
 from spaql.ground.writing import form_of, make_folder, write_whole

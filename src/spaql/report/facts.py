@@ -4,7 +4,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
-from spaql.analysis.numbers import counted, duration, large, listed, moment, period, ranges, span
+from spaql.analysis.tables import counted, duration, large, listed, moment, period, ranges, span
 from spaql.learners.registry import CARDS
 from spaql.runs.rows import Run
 from spaql.studies import experiments, studies

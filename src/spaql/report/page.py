@@ -9,8 +9,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from spaql.analysis.numbers import NOTHING, number
-from spaql.analysis.tables import Table, write_tables
+from spaql.analysis.tables import NOTHING, Table, number, write_tables
 from spaql.ground.errors import SpaqlError
 from spaql.ground.processes import worker_processes
 from spaql.ground.progress import at_work

@@ -6,8 +6,7 @@ from statistics import fmean, median
 
 import numpy as np
 
-from spaql.analysis.numbers import NOTHING, spread
-from spaql.analysis.tables import Column, Row, Table, half_width
+from spaql.analysis.tables import NOTHING, Column, Row, Table, half_width, spread
 from spaql.learners.registry import CARDS, learners
 from spaql.plants.catalog import CATALOG
 from spaql.runs.rows import Run

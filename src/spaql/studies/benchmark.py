@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 from statistics import fmean, median_low
 from typing import Any
 
-from spaql.analysis.numbers import span
-from spaql.analysis.tables import Column, Digits, Row, Table, half_width, shown
+from spaql.analysis.tables import Column, Digits, Row, Table, half_width, shown, span
 from spaql.learners.registry import learners
 from spaql.plants.catalog import CATALOG
 from spaql.policy.policy import Policy

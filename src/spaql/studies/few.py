@@ -11,8 +11,7 @@ from statistics import fmean
 
 import numpy as np
 
-from spaql.analysis.numbers import NOTHING, span
-from spaql.analysis.tables import Column, Row, Table, shown
+from spaql.analysis.tables import NOTHING, Column, Row, Table, shown, span
 from spaql.ground.arrays import Array
 from spaql.learners.registry import rivals
 from spaql.plants.catalog import CATALOG

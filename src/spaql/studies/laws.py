@@ -5,8 +5,7 @@ The environments of MuJoCo and Box2D need extras; their runs come with the packa
 
 from collections.abc import Sequence
 
-from spaql.analysis.numbers import short, span
-from spaql.analysis.tables import Column, Row, Table
+from spaql.analysis.tables import Column, Row, Table, short, span
 from spaql.learners.registry import learners
 from spaql.plants.catalog import CATALOG
 from spaql.runs.rows import Run

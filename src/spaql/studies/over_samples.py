@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spaql.analysis.numbers import agents, caption_number, listed, span
 from spaql.analysis.style import (
     BAND,
     COLOURS,
@@ -23,7 +22,7 @@ from spaql.analysis.style import (
     plain_log,
     side_by_side,
 )
-from spaql.analysis.tables import Row
+from spaql.analysis.tables import Row, agents, caption_number, listed, span
 from spaql.ground.arrays import Array
 from spaql.learners.registry import CARDS, learners, rivals
 from spaql.plants.catalog import CATALOG

@@ -7,8 +7,7 @@ of samples on the entry of the problem: what it does by default, with fewer samp
 from collections.abc import Sequence
 from dataclasses import replace
 
-from spaql.analysis.numbers import listed, number, span
-from spaql.analysis.tables import Column, Row, Table
+from spaql.analysis.tables import Column, Row, Table, listed, number, span
 from spaql.learners.options import options_of
 from spaql.learners.registry import CARDS, Card, learner_class, learners
 from spaql.plants.catalog import CATALOG

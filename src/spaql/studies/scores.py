@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spaql.analysis.numbers import NOTHING, agents, counted, listed, short
 from spaql.analysis.style import COLOURS, dots, dotted_level, marker_of, mean_and_half, panel_grid, side_by_side
-from spaql.analysis.tables import Row
+from spaql.analysis.tables import NOTHING, Row, agents, counted, listed, short
 from spaql.ground.arrays import Array
 from spaql.learners.registry import CARDS, learners, rivals
 from spaql.plants.catalog import CATALOG

@@ -8,9 +8,8 @@ from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
-from spaql.analysis.numbers import NOTHING, span
 from spaql.analysis.style import WIDTH
-from spaql.analysis.tables import Table
+from spaql.analysis.tables import NOTHING, Table, span
 from spaql.runs.rows import Run
 from spaql.runs.spec import Spec
 from spaql.studies.parts import Effort, Part, Results

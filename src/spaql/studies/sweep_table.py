@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from spaql.analysis.numbers import counted
+from spaql.analysis.tables import counted
 from spaql.ground.writing import make_folder, write_whole
 from spaql.policy.evaluation import Evaluation
 from spaql.runs.spec import Option

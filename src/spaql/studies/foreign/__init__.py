@@ -10,8 +10,7 @@ import json
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from spaql.analysis.numbers import NOTHING, span
-from spaql.analysis.tables import Column, Row, Table
+from spaql.analysis.tables import NOTHING, Column, Row, Table, span
 from spaql.runs.rows import Run
 from spaql.studies.benchmark import (
     CPU_SECONDS,

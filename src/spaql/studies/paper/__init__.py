@@ -4,8 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import partial
 
-from spaql.analysis.numbers import NOTHING, counted, listed, number, probability, span, spread
-from spaql.analysis.tables import Column, Table
+from spaql.analysis.tables import NOTHING, Column, Table, counted, listed, number, probability, span, spread
 from spaql.learners.registry import CARDS
 from spaql.runs.rows import Run
 from spaql.studies.paper.claims import claims_table, comparison_tables, study_table

@@ -3,9 +3,8 @@
 from collections.abc import Callable, Sequence
 from statistics import fmean
 
-from spaql.analysis.numbers import probability, spread
 from spaql.analysis.statistics import Welch, welch
-from spaql.analysis.tables import Column, Row, Table
+from spaql.analysis.tables import Column, Row, Table, probability, spread
 from spaql.learners.registry import CARDS
 from spaql.plants.catalog import CATALOG
 from spaql.runs.rows import Run

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spaql.analysis.numbers import agents, caption_number, listed
 from spaql.analysis.style import (
     COLOURS,
     INK,
@@ -19,6 +18,7 @@ from spaql.analysis.style import (
     marker_of,
     mean_and_half,
 )
+from spaql.analysis.tables import agents, caption_number, listed
 from spaql.ground.arrays import Array
 from spaql.learners.registry import CARDS
 from spaql.runs.rows import Run

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spaql.analysis.numbers import agents, caption_number, listed, short
 from spaql.analysis.style import (
     INK,
     ORDER,
@@ -21,6 +20,7 @@ from spaql.analysis.style import (
     plot_band,
     thinned,
 )
+from spaql.analysis.tables import agents, caption_number, listed, short
 from spaql.ground.arrays import Array
 from spaql.learners.registry import CARDS, learners
 from spaql.runs.rows import Run

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from spaql.analysis.numbers import NOTHING, span
+from spaql.analysis.tables import NOTHING, span
 from spaql.learners.registry import learners
 from spaql.plants.catalog import CATALOG
 from spaql.runs.rows import Run

@@ -7,8 +7,7 @@ from importlib.resources import files
 from statistics import fmean
 from typing import Any
 
-from spaql.analysis.numbers import NOTHING, probability
-from spaql.analysis.tables import Column, Row, Table, half_width
+from spaql.analysis.tables import NOTHING, Column, Row, Table, half_width, probability
 from spaql.learners.registry import CARDS
 from spaql.runs.rows import Run
 from spaql.studies.paper.plan import LEARNERS, MAIN, PAPER, TORQUES, random_runs
