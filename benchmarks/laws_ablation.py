@@ -27,7 +27,7 @@ import spaql
 from spaql.gp import ends, model, references, reward
 from spaql.laws import atlas_trials, in_model, judge
 from spaql.learners.atlas import state
-from spaql.runs.checkpoints import worst_part
+from spaql.runs.compute import worst_part
 
 
 class Rule(NamedTuple):

@@ -10,16 +10,13 @@ from pathlib import Path
 
 from make_results import replaced
 
-from spaql.analysis.numbers import number
-from spaql.analysis.tables import Column, Table, markdown
+from spaql.analysis.tables import Column, Table, markdown, number, shown
 from spaql.runs.store import Store
-from spaql.studies.few.tables import few_tables
-from spaql.studies.foreign.study import TASKS, foreign_tables, told
-from spaql.studies.foreign.study import others as others_of_plants
-from spaql.studies.foreign.study import title_of as plant_title
-from spaql.studies.laws.study import law_tables, title_of
-from spaql.studies.laws.study import others as others_of_laws
-from spaql.studies.load import load_results
+from spaql.studies.benchmark import published_of, return_of, title_of_problem
+from spaql.studies.few import few_tables
+from spaql.studies.foreign import TASKS, digits_of, foreign_tables, title_of_plant
+from spaql.studies.laws import law_tables
+from spaql.studies.load import load_results, others
 from spaql.studies.parts import Results
 
 LAWS = ("problem", "laws", "numbers", "samples", "fresh return", "worst agent")
@@ -49,9 +46,9 @@ def lines_of(table: Table) -> str:
 def controllers(table: Table) -> str:
     """Some of them, as they are printed, line by line; docs/make_slide.py reads them."""
     parts = []
-    for row in (row for shown in SHOWN for row in table.rows if (row["problem"], row["at_most"]) == shown):
+    for row in (row for chosen in SHOWN for row in table.rows if (row["problem"], row["at_most"]) == chosen):
         laws = f"{row['at_most']} laws at most" if row["at_most"] > 1 else "one law"
-        title = f"{title_of(row['problem'])}, {laws}: {number(row['typical_fresh'], 1)} (seed {row['typical_seed']})"
+        title = f"{title_of_problem(row['problem'])}, {laws}: {number(row['typical_fresh'], 1)} (seed {row['typical_seed']})"
         parts.append(f"**{title}**\n\n```text\n{row['controller']}\n```")
     return "\n\n".join(parts)
 
@@ -59,35 +56,34 @@ def controllers(table: Table) -> str:
 def beside_each_other(table: Table) -> str:
     """A row for each plant: return, worst agent and samples of these learners."""
     own = [row for row in table.rows if "worst_agent" in row]
-    cells = {(row["plant"], row["who"]): f"{told(row['fresh'])} [{told(row['worst_agent'])}], {number(row['samples'], 0)}" for row in own}
+    reached = {(row["plant"], row["who"]): [shown(row[name], digits_of) for name in ("fresh", "worst_agent")] for row in own}
+    samples = {(row["plant"], row["who"]): number(row["samples"], 0) for row in own}
+    cells = {key: f"{mean} [{worst}], {samples[key]}" for key, (mean, worst) in reached.items()}
     learners = [Column(who, lambda row, who=who: cells.get((row["plant"], who), "–")) for who in FOREIGN]
     plants = [{"plant": name} for name in dict.fromkeys(row["plant"] for row in own)]
-    return lines_of(Table("foreign", "", (Column("plant", lambda row: plant_title(row["plant"]), words=True), *learners), plants))
+    return lines_of(Table("foreign", "", (Column("plant", lambda row: title_of_plant(row["plant"]), words=True), *learners), plants))
 
 
 def published() -> str:
     """A row for each problem, highest return first, and the sources. What two lists have is told once."""
     sources: list[str] = []
     rows = []
-    for problem in dict.fromkeys([*others_of_laws(), *others_of_plants()]):
+    for problem in dict.fromkeys([*others("laws"), *others("samples")]):
         found, seen = [], set()
-        for who, samples, returns, how, where in others_of_plants().get(problem, []):
-            if samples is None and returns is None:
+        for line in (line for kind in ("samples", "laws") if problem in others(kind) for line in published_of(problem, kind)):
+            if line["samples"] is None and line["fresh"] is None:
                 continue
-            source = sources[-1] if where == "the same figure" else where.partition(", ")[0]
-            low, high = returns if isinstance(returns, list) else (returns, returns)
-            shown = how if low is None else told(low) if low == high else f"{told(low)} to {told(high)}"
-            after = f" ({samples:,})" if samples else ""
-            found.append((low, f"{who}{after}: {shown}", _place(sources, source)))
-            seen.add((low, source))
-        for what, returns, where in others_of_laws().get(problem, []):
-            source = where.partition(", ")[0]
-            if (returns, source) not in seen:
-                found.append((returns, f"{what}: {told(returns)}", _place(sources, source)))
+            source = sources[-1] if line["source"] == "the same figure" else line["source"].partition(", ")[0]
+            if (line["fresh"], source) in seen and not line["how"]:  # a law that the list over samples has too
+                continue
+            told = line["how"] if line["fresh"] is None else return_of(line, digits_of)
+            after = f" ({line['samples']:,})" if line["samples"] else ""
+            found.append((line["fresh"], f"{line['who']}{after}: {told}", _place(sources, source)))
+            seen |= {(line["fresh"], source)} if line["how"] else set()
         found.sort(key=lambda one: -float("inf") if one[0] is None else one[0], reverse=True)
         if not found:
             continue
-        title = plant_title(problem) if problem in TASKS else title_of(problem)
+        title = title_of_plant(problem) if problem in TASKS else title_of_problem(problem)
         rows.append({"problem": title, "told": "; ".join(f"{text} [{place}]" for _, text, place in found)})
     columns = (Column("problem", lambda row: row["problem"], words=True), Column("published", lambda row: row["told"], words=True))
     listed = "; ".join(f"[{place}] {source}" for place, source in enumerate(sources, 1))

@@ -17,7 +17,8 @@ from spaql.runs.store import Store
 from spaql.studies.figures import drawings
 from spaql.studies.load import load_results
 from spaql.studies.parts import Results
-from spaql.studies.results.tables import ENTRANTS, RESULTS, every_learner_tables, runs_of, seconds_of
+from spaql.studies.results import RESULTS, every_learner_tables
+from spaql.studies.scores import ENTRANTS, runs_of, seconds_of
 
 PICTURES = {"results": "results.png", "results-agents": "results_agents.png"}  # by the name of the figure, without its number
 

@@ -7,10 +7,10 @@ import re
 import sys
 from pathlib import Path
 
-from spaql.analysis.numbers import number
 from spaql.analysis.style import INK, png_of, sheet, write
+from spaql.analysis.tables import number
 from spaql.ground.colours import BLUE, GREY
-from spaql.studies.laws.study import others
+from spaql.studies.load import others
 
 PAGE = Path(__file__).parent / "laws.md"
 # The heading of a controller on the page, the title on the slide, the problem, and who stands beside it: how it begins in others.json, and its name
@@ -32,7 +32,7 @@ def controller(text: str, heading: str) -> tuple[str, list[str]]:
 
 def other(problem: str, begins: str) -> str:
     """What others have published."""
-    return number(next(value for what, value, _ in others()[problem] if what.startswith(begins)), 1)
+    return number(next(value for what, _, value, *_ in others("laws")[problem] if what.startswith(begins)), 1)
 
 
 def main(folder: Path) -> None:

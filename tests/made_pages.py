@@ -6,8 +6,7 @@ from html.parser import HTMLParser
 
 from made_runs import made_results
 from spaql.analysis.style import save, sheet
-from spaql.report.make import tables_of
-from spaql.report.page import write_page
+from spaql.report.page import tables_of, write_page
 from spaql.studies.figures import Figure
 from spaql.studies.parts import Effort, Part
 

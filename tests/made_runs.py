@@ -3,8 +3,7 @@
 import numpy as np
 
 from spaql.runs.rows import run_from
-from spaql.studies.parts import WHOLE, Results
-from spaql.studies.plan import specs_of
+from spaql.studies.parts import WHOLE, Results, specs_of
 
 ORIGIN = {
     "version": "0",

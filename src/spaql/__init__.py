@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from spaql.policy.policy import Policy
     from spaql.policy.step_response import StepResponse
     from spaql.policy.worst import Worst
-    from spaql.studies.sweep.sweep import sweep
+    from spaql.studies.sweep import sweep
     from spaql.training.episode import Episode
     from spaql.training.trainer import learn_all
     from spaql.training.vectors import evaluate_vector
@@ -69,7 +69,7 @@ _HOMES = {
     "coverage": "spaql.data.coverage",
     "record": "spaql.data.record",
     "load": "spaql.learners.files",
-    "sweep": "spaql.studies.sweep.sweep",
+    "sweep": "spaql.studies.sweep",
     "Between": "spaql.plants.parameters",
     "check": "spaql.plants.check",
     "check_known": "spaql.plants.known_check",

@@ -21,7 +21,7 @@ MOVED = {
     "spaql.data.recording": "spaql.data.record",
     "spaql.errors": "spaql.ground.errors",
     "spaql.experiments.runner": "spaql.runs.runner",
-    "spaql.experiments.sweep": "spaql.studies.sweep.sweep",
+    "spaql.experiments.sweep": "spaql.studies.sweep",
     "spaql.explain.arena": "spaql.compress.arena",
     "spaql.explain.compress": "spaql.compress.compress",
     "spaql.explain.equality": "spaql.trees.equality",

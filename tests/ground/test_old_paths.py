@@ -16,7 +16,7 @@ NAMED = [
     ("spaql.data.recording", "record", "spaql.data.record"),
     ("spaql.errors", "SpaqlError", "spaql.ground.errors"),
     ("spaql.experiments.runner", "run_missing", "spaql.runs.runner"),
-    ("spaql.experiments.sweep", "run_sweep", "spaql.studies.sweep.sweep"),
+    ("spaql.experiments.sweep", "run_sweep", "spaql.studies.sweep"),
     ("spaql.explain.arena", "Arena", "spaql.compress.arena"),
     ("spaql.explain.compress", "compress", "spaql.compress.compress"),
     ("spaql.explain.equality", "differences", "spaql.trees.equality"),

@@ -34,7 +34,7 @@ from spaql.learners.options import ABOUT, options_of
 from spaql.learners.registry import CARDS, card_of, learner_class, learners
 from spaql.policy.digits import counted
 from spaql.studies.parts import QUICK
-from spaql.studies.results.tables import results_specs
+from spaql.studies.results import results_specs
 from spaql.training import speed
 
 sys.path.insert(0, str(ROOT / "docs"))

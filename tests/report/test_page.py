@@ -13,11 +13,9 @@ from made_runs import made_part, made_results, made_run
 from spaql.ground.errors import SpaqlError
 from spaql.report.curve_data import curve_data
 from spaql.report.facts import key_figures, remarks, summary
-from spaql.report.make import tables_of
-from spaql.report.page import write_page
+from spaql.report.page import tables_of, write_page
 from spaql.report.shell import embedded, minus
-from spaql.studies.parts import QUICK, Effort, Part, Results
-from spaql.studies.plan import specs_of
+from spaql.studies.parts import QUICK, Effort, Part, Results, specs_of
 
 NASTY = '</script><script>alert("x")</script>&\u2028<b>'
 

@@ -15,8 +15,8 @@ import pytest
 
 import spaql
 from spaql.studies.reproduce import Request, reproduce
-from spaql.studies.sweep.records import Sweep
-from spaql.studies.sweep.sweep import run_sweep
+from spaql.studies.sweep import run_sweep
+from spaql.studies.sweep_table import Sweep
 
 pytest.importorskip("distributed", reason="no Dask here: pip install 'spaql[dask]'")
 running = []  # schedulers that were started

@@ -44,7 +44,7 @@ def test_no_source_imports_an_unused_folder_when_it_is_loaded(algorithm):
 def test_plants_and_learners_count_whole_and_rivals_only_where_they_run():
     ours, trpo, sac, atlas = (set(sources(name)) for name in ("SPAQL", "TRPO", "SAC", "Atlas"))
     assert {"plants/problem.py", "learners/update.py", "learners/atlas/learner.py", "training/rollouts.py", "ground/streams.py"} <= ours
-    assert trpo - ours == {"runs/trpo.py"}
+    assert trpo - ours == {"runs/rivals.py"}
     assert sac - ours == {"runs/rivals.py"}
     assert "compress/search.py" in atlas - ours
     assert not {name.split("/")[0] for name in atlas} & {"analysis", "studies", "report", "cli", "data", "export"}

@@ -7,6 +7,7 @@ import pytest
 
 import spaql
 from spaql.runs.compute import compute
+from spaql.runs.rivals import lockstep_returns
 from spaql.runs.spec import Spec
 from spaql.studies.load import published_runs
 from spaql.studies.reproduce import Request, reproduce
@@ -40,9 +41,6 @@ def test_the_same_seed_gives_the_same_bits_and_begins_as_published(problem):
 
 @pytest.mark.slow
 def test_fresh_episodes_start_where_the_learners_fresh_episodes_start():
-    pytest.importorskip("sb3_contrib")
-    from spaql.runs.trpo import fresh_returns
-
     agent = spaql.SPAQL(spaql.make("cartpole"), seed=3)
     agent.learn(30, rollouts=3)
-    np.testing.assert_array_equal(fresh_returns(agent, "cartpole", 20, 3), agent.evaluate(20, seed=3, deterministic=True).returns)
+    np.testing.assert_array_equal(lockstep_returns(agent, "cartpole", 20, 3), agent.evaluate(20, seed=3, deterministic=True).returns)

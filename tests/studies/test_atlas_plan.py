@@ -9,10 +9,9 @@ import pytest
 import spaql
 from spaql.runs.compute import compute
 from spaql.runs.spec import Spec, spec_from
-from spaql.studies.atlas.plan import ABLATION, ABLATIONS, ATLAS, CONTESTS, RIVALS
-from spaql.studies.few.tables import FEW
-from spaql.studies.parts import QUICK, WHOLE, Effort, Part
-from spaql.studies.plan import chosen_parts, specs_of
+from spaql.studies.atlas import ABLATION, ABLATIONS, ATLAS, CONTESTS, RIVALS
+from spaql.studies.few import FEW
+from spaql.studies.parts import QUICK, WHOLE, Effort, Part, chosen_parts, specs_of
 
 OURS = (*ATLAS.parts, *RIVALS.parts)
 
@@ -48,10 +47,11 @@ def test_a_quick_look_is_the_beginning_of_the_whole(part):
 
 @pytest.mark.parametrize("problem", CONTESTS)
 def test_checkpoints_rise_and_the_rivals_get_at_least_as_many_samples_as_half_of_atlas(problem):
-    contest = CONTESTS[problem]
-    for points in (contest.atlas, contest.spaql, *contest.rivals.values()):
-        assert list(points) == sorted(set(points))
-    assert all(points[-1] >= contest.atlas[-1] / 2 for points in contest.rivals.values())
+    atlas, *others = CONTESTS[problem]
+    assert atlas.algorithm == "Atlas"
+    for task in (atlas, *others):
+        assert list(task.samples) == sorted(set(task.samples))
+    assert all(task.samples[-1] >= atlas.samples[-1] / 2 for task in others)
 
 
 def test_every_ablation_takes_one_thing_away():

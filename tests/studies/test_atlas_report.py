@@ -11,13 +11,11 @@ from made_pages import sample_results, write_sample
 from made_runs import made_checked
 from spaql.analysis.tables import comma_separated, markdown
 from spaql.runs.store import Store
-from spaql.studies.atlas.figures import contest_of
-from spaql.studies.atlas.plan import ABLATION, CONTESTS
-from spaql.studies.atlas.tables import atlas_tables
+from spaql.studies.atlas import ABLATION, CONTESTS, atlas_tables
 from spaql.studies.figures import draw_figures
 from spaql.studies.load import load_results, plan_of, published_runs
-from spaql.studies.parts import Effort, Part, Results
-from spaql.studies.plan import specs_of
+from spaql.studies.over_samples import contest_of
+from spaql.studies.parts import Effort, Part, Results, specs_of
 
 FOUR = Effort(seeds=4)
 LEVELS = {"Atlas": -140.0, "SAC": -150.0, "SPAQL": -800.0, "SPAQL-TS": -900.0}
@@ -40,15 +38,15 @@ def rows_of(results, name):
 
 
 def test_everybody_is_on_the_same_axis_of_samples(results):
-    lines = {line.algorithm: line for line in contest_of(results, "pendulum")}
+    lines = {line.algorithm: line for line in contest_of(results, "pendulum", CONTESTS["pendulum"])}
     assert list(lines) == ["Atlas", "SAC", "TRPO", "SPAQL-TS", "SPAQL"]
-    assert lines["Atlas"].samples.tolist() == list(CONTESTS["pendulum"].atlas)
+    assert lines["Atlas"].samples.tolist() == list(CONTESTS["pendulum"][0].samples)
     assert lines["TRPO"].samples[-1] == 400_000
-    assert contest_of(results, "cartpole") == []
+    assert contest_of(results, "cartpole", CONTESTS["cartpole"]) == []
 
 
 def test_trpo_ends_with_its_fresh_returns(results):
-    trpo = next(line for line in contest_of(results, "pendulum") if line.algorithm == "TRPO")
+    trpo = next(line for line in contest_of(results, "pendulum", CONTESTS["pendulum"]) if line.algorithm == "TRPO")
     np.testing.assert_array_equal(trpo.returns[:, -1], [run.fresh for run in results.runs("trpo", "pendulum")])
 
 

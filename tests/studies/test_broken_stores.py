@@ -9,8 +9,7 @@ from made_runs import made_checked, made_run
 from spaql.runs.rows import write_rows
 from spaql.runs.store import Store
 from spaql.studies import experiments
-from spaql.studies.parts import QUICK, Part
-from spaql.studies.plan import specs_of
+from spaql.studies.parts import QUICK, Part, specs_of
 
 PARTS = [Part("main", "cartpole"), Part("atlas", "pendulum"), Part("laws", "pendulum"), Part("few", "pendulum"), Part("foreign", "InvertedPendulum-v5")]
 

@@ -11,16 +11,14 @@ import spaql
 from made_runs import made_checked
 from pages import ROOT
 from spaql.ground.errors import SpaqlError
-from spaql.runs.checkpoints import agent_of
-from spaql.runs.compute import compute
+from spaql.runs.compute import agent_of, compute
 from spaql.runs.rows import digest_of, read_rows, run_from, write_rows
 from spaql.runs.spec import Spec, spec_from
 from spaql.studies import experiments
-from spaql.studies.few.tables import COMPILED, ELSEWHERE, FEW, TASKS, few_specs, few_tables, others, rivals_of
+from spaql.studies.few import ELSEWHERE, FEW, TASKS, few_tables, rivals_of
 from spaql.studies.figures import draw_figures
-from spaql.studies.load import published_runs
-from spaql.studies.parts import QUICK, WHOLE, Effort, Part, Results
-from spaql.studies.plan import chosen_parts, specs_of
+from spaql.studies.load import others, published_runs
+from spaql.studies.parts import QUICK, WHOLE, Effort, Part, Results, chosen_parts, specs_of
 from spaql.studies.reproduce import Request, reproduce
 from spaql.studies.study import Extra
 
@@ -41,7 +39,7 @@ def made(spec, last):
 @pytest.fixture(scope="module")
 def results():
     levels = {"cartpole-swing-up": 30.0, "pendulum": -150.0}
-    parts = {Part("few", name): [made(spec, at) for spec in few_specs(name, FOUR, {})] for name, at in levels.items()}
+    parts = {Part("few", name): [made(spec, at) for spec in FEW.specs(name, FOUR, {})] for name, at in levels.items()}
     parts[Part("rivals", "pendulum")] = [run for run in published_runs("rivals") if run.problem == "pendulum"]
     return Results(parts, published=frozenset({Part("rivals", "pendulum")}))
 
@@ -63,13 +61,13 @@ def test_atlas_means_it_too_and_it_can_be_asked_for_alone():
 
 
 def test_a_quick_look_is_one_agent_of_few_samples_unless_more_are_asked_for():
-    (spec,) = few_specs("pendulum", QUICK, {})
+    (spec,) = FEW.specs("pendulum", QUICK, {})
     assert spec.checkpoints == (120,)
-    assert len(few_specs("pendulum", Effort(quick=True, seeds=2), {})) == 2
+    assert len(FEW.specs("pendulum", Effort(quick=True, seeds=2), {})) == 2
 
 
 def test_noise_is_a_parameter_of_the_problem_and_survives_json():
-    noisy = next(spec for spec in few_specs("cartpole-swing-up", WHOLE, {}) if spec.parameters)
+    noisy = next(spec for spec in FEW.specs("cartpole-swing-up", WHOLE, {}) if spec.parameters)
     again = spec_from(json.loads(json.dumps(asdict(noisy))))
     assert again == noisy
     assert again.key == noisy.key != replace(noisy, parameters="").key
@@ -85,7 +83,7 @@ def test_specs_without_parameters_keep_the_keys_they_had():
 
 def test_every_sample_in_a_slow_environment_is_one_of_learning():
     pytest.importorskip("mujoco")
-    (spec,) = few_specs("InvertedPendulum-v5", QUICK, {})
+    (spec,) = FEW.specs("InvertedPendulum-v5", QUICK, {})
     assert agent_of(spec).problem.map_samples == 0
 
 
@@ -100,7 +98,7 @@ def test_parts_whose_extra_is_missing_are_left_out_of_the_whole_and_refused_by_n
 
 @pytest.mark.slow
 def test_a_run_keeps_the_controller_and_what_its_model_says_of_it(tmp_path):
-    spec = replace(few_specs("cartpole-500", QUICK, {})[0], fresh=50)
+    spec = replace(FEW.specs("cartpole-500", QUICK, {})[0], fresh=50)
     run = run_from(compute(spec))
     policy = spaql.Policy.from_json(run.controller)
     assert policy.evaluate(50, seed=run.seed).mean == pytest.approx(run.fresh)
@@ -146,8 +144,8 @@ def test_rivals_stand_at_the_first_checkpoint_with_as_many_samples(results):
 
 
 def test_every_published_number_has_a_source():
-    assert set(others()) == set(TASKS) == {*COMPILED, *ELSEWHERE}
-    for who, samples, returns, how, source in (line for lines in others().values() for line in lines):
+    assert set(TASKS) == {*FEW.problems, *ELSEWHERE}
+    for who, samples, returns, how, source in (line for problem in TASKS for line in others("samples")[problem]):
         assert all((who, how, source))
         assert samples > 0
         assert returns is None or isinstance(returns, float) or returns[0] < returns[1]

@@ -8,17 +8,16 @@ import numpy as np
 import pytest
 
 from spaql.analysis.curves import learning_curve
-from spaql.analysis.numbers import agents, caption_number, listed, short
 from spaql.analysis.style import COLOURS, INK, thinned
+from spaql.analysis.tables import agents, caption_number, listed, short
 from spaql.ground.errors import SpaqlError
 from spaql.ground.processes import worker_processes
 from spaql.learners.history import History
 from spaql.runs.rows import run_from
 from spaql.studies.figures import Drawn, draw_figures, drawings, prepare
-from spaql.studies.paper.against_trpo import curve_of, takeover
-from spaql.studies.paper.learning import _angle, median_run
-from spaql.studies.paper.plan import LEARNERS, MAIN, SCALED
-from spaql.studies.paper.scaling import groups_of
+from spaql.studies.paper.drawings import _angle, median_run
+from spaql.studies.paper.learning import curve_of, takeover
+from spaql.studies.paper.plan import LEARNERS, MAIN, SCALED, groups_of
 from spaql.studies.parts import Part, Results
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -13,14 +13,14 @@ from gym_envs import Line
 from made_runs import made_checked
 from pages import ROOT
 from spaql.ground.errors import SpaqlError
-from spaql.runs.checkpoints import agent_of
-from spaql.runs.compute import compute
+from spaql.runs.compute import agent_of, compute
 from spaql.runs.rows import run_from
 from spaql.runs.spec import Spec
 from spaql.runs.store import Store
 from spaql.studies import experiments
+from spaql.studies.foreign import ENTRANTS, FOREIGN, TASKS, foreign_tables, tasks_of
 from spaql.studies.foreign.plants import PLANTS, ForeignPlant, Reseeded
-from spaql.studies.foreign.study import ENTRANTS, FOREIGN, TASKS, ForeignTask, foreign_specs, foreign_tables, others
+from spaql.studies.load import others
 from spaql.studies.parts import QUICK, WHOLE, Effort, Part, Results
 from spaql.studies.reproduce import Request, reproduce
 from spaql.studies.study import Extra
@@ -32,12 +32,12 @@ PENDULUM = "Pendulum-v1"  # needs no package: the way of all others can be gone 
 def pendulum(monkeypatch):
     options = {"names": True, "clip": True}
     monkeypatch.setitem(PLANTS, PENDULUM, ForeignPlant("Gymnasium's pendulum", PENDULUM, "gymnasium", "None.", options))
-    monkeypatch.setitem(TASKS, PENDULUM, ForeignTask((5_000, 2_000, 100), 3))
-    monkeypatch.setitem(others(), PENDULUM, [["SAC", 20_000, -157.0, "one agent", "a page"], ["PID", None, None, "by hand", "a book"]])
+    monkeypatch.setitem(TASKS, PENDULUM, tasks_of(PENDULUM, (5_000, 2_000, 100), 3))
+    monkeypatch.setitem(others("samples"), PENDULUM, [["SAC", 20_000, -157.0, "one agent", "a page"], ["PID", None, None, "by hand", "a book"]])
 
 
 def run_of(learner):
-    spec = next(spec for spec in foreign_specs(PENDULUM, Effort(seeds=2), {}) if spec.algorithm == learner)
+    spec = next(spec for spec in FOREIGN.specs(PENDULUM, Effort(seeds=2), {}) if spec.algorithm == learner)
     return run_from(compute(spec))
 
 
@@ -52,14 +52,14 @@ def test_every_plant_is_computed_and_explained():
 
 @pytest.mark.parametrize("name", TASKS)
 def test_ten_seeds_that_nobody_tuned_on_for_every_learner(name):
-    specs = foreign_specs(name, WHOLE, {})
+    specs = FOREIGN.specs(name, WHOLE, {})
     for learner in ENTRANTS:
         assert {spec.seed for spec in specs if spec.algorithm == learner} == set(range(1000, 1010))
     assert len({spec.key for spec in specs}) == len(specs) == 30
 
 
 def test_a_quick_look_is_one_agent_of_each_learner_with_few_samples():
-    specs = foreign_specs("pcgym-cstr", QUICK, {})
+    specs = FOREIGN.specs("pcgym-cstr", QUICK, {})
     assert [(spec.algorithm, *spec.checkpoints) for spec in specs] == [("SPAQL", 2000), ("Laws", 2000), ("Atlas", 120)]
 
 
@@ -73,7 +73,7 @@ def test_plants_whose_package_is_missing_are_left_out_of_the_whole_and_refused_b
 
 
 def test_runs_of_an_id_with_a_module_have_a_file_of_its_name(tmp_path):
-    spec = foreign_specs("dm-cartpole-balance", QUICK, {})[0]
+    spec = FOREIGN.specs("dm-cartpole-balance", QUICK, {})[0]
     assert Store(tmp_path).path(spec).name.startswith("cartpole-balance-v0-spaql-1000-")
 
 
@@ -158,7 +158,7 @@ def test_a_run_is_told_with_its_law_its_size_and_others_beside_it(pendulum):
 
 def test_the_controller_shown_is_that_of_the_median_seed_and_the_worst_seed_is_told(pendulum):
     law = spaql.law(spaql.from_gym(PENDULUM, names=True), {"sin": -10.0}).to_json()
-    specs = [spec for spec in foreign_specs(PENDULUM, Effort(seeds=3), {}) if spec.algorithm != "Atlas"]
+    specs = [spec for spec in FOREIGN.specs(PENDULUM, Effort(seeds=3), {}) if spec.algorithm != "Atlas"]
     runs = [replace(made_checked(spec, -100.0 * (spec.seed - 999)), arms=7, controller=law if spec.algorithm == "Laws" else "") for spec in specs]
     reached, controllers, _ = foreign_tables(Results({Part("foreign", PENDULUM): runs}))
     spaql_row, laws_row = reached.rows[:2]
@@ -169,8 +169,8 @@ def test_the_controller_shown_is_that_of_the_median_seed_and_the_worst_seed_is_t
 
 
 def test_every_published_number_has_a_source():
-    assert set(others()) >= set(TASKS)
-    for who, samples, returns, how, source in (line for name in TASKS for line in others()[name]):
+    assert set(others("samples")) >= set(TASKS)
+    for who, samples, returns, how, source in (line for name in TASKS for line in others("samples")[name]):
         assert all((who, how, source))
         assert samples is None or samples > 0
         assert returns is None or isinstance(returns, float)
@@ -181,7 +181,7 @@ def test_the_page_has_marks_for_all_that_is_written_into_it():
     from make_benchmarks import blocks_of
     from make_results import replaced
 
-    runs = [made_checked(spec, -0.08) for spec in foreign_specs("pcgym-cstr", Effort(seeds=2), {})]
+    runs = [made_checked(spec, -0.08) for spec in FOREIGN.specs("pcgym-cstr", Effort(seeds=2), {})]
     block = blocks_of(Results({Part("foreign", "pcgym-cstr"): [replace(run, arms=9) for run in runs]}))["foreign"]
     text = replaced((ROOT / "docs" / "benchmarks.md").read_text("utf-8"), {"foreign": block}, "foreign")
     assert "| pc-gym CSTR | -0.080 [-0.080], 20,000 | -0.080 [-0.080], 300 |" in text

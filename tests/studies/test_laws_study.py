@@ -11,7 +11,9 @@ from spaql.report.facts import remarks
 from spaql.runs.compute import compute
 from spaql.runs.rows import run_from
 from spaql.runs.spec import Spec
-from spaql.studies.laws.study import BOX2D, COMPILED, MUJOCO, SLIDES, law_tables, laws_specs, others
+from spaql.studies.benchmark import specs_of_tasks
+from spaql.studies.laws import BOX2D, COMPILED, MUJOCO, SLIDES, law_tables
+from spaql.studies.load import others
 from spaql.studies.parts import QUICK, WHOLE, Part, Results
 
 
@@ -49,25 +51,25 @@ def test_others_stand_beside_it_with_their_sources(results):
 
 
 def test_every_problem_has_others_to_compare_with():
-    assert set(others()) == set(SLIDES) == {*COMPILED, *MUJOCO, *BOX2D}
+    assert set(others("laws")) == set(SLIDES) == {*COMPILED, *MUJOCO, *BOX2D}
 
 
 def test_ten_seeds_from_1000_on_that_no_setting_was_chosen_on():
     for problem in SLIDES:
-        seeds = {spec.seed for spec in laws_specs(problem, WHOLE, {})}
+        seeds = {spec.seed for spec in specs_of_tasks(SLIDES[problem], WHOLE)}
         assert seeds == set(range(1000, 1010))
 
 
 def test_a_quick_look_has_fewer_samples_where_there_are_many():
-    quick, whole = (laws_specs("pendulum", effort, {}) for effort in (QUICK, WHOLE))
+    quick, whole = (specs_of_tasks(SLIDES["pendulum"], effort) for effort in (QUICK, WHOLE))
     assert max(spec.checkpoints[0] for spec in quick) < 0.1 * max(spec.checkpoints[0] for spec in whole)
     assert len({spec.options for spec in whole}) == 2
 
 
 def test_published_numbers_are_data():
-    text = json.dumps(others())
+    text = json.dumps(others("laws"))
     assert "TQC" in text
-    assert all(len(entry) == 3 for entries in others().values() for entry in entries)
+    assert all(len(entry) == 5 for entries in others("laws").values() for entry in entries)
 
 
 def test_the_lines_of_a_controller_stay_lines_in_every_format(results):

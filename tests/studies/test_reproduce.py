@@ -17,8 +17,7 @@ from spaql.runs.store import Store
 from spaql.studies import all_parts
 from spaql.studies.load import load_results
 from spaql.studies.paper.plan import main_runs
-from spaql.studies.parts import QUICK, WHOLE, Part
-from spaql.studies.plan import chosen_parts, needed_parts, specs_of
+from spaql.studies.parts import QUICK, WHOLE, Part, chosen_parts, needed_parts, specs_of
 from spaql.studies.reproduce import Request, reproduce
 
 WITH_REPORT = ("--quick", "--only", "main-cartpole", "--seeds", "3", "--jobs", "2")  # 9 runs

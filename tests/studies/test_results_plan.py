@@ -7,9 +7,9 @@ import spaql
 from spaql.learners.registry import CARDS, learner_class, learners
 from spaql.plants.catalog import CATALOG
 from spaql.runs.spec import Spec
-from spaql.studies.parts import WHOLE, Effort, Part
-from spaql.studies.plan import chosen_parts, specs_of
-from spaql.studies.results.tables import ENTRANTS, ITERATED, RESULTS
+from spaql.studies.parts import WHOLE, Effort, Part, chosen_parts, specs_of
+from spaql.studies.results import ITERATED, RESULTS
+from spaql.studies.scores import ENTRANTS
 
 
 def test_every_learner_is_on_every_problem_with_20_seeds_that_nobody_tuned_on():

@@ -8,11 +8,10 @@ import pytest
 from made_pages import sample_results
 from spaql.cli.experiments import NAMES
 from spaql.ground.errors import SpaqlError
-from spaql.report.make import tables_of
+from spaql.report.page import tables_of
 from spaql.studies import EXPERIMENTS, all_parts, experiments, studies
 from spaql.studies.figures import drawings
-from spaql.studies.parts import QUICK, WHOLE, Part, part_of
-from spaql.studies.plan import chosen_parts, needed_parts, specs_of, stages_of, title_of
+from spaql.studies.parts import QUICK, WHOLE, Part, chosen_parts, needed_parts, part_of, specs_of, stages_of, title_of
 
 
 def test_the_list_names_the_experiments_that_the_studies_have():

@@ -1,7 +1,9 @@
 """How every figure looks, and how it is written: fonts, colours, line styles, the same bytes for the same data."""
 
 import io
+import math
 import re
+import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from html import escape
@@ -11,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spaql.analysis.numbers import short
+from spaql.analysis.tables import short
 from spaql.ground.arrays import Array
 from spaql.ground.checks import checked_path
 from spaql.ground.writing import form_of, make_folder, write_whole
@@ -205,6 +207,40 @@ def entry(algorithm: str, label: str | None = None, **more: Any) -> "Line2D":
 
     marker = {} if not CARDS[algorithm].learns else {"marker": MARKERS[algorithm]}
     return Line2D([], [], label=label or algorithm, **(line_of(algorithm) | marker | more))
+
+
+def panel_grid(
+    figure: "Figure", titles: Sequence[str], columns: int, inches: tuple[float, float], title: tuple[int, float]
+) -> list["Axes"]:
+    """A panel for each title, in at most so many columns.
+
+    `inches`: the height of the figure without panels, and of a row of them; `title`: letters in a line, and their size.
+    """
+    columns = min(columns, len(titles))
+    rows = math.ceil(len(titles) / columns)
+    figure.set_figheight(inches[0] + inches[1] * rows)
+    axes = list(figure.subplots(rows, columns, squeeze=False).flat)
+    for axis in axes[len(titles) :]:
+        axis.set_visible(False)
+    for axis, text in zip(axes, titles, strict=False):
+        axis.set_title(textwrap.fill(text, title[0]), fontsize=title[1])
+    return axes[: len(titles)]
+
+
+def side_by_side(count: int) -> Array:
+    """Places of so many agents, from -1 to 1."""
+    return np.linspace(-1.0, 1.0, count) if count > 1 else np.zeros(1)
+
+
+def dots(size: float) -> dict[str, Any]:
+    """Arguments of `plot` for single agents."""
+    return {"linestyle": "none", "marker": "o", "markersize": size, "markeredgewidth": 0, "alpha": 0.5}
+
+
+def dotted_level(axis: "Axes", value: float | None, zorder: float) -> None:
+    """The best return that is known, if one is."""
+    if value is not None:
+        axis.axhline(value, color=INK, linewidth=0.9, linestyle=(0, (1, 1.5)), zorder=zorder)
 
 
 def letters(axes: Sequence["Axes"], titles: Sequence[str]) -> None:

@@ -16,7 +16,7 @@ from spaql.learners.registry import card_of
 from spaql.studies import EXPERIMENTS
 
 if TYPE_CHECKING:
-    from spaql.report.make import Report
+    from spaql.report.page import Report
     from spaql.runs.store import Store
 
 NAMES = ", ".join(name for names in EXPERIMENTS.values() for name in names)
@@ -64,8 +64,8 @@ def sweep(
       spaql sweep pendulum spaql --option xi=0.1..100:log --trials 30 --seeds 3 --store tuning
     """
     from spaql.ground.writing import kept
-    from spaql.studies.sweep.sweep import sweep as tune
-    from spaql.studies.sweep.table import folder_of, keep, rows_of, show
+    from spaql.studies.sweep import sweep as tune
+    from spaql.studies.sweep_table import folder_of, keep, rows_of, show
 
     by_samples = card_of(algorithm).learns_by == "samples"
     if by_samples and (iterations is not None or rollouts is not None):
@@ -182,8 +182,8 @@ def report(
 
 
 def _report(store: "Store", as_json: bool, figures: dict[str, Any], quiet: bool) -> None:
-    from spaql.report.make import make_report
-    from spaql.runs.executors import cores
+    from spaql.report.page import make_report
+    from spaql.runs.runner import cores
 
     begin = time.perf_counter()
     with working("reading the runs", False if as_json or quiet else None):

@@ -227,8 +227,8 @@ def _formed(policy: "Policy", form: str, max_leaves: int | None, laws: bool | No
 
 def _compared(policy: "Policy", baselines: dict[str, Any], worth: "Worth | None") -> Any:
     """Others in the episodes in which the policy was evaluated, or is now."""
+    from spaql.analysis.paired import OWN, beside
     from spaql.compress.frontier import episodes_for
-    from spaql.report.beside import OWN, beside
 
     if not baselines:
         return None

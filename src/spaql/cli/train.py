@@ -155,7 +155,7 @@ def train(
     agents = agents_of(problem, algorithm, plant, range(first_seed, first_seed + max(seeds, 0)), options)
     others = baselines_of(baseline, agents[0].problem if is_python(problem) or problem.endswith(".fmu") else None)
     if others:
-        from spaql.report.beside import check_together
+        from spaql.analysis.paired import check_together
 
         whole("--fresh, with --baseline,", fresh, 2)
         check_together({f"seed {agent.seed}": agent for agent in agents}, others)
@@ -201,10 +201,10 @@ def evaluate(
       spaql evaluate results/agent.spaql --set observation_noise=0.02
       spaql evaluate results/agent.spaql --problem motor.py:problem --baseline motor.py:pi
     """
+    from spaql.analysis.paired import OWN, beside, check_together
     from spaql.cli.train_text import compared_json, compared_table
     from spaql.ground.checks import whole
     from spaql.learners.files import load
-    from spaql.report.beside import OWN, beside, check_together
 
     whole("--episodes", episodes, 1 if baseline is None else 2, 10**8), whole("--seed", seed, 0)
     stated = plant_of(problem, plant)

@@ -126,7 +126,7 @@ def compared_with(runs: list[TrainRun], others: dict[str, Any]) -> "tuple[Any, S
 
     None where an agent was not evaluated.
     """
-    from spaql.report.beside import beside
+    from spaql.analysis.paired import beside
 
     fresh = {f"seed {run.agent.seed}": run.fresh for run in runs if run.fresh is not None}
     if not others or len(fresh) < len(runs):

@@ -167,7 +167,7 @@ def _number(value: float, half: float | None = None) -> str:
 
 def compared_table(table: Any, width: int) -> Any:
     """The table of `spaql.compare`, as the terminal shows it: numbers are never cut, names are folded if need be."""
-    from spaql.report.beside import rows_of
+    from spaql.analysis.paired import rows_of
 
     title = f"In the same {table.attrs['episodes']:,} fresh episodes"
     headings, *rows = rows_of(table)

@@ -158,7 +158,7 @@ _CARDS = (
         "TRPO",
         "trust region policy optimisation, of sb3-contrib",
         Style("#CC79A7", SOLID, "^", "12 2.5 2 2.5"),
-        "spaql.runs.trpo:run_trpo",
+        "spaql.runs.rivals:run_trpo",
         rival=True,
         in_paper=True,
         libraries=("torch", "sb3-contrib"),

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from spaql.analysis.paired import OWN, rows_of
 from spaql.compress.frontier import FrontierPoint, episodes_for, restated
 from spaql.export.dot import action_colours
 from spaql.ground.arrays import Array
@@ -17,7 +18,6 @@ from spaql.policy.frame import known
 from spaql.policy.policy import Policy
 from spaql.policy.words import number, percent, share_of_time
 from spaql.policy.worst import Worst
-from spaql.report.beside import OWN, rows_of
 from spaql.report.episode_data import frontier, recorded, step_views, worst_view
 from spaql.report.explanation_data import page_data
 from spaql.report.law_data import law_lines, law_verdict, spoken, swatches

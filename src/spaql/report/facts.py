@@ -4,12 +4,11 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
-from spaql.analysis.numbers import counted, duration, large, listed, moment, period, ranges, span
+from spaql.analysis.tables import counted, duration, large, listed, moment, period, ranges, span
 from spaql.learners.registry import CARDS
 from spaql.runs.rows import Run
 from spaql.studies import experiments, studies
-from spaql.studies.parts import TITLES, Part, Results
-from spaql.studies.plan import in_order, title_of
+from spaql.studies.parts import TITLES, Part, Results, in_order, title_of
 from spaql.studies.study import Fact, Study, Tables
 
 

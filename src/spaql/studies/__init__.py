@@ -1,9 +1,10 @@
 """Studies: runs that belong together, with their tables, figures and a section of the page.
 
-To add a study, make a folder and add a line to `EXPERIMENTS` below:
+To add a study, make a module and add a line to `EXPERIMENTS` below:
 
-1. `studies/NAME/study.py` with `STUDY = Study("NAME", experiments, tables, sections, ...)`; `studies/results/` is an
-   example.
+1. The module `spaql.studies.NAME` has `STUDY = Study("NAME", experiments, tables, sections, ...)`; studies/laws.py is
+   an example. A benchmark, learners on problems with so many samples, needs no more than its tasks and the columns of
+   its table: studies/benchmark.py.
 2. An `Experiment(name, title, problems, specs)` for each word after `spaql reproduce --only`. `specs(problem, effort,
    finished)` lists the runs on a problem as `Spec`s: fewer and shorter ones if `effort.quick`, with `effort.seeds`
    agents if that number is given. `finished` has the runs of parts that the experiment `needs`; most need none.
@@ -11,9 +12,8 @@ To add a study, make a folder and add a line to `EXPERIMENTS` below:
      the problem are `CATALOG[problem].rollouts`. `options` are pairs, such as `(("xi", 2.0),)`: not a dict.
    - `Spec(problem, algorithm, seed, 0, 0, fresh, options, checkpoints)` for learners by samples: the run ends at the
      last checkpoint, so that `(2000,)` is a run of 2000 samples.
-   - Seeds from 1000 on for what is reported, because tuning uses seeds below 100: `seeds_of(effort)` and
-     `fresh_of(effort)` of studies/atlas/plan.py give seeds and fresh episodes. Only the paper's study counts from 0
-     and tunes from 100,000 on.
+   - Seeds from 1000 on for what is reported, because tuning uses seeds below 100: `seeds_of(effort)` of
+     studies/benchmark.py gives them. Only the paper's study counts from 0 and tunes from 100,000 on.
    - The same Spec in two studies is one run in the store.
 3. `tables(results)` makes a `Table` from `results.runs(experiment, problem)` for everything there are runs for.
 4. A `Section(anchor, heading, words, tables=None, figures=True)` shows them on the page.
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from spaql.studies.parts import Part
     from spaql.studies.study import Experiment, Study
 
-# The folder of each study, and its words after `spaql reproduce --only`: help needs them before anything is loaded
+# The module of each study, and its words after `spaql reproduce --only`: help needs them before anything is loaded
 EXPERIMENTS = {
     "paper": ("scaling", "main", "tuned", "random", "trpo"),
     "atlas": ("atlas", "rivals"),
@@ -45,7 +45,7 @@ EXPERIMENTS = {
 @functools.cache
 def studies() -> "tuple[Study, ...]":
     """All studies, in the order of the page."""
-    return tuple(import_module(f"spaql.studies.{name}.study").STUDY for name in EXPERIMENTS)
+    return tuple(import_module(f"spaql.studies.{name}").STUDY for name in EXPERIMENTS)
 
 
 @functools.cache

@@ -1,18 +1,24 @@
-"""What a store holds, sorted by part, and the runs that come with the package."""
+"""What a store holds, sorted by part; the runs that come with the package; and what others have published.
+
+`python -m spaql.studies.load STORE [EXPERIMENT]` collects runs that need an extra from a store into a file of the
+package.
+"""
 
 import functools
+import json
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
 
-from spaql.runs.rows import Run, read_rows
+from spaql.ground.errors import SpaqlError
+from spaql.runs.rows import Run, read_rows, write_rows
 from spaql.runs.spec import Spec, spec_from
 from spaql.runs.store import Store
 from spaql.studies import all_parts, experiments
-from spaql.studies.parts import Part, Results, part_of
-from spaql.studies.plan import in_order
+from spaql.studies.parts import Part, Results, in_order, part_of
 from spaql.studies.study import Experiment
 
 
@@ -23,36 +29,28 @@ def load_results(store: Store) -> Results:
     missing: dict[Part, int] = {}
     for part in in_order(plans):
         codes = plans[part]["code"]
-        found = [store.read(spec, codes[spec.algorithm]) for spec in specs_in(plans[part])]
-        parts[part] = [run for run in found if run is not None]
-        missing[part] = sum(run is None for run in found)
-    published = {part: runs for part in _borrowed(parts) if (runs := _published(part))}
+        kept = [store.read(spec, codes[spec.algorithm]) for spec in specs_in(plans[part])]
+        parts[part] = [run for run in kept if run is not None]
+        missing[part] = sum(run is None for run in kept)
+    published = {
+        part: runs
+        for experiment in experiments().values()
+        for part in experiment.parts
+        if not parts.get(part) and _shows_published(experiment, part, parts)
+        if (runs := [run for run in published_runs(experiment.name) if run.problem == part.problem])
+    }
     missing = {part: count for part, count in missing.items() if count and part not in published}
     return Results(parts | published, plans, missing, frozenset(published))
 
 
-def _borrowed(there: Mapping[Part, list[Run]]) -> list[Part]:
-    """Parts without runs of their own that published runs stand in for."""
-    return [
-        part
-        for experiment in experiments().values()
-        if experiment.published is not None
-        for part in experiment.parts
-        if not there.get(part) and _beside(experiment, part, there)
-    ]
-
-
-def _beside(experiment: Experiment, part: Part, there: Mapping[Part, list[Run]]) -> bool:
+def _shows_published(experiment: Experiment, part: Part, there: Mapping[Part, list[Run]]) -> bool:
     """Whether there are runs beside which published ones are shown: of the same problem, if it is of the catalog."""
-    assert experiment.published is not None
+    if experiment.published is None:
+        return False
     words = experiment.published.beside
     if part.problem in experiment.other_parts:
-        return any(runs for one, runs in there.items() if one.experiment in words)
+        return any(runs for other, runs in there.items() if other.experiment in words)
     return not words or any(there.get(Part(word, part.problem)) for word in words)
-
-
-def _published(part: Part) -> list[Run]:
-    return [run for run in published_runs(part.experiment) if run.problem == part.problem]
 
 
 def specs_in(plan: dict[str, Any]) -> list[Spec]:
@@ -66,9 +64,26 @@ def plan_of(specs: Iterable[Spec], **remarks: Any) -> dict[str, Any]:
     return remarks | {"code": code, "runs": [asdict(spec) for spec in specs]}
 
 
+# -- what is published -------------------------------------------------------------------------------------------------
+
+
+@functools.cache
+def others(kind: str) -> Any:
+    """By problem: who, after how many samples, with which return (a number, two ends, or none), how, and the source.
+
+    `kind`: "laws" of controllers, "samples" of learners over samples. None for samples of what does not learn, or does
+    not say.
+    """
+    return json.loads(_published("others.json").read_text("utf-8"))[kind]
+
+
 def published_file(experiment: str = "trpo") -> Any:
     """The file of the package with the runs of an experiment that needs an extra (`make trpo`, `make rivals`)."""
-    return files("spaql.studies").joinpath("published", f"{experiment}.parquet")
+    return _published(f"{experiment}.parquet")
+
+
+def _published(name: str) -> Any:
+    return files("spaql.studies").joinpath("published", name)
 
 
 @functools.cache
@@ -77,3 +92,27 @@ def published_runs(experiment: str = "trpo") -> tuple[Run, ...]:
         return ()
     with as_file(published_file(experiment)) as path:
         return tuple(read_rows(Path(path)))
+
+
+def publish(folder: Path, target: Path, name: str = "trpo") -> int:
+    """Write the runs of an experiment to `target`; returns how many."""
+    known = {word: experiment for word, experiment in experiments().items() if experiment.published is not None}
+    if name not in known:
+        raise SpaqlError(f"no runs of {name!r} are published: choose one of {', '.join(known)}")
+    results = load_results(Store(folder, create=False))
+    own = [part for part in known[name].parts if part not in results.published]
+    runs = [run for part in own for run in results.parts.get(part, [])]
+    if not runs or results.missing:
+        how = f"spaql reproduce --only {name} --store {folder}"
+        raise SpaqlError(f"{folder} does not hold all runs of {name}: compute them with {how}")
+    write_rows(target, runs)
+    return len(runs)
+
+
+if __name__ == "__main__":
+    try:
+        chosen = (sys.argv[2:] or ["trpo"])[0]
+        count = publish(Path(sys.argv[1]), Path(published_file(chosen)), chosen)
+        print(f"{count} runs written to {published_file(chosen)}")
+    except SpaqlError as error:
+        sys.exit(f"spaql: {error}")

@@ -13,15 +13,13 @@ from spaql.ground.checks import whole
 from spaql.ground.errors import SpaqlError
 from spaql.ground.progress import display
 from spaql.ground.screens import ShownTask
-from spaql.runs.executors import executor_of
 from spaql.runs.rows import DamagedError, Run
-from spaql.runs.runner import run_missing
+from spaql.runs.runner import executor_of, run_missing
 from spaql.runs.spec import Spec
 from spaql.runs.store import Store
 from spaql.studies import experiments
 from spaql.studies.load import plan_of
-from spaql.studies.parts import Effort, Part
-from spaql.studies.plan import chosen_parts, specs_of, stages_of
+from spaql.studies.parts import Effort, Part, chosen_parts, specs_of, stages_of
 
 # -- how far `spaql reproduce` is: the whole and each part -------------------------------------------------------------
 

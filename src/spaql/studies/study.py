@@ -8,9 +8,8 @@ from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
-from spaql.analysis.numbers import span
 from spaql.analysis.style import WIDTH
-from spaql.analysis.tables import Table
+from spaql.analysis.tables import NOTHING, Table, span
 from spaql.runs.rows import Run
 from spaql.runs.spec import Spec
 from spaql.studies.parts import Effort, Part, Results
@@ -21,9 +20,13 @@ Tables = Mapping[str, list[Table]]  # by study
 Draw = Callable[[Any, Results], str | None]
 
 
-def _lengths(runs: Sequence[Run]) -> tuple[str, str]:
-    """Training episodes and evaluation rollouts of a part."""
-    return span(run.iterations for run in runs), span(run.rollouts for run in runs)
+def lengths_of(runs: Sequence[Run]) -> tuple[str, str]:
+    """Training episodes, or samples, and evaluation rollouts of a part."""
+    rollouts = span(run.rollouts for run in runs)
+    if not all(len(run.checkpoints) for run in runs):
+        return span(run.iterations for run in runs), rollouts
+    samples = f"{span(int(run.checkpoints[-1]) for run in runs)} samples"
+    return samples, NOTHING if rollouts == "0" else rollouts
 
 
 def _nothing(problem: str) -> tuple[Part, ...]:
@@ -67,7 +70,7 @@ class Experiment:
     extras: Mapping[str, Extra] = field(default_factory=dict)  # of problems that need one
     tuned: str = ""  # the experiment that takes the place of this one with `--tuned`
     published: Published | None = None  # if runs come with the package
-    lengths: Callable[[Sequence[Run]], tuple[str, str]] = _lengths  # training and evaluation, for the table of parts
+    lengths: Callable[[Sequence[Run]], tuple[str, str]] = lengths_of  # training and evaluation, for the table of parts
 
     @property
     def parts(self) -> tuple[Part, ...]:
@@ -119,14 +122,27 @@ class Compared:
     curves: bool = True  # False if none of them learns
 
 
-def as_it_is(table: Table, roomy: bool) -> Table | None:
-    """A table in the terminal with all its columns."""
-    return table
+InTerminal = Callable[[Table, bool], Table | None]
 
 
-def without_columns(table: Table, *beginnings: str) -> Table:
-    """A table without the columns whose headings begin so: for narrow terminals."""
-    return replace(table, columns=tuple(one for one in table.columns if not one.heading.startswith(beginnings)))
+def terminal_view(hidden: Sequence[str] = (), narrow: tuple[str, ...] = (), always: tuple[str, ...] = ()) -> InTerminal:
+    """How tables are shown in a terminal, roomy or not.
+
+    `hidden`: tables that are too wide. Columns whose headings begin like one in `always` are left out, in a narrow
+    terminal those in `narrow` too.
+    """
+
+    def shown(table: Table, roomy: bool) -> Table | None:
+        if table.name in hidden:
+            return None
+        left_out = always if roomy else always + narrow
+        kept = [column for column in table.columns if not column.heading.startswith(left_out)]
+        return replace(table, columns=tuple(kept))
+
+    return shown
+
+
+AS_IT_IS = terminal_view()
 
 
 def _no_list(anything: Any) -> list[Any]:
@@ -148,7 +164,7 @@ class Study:
     title: str = ""  # of a page with runs of this study
     opening: str = ""  # a sentence at the top of such a page
     figures: tuple[Drawing, ...] = ()  # in the order of their numbers
-    in_terminal: Callable[[Table, bool], Table | None] = as_it_is  # a table in a terminal, roomy or not; None: left out
+    in_terminal: InTerminal = AS_IT_IS  # a table in a terminal, roomy or not; None: left out
     compared: Callable[[Results], list[Compared]] = _no_list  # agents whose curves and returns the page lists
     verdict: Callable[[Sequence[Table]], str] = _no_text  # the end of the page's summary, from the tables of the study
     key_figures: Callable[[Sequence[Table]], list[Fact]] = _no_list  # value and name, from the tables of the study

@@ -1,4 +1,4 @@
-"""Return and arms over the training episodes."""
+"""Learning curves: return and arms over the training episodes, and the return over samples against TRPO."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spaql.analysis.numbers import agents, caption_number, listed
 from spaql.analysis.style import (
-    COLOURS,
     INK,
     ORDER,
+    RING,
     entry,
     episodes,
     fresh_strip,
@@ -21,8 +20,9 @@ from spaql.analysis.style import (
     plot_band,
     thinned,
 )
+from spaql.analysis.tables import agents, caption_number, listed, short
 from spaql.ground.arrays import Array
-from spaql.learners.registry import CARDS
+from spaql.learners.registry import CARDS, learners
 from spaql.runs.rows import Run
 from spaql.studies.paper.plan import main_runs, random_runs
 from spaql.studies.parts import Results
@@ -30,6 +30,7 @@ from spaql.studies.parts import Results
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
 
 @dataclass(frozen=True, eq=False)
 class Series:
@@ -113,10 +114,8 @@ def draw_arms(axis: "Axes", series: Sequence[Series]) -> None:
 
 
 def learning_legend(figure: "Figure", series: Sequence[Series], levels: Sequence[Level]) -> None:
-    legend(
-        figure,
-        [entry(one.algorithm) for one in series] + [entry("Random", level.label, **_look(level)) for level in levels],
-    )
+    learned = [entry(one.algorithm) for one in series]
+    legend(figure, learned + [entry("Random", level.label, **_look(level)) for level in levels])
 
 
 def _look(level: Level) -> dict[str, Any]:
@@ -130,8 +129,7 @@ def _caption(title: str, runs: Sequence[Run], series: Sequence[Series]) -> str:
     told = f"{title}, {agents(counts)} "
     told += f"({listed([f'{one.algorithm} with ξ = {xi[one.algorithm]:g}' for one in series])}): best evaluation "
     told += f"average seen (AQL: the last one) and number of arms over the training episodes{bands}; in the strip "
-    told += "the kept agents on "
-    told += f"{runs[0].episodes:,} fresh episodes."
+    told += f"the kept agents on {runs[0].episodes:,} fresh episodes."
     seen, fresh = (
         [float(values.mean()) for values in found]
         for found in ([s.seen[:, -1] for s in series], [s.fresh for s in series])
@@ -147,121 +145,117 @@ def _caption(title: str, runs: Sequence[Run], series: Sequence[Series]) -> str:
     return told
 
 
-# -- one episode of each policy: the angle, and what was done about it -------------------------------------------------
+# -- learning curves over samples instead of iterations: agents use different numbers of samples per episode -----------
 
-POLICIES = ("Random", "AQL", "SPAQL", "SPAQL-TS")
-LIMIT = 12.0  # degrees at which CartPole's pole counts as fallen
-GUIDE: dict[str, Any] = {"color": INK, "linewidth": 0.9, "alpha": 0.55}
+POINTS = 250
 
-
-def median_run(runs: Sequence[Run]) -> Run:
-    """The run with the median fresh return, of an even number the lower of the two."""
-    return sorted(runs, key=lambda run: (run.fresh, run.seed))[(len(runs) - 1) // 2]
+Curve = tuple[Array, Array]  # samples, agents x samples (or their mean)
 
 
-def trajectories(figure: "Figure", results: Results, problem: str, title: str) -> str | None:
-    """A column per policy. Returns the caption, or None without data."""
-    runs = [run for run in (*random_runs(results, problem), *main_runs(results, problem)) if len(run.episode_actions)]
-    groups = {name: [run for run in runs if run.algorithm == name] for name in POLICIES}
-    shown = {name: median_run(found) for name, found in groups.items() if found}
-    if not any(CARDS[name].learns for name in shown):
+def curve_of(runs: Sequence[Run], evaluation: bool) -> Curve:
+    """All agents on the same numbers of samples, equidistant on a logarithmic axis, as far as all of them come."""
+    samples = [run.train_samples_curve + (run.eval_samples_curve if evaluation else 0) for run in runs]
+    low, high = max(float(x[0]) for x in samples), min(float(x[-1]) for x in samples)
+    grid = np.geomspace(low, max(high, low), POINTS)
+    curves = []
+    for x, run in zip(samples, runs, strict=True):
+        known = np.isfinite(run.best_seen_curve)  # a batch in which no episode ended has no return
+        curves.append(np.interp(grid, x[known], run.best_seen_curve[known]))
+    return grid, np.array(curves)
+
+
+def takeover(ours: Curve, rival: Curve) -> float | None:
+    """The number of samples from which on the rival's mean is above ours for good, as far as both are known.
+
+    Zero: wherever both are known; None: not even at the end of that range.
+    """
+    low, high = max(ours[0][0], rival[0][0]), min(ours[0][-1], rival[0][-1])
+    if low >= high:
         return None
-    axes = figure.subplots(2, len(shown), sharex=True, sharey="row", squeeze=False, height_ratios=(1.3, 1.0))
-    draw = _cartpole if problem.startswith("cartpole") else _pendulum
-    for (name, run), (upper, lower) in zip(shown.items(), axes.T, strict=True):
-        upper.set_title(f"{name}\n", loc="center", color=COLOURS[name])
-        upper.text(
-            0.5, 1.04, f"fresh return {caption_number(run.fresh)}", transform=upper.transAxes, ha="center", fontsize=8
-        )
-        draw(upper, lower, run, COLOURS[name])
-        lower.set_xlabel("time step")
-    longest = max(len(run.episode_actions) for run in shown.values())
-    axes[0, 0].set_xlim(0, max(longest, 20))
-    axes[0, 0].set_xticks((0, 100, 200) if longest == 200 else (0, max(longest, 20)))
-    words = _cartpole_frame(axes, shown) if problem.startswith("cartpole") else _pendulum_frame(axes, shown)
-    seeds = listed([str(run.seed) for run in shown.values()])
+    grid = np.geomspace(low, high, 2000)
+    ahead = np.interp(grid, *rival) > np.interp(grid, *ours)
+    if not ahead[-1]:
+        return None
+    behind = np.flatnonzero(~ahead)
+    return float(grid[behind[-1] + 1]) if len(behind) else 0.0
+
+
+def overtaken_at(runs: Sequence[Run], rivals: Sequence[Run], evaluation: bool = False) -> float | None:
+    """When the mean of the rivals is above that of the runs for good; see `takeover`."""
+    (x, ours), (y, theirs) = curve_of(runs, evaluation), curve_of(rivals, evaluation)
+    return takeover((x, ours.mean(axis=0)), (y, theirs.mean(axis=0)))
+
+
+# -- learning curves against TRPO, over the number of samples ----------------------------------------------------------
+
+BATCH = 200  # the paper counts in batches of so many samples
+
+BEST_KEPT = [card.name for card in reversed(learners()) if card.keeps_best]
+
+
+def against_trpo(figure: "Figure", results: Results, problem: str, title: str) -> str | None:
+    """Returns the caption, or None unless there is TRPO and somebody to compare it with."""
+    runs, rival = main_runs(results, problem), results.runs("trpo", problem)
+    if not runs or not rival:
+        return None
+    groups = {name: [run for run in [*runs, *rival] if run.algorithm == name] for name in ORDER}
+    groups = {name: group for name, group in groups.items() if group}
+    levels = levels_of(results, problem)[:1]
+    axes = figure.subplots(1, 2, sharey=True)
+    found = []
+    for axis, evaluation in zip(axes, (False, True), strict=True):
+        curves = {name: curve_of(group, evaluation) for name, group in groups.items()}
+        means = {name: (x, plot_band(axis, name, x, values)) for name, (x, values) in curves.items()}
+        axis.set_xscale("log")
+        plain_log(axis, "x")
+        axis.set_xlabel("training and evaluation samples" if evaluation else f"training samples ({BATCH} per batch)")
+        found.append({name: takeover(means[name], means["TRPO"]) for name in BEST_KEPT if name in means})
+    fresh = [(name, np.array([run.fresh for run in group])) for name, group in groups.items()]
+    strip = fresh_strip(axes[1], fresh, 0.22)
+    for axis in (*axes, strip):
+        for level in levels:
+            axis.axhline(level.value, **line_of("Random"), zorder=3.5)
+    bottom, top = axes[0].get_ylim()
+    axes[0].set_ylim(bottom - 0.06 * (top - bottom), top)
+    for axis, places in zip(axes, found, strict=True):
+        _mark(axis, places, means["TRPO"])  # which has no evaluation samples: the same in both panels
+    axes[0].set_ylabel("average return")
+    letters(list(axes), ["training samples only", "evaluation counted too"])
+    legend(figure, [entry(name) for name in groups] + [entry("Random") for _ in levels])
+    counts = [len(group) for name, group in groups.items() if not CARDS[name].rival]
+    intervals = ", means with 95 % intervals," if max(counts) > 1 else ""
     return (
-        f"{title}: of each algorithm the agent with the median fresh return, of "
-        f"{agents([len(groups[name]) for name in shown])} "
-        f"(seed{'s' if len(shown) > 1 else ''} {seeds}), in its episode with the median return. {words}"
+        f"{title}, {agents(counts)} (TRPO {len(rival)}): best average seen (AQL: the last one; TRPO: mean return of "
+        f"the training episodes of a batch){intervals} as far as all agents come; in the strip the kept agents on "
+        f"fresh episodes. (a) Counted as in the paper, {_told(found[0])}. (b) With the evaluation rollouts, which "
+        f"TRPO does not need, {_told(found[1])}."
     )
 
 
-def _states(run: Run) -> Array:
-    return run.episode_states.reshape(len(run.episode_actions) + 1, -1)
+def _mark(axis: "Axes", found: dict[str, float | None], rival: Curve) -> None:
+    """A ring at each crossing, and its number of samples at the foot of the panel, where no curve is."""
+    bottom, top = axis.get_ylim()
+    places = sorted(at for at in found.values() if at)
+    for i, at in enumerate(places):
+        height = float(np.interp(at, *rival))
+        axis.plot([at], [height], **RING, zorder=5)
+        axis.vlines(at, bottom, height, color=INK, linewidth=0.8, linestyle=(0, (2, 2)), zorder=2.1, alpha=0.7)
+        side, shift = ("right", 0.97) if i == 0 and len(places) > 1 else ("left", 1.03)
+        axis.text(at * shift, bottom + 0.015 * (top - bottom), _rounded(at), ha=side, va="bottom", fontsize=7.5)
 
 
-def _angle(run: Run) -> Array:
-    """Of the pendulum, 0 upright, counted on over whole turns."""
-    states = _states(run)
-    return np.unwrap(np.arctan2(states[:, 1], states[:, 0]))
+def _told(found: dict[str, float | None]) -> str:
+    """When TRPO overtakes SPAQL-TS and SPAQL."""
+    words = [
+        f"has not overtaken {name} as far as both are known"
+        if at is None
+        else f"overtakes {name} for good at {_rounded(at)} samples"
+        if at
+        else f"is above {name} from the start"
+        for name, at in found.items()
+    ]
+    return f"TRPO {listed(words)}" if words else "there is neither SPAQL nor SPAQL-TS to compare TRPO with"
 
 
-def _pendulum(upper: "Axes", lower: "Axes", run: Run, colour: str) -> None:
-    upper.plot(_angle(run), color=colour)
-    steps = np.arange(len(run.episode_actions) + 1)
-    lower.stairs(run.episode_actions, steps, color=colour, linewidth=0.8, baseline=None)
-
-
-def _pendulum_frame(axes: Array, shown: dict[str, Run]) -> str:
-    """Ticks, reference lines and words, from all panels together."""
-    from matplotlib.ticker import FuncFormatter, MultipleLocator
-
-    angles = {name: _angle(run) for name, run in shown.items()}
-    low, high = min(a.min() for a in angles.values()), max(a.max() for a in angles.values())
-    turns = range(int(np.floor(low / (2 * np.pi) + 0.05)), int(np.ceil(high / (2 * np.pi) - 0.05)) + 1)
-    step = np.pi * max(1, 2 * ((len(turns) + 1) // 4))
-    for upper in axes[0]:
-        for turn in turns:
-            upper.axhline(2 * np.pi * turn, linestyle=(0, (4, 3)), zorder=1.5, **GUIDE)
-        upper.yaxis.set_major_locator(MultipleLocator(step))
-        upper.yaxis.set_major_formatter(FuncFormatter(lambda value, _: _times_pi(value)))
-        upper.set_ylim(min(low, 2 * np.pi * turns[0]) - 0.6, max(high, 2 * np.pi * turns[-1]) + 0.6)
-    axes[0, 0].set_ylabel("angle (rad)")
-    axes[1, 0].set(ylabel="torque (N m)", ylim=(-2.2, 2.2), yticks=(-2, -1, 0, 1, 2))
-    # within a sixth of a turn of the reference in every step of the last quarter
-    up = [name for name, angle in angles.items() if np.cos(angle[-len(angle) // 4 :]).min() > 0.5]
-    held = f"{listed(up)} hold{'s' if len(up) == 1 else ''}" if up else "None of them holds"
-    return f"Dashed lines: upright, at multiples of 2π. {held} the pendulum up in the last quarter of the episode."
-
-
-def _times_pi(value: float) -> str:
-    k = round(value / np.pi)
-    return "0" if k == 0 else f"{'−' if k < 0 else ''}{'' if abs(k) == 1 else abs(k)}π"
-
-
-def _cartpole(upper: "Axes", lower: "Axes", run: Run, colour: str) -> None:
-    angle, n = np.degrees(_states(run)[:, 2]), len(run.episode_actions)
-    upper.plot(angle, color=colour)
-    lower.stairs(2 * run.episode_actions - 1, np.arange(n + 1), color=colour, fill=True)
-    if n < 200:
-        upper.plot([n], [angle[-1]], color=colour, marker="X", markersize=5.5, linestyle="none", clip_on=False)
-        upper.text(
-            0.98,
-            9,
-            f"ends after {n} steps",
-            transform=upper.get_yaxis_transform(),
-            ha="right",
-            va="center",
-            fontsize=7.5,
-        )
-
-
-def _cartpole_frame(axes: Array, shown: dict[str, Run]) -> str:
-    widest = max(float(np.abs(np.degrees(_states(run)[:, 2])).max()) for run in shown.values())
-    for upper in axes[0]:
-        upper.axhline(0, linestyle=(0, (4, 3)), zorder=1.5, **GUIDE)
-        for limit in (-LIMIT, LIMIT):
-            upper.axhline(limit, linestyle="-", zorder=1.5, **GUIDE)
-    axes[0, 0].set(
-        ylabel="pole angle (degrees)",
-        yticks=(-12, -6, 0, 6, 12),
-        ylim=(-max(widest, LIMIT) - 2, max(widest, LIMIT) + 2),
-    )
-    for lower in axes[1]:
-        lower.axhline(0, linestyle="-", zorder=1.5, **GUIDE)
-    axes[1, 0].set(ylabel="push", ylim=(-1.3, 1.3))
-    axes[1, 0].set_yticks((-0.5, 0.5), ("left", "right"))
-    lengths = listed([f"{name} {len(run.episode_actions)}" for name, run in shown.items()])
-    lines = f"Dashed line: upright; solid lines: the limits of ±{LIMIT:g}°; a cross: the end of the episode."
-    return f"{lines} Steps balanced: {lengths}."
+def _rounded(samples: float) -> str:
+    return short(float(f"{samples:.2g}"))

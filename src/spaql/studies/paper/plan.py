@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from spaql.analysis.numbers import NOTHING, span
+from spaql.analysis.tables import NOTHING, span
 from spaql.learners.registry import learners
 from spaql.plants.catalog import CATALOG
 from spaql.runs.rows import Run
@@ -17,6 +17,8 @@ MAIN = ("pendulum", "pendulum-scaled", "pendulum-5", "cartpole")  # problems of 
 WITH_TRPO = ("pendulum", "cartpole")  # problems TRPO was run on
 TORQUES = ("pendulum", "pendulum-scaled")  # where the paper's Random applies torques in [0, 2] only
 STUDY_OF = {"pendulum-5": "pendulum"}  # the paper uses Pendulum's xi with 5 actions too
+
+Groups = dict[str, dict[float, list[Run]]]  # runs by algorithm and xi
 
 
 @dataclass(frozen=True)
@@ -116,13 +118,20 @@ def _study_of(problem: str) -> Part:
 
 def best_xi(study: Sequence[Run]) -> dict[str, float]:
     """Of each learner the xi with the best mean fresh return in our own study: other seeds than those reported, and
-    not the
-    biased best seen."""
-    scores: dict[str, dict[float, list[float]]] = {}
-    for run in study:
-        assert run.xi is not None
-        scores.setdefault(run.algorithm, {}).setdefault(run.xi, []).append(run.fresh)
-    return {name: max(by_xi, key=lambda xi: sum(by_xi[xi]) / len(by_xi[xi])) for name, by_xi in scores.items()}
+    not the biased best seen."""
+
+    def mean(runs: Sequence[Run]) -> float:
+        return sum(run.fresh for run in runs) / len(runs)
+
+    return {name: max(by_xi, key=lambda xi: mean(by_xi[xi])) for name, by_xi in groups_of(study).items()}
+
+
+def groups_of(runs: Sequence[Run]) -> Groups:
+    groups: Groups = {}
+    for run in runs:
+        if run.xi is not None:
+            groups.setdefault(run.algorithm, {}).setdefault(run.xi, []).append(run)
+    return groups
 
 
 # -- reading them ------------------------------------------------------------------------------------------------------

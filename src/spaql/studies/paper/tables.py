@@ -7,8 +7,7 @@ from importlib.resources import files
 from statistics import fmean
 from typing import Any
 
-from spaql.analysis.numbers import NOTHING, number, probability, spread
-from spaql.analysis.tables import Column, Row, Table, half_width
+from spaql.analysis.tables import NOTHING, Column, Row, Table, half_width, probability
 from spaql.learners.registry import CARDS
 from spaql.runs.rows import Run
 from spaql.studies.paper.plan import LEARNERS, MAIN, PAPER, TORQUES, random_runs
@@ -45,10 +44,8 @@ REASONS = {
     ("pendulum", "SPAQL-TS"): _PENDULUM,
     ("pendulum", "TRPO"): "another implementation (sb3-contrib) and other settings; see docs/reproduction.md",
     ("cartpole", "TRPO"): "another implementation (sb3-contrib) and other settings; see docs/reproduction.md",
-    (
-        "cartpole",
-        "SPAQL",
-    ): "cause unknown; SPAQL keeps the best of 2000 noisy averages here, so the figure depends on that noise",
+    ("cartpole", "SPAQL"): "cause unknown; SPAQL keeps the best of 2000 noisy averages here, so the figure depends on "
+    "that noise",
 }
 
 # What a return is, beside the title of a table on the page
@@ -132,10 +129,8 @@ def _judged(problem: str, algorithm: str, row: Row, best: Sequence[float]) -> Ro
         return nothing | {"reason": "" if algorithm in LEARNERS else "not in the paper"}
     full = PAPER.trpo_iterations if CARDS[algorithm].rival else PAPER.iterations
     if row["iterations"] < full and CARDS[algorithm].learns:
-        return nothing | {
-            "verdict": "not comparable",
-            "reason": f"{row['iterations']:,} iterations, in the paper {full:,}",
-        }
+        reason = f"{row['iterations']:,} iterations, in the paper {full:,}"
+        return nothing | {"verdict": "not comparable", "reason": reason}
     if len(best) < 2:
         return nothing | {"verdict": "not comparable", "reason": "one agent has no interval"}
     found = verdict(row["paper_reward"], row["paper_reward_half_width"], PAPER_AGENTS, best)
@@ -151,35 +146,26 @@ def _judged(problem: str, algorithm: str, row: Row, best: Sequence[float]) -> Ro
 
 
 def _columns(problem: str) -> tuple[Column, ...]:
-    def mean(name: str, digits: int) -> Column:
-        heads = {"best_seen": "ours, best seen", "fresh": "ours, fresh", "arms": "arms"}
-        return Column(heads[name], lambda row: spread(row[name], row[f"{name}_half_width"], digits))
-
-    def told(what: str, heading: str, digits: int) -> Column:
-        return Column(heading, lambda row: spread(row[f"paper_{what}"], row[f"paper_{what}_half_width"], digits))
-
     columns = [
-        Column("algorithm", lambda row: row["label"], words=True),
+        Column.text("algorithm", "label"),
         Column("ξ", lambda row: NOTHING if row["xi"] is None else f"{row['xi']:g}"),
-        Column("agents", lambda row: str(row["agents"])),
+        Column.count("agents", "agents"),
     ]
     in_paper = problem in IN_PAPER
-    columns += [told("reward", "paper", 2)] if in_paper else []
-    columns += [mean("best_seen", 2), mean("fresh", 2)]
+    columns += [Column.mean("paper", "paper_reward")] if in_paper else []
+    columns += [Column.mean("ours, best seen", "best_seen"), Column.mean("ours, fresh", "fresh")]
     if in_paper:
         columns.append(Column("verdict", lambda row: row["verdict"] or NOTHING, words=True))
         columns.append(Column("p", lambda row: probability(row["p"])))
         columns.append(Column("why", lambda row: row["reason"] or NOTHING, words=True))
-    columns += [told("arms", "arms, paper", 0)] if in_paper else []
-    columns.append(mean("arms", 0))
+    columns += [Column.mean("arms, paper", "paper_arms", 0)] if in_paper else []
+    columns.append(Column.mean("arms", "arms", 0))
     if problem in SOLVED:
-        columns.append(
-            Column("solved, paper", lambda row: NOTHING if row["paper_solved"] is None else str(row["paper_solved"]))
-        )
+        columns.append(Column.number("solved, paper", "paper_solved", 0))
         columns.append(Column("solved, best seen", lambda row: f"{row['solved_best_seen']}/{row['agents']}"))
         columns.append(Column("solved, fresh", lambda row: f"{row['solved_fresh']}/{row['agents']}"))
-    columns.append(Column("training samples", lambda row: number(row["train_samples"], 0)))
-    columns.append(Column("evaluation samples", lambda row: number(row["eval_samples"], 0)))
+    columns.append(Column.number("training samples", "train_samples", 0))
+    columns.append(Column.number("evaluation samples", "eval_samples", 0))
     return tuple(columns)
 
 
@@ -187,10 +173,8 @@ def _notes(results: Results, problem: str, runs: Iterable[Run]) -> tuple[str, ..
     episodes = max(run.episodes for run in runs)
     notes = [
         "± is half of Student's 95 % interval over the agents. Best seen: the best evaluation average so far for "
-        "SPAQL and SPAQL-TS "
-        "(the paper's metric, biased upwards), the last one for AQL, NBQL, ZoomRL and Random, the last training "
-        "batch for TRPO. Fresh: the "
-        f"kept agent on {episodes:,} new rollouts each.",
+        "SPAQL and SPAQL-TS (the paper's metric, biased upwards), the last one for AQL, NBQL, ZoomRL and Random, the "
+        f"last training batch for TRPO. Fresh: the kept agent on {episodes:,} new rollouts each.",
     ]
     if problem in SOLVED:
         notes.append(
@@ -199,8 +183,7 @@ def _notes(results: Results, problem: str, runs: Iterable[Run]) -> tuple[str, ..
     if problem in IN_PAPER:
         notes.append(
             "Verdict: Welch's test of our best seen against the published mean and interval of 20 agents; "
-            "reproduced if p ≥ 0.05, else "
-            "whether ours is better or worse."
+            "reproduced if p ≥ 0.05, else whether ours is better or worse."
         )
     if Part("trpo", problem) in results.published:
         notes.append("TRPO: the runs published with the package (made by `make trpo`), not computed here.")

@@ -11,17 +11,15 @@ from spaql.ground.progress import at_work
 from spaql.learners.registry import Card, card_of, learner_class
 from spaql.plants.catalog import CATALOG
 from spaql.plants.make import make_from_catalog
-from spaql.runs.executors import Open, executor_of
-from spaql.runs.runner import run_missing
+from spaql.runs.runner import Open, executor_of, run_missing
 from spaql.runs.spec import Spec
 from spaql.runs.store import Store
 from spaql.studies.reproduce import failure, usable
-from spaql.studies.sweep.records import Options, Sweep, Swept, Trial
-from spaql.studies.sweep.space import Parameter, parameters_of, random_search, tpe_search
+from spaql.studies.sweep_space import Parameter, parameters_of, random_search, tpe_search
+from spaql.studies.sweep_table import FIRST_REPORTED, Options, Sweep, Swept, Trial
 
 SAMPLERS = ("random", "tpe")
 MOST_TUNING_SEEDS = 100  # seeds by which options are chosen are below
-FIRST_REPORTED = 1000  # seeds that are reported are from here on
 
 
 class _InterruptedError(Exception):

@@ -11,7 +11,7 @@ import numpy as np
 from spaql.ground.errors import SpaqlError, echoed
 from spaql.learners.options import options_of, typed
 from spaql.runs.spec import Option
-from spaql.studies.sweep.records import Options, Sweep, Trial
+from spaql.studies.sweep_table import Options, Sweep, Trial
 
 if TYPE_CHECKING:
     from spaql.learners.agent import Agent
