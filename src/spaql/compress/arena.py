@@ -14,9 +14,9 @@ from spaql.ground.compiling import inlined, kernel
 from spaql.ground.errors import SpaqlError
 from spaql.ground.streams import derive, uniform
 from spaql.plants.chart import HUGE
-from spaql.plants.plant import LANES, Batch
+from spaql.plants.plant import LANES, Batch, Rows
 from spaql.plants.problem import Problem
-from spaql.training.lanes import Episodes, Lanes, Stage, book, finish, new_lanes, pad, stage_of, start_lanes, step_lanes
+from spaql.training.lanes import Episodes, Lanes, Stage, book, new_lanes, pad, run_lanes, stage_of
 from spaql.training.tree_episodes import episode_in
 from spaql.training.tree_rollouts import act_tree, run_tree
 from spaql.trees.tree import CompiledTree, Tree, has_oblique
@@ -45,33 +45,38 @@ class ArenaTrials(NamedTuple):
     hold: int
 
 
+class SampledActor(NamedTuple):
+    """A tree that acts, a sample of whose moments is kept."""
+
+    controller: CompiledTree
+    oblique: bool
+    sample: Sample
+    memory: MomentBuffer
+    kept: Array  # (1,) how many
+
+
+@inlined
+def _act(actor: SampledActor, rows: Rows, lanes: Lanes, h: int, steps: int, n: int, padded: int) -> bool:
+    sample, memory, kept = actor.sample, actor.memory, actor.kept[0]
+    for i in range(n):
+        if kept < len(memory.places) and uniform(derive(sample.key, lanes.rollout[i]), h) < sample.share:
+            for row in range(rows.action):
+                memory.places[kept, row] = lanes.table[row, i]
+            memory.keys[kept], memory.times[kept] = lanes.plant_key[i], h
+            kept += 1
+    actor.kept[0] = kept
+    act_tree(actor.controller, actor.oblique, lanes, rows, padded)
+    return True
+
+
 @kernel
 def keep_moments(
     reset: Batch, step: Batch, stage: Stage, controller: CompiledTree, lanes: Lanes, episodes: Episodes,
     sample: Sample, memory: MomentBuffer, found: Array,
 ) -> int:  # fmt: skip
     """Episodes of a tree, a sample of whose moments is kept in `memory`. Returns the steps; `found[0]` were kept."""
-    rows, returns, steps, kept = stage.rows, episodes.returns, 0, 0
-    oblique = has_oblique(controller.nodes, controller.weights)
-    for begin in range(episodes.first, episodes.last, LANES):
-        n = min(LANES, episodes.last - begin)
-        padded = start_lanes(reset, stage, lanes, episodes.plant_seed, np.uint64(0), begin, n)
-        for h in range(stage.horizon):
-            if n == 0:
-                break
-            for i in range(n):
-                if kept < len(memory.places) and uniform(derive(sample.key, lanes.rollout[i]), h) < sample.share:
-                    for row in range(rows.action):
-                        memory.places[kept, row] = lanes.table[row, i]
-                    memory.keys[kept], memory.times[kept] = lanes.plant_key[i], h
-                    kept += 1
-            act_tree(controller, oblique, lanes, rows, padded)
-            step_lanes(step, stage, lanes, h, padded)
-            steps += n
-            n, padded = book(rows, lanes, returns, n, padded)
-        finish(rows, lanes, returns, n)
-    found[0] = kept
-    return steps
+    actor = SampledActor(controller, has_oblique(controller.nodes, controller.weights), sample, memory, found)
+    return run_lanes(reset, step, _act, actor, stage, lanes, episodes)
 
 
 @inlined

@@ -1,7 +1,7 @@
 """Episodes of a controller that is a function of the observation, on compiled plants and in Gymnasium environments."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -13,25 +13,10 @@ from spaql.ground.progress import EPISODES, working
 from spaql.plants.answers import begun, outcome
 from spaql.plants.chart import HUGE
 from spaql.plants.environment import PlantEnv
-from spaql.plants.plant import LANES, Batch, Rows
+from spaql.plants.plant import Batch, Rows
 from spaql.policy.evaluation import Evaluation
 from spaql.policy.outputs import Allowed, allowed_by, settled
-from spaql.training.lanes import (
-    BAD_ACTION,
-    OK,
-    Episodes,
-    Lanes,
-    Stage,
-    book,
-    check_returns,
-    count_lanes,
-    finish,
-    new_lanes,
-    stage_of,
-    start_asked,
-    step_lanes,
-    turn_lanes,
-)
+from spaql.training.lanes import BAD_ACTION, OK, Episodes, Lanes, Stage, new_lanes, run_lanes, stage_of
 from spaql.training.tally import Counter, Tally, counted, new_tally
 from spaql.training.tree_episodes import STRETCH
 from spaql.training.viewer import bad_reward, bad_state
@@ -65,44 +50,33 @@ def settle_lanes(allowed: Allowed, lanes: Lanes, rows: Rows, n: int) -> int:
     return -1
 
 
+class FunctionActor(NamedTuple):
+    """A function that acts."""
+
+    function: Batch
+    allowed: Allowed
+    wrong: Array  # the observation and the action, where an action is not allowed
+
+
+@inlined
+def _act(actor: FunctionActor, rows: Rows, lanes: Lanes, h: int, steps: int, n: int, padded: int) -> bool:
+    actor.function(lanes.flat, padded)
+    bad = settle_lanes(actor.allowed, lanes, rows, padded)
+    if bad < 0:
+        return True
+    for j in range(len(actor.wrong)):
+        actor.wrong[j] = lanes.table[rows.observation + j, bad]
+    lanes.fault[0], lanes.fault[1], lanes.fault[2], lanes.fault[3] = BAD_ACTION, lanes.rollout[bad], h, -1
+    return False
+
+
 @kernel
 def run_controller(
-    reset: Batch,
-    step: Batch,
-    act: Batch,
-    stage: Stage,
-    allowed: Allowed,
-    lanes: Lanes,
-    episodes: Episodes,
+    reset: Batch, step: Batch, act: Batch, stage: Stage, allowed: Allowed, lanes: Lanes, episodes: Episodes,
     wrong: Array,
-) -> int:
-    """Episodes of a controller. Returns the steps.
-
-    At an action that is not allowed it stops, and leaves the observation and the action in `wrong`.
-    """
-    rows, returns, steps = stage.rows, episodes.returns, 0
-    for begin in range(episodes.first, episodes.last, LANES):
-        n = min(LANES, episodes.last - begin)
-        padded = start_asked(reset, stage, lanes, episodes, begin, n)
-        for h in range(stage.horizon):
-            if n == 0:
-                break
-            act(lanes.flat, padded)
-            wrong_lane = settle_lanes(allowed, lanes, rows, padded)
-            if wrong_lane >= 0:
-                for j in range(len(wrong)):
-                    wrong[j] = lanes.table[rows.observation + j, wrong_lane]
-                lanes.fault[0], lanes.fault[1] = BAD_ACTION, lanes.rollout[wrong_lane]
-                lanes.fault[2], lanes.fault[3] = h, -1
-                return steps
-            turn_lanes(stage, lanes, episodes, h, padded)
-            step_lanes(step, stage, lanes, h, padded)
-            count_lanes(rows, lanes, n)
-            steps += n
-            n, padded = book(rows, lanes, returns, n, padded)
-        finish(rows, lanes, returns, n)
-    check_returns(lanes, episodes)
-    return steps
+) -> int:  # fmt: skip
+    """Episodes of a controller. Returns the steps. At an action that is not allowed it stops, and fills in `wrong`."""
+    return run_lanes(reset, step, _act, FunctionActor(act, allowed, wrong), stage, lanes, episodes)
 
 
 # Episodes of a controller that is a function of the observation, on compiled plants and in Gymnasium environments

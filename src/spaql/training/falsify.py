@@ -17,7 +17,7 @@ from spaql.policy.policy import Policy
 from spaql.policy.words import variable_names, variable_units
 from spaql.policy.worst import Changes, Worst
 from spaql.training.controller_episodes import run_compiled, steps_of
-from spaql.training.lanes import OK, OWN_KEYS, Episodes, new_lanes, stage_of
+from spaql.training.lanes import OK, Episodes, new_lanes, stage_of
 from spaql.training.tally import Counter, Tally, counted, excesses_of, new_tally
 from spaql.training.tree_rollouts import run_tree
 from spaql.training.viewer import bad_reward
@@ -79,7 +79,8 @@ def _trial(controller: Falsifiable, by: str) -> Trial:
     def trial(points: Points) -> Outcomes:
         n = len(points.starts)
         returns, tally = np.zeros(n), new_tally(problem, n)
-        some = Episodes(np.uint64(0), returns, 0, n, OWN_KEYS, *map(np.ascontiguousarray, points))
+        starts, blocks = map(np.ascontiguousarray, points)
+        some = Episodes(np.uint64(0), returns, 0, n, starts=starts, blocks=blocks)
         if isinstance(controller, Policy):
             lanes = new_lanes(plant, tally)
             nothing = np.zeros(0, np.int64), np.empty((0, len(problem.state)))

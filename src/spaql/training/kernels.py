@@ -130,8 +130,8 @@ def _evaluate(
     key = streams.stream(seed, streams.SELECT_ACTION, iteration)
     all_of = room.episodes
     # written out to the last field: of another type, as without the defaults, `rollouts` would be compiled once more
-    episodes = Episodes(plant_seed, all_of.returns, 0, all_of.last, all_of.keys, all_of.starts, all_of.blocks)
-    outer[EVAL_SAMPLES] += rollouts(reset, step, stage, actor, room.many, episodes, key, False)
+    episodes = Episodes(plant_seed, all_of.returns, 0, all_of.last, all_of.keys, all_of.starts, all_of.blocks, key)
+    outer[EVAL_SAMPLES] += rollouts(reset, step, stage, actor, room.many, episodes, False)
     return mean_return(all_of.returns)
 
 
@@ -212,14 +212,7 @@ def train_aql(
 
 @kernel
 def greedy_rollouts(
-    reset: Batch,
-    step: Batch,
-    stage: Stage,
-    actor: Actor,
-    lanes: Lanes,
-    episodes: Episodes,
-    action_key: np.uint64,
-    deterministic: bool,
+    reset: Batch, step: Batch, stage: Stage, actor: Actor, lanes: Lanes, episodes: Episodes, deterministic: bool
 ) -> int:
     """`rollouts`, called from Python."""
-    return rollouts(reset, step, stage, actor, lanes, episodes, action_key, deterministic)
+    return rollouts(reset, step, stage, actor, lanes, episodes, deterministic)

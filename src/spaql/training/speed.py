@@ -22,7 +22,7 @@ from spaql.plants.gym import from_gym
 from spaql.plants.make import make_from_catalog
 from spaql.plants.plant import Batch
 from spaql.plants.problem import Problem
-from spaql.training.lanes import Lanes, Stage, fill_noise, new_lanes, stage_of, start_lanes, step_lanes
+from spaql.training.lanes import Episodes, Lanes, Stage, fill_noise, new_lanes, stage_of, start_lanes, step_lanes
 from spaql.training.rollouts import locate
 from spaql.training.trainer import learn_all
 
@@ -30,15 +30,15 @@ from spaql.training.trainer import learn_all
 
 @kernel
 def bare_plant(
-    reset: Batch, step: Batch, stage: Stage, space: Space, chart: Chart, lanes: Lanes, fresh: Lanes, n: int, steps: int
-) -> int:
-    """`steps` rounds of n rollouts in lock-step: random actions, observations in the cube; finished lanes start again.
+    reset: Batch, step: Batch, stage: Stage, space: Space, chart: Chart, lanes: Lanes, fresh: Lanes,
+    episodes: Episodes, steps: int,
+) -> int:  # fmt: skip
+    """`steps` rounds of rollouts in lock-step: random actions, observations in the cube; finished lanes start again.
 
     Returns the steps made. `fresh`: a second table, for start states.
     """
-    key = np.uint64(0)
-    rows = stage.rows
-    padded = start_lanes(reset, stage, lanes, key, key, 0, n)
+    key, n, rows = episodes.plant_seed, episodes.last, stage.rows
+    padded = start_lanes(reset, stage, lanes, episodes, 0, n)
     started = n
     for h in range(steps):
         for axis in range(rows.noise - rows.action):
@@ -127,8 +127,8 @@ def _bare(problem: Problem, steps: int) -> float:
     assert plant is not None
     lanes, fresh = new_lanes(plant), new_lanes(plant)
     (reset, step), stage, chart = plant.batch, stage_of(plant, problem.horizon), problem.chart()
-    begin = time.process_time()
-    done = bare_plant(reset, step, stage, space, chart, lanes, fresh, n, steps // n)
+    episodes, begin = Episodes(np.uint64(0), np.empty(0), 0, n), time.process_time()
+    done = bare_plant(reset, step, stage, space, chart, lanes, fresh, episodes, steps // n)
     return float(done / (time.process_time() - begin))
 
 
