@@ -10,7 +10,7 @@ from spaql.compress.by_hand import baselines_for
 from spaql.compress.cart import best_splits, cost_tree, distilled
 from spaql.compress.frontier import FRESH, FRESH_SEED
 from spaql.compress.search import search
-from spaql.training.tree_episodes import run_episodes
+from spaql.training.closed_loop import run_episodes
 from spaql.trees.equality import differences
 from spaql.trees.tree import leaf_of
 

@@ -11,7 +11,7 @@ from spaql.gp.problem import model_of
 from spaql.laws import in_model
 from spaql.laws import judge as judge_of_trees
 from spaql.learners.atlas import controller
-from spaql.training.tree_episodes import evaluated
+from spaql.training.closed_loop import evaluated
 from spaql.trees.edits import constant
 
 pytestmark = pytest.mark.usefixtures("quick_search")

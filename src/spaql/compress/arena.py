@@ -16,8 +16,8 @@ from spaql.ground.streams import derive, uniform
 from spaql.plants.chart import HUGE
 from spaql.plants.plant import LANES, Batch, Rows
 from spaql.plants.problem import Problem
+from spaql.training.closed_loop import tree_steps
 from spaql.training.lanes import Episodes, Lanes, Stage, book, new_lanes, pad, run_lanes, stage_of
-from spaql.training.tree_episodes import episode_in
 from spaql.training.tree_rollouts import act_tree, run_tree
 from spaql.trees.tree import CompiledTree, Tree, has_oblique
 
@@ -261,7 +261,7 @@ class EnvironmentArena:
 
     def _episode(self, tree: Tree, start: int) -> tuple[float, list[Array]]:
         total, states = 0.0, []
-        for observation, _, reward in episode_in(self.problem, tree, self.env, (self.seed + start) % 2**31):
+        for observation, _, reward, *_ in tree_steps(self.problem, tree, self.env, (self.seed + start) % 2**31):
             total += reward
             states.append(observation)
         self.samples += len(states)

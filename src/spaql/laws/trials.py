@@ -20,8 +20,8 @@ from spaql.plants.chart import HUGE
 from spaql.plants.environment import PlantEnv
 from spaql.plants.plant import LANES
 from spaql.plants.problem import Problem
+from spaql.training.closed_loop import tree_steps
 from spaql.training.lanes import OK, Episodes, Lanes, new_lanes, stage_of
-from spaql.training.tree_episodes import episode_in
 from spaql.training.tree_rollouts import forest_of, run_forest, run_tree
 from spaql.training.viewer import bad_reward, bad_state
 from spaql.trees.tree import Tree
@@ -202,7 +202,7 @@ class Trials:
         """Say where the plant or environment gives numbers that nobody can learn from."""
         env = self.env
         for seed in seeds.tolist():
-            for h, (observation, _, reward) in enumerate(episode_in(self.problem, tree, env, seed)):
+            for h, (observation, _, reward, *_) in enumerate(tree_steps(self.problem, tree, env, seed)):
                 where = f"reset(seed={seed}), step {h}"
                 bad = np.flatnonzero(~((observation >= self.low) & (observation <= self.high)))
                 if len(bad):
@@ -236,7 +236,7 @@ class Trials:
                 number += whole
                 continue
             env = self.env
-            for _ in episode_in(self.problem, tree, env, int(plant_seed(seed, purpose, number))):
+            for _ in tree_steps(self.problem, tree, env, int(plant_seed(seed, purpose, number))):
                 self.count(1)
                 if self.left == 0:
                     break

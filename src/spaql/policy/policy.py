@@ -32,7 +32,7 @@ from spaql.trees.tree import Tree, bounds_of, decide
 
 if TYPE_CHECKING:
     from spaql.compress.frontier import FrontierPoint
-    from spaql.training.tree_episodes import Usage
+    from spaql.training.closed_loop import Usage
 
 USAGE_EPISODES = 200  # of rollouts that tell where the closed loop goes
 USAGE_IN_PYTHON = 5  # the same, in an environment that is not compiled
@@ -107,7 +107,7 @@ class Policy(Probes):
 
     def evaluate(self, episodes: int = 1000, seed: int = 0) -> Evaluation:
         """Fresh rollouts, from the start states of `Agent.evaluate` with the same seed."""
-        from spaql.training.tree_episodes import evaluated
+        from spaql.training.closed_loop import evaluated
 
         return evaluated(self.problem, self.rules, whole("episodes", episodes, 1, 10**8), whole("seed", seed, 0))
 
@@ -129,7 +129,7 @@ class Policy(Probes):
 
         None without a plant.
         """
-        from spaql.training.tree_episodes import run_episodes
+        from spaql.training.closed_loop import run_episodes
 
         if not self.problem.can_run:
             return None

@@ -7,9 +7,9 @@ from spaql.policy.step_response import StepResponse
 from spaql.policy.worst import Worst
 
 if TYPE_CHECKING:
+    from spaql.training.closed_loop import Decides
     from spaql.training.episode import Episode
     from spaql.training.falsify import Falsifiable
-    from spaql.training.watched import Decides
 
 
 class Probes:
@@ -17,7 +17,7 @@ class Probes:
 
     def episode(self: "Decides", seed: int = 0, rollout: int = 0) -> "Episode":
         """Rollout number `rollout` of `evaluate(seed=seed)`, step by step."""
-        from spaql.training.watched import record
+        from spaql.training.episode import record
 
         return record(self, whole("seed", seed, 0), whole("rollout", rollout, 0, 10**8))
 
@@ -45,7 +45,7 @@ class Probes:
 
         Other references stay in the middle of their range.
         """
-        from spaql.training.watched import respond
+        from spaql.training.episode import respond
 
         return respond(self, reference, start, to, at, noise, tolerance, episodes, seed)
 

@@ -5,28 +5,33 @@ same learners in Gymnasium environments in `gym_loop`.
 """
 
 import threading
+from typing import Any
 
 import numpy as np
 
 from spaql.ground.arrays import Array
+from spaql.ground.compiling import machine_code
 from spaql.ground.errors import SpaqlError
 from spaql.ground.progress import EPISODES, working
-from spaql.ground.streams import FRESH_ACTION, FRESH_PLANT, SELECT_ACTION, SELECT_PLANT, key_of, plant_seed
-from spaql.learners.act import Actor
+from spaql.ground.streams import FRESH_ACTION, FRESH_PLANT, SELECT_ACTION, SELECT_PLANT, key_of, plant_seed, sub_key
+from spaql.learners.act import Actor, act_once
 from spaql.learners.forest_agent import ForestAgent
 from spaql.learners.history import COLUMNS, write_row
 from spaql.learners.outer import EVAL_SAMPLES, TRAIN_SAMPLES
 from spaql.learners.state import copied, merge_forest
 from spaql.learners.trainee import Trainee
 from spaql.partition.greedy import Greedy, cell_room, new_greedy
+from spaql.plants.answers import steps
+from spaql.plants.chart import HUGE
 from spaql.plants.plant import LANES
 from spaql.policy.evaluation import Evaluation
+from spaql.training.episode import Episode, open_at
 from spaql.training.gym_loop import GymLoop, run_gym
 from spaql.training.kernels import Clock, KernelRoom, LoopProgress, greedy_rollouts, train_aql, train_spaql
 from spaql.training.lanes import BAD_OBSERVATION, OK, Episodes, Lanes, new_lanes, stage_of
 from spaql.training.rollouts import mean_return
 from spaql.training.tally import Tally, counted, new_tally
-from spaql.training.viewer import bad_reward, bad_state
+from spaql.training.viewer import Viewer, bad_reward, bad_state
 
 STRETCH_STEPS = 4_000_000  # between two checks for Ctrl-C in an evaluation: a tenth of a second on our plants
 
@@ -149,6 +154,53 @@ def fresh_rollouts(agent: ForestAgent, episodes: int, seed: int, deterministic: 
     returns, tally = np.empty(episodes), new_tally(agent.problem, episodes)
     steps = run_rollouts(agent, seed, (FRESH_PLANT, FRESH_ACTION), 0, deterministic, returns, tally)
     return counted(agent.problem, returns, steps, tally, seed)
+
+
+def record(agent: ForestAgent, seed: int, rollout: int, deterministic: bool) -> Episode:
+    """See `Agent.episode`."""
+    if agent.problem.plant is not None:
+        return _record_compiled(agent, seed, rollout, deterministic)
+    env, observation = open_at(agent.problem, seed, rollout)
+    space = agent.state.space
+    actor = Actor(space, agent.chart, agent.state.policy(agent.chart))
+    native, view = agent.problem.native_one(), Viewer(agent, f"rollout {rollout}")
+    x, action = np.zeros(space.d), np.zeros(max(space.k, 1))
+    key = sub_key(key_of(seed, FRESH_ACTION, 0), rollout)
+    observations, actions, rewards, ended = [np.array(view.check(observation, 0), float)], [], [], False
+    code = machine_code(act_once, actor, observations[0], key, 0, deterministic, x, action)
+
+    def act(_: Any, h: int) -> Array:
+        view.complain(code(actor, observations[-1], key, h, deterministic, x, action), observations[-1], h)
+        actions.append(action.copy())
+        return action
+
+    for _, _, after, reward, terminated in steps(env, act, observation, agent.problem.horizon, native):
+        observations.append(np.array(view.check(after, len(actions)), float))
+        rewards.append(view.reward(reward, len(actions) - 1))
+        ended = terminated
+    return Episode(np.array(observations), np.array(actions), np.array(rewards), ended, agent.problem)
+
+
+def _record_compiled(agent: ForestAgent, seed: int, rollout: int, deterministic: bool) -> Episode:
+    """On a compiled plant, without leaving compiled code: a hundred times as fast."""
+    problem, state, plant = agent.problem, agent.state, agent.problem.plant
+    assert plant is not None
+    rows, stage, lanes = plant.rows, stage_of(plant, problem.horizon), new_lanes(plant, trace=problem.horizon + 1)
+    actor = Actor(state.space, agent.chart, state.policy(agent.chart))
+    key, first = key_of(seed, FRESH_ACTION, 0), plant_seed(seed, FRESH_PLANT, 0)
+    returns = np.zeros(rollout + 1)  # of which only the last is touched, so that they take no memory
+    episodes = Episodes(np.uint64(first), returns, rollout, rollout + 1, action_key=key)
+    steps = greedy_rollouts(*plant.batch, stage, actor, lanes, episodes, deterministic)
+    trace = lanes.trace[: steps + 1]
+    trace[steps] = lanes.table[:, 0]
+    observations, rewards = trace[:, rows.observation : rows.action].copy(), trace[1:, rows.reward].copy()
+    bad = np.flatnonzero(~(np.abs(rewards) <= HUGE))
+    if len(bad):
+        raise bad_reward(problem, f"rollout {rollout}, step {bad[0]}")
+    if lanes.fault[0] != OK:
+        raise plant_error(agent, lanes)
+    actions = trace[:-1, rows.action : rows.noise].copy()
+    return Episode(observations, actions, rewards, bool(trace[steps, rows.done]), problem)
 
 
 # -- the loop of Random, on plants of both kinds: it learns nothing, so that every iteration is an evaluation ----------
