@@ -34,7 +34,7 @@ DOORS = {
     ("policy/step_response.py", "analysis/step_figure.py"),
     ("policy/worst.py", "analysis/episode_figure.py"),
     ("policy/policy.py", "laws/compress.py"),
-    ("policy/policy.py", "compress/frontier_figure.py"),
+    ("policy/policy.py", "compress/frontier.py"),
     ("policy/policy.py", "export/__init__.py"),
     ("policy/policy.py", "export/json_form.py"),
     ("policy/controller.py", "training/closed_loop.py"),

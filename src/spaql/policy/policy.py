@@ -207,12 +207,12 @@ class Policy(Probes):
         return compress(self, max_leaves, **options)
 
     def draw_frontier(self, path: str | PathLike[str], baselines: Mapping[str, Any] | None = None) -> None:
-        """Of a compressed tree: leaves against fresh return, with the table and controllers made by hand.
+        """Of a compressed tree: leaves against fresh return, with the table.
 
         `baselines`: controllers of one's own by name: policies, agents, `spaql.Controller`. What has no leaves is a
         line.
         """
-        from spaql.compress.frontier_figure import frontier_figure
+        from spaql.compress.frontier import frontier_figure
 
         frontier_figure(self, path, {} if baselines is None else baselines)
 
