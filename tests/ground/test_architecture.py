@@ -22,7 +22,7 @@ FACADE = ("__init__.py", "callbacks.py", "old_paths.py")  # modules of the root 
 # they are called. Nothing else may import against the order.
 DOORS = {
     ("learners/agent.py", "training/trainer.py"),
-    ("learners/agent.py", "data/replay.py"),
+    ("learners/agent.py", "data/record.py"),
     ("learners/atlas/learner.py", "laws/trust.py"),
     ("training/acceptance.py", "laws/price.py"),
     ("learners/atlas/controller.py", "laws/in_model.py"),

@@ -21,9 +21,8 @@ from spaql.plants.environment import PlantEnv
 from spaql.plants.plant import LANES
 from spaql.plants.problem import Problem
 from spaql.training.closed_loop import tree_steps
-from spaql.training.lanes import OK, Episodes, Lanes, new_lanes, stage_of
+from spaql.training.lanes import OK, Episodes, Lanes, bad_reward, bad_state, new_lanes, stage_of
 from spaql.training.tree_rollouts import forest_of, run_forest, run_tree
-from spaql.training.viewer import bad_reward, bad_state
 from spaql.trees.tree import Tree
 
 MOST_AT_ONCE = 4096  # episodes between two checks for Ctrl-C

@@ -23,7 +23,7 @@ from spaql.plants.answers import begun, steps
 from spaql.plants.chart import to_cube
 from spaql.plants.environment import PlantEnv
 from spaql.training.closed_loop import run_episodes
-from spaql.training.viewer import Viewer
+from spaql.training.gym_loop import Viewer
 
 if TYPE_CHECKING:
     from spaql.learners.atlas.learner import Atlas

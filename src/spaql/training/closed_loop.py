@@ -18,10 +18,20 @@ from spaql.plants.plant import Batch, Rows
 from spaql.plants.problem import Problem
 from spaql.policy.evaluation import Evaluation
 from spaql.policy.outputs import Allowed, allowed_by, settled
-from spaql.training.lanes import BAD_ACTION, OK, Episodes, Lanes, Stage, new_lanes, run_lanes, stage_of
+from spaql.training.lanes import (
+    BAD_ACTION,
+    OK,
+    Episodes,
+    Lanes,
+    Stage,
+    bad_reward,
+    bad_state,
+    new_lanes,
+    run_lanes,
+    stage_of,
+)
 from spaql.training.tally import Counter, Tally, counted, new_tally
 from spaql.training.tree_rollouts import run_tree
-from spaql.training.viewer import bad_reward, bad_state
 from spaql.trees.tree import Tree, decide_row
 
 if TYPE_CHECKING:

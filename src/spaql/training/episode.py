@@ -21,7 +21,7 @@ from spaql.plants.problem_text import HARD, WIDTH
 from spaql.plants.references import Reference
 from spaql.policy.step_response import StepResponse, measured
 from spaql.policy.words import action_names, action_units, different, number, variable_names, variable_units, with_unit
-from spaql.training.viewer import bad_reward
+from spaql.training.lanes import bad_reward
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

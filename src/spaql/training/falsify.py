@@ -25,10 +25,9 @@ from spaql.policy.words import variable_names, variable_units
 from spaql.policy.worst import Changes, Worst
 from spaql.training.closed_loop import Decides, count_episode, run_compiled
 from spaql.training.episode import Episode, Watched, watch
-from spaql.training.lanes import OK, Episodes, new_lanes, stage_of
+from spaql.training.lanes import OK, Episodes, bad_reward, new_lanes, stage_of
 from spaql.training.tally import Counter, Tally, counted, excesses_of, new_tally
 from spaql.training.tree_rollouts import run_tree
-from spaql.training.viewer import bad_reward
 
 if TYPE_CHECKING:
     from spaql.plants.problem import Problem

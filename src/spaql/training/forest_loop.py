@@ -26,12 +26,11 @@ from spaql.plants.chart import HUGE
 from spaql.plants.plant import LANES
 from spaql.policy.evaluation import Evaluation
 from spaql.training.episode import Episode, open_at
-from spaql.training.gym_loop import GymLoop, run_gym
+from spaql.training.gym_loop import GymLoop, Viewer, run_gym
 from spaql.training.kernels import Clock, KernelRoom, LoopProgress, greedy_rollouts, train_aql, train_spaql
-from spaql.training.lanes import BAD_OBSERVATION, OK, Episodes, Lanes, new_lanes, stage_of
+from spaql.training.lanes import BAD_OBSERVATION, OK, Episodes, Lanes, bad_reward, bad_state, new_lanes, stage_of
 from spaql.training.rollouts import mean_return
 from spaql.training.tally import Tally, counted, new_tally
-from spaql.training.viewer import Viewer, bad_reward, bad_state
 
 STRETCH_STEPS = 4_000_000  # between two checks for Ctrl-C in an evaluation: a tenth of a second on our plants
 

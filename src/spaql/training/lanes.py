@@ -3,6 +3,7 @@
 Every rollout has its own random streams, so its bits do not depend on the rollouts beside it.
 """
 
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -10,9 +11,11 @@ import numpy as np
 
 from spaql.ground.arrays import Array
 from spaql.ground.compiling import inlined
+from spaql.ground.errors import SpaqlError
 from spaql.ground.streams import derive, uniform
 from spaql.plants.chart import HUGE
 from spaql.plants.plant import LANES, Batch, Plant, Rows
+from spaql.plants.problem import Problem
 from spaql.training.tally import Tally, count_step, no_tally
 
 WIDTH = 4  # lanes are padded to a multiple of this number: the rest of a vector loop would run one by one
@@ -254,3 +257,24 @@ def run_lanes(
             returns[lanes.rollout[i]] = lanes.table[rows.total, i]
     check_returns(lanes, episodes)
     return steps
+
+
+# -- what is said of a compiled plant that gives numbers nobody can learn from -----------------------------------------
+
+
+def bad_reward(problem: Problem, where: str) -> SpaqlError:
+    return SpaqlError(f"the plant of {problem.name} gave a reward that is not finite ({where})")
+
+
+def bad_state(problem: Problem, dimension: int, value: float, where: str) -> SpaqlError:
+    """Of an observation that is not finite, or outside the declared bounds."""
+    axis = problem.state[dimension]
+    if not math.isfinite(value) or axis.slope is not None:
+        return SpaqlError(
+            f"the plant of {problem.name} gave a state that is not finite: {axis.name} is {value:g} ({where})"
+        )
+    return SpaqlError(
+        f"the plant of {problem.name} left its declared bounds: "
+        f"{axis.name} = {value:g} is not in {axis.low:g} ... {axis.high:g} ({where}): "
+        "widen the axis, or give it a slope; the state after the last step of an episode counts, too"
+    )
