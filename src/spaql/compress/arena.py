@@ -205,7 +205,7 @@ class PlantArena:
         self.samples += run_tree(
             self.reset, self.step, self.stage, tree.controller, self.lanes, episodes, self._uncounted, self._unseen
         )
-        return _finite(self._returns[first:last].copy())
+        return finite(self._returns[first:last].copy())
 
     def moments(self, tree: Tree, count: int, seed: int) -> Moments:
         rows, room = self.stage.rows, 2 * count
@@ -227,7 +227,7 @@ class PlantArena:
         self.samples += run_on(
             self.step, self.stage, tree.controller, self.lanes, MomentBuffer(*moments.memory), trials, returns
         )
-        return _finite(returns).reshape(len(moments.states), -1)
+        return finite(returns).reshape(len(moments.states), -1)
 
 
 class EnvironmentArena:
@@ -245,7 +245,7 @@ class EnvironmentArena:
         return self.samples
 
     def returns(self, tree: Tree, first: int, last: int) -> Array:
-        return _finite(np.array([self._episode(tree, start)[0] for start in range(first, last)]))
+        return finite(np.array([self._episode(tree, start)[0] for start in range(first, last)]))
 
     def moments(self, tree: Tree, count: int, seed: int) -> Moments:
         states: list[Array] = []
@@ -273,9 +273,7 @@ def arena_of(problem: Problem, starts: int, seed: int = 0) -> Arena:
     return PlantArena(problem, starts, seed) if problem.plant is not None else EnvironmentArena(problem, starts, seed)
 
 
-def _finite(returns: Array) -> Array:
+def finite(returns: Array) -> Array:
     """A tree may drive a plant to where nothing is finite: then the tree has lost, and the search goes on."""
-    bad = ~(np.abs(returns) <= HUGE)
-    if bad.any():
-        returns[bad] = LOST
+    returns[~(np.abs(returns) <= HUGE)] = LOST
     return returns

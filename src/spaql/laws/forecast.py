@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.spatial import KDTree
 
+from spaql.compress.arena import LOST
 from spaql.gp.data import Data, thinned
 from spaql.gp.model import WEIGHED, WIDER, Model
 from spaql.gp.plant import ModelPlant, model_plant
@@ -23,7 +24,7 @@ from spaql.ground.arrays import Array
 from spaql.ground.streams import LAWS_CONFIRMED
 from spaql.laws.in_model import doubted
 from spaql.laws.teacher import Lessons
-from spaql.laws.trials import LOST, Trials, seeds_of
+from spaql.laws.trials import Trials, seeds_of
 from spaql.learners.atlas.controller import told_problem
 from spaql.learners.atlas.memory import BEGAN, LED, TERMINATED
 from spaql.learners.atlas.state import Grown

@@ -9,7 +9,7 @@ from spaql.ground.checks import whole
 from spaql.ground.errors import SpaqlError, echoed
 from spaql.plants.answers import begun, observed, steps
 from spaql.plants.chart import to_cube
-from spaql.plants.environment import PlantEnv
+from spaql.plants.environment import open_environment
 from spaql.plants.gym import random_steps
 from spaql.plants.known_check import check_known
 from spaql.plants.problem import Problem, random_action
@@ -28,7 +28,7 @@ def check(problem: Problem, episodes: int = 3, seed: int = 0) -> dict[str, tuple
         raise SpaqlError(f"check takes a problem, such as spaql.from_gym(...), not {type(problem).__name__}")
     if not problem.can_run:
         raise SpaqlError(f"{problem.name} has no plant to check")
-    env: Any = PlantEnv(problem) if problem.plant is not None else problem.open_env()
+    env = open_environment(problem)
     seen = []
     for episode in range(whole("episodes", episodes, 1, 10**6)):
         first, again = (_rows(problem, env, whole("seed", seed, 0, 2**31 - 1) + episode, episode) for _ in range(2))

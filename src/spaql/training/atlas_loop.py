@@ -21,7 +21,7 @@ from spaql.learners.history import COLUMNS, write_row
 from spaql.learners.outer import EVAL_SAMPLES, TRAIN_SAMPLES
 from spaql.plants.answers import begun, steps
 from spaql.plants.chart import to_cube
-from spaql.plants.environment import PlantEnv
+from spaql.plants.environment import open_environment
 from spaql.training.closed_loop import run_episodes
 from spaql.training.gym_loop import Viewer
 
@@ -37,7 +37,7 @@ class AtlasLoop:
 
     def __init__(self, agent: "Atlas", rollouts: int, stop: threading.Event, samples: int | None) -> None:
         self.agent, self.rollouts, self.stop, self.left, self.samples = agent, rollouts, stop, samples, samples
-        self.env: Any = PlantEnv(agent.problem) if agent.problem.plant is not None else agent.problem.open_env()
+        self.env = open_environment(agent.problem)
         agent.replay_plans()
 
     @property

@@ -13,7 +13,7 @@ from spaql.ground.errors import SpaqlError
 from spaql.ground.progress import EPISODES, at_work, working
 from spaql.plants.answers import begun, steps
 from spaql.plants.chart import HUGE
-from spaql.plants.environment import PlantEnv
+from spaql.plants.environment import open_environment
 from spaql.plants.plant import Batch, Rows
 from spaql.plants.problem import Problem
 from spaql.policy.evaluation import Evaluation
@@ -209,7 +209,7 @@ def evaluate_controller(controller: "Controller", episodes: int, seed: int) -> E
     if problem.plant is not None and controller.compiled is not None:
         made = sum(run_compiled(controller, some, tally) for some in _stretches(plant_seed, returns))
         return counted(problem, returns, made, tally, seed)
-    env, counter, made = problem.open_env() if problem.plant is None else PlantEnv(problem), Counter(problem, tally), 0
+    env, counter, made = open_environment(problem), Counter(problem, tally), 0
     for j in range(episodes):
         observation = begun(env.reset(seed=None if j else plant_seed))
         made += count_episode(controller, env, observation, counter, j, returns)

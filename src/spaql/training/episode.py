@@ -13,7 +13,7 @@ from spaql.ground.checks import flag, real, text, whole
 from spaql.ground.errors import SpaqlError, echoed
 from spaql.plants.answers import begun, steps
 from spaql.plants.chart import HUGE
-from spaql.plants.environment import PlantEnv
+from spaql.plants.environment import open_environment
 from spaql.plants.loop import restated
 from spaql.plants.loop_env import applied as applied_action
 from spaql.plants.loop_env import drawn_parameters, inside
@@ -115,19 +115,14 @@ def open_at(problem: "Problem", seed: int, rollout: int) -> tuple[Any, Any]:
     if not problem.can_run:
         raise SpaqlError(f"{problem.name} has no plant to run on (a loaded agent gets one with problem=...)")
     first = int(streams.plant_seed(seed, streams.FRESH_PLANT, 0))
-    if problem.plant is None:
-        if rollout > 0:
-            raise SpaqlError(
-                "in a Gymnasium environment only rollout 0 can be repeated without running those before it"
-            )
-        env = problem.open_env()
-        return env, begun(env.reset(seed=first))
-    plant = PlantEnv(problem)
-    observation = begun(plant.reset(seed=first))
+    if problem.plant is None and rollout > 0:
+        raise SpaqlError("in a Gymnasium environment only rollout 0 can be repeated without running those before it")
+    env = open_environment(problem)
+    observation = begun(env.reset(seed=first))
     if rollout > 0:
-        plant.episode = rollout - 1  # start states are counted, not drawn: the rollouts in between need not be made
-        observation = begun(plant.reset())
-    return plant, observation
+        env.episode = rollout - 1  # start states are counted, not drawn: the rollouts in between need not be made
+        observation = begun(env.reset())
+    return env, observation
 
 
 # -- episodes of any policy or controller ------------------------------------------------------------------------------
@@ -206,7 +201,7 @@ def respond(
         for one in problem.signals.references
     ]  # fmt: skip
     quiet = restated(problem, asked, flag("noise", noise))
-    env: Any = PlantEnv(quiet) if quiet.plant is not None else quiet.open_env()
+    env = open_environment(quiet)
     place = [axis.name for axis in problem.signals.measured].index(str(followed.of))
     outputs, each, shown = np.full((count, problem.horizon + 1), np.nan), [], list[Episode]()
     for j in range(count):
