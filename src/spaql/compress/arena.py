@@ -140,7 +140,7 @@ class Moments(NamedTuple):
     """Moments of closed loops, a row each."""
 
     states: Array  # (moments, variables) what the controller sees
-    memory: tuple[Array, ...] = ()  # what the arena needs to go on from there; `moments.Memory` on a plant
+    memory: tuple[Array, ...] = ()  # what the arena needs to go on from there; `MomentBuffer` on a plant
 
 
 class Arena(Protocol):
@@ -181,7 +181,7 @@ class Arena(Protocol):
 
 
 class PlantArena:
-    """A compiled plant. A moment's memory: `moments.Memory`."""
+    """A compiled plant. A moment's memory: `MomentBuffer`."""
 
     branches = True
 

@@ -137,16 +137,9 @@ def _evaluate(
 
 @kernel
 def train_spaql(
-    reset: Batch,
-    step: Batch,
-    stage: Stage,
-    trainee: Trainee,
-    best: Forest,
-    cooling: Cooling,
-    clock: Clock,
-    room: KernelRoom,
-    progress: LoopProgress,
-) -> int:
+    reset: Batch, step: Batch, stage: Stage, trainee: Trainee, best: Forest, cooling: Cooling, clock: Clock,
+    room: KernelRoom, progress: LoopProgress,
+) -> int:  # fmt: skip
     """Iterations `clock.iteration`, `clock.iteration + 1`, ... into the rows of the history. Returns how many.
 
     Fewer than the rows: the forest needs more room, or `room.one.fault` or `room.many.fault` says what was wrong with
