@@ -8,7 +8,7 @@ import sys
 
 from versions import source_of
 
-from spaql.training.cold import PROGRAMS, measure_cold
+from spaql.training.speed import PROGRAMS, measure_cold
 
 
 def main(commit: str, rounds: int = 2) -> None:

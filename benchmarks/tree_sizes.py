@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 import spaql
-from spaql.training.tree_episodes import run_episodes
+from spaql.training.closed_loop import run_episodes
 from spaql.trees.tree import Builder
 
 CASES = (("cartpole", spaql.SPAQLTS, 2000), ("pendulum", spaql.SPAQL, 2000), ("pendulum-5", spaql.SPAQL, 2000))

@@ -27,7 +27,7 @@ MOVED = {
     "spaql.explain.equality": "spaql.trees.equality",
     "spaql.explain.export": "spaql.export",
     "spaql.explain.policy": "spaql.policy.policy",
-    "spaql.explain.rolling": "spaql.training.tree_episodes",
+    "spaql.explain.rolling": "spaql.training.closed_loop",
     "spaql.explain.tree": "spaql.trees.tree",
     "spaql.files": "spaql.learners.files",
     "spaql.plants.checking": "spaql.plants.check",

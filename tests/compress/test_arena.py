@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import spaql
+from hand_made_trees import cartpole_tree, pendulum_tree
 from spaql.compress.arena import EnvironmentArena, Moments, PlantArena, arena_of
-from spaql.compress.by_hand import baselines_for
 from spaql.trees.tree import Builder, leaf_of
 
 TORQUES = np.array([[-2.0], [0.0], [2.0]])
@@ -13,9 +13,7 @@ TORQUES = np.array([[-2.0], [0.0], [2.0]])
 
 @pytest.fixture(scope="module")
 def pendulum():
-    problem = spaql.make("pendulum")
-    (tree,) = baselines_for(problem).values()
-    return problem, tree
+    return spaql.make("pendulum"), pendulum_tree()
 
 
 def test_a_start_state_is_the_same_whatever_is_asked_before_or_with_it(pendulum):
@@ -117,8 +115,7 @@ def test_a_tree_that_drives_the_plant_out_of_all_numbers_has_lost():
 
 def test_an_environment_answers_the_same_questions_but_cannot_branch():
     problem = spaql.from_gym("CartPole-v1", horizon=50)
-    (tree,) = baselines_for(spaql.make("cartpole")).values()
-    arena = arena_of(problem, 5)
+    arena, tree = arena_of(problem, 5), cartpole_tree()
     assert isinstance(arena, EnvironmentArena)
     returns = arena.returns(tree, 0, 5)
     assert arena.samples == returns.sum()  # a reward of one per step

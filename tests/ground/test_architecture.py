@@ -23,23 +23,22 @@ FACADE = ("__init__.py", "callbacks.py", "old_paths.py")  # modules of the root 
 # they are called. Nothing else may import against the order.
 DOORS = {
     ("learners/agent.py", "training/trainer.py"),
-    ("learners/agent.py", "data/replay.py"),
+    ("learners/agent.py", "data/record.py"),
     ("learners/atlas/learner.py", "laws/trust.py"),
     ("training/acceptance.py", "laws/price.py"),
     ("learners/atlas/controller.py", "laws/in_model.py"),
     ("learners/forest_agent.py", "training/forest_loop.py"),
-    ("learners/forest_agent.py", "training/episode.py"),
-    ("policy/policy.py", "training/tree_episodes.py"),
+    ("policy/policy.py", "training/closed_loop.py"),
     ("training/episode.py", "analysis/episode_figure.py"),
     ("policy/probes.py", "training/falsify.py"),
-    ("policy/probes.py", "training/watched.py"),
+    ("policy/probes.py", "training/episode.py"),
     ("policy/step_response.py", "analysis/step_figure.py"),
     ("policy/worst.py", "analysis/episode_figure.py"),
     ("policy/policy.py", "laws/compress.py"),
-    ("policy/policy.py", "compress/frontier_figure.py"),
+    ("policy/policy.py", "compress/frontier.py"),
     ("policy/policy.py", "export/__init__.py"),
     ("policy/policy.py", "export/json_form.py"),
-    ("policy/controller.py", "training/controller_episodes.py"),
+    ("policy/controller.py", "training/closed_loop.py"),
     ("policy/controller.py", "learners/laws.py"),
 }
 # Facades also import from their own folder when they are called, because what they call knows them.

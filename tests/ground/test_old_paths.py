@@ -23,7 +23,7 @@ NAMED = [
     ("spaql.explain.export", "policy_from_json", "spaql.export.json_form"),
     ("spaql.explain.export", "FORMATS", "spaql.export"),
     ("spaql.explain.policy", "Policy", "spaql.policy.policy"),
-    ("spaql.explain.rolling", "play_episodes", "spaql.training.tree_episodes"),
+    ("spaql.explain.rolling", "play_episodes", "spaql.training.closed_loop"),
     ("spaql.explain.tree", "leaf_of", "spaql.trees.tree"),
     ("spaql.explain.tree", "Builder", "spaql.trees.tree"),
     ("spaql.files", "load", "spaql.learners.files"),

@@ -14,7 +14,7 @@ from spaql.compress.model_arena import ModelArena
 from spaql.export import FORMATS
 from spaql.learners.atlas.endings import start_states
 from spaql.policy.policy import Policy
-from spaql.training.tree_episodes import run_episodes
+from spaql.training.closed_loop import run_episodes
 from spaql.trees.tree import Builder, leaf_of
 
 TORQUES = np.array([[-2.0], [0.0], [2.0]])

@@ -9,7 +9,7 @@ from scipy import stats
 import spaql
 from helpers import FORESTS, LEARNERS, linear_plant
 from spaql.plants.plant import LANES
-from spaql.training import compiled_loop as compiled
+from spaql.training import forest_loop as compiled
 
 
 @pytest.fixture(scope="module")

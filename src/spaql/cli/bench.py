@@ -29,8 +29,7 @@ def bench(
     Example:
       spaql bench --rounds 3
     """
-    from spaql.training.cold import measure_cold
-    from spaql.training.speed import measure
+    from spaql.training.speed import measure, measure_cold
 
     if cold:
         found = measure_cold(None if as_json else _say)

@@ -14,10 +14,10 @@ from spaql.ground.compiling import inlined, kernel
 from spaql.ground.errors import SpaqlError
 from spaql.ground.streams import derive, uniform
 from spaql.plants.chart import HUGE
-from spaql.plants.plant import LANES, Batch
+from spaql.plants.plant import LANES, Batch, Rows
 from spaql.plants.problem import Problem
-from spaql.training.lanes import Episodes, Lanes, Stage, book, finish, new_lanes, pad, stage_of, start_lanes, step_lanes
-from spaql.training.tree_episodes import episode_in
+from spaql.training.closed_loop import tree_steps
+from spaql.training.lanes import Episodes, Lanes, Stage, book, new_lanes, pad, run_lanes, stage_of
 from spaql.training.tree_rollouts import act_tree, run_tree
 from spaql.trees.tree import CompiledTree, Tree, has_oblique
 
@@ -45,33 +45,38 @@ class ArenaTrials(NamedTuple):
     hold: int
 
 
+class SampledActor(NamedTuple):
+    """A tree that acts, a sample of whose moments is kept."""
+
+    controller: CompiledTree
+    oblique: bool
+    sample: Sample
+    memory: MomentBuffer
+    kept: Array  # (1,) how many
+
+
+@inlined
+def _act(actor: SampledActor, rows: Rows, lanes: Lanes, h: int, steps: int, n: int, padded: int) -> bool:
+    sample, memory, kept = actor.sample, actor.memory, actor.kept[0]
+    for i in range(n):
+        if kept < len(memory.places) and uniform(derive(sample.key, lanes.rollout[i]), h) < sample.share:
+            for row in range(rows.action):
+                memory.places[kept, row] = lanes.table[row, i]
+            memory.keys[kept], memory.times[kept] = lanes.plant_key[i], h
+            kept += 1
+    actor.kept[0] = kept
+    act_tree(actor.controller, actor.oblique, lanes, rows, padded)
+    return True
+
+
 @kernel
 def keep_moments(
     reset: Batch, step: Batch, stage: Stage, controller: CompiledTree, lanes: Lanes, episodes: Episodes,
     sample: Sample, memory: MomentBuffer, found: Array,
 ) -> int:  # fmt: skip
     """Episodes of a tree, a sample of whose moments is kept in `memory`. Returns the steps; `found[0]` were kept."""
-    rows, returns, steps, kept = stage.rows, episodes.returns, 0, 0
-    oblique = has_oblique(controller.nodes, controller.weights)
-    for begin in range(episodes.first, episodes.last, LANES):
-        n = min(LANES, episodes.last - begin)
-        padded = start_lanes(reset, stage, lanes, episodes.plant_seed, np.uint64(0), begin, n)
-        for h in range(stage.horizon):
-            if n == 0:
-                break
-            for i in range(n):
-                if kept < len(memory.places) and uniform(derive(sample.key, lanes.rollout[i]), h) < sample.share:
-                    for row in range(rows.action):
-                        memory.places[kept, row] = lanes.table[row, i]
-                    memory.keys[kept], memory.times[kept] = lanes.plant_key[i], h
-                    kept += 1
-            act_tree(controller, oblique, lanes, rows, padded)
-            step_lanes(step, stage, lanes, h, padded)
-            steps += n
-            n, padded = book(rows, lanes, returns, n, padded)
-        finish(rows, lanes, returns, n)
-    found[0] = kept
-    return steps
+    actor = SampledActor(controller, has_oblique(controller.nodes, controller.weights), sample, memory, found)
+    return run_lanes(reset, step, _act, actor, stage, lanes, episodes)
 
 
 @inlined
@@ -135,7 +140,7 @@ class Moments(NamedTuple):
     """Moments of closed loops, a row each."""
 
     states: Array  # (moments, variables) what the controller sees
-    memory: tuple[Array, ...] = ()  # what the arena needs to go on from there; `moments.Memory` on a plant
+    memory: tuple[Array, ...] = ()  # what the arena needs to go on from there; `MomentBuffer` on a plant
 
 
 class Arena(Protocol):
@@ -176,7 +181,7 @@ class Arena(Protocol):
 
 
 class PlantArena:
-    """A compiled plant. A moment's memory: `moments.Memory`."""
+    """A compiled plant. A moment's memory: `MomentBuffer`."""
 
     branches = True
 
@@ -200,7 +205,7 @@ class PlantArena:
         self.samples += run_tree(
             self.reset, self.step, self.stage, tree.controller, self.lanes, episodes, self._uncounted, self._unseen
         )
-        return _finite(self._returns[first:last].copy())
+        return finite(self._returns[first:last].copy())
 
     def moments(self, tree: Tree, count: int, seed: int) -> Moments:
         rows, room = self.stage.rows, 2 * count
@@ -222,7 +227,7 @@ class PlantArena:
         self.samples += run_on(
             self.step, self.stage, tree.controller, self.lanes, MomentBuffer(*moments.memory), trials, returns
         )
-        return _finite(returns).reshape(len(moments.states), -1)
+        return finite(returns).reshape(len(moments.states), -1)
 
 
 class EnvironmentArena:
@@ -240,7 +245,7 @@ class EnvironmentArena:
         return self.samples
 
     def returns(self, tree: Tree, first: int, last: int) -> Array:
-        return _finite(np.array([self._episode(tree, start)[0] for start in range(first, last)]))
+        return finite(np.array([self._episode(tree, start)[0] for start in range(first, last)]))
 
     def moments(self, tree: Tree, count: int, seed: int) -> Moments:
         states: list[Array] = []
@@ -256,7 +261,7 @@ class EnvironmentArena:
 
     def _episode(self, tree: Tree, start: int) -> tuple[float, list[Array]]:
         total, states = 0.0, []
-        for observation, _, reward in episode_in(self.problem, tree, self.env, (self.seed + start) % 2**31):
+        for observation, _, reward, *_ in tree_steps(self.problem, tree, self.env, (self.seed + start) % 2**31):
             total += reward
             states.append(observation)
         self.samples += len(states)
@@ -268,9 +273,7 @@ def arena_of(problem: Problem, starts: int, seed: int = 0) -> Arena:
     return PlantArena(problem, starts, seed) if problem.plant is not None else EnvironmentArena(problem, starts, seed)
 
 
-def _finite(returns: Array) -> Array:
+def finite(returns: Array) -> Array:
     """A tree may drive a plant to where nothing is finite: then the tree has lost, and the search goes on."""
-    bad = ~(np.abs(returns) <= HUGE)
-    if bad.any():
-        returns[bad] = LOST
+    returns[~(np.abs(returns) <= HUGE)] = LOST
     return returns

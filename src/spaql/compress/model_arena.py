@@ -26,17 +26,26 @@ class ModelArena:
     """Episodes of learned models from start states that were seen. A moment's memory: state, time, and which model.
 
     Start states take turns between the models, so that a tree cannot live on the mistakes of one of them.
+
+    `fair`: where no episode ever ended, whoever leaves the data gets the worst reward seen, even if that is positive.
+    So a constant added to all rewards changes nothing. Where episodes end, a lost one earns nothing more.
     """
 
     branches, samples = True, 0
 
     def __init__(
-        self, problem: Problem, plan: Plan, starts: Array, models: Sequence[CellModel], horizon: int | None = None
-    ) -> None:
+        self, problem: Problem, plan: Plan, starts: Array, models: Sequence[CellModel], horizon: int | None = None,
+        fair: bool = False,
+    ) -> None:  # fmt: skip
         self.horizon = problem.horizon if horizon is None else horizon
         self.problem, self.plan, self.begin = problem, plan, np.ascontiguousarray(plan.into_metric(starts))
         self.variables, self.starts, self.steps = len(problem.state), len(starts), 0
         self.worlds = [world_of(problem, plan, model) for model in models]
+        if fair:
+            self.worlds = [
+                world if (world.model.ending == 1).any() else world._replace(worst=float(world.model.rewards[0]))
+                for world in self.worlds
+            ]
         self._tracks = new_tracks(self.variables, plan.model.features.shape[1])
         self._no_trials = np.zeros((0, plan.model.features.shape[1]))
         self._nothing = self._keep(0, 0, 0.0)
@@ -72,15 +81,9 @@ class ModelArena:
         return found
 
     def _run(
-        self,
-        which: int,
-        controller: CompiledTree,
-        places: Array,
-        times: Array | None,
-        features: Array,
-        hold: int,
+        self, which: int, controller: CompiledTree, places: Array, times: Array | None, features: Array, hold: int,
         kept: Kept,
-    ) -> Array:
+    ) -> Array:  # fmt: skip
         found = np.zeros(len(places) * (len(features) + 1))
         if len(found):
             begun = np.zeros(len(places), np.int64) if times is None else times

@@ -39,14 +39,14 @@ Report = Callable[[int], None]
 
 
 class Wanted(NamedTuple):
-    """What was asked for: the arguments of `compress`, None where the default depends on the problem."""
+    """What was asked for: the arguments of `Policy.compress`, None where the default depends on the problem."""
 
     max_leaves: int | None
-    oblique: bool
-    budget: int | None
-    episodes: int | None
-    seed: int
-    progress: bool | None
+    oblique: bool = False
+    budget: int | None = None
+    episodes: int | None = None
+    seed: int = 0
+    progress: bool | None = None
 
 
 class SearchEffort(NamedTuple):

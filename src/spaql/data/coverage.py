@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spaql.data.coverage_figure import draw, plain_of, text_of
+from spaql.data.coverage_figure import cells_of, depth_of, draw, plain_of, text_of
 from spaql.data.log import Log, read_log
-from spaql.data.reach import cells_of, depth_of, reached
 from spaql.ground.arrays import Array
 from spaql.ground.checks import flag, whole
 from spaql.ground.errors import SpaqlError
 from spaql.ground.progress import at_work, working
+from spaql.ground.streams import FRESH_PLANT, plant_seed, sub_key
+from spaql.plants.plant import LANES, advance
 from spaql.plants.problem import Finite, Problem
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 QUARTERS = 4  # regions per variable in which actions are counted
 LEVELS = 3  # of a continuous action: low, middle, high
 MOST_BLANK = 5  # unseen boxes that are named
+HOLDS = (1, 4, 16, 64)  # steps an action is held: short holds excite, long holds drive far
+MOST_STEPS = 200  # per episode
 
 
 @dataclass(frozen=True)
@@ -227,3 +230,41 @@ def _never(
 
 def _between(low: float, high: float) -> str:
     return f"{low:.3g} ... {high:.3g}"
+
+
+# -- what a plant reaches: states of many episodes of random actions, each held for a while ----------------------------
+
+
+def reached(problem: Problem, episodes: int, seed: int = 0) -> Array:
+    """Observations (n, d) of `episodes` random episodes on a compiled plant; a quarter of them with each hold."""
+    plant = problem.plant
+    assert plant is not None
+    rows, base, rng = plant.rows, np.uint64(plant_seed(seed, FRESH_PLANT, 0)), np.random.default_rng(seed)
+    seen = []
+    for block in range(-(-episodes // LANES)):
+        at_work("random episodes, to see what can be reached", block * LANES, episodes)
+        keys = np.array([sub_key(base, block * LANES + i) for i in range(LANES)], np.uint64)
+        table = plant.table()
+        advance(plant.batch[0], table.reshape(-1), rows.noise, plant.reset_noise, keys, 0)
+        alive = np.ones(LANES, bool)
+        hold = np.resize(HOLDS, LANES)
+        for step in range(min(problem.horizon, MOST_STEPS)):
+            seen.append(table[rows.observation : rows.action, alive].T.copy())
+            new = np.flatnonzero(step % hold == 0)
+            table[rows.action : rows.noise, new] = _drawn(problem, len(new), rng)
+            counter = plant.reset_noise + step * plant.step_noise
+            advance(plant.batch[1], table.reshape(-1), rows.noise, plant.step_noise, keys, counter)
+            alive &= table[rows.done] == 0.0
+            if not alive.any():
+                break
+    return np.concatenate(seen)
+
+
+def _drawn(problem: Problem, n: int, rng: np.random.Generator) -> Array:
+    """(axes, n) random actions."""
+    space = problem.actions
+    if isinstance(space, Finite):
+        return rng.choice(np.array(space.values, float), (1, n))
+    low, high = space.bounds
+    drawn: Array = rng.uniform(low[:, None], high[:, None], (space.axes, n))
+    return drawn

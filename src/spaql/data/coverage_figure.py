@@ -1,4 +1,4 @@
-"""Coverage as a picture, a map per pair of variables, as text and as plain data."""
+"""Coverage as a picture (a map per pair of variables), as text and as plain data; the grid in which it is counted."""
 
 import itertools
 import math
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spaql.analysis.style import sheet, write_as
-from spaql.data.reach import cells_of, depth_of
+from spaql.ground.arrays import Array
 from spaql.ground.writing import form_of
 
 if TYPE_CHECKING:
@@ -17,9 +17,25 @@ if TYPE_CHECKING:
 
     from spaql.data.coverage import Coverage, Share
 
+PER_CELL = 4  # samples per cell, if the samples were spread evenly: decides how fine the grid is
+FINEST = 5  # halvings per variable at most
 MISSED = "#F0B8A0"  # reached by random actions, never by the data
 MOST = 12  # maps, of the least covered pairs
 ACROSS = 3  # maps in a row
+
+
+def depth_of(samples: int, d: int) -> int:
+    """Halvings per variable of the grid for `samples` samples."""
+    fine = 1
+    while fine < FINEST and 2.0 ** ((fine + 1) * d) <= samples / PER_CELL:
+        fine += 1
+    return fine
+
+
+def cells_of(points: Array, depth: int) -> Array:
+    """The cell of every point: whole numbers (n, d)."""
+    made: Array = np.minimum((points * 2**depth).astype(np.int64), 2**depth - 1)
+    return made
 
 
 def draw(made: "Coverage", path: str | PathLike[str] | None) -> "Figure":

@@ -5,7 +5,7 @@ nor the choice between its trees takes a step of the plant.
 """
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,27 +15,29 @@ from threadpoolctl import threadpool_limits
 from spaql.compress import compress as constants
 from spaql.compress.compress import CAUTION, COMPILED, FEWEST, MODEL, MODEL_STARTS, OTHERS, SLOW, STEPS
 from spaql.compress.frontier import FRESH, FRESH_IN_PYTHON, chosen_of, frontier_of, honest, monotone, notes_on
+from spaql.compress.model_arena import ModelArena
 from spaql.compress.search import SEARCH, Wanted
 from spaql.ground.arrays import Array
 from spaql.ground.checks import flag, whole
 from spaql.ground.errors import SpaqlError, SpaqlWarning
 from spaql.ground.progress import advance, working
-from spaql.laws.model_trials import ModelTrials, fair_arena
 from spaql.laws.stages import cycle_of, run_stage
 from spaql.laws.trials import Trials, affordable
 from spaql.laws.vector import Units
+from spaql.learners.atlas.imagine import Kept, ModelEpisodes, controller_of, new_tracks, rehearse
 from spaql.learners.atlas.model import CellModel
 from spaql.learners.atlas.plan import Plan
 from spaql.learners.atlas.policy import LearnedModel
 from spaql.learners.laws import Laws
+from spaql.plants.chart import HUGE
 from spaql.plants.problem import Problem
 from spaql.plants.strict import strict
-from spaql.trees.tree import Tree
+from spaql.trees.tree import Tree, leaf_of
 
 if TYPE_CHECKING:
     from spaql.policy.policy import Policy
 
-OPTIONS = (*constants.OPTIONS, "laws")
+OPTIONS = (*Wanted._fields[1:], "laws")
 MOST = 8  # leaves, unless a number is given
 LEAST_EFFORT = 0.03
 PASSES = 2  # through the sizes, at most
@@ -60,8 +62,7 @@ def compress(policy: "Policy", max_leaves: int | None = None, *, laws: bool | No
         if laws is None or flag("laws", laws):
             if max_leaves is not None:
                 whole("max_leaves", max_leaves, 1, 64)
-            given = {"oblique": False, "budget": None, "episodes": None, "seed": 0, "progress": None} | options
-            wanted = Wanted(max_leaves, **given)
+            wanted = Wanted(max_leaves, **options)
             made = _on_plant(policy, wanted) if policy.knowledge.model is None else _in_model(policy, wanted)
         else:
             made = constants.compress(policy, max_leaves, **options)
@@ -118,6 +119,46 @@ def run(agent: Laws, trials: Trials) -> None:
 # -- in a learned model ------------------------------------------------------------------------------------------------
 
 
+class ModelTrials(Trials):
+    """An episode's seed says where it begins, and in which of the models it goes on."""
+
+    def __init__(
+        self, problem: Problem, plan: Plan, starts: Array, models: Sequence[CellModel], left: int | None = None,
+        stopped: Callable[[], bool] = lambda: False,
+    ) -> None:  # fmt: skip
+        self.plan, self.arena = plan, ModelArena(problem, plan, starts, models, fair=True)
+        super().__init__(problem, left, stopped)
+
+    def open(self, jobs: int) -> None:
+        self.low, self.high = np.full(self.variables, -HUGE), np.full(self.variables, HUGE)
+        self.width = self.plan.model.features.shape[1]
+        self.tracks = new_tracks(self.variables, self.width)
+
+    def _run(self, tree: Tree, seeds: Array, horizon: int, returns: Array, visits: Array, seen: Array) -> int:
+        controller = controller_of(self.plan, tree, self.problem.actions)
+        begin, worlds, steps, full = seeds % self.arena.starts, self.arena.worlds, 0, 0
+        for which, world in enumerate(worlds):
+            mine = np.flatnonzero(begin % len(worlds) == which)
+            if len(mine) == 0:
+                continue
+            room = len(seen) and min(len(seen) - full, len(mine) * horizon)
+            kept = Kept(np.uint64(0), 2.0, np.full((room, self.variables), np.nan), np.zeros(room, np.int64))
+            places = np.ascontiguousarray(self.arena.begin[begin[mine]])
+            episodes = ModelEpisodes(places, np.zeros(len(mine), np.int64), np.zeros((0, self.width)), 0)
+            found = np.zeros(len(mine))
+            steps += rehearse(world, controller, episodes, horizon, found, kept, self.tracks)
+            returns[mine] = found
+            states = self.plan.out_of_metric(kept.places[~np.isnan(kept.places[:, 0])]) if room else kept.places
+            seen[full : full + len(states)] = states
+            full += len(states)
+        if len(visits):
+            visits += np.bincount(leaf_of(tree, seen[:full]), minlength=len(visits))
+        return steps
+
+    def arena_of_moments(self, seed: int) -> ModelArena:
+        return self.arena
+
+
 def _in_model(policy: "Policy", wanted: Wanted) -> "Policy":
     problem, table, model = policy.problem, policy.table_policy or policy, policy.knowledge.model
     assert isinstance(model, LearnedModel)
@@ -164,7 +205,7 @@ def _trusted(problem: Problem, plan: Plan, models: Sequence[CellModel], starts: 
 
     A constant added to all rewards changes nothing here.
     """
-    earned = [fair_arena(problem, plan, starts, [one]).returns(plan.table, 0, len(starts)) for one in models]
+    earned = [ModelArena(problem, plan, starts, [one], fair=True).returns(plan.table, 0, len(starts)) for one in models]
     means = np.array([returns.mean() for returns in earned])
     least = means[0] - DOUBT * np.ptp(means) - SPREAD * earned[0].std()
     return [one for one, mean in zip(models, means, strict=True) if mean >= least]
@@ -178,7 +219,7 @@ def _judged(
     The judge looks twice as far as the episode, because what fails soon after its end is not sound; but nothing is
     gained there: an episode counts as twice its return, or less. To end early is thus not preferred.
     """
-    once, twice = (fair_arena(problem, plan, starts, models, times * problem.horizon) for times in (1, 2))
+    once, twice = (ModelArena(problem, plan, starts, models, times * problem.horizon, True) for times in (1, 2))
     best: dict[int, tuple[float, Tree]] = {}
     for tree in trees:
         returns = np.minimum(2.0 * once.returns(tree, 0, len(starts)), twice.returns(tree, 0, len(starts)))

@@ -19,7 +19,7 @@ from spaql.ground.arrays import Array
 from spaql.ground.compiling import machine_code
 from spaql.ground.errors import SpaqlError
 from spaql.ground.processes import worker_processes
-from spaql.plants.answers import begun, outcome
+from spaql.plants.answers import begun, steps
 from spaql.plants.chart import HUGE
 from spaql.plants.problem import Problem
 from spaql.trees.tree import Tree, decide_row
@@ -59,22 +59,24 @@ def roll_out(problem: Problem, env: Any, job: Job) -> Rollout:
     seen, leaves = np.empty((job.horizon + 1, d)), np.empty(job.horizon, np.int64)
     actions = np.empty((job.horizon if job.states else 0, axes))
     decide = machine_code(decide_row, controller, seen, 0, action)
-    observation = begun(env.reset(seed=job.seed))
+    observation, forced = begun(env.reset(seed=job.seed)), 0 if job.forced is None else len(job.forced)
     _keep(observation, seen, 0, job.seed)
-    total, step, ended, truncated = 0.0, 0, False, False
-    while step < job.horizon and not ended and not truncated:
+    total, step, ended = 0.0, 0, False
+
+    def act(_: Any, step: int) -> Array:
         leaves[step] = decide(controller, seen, step, action)
-        if job.forced is not None and step < len(job.forced):
-            action[:] = job.forced[step]
+        if step < forced:
+            action[:] = job.forced[step]  # type: ignore[index]
         if job.states:
             actions[step] = action
-        observation, reward, ended, truncated = outcome(env.step(native(action)))
+        return action
+
+    for _, _, after, reward, terminated in steps(env, act, observation, job.horizon, native):
         if not isinstance(reward, REAL) or not abs(reward) <= HUGE:
             where = f"reset(seed={job.seed}), step {step}"
             raise SpaqlError(f"the environment returned the reward {reward}: rewards are finite numbers ({where})")
-        total += float(reward)
-        step += 1
-        _keep(observation, seen, step, job.seed)
+        total, step, ended = total + float(reward), step + 1, terminated
+        _keep(after, seen, step, job.seed)
     used = seen[:step]
     if not (np.abs(seen[: step + 1]) <= HUGE).all():
         at = int(np.flatnonzero(~(np.abs(seen[: step + 1]) <= HUGE).all(axis=1))[0])
@@ -82,7 +84,7 @@ def roll_out(problem: Problem, env: Any, job: Job) -> Rollout:
     mean = used.mean(axis=0)
     moments = mean, ((used - mean) ** 2).sum(axis=0), used.min(axis=0), used.max(axis=0)
     shown = (seen[: step + 1], leaves[:step], actions[:step]) if job.states else (seen[:0], leaves[:0], actions[:0])
-    return Rollout(total, step, bool(ended), moments, *(part.copy() for part in shown))
+    return Rollout(total, step, ended, moments, *(part.copy() for part in shown))
 
 
 def _keep(observation: Any, seen: Array, step: int, seed: int) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from spaql.compress.arena import LOST
 from spaql.gp.data import Data
 from spaql.gp.model import WIDER, Model
 from spaql.gp.plant import ModelPlant, RewardBounds, model_plant
@@ -21,7 +22,7 @@ from spaql.ground.arrays import Array
 from spaql.ground.streams import LAWS_CONFIRMED
 from spaql.laws.in_model import doubted
 from spaql.laws.teacher import Lessons
-from spaql.laws.trials import LOST, Trials, seeds_of
+from spaql.laws.trials import Trials, seeds_of
 from spaql.learners.atlas.controller import model_at, told_problem
 from spaql.learners.atlas.memory import BEGAN, LED, TERMINATED
 from spaql.learners.atlas.state import Grown

@@ -16,7 +16,7 @@ from spaql.learners.history import COLUMNS, write_row
 from spaql.learners.laws import Laws
 from spaql.learners.outer import EVAL_SAMPLES, TRAIN_SAMPLES
 from spaql.plants.strict import strict
-from spaql.training.tree_episodes import run_episodes
+from spaql.training.closed_loop import run_episodes
 
 
 class LawsLoop:

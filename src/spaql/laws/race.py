@@ -14,6 +14,7 @@ import numpy as np
 from spaql.ground.arrays import Array
 from spaql.laws.environments import Job, Rollout
 from spaql.laws.trials import Spent, Trials
+from spaql.policy.evaluation import paired
 from spaql.trees.tree import Tree
 
 FEWEST = 2  # episodes of every law
@@ -50,9 +51,8 @@ class Candidate:
 
 def clearly_more(returns: Array, reference: Array, sure: float) -> bool:
     """Whether returns are higher than those of the same episodes of another law, by so many standard errors."""
-    change = returns - reference
-    doubt = float(change.std(ddof=1)) / math.sqrt(len(change)) if len(change) > 1 else 0.0
-    return float(change.mean()) > sure * doubt
+    more, error = paired(returns, reference)
+    return more > sure * error
 
 
 def raced(trials: Trials, trees: Sequence[Tree], seeds: Callable[[int, int], Array], room: float) -> list[Candidate]:

@@ -17,7 +17,7 @@ from spaql.laws.distil import model_tree, scores_of
 from spaql.laws.trials import Spent, Trials, seeds_of
 from spaql.laws.vector import measured_units
 from spaql.learners.agent import Agent
-from spaql.plants.answers import begun, outcome
+from spaql.plants.answers import begun, steps
 from spaql.plants.chart import HUGE
 from spaql.plants.problem import Finite, Problem
 from spaql.policy.outputs import kinds_of
@@ -89,15 +89,15 @@ def _recorded(trials: Trials, ask: Ask, seeds: Array) -> tuple[Array, Array]:
     problem = trials.problem
     env = trials.env
     native, states, returns = problem.native_one(), [], np.zeros(len(seeds))
+
+    def act(observation: Any, step: int) -> Array:
+        states.append(np.array(observation, float).reshape(-1))
+        return ask(states[-1])
+
     for i, seed in enumerate(seeds.tolist()):
-        observation = begun(env.reset(seed=seed))
-        for _ in range(problem.horizon):
-            states.append(np.array(observation, float).reshape(-1))
-            observation, reward, terminated, truncated = outcome(env.step(native(ask(states[-1]))))
+        for _, _, _, reward, _ in steps(env, act, begun(env.reset(seed=seed)), problem.horizon, native):
             trials.count(1)
             returns[i] += float(reward)
-            if terminated or truncated:
-                break
     if not (np.abs(returns) <= HUGE).all():
         raise SpaqlError(f"{problem.name} gives rewards that are not finite while the teacher acts")
     return np.array(states), returns

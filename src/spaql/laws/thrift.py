@@ -11,7 +11,6 @@ found out by the first of the episodes. Where there is room for very few, the be
 a law that falls from one start in twenty would not be found out.
 """
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,6 +21,7 @@ from spaql.laws.environments import Job, Rollout
 from spaql.laws.tidy import Tidying, plain, with_digits
 from spaql.laws.trials import Spent, Trials, seeds_of
 from spaql.laws.vector import Units, everything, numbers_of, with_numbers
+from spaql.policy.evaluation import paired
 from spaql.trees.tree import LEAF, Tree
 
 JUDGEMENTS = 6  # that a tidying can pay for, about
@@ -47,26 +47,21 @@ class Measured:
 
     def better(self, other: "Measured") -> bool:
         """Whether returns are higher by more than their own uncertainty."""
-        change = self.whole - other.whole
-        doubt = float(change.std(ddof=1)) / math.sqrt(len(change)) if len(change) > 1 else 0.0
-        return float(change.mean()) > doubt
+        more, error = paired(self.whole, other.whole)
+        return more > error
 
     def no_worse(self, before: "Measured", tolerance: float) -> bool:
         """Whether returns have not fallen by more than the tolerance and their own uncertainty, which must be small."""
-        change = float((self.whole - before.whole).mean())
-        doubt = self._doubt(before) if len(self.whole) >= ENOUGH else 0.0
+        change, error = paired(self.whole, before.whole)
+        doubt = error if len(self.whole) >= ENOUGH else 0.0
         if change < -tolerance - doubt or change - doubt < -SHOWN * tolerance:
             return False
         return len(self.begun) == 0 or float((self.begun - before.begun).mean()) >= -tolerance * BEGINNING
 
     def clearly_worse(self, before: "Measured", tolerance: float) -> bool:
         """The same for the first episodes only, where little is known yet."""
-        first = Measured(before.whole[: len(self.whole)], before.begun)
-        return float((self.whole - first.whole).mean()) < -tolerance - 2.0 * self._doubt(first)
-
-    def _doubt(self, before: "Measured") -> float:
-        change = self.whole - before.whole
-        return float(change.std(ddof=1)) / math.sqrt(len(change))
+        change, error = paired(self.whole, before.whole[: len(self.whole)])
+        return change < -tolerance - 2.0 * error
 
 
 class Measure:

@@ -10,20 +10,19 @@ from typing import Any
 
 import numpy as np
 
-from spaql.compress.arena import MOMENT_EPISODES, PlantArena
+from spaql.compress.arena import MOMENT_EPISODES, Arena, PlantArena, finite
 from spaql.ground.arrays import Array
 from spaql.ground.compiling import kernel
 from spaql.ground.errors import SpaqlError
 from spaql.ground.streams import derive, plant_seed
 from spaql.laws.environments import Environments, Job, Rollout, roll_out
 from spaql.plants.chart import HUGE
-from spaql.plants.environment import PlantEnv
+from spaql.plants.environment import PlantEnv, open_environment
 from spaql.plants.plant import LANES
 from spaql.plants.problem import Problem
-from spaql.training.lanes import OK, Episodes, Lanes, new_lanes, stage_of
-from spaql.training.tree_episodes import episode_in
+from spaql.training.closed_loop import tree_steps
+from spaql.training.lanes import OK, Episodes, Lanes, bad_reward, bad_state, new_lanes, stage_of
 from spaql.training.tree_rollouts import forest_of, run_forest, run_tree
-from spaql.training.viewer import bad_reward, bad_state
 from spaql.trees.tree import Tree
 
 MOST_AT_ONCE = 4096  # episodes between two checks for Ctrl-C
@@ -33,7 +32,6 @@ PLAIN = ("TimeLimit", "OrderEnforcing", "PassiveEnvChecker")  # wrappers that le
 STAGE = 650_000  # episodes of a search for one law, about, with all its effort
 LADDER = 1_500_000  # the same for more laws: one law on the way, several races, tidying
 NO_VISITS = np.empty(0, np.int64)
-LOST = -1e100  # the return of a law that drives the plant out of all numbers
 
 
 class Spent(Exception):  # noqa: N818  (no error: the budget ends the search)
@@ -57,12 +55,6 @@ def seeds_of(seed: int, purpose: int, first: int, count: int) -> Array:
     seeds = np.empty(count, np.int64)
     _seeds(seed, purpose, first, seeds)
     return seeds
-
-
-def _asked(seeds: Array, returns: Array) -> Episodes:
-    keys = np.empty(len(seeds), np.uint64)
-    _keys(seeds, keys)
-    return Episodes(np.uint64(0), returns, 0, len(seeds), keys)
 
 
 def affordable(problem: Problem, samples: float | None, leaves: int) -> float:
@@ -109,7 +101,7 @@ class Trials:
     @property
     def env(self) -> Any:
         """An environment of the problem, ours around the plant if it is compiled."""
-        return PlantEnv(self.problem) if self.environments is None else self.environments.env
+        return open_environment(self.problem) if self.environments is None else self.environments.env
 
     def close(self) -> None:
         """End worker processes."""
@@ -148,18 +140,17 @@ class Trials:
         self._check(len(seeds) * horizon)
         returns = np.zeros(len(seeds))
         self.count(self._run(tree, seeds, horizon, returns, NO_VISITS, self.unseen))
-        returns[~(np.abs(returns) <= HUGE)] = LOST
-        return returns
+        return finite(returns)
 
     def returns_of(self, trees: Sequence[Tree], seeds: Array) -> Array:
         """(trees, seeds): `returns` of trees that differ in their numbers only."""
         most = len(trees) * len(seeds) * self.problem.horizon
         if not self.together or len(seeds) >= LANES or not self._affords(most) or self.stopped():
             return np.array([self.returns(tree, seeds) for tree in trees])
-        returns = np.zeros((len(trees), len(seeds)))
-        self.count(self._forest(trees, seeds, returns))
-        returns[~(np.abs(returns) <= HUGE)] = LOST
-        return returns
+        returns, forest = np.zeros(len(trees) * len(seeds)), forest_of(trees, len(seeds))
+        each = np.tile(seeds, len(trees))
+        self.count(self._on_plant(run_forest, forest, each, self.problem.horizon, returns))
+        return finite(returns).reshape(len(trees), -1)
 
     def watched(self, tree: Tree, seeds: Array, states: int) -> tuple[Array, Array]:
         """Visits of the nodes, and at most so many states of the closed loop, in an order of their own.
@@ -189,20 +180,24 @@ class Trials:
         If each of `actions` is held for some steps, and `tree` goes on; last, `tree` alone. None where nothing can go
         on from a moment, in an environment.
         """
-        if self.twin is None:
+        arena = self.arena_of_moments(seed)
+        if arena is None:
             return None
         self._check(2 * count * (len(actions) + 2) * self.problem.horizon)
-        arena = PlantArena(self.twin, MOMENT_EPISODES, seed)
-        moments = arena.moments(at, count, seed)
+        before, moments = arena.steps, arena.moments(at, count, seed)
         futures = arena.futures(tree, moments, actions, hold)
-        self.count(arena.samples)
+        self.count(arena.steps - before)
         return moments.states, futures
+
+    def arena_of_moments(self, seed: int) -> Arena | None:
+        """Where one can go on from a moment."""
+        return None if self.twin is None else PlantArena(self.twin, MOMENT_EPISODES, seed)
 
     def _complain(self, tree: Tree, seeds: Array) -> None:
         """Say where the plant or environment gives numbers that nobody can learn from."""
         env = self.env
         for seed in seeds.tolist():
-            for h, (observation, _, reward) in enumerate(episode_in(self.problem, tree, env, seed)):
+            for h, (observation, _, reward, *_) in enumerate(tree_steps(self.problem, tree, env, seed)):
                 where = f"reset(seed={seed}), step {h}"
                 bad = np.flatnonzero(~((observation >= self.low) & (observation <= self.high)))
                 if len(bad):
@@ -219,8 +214,9 @@ class Trials:
         return self.left is None or self.left >= steps + self.reserve
 
     def _run(self, tree: Tree, seeds: Array, horizon: int, returns: Array, visits: Array, seen: Array) -> int:
-        run = self._on_plant if self.environments is None else self._in_environment
-        return run(tree, seeds, horizon, returns, visits, seen)
+        if self.environments is None:
+            return self._on_plant(run_tree, tree.controller, seeds, horizon, returns, visits, seen)
+        return self._in_environment(tree, seeds, horizon, returns, visits, seen)
 
     def spend(self, tree: Tree, seed: int, purpose: int) -> Array:
         """Use up what is left, to the last step: episodes of a law that is good already, the last one cut short.
@@ -236,7 +232,7 @@ class Trials:
                 number += whole
                 continue
             env = self.env
-            for _ in episode_in(self.problem, tree, env, int(plant_seed(seed, purpose, number))):
+            for _ in tree_steps(self.problem, tree, env, int(plant_seed(seed, purpose, number))):
                 self.count(1)
                 if self.left == 0:
                     break
@@ -248,21 +244,14 @@ class Trials:
         self.tell(self.samples)
         self.left = None if self.left is None else self.left - steps
 
-    def _on_plant(self, tree: Tree, seeds: Array, horizon: int, returns: Array, visits: Array, seen: Array) -> int:
+    def _on_plant(self, kernel: Any, who: Any, seeds: Array, horizon: int, returns: Array, *kept: Array) -> int:
         assert self.problem.plant is not None
         assert self.lanes is not None
-        stage, episodes = stage_of(self.problem.plant, horizon), _asked(seeds, returns)
-        steps = run_tree(*self.problem.plant.batch, stage, tree.controller, self.lanes, episodes, visits, seen)
+        keys = np.empty(len(seeds), np.uint64)
+        _keys(seeds, keys)
+        stage, episodes = stage_of(self.problem.plant, horizon), Episodes(np.uint64(0), returns, 0, len(seeds), keys)
+        steps = kernel(*self.problem.plant.batch, stage, who, self.lanes, episodes, *kept)
         self.lanes.fault[0] = OK  # a law that drives the plant out of all numbers has lost; the search goes on
-        return int(steps)
-
-    def _forest(self, trees: Sequence[Tree], seeds: Array, returns: Array) -> int:
-        assert self.problem.plant is not None
-        assert self.lanes is not None
-        stage = stage_of(self.problem.plant, self.problem.horizon)
-        episodes = _asked(np.tile(seeds, len(trees)), returns.reshape(-1))
-        steps = run_forest(*self.problem.plant.batch, stage, forest_of(trees, len(seeds)), self.lanes, episodes)
-        self.lanes.fault[0] = OK
         return int(steps)
 
     def _in_environment(

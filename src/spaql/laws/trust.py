@@ -44,7 +44,7 @@ from spaql.learners.atlas.controller import contradiction_of, controller_of, mod
 from spaql.plants.problem import Problem, constant_actions
 from spaql.policy.digits import counted
 from spaql.policy.evaluation import Evaluation
-from spaql.training.tree_episodes import evaluated
+from spaql.training.closed_loop import evaluated
 from spaql.trees.edits import constant
 from spaql.trees.tree import Tree, decide
 

@@ -24,7 +24,7 @@ from spaql.policy.digits import counted
 from spaql.policy.evaluation import Evaluation
 
 if TYPE_CHECKING:
-    from spaql.data.replay import Replayed
+    from spaql.data.record import Replayed
     from spaql.policy.policy import Policy
     from spaql.training.episode import Episode
 
@@ -172,7 +172,7 @@ class Agent(ABC):
         The log is checked first: from a bad log nothing is learned. `passes`: how often the Q-learners go through the
         log. `gaps`: steps may be missing (only with next_ columns).
         """
-        from spaql.data.replay import replay
+        from spaql.data.record import replay
 
         with self.state.guard.write(training=True):
             replayed = replay(self, log, passes, gaps)

@@ -208,7 +208,7 @@ class ForestAgent(Agent):
             return fresh_rollouts(self, count, whole("seed", seed, 0), bit("deterministic", deterministic))
 
     def episode(self, seed: int = 0, rollout: int = 0, *, deterministic: bool = False) -> "Episode":
-        from spaql.training.episode import record
+        from spaql.training.forest_loop import record
 
         with self.state.guard.read():
             return record(

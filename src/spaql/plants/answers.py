@@ -1,7 +1,7 @@
 """What an environment answers: as Gymnasium has it, or an error that says what it is instead."""
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -41,6 +41,23 @@ def outcome(answer: Any) -> tuple[Any, Any, bool, bool]:
     if type(truncated) is not bool:
         truncated = bit("truncated, which step of the environment returned,", truncated)
     return observation, reward, terminated, truncated
+
+
+def steps(
+    env: Any, act: Callable[[Any, int], Any], observation: Any, horizon: int, native: Callable[[Any], Any] | None = None
+) -> Iterator[tuple[Any, Any, Any, Any, bool]]:
+    """(observation, action, next observation, reward, terminated) of every step of an episode that begins here.
+
+    `act(observation, step)` says what is applied, `native` brings it into the form that the environment takes.
+    """
+    apply = env.step
+    for step in range(horizon):
+        action = act(observation, step)
+        after, reward, terminated, truncated = outcome(apply(action if native is None else native(action)))
+        yield observation, action, after, reward, terminated
+        if terminated or truncated:
+            return
+        observation = after
 
 
 def observed(names: Sequence[str], observation: Any, where: str) -> Array:

@@ -7,9 +7,9 @@ import numpy as np
 from spaql.ground.arrays import Array
 from spaql.ground.checks import whole
 from spaql.ground.errors import SpaqlError, echoed
-from spaql.plants.answers import begun, observed, outcome
+from spaql.plants.answers import begun, observed, steps
 from spaql.plants.chart import to_cube
-from spaql.plants.environment import PlantEnv
+from spaql.plants.environment import open_environment
 from spaql.plants.gym import random_steps
 from spaql.plants.known_check import check_known
 from spaql.plants.problem import Problem, random_action
@@ -28,7 +28,7 @@ def check(problem: Problem, episodes: int = 3, seed: int = 0) -> dict[str, tuple
         raise SpaqlError(f"check takes a problem, such as spaql.from_gym(...), not {type(problem).__name__}")
     if not problem.can_run:
         raise SpaqlError(f"{problem.name} has no plant to check")
-    env: Any = PlantEnv(problem) if problem.plant is not None else problem.open_env()
+    env = open_environment(problem)
     seen = []
     for episode in range(whole("episodes", episodes, 1, 10**6)):
         first, again = (_rows(problem, env, whole("seed", seed, 0, 2**31 - 1) + episode, episode) for _ in range(2))
@@ -45,15 +45,12 @@ def _rows(problem: Problem, env: Any, seed: int, episode: int) -> Array:
     rng = np.random.default_rng(episode)
     observation = begun(env.reset(seed=seed))
     rows = [[*_seen(problem, observation, f"random episode {episode}, step 0"), 0.0, 0.0]]
-    for step in range(1, problem.horizon + 1):
+    episode_steps = steps(env, lambda seen, step: random_action(problem, rng), observation, problem.horizon)
+    for step, (_, _, after, reward, terminated) in enumerate(episode_steps, 1):
         where = f"random episode {episode}, step {step}"
-        observation, reward, terminated, truncated = outcome(env.step(random_action(problem, rng)))
         if not np.isscalar(reward) or not np.isfinite(reward):
             raise SpaqlError(f"{problem.name} gave the reward {echoed(reward)} ({where}): it must be a finite number")
-        ended = float(bool(terminated))
-        rows.append([*_seen(problem, observation, where), float(reward), ended])  # type: ignore[arg-type]
-        if terminated or truncated:
-            break
+        rows.append([*_seen(problem, after, where), float(reward), float(terminated)])  # type: ignore[arg-type]
     return np.array(rows)
 
 

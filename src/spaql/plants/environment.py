@@ -14,6 +14,11 @@ from spaql.plants.plant import advance_code
 from spaql.plants.problem import Finite, Problem
 
 
+def open_environment(problem: Problem) -> Any:
+    """The environment of a problem, ours around its plant if that is compiled."""
+    return PlantEnv(problem) if problem.plant is not None else problem.open_env()
+
+
 class PlantEnv(gymnasium.Env[Array, Any]):
     """A plant with Gymnasium's interface, in float64, so that nothing is lost between it and the compiled loop.
 

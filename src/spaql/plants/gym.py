@@ -10,7 +10,7 @@ import numpy as np
 from spaql.ground.arrays import Array
 from spaql.ground.checks import flag, items, whole
 from spaql.ground.errors import SpaqlError, echoed
-from spaql.plants.answers import begun, observed, outcome, takes_seed
+from spaql.plants.answers import begun, observed, steps, takes_seed
 from spaql.plants.catalog import ends_of
 from spaql.plants.environment import PlantEnv
 from spaql.plants.gym_names import flattened, labelled
@@ -241,26 +241,23 @@ def _probe(env: "gymnasium.Env[Any, Any]", names: list[str], measure: int) -> tu
     space, longest = env.action_space, -(-measure // PROBE_STARTS)
     rng = np.random.default_rng(0)
     seen: list[Array] = []
-    steps = 0
+    made = 0
+
+    def act(_: Any, step: int) -> Any:
+        if isinstance(space, gymnasium.spaces.Discrete):
+            return int(space.start) + int(rng.integers(int(space.n)))
+        return rng.uniform(space.low, space.high).astype(space.dtype)  # type: ignore[attr-defined]
+
     for episode in range(PROBE_EPISODES):
         observation = begun(env.reset(seed=episode))
         seen.append(observed(names, observation, f"measuring its map, random episode {episode}, step 0"))
-        begin = steps
-        while steps < measure and steps - begin < longest:
-            if isinstance(space, gymnasium.spaces.Discrete):
-                action: Any = int(space.start) + int(rng.integers(int(space.n)))
-            else:
-                action = rng.uniform(space.low, space.high).astype(space.dtype)  # type: ignore[attr-defined]
-            observation, _, terminated, truncated = outcome(env.step(action))
-            steps += 1
-            where = f"measuring its map, random episode {episode}, step {steps - begin}"
-            seen.append(observed(names, observation, where))
-            if terminated or truncated:
-                break
+        for step, (_, _, after, *_) in enumerate(steps(env, act, observation, min(measure - made, longest)), 1):
+            seen.append(observed(names, after, f"measuring its map, random episode {episode}, step {step}"))
+            made += 1
     table = np.array(seen)
     centre = np.median(table, axis=0)
     reach = np.abs(table - centre).max(axis=0)
-    return centre, np.where(reach > 0, reach, 1.0), steps
+    return centre, np.where(reach > 0, reach, 1.0), made
 
 
 def random_steps(problem: Problem, env: Any) -> Steps:
@@ -268,19 +265,20 @@ def random_steps(problem: Problem, env: Any) -> Steps:
     names = [axis.name for axis in problem.state]
     rng = np.random.default_rng(0)
     rows: list[Sequence[Any]] = []
+
+    def act(_: Any, step: int) -> Any:
+        return random_action(problem, rng)
+
     while len(rows) < STEPS:
         first = len(rows)
-        observation = begun(env.reset(seed=first))
+        observation, most = begun(env.reset(seed=first)), min(EPISODE, problem.horizon, STEPS - first)
         before = observed(names, observation, f"random step {first}")
-        for _ in range(min(EPISODE, problem.horizon, STEPS - first)):
-            action, where = random_action(problem, rng), f"random step {len(rows)}"
-            observation, reward, terminated, truncated = outcome(env.step(action))
-            after = observed(names, observation, where)
+        for _, action, following, reward, terminated in steps(env, act, observation, most):
+            where = f"random step {len(rows)}"
+            after = observed(names, following, where)
             if not np.isscalar(reward) or not np.isfinite(reward):
                 wrong = f"{problem.name} gave the reward {echoed(reward)} ({where})"
                 raise SpaqlError(f"{wrong}: it must be a finite number")
-            rows.append((before, np.atleast_1d(action), reward, after, bool(terminated)))
+            rows.append((before, np.atleast_1d(action), reward, after, terminated))
             before = after
-            if terminated or truncated:
-                break
     return steps_of(rows, problem)

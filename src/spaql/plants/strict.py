@@ -15,10 +15,10 @@ import gymnasium
 import numpy as np
 
 from spaql.ground.arrays import Array
-from spaql.plants.answers import outcome
+from spaql.plants.answers import outcome, steps
 from spaql.plants.axes import Finite
 from spaql.plants.compile import made, names
-from spaql.plants.environment import PlantEnv
+from spaql.plants.environment import open_environment
 from spaql.plants.known import KnownOutcome
 from spaql.plants.limits import limit_table
 from spaql.plants.plant import Plant, PlantFunction, make_plant
@@ -35,7 +35,7 @@ def strict(problem: Problem) -> tuple[Problem, int]:
     """The problem with violations of its limits in the reward, and the steps that were taken to find their cost."""
     if not problem.limits:
         return problem, 0
-    env = PlantEnv(problem) if problem.plant is not None else problem.open_env()
+    env = open_environment(problem)
     rewards = _looked(problem, env)
     rows, cost = _rows(problem), _cost(problem, rewards)
     if problem.plant is not None:
@@ -135,12 +135,12 @@ def _looked(problem: Problem, env: Any) -> Array:
     middle = (low + high) / 2
     if isinstance(problem.actions, Finite):
         middle = np.array([sorted(problem.actions.values)[len(problem.actions.values) // 2]], float)
-    native, rewards = problem.native_one(), []
-    for number, action in enumerate((low, middle, high)):
-        env.reset(seed=number)
-        for _ in range(min(LOOKED, problem.horizon)):
-            _, reward, terminated, truncated = outcome(env.step(native(action)))
-            rewards.append(float(reward))
-            if terminated or truncated:
-                break
+    native, rewards, number = problem.native_one(), list[float](), 0
+
+    def act(_: Any, step: int) -> Array:
+        return (low, middle, high)[number]
+
+    for number in range(3):
+        episode = steps(env, act, env.reset(seed=number), min(LOOKED, problem.horizon), native)
+        rewards += [float(reward) for _, _, _, reward, _ in episode]
     return np.array(rewards)

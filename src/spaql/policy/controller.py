@@ -110,7 +110,7 @@ class Controller(Probes):
 
     def evaluate(self, episodes: int = 1000, seed: int = 0) -> Evaluation:
         """Fresh rollouts, from the start states of `Policy.evaluate` and `Agent.evaluate` with the same seed."""
-        from spaql.training.controller_episodes import evaluate_controller
+        from spaql.training.closed_loop import evaluate_controller
 
         return evaluate_controller(self, whole("episodes", episodes, 1, 10**8), whole("seed", seed, 0))
 

@@ -1,5 +1,6 @@
 """What fresh rollouts of a policy are worth: returns, failures, violations of limits, effort."""
 
+import math
 import textwrap
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
@@ -250,15 +251,21 @@ class Evaluation:
 ALPHA = 0.05  # of the test whether one controller earns less than another
 
 
+def paired(returns: Array, reference: Array) -> tuple[float, float]:
+    """How much more is earned than in the same episodes of a reference: mean, and standard error (0 of one episode)."""
+    more = returns - reference
+    error = float(more.std(ddof=1)) / math.sqrt(len(more)) if len(more) > 1 else 0.0
+    return float(more.mean()), error
+
+
 def less(returns: Array, reference: Array) -> float:
     """p of the one-sided paired test that these episodes earn less than the same episodes of a reference."""
     from scipy.special import stdtr
 
-    lost = reference - returns
-    n, mean = len(lost), float(lost.mean())
-    if n < 2 or np.ptp(lost) == 0.0:
-        return float(mean <= 0.0)
-    return float(stdtr(n - 1, -mean / (float(lost.std(ddof=1)) / np.sqrt(n))))
+    lost, error = paired(reference, returns)
+    if np.ptp(reference - returns) == 0.0:
+        return float(lost <= 0.0)
+    return float(stdtr(len(returns) - 1, -lost / error))
 
 
 def significantly_less(returns: Array, reference: Array) -> bool:

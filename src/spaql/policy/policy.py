@@ -30,7 +30,7 @@ from spaql.trees.tree import Tree, bounds_of, decide
 
 if TYPE_CHECKING:
     from spaql.compress.frontier import FrontierPoint
-    from spaql.training.tree_episodes import Usage
+    from spaql.training.closed_loop import Usage
 
 USAGE_EPISODES = 200  # of rollouts that tell where the closed loop goes
 USAGE_IN_PYTHON = 5  # the same, in an environment that is not compiled
@@ -100,7 +100,7 @@ class Policy(Probes):
 
     def evaluate(self, episodes: int = 1000, seed: int = 0) -> Evaluation:
         """Fresh rollouts, from the start states of `Agent.evaluate` with the same seed."""
-        from spaql.training.tree_episodes import evaluated
+        from spaql.training.closed_loop import evaluated
 
         return evaluated(self.problem, self.rules, whole("episodes", episodes, 1, 10**8), whole("seed", seed, 0))
 
@@ -122,7 +122,7 @@ class Policy(Probes):
 
         None without a plant.
         """
-        from spaql.training.tree_episodes import run_episodes
+        from spaql.training.closed_loop import run_episodes
 
         if not self.problem.can_run:
             return None
@@ -200,12 +200,12 @@ class Policy(Probes):
         return compress(self, max_leaves, **options)
 
     def draw_frontier(self, path: str | PathLike[str], baselines: Mapping[str, Any] | None = None) -> None:
-        """Of a compressed tree: leaves against fresh return, with the table and controllers made by hand.
+        """Of a compressed tree: leaves against fresh return, with the table.
 
         `baselines`: controllers of one's own by name: policies, agents, `spaql.Controller`. What has no leaves is a
         line.
         """
-        from spaql.compress.frontier_figure import frontier_figure
+        from spaql.compress.frontier import frontier_figure
 
         frontier_figure(self, path, {} if baselines is None else baselines)
 

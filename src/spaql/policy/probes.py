@@ -24,9 +24,9 @@ from spaql.trees.tree import LEAF, Tree
 
 if TYPE_CHECKING:
     from spaql.policy.policy import Policy
+    from spaql.training.closed_loop import Decides
     from spaql.training.episode import Episode
     from spaql.training.falsify import Falsifiable
-    from spaql.training.watched import Decides
 
 TOLERANCE_EPISODES = 200
 EPISODES_IN_PYTHON = 5  # the same, in an environment that is not compiled
@@ -48,7 +48,7 @@ class Probes:
 
     def episode(self: "Decides", seed: int = 0, rollout: int = 0) -> "Episode":
         """Rollout number `rollout` of `evaluate(seed=seed)`, step by step."""
-        from spaql.training.watched import record
+        from spaql.training.episode import record
 
         return record(self, whole("seed", seed, 0), whole("rollout", rollout, 0, 10**8))
 
@@ -76,7 +76,7 @@ class Probes:
 
         Other references stay in the middle of their range.
         """
-        from spaql.training.watched import respond
+        from spaql.training.episode import respond
 
         return respond(self, reference, start, to, at, noise, tolerance, episodes, seed)
 

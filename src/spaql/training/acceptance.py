@@ -20,7 +20,7 @@ from spaql.plants.problem import Problem, constant_actions
 from spaql.policy.digits import number, with_unit
 from spaql.policy.evaluation import Evaluation, significantly_less
 from spaql.policy.words import Words
-from spaql.training.tree_episodes import run_episodes
+from spaql.training.closed_loop import run_episodes
 from spaql.trees.edits import constant
 from spaql.trees.tree import Tree
 

@@ -19,11 +19,11 @@ from spaql.learners.atlas.support import HELD
 from spaql.learners.atlas.values import Outlook, Work, look_ahead, new_work
 from spaql.learners.history import COLUMNS, write_row
 from spaql.learners.outer import EVAL_SAMPLES, TRAIN_SAMPLES
-from spaql.plants.answers import begun, outcome
+from spaql.plants.answers import begun, steps
 from spaql.plants.chart import to_cube
-from spaql.plants.environment import PlantEnv
-from spaql.training.tree_episodes import run_episodes
-from spaql.training.viewer import Viewer
+from spaql.plants.environment import open_environment
+from spaql.training.closed_loop import run_episodes
+from spaql.training.gym_loop import Viewer
 
 if TYPE_CHECKING:
     from spaql.learners.atlas.learner import Atlas
@@ -37,7 +37,7 @@ class AtlasLoop:
 
     def __init__(self, agent: "Atlas", rollouts: int, stop: threading.Event, samples: int | None) -> None:
         self.agent, self.rollouts, self.stop, self.left, self.samples = agent, rollouts, stop, samples, samples
-        self.env: Any = PlantEnv(agent.problem) if agent.problem.plant is not None else agent.problem.open_env()
+        self.env = open_environment(agent.problem)
         agent.replay_plans()
 
     @property
@@ -71,10 +71,15 @@ class AtlasLoop:
         seed = int(streams.plant_seed(agent.seed, streams.TRAIN_PLANT, state.episodes))
         observation = begun(self.env.reset(seed=seed))
         state.episodes += 1
-        here, total = self._seen(view, observation, 0), 0.0
-        for h in range(agent.problem.horizon):
+        here, kind, total = self._seen(view, observation, 0), 0, 0.0
+
+        def act(_: Any, h: int) -> Array:
+            nonlocal kind
             action, kind = driver.act(here, h)
-            observation, reward, terminated, truncated = outcome(self.env.step(native(action)))
+            return action
+
+        episode = steps(self.env, act, observation, agent.problem.horizon, native)
+        for h, (_, action, observation, reward, terminated) in enumerate(episode):
             state.outer[TRAIN_SAMPLES] += 1
             self.left = None if self.left is None else self.left - 1
             after, earned = self._seen(view, observation, h + 1), view.reward(reward, h)
@@ -82,12 +87,11 @@ class AtlasLoop:
                 raise SpaqlError(
                     f"the environment returned the reward {earned:g} ({view.where}, step {h}): scale it down"
                 )
-            state.memory.add(here, action, earned, after, TERMINATED * bool(terminated) + BEGAN * (h == 0) + kind)
+            state.memory.add(here, action, earned, after, TERMINATED * terminated + BEGAN * (h == 0) + kind)
             state.followed, state.curious = state.followed + (kind == FOLLOWED), state.curious + (kind == CURIOUS)
             here, total = after, total + earned
             self.tell()
-            over = driver.over(h)
-            if terminated or truncated or over or self.finished or self.stop.is_set():
+            if driver.over(h) or self.finished or self.stop.is_set():
                 break
         return total
 

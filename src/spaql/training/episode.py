@@ -1,7 +1,7 @@
-"""One episode of an agent, step by step: what the trajectory figures and the pages show."""
+"""One episode, step by step, of a policy, a controller or an agent; and step responses, which are such episodes."""
 
 import textwrap
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -9,22 +9,25 @@ import numpy as np
 
 from spaql.ground import streams
 from spaql.ground.arrays import Array
-from spaql.ground.compiling import machine_code
-from spaql.ground.errors import SpaqlError
-from spaql.learners.act import Actor, act_once
-from spaql.plants.answers import begun, outcome
-from spaql.plants.environment import PlantEnv
+from spaql.ground.checks import flag, real, text, whole
+from spaql.ground.errors import SpaqlError, echoed
+from spaql.plants.answers import begun, steps
+from spaql.plants.chart import HUGE
+from spaql.plants.environment import open_environment
+from spaql.plants.loop import restated
+from spaql.plants.loop_env import applied as applied_action
+from spaql.plants.loop_env import drawn_parameters, inside
 from spaql.plants.problem_text import HARD, WIDTH
+from spaql.plants.references import Reference
+from spaql.policy.step_response import StepResponse, measured
 from spaql.policy.words import action_names, action_units, different, number, variable_names, variable_units, with_unit
-from spaql.training.lanes import new_lanes, stage_of
-from spaql.training.rollouts import recorded
-from spaql.training.viewer import Viewer
+from spaql.training.lanes import bad_reward
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from spaql.learners.forest_agent import ForestAgent
     from spaql.plants.problem import Problem
+    from spaql.training.closed_loop import Decides
 
 
 class Traces(NamedTuple):
@@ -112,59 +115,135 @@ def open_at(problem: "Problem", seed: int, rollout: int) -> tuple[Any, Any]:
     if not problem.can_run:
         raise SpaqlError(f"{problem.name} has no plant to run on (a loaded agent gets one with problem=...)")
     first = int(streams.plant_seed(seed, streams.FRESH_PLANT, 0))
-    if problem.plant is None:
-        if rollout > 0:
-            raise SpaqlError(
-                "in a Gymnasium environment only rollout 0 can be repeated without running those before it"
-            )
-        env = problem.open_env()
-        return env, begun(env.reset(seed=first))
-    plant = PlantEnv(problem)
-    observation = begun(plant.reset(seed=first))
+    if problem.plant is None and rollout > 0:
+        raise SpaqlError("in a Gymnasium environment only rollout 0 can be repeated without running those before it")
+    env = open_environment(problem)
+    observation = begun(env.reset(seed=first))
     if rollout > 0:
-        plant.episode = rollout - 1  # start states are counted, not drawn: the rollouts in between need not be made
-        observation = begun(plant.reset())
-    return plant, observation
+        env.episode = rollout - 1  # start states are counted, not drawn: the rollouts in between need not be made
+        observation = begun(env.reset())
+    return env, observation
 
 
-def record(agent: "ForestAgent", seed: int, rollout: int, deterministic: bool) -> Episode:
-    """See `Agent.episode`."""
-    if agent.problem.plant is not None:
-        return _record_compiled(agent, seed, rollout, deterministic)
-    env, observation = open_at(agent.problem, seed, rollout)
-    space = agent.state.space
-    actor = Actor(space, agent.chart, agent.state.policy(agent.chart))
-    native, view = agent.problem.native_one(), Viewer(agent, f"rollout {rollout}")
-    x, action = np.zeros(space.d), np.zeros(max(space.k, 1))
-    key = streams.sub_key(streams.key_of(seed, streams.FRESH_ACTION, 0), rollout)
-    observations, actions, rewards, terminated = [np.array(view.check(observation, 0), float)], [], [], False
-    act = machine_code(act_once, actor, observations[0], key, 0, deterministic, x, action)
-    for h in range(agent.problem.horizon):
-        view.complain(act(actor, observations[-1], key, h, deterministic, x, action), observations[-1], h)
-        actions.append(action.copy())
-        observation, reward, terminated, truncated = outcome(env.step(native(action)))
-        observations.append(np.array(view.check(observation, h + 1), float))
-        rewards.append(view.reward(reward, h))
-        if terminated or truncated:
-            break
-    return Episode(np.array(observations), np.array(actions), np.array(rewards), bool(terminated), agent.problem)
+# -- episodes of any policy or controller ------------------------------------------------------------------------------
 
 
-def _record_compiled(agent: "ForestAgent", seed: int, rollout: int, deterministic: bool) -> Episode:
-    """On a compiled plant, without leaving compiled code: a hundred times as fast."""
-    plant, state, view = agent.problem.plant, agent.state, Viewer(agent, f"rollout {rollout}")
-    assert plant is not None
-    (reset, step), stage, one = plant.batch, stage_of(plant, agent.problem.horizon), new_lanes(plant)
-    actor = Actor(state.space, agent.chart, state.policy(agent.chart))
-    key = streams.sub_key(streams.key_of(seed, streams.FRESH_ACTION, 0), rollout)
-    first = np.uint64(streams.plant_seed(seed, streams.FRESH_PLANT, 0))
-    one.plant_key[0] = streams.sub_key(first, rollout)
-    table = np.zeros((stage.horizon + 1, plant.rows.end))
-    steps, bad = recorded(reset, step, stage, actor, one, key, deterministic, np.zeros(state.space.d), table)
-    rows = plant.rows
-    observations, rewards = table[: steps + 1, rows.observation : rows.action].copy(), table[:steps, rows.reward].copy()
-    view.complain(bad, observations[steps], steps)
-    if steps > 0:
-        view.reward(rewards[-1], steps - 1)
-    ended = steps > 0 and table[steps - 1, rows.done] != 0.0
-    return Episode(observations, table[:steps, rows.action : rows.noise].copy(), rewards, bool(ended), agent.problem)
+@dataclass(frozen=True, eq=False)
+class Watched:
+    """An episode, and what it has drawn."""
+
+    episode: Episode
+    parameters: dict[str, float]
+
+    @property
+    def total(self) -> float:
+        """The return, added up in the order of the steps, as all loops do: the same bits."""
+        return float(np.cumsum(self.episode.rewards)[-1])
+
+
+def watch(controller: "Decides", problem: "Problem", env: Any, observation: Any, where: str) -> Watched:
+    """The episode that begins with this observation. `problem`: of the environment; `where`: for messages."""
+    seen, now, parameters = [np.array(observation, float).reshape(-1)], inside(env), drawn_parameters(env)
+    moments, applied, actions, rewards, ended = [] if now is None else [now], [], list[Array](), [], False
+
+    def act(_: Any, step: int) -> Array:
+        actions.append(controller.decide(seen[-1][None])[0])
+        if moments:
+            applied.append(applied_action(env, moments[-1], actions[-1].tolist()))
+        return actions[-1]
+
+    for _, _, after, reward, terminated in steps(env, act, observation, problem.horizon, problem.native_one()):
+        if not abs(float(reward)) <= HUGE:
+            raise bad_reward(problem, where)
+        seen.append(np.array(after, float).reshape(-1))
+        rewards.append(float(reward))
+        ended, now = terminated, inside(env)
+        moments += [] if now is None else [now]
+    outputs, references = [moment.outputs for moment in moments], [moment.references for moment in moments]
+    traces = Traces(np.array(applied), np.array(outputs), np.array(references)) if moments else None
+    episode = Episode(np.array(seen), np.array(actions), np.array(rewards), ended, problem, traces)
+    return Watched(episode, parameters)
+
+
+def record(controller: "Decides", seed: int, rollout: int) -> Episode:
+    """Rollout number `rollout` of `evaluate(seed=seed)`."""
+    where = f"rollout {rollout}"
+    return watch(controller, controller.problem, *open_at(controller.problem, seed, rollout), where).episode
+
+
+# -- step responses: the same loop, its references as asked ------------------------------------------------------------
+
+FROM, TO = 0.2, 0.8  # of the range of a reference, where nothing else is asked for
+
+
+def respond(
+    controller: "Decides", reference: Any, start: Any, to: Any, at: Any, noise: bool, tolerance: float, episodes: int,
+    seed: int,
+) -> StepResponse:  # fmt: skip
+    """See `Policy.step_response`."""
+    problem = controller.problem
+    followed = _followed(problem, reference)
+    span = followed.high - followed.low
+    first = followed.low + FROM * span if start is None else _within(followed, "start", start)
+    last = followed.low + TO * span if to is None else _within(followed, "to", to)
+    if first == last:
+        raise SpaqlError(f"start and to are both {first:g}: that is no step")
+    if problem.horizon < 2:
+        raise SpaqlError(f"{problem.name}: an episode of one step has no step response")
+    jump = problem.horizon // 2 if at is None else whole("at", at, 1, problem.horizon - 1)
+    tolerance, count = real("tolerance", tolerance, 0.0, 1.0, above=True), whole("episodes", episodes, 1, 10**6)
+    first_seed = int(streams.plant_seed(whole("seed", seed, 0), streams.FRESH_PLANT, 0))
+
+    assert problem.signals is not None
+    asked = [
+        replace(one, values=(first, last), hold=jump, rate=None) if one is followed
+        else replace(one, values=(one.middle,), hold=None, rate=None)
+        for one in problem.signals.references
+    ]  # fmt: skip
+    quiet = restated(problem, asked, flag("noise", noise))
+    env = open_environment(quiet)
+    place = [axis.name for axis in problem.signals.measured].index(str(followed.of))
+    outputs, each, shown = np.full((count, problem.horizon + 1), np.nan), [], list[Episode]()
+    for j in range(count):
+        observation = begun(env.reset(seed=first_seed) if j == 0 else env.reset())
+        episode = watch(controller, quiet, env, observation, f"step response, episode {j}").episode
+        assert episode.traces is not None
+        y = episode.traces.outputs[:, place]
+        shown += [episode] if j == 0 else []
+        outputs[j, : len(y)] = y
+        uncut = len(y) > problem.horizon
+        each.append(measured(y[jump:], first, last, problem.signals.dt, tolerance, uncut))
+    traces = shown[0].traces
+    assert traces is not None
+    return StepResponse(
+        problem.name, followed.name, str(followed.of), problem.signals.measured[place].unit, first, last, jump,
+        problem.signals.dt, tolerance, tuple(each), outputs, traces.outputs, traces.applied, shown[0],
+    )  # fmt: skip
+
+
+def _followed(problem: "Problem", name: Any) -> Reference:
+    """The reference that is asked for; the only one, if none is named."""
+    references = () if problem.signals is None else problem.signals.references
+    choices = [one for one in references if one.of is not None]
+    listed = ", ".join(one.name for one in choices)
+    if not choices:
+        raise SpaqlError(
+            f"{problem.name} has no reference that a variable follows: state it with spaql.loop(problem, "
+            "references=[spaql.Reference(..., of=...)])"
+        )
+    if name is not None:
+        text("reference", name)
+    if name is None and len(choices) > 1:
+        raise SpaqlError(f"reference=... names the one to step: {listed}")
+    found = [one for one in choices if name in (None, one.name)]
+    if not found:
+        raise SpaqlError(f"{echoed(name)} is no reference that a variable follows: choose {listed}")
+    return found[0]
+
+
+def _within(reference: Reference, what: str, value: Any) -> float:
+    given = real(what, value)
+    if not reference.low <= given <= reference.high:
+        beyond = f"{what} = {given:g} is outside the range of {reference.name}"
+        raise SpaqlError(f"{beyond}, {reference.low:g} to {reference.high:g}")
+    return given

@@ -1,6 +1,13 @@
-"""Falsification: runs the episodes among which the worst one is searched for, and tells what was found."""
+"""Falsification: a search for the worst of the episodes that a controller can have.
 
-from typing import TYPE_CHECKING, Any, Protocol
+On a compiled plant an episode is a point: the uniform numbers of its start, and the keys of the random streams of its
+parts. An evolution strategy begins with points that are known to be bad, with random ones, and with some on the edges
+of the cube, where ranges end; then it mixes and moves the worst. How far it moves them is drawn anew for every child,
+over three orders of magnitude, so that nothing must be tuned.
+"""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -16,20 +23,123 @@ from spaql.policy.evaluation import Evaluation
 from spaql.policy.policy import Policy
 from spaql.policy.words import variable_names, variable_units
 from spaql.policy.worst import Changes, Worst
-from spaql.training.controller_episodes import run_compiled, steps_of
-from spaql.training.lanes import OK, OWN_KEYS, Episodes, new_lanes, stage_of
+from spaql.training.closed_loop import Decides, count_episode, run_compiled
+from spaql.training.episode import Episode, Watched, watch
+from spaql.training.lanes import OK, Episodes, bad_reward, new_lanes, stage_of
 from spaql.training.tally import Counter, Tally, counted, excesses_of, new_tally
 from spaql.training.tree_rollouts import run_tree
-from spaql.training.viewer import bad_reward
-from spaql.training.watched import Decides, Watched, watch
-from spaql.training.worst_search import KEPT, PARTS, SEARCHED, Outcomes, Points, Trial, search
 
 if TYPE_CHECKING:
     from spaql.plants.problem import Problem
-    from spaql.training.episode import Episode
 
 TRIED = 2000  # episodes of a search
 TRIED_IN_PYTHON = 50  # the same, in an environment that is not compiled
+SEARCHED = "searching for the worst episode"
+GENERATION = 128  # episodes at a time: as many as run side by side
+PARTS = 8  # of an episode, each with random numbers of its own
+KEPT = 16  # of the worst episodes, from which the next ones are made
+EXPLORED = 0.25  # share of the episodes that do not come from others
+NEW = 0.1  # share of a generation that does not come from others
+EDGE = 0.001  # numbers stay so far from 0 and 1: what is normal is then at most 3.7 standard deviations away
+SMALLEST, LARGEST = 0.001, 0.5  # standard deviations of moves
+LIKELY = 0.5  # chances where one thing is as good as another
+
+
+class Points(NamedTuple):
+    """Episodes on a compiled plant, a row each."""
+
+    starts: Array  # (n, numbers of a start) uniform numbers
+    blocks: Array  # uint64 (n, parts) keys of streams
+
+    def take(self, rows: Any) -> "Points":
+        return Points(self.starts[rows], self.blocks[rows])
+
+
+class Outcomes(NamedTuple):
+    """What came of them."""
+
+    returns: Array
+    rows: Array  # of the tally
+    badness: Array  # what is searched for: the higher, the worse
+
+    def take(self, rows: Any) -> "Outcomes":
+        return Outcomes(*(column[rows] for column in self))
+
+
+Trial = Callable[[Points], Outcomes]
+
+
+def search(
+    trial: Trial, known: Points, noisy: bool, episodes: int, rng: np.random.Generator
+) -> tuple[Points, Outcomes]:
+    """The worst point, and what came of it. `known`: where to begin; `noisy`: steps are random too, not only starts."""
+    size, parts = known.starts.shape[1], known.blocks.shape[1]
+    kept, outcomes, tried = known.take(slice(0, 0)), None, 0
+    while tried < episodes:
+        at_work(SEARCHED, tried, episodes)
+        n = min(GENERATION, episodes - tried)
+        if outcomes is None:
+            points = _together(known.take(slice(0, n)), _random(max(0, n - len(known.starts)), size, parts, rng))
+        elif tried < EXPLORED * episodes:
+            points = _random(n, size, parts, rng)
+        else:
+            new = int(NEW * n)
+            points = _together(_children(kept, n - new, noisy, rng), _random(new, size, parts, rng))
+        came = trial(points)
+        points = _together(kept, points)
+        if outcomes is not None:
+            came = Outcomes(*(np.concatenate(pair) for pair in zip(outcomes, came, strict=True)))
+        order = _worst_different(points, came.badness)
+        kept, outcomes, tried = points.take(order), came.take(order), tried + n
+    assert outcomes is not None
+    return kept.take(slice(0, 1)), outcomes.take(slice(0, 1))
+
+
+def _worst_different(points: Points, badness: Array) -> list[int]:
+    """Which are kept: the worst, each once, or copies of one would soon be all."""
+    different: dict[tuple[bytes, bytes], int] = {}
+    for row in np.argsort(-badness, kind="stable").tolist():
+        different.setdefault((points.starts[row].tobytes(), points.blocks[row].tobytes()), row)
+        if len(different) == KEPT:
+            break
+    return list(different.values())
+
+
+def _together(one: Points, other: Points) -> Points:
+    return Points(np.concatenate([one.starts, other.starts]), np.concatenate([one.blocks, other.blocks]))
+
+
+def _random(n: int, size: int, parts: int, rng: np.random.Generator) -> Points:
+    """Half of them anywhere, half of them with some numbers at the ends of their ranges."""
+    starts = rng.uniform(EDGE, 1.0 - EDGE, (n, size))
+    ends = np.where(rng.random((n, size)) < LIKELY, EDGE, 1.0 - EDGE)
+    at_end = (rng.random((n, size)) < LIKELY) & (rng.random((n, 1)) < LIKELY)
+    return Points(np.where(at_end, ends, starts), _keys((n, parts), rng))
+
+
+def _keys(shape: tuple[int, int], rng: np.random.Generator) -> Array:
+    return rng.integers(0, 2**64, shape, np.uint64)
+
+
+def _children(kept: Points, n: int, noisy: bool, rng: np.random.Generator) -> Points:
+    """Each from one of the worst: mixed with another one or not, its start moved, or another part of it drawn anew."""
+    size, parts = kept.starts.shape[1], kept.blocks.shape[1]
+    one, other = kept.take(rng.integers(0, len(kept.starts), n)), kept.take(rng.integers(0, len(kept.starts), n))
+    mixed = rng.random((n, 1)) < LIKELY
+    starts = np.where(mixed & (rng.random((n, size)) < LIKELY), other.starts, one.starts)
+    later = np.arange(parts) >= rng.integers(0, parts + 1, (n, 1))  # from some part on the other one's
+    blocks = np.where(mixed & later, other.blocks, one.blocks)
+    redraw = (rng.random((n, 1)) < LIKELY) & noisy | (size == 0)
+    drawn = np.arange(parts) == rng.integers(0, parts, (n, 1))
+    blocks = np.where(redraw & drawn, _keys((n, parts), rng), blocks)
+    scale = np.exp(rng.uniform(np.log(SMALLEST), np.log(LARGEST), (n, 1)))
+    alone = np.arange(size) == rng.integers(0, max(size, 1), (n, 1))
+    moves = ~redraw & (alone | (rng.random((n, 1)) < LIKELY))  # one number of the start, or all
+    moved = np.clip(starts + scale * rng.normal(size=(n, size)), EDGE, 1.0 - EDGE)
+    return Points(np.where(moves, moved, starts), blocks)
+
+
+# -- what it is a search of --------------------------------------------------------------------------------------------
 
 
 class Falsifiable(Decides, Protocol):
@@ -37,7 +147,7 @@ class Falsifiable(Decides, Protocol):
 
     def evaluate(self, episodes: int = 1000, seed: int = 0) -> Evaluation: ...
 
-    def episode(self, seed: int = 0, rollout: int = 0) -> "Episode": ...
+    def episode(self, seed: int = 0, rollout: int = 0) -> Episode: ...
 
 
 @working("searching for the worst episode")
@@ -58,16 +168,14 @@ def falsify(controller: Falsifiable, episodes: Any, seed: Any, by: Any, fresh: A
     rng = np.random.default_rng(int(streams.key_of(seed, streams.FALSIFIED, 0)))
     parts = min(PARTS, problem.horizon)
     count = count if plant.reset_noise + plant.step_noise > 0 else 1  # of which nothing is random, one is as all
-    order = np.argsort(_ordinary_badness(problem, sought, ordinary), kind="stable")[::-1]
+    # of ordinary episodes without excess it is not known how near to a limit they came
+    order = np.argsort(_badness(problem, sought, ordinary.returns, ordinary.excess), kind="stable")[::-1]
     known = _points_of(problem, seed, order[:KEPT], parts)
     point, found = search(_trial(controller, sought), known, plant.step_noise > 0, count, rng)
     env = PlantEnv(problem)
     watched = watch(controller, problem, env, env.begin(point.starts[0], point.blocks[0]), "the worst episode")
     middle = int(np.argsort(ordinary.returns, kind="stable")[(len(ordinary.returns) - 1) // 2])
     return _worst(problem, sought, watched, found, ordinary, controller.episode(seed, middle), count, seed)
-
-
-# -- on compiled plants ------------------------------------------------------------------------------------------------
 
 
 def _trial(controller: Falsifiable, by: str) -> Trial:
@@ -79,7 +187,8 @@ def _trial(controller: Falsifiable, by: str) -> Trial:
     def trial(points: Points) -> Outcomes:
         n = len(points.starts)
         returns, tally = np.zeros(n), new_tally(problem, n)
-        some = Episodes(np.uint64(0), returns, 0, n, OWN_KEYS, *map(np.ascontiguousarray, points))
+        starts, blocks = map(np.ascontiguousarray, points)
+        some = Episodes(np.uint64(0), returns, 0, n, starts=starts, blocks=blocks)
         if isinstance(controller, Policy):
             lanes = new_lanes(plant, tally)
             nothing = np.zeros(0, np.int64), np.empty((0, len(problem.state)))
@@ -92,19 +201,12 @@ def _trial(controller: Falsifiable, by: str) -> Trial:
         else:
             counter = Counter(problem, tally)
             for j in range(n):
-                _count(controller, env, env.begin(points.starts[j], points.blocks[j]), counter, j, returns)
+                count_episode(controller, env, env.begin(points.starts[j], points.blocks[j]), counter, j, returns)
         return Outcomes(
             returns, tally.rows, _badness(problem, by, returns, excesses_of(tally.rows, len(problem.limits)))
         )
 
     return trial
-
-
-def _count(controller: Decides, env: Any, observation: Any, counter: Counter, j: int, returns: Array) -> None:
-    """Episode number j in an environment."""
-    for seen, action, reward, ended in steps_of(controller, env, observation):
-        counter.step(j, action, seen, reward, ended)
-        returns[j] += reward
 
 
 def _points_of(problem: "Problem", seed: int, rollouts: Array, parts: int) -> Points:
@@ -120,9 +222,6 @@ def _points_of(problem: "Problem", seed: int, rollouts: Array, parts: int) -> Po
     return Points(starts, blocks)
 
 
-# -- what is worst -----------------------------------------------------------------------------------------------------
-
-
 def _badness(problem: "Problem", by: str, returns: Array, excess: Array) -> Array:
     """By episode. Excesses are shares of the ranges of their variables, so that they can be compared."""
     if by == "return":
@@ -135,14 +234,6 @@ def _badness(problem: "Problem", by: str, returns: Array, excess: Array) -> Arra
     return worst
 
 
-def _ordinary_badness(problem: "Problem", by: str, ordinary: Evaluation) -> Array:
-    """The same of an evaluation, which does not tell how near to a limit an episode without excess came."""
-    return _badness(problem, by, ordinary.returns, ordinary.excess)
-
-
-# -- in environments ---------------------------------------------------------------------------------------------------
-
-
 def _over_seeds(controller: Falsifiable, count: int, seed: int, by: str) -> Worst:
     """All that can be searched in an environment that draws its own numbers."""
     problem = controller.problem
@@ -150,7 +241,7 @@ def _over_seeds(controller: Falsifiable, count: int, seed: int, by: str) -> Wors
     returns, tally = np.zeros(count), new_tally(problem, count)
     counter = Counter(problem, tally)
     for j, one in enumerate(seeds):
-        _count(controller, env, begun(env.reset(seed=one)), counter, j, returns)
+        count_episode(controller, env, begun(env.reset(seed=one)), counter, j, returns)
         at_work(SEARCHED, j + 1, count)
     tried = counted(problem, returns, int(tally.rows[:, 0].sum()), tally, seed)
     badness = _badness(problem, by, returns, excesses_of(tally.rows, len(problem.limits)))
@@ -168,11 +259,8 @@ def _over_seeds(controller: Falsifiable, count: int, seed: int, by: str) -> Wors
     return _worst(problem, by, watched, found, tried, typical.episode, count, seed)
 
 
-# -- the result --------------------------------------------------------------------------------------------------------
-
-
 def _worst(
-    problem: "Problem", by: str, watched: Watched, found: Outcomes, ordinary: Evaluation, typical: "Episode",
+    problem: "Problem", by: str, watched: Watched, found: Outcomes, ordinary: Evaluation, typical: Episode,
     tried: int, seed: int,
 ) -> Worst:  # fmt: skip
     failures = counted(problem, found.returns, 0, Tally(found.rows, *new_tally(problem, 0)[1:]), seed).failures

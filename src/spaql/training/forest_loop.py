@@ -1,36 +1,141 @@
-"""The loop that trains a Q-learner: compiled where its plant is compiled, else through Gymnasium."""
+"""The loops that train the Q-learners, as Python sees them: compiled where the plant is, else through Gymnasium.
+
+On compiled plants a stretch of iterations is one call of a kernel. What an iteration does stands in `kernels`, for the
+same learners in Gymnasium environments in `gym_loop`.
+"""
 
 import threading
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
 from spaql.ground.arrays import Array
+from spaql.ground.compiling import machine_code
 from spaql.ground.errors import SpaqlError
 from spaql.ground.progress import EPISODES, working
-from spaql.ground.streams import FRESH_ACTION, FRESH_PLANT, SELECT_ACTION, SELECT_PLANT
-from spaql.learners.forest_agent import ForestAgent
+from spaql.ground.streams import FRESH_ACTION, FRESH_PLANT, SELECT_ACTION, SELECT_PLANT, key_of, plant_seed, sub_key
+from spaql.learners.act import Actor, Trainee, act_once
+from spaql.learners.forest_agent import ForestAgent, copied, merge_forest
 from spaql.learners.history import COLUMNS, write_row
 from spaql.learners.outer import EVAL_SAMPLES, TRAIN_SAMPLES
+from spaql.partition.greedy import Greedy, cell_room, new_greedy
+from spaql.plants.answers import steps
+from spaql.plants.chart import HUGE
+from spaql.plants.plant import LANES
 from spaql.policy.evaluation import Evaluation
-from spaql.training.compiled_loop import CompiledLoop, run_compiled
-from spaql.training.gym_loop import GymLoop, run_gym
+from spaql.training.episode import Episode, open_at
+from spaql.training.gym_loop import GymLoop, Viewer, run_gym
+from spaql.training.kernels import Clock, KernelRoom, LoopProgress, greedy_rollouts, train_aql, train_spaql
+from spaql.training.lanes import BAD_OBSERVATION, OK, Episodes, Lanes, bad_reward, bad_state, new_lanes, stage_of
 from spaql.training.rollouts import mean_return
 from spaql.training.tally import Tally, counted, new_tally
 
-if TYPE_CHECKING:
-    from spaql.learners.forest_agent import ForestAgent
+STRETCH_STEPS = 4_000_000  # between two checks for Ctrl-C in an evaluation: a tenth of a second on our plants
+
 
 def forest_loop(
     agent: ForestAgent, rollouts: int, stop: threading.Event, samples: int | None
-) -> CompiledLoop | GymLoop:
+) -> "CompiledLoop | GymLoop":
     return CompiledLoop(agent, rollouts) if agent.problem.plant is not None else GymLoop(agent, rollouts, stop)
+
+
+class CompiledLoop:
+    """Trains one agent on its compiled plant, stretch by stretch."""
+
+    finished = False
+
+    def __init__(self, agent: ForestAgent, rollouts: int) -> None:
+        assert agent.problem.plant is not None
+        self.agent, self.plant = agent, agent.problem.plant
+        self.stage = stage_of(self.plant, agent.problem.horizon)
+        episodes = Episodes(np.uint64(0), np.empty(rollouts), 0, rollouts)
+        self.work = KernelRoom(new_lanes(self.plant), new_lanes(self.plant), episodes)
+        self.greedy: Greedy | None = None  # of the trainee
+
+    def run(self, iterations: int) -> Array:
+        """History rows of the next iterations. One that fails leaves no trace; the iterations before it are kept."""
+        state = self.agent.state
+        alone = state.trainee is state.forest
+        trainee = copied(state.trainee, state.space)
+        before = trainee if alone else copied(state.forest, state.space), trainee, state.outer.copy()
+        rows = np.zeros((iterations, len(COLUMNS)))
+        done = self._iterate(rows)
+        if done == iterations:
+            return rows
+        failed = self.work.one if self.work.one.fault[0] != OK else self.work.many
+        error = plant_error(self.agent, failed, f"iteration {len(state.history) + done + 1}, ")
+        state.greedy = None
+        used = state.outer[[TRAIN_SAMPLES, EVAL_SAMPLES]]
+        state.forest, state.trainee, state.outer[:] = before
+        self._iterate(rows[:done])  # the same bits again, up to the last complete iteration
+        state.outer[[TRAIN_SAMPLES, EVAL_SAMPLES]] = used  # the samples were used, whatever came of them
+        state.history = np.concatenate([state.history, rows[:done]])
+        raise error
+
+    def _iterate(self, rows: Array) -> int:
+        """Fill history rows until the plant fails. Returns how many were filled."""
+        agent, state, (reset, step) = self.agent, self.agent.state, self.plant.batch
+        spare = agent.room(state.space.horizon)
+        done = 0
+        while done < len(rows) and self.work.one.fault[0] == self.work.many.fault[0] == OK:
+            scratch = state.make_room(spare)
+            if self.greedy is None or len(self.greedy.jump) != cell_room(state.space, state.trainee):
+                self.greedy = new_greedy(state.space, state.trainee)
+            trainee = Trainee(state.space, agent.chart, agent.rule, state.trainee, self.greedy, scratch)
+            clock = Clock(agent.seed, len(state.history) + done)
+            progress = LoopProgress(state.outer, rows[done:], spare)
+            if agent.cooling is None:
+                if state.greedy is not self.greedy:  # merging the many cells of a net costs more than an episode
+                    merge_forest(state.trainee, state.space, agent.chart, self.greedy, scratch)
+                state.greedy = self.greedy  # the trainee is the agent, and its policy follows every step
+                done += train_aql(reset, step, self.stage, trainee, clock, self.work, progress)
+            else:
+                state.greedy = None
+                best = state.forest
+                done += train_spaql(reset, step, self.stage, trainee, best, agent.cooling, clock, self.work, progress)
+        return done
+
+
+def run_compiled(
+    agent: ForestAgent, seed: int, purposes: tuple[int, int], iteration: int, deterministic: bool, returns: Array,
+    tally: Tally | None = None,
+) -> int:  # fmt: skip
+    """Rollouts of the agent's greedy policy, stretch by stretch; fills `returns` and `tally`. Returns the steps."""
+    plant, state = agent.problem.plant, agent.state
+    assert plant is not None
+    (reset, step), stage = plant.batch, stage_of(plant, state.space.horizon)
+    lanes = new_lanes(plant, tally)
+    actor = Actor(state.space, agent.chart, state.policy(agent.chart))
+    of_plant, of_actions = np.uint64(plant_seed(seed, purposes[0], iteration)), key_of(seed, purposes[1], iteration)
+    stretch = max(1, STRETCH_STEPS // (LANES * agent.problem.horizon)) * LANES
+    steps = 0
+    for first in range(0, len(returns), stretch):
+        last = min(first + stretch, len(returns))
+        episodes = Episodes(of_plant, returns, first, last, action_key=of_actions)
+        steps += int(greedy_rollouts(reset, step, stage, actor, lanes, episodes, deterministic))
+        if lanes.fault[0] != OK:
+            raise plant_error(agent, lanes)
+    return steps
+
+
+def plant_error(agent: ForestAgent, lanes: Lanes, when: str = "") -> SpaqlError:
+    """The error that says what was wrong with the plant, and where."""
+    code, rollout, step, dimension = (int(v) for v in lanes.fault)
+    lanes.fault[:] = OK
+    where = when + ("training episode" if rollout < 0 else f"rollout {rollout}")
+    if code != BAD_OBSERVATION:
+        return bad_reward(agent.problem, where)
+    assert agent.problem.plant is not None
+    # the first lane with this rollout: lanes behind those in use are stale
+    lane = 0 if rollout < 0 else int(np.argmax(lanes.rollout == rollout))
+    value = float(lanes.table[agent.problem.plant.rows.observation + dimension, lane])
+    return bad_state(agent.problem, dimension, value, f"{where}, step {step}")
 
 
 # -- rollouts of an agent as it is -------------------------------------------------------------------------------------
 
 def run_rollouts(
-    agent: "ForestAgent", seed: int, purposes: tuple[int, int], iteration: int, deterministic: bool, returns: Array,
+    agent: ForestAgent, seed: int, purposes: tuple[int, int], iteration: int, deterministic: bool, returns: Array,
     tally: Tally | None = None,
 ) -> int:  # fmt: skip
     """Rollouts of the agent's policy; fills `returns` and `tally`. Returns the number of steps."""
@@ -39,13 +144,60 @@ def run_rollouts(
 
 
 @working(EPISODES)
-def fresh_rollouts(agent: "ForestAgent", episodes: int, seed: int, deterministic: bool) -> Evaluation:
+def fresh_rollouts(agent: ForestAgent, episodes: int, seed: int, deterministic: bool) -> Evaluation:
     """See `Agent.evaluate`."""
     if not agent.problem.can_run:
         raise SpaqlError(f"{agent.problem.name} has no plant to evaluate on (a loaded agent gets one with problem=...)")
     returns, tally = np.empty(episodes), new_tally(agent.problem, episodes)
     steps = run_rollouts(agent, seed, (FRESH_PLANT, FRESH_ACTION), 0, deterministic, returns, tally)
     return counted(agent.problem, returns, steps, tally, seed)
+
+
+def record(agent: ForestAgent, seed: int, rollout: int, deterministic: bool) -> Episode:
+    """See `Agent.episode`."""
+    if agent.problem.plant is not None:
+        return _record_compiled(agent, seed, rollout, deterministic)
+    env, observation = open_at(agent.problem, seed, rollout)
+    space = agent.state.space
+    actor = Actor(space, agent.chart, agent.state.policy(agent.chart))
+    native, view = agent.problem.native_one(), Viewer(agent, f"rollout {rollout}")
+    x, action = np.zeros(space.d), np.zeros(max(space.k, 1))
+    key = sub_key(key_of(seed, FRESH_ACTION, 0), rollout)
+    observations, actions, rewards, ended = [np.array(view.check(observation, 0), float)], [], [], False
+    code = machine_code(act_once, actor, observations[0], key, 0, deterministic, x, action)
+
+    def act(_: Any, h: int) -> Array:
+        view.complain(code(actor, observations[-1], key, h, deterministic, x, action), observations[-1], h)
+        actions.append(action.copy())
+        return action
+
+    for _, _, after, reward, terminated in steps(env, act, observation, agent.problem.horizon, native):
+        observations.append(np.array(view.check(after, len(actions)), float))
+        rewards.append(view.reward(reward, len(actions) - 1))
+        ended = terminated
+    return Episode(np.array(observations), np.array(actions), np.array(rewards), ended, agent.problem)
+
+
+def _record_compiled(agent: ForestAgent, seed: int, rollout: int, deterministic: bool) -> Episode:
+    """On a compiled plant, without leaving compiled code: a hundred times as fast."""
+    problem, state, plant = agent.problem, agent.state, agent.problem.plant
+    assert plant is not None
+    rows, stage, lanes = plant.rows, stage_of(plant, problem.horizon), new_lanes(plant, trace=problem.horizon + 1)
+    actor = Actor(state.space, agent.chart, state.policy(agent.chart))
+    key, first = key_of(seed, FRESH_ACTION, 0), plant_seed(seed, FRESH_PLANT, 0)
+    returns = np.zeros(rollout + 1)  # of which only the last is touched, so that they take no memory
+    episodes = Episodes(np.uint64(first), returns, rollout, rollout + 1, action_key=key)
+    steps = greedy_rollouts(*plant.batch, stage, actor, lanes, episodes, deterministic)
+    trace = lanes.trace[: steps + 1]
+    trace[steps] = lanes.table[:, 0]
+    observations, rewards = trace[:, rows.observation : rows.action].copy(), trace[1:, rows.reward].copy()
+    bad = np.flatnonzero(~(np.abs(rewards) <= HUGE))
+    if len(bad):
+        raise bad_reward(problem, f"rollout {rollout}, step {bad[0]}")
+    if lanes.fault[0] != OK:
+        raise plant_error(agent, lanes)
+    actions = trace[:-1, rows.action : rows.noise].copy()
+    return Episode(observations, actions, rewards, bool(trace[steps, rows.done]), problem)
 
 
 # -- the loop of Random, on plants of both kinds: it learns nothing, so that every iteration is an evaluation ----------
@@ -55,7 +207,7 @@ class RandomLoop:
 
     finished = False
 
-    def __init__(self, agent: "ForestAgent", rollouts: int, stop: threading.Event, samples: int | None) -> None:
+    def __init__(self, agent: ForestAgent, rollouts: int, stop: threading.Event, samples: int | None) -> None:
         self.agent, self.returns = agent, np.empty(rollouts)
 
     def run(self, iterations: int) -> Array:

@@ -13,6 +13,7 @@ import numpy as np
 from spaql.ground import streams
 from spaql.ground.arrays import Array
 from spaql.ground.compiling import machine_code
+from spaql.ground.errors import SpaqlError, echoed
 from spaql.ground.progress import EPISODES, at_work
 from spaql.learners import aql_steps, spaql_steps
 from spaql.learners.act import Actor, Exploration, Trainee, act_once
@@ -22,13 +23,65 @@ from spaql.learners.outer import BEST_ARMS, BEST_RETURN, EVAL_SAMPLES, KEEP, RES
 from spaql.learners.outer import begin as outer_begin
 from spaql.partition.forest import ARMS, SPLITS
 from spaql.partition.greedy import Greedy, new_greedy, new_scratch
-from spaql.plants.answers import begun, outcome
+from spaql.plants.answers import begun, steps
+from spaql.plants.chart import HUGE
+from spaql.training.lanes import bad_reward, bad_state
 from spaql.training.rollouts import mean_return
 from spaql.training.tally import Counter, Tally
-from spaql.training.viewer import Viewer, observation_dtype
 
 if TYPE_CHECKING:
+    from spaql.learners.agent import Agent
     from spaql.learners.forest_agent import ForestAgent
+
+
+class Viewer:
+    """Checks what an environment returns, before compiled code reads it."""
+
+    def __init__(self, agent: "Agent", where: str) -> None:
+        self.agent, self.where, self.shape = agent, where, (len(agent.problem.state),)
+
+    def check(self, observation: Any, step: int) -> Array:
+        if type(observation) is np.ndarray and observation.shape == self.shape and observation.dtype.char in "df":
+            return observation if observation.flags.c_contiguous else observation.copy()
+        try:
+            array = np.asarray(observation, dtype=np.float64)
+        except (TypeError, ValueError, OverflowError) as error:
+            where = f"{self.where}, step {step}"
+            raise SpaqlError(
+                f"the environment returned an observation that is not an array of numbers ({where})"
+            ) from error
+        if array.shape != self.shape:
+            where = f"{self.where}, step {step}"
+            raise SpaqlError(
+                f"the environment returned an observation of shape {array.shape}, declared was {self.shape} ({where})"
+            )
+        return np.ascontiguousarray(array)
+
+    def reward(self, reward: Any, step: int) -> float:
+        try:
+            value = float(reward.item() if isinstance(reward, np.ndarray) else reward)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise SpaqlError(
+                f"the environment returned the reward {echoed(reward)}, not a number ({self.where}, step {step})"
+            ) from error
+        if not abs(value) <= HUGE and self.agent.problem.plant is not None:
+            raise bad_reward(self.agent.problem, f"{self.where}, step {step}")
+        if not abs(value) <= HUGE:
+            raise SpaqlError(
+                f"the environment returned the reward {value}: rewards must be finite ({self.where}, step {step})"
+            )
+        return value
+
+    def complain(self, bad: int, observation: Any, step: int) -> None:
+        """Raise if a dimension of the observation is bad, which -1 says is not so."""
+        if bad >= 0 and self.agent.problem.plant is not None:
+            raise bad_state(self.agent.problem, bad, float(observation[bad]), f"{self.where}, step {step}")
+        self.agent.observation_error(bad, observation, f"the environment's observation ({self.where}, step {step})")
+
+
+def observation_dtype(env: Any) -> np.dtype[Any]:
+    """The type in which observations are handed on: single precision stays single, all else becomes double."""
+    return np.dtype(np.float32 if env.observation_space.dtype == np.float32 else np.float64)
 
 
 class GymLoop:
@@ -97,22 +150,19 @@ class GymLoop:
 
     def _train(self, trainee: Trainee, tau: float, at: int) -> bool:
         """One training episode. False if it was stopped."""
-        agent, outer, horizon = self.agent, self.agent.state.outer, self.agent.problem.horizon
+        agent, outer = self.agent, self.agent.state.outer
         view, native = Viewer(agent, f"iteration {at + 1}, training episode"), agent.problem.native_one()
         exploration = Exploration(streams.key_of(agent.seed, streams.TRAIN_ACTION, at), tau)
-        steps = TrainingSteps(trainee, exploration, agent.cooling is None, observation_dtype(self.env))
+        learner = TrainingSteps(trainee, exploration, agent.cooling is None, observation_dtype(self.env))
         observation = begun(self.env.reset(seed=int(streams.plant_seed(agent.seed, streams.TRAIN_PLANT, at))))
-        bad = steps.first(view.check(observation, 0))
-        view.complain(bad, observation, 0)
-        for h in range(horizon):
+        view.complain(learner.first(view.check(observation, 0)), observation, 0)
+        episode = steps(self.env, lambda seen, h: learner.action, observation, agent.problem.horizon, native)
+        for h, (_, _, after, reward, terminated) in enumerate(episode):
+            outer[TRAIN_SAMPLES] += 1
+            bad = learner.next(h + 1, view.check(after, h + 1), view.reward(reward, h), terminated)
+            view.complain(bad, after, h + 1)
             if self.stop.is_set():
                 return False
-            observation, reward, terminated, truncated = outcome(self.env.step(native(steps.action)))
-            outer[TRAIN_SAMPLES] += 1
-            bad = steps.next(h + 1, view.check(observation, h + 1), view.reward(reward, h), bool(terminated))
-            view.complain(bad, observation, h + 1)
-            if terminated or truncated:
-                break
         return True
 
     def _merged(self) -> Greedy:
@@ -127,9 +177,9 @@ class GymLoop:
         """Mean return of a greedy policy; None if it was stopped."""
         agent, state = self.agent, self.agent.state
         purposes = (streams.SELECT_PLANT, streams.SELECT_ACTION)
-        steps = _roll(agent, self.env, greedy, agent.seed, purposes, at, False, self.returns, self.stop)
-        state.outer[EVAL_SAMPLES] += abs(steps)
-        return float(mean_return(self.returns)) if steps >= 0 else None
+        made = _roll(agent, self.env, greedy, agent.seed, purposes, at, False, self.returns, self.stop)
+        state.outer[EVAL_SAMPLES] += abs(made)
+        return float(mean_return(self.returns)) if made >= 0 else None
 
 
 def run_gym(
@@ -147,46 +197,46 @@ def _roll(
     deterministic: bool, returns: Array, stop: threading.Event | None, counter: Counter | None = None,
 ) -> int:  # fmt: skip
     """Rollouts one after the other. Returns the number of their steps, negative if they were stopped."""
-    space, horizon = agent.state.space, agent.problem.horizon
-    actor, native, step = Actor(space, agent.chart, greedy), agent.problem.native_one(), env.step
+    space, problem = agent.state.space, agent.problem
+    actor, native = Actor(space, agent.chart, greedy), problem.native_one()
     x, action = np.zeros(space.d), np.zeros(max(space.k, 1))
     plant_seed = int(streams.plant_seed(seed, purposes[0], iteration))
     key = streams.key_of(seed, purposes[1], iteration)
     dtype, shape = observation_dtype(env), (space.d,)
     strides = (dtype.itemsize,)
-    act = machine_code(act_once, actor, np.zeros(space.d, dtype), key, 0, deterministic, x, action)
-    steps = 0
+    code = machine_code(act_once, actor, np.zeros(space.d, dtype), key, 0, deterministic, x, action)
+    view, mine, made = Viewer(agent, ""), key, 0
+
+    def act(observation: Any, h: int) -> Array:
+        if not (
+            type(observation) is np.ndarray
+            and observation.shape == shape
+            and observation.dtype == dtype
+            and observation.strides == strides
+        ):
+            observation = np.array(view.check(observation, h), dtype)
+        bad = code(actor, observation, mine, h, deterministic, x, action)
+        if bad >= 0:
+            view.complain(bad, observation, h)
+        return action
+
     for j in range(len(returns)):
         if stop is not None and stop.is_set():
-            return -max(steps, 1)
+            return -max(made, 1)
         where = f"iteration {iteration}, rollout {j}" if purposes[0] == streams.SELECT_PLANT else f"rollout {j}"
-        view = Viewer(agent, where)
-        observation = begun(env.reset(seed=plant_seed) if j == 0 else env.reset())
-        observation = view.check(observation, 0)
-        mine, total = streams.sub_key(key, j), 0.0
-        for h in range(horizon):
-            if not (
-                type(observation) is np.ndarray
-                and observation.shape == shape
-                and observation.dtype == dtype
-                and observation.strides == strides
-            ):
-                observation = np.array(view.check(observation, h), dtype)
-            bad = act(actor, observation, mine, h, deterministic, x, action)
-            if bad >= 0:
-                view.complain(bad, observation, h)
-            observation, reward, terminated, truncated = outcome(step(native(action)))
+        view, mine, total, h = Viewer(agent, where), streams.sub_key(key, j), 0.0, 0
+        begin = view.check(begun(env.reset(seed=plant_seed) if j == 0 else env.reset()), 0)
+        for _, _, after, reward, terminated in steps(env, act, begin, problem.horizon, native):
             earned = reward if type(reward) is float else view.reward(reward, h)
             total += earned
+            h += 1
             if counter is not None:
-                counter.step(j, action, view.check(observation, h + 1), earned, bool(terminated))
-            if terminated or truncated:
-                break
-        steps += h + 1
-        returns[j] = view.reward(total, h)
+                counter.step(j, action, view.check(after, h), earned, terminated)
+        made += h
+        returns[j] = view.reward(total, h - 1)
         if counter is not None:  # of a fresh evaluation; in training the bar counts iterations
             at_work(EPISODES, j + 1, len(returns))
-    return steps
+    return made
 
 
 class TrainingSteps:

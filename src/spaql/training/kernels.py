@@ -129,23 +129,16 @@ def _evaluate(
     key = streams.stream(seed, streams.SELECT_ACTION, iteration)
     all_of = room.episodes
     # written out to the last field: of another type, as without the defaults, `rollouts` would be compiled once more
-    episodes = Episodes(plant_seed, all_of.returns, 0, all_of.last, all_of.keys, all_of.starts, all_of.blocks)
-    outer[EVAL_SAMPLES] += rollouts(reset, step, stage, actor, room.many, episodes, key, False)
+    episodes = Episodes(plant_seed, all_of.returns, 0, all_of.last, all_of.keys, all_of.starts, all_of.blocks, key)
+    outer[EVAL_SAMPLES] += rollouts(reset, step, stage, actor, room.many, episodes, False)
     return mean_return(all_of.returns)
 
 
 @kernel
 def train_spaql(
-    reset: Batch,
-    step: Batch,
-    stage: Stage,
-    trainee: Trainee,
-    best: Forest,
-    cooling: Cooling,
-    clock: Clock,
-    room: KernelRoom,
-    progress: LoopProgress,
-) -> int:
+    reset: Batch, step: Batch, stage: Stage, trainee: Trainee, best: Forest, cooling: Cooling, clock: Clock,
+    room: KernelRoom, progress: LoopProgress,
+) -> int:  # fmt: skip
     """Iterations `clock.iteration`, `clock.iteration + 1`, ... into the rows of the history. Returns how many.
 
     Fewer than the rows: the forest needs more room, or `room.one.fault` or `room.many.fault` says what was wrong with
@@ -211,14 +204,7 @@ def train_aql(
 
 @kernel
 def greedy_rollouts(
-    reset: Batch,
-    step: Batch,
-    stage: Stage,
-    actor: Actor,
-    lanes: Lanes,
-    episodes: Episodes,
-    action_key: np.uint64,
-    deterministic: bool,
+    reset: Batch, step: Batch, stage: Stage, actor: Actor, lanes: Lanes, episodes: Episodes, deterministic: bool
 ) -> int:
     """`rollouts`, called from Python."""
-    return rollouts(reset, step, stage, actor, lanes, episodes, action_key, deterministic)
+    return rollouts(reset, step, stage, actor, lanes, episodes, deterministic)

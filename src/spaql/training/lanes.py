@@ -3,15 +3,19 @@
 Every rollout has its own random streams, so its bits do not depend on the rollouts beside it.
 """
 
-from typing import NamedTuple
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from spaql.ground.arrays import Array
 from spaql.ground.compiling import inlined
+from spaql.ground.errors import SpaqlError
 from spaql.ground.streams import derive, uniform
 from spaql.plants.chart import HUGE
 from spaql.plants.plant import LANES, Batch, Plant, Rows
+from spaql.plants.problem import Problem
 from spaql.training.tally import Tally, count_step, no_tally
 
 WIDTH = 4  # lanes are padded to a multiple of this number: the rest of a vector loop would run one by one
@@ -34,6 +38,9 @@ class Stage(NamedTuple):
     horizon: int  # steps of an episode that does not end before
 
 
+Act = Callable[[Any, Rows, "Lanes", int, int, int, int], bool]
+
+
 class Episodes(NamedTuple):
     """Which rollouts to make, and where their returns go."""
 
@@ -44,6 +51,7 @@ class Episodes(NamedTuple):
     keys: Array = OWN_KEYS  # uint64 (rollouts,) the stream each draws from instead; empty: as `plant_seed` says
     starts: Array = OWN_STARTS  # (rollouts, numbers) uniform numbers that each start takes; empty: those of its stream
     blocks: Array = OWN_BLOCKS  # uint64 (rollouts, blocks) the streams of equal parts of each episode, with `starts`
+    action_key: np.uint64 = np.uint64(0)  # rollout i draws its actions from sub-stream i of this key; trees draw none
 
 
 class Lanes(NamedTuple):
@@ -54,7 +62,7 @@ class Lanes(NamedTuple):
     cell: Array  # int32 (d, LANES): position in the finest grid
     node: Array  # int32: cell of the merged tree
     plant_key: Array  # uint64: the random stream of the plant
-    action_key: Array  # uint64: the random stream of the actions; trees draw none
+    action_key: Array  # uint64: the random stream of the actions
     rollout: Array  # int64: which rollout the lane carries
     begun: Array  # int64: steps of the episode made before the lane took it up; 0 but for kept moments
     sums: Array  # float64: scratch, the weighted sums of an oblique test or of a law
@@ -63,13 +71,15 @@ class Lanes(NamedTuple):
     spreading: Array  # int64 (2, 4): shifts and masks that spread the bits of an index d apart
     fault: Array  # int64: [code, rollout, step, dimension] of the first bad number
     tally: Tally  # one row per rollout: what is counted beside the return; no rows, nothing is
+    trace: Array  # (steps + 1, rows): the column of a single rollout before every step, with its action; or no rows
 
 
 def stage_of(plant: Plant, horizon: int) -> Stage:
     return Stage(plant.rows, plant.reset_noise, plant.step_noise, horizon)
 
 
-def new_lanes(plant: Plant, tally: Tally | None = None) -> Lanes:
+def new_lanes(plant: Plant, tally: Tally | None = None, trace: int = 0) -> Lanes:
+    """`trace`: steps of a single rollout that are kept."""
     d, table = plant.observation_dim, plant.table()
     return Lanes(
         table.reshape(-1),
@@ -86,6 +96,7 @@ def new_lanes(plant: Plant, tally: Tally | None = None) -> Lanes:
         spreading(d),
         np.zeros(4, np.int64),
         no_tally() if tally is None else tally,
+        np.zeros((trace, plant.rows.end)),
     )
 
 
@@ -130,31 +141,14 @@ def pad(rows: Rows, lanes: Lanes, n: int) -> int:
 
 
 @inlined
-def start_lanes(
-    reset: Batch, stage: Stage, lanes: Lanes, plant_seed: np.uint64, action_key: np.uint64, rollout: int, n: int
-) -> int:
-    """Start states of rollouts `rollout` ... `rollout + n - 1`. Returns the padded number of lanes."""
+def start_lanes(reset: Batch, stage: Stage, lanes: Lanes, episodes: Episodes, begin: int, n: int) -> int:
+    """Start states of rollouts `begin` ... `begin + n - 1`. Returns the padded number of lanes."""
     for i in range(n):
-        lanes.rollout[i] = rollout + i
-        lanes.begun[i] = 0
-        lanes.plant_key[i] = derive(plant_seed, rollout + i)
-        lanes.action_key[i] = derive(action_key, rollout + i)
-        lanes.table[stage.rows.total, i] = 0.0
-    padded = pad(stage.rows, lanes, n)
-    fill_noise(lanes, stage.rows.noise, stage.reset_noise, 0, padded)
-    reset(lanes.flat, padded)
-    return padded
-
-
-@inlined
-def start_asked(reset: Batch, stage: Stage, lanes: Lanes, episodes: Episodes, begin: int, n: int) -> int:
-    """`start_lanes`, with the streams or the numbers that `episodes` asks for."""
-    if len(episodes.keys) == 0 and len(episodes.starts) == 0:
-        return start_lanes(reset, stage, lanes, episodes.plant_seed, np.uint64(0), begin, n)
-    for i in range(n):
-        lanes.rollout[i], lanes.begun[i] = begin + i, 0
-        if len(episodes.keys) > 0:
-            lanes.plant_key[i] = episodes.keys[begin + i]
+        rollout = begin + i
+        lanes.rollout[i], lanes.begun[i] = rollout, 0
+        own = len(episodes.keys) > 0
+        lanes.plant_key[i] = episodes.keys[rollout] if own else derive(episodes.plant_seed, rollout)
+        lanes.action_key[i] = derive(episodes.action_key, rollout)
         lanes.table[stage.rows.total, i] = 0.0
     padded = pad(stage.rows, lanes, n)
     if len(episodes.starts) == 0:
@@ -226,15 +220,61 @@ def book(rows: Rows, lanes: Lanes, returns: Array, n: int, padded: int) -> tuple
 
 
 @inlined
-def finish(rows: Rows, lanes: Lanes, returns: Array, n: int) -> None:
-    """Book the lanes that have reached the horizon."""
-    for i in range(n):
-        returns[lanes.rollout[i]] = lanes.table[rows.total, i]
-
-
-@inlined
 def check_returns(lanes: Lanes, episodes: Episodes) -> None:
     """A return that is not finite is a fault of the plant's rewards."""
     for j in range(episodes.first, episodes.last):
         if not abs(episodes.returns[j]) <= HUGE:
             lanes.fault[0], lanes.fault[1], lanes.fault[2], lanes.fault[3] = BAD_REWARD, j, -1, -1
+
+
+@inlined
+def run_lanes(
+    reset: Batch, step: Batch, act: Act, actor: Any, stage: Stage, lanes: Lanes, episodes: Episodes
+) -> int:
+    """Episodes of whatever `act` says. Returns the steps.
+
+    `act(actor, stage.rows, lanes, h, steps, n, padded)` fills in the actions of step h, when `steps` have been made,
+    of `padded` lanes of which the first n are in use. False ends everything there: `lanes.fault` tells why.
+    """
+    rows, returns, steps = stage.rows, episodes.returns, 0
+    for begin in range(episodes.first, episodes.last, LANES):
+        n = min(LANES, episodes.last - begin)
+        padded = start_lanes(reset, stage, lanes, episodes, begin, n)
+        for h in range(stage.horizon):
+            if n == 0:
+                break
+            if not act(actor, rows, lanes, h, steps, n, padded):
+                return steps
+            if len(lanes.trace) > 0:
+                for row in range(rows.end):
+                    lanes.trace[h, row] = lanes.table[row, 0]
+            turn_lanes(stage, lanes, episodes, h, padded)
+            step_lanes(step, stage, lanes, h, padded)
+            count_lanes(rows, lanes, n)
+            steps += n
+            n, padded = book(rows, lanes, returns, n, padded)
+        for i in range(n):  # those that have reached the horizon
+            returns[lanes.rollout[i]] = lanes.table[rows.total, i]
+    check_returns(lanes, episodes)
+    return steps
+
+
+# -- what is said of a compiled plant that gives numbers nobody can learn from -----------------------------------------
+
+
+def bad_reward(problem: Problem, where: str) -> SpaqlError:
+    return SpaqlError(f"the plant of {problem.name} gave a reward that is not finite ({where})")
+
+
+def bad_state(problem: Problem, dimension: int, value: float, where: str) -> SpaqlError:
+    """Of an observation that is not finite, or outside the declared bounds."""
+    axis = problem.state[dimension]
+    if not math.isfinite(value) or axis.slope is not None:
+        return SpaqlError(
+            f"the plant of {problem.name} gave a state that is not finite: {axis.name} is {value:g} ({where})"
+        )
+    return SpaqlError(
+        f"the plant of {problem.name} left its declared bounds: "
+        f"{axis.name} = {value:g} is not in {axis.low:g} ... {axis.high:g} ({where}): "
+        "widen the axis, or give it a slope; the state after the last step of an episode counts, too"
+    )

@@ -5,31 +5,20 @@ One step of all lanes: observations to grid cells (`locate`), to cells of the me
 bit.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from spaql.ground.arrays import Array
-from spaql.ground.compiling import apart, entry, inlined, kernel
+from spaql.ground.compiling import apart, entry, inlined
 from spaql.ground.fastmath import SMALL, tanh, tanh_small
 from spaql.ground.streams import uniform
-from spaql.learners.act import Actor, act_once
+from spaql.learners.act import Actor
 from spaql.partition.forest import COUNT_BITS, MAX_DEPTH
 from spaql.partition.greedy import LOW_HALF, Greedy, cell_of, coordinates
 from spaql.plants.chart import CLIPPED, EDGE, HUGE, LINEAR, Chart
-from spaql.plants.plant import LANES, Batch
-from spaql.training.lanes import (
-    BAD_OBSERVATION,
-    WIDTH,
-    Episodes,
-    Lanes,
-    Stage,
-    book,
-    check_returns,
-    count_lanes,
-    fill_noise,
-    finish,
-    start_lanes,
-    step_lanes,
-)
+from spaql.plants.plant import Batch, Rows
+from spaql.training.lanes import BAD_OBSERVATION, WIDTH, Episodes, Lanes, Stage, run_lanes
 
 
 @inlined
@@ -169,38 +158,31 @@ def _find_fault(chart: Chart, lanes: Lanes, first_row: int, step: int, n: int) -
                 return
 
 
+class GreedyActor(NamedTuple):
+    """A greedy policy that acts."""
+
+    actor: Actor
+    deterministic: bool
+
+
+@inlined
+def _act(greedy: GreedyActor, rows: Rows, lanes: Lanes, h: int, steps: int, n: int, padded: int) -> bool:
+    actor = greedy.actor
+    if locate(actor.chart, lanes, rows.observation, padded) > 0:
+        _find_fault(actor.chart, lanes, rows.observation, h, n)
+        return False
+    tree = h if actor.space.trees > 1 else 0
+    descend_lanes(lanes, actor.greedy, tree, padded)
+    act_lanes(actor, lanes, rows.action, tree, h, greedy.deterministic, padded)
+    return True
+
+
 @apart
 def rollouts(
-    reset: Batch,
-    step: Batch,
-    stage: Stage,
-    actor: Actor,
-    lanes: Lanes,
-    episodes: Episodes,
-    action_key: np.uint64,
-    deterministic: bool,
+    reset: Batch, step: Batch, stage: Stage, actor: Actor, lanes: Lanes, episodes: Episodes, deterministic: bool
 ) -> int:
     """Episodes of the greedy policy. Returns the steps; `lanes.fault` says if something was wrong with the plant."""
-    rows, returns, steps = stage.rows, episodes.returns, 0
-    for begin in range(episodes.first, episodes.last, LANES):
-        n = min(LANES, episodes.last - begin)
-        padded = start_lanes(reset, stage, lanes, episodes.plant_seed, action_key, begin, n)
-        for h in range(stage.horizon):
-            if n == 0:
-                break
-            if locate(actor.chart, lanes, rows.observation, padded) > 0:
-                _find_fault(actor.chart, lanes, rows.observation, h, n)
-                return steps
-            tree = h if actor.space.trees > 1 else 0
-            descend_lanes(lanes, actor.greedy, tree, padded)
-            act_lanes(actor, lanes, rows.action, tree, h, deterministic, padded)
-            step_lanes(step, stage, lanes, h, padded)
-            count_lanes(rows, lanes, n)
-            steps += n
-            n, padded = book(rows, lanes, returns, n, padded)
-        finish(rows, lanes, returns, n)
-    check_returns(lanes, episodes)
-    return steps
+    return run_lanes(reset, step, _act, GreedyActor(actor, deterministic), stage, lanes, episodes)
 
 
 @entry
@@ -210,42 +192,3 @@ def mean_return(returns: Array) -> float:
     for j in range(len(returns)):
         total += returns[j]
     return total / len(returns)
-
-
-# -- one rollout of a greedy policy on a compiled plant, every step of it kept -----------------------------------------
-
-@kernel
-def recorded(
-    reset: Batch,
-    step: Batch,
-    stage: Stage,
-    actor: Actor,
-    one: Lanes,
-    action_key: np.uint64,
-    deterministic: bool,
-    x: Array,
-    kept: Array,
-) -> tuple[int, int]:
-    """The rollout of the first lane, whose `plant_key` is set; `x` is working memory.
-
-    Row h of `kept` has what is seen before step h, the action, and what the step brings, as in a table of the plant.
-    Returns the steps, and -1 or the bad dimension of what was seen after them; after a bad reward it ends, too.
-    """
-    rows = stage.rows
-    observation, action = one.table[rows.observation : rows.action, 0], one.table[rows.action : rows.noise, 0]
-    fill_noise(one, rows.noise, stage.reset_noise, 0, 1)
-    reset(one.flat, 1)
-    for h in range(stage.horizon):
-        for row in range(rows.observation, rows.action):
-            kept[h, row] = one.table[row, 0]
-        bad = act_once(actor, observation, action_key, h, deterministic, x, action)
-        if bad >= 0:
-            return h, bad
-        step_lanes(step, stage, one, h, 1)
-        for row in range(rows.action, rows.end):
-            kept[h, row] = one.table[row, 0]
-        if one.table[rows.done, 0] != 0.0 or h == stage.horizon - 1 or not abs(one.table[rows.reward, 0]) <= HUGE:
-            for row in range(rows.observation, rows.action):
-                kept[h + 1, row] = one.table[row, 0]
-            return h + 1, -1
-    return stage.horizon, -1

@@ -1,8 +1,12 @@
 """Speed, measured in one run and given as ratios: learners against the bare plant and a plain Gymnasium loop."""
 
 import os
+import subprocess
+import sys
+import tempfile
 import time
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import gymnasium
@@ -10,6 +14,7 @@ import numpy as np
 
 from spaql.ground.checks import whole
 from spaql.ground.compiling import kernel
+from spaql.ground.errors import SpaqlError
 from spaql.ground.streams import derive, uniform
 from spaql.learners import registry
 from spaql.learners.agent import Agent
@@ -21,7 +26,7 @@ from spaql.plants.gym import from_gym
 from spaql.plants.make import make_from_catalog
 from spaql.plants.plant import Batch
 from spaql.plants.problem import Problem
-from spaql.training.lanes import Lanes, Stage, fill_noise, new_lanes, stage_of, start_lanes, step_lanes
+from spaql.training.lanes import Episodes, Lanes, Stage, fill_noise, new_lanes, stage_of, start_lanes, step_lanes
 from spaql.training.rollouts import locate
 from spaql.training.trainer import learn_all
 
@@ -29,15 +34,15 @@ from spaql.training.trainer import learn_all
 
 @kernel
 def bare_plant(
-    reset: Batch, step: Batch, stage: Stage, space: Space, chart: Chart, lanes: Lanes, fresh: Lanes, n: int, steps: int
-) -> int:
-    """`steps` rounds of n rollouts in lock-step: random actions, observations in the cube; finished lanes start again.
+    reset: Batch, step: Batch, stage: Stage, space: Space, chart: Chart, lanes: Lanes, fresh: Lanes,
+    episodes: Episodes, steps: int,
+) -> int:  # fmt: skip
+    """`steps` rounds of rollouts in lock-step: random actions, observations in the cube; finished lanes start again.
 
     Returns the steps made. `fresh`: a second table, for start states.
     """
-    key = np.uint64(0)
-    rows = stage.rows
-    padded = start_lanes(reset, stage, lanes, key, key, 0, n)
+    key, n, rows = episodes.plant_seed, episodes.last, stage.rows
+    padded = start_lanes(reset, stage, lanes, episodes, 0, n)
     started = n
     for h in range(steps):
         for axis in range(rows.noise - rows.action):
@@ -67,8 +72,6 @@ def bare_plant(
         locate(chart, lanes, rows.observation, padded)
     return n * steps
 
-
-# -- speed, measured in one run and given as ratios: learners against the bare plant and a plain Gymnasium loop --------
 
 BARE_STEPS = 5_000_000  # of the bare plant in each round
 GYM_STEPS = 20_000  # of the plain Gymnasium loop in each round
@@ -103,10 +106,10 @@ def measure(
     figures: dict[str, Any] = {"cores": os.cpu_count(), "iterations": iterations, "rounds": rounds, "problems": {}}
     for name, problem in made.items():
         bare, gym = best[name, "bare"], best[name, "gym"]
+        rates = {learner.algorithm: best[name, learner.algorithm] for learner in measured}
         learners = {
             algorithm: {"steps_per_second": rate, "of_bare_plant": rate / bare, "times_gymnasium": rate / gym}
-            for (where, algorithm), rate in best.items()
-            if where == name and algorithm not in ("bare", "gym")
+            for algorithm, rate in rates.items()
         }
         figures["problems"][name] = {
             "rollouts": problem.rollouts, "bare_plant": bare, "gymnasium_loop": gym, "learners": learners,
@@ -126,8 +129,8 @@ def _bare(problem: Problem, steps: int) -> float:
     assert plant is not None
     lanes, fresh = new_lanes(plant), new_lanes(plant)
     (reset, step), stage, chart = plant.batch, stage_of(plant, problem.horizon), problem.chart()
-    begin = time.process_time()
-    done = bare_plant(reset, step, stage, space, chart, lanes, fresh, n, steps // n)
+    episodes, begin = Episodes(np.uint64(0), np.empty(0), 0, n), time.process_time()
+    done = bare_plant(reset, step, stage, space, chart, lanes, fresh, episodes, steps // n)
     return float(done / (time.process_time() - begin))
 
 
@@ -201,3 +204,89 @@ def _from_gym_overhead(rounds: int, iterations: int = 20, rollouts: int = 20) ->
         agent.learn(iterations)
         learning.append(time.process_time() - begin)
     return min(learning) / min(alone) - 1.0
+
+
+# -- the first five minutes: how long programs take when nothing is compiled yet, each in a new process ----------------
+
+LAWS = """
+agent = spaql.Laws(spaql.make("cartpole-fitted"), max_leaves=1, seed=0)
+agent.learn(samples=2_000_000)
+print(agent.policy().to_text(share=False), agent.evaluate().mean, sep="\\n")
+"""
+FIRST = """
+agent = spaql.SPAQLTS(spaql.make("cartpole"), seed=0)
+agent.learn(iterations=500)
+print(agent.evaluate(episodes=1000).mean)
+"""
+ATLAS = """
+agent = spaql.Atlas(spaql.make("cartpole"), seed=0)
+agent.learn(samples=300)
+print(agent.evaluate(episodes=100).mean)
+"""
+OWN = """
+import math
+@spaql.reset
+def start(u1, u2):
+    return math.pi * (2 * u1 - 1), 2 * u2 - 1
+@spaql.step
+def swing(angle, speed, torque):
+    speed = min(max(speed + 0.05 * (15 * math.sin(angle) + 3 * torque), -8.0), 8.0)
+    angle = (angle + 0.05 * speed + math.pi) % (2 * math.pi) - math.pi
+    return (angle, speed), 1.0 - (angle / math.pi) ** 2, False
+plant = spaql.from_plant(
+    start, swing, horizon=200, reference=(0.0, 0.0),
+    state=[spaql.Axis("angle", -math.pi, math.pi), spaql.Axis("speed", -8, 8)],
+    actions=spaql.Continuous((-2.0,), (2.0,)),
+)
+agent = spaql.SPAQLTS(plant, xi=1.0)
+agent.learn(iterations=100)
+print(agent.evaluate(100).mean)
+"""
+# The count is asked for only where there is one: benchmarks run the same programs on earlier versions.
+FRAME = """
+import spaql
+{program}
+import sys
+compilation = getattr(sys.modules.get("spaql.ground.progress"), "compilation", None)
+print(0 if compilation is None else compilation.count)
+"""
+# name: (program, the name of the one whose cache it starts with)
+PROGRAMS = {
+    "first program of the README": (LAWS, ""),
+    "the same again": (LAWS, "first program of the README"),
+    "SPAQL-TS": (FIRST, ""),
+    "Atlas": (ATLAS, ""),
+    "a plant of your own": (OWN, ""),
+    "a second plant of your own": (OWN.replace("15 *", "14 *"), "a plant of your own"),
+}
+
+
+def measure_cold(say: Callable[[str], None] | None = None, source: Path | None = None) -> dict[str, dict[str, Any]]:
+    """Wall and CPU seconds of each program, the number of functions compiled, and the return it printed.
+
+    `source`: the folder of another version of the package; None is this one.
+    """
+    figures = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for at, (name, (program, before)) in enumerate(PROGRAMS.items()):
+            if say is not None:
+                say(f"{name} ...")
+            file = Path(folder) / f"program_{at}.py"
+            file.write_text(FRAME.format(program=program))
+            cache = Path(folder) / f"cache_{list(PROGRAMS).index(before) if before else at}"
+            figures[name] = _run(file, cache, source or Path(__file__).parents[2])
+    return figures
+
+
+def _run(file: Path, cache: Path, source: Path) -> dict[str, Any]:
+    path = os.pathsep.join([str(source), *(place for place in sys.path if place)])
+    environment = {**os.environ, "SPAQL_CACHE_DIR": str(cache), "PYTHONPATH": path}
+    before, begin = os.times(), time.perf_counter()
+    command = [sys.executable, "-P", str(file)]
+    ran = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    wall, after = time.perf_counter() - begin, os.times()
+    if ran.returncode != 0:
+        raise SpaqlError(f"the program ended with an error: {(ran.stderr.strip().splitlines() or ['?'])[-1]}")
+    mean, count = ran.stdout.splitlines()[-2:]
+    cpu = after.children_user + after.children_system - before.children_user - before.children_system
+    return {"wall": wall, "cpu": cpu, "compilations": int(count), "return": float(mean)}

@@ -23,7 +23,7 @@ from spaql.training.acceptance import shortcomings
 from spaql.training.callbacks import Callback
 
 if TYPE_CHECKING:
-    from spaql.learners.agent import Agent, Callbacks
+    from spaql.learners.agent import Callbacks
 
 # -- the callbacks of one `learn` call: when each is due, and that the `end` of all of them is called ------------------
 
@@ -43,7 +43,7 @@ class Calls:
         self.calls: list[Callable[[Agent], bool | None]] = listed
         self.begun: list[Any] = []
 
-    def begin(self, agent: "Agent", goal: str) -> None:
+    def begin(self, agent: Agent, goal: str) -> None:
         for call in self.calls:
             if isinstance(call, Callback):
                 call.begin(agent, goal)
@@ -53,13 +53,13 @@ class Calls:
         """How many more iterations until a callback is due."""
         return min((self._every(call) - iterations % self._every(call) for call in self.calls), default=2**62)
 
-    def __call__(self, agent: "Agent") -> bool:
+    def __call__(self, agent: Agent) -> bool:
         """Call all callbacks that are due; False if one of them wants to stop."""
         count = len(agent.state.history)
         answers = [call(agent) for call in self.calls if count % self._every(call) == 0]
         return not any(answer is False for answer in answers)
 
-    def end(self, agent: "Agent") -> None:
+    def end(self, agent: Agent) -> None:
         """Call the `end` of all callbacks, also if one of these calls fails."""
         with contextlib.ExitStack() as stack:
             for call in reversed(self.begun):
@@ -89,7 +89,7 @@ class Loop(Protocol):
 
 
 def learn(
-    agent: "Agent", iterations: int | None, rollouts: int | None, samples: int | None, progress: bool | None,
+    agent: Agent, iterations: int | None, rollouts: int | None, samples: int | None, progress: bool | None,
     callback: "Callbacks | None",
 ) -> History:  # fmt: skip
     """Train one agent, and show how far it is; see `Agent.learn`."""
@@ -103,13 +103,13 @@ def learn(
     return history
 
 
-def assess(agent: "Agent", hurry: bool) -> None:
+def assess(agent: Agent, hurry: bool) -> None:
     """The acceptance test. `hurry`: somebody has pressed Ctrl-C."""
     agent.state.notes = shortcomings(agent, hurry)
 
 
 def train(
-    agent: "Agent", iterations: int | None, rollouts: int | None, samples: int | None, callback: "Callbacks | None",
+    agent: Agent, iterations: int | None, rollouts: int | None, samples: int | None, callback: "Callbacks | None",
     stop: threading.Event, conclude: bool = True,
 ) -> History:  # fmt: skip
     """Train one agent. `stop`: set by whoever wants an end. `conclude`: its controller is found, too."""
@@ -154,7 +154,7 @@ def train(
 
 
 @contextlib.contextmanager
-def _called(calls: Calls, agent: "Agent", wanted: int, by_samples: bool) -> Iterator[None]:
+def _called(calls: Calls, agent: Agent, wanted: int, by_samples: bool) -> Iterator[None]:
     """Calls `begin` of the callbacks and, whatever happens, `end`."""
     try:
         with agent.state.guard.pause():
@@ -166,7 +166,7 @@ def _called(calls: Calls, agent: "Agent", wanted: int, by_samples: bool) -> Iter
 
 
 def learn_all(
-    agents: Sequence["Agent"],
+    agents: Sequence[Agent],
     iterations: int | None = None,
     rollouts: int | None = None,
     *,
@@ -194,7 +194,7 @@ def learn_all(
 
 
 def train_all(
-    agents: Sequence["Agent"], iterations: int | None, rollouts: int | None, samples: int | None, jobs: int | None,
+    agents: Sequence[Agent], iterations: int | None, rollouts: int | None, samples: int | None, jobs: int | None,
     progress: bool | None, callbacks: "Callable[[Agent], Callbacks] | None",
 ) -> list[History]:  # fmt: skip
     """`learn_all` without warnings: for whoever shows the notes of the agents."""
@@ -214,7 +214,7 @@ def train_all(
         titles = [f"{agent.algorithm}, seed {agent.seed}" if len(agents) > 1 else _title(agent) for agent in agents]
         tasks = [shown.task(title, wanted, "iterations" if samples is None else "samples") for title in titles]
 
-        def one(agent: "Agent", index: int) -> History:
+        def one(agent: Agent, index: int) -> History:
             with doing(tasks[index]), agent.state.guard.write(training=True):
                 history = train(agent, iterations, rollouts, samples, calls[index], stop)
                 assess(agent, stop.is_set())
@@ -230,7 +230,7 @@ def train_all(
         return [future.result() for future in pending]
 
 
-def goal(agents: Sequence["Agent"], iterations: int | None, samples: int | None) -> int:
+def goal(agents: Sequence[Agent], iterations: int | None, samples: int | None) -> int:
     """How many iterations or samples to learn for, checked."""
     others = [agent.algorithm for agent in agents if agent.card.learns_by != "samples"]
     if samples is not None and others:
@@ -242,11 +242,11 @@ def goal(agents: Sequence["Agent"], iterations: int | None, samples: int | None)
     return whole("iterations", iterations, 1) if samples is None else whole("samples", samples, 1, most)
 
 
-def _title(agent: "Agent") -> str:
+def _title(agent: Agent) -> str:
     return f"{agent.algorithm} on {agent.problem.name}"
 
 
-def _note(agent: "Agent") -> str:
+def _note(agent: Agent) -> str:
     history = agent.history
     if not len(history):
         return ""

@@ -10,20 +10,8 @@ import numpy as np
 
 from spaql.ground.arrays import Array
 from spaql.ground.compiling import inlined, kernel
-from spaql.plants.plant import LANES, Batch, Rows
-from spaql.training.lanes import (
-    WIDTH,
-    Episodes,
-    Lanes,
-    Stage,
-    book,
-    check_returns,
-    count_lanes,
-    finish,
-    start_asked,
-    step_lanes,
-    turn_lanes,
-)
+from spaql.plants.plant import Batch, Rows
+from spaql.training.lanes import WIDTH, Episodes, Lanes, Stage, run_lanes
 from spaql.trees.laws import ORDERED, SCORES, THRESHOLD, LeafLaws, apply_law
 from spaql.trees.tree import LEAF, CompiledTree, Tree, descend, has_oblique
 
@@ -153,44 +141,36 @@ def act_laws(controller: CompiledTree, lanes: Lanes, rows: Rows, n: int) -> None
             row[i] = laws.values[np.uint32(row[i] + 0.5)]
 
 
+class TreeActor(NamedTuple):
+    """A tree that acts, and what is kept of its episodes."""
+
+    controller: CompiledTree
+    oblique: bool
+    visits: Array  # of the leaves, added to unless it is empty
+    states: Array  # the first observations
+
+
+@inlined
+def _act(actor: TreeActor, rows: Rows, lanes: Lanes, h: int, steps: int, n: int, padded: int) -> bool:
+    act_tree(actor.controller, actor.oblique, lanes, rows, padded)
+    visits, states = actor.visits, actor.states
+    if len(visits) > 0:
+        for i in range(n):
+            visits[lanes.code[i]] += 1
+    for i in range(min(n, len(states) - steps)):
+        for j in range(states.shape[1]):
+            states[steps + i, j] = lanes.table[rows.observation + j, i]
+    return True
+
+
 @kernel
 def run_tree(
-    reset: Batch,
-    step: Batch,
-    stage: Stage,
-    controller: CompiledTree,
-    lanes: Lanes,
-    episodes: Episodes,
-    visits: Array,
+    reset: Batch, step: Batch, stage: Stage, controller: CompiledTree, lanes: Lanes, episodes: Episodes, visits: Array,
     states: Array,
-) -> int:
-    """Episodes with a tree as the policy. Returns the steps.
-
-    Adds to the `visits` of leaves (unless it is empty) and keeps the first observations in `states`.
-    """
-    rows, returns, steps, d = stage.rows, episodes.returns, 0, controller.weights.shape[1]
-    oblique = has_oblique(controller.nodes, controller.weights)
-    for begin in range(episodes.first, episodes.last, LANES):
-        n = min(LANES, episodes.last - begin)
-        padded = start_asked(reset, stage, lanes, episodes, begin, n)
-        for h in range(stage.horizon):
-            if n == 0:
-                break
-            act_tree(controller, oblique, lanes, rows, padded)
-            if len(visits) > 0:
-                for i in range(n):
-                    visits[lanes.code[i]] += 1
-            for i in range(min(n, len(states) - steps)):
-                for j in range(d):
-                    states[steps + i, j] = lanes.table[rows.observation + j, i]
-            turn_lanes(stage, lanes, episodes, h, padded)
-            step_lanes(step, stage, lanes, h, padded)
-            count_lanes(rows, lanes, n)
-            steps += n
-            n, padded = book(rows, lanes, returns, n, padded)
-        finish(rows, lanes, returns, n)
-    check_returns(lanes, episodes)
-    return steps
+) -> int:  # fmt: skip
+    """Episodes with a tree as the policy. Returns the steps. `visits` and `states` as of `TreeActor`."""
+    actor = TreeActor(controller, has_oblique(controller.nodes, controller.weights), visits, states)
+    return run_lanes(reset, step, _act, actor, stage, lanes, episodes)
 
 
 # -- lock-step rollouts of many small trees at once: the population of an optimiser, each tree on the same episodes ----
@@ -222,29 +202,17 @@ def forest_of(trees: Sequence[Tree], episodes: int) -> TreeBatch:
 
 
 @inlined
-def _act(forest: TreeBatch, lanes: Lanes, rows: Rows, n: int) -> None:
+def _act_of_own(forest: TreeBatch, rows: Rows, lanes: Lanes, h: int, steps: int, n: int, padded: int) -> bool:
     """Every lane's action, by its own tree."""
-    for i in range(n):
+    for i in range(padded):
         root = forest.size * (lanes.rollout[i] // forest.episodes)
         leaf = descend(forest.nodes, forest.weights, lanes.table, i, rows.observation, root)
         seen = lanes.table[rows.observation : rows.observation + forest.weights.shape[1], i]
         apply_law(forest.laws, leaf, seen, lanes.table[rows.action : rows.noise, i])
+    return True
 
 
 @kernel
 def run_forest(reset: Batch, step: Batch, stage: Stage, forest: TreeBatch, lanes: Lanes, episodes: Episodes) -> int:
     """Episodes, each with its own tree of the forest as the policy. Returns the steps."""
-    rows, returns, steps = stage.rows, episodes.returns, 0
-    for begin in range(episodes.first, episodes.last, LANES):
-        n = min(LANES, episodes.last - begin)
-        padded = start_asked(reset, stage, lanes, episodes, begin, n)
-        for h in range(stage.horizon):
-            if n == 0:
-                break
-            _act(forest, lanes, rows, padded)
-            step_lanes(step, stage, lanes, h, padded)
-            steps += n
-            n, padded = book(rows, lanes, returns, n, padded)
-        finish(rows, lanes, returns, n)
-    check_returns(lanes, episodes)
-    return steps
+    return run_lanes(reset, step, _act_of_own, forest, stage, lanes, episodes)

@@ -1,20 +1,9 @@
-"""Controllers made by hand: what a search has to beat."""
+"""Controllers made by hand, for tests of what runs and searches trees."""
 
-from spaql.plants.problem import Finite, Problem
-from spaql.trees.tree import Builder, Tree
-
-
-def baselines_for(problem: Problem) -> dict[str, Tree]:
-    """Named trees for the problems of the paper."""
-    names = tuple(axis.name for axis in problem.state)
-    if names == ("position", "velocity", "angle", "angular velocity") and isinstance(problem.actions, Finite):
-        return {"|angle| < 0.03 ? angular velocity : angle": _cartpole()}
-    if names == ("cos", "sin", "velocity") and problem.actions.names == ("torque",):
-        return {"swing with the motion, hold against the tilt": _pendulum()}
-    return {}
+from spaql.trees.tree import Builder
 
 
-def _cartpole() -> Tree:
+def cartpole_tree():
     """Push against the pole's fall; near the top by its speed alone."""
     builder = Builder(4, 1)
     far_left = builder.test(2, -0.03)
@@ -28,7 +17,7 @@ def _cartpole() -> Tree:
     return builder.tree()
 
 
-def _pendulum() -> Tree:
+def pendulum_tree():
     """Below, push the way it moves, unless it is fast; near the top, against the tilt, unless it comes back fast."""
     builder = Builder(3, 1)
     near = builder.test(0, 0.8)

@@ -1,0 +1,261 @@
+"""Episodes of a tree, or of a function of the observation, as the controller: on compiled plants, in environments."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import numpy as np
+
+from spaql.ground import streams
+from spaql.ground.arrays import Array
+from spaql.ground.compiling import inlined, kernel, machine_code
+from spaql.ground.errors import SpaqlError
+from spaql.ground.progress import EPISODES, at_work, working
+from spaql.plants.answers import begun, steps
+from spaql.plants.chart import HUGE
+from spaql.plants.environment import open_environment
+from spaql.plants.plant import Batch, Rows
+from spaql.plants.problem import Problem
+from spaql.policy.evaluation import Evaluation
+from spaql.policy.outputs import Allowed, allowed_by, settled
+from spaql.training.lanes import (
+    BAD_ACTION,
+    OK,
+    Episodes,
+    Lanes,
+    Stage,
+    bad_reward,
+    bad_state,
+    new_lanes,
+    run_lanes,
+    stage_of,
+)
+from spaql.training.tally import Counter, Tally, counted, new_tally
+from spaql.training.tree_rollouts import run_tree
+from spaql.trees.tree import Tree, decide_row
+
+if TYPE_CHECKING:
+    from spaql.policy.controller import Controller
+
+STRETCH = 4096  # episodes between two checks for Ctrl-C
+
+# -- trees -------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Usage:
+    """How a tree is used: what came of some episodes."""
+
+    returns: Array
+    samples: int
+    visits: Array  # of every node of the tree
+    states: Array  # the first observations, as many as were asked for
+
+
+@working(EPISODES)
+def run_episodes(
+    problem: Problem,
+    tree: Tree,
+    episodes: int,
+    seed: int = 0,
+    purpose: int = streams.FRESH_PLANT,
+    states: int = 0,
+    tally: Tally | None = None,
+) -> Usage:
+    """Fresh episodes of a tree, from the start states of `Agent.evaluate(seed=seed)`. Fills `tally`."""
+    if not problem.can_run:
+        raise SpaqlError(f"{problem.name} has no plant to run on")
+    if tree.variables != len(problem.state):
+        raise SpaqlError(f"the tree tests {tree.variables} variables, {problem.name} has {len(problem.state)}")
+    returns, visits, seen = np.zeros(episodes), np.zeros(len(tree.nodes), np.int64), np.empty((states, tree.variables))
+    plant_seed = streams.plant_seed(seed, purpose, 0)
+    if problem.plant is None:
+        counter = None if tally is None else Counter(problem, tally)
+        return _tree_in_environment(problem, tree, returns, visits, seen, int(plant_seed), counter)
+    stage, lanes, made = stage_of(problem.plant, problem.horizon), new_lanes(problem.plant, tally), 0
+    for some in _stretches(int(plant_seed), returns):
+        made += run_tree(*problem.plant.batch, stage, tree.controller, lanes, some, visits, seen[made:])
+    if lanes.fault[0] != OK:
+        raise bad_reward(problem, f"rollout {int(lanes.fault[1])}")
+    return Usage(returns, made, visits, seen[: min(made, states)])
+
+
+def _stretches(plant_seed: int, returns: Array) -> Iterator[Episodes]:
+    for first in range(0, len(returns), STRETCH):
+        at_work(EPISODES, first, len(returns))
+        yield Episodes(np.uint64(plant_seed), returns, first, min(first + STRETCH, len(returns)))
+
+
+def evaluated(problem: Problem, tree: Tree, episodes: int, seed: int) -> Evaluation:
+    """See `Policy.evaluate`."""
+    tally = new_tally(problem, episodes)
+    usage = run_episodes(problem, tree, episodes, seed, tally=tally)
+    return counted(problem, usage.returns, usage.samples, tally, seed)
+
+
+def tree_steps(
+    problem: Problem, tree: Tree, env: Any, seed: int | None
+) -> Iterator[tuple[Array, int, float, Array, Any, bool]]:
+    """One episode in an environment; `seed` None: as `reset` has it.
+
+    (observation, leaf, reward, action, next observation, terminated) of every step.
+    """
+    action, controller, leaf = np.zeros(tree.actions.shape[1]), tree.controller, 0
+    decide_in, seen = machine_code(decide_row, controller, np.zeros((1, tree.variables)), 0, action), np.zeros((1, 0))
+
+    def act(observation: Any, step: int) -> Array:
+        nonlocal seen, leaf
+        seen = np.array(observation, float).reshape(1, -1)
+        if seen.shape[1] != tree.variables:
+            wrong = f"{seen.shape[1]} numbers, {tree.variables} were declared"
+            raise SpaqlError(f"the environment returned an observation of {wrong} (step {step})")
+        leaf = decide_in(controller, seen, 0, action)
+        return action
+
+    begin = begun(env.reset(seed=seed))
+    for _, _, after, reward, terminated in steps(env, act, begin, problem.horizon, problem.native_one()):
+        yield seen[0], leaf, float(reward), action, after, terminated
+
+
+def _tree_in_environment(
+    problem: Problem, tree: Tree, returns: Array, visits: Array, seen: Array, seed: int, counter: Counter | None
+) -> Usage:
+    env, made = problem.open_env(), 0
+    for j in range(len(returns)):
+        for observation, leaf, reward, action, after, ended in tree_steps(problem, tree, env, None if j else seed):
+            if counter is not None:
+                counter.step(j, action, after, reward, ended)
+            if made < len(seen):
+                seen[made] = observation
+            visits[leaf] += 1
+            returns[j] += reward
+            made += 1
+        at_work(EPISODES, j + 1, len(returns))
+    return Usage(returns, made, visits, seen[: min(made, len(seen))])
+
+
+# -- functions of the observation --------------------------------------------------------------------------------------
+#
+# The function fills the rows of the action by a batch function, as `reset` and `step` of the plant fill theirs: one
+# kernel serves all controllers.
+
+
+class Decides(Protocol):
+    """A policy, or a controller of one's own."""
+
+    @property
+    def problem(self) -> Problem: ...
+
+    def decide(self, states: Any) -> Array: ...
+
+
+@inlined
+def settle_lanes(allowed: Allowed, lanes: Lanes, rows: Rows, n: int) -> int:
+    """`allowed.settled` for all lanes. Returns a lane whose action is not allowed, which is left as it was, or -1."""
+    for axis in range(len(allowed.low)):
+        row, low, high, bad = lanes.table[rows.action + axis], allowed.low[axis], allowed.high[axis], 0
+        if len(allowed.values) == 0:  # counted first: a loop that may end early does not vectorise
+            for i in range(n):
+                bad += 0 if abs(row[i]) <= HUGE else 1
+            if bad == 0:
+                for i in range(n):
+                    row[i] = min(max(row[i], low), high)
+                continue
+        for i in range(n):
+            value = settled(allowed, axis, row[i])
+            if np.isnan(value):
+                return i
+            row[i] = value
+    return -1
+
+
+class FunctionActor(NamedTuple):
+    """A function that acts."""
+
+    function: Batch
+    allowed: Allowed
+    wrong: Array  # the observation and the action, where an action is not allowed
+
+
+@inlined
+def _act(actor: FunctionActor, rows: Rows, lanes: Lanes, h: int, steps: int, n: int, padded: int) -> bool:
+    actor.function(lanes.flat, padded)
+    bad = settle_lanes(actor.allowed, lanes, rows, padded)
+    if bad < 0:
+        return True
+    for j in range(len(actor.wrong)):
+        actor.wrong[j] = lanes.table[rows.observation + j, bad]
+    lanes.fault[0], lanes.fault[1], lanes.fault[2], lanes.fault[3] = BAD_ACTION, lanes.rollout[bad], h, -1
+    return False
+
+
+@kernel
+def run_controller(
+    reset: Batch, step: Batch, act: Batch, stage: Stage, allowed: Allowed, lanes: Lanes, episodes: Episodes,
+    wrong: Array,
+) -> int:  # fmt: skip
+    """Episodes of a controller. Returns the steps. At an action that is not allowed it stops, and fills in `wrong`."""
+    return run_lanes(reset, step, _act, FunctionActor(act, allowed, wrong), stage, lanes, episodes)
+
+
+@working(EPISODES)
+def evaluate_controller(controller: "Controller", episodes: int, seed: int) -> Evaluation:
+    """Fresh episodes, from the start states of `Agent.evaluate(seed=seed)`."""
+    problem = controller.problem
+    if not problem.can_run:
+        raise SpaqlError(f"{problem.name} has no plant to run on")
+    plant_seed, returns = int(streams.plant_seed(seed, streams.FRESH_PLANT, 0)), np.zeros(episodes)
+    tally = new_tally(problem, episodes)
+    if problem.plant is not None and controller.compiled is not None:
+        made = sum(run_compiled(controller, some, tally) for some in _stretches(plant_seed, returns))
+        return counted(problem, returns, made, tally, seed)
+    env, counter, made = open_environment(problem), Counter(problem, tally), 0
+    for j in range(episodes):
+        observation = begun(env.reset(seed=None if j else plant_seed))
+        made += count_episode(controller, env, observation, counter, j, returns)
+        if not abs(returns[j]) <= HUGE:
+            raise bad_reward(problem, f"rollout {j}")
+    return counted(problem, returns, made, tally, seed)
+
+
+def count_episode(
+    controller: Decides, env: Any, observation: Any, counter: Counter, j: int, returns: Array
+) -> int:
+    """Episode number j, which begins here, in Python. Returns its steps."""
+    problem, made = controller.problem, 0
+
+    def act(seen: Any, step: int) -> Array:
+        action: Array = controller.decide(np.array(seen, float).reshape(1, -1))[0]
+        return action
+
+    for _, action, after, reward, ended in steps(env, act, observation, problem.horizon, problem.native_one()):
+        counter.step(j, action, np.array(after, float).reshape(-1), float(reward), ended)
+        returns[j] += float(reward)
+        made += 1
+    return made
+
+
+def run_compiled(controller: "Controller", episodes: Episodes, tally: Tally) -> int:
+    """Episodes of a function that compiles, on a compiled plant; fills the returns and `tally`. Returns the steps."""
+    problem, act = controller.problem, controller.compiled
+    assert problem.plant is not None
+    assert act is not None
+    reset, step = problem.plant.batch
+    stage, lanes = stage_of(problem.plant, problem.horizon), new_lanes(problem.plant, tally)
+    allowed, wrong = allowed_by(problem.actions), np.zeros(len(problem.state) + problem.actions.axes)
+    steps = run_controller(reset, step, act, stage, allowed, lanes, episodes, wrong)
+    if lanes.fault[0] == BAD_ACTION:
+        _complain(controller, wrong, int(lanes.fault[1]), int(lanes.fault[2]))
+    if lanes.fault[0] != OK:
+        raise bad_reward(problem, f"rollout {int(lanes.fault[1])}")
+    return int(steps)
+
+
+def _complain(controller: "Controller", wrong: Array, rollout: int, step: int) -> None:
+    """An action that is not allowed, at an observation that may not be one either."""
+    d = len(controller.problem.state)
+    bad = np.flatnonzero(~(np.abs(wrong[:d]) <= HUGE))
+    if len(bad):
+        where = f"rollout {rollout}, step {step}"
+        raise bad_state(controller.problem, int(bad[0]), float(wrong[bad[0]]), where)
+    raise controller.refused(wrong[:d], wrong[d:])
