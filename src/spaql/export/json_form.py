@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from spaql.export.json_laws import KINDS, read_laws, told_law
-from spaql.ground.arrays import Array
 from spaql.ground.checks import real, whole
 from spaql.ground.errors import SpaqlError
 from spaql.plants.catalog import CATALOG
@@ -278,7 +277,8 @@ def _tree(told: Any, variables: int, actions: Continuous | Finite, laws: Any = N
     tree = make_tree(nodes, applied, variables, weights)
     if laws is not None:
         return make_tree(nodes, applied, variables, weights, read_laws(laws, rows, variables, actions))
-    _check_applied(applied[nodes["feature"] == LEAF], actions)
+    if not actions.contain(applied[nodes["feature"] == LEAF]):
+        raise ValueError("a leaf applies an action that is not among the actions")
     return tree
 
 
@@ -287,13 +287,3 @@ def _numbers(name: str, told: Any, length: int) -> list[float]:
     if len(values) != length:
         raise ValueError(f"{name} must be {length} numbers")
     return [real(name, value) for value in values]
-
-
-def _check_applied(applied: Array, actions: Continuous | Finite) -> None:
-    if isinstance(actions, Finite):
-        good = np.isin(applied, np.array(actions.values, float))
-    else:
-        low, high = actions.bounds
-        good = (applied >= low) & (applied <= high)
-    if not good.all():
-        raise ValueError("a leaf applies an action that is not among the actions")

@@ -9,6 +9,7 @@ from gymnasium.envs.registration import EnvSpec
 from spaql.ground.arrays import Array
 from spaql.ground.errors import SpaqlError
 from spaql.ground.streams import sub_key
+from spaql.plants.axes import box_of
 from spaql.plants.make import make_from_catalog
 from spaql.plants.plant import advance_code
 from spaql.plants.problem import Finite, Problem
@@ -33,9 +34,7 @@ class PlantEnv(gymnasium.Env[Array, Any]):
             raise gymnasium.error.Error(f"{self.problem.name} has no compiled plant")
         self.plant, self.dt = plant, self.problem.dt
         self.render_mode = render_mode
-        low = [-np.inf if axis.slope is not None else axis.low for axis in self.problem.state]
-        high = [np.inf if axis.slope is not None else axis.high for axis in self.problem.state]
-        self.observation_space = gymnasium.spaces.Box(np.array(low), np.array(high), dtype=np.float64)
+        self.observation_space = gymnasium.spaces.Box(*box_of(self.problem.state), dtype=np.float64)
         actions = self.problem.actions
         self.discrete = isinstance(actions, Finite) and not actions.box
         self.action_space: Any = gymnasium.spaces.Box(*actions.bounds, dtype=np.float64)

@@ -47,10 +47,7 @@ class Limit:
 
 def limited_names(state: Sequence[Axis], actions: Continuous | Finite) -> list[str]:
     """What a limit can be on: the observed variables, then the axes of the action."""
-    axes = actions.axes
-    unnamed = [f"action {j + 1}" if axes > 1 else "action" for j in range(axes)]
-    given = (*actions.names, *[""] * axes)[:axes]
-    return [*(axis.name for axis in state), *(name or other for name, other in zip(given, unnamed, strict=True))]
+    return [*(axis.name for axis in state), *actions.axis_names]
 
 
 def checked_limits(limits: Any, state: Sequence[Axis], actions: Continuous | Finite) -> tuple[Limit, ...]:
@@ -75,10 +72,7 @@ def checked_limits(limits: Any, state: Sequence[Axis], actions: Continuous | Fin
 
 def _satisfiable(limit: Limit, place: int, state: Sequence[Axis], actions: Continuous | Finite) -> None:
     """Something of what the axis can be must be within the limit."""
-    if place < len(state):
-        low, high = (state[place].low, state[place].high) if state[place].slope is None else (-math.inf, math.inf)
-    else:
-        low, high = (float(end[place - len(state)]) for end in actions.bounds)
+    low, high = [*(axis.ends for axis in state), *zip(*(end.tolist() for end in actions.bounds), strict=True)][place]
     if limit.low > high or limit.high < low:
         raise SpaqlError(f"the limit {limit.text()} can never hold: its range is {low:g} to {high:g}")
 
@@ -91,7 +85,7 @@ def limit_table(limits: Sequence[Limit], state: Sequence[Axis], actions: Continu
 
 
 def limit_units(limits: Sequence[Limit], state: Sequence[Axis], actions: Continuous | Finite) -> tuple[str, ...]:
-    units = [*(axis.unit for axis in state), *(*actions.units, *[""] * actions.axes)[: actions.axes]]
+    units = [*(axis.unit for axis in state), *actions.axis_units]
     names = limited_names(state, actions)
     return tuple(units[names.index(limit.variable)] for limit in limits)
 

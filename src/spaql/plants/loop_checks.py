@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from spaql.ground.checks import real
 from spaql.ground.errors import SpaqlError, SpaqlWarning
-from spaql.plants.axes import Axis
 from spaql.plants.limits import Limit
 from spaql.plants.problem import SHORTEST, Problem
 from spaql.plants.references import Reference
@@ -19,14 +18,14 @@ SAME_STEP = 1e-6  # of a step: so much its time may differ by rounding
 def check_statements(signals: Signals, limits: Sequence[Limit], trips: Sequence[Limit]) -> None:
     """Of a loop whose names are known to exist."""
     for lock in signals.interlocks:
-        (low, high), at = _range(signals.axes[lock.when]), lock.above if lock.above is not None else lock.below
+        (low, high), at = signals.axes[lock.when].ends, lock.above if lock.above is not None else lock.below
         if at is not None and not low <= at <= high:
             raise SpaqlError(
                 f"{lock}: {lock.when} goes from {low:g} to {high:g}, so that this holds always or never; "
                 "give a threshold within this range"
             )
     for trip in trips:
-        low, high = _range(signals.axes[trip.variable])
+        low, high = signals.axes[trip.variable].ends
         if -math.inf < trip.low <= low or math.inf > trip.high >= high:
             raise SpaqlError(
                 f"the trip {trip.text()} has an end that is never exceeded: {trip.variable} goes from {low:g} to "
@@ -67,10 +66,6 @@ def warn_beyond(problem: Problem, references: Sequence[Reference]) -> None:
                     SpaqlWarning,
                     stacklevel=3,
                 )
-
-
-def _range(axis: Axis) -> tuple[float, float]:
-    return (axis.low, axis.high) if axis.slope is None else (-math.inf, math.inf)
 
 
 def dt_of(problem: Problem, given: float | None = None) -> float:

@@ -11,6 +11,7 @@ from spaql.ground.arrays import Array
 from spaql.ground.errors import SpaqlError
 from spaql.plants.answers import begun, outcome
 from spaql.plants.assemble import gaussians
+from spaql.plants.axes import box_of
 from spaql.plants.compile import made
 from spaql.plants.environment import PlantEnv
 from spaql.plants.loop_plant import Surroundings, looped
@@ -34,9 +35,7 @@ class LoopEnv(gymnasium.Wrapper[Array, Any, Any, Any]):
         super().__init__(problem.open_env())
         self.stated, self.signals, self.around, self.f = (problem, signals, around), signals, around, signals.functions
         self.native = problem.native_one()
-        low = [-np.inf if axis.slope is not None else axis.low for axis in signals.state]
-        high = [np.inf if axis.slope is not None else axis.high for axis in signals.state]
-        self.observation_space = gymnasium.spaces.Box(np.array(low), np.array(high), dtype=np.float64)
+        self.observation_space = gymnasium.spaces.Box(*box_of(signals.state), dtype=np.float64)
         if signals.increments:
             self.action_space = gymnasium.spaces.Box(*signals.actions.bounds, dtype=np.float64)
         self.depth, self.rng = _loops_in(self.env), np.random.default_rng(0)

@@ -36,7 +36,7 @@ def loop_parts(problem: "Problem") -> dict[str, list[str]]:
     seen = {axis.name for axis in signals.state}
     named = signals.errors.items()
     errors = [f"{name} = {signals.references[k].name} - {signals.measured[j].name}" for name, (k, j) in named]
-    names, units = signals.action_names, (*signals.actuator.units, *[""] * signals.actuator.axes)
+    names, units = signals.action_names, signals.actuator.axis_units
     changes = {
         kind: [
             f"{name}: at most {_with(most, unit)} per step"

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from spaql.ground.errors import SpaqlError, echoed
-from spaql.plants.axes import Axis
 from spaql.plants.compile import made
 from spaql.plants.signals import Signals
 
@@ -83,7 +82,7 @@ def least_paid(payment: Payment, signals: Signals) -> float:
     """The least that is paid for values within the ranges of all variables: of some of them, always the same."""
     rng, low, high = np.random.default_rng(0), *signals.actuator.bounds
     axes = dict(zip(signals.symbols.values(), (signals.axes[name] for name in signals.symbols), strict=True))
-    values = {symbol: rng.uniform(*_range(axis), TRIED) for symbol, axis in axes.items()}
+    values = {symbol: rng.uniform(*axis.usual, TRIED) for symbol, axis in axes.items()}
     values |= {f"t{j}": values[f"y{j}"] for j in range(len(signals.measured))}
     values |= {f"u{j}": rng.uniform(low[j], high[j], TRIED) for j in range(len(low))}
     columns = []
@@ -95,9 +94,3 @@ def least_paid(payment: Payment, signals: Signals) -> float:
     if not np.isfinite(least):
         raise SpaqlError("the reward is not finite for some values within the ranges of its variables")
     return least
-
-
-def _range(axis: Axis) -> tuple[float, float]:
-    if axis.slope is None:
-        return axis.low, axis.high
-    return axis.centre - 1.0 / axis.slope, axis.centre + 1.0 / axis.slope

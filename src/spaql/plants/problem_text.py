@@ -26,7 +26,7 @@ def problem_text(problem: "Problem") -> str:
     """Name, summary, observed variables, actions, horizon, loop, reference and limits, in lines of 80 letters."""
     state, actions = problem.state, problem.actions
     names = limited_names(state, actions)
-    units = [*(axis.unit for axis in state), *(*actions.units, *[""] * actions.axes)[: actions.axes]]
+    units = [*(axis.unit for axis in state), *actions.axis_units]
     ranges = [*map(_range, state), *_ranges(actions)]
     width = min(max(map(len, names)), LONGEST)
     said = [f"{name:<{width}}  {_with(text, unit)}" for name, text, unit in zip(names, ranges, units, strict=True)]

@@ -16,7 +16,6 @@ import numpy as np
 
 from spaql.ground.arrays import Array
 from spaql.plants.answers import outcome
-from spaql.plants.axes import Finite
 from spaql.plants.compile import made, names
 from spaql.plants.environment import PlantEnv
 from spaql.plants.known import KnownOutcome
@@ -104,8 +103,7 @@ def _cost(problem: Problem, rewards: Array) -> float:
 def _rows(problem: Problem) -> Rows:
     places = limit_table(problem.limits, problem.state, problem.actions).tolist()
     low, high = problem.actions.bounds
-    widths = [2.0 / axis.slope if axis.slope is not None else axis.high - axis.low for axis in problem.state]
-    widths += (high - low).tolist()
+    widths = [*(axis.width for axis in problem.state), *(high - low).tolist()]
     rows = []
     for j, lowest, highest in places:
         unit = widths[int(j)] or 1.0
@@ -132,11 +130,8 @@ def _violated(rows: Rows, called: list[str]) -> list[str]:
 def _looked(problem: Problem, env: Any) -> Array:
     """Rewards under the lowest, the middle and the highest action."""
     low, high = problem.actions.bounds
-    middle = (low + high) / 2
-    if isinstance(problem.actions, Finite):
-        middle = np.array([sorted(problem.actions.values)[len(problem.actions.values) // 2]], float)
     native, rewards = problem.native_one(), []
-    for number, action in enumerate((low, middle, high)):
+    for number, action in enumerate((low, problem.actions.middle, high)):
         env.reset(seed=number)
         for _ in range(min(LOOKED, problem.horizon)):
             _, reward, terminated, truncated = outcome(env.step(native(action)))
