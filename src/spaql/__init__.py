@@ -29,9 +29,8 @@ if TYPE_CHECKING:
     from spaql.plants.check import check
     from spaql.plants.fmu import from_fmu
     from spaql.plants.gym import from_gym
-    from spaql.plants.interlocks import Interlock
     from spaql.plants.known_check import check_known
-    from spaql.plants.limits import Limit
+    from spaql.plants.limits import Interlock, Limit
     from spaql.plants.loop import loop
     from spaql.plants.make import from_plant, make
     from spaql.plants.parameters import Between
@@ -73,7 +72,7 @@ _HOMES = {
     "Between": "spaql.plants.parameters",
     "check": "spaql.plants.check",
     "check_known": "spaql.plants.known_check",
-    "Interlock": "spaql.plants.interlocks",
+    "Interlock": "spaql.plants.limits",
     "Limit": "spaql.plants.limits",
     "Reference": "spaql.plants.references",
     "loop": "spaql.plants.loop",

@@ -19,8 +19,7 @@ import typer
 from spaql.ground.errors import SpaqlError
 
 if TYPE_CHECKING:
-    from spaql.plants.interlocks import Interlock
-    from spaql.plants.limits import Limit
+    from spaql.plants.limits import Interlock, Limit
     from spaql.plants.problem import Problem
     from spaql.plants.references import Reference
 
@@ -269,7 +268,7 @@ def _per_action(option: str, texts: list[str] | None) -> float | dict[str, float
 
 
 def _interlock(text: str) -> "Interlock":
-    from spaql.plants.interlocks import Interlock
+    from spaql.plants.limits import Interlock
 
     found = re.fullmatch(r"\s*(.+?)\s*([<>])=?\s*([^:<>=]+):(.+)", text)
     try:

@@ -22,8 +22,7 @@ from typing import Any
 from spaql.ground.checks import FAR, real, whole
 from spaql.ground.errors import SpaqlError, echoed
 from spaql.plants.axes import NARROWEST, Finite
-from spaql.plants.interlocks import Interlock
-from spaql.plants.limits import Limit
+from spaql.plants.limits import Interlock, Limit
 from spaql.plants.loop_checks import check_statements, dt_of, warn_beyond
 from spaql.plants.loop_env import LoopEnv
 from spaql.plants.loop_plant import Surroundings, loop_known, looped

@@ -6,7 +6,7 @@ from dataclasses import asdict, fields
 from typing import Any
 
 from spaql.plants.axes import Axis, Continuous, Finite
-from spaql.plants.interlocks import Interlock
+from spaql.plants.limits import Interlock
 from spaql.plants.loop_text import IN_LOOP
 from spaql.plants.references import Reference
 from spaql.plants.signals import Signals, signals_of

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from spaql.ground.errors import SpaqlError, echoed
 from spaql.plants.axes import Axis, Continuous, Finite
 from spaql.plants.compile import made
-from spaql.plants.interlocks import Bounds, Interlock, check_together, within
+from spaql.plants.limits import Bounds, Interlock, check_together, within
 from spaql.plants.memory import Item, Register, Sum, parsed, registers_of
 from spaql.plants.references import Reference
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spaql.compress.frontier import FrontierPoint, episodes_for, restated
-from spaql.export.dot import action_colours
+from spaql.export.drawing import action_colours
 from spaql.ground.arrays import Array
 from spaql.ground.progress import at_work, working
 from spaql.plants.problem import Finite
