@@ -214,8 +214,8 @@ def _told_actions(told: Any) -> Continuous | Finite:
         for value in values:
             real("an action", value)
         return Finite(tuple(values), flag("box", actions["box"]), names, units)
-    ends = (tuple(real(key, value) for value in _list(key, actions[key], 64)) for key in ("low", "high"))
-    return Continuous(*ends, names, units)
+    low, high = (tuple(real(key, value) for value in _list(key, actions[key], 64)) for key in ("low", "high"))
+    return Continuous(low, high, names, units)
 
 
 def _with_plant(described: Problem, given: Problem | None) -> Problem:

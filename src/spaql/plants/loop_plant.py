@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from spaql.plants.assemble import gaussians
+from spaql.plants.assemble import bounded, gaussians, listed, normals
 from spaql.plants.axes import Axis
 from spaql.plants.compile import made
 from spaql.plants.compile import names as letters
@@ -55,25 +55,26 @@ def looped(plant: Plant, signals: Signals, around: Surroundings) -> Plant:
     kept = [name for k, one in enumerate(signals.references) for name in names(k, one)]
     r = letters("r", len(signals.references))
     y = queue[0]  # what the controller sees is the oldest of what was measured
-    uniform, normals, errors = _noise(around.noise)
+    uniform, noise, normal = normals(len(around.noise))
+    errors = {j: x for x, (j, _) in zip(normal, around.noise, strict=True)}
     state = [*s, *(name for row in queue for name in row), *kept, *z, *(name for row in late for name in row)]
-    look = f"{_text(t)}= look({_text(s)})" if plant.observe else f"{_text(t)}= {_text(s)}"
+    look = f"{listed(t)}= look({listed(s)})" if plant.observe else f"{listed(t)}= {listed(s)}"
     scope: dict[str, Any] = signals.functions._asdict() | {"gaussians": gaussians, "drawn": drawn}
     scope |= {"start": plant.reset.python, "act": plant.step.python}
     scope |= {"look": plant.observe.python} if plant.observe else {}
     scope |= {"pay": around.reward.function} if around.reward else {}
     scope |= {f"E{j}": spread for j, spread in around.noise} | {"inf": math.inf}
 
-    lines = [f"{_text(u)}= applied({_text([*y, *r, *z, *a])})"]
+    lines = [f"{listed(u)}= applied({listed([*y, *r, *z, *a])})"]
     if around.reward:
         # memory as the law saw it, before it takes in this step
         lines += [f"{symbol} = {text}" for symbol, text in _remembered(signals, around.reward.symbols, y)]
-    lines += [f"{_text(z)}= after({_text([*y, *r, *z, *u])})"] if z else []
+    lines += [f"{listed(z)}= after({listed([*y, *r, *z, *u])})"] if z else []
     applied = late[0] if late else u
     plant_noise = letters("c", plant.step_noise)
-    lines.append(f"({_text(s)}), reward, terminated = act({_text([*s, *applied, *plant_noise])})")
+    lines.append(f"({listed(s)}), reward, terminated = act({listed([*s, *applied, *plant_noise])})")
     for k, row in enumerate(late):
-        lines.append(f"{_text(row)}= {_text(late[k + 1] if k + 1 < len(late) else u)}")
+        lines.append(f"{listed(row)}= {listed(late[k + 1] if k + 1 < len(late) else u)}")
     lines.append(look)
     if around.reward:
         lines.append(f"reward = pay({', '.join(around.reward.symbols)})")
@@ -84,28 +85,28 @@ def looped(plant: Plant, signals: Signals, around: Surroundings) -> Plant:
         lines += [f"tripped = {beyond}", f"reward = reward - {around.trip_cost!r} if tripped else reward"]
         lines.append("terminated = terminated or tripped")
     for k, row in enumerate(queue[:-1]):
-        lines.append(f"{_text(row)}= {_text(queue[k + 1])}")
-    lines += [*normals, *_measured(queue[-1], t, errors, signals.measured)]
+        lines.append(f"{listed(row)}= {listed(queue[k + 1])}")
+    lines += [*noise, *_measured(queue[-1], t, errors, signals.measured)]
     moves = [line for k, one in enumerate(signals.references) for line in next_lines(k, one)]
     draws = [name for k, one in enumerate(signals.references) if one.changes for name in chances(k, one)]
-    lines += [*moves, f"return ({_text(state)}), reward, terminated"]
-    stepped = made(scope, f"step({_text([*state, *a, *plant_noise, *uniform, *draws])})", lines)
+    lines += [*moves, f"return ({listed(state)}), reward, terminated"]
+    stepped = made(scope, f"step({listed([*state, *a, *plant_noise, *uniform, *draws])})", lines)
 
     reset_noise = letters("c", plant.reset_noise)
     draws = [name for k, one in enumerate(signals.references) for name in chances(k, one)]
     lines = [
-        f"{_text(s)}= start({_text(reset_noise)})",
+        f"{listed(s)}= start({listed(reset_noise)})",
         look,
-        *normals,
+        *noise,
         *_measured(queue[-1], t, errors, signals.measured),
     ]
-    lines += [f"{_text(row)}= {_text(queue[-1])}" for row in queue[:-1]]
+    lines += [f"{listed(row)}= {listed(queue[-1])}" for row in queue[:-1]]
     lines += [line for k, one in enumerate(signals.references) for line in first_lines(k, one)]
-    lines += [f"{_text(z)}= first({_text([*y, *r])})"] if z else []
-    lines += [f"{_text(row)}= {', '.join(map(repr, signals.neutral))}," for row in late]
-    started = made(scope, f"reset({_text([*reset_noise, *uniform, *draws])})", [*lines, f"return ({_text(state)})"])
+    lines += [f"{listed(z)}= first({listed([*y, *r])})"] if z else []
+    lines += [f"{listed(row)}= {', '.join(map(repr, signals.neutral))}," for row in late]
+    started = made(scope, f"reset({listed([*reset_noise, *uniform, *draws])})", [*lines, f"return ({listed(state)})"])
 
-    seen = made(scope, f"observe({_text(state)})", [f"return seen({_text([*y, *r, *z])})"])
+    seen = made(scope, f"observe({listed(state)})", [f"return seen({listed([*y, *r, *z])})"])
     functions = PlantFunction("reset", started), PlantFunction("step", stepped), PlantFunction("observe", seen)
     return replace(make_plant(*functions, axes), origin=(looped, (plant, signals, around)))
 
@@ -130,23 +131,9 @@ def _measured(row: Sequence[str], true: Sequence[str], errors: dict[int, str], a
     """With its error, within the bounds of its axis."""
     lines = []
     for j, name in enumerate(row):
-        blurred = f"{true[j]} + E{j} * {errors[j]}" if j in errors else true[j]
-        if j in errors and axes[j].slope is None:
-            blurred = f"min(max({blurred}, {float(axes[j].low)!r}), {float(axes[j].high)!r})"
+        blurred = bounded(f"{true[j]} + E{j} * {errors[j]}", axes[j]) if j in errors else true[j]
         lines.append(f"{name} = {blurred}")
     return lines
-
-
-def _noise(spreads: Sequence[tuple[int, float]]) -> tuple[list[str], list[str], dict[int, str]]:
-    """Uniform numbers, the lines that make normal ones of them, and the normal one of each variable."""
-    pairs = (len(spreads) + 1) // 2
-    uniform = [f"v{k}" for k in range(2 * pairs)]
-    lines = [f"x{2 * k}, x{2 * k + 1} = gaussians(v{2 * k}, v{2 * k + 1})" for k in range(pairs)]
-    return uniform, lines, {j: f"x{n}" for n, (j, _) in enumerate(spreads)}
-
-
-def _text(given: Sequence[str]) -> str:
-    return "".join(f"{name}, " for name in given)
 
 
 # -- what a controller in a loop may know of the reward: whatever of it can be computed from what it sees --------------
