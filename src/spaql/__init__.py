@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from spaql.ground.errors import SpaqlError, SpaqlWarning
 from spaql.learners.registry import class_homes
 from spaql.old_paths import install
-from spaql.plants.registration import register
+from spaql.plants.catalog import register
 from spaql.version import __version__ as __version__
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from spaql.plants.check import check
     from spaql.plants.fmu import from_fmu
     from spaql.plants.gym import from_gym
-    from spaql.plants.known_check import check_known
+    from spaql.plants.known import check_known
     from spaql.plants.limits import Interlock, Limit
     from spaql.plants.loop import loop
     from spaql.plants.make import from_plant, make
@@ -71,7 +71,7 @@ _HOMES = {
     "sweep": "spaql.studies.sweep.sweep",
     "Between": "spaql.plants.parameters",
     "check": "spaql.plants.check",
-    "check_known": "spaql.plants.known_check",
+    "check_known": "spaql.plants.known",
     "Interlock": "spaql.plants.limits",
     "Limit": "spaql.plants.limits",
     "Reference": "spaql.plants.references",

@@ -1,5 +1,6 @@
 """Whether a plant or an environment keeps its promises: shapes, bounds, finite numbers, the same episode for a seed."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,7 @@ from spaql.ground.errors import SpaqlError, echoed
 from spaql.plants.answers import begun, observed, outcome
 from spaql.plants.chart import to_cube
 from spaql.plants.environment import PlantEnv
-from spaql.plants.gym import random_steps
-from spaql.plants.known_check import check_known
+from spaql.plants.known import EPISODE, STEPS, Steps, check_known, steps_of
 from spaql.plants.problem import Problem, random_action
 
 
@@ -80,3 +80,26 @@ def _compare(problem: Problem, first: Array, again: Array, episode: int) -> None
         f"time (random episode {episode}, step {step}). An environment must draw all its random numbers from "
         "self.np_random"
     )
+
+
+def random_steps(problem: Problem, env: Any) -> Steps:
+    """Steps of random episodes, always the same ones."""
+    names = [axis.name for axis in problem.state]
+    rng = np.random.default_rng(0)
+    rows: list[Sequence[Any]] = []
+    while len(rows) < STEPS:
+        first = len(rows)
+        observation = begun(env.reset(seed=first))
+        before = observed(names, observation, f"random step {first}")
+        for _ in range(min(EPISODE, problem.horizon, STEPS - first)):
+            action, where = random_action(problem, rng), f"random step {len(rows)}"
+            observation, reward, terminated, truncated = outcome(env.step(action))
+            after = observed(names, observation, where)
+            if not np.isscalar(reward) or not np.isfinite(reward):
+                wrong = f"{problem.name} gave the reward {echoed(reward)} ({where})"
+                raise SpaqlError(f"{wrong}: it must be a finite number")
+            rows.append((before, np.atleast_1d(action), reward, after, bool(terminated)))
+            before = after
+            if terminated or truncated:
+                break
+    return steps_of(rows, problem)

@@ -13,9 +13,9 @@ from spaql.plants.fmu_env import FMUEnv
 from spaql.plants.fmu_file import COUNTS, FMU, attribute, declared, read_fmu
 from spaql.plants.gym import MEASURE, from_gym
 from spaql.plants.known import known_outcome
-from spaql.plants.loop_text import UNPAID
 from spaql.plants.parameters import Between, Value, short, value_of
 from spaql.plants.problem import UNBOUNDED, Problem
+from spaql.plants.problem_text import UNPAID
 
 Bounds = tuple[float, float]
 

@@ -22,16 +22,14 @@ from typing import Any
 from spaql.ground.checks import FAR, real, whole
 from spaql.ground.errors import SpaqlError, echoed
 from spaql.plants.axes import NARROWEST, Finite
+from spaql.plants.environment import LoopEnv
 from spaql.plants.limits import Interlock, Limit
-from spaql.plants.loop_checks import check_statements, dt_of, warn_beyond
-from spaql.plants.loop_env import LoopEnv
-from spaql.plants.loop_plant import Surroundings, loop_known, looped
-from spaql.plants.loop_text import IN_LOOP, UNPAID, told
-from spaql.plants.payment import least_paid, payment_of
+from spaql.plants.loop_plant import Surroundings, least_paid, loop_known, looped, payment_of
 from spaql.plants.problem import Problem
+from spaql.plants.problem_text import IN_LOOP, UNPAID, loop_line
 from spaql.plants.references import Reference
 from spaql.plants.signals import Signals, signals_of
-from spaql.plants.starts import check_starts
+from spaql.plants.statements import check_starts, check_statements, dt_of, warn_beyond
 
 DELAYS = ("sensor", "actuator")
 
@@ -90,7 +88,7 @@ def loop(
     around = _around(problem, signals, noise, delay, reward, ends, trip_cost)
     called = f"{problem.name} loop" if name is None else name
     about = problem.summary if around.reward is None else problem.summary.removesuffix(UNPAID)
-    summary = f"{about}{IN_LOOP}{told(signals, around)}"
+    summary = f"{about}{IN_LOOP}{loop_line(signals, around)}"
     kept = _list("limits", limits, Limit)
     for limit in kept:
         if limit.variable in signals.axes and limit.variable not in {axis.name for axis in signals.state}:
@@ -133,7 +131,7 @@ def extended(problem: Problem, memory: Sequence[str], observe: Sequence[str], **
     limited = [limit.variable for limit in problem.limits if limit.variable not in signals.action_names]
     shown = tuple(dict.fromkeys([*observe, *limited]))  # what is limited is seen, so that it can be counted
     wanted = signals_of(**parts | {"memory": kept, "shown": shown})
-    about = problem.summary if problem.signals is not None else f"{problem.summary}{IN_LOOP}{told(wanted, around)}"
+    about = problem.summary if problem.signals is not None else f"{problem.summary}{IN_LOOP}{loop_line(wanted, around)}"
     return _in_loop(base, wanted, around, **_as_told(problem) | {"summary": about})
 
 

@@ -12,13 +12,12 @@ from spaql.plants import parameters as given_parameters
 from spaql.plants.assemble import catalog_plant, known_by, with_parameters
 from spaql.plants.axes import Axis, Continuous, Finite
 from spaql.plants.catalog import CATALOG
-from spaql.plants.known import KnownOutcome, known_outcome
-from spaql.plants.known_check import check_with_plant
+from spaql.plants.known import KnownOutcome, check_with_plant, known_outcome
 from spaql.plants.limits import Limit
 from spaql.plants.parameters import Between, Value
 from spaql.plants.plant import Plant, PlantFunction
 from spaql.plants.problem import Problem
-from spaql.plants.starts import check_starts
+from spaql.plants.statements import check_starts
 
 
 def make(name: str, *, limits: Sequence[Limit] = (), **parameters: Any) -> Problem:

@@ -7,7 +7,7 @@ from typing import Any
 
 from spaql.plants.axes import Axis, Continuous, Finite
 from spaql.plants.limits import Interlock
-from spaql.plants.loop_text import IN_LOOP
+from spaql.plants.problem_text import IN_LOOP
 from spaql.plants.references import Reference
 from spaql.plants.signals import Signals, signals_of
 

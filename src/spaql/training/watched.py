@@ -11,10 +11,9 @@ from spaql.ground.checks import flag, real, text, whole
 from spaql.ground.errors import SpaqlError, echoed
 from spaql.plants.answers import begun, outcome
 from spaql.plants.chart import HUGE
-from spaql.plants.environment import PlantEnv
+from spaql.plants.environment import PlantEnv, drawn_parameters, inside
+from spaql.plants.environment import applied as applied_action
 from spaql.plants.loop import restated
-from spaql.plants.loop_env import applied as applied_action
-from spaql.plants.loop_env import drawn_parameters, inside
 from spaql.plants.references import Reference
 from spaql.policy.step_response import StepResponse, measured
 from spaql.training.episode import Episode, Traces, open_at
