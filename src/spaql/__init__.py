@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from spaql.learners.registry import *  # noqa: F403  (the classes of the learners)
     from spaql.plants.catalog import problems
     from spaql.plants.check import check
+    from spaql.plants.equations import Between
     from spaql.plants.fmu import from_fmu
     from spaql.plants.gym import from_gym
     from spaql.plants.known import check_known
     from spaql.plants.limits import Interlock, Limit
     from spaql.plants.loop import loop
     from spaql.plants.make import from_plant, make
-    from spaql.plants.parameters import Between
     from spaql.plants.plant import observe, reset, step
     from spaql.plants.problem import Axis, Continuous, Finite, Problem, cube
     from spaql.plants.references import Reference
@@ -69,7 +69,7 @@ _HOMES = {
     "record": "spaql.data.record",
     "load": "spaql.learners.files",
     "sweep": "spaql.studies.sweep.sweep",
-    "Between": "spaql.plants.parameters",
+    "Between": "spaql.plants.equations",
     "check": "spaql.plants.check",
     "check_known": "spaql.plants.known",
     "Interlock": "spaql.plants.limits",

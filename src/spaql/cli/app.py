@@ -15,7 +15,7 @@ from spaql.ground.interrupts import interrupted, keep_from_now_on
 from spaql.version import __version__
 
 if TYPE_CHECKING:
-    from spaql.plants.parameters import Between
+    from spaql.plants.equations import Between
 
 app = typer.Typer(
     cls=Commands, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None
@@ -86,7 +86,7 @@ def settings(given: list[str] | None) -> dict[str, Any]:
 def _number(text: str, value: str) -> "int | float | Between":
     low, dots, high = value.partition("..")
     if dots:
-        from spaql.plants.parameters import Between
+        from spaql.plants.equations import Between
 
         if ".." in high:
             raise SpaqlError(f"--set {text}: a range is LOW..HIGH, such as m=0.8..1.2")

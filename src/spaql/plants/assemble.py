@@ -18,9 +18,8 @@ from typing import Any
 from spaql.ground.errors import SpaqlError, echoed
 from spaql.plants.axes import Axis
 from spaql.plants.compile import made, names
-from spaql.plants.equations import TWO_PI, Equations
+from spaql.plants.equations import TWO_PI, Between, Equations, Value, drawn
 from spaql.plants.known import KnownOutcome
-from spaql.plants.parameters import Between, Value, drawn
 from spaql.plants.plant import Plant, PlantFunction, make_plant
 
 Spreads = Sequence[tuple[int, float]]  # (number of the variable, standard deviation)

@@ -8,8 +8,7 @@ import gymnasium
 
 from spaql.ground.errors import SpaqlError, echoed
 from spaql.plants import library
-from spaql.plants.equations import Entry
-from spaql.plants.parameters import Between
+from spaql.plants.equations import Between, Entry
 
 if TYPE_CHECKING:
     from spaql.plants.problem import Problem

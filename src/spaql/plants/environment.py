@@ -15,9 +15,9 @@ from spaql.plants.answers import begun, outcome
 from spaql.plants.assemble import gaussians
 from spaql.plants.axes import box_of
 from spaql.plants.compile import made
+from spaql.plants.equations import Between, drawn
 from spaql.plants.loop_plant import Surroundings, loop_state, looped
 from spaql.plants.make import make_from_catalog
-from spaql.plants.parameters import Between, drawn
 from spaql.plants.plant import Plant, advance_code
 from spaql.plants.problem import Finite, Problem
 from spaql.plants.references import Reference, chances, first_lines, names, next_lines

@@ -10,11 +10,10 @@ import numpy as np
 from spaql.ground.arrays import Array
 from spaql.ground.checks import flag, items, whole
 from spaql.ground.errors import SpaqlError, echoed
-from spaql.plants.answers import begun, observed, outcome, takes_seed
+from spaql.plants.answers import begun, flattened, labelled, observed, outcome, takes_seed
 from spaql.plants.catalog import ends_of
 from spaql.plants.check import random_steps
 from spaql.plants.environment import PlantEnv
-from spaql.plants.gym_names import flattened, labelled
 from spaql.plants.known import KnownOutcome, check_known, known_outcome
 from spaql.plants.limits import Limit
 from spaql.plants.problem import SHORTEST, UNBOUNDED, Axis, Continuous, Finite, Problem

@@ -26,8 +26,8 @@ from spaql.plants.assemble import bounded, gaussians, listed, normals
 from spaql.plants.axes import Axis
 from spaql.plants.compile import made
 from spaql.plants.compile import names as letters
+from spaql.plants.equations import drawn
 from spaql.plants.known import KnownOutcome
-from spaql.plants.parameters import drawn
 from spaql.plants.plant import Plant, PlantFunction, make_plant
 from spaql.plants.references import chances, first_lines, names, next_lines
 from spaql.plants.signals import Signals, python

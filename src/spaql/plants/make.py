@@ -6,15 +6,23 @@ from typing import Any
 
 import numpy as np
 
-from spaql.ground.checks import items, real
+from spaql.ground.checks import items, real, whole
 from spaql.ground.errors import SpaqlError, echoed
-from spaql.plants import parameters as given_parameters
 from spaql.plants.assemble import catalog_plant, known_by, with_parameters
 from spaql.plants.axes import Axis, Continuous, Finite
 from spaql.plants.catalog import CATALOG
+from spaql.plants.equations import (
+    Between,
+    Value,
+    observation_noise,
+    parameter_text,
+    physical,
+    process_noise,
+    short,
+    widest,
+)
 from spaql.plants.known import KnownOutcome, check_with_plant, known_outcome
 from spaql.plants.limits import Limit
-from spaql.plants.parameters import Between, Value
 from spaql.plants.plant import Plant, PlantFunction
 from spaql.plants.problem import Problem
 from spaql.plants.statements import check_starts
@@ -47,11 +55,11 @@ def make_from_catalog(name: str, parameters: Mapping[str, Any] | None = None) ->
         wanted = f"choose one of {', '.join(CATALOG)}, or use spaql.from_gym for a Gymnasium id"
         raise SpaqlError(f"unknown problem {echoed(name)}: {wanted}")
     entry, given = CATALOG[name], {} if parameters is None else parameters
-    p = given_parameters.physical(name, given, entry.parameters, entry.ranges, entry.fixed)
-    steps = given_parameters.horizon(given, entry.horizon)
-    state, actions, reference = entry.interface(given_parameters.widest(p))
-    process = given_parameters.process_noise(given, entry.equations.variables)
-    errors = given_parameters.observation_noise(given, state)
+    p = physical(name, given, entry.parameters, entry.ranges, entry.fixed)
+    steps = whole("horizon", given.get("horizon", entry.horizon), 1, 10**6)
+    state, actions, reference = entry.interface(widest(p))
+    process = process_noise(given, entry.equations.variables)
+    errors = observation_noise(given, state)
     kept: dict[str, Any] = {key: value for key, value in p._asdict().items() if value != getattr(entry.parameters, key)}
     seen, changed = [axis.name for axis in state], bool(kept or process or errors)  # else `limit` changes nothing
     pushes = [(entry.equations.variables.index(variable), spread) for variable, spread in process.items()]
@@ -61,7 +69,7 @@ def make_from_catalog(name: str, parameters: Mapping[str, Any] | None = None) ->
     kept |= {key: value for key, value in (("process_noise", process), ("observation_noise", errors)) if value}
     outcome = None if errors else known_by(entry.equations, p, len(state), actions.axes)
     return Problem(
-        name, entry.summary + (f"; changed: {given_parameters.told(kept)}" if kept else ""), state, actions, steps,
+        name, entry.summary + (f"; changed: {parameter_text(kept)}" if kept else ""), state, actions, steps,
         reference=reference, xi=entry.xi, rollouts=entry.rollouts, env_id=entry.env_id, parameters=kept,
         plant=replace(plant, origin=(plant_of, (name, kept))), ends=entry.ends,
         known=None if outcome is None else replace(outcome, origin=(known_of, (name, kept))),
@@ -86,7 +94,7 @@ def parameters_of_file(name: str, env_id: str | None, given: Any) -> dict[str, A
     if given == {}:
         return {}
     if name not in CATALOG or env_id not in (None, CATALOG[name].env_id):
-        raise SpaqlError(f"parameters go with the problems of the catalog, not with {given_parameters.short(name)}")
+        raise SpaqlError(f"parameters go with the problems of the catalog, not with {short(name)}")
     return dict(make_from_catalog(name, given).parameters)
 
 
@@ -122,7 +130,7 @@ def from_plant(
     plant = with_parameters(reset, step, observe, axes, given)
     if len(state) != plant.observation_dim:
         raise SpaqlError(f"the plant shows {plant.observation_dim} variables, but `state` describes {len(state)}")
-    summary = "a plant of your own" + (f" with {given_parameters.told(given)}" if given else "")
+    summary = "a plant of your own" + (f" with {parameter_text(given)}" if given else "")
     problem = Problem(
         name, summary, tuple(state), actions, horizon, plant=plant, rollouts=rollouts,
         reference=None if reference is None else tuple(np.atleast_1d(reference).tolist()),
