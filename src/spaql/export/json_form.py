@@ -11,10 +11,9 @@ from spaql.ground.checks import FAR, choice, flag, real, whole
 from spaql.ground.errors import SpaqlError
 from spaql.plants.catalog import CATALOG
 from spaql.plants.equations import plain
-from spaql.plants.limits import limits_for_file, limits_of_file
 from spaql.plants.make import make_from_catalog, parameters_of_file
 from spaql.plants.problem import MOST_VARIABLES, Axis, Continuous, Finite, Problem, completed
-from spaql.plants.signal_files import check_loop, signals_for_file, signals_of_file
+from spaql.plants.signal_files import check_loop, limits_for_file, limits_of_file, signals_for_file, signals_of_file
 from spaql.policy.certificate import certificate_of_file
 from spaql.policy.knowledge import Nothing
 from spaql.policy.outputs import make_laws

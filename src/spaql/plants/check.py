@@ -10,7 +10,7 @@ from spaql.ground.checks import whole
 from spaql.ground.errors import SpaqlError, echoed
 from spaql.plants.answers import begun, observed, outcome
 from spaql.plants.chart import to_cube
-from spaql.plants.environment import PlantEnv
+from spaql.plants.environment import env_of
 from spaql.plants.known import EPISODE, STEPS, Steps, check_known, steps_of
 from spaql.plants.problem import Problem, random_action
 
@@ -28,7 +28,7 @@ def check(problem: Problem, episodes: int = 3, seed: int = 0) -> dict[str, tuple
         raise SpaqlError(f"check takes a problem, such as spaql.from_gym(...), not {type(problem).__name__}")
     if not problem.can_run:
         raise SpaqlError(f"{problem.name} has no plant to check")
-    env: Any = PlantEnv(problem) if problem.plant is not None else problem.open_env()
+    env = env_of(problem)
     seen = []
     for episode in range(whole("episodes", episodes, 1, 10**6)):
         first, again = (_rows(problem, env, whole("seed", seed, 0, 2**31 - 1) + episode, episode) for _ in range(2))
@@ -48,13 +48,17 @@ def _rows(problem: Problem, env: Any, seed: int, episode: int) -> Array:
     for step in range(1, problem.horizon + 1):
         where = f"random episode {episode}, step {step}"
         observation, reward, terminated, truncated = outcome(env.step(random_action(problem, rng)))
-        if not np.isscalar(reward) or not np.isfinite(reward):
-            raise SpaqlError(f"{problem.name} gave the reward {echoed(reward)} ({where}): it must be a finite number")
-        ended = float(bool(terminated))
-        rows.append([*_seen(problem, observation, where), float(reward), ended])  # type: ignore[arg-type]
+        paid = _paid(problem, reward, where)
+        rows.append([*_seen(problem, observation, where), paid, float(bool(terminated))])
         if terminated or truncated:
             break
     return np.array(rows)
+
+
+def _paid(problem: Problem, reward: Any, where: str) -> float:
+    if not np.isscalar(reward) or not np.isfinite(reward):
+        raise SpaqlError(f"{problem.name} gave the reward {echoed(reward)} ({where}): it must be a finite number")
+    return float(reward)  # type: ignore[arg-type]
 
 
 def _seen(problem: Problem, observation: Any, where: str) -> list[float]:
@@ -95,10 +99,8 @@ def random_steps(problem: Problem, env: Any) -> Steps:
             action, where = random_action(problem, rng), f"random step {len(rows)}"
             observation, reward, terminated, truncated = outcome(env.step(action))
             after = observed(names, observation, where)
-            if not np.isscalar(reward) or not np.isfinite(reward):
-                wrong = f"{problem.name} gave the reward {echoed(reward)} ({where})"
-                raise SpaqlError(f"{wrong}: it must be a finite number")
-            rows.append((before, np.atleast_1d(action), reward, after, bool(terminated)))
+            paid = _paid(problem, reward, where)
+            rows.append((before, np.atleast_1d(action), paid, after, bool(terminated)))
             before = after
             if terminated or truncated:
                 break

@@ -16,9 +16,9 @@ from spaql.plants.assemble import gaussians
 from spaql.plants.axes import box_of
 from spaql.plants.compile import made
 from spaql.plants.equations import Between, drawn
-from spaql.plants.loop_plant import Surroundings, loop_state, looped
+from spaql.plants.loop_plant import Surroundings, loop_of, loop_state
 from spaql.plants.make import make_from_catalog
-from spaql.plants.plant import Plant, advance_code
+from spaql.plants.plant import advance_code
 from spaql.plants.problem import Finite, Problem
 from spaql.plants.references import Reference, chances, first_lines, names, next_lines
 from spaql.plants.signals import Signals
@@ -115,6 +115,11 @@ class PlantEnv(gymnasium.Env[Array, Any]):
     def _observation(self) -> Array:
         rows = self.plant.rows
         return self.table[rows.observation : rows.action, 0].copy()
+
+
+def env_of(problem: Problem) -> Any:
+    """The environment in which a problem is run step by step."""
+    return PlantEnv(problem) if problem.plant is not None else problem.open_env()
 
 
 # -- an environment in a loop: the same signals as in a compiled plant, in Python --------------------------------------
@@ -248,9 +253,10 @@ def inside(env: Any) -> LoopInside | None:
     """Of an environment, now; None if it is in no loop."""
     if isinstance(env, LoopEnv):
         return LoopInside(tuple(env.true), tuple(env.queue[0]), tuple(env.r), env.z)
-    if not isinstance(env, PlantEnv) or not _is_looped(env.plant):
+    loop = loop_of(env) if isinstance(env, PlantEnv) else None
+    if loop is None:
         return None
-    plant, signals, around = _origin(env.plant)
+    plant, signals, around = loop
     layout = loop_state(plant, signals, around)
     values = dict(zip(layout.names, env.table[: env.plant.state_dim, 0].tolist(), strict=True))
     references = [f"r{k}" for k in range(len(signals.references))]
@@ -263,7 +269,7 @@ def inside(env: Any) -> LoopInside | None:
 
 def applied(env: Any, now: LoopInside, action: Sequence[float]) -> tuple[float, ...]:
     """What a decision of the controller becomes: after increments, rate limits and interlocks, before delay."""
-    signals = env.signals if isinstance(env, LoopEnv) else _origin(env.plant)[1]
+    signals = env.signals if isinstance(env, LoopEnv) else loop_of(env)[1]
     u: tuple[float, ...] = signals.functions.applied(*now.measured, *now.references, *now.registers, *action)
     return tuple(map(float, u))
 
@@ -272,17 +278,8 @@ def drawn_parameters(env: Any) -> dict[str, float]:
     """By name: the parameters that the present episode of a compiled plant has drawn; they end its state."""
     if not isinstance(env, PlantEnv):
         return {}
-    plant = _origin(env.plant)[0] if _is_looped(env.plant) else env.plant
+    plant = (loop_of(env) or (env.plant,))[0]
     given = plant.origin[1][-1] if plant.origin is not None else {}
     names = [name for name, value in given.items() if isinstance(value, Between)] if isinstance(given, Mapping) else []
     hidden = env.table[plant.state_dim - len(names) : plant.state_dim, 0].tolist()
     return dict(zip(names, hidden, strict=True))
-
-
-def _is_looped(plant: Plant) -> bool:
-    return plant.origin is not None and plant.origin[0] is looped
-
-
-def _origin(plant: Plant) -> Any:
-    assert plant.origin is not None
-    return plant.origin[1]

@@ -14,8 +14,6 @@ from spaql.ground.checks import bound, real, text
 from spaql.ground.errors import SpaqlError, echoed
 from spaql.plants.axes import Axis, Continuous, Finite
 
-MOST = 1000  # limits that are read from a file
-
 
 @dataclass(frozen=True)
 class Limit:
@@ -94,35 +92,6 @@ def limit_units(limits: Sequence[Limit], state: Sequence[Axis], actions: Continu
 
 def _told(names: Sequence[str], most: int = 20) -> str:
     return ", ".join(names[:most]) + (", ..." if len(names) > most else "")
-
-
-# -- files -------------------------------------------------------------------------------------------------------------
-
-
-def limits_for_file(limits: Sequence[Limit]) -> list[dict[str, Any]]:
-    """Plain data; an open end is null."""
-    ends = [(limit.variable, limit.low, limit.high) for limit in limits]
-    return [
-        {"variable": name, "low": low if math.isfinite(low) else None, "high": high if math.isfinite(high) else None}
-        for name, low, high in ends
-    ]
-
-
-def limits_of_file(told: Any) -> tuple[Limit, ...]:
-    """What `limits_for_file` has written, read with distrust."""
-    if not isinstance(told, list) or len(told) > MOST:
-        raise SpaqlError(f"limits must be a list of at most {MOST}")
-    for one in told:
-        if not isinstance(one, dict) or one.keys() != {"variable", "low", "high"}:
-            raise SpaqlError("a limit must be an object with variable, low and high")
-    return tuple(
-        Limit(
-            one["variable"],
-            -math.inf if one["low"] is None else one["low"],
-            math.inf if one["high"] is None else one["high"],
-        )
-        for one in told
-    )
 
 
 # -- interlocks -------------------------------------------------------------------------------------------------------

@@ -216,6 +216,17 @@ def looped(plant: Plant, signals: Signals, around: Surroundings) -> Plant:
     return replace(make_plant(*functions, plant.action_dim), origin=(looped, (plant, signals, around)))
 
 
+def loop_of(problem: Any) -> Any:
+    """How the plant or the environment of a problem, or of a `PlantEnv`, was put in a loop; None if it was not.
+
+    What is in the loop, plant or problem; its signals; its surroundings.
+    """
+    if problem.plant is None:
+        return getattr(problem.env, "stated", None)
+    origin = problem.plant.origin
+    return origin[1] if origin is not None and origin[0] is looped else None
+
+
 def _remembered(signals: Signals, symbols: Sequence[str], y: Sequence[str]) -> list[tuple[str, str]]:
     """The variables of the memory that a reward asks for, at the time of the decision."""
     place = {f"y{j}": name for j, name in enumerate(y)}

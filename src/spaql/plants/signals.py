@@ -49,9 +49,12 @@ class Signals:
     interlocks: tuple[Interlock, ...] = ()
     horizon: int = 1
 
+    def parts(self) -> dict[str, Any]:
+        """Without what is computed from it."""
+        return {part.name: getattr(self, part.name) for part in fields(self)}
+
     def __getstate__(self) -> dict[str, Any]:
-        """Without what is computed from it: functions made of text cannot be pickled."""
-        return {one.name: getattr(self, one.name) for one in fields(self)}
+        return self.parts()  # functions made of text cannot be pickled
 
     # -- names ---------------------------------------------------------------------------------------------------------
 

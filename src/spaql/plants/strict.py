@@ -17,7 +17,7 @@ import numpy as np
 from spaql.ground.arrays import Array
 from spaql.plants.answers import outcome
 from spaql.plants.compile import made, names
-from spaql.plants.environment import PlantEnv
+from spaql.plants.environment import env_of
 from spaql.plants.known import KnownOutcome
 from spaql.plants.limits import limit_table
 from spaql.plants.plant import Plant, PlantFunction, make_plant
@@ -34,7 +34,7 @@ def strict(problem: Problem) -> tuple[Problem, int]:
     """The problem with violations of its limits in the reward, and the steps that were taken to find their cost."""
     if not problem.limits:
         return problem, 0
-    env = PlantEnv(problem) if problem.plant is not None else problem.open_env()
+    env = env_of(problem)
     rewards = _looked(problem, env)
     rows, cost = _rows(problem), _cost(problem, rewards)
     if problem.plant is not None:
