@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from spaql.ground.errors import SpaqlError, SpaqlWarning
 from spaql.learners.registry import class_homes
 from spaql.old_paths import install
-from spaql.plants.registration import register
+from spaql.plants.catalog import register
 from spaql.version import __version__ as __version__
 
 if TYPE_CHECKING:
@@ -27,14 +27,13 @@ if TYPE_CHECKING:
     from spaql.learners.registry import *  # noqa: F403  (the classes of the learners)
     from spaql.plants.catalog import problems
     from spaql.plants.check import check
+    from spaql.plants.equations import Between
     from spaql.plants.fmu import from_fmu
     from spaql.plants.gym import from_gym
-    from spaql.plants.interlocks import Interlock
-    from spaql.plants.known_check import check_known
-    from spaql.plants.limits import Limit
+    from spaql.plants.known import check_known
+    from spaql.plants.limits import Interlock, Limit
     from spaql.plants.loop import loop
     from spaql.plants.make import from_plant, make
-    from spaql.plants.parameters import Between
     from spaql.plants.plant import observe, reset, step
     from spaql.plants.problem import Axis, Continuous, Finite, Problem, cube
     from spaql.plants.references import Reference
@@ -70,10 +69,10 @@ _HOMES = {
     "record": "spaql.data.record",
     "load": "spaql.learners.files",
     "sweep": "spaql.studies.sweep",
-    "Between": "spaql.plants.parameters",
+    "Between": "spaql.plants.equations",
     "check": "spaql.plants.check",
-    "check_known": "spaql.plants.known_check",
-    "Interlock": "spaql.plants.interlocks",
+    "check_known": "spaql.plants.known",
+    "Interlock": "spaql.plants.limits",
     "Limit": "spaql.plants.limits",
     "Reference": "spaql.plants.references",
     "loop": "spaql.plants.loop",

@@ -10,7 +10,7 @@ import pytest
 
 from exported_policies import NAMES, deep_chain, policies, random_tree
 from spaql.export import export
-from spaql.export.svg import MANY, tidy
+from spaql.export.drawing import MANY, tidy
 from spaql.trees.tree import LEAF
 
 SVG = "{http://www.w3.org/2000/svg}"

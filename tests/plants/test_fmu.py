@@ -14,7 +14,7 @@ from scipy.integrate import solve_ivp
 
 import fmus
 import spaql
-from spaql.plants import fmu_env, fmu_file
+from spaql.plants import fmu_model
 
 OUTPUTS = ["speed", "current"]
 
@@ -229,7 +229,7 @@ def test_what_nobody_uses_any_more_is_closed(file):
 
 
 def test_a_problem_that_is_refused_leaves_nothing_behind(file, monkeypatch, tmp_path):
-    monkeypatch.setattr(fmu_env.tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(fmu_model.tempfile, "tempdir", str(tmp_path))
     with pytest.raises(spaql.SpaqlError, match=r"dt = 0.00015 s"):
         motor(file, dt=0.00015)
     gc.collect()
@@ -400,7 +400,7 @@ def test_a_library_that_does_not_load(tmp_path, monkeypatch):
     with pytest.raises(spaql.SpaqlError, match=r"m.fmu cannot be loaded: Failed to load shared library") as caught:
         motor(path)
     assert "\n" not in str(caught.value)
-    assert fmu_env.Path.cwd() == tmp_path
+    assert fmu_model.Path.cwd() == tmp_path
 
 
 def test_a_library_of_the_other_version_does_not_load(tmp_path):
@@ -410,10 +410,10 @@ def test_a_library_of_the_other_version_does_not_load(tmp_path):
 
 def test_without_fmpy_the_extra_is_named(third, monkeypatch):
     monkeypatch.setitem(sys.modules, "fmpy", None)
-    fmu_file.fmpy.cache_clear()
+    fmu_model.fmpy.cache_clear()
     with pytest.raises(spaql.SpaqlError, match=r'FMUs need FMPy: pip install "spaql\[fmi\]"'):
         motor(third)
-    fmu_file.fmpy.cache_clear()
+    fmu_model.fmpy.cache_clear()
 
 
 def test_nothing_is_printed(third, tmp_path):

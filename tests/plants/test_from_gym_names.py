@@ -8,8 +8,8 @@ from gymnasium import spaces
 import spaql
 from gym_envs import Box, Discrete, Line, Wide
 from helpers import assert_same
+from spaql.plants.answers import DOCUMENTED
 from spaql.plants.catalog import CATALOG
-from spaql.plants.gym_names import DOCUMENTED
 
 
 class Nested(Line):

@@ -9,7 +9,7 @@ import pytest
 import spaql
 import spaql.plants.environment
 from loops import motor, steps
-from spaql.plants.known_check import check_with_plant
+from spaql.plants.known import check_with_plant
 
 VOLTS = [6.0, -3.0, 12.0, 24.0, -24.0, 1.0, 0.0, 9.0]
 TARGET = spaql.Reference("target", 0.0, 150.0, of="speed")

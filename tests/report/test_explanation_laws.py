@@ -11,7 +11,7 @@ from explained import compare, decides, fits
 from helpers import quick_first
 from law_examples import law_policies, law_states
 from made_explanations import data_of, now, pixels, settle, text_of, written
-from spaql.export.dot import colour_of
+from spaql.export.drawing import colour_of
 from spaql.report.explanation import write_explanation
 from spaql.report.explanation_data import best_axes
 from spaql.report.law_data import signed

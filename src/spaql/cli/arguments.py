@@ -15,7 +15,7 @@ from spaql.learners.registry import Card, card_of, learner_class, learners
 
 if TYPE_CHECKING:
     from spaql.learners.agent import Agent
-    from spaql.plants.parameters import Between
+    from spaql.plants.equations import Between
     from spaql.plants.problem import Problem
     from spaql.policy.policy import Policy
 
@@ -109,7 +109,7 @@ def settings(texts: list[str] | None) -> dict[str, Any]:
 def _number(text: str, value: str) -> "int | float | Between":
     low, dots, high = value.partition("..")
     if dots:
-        from spaql.plants.parameters import Between
+        from spaql.plants.equations import Between
 
         if ".." in high:
             raise SpaqlError(f"--set {text}: a range is LOW..HIGH, such as m=0.8..1.2")

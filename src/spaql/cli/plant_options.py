@@ -19,7 +19,7 @@ import typer
 from spaql.ground.errors import SpaqlError
 
 if TYPE_CHECKING:
-    from spaql.plants.interlocks import Interlock
+    from spaql.plants.limits import Interlock
     from spaql.plants.problem import Problem
     from spaql.plants.references import Reference
 
@@ -248,7 +248,7 @@ _REFERENCE: dict[str, Callable[[str], Any]] = {
 
 
 def _interlock(text: str) -> "Interlock":
-    from spaql.plants.interlocks import Interlock
+    from spaql.plants.limits import Interlock
 
     variable, side, at, rest = _matched(r"\s*(.+?)\s*([<>])=?\s*([^:<>=]+):(.+)", text)
     action, low, high = _range(rest)

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spaql.cli.train_runs import TrainRun, best_run, have_curve
-from spaql.plants.parameters import plain
-from spaql.plants.parameters import told as parameters_told
+from spaql.plants.equations import parameter_text, plain
 from spaql.policy.digits import counted
 from spaql.policy.evaluation import Evaluation
 from spaql.studies.paper.tables import published
@@ -72,7 +71,7 @@ def show_runs(
         table.padding = (0, 0, 0, 0)  # columns are still a space apart
     console.print(table)
     if agent.problem.parameters:
-        console.print(f"{agent.problem.name} with {parameters_told(agent.problem.parameters)}", highlight=False)
+        console.print(f"{agent.problem.name} with {parameter_text(agent.problem.parameters)}", highlight=False)
     console.print(f"{steps:,} steps in {seconds:.1f} s. {_explained(agent, rows, len(fresh) > 0)}", highlight=False)
     if agent.problem.map_samples:
         console.print(

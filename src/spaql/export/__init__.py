@@ -1,6 +1,6 @@
 """A policy in other forms: programs, data, drawings, words. See docs/exports.md.
 
-One file per form, and one line here: `Policy.export`, the command line with its help, and the tests that all exports
+A function per form, and one line here: `Policy.export`, the command line with its help, and the tests that all exports
 pass follow.
 """
 
@@ -24,13 +24,13 @@ FORMATS = {
     "python": "python:to_python",
     "st": "structured_text:to_st",
     "json": "json_form:to_json",
-    "dot": "dot:to_dot",
-    "svg": "svg:to_svg",
-    "md": "markdown:to_markdown",
-    "txt": "markdown:to_text",
+    "dot": "drawing:to_dot",
+    "svg": "drawing:to_svg",
+    "md": "listings:to_markdown",
+    "txt": "listings:to_text",
     "tex": "latex:to_latex",
-    "csv": "csv_form:to_csv",
-    "dtcontrol": "dtcontrol:to_dtcontrol",
+    "csv": "listings:to_csv",
+    "dtcontrol": "listings:to_dtcontrol",
 }
 
 

@@ -1,36 +1,42 @@
-"""C99 source of a policy: nested ifs for people, or constant tables and a loop.
+"""C99 source of a policy: nested ifs for people, or constant tables and a loop (c_table.py).
 
-No memory is allocated and nothing recurses.
+No memory is allocated and nothing recurses. The loop around a law is a struct that holds the memory, with init and
+step.
 """
 
 import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from spaql.export.c_laws import assign_law, declared, law_lines, law_rows
-from spaql.export.c_loop import comment, loop_lines, main_of_loop, main_program
-from spaql.export.heading import (
-    C_WORDS,
-    checked_name,
-    double,
-    facts,
-    identifiers,
-    single,
-    single_at_least,
-    weighted_sum,
-)
-from spaql.ground.arrays import Array
-from spaql.ground.checks import choice, flag
+from spaql.export.c_table import index_text, table_lines
+from spaql.export.heading import C_WORDS, checked_name, double, facts, identifiers, labelled, single, single_at_least
+from spaql.export.programs import UNUSABLE, Language, indented, leaf_lines, nested, score_text, step_of
+from spaql.ground.checks import FAR, choice, flag
 from spaql.ground.errors import SpaqlError
+from spaql.plants.signals import Signals
 from spaql.policy.policy import Policy
-from spaql.trees.regions import branches, deepest_level
-from spaql.trees.tree import LEAF, Tree, walk
+from spaql.policy.words import one_line
+from spaql.trees.laws import THRESHOLD, LeafLaws
+from spaql.trees.regions import deepest_level, steps_of
+from spaql.trees.tree import LEAF, Tree
 
 FEW_LEAVES = 64  # up to here nested ifs, beyond a table
+FEW_VALUES = 8  # ordered actions that are compared one by one; more stand in an array
 DEEPEST = 120  # C99 promises 127 nested blocks
-WIDTH = 118
+FAR_SINGLE = 1e18  # times a gain as large, it still is a float
+HEADS = {"if": "if ({}) {{", "elif": "}} else if ({}) {{", "else": "}} else {{", "end": "}}"}
+# sums without multiply-adds, which would differ from the policy in the last bit
+EXACT_SUMS = (
+    "/* the products of weighted sums are rounded before they are added, as in the policy */",
+    "#if defined(__clang__)",
+    "#pragma STDC FP_CONTRACT OFF",
+    "#elif defined(__GNUC__)",
+    '#pragma GCC optimize ("-ffp-contract=off")',
+    "#endif",
+    "",
+)
 
 
 def to_c(
@@ -45,206 +51,215 @@ def to_c(
     choice("form", form, ("auto", "ifs", "table"))
     flag("main", main)
     checked_name(name, C_WORDS)
-    tree = policy.rules
+    tree, signals = policy.rules, policy.problem.signals
     if form == "auto":
         form = "ifs" if tree.n_leaves <= FEW_LEAVES else "table"
     if form == "ifs" and deepest_level(tree) > DEEPEST:
         raise SpaqlError(f"the tree is too deep for nested ifs in C ({deepest_level(tree)} levels): use form='table'")
     real = "float" if precision == "single" else "double"
-    number = single if precision == "single" else double
-    literal: Callable[[float], str] = (lambda value: number(value) + "f") if precision == "single" else number
+    language = _language(name, real)
 
     def cut(node: int) -> str:
         value = float(tree.nodes["cut"][node])
         at = single_at_least(value) if precision == "single" else value
-        return "INFINITY" if math.isinf(at) else literal(at)  # a test that only infinity passes
+        return "INFINITY" if math.isinf(at) else language.literal(at)  # a test that only infinity passes
 
-    body = _ifs(policy, real, name, cut, literal) if form == "ifs" else _table(tree, real, cut, literal)
+    body = _ifs(policy, name, real, language, cut) if form == "ifs" else table_lines(tree, real, cut, language.literal)
     signature = f"void {name}(const {real} *obs, {real} *action)"
-    signals = policy.problem.signals
-    exact = _exact_sums() if tree.oblique or tree.laws is not None or signals is not None else []
-    lines = [*comment([*facts(policy), *_precision_note(tree, precision)]), *_includes(body, main), *exact]
+    lines = [*comment([*facts(policy), *_precision_note(tree, precision)]), *_includes(body, main)]
+    lines += EXACT_SUMS if tree.oblique or tree.laws is not None or signals is not None else []
     lines += [f"{signature};", "", signature, "{", *body, "}"]
     if signals is not None:
-        lines += loop_lines(signals, name, real, literal)
+        lines += loop_lines(signals, name, real, language)
     if main:
-        lines += ["", *(main_of_law(tree, real, name) if signals is None else main_of_loop(signals, name, real))]
+        lines += ["", *_main(tree, signals, name, real)]
     return "\n".join(lines) + "\n"
+
+
+def _language(name: str, real: str) -> Language:
+    return Language(
+        literal=double if real == "double" else lambda value: single(value) + "f",
+        put="{} = {};",
+        let=f"{real} {{}} = {{}};",
+        heads=HEADS,
+        limited=f"{name}_limited({{}}, {{}}, {{}})",
+        chosen="{} ? {} : {}",
+        usable=f"{name}_usable({{}})",
+        both=" && ",
+        true="1",
+        unless="{} || !({})",
+        register="memory->{}",
+        clipped="score < {0} ? {0} : score > {1} ? {1} : score <= {1} ? score : {2}",  # NaN is not
+    )
 
 
 def _precision_note(tree: Tree, precision: str) -> list[str]:
     if precision == "double":
         return []
+    rounded = "decides as the policy does for every observation that is a float."
     if tree.laws is not None:
-        return [
-            "Single precision: laws are rounded, "
-            "and states very near to a weighted test or to another action may be decided as their neighbours are."
-        ]
-    if tree.oblique:
-        return [
-            "Single precision: weighted sums are rounded, "
-            "so that states very near to such a test may go to its other side."
-        ]
-    return ["Single precision: decides as the policy does for every observation that is a float."]
+        rounded = "laws are rounded, and states very near to a weighted test or to another action may be decided as "
+        rounded += "their neighbours are."
+    elif tree.oblique:
+        rounded = "weighted sums are rounded, so that states very near to such a test may go to its other side."
+    return [f"Single precision: {rounded}"]
 
 
 def _includes(body: list[str], main: bool) -> list[str]:
     math_h = ["#include <math.h>"] if any("INFINITY" in line for line in body) else []
-    found = math_h + (["#include <stdio.h>"] if main else [])
-    return ["", *found, ""] if found else [""]
+    headers = math_h + (["#include <stdio.h>"] if main else [])
+    return ["", *headers, ""] if headers else [""]
 
 
-def _exact_sums() -> list[str]:
-    """Sums without multiply-adds, which would differ from the policy in the last bit."""
-    return [
-        "/* the products of weighted sums are rounded before they are added, as in the policy */",
-        "#if defined(__clang__)",
-        "#pragma STDC FP_CONTRACT OFF",
-        "#elif defined(__GNUC__)",
-        '#pragma GCC optimize ("-ffp-contract=off")',
-        "#endif",
-        "",
-    ]
+def comment(lines: Iterable[str]) -> list[str]:
+    """A block comment that nothing in its lines ends, and that has no trigraphs."""
+    text = [line.replace("*/", "* /").replace("/*", "/ *") for line in lines]
+    text = [re.sub(r"\?(?=\?)", "? ", line) for line in text]
+    return [f"/* {text[0]}", *(f" * {line}".rstrip().rstrip("\\") for line in text[1:]), " */"]
 
 
-def _ifs(policy: Policy, real: str, name: str, cut: Callable[[int], str], literal: Callable[[float], str]) -> list[str]:
-    tree, d = policy.rules, policy.rules.variables
+# -- nested ifs --------------------------------------------------------------------------------------------------------
+
+def _ifs(policy: Policy, name: str, real: str, language: Language, cut: Callable[[int], str]) -> list[str]:
+    tree, literal = policy.rules, language.literal
     own = {"score", "best", "value"} if tree.laws is not None else set()
     words = identifiers(policy.words.names, C_WORDS | {"obs", "action", name} | own)
-    feature, used = tree.nodes["feature"], _used(tree)
-    lines = [f"    const {real} {words[j]} = obs[{j}];" for j in range(d) if j in used] or ["    (void)obs;"]
-    start = len(lines)
-    lines.append("")
+    outputs = [f"action[{axis}]" for axis in range(tree.actions.shape[1])]
 
-    def condition(node: int) -> str:
-        j = int(feature[node])
-        return f"{words[j] if j < d else weighted_sum(tree, node, words, literal)} >= {cut(node)}"
+    def stepped(laws: LeafLaws, leaf: int) -> list[str]:
+        values = [literal(value) for value in laws.values.tolist()]
+        if laws.kind == THRESHOLD:
+            test = f"{score_text(laws, leaf, 0, words, literal, False)} >= {literal(steps_of(laws, leaf)[0][0])}"
+            return [f"action[0] = {test} ? {values[-1]} : {values[0]};"]
+        chain = "".join(f"score >= {literal(float(k))} ? {values[k]} : " for k in range(len(values) - 1, 0, -1))
+        many = len(values) > FEW_VALUES
+        chosen = f"value[{index_text(len(values), literal)}]" if many else f"{chain}{values[0]}"
+        score = score_text(laws, leaf, 0, words, literal)
+        return [f"score = {score} + {literal(0.5)};", f"action[0] = {chosen};"]
 
-    for what, level, node in branches(tree):
-        indent = "    " * (level + 1)
-        if what == "leaf" and tree.laws is not None:
-            lines += [indent + line for line in law_lines(tree.laws, node, words, literal)]
-        elif what == "leaf":
-            lines += [
-                f"{indent}action[{axis}] = {literal(value)};" for axis, value in enumerate(tree.actions[node].tolist())
-            ]
-        else:
-            head = {"if": "if (", "elif": "} else if (", "else": "} else {", "end": "}"}[what]
-            lines.append(indent + head + (f"{condition(node)}) {{" if head.endswith("(") else ""))
-    if tree.laws is not None:
-        lines[start:start] = declared(tree.laws, lines, real, literal)
-    return lines
+    used = _used(tree)
+    read = [f"    const {real} {word} = obs[{j}];" for j, word in enumerate(words) if j in used]
+    body = nested(tree, words, language, lambda leaf: leaf_lines(tree, leaf, words, outputs, language, stepped), 1, cut)
+    return [*(read or ["    (void)obs;"]), *_declared(tree, body, real, literal), "", *body]
 
 
 def _used(tree: Tree) -> set[int]:
     """The variables that tests and laws look at."""
-    feature, d = tree.nodes["feature"], tree.variables
-    looked: Array = tree.weights[feature == d].any(axis=0)
+    feature = tree.nodes["feature"]
+    looked = tree.weights[feature == tree.variables].any(axis=0)
     if tree.laws is not None:
         looked = looked | tree.laws.gains.any(axis=(0, 1))
-    return {int(j) for j in feature[feature != LEAF]} | {int(j) for j in np.flatnonzero(looked)}
+    return {*feature[feature != LEAF].tolist(), *np.flatnonzero(looked).tolist()}
 
 
-def _table(tree: Tree, real: str, cut: Callable[[int], str], literal: Callable[[float], str]) -> list[str]:
-    """Constant arrays and a loop. Nodes are in the order of a walk, the low side first.
-
-    So the low child of a node is the next one, and only the high child is stored.
-    """
-    d, axes = tree.variables, tree.actions.shape[1]
-    order = [node for node, _ in walk(tree)]
-    place = {node: i for i, node in enumerate(order)}
-    feature, high = tree.nodes["feature"].tolist(), tree.nodes["high"].tolist()
-    row: dict[tuple[float, ...], int] = {}  # actions or laws that are different, each once
-    sums: list[int] = []
-    features, cuts, children = [], [], []
-    for node in order:
-        if feature[node] == LEAF:
-            features.append(LEAF)
-            cuts.append(literal(0.0))
-            children.append(row.setdefault(_does(tree, node), len(row)))
-            continue
-        features.append(feature[node] + len(sums) if feature[node] == d else feature[node])
-        sums += [node] if feature[node] == d else []
-        cuts.append(cut(node))
-        children.append(place[high[node]])
-    lines = [
-        "    /* variable that a node tests, -1 at leaves" + (f"; from {d} on rows of weight" if sums else "") + " */"
-    ]
-    lines += _array(_whole(features), "feature", map(str, features), len(features))
-    lines += ["    /* the test is passed from this value on */", *_array(real, "cut", cuts, len(cuts))]
-    told = "action" if tree.laws is None else "law"
-    lines += [
-        f"    /* next node if the test is passed, else it is the node that follows; at leaves the row of the {told} */"
-    ]
-    lines += _array(_whole(children), "child", map(str, children), len(children))
+def _declared(tree: Tree, body: Sequence[str], real: str, literal: Callable[[float], str]) -> list[str]:
+    """What the statements of laws need."""
     if tree.laws is None:
-        lines += _rows(real, "value", [[literal(value) for value in values] for values in row])
-    for array, numbers in law_rows(tree.laws, list(row)).items() if tree.laws is not None else ():
-        lines += _rows(real, array, [[literal(value) for value in values] for values in numbers])
-    lines += _rows(real, "weight", [[literal(w) for w in tree.weights[node].tolist()] for node in sums])
-    assigned = _assign(axes) if tree.laws is None else assign_law(tree.laws, d, real, literal)
-    return [*lines, "    long node = 0;", "", *_loop(real, d, bool(sums), literal(0.0)), *assigned]
-
-
-def _does(tree: Tree, leaf: int) -> tuple[float, ...]:
-    """The numbers of a leaf: its action, or the gains of its law and then the offsets."""
-    if tree.laws is None:
-        return tuple(tree.actions[leaf].tolist())
-    return (*tree.laws.gains[leaf].ravel().tolist(), *tree.laws.offsets[leaf].tolist())
-
-
-def _loop(real: str, d: int, oblique: bool, zero: str) -> list[str]:
-    step = "        node = {} >= cut[node] ? child[node] : node + 1;"
-    if not oblique:
-        return ["    while (feature[node] >= 0) {", step.format("obs[feature[node]]"), "    }"]
-    return [
-        "    while (feature[node] >= 0) {",
-        f"        {real} tested = {zero};",
-        f"        if (feature[node] < {d}) {{",
-        "            tested = obs[feature[node]];",
-        "        } else {",
-        f"            for (int j = 0; j < {d}; j++) {{",
-        f"                if (weight[feature[node] - {d}][j] != {zero}) {{",
-        f"                    tested += weight[feature[node] - {d}][j] * obs[j];",
-        "                }",
-        "            }",
-        "        }",
-        step.format("tested"),
-        "    }",
-    ]
-
-
-def _assign(axes: int) -> list[str]:
-    return [f"    action[{axis}] = value[child[node]][{axis}];" for axis in range(axes)]
-
-
-def _whole(values: list[int]) -> str:
-    """The smallest type that holds the values; int may have only 16 bits on a small controller."""
-    return "signed char" if max(values) <= 127 else "short" if max(values) <= 32767 else "long"
-
-
-def _array(kind: str, name: str, values: Iterable[str], length: int) -> list[str]:
-    return [f"    static const {kind} {name}[{length}] = {{", *_wrapped(values), "    };"]
-
-
-def _rows(kind: str, name: str, rows: list[list[str]]) -> list[str]:
-    if not rows:
         return []
-    text = ["{" + ", ".join(row) + "}" for row in rows]
-    return [f"    static const {kind} {name}[{len(rows)}][{len(rows[0])}] = {{", *_wrapped(text), "    };"]
+    lines = [f"    {real} {word};" for word in ("best", "score") if any(f"    {word} = " in line for line in body)]
+    if any("value[" in line for line in body):
+        values = ", ".join(literal(value) for value in tree.laws.values.tolist())
+        lines.append(f"    static const {real} value[{len(tree.laws.values)}] = {{{values}}};")
+    return lines
 
 
-def _wrapped(values: Iterable[str]) -> list[str]:
-    lines = [" " * 7]
-    for value in values:
-        if len(lines[-1]) + len(value) + 2 > WIDTH and not lines[-1].isspace():
-            lines.append(" " * 7)
-        lines[-1] += f" {value},"
-    return [re.sub(",$", "", line) if i == len(lines) - 1 else line for i, line in enumerate(lines)]
+# -- the loop around a law ---------------------------------------------------------------------------------------------
+
+def loop_lines(signals: Signals, name: str, real: str, language: Language) -> list[str]:
+    """Declarations and functions that follow the law `name`."""
+    far = language.literal(FAR_SINGLE if real == "float" else FAR)
+    own = {"memory", "input", "output", "obs", "action", "started", "usable", name}
+    own |= {f"{name}_{part}" for part in ("memory", "limited", "usable")}
+    given = [f"input[{j}]" for j in range(len(signals.inputs))]
+    decided = [f"action[{j}]" for j in range(len(signals.action_names))]
+    step = step_of(signals, language, given, decided, C_WORDS | own)
+    head = f"void {name}_step({name}_memory *memory, const {real} *input, {real} *output)"
+    usable = ["{", f"    return value >= -{far} && value <= {far};", "}", ""]
+    limited = ["{", "    return value < low ? low : value > high ? high : value;", "}", ""]
+    clips = any("_limited(" in line for line in [*step.seen, *step.applied, *step.after])
+    return [
+        "",
+        *comment(_facts(signals, name, far)),
+        "typedef struct {",
+        "    int started;",
+        *(f"    {real} {register};" for register in step.registers),
+        f"}} {name}_memory;",
+        "",
+        f"void {name}_init({name}_memory *memory);",
+        f"{head};",
+        "",
+        *([f"static int {name}_usable({real} value)", *usable] if step.inputs else []),
+        *([f"static {real} {name}_limited({real} value, {real} low, {real} high)", *limited] if clips else []),
+        f"void {name}_init({name}_memory *memory)",
+        "{",
+        "    memory->started = 0;",
+        *(f"    memory->{register} = {value};" for register, value in step.registers.items()),
+        "}",
+        "",
+        head,
+        "{",
+        f"    {real} obs[{len(step.observation)}];",
+        f"    {real} action[{len(decided)}];",
+        *([f"    const {line}" for line in step.inputs] or ["    (void)input;"]),
+        f"    const int usable = {step.usable};",
+        *(f"    const {line}" for line in step.errors),
+        "",
+        "    if (usable && !memory->started) {",
+        *indented([*step.first, "memory->started = 1;"], 2),
+        "    }",
+        *(f"    const {line}" for line in step.seen),
+        *(f"    obs[{j}] = {value};" for j, value in enumerate(step.observation)),
+        f"    {name}(obs, action);",
+        *indented(step.applied),
+        *(["    if (usable) {", *indented(step.after, 2), "    }"] if step.after else []),
+        *indented(step.kept),
+        *(f"    output[{j}] = {value};" for j, value in enumerate(step.outputs)),
+        "}",
+    ]
 
 
-def main_of_law(tree: Tree, real: str, name: str) -> list[str]:
-    """A program for tests."""
-    given, made = ("obs", tree.variables), ("action", tree.actions.shape[1])
+def _facts(signals: Signals, name: str, far: str) -> list[str]:
+    """What the comment says: how it is called, what it takes and gives."""
+    inputs = [one_line(labelled(axis.name, axis.unit)) for axis in signals.inputs]
+    return [
+        f"The loop around it: call {name}_init once, then {name}_step at every sampling instant.",
+        *(f"  input[{j}]  {text}" for j, text in enumerate(inputs)),
+        *(f"  output[{j}]  {one_line(one)}, to be applied" for j, one in enumerate(signals.action_names)),
+        *(line.format(far) for line in UNUSABLE),
+    ]
+
+
+def _main(tree: Tree, signals: Signals | None, name: str, real: str) -> list[str]:
+    """Reads numbers until there are no more; what is left of an incomplete row is an error."""
     about = "reads one observation per line, prints one action per line."
-    return main_program(about, real, given, made, f"{name}(obs, action);")
+    (given, d), (shown, axes), begin = ("obs", tree.variables), ("action", tree.actions.shape[1]), []
+    call = f"{name}(obs, action);"
+    if signals is not None:
+        about = "reads the inputs of an episode, one step per line, prints what is applied."
+        (given, d), (shown, axes) = ("input", len(signals.inputs)), ("output", signals.actuator.axes)
+        begin = indented([f"{name}_memory memory;", "", f"{name}_init(&memory);"])
+        call = f"{name}_step(&memory, input, output);"
+    scan, value = ("%f", f"(double){shown}[j]") if real == "float" else ("%lf", f"{shown}[j]")
+    return [
+        f"/* For tests: {about} */",
+        "int main(void)",
+        "{",
+        f"    {real} {given}[{d}];",
+        f"    {real} {shown}[{axes}];",
+        "    int read = 0;",
+        *begin,
+        "",
+        f'    while (scanf("{scan}", &{given}[read]) == 1) {{',
+        "        read++;",
+        f"        if (read == {d}) {{",
+        f"            {call}",
+        f"            for (int j = 0; j < {axes}; j++) {{",
+        f'                printf("%s%.17g", j > 0 ? " " : "", {value});',
+        "            }",
+        '            printf("\\n");',
+        "            read = 0;",
+        "        }",
+        "    }",
+        "    return feof(stdin) && read == 0 ? 0 : 1;",
+        "}",
+    ]

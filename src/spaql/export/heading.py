@@ -138,7 +138,7 @@ def single_at_least(value: float) -> float:
     return float(near) + 0.0  # no negative zero
 
 
-def weighted_sum(tree: Tree, node: int, words: list[str], literal: Callable[[float], str]) -> str:
+def weighted_sum(tree: Tree, node: int, words: Sequence[str], literal: Callable[[float], str]) -> str:
     """An oblique test's sum in a program, from left to right, as the policy sums.
 
     A product with a negative weight is subtracted, which is the same to the bit.

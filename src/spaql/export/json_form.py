@@ -6,19 +6,19 @@ from typing import Any
 
 import numpy as np
 
-from spaql.export.json_laws import KINDS, read_laws, told_law
 from spaql.ground.arrays import Array
-from spaql.ground.checks import real, whole
+from spaql.ground.checks import FAR, choice, flag, real, whole
 from spaql.ground.errors import SpaqlError
 from spaql.plants.catalog import CATALOG
-from spaql.plants.limits import limits_for_file, limits_of_file
+from spaql.plants.equations import plain
 from spaql.plants.make import make_from_catalog, parameters_of_file
-from spaql.plants.parameters import plain
 from spaql.plants.problem import MOST_VARIABLES, Axis, Continuous, Finite, Problem, completed
-from spaql.plants.signal_files import check_loop, signals_for_file, signals_of_file
+from spaql.plants.signal_files import check_loop, limits_for_file, limits_of_file, signals_for_file, signals_of_file
 from spaql.policy.certificate import certificate_of_file
 from spaql.policy.knowledge import Knowledge
+from spaql.policy.outputs import make_laws
 from spaql.policy.policy import Policy
+from spaql.trees.laws import CLIP, ORDERED, SCORES, THRESHOLD, LeafLaws
 from spaql.trees.tree import LEAF, NODE, Tree, make_tree
 from spaql.version import __version__
 
@@ -27,25 +27,24 @@ MOST_NODES = 10**7  # that are read
 MOST_LETTERS = 2**28  # of the whole text
 LONGEST_NAME = 1000  # letters
 CHANGES = ("parameters", "limits", "ends", "signals")  # keys that only some problems have
+KINDS = {CLIP: "clip", ORDERED: "ordered", SCORES: "scores", THRESHOLD: "threshold"}  # of laws
 
 
 # -- writing -----------------------------------------------------------------------------------------------------------
 
-
 def to_json(policy: Policy) -> str:
     """One line per variable and node, so that two policies can be compared line by line."""
     problem = policy.problem
-    told = {
-        "name": problem.name,
-        "summary": problem.summary,
-        "horizon": int(problem.horizon),
-        "clip": bool(problem.clip),
-    }
+    told = {"name": problem.name, "summary": problem.summary, "horizon": int(problem.horizon), "clip": problem.clip}
     head = {
-        "format": FORMAT, "version": VERSION, "spaql": __version__, "kind": policy.kind, "origin": policy.origin,
+        "format": FORMAT,
+        "version": VERSION,
+        "spaql": __version__,
+        "kind": policy.kind,
+        "origin": policy.origin,
         "step": policy.knowledge.step,
         "problem": told | _changes(problem),
-    }  # fmt: skip
+    }
     parts = [f" {_line(key)}: {_line(value)}" for key, value in head.items()]
     parts.append(' "variables": ' + _lines([_variable(axis) for axis in problem.state]))
     parts.append(f' "actions": {_line(_actions(problem.actions))}')
@@ -59,12 +58,14 @@ def to_json(policy: Policy) -> str:
 
 def _changes(problem: Problem) -> dict[str, Any]:
     """Keys that only some problems have, so that the others are written as they always were."""
-    parameters = {"parameters": problem.parameters} if problem.parameters else {}
-    limits = {"limits": limits_for_file(problem.limits)} if problem.limits else {}
     named = problem.name in CATALOG and problem.ends == CATALOG[problem.name].ends
-    ends = {"ends": problem.ends} if problem.ends and not named else {}
-    signals = {} if problem.signals is None else {"signals": signals_for_file(problem.signals)}
-    return parameters | limits | ends | signals
+    told = {
+        "parameters": problem.parameters,
+        "limits": limits_for_file(problem.limits),
+        "ends": "" if named else problem.ends,
+        "signals": problem.signals and signals_for_file(problem.signals),
+    }
+    return {key: value for key, value in told.items() if value}
 
 
 def _line(value: Any) -> str:
@@ -76,16 +77,9 @@ def _lines(values: list[Any]) -> str:
 
 
 def _variable(axis: Axis) -> dict[str, Any]:
-    low, high = (float(end) if math.isfinite(end) else None for end in (axis.low, axis.high))
-    slope = None if axis.slope is None else float(axis.slope)
-    return {
-        "name": axis.name,
-        "unit": axis.unit,
-        "low": low,
-        "high": high,
-        "slope": slope,
-        "centre": float(axis.centre),
-    }
+    ends = {name: getattr(axis, name) for name in ("low", "high", "slope", "centre")}
+    numbers = {name: float(end) if end is not None and math.isfinite(end) else None for name, end in ends.items()}
+    return {"name": axis.name, "unit": axis.unit} | numbers
 
 
 def _actions(actions: Continuous | Finite) -> dict[str, Any]:
@@ -99,7 +93,7 @@ def _nodes(tree: Tree) -> list[dict[str, Any]]:
     nodes: list[dict[str, Any]] = []
     for i, (cut, feature, low, high) in enumerate(tree.nodes.tolist()):
         if feature == LEAF and tree.laws is not None:
-            nodes.append({"law": told_law(tree.laws, i)})
+            nodes.append({"law": {"gains": tree.laws.gains[i].tolist(), "offsets": tree.laws.offsets[i].tolist()}})
         elif feature == LEAF:
             nodes.append({"action": tree.actions[i].tolist()})
         elif feature < tree.variables:
@@ -110,7 +104,6 @@ def _nodes(tree: Tree) -> list[dict[str, Any]]:
 
 
 # -- reading -----------------------------------------------------------------------------------------------------------
-
 
 def policy_from_json(text: str | bytes, problem: Problem | None = None) -> Policy:
     """A policy written by `to_json`. Nothing in the text is trusted.
@@ -126,11 +119,8 @@ def policy_from_json(text: str | bytes, problem: Problem | None = None) -> Polic
         told = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_object)
         return _rebuild(told, problem)
     except Exception as error:  # foreign or damaged text can fail in any way; it always ends in this one line
-        what = (
-            "it is nested too deep"
-            if isinstance(error, RecursionError)
-            else " ".join(str(error).split()) or type(error).__name__
-        )
+        what = " ".join(str(error).split()) or type(error).__name__
+        what = "it is nested too deep" if isinstance(error, RecursionError) else what
         raise SpaqlError(f"this is not a spaql policy, or it is damaged: {what[:300]}") from None
 
 
@@ -186,12 +176,6 @@ def _list(name: str, told: Any, most: int) -> list[Any]:
     return told
 
 
-def _flag(name: str, told: Any) -> bool:
-    if not isinstance(told, bool):
-        raise ValueError(f"{name} must be true or false")
-    return told
-
-
 def _problem(top: dict[str, Any]) -> Problem:
     """The problem as it is told: it can decide, but not run."""
     there = [key for key in CHANGES if isinstance(top["problem"], dict) and key in top["problem"]]
@@ -202,7 +186,7 @@ def _problem(top: dict[str, Any]) -> Problem:
         tuple(_axis(axis) for axis in _list("variables", top["variables"], MOST_VARIABLES)),
         _told_actions(top["actions"]),
         whole("horizon", told["horizon"], 1),
-        clip=_flag("clip", told["clip"]),
+        clip=flag("clip", told["clip"]),
         parameters=parameters_of_file(told["name"], None, told.get("parameters", {})),
         limits=limits_of_file(told.get("limits", [])),
         signals=signals_of_file(told.get("signals"), told["summary"]),
@@ -212,12 +196,9 @@ def _problem(top: dict[str, Any]) -> Problem:
 
 def _axis(told: Any) -> Axis:
     axis = _fields("a variable", told, "name unit low high slope centre")
-    low = -math.inf if axis["low"] is None else real("low", axis["low"])
-    high = math.inf if axis["high"] is None else real("high", axis["high"])
-    slope = None if axis["slope"] is None else real("slope", axis["slope"])
-    return Axis(
-        _string("name", axis["name"]), low, high, slope, real("centre", axis["centre"]), _string("unit", axis["unit"])
-    )
+    numbers = {key: real(key, axis[key]) for key in ("low", "high", "slope") if axis[key] is not None}
+    labels = {key: _string(key, axis[key]) for key in ("name", "unit")}
+    return Axis(**labels, **numbers, centre=real("centre", axis["centre"]))  # type: ignore[arg-type]
 
 
 def _told_actions(told: Any) -> Continuous | Finite:
@@ -231,18 +212,16 @@ def _told_actions(told: Any) -> Continuous | Finite:
         values = _list("values", actions["values"], 10**6)
         for value in values:
             real("an action", value)
-        return Finite(tuple(values), _flag("box", actions["box"]), names, units)
+        return Finite(tuple(values), flag("box", actions["box"]), names, units)
     low, high = (tuple(real(key, value) for value in _list(key, actions[key], 64)) for key in ("low", "high"))
     return Continuous(low, high, names, units)
 
 
 def _with_plant(described: Problem, given: Problem | None) -> Problem:
     """The given problem, or the one of the catalog if it is the same one, or the description."""
-    same = (
-        make_from_catalog(described.name, described.parameters)
-        if given is None and described.name in CATALOG and described.signals is None
-        else given
-    )
+    same = given
+    if given is None and described.name in CATALOG and described.signals is None:
+        same = make_from_catalog(described.name, described.parameters)
     if same is None:
         return described
     for what in ("state", "actions", "horizon"):
@@ -260,13 +239,13 @@ def _tree(told: Any, variables: int, actions: Continuous | Finite, laws: Any = N
     axes = actions.axes
     nodes, applied, weights = np.zeros(len(rows), NODE), np.zeros((len(rows), axes)), np.zeros((len(rows), variables))
     for i, row in enumerate(rows):
-        if laws is not None and isinstance(row, dict) and "law" in row:
-            nodes["feature"][i] = LEAF
-            _fields("a law", _fields("a leaf", row, "law")["law"], "gains offsets")
-            continue
-        if laws is None and isinstance(row, dict) and "action" in row:
-            nodes["feature"][i] = LEAF
-            applied[i] = _numbers("an action", _fields("a leaf", row, "action")["action"], axes)
+        leaf = "action" if laws is None else "law"
+        if isinstance(row, dict) and leaf in row:
+            nodes["feature"][i], told_leaf = LEAF, _fields("a leaf", row, leaf)[leaf]
+            if laws is None:
+                applied[i] = _numbers("an action", told_leaf, axes)
+            else:
+                _fields("a law", told_leaf, "gains offsets")
             continue
         oblique = isinstance(row, dict) and "weights" in row
         test = _fields("a node", row, ("weights" if oblique else "variable") + " at_least low high")
@@ -277,8 +256,9 @@ def _tree(told: Any, variables: int, actions: Continuous | Finite, laws: Any = N
         nodes[i] = (real("at_least", test["at_least"]), feature, low, high)
     tree = make_tree(nodes, applied, variables, weights)
     if laws is not None:
-        return make_tree(nodes, applied, variables, weights, read_laws(laws, rows, variables, actions))
-    _check_applied(applied[nodes["feature"] == LEAF], actions)
+        return make_tree(nodes, applied, variables, weights, _laws(laws, rows, variables, actions))
+    if not actions.contain(applied[nodes["feature"] == LEAF]):
+        raise ValueError("a leaf applies an action that is not among the actions")
     return tree
 
 
@@ -289,11 +269,31 @@ def _numbers(name: str, told: Any, length: int) -> list[float]:
     return [real(name, value) for value in values]
 
 
-def _check_applied(applied: Array, actions: Continuous | Finite) -> None:
-    if isinstance(actions, Finite):
-        good = np.isin(applied, np.array(actions.values, float))
-    else:
-        low, high = actions.bounds
-        good = (applied >= low) & (applied <= high)
-    if not good.all():
-        raise ValueError("a leaf applies an action that is not among the actions")
+def _laws(told: Any, rows: list[Any], variables: int, actions: Continuous | Finite) -> LeafLaws:
+    """The laws of a tree whose nodes are checked already, but for the numbers in their laws."""
+    named = {name: kind for kind, name in KINDS.items()}
+    kind = named[choice("laws", told, named)]
+    if (kind == CLIP) != isinstance(actions, Continuous):
+        raise ValueError(f"laws of kind {told!r} do not fit the actions")
+    outputs = len(actions.values) if kind == SCORES and isinstance(actions, Finite) else actions.axes
+    read = {i: _law(row["law"], outputs, variables) for i, row in enumerate(rows) if "law" in row}
+    gains, offsets = np.zeros((len(rows), outputs, variables)), np.zeros((len(rows), outputs))
+    for i, law in read.items():
+        gains[i], offsets[i] = law
+    return make_laws(gains, offsets, actions, kind)
+
+
+def _law(told: dict[str, Any], outputs: int, variables: int) -> tuple[Array, Array]:
+    """Larger numbers would be infinite as soon as they are multiplied by an observation."""
+    gains, offsets = told["gains"], told["offsets"]
+    if not _is_list(gains, outputs) or not all(_is_list(row, variables) for row in gains):
+        raise ValueError(f"the gains of a law must be {outputs} lists of {variables} numbers")
+    if not _is_list(offsets, outputs):
+        raise ValueError(f"the offsets of a law must be {outputs} numbers")
+    rows = [[real("a gain of a law", gain, -FAR, FAR) for gain in row] for row in gains]
+    constants = [real("an offset of a law", offset, -FAR, FAR) for offset in offsets]
+    return np.array(rows, float).reshape(outputs, variables), np.array(constants, float)
+
+
+def _is_list(told: Any, length: int) -> bool:
+    return isinstance(told, list) and len(told) == length

@@ -1,63 +1,31 @@
-"""A policy as a Python function without imports."""
+"""A policy as a Python function without imports. The loop around a law is a dict that holds the memory, with init and
+step."""
 
-from spaql.export.heading import PYTHON_WORDS, affine, checked_name, double, facts, identifiers, weighted_sum
-from spaql.export.loop_lines import UNUSABLE, Syntax, step_of
+from spaql.export.heading import PYTHON_WORDS, checked_name, double, facts, identifiers
+from spaql.export.programs import UNUSABLE, Language, indented, nested, score_text, step_of
 from spaql.ground.checks import FAR
 from spaql.plants.problem import Finite
 from spaql.plants.signals import Signals
 from spaql.policy.policy import Policy
 from spaql.policy.words import one_line
-from spaql.trees.laws import CLIP, ORDERED, SCORES, THRESHOLD, LeafLaws
-from spaql.trees.regions import branches, constant_of, deepest_level, neutral_of, steps_of
-from spaql.trees.tree import LEAF, Tree
-
-# -- the loop around a law in Python: a dict that holds the memory, with init and step ---------------------------------
-
-def loop_lines(signals: Signals, name: str) -> list[str]:
-    """Functions that follow the law `name`."""
-    syntax = Syntax(
-        let=lambda left, right: f"{left} = {right}",
-        put=lambda left, right: f"{left} = {right}",
-        limited=lambda text, low, high: f"min(max({text}, {low}), {high})",
-        chosen=lambda condition, yes, no: f"{yes} if {condition} else {no}",
-        usable=lambda words: " and ".join(f"-{FAR!r} <= {word} <= {FAR!r}" for word in words) or "True",
-        unless=lambda condition, usable: f"{condition} or not ({usable})",
-        literal=double,
-        register='memory["{}"]',
-        read="inputs[{}]",
-    )
-    own = {"memory", "inputs", "action", "started", "usable", "min", "max", "tuple", "type", name}
-    step = step_of(signals, syntax, PYTHON_WORDS | own)
-    several = "action = decided" if len(step.outputs) > 1 else "action = (decided,)"
-    order = ", ".join(one_line(axis.name) for axis in signals.inputs)
-    out = ", ".join(step.outputs)
-    begin = ", ".join(f'"{key}": {value}' for key, value in [("started", "False"), *step.registers.items()])
-    return [
-        "", "", f"def {name}_init():", '    """The memory before the first step."""', f"    return {{{begin}}}", "", "",
-        f"def {name}_step(memory, inputs):",
-        f"    # given, in this order: {order}",
-        *(f"    # {line.format(FAR)}" for line in UNUSABLE),
-        '    """One step: changes the memory, returns what is applied."""',
-        "    inputs = [float(value) for value in inputs]",
-        *(f"    {line}" for line in step.inputs),
-        f"    usable = {step.usable}",
-        *(f"    {line}" for line in step.errors),
-        '    if usable and not memory["started"]:',
-        *(f"        {line}" for line in step.first),
-        '        memory["started"] = True',
-        *(f"    {line}" for line in step.seen),
-        f"    decided = {name}([{', '.join(step.observation)}])",
-        f"    {several}",
-        *(f"    {line}" for line in step.applied),
-        *(["    if usable:", *(f"        {line}" for line in step.after)] if step.after else []),
-        *(f"    {line}" for line in step.kept),
-        f"    return {out}",
-    ]  # fmt: skip
-
-
-# -- a policy as a Python function without imports ---------------------------------------------------------------------
+from spaql.trees.laws import CLIP, ORDERED, THRESHOLD, LeafLaws
+from spaql.trees.regions import constant_of, deepest_level, neutral_of, steps_of
+from spaql.trees.tree import LEAF
 
 DEEPEST = 60  # Python takes at most 100 levels of indentation
+LANGUAGE = Language(
+    literal=double,
+    put="{} = {}",
+    let="{} = {}",
+    heads={"if": "if {}:", "elif": "elif {}:", "else": "else:", "end": ""},
+    limited="min(max({}, {}), {})",
+    chosen="{1} if {0} else {2}",
+    usable=f"-{FAR!r} <= {{}} <= {FAR!r}",
+    both=" and ",
+    true="True",
+    unless="{} or not ({})",
+    register='memory["{}"]',
+)
 
 
 def to_python(policy: Policy, name: str = "controller") -> str:
@@ -66,34 +34,25 @@ def to_python(policy: Policy, name: str = "controller") -> str:
     Nested ifs, or a table where they would be too deep for Python.
     """
     checked_name(name, PYTHON_WORDS)
-    tree = policy.rules
     comment = [f"# {line}".rstrip() for line in facts(policy)]
-    body = _ifs(policy, name) if deepest_level(tree) <= DEEPEST else _table(policy)
+    body = _ifs(policy, name) if deepest_level(policy.rules) <= DEEPEST else _table(policy)
     signals = policy.problem.signals
     around = [] if signals is None else loop_lines(signals, name)
     return "\n".join([*comment, "", "", f"def {name}(obs):", *body, *around]) + "\n"
 
 
 def _ifs(policy: Policy, name: str) -> list[str]:
-    tree, d = policy.rules, policy.rules.variables
+    tree, laws = policy.rules, policy.rules.laws
     scores = {"score", "scores", *(f"score{axis}" for axis in range(policy.problem.actions.axes))}
-    own = {"min", "max", "int", *scores} if tree.laws is not None else set()
+    own = {"min", "max", "int", *scores} if laws is not None else set()
     words = identifiers(policy.words.names, PYTHON_WORDS | {"obs", name} | own)
-    feature, cut = tree.nodes["feature"].tolist(), tree.nodes["cut"].tolist()
     # float(): numbers of NumPy in single precision would round the cut before they compare
-    lines = [f"    {', '.join(words)}{',' if d == 1 else ''} = map(float, obs)"] if len(feature) > 1 or own else []
-    for what, level, node in branches(tree):
-        indent = "    " * (level + 1)
-        if what == "leaf" and tree.laws is not None:
-            lines += [indent + line for line in _law(policy, tree.laws, node, words)]
-        elif what == "leaf":
-            lines.append(f"{indent}return {_action(policy, node)}")
-        elif what == "else":
-            lines.append(f"{indent}else:")
-        elif what != "end":
-            tested = words[feature[node]] if feature[node] < d else weighted_sum(tree, node, words, double)
-            lines.append(f"{indent}{what} {tested} >= {double(cut[node])}:")
-    return lines
+    read = [f"    {', '.join(words)}{',' if len(words) == 1 else ''} = map(float, obs)"]
+
+    def leaf_lines(leaf: int) -> list[str]:
+        return [f"return {_action(policy, leaf)}"] if laws is None else _law(policy, laws, leaf, words)
+
+    return [*(read if len(tree.nodes) > 1 or own else []), *nested(tree, words, LANGUAGE, leaf_lines, 1)]
 
 
 def _table(policy: Policy) -> list[str]:
@@ -110,7 +69,8 @@ def _table(policy: Policy) -> list[str]:
         elif feature == LEAF:
             lines.append(f"        ({_action(policy, node)},),")
         else:
-            lines.append(f"        ({_tested(tree, node, feature)}, {double(cut)}, {low}, {high}),")
+            tested = feature if feature < tree.variables else tuple(tree.weights[node].tolist())
+            lines.append(f"        ({tested!r}, {double(cut)}, {low}, {high}),")
     return [
         *lines,
         "    )",
@@ -128,10 +88,6 @@ def _table(policy: Policy) -> list[str]:
         "        node = nodes[above if value >= cut else below]",
         *(["    return node[0]"] if tree.laws is None else _law_of_node(policy, tree.laws)),
     ]
-
-
-def _tested(tree: Tree, node: int, feature: int) -> str:
-    return str(feature) if feature < tree.variables else repr(tuple(tree.weights[node].tolist()))
 
 
 def _action(policy: Policy, leaf: int) -> str:
@@ -152,28 +108,29 @@ def _value(policy: Policy, value: float) -> str:
 
 def _law(policy: Policy, laws: LeafLaws, leaf: int, words: list[str]) -> list[str]:
     """The statements of a leaf."""
-
-    def total(output: int, offset: bool = True) -> str:
-        constant = float(laws.offsets[leaf, output]) if offset else 0.0
-        return affine(laws.gains[leaf, output].tolist(), constant, words, double)
-
+    totals = [score_text(laws, leaf, output, words, double) for output in range(laws.outputs)]
+    fixed = constant_of(laws, leaf)
     if laws.kind == CLIP:
         lines, parts = [], []
-        for axis in range(laws.outputs):
+        for axis, total in enumerate(totals):
             fixed, score = constant_of(laws, leaf, axis), "score" if laws.outputs == 1 else f"score{axis}"
-            lines += [f"{score} = {total(axis)}"] if fixed is None else []
+            lines += [f"{score} = {total}"] if fixed is None else []
             parts.append(_clipped(laws, axis, score) if fixed is None else double(fixed))
-        return [*lines, f"return {parts[0]}" if len(parts) == 1 else f"return ({', '.join(parts)})"]
-    fixed = constant_of(laws, leaf)
+        return [*lines, f"return {_several(parts)}"]
     if fixed is not None:
         return [f"return {_value(policy, fixed)}"]
     if laws.kind == THRESHOLD:
         (cut, last), first = steps_of(laws, leaf)[0], float(laws.values[0])
-        return [f"return {_value(policy, last)} if {total(0, False)} >= {double(cut)} else {_value(policy, first)}"]
-    if laws.kind == ORDERED:
-        return [f"score = {total(0)}", f"return {_values(policy, laws)}[int(({_clipped(laws, 0, 'score')}) + 0.5)]"]
-    scores = ", ".join(total(output) for output in range(laws.outputs))
-    return [f"scores = ({scores})", f"return {_values(policy, laws)}[scores.index(max(scores))]"]
+        test = f"{score_text(laws, leaf, 0, words, double, False)} >= {double(cut)}"
+        return [f"return {_value(policy, last)} if {test} else {_value(policy, first)}"]
+    return [
+        f"score = {totals[0]}" if laws.kind == ORDERED else f"scores = ({', '.join(totals)})",
+        f"return {_chosen(policy, laws, 'score')}",
+    ]
+
+
+def _several(parts: list[str]) -> str:
+    return parts[0] if len(parts) == 1 else f"({', '.join(parts)})"
 
 
 def _clipped(laws: LeafLaws, axis: int, score: str) -> str:
@@ -182,20 +139,22 @@ def _clipped(laws: LeafLaws, axis: int, score: str) -> str:
     return f"{within} if {score} == {score} else {double(neutral_of(laws, axis))}"
 
 
-def _values(policy: Policy, laws: LeafLaws) -> str:
-    return f"({', '.join(_value(policy, value) for value in laws.values.tolist())})"
+def _chosen(policy: Policy, laws: LeafLaws, score: str) -> str:
+    """The value of an ordered action by its `score`, or the one with the highest of the scores."""
+    values = f"({', '.join(_value(policy, value) for value in laws.values.tolist())})"
+    index = f"int(({_clipped(laws, 0, score)}) + 0.5)" if laws.kind == ORDERED else "scores.index(max(scores))"
+    return f"{values}[{index}]"
 
 
 def _law_of_node(policy: Policy, laws: LeafLaws) -> list[str]:
     """The action by the law of the leaf that a table came to."""
-    first, last = (_value(policy, float(laws.values[end])) if len(laws.values) else "" for end in (0, -1))
-    parts = [_clipped(laws, axis, f"scores[{axis}]") for axis in range(laws.outputs)] if laws.kind == CLIP else []
-    applied = {
-        CLIP: parts[0] if len(parts) == 1 else f"({', '.join(parts)})",
-        THRESHOLD: f"{last} if scores[0] >= 0.0 else {first}",
-        ORDERED: f"{_values(policy, laws)}[int(({_clipped(laws, 0, 'scores[0]')}) + 0.5)]",
-        SCORES: f"{_values(policy, laws)}[scores.index(max(scores))]",
-    }[laws.kind]
+    if laws.kind == CLIP:
+        applied = _several([_clipped(laws, axis, f"scores[{axis}]") for axis in range(laws.outputs)])
+    elif laws.kind == THRESHOLD:
+        first, last = (_value(policy, float(laws.values[end])) for end in (0, -1))
+        applied = f"{last} if scores[0] >= 0.0 else {first}"
+    else:
+        applied = _chosen(policy, laws, "scores[0]")
     return [
         "    scores = []",
         "    for gains, offset in node[0]:",
@@ -206,3 +165,35 @@ def _law_of_node(policy: Policy, laws: LeafLaws) -> list[str]:
         "        scores.append(score + offset)",
         f"    return {applied}",
     ]
+
+
+# -- the loop around a law ---------------------------------------------------------------------------------------------
+
+def loop_lines(signals: Signals, name: str) -> list[str]:
+    """Functions that follow the law `name`."""
+    own = {"memory", "inputs", "action", "started", "usable", "min", "max", "tuple", "type", name}
+    given = [f"inputs[{j}]" for j in range(len(signals.inputs))]
+    decided = [f"action[{j}]" for j in range(len(signals.action_names))]
+    step = step_of(signals, LANGUAGE, given, decided, PYTHON_WORDS | own)
+    order = ", ".join(one_line(axis.name) for axis in signals.inputs)
+    begin = ", ".join(f'"{key}": {value}' for key, value in [("started", "False"), *step.registers.items()])
+    body = [
+        f"# given, in this order: {order}",
+        *(f"# {line.format(FAR)}" for line in UNUSABLE),
+        '"""One step: changes the memory, returns what is applied."""',
+        "inputs = [float(value) for value in inputs]",
+        *step.inputs,
+        f"usable = {step.usable}",
+        *step.errors,
+        'if usable and not memory["started"]:',
+        *indented([*step.first, 'memory["started"] = True']),
+        *step.seen,
+        f"decided = {name}([{', '.join(step.observation)}])",
+        "action = decided" if len(step.outputs) > 1 else "action = (decided,)",
+        *step.applied,
+        *(["if usable:", *indented(step.after)] if step.after else []),
+        *step.kept,
+        f"return {', '.join(step.outputs)}",
+    ]
+    init = ["", "", f"def {name}_init():", '    """The memory before the first step."""', f"    return {{{begin}}}"]
+    return [*init, "", "", f"def {name}_step(memory, inputs):", *indented(body)]

@@ -16,7 +16,7 @@ from spaql.gp.units import still_of, units_of
 from spaql.ground.arrays import Array
 from spaql.plants.axes import Axis
 from spaql.plants.plant import LANES, Rows, advance
-from spaql.plants.problem import Finite, Problem
+from spaql.plants.problem import Problem
 
 FEWEST = 10  # steps
 STARTS = 256
@@ -106,8 +106,7 @@ def _wider(axis: Axis, found: Numbers, j: int) -> Axis:
 def range_of(problem: Problem) -> tuple[Array, Array]:
     """Ends of the actions; one action alone has a range of its own, which nothing divides by."""
     low, high = problem.actions.bounds
-    alone = isinstance(problem.actions, Finite) and len(problem.actions.values) == 1
-    return (low - 1.0, high + 1.0) if alone else (low, high)
+    return (low - 1.0, high + 1.0) if problem.actions.single else (low, high)
 
 
 def declared_of(problem: Problem) -> tuple[Array, Array, Array]:

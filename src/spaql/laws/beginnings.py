@@ -37,7 +37,7 @@ def taught_laws(agent: Laws, trials: Trials, stage: int) -> tuple[Tree | None, l
     What it does is kept, for trees that are grown later.
     """
     state, problem, teacher = agent.state, agent.searched, agent.teacher
-    if teacher is None or len(getattr(problem.actions, "values", "ab")) == 1:
+    if teacher is None or problem.actions.single:
         return None, []
     rules = rules_of(problem, teacher)
     trials.limit = None

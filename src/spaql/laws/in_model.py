@@ -129,7 +129,7 @@ class _LawSearch:
         judge, trials, steps = self.doubtful(lessons, self.earlier)
         least = DEAD_SPREAD * self.model.units.scale
         units = measured_units(judge.problem, np.concatenate([one.states for one in lessons]), least)
-        found, choice = [*self.earlier], len(getattr(self.problem.actions, "values", "ab")) > 1
+        found, choice = [*self.earlier], not self.problem.actions.single
         for number, leaves in enumerate([1, *[LAWS] * MAX_RACES] if choice else []):
             if judge.mean >= (self.perfect if number <= 1 else self.enough(judge.floor)):
                 break

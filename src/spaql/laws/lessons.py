@@ -5,7 +5,6 @@ tree goes on. Where another action is worth more, that is the lesson. One round 
 swing the pendulum up to within a few of the optimum.
 """
 
-import itertools
 
 import numpy as np
 
@@ -13,7 +12,6 @@ from spaql.ground.arrays import Array
 from spaql.laws.distil import ROUNDS, SMALLEST, fit, law_of, model_tree, scores_of
 from spaql.laws.search import Search
 from spaql.laws.teacher import Lessons
-from spaql.plants.problem import Continuous, Finite
 from spaql.policy.outputs import kinds_of
 from spaql.trees.edits import with_laws
 from spaql.trees.tree import LEAF, Tree, decide, leaf_of
@@ -47,7 +45,8 @@ def own_lessons(search: Search, tree: Tree, number: int, leaves: int) -> Lessons
 
 def _better(search: Search, tree: Tree, at: Tree, hold: int) -> Lessons | None:
     """What is better than to follow `tree`, at moments of the closed loop of `at`."""
-    actions, seed = tried_actions(search.trials.problem.actions), int(search.rng.integers(2**31))
+    space, seed = search.trials.problem.actions, int(search.rng.integers(2**31))
+    actions = space.some(LEVELS.get(space.axes, 2), MOST)
     found = search.trials.alternatives(tree, at, actions, search.count(MOMENTS, 50), hold, seed)
     if found is None or len(found[0]) == 0:
         return None
@@ -58,18 +57,6 @@ def _better(search: Search, tree: Tree, at: Tree, hold: int) -> Lessons | None:
     better = np.where(worth[:, None], actions[best], decide(tree, states))
     weights = np.minimum(gained, np.quantile(gained, EXTREME))
     return Lessons(states, better, weights + LEAST * weights.mean())
-
-
-def tried_actions(actions: Continuous | Finite) -> Array:
-    """(n, axes) physical."""
-    if isinstance(actions, Finite):
-        values = np.array(actions.values, float)
-        some: Array = values[np.unique(np.linspace(0, len(values) - 1, MOST).round().astype(int))][:, None]
-        return some
-    low, high = actions.bounds
-    levels = LEVELS.get(len(low), 2)
-    axes = [np.linspace(a, b, levels) for a, b in zip(low, high, strict=True)]
-    return np.array(list(itertools.islice(itertools.product(*axes), MOST)))
 
 
 def distilled(search: Search, lessons: Lessons, leaves: int, weighted: bool) -> list[Tree]:

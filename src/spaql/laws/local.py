@@ -37,7 +37,7 @@ def local_laws(trials: Trials, seed: int, rng: np.random.Generator, least: Array
     problem = trials.problem
     count = max(FEWEST, PER_NUMBER * (len(problem.state) + problem.actions.axes))
     seeds = seeds_of(seed, LAWS_SEARCHED, 2**62, math.ceil(count / STEPS)).tolist()
-    if isinstance(problem.actions, Finite) and len(problem.actions.values) < 2:
+    if problem.actions.single:
         return []
     still = constant(len(problem.state), _physical(problem, np.zeros((1, problem.actions.axes)))[0])
     jobs = [Job(still, one, STEPS, _physical(problem, _excitation(problem, rng)), True) for one in seeds]

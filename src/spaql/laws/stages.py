@@ -111,7 +111,7 @@ def _searched(agent: Laws, trials: Trials, stage: int, what: str, leaves: int, e
     """
     state, before = agent.state, trials.samples
     searches: list[Search] = []
-    one_action = len(getattr(agent.searched.actions, "values", "ab")) == 1  # nothing can be taught
+    one_action = agent.searched.actions.single  # nothing can be taught
     with contextlib.suppress(Spent):
         if len(state.taught) and not one_action:
             d = len(agent.searched.state)

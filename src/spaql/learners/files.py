@@ -23,11 +23,17 @@ from spaql.learners.history import COLUMN, COLUMNS, COUNTS
 from spaql.learners.outer import BEST_RETURN
 from spaql.learners.registry import learner_class, learners
 from spaql.plants.catalog import CATALOG, ends_of
-from spaql.plants.limits import limits_for_file, limits_of_file
+from spaql.plants.equations import plain
 from spaql.plants.make import make_from_catalog, parameters_of_file
-from spaql.plants.parameters import plain
 from spaql.plants.problem import Axis, Finite, Problem, completed
-from spaql.plants.signal_files import actions_of_file, check_loop, signals_for_file, signals_of_file
+from spaql.plants.signal_files import (
+    actions_of_file,
+    check_loop,
+    limits_for_file,
+    limits_of_file,
+    signals_for_file,
+    signals_of_file,
+)
 
 FORMAT = "spaql agent"
 VERSION = 1

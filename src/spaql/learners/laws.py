@@ -20,7 +20,7 @@ from spaql.learners.law_files import Frontier, arrays_of, finite, lessons_of_fil
 from spaql.learners.options import count, learner, number, option
 from spaql.learners.outer import EVAL_SAMPLES, TRAIN_SAMPLES, new_outer
 from spaql.plants.loop import with_previous
-from spaql.plants.problem import Finite, Problem
+from spaql.plants.problem import Problem
 from spaql.policy.evaluation import Evaluation, significantly_less
 from spaql.policy.knowledge import Knowledge, Samples
 from spaql.policy.policy import Policy
@@ -95,7 +95,7 @@ class Laws(Agent):
 
     def remarks(self, hurry: bool = False, fresh: Evaluation | None = None) -> tuple[str, ...]:
         state, found, more = self.state, [], self.advice
-        choice = len(getattr(self.problem.actions, "values", "ab")) > 1
+        choice = not self.problem.actions.single
         tried = state.frontier.raw
         constant = self.tree.laws is None
         if choice and state.outer[TRAIN_SAMPLES] and constant and self.problem.plant is None:  # else it is tested
@@ -199,8 +199,4 @@ class Laws(Agent):
 
 def middle_action(agent: Agent) -> Array:
     """An action that does no harm as far as anybody knows."""
-    actions = agent.problem.actions
-    if isinstance(actions, Finite):
-        return np.array([sorted(actions.values)[len(actions.values) // 2]], float)
-    low, high = actions.bounds
-    return (low + high) / 2
+    return agent.problem.actions.middle

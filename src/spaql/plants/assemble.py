@@ -1,4 +1,4 @@
-"""A plant out of its equations, put together with or without noise.
+"""A plant put together as text, out of the equations of the catalog or out of a user's functions.
 
     next state = limit(move(state, action, p) + process noise, p)
     reward, terminated = outcome(state, action, next state, p)
@@ -6,18 +6,21 @@
 
 What the controller sees of a state must not change when it looks twice. So `step` and `reset` draw the errors of
 observation and keep them as hidden variables behind the state, where `observe` finds them. Parameters that every
-episode draws anew are kept there too. A plant without noise and with fixed parameters has no hidden variables.
+episode draws anew are kept behind them. A plant without noise and with fixed parameters has no hidden variables.
 """
 
+import inspect
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+from spaql.ground.errors import SpaqlError, echoed
 from spaql.plants.axes import Axis
-from spaql.plants.equations import TWO_PI, Equations, clipped
+from spaql.plants.compile import made, names
+from spaql.plants.equations import TWO_PI, Between, Equations, Value, drawn
 from spaql.plants.known import KnownOutcome
-from spaql.plants.parameters import Between, drawn
-from spaql.plants.plant import Plant, make_plant, observe, reset, step
+from spaql.plants.plant import Plant, PlantFunction, make_plant
 
 Spreads = Sequence[tuple[int, float]]  # (number of the variable, standard deviation)
 
@@ -28,71 +31,72 @@ def gaussians(u1: float, u2: float) -> tuple[float, float]:
     return radius * math.cos(TWO_PI * u2), radius * math.sin(TWO_PI * u2)
 
 
-def plain(equations: Equations, p: Any, actions: int) -> Plant:
-    """Without noise, with published parameters: `limit` would change nothing. `actions`: number of action axes."""
-    return _assembled(equations, p, actions, False, (), (), ())
+def normals(count: int) -> tuple[list[str], list[str], list[str]]:
+    """The uniform numbers that `count` normal ones need, the lines that make these, and their names."""
+    pairs = (count + 1) // 2
+    lines = [f"x{2 * k}, x{2 * k + 1} = gaussians(v{2 * k}, v{2 * k + 1})" for k in range(pairs)]
+    return names("v", 2 * pairs), lines, names("x", count)
 
 
-def changed(
-    equations: Equations, p: Any, actions: int, axes: Sequence[Axis], process: Spreads, errors: Spreads
+def bounded(value: str, axis: Axis) -> str:
+    """Within the bounds of the axis, if it has some."""
+    return value if axis.slope is not None else f"min(max({value}, {float(axis.low)!r}), {float(axis.high)!r})"
+
+
+def listed(*parts: Iterable[str]) -> str:
+    """Names as arguments or as a tuple."""
+    return "".join(f"{name}, " for part in parts for name in part)
+
+
+# -- plants of the catalog ---------------------------------------------------------------------------------------------
+
+def catalog_plant(
+    equations: Equations, p: Any, actions: int, axes: Sequence[Axis], limited: bool, process: Spreads, errors: Spreads
 ) -> Plant:
-    """With noise, or with parameters that may drive the state beyond its bounds in one step."""
-    return _assembled(equations, p, actions, True, axes, process, errors)
+    """`actions`: number of action axes; `limited`: noise or parameters may drive the state beyond its bounds.
 
+    A pendulum, both noises on its velocity, the mass drawn by `reset` (see `with_parameters`):
 
-def _assembled(
-    equations: Equations, p: Any, actions: int, limited: bool, axes: Sequence[Axis], process: Spreads, errors: Spreads
-) -> Plant:
-    """The text of the three functions is ours; the plant enters as functions, parameters and noise as numbers.
-
-    A pendulum, both noises on its velocity, the mass drawn by `reset`:
-
-    def step(s0, s1, e0, d0, a0, u0, u1):
-        p = Parameters(10.0, d0, 1.0, 0.05, 8.0, 2.0)
+    def step(s0, s1, e0, a0, v0, v1, m):
+        p = Parameters(10.0, m, 1.0, 0.05, 8.0, 2.0)
         n0, n1 = move(s0, s1, a0, p)
-        z0, z1 = gaussians(u0, u1)
-        n1 = n1 + P1 * z0
+        x0, x1 = gaussians(v0, v1)
+        n1 = n1 + P1 * x0
         n0, n1 = limit(n0, n1, p)
         reward, terminated = outcome(s0, s1, a0, n0, n1, p)
-        return (n0, n1, E0 * z1, d0), reward, terminated
+        return (n0, n1, E0 * x1), reward, terminated
     """
-    size, ranges = len(equations.variables), [value for value in p if isinstance(value, Between)]
-    s, n = _names("s", size), _names("n", size)  # the state, and the next one
-    a, c = _names("a", actions), _names("c", equations.chances)
-    d, r = _names("d", len(ranges)), _names("r", len(ranges))  # parameters drawn, and the uniform numbers they need
-    e = _names("e", len(errors))
-    scope: dict[str, Any] = equations._asdict() | {"gaussians": gaussians, "clipped": clipped, "drawn": drawn}
-    scope["__name__"] = __name__
+    ranges = {name: value for name, value in p._asdict().items() if isinstance(value, Between)}
+    s, n = names("s", len(equations.variables)), names("n", len(equations.variables))  # the state, and the next one
+    a, c, e = names("a", actions), names("c", equations.chances), names("e", len(errors))
+    scope: dict[str, Any] = equations._asdict() | {"gaussians": gaussians, "Parameters": type(p)}
     scope |= {f"P{j}": spread for j, spread in process} | {f"E{k}": spread for k, (_, spread) in enumerate(errors)}
-    scope["Parameters"] = type(p)
-    hidden = iter(range(len(ranges)))
-    values = [f"d{next(hidden)}" if isinstance(value, Between) else repr(float(value)) for value in p]
-    known = [f"p = Parameters({', '.join(values)})"]
-    limit = [f"{n} = limit({n}p)"] if limited else []
-    u, noise, normal = _normals(len(process) + len(errors))
-    pushed = [f"n{j} = n{j} + P{j} * {z}" for (j, _), z in zip(process, normal, strict=False)]
-    error = "".join(f"E{k} * {z}, " for k, z in enumerate(normal[len(process) :]))
-    step_lines = [*known, f"{n} = move({s}{a}{c}p)", *noise, *pushed, *limit]
-    step_lines += [f"reward, terminated = outcome({s}{a}{n}p)", f"return ({n}{error}{d}), reward, terminated"]
-    stepped = _function(scope, f"step({s}{e}{d}{a}{c}{u})", *step_lines)
+    known_p = f"p = {_parameters(p)}"
+    limit = [f"{listed(n)} = limit({listed(n)}p)"] if limited else []
+    v, noise, normal = normals(len(process) + len(errors))
+    pushed = [f"n{j} = n{j} + P{j} * {x}" for (j, _), x in zip(process, normal, strict=False)]
+    blurred = [f"E{k} * {x}" for k, x in enumerate(normal[len(process) :])]
+    lines = [known_p, f"{listed(n)} = move({listed(s, a, c)}p)", *noise, *pushed, *limit]
+    lines.append(f"reward, terminated = outcome({listed(s, a, n)}p)")
+    lines.append(f"return ({listed(n, blurred)}), reward, terminated")
+    step = PlantFunction("step", made(scope, f"step({listed(s, e, a, c, v, ranges)})", lines))
 
-    first = _names("f", _count(equations.start))
-    u, noise, normal = _normals(len(errors))
-    error = "".join(f"E{k} * {z}, " for k, z in enumerate(normal))
-    draw = [f"d{k} = drawn({value.low!r}, {value.high!r}, r{k})" for k, value in enumerate(ranges)]
-    reset_lines = [*draw, *known, f"{n} = start({first})", *limit, *noise]
-    started = _function(scope, f"reset({first}{u}{r})", *reset_lines, f"return ({n}{error}{d})")
+    first = names("f", equations.start.__code__.co_argcount)
+    v, noise, normal = normals(len(errors))
+    blurred = [f"E{k} * {x}" for k, x in enumerate(normal)]
+    lines = [known_p, f"{listed(n)} = start({listed(first)})", *limit, *noise, f"return ({listed(n, blurred)})"]
+    reset = PlantFunction("reset", made(scope, f"reset({listed(first, v, ranges)})", lines))
 
-    observed = equations.look
-    if errors or ranges:
-        o = _names("o", len(axes))
-        looked = f"{o} = look({s})" if equations.look else f"{o} = {s}"
-        added = [f"o{j} = " + _bounded(f"o{j} + e{k}", axes[j]) for k, (j, _) in enumerate(errors)]
-        observed = _function(scope, f"observe({s}{e}{d})", looked, *added, f"return ({o})")
-    return make_plant(reset(started), step(stepped), observe(observed) if observed else None, actions)
+    observe = None if equations.look is None else PlantFunction("observe", equations.look)
+    if errors:
+        o = names("o", len(axes))
+        lines = [f"{listed(o)} = look({listed(s)})" if equations.look else f"{listed(o)} = {listed(s)}"]
+        lines += [f"o{j} = {bounded(f'o{j} + e{k}', axes[j])}" for k, (j, _) in enumerate(errors)]
+        observe = PlantFunction("observe", made(scope, f"observe({listed(s, e)})", [*lines, f"return ({listed(o)})"]))
+    return with_parameters(reset, step, observe, actions, ranges)
 
 
-def known(equations: Equations, p: Any, seen: int, actions: int) -> KnownOutcome | None:
+def known_by(equations: Equations, p: Any, seen: int, actions: int) -> KnownOutcome | None:
     """Reward and end of what is seen, without errors of observation; None if it does not decide about them.
 
     def reward(o0, o1, o2, a0, n0, n1, n2):
@@ -101,35 +105,99 @@ def known(equations: Equations, p: Any, seen: int, actions: int) -> KnownOutcome
     hides = equations.look is not None and equations.state_of is None
     if hides or any(isinstance(value, Between) for value in p):  # what an episode has drawn is not seen
         return None
-    o, a, n = _names("o", seen), _names("a", actions), _names("n", seen)
-    before, after = (f"*state_of({o}), ", f"*state_of({n}), ") if equations.state_of else (o, n)
-    scope: dict[str, Any] = {"outcome": equations.outcome, "state_of": equations.state_of, "Parameters": type(p)}
-    scope["__name__"] = __name__
-    call = f"outcome({before}{a}{after}Parameters({', '.join(repr(float(value)) for value in p)}))"
-    reward = _function(scope, f"reward({o}{a}{n})", f"return {call}[0]")
-    terminated = _function(scope, f"terminated({o}{a}{n})", f"return {call}[1]")
+    o, a, n = names("o", seen), names("a", actions), names("n", seen)
+    before, after = ([f"*state_of({listed(part)})"] if equations.state_of else part for part in (o, n))
+    scope = {"outcome": equations.outcome, "state_of": equations.state_of, "Parameters": type(p)}
+    call = f"outcome({listed(before, a, after)}{_parameters(p)})"
+    reward = made(scope, f"reward({listed(o, a, n)})", [f"return {call}[0]"])
+    terminated = made(scope, f"terminated({listed(o, a, n)})", [f"return {call}[1]"])
     return KnownOutcome(reward, terminated, seen, actions)
 
 
-def _names(letter: str, count: int) -> str:
-    return "".join(f"{letter}{j}, " for j in range(count))
+def _parameters(p: Any) -> str:
+    values = [name if isinstance(value, Between) else repr(float(value)) for name, value in p._asdict().items()]
+    return f"Parameters({', '.join(values)})"
 
 
-def _count(function: Callable[..., Any]) -> int:
-    return function.__code__.co_argcount
+# -- functions with parameters: arguments that are named like a parameter receive it -----------------------------------
+#
+#     def fall(angle, rate, torque, u, mass):       # from_plant(..., parameters={"mass": spaql.Between(0.4, 0.6)})
+#         ...
+#
+# What `reset` draws is kept as a hidden variable behind the state, so that it stays the same for a whole episode.
+
+Parameters = Mapping[str, Value]
 
 
-def _normals(count: int) -> tuple[str, list[str], list[str]]:
-    """The uniform parameters that `count` normal numbers need, the lines that make them, and their names."""
-    pairs = (count + 1) // 2
-    lines = [f"z{2 * k}, z{2 * k + 1} = gaussians(u{2 * k}, u{2 * k + 1})" for k in range(pairs)]
-    return _names("u", 2 * pairs), lines, [f"z{k}" for k in range(count)]
+def with_parameters(
+    reset: PlantFunction, step: PlantFunction, observe: PlantFunction | None, action_dim: int, given: Parameters
+) -> Plant:
+    """The plant with its parameters put in; ranges are drawn by `reset`, from the plant's own random stream.
+
+    def reset(x0, x1, r0):                      def step(x0, x1, d0, x2, x3):
+        d0 = drawn(0.4, 0.6, r0)                    after, reward, terminated = act(x0, x1, x2, x3, d0)
+        return act(x0, x1, d0) + (d0,)              return after + (d0,), reward, terminated
+    """
+    if not given:
+        return make_plant(reset, step, observe, action_dim)
+    functions = [function for function in (reset, step, observe) if isinstance(function, PlantFunction)]
+    for name in given:
+        if not any(name in _arguments(function) for function in functions):
+            told = ", ".join(function.python.__name__ for function in functions)
+            raise SpaqlError(
+                f"no function of the plant takes the parameter {echoed(name)}: name an argument of {told} like it"
+            )
+    middle = {name: _middle(value) for name, value in given.items()}
+    seen_by = None if observe is None else _filled(observe, middle)
+    plant = make_plant(_filled(reset, middle), _filled(step, middle), seen_by, action_dim)
+    ranges = [value for value in given.values() if isinstance(value, Between)]
+    if ranges:
+        size, hidden, r = plant.state_dim, names("d", len(ranges)), names("r", len(ranges))
+        free, call = _call(reset, given)
+        draws = [f"d{k} = drawn({value.low!r}, {value.high!r}, r{k})" for k, value in enumerate(ranges)]
+        started = _wrapped(reset, [*free, *r], *draws, f"return {call} + ({listed(hidden)})")
+        free, call = _call(step, given)
+        acted = [f"after, reward, terminated = {call}", f"return after + ({listed(hidden)}), reward, terminated"]
+        stepped = _wrapped(step, [*free[:size], *hidden, *free[size:]], *acted)
+        free, call = (names("x", size), f"({listed(names('x', size))})") if observe is None else _call(observe, given)
+        seen = PlantFunction("observe", drawn) if observe is None else observe  # of the former, only the kind
+        plant = make_plant(started, stepped, _wrapped(seen, [*free, *hidden], f"return {call}"), action_dim)
+    return replace(plant, origin=(with_parameters, (reset, step, observe, action_dim, dict(given))))
 
 
-def _bounded(value: str, axis: Axis) -> str:
-    return value if axis.slope is not None else f"clipped({value}, {float(axis.low)!r}, {float(axis.high)!r})"
+def _middle(value: Value) -> float:
+    return 0.5 * (value.low + value.high) if isinstance(value, Between) else value
 
 
-def _function(scope: dict[str, Any], head: str, *lines: str) -> Any:
-    exec(compile("\n    ".join([f"def {head}:", *lines]), __file__, "exec"), scope)
-    return scope[head.partition("(")[0]]
+def _arguments(function: PlantFunction) -> list[str]:
+    return list(inspect.signature(function.python).parameters)
+
+
+def _filled(function: Any, given: Parameters) -> Any:
+    """The function of the arguments that are no parameters. What is no plant function `make_plant` will refuse."""
+    if not isinstance(function, PlantFunction):
+        return function
+    free, call = _call(function, given)
+    return _wrapped(function, free, f"return {call}")
+
+
+def _call(function: PlantFunction, given: Parameters) -> tuple[list[str], str]:
+    """The arguments that are no parameters, and the call with numbers in the place of the parameters."""
+    free: list[str] = []
+    values: list[str] = []
+    hidden = [name for name, value in given.items() if isinstance(value, Between)]
+    for name in _arguments(function):
+        if name not in given:
+            free.append(f"x{len(free)}")
+            values.append(free[-1])
+        else:
+            values.append(f"d{hidden.index(name)}" if name in hidden else repr(given[name]))
+    return free, f"act({', '.join(values)})"
+
+
+def _wrapped(function: PlantFunction, arguments: list[str], *lines: str) -> PlantFunction:
+    """The text is ours; messages shall name the user's function."""
+    scope: dict[str, Any] = {"act": function.python, "drawn": drawn}
+    wrapped = made(scope, f"wrapped({', '.join(arguments)})", lines)
+    wrapped.__name__ = wrapped.__qualname__ = function.python.__name__
+    return PlantFunction(function.kind, wrapped)

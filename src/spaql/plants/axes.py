@@ -1,6 +1,7 @@
 """What a controller sees and does: the axes of the observation, and the actions, a box or a finite set."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -69,9 +70,94 @@ class Axis:
                 ends = f"{self.low:g} ... {self.high:g}"
                 raise SpaqlError(f"{self.name}: one period is the whole range from low to high, not {turn:g} of {ends}")
 
+    @property
+    def ends(self) -> tuple[float, float]:
+        """What it can be: from the lowest to the highest value, which are infinite where it has a slope."""
+        return (self.low, self.high) if self.slope is None else (-math.inf, math.inf)
+
+    @property
+    def usual(self) -> tuple[float, float]:
+        """What it usually is: the whole range or, of a sigmoid axis, where its map is not flat."""
+        if self.slope is None:
+            return self.low, self.high
+        return self.centre - 1.0 / self.slope, self.centre + 1.0 / self.slope
+
+    @property
+    def width(self) -> float:
+        """Of what it usually is."""
+        return self.high - self.low if self.slope is None else 2.0 / self.slope
+
+
+def box_of(axes: Sequence[Axis]) -> tuple[Array, Array]:
+    """The lowest and the highest observation, as Gymnasium's spaces take them."""
+    low, high = np.array([axis.ends for axis in axes], float).T.copy()
+    return low, high
+
+
+class ActionSpace:
+    """What a box of actions and a finite set have in common."""
+
+    names: tuple[str, ...]
+    units: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        """Names and units as tuples, one text per axis, or none."""
+        for what in ("names", "units"):
+            given, axes = getattr(self, what), self.axes
+            labels = tuple(text(f"{what} of actions: each", label) for label in items(f"{what} of actions", given))
+            if len(labels) not in (0, axes):
+                raise SpaqlError(f"{what} of actions: one text per action axis ({axes}), or none; got {echoed(given)}")
+            object.__setattr__(self, what, labels)
+
+    @property
+    def bounds(self) -> tuple[Array, Array]:
+        """The lowest and the highest value of every axis."""
+        raise NotImplementedError
+
+    @property
+    def axes(self) -> int:
+        """Numbers that make one action."""
+        return len(self.bounds[0])
+
+    @property
+    def axis_names(self) -> list[str]:
+        """By axis; those without a name are numbered."""
+        unnamed = [f"action {j + 1}" if self.axes > 1 else "action" for j in range(self.axes)]
+        return [name or other for name, other in zip(self.names or unnamed, unnamed, strict=True)]
+
+    @property
+    def axis_units(self) -> tuple[str, ...]:
+        """By axis, empty where there is none."""
+        return self.units or ("",) * self.axes
+
+    @property
+    def single(self) -> bool:
+        """Whether there is nothing to decide."""
+        return False
+
+    @property
+    def middle(self) -> Array:
+        low, high = self.bounds
+        return (low + high) / 2
+
+    @property
+    def neutral(self) -> tuple[float, ...]:
+        """Zero, or what is nearest to it."""
+        return tuple(min(max(0.0, low), high) for low, high in zip(*(end.tolist() for end in self.bounds), strict=True))
+
+    def some(self, levels: int, most: int | None = None) -> Array:
+        """(n, axes): evenly spaced levels on every axis, at most so many of their combinations."""
+        axes = [np.linspace(low, high, levels) for low, high in zip(*self.bounds, strict=True)]
+        return np.column_stack([axis.ravel() for axis in np.meshgrid(*axes, indexing="ij")])[:most]
+
+    def contain(self, actions: Array) -> bool:
+        """All of the actions (n, axes)."""
+        low, high = self.bounds
+        return bool(((actions >= low) & (actions <= high)).all())
+
 
 @dataclass(frozen=True)
-class Continuous:
+class Continuous(ActionSpace):
     """Actions in a box; physical units."""
 
     box: ClassVar[bool] = True  # the plant takes an action as an array, of numbers of this type
@@ -92,21 +178,19 @@ class Continuous:
             raise SpaqlError(f"action bounds must be finite and low < high; got {self.low}, {self.high}")
         for low, high in zip(self.low, self.high, strict=True):
             _wide("an action", low, high)
-        _label(self)
+        super().__post_init__()
 
     @property
     def axes(self) -> int:
-        """Numbers that make one action."""
         return len(self.low)
 
     @property
     def bounds(self) -> tuple[Array, Array]:
-        """The lowest and the highest value of every axis."""
         return np.array(self.low, float), np.array(self.high, float)
 
 
 @dataclass(frozen=True)
-class Finite:
+class Finite(ActionSpace):
     """A finite set of actions. `box`: the plant takes them as a vector of one number (torques), not as an integer."""
 
     values: tuple[float, ...]
@@ -121,17 +205,31 @@ class Finite:
             what = f"one or more different finite numbers, at most {FAR:g} and different in double precision"
             raise SpaqlError(f"a finite action set is {what}; got {echoed(self.values)}")
         flag("box", self.box)
-        _label(self)
-
-    @property
-    def axes(self) -> int:
-        """Numbers that make one action."""
-        return 1
+        super().__post_init__()
 
     @property
     def bounds(self) -> tuple[Array, Array]:
-        """The lowest and the highest value of the one axis."""
         return np.array([min(self.values)], float), np.array([max(self.values)], float)
+
+    @property
+    def single(self) -> bool:
+        return len(self.values) == 1
+
+    @property
+    def middle(self) -> Array:
+        return np.array([sorted(self.values)[len(self.values) // 2]], float)
+
+    @property
+    def neutral(self) -> tuple[float, ...]:
+        return (float(min(self.values, key=abs)),)
+
+    def some(self, levels: int = 0, most: int | None = None) -> Array:
+        """(n, 1): all of the set, or so many of it, evenly spaced in its order."""
+        values = np.array(self.values, float)[:, None]
+        return values if most is None else values[np.unique(np.linspace(0, len(values) - 1, most).round().astype(int))]
+
+    def contain(self, actions: Array) -> bool:
+        return bool(np.isin(actions, np.array(self.values, float)).all())
 
     @property
     def consecutive(self) -> bool:
@@ -164,13 +262,3 @@ def _wide(name: str, low: float, high: float) -> None:
     if high - low < max(NARROWEST * max(abs(low), abs(high)), 1 / FAR):
         wanted = "the range is too narrow for double precision; give its difference from a constant"
         raise SpaqlError(f"{name}: {wanted} (got {echoed(float(low))}, {echoed(float(high))})")
-
-
-def _label(actions: "Continuous | Finite") -> None:
-    """Names and units as tuples, one text per axis, or none."""
-    for what in ("names", "units"):
-        given, axes = getattr(actions, what), actions.axes
-        labels = tuple(text(f"{what} of actions: each", one) for one in items(f"{what} of actions", given))
-        if len(labels) not in (0, axes):
-            raise SpaqlError(f"{what} of actions: one text per action axis ({axes}), or none; got {echoed(given)}")
-        object.__setattr__(actions, what, labels)

@@ -4,18 +4,18 @@ import pkgutil
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+import gymnasium
+
 from spaql.ground.errors import SpaqlError, echoed
 from spaql.plants import library
-from spaql.plants.equations import Entry
-from spaql.plants.parameters import Between
+from spaql.plants.equations import Between, Entry
 
 if TYPE_CHECKING:
     from spaql.plants.problem import Problem
 
 # The order in which plants are listed. A file that is not named here comes after them, by its name.
 FIRST = (
-    "pendulum", "cartpole", "cartpole_swing_up", "mountain_car", "mountain_car_continuous", "acrobot", "oil",
-    "ambulance",
+    "pendulum", "cartpole", "cartpole_swing_up", "mountain_car", "acrobot", "oil", "ambulance",
 )  # fmt: skip
 
 
@@ -67,3 +67,10 @@ def ends_of(problem: "Problem") -> str:
     """What it means that the plant ends an episode: as stated, or as the catalog says of this environment."""
     entry = entry_of(problem)
     return problem.ends or ("" if entry is None else entry.ends)
+
+
+def register() -> None:
+    """`gymnasium.make("spaql/CartPole-v0")` works after `import spaql`."""
+    for name, entry in CATALOG.items():
+        if entry.env_id not in gymnasium.registry:
+            gymnasium.register(entry.env_id, "spaql.plants.environment:PlantEnv", kwargs={"problem": name})

@@ -1,5 +1,6 @@
 """Whether a plant or an environment keeps its promises: shapes, bounds, finite numbers, the same episode for a seed."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,7 @@ from spaql.ground.errors import SpaqlError, echoed
 from spaql.plants.answers import begun, observed, steps
 from spaql.plants.chart import to_cube
 from spaql.plants.environment import open_environment
-from spaql.plants.gym import random_steps
-from spaql.plants.known_check import check_known
+from spaql.plants.known import EPISODE, STEPS, Steps, check_known, steps_of
 from spaql.plants.problem import Problem, random_action
 
 
@@ -48,10 +48,14 @@ def _rows(problem: Problem, env: Any, seed: int, episode: int) -> Array:
     episode_steps = steps(env, lambda seen, step: random_action(problem, rng), observation, problem.horizon)
     for step, (_, _, after, reward, terminated) in enumerate(episode_steps, 1):
         where = f"random episode {episode}, step {step}"
-        if not np.isscalar(reward) or not np.isfinite(reward):
-            raise SpaqlError(f"{problem.name} gave the reward {echoed(reward)} ({where}): it must be a finite number")
-        rows.append([*_seen(problem, after, where), float(reward), float(terminated)])  # type: ignore[arg-type]
+        rows.append([*_seen(problem, after, where), _paid(problem, reward, where), float(terminated)])
     return np.array(rows)
+
+
+def _paid(problem: Problem, reward: Any, where: str) -> float:
+    if not np.isscalar(reward) or not np.isfinite(reward):
+        raise SpaqlError(f"{problem.name} gave the reward {echoed(reward)} ({where}): it must be a finite number")
+    return float(reward)  # type: ignore[arg-type]
 
 
 def _seen(problem: Problem, observation: Any, where: str) -> list[float]:
@@ -77,3 +81,21 @@ def _compare(problem: Problem, first: Array, again: Array, episode: int) -> None
         f"time (random episode {episode}, step {step}). An environment must draw all its random numbers from "
         "self.np_random"
     )
+
+
+def random_steps(problem: Problem, env: Any) -> Steps:
+    """Steps of random episodes, always the same ones."""
+    names = [axis.name for axis in problem.state]
+    rng = np.random.default_rng(0)
+    rows: list[Sequence[Any]] = []
+    while len(rows) < STEPS:
+        first = len(rows)
+        observation, most = begun(env.reset(seed=first)), min(EPISODE, problem.horizon, STEPS - first)
+        before = observed(names, observation, f"random step {first}")
+        episode = steps(env, lambda seen, step: random_action(problem, rng), observation, most)
+        for _, action, following, reward, terminated in episode:
+            where = f"random step {len(rows)}"
+            after = observed(names, following, where)
+            rows.append((before, np.atleast_1d(action), _paid(problem, reward, where), after, terminated))
+            before = after
+    return steps_of(rows, problem)

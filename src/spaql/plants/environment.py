@@ -1,6 +1,8 @@
-"""Our compiled plants as Gymnasium environments: `gymnasium.make("spaql/CartPole-v0")`."""
+"""Plants as Gymnasium environments: compiled ones (`gymnasium.make("spaql/CartPole-v0")`), and others in a loop."""
 
-from typing import Any
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import gymnasium
 import numpy as np
@@ -9,9 +11,21 @@ from gymnasium.envs.registration import EnvSpec
 from spaql.ground.arrays import Array
 from spaql.ground.errors import SpaqlError
 from spaql.ground.streams import sub_key
+from spaql.plants.answers import begun, outcome
+from spaql.plants.assemble import gaussians
+from spaql.plants.axes import box_of
+from spaql.plants.compile import made
+from spaql.plants.equations import Between, drawn
+from spaql.plants.loop_plant import Surroundings, loop_of, loop_state
 from spaql.plants.make import make_from_catalog
 from spaql.plants.plant import advance_code
 from spaql.plants.problem import Finite, Problem
+from spaql.plants.references import Reference, chances, first_lines, names, next_lines
+from spaql.plants.signals import Signals
+
+# A Gymnasium environment has default_rng(seed) itself: with the same generator the first reference would be the start
+# state on another scale, and a search whose episodes are all seeded would learn that.
+LOOP = 1
 
 
 def open_environment(problem: Problem) -> Any:
@@ -38,9 +52,7 @@ class PlantEnv(gymnasium.Env[Array, Any]):
             raise gymnasium.error.Error(f"{self.problem.name} has no compiled plant")
         self.plant, self.dt = plant, self.problem.dt
         self.render_mode = render_mode
-        low = [-np.inf if axis.slope is not None else axis.low for axis in self.problem.state]
-        high = [np.inf if axis.slope is not None else axis.high for axis in self.problem.state]
-        self.observation_space = gymnasium.spaces.Box(np.array(low), np.array(high), dtype=np.float64)
+        self.observation_space = gymnasium.spaces.Box(*box_of(self.problem.state), dtype=np.float64)
         actions = self.problem.actions
         self.discrete = isinstance(actions, Finite) and not actions.box
         self.action_space: Any = gymnasium.spaces.Box(*actions.bounds, dtype=np.float64)
@@ -108,3 +120,166 @@ class PlantEnv(gymnasium.Env[Array, Any]):
     def _observation(self) -> Array:
         rows = self.plant.rows
         return self.table[rows.observation : rows.action, 0].copy()
+
+
+# -- an environment in a loop: the same signals as in a compiled plant, in Python --------------------------------------
+
+class LoopEnv(gymnasium.Wrapper[Array, Any, Any, Any]):
+    """The environment of a problem, seen and acted on through the signals of a loop."""
+
+    def __init__(self, problem: Problem, signals: Signals, around: Surroundings) -> None:
+        super().__init__(problem.open_env())
+        self.stated, self.signals, self.around, self.f = (problem, signals, around), signals, around, signals.functions
+        self.native = problem.native_one()
+        self.observation_space = gymnasium.spaces.Box(*box_of(signals.state), dtype=np.float64)
+        if signals.increments:
+            self.action_space = gymnasium.spaces.Box(*signals.actions.bounds, dtype=np.float64)
+        self.depth, self.rng = _loops_in(self.env), np.random.default_rng(0)
+        self.moving = [_Moving(one) for one in signals.references]
+        self.true: list[float] = []  # of the plant, before noise and delay
+        self.queue: list[list[float]] = []  # measured, the oldest first
+        self.late: list[tuple[float, ...]] = []  # applied, on its way to the plant
+        self.z: tuple[float, ...] = ()
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Array, dict[str, Any]]:
+        answer = self.env.reset(seed=seed, options=options)
+        observation = begun(answer)
+        if seed is not None:
+            self.rng = np.random.default_rng([seed, LOOP, self.depth])
+        self.r = [one.first(self.rng) for one in self.moving]
+        self.true = self._numbers(observation)
+        now = self._measured(self.true)
+        self.queue = [now] * (self.around.sensor_delay + 1)
+        self.late = [self.signals.neutral] * self.around.actuator_delay
+        self.z = self.f.first(*self.queue[0], *self.r)
+        return self._seen(), answer[1]
+
+    def step(self, action: Any) -> tuple[Array, float, bool, bool, dict[str, Any]]:
+        y, a = self.queue[0], np.atleast_1d(np.asarray(action, float))
+        u = self.f.applied(*y, *self.r, *self.z, *(float(one) for one in a))
+        symbols = self._remembered(y)
+        self.z = self.f.after(*y, *self.r, *self.z, *u)
+        self.late.append(u)
+        answer = self.env.step(self.native(np.array(self.late.pop(0))))
+        observation, paid, terminated, truncated = outcome(answer)
+        true = self.true = self._numbers(observation)
+        reward = float(paid)
+        if self.around.reward is not None:
+            symbols |= {f"t{j}": value for j, value in enumerate(true)} | {f"u{j}": value for j, value in enumerate(u)}
+            symbols |= {f"r{k}": value for k, value in enumerate(self.r)}
+            reward = self.around.reward.of(*(_value(one, symbols) for one in self.around.reward.symbols))
+            if not math.isfinite(reward):
+                raise SpaqlError(f"the reward of the loop is {reward}: it must be a finite number")
+        if any(true[j] < low or true[j] > high for j, low, high in self.around.trips):
+            reward, terminated = reward - self.around.trip_cost, True
+        self.queue = [*self.queue[1:], self._measured(true)]
+        self.r = [one.next(self.rng) for one in self.moving]
+        return self._seen(), reward, terminated, truncated, answer[4]
+
+    def _numbers(self, observation: Any) -> list[float]:
+        values = np.array(observation, float).ravel()
+        if len(values) != len(self.signals.measured):
+            given, declared = len(values), len(self.signals.measured)
+            raise SpaqlError(f"the environment returned an observation of {given} numbers, {declared} were declared")
+        return [float(value) for value in values]
+
+    def _measured(self, true: list[float]) -> list[float]:
+        found = list(true)
+        for j, spread in self.around.noise:
+            axis, error = self.signals.measured[j], gaussians(float(self.rng.random()), float(self.rng.random()))[0]
+            found[j] += spread * error
+            if axis.slope is None:
+                found[j] = min(max(found[j], axis.low), axis.high)
+        return found
+
+    def _remembered(self, y: list[float]) -> dict[str, float]:
+        """The variables of the memory, as the law saw them."""
+        symbols = {f"y{j}": value for j, value in enumerate(y)} | {f"r{k}": value for k, value in enumerate(self.r)}
+        symbols |= {f"z{i}": value for i, value in enumerate(self.z)}
+        for symbol, one in self.signals.seen_lines():
+            symbols[symbol] = sum(weight * symbols[name] for weight, name in one.terms)
+        return {symbol: value for symbol, value in symbols.items() if symbol[0] == "m"}
+
+    def _seen(self) -> Array:
+        return np.array(self.f.seen(*self.queue[0], *self.r, *self.z), float)
+
+
+def _loops_in(env: Any) -> int:
+    """Loops around the plant so far: each has random numbers of its own."""
+    count = 0
+    while isinstance(env, gymnasium.Wrapper):
+        count += isinstance(env, LoopEnv)
+        env = env.env
+    return count
+
+
+def _value(symbol: str, values: dict[str, float]) -> float:
+    """Of a symbol, or of the difference of two."""
+    one, _, other = symbol.partition(" - ")
+    return values[one] - (values[other] if other else 0.0)
+
+
+class _Moving:
+    """A reference in time, by the lines that compiled plants have too."""
+
+    def __init__(self, reference: Reference) -> None:
+        kept, draws = ", ".join(names(0, reference)) + ",", chances(0, reference)
+        scope, self.count = {"drawn": drawn}, len(draws)
+        self._first = made(scope, f"first({', '.join(draws)})", [*first_lines(0, reference), f"return {kept}"])
+        self._next = made(scope, f"after({kept} {', '.join(draws)})", [*next_lines(0, reference), f"return {kept}"])
+        self.state: tuple[float, ...] = ()
+
+    def first(self, rng: np.random.Generator) -> float:
+        self.state = self._first(*rng.random(self.count).tolist())
+        return float(self.state[0])
+
+    def next(self, rng: np.random.Generator) -> float:
+        self.state = self._next(*self.state, *rng.random(self.count).tolist())
+        return float(self.state[0])
+
+
+# -- what a loop has inside at a moment: more than the controller sees of it -------------------------------------------
+
+class LoopInside(NamedTuple):
+    """One moment of a loop, in physical units."""
+
+    outputs: tuple[float, ...]  # the measured variables as the plant has them, before noise and delay of the sensors
+    measured: tuple[float, ...]  # the same as they reach the controller
+    references: tuple[float, ...]
+    registers: tuple[float, ...]  # of the memory
+
+
+def inside(env: Any) -> LoopInside | None:
+    """Of an environment, now; None if it is in no loop."""
+    if isinstance(env, LoopEnv):
+        return LoopInside(tuple(env.true), tuple(env.queue[0]), tuple(env.r), env.z)
+    loop = loop_of(env) if isinstance(env, PlantEnv) else None
+    if loop is None:
+        return None
+    plant, signals, around = loop
+    layout = loop_state(plant, signals, around)
+    values = dict(zip(layout.names, env.table[: env.plant.state_dim, 0].tolist(), strict=True))
+    references = [f"r{k}" for k in range(len(signals.references))]
+    s, y, r, z = (
+        tuple(values[name] for name in part) for part in (layout.plant, layout.queue[0], references, layout.registers)
+    )
+    outputs = plant.observe.python(*s) if plant.observe is not None else s
+    return LoopInside(tuple(map(float, outputs)), y, r, z)
+
+
+def applied(env: Any, now: LoopInside, action: Sequence[float]) -> tuple[float, ...]:
+    """What a decision of the controller becomes: after increments, rate limits and interlocks, before delay."""
+    signals = env.signals if isinstance(env, LoopEnv) else loop_of(env)[1]
+    u: tuple[float, ...] = signals.functions.applied(*now.measured, *now.references, *now.registers, *action)
+    return tuple(map(float, u))
+
+
+def drawn_parameters(env: Any) -> dict[str, float]:
+    """By name: the parameters that the present episode of a compiled plant has drawn; they end its state."""
+    if not isinstance(env, PlantEnv):
+        return {}
+    plant = (loop_of(env) or (env.plant,))[0]
+    given = plant.origin[1][-1] if plant.origin is not None else {}
+    names = [name for name, value in given.items() if isinstance(value, Between)] if isinstance(given, Mapping) else []
+    hidden = env.table[plant.state_dim - len(names) : plant.state_dim, 0].tolist()
+    return dict(zip(names, hidden, strict=True))

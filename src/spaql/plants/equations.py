@@ -1,12 +1,14 @@
-"""The equations of a plant of the catalog, as plain functions of plain numbers, and what such functions share."""
+"""The equations of a plant of the catalog, as plain functions of plain numbers, its entry there, and its parameters."""
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from spaql.ground.checks import real
+from spaql.ground.errors import SpaqlError, echoed
 from spaql.plants.axes import Axis, Continuous, Finite
 
 TWO_PI = 2.0 * math.pi
@@ -85,3 +87,133 @@ class Entry:
         """Seconds per step as published, if the plant has a clock."""
         dt = getattr(self.parameters, "dt", None)
         return None if dt is None else float(dt)
+
+
+# -- domain randomisation: a parameter that is another one in every episode --------------------------------------------
+
+@dataclass(frozen=True)
+class Between:
+    """A parameter drawn uniformly at every reset: `spaql.make("pendulum", m=spaql.Between(0.8, 1.2))`."""
+
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        for end in ("low", "high"):
+            object.__setattr__(self, end, real(f"Between: {end}", getattr(self, end)))
+        if self.low > self.high:
+            raise SpaqlError(f"Between: low must not be above high, got {self.low:g} and {self.high:g}")
+
+    def __str__(self) -> str:
+        return f"{self.low:.6g}..{self.high:.6g}"
+
+
+Value = float | Between
+
+
+def value_of(name: str, given: Any, low: float, high: float) -> Value:
+    """A number or a range, checked. Files hold a range as {"low": ..., "high": ...}."""
+    if isinstance(given, Mapping) and set(given) == {"low", "high"}:
+        given = Between(**given)
+    if not isinstance(given, Between):
+        return real(name, given, low, high)
+    for end in (given.low, given.high):
+        real(f"{name}, drawn from {given},", end, low, high)
+    return given
+
+
+def drawn(low: float, high: float, u: float) -> float:
+    """A number of a range from a uniform one; rounding must not lead beyond its end."""
+    return min(low + (high - low) * u, high)
+
+
+# -- the parameters of a plant and its noise, checked: what a user, a file or the command line gives -------------------
+
+USUAL = (1e-6, 1e6)  # the range of a parameter whose file does not say another
+MOST_NOISE = 1e6  # standard deviation
+OTHERS = ("horizon", "process_noise", "observation_noise")
+
+
+def physical(
+    name: str, given: Mapping[str, Any], defaults: Any, ranges: Mapping[str, tuple[float, float]], fixed: Sequence[str]
+) -> Any:
+    """The defaults, a named tuple, with what is given in their place: numbers, or ranges to draw from."""
+    known = [*defaults._fields, *OTHERS]
+    if not isinstance(given, Mapping):
+        raise SpaqlError(f"the parameters of {name} are names with values ({', '.join(known)}), not {short(given)}")
+    for key in given:
+        if key not in known:
+            raise SpaqlError(f"{name} has no parameter {short(key)}: choose among {', '.join(known)}")
+    values = {key: value_of(key, given[key], *ranges.get(key, USUAL)) for key in defaults._fields if key in given}
+    for key in fixed:
+        if isinstance(values.get(key), Between):
+            reason = f"is the range of the actions of {name}, the same in every episode"
+            raise SpaqlError(f"{key} {reason}: give one number, not {values[key]}")
+    return defaults._replace(**values)
+
+
+def widest(p: Any) -> Any:
+    """The named tuple with the high end of every range: axes made for it hold the states of every episode."""
+    return p._replace(**{key: value.high for key, value in p._asdict().items() if isinstance(value, Between)})
+
+
+def process_noise(given: Mapping[str, Any], variables: Sequence[str]) -> dict[str, float]:
+    """Standard deviations by state variable, zeros left out."""
+    told = given.get("process_noise", {})
+    if not isinstance(told, Mapping):
+        raise SpaqlError(f"process_noise gives standard deviations by name ({', '.join(variables)}), not {short(told)}")
+    return _spreads("process_noise", told, variables)
+
+
+def observation_noise(given: Mapping[str, Any], axes: Sequence[Axis]) -> dict[str, float]:
+    """Standard deviations by observed variable, zeros left out; from a number, that fraction of every range."""
+    told, names = given.get("observation_noise", {}), [axis.name for axis in axes]
+    if isinstance(told, Mapping):
+        return _spreads("observation_noise", told, names)
+    either = f"a fraction of the ranges, or standard deviations by name ({', '.join(names)})"
+    fraction = real(f"observation_noise, {either},", told, 0.0, 1.0)
+    unbounded = [axis.name for axis in axes if axis.slope is not None]
+    if unbounded:
+        raise SpaqlError(
+            f"observation_noise={fraction:g}: {' and '.join(unbounded)} have no range to take a fraction of; "
+            f"give standard deviations by name, observation_noise={{{echoed(names[0])}: ...}} ({', '.join(names)})"
+        )
+    return {axis.name: fraction * (axis.high - axis.low) for axis in axes if fraction > 0.0}
+
+
+def _spreads(what: str, told: Mapping[str, Any], names: Sequence[str]) -> dict[str, float]:
+    """In the order of the variables; angular_velocity means 'angular velocity'."""
+    by_name: dict[str, float] = {}
+    for key, value in told.items():
+        name = key.replace("_", " ") if isinstance(key, str) else key
+        if name not in names or name in by_name:
+            reason = "twice the variable" if name in names else "no variable"
+            raise SpaqlError(f"{what}: {reason} {short(key)}; choose among {', '.join(names)}")
+        by_name[name] = real(f"{what} of {name}, a standard deviation,", value, 0.0, MOST_NOISE)
+    return {name: by_name[name] for name in names if by_name.get(name, 0.0) > 0.0}
+
+
+def parameter_text(parameters: Mapping[str, Any]) -> str:
+    """In one line: m=2, l=0.9..1.1, process_noise(velocity=0.1)."""
+    return ", ".join(f"{key}{_told(value)}" for key, value in parameters.items())
+
+
+def _told(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return f"({parameter_text(value)})"
+    return f"={value}" if isinstance(value, Between) else f"={value:.6g}"
+
+
+def plain(value: Any) -> Any:
+    """What JSON cannot write, as it is written in files: a range, a number of NumPy."""
+    if isinstance(value, Between):
+        return asdict(value)
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"{value!r} cannot be written to a file")
+
+
+def short(value: Any) -> str:
+    """What was given, as a message names it."""
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."

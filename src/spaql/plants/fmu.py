@@ -6,16 +6,19 @@ from dataclasses import replace
 from os import PathLike
 from typing import Any
 
+import gymnasium
+import numpy as np
+
+from spaql.ground.arrays import Array
 from spaql.ground.checks import real, whole
 from spaql.ground.errors import SpaqlError, echoed
 from spaql.plants.axes import Axis, Continuous, Finite
-from spaql.plants.fmu_env import FMUEnv
-from spaql.plants.fmu_file import COUNTS, FMU, attribute, declared, read_fmu
+from spaql.plants.equations import Between, Value, drawn, short, value_of
+from spaql.plants.fmu_model import COUNTS, FMU, FmuModel, read_fmu
 from spaql.plants.gym import MEASURE, from_gym
-from spaql.plants.known import known_outcome
-from spaql.plants.loop_text import UNPAID
-from spaql.plants.parameters import Between, Value, short, value_of
+from spaql.plants.known import known_outcome, said
 from spaql.plants.problem import UNBOUNDED, Problem
+from spaql.plants.problem_text import UNPAID
 
 Bounds = tuple[float, float]
 
@@ -85,9 +88,9 @@ def _names(what: str, given: Any) -> list[str]:
 
 def _observed(fmu: FMU, name: str) -> Axis:
     variable = fmu.variable(name, "observe")
-    low, high = declared(variable)
+    low, high = _declared(variable)
     bounded = low is not None and high is not None and low < high and max(-low, high) < UNBOUNDED
-    unit = attribute(variable, "unit") or ""
+    unit = _attribute(variable, "unit") or ""
     if bounded:
         return Axis(name, low, high, unit=unit)  # type: ignore[arg-type]
     return Axis(name, slope=1.0, unit=unit)  # to be measured; -inf and inf are what from_gym shall see
@@ -109,7 +112,7 @@ def _actions(fmu: FMU, given: Any) -> tuple[dict[str, Bounds], Continuous | Fini
             kind = f"{name} of {fmu.path.name} takes whole numbers ({variable.type})"
             raise SpaqlError(f"actions: {kind}: give a set, {{{echoed(name)}: spaql.Finite((0, 1))}}")
         inputs[name] = _range(name, bounds, variable)
-        units.append(attribute(variable, "unit") or "")
+        units.append(_attribute(variable, "unit") or "")
     only = wanted[names[0]]
     if isinstance(only, Finite):
         if variable.type in COUNTS and only.number is not int:
@@ -123,7 +126,7 @@ def _range(name: str, given: Any, variable: Any) -> Bounds:
     """The lowest and highest value of an input, given or declared."""
     if isinstance(given, Finite):
         return float(min(given.values)), float(max(given.values))
-    pair = declared(variable) if given is None else given
+    pair = _declared(variable) if given is None else given
     if given is None and None in pair:
         raise SpaqlError(f"actions: the FMU declares no min and max of {name}: give {{{name!r}: (lowest, highest)}}")
     if not isinstance(pair, Sequence) or isinstance(pair, str) or len(pair) != 2:
@@ -179,5 +182,98 @@ def _value(name: str, given: Any, variable: Any) -> Value:
         if isinstance(given, Between):
             raise SpaqlError(f"{name} is a whole number, which cannot be drawn from {given}")
         return float(whole(name, int(given) if isinstance(given, bool) else given, -(2**53), 2**53))
-    low, high = declared(variable)
+    low, high = _declared(variable)
     return value_of(name, given, -math.inf if low is None else low, math.inf if high is None else high)
+
+
+def _attribute(variable: Any, what: str) -> Any:
+    """An attribute of a variable, which may stand with its declared type."""
+    own = getattr(variable, what)
+    return own if own is not None or variable.declaredType is None else getattr(variable.declaredType, what)
+
+
+def _declared(variable: Any) -> tuple[float | None, float | None]:
+    """What a variable declares; None where it declares nothing."""
+    if variable.type == "Boolean":
+        return 0.0, 1.0
+    ends = (_attribute(variable, "min"), _attribute(variable, "max"))
+    low, high = (None if end is None or not math.isfinite(float(end)) else float(end) for end in ends)
+    return low, high
+
+
+def _beyond(fmu: FMU, inputs: Mapping[str, tuple[float, float]]) -> str:
+    """Inputs that are given more range than the FMU declares: the first thing to suspect if it fails."""
+    for name, (low, high) in inputs.items():
+        least, most = _declared(fmu.variables[name])
+        if (least is not None and low < least) or (most is not None and high > most):
+            ends = f"{'-∞' if least is None else f'{least:g}'} to {'∞' if most is None else f'{most:g}'}"
+            return f"; it declares {name} from {ends}, and actions go from {low:g} to {high:g}"
+    return ""
+
+
+# -- an FMU as a Gymnasium environment: one step is one communication step of co-simulation ----------------------------
+
+class FMUEnv(gymnasium.Env[Array, Array]):
+    """Made by `spaql.from_fmu`, which checks the arguments. Pickled by its arguments: a copy opens the file again.
+
+    - `observe`: observed variables, `low` and `high` their bounds
+    - `inputs`: those that actions set, with their lowest and highest value; all others keep their start value
+    - `start`: values set at every reset, numbers or ranges to draw from
+    """
+
+    metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012  (Gymnasium's own declaration)
+
+    def __init__(
+        self, path: str, observe: Sequence[str], low: Sequence[float], high: Sequence[float],
+        inputs: Mapping[str, tuple[float, float]], reward: Callable[..., float] | None,
+        terminated: Callable[..., bool] | None, dt: float, start: Mapping[str, Value],
+    ) -> None:  # fmt: skip
+        self.arguments = (path, observe, low, high, inputs, reward, terminated, dt, start)
+        self.reward, self.terminated, self.dt, self.start = reward, terminated, dt, dict(start)
+        self.observation_space = gymnasium.spaces.Box(np.array(low, float), np.array(high, float), dtype=np.float64)
+        bounds = np.array(list(inputs.values()), float)
+        self.action_space: Any = gymnasium.spaces.Box(bounds[:, 0], bounds[:, 1], dtype=np.float64)
+        fmu = read_fmu(path)
+        self.model = FmuModel(fmu, _beyond(fmu, inputs))
+        self.seen, self.driven = self.model.group(observe), self.model.group(list(inputs))
+        self.values, self.before, self.steps = self.model.group(list(start)), np.zeros(len(observe)), -1
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Array, dict[str, Any]]:
+        super().reset(seed=seed)
+        values = [
+            drawn(value.low, value.high, self.np_random.random()) if isinstance(value, Between) else value
+            for value in self.start.values()
+        ]
+        self.model.begin(self.values, values)
+        self.steps = 0
+        self.before = self._observation()
+        return self.before.copy(), {}
+
+    def step(self, action: Any) -> tuple[Array, float, bool, bool, dict[str, Any]]:
+        if self.steps < 0:
+            raise gymnasium.error.ResetNeeded("call reset() before step()")
+        applied = np.clip(np.asarray(action, float), self.action_space.low, self.action_space.high)
+        self.model.put(self.driven, applied.tolist())
+        self.model.step(self.steps * self.dt, self.dt)
+        self.steps += 1
+        after = self._observation()
+        numbers = [*self.before.tolist(), *applied.tolist(), *after.tolist()]
+        reward = 0.0 if self.reward is None else said("reward", self.reward, numbers)
+        ended = self.terminated is not None and bool(said("terminated", self.terminated, numbers))
+        self.before = after
+        return after.copy(), reward, ended, False, {}
+
+    def _observation(self) -> Array:
+        values = self.model.get(self.seen)
+        for name, value in zip(self.arguments[1], values, strict=True):
+            if not math.isfinite(value):
+                when = f"{self.steps * self.dt:g} s"
+                raise SpaqlError(f"{self.model.name}: {name} is {value} at {when}, in step {self.steps} of an episode")
+        return np.array(values)
+
+    def close(self) -> None:
+        self.steps = -1
+        self.model.close()
+
+    def __reduce__(self) -> Any:
+        return FMUEnv, self.arguments

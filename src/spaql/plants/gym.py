@@ -10,15 +10,14 @@ import numpy as np
 from spaql.ground.arrays import Array
 from spaql.ground.checks import flag, items, whole
 from spaql.ground.errors import SpaqlError, echoed
-from spaql.plants.answers import begun, observed, steps, takes_seed
+from spaql.plants.answers import begun, flattened, labelled, observed, steps, takes_seed
 from spaql.plants.catalog import ends_of
+from spaql.plants.check import random_steps
 from spaql.plants.environment import PlantEnv
-from spaql.plants.gym_names import flattened, labelled
-from spaql.plants.known import KnownOutcome, known_outcome
-from spaql.plants.known_check import EPISODE, STEPS, Steps, check_known, steps_of
+from spaql.plants.known import KnownOutcome, check_known, known_outcome
 from spaql.plants.limits import Limit
-from spaql.plants.problem import SHORTEST, UNBOUNDED, Axis, Continuous, Finite, Problem, random_action
-from spaql.plants.starts import check_starts
+from spaql.plants.problem import SHORTEST, UNBOUNDED, Axis, Continuous, Finite, Problem
+from spaql.plants.statements import check_starts
 
 MEASURE = 500  # random steps that measure the reach of unbounded variables, at most
 PROBE_EPISODES = 20  # in so many episodes, at most
@@ -258,27 +257,3 @@ def _probe(env: "gymnasium.Env[Any, Any]", names: list[str], measure: int) -> tu
     centre = np.median(table, axis=0)
     reach = np.abs(table - centre).max(axis=0)
     return centre, np.where(reach > 0, reach, 1.0), made
-
-
-def random_steps(problem: Problem, env: Any) -> Steps:
-    """Steps of random episodes, always the same ones."""
-    names = [axis.name for axis in problem.state]
-    rng = np.random.default_rng(0)
-    rows: list[Sequence[Any]] = []
-
-    def act(_: Any, step: int) -> Any:
-        return random_action(problem, rng)
-
-    while len(rows) < STEPS:
-        first = len(rows)
-        observation, most = begun(env.reset(seed=first)), min(EPISODE, problem.horizon, STEPS - first)
-        before = observed(names, observation, f"random step {first}")
-        for _, action, following, reward, terminated in steps(env, act, observation, most):
-            where = f"random step {len(rows)}"
-            after = observed(names, following, where)
-            if not np.isscalar(reward) or not np.isfinite(reward):
-                wrong = f"{problem.name} gave the reward {echoed(reward)} ({where})"
-                raise SpaqlError(f"{wrong}: it must be a finite number")
-            rows.append((before, np.atleast_1d(action), reward, after, terminated))
-            before = after
-    return steps_of(rows, problem)

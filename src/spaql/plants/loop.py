@@ -16,23 +16,20 @@
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
 from spaql.ground.checks import FAR, real, whole
 from spaql.ground.errors import SpaqlError, echoed
 from spaql.plants.axes import NARROWEST, Finite
-from spaql.plants.interlocks import Interlock
-from spaql.plants.limits import Limit
-from spaql.plants.loop_checks import check_statements, dt_of, warn_beyond
-from spaql.plants.loop_env import LoopEnv
-from spaql.plants.loop_plant import Surroundings, loop_known, looped
-from spaql.plants.loop_text import IN_LOOP, UNPAID, told
-from spaql.plants.payment import least_paid, payment_of
+from spaql.plants.environment import LoopEnv
+from spaql.plants.limits import Interlock, Limit
+from spaql.plants.loop_plant import Surroundings, least_paid, loop_known, loop_of, looped, payment_of
 from spaql.plants.problem import Problem
+from spaql.plants.problem_text import IN_LOOP, UNPAID, loop_line
 from spaql.plants.references import Reference
 from spaql.plants.signals import Signals, signals_of
-from spaql.plants.starts import check_starts
+from spaql.plants.statements import check_starts, check_statements, dt_of, warn_beyond
 
 DELAYS = ("sensor", "actuator")
 
@@ -91,7 +88,7 @@ def loop(
     around = _around(problem, signals, noise, delay, reward, ends, trip_cost)
     called = f"{problem.name} loop" if name is None else name
     about = problem.summary if around.reward is None else problem.summary.removesuffix(UNPAID)
-    summary = f"{about}{IN_LOOP}{told(signals, around)}"
+    summary = f"{about}{IN_LOOP}{loop_line(signals, around)}"
     kept = _list("limits", limits, Limit)
     for limit in kept:
         if limit.variable in signals.axes and limit.variable not in {axis.name for axis in signals.state}:
@@ -128,13 +125,12 @@ def extended(problem: Problem, memory: Sequence[str], observe: Sequence[str], **
     else:
         base, signals, around = stated(problem)
         signals = replace(signals, references=(*signals.references, *more.get("references", ())))
-    parts = {one.name: getattr(signals, one.name) for one in fields(signals)}
     own = [f"previous({name})" for name in signals.action_names] if signals.increments else []
     kept = tuple(dict.fromkeys([*signals.memory, *own, *memory]))  # a reward knows what is remembered by its place
     limited = [limit.variable for limit in problem.limits if limit.variable not in signals.action_names]
     shown = tuple(dict.fromkeys([*observe, *limited]))  # what is limited is seen, so that it can be counted
-    wanted = signals_of(**parts | {"memory": kept, "shown": shown})
-    about = problem.summary if problem.signals is not None else f"{problem.summary}{IN_LOOP}{told(wanted, around)}"
+    wanted = signals_of(**signals.parts() | {"memory": kept, "shown": shown})
+    about = problem.summary if problem.signals is not None else f"{problem.summary}{IN_LOOP}{loop_line(wanted, around)}"
     return _in_loop(base, wanted, around, **_as_told(problem) | {"summary": about})
 
 
@@ -152,8 +148,8 @@ def with_previous(problem: Problem) -> Problem:
         return problem
     if can_restate(problem):
         return extended(problem, own, [*seen, *own])
-    parts = {one.name: getattr(signals, one.name) for one in fields(signals)}  # of a file, without a plant
-    wanted = signals_of(**parts | {"memory": tuple(dict.fromkeys([*signals.memory, *own])), "shown": (*seen, *own)})
+    memory = tuple(dict.fromkeys([*signals.memory, *own]))
+    wanted = signals_of(**signals.parts() | {"memory": memory, "shown": (*seen, *own)})  # of a file, without a plant
     return replace(problem, state=wanted.state, signals=wanted, reference=None)
 
 
@@ -175,28 +171,19 @@ def _as_told(problem: Problem) -> dict[str, Any]:
 
 def can_restate(problem: Problem) -> bool:
     """Whether it is known how the problem was put in a loop: not of one from a file, nor of a learned model."""
-    if problem.plant is not None:
-        return problem.plant.origin is not None and problem.plant.origin[0] is looped
-    return hasattr(problem.env, "stated")
+    return loop_of(problem) is not None
 
 
 def stated(problem: Problem) -> tuple[Problem, Signals, Surroundings]:
     """How a problem in a loop was stated: the problem without it, the signals, and what is around."""
-    if problem.plant is not None and problem.plant.origin is not None and problem.plant.origin[0] is looped:
-        plant, signals, around = problem.plant.origin[1]
-        bare: dict[str, Any] = {
-            "state": signals.measured,
-            "actions": signals.actuator,
-            "signals": None,
-            "known": None,
-            "limits": (),
-        }
-        return replace(problem, plant=plant, reference=None, **bare), signals, around
-    env = problem.env
-    if env is None or not hasattr(env, "stated"):
+    loop = loop_of(problem)
+    if loop is None:
         raise SpaqlError(f"{problem.name} comes from a file: its plant is not known here; give the problem itself")
-    found: tuple[Problem, Signals, Surroundings] = env.stated
-    return found
+    inner, signals, around = loop
+    if isinstance(inner, Problem):
+        return inner, signals, around
+    bare: dict[str, Any] = {"state": signals.measured, "actions": signals.actuator, "signals": None, "known": None}
+    return replace(problem, plant=inner, reference=None, limits=(), **bare), signals, around
 
 
 def _held(problem: Problem, signals: Signals) -> tuple[float, ...] | None:

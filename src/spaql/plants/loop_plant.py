@@ -1,9 +1,6 @@
 """A plant in its loop, compiled: sensors with noise and delay, references, the memory of the controller, actuators with
 delay, limits that end an episode.
 
-The state of such a plant is that of the plant itself, then what was measured (the oldest first: that is what the
-controller sees), the references, the registers of the memory, and the actions on their way to the plant.
-
     def step(s0, s1, q0, q1, r0, z0, p0, a0, ...):              a pendulum, action delayed by one step
         u0, = applied(q0, q1, r0, z0, a0)
         z0, = after(q0, q1, r0, z0, u0)
@@ -15,22 +12,113 @@ controller sees), the references, the registers of the memory, and the actions o
         ...
 """
 
+import inspect
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
-from spaql.plants.assemble import gaussians
+import numpy as np
+
+from spaql.ground.errors import SpaqlError, echoed
+from spaql.plants.assemble import bounded, gaussians, listed, normals
 from spaql.plants.axes import Axis
 from spaql.plants.compile import made
 from spaql.plants.compile import names as letters
+from spaql.plants.equations import drawn
 from spaql.plants.known import KnownOutcome
-from spaql.plants.parameters import drawn
-from spaql.plants.payment import Payment
 from spaql.plants.plant import Plant, PlantFunction, make_plant
 from spaql.plants.references import chances, first_lines, names, next_lines
 from spaql.plants.signals import Signals, python
 
+TRIED = 2000  # combinations of values among which the least reward is looked for
+
+
+# -- what a loop pays: a function of some of its variables, by their names ---------------------------------------------
+
+@dataclass(frozen=True)
+class Payment:
+    """A reward as a function of some symbols; without a function, minus the sum of their squares in units."""
+
+    symbols: tuple[str, ...]
+    given: Callable[..., float] | None = None
+    units: tuple[float, ...] = ()
+
+    @property
+    def function(self) -> Callable[..., float]:
+        if self.given is not None:
+            return self.given
+        arguments = ", ".join(f"e{n}" for n in range(len(self.units)))
+        terms = " - ".join(f"(e{n} / {unit!r}) * (e{n} / {unit!r})" for n, unit in enumerate(self.units))
+        function: Callable[..., float] = made({}, f"tracking({arguments})", [f"return -{terms}"])
+        return function
+
+    def of(self, *values: float) -> float:
+        """What is paid, in plain Python; what the user's function raises becomes one line."""
+        try:
+            return float(self.function(*values))
+        except Exception as error:
+            names = [] if self.given is None else list(inspect.signature(self.given).parameters)
+            told = ", ".join(f"{name} = {value:.6g}" for name, value in zip(names, values, strict=False))
+            raise SpaqlError(f"the reward of the loop failed with {told}: {error!r}") from error
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self.given is not None and not self.given.__qualname__.isidentifier():
+            raise SpaqlError("the reward of the loop cannot be sent to another process: define it with def in a module")
+        return Payment, (self.symbols, self.given, self.units)
+
+
+def payment_of(signals: Signals, reward: Any) -> Payment | None:
+    """The reward with the symbols of its arguments: those of the plant's text, see loop_plant.py."""
+    if reward is None:
+        return tracking(signals) if signals.errors else None
+    if not inspect.isfunction(reward):
+        raise SpaqlError(f"reward must be a plain Python function, not {type(reward).__name__}")
+    symbols = {name: symbol.replace("y", "t") for name, symbol in signals.symbols.items()}
+    symbols |= {name: f"r{k} - t{j}" for name, (k, j) in signals.errors.items()}
+    symbols |= {action: f"u{j}" for j, action in enumerate(signals.action_names)}
+    asked = []
+    for argument in inspect.signature(reward).parameters:
+        meant = [name for name in symbols if word(name) == argument]
+        if not meant:
+            raise SpaqlError(f"reward: there is no variable {echoed(argument)}: choose {', '.join(map(word, symbols))}")
+        if len(meant) > 1:
+            raise SpaqlError(f"reward: {argument} may mean {' or '.join(map(echoed, meant))}: rename one of them")
+        asked.append(symbols[meant[0]])
+    return Payment(tuple(asked), reward)
+
+
+def tracking(signals: Signals) -> Payment:
+    """Minus the squared errors, each in halves of the range of its reference."""
+    halves = tuple((signals.references[k].high - signals.references[k].low) / 2 for k, _ in signals.errors.values())
+    return Payment(tuple(f"r{k} - t{j}" for k, j in signals.errors.values()), units=halves)
+
+
+def word(name: str) -> str:
+    """A variable as the argument of a function: integral(speed_error) is integral_speed_error."""
+    return re.sub(r"\W+", "_", name).strip("_")
+
+
+def least_paid(payment: Payment, signals: Signals) -> float:
+    """The least that is paid for values within the ranges of all variables: of some of them, always the same."""
+    rng, low, high = np.random.default_rng(0), *signals.actuator.bounds
+    axes = dict(zip(signals.symbols.values(), (signals.axes[name] for name in signals.symbols), strict=True))
+    values = {symbol: rng.uniform(*axis.usual, TRIED) for symbol, axis in axes.items()}
+    values |= {f"t{j}": values[f"y{j}"] for j in range(len(signals.measured))}
+    values |= {f"u{j}": rng.uniform(low[j], high[j], TRIED) for j in range(len(low))}
+    columns = []
+    for symbol in payment.symbols:
+        one, minus, other = symbol.partition(" - ")
+        columns.append(values[one] - values[other] if minus else values[one])
+    paid = [payment.of(*map(float, row)) for row in zip(*columns, strict=True)]
+    least = min(paid, default=0.0)
+    if not np.isfinite(least):
+        raise SpaqlError("the reward is not finite for some values within the ranges of its variables")
+    return least
+
+
+# -- the plant in its loop ---------------------------------------------------------------------------------------------
 
 @dataclass(frozen=True)
 class Surroundings:
@@ -45,35 +133,57 @@ class Surroundings:
     beyond: float | None = None  # what a step beyond the data of a learned plant pays at most; its last variable tells
 
 
+class LoopState(NamedTuple):
+    """The state of a plant in its loop, by names, in this order."""
+
+    plant: list[str]
+    queue: list[list[str]]  # measured, the oldest first: that is what the controller sees
+    references: list[str]  # with all that is kept of them
+    registers: list[str]
+    late: list[list[str]]  # actions on their way to the plant
+
+    @property
+    def names(self) -> list[str]:
+        queue, late = ([name for row in rows for name in row] for rows in (self.queue, self.late))
+        return [*self.plant, *queue, *self.references, *self.registers, *late]
+
+
+def loop_state(plant: Plant, signals: Signals, around: Surroundings) -> LoopState:
+    return LoopState(
+        letters("s", plant.state_dim),
+        [letters(f"q{k}_", plant.observation_dim) for k in range(around.sensor_delay + 1)],
+        [name for k, reference in enumerate(signals.references) for name in names(k, reference)],
+        letters("z", len(signals.registers)),
+        [letters(f"p{k}_", plant.action_dim) for k in range(around.actuator_delay)],
+    )
+
+
 def looped(plant: Plant, signals: Signals, around: Surroundings) -> Plant:
     """The plant in its loop."""
-    size, d, axes = plant.state_dim, plant.observation_dim, plant.action_dim
-    s, t, z = letters("s", size), letters("t", d), letters("z", len(signals.registers))
-    queue = [letters(f"q{k}_", d) for k in range(around.sensor_delay + 1)]
-    late = [letters(f"p{k}_", axes) for k in range(around.actuator_delay)]
-    a, u = letters("a", axes), letters("u", axes)
-    kept = [name for k, one in enumerate(signals.references) for name in names(k, one)]
-    r = letters("r", len(signals.references))
-    y = queue[0]  # what the controller sees is the oldest of what was measured
-    uniform, normals, errors = _noise(around.noise)
-    state = [*s, *(name for row in queue for name in row), *kept, *z, *(name for row in late for name in row)]
-    look = f"{_text(t)}= look({_text(s)})" if plant.observe else f"{_text(t)}= {_text(s)}"
+    layout = loop_state(plant, signals, around)
+    s, queue, _, z, late = layout
+    t, r, y = letters("t", plant.observation_dim), letters("r", len(signals.references)), queue[0]
+    a, u = letters("a", plant.action_dim), letters("u", plant.action_dim)
+    uniform, noise, normal = normals(len(around.noise))
+    errors = {j: x for x, (j, _) in zip(normal, around.noise, strict=True)}
+    state = layout.names
+    look = f"{listed(t)}= look({listed(s)})" if plant.observe else f"{listed(t)}= {listed(s)}"
     scope: dict[str, Any] = signals.functions._asdict() | {"gaussians": gaussians, "drawn": drawn}
     scope |= {"start": plant.reset.python, "act": plant.step.python}
     scope |= {"look": plant.observe.python} if plant.observe else {}
     scope |= {"pay": around.reward.function} if around.reward else {}
     scope |= {f"E{j}": spread for j, spread in around.noise} | {"inf": math.inf}
 
-    lines = [f"{_text(u)}= applied({_text([*y, *r, *z, *a])})"]
+    lines = [f"{listed(u)}= applied({listed([*y, *r, *z, *a])})"]
     if around.reward:
         # memory as the law saw it, before it takes in this step
         lines += [f"{symbol} = {text}" for symbol, text in _remembered(signals, around.reward.symbols, y)]
-    lines += [f"{_text(z)}= after({_text([*y, *r, *z, *u])})"] if z else []
+    lines += [f"{listed(z)}= after({listed([*y, *r, *z, *u])})"] if z else []
     applied = late[0] if late else u
     plant_noise = letters("c", plant.step_noise)
-    lines.append(f"({_text(s)}), reward, terminated = act({_text([*s, *applied, *plant_noise])})")
+    lines.append(f"({listed(s)}), reward, terminated = act({listed([*s, *applied, *plant_noise])})")
     for k, row in enumerate(late):
-        lines.append(f"{_text(row)}= {_text(late[k + 1] if k + 1 < len(late) else u)}")
+        lines.append(f"{listed(row)}= {listed(late[k + 1] if k + 1 < len(late) else u)}")
     lines.append(look)
     if around.reward:
         lines.append(f"reward = pay({', '.join(around.reward.symbols)})")
@@ -84,30 +194,37 @@ def looped(plant: Plant, signals: Signals, around: Surroundings) -> Plant:
         lines += [f"tripped = {beyond}", f"reward = reward - {around.trip_cost!r} if tripped else reward"]
         lines.append("terminated = terminated or tripped")
     for k, row in enumerate(queue[:-1]):
-        lines.append(f"{_text(row)}= {_text(queue[k + 1])}")
-    lines += [*normals, *_measured(queue[-1], t, errors, signals.measured)]
+        lines.append(f"{listed(row)}= {listed(queue[k + 1])}")
+    lines += [*noise, *_measured(queue[-1], t, errors, signals.measured)]
     moves = [line for k, one in enumerate(signals.references) for line in next_lines(k, one)]
     draws = [name for k, one in enumerate(signals.references) if one.changes for name in chances(k, one)]
-    lines += [*moves, f"return ({_text(state)}), reward, terminated"]
-    stepped = made(scope, f"step({_text([*state, *a, *plant_noise, *uniform, *draws])})", lines)
+    lines += [*moves, f"return ({listed(state)}), reward, terminated"]
+    stepped = made(scope, f"step({listed([*state, *a, *plant_noise, *uniform, *draws])})", lines)
 
     reset_noise = letters("c", plant.reset_noise)
     draws = [name for k, one in enumerate(signals.references) for name in chances(k, one)]
-    lines = [
-        f"{_text(s)}= start({_text(reset_noise)})",
-        look,
-        *normals,
-        *_measured(queue[-1], t, errors, signals.measured),
-    ]
-    lines += [f"{_text(row)}= {_text(queue[-1])}" for row in queue[:-1]]
+    lines = [f"{listed(s)}= start({listed(reset_noise)})", look, *noise]
+    lines += _measured(queue[-1], t, errors, signals.measured)
+    lines += [f"{listed(row)}= {listed(queue[-1])}" for row in queue[:-1]]
     lines += [line for k, one in enumerate(signals.references) for line in first_lines(k, one)]
-    lines += [f"{_text(z)}= first({_text([*y, *r])})"] if z else []
-    lines += [f"{_text(row)}= {', '.join(map(repr, signals.neutral))}," for row in late]
-    started = made(scope, f"reset({_text([*reset_noise, *uniform, *draws])})", [*lines, f"return ({_text(state)})"])
+    lines += [f"{listed(z)}= first({listed([*y, *r])})"] if z else []
+    lines += [f"{listed(row)}= {', '.join(map(repr, signals.neutral))}," for row in late]
+    started = made(scope, f"reset({listed([*reset_noise, *uniform, *draws])})", [*lines, f"return ({listed(state)})"])
 
-    seen = made(scope, f"observe({_text(state)})", [f"return seen({_text([*y, *r, *z])})"])
+    seen = made(scope, f"observe({listed(state)})", [f"return seen({listed([*y, *r, *z])})"])
     functions = PlantFunction("reset", started), PlantFunction("step", stepped), PlantFunction("observe", seen)
-    return replace(make_plant(*functions, axes), origin=(looped, (plant, signals, around)))
+    return replace(make_plant(*functions, plant.action_dim), origin=(looped, (plant, signals, around)))
+
+
+def loop_of(problem: Any) -> Any:
+    """How the plant or the environment of a problem, or of a `PlantEnv`, was put in a loop; None if it was not.
+
+    What is in the loop, plant or problem; its signals; its surroundings.
+    """
+    if problem.plant is None:
+        return getattr(problem.env, "stated", None)
+    origin = problem.plant.origin
+    return origin[1] if origin is not None and origin[0] is looped else None
 
 
 def _remembered(signals: Signals, symbols: Sequence[str], y: Sequence[str]) -> list[tuple[str, str]]:
@@ -130,23 +247,9 @@ def _measured(row: Sequence[str], true: Sequence[str], errors: dict[int, str], a
     """With its error, within the bounds of its axis."""
     lines = []
     for j, name in enumerate(row):
-        blurred = f"{true[j]} + E{j} * {errors[j]}" if j in errors else true[j]
-        if j in errors and axes[j].slope is None:
-            blurred = f"min(max({blurred}, {float(axes[j].low)!r}), {float(axes[j].high)!r})"
+        blurred = bounded(f"{true[j]} + E{j} * {errors[j]}", axes[j]) if j in errors else true[j]
         lines.append(f"{name} = {blurred}")
     return lines
-
-
-def _noise(spreads: Sequence[tuple[int, float]]) -> tuple[list[str], list[str], dict[int, str]]:
-    """Uniform numbers, the lines that make normal ones of them, and the normal one of each variable."""
-    pairs = (len(spreads) + 1) // 2
-    uniform = [f"v{k}" for k in range(2 * pairs)]
-    lines = [f"x{2 * k}, x{2 * k + 1} = gaussians(v{2 * k}, v{2 * k + 1})" for k in range(pairs)]
-    return uniform, lines, {j: f"x{n}" for n, (j, _) in enumerate(spreads)}
-
-
-def _text(given: Sequence[str]) -> str:
-    return "".join(f"{name}, " for name in given)
 
 
 # -- what a controller in a loop may know of the reward: whatever of it can be computed from what it sees --------------

@@ -1,6 +1,5 @@
 """A problem: what is controlled, what is observed, what can be done, for how long."""
 
-import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -204,14 +203,9 @@ def reference_in_cube(problem: Problem, reference: Sequence[float]) -> np.ndarra
 def constant_actions(problem: Problem) -> list[Array]:
     """Constant actions to compare a controller with: all of a few finite ones, levels or corners of continuous ones."""
     actions = problem.actions
-    if isinstance(actions, Finite):
-        values = np.array(actions.values, float)
-        return [values[[i]] for i in np.unique(np.linspace(0, len(values) - 1, MOST_CONSTANT).round().astype(int))]
-    low, high = actions.bounds
-    if len(low) == 1:
-        return list(np.linspace(low, high, LEVELS))
-    corners = itertools.islice(itertools.product(*zip(low, high, strict=True)), MOST_CONSTANT)
-    return [(low + high) / 2, *(np.array(corner) for corner in corners)]
+    if actions.axes == 1:
+        return list(actions.some(LEVELS, MOST_CONSTANT))
+    return [actions.middle, *actions.some(2, MOST_CONSTANT)]
 
 
 def random_action(problem: Problem, rng: np.random.Generator) -> Any:

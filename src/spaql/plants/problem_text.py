@@ -1,15 +1,16 @@
-"""A problem in words: what `print(problem)` shows."""
+"""A problem in words: what `print(problem)` shows, and its loop in one line for files and exported code."""
 
 import re
 import textwrap
 from typing import TYPE_CHECKING
 
 from spaql.plants.axes import Axis, Continuous, Finite
-from spaql.plants.limits import limit_units, limited_names
-from spaql.plants.loop_text import IN_LOOP, loop_parts
+from spaql.plants.limits import Limit, limit_units, limited_names
 
 if TYPE_CHECKING:
+    from spaql.plants.loop_plant import Surroundings
     from spaql.plants.problem import Problem
+    from spaql.plants.signals import Signals
 
 WIDTH = 80
 NAME = 12  # letters of the column with what a line is about
@@ -20,13 +21,16 @@ MEANING = {  # of an end by the plant
     "success": "an episode that the plant ends has reached its goal",
 }
 MOST_ACTIONS = 12  # of a finite set that are listed
+MOST_REMEMBERED = 8  # variables of the memory that are told in one line
+UNPAID = "; it pays nothing yet: state a reward in spaql.loop"  # at the end of the summary of an FMU without a reward
+IN_LOOP = "; in a loop: "  # in a summary, between what the plant is and what is around it
 
 
 def problem_text(problem: "Problem") -> str:
     """Name, summary, observed variables, actions, horizon, loop, reference and limits, in lines of 80 letters."""
     state, actions = problem.state, problem.actions
     names = limited_names(state, actions)
-    units = [*(axis.unit for axis in state), *(*actions.units, *[""] * actions.axes)[: actions.axes]]
+    units = [*(axis.unit for axis in state), *actions.axis_units]
     ranges = [*map(_range, state), *_ranges(actions)]
     width = min(max(map(len, names)), LONGEST)
     said = [f"{name:<{width}}  {_with(text, unit)}" for name, text, unit in zip(names, ranges, units, strict=True)]
@@ -75,3 +79,72 @@ def _ranges(actions: Continuous | Finite) -> list[str]:
 
 def _with(text: str, unit: str) -> str:
     return f"{text} {unit}" if unit else text
+
+
+# -- the loop ----------------------------------------------------------------------------------------------------------
+
+def loop_line(signals: "Signals", around: "Surroundings") -> str:
+    """In one line."""
+    parts = [str(one) for one in signals.references]
+    kept = [item.name for item in signals.items]
+    parts += [f"memory {', '.join(kept[:MOST_REMEMBERED])}{', ...' * (len(kept) > MOST_REMEMBERED)}"] if kept else []
+    parts += [f"noise on {', '.join(signals.measured[j].name for j, _ in around.noise)}"] if around.noise else []
+    for what, steps in (("sensor", around.sensor_delay), ("actuator", around.actuator_delay)):
+        parts += [f"{what} delay {steps}"] if steps else []
+    parts += ["increments"] if signals.increments else []
+    parts += ["rate limit"] if signals.rates else []
+    parts += [str(one) for one in signals.interlocks]
+    return "; ".join(parts) or "as it is"
+
+
+def loop_parts(problem: "Problem") -> dict[str, list[str]]:
+    """By name of the part: its lines. What stands on the plant's side is not known of a problem from a file."""
+    signals, around = problem.signals, _around(problem)
+    if signals is None:
+        return {}
+    seen = {axis.name for axis in signals.state}
+    named = signals.errors.items()
+    errors = [f"{name} = {signals.references[k].name} - {signals.measured[j].name}" for name, (k, j) in named]
+    names, units = signals.action_names, signals.actuator.axis_units
+    changes = {
+        kind: [
+            f"{name}: at most {_with(f'{most:g}', unit)} per step"
+            for name, most, unit in zip(names, given, units, strict=False)
+        ]
+        for kind, given in (("increments", signals.increments), ("rates", signals.rates))
+    }
+    parts = {
+        "references": [str(one) for one in signals.references],
+        "errors": errors,
+        "memory": _joined([item.name for item in signals.items]),
+        "not seen": _joined([name for name in signals.axes if name not in seen]),
+        "noise": [],
+        "delay": [],
+        **changes,
+        "interlocks": [str(one) for one in signals.interlocks],
+        "trips": [],
+        "step": [f"{signals.dt:g} s"] if any(item.kind == "integral" for item in signals.items) else [],
+    }
+    if around is not None:
+        measured = signals.measured
+        parts["noise"] = _joined(
+            [f"{measured[j].name} {_with(f'{spread:g}', measured[j].unit)}" for j, spread in around.noise]
+        )
+        late = {"sensor": around.sensor_delay, "actuator": around.actuator_delay}
+        parts["delay"] = _joined([f"{what} {n} step{'s' * (n > 1)}" for what, n in late.items() if n])
+        ends = [Limit(measured[j].name, low, high).text(measured[j].unit) for j, low, high in around.trips]
+        parts["trips"] = [f"{end}, or the episode ends at a cost of {around.trip_cost:g}" for end in ends]
+    return parts
+
+
+def _around(problem: "Problem") -> "Surroundings | None":
+    """What stands on the plant's side of the loop, where the plant is there."""
+    if problem.plant is not None:
+        stated = problem.plant.origin[1] if problem.plant.origin is not None else ()
+    else:
+        stated = getattr(problem.env, "stated", ())
+    return next((one for one in stated if hasattr(one, "sensor_delay")), None)
+
+
+def _joined(texts: list[str]) -> list[str]:
+    return [", ".join(texts)] if texts else []

@@ -1,13 +1,14 @@
-"""Signals of a loop in files: plain data, read with distrust. A controller from a file keeps its memory."""
+"""Signals of a loop and limits in files: plain data, read with distrust. A controller from a file keeps its memory."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, fields
 from typing import Any
 
+from spaql.ground.errors import SpaqlError
 from spaql.plants.axes import Axis, Continuous, Finite
-from spaql.plants.interlocks import Interlock
-from spaql.plants.loop_text import IN_LOOP
+from spaql.plants.limits import Interlock, Limit
+from spaql.plants.problem_text import IN_LOOP
 from spaql.plants.references import Reference
 from spaql.plants.signals import Signals, signals_of
 
@@ -17,7 +18,7 @@ LONGEST = 1000  # letters of a name
 
 def signals_for_file(signals: Signals) -> dict[str, Any]:
     """Plain data; what is infinite is null."""
-    told = {one.name: getattr(signals, one.name) for one in fields(signals)}
+    told = signals.parts()
     told |= {name: [_plain(asdict(one)) for one in told[name]] for name in ("measured", "references", "interlocks")}
     kind = "finite" if isinstance(signals.actuator, Finite) else "continuous"
     return told | {"actuator": {"kind": kind} | _plain(asdict(signals.actuator))}
@@ -58,6 +59,21 @@ def signals_of_file(told: Any, summary: str) -> Signals | None:
         if len(per_action) not in (0, parts["actuator"].axes):
             raise ValueError("increments and rates are a number per action axis, or none")
     return signals_of(**parts)
+
+
+def limits_for_file(limits: Sequence[Limit]) -> list[dict[str, Any]]:
+    """Plain data; an open end is null."""
+    return [_plain(asdict(limit)) for limit in limits]
+
+
+def limits_of_file(told: Any) -> tuple[Limit, ...]:
+    """What `limits_for_file` has written."""
+    if not isinstance(told, list) or len(told) > MOST:
+        raise SpaqlError(f"limits must be a list of at most {MOST}")
+    for limit in told:
+        if not isinstance(limit, dict) or limit.keys() != {"variable", "low", "high"}:
+            raise SpaqlError("a limit must be an object with variable, low and high")
+    return tuple(Limit(limit["variable"], **_open({end: limit[end] for end in ("low", "high")})) for limit in told)
 
 
 def check_loop(signals: Signals | None, given: Signals | None) -> None:

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from spaql.ground.errors import SpaqlError, echoed
 from spaql.plants.axes import Axis, Continuous, Finite
 from spaql.plants.compile import made
-from spaql.plants.interlocks import Bounds, Interlock, check_together, within
+from spaql.plants.limits import Bounds, Interlock, check_together, within
 from spaql.plants.memory import Item, Register, Sum, parsed, registers_of
 from spaql.plants.references import Reference
 
@@ -49,16 +49,18 @@ class Signals:
     interlocks: tuple[Interlock, ...] = ()
     horizon: int = 1
 
+    def parts(self) -> dict[str, Any]:
+        """Without what is computed from it."""
+        return {part.name: getattr(self, part.name) for part in fields(self)}
+
     def __getstate__(self) -> dict[str, Any]:
-        """Without what is computed from it: functions made of text cannot be pickled."""
-        return {one.name: getattr(self, one.name) for one in fields(self)}
+        return self.parts()  # functions made of text cannot be pickled
 
     # -- names ---------------------------------------------------------------------------------------------------------
 
     @functools.cached_property
     def action_names(self) -> tuple[str, ...]:
-        axes = self.actuator.axes
-        return self.actuator.names or (("action",) if axes == 1 else tuple(f"action {j + 1}" for j in range(axes)))
+        return tuple(self.actuator.axis_names)
 
     @functools.cached_property
     def errors(self) -> dict[str, tuple[int, int]]:
@@ -109,8 +111,7 @@ class Signals:
         if item.kind == "previous":
             j = self.action_names.index(item.of)
             low, high = self.actuator.bounds
-            unit = self.actuator.units[j] if self.actuator.units else ""
-            return Axis(item.name, float(low[j]), float(high[j]), unit=unit)
+            return Axis(item.name, float(low[j]), float(high[j]), unit=self.actuator.axis_units[j])
         of = known[item.of]
         if item.kind == "integral":
             unit = f"{of.unit}·s" if of.unit else ""
@@ -152,12 +153,10 @@ class Signals:
     def registers(self) -> list[Register]:
         return self._memory[0]
 
-    @functools.cached_property
+    @property
     def neutral(self) -> tuple[float, ...]:
-        """What counts as applied before the first step: zero, or what is nearest to it."""
-        if isinstance(self.actuator, Finite):
-            return (float(min(self.actuator.values, key=abs)),)
-        return tuple(min(max(0.0, low), high) for low, high in zip(self.actuator.low, self.actuator.high, strict=True))
+        """What counts as applied before the first step."""
+        return self.actuator.neutral
 
     def seen_lines(self) -> list[tuple[str, Sum]]:
         """Errors and memory: symbol and sum, in an order in which they can be computed."""
@@ -223,8 +222,7 @@ def _difference(name: str, one: Axis, other: Axis) -> Axis:
     """The axis of one variable minus another."""
     if one.slope is None and other.slope is None:
         return Axis(name, one.low - other.high, one.high - other.low, unit=other.unit)
-    reach = [1.0 / axis.slope if axis.slope is not None else 0.5 * (axis.high - axis.low) for axis in (one, other)]
-    return Axis(name, slope=1.0 / sum(reach), unit=other.unit)
+    return Axis(name, slope=1.0 / (0.5 * one.width + 0.5 * other.width), unit=other.unit)
 
 
 def python(one: Sum, name: Callable[[str], str] = str, literal: Callable[[float], str] = repr) -> str:

@@ -16,7 +16,6 @@ import numpy as np
 
 from spaql.ground.arrays import Array
 from spaql.plants.answers import outcome, steps
-from spaql.plants.axes import Finite
 from spaql.plants.compile import made, names
 from spaql.plants.environment import open_environment
 from spaql.plants.known import KnownOutcome
@@ -104,8 +103,7 @@ def _cost(problem: Problem, rewards: Array) -> float:
 def _rows(problem: Problem) -> Rows:
     places = limit_table(problem.limits, problem.state, problem.actions).tolist()
     low, high = problem.actions.bounds
-    widths = [2.0 / axis.slope if axis.slope is not None else axis.high - axis.low for axis in problem.state]
-    widths += (high - low).tolist()
+    widths = [*(axis.width for axis in problem.state), *(high - low).tolist()]
     rows = []
     for j, lowest, highest in places:
         unit = widths[int(j)] or 1.0
@@ -132,13 +130,10 @@ def _violated(rows: Rows, called: list[str]) -> list[str]:
 def _looked(problem: Problem, env: Any) -> Array:
     """Rewards under the lowest, the middle and the highest action."""
     low, high = problem.actions.bounds
-    middle = (low + high) / 2
-    if isinstance(problem.actions, Finite):
-        middle = np.array([sorted(problem.actions.values)[len(problem.actions.values) // 2]], float)
     native, rewards, number = problem.native_one(), list[float](), 0
 
     def act(_: Any, step: int) -> Array:
-        return (low, middle, high)[number]
+        return (low, problem.actions.middle, high)[number]
 
     for number in range(3):
         episode = steps(env, act, env.reset(seed=number), min(LOOKED, problem.horizon), native)

@@ -12,9 +12,9 @@ from spaql.ground.arrays import Array
 from spaql.ground.checks import numbers, real
 from spaql.ground.errors import SpaqlError, echoed
 from spaql.plants.loop import extended
-from spaql.plants.loop_checks import dt_of
 from spaql.plants.problem import Continuous, Finite, Problem
 from spaql.plants.references import Reference
+from spaql.plants.statements import dt_of
 from spaql.policy.outputs import make_laws
 from spaql.policy.policy import Policy
 from spaql.policy.words import action_names, variable_names

@@ -9,7 +9,7 @@ import numpy as np
 
 from spaql.analysis.paired import OWN, rows_of
 from spaql.compress.frontier import FrontierPoint, episodes_for, restated
-from spaql.export.dot import action_colours
+from spaql.export.drawing import action_colours
 from spaql.ground.arrays import Array
 from spaql.ground.progress import at_work, working
 from spaql.plants.problem import Finite

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from spaql.export.dot import ENDS, NAMED, has_named
+from spaql.export.drawing import ENDS, NAMED, has_named
 from spaql.plants.catalog import entry_of, step_time
 from spaql.plants.equations import Entry
 from spaql.plants.limits import limit_table

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from spaql.export.dot import ENDS, NAMED, colour_of, has_named
+from spaql.export.drawing import ENDS, NAMED, colour_of, has_named
 from spaql.ground.arrays import Array
 from spaql.policy.digits import counted
 from spaql.policy.policy import Policy

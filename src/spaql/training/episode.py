@@ -13,10 +13,9 @@ from spaql.ground.checks import flag, real, text, whole
 from spaql.ground.errors import SpaqlError, echoed
 from spaql.plants.answers import begun, steps
 from spaql.plants.chart import HUGE
-from spaql.plants.environment import open_environment
+from spaql.plants.environment import applied as applied_action
+from spaql.plants.environment import drawn_parameters, inside, open_environment
 from spaql.plants.loop import restated
-from spaql.plants.loop_env import applied as applied_action
-from spaql.plants.loop_env import drawn_parameters, inside
 from spaql.plants.problem_text import HARD, WIDTH
 from spaql.plants.references import Reference
 from spaql.policy.step_response import StepResponse, measured

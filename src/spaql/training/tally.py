@@ -6,8 +6,8 @@ import numpy as np
 
 from spaql.ground.arrays import Array
 from spaql.ground.compiling import entry, machine_code
+from spaql.plants.equations import parameter_text
 from spaql.plants.limits import limit_table, limit_units
-from spaql.plants.parameters import told
 from spaql.plants.problem import Problem
 from spaql.policy.evaluation import Evaluation
 
@@ -95,7 +95,7 @@ def counted(problem: Problem, returns: Array, samples: int, tally: Tally, seed: 
     rows, limits = tally.rows, len(tally.limits)
     lengths = rows[:, LENGTH]
     violated = rows[:, FIRST_LIMIT : FIRST_LIMIT + 2 * limits : 2]
-    changed = f" with {told(problem.parameters)}" if problem.parameters else ""
+    changed = f" with {parameter_text(problem.parameters)}" if problem.parameters else ""
     return Evaluation(
         returns, samples,
         lengths=lengths.astype(np.int64), terminated=rows[:, ENDED] != 0.0, last=rows[:, LAST].copy(),

@@ -14,7 +14,7 @@ from spaql.learners.atlas.plan import Plan
 from spaql.learners.atlas.policy import samples_of, table_of
 from spaql.learners.atlas.state import Grown
 from spaql.learners.law_files import ScoredTree
-from spaql.plants.known_check import ABSOLUTE, wrong_steps
+from spaql.plants.known import ABSOLUTE, wrong_steps
 from spaql.plants.problem import Problem
 from spaql.plants.strict import strict_known
 from spaql.policy.knowledge import Knowledge

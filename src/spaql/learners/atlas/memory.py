@@ -89,12 +89,3 @@ def features_of(space: Continuous | Finite, actions: Array) -> Array:
     low, high = space.bounds
     u = 2.0 * (actions - low) / (high - low) - 1.0  # in [-1, 1]
     return np.concatenate([u, u * u], axis=1)
-
-
-def levels_of(space: Continuous | Finite, levels: int) -> Array:
-    """(actions, axes): the finite set, or evenly spaced levels on every axis."""
-    if isinstance(space, Finite):
-        return np.array(space.values, float)[:, None]
-    axes = [np.linspace(low, high, levels) for low, high in zip(*space.bounds, strict=True)]
-    grid = np.meshgrid(*axes, indexing="ij")
-    return np.column_stack([axis.ravel() for axis in grid])

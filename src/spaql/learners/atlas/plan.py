@@ -13,7 +13,7 @@ from spaql.gp.problem import declared_of
 from spaql.ground.arrays import Array
 from spaql.ground.errors import SpaqlError
 from spaql.learners.atlas.fit import Examples
-from spaql.learners.atlas.memory import Transitions, levels_of
+from spaql.learners.atlas.memory import Transitions
 from spaql.learners.atlas.model import CellModel, fit_model, leaves_of
 from spaql.learners.atlas.support import Guide, Support, support_points
 from spaql.learners.atlas.values import (
@@ -67,7 +67,7 @@ def planned_actions(problem: Problem, levels: int | None, settings: Settings) ->
     if settings.cells * count * settings.neighbours > MOST_LINKS:
         sizes = f"{settings.cells} cells with {count} actions and {settings.neighbours} neighbours"
         raise SpaqlError(f"{sizes} are too many: use fewer cells")
-    return levels_of(space, levels)
+    return space.some(levels)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,32 +1,38 @@
-"""What is stated in a loop must be able to happen: what could never act, or asks for what is forbidden, is refused."""
+"""What is stated of a problem must be able to happen: what could never act, asks for what is forbidden, or is violated
+at every start is refused where it is stated."""
 
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+
+import numpy as np
 
 from spaql.ground.checks import real
 from spaql.ground.errors import SpaqlError, SpaqlWarning
-from spaql.plants.axes import Axis
+from spaql.plants.answers import begun, observed
 from spaql.plants.limits import Limit
+from spaql.plants.plant import tried
 from spaql.plants.problem import SHORTEST, Problem
 from spaql.plants.references import Reference
 from spaql.plants.signals import Signals
 
 BEYOND = 0.02  # of the range of the data: so far beyond it a model may be asked
 SAME_STEP = 1e-6  # of a step: so much its time may differ by rounding
+STARTS = 300  # drawn on a plant before a limit is refused
+RESETS = 30  # of an environment; both end with the first start within
 
 
 def check_statements(signals: Signals, limits: Sequence[Limit], trips: Sequence[Limit]) -> None:
     """Of a loop whose names are known to exist."""
     for lock in signals.interlocks:
-        (low, high), at = _range(signals.axes[lock.when]), lock.above if lock.above is not None else lock.below
+        (low, high), at = signals.axes[lock.when].ends, lock.above if lock.above is not None else lock.below
         if at is not None and not low <= at <= high:
             raise SpaqlError(
                 f"{lock}: {lock.when} goes from {low:g} to {high:g}, so that this holds always or never; "
                 "give a threshold within this range"
             )
     for trip in trips:
-        low, high = _range(signals.axes[trip.variable])
+        low, high = signals.axes[trip.variable].ends
         if -math.inf < trip.low <= low or math.inf > trip.high >= high:
             raise SpaqlError(
                 f"the trip {trip.text()} has an end that is never exceeded: {trip.variable} goes from {low:g} to "
@@ -69,10 +75,6 @@ def warn_beyond(problem: Problem, references: Sequence[Reference]) -> None:
                 )
 
 
-def _range(axis: Axis) -> tuple[float, float]:
-    return (axis.low, axis.high) if axis.slope is None else (-math.inf, math.inf)
-
-
 def dt_of(problem: Problem, given: float | None = None) -> float:
     """Seconds per step, as given or as the plant has it: these must agree."""
     own, dt = problem.dt, real("dt", 1.0 if given is None else given, SHORTEST, 1 / SHORTEST)
@@ -82,3 +84,41 @@ def dt_of(problem: Problem, given: float | None = None) -> float:
         both = f"dt = {dt:g} s, but a step of {problem.name} takes {own:g} s"
         raise SpaqlError(f"{both}: leave dt out, or make the plant with this step")
     return own
+
+
+def check_starts(problem: Problem, limits: Sequence[Limit], trip: bool = False) -> None:
+    """Every limit on a variable must hold at one start at least. `trip`: violations end the episode."""
+    remembered = {item.name for item in problem.signals.items} if problem.signals is not None else set()
+    places = {axis.name: j for j, axis in enumerate(problem.state) if axis.name not in remembered}
+    open_ = [limit for limit in limits if limit.variable in places]
+    if not open_ or not problem.can_run:
+        return
+    seen = []
+    for start in _starts(problem):
+        seen.append(start)
+        open_ = [one for one in open_ if not one.low <= start[places[one.variable]] <= one.high]
+        if not open_:
+            return
+    limit = open_[0]
+    values, unit = [start[places[limit.variable]] for start in seen], problem.state[places[limit.variable]].unit
+    low, high = f"{min(values):.4g}", f"{max(values):.4g}"
+    found = f"{low if low == high else f'{low} to {high}'}{f' {unit}' if unit else ''}"
+    so = "every episode would end after its first step" if trip else "every episode would begin with a violation"
+    raise SpaqlError(
+        f"no start satisfies the {'trip' if trip else 'limit'} {limit.text(unit)}: in {len(seen)} starts "
+        f"{limit.variable} is {found}, so that {so}; widen it, or begin episodes within it"
+    )
+
+
+def _starts(problem: Problem) -> Iterator[Sequence[float]]:
+    """Observations at the beginning of episodes, always the same ones; of a plant in plain Python."""
+    plant = problem.plant
+    if plant is None:
+        env, names = problem.open_env(), [axis.name for axis in problem.state]
+        for seed in range(RESETS):
+            yield observed(names, begun(env.reset(seed=seed)), f"start {seed}").tolist()
+        return
+    plant, rng = plant.in_functions(), np.random.default_rng(0)
+    for chances in rng.random((STARTS, plant.reset_noise)).tolist():
+        state = tried(plant.reset, chances)
+        yield state if plant.observe is None else tried(plant.observe, list(state))
