@@ -24,7 +24,7 @@ DOORS = {
     ("learners/agent.py", "training/trainer.py"),
     ("learners/agent.py", "data/replay.py"),
     ("learners/atlas/learner.py", "laws/trust.py"),
-    ("training/acceptance.py", "laws/price.py"),
+    ("training/acceptance.py", "laws/race.py"),
     ("learners/atlas/controller.py", "laws/in_model.py"),
     ("learners/forest_agent.py", "training/forest_loop.py"),
     ("learners/forest_agent.py", "training/episode.py"),

@@ -15,11 +15,10 @@ from spaql.plants.loop import extended
 from spaql.plants.loop_checks import dt_of
 from spaql.plants.problem import Continuous, Finite, Problem
 from spaql.plants.references import Reference
-from spaql.policy.outputs import make_laws
+from spaql.policy.outputs import leaf
 from spaql.policy.policy import Policy
 from spaql.policy.words import action_names, variable_names
 from spaql.trees.laws import CLIP, ORDERED, SCORES, THRESHOLD
-from spaql.trees.tree import LEAF, NODE, make_tree
 
 
 def law(problem: Problem, gains: Any, offset: Any = 0.0, name: str = "law") -> Policy:
@@ -63,11 +62,7 @@ def _rows(gains: Any, axes: Sequence[str]) -> list[Any]:
 
 def one_law(problem: Problem, gains: Array, offsets: Array, kind: int, name: str) -> Policy:
     """The policy of one law: gains (outputs, variables) and offsets (outputs,) of a kind of trees/laws.py."""
-    nodes = np.zeros(1, NODE)
-    nodes["feature"] = LEAF
-    laws = make_laws(gains[None], offsets[None], problem.actions, kind)
-    tree = make_tree(nodes, np.zeros((1, problem.actions.axes)), len(problem.state), None, laws)
-    return Policy(problem, tree, name, problem.name)
+    return Policy(problem, leaf(problem.actions, gains, offsets, kind), name, problem.name)
 
 
 def checked_problem(problem: Any) -> Problem:
