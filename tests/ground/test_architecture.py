@@ -25,7 +25,7 @@ DOORS = {
     ("learners/agent.py", "training/trainer.py"),
     ("learners/agent.py", "data/record.py"),
     ("learners/atlas/learner.py", "laws/trust.py"),
-    ("training/acceptance.py", "laws/price.py"),
+    ("training/acceptance.py", "laws/race.py"),
     ("learners/atlas/controller.py", "laws/in_model.py"),
     ("learners/forest_agent.py", "training/forest_loop.py"),
     ("policy/policy.py", "training/closed_loop.py"),

@@ -7,10 +7,9 @@ import pytest
 
 import spaql
 from loops import motor
-from spaql.laws.thrift import Thrift
-from spaql.laws.tidy import Tidying
+from spaql.laws.tidy import DearTidying, Tidying
 from spaql.laws.trials import Trials
-from spaql.laws.vector import NEGLIGIBLE, Units, declared_units, reach_of, without_dust
+from spaql.laws.vector import DUST_SHARE, Units, declared_units, reach_of, without_dust
 from spaql.plants.environment import PlantEnv
 from spaql.policy.outputs import make_laws
 from spaql.trees.laws import CLIP, SCORES, THRESHOLD
@@ -44,8 +43,8 @@ def moves_something(tree, problem):
     """Every number that is left."""
     terms = np.abs(tree.laws.gains) * reach_of(declared_units(problem))
     size = np.ptp(problem.actions.bounds)
-    assert ((terms == 0.0) | (terms > NEGLIGIBLE * size)).all()
-    assert ((tree.laws.offsets == 0.0) | (np.abs(tree.laws.offsets) > NEGLIGIBLE * size)).all()
+    assert ((terms == 0.0) | (terms > DUST_SHARE * size)).all()
+    assert ((tree.laws.offsets == 0.0) | (np.abs(tree.laws.offsets) > DUST_SHARE * size)).all()
 
 
 @pytest.mark.parametrize("problem", [compiled(), environment()], ids=["plant", "environment"])
@@ -55,7 +54,7 @@ def test_tidying_leaves_no_dust(problem, budget):
     if problem.plant is not None:
         tidy, _ = Tidying(trials, tree, 0.5, 0, 0, 0.05, declared_units(problem)).run()
     else:
-        tidy, _ = Thrift(trials, tree, 0.5, 0, 0, budget, 60.0, declared_units(problem)).run()
+        tidy, _ = DearTidying(trials, tree, 0.5, 0, 0, budget, 60.0, declared_units(problem)).run()
     assert (tidy.laws.gains[0, 0, 1], tidy.laws.offsets[0, 0]) == (0.0, 0.0)
     moves_something(tidy, problem)
 
@@ -82,7 +81,7 @@ def test_gains_that_may_be_halved_for_ever_are_none(slow):
     """All that is left of a law of which nothing matters was its last coefficient, halved fourteen times."""
     problem = spaql.from_gym(PlantEnv(idling())) if slow else idling()
     tree, trials, units = one_law(problem, [[0.0, 0.0078125]], [0.0]), Trials(problem), declared_units(problem)
-    tidying = Thrift(trials, tree, 1.0, 0, 0, 1e5, 20.0, units) if slow else Tidying(trials, tree, 1.0, 0, 0, 0.05, units)
+    tidying = DearTidying(trials, tree, 1.0, 0, 0, 1e5, 20.0, units) if slow else Tidying(trials, tree, 1.0, 0, 0, 0.05, units)
     tidying.soften()
     assert (tidying.tree.laws.gains == 0.0).all()
     assert (tidying.tree.laws.offsets == 0.0).all()

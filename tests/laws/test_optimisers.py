@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from spaql.laws.cma import ARS, CMA
+from spaql.laws.optimisers import ARS, CMA
 
 BEST = np.array([1.0, -2.0, 0.5, 3.0])
 BOTH = pytest.mark.parametrize("kind", [CMA, ARS])

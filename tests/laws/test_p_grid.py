@@ -4,7 +4,7 @@ import gymnasium
 import numpy as np
 
 import spaql
-from spaql.laws.pi_laws import p_grid
+from spaql.laws.classical import p_grid
 from spaql.policy.policy import Policy
 
 

@@ -5,12 +5,10 @@ import pytest
 
 import spaql
 from spaql.ground.streams import LAWS_CONFIRMED
-from spaql.laws.blocks import refine
-from spaql.laws.lessons import fitted_partitions
+from spaql.laws.lessons import Lessons, fitted_partitions
 from spaql.laws.planner import BUDGET, planned
-from spaql.laws.search import Search
+from spaql.laws.search import Search, refine
 from spaql.laws.stages import _take_units, state_units
-from spaql.laws.teacher import Lessons
 from spaql.laws.trials import Trials, affordable, seeds_of
 from spaql.laws.vector import measured_units
 from spaql.trees.tree import decide, leaf_of
@@ -84,7 +82,7 @@ def test_refining_in_blocks_makes_a_tree_better(swinging):
     problem, states, actions, _ = swinging
     search = searching(problem, states, 0.3)
     begin = fitted_partitions(search, Lessons(states, actions), 3, 1)[0]
-    refine(search, begin, [(0.3, 64, 200)])
+    refine(search, begin, 1)
     seeds = seeds_of(9, LAWS_CONFIRMED, 0, 200)
     before, after = (search.trials.returns(search.units.physical(tree), seeds).mean() for tree in (begin, search.best.tree))
     assert after > before

@@ -12,11 +12,11 @@ import pytest
 
 import spaql
 from gym_envs import Box, Discrete, Later, Line, Still, Wide
+from spaql.laws.classical import local_laws
 from spaql.laws.environments import Environments, Job, roll_out
-from spaql.laws.local import local_laws
-from spaql.laws.thrift import Measure, Measured
+from spaql.laws.optimisers import Running
+from spaql.laws.race import no_worse, paired, shown_no_worse
 from spaql.laws.trials import Spent, Trials, seeds_of
-from spaql.laws.walk import Running
 from spaql.trees.edits import constant
 
 SEEDS = seeds_of(0, 21, 0, 6)
@@ -144,33 +144,30 @@ def test_a_linear_plant_gives_its_regulator():
         assert (gains[2:] == 0.0).all()
 
 
-def test_of_very_few_episodes_beginnings_decide_too():
-    good = Measured(np.array([10.0]), np.full(20, 5.0))
-    assert good.no_worse(good, 0.1)
-    assert not Measured(np.array([10.0]), np.array([1.0] + [5.0] * 19)).no_worse(good, 0.1)
-    assert not Measured(np.array([9.0]), np.full(20, 5.0)).no_worse(good, 0.1)
-
-
 def test_of_many_episodes_a_loss_must_be_shown_to_be_small():
     rng = np.random.default_rng(0)
-    good = Measured(rng.normal(270.0, 20.0, 100), np.zeros(0))
-    assert good.no_worse(good, 0.2)
-    assert Measured(good.whole + rng.normal(0.0, 5.0, 100), good.begun).no_worse(good, 0.2)
-    noisy = Measured(good.whole + 60.0 * np.resize([-1.0, 1.0], 100), good.begun)  # the mean is the same, perhaps
-    assert not noisy.no_worse(good, 0.2)
-    assert not Measured(good.whole - 3.0 + rng.normal(0.0, 1.0, 100), good.begun).no_worse(good, 0.2)
-    assert Measured(good.whole[:25] - 30.0 + rng.normal(0.0, 5.0, 25), good.begun).clearly_worse(good, 0.2)
-    assert not Measured(good.whole[:25] + rng.normal(0.0, 5.0, 25), good.begun).clearly_worse(good, 0.2)
+    good = rng.normal(270.0, 20.0, 100)
+    assert no_worse(good, good, 0.5)
+    assert no_worse(good + rng.normal(0.0, 5.0, 100), good, 0.5)
+    assert not no_worse(good + 60.0 * np.resize([-1.0, 1.0], 100), good, 0.5)  # the mean is the same, perhaps
+    assert not no_worse(good - 3.0 + rng.normal(0.0, 1.0, 100), good, 0.5)
+    assert not no_worse(np.array([9.0]), np.array([10.0]), 0.1)
+
+
+def test_returns_are_compared_episode_by_episode():
+    change, error = paired(np.array([3.0, 5.0, 7.0, 9.0]), np.array([1.0, 2.0, 6.0, 7.0]))
+    assert change == 2.0
+    assert error == pytest.approx(np.std([2.0, 3.0, 1.0, 2.0], ddof=1) / 2.0)
+    assert paired(np.array([3.0]), np.array([1.0, 9.0])) == (2.0, 0.0)
 
 
 def test_what_is_clearly_worse_sees_a_quarter_of_the_episodes():
-    trials = Trials(line(horizon=10))
-    measure = Measure(trials, 0, 1, 40)
-    good, bad = sorted((constant(1, [0.0]), constant(1, [1.0])), key=lambda tree: -measure(tree).mean)
-    before, used = measure(good), trials.samples
-    assert measure.no_worse(good, before, 0.0)
+    trials, seeds = Trials(line(horizon=10)), seeds_of(0, 1, 0, 40)
+    good, bad = sorted((constant(1, [0.0]), constant(1, [1.0])), key=lambda tree: -trials.returns(tree, seeds).mean())
+    before, used = trials.returns(good, seeds), trials.samples
+    assert shown_no_worse(trials, good, seeds, before, 0.0)
     assert trials.samples - used == 400
-    assert not measure.no_worse(bad, before, 0.0)
+    assert not shown_no_worse(trials, bad, seeds, before, 0.0)
     assert trials.samples - used == 500
 
 

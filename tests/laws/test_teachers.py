@@ -153,7 +153,7 @@ def test_own_lessons_are_better_than_what_was_done():
     policy = law_policies()["P2"]
     trials = Trials(policy.problem)
     units = measured_units(policy.problem, policy.usage.states)
-    lessons = own_lessons(Search(trials, units, 0, 0, 0.1), policy.rules, 0, 4)
+    lessons = own_lessons(Search(trials, units, 0, 0, 0.1), policy.rules, 4)
     changed = (lessons.actions != policy.decide(lessons.states)).any(axis=1)
     assert 0.05 < changed.mean() < 1.0
     assert trials.samples > 0
@@ -164,7 +164,7 @@ def test_an_environment_cannot_go_on_from_a_moment_and_gives_no_lessons_of_its_o
     trials = Trials(spaql.from_gym(Line(length=5), horizon=5))
     units = measured_units(trials.problem, np.linspace(-1, 1, 9)[:, None])
     tree = Search(trials, units, 0, 0).proposals.leaf(1.0)
-    assert own_lessons(Search(trials, units, 0, 0, 0.1), tree, 0, 4) is None
+    assert own_lessons(Search(trials, units, 0, 0, 0.1), tree, 4) is None
     assert trials.returns(tree, seeds_of(0, 1, 0, 2)).shape == (2,)
 
 

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import spaql
-from spaql.laws.tidy import Tidying, plain, rounded
+from spaql.laws.tidy import Tidying, rounded
 from spaql.laws.trials import Trials, seeds_of
+from spaql.laws.vector import plain
 from spaql.policy.outputs import make_laws
 from spaql.trees.edits import simplified
 from spaql.trees.laws import CLIP, ORDERED, THRESHOLD

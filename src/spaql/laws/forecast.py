@@ -21,7 +21,7 @@ from spaql.gp.units import box_of
 from spaql.ground.arrays import Array
 from spaql.ground.streams import LAWS_CONFIRMED
 from spaql.laws.in_model import doubted
-from spaql.laws.teacher import Lessons
+from spaql.laws.lessons import Lessons
 from spaql.laws.trials import Trials, seeds_of
 from spaql.learners.atlas.controller import model_at, told_problem
 from spaql.learners.atlas.memory import BEGAN, LED, TERMINATED

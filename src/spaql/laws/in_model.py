@@ -27,12 +27,11 @@ from spaql.gp.units import inputs_of
 from spaql.ground.arrays import Array
 from spaql.ground.progress import at_work
 from spaql.ground.streams import LAWS_SEARCHED
+from spaql.laws.classical import local_laws
 from spaql.laws.judge import LAWS, WORTH, Judge, scale_of
-from spaql.laws.lessons import distilled, fitted_partitions
-from spaql.laws.local import local_laws
+from spaql.laws.lessons import Lessons, distilled, fitted_partitions
 from spaql.laws.planner import MOST_STEPS, planned
 from spaql.laws.search import CHOICE, Round, Search
-from spaql.laws.teacher import Lessons
 from spaql.laws.tidy import Tidying
 from spaql.laws.trials import Spent, Trials, seeds_of
 from spaql.laws.vector import Units, everything, measured_units, numbers_of

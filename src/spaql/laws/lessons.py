@@ -1,85 +1,183 @@
-"""Beginnings of a search from lessons: of a teacher, or of the search's own trials of other actions.
+"""Lessons, and trees that follow them: what a teacher did, or the search's own trials of other actions, as first trees.
 
-Policy improvement by rollouts: at moments of a good tree's closed loop every action is tried for a few steps, then the
-tree goes on. Where another action is worth more, that is the lesson. One round and a polish take a law that cannot
-swing the pendulum up to within a few of the optimum.
+model trees          a law tree of a given size that does about what was done at given states
+random partitions    many different beginnings from the same lessons, with the laws that fit best in each
+own lessons          policy improvement by rollouts: at moments of a good tree's closed loop every action is tried
+                     for a few steps, then the tree goes on; where another action is worth more, that is the lesson
 """
 
+import itertools
+from typing import NamedTuple
 
 import numpy as np
 
 from spaql.ground.arrays import Array
-from spaql.laws.distil import ROUNDS, SMALLEST, fit, law_of, model_tree, scores_of
 from spaql.laws.search import Search
-from spaql.laws.teacher import Lessons
-from spaql.policy.outputs import kinds_of
-from spaql.trees.edits import with_laws
+from spaql.laws.vector import Units
+from spaql.plants.problem import Continuous, Finite, Problem
+from spaql.policy.outputs import kinds_of, leaf
+from spaql.trees.edits import Law, best_first, oblique, split_law, with_laws
+from spaql.trees.laws import CLIP, ORDERED, SCORES
 from spaql.trees.tree import LEAF, Tree, decide, leaf_of
 
-MOMENTS = 2000  # of a round
-DRIFTS = 3  # of drifting
-HOLDS = (5, 2)  # steps for which an action is tried, in turn
-LEVELS = {1: 9, 2: 5, 3: 3}  # by axes, of continuous actions; more axes: the corners
-MOST = 33  # actions tried
-NOTABLE = 0.3  # of the mean gain: where less is to be gained, what was done is right; else luck decides there
-EXTREME = 0.95  # quantile above which gains are cut: a single lost episode must not outweigh everything else
-LEAST = 0.1  # of the mean gain: what a state counts where nothing is gained
+
+class Lessons(NamedTuple):
+    """Observations (n, variables) and what was done there (n, axes), physical; and how much each counts."""
+
+    states: Array
+    actions: Array
+    weights: Array | None = None
 
 
-def own_lessons(search: Search, tree: Tree, number: int, leaves: int) -> Lessons | None:
-    """Better actions than those of a physical tree; None where the plant cannot go on from a moment.
-
-    First at moments of its own closed loop, then at those of a tree that follows the lessons so far, which comes to
-    other states (DAgger).
-    """
-    hold, at, found = HOLDS[number % len(HOLDS)], tree, []
-    for _ in range(DRIFTS):
-        lessons = _better(search, tree, at, hold)
-        if lessons is None:
-            break
-        found.append(lessons)
-        together = Lessons(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
-        at = search.units.physical(distilled(search, together, leaves, False)[0])
-    return together if found else None
-
-
-def _better(search: Search, tree: Tree, at: Tree, hold: int) -> Lessons | None:
-    """What is better than to follow `tree`, at moments of the closed loop of `at`."""
-    space, seed = search.trials.problem.actions, int(search.rng.integers(2**31))
-    actions = space.some(LEVELS.get(space.axes, 2), MOST)
-    found = search.trials.alternatives(tree, at, actions, search.count(MOMENTS, 50), hold, seed)
-    if found is None or len(found[0]) == 0:
-        return None
-    states, futures = found
-    best = futures[:, :-1].argmax(axis=1)
-    gained = np.maximum(futures[np.arange(len(best)), best] - futures[:, -1], 0.0)
-    worth = gained > NOTABLE * gained.mean()
-    better = np.where(worth[:, None], actions[best], decide(tree, states))
-    weights = np.minimum(gained, np.quantile(gained, EXTREME))
-    return Lessons(states, better, weights + LEAST * weights.mean())
-
-
-def distilled(search: Search, lessons: Lessons, leaves: int, weighted: bool) -> list[Tree]:
+def distilled(search: Search, lessons: Lessons, leaves: int, weighted: bool = False) -> list[Tree]:
     """Trees in units that do what the lessons say, one per kind of law."""
     problem, units = search.trials.problem, search.units
     states, weights = units.of(lessons.states), lessons.weights if weighted else None
-    found = []
-    for kind in kinds_of(problem.actions):
-        scores = scores_of(problem, kind, lessons.actions)
-        found.append(model_tree(units, kind, states, scores, leaves, search.rng, weights))
+    return [
+        model_tree(units, kind, states, scores_of(problem, kind, lessons.actions), leaves, search.rng, weights)
+        for kind in kinds_of(problem.actions)
+    ]
+
+
+# -- model trees -------------------------------------------------------------------------------------------------------
+#
+# Grown best first. A part is split where two laws explain much more than one; tests are quantiles of a variable or
+# random directions through a state. Scores saturate at -1 and 1 (see vector.py): where a law and what it is to explain
+# are beyond the same end there is no error, so such states are left out of the next fit.
+
+RIDGE = 1e-3  # times the number of states
+FIT_ROUNDS = 5
+TEST_ROUNDS = 2  # of the fits that compare tests
+QUANTILES = 9  # cuts tried per variable
+RANDOM_TESTS = 50  # per part
+MIN_LEAF_STATES = 20
+MAX_STATES = 4000  # that a tree is fitted to
+SATURATED_SCORE = 0.99
+
+
+class Split(NamedTuple):
+    """weights . z >= cut."""
+
+    weights: Array
+    cut: float
+
+
+def scores_of(problem: Problem, kind: int, actions: Array) -> Array:
+    """What laws of a kind should say where these actions are applied: (n, outputs), between -1 and 1."""
+    if kind == CLIP:
+        low, high = problem.actions.bounds
+        found: Array = (2.0 * actions - low - high) / (high - low)
+        return found
+    assert isinstance(problem.actions, Finite)
+    values = np.array(problem.actions.values, float)
+    index = np.abs(actions[:, :1] - values).argmin(axis=1)
+    if kind == SCORES:
+        found = np.where(index[:, None] == np.arange(len(values)), 1.0, -1.0)
+        return found
+    found = (2.0 * index / (len(values) - 1) - 1.0)[:, None]
+    return found if kind == ORDERED else np.sign(found)
+
+
+def model_tree(
+    units: Units, kind: int, states: Array, scores: Array, leaves: int, rng: np.random.Generator,
+    weights: Array | None = None,
+) -> Tree:  # fmt: skip
+    """In units, as `states` are; fewer leaves where the states do not allow more.
+
+    `weights`: how much each state counts.
+    """
+    if len(states) > MAX_STATES:
+        chosen = np.sort(rng.permutation(len(states))[:MAX_STATES])
+        states, scores = states[chosen], scores[chosen]
+        weights = None if weights is None else weights[chosen]
+    weights = np.ones(len(states)) if weights is None else weights / max(float(weights.mean()), 1e-300)
+    inputs = np.concatenate([states * units.live, np.ones((len(states), 1))], axis=1)
+    everywhere = np.arange(len(states))
+    law, error = fit(inputs, scores, weights, FIT_ROUNDS)
+    tree = leaf(units.problem.actions, *law_of(law, kind), kind)
+    Part = tuple[int, Array, float]
+
+    def offer(part: Part) -> tuple[float, Split] | None:
+        """Of a node, the states in it, and the error there."""
+        _, members, error = part
+        best: tuple[float, Split] | None = None
+        for test in _tests(states[members], units.live, rng):
+            high = states[members] @ test.weights >= test.cut
+            if min(high.sum(), (~high).sum()) < MIN_LEAF_STATES:
+                continue
+            sides = members[~high], members[high]
+            left = sum(fit(inputs[side], scores[side], weights[side], TEST_ROUNDS)[1] for side in sides)
+            if best is None or error - left > best[0]:
+                best = (error - left, test)
+        return best
+
+    def divide(part: Part, test: Split) -> tuple[Part, Part] | None:
+        nonlocal tree
+        node, members, _ = part
+        high = states[members] @ test.weights >= test.cut
+        below, above = members[~high], members[high]
+        (low_law, low_error), (high_law, high_error) = (
+            fit(inputs[side], scores[side], weights[side], FIT_ROUNDS) for side in (below, above)
+        )
+        n = len(tree.nodes)
+        tree = oblique(split_law(tree, node, test.weights, test.cut, law_of(low_law, kind), law_of(high_law, kind)))
+        return (n, below, low_error), (n + 1, above, high_error)
+
+    for _ in itertools.islice(best_first((0, everywhere, error), offer, divide), leaves - 1):
+        pass
+    return tree
+
+
+def fit(inputs: Array, scores: Array, weights: Array, rounds: int) -> tuple[Array, float]:
+    """Gains with the offset last, (variables + 1, outputs), and the squared error of the saturated scores."""
+    ridge = RIDGE * len(inputs) * np.eye(inputs.shape[1])
+    weighted = inputs * weights[:, None]
+    law: Array = np.linalg.solve(weighted.T @ inputs + ridge, weighted.T @ scores)
+    for _ in range(rounds - 1):
+        said = inputs @ law
+        same = ((said > 1.0) & (scores >= SATURATED_SCORE)) | ((said < -1.0) & (scores <= -SATURATED_SCORE))
+        if not same.any():
+            break
+        for output in range(scores.shape[1]):
+            kept = np.flatnonzero(~same[:, output])
+            if len(kept) < MIN_LEAF_STATES:
+                continue
+            right = weighted[kept].T @ scores[kept, output] + ridge @ law[:, output]
+            law[:, output] = np.linalg.solve(weighted[kept].T @ inputs[kept] + ridge, right)
+    wrong = np.clip(inputs @ law, -1.0, 1.0) - scores
+    return law, float(weights @ (wrong * wrong).sum(axis=1))
+
+
+def _tests(states: Array, live: Array, rng: np.random.Generator) -> list[Split]:
+    """Quantiles of every variable, and random directions through states."""
+    d, found = states.shape[1], []
+    for j in np.flatnonzero(live):
+        cuts = np.unique(np.quantile(states[:, j], np.linspace(0, 1, QUANTILES + 2)[1:-1]))
+        found += [Split(np.eye(d)[j], float(cut)) for cut in cuts]
+    for _ in range(RANDOM_TESTS if live.sum() > 1 else 0):
+        weights = rng.normal(size=d) * live
+        weights /= np.linalg.norm(weights)
+        found.append(Split(weights, float(weights @ states[int(rng.integers(len(states)))])))
     return found
 
 
-# -- random partitions whose laws are fitted to lessons: many different beginnings from the same lessons ---------------
-#
-# A model tree (distil.py) is one guess of where the tests belong, made for the sake of the fit. What a fit says about
-# the closed loop is little; so many partitions are drawn, laws are fitted in each, and the plant says which are worth
-# more.
+def law_of(fitted: Array, kind: int) -> Law:
+    """Gains (outputs, variables) and offsets; the highest of scores stays the same if the first is taken from all."""
+    gains, offsets = fitted[:-1].T.copy(), fitted[-1].copy()
+    if kind == SCORES:
+        gains, offsets = gains - gains[:1], offsets - offsets[:1]
+    return gains, offsets
 
-DRAWN = 1200  # partitions
-STATES = 1500  # that laws are fitted to
-TRIED = 200  # of them on the plant, half of them those with the best fit
-EPISODES = 16  # of each
+
+# -- random partitions whose laws are fitted to lessons ----------------------------------------------------------------
+#
+# A model tree is one guess of where the tests belong, made for the sake of the fit. What a fit says about the closed
+# loop is little; so many partitions are drawn, laws are fitted in each, and the plant says which are worth more.
+
+DRAWN_PARTITIONS = 1200
+TRIED_PARTITIONS = 200  # on the plant, half of them those with the best fit
+PARTITION_EPISODES = 16
+PARTITION_STATES = 1500  # that laws are fitted to
 
 
 def fitted_partitions(search: Search, lessons: Lessons, leaves: int, keep: int, share: float = 1.0) -> list[Tree]:
@@ -88,34 +186,85 @@ def fitted_partitions(search: Search, lessons: Lessons, leaves: int, keep: int, 
     `share`: of the partitions that are drawn.
     """
     rng = search.rng
-    chosen = np.sort(rng.permutation(len(lessons.states))[:STATES])
+    chosen = np.sort(rng.permutation(len(lessons.states))[:PARTITION_STATES])
     states, actions = search.units.of(lessons.states[chosen]), lessons.actions[chosen]
-    if leaves == 1 or len(states) < SMALLEST * leaves:
+    if leaves == 1 or len(states) < MIN_LEAF_STATES * leaves:
         return []
     drawn = []
-    for _ in range(search.count(round(share * DRAWN), 4)):
+    for _ in range(search.count(round(share * DRAWN_PARTITIONS), 4)):
         tree = search.proposals.tree(leaves, states)
         assert tree.laws is not None
-        found = _fitted(tree, states, scores_of(search.trials.problem, tree.laws.kind, actions), search.units.live)
-        if found is not None:
-            drawn.append(found)
-    drawn.sort(key=lambda one: one[0])
-    half = search.count(round(share * TRIED / 2), 2)
+        scores = scores_of(search.trials.problem, tree.laws.kind, actions)
+        fitted = _fitted(tree, states, scores, search.units.live)
+        if fitted is not None:
+            drawn.append(fitted)
+    drawn.sort(key=lambda fitted: fitted[0])
+    half = search.count(round(share * TRIED_PARTITIONS / 2), 2)
     rest = drawn[half:]
     tried = drawn[:half] + [rest[i] for i in np.unique(np.linspace(0, len(rest) - 1, half).astype(int)) if rest]
-    return [tree for tree, _ in search.screened([(tree, 0) for _, tree in tried], keep, EPISODES)]
+    return [tree for tree, _ in search.screened([(tree, 0) for _, tree in tried], keep, PARTITION_EPISODES)]
 
 
 def _fitted(tree: Tree, states: Array, scores: Array, live: Array) -> tuple[float, Tree] | None:
     """The error, and the tree with laws that fit best in its leaves; None where a leaf has hardly a state."""
     assert tree.laws is not None
-    inputs, leaf, error = np.concatenate([states * live, np.ones((len(states), 1))], axis=1), leaf_of(tree, states), 0.0
+    inputs = np.concatenate([states * live, np.ones((len(states), 1))], axis=1)
+    at, error = leaf_of(tree, states), 0.0
     gains, offsets = tree.laws.gains.copy(), tree.laws.offsets.copy()
     for node in np.flatnonzero(tree.nodes["feature"] == LEAF):
-        members = np.flatnonzero(leaf == node)
-        if len(members) < SMALLEST:
+        members = np.flatnonzero(at == node)
+        if len(members) < MIN_LEAF_STATES:
             return None
-        law, wrong = fit(inputs[members], scores[members], np.ones(len(members)), ROUNDS)
+        law, wrong = fit(inputs[members], scores[members], np.ones(len(members)), FIT_ROUNDS)
         gains[node], offsets[node] = law_of(law, tree.laws.kind)
         error += wrong
     return error, with_laws(tree, gains, offsets)
+
+
+# -- own lessons: one round and a polish take a law that cannot swing the pendulum up to within a few of the optimum ---
+
+MOMENTS = 2000  # of a round
+DRIFT_ROUNDS = 3
+HELD_STEPS = 5  # for which an action is tried
+MAX_LEVELS = 9  # of a continuous action
+MAX_ACTIONS = 33
+MIN_GAIN_SHARE = 0.3  # of the mean gain: where less is to be gained, luck decides, and what was done is right
+MAX_GAIN_QUANTILE = 0.95  # gains are cut there: a single lost episode must not outweigh everything else
+MIN_WEIGHT_SHARE = 0.1  # of the mean gain: what a state counts where nothing is gained
+
+
+def own_lessons(search: Search, tree: Tree, leaves: int) -> Lessons | None:
+    """Better actions than those of a physical tree; None where the plant cannot go on from a moment.
+
+    First at moments of its own closed loop, then at those of a tree that follows the lessons so far, which comes to
+    other states (DAgger).
+    """
+    at, rounds = tree, []
+    for _ in range(DRIFT_ROUNDS):
+        lessons = _better(search, tree, at)
+        if lessons is None:
+            break
+        rounds.append(lessons)
+        together = Lessons(*(np.concatenate(parts) for parts in zip(*rounds, strict=True)))
+        at = search.units.physical(distilled(search, together, leaves)[0])
+    return together if rounds else None
+
+
+def _better(search: Search, tree: Tree, at: Tree) -> Lessons | None:
+    """What is better than to follow `tree`, at moments of the closed loop of `at`."""
+    actions, seed = tried_actions(search.trials.problem.actions), int(search.rng.integers(2**31))
+    tried = search.trials.alternatives(tree, at, actions, search.count(MOMENTS, 50), HELD_STEPS, seed)
+    if tried is None or len(tried[0]) == 0:
+        return None
+    states, futures = tried
+    best = futures[:, :-1].argmax(axis=1)
+    gained = np.maximum(futures[np.arange(len(best)), best] - futures[:, -1], 0.0)
+    worth = gained > MIN_GAIN_SHARE * gained.mean()
+    better = np.where(worth[:, None], actions[best], decide(tree, states))
+    weights = np.minimum(gained, np.quantile(gained, MAX_GAIN_QUANTILE))
+    return Lessons(states, better, weights + MIN_WEIGHT_SHARE * weights.mean())
+
+
+def tried_actions(actions: Continuous | Finite) -> Array:
+    """(n, axes) physical; with many axes the first of the corners."""
+    return actions.some(max(2, min(MAX_LEVELS, int(MAX_ACTIONS ** (1 / actions.axes)))), MAX_ACTIONS)

@@ -1,4 +1,4 @@
-"""The training loop of Laws: a stage of the search per iteration."""
+"""The training loop of Laws: a stage of the search per iteration; and later stages in slow simulators."""
 
 import contextlib
 import threading
@@ -8,10 +8,14 @@ from threadpoolctl import threadpool_limits
 
 from spaql.ground.arrays import Array
 from spaql.ground.progress import advance
-from spaql.ground.streams import LAWS_REST, SELECT_PLANT
-from spaql.laws.slow import run_slow_stage
-from spaql.laws.stages import run_stage
-from spaql.laws.trials import Spent, Trials, affordable
+from spaql.ground.streams import LAWS_CHOSEN, LAWS_REST, SELECT_PLANT
+from spaql.laws.environments import Job
+from spaql.laws.race import Candidate
+from spaql.laws.search import Search
+from spaql.laws.slow import DEFAULT_SAMPLES, JUDGED_EPISODES, First, adopt_dearly, fitted_laws
+from spaql.laws.stages import STAGE_SHARE, Budget, affordable_effort, plan_of, run_stage, state_units
+from spaql.laws.trials import Spent, Trials, affordable, seeds_of
+from spaql.laws.vector import without_dust
 from spaql.learners.history import COLUMNS, write_row
 from spaql.learners.laws import Laws
 from spaql.learners.outer import EVAL_SAMPLES, TRAIN_SAMPLES
@@ -85,3 +89,52 @@ class LawsLoop:
             return float(agent.state.confirmed.mean())
         found = agent.state.frontier.monotone(agent.state.tolerance)
         return found[-1].mean if found else 0.0
+
+
+# -- slow simulators ---------------------------------------------------------------------------------------------------
+
+
+def run_slow_stage(agent: Laws, trials: Trials, stage: int) -> None:
+    """One stage; what was found stays in the agent, whatever ends it."""
+    agent.state.slow = True
+    if len(agent.state.middle) == 0:
+        First(agent, trials, stage).run()
+    else:
+        _grow(agent, trials, stage)
+    trials.limit = None
+
+
+def _grow(agent: Laws, trials: Trials, stage: int) -> None:
+    """A later stage, as for fast simulators, with the effort that its samples allow."""
+    state, horizon = agent.state, agent.searched.horizon
+    what, leaves = plan_of(stage, agent.max_leaves)
+    budget = Budget(trials, STAGE_SHARE * (DEFAULT_SAMPLES * agent.effort if trials.left is None else trials.left))
+    units, known, held = state_units(agent), state.frontier.raw.get(1), state.frontier.raw.get(leaves)
+    law = agent.tree if known is None else units.physical(known.tree)
+    with contextlib.suppress(Spent):
+        seeds = seeds_of(agent.seed, LAWS_CHOSEN, 0, 2).tolist()
+        steps = Candidate(law, trials.roll_out([Job(law, seed, horizon) for seed in seeds])).steps
+        effort = affordable_effort(budget.to_search, steps)
+        if effort is None:  # use up what is left: the law that is returned in more episodes, to the last step
+            more = trials.spend(agent.tree, agent.seed + stage, LAWS_REST)
+            state.confirmed = np.concatenate([state.confirmed, more])
+            return
+        search = Search(trials, units, agent.seed, stage, effort)
+        trials.limit = trials.samples + int(budget.to_search)
+        with contextlib.suppress(Spent):
+            states = search.visited(search.proposals.leaf(1.0) if known is None else known.tree)
+            if what == "regrow" and held is not None:
+                search.regrow(held.tree)
+            else:
+                search.race([units.in_units(law) for law in fitted_laws(agent, trials, leaves, stage)])
+                search.fresh(leaves, state.frontier.parent(leaves), states)
+        trials.limit = None
+        if search.best is None:
+            return
+        seeds = search.choice[: max(2, min(JUDGED_EPISODES, len(search.choice)))].tolist()
+        tree = without_dust(units.physical(search.best.tree), units)
+        before = state.frontier.tidy.copy()
+        rollouts = trials.roll_out([Job(tree, seed, horizon) for seed in seeds])
+        adopt_dearly(agent, trials, Candidate(tree, rollouts), stage, budget)
+        if state.frontier.tidy != before or held is None:  # returns of other episodes do not compare
+            state.frontier.raw[leaves] = search.best

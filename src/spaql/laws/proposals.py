@@ -1,18 +1,17 @@
-"""Random law trees, in units (see units.py), and random changes of good ones."""
+"""Random law trees, in units (see vector.py), and random changes of good ones."""
 
 import numpy as np
 
 from spaql.ground.arrays import Array
 from spaql.plants.problem import Problem
-from spaql.policy.outputs import kinds_of, make_laws
+from spaql.policy.outputs import kinds_of, leaf
 from spaql.trees.edits import Law, oblique, split_law, with_laws, without
 from spaql.trees.laws import SCORES
-from spaql.trees.tree import LEAF, NODE, Tree, leaf_of
+from spaql.trees.tree import LEAF, Tree, leaf_of
 
-SIZES = (0.3, 1.0, 3.0)  # of random gains
-AXIS = 0.5  # of random tests look at one variable
-ANEW = 0.8  # of random splits give one side a law of its own
-KINKS = (0.1, 0.3, 1.0)  # sizes of the step across a kink
+GAIN_SIZES = (0.3, 1.0, 3.0)
+AXIS_SHARE = 0.5  # of random tests, that look at one variable
+NEW_LAW_SHARE = 0.8  # of random splits, that give one side a law of its own
 
 
 class Proposals:
@@ -22,17 +21,12 @@ class Proposals:
         self.problem, self.live, self.rng, self.kinds = problem, live, rng, kinds_of(problem.actions)
 
     def size(self) -> float:
-        return float(self.rng.choice(SIZES))
+        return float(self.rng.choice(GAIN_SIZES))
 
     def leaf(self, size: float, kind: int | None = None) -> Tree:
         """One random law."""
         kind = int(self.rng.choice(self.kinds)) if kind is None else kind
-        nodes = np.zeros(1, NODE)
-        nodes["feature"] = LEAF
-        d, axes = len(self.live), self.problem.actions.axes
-        gains, offsets = self.law(d, size, kind)
-        laws = make_laws(gains[None], offsets[None], self.problem.actions, kind)
-        return Tree(nodes, np.zeros((1, axes)), np.zeros((1, d)), laws)
+        return leaf(self.problem.actions, *self.law(len(self.live), size, kind), kind)
 
     def law(self, d: int, size: float, kind: int) -> Law:
         """Random gains and offsets."""
@@ -58,21 +52,20 @@ class Proposals:
         assert tree.laws is not None
         rng, d = self.rng, tree.variables
         at = states[int(rng.integers(len(states)))]
-        leaf = int(leaf_of(tree, at[None])[0])
+        node = int(leaf_of(tree, at[None])[0])
         weights = np.zeros(d)
-        if rng.random() < AXIS or d == 1:
+        if rng.random() < AXIS_SHARE or d == 1:
             weights[int(rng.choice(np.flatnonzero(self.live)))] = 1.0
         else:
             weights = rng.normal(size=d) * self.live
             weights /= np.linalg.norm(weights)
-        same = (tree.laws.gains[leaf].copy(), tree.laws.offsets[leaf].copy())
-        other = self.law(d, self.size(), tree.laws.kind) if rng.random() < ANEW else same
+        same = (tree.laws.gains[node].copy(), tree.laws.offsets[node].copy())
+        other = self.law(d, self.size(), tree.laws.kind) if rng.random() < NEW_LAW_SHARE else same
         low, high = (same, other) if rng.random() < 0.5 else (other, same)
         if rng.random() < kinks:
-            step = rng.normal(size=len(same[1])) * float(rng.choice(KINKS))
+            step = rng.normal(size=len(same[1])) * self.size() / 3
             low, high = (same[0], same[1] + step), (same[0], same[1] - step)
-        made = split_law(tree, leaf, weights, float(weights @ at), low, high)
-        return oblique(made)
+        return oblique(split_law(tree, node, weights, float(weights @ at), low, high))
 
     def pruned(self, tree: Tree) -> Tree:
         """Without one random leaf."""
@@ -82,7 +75,7 @@ class Proposals:
     def relawed(self, tree: Tree) -> Tree:
         """One leaf's law anew."""
         assert tree.laws is not None
-        leaf = int(self.rng.choice(np.flatnonzero(tree.nodes["feature"] == LEAF)))
+        node = int(self.rng.choice(np.flatnonzero(tree.nodes["feature"] == LEAF)))
         gains, offsets = tree.laws.gains.copy(), tree.laws.offsets.copy()
-        gains[leaf], offsets[leaf] = self.law(tree.variables, self.size(), tree.laws.kind)
+        gains[node], offsets[node] = self.law(tree.variables, self.size(), tree.laws.kind)
         return with_laws(tree, gains, offsets)

@@ -1,4 +1,4 @@
-"""Which of a few laws is best, where episodes are dear: all run the same ones, and those go on that may be best.
+"""Which of a few laws is best, where episodes are dear: paired comparisons, on the same episodes for all laws.
 
 A law that was found by a search has been lucky in the episodes of the search: the best of fourteen in two episodes each
 says next to nothing. So these episodes are others, and more of them go to those laws that are hard to tell apart.
@@ -12,19 +12,43 @@ from dataclasses import dataclass
 import numpy as np
 
 from spaql.ground.arrays import Array
+from spaql.ground.streams import LAWS_CONFIRMED
 from spaql.laws.environments import Job, Rollout
-from spaql.laws.trials import Spent, Trials
+from spaql.laws.search import STATES, Search
+from spaql.laws.trials import Spent, Trials, affordable, seeds_of
+from spaql.laws.vector import measured_units, with_digits
+from spaql.learners.law_files import ScoredTree
+from spaql.learners.laws import Laws
+from spaql.plants.problem import Problem
 from spaql.policy.evaluation import paired
 from spaql.trees.tree import Tree
 
-FEWEST = 2  # episodes of every law
-FIRST = 6  # the same, where there is room
-AT_FIRST = 0.4  # of the samples for that
-MOST = 100  # episodes of a law
-TOLD = 6  # episodes whose differences tell their own deviation
-PRIOR = 3.0  # episodes that the usual deviation counts for
-APART = 2.0  # standard errors between two laws that decide between them
-SURE = 1.0  # standard errors by which a law must be better than the one whose place it takes
+MIN_EPISODES = 2  # of every law
+ENOUGH_EPISODES = 8  # tell their own deviation
+MAX_EPISODES = 100  # of a law
+PRIOR_EPISODES = 3.0  # that the usual deviation counts for
+SURE_ERRORS = 2.0  # standard errors between two laws that decide between them
+MAX_LOSS_TOLERANCES = 7.0  # that a loss may have at most, its uncertainty included
+EARLY_SHARE = 0.25  # of the episodes, after which a law may be turned down
+
+
+def no_worse(returns: Array, reference: Array, tolerance: float) -> bool:
+    """Whether returns have not fallen by more than the tolerance and their own uncertainty, which must be small."""
+    change, error = paired(returns, reference)
+    error = error if len(returns) >= ENOUGH_EPISODES else 0.0
+    return change >= -tolerance - error and change - error >= -MAX_LOSS_TOLERANCES * tolerance
+
+
+def shown_no_worse(trials: Trials, tree: Tree, seeds: Array, reference: Array, tolerance: float) -> bool:
+    """`no_worse`; what is clearly worse in the first episodes does not see the others."""
+    early = int(EARLY_SHARE * len(seeds))
+    early = 0 if early < ENOUGH_EPISODES else early
+    first = trials.returns(tree, seeds[:early]) if early else np.zeros(0)
+    if early:
+        change, error = paired(first, reference)
+        if change < -tolerance - SURE_ERRORS * error:
+            return False
+    return no_worse(np.concatenate([first, trials.returns(tree, seeds[early:])]), reference, tolerance)
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,81 +60,156 @@ class Candidate:
 
     @property
     def returns(self) -> Array:
-        return np.array([one.total for one in self.rollouts])
+        return np.array([rollout.total for rollout in self.rollouts])
 
     @property
     def mean(self) -> float:
         """Without an episode it has shown nothing."""
         return float(self.returns.mean()) if self.rollouts else -math.inf
 
-    def better(self, other: "Candidate", sure: float = SURE) -> bool:
-        """Whether it earns more in the same episodes, by more than their noise."""
-        n = min(len(self.rollouts), len(other.rollouts))
-        return n > 0 and clearly_more(self.returns[:n], other.returns[:n], sure)
+    @property
+    def steps(self) -> float:
+        """Of an episode, on average."""
+        return float(np.mean([rollout.steps for rollout in self.rollouts]))
 
-
-def clearly_more(returns: Array, reference: Array, sure: float) -> bool:
-    """Whether returns are higher than those of the same episodes of another law, by so many standard errors."""
-    more, error = paired(returns, reference)
-    return more > sure * error
+    def better(self, other: "Candidate", errors: float = 1.0) -> bool:
+        """Whether it earns more in the same episodes, by so many standard errors."""
+        if not self.rollouts or not other.rollouts:
+            return False
+        change, error = paired(self.returns, other.returns)
+        return change > errors * error
 
 
 def raced(trials: Trials, trees: Sequence[Tree], seeds: Callable[[int, int], Array], room: float) -> list[Candidate]:
     """The trees with the episodes that each has run, the best first; the last ones are left out where room is short.
 
-    `seeds`: of so many episodes from a number on. `room`: samples. First a few episodes of each; then the one that is
-    ahead and the one that may be better run more of them in turn, until nobody may be better.
+    `seeds`: of so many episodes from a number on. `room`: samples. First a few episodes of each, with half of the room;
+    then the one that is ahead and the one that may be better run more of them in turn, until nobody may be better.
     """
     trials.limit, horizon = None, trials.problem.horizon
     end = trials.samples + room
-    runners = [Candidate(tree, []) for tree in trees[: max(2, int(room / (FEWEST * horizon)))]]
+    runners = [Candidate(tree, []) for tree in trees[: max(2, int(room / (MIN_EPISODES * horizon)))]]
 
     def run(who: Sequence[Candidate], until: int) -> None:
-        asked = [(one, seeds(len(one.rollouts), until - len(one.rollouts)).tolist()) for one in who]
-        rollouts = iter(trials.roll_out([Job(one.tree, seed, horizon) for one, some in asked for seed in some]))
-        for one, some in asked:
-            one.rollouts.extend(next(rollouts) for _ in some)
+        asked = [(runner, seeds(len(runner.rollouts), until - len(runner.rollouts)).tolist()) for runner in who]
+        jobs = [Job(runner.tree, seed, horizon) for runner, numbers in asked for seed in numbers]
+        rollouts = iter(trials.roll_out(jobs))
+        for runner, numbers in asked:
+            runner.rollouts.extend(next(rollouts) for _ in numbers)
 
     with contextlib.suppress(Spent):
-        run(runners, max(FEWEST, min(FIRST, int(AT_FIRST * room / (horizon * len(runners))))))
+        run(runners, max(MIN_EPISODES, min(ENOUGH_EPISODES, int(room / (2 * horizon * len(runners))))))
         while (pair := _undecided(runners)) is not None:
-            few, many = sorted(len(one.rollouts) for one in pair)
-            until = min(MOST, max(few + 1, min(many, 2 * few) if few < many else few + few // 2))
-            who = [one for one in pair if len(one.rollouts) < until]
-            steps = [float(np.mean([x.steps for x in one.rollouts])) for one in who]
-            until = min(until, few + int((end - trials.samples) / sum(steps)) if who else 0)
+            few, many = sorted(len(runner.rollouts) for runner in pair)
+            until = min(MAX_EPISODES, max(few + 1, min(many, 2 * few) if few < many else few + few // 2))
+            who = [runner for runner in pair if len(runner.rollouts) < until]
+            until = min(until, few + int((end - trials.samples) / sum(runner.steps for runner in who)) if who else 0)
             if until <= few:
                 break
-            run([one for one in who if len(one.rollouts) < until], until)
-    return _ranked([one for one in runners if one.rollouts])
+            run([runner for runner in who if len(runner.rollouts) < until], until)
+    return _ranked([runner for runner in runners if runner.rollouts])
 
 
 def _ranked(runners: Sequence[Candidate]) -> list[Candidate]:
     """By what is earned at least, about: a law that was lucky in few episodes is not ahead of one that has run many."""
-    doubts = {id(one): doubt for one, doubt in zip(runners, _doubts(runners), strict=True)}
-    return sorted(runners, key=lambda one: doubts[id(one)] - one.mean)
+    errors = _errors(runners)
+    return sorted(runners, key=lambda runner: errors[id(runner)] - runner.mean)
 
 
 def _undecided(runners: Sequence[Candidate]) -> tuple[Candidate, Candidate] | None:
     """The one ahead, and who may still be better than it: the one that would be best if it had bad luck so far."""
-    doubts = {id(one): doubt for one, doubt in zip(runners, _doubts(runners), strict=True)}
-    lead = _ranked(runners)[0]
+    errors, lead = _errors(runners), _ranked(runners)[0]
 
-    def beaten(one: Candidate) -> bool:
-        if min(len(one.rollouts), len(lead.rollouts)) >= TOLD:
-            return lead.better(one, APART)
-        return lead.mean - one.mean > APART * math.hypot(doubts[id(one)], doubts[id(lead)])
+    def beaten(runner: Candidate) -> bool:
+        if min(len(runner.rollouts), len(lead.rollouts)) >= ENOUGH_EPISODES:
+            return lead.better(runner, SURE_ERRORS)
+        return lead.mean - runner.mean > SURE_ERRORS * math.hypot(errors[id(runner)], errors[id(lead)])
 
-    others = [one for one in runners if one is not lead and not beaten(one)]
-    return (lead, max(others, key=lambda one: one.mean + doubts[id(one)])) if others else None
+    others = [runner for runner in runners if runner is not lead and not beaten(runner)]
+    return (lead, max(others, key=lambda runner: runner.mean + errors[id(runner)])) if others else None
 
 
-def _doubts(runners: Sequence[Candidate]) -> list[float]:
-    """Standard errors; deviations that few episodes tell are drawn to the usual one."""
+def _errors(runners: Sequence[Candidate]) -> dict[int, float]:
+    """Standard errors by `id`; deviations that few episodes tell are drawn to the usual one."""
     usual = float(np.median([one.returns.var(ddof=1) for one in runners if len(one.rollouts) > 1] or [0.0]))
-    found = []
-    for one in runners:
-        n = len(one.rollouts)
-        squares = n * float(one.returns.var()) + PRIOR * usual
-        found.append(math.sqrt(squares / (n - 1 + PRIOR) / n))
-    return found
+    errors = {}
+    for runner in runners:
+        n = len(runner.rollouts)
+        squares = n * float(runner.returns.var()) + PRIOR_EPISODES * usual
+        errors[id(runner)] = math.sqrt(squares / (n - 1 + PRIOR_EPISODES) / n)
+    return errors
+
+
+# -- adoption: what a search has found is made readable, and confirmed in episodes that neither of them saw ------------
+
+MAX_LOST_GAIN = 0.1  # of what a tree gains over smaller ones, by tidying it
+CAREFUL_SHARE = 0.3  # of the tolerance, where tidying was too much
+
+
+def adopt(
+    agent: Laws, trials: Trials, found: Tree, seeds: Array, tidied: Callable[[float], Tree], errors: float
+) -> None:
+    """Into the frontier, in the place of a law that is no larger, if it is better in the same episodes.
+
+    `seeds`: of the confirmation; `tidied`: the law made readable within a tolerance; `errors`: standard errors by which
+    it must be better. A tidy law that is worse than what it was made from was tidied too much: once more, more
+    carefully, and then only rounded.
+    """
+    state, tidy = agent.state, agent.state.frontier.tidy
+    rival = max((entry for size, entry in tidy.items() if size <= found.n_leaves), key=lambda entry: entry.mean)
+    against = None if rival.tree is found else trials.returns(rival.tree, seeds)
+    before = trials.returns(found, seeds)
+    if against is not None:
+        change, error = paired(before, against)
+        if change <= errors * error:
+            return
+        shift = float(against.mean()) - rival.mean  # in these episodes, of all laws about as of this one
+        tidy.update({size: ScoredTree(entry.tree, entry.mean + shift) for size, entry in tidy.items()})
+    if rival.tree.laws is None or against is None:  # the budget may end
+        _put(agent, found, before, found)
+    smaller = [entry.mean for size, entry in tidy.items() if size < found.n_leaves]
+    gain = max(0.0, float(before.mean()) - max(smaller)) if smaller else np.inf
+    tolerance = min(state.tolerance, MAX_LOST_GAIN * gain)  # else tidying eats what a larger tree gains
+    tree, returns = found, before
+    for share in (1.0, CAREFUL_SHARE, 0.0):
+        form = tidied(share * tolerance) if share else with_digits(found, 3)
+        after = trials.returns(form, seeds)
+        fine = no_worse(after, before, 2 * tolerance) if errors else paired(after, before)[0] >= -2 * tolerance
+        if fine and (against is None or paired(after, against)[0] > 0.0):
+            tree, returns = form, after
+            break
+    _put(agent, tree, returns, found)
+    if agent.tree is tree and len(state.exams):
+        n, exams = len(state.exams), seeds_of(agent.seed, LAWS_CONFIRMED, 0, len(state.exams))
+        state.own = state.own[:0]  # those of another tree say nothing
+        state.own = returns[:n] if np.array_equal(seeds[:n], exams) else trials.returns(tree, exams)
+
+
+def _put(agent: Laws, tree: Tree, returns: Array, instead: Tree) -> None:
+    """With its returns in the episodes of the confirmation; `instead` of what it was made from."""
+    tidy = agent.state.frontier.tidy
+    for size in [size for size, entry in tidy.items() if entry.tree is instead]:
+        del tidy[size]
+    tidy[tree.n_leaves] = ScoredTree(tree, float(returns.mean()))
+    if agent.state.slow and agent.tree is tree:
+        agent.state.confirmed = returns
+
+
+# -- what limits cost: how much more laws earn once their numbers are free to break them -------------------------------
+
+PRICE_SAMPLES = 2_000_000  # of a compiled plant, or of a learned model: a tenth of a second to some seconds
+PRICE_EPISODES = 300  # in which both are compared
+PRICE_NUMBER = 2**21  # of the search, and of its first episode: no other part of learning has these
+
+
+def price_of_limits(problem: Problem, tree: Tree, seed: int) -> float:
+    """By how much the mean return grows; at least 0. `problem`: compiled, with the reward as it was stated."""
+    seeds, judge = seeds_of(seed, LAWS_CONFIRMED, PRICE_NUMBER, PRICE_EPISODES), Trials(problem)
+    trials, units = Trials(problem, PRICE_SAMPLES), measured_units(problem, judge.watched(tree, seeds, STATES)[1])
+    search = Search(trials, units, seed, PRICE_NUMBER, affordable(problem, PRICE_SAMPLES, 1))
+    with contextlib.suppress(Spent):
+        search.polish([units.in_units(tree)])
+    if search.best is None:
+        return 0.0
+    better = units.physical(search.best.tree)
+    return max(paired(judge.returns(better, seeds), judge.returns(tree, seeds))[0], 0.0)

@@ -5,10 +5,11 @@
     regrow  children of a good tree that lose a leaf and get another, or a new law in a leaf; and the tree itself
 
 A halving gives every candidate some generations of its optimiser and keeps the better ones, on more episodes from round
-to round. Every generation has episodes of its own, the same for its whole population; the result of an optimiser is its
-mean, not its best sample.
+to round. Every generation has episodes of its own, the same for its whole population; the
+result of an optimiser is its mean, not its best sample.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -16,32 +17,40 @@ import numpy as np
 
 from spaql.ground.arrays import Array
 from spaql.ground.streams import LAWS_CHOSEN, LAWS_MINED, LAWS_SEARCHED
-from spaql.laws.cma import ARS, CMA
+from spaql.laws.optimisers import ARS, CMA
 from spaql.laws.proposals import Proposals
 from spaql.laws.trials import Trials, seeds_of
 from spaql.laws.vector import Free, Units, all_free, numbers_of, steps_of, with_numbers
 from spaql.learners.law_files import ScoredTree
-from spaql.trees.tree import Tree
+from spaql.trees.tree import LEAF, Tree, path_to
 
 Round = tuple[int, int, int]  # candidates, generations, episodes per candidate
-FRESH: tuple[Round, ...] = ((16, 20, 24), (5, 40, 48), (2, 60, 64), (1, 60, 128))
-POLISHED: tuple[Round, ...] = ((16, 20, 24), (5, 40, 48), (2, 60, 64))  # of distilled trees
-WIDE = 0.5  # first steps of a polish, as a part of the usual ones
-REGROWN: tuple[Round, ...] = ((6, 20, 24), (2, 50, 48), (1, 60, 96))
-SCREENED = 400  # random trees
-GROWN = 200  # children of a smaller tree
-CHILDREN = 60  # children in a regrowth
-FEW = 8  # episodes of the screening; twice as many for children
+GENERATIONS = 20  # of the first round
+EPISODES = 24  # per candidate of the first round
+
+
+def halving_rounds(candidates: int) -> tuple[Round, ...]:
+    """A third goes on until one is left; round k has k times the generations and the episodes of the first."""
+    left = [round(candidates / 3**at) for at in range(1 + math.ceil(math.log(candidates, 3)))]
+    return tuple((n, k * GENERATIONS, k * EPISODES) for k, n in enumerate(left, 1))
+
+
+FRESH = halving_rounds(16)
+REGROWN = halving_rounds(6)
+RANDOM_TREES = 400  # that are screened; half as many children of a smaller tree
+CHILDREN = 60  # in a regrowth
+SCREENING_EPISODES = 8  # twice as many for children
 CHOICE = 512  # episodes on which candidates are ranked
-POPULATION = 2.0  # times the usual population of CMA-ES
-SETTLED = 1e-3  # spread of a population at which an optimiser ends
-POOL = 1024  # episodes among which hard starts are looked for
-HARD = 16  # of them that are kept
-EVERY = 15  # generations after which others are looked for
-WEIGHT = 0.3  # of the hard starts in the value of a candidate
-FAILURE = 8.0  # times the distance between the median and the worst tenth: a start further below has failed
-KINKS = 0.5  # of splits, where starts fail
-STATES = 4000  # visited states through which tests are put
+POPULATION_FACTOR = 2.0  # times the usual population of CMA-ES
+GIVEN_STEP = 0.5  # of the usual first steps, for a tree that was made on purpose
+FINE_STEP = 0.3  # the same, for one that is good already
+MIN_SPREAD = 1e-3  # of a population, at which an optimiser ends
+HARD_STARTS = 16  # that are kept, of twice as many episodes as are ranked
+MINING_GENERATIONS = 15  # after which others are looked for
+HARD_WEIGHT = 0.3  # of the hard starts in the value of a candidate
+FAILURE_DISTANCE = 8.0  # times that between the median and the worst tenth: a start further below has failed
+KINK_SHARE = 0.5  # of splits, where starts fail
+STATES = 4000  # visited ones, through which tests are put
 
 
 @dataclass
@@ -85,17 +94,18 @@ class Search:
         """Random trees, and trees grown from a smaller one. `states`: visited ones, in units."""
         first, *later = self.rounds(FRESH)
         half = first[0] if parent is None else (first[0] + 1) // 2
-        made = [(self.proposals.tree(leaves, states), 0) for _ in range(self.count(SCREENED, 4))]
-        tasks = [self.task(tree, old) for tree, old in self.screened(made, half, FEW)]
+        made = [(self.proposals.tree(leaves, states), 0) for _ in range(self.count(RANDOM_TREES, 4))]
+        tasks = [self.task(tree, old) for tree, old in self.screened(made, half, SCREENING_EPISODES)]
         if parent is not None:
             through = self.visited(parent)
             made = []
-            for _ in range(self.count(GROWN, 4)):
+            for _ in range(self.count(RANDOM_TREES // 2, 4)):
                 child = parent
                 while child.n_leaves < leaves:
                     child = self.proposals.split(child, through)
                 made.append((child, len(parent.nodes)))
-            tasks += [self.task(tree, old) for tree, old in self.screened(made, first[0] - half, 2 * FEW)]
+            children = self.screened(made, first[0] - half, 2 * SCREENING_EPISODES)
+            tasks += [self.task(tree, old) for tree, old in children]
         self.halving(tasks, [first, *later])
 
     def race(self, beginnings: Sequence[Tree], floor: float = -np.inf, smaller: float = -np.inf) -> None:
@@ -106,7 +116,7 @@ class Search:
         the second.
         """
         first, *later = self.rounds(FRESH)
-        tasks = [self.task(tree, 0, WIDE) for tree in beginnings]
+        tasks = [self.task(tree, 0, GIVEN_STEP) for tree in beginnings]
         for task in tasks:
             self.judge(task)  # as it is: on a plateau optimisers drift
         half = floor + 0.5 * (smaller - floor) if np.isfinite(floor) else -np.inf
@@ -124,15 +134,15 @@ class Search:
                 made.append((self.proposals.relawed(parent), 0))
             else:
                 less = self.proposals.pruned(parent)
-                made.append((self.proposals.split(less, through, KINKS if failing else 0.0), len(less.nodes)))
+                made.append((self.proposals.split(less, through, KINK_SHARE if failing else 0.0), len(less.nodes)))
         rounds = self.rounds(REGROWN)
-        tasks = [self.task(tree, old) for tree, old in self.screened(made, rounds[0][0] - 1, 2 * FEW)]
-        self.halving([*tasks, self.task(parent, 0, 0.3)], rounds, mined=True)
+        tasks = [self.task(tree, old) for tree, old in self.screened(made, rounds[0][0] - 1, 2 * SCREENING_EPISODES)]
+        self.halving([*tasks, self.task(parent, 0, FINE_STEP)], rounds, mined=True)
 
     def polish(self, trees: Sequence[Tree]) -> None:
         """Given trees only: large ones have too many numbers for a race of random beginnings."""
-        first, *later = self.rounds(POLISHED)
-        tasks = [self.task(tree, 0, WIDE, cma=True) for tree in trees]
+        first, *later = self.rounds(FRESH[:-1])
+        tasks = [self.task(tree, 0, GIVEN_STEP, cma=True) for tree in trees]
         self.halving(tasks, [(len(tasks), *first[1:]), *later])
 
     # -- parts ---------------------------------------------------------------------------------------------------------
@@ -150,7 +160,7 @@ class Search:
         x, steps = numbers_of(tree, free), steps_of(tree, free, parent)
         self.turn += 1
         kind: Callable[..., CMA | ARS] = ARS if self.turn % 2 == 0 and not cma else CMA
-        population = self.count(int(POPULATION * (4 + 3 * np.log(len(x) + 1))), 4)
+        population = self.count(int(POPULATION_FACTOR * (4 + 3 * np.log(len(x) + 1))), 4)
         task = Task(tree, free, kind(x, steps, self.rng, population))
         task.optimiser.sigma = part or task.optimiser.sigma
         return task
@@ -171,10 +181,11 @@ class Search:
     def values(self, trees: Sequence[Tree], seeds: Array) -> Array:
         """Of trees that differ in their numbers only."""
         physical = [self.units.physical(tree) for tree in trees]
-        found: Array = self.trials.returns_of(physical, seeds).mean(axis=1)
+        values: Array = self.trials.returns_of(physical, seeds).mean(axis=1)
         if self.hard is not None:
-            found = (1 - WEIGHT) * found + WEIGHT * self.trials.returns_of(physical, self.hard).mean(axis=1)
-        return found
+            hard = self.trials.returns_of(physical, self.hard).mean(axis=1)
+            values = (1 - HARD_WEIGHT) * values + HARD_WEIGHT * hard
+        return values
 
     def screened(self, made: list[tuple[Tree, int]], keep: int, episodes: int) -> list[tuple[Tree, int]]:
         """The best few on a few common episodes."""
@@ -185,22 +196,22 @@ class Search:
     def mine(self, tree: Tree) -> bool:
         """Look for episodes in which the tree fails while it does well in nearly all others; whether there are any."""
         self.hard = None
-        seeds = seeds_of(self.seed, LAWS_MINED, self.clock, self.count(POOL, 8))
+        seeds = seeds_of(self.seed, LAWS_MINED, self.clock, self.count(2 * CHOICE, 8))
         self.clock += len(seeds)
         returns = self.trials.returns(self.units.physical(tree), seeds)
         low, tenth, middle = np.quantile(returns, (0.0, 0.1, 0.5))
-        failing = bool(middle - low > FAILURE * max(middle - tenth, 1e-9 * abs(middle)))
+        failing = bool(middle - low > FAILURE_DISTANCE * max(middle - tenth, 1e-9 * abs(middle)))
         if failing:
-            self.hard = seeds[np.argsort(returns, kind="stable")[: self.count(HARD, 2)]]
+            self.hard = seeds[np.argsort(returns, kind="stable")[: self.count(HARD_STARTS, 2)]]
         return failing
 
     def advance(self, task: Task, generations: int, episodes: int, mined: bool) -> None:
         """Some generations of one candidate."""
         optimiser = task.optimiser
         for generation in range(generations):
-            if optimiser.spread < SETTLED:
+            if optimiser.spread < MIN_SPREAD:
                 break
-            if mined and generation % EVERY == 0:
+            if mined and generation % MINING_GENERATIONS == 0:
                 self.mine(task.best)
             seeds = self.episodes(episodes)
             asked = [with_numbers(task.tree, task.free, x) for x in optimiser.ask()]
@@ -228,3 +239,55 @@ class Search:
         task.mean = float(self.trials.returns(self.units.physical(task.best), self.choice).mean())
         if self.best is None or task.mean > self.best.mean:
             self.best = ScoredTree(task.best, task.mean)
+
+
+# -- polishing a large tree a few numbers at a time --------------------------------------------------------------------
+#
+# Sixty numbers at once are too many for CMA-ES to learn how they belong together before the budget ends. Most of that
+# is known: a test belongs to the laws on its two sides, a law to the tests that lead to it. So blocks of a dozen
+# numbers take turns: a test with what stands below it, then a leaf with its path. Every four cycles steps are halved,
+# and episodes doubled.
+
+BLOCK_CYCLES = 10
+BLOCK_GENERATIONS = 12  # of a population of as many
+BLOCK_EPISODES = 128  # per candidate; eight times as many decide whether it is kept
+
+
+def refine(search: Search, tree: Tree, cycles: int = BLOCK_CYCLES) -> None:
+    """The tree goes to the judge after each cycle: the budget may end."""
+    means = [-np.inf] * 2
+    for cycle in range(cycles):
+        blocks = _blocks(tree, below=cycle % 2 == 0)
+        for at in search.rng.permutation(len(blocks)):
+            tree = _improved(search, tree, blocks[at], 2 ** (cycle // 4))
+        task = search.task(tree, 0, cma=True)
+        search.judge(task)
+        means.append(max(means[-1], task.mean))
+        if means[-1] == means[-3]:  # a cycle of either kind in vain
+            return
+
+
+def _blocks(tree: Tree, below: bool) -> list[list[int]]:
+    """Nodes whose numbers move together."""
+    feature, low, high = (tree.nodes[name].tolist() for name in ("feature", "low", "high"))
+    if below and tree.n_leaves > 1:
+        return [[node, low[node], high[node]] for node in range(len(feature)) if feature[node] != LEAF]
+    leaves = [node for node in range(len(feature)) if feature[node] == LEAF]
+    return [[leaf, *(node for node, _ in path_to(tree, leaf))] for leaf in leaves]
+
+
+def _improved(search: Search, tree: Tree, nodes: list[int], finer: int) -> Tree:
+    """Some generations of one block, kept if better on episodes of their own. `finer`: how many times as careful."""
+    free, mine = all_free(tree, search.units.live), np.zeros(len(tree.nodes), bool)
+    mine[nodes] = True
+    block = Free(
+        free.weights & mine[:, None], free.cuts & mine, free.gains & mine[:, None, None], free.offsets & mine[:, None]
+    )
+    x = numbers_of(tree, block)
+    if len(x) == 0:
+        return tree
+    task = Task(tree, block, CMA(x, steps_of(tree, block), search.rng, search.count(BLOCK_GENERATIONS, 4)))
+    task.optimiser.sigma = FINE_STEP / finer
+    search.advance(task, search.count(BLOCK_GENERATIONS, 1), search.count(finer * BLOCK_EPISODES, 2), False)
+    seeds = search.episodes(search.count(8 * finer * BLOCK_EPISODES, 4))
+    return task.best if search.value(task.best, seeds) > search.value(tree, seeds) else tree

@@ -1,75 +1,299 @@
 """The search in slow simulators: environments that make some thousand steps per second, so that every episode counts.
 
-The first stage (first.py) finds one law. Later ones grow it, as for fast simulators, with as much effort as the samples
-that are left allow. Without a limit of samples a stage has a default.
+The first stage finds one law, from nothing or from a teacher; later ones (loop.py) grow it:
+
+    look around   constant actions and random laws: units, visited states, the best constant action
+    teacher       what it does, the law that fits that best, and itself if it is a law of these variables
+    local model   a regulator from a hundred recorded steps: where the plant has to be held, it is the answer
+    grid          PI laws in a loop that follows a reference, else P laws
+    walk          augmented random search, in the first halves of episodes, from the best of these and from nothing;
+                  where that leads nowhere, from the best random law
+    race          all that was found, in episodes that had no part in the search
 """
 
 import contextlib
+import warnings
 
-from spaql.ground.streams import LAWS_CHOSEN
-from spaql.laws.adoption import GROWING, LATEST, adopt, affordable_effort, confirm_more
-from spaql.laws.beginnings import fitted_laws
-from spaql.laws.environments import Job
-from spaql.laws.first import JUDGED, First
-from spaql.laws.race import Candidate
+import numpy as np
+
+from spaql.ground.arrays import Array
+from spaql.ground.errors import SpaqlWarning
+from spaql.ground.streams import LAWS_CHOSEN, LAWS_CONFIRMED, LAWS_SEARCHED
+from spaql.laws.classical import best_of_grid, best_regulator, neighbours, p_grid, pi_grid
+from spaql.laws.environments import Job, Rollout
+from spaql.laws.lessons import Lessons, distilled
+from spaql.laws.optimisers import DIRECTIONS, Running, Walk
+from spaql.laws.proposals import Proposals
+from spaql.laws.race import MAX_EPISODES, SURE_ERRORS, Candidate, adopt, raced
 from spaql.laws.search import Search
-from spaql.laws.stages import plan_of
-from spaql.laws.thrift import mean_steps
+from spaql.laws.stages import RACE_SHARE, SEARCH_SHARE, STAGE_SHARE, Budget, affordable_effort
+from spaql.laws.teacher import lessons_of, rules_of
+from spaql.laws.tidy import DearTidying
 from spaql.laws.trials import Spent, Trials, seeds_of
-from spaql.laws.vector import Units, without_dust
+from spaql.laws.vector import Units, measured_units
+from spaql.learners.law_files import ScoredTree
 from spaql.learners.laws import Laws, middle_action
+from spaql.plants.problem import constant_actions
+from spaql.policy.evaluation import significantly_less
+from spaql.policy.outputs import kinds_of
 from spaql.trees.edits import constant
+from spaql.trees.tree import Tree
 
-LATER = 400_000  # samples of a later stage without a limit
+DEFAULT_SAMPLES = 1_200_000  # without a limit; a later stage has its share of them
+LOOK_SHARE = 0.06  # of the budget, each for constant actions and a regulator; half of it for random laws
+REGULATOR_SHARE = 0.25  # where no constant action holds the plant
+GRID_SHARE = 0.25  # and half as much for laws around the best one
+JUDGED_EPISODES = 20
+START_EPISODES = 4  # of a walk, for its first units
+EPISODE_DIVISOR = 2  # run half episodes; whole ones if the law is no better than a constant action
+MIN_GENERATIONS = 6  # less is no walk
+MONITORS = 14  # judgements on the way of a walk; a third of them without progress ends it
+MONITOR_SHARE = 0.1  # of a walk
+RACED_LAWS = 3  # of a walk, and constant actions
+RACE_NUMBER = 2**40  # of the first episode of the race, beyond those of the search
 
 
-def run_slow_stage(agent: Laws, trials: Trials, stage: int) -> None:
-    """One stage; what was found stays in the agent, whatever ends it."""
-    agent.state.slow = True
-    if len(agent.state.middle) == 0:
-        First(agent, trials, stage).run()
-    else:
-        _grow(agent, trials, stage)
+def adopt_dearly(agent: Laws, trials: Trials, found: Candidate, stage: int, budget: Budget) -> None:
+    """With new episodes in every stage: a law that had luck in them has no luck next time."""
+    count = (budget.left - budget.to_tidy) / (3 * found.steps)  # of the law, what it replaces, and its tidy form
+    first, units = stage * 2**32, Units(agent.state.middle, agent.state.inverse, agent.searched)
+    seeds = seeds_of(agent.seed, LAWS_CONFIRMED, first, max(2, min(MAX_EPISODES, int(count))))
+
+    def tidied(tolerance: float) -> Tree:
+        room = budget.to_tidy
+        trials.limit = trials.samples + int(max(room, 0.0))
+        form, _ = DearTidying(trials, found.tree, tolerance, agent.seed, stage, room, found.steps, units).run()
+        trials.limit = None
+        return form
+
     trials.limit = None
+    with contextlib.suppress(Spent):
+        adopt(agent, trials, found.tree, seeds, tidied, SURE_ERRORS)
 
 
-def _grow(agent: Laws, trials: Trials, stage: int) -> None:
-    """A later stage, as for fast simulators, with the effort that its samples allow."""
-    state = agent.state
-    what, leaves = plan_of(stage, agent.max_leaves)
-    budget = LATER * agent.effort if trials.left is None else LATEST * trials.left
-    units = Units(state.middle, state.inverse, agent.searched)
-    known = state.frontier.raw.get(1)
-    law = constant(len(agent.searched.state), middle_action(agent)) if known is None else units.physical(known.tree)
-    try:
-        seeds = seeds_of(agent.seed, LAWS_CHOSEN, 0, 2).tolist()
-        steps = mean_steps(trials.roll_out([Job(law, seed, agent.searched.horizon) for seed in seeds]))
-    except Spent:
-        return
-    share = GROWING * budget
-    effort = affordable_effort(share, steps)
-    if effort is None:  # too little for a search
-        confirm_more(agent, trials, stage)
-        return
-    search = Search(trials, units, agent.seed, stage, effort)
-    trials.limit = trials.samples + int(share)
-    held = state.frontier.raw.get(leaves)
-    with contextlib.suppress(Spent):
-        states = search.visited(search.proposals.leaf(1.0)) if known is None else search.visited(known.tree)
-        if what == "regrow" and held is not None:
-            search.regrow(held.tree)
-        else:
-            if len(state.taught):
-                search.race([units.in_units(law) for law in fitted_laws(agent, trials, leaves, stage)])
-            search.fresh(leaves, state.frontier.parent(leaves), states)
-    trials.limit = None
-    if search.best is None:
-        return
-    adopted = False
-    with contextlib.suppress(Spent):
-        chosen = search.choice[: max(2, min(JUDGED, len(search.choice)))].tolist()
-        tree = without_dust(units.physical(search.best.tree), units)
-        rollouts = trials.roll_out([Job(tree, seed, agent.searched.horizon) for seed in chosen])
-        adopted = adopt(agent, trials, Candidate(tree, rollouts), stage, (1 - GROWING) * budget)
-    if adopted or held is None:  # which is better the confirmation says: returns of other episodes do not compare
-        state.frontier.raw[leaves] = search.best
+def fitted_laws(agent: Laws, trials: Trials, leaves: int, stage: int) -> list[Tree]:
+    """Physical trees that do what the teacher did, one per kind of law; none without a teacher."""
+    taught, d = agent.state.taught, len(agent.searched.state)
+    if len(taught) == 0:
+        return []
+    lessons = Lessons(taught[:, :d], taught[:, d:])
+    search = Search(trials, measured_units(agent.searched, lessons.states), agent.seed, stage)
+    return [search.units.physical(law) for law in distilled(search, lessons, leaves)]
+
+
+class First:
+    """One law. What was found stays in the agent, whatever ends the search."""
+
+    def __init__(self, agent: Laws, trials: Trials, stage: int) -> None:
+        self.agent, self.trials, self.stage, self.state = agent, trials, stage, agent.state
+        self.problem, self.horizon = agent.searched, agent.searched.horizon
+        samples = DEFAULT_SAMPLES * agent.effort if trials.left is None else trials.left
+        later = STAGE_SHARE * samples  # for more laws, if that is enough to search for them
+        if agent.max_leaves > 1 and affordable_effort(SEARCH_SHARE * STAGE_SHARE * later, self.horizon) is not None:
+            samples -= later
+        self.budget = Budget(trials, samples)
+        self.rng = np.random.default_rng([agent.seed, stage, LAWS_SEARCHED])
+        self.running, self.used = Running(agent.searched), 0
+        self.kind = kinds_of(agent.searched.actions)[-1]  # that says most
+        self.proposals = Proposals(agent.searched, np.ones(len(agent.searched.state), bool), self.rng)
+        self.random: tuple[float, Tree] | None = None  # the best random law: what one episode said, and the law
+        self.still: list[Candidate] = []  # constant actions, the best first
+        self.taught: Tree | None = None  # the law of the teacher
+        self.good: Candidate | None = None  # from which a walk begins
+        self.pool: list[Candidate] = []  # laws for the race
+        self.best: Candidate | None = None
+
+    def run(self) -> None:
+        try:
+            floor = self.look_around()
+        except Spent:
+            if not self.trials.stopped():
+                few = f"{self.trials.samples} samples are too few to try every constant action on {self.problem.name}"
+                warnings.warn(f"{few}: nothing was found. Give more samples.", SpaqlWarning, stacklevel=2)
+            return
+        try:
+            with contextlib.suppress(Spent):
+                self.learn_from_teacher()
+            with contextlib.suppress(Spent):
+                held = self.regulate(floor)
+                self.try_grid()
+                if not held:
+                    self.walk()
+            self.choose()
+        finally:
+            self.keep()
+        if self.best is not None:
+            adopt_dearly(self.agent, self.trials, self.best, self.stage, self.budget)
+
+    def room(self, share: float = 1.0) -> float:
+        """Samples of a part of the search: this share of the budget, but not what comes after the search."""
+        return max(0.0, min(share * self.budget.samples, self.budget.to_search))
+
+    def seeds(self, count: int) -> Array:
+        """Seeds of episodes that were not used before."""
+        self.used += count
+        return seeds_of(self.agent.seed, LAWS_SEARCHED, self.stage * 2**32 + self.used - count, count)
+
+    def judged(self, tree: Tree, first: int = 0, count: int = JUDGED_EPISODES) -> list[Rollout]:
+        seeds = seeds_of(self.agent.seed, LAWS_CHOSEN, first, count).tolist()
+        rollouts = self.trials.roll_out([Job(tree, seed, self.horizon) for seed in seeds])
+        for rollout in rollouts:
+            self.running.add(rollout)
+        return rollouts
+
+    # -- parts ---------------------------------------------------------------------------------------------------------
+
+    def look_around(self) -> Candidate:
+        """Units, visited states and the best constant action, which is the smallest tree of all."""
+        trials, allowed = self.trials, LOOK_SHARE * self.budget.samples
+        actions = constant_actions(self.problem)
+        candidates = [Candidate(constant(len(self.problem.state), action), []) for action in actions]
+        begin = trials.samples
+        for number in range(JUDGED_EPISODES):
+            if number and (trials.samples - begin) * (number + 1) / number > allowed:
+                break
+            for candidate in candidates:
+                candidate.rollouts.extend(self.judged(candidate.tree, number, 1))
+        middle = middle_action(self.agent)
+        self.still = sorted(candidates, key=lambda candidate: -candidate.mean)
+        calm = min(candidates, key=lambda candidate: float(np.abs(candidate.tree.actions[0] - middle).sum()))
+        floor = self.still[0]
+        if not significantly_less(calm.returns, floor.returns):  # a few episodes say little about constant actions
+            floor = calm
+        self.still = [floor, *(candidate for candidate in self.still if candidate is not floor)][:RACED_LAWS]
+        self.state.floor = floor.mean
+        self.state.frontier.tidy[1] = ScoredTree(floor.tree, floor.mean)
+        trials.limit = trials.samples + int(self.room(LOOK_SHARE / 2))
+        with contextlib.suppress(Spent):
+            for _ in range(DIRECTIONS):
+                law = self.running.units.physical(self.proposals.leaf(self.proposals.size(), self.kind))
+                (rollout,) = trials.roll_out([Job(law, int(self.seeds(1)[0]), self.horizon)])
+                self.running.add(rollout)
+                if self.random is None or rollout.total > self.random[0]:
+                    self.random = rollout.total, law
+        return floor
+
+    def learn_from_teacher(self) -> None:
+        """What a teacher does, its own law or the laws that fit it best; it is kept for trees that are grown later."""
+        agent, teacher, trials = self.agent, self.agent.teacher, self.trials
+        if teacher is None or self.problem.actions.single:
+            return
+        rules = rules_of(self.problem, teacher)
+        trials.limit = None
+        lessons, self.state.exams = lessons_of(trials, teacher, agent.seed)
+        self.state.taught = np.concatenate([lessons.states, lessons.actions], axis=1)
+        if rules is not None and rules.laws is not None and rules.n_leaves <= agent.max_leaves:
+            self.taught = rules
+        laws = fitted_laws(agent, trials, 1, self.stage) if self.taught is None else [self.taught]
+        tried = [Candidate(law, self.judged(law, 0, START_EPISODES)) for law in laws]
+        self.pool += tried if self.taught is None else []
+        self.good = max(tried, key=lambda candidate: candidate.mean)
+
+    def regulate(self, floor: Candidate) -> bool:
+        """Try regulators of a local model; whether one holds a plant that constant actions cannot hold."""
+        falls = all(rollout.ended for rollout in floor.rollouts)
+        share = REGULATOR_SHARE if falls else LOOK_SHARE
+        self.trials.limit = self.trials.samples + int(self.room(2 * share))
+        law = best_regulator(self.trials, self.agent.seed, self.rng, floor.tree, share * self.budget.samples)
+        if law is None:
+            return False
+        self.trials.limit = None
+        few = max(2, min(JUDGED_EPISODES, int(LOOK_SHARE * self.budget.samples / self.horizon))) if falls else 2
+        tried = Candidate(law, self.judged(law, 0, few))
+        self.pool.append(tried)
+        holds = falls and self.taught is None and not any(rollout.ended for rollout in tried.rollouts)
+        return holds and tried.mean > floor.mean
+
+    def try_grid(self) -> None:
+        """What an engineer would try first: PI laws of a loop, elsewhere P laws around good actions and the middle."""
+        good, problem = self.still[:2], self.problem
+        low = np.min([rollout.moments[2] for still in good for rollout in still.rollouts], axis=0)
+        high = np.max([rollout.moments[3] for still in good for rollout in still.rollouts], axis=0)
+        actions = np.unique([middle_action(self.agent), *(still.tree.actions[0] for still in good)], axis=0)
+        grid, best = pi_grid(problem) or p_grid(problem, list(actions), low, high), []
+        for share in (GRID_SHARE, GRID_SHARE / 2):
+            best = best_of_grid(self.trials, self.agent.seed, grid, self.room(share))[:2] if grid else []
+            grid = [best[0].tree, *neighbours(problem, best[0].tree, low, high)] if best else []
+        self.pool += best
+        if self.good is None and best and best[0].mean > self.state.floor:
+            self.good = best[0]
+
+    def walk(self) -> None:
+        """Augmented random search from a law that is good already, from nothing, and from the best random law.
+
+        Each one only if those before end before their time.
+        """
+        begins = [] if self.good is None else [self.good.tree]
+        begins.append(self.running.units.physical(self.proposals.leaf(0.0, self.kind)))
+        if self.random is not None:
+            begins.append(self.random[1])
+        room, steps = self.room(), self.still[0].steps
+        end = self.trials.samples + room
+        for begin in begins:
+            if end - self.trials.samples < MIN_GENERATIONS * 2 * DIRECTIONS * steps / EPISODE_DIVISOR:
+                return
+            seen: list[Candidate] = []
+            try:
+                self.walk_from(begin, end, room / MONITORS, seen)
+            finally:
+                self.pool += sorted(seen, key=lambda candidate: -candidate.mean)[:RACED_LAWS]
+
+    def walk_from(self, begin: Tree, end: float, stretch: float, seen: list[Candidate]) -> None:
+        """`begin`: a physical law. Units follow what is seen from here on: wild laws before have seen wild states."""
+        trials, steps = self.trials, float(self.horizon)
+        trials.limit, judged, progress, idle = int(end), trials.samples, trials.samples, False
+        self.running = Running(self.problem)
+        self.judged(begin, 0, START_EPISODES)
+        walk = Walk(begin, self.running, self.rng, self.seeds)
+        while trials.samples < end:
+            walk.step(trials, self.horizon if idle else -(-self.horizon // EPISODE_DIVISOR))
+            if trials.samples - judged < stretch:
+                continue
+            law = walk.average()
+            count = max(2, min(JUDGED_EPISODES, int(MONITOR_SHARE * stretch / steps)))
+            seen.append(Candidate(law, self.judged(law, 0, count)))
+            judged, steps = trials.samples, seen[-1].steps
+            idle = seen[-1].mean <= self.state.floor
+            if seen[-1].mean >= max(candidate.mean for candidate in seen):
+                progress = judged
+            elif judged - progress > MONITORS / 3 * stretch:
+                return
+
+    def choose(self) -> None:
+        """The best of all that was found, in episodes that nothing was searched in.
+
+        A teacher, or else the best constant action, keeps its place unless another is better by more than noise.
+        """
+        self.trials.limit = None
+        pool = sorted(self.pool, key=lambda candidate: -candidate.mean)
+        laws = list({id(candidate.tree): candidate.tree for candidate in pool}.values())
+        still = [candidate.tree for candidate in self.still]
+        first = still[:1] if self.taught is None else [self.taught, still[0]]
+        seeds = lambda at, count: seeds_of(self.agent.seed, LAWS_CHOSEN, RACE_NUMBER + at, count)  # noqa: E731
+        room = self.room() + RACE_SHARE * self.budget.samples
+        ranked = raced(self.trials, [*first, *laws, *still[1:]], seeds, room)
+        if not ranked:
+            return  # no room for two episodes of each
+        held = next(candidate for candidate in ranked if candidate.tree is first[0])
+        run, more = len(held.rollouts), max(0, len(ranked[0].rollouts) - len(held.rollouts))
+        held.rollouts.extend(self.judged(held.tree, RACE_NUMBER + run, more))
+        best = next((candidate for candidate in ranked if candidate.better(held)), held)
+        floor = next(candidate for candidate in ranked if any(candidate.tree is tree for tree in still))
+        self.state.floor, self.pool = floor.mean, []
+        self.state.frontier.tidy[1] = ScoredTree(floor.tree, floor.mean)
+        self.best = best if best.tree.laws is not None else None
+        if self.best is None:
+            self.state.frontier.tidy[1] = ScoredTree(best.tree, best.mean)
+
+    def keep(self) -> None:
+        """Units, and the best law so far, into the agent."""
+        state, units = self.state, self.running.units
+        state.middle, state.inverse = units.middle, units.inverse
+        state.states = np.zeros((1, len(units.middle)))
+        if self.best is None:  # ended before the race: what is known from the search
+            best = max(self.pool, key=lambda candidate: candidate.mean, default=None)
+            self.best = best if best is not None and best.mean > state.floor else None
+        if self.best is not None:
+            leaves, tree = self.best.tree.n_leaves, self.best.tree
+            state.frontier.raw[leaves] = ScoredTree(units.in_units(tree), self.best.mean)
+            state.frontier.tidy[leaves] = ScoredTree(tree, self.best.mean)

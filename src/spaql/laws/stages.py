@@ -1,18 +1,22 @@
-"""The stages of a search for laws, and their order. Each depends on the seed, its number and what was found before."""
+"""The stages of a search for laws, their order, and how their samples are divided.
+
+Each depends on the seed, its number and what was found before.
+"""
 
 import contextlib
+import math
 
 import numpy as np
 
 from spaql.ground.arrays import Array
 from spaql.ground.streams import LAWS_CHOSEN, LAWS_CONFIRMED
-from spaql.laws.blocks import refine
-from spaql.laws.lessons import distilled, fitted_partitions, own_lessons
-from spaql.laws.local import local_laws
-from spaql.laws.pi_laws import pi_laws
+from spaql.laws.classical import local_laws, pi_grid
+from spaql.laws.lessons import Lessons, distilled, fitted_partitions, own_lessons
 from spaql.laws.planner import BUDGET, planned
-from spaql.laws.search import CHOICE, Search
-from spaql.laws.teacher import Lessons, lessons_of
+from spaql.laws.proposals import GAIN_SIZES
+from spaql.laws.race import adopt
+from spaql.laws.search import CHOICE, FRESH, POPULATION_FACTOR, RANDOM_TREES, SCREENING_EPISODES, STATES, Search, refine
+from spaql.laws.teacher import lessons_of
 from spaql.laws.tidy import Tidying
 from spaql.laws.trials import Spent, Trials, seeds_of
 from spaql.laws.vector import Units, declared_units, measured_units, without_dust
@@ -22,24 +26,52 @@ from spaql.plants.problem import constant_actions
 from spaql.trees.edits import constant
 from spaql.trees.tree import Tree
 
-CONFIRMATION = 1000  # episodes
-LADDER = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)  # sizes of trees
-REGROWTHS = 2  # after each fresh search of a size
-SMALL = 4  # leaves of trees that random beginnings reach; larger ones are distilled
-DISTILLED = 2  # times in a row, each from lessons of the one before where nobody teaches
-EASY = 0.6  # of the effort, where fewer leaves than wanted are searched for on the way
-CAREFUL = (1.0, 0.3)  # parts of the tolerance that tidying may use
-PART = 0.1  # of what a tree gains over smaller ones may be lost by tidying it
-PARTITIONS = 16  # beginnings from random partitions
-TAUGHT = 2**16  # added to the number of a stage, for the random numbers of what follows lessons
-FOR_PLANNING = 0.1  # of the samples that are left, at most
-FOR_TIDYING = 0.3  # of the samples that are left, at least
-FOR_LATER = 0.7  # the same, where fewer leaves than wanted are searched for on the way
-AGAIN = 1.5  # times the samples of the last tidying, at least
-GAINS = (0.0, 0.3, 1.0, 3.0)  # of the random laws that measure the units
-PER_GAIN = 4
-EPISODES = 16
-KEPT = 4000  # states
+# -- the samples of a stage --------------------------------------------------------------------------------------------
+
+SEARCH_SHARE, TIDY_SHARE, CONFIRM_SHARE = 0.7, 0.1, 0.2  # of a stage
+RACE_SHARE = 0.12  # of a stage in a slow simulator: the part of the confirmation that chooses the best of all laws
+STAGE_SHARE = 0.3  # of the samples that are left, for a stage that is not the last one wanted
+
+
+class Budget:
+    """The samples of one stage. What a part does not use, the next ones have."""
+
+    def __init__(self, trials: Trials, samples: float) -> None:
+        self.trials, self.samples, self.begun = trials, samples, trials.samples
+
+    @property
+    def left(self) -> float:
+        return self.samples - (self.trials.samples - self.begun)
+
+    @property
+    def to_search(self) -> float:
+        """Without what tidying and confirmation need."""
+        return self.left - (1.0 - SEARCH_SHARE) * self.samples
+
+    @property
+    def to_tidy(self) -> float:
+        """Of what search and race have left."""
+        return self.left * TIDY_SHARE / (TIDY_SHARE + CONFIRM_SHARE - RACE_SHARE)
+
+
+def affordable_effort(samples: float, steps: float) -> float | None:
+    """The effort of a fresh search with so many samples, episodes having so many steps; None: too few for any."""
+
+    def episodes(effort: float) -> float:
+        def count(number: float, least: int) -> int:
+            return max(least, round(number * effort))
+
+        few, population = count(SCREENING_EPISODES, 1), count(POPULATION_FACTOR * 4 * math.e, 4)
+        rounds = sum(count(a, 2) * (count(b, 1) * count(c, 2) * population + count(CHOICE, 4)) for a, b, c in FRESH)
+        return rounds + 2 * count(RANDOM_TREES, 4) * few
+
+    return next((effort for effort in (0.8**i for i in range(16)) if episodes(effort) * steps <= samples), None)
+
+
+# -- their order -------------------------------------------------------------------------------------------------------
+
+REPEATS = 2  # regrowths after each fresh search of a size; or distillations, each from lessons of the one before
+MAX_RANDOM_LEAVES = 4  # of trees that random beginnings reach; larger ones are distilled from lessons
 
 
 def plan_of(stage: int, max_leaves: int) -> tuple[str, int]:
@@ -51,56 +83,62 @@ def plan_of(stage: int, max_leaves: int) -> tuple[str, int]:
 def cycle_of(max_leaves: int) -> tuple[list[tuple[str, int]], list[tuple[str, int]]]:
     """The first stages, and those that follow again and again: the sizes in turn, each fresh and then regrown.
 
-    Large trees are distilled from lessons instead. What is wanted comes soon, for budgets that end soon: one law, on
-    which trees grow (and two laws, which give lessons), then the largest trees.
+    What is wanted comes soon, for budgets that end soon: one law, on which trees grow (and two laws, which give
+    lessons), then the largest trees.
     """
-    sizes = sorted({size for size in LADDER if size <= max_leaves} | {max_leaves})
+    ladder, small = {factor << power for factor in (2, 3) for power in range(6)}, max_leaves <= MAX_RANDOM_LEAVES
+    sizes = sorted({1, max_leaves} | {size for size in ladder if size < max_leaves})
     cycle = [(what, size) for size in sizes[1:] or [1] for what in _steps_for(size)]
-    first = [("fresh", size) for size in ([1, 2] if max_leaves > SMALL else [1]) if size < max_leaves]
-    return first + [(what, max_leaves) for what in _steps_for(max_leaves)] * (1 if max_leaves <= SMALL else 2), cycle
+    first = [("fresh", size) for size in ([1] if small else [1, 2]) if size < max_leaves]
+    return first + [(what, max_leaves) for what in _steps_for(max_leaves)] * (1 if small else 2), cycle
 
 
 def _steps_for(size: int) -> list[str]:
-    return ["fresh", *["regrow"] * REGROWTHS] if size <= SMALL else ["distil"] * DISTILLED
+    return ["fresh", *["regrow"] * REPEATS] if size <= MAX_RANDOM_LEAVES else ["distil"] * REPEATS
+
+
+# -- one stage: search, tidy, confirm; cut short where the budget ends -------------------------------------------------
+
+CONFIRMED_EPISODES = 1000
+EASY_EFFORT = 0.6  # where fewer leaves than wanted are searched for on the way
+LESSONS_NUMBER = 2**16  # added to the number of a stage, for the random numbers of what follows lessons
+PLANNING_SHARE = 0.1  # of the samples that are left, at most
+UNIT_LAWS = 4  # random ones of each size of gains, which measure the units
+UNIT_EPISODES = 16
 
 
 def run_stage(agent: Laws, trials: Trials, stage: int) -> None:
-    """One stage: search, tidy, confirm; cut short where the budget ends."""
     state = agent.state
+    trials.reserve = 0
     if len(state.middle) == 0:
         try:
             _begin(agent, trials)
         except Spent:
             return
-    trials.reserve = 0
     what, leaves = plan_of(stage, agent.max_leaves)
     on_the_way = leaves < agent.max_leaves and stage < len(cycle_of(agent.max_leaves)[0])
-    if trials.left is not None:  # so that what is found can be made readable and confirmed
-        later = FOR_LATER if on_the_way else FOR_TIDYING
-        trials.reserve = int(max(later * trials.left, AGAIN * state.tidying))
-    effort = trials.effort * (EASY if on_the_way else 1.0)
-    held = state.frontier.raw.get(leaves)
-    found = _regrown(agent, trials, stage, held.tree) if what == "regrow" and held is not None else None
-    if found is None:
-        found = max(_searched(agent, trials, stage, what, leaves, effort), key=lambda one: one.mean)
-    held = state.frontier.raw.get(leaves)  # in the same units as what was found
-    if found.best is None or (held is not None and found.mean <= held.mean):
+    effort = trials.effort * (EASY_EFFORT if on_the_way else 1.0)
+    if trials.left is not None:
+        share = STAGE_SHARE if on_the_way else SEARCH_SHARE
+        trials.reserve = int(max((1.0 - share) * trials.left, state.tidying))
+    raw = state.frontier.raw
+    if what == "regrow" and leaves in raw:
+        search = Search(trials, state_units(agent), agent.seed, stage, trials.effort)
+        with contextlib.suppress(Spent):
+            search.regrow(raw[leaves].tree)
+    else:
+        search = max(_searched(agent, trials, stage, what, leaves, effort), key=lambda search: search.mean)
+    if search.best is None or (leaves in raw and search.mean <= raw[leaves].mean):
         return
-    if not (np.array_equal(found.units.middle, state.middle) and np.array_equal(found.units.inverse, state.inverse)):
-        _take_units(agent, found.units)
-    state.frontier.raw[leaves] = found.best
-    _adopt(agent, trials, without_dust(found.units.physical(found.best.tree), found.units), stage)
+    units = search.units
+    if not (np.array_equal(units.middle, state.middle) and np.array_equal(units.inverse, state.inverse)):
+        _take_units(agent, units)
+    raw[leaves] = search.best
+    _adopt(agent, trials, without_dust(units.physical(search.best.tree), units), stage)
 
 
 def state_units(agent: Laws) -> Units:
     return Units(agent.state.middle, agent.state.inverse, agent.searched)
-
-
-def _regrown(agent: Laws, trials: Trials, stage: int, tree: Tree) -> Search:
-    search = Search(trials, state_units(agent), agent.seed, stage, trials.effort)
-    with contextlib.suppress(Spent):
-        search.regrow(tree)
-    return search
 
 
 def _searched(agent: Laws, trials: Trials, stage: int, what: str, leaves: int, effort: float) -> list[Search]:
@@ -109,45 +147,45 @@ def _searched(agent: Laws, trials: Trials, stage: int, what: str, leaves: int, e
     Who teaches moves within a part of what random laws come to: in units of its own, laws are found that are lost in
     wider ones.
     """
-    state, before = agent.state, trials.samples
-    searches: list[Search] = []
-    one_action = agent.searched.actions.single  # nothing can be taught
+    state, before, searches = agent.state, trials.samples, list[Search]()
+    choice = not agent.searched.actions.single  # else nothing can be taught
     with contextlib.suppress(Spent):
-        if len(state.taught) and not one_action:
+        if len(state.taught) and choice:
             d = len(agent.searched.state)
             lessons = Lessons(state.taught[:, :d], state.taught[:, d:])
             units = measured_units(agent.searched, lessons.states)
-            search = Search(trials, units, agent.seed, stage + TAUGHT, effort)
+            search = Search(trials, units, agent.seed, stage + LESSONS_NUMBER, effort)
             searches.append(search)
-            made = fitted_partitions(search, lessons, leaves, search.count(PARTITIONS, 1))
-            made += distilled(search, lessons, leaves, False)
-            _raced(agent, search, made, what, leaves)
+            trees = fitted_partitions(search, lessons, leaves, search.count(FRESH[0][0], 1))
+            _raced(agent, search, trees + distilled(search, lessons, leaves), what, leaves)
     search = Search(trials, state_units(agent), agent.seed, stage, effort)
     searches.append(search)
     with contextlib.suppress(Spent):
-        if what == "distil" and not state.taught.size and not one_action:
+        if what == "distil" and not state.taught.size and choice:
             best = max(state.frontier.raw.values(), key=lambda entry: entry.mean, default=None)
-            own = None if best is None else own_lessons(search, search.units.physical(best.tree), stage, leaves)
+            own = None if best is None else own_lessons(search, search.units.physical(best.tree), leaves)
             if own is not None:
-                made = distilled(search, own, leaves, False) + distilled(search, own, leaves, True)
-                _raced(agent, search, made, what, leaves)
-        if leaves == 1 and not one_action:
-            first = local_laws(trials, agent.seed, search.rng) + pi_laws(trials, agent.searched, agent.seed)
-            search.race([search.units.in_units(law) for law in first])
-        found = max(one.mean for one in searches) > -np.inf
+                trees = [tree for weighted in (False, True) for tree in distilled(search, own, leaves, weighted)]
+                _raced(agent, search, trees, what, leaves)
+        if leaves == 1 and choice:
+            grid = [(search.units.in_units(law), 0) for law in pi_grid(agent.searched)]
+            best_laws = [law for law, _ in search.screened(grid, 3, SCREENING_EPISODES)]
+            local = [search.units.in_units(law) for law in local_laws(trials, agent.seed, search.rng)]
+            search.race(local + best_laws)
+        nothing = max(search.mean for search in searches) == -np.inf
         short = trials.left is not None and trials.left - trials.reserve < trials.samples - before
-        if not found or not (short or what == "distil"):  # what is left is better spent on tidying
+        if nothing or not (short or what == "distil"):  # what is left is better spent on tidying
             search.fresh(leaves, state.frontier.parent(leaves), state.states)
     return searches
 
 
-def _raced(agent: Laws, search: Search, made: list[Tree], what: str, leaves: int) -> None:
+def _raced(agent: Laws, search: Search, trees: list[Tree], what: str, leaves: int) -> None:
     """Beginnings among themselves; of large trees the best one goes on."""
     if what != "distil":
         smaller = [entry.mean for size, entry in agent.state.frontier.raw.items() if size < leaves]
-        search.race(made, agent.state.floor, max(smaller, default=-np.inf))
+        search.race(trees, agent.state.floor, max(smaller, default=-np.inf))
         return
-    search.polish(made)
+    search.polish(trees)
     if search.best is not None:
         refine(search, search.best.tree)
 
@@ -155,75 +193,59 @@ def _raced(agent: Laws, search: Search, made: list[Tree], what: str, leaves: int
 def _take_units(agent: Laws, units: Units) -> None:
     """Go on in other units: those in which the best tree was found."""
     state, old = agent.state, state_units(agent)
-    deviation = np.divide(1.0, old.inverse, out=np.zeros_like(old.inverse), where=old.live)
-    state.states = units.of(state.states * deviation + old.middle)
+    state.states = units.of(state.states * old.deviation + old.middle)
     for leaves, entry in state.frontier.raw.items():
         state.frontier.raw[leaves] = ScoredTree(units.in_units(old.physical(entry.tree)), entry.mean)
     state.middle, state.inverse = units.middle, units.inverse
 
 
-def _adopt(agent: Laws, trials: Trials, found: Tree, stage: int) -> None:
-    """Make a tree readable and compare it with the one of its size, on episodes that neither search nor tidying saw.
+def _adopt(agent: Laws, trials: Trials, tree: Tree, stage: int) -> None:
+    """Tidied and confirmed, on the same episodes in all stages. Half tidied, it is no match for one of its size."""
+    state, used, tidy = agent.state, trials.samples, agent.state.frontier.tidy
+    known = any(entry.tree.laws is not None for entry in tidy.values())
+    seeds = seeds_of(agent.seed, LAWS_CONFIRMED, 0, max(2, round(CONFIRMED_EPISODES * trials.effort)))
 
-    A tidy tree that is worse there than what it was made from has been tidied too much: once more, more carefully, and
-    then as it was found.
-    """
-    state, used = agent.state, trials.samples
-    tolerance, known = state.tolerance, any(entry.tree.laws is not None for entry in state.frontier.tidy.values())
-    trials.reserve = 0
-    before = _confirmed(agent, trials, found)
-    smaller = [entry.mean for leaves, entry in state.frontier.tidy.items() if leaves < found.n_leaves]
-    if before is not None and smaller and before > max(smaller):  # else tidying eats what a larger tree gains
-        tolerance = min(tolerance, PART * (before - max(smaller)))
-    for allowed in CAREFUL:
-        # what is tidy must still be compared, with the tree it was made from and with a teacher
-        trials.reserve = agent.searched.horizon * (_confirmations(trials) + len(state.exams))
-        tidying = Tidying(trials, found, allowed * tolerance, agent.seed, stage, trials.effort, state_units(agent))
-        tidy, complete = tidying.run()
+    def tidied(tolerance: float) -> Tree:
+        trials.reserve = agent.searched.horizon * len(seeds)
+        form, complete = Tidying(trials, tree, tolerance, agent.seed, stage, trials.effort, state_units(agent)).run()
         trials.reserve = 0
-        after = _confirmed(agent, trials, tidy)
-        if after is None or before is None or after >= before - 2 * tolerance:
-            break
-    else:
-        tidy, after = found, before
-    if complete:
-        state.tidying = float(trials.samples - used)
-    held = state.frontier.tidy.get(tidy.n_leaves)
-    if after is None or (known and held is not None and not complete):
-        if known:
-            return  # half tidied or hardly compared, it is no match for what is there
-        tidy, after = found, agent.state.frontier.raw[found.n_leaves].mean
-        held = state.frontier.tidy.get(tidy.n_leaves)
-    if held is None or after > held.mean:
-        state.frontier.tidy[tidy.n_leaves] = ScoredTree(tidy, after)
-        if len(state.exams):
-            state.own = state.own[:0]  # those of another tree say nothing
-            with contextlib.suppress(Spent):
-                state.own = trials.returns(agent.tree, seeds_of(agent.seed, LAWS_CONFIRMED, 0, len(state.exams)))
+        if complete:
+            state.tidying = float(trials.samples - used)
+        elif known and form.n_leaves in tidy:
+            raise Spent
+        return form
+
+    trials.reserve = 0
+    try:
+        adopt(agent, trials, tree, seeds, tidied, 0.0)
+    except Spent:
+        mean, held = state.frontier.raw[tree.n_leaves].mean, tidy.get(tree.n_leaves)
+        if not known and (held is None or mean > held.mean):
+            tidy[tree.n_leaves] = ScoredTree(tree, mean)
 
 
 def _begin(agent: Laws, trials: Trials) -> None:
     """Units, visited states, and the best constant action: the smallest tree of all."""
     search = Search(trials, declared_units(agent.searched), agent.seed, 2**20, trials.effort)
-    seen = []
-    for gain in GAINS:
-        for _ in range(PER_GAIN):
+    state, seen = agent.state, []
+    for gain in (0.0, *GAIN_SIZES):
+        for _ in range(UNIT_LAWS):
             law = search.units.physical(search.proposals.leaf(gain))
-            seen.append(trials.watched(law, search.episodes(search.count(EPISODES, 1)), KEPT // PER_GAIN)[1])
-    state = agent.state
-    if agent.teacher is not None and len(state.taught) == 0:
-        lessons, state.exams = lessons_of(trials, agent.teacher, agent.seed)
-        state.taught = np.concatenate([lessons.states, lessons.actions], axis=1)
-        seen.append(lessons.states)
-    if agent.teacher is None and len(state.taught) == 0:
-        state.taught = _planned(agent, trials)
+            seen.append(trials.watched(law, search.episodes(search.count(UNIT_EPISODES, 1)), STATES // UNIT_LAWS)[1])
+    if len(state.taught) == 0:
+        if agent.teacher is None:
+            state.taught = _planned(agent, trials)
+        else:
+            lessons, state.exams = lessons_of(trials, agent.teacher, agent.seed)
+            state.taught = np.concatenate([lessons.states, lessons.actions], axis=1)
+            seen.append(lessons.states)
     states = np.concatenate(seen)
     units = measured_units(agent.searched, states)
     seeds = seeds_of(agent.seed, LAWS_CHOSEN, 0, search.count(CHOICE, 4))
     trees = [constant(len(agent.searched.state), action) for action in constant_actions(agent.searched)]
     means = [float(trials.returns(tree, seeds).mean()) for tree in trees]
     best = int(np.argmax(means))
-    few = states[np.sort(search.rng.permutation(len(states))[:KEPT])]
+    few = states[np.sort(search.rng.permutation(len(states))[:STATES])]
     state.middle, state.inverse, state.states = units.middle, units.inverse, units.of(few)
     state.floor = means[best]
     state.frontier.tidy[1] = ScoredTree(trees[best], means[best])
@@ -233,22 +255,8 @@ def _planned(agent: Laws, trials: Trials) -> Array:
     """Lessons of sampled look-ahead, where nobody else teaches; none where no plant can go on from any state."""
     if trials.twin is None:
         return np.zeros((0, 0))
-    room = trials.effort * (BUDGET if trials.left is None else min(BUDGET, FOR_PLANNING * trials.left))
+    room = trials.effort * (BUDGET if trials.left is None else min(BUDGET, PLANNING_SHARE * trials.left))
     lessons = planned(trials.twin, agent.seed, int(room))
     trials.count(lessons.steps)
     both = np.concatenate([lessons.states, lessons.actions], axis=1)
     return both if len(both) else np.zeros((0, 0))
-
-
-def _confirmed(agent: Laws, trials: Trials, tree: Tree) -> float | None:
-    """The mean return on the episodes of the confirmation; None if the samples do not allow them."""
-    seeds = seeds_of(agent.seed, LAWS_CONFIRMED, 0, _confirmations(trials))
-    try:
-        return float(trials.returns(tree, seeds).mean())
-    except Spent:
-        return None
-
-
-def _confirmations(trials: Trials) -> int:
-    """Episodes of the confirmation."""
-    return max(2, round(CONFIRMATION * trials.effort))

@@ -6,14 +6,15 @@ by state.
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from spaql.ground.arrays import Array
 from spaql.ground.errors import SpaqlError
 from spaql.ground.streams import LAWS_CONFIRMED, LAWS_TAUGHT
-from spaql.laws.distil import model_tree, scores_of
+from spaql.laws.lessons import Lessons, model_tree, scores_of
+from spaql.laws.search import STATES
 from spaql.laws.trials import Spent, Trials, seeds_of
 from spaql.laws.vector import measured_units
 from spaql.learners.agent import Agent
@@ -26,37 +27,28 @@ from spaql.trees.edits import with_variables
 from spaql.trees.tree import Tree, decide
 
 Ask = Callable[[Array], Array]  # an observation (variables,), its action (axes,), both physical
-EPISODES = 32  # of the teacher's closed loop
-STATES = 4000  # of them that are kept
-DRIFTED = 1000  # states that each round of drifting adds
-ROUNDS = 2  # of drifting
-LEAVES = 8  # of the trees that drift
-JUDGED = 200  # episodes in which the teacher is judged, if it is a tree on a compiled plant
-JUDGED_SLOWLY = 32  # the same, of other teachers
-IN_ENVIRONMENT = 8  # the same, and episodes of lessons, where the plant is not compiled
-SHARE = 0.1  # of the samples that are left, at most
-NEAR = 1e-6  # of the range of an action: so far outside is taken as rounding
-
-
-class Lessons(NamedTuple):
-    """Observations (n, variables) and what was done there (n, axes), physical; and how much each counts."""
-
-    states: Array
-    actions: Array
-    weights: Array | None = None
+EPISODES = 32  # of the teacher's closed loop; and as many in which it is judged
+TREE_EPISODES = 200  # in which it is judged, if it is a tree on a compiled plant
+ENVIRONMENT_EPISODES = 8  # of either kind, where the plant is not compiled
+DRIFT_ROUNDS = 2
+DRIFT_LEAVES = 8  # of the trees that drift
+DRIFT_STATES = STATES // 4  # that each round adds
+TEACHER_SHARE = 0.1  # of the samples that are left, at most
+ROUNDING_SHARE = 1e-6  # of the range of an action: so far outside is taken as rounding
 
 
 def lessons_of(trials: Trials, teacher: Any, seed: int) -> tuple[Lessons, Array]:
     """What the teacher does, and its returns in the first episodes of the confirmation."""
     problem, rules = trials.problem, rules_of(trials.problem, teacher)
     ask = asked(problem, teacher)
-    compiled, allowed = trials.environments is None, trials.left is None
-    episodes, judged = (EPISODES, JUDGED if rules is not None else JUDGED_SLOWLY) if compiled else (IN_ENVIRONMENT,) * 2
-    room = episodes + judged if allowed else int(SHARE * (trials.left or 0) / problem.horizon)
-    if room < 2:
-        raise Spent
-    judged = min(judged, room // 2)
-    episodes = min(episodes, room - judged)
+    episodes = EPISODES if trials.environments is None else ENVIRONMENT_EPISODES
+    judged = TREE_EPISODES if trials.environments is None and rules is not None else episodes
+    if trials.left is not None:
+        room = int(TEACHER_SHARE * trials.left / problem.horizon)
+        if room < 2:
+            raise Spent
+        judged = min(judged, room // 2)
+        episodes = min(episodes, room - judged)
     lessons = seeds_of(seed, LAWS_TAUGHT, 0, episodes)
     exams = seeds_of(seed, LAWS_CONFIRMED, 0, judged)
     if rules is not None:
@@ -72,12 +64,12 @@ def _drifted(trials: Trials, states: Array, many: Callable[[Array], Array], seed
     """A tree that copies the teacher comes to other states than the teacher: there it has to be told, too."""
     problem, actions = trials.problem, many(states)
     units, kind = measured_units(problem, states), kinds_of(problem.actions)[0]
-    for number in range(ROUNDS):
+    for number in range(DRIFT_ROUNDS):
         rng = np.random.default_rng([seed, number])
-        tree = model_tree(units, kind, units.of(states), scores_of(problem, kind, actions), LEAVES, rng)
+        tree = model_tree(units, kind, units.of(states), scores_of(problem, kind, actions), DRIFT_LEAVES, rng)
         seeds = seeds_of(seed, LAWS_TAUGHT, EPISODES * (number + 1), 4)
         try:
-            more = trials.watched(units.physical(tree), seeds, DRIFTED)[1]
+            more = trials.watched(units.physical(tree), seeds, DRIFT_STATES)[1]
         except (Spent, SpaqlError):  # it drives the plant out of all numbers: nothing to be learned there
             break
         states, actions = np.concatenate([states, more]), np.concatenate([actions, many(more)])
@@ -160,12 +152,12 @@ def sound_action(problem: Problem, said: Any, observation: Array) -> Array:
     if not np.isfinite(action).all():
         raise SpaqlError(f"the teacher returned {_short(said)}: actions must be finite ({where})")
     if isinstance(actions, Finite):
-        if not np.any(np.abs(np.array(actions.values, float) - action[0]) <= NEAR):
+        if not np.any(np.abs(np.array(actions.values, float) - action[0]) <= ROUNDING_SHARE):
             known = ", ".join(f"{value:g}" for value in actions.values[:20])
             raise SpaqlError(f"the teacher returned {action[0]:g}, which is not one of {known} ({where})")
         return action
     low, high = actions.bounds
-    room = NEAR * (high - low)
+    room = ROUNDING_SHARE * (high - low)
     if ((action < low - room) | (action > high + room)).any():
         raise SpaqlError(
             f"the teacher returned {_short(said)}, outside {_short(low)} ... {_short(high)} ({where}): clip its actions"

@@ -16,23 +16,32 @@ import numpy as np
 
 from spaql.ground.arrays import Array
 from spaql.ground.streams import LAWS_POLISHED, LAWS_TIDIED
-from spaql.laws.cma import CMA
+from spaql.laws.optimisers import CMA
+from spaql.laws.race import ENOUGH_EPISODES, MAX_EPISODES, shown_no_worse
 from spaql.laws.trials import Spent, Trials, seeds_of
-from spaql.laws.vector import Units, declared_units, everything, numbers_of, with_numbers, without_dust
+from spaql.laws.vector import (
+    Units,
+    declared_units,
+    everything,
+    least_first,
+    numbers_of,
+    readable,
+    with_digits,
+    with_numbers,
+)
 from spaql.policy.outputs import ranges_of
-from spaql.trees.edits import simplified, with_laws, without
+from spaql.trees.edits import with_laws, without
 from spaql.trees.laws import CLIP, ORDERED, THRESHOLD
 from spaql.trees.tree import LEAF, Tree
 
-JUDGED = 512  # episodes
-MANY = 8  # times as many, where dozens of trees are judged one after the other: luck would carry some of them through
-FEW = 64  # episodes on which the harm of a coefficient is told
-GENERATIONS = 12  # of a polish
-EPISODES = 48  # of a generation
-STEP = 0.15  # relative change of a number in a polish
+JUDGED_EPISODES = 512
+SERIES_FACTOR = 8  # times as many, where dozens of trees are judged in turn: luck would carry some of them through
+POLISH_GENERATIONS = 12
+POLISH_EPISODES = 48
+POLISH_STEP = 0.15  # relative change of a number
 HALVINGS = 14  # of gains
-DIGITS = 3  # at most, unless a number needs all of them
-ROUNDS = 200  # of elimination at most
+MAX_DIGITS = 3  # unless a number needs all of them
+JUDGEMENTS = 6  # that a tidying where episodes are dear can pay for, about
 
 
 class Tidying:
@@ -45,12 +54,12 @@ class Tidying:
         self.units = declared_units(trials.problem) if units is None else units
         self.trials, self.tree, self.tolerance, self.seed = trials, tree, tolerance, seed
         self.rng = np.random.default_rng([seed, number, LAWS_TIDIED])
-        self.many = seeds_of(seed, LAWS_TIDIED, 0, max(2, round(MANY * JUDGED * effort)))
-        self.judged = self.many[: max(2, round(JUDGED * effort))]
-        self.few = self.judged[: max(1, round(FEW * effort))]
-        self.generations, self.clock = max(1, round(GENERATIONS * effort)), number * 2**32
-        self.episodes = max(2, round(EPISODES * effort))
-        self.rounds, self.goal = max(1, round(ROUNDS * effort)), -math.inf
+        self.many = seeds_of(seed, LAWS_TIDIED, 0, max(2, round(SERIES_FACTOR * JUDGED_EPISODES * effort)))
+        self.judged = self.many[: max(2, round(JUDGED_EPISODES * effort))]
+        self.few = self.judged[: max(1, round(JUDGED_EPISODES // SERIES_FACTOR * effort))]
+        self.generations, self.clock = max(1, round(POLISH_GENERATIONS * effort)), number * 2**32
+        self.episodes = max(2, round(POLISH_EPISODES * effort))
+        self.goal = -math.inf
 
     def run(self) -> tuple[Tree, bool]:
         """The tree as far as the budget goes, and whether it went all the way."""
@@ -68,13 +77,8 @@ class Tidying:
         except Spent:
             complete = False
             self.scale_tests(min)
-            free = everything(self.tree)  # unread digits help nobody; whether these do is told by the confirmation
-            self.tree = with_numbers(self.tree, free, with_digits(numbers_of(self.tree, free), DIGITS))
-        return self.readable(), complete
-
-    def readable(self) -> Tree:
-        """The tree as people get it."""
-        return simplified(plain(without_dust(self.tree, self.units)))
+            self.tree = with_digits(self.tree, MAX_DIGITS)  # nobody reads more; the confirmation tells whether they do
+        return readable(self.tree, self.units), complete
 
     def score(self, tree: Tree, seeds: Array | None = None) -> float:
         return float(self.trials.returns(tree, self.judged if seeds is None else seeds).mean())
@@ -110,7 +114,7 @@ class Tidying:
     def eliminate(self) -> None:
         """The least harmful coefficients go: a quarter of them at once, fewer if that was too many."""
         width: int | None = None
-        for _ in range(self.rounds):
+        while True:
             free = everything(self.tree)
             v = numbers_of(self.tree, free)
             candidates = [k for k in np.flatnonzero(v).tolist() if not self.needed(v, k)]
@@ -149,7 +153,7 @@ class Tidying:
         live = np.flatnonzero(v)
         if len(live) == 0:
             return tree
-        cma = CMA(np.zeros(len(live)), np.full(len(live), STEP), self.rng, 4 + int(3 * np.log(len(live) + 1)))
+        cma = CMA(np.zeros(len(live)), np.full(len(live), POLISH_STEP), self.rng, 4 + int(3 * np.log(len(live) + 1)))
 
         def changed(x: Array) -> Tree:
             w = v.copy()
@@ -209,7 +213,7 @@ class Tidying:
         v = numbers_of(self.tree, free)
         least = self.score(self.tree) - self.tolerance / 4
         for k in sorted(np.flatnonzero(v).tolist(), key=lambda k: -abs(v[k])):
-            for digits in range(1, DIGITS + 1):
+            for digits in range(1, MAX_DIGITS + 1):
                 trees = {end: with_numbers(self.tree, free, _put(v, [k], end)) for end in rounded(v[k], digits)}
                 got, value = max((self.score(tree), end) for end, tree in trees.items())
                 if got >= least:
@@ -218,14 +222,73 @@ class Tidying:
                     break
 
 
+class DearTidying(Tidying):
+    """With a budget, where an episode of the tree takes about so many `steps`.
+
+    1. all numbers get the fewest digits that do
+    2. of the coefficients, ordered by how much each moves the score (its size times the deviation of its variable), as
+       many go as may go: found by bisection, then one by one
+    3. gains are halved
+    """
+
+    def __init__(
+        self, trials: Trials, tree: Tree, tolerance: float, seed: int, number: int, budget: float, steps: float,
+        units: Units,
+    ) -> None:  # fmt: skip
+        super().__init__(trials, tree, tolerance, seed, number, 1.0, units)
+        self.judged = self.judged[: min(max(int(budget / (JUDGEMENTS * steps)), 1), MAX_EPISODES)]
+        self.sure = len(self.judged) >= 2 * ENOUGH_EPISODES  # else a law that fails now and then is not found out
+        self.given = np.zeros(0)  # returns of the tree that was given
+
+    def run(self) -> tuple[Tree, bool]:
+        complete = True
+        try:
+            self.given = self.trials.returns(self.tree, self.judged)
+            self.prune()
+            self.scale_tests(max)
+            if self.sure:
+                self.round()
+                self.eliminate()
+            self.scale_tests(min)
+            self.round()
+            if self.sure:
+                self.soften()
+        except Spent:
+            complete = False
+        return readable(self.tree, self.units), complete
+
+    def accept(self, tree: Tree) -> bool:
+        """Whether a tidier tree is shown to be as good as what was given."""
+        if not shown_no_worse(self.trials, tree, self.judged, self.given, self.tolerance):
+            return False
+        self.tree = tree
+        return True
+
+    def eliminate(self) -> None:
+        """As many of the least coefficients as may go; then those that may go one by one."""
+        begin, free = self.tree, everything(self.tree)
+        v, order = numbers_of(begin, free), least_first(begin, self.units)
+        kept, lost = 0, len(order)  # so many may go; so many may not
+        while lost - kept > 1:
+            count = (kept + lost + 1) // 2
+            if self.accept(with_numbers(begin, free, _put(v, order[:count]))):
+                kept = count
+            else:
+                lost = count
+        for k in order[lost:].tolist():
+            self.accept(with_numbers(self.tree, free, _put(numbers_of(self.tree, free), [k])))
+
+    def round(self) -> None:
+        """All numbers to the fewest digits at which the return stays."""
+        for digits in range(1 if self.sure else 2, MAX_DIGITS + 2):  # one digit is up to a third off
+            if self.accept(with_digits(self.tree, digits)):
+                return
+
+
 def _put(v: Array, places: Iterable[int], value: float = 0.0) -> Array:
     w = v.copy()
     w[list(places)] = value
     return w
-
-
-def with_digits(v: Array, digits: int) -> Array:
-    return np.array([float(f"{x:.{digits}g}") for x in v.tolist()])
 
 
 def rounded(value: float, digits: int) -> list[float]:
@@ -233,26 +296,3 @@ def rounded(value: float, digits: int) -> list[float]:
     unit = 10.0 ** (math.floor(math.log10(abs(value))) - digits + 1)
     ends = {float(f"{end * unit:.6g}") for end in (math.floor(value / unit + 1e-9), math.ceil(value / unit - 1e-9))}
     return sorted(end for end in ends if end != 0.0)
-
-
-def plain(tree: Tree) -> Tree:
-    """Tests and thresholds of one variable as such, constants within the range; negative tests are turned around."""
-    nodes, weights, d = tree.nodes.copy(), tree.weights.copy(), tree.variables
-    for node in range(len(nodes)):
-        used = np.flatnonzero(weights[node])
-        if nodes["feature"][node] == d and len(used) == 1:
-            weight = weights[node, used[0]]
-            nodes["feature"][node], nodes["cut"][node] = used[0], nodes["cut"][node] / weight
-            if weight < 0:
-                nodes["low"][node], nodes["high"][node] = nodes["high"][node], nodes["low"][node]
-            weights[node] = 0.0
-    laws = tree.laws
-    if laws is not None and laws.kind == THRESHOLD:
-        scale = np.abs(laws.gains).sum(axis=2)
-        alone = ((laws.gains != 0.0).sum(axis=2) == 1) & (scale != 1.0)
-        scale = np.where(alone, scale, 1.0)
-        laws = laws._replace(gains=laws.gains / scale[:, :, None], offsets=laws.offsets / scale)
-    if laws is not None and laws.kind == CLIP:  # a constant beyond the range is one of its ends, as it is printed
-        still = (laws.gains == 0.0).all(axis=2)
-        laws = laws._replace(offsets=np.where(still, np.clip(laws.offsets, laws.low, laws.high), laws.offsets))
-    return Tree(nodes, tree.actions, weights, laws)

@@ -7,11 +7,11 @@ import numpy as np
 from spaql.ground.arrays import Array
 from spaql.plants.problem import Problem
 from spaql.policy.outputs import ranges_of
-from spaql.trees.edits import oblique
+from spaql.trees.edits import oblique, simplified
 from spaql.trees.laws import CLIP, ORDERED, SCORES, THRESHOLD
 from spaql.trees.tree import LEAF, Tree
 
-INHERITED = 0.1  # the steps of numbers that come from a good parent, as a part of the usual ones
+INHERITED_STEP = 0.1  # the steps of numbers that come from a good parent, as a part of the usual ones
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +73,7 @@ def steps_of(tree: Tree, free: Free, parent: int = 0) -> Array:
     old = (node < parent) & ~became_test
     masks = (free.weights, free.cuts, free.gains, free.offsets)
     of_node = np.concatenate([np.broadcast_to(node.reshape(n, *[1] * (m.ndim - 1)), m.shape)[m] for m in masks])
-    inherited = np.where(old[of_node], INHERITED, 1.0)
+    inherited = np.where(old[of_node], INHERITED_STEP, 1.0)
     made: Array = steps * inherited
     return made
 
@@ -90,8 +90,8 @@ def everything(tree: Tree) -> Free:
 # A tree "in units" has oblique tests only, on z = (x - middle) / deviation, and laws whose scores -1 and 1 are the ends
 # of the action's range. `physical` is the same tree as the plant sees it.
 
-ROUNDING = 1e-13  # of the numbers that are added: less is not told from zero
-DEAD = 1e-9  # of its size: a variable that varies less is taken as constant
+ROUNDING_SHARE = 1e-13  # of the numbers that are added: less is not told from zero
+MIN_DEVIATION_SHARE = 1e-9  # of its size: a variable that varies less is taken as constant
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,6 +106,11 @@ class Units:
     def live(self) -> Array:
         """Whether a variable varies."""
         return self.inverse > 0.0
+
+    @property
+    def deviation(self) -> Array:
+        """Of every variable; 0 of one that does not vary."""
+        return np.divide(1.0, self.inverse, out=np.zeros_like(self.inverse), where=self.live)
 
     def of(self, states: Array) -> Array:
         """States in units."""
@@ -135,8 +140,7 @@ class Units:
         assert tree.laws is not None
         tree = oblique(tree)
         assert tree.laws is not None
-        deviation = np.divide(1.0, self.inverse, out=np.zeros_like(self.inverse), where=self.live)
-        nodes = tree.nodes.copy()
+        deviation, nodes = self.deviation, tree.nodes.copy()
         nodes["cut"] -= tree.weights @ self.middle
         centre, half = self.scores(tree.laws.kind)
         gains = tree.laws.gains / half[:, None]
@@ -155,7 +159,7 @@ class Units:
 
 def _settled(sums: Array, sizes: Array) -> Array:
     """Exactly zero where only rounding is left of numbers of these sizes, which a reader would take for a number."""
-    return np.where(np.abs(sums) <= ROUNDING * sizes, 0.0, sums)
+    return np.where(np.abs(sums) <= ROUNDING_SHARE * sizes, 0.0, sums)
 
 
 def declared_units(problem: Problem) -> Units:
@@ -168,14 +172,14 @@ def declared_units(problem: Problem) -> Units:
 def measured_units(problem: Problem, states: Array, least: Array | float = 0.0) -> Units:
     """Units from states that were visited; `least`: the deviation of each variable below which it does not vary."""
     middle, deviation = states.mean(axis=0), states.std(axis=0)
-    alive = deviation > np.maximum(DEAD * np.maximum(np.abs(middle), 1e-6), least)
+    alive = deviation > np.maximum(MIN_DEVIATION_SHARE * np.maximum(np.abs(middle), 1e-6), least)
     return Units(middle, np.where(alive, 1.0 / np.where(alive, deviation, 1.0), 0.0), problem)
 
 
 # Numbers that change nothing are zero before a law is confirmed: what is printed, applied and exported is one law
 
-NEGLIGIBLE = 1e-6  # of the range of the action; of the largest term, where only the sign of a sum counts
-DEVIATIONS = 10.0  # of a variable, from its mean: so far it may come
+DUST_SHARE = 1e-6  # of the range of the action; of the largest term, where only the sign of a sum counts
+MAX_DEVIATIONS = 10.0  # of a variable, from its mean: so far it may come
 
 
 def without_dust(tree: Tree, units: Units) -> Tree:
@@ -189,12 +193,12 @@ def without_dust(tree: Tree, units: Units) -> Tree:
     else:  # scores count against each other
         largest = np.maximum(terms.max(axis=(1, 2)), offsets.max(axis=1))
         sizes = np.broadcast_to(largest[:, None], offsets.shape)
-    gains = np.where(terms <= NEGLIGIBLE * sizes[:, :, None], 0.0, laws.gains)
-    laws = laws._replace(gains=gains, offsets=np.where(offsets <= NEGLIGIBLE * sizes, 0.0, laws.offsets))
+    gains = np.where(terms <= DUST_SHARE * sizes[:, :, None], 0.0, laws.gains)
+    laws = laws._replace(gains=gains, offsets=np.where(offsets <= DUST_SHARE * sizes, 0.0, laws.offsets))
     nodes, shares = tree.nodes.copy(), np.abs(tree.weights) * reach
     plain = np.flatnonzero((nodes["feature"] != LEAF) & (nodes["feature"] < tree.variables))
     shares[plain, nodes["feature"][plain]] = reach[nodes["feature"][plain]]
-    least = NEGLIGIBLE * shares.max(axis=1)
+    least = DUST_SHARE * shares.max(axis=1)
     weights = np.where(shares <= least[:, None], 0.0, tree.weights)
     nodes["cut"] = np.where(np.abs(nodes["cut"]) <= least, 0.0, nodes["cut"])
     return Tree(nodes, tree.actions, weights, laws)
@@ -202,10 +206,62 @@ def without_dust(tree: Tree, units: Units) -> Tree:
 
 def reach_of(units: Units) -> Array:
     """How far from zero each variable may come: as seen, or as declared of one that has not varied yet."""
-    deviation = np.divide(1.0, units.inverse, out=np.zeros_like(units.inverse), where=units.live)
     declared = [
-        max(abs(axis.low), abs(axis.high)) if axis.slope is None else abs(axis.centre) + DEVIATIONS / axis.slope
+        max(abs(axis.low), abs(axis.high)) if axis.slope is None else abs(axis.centre) + MAX_DEVIATIONS / axis.slope
         for axis in units.problem.state
     ]
-    reach: Array = np.where(units.live, np.abs(units.middle) + DEVIATIONS * deviation, np.array(declared))
+    reach: Array = np.where(units.live, np.abs(units.middle) + MAX_DEVIATIONS * units.deviation, np.array(declared))
     return reach
+
+
+# -- digits ------------------------------------------------------------------------------------------------------------
+
+
+def with_digits(tree: Tree, digits: int, places: Array | None = None) -> Tree:
+    """All numbers with so many digits, or those at some places of `everything`."""
+    free = everything(tree)
+    v = numbers_of(tree, free)
+    for k in range(len(v)) if places is None else places.tolist():
+        v[k] = float(f"{v[k]:.{digits}g}")
+    return with_numbers(tree, free, v)
+
+
+def plain(tree: Tree) -> Tree:
+    """Tests and thresholds of one variable as such, constants within the range; negative tests are turned around."""
+    nodes, weights, d = tree.nodes.copy(), tree.weights.copy(), tree.variables
+    for node in range(len(nodes)):
+        used = np.flatnonzero(weights[node])
+        if nodes["feature"][node] == d and len(used) == 1:
+            weight = weights[node, used[0]]
+            nodes["feature"][node], nodes["cut"][node] = used[0], nodes["cut"][node] / weight
+            if weight < 0:
+                nodes["low"][node], nodes["high"][node] = nodes["high"][node], nodes["low"][node]
+            weights[node] = 0.0
+    laws = tree.laws
+    if laws is not None and laws.kind == THRESHOLD:
+        scale = np.abs(laws.gains).sum(axis=2)
+        alone = ((laws.gains != 0.0).sum(axis=2) == 1) & (scale != 1.0)
+        scale = np.where(alone, scale, 1.0)
+        laws = laws._replace(gains=laws.gains / scale[:, :, None], offsets=laws.offsets / scale)
+    if laws is not None and laws.kind == CLIP:  # a constant beyond the range is one of its ends, as it is printed
+        still = (laws.gains == 0.0).all(axis=2)
+        laws = laws._replace(offsets=np.where(still, np.clip(laws.offsets, laws.low, laws.high), laws.offsets))
+    return Tree(nodes, tree.actions, weights, laws)
+
+
+def readable(tree: Tree, units: Units) -> Tree:
+    """The tree as people get it."""
+    return simplified(plain(without_dust(tree, units)))
+
+
+def least_first(tree: Tree, units: Units) -> Array:
+    """Places of the coefficients and offsets, and of weights that tests can spare, by how much each moves its sum."""
+    assert tree.laws is not None
+    gains, weights = np.abs(tree.laws.gains) * units.deviation, np.abs(tree.weights) * units.deviation
+    sizes = np.maximum(gains.sum(axis=2, keepdims=True), 1e-300)
+    spared = weights < weights.max(axis=1, keepdims=True)
+    weights = np.where(spared, weights / np.maximum(weights.sum(axis=1, keepdims=True), 1e-300), np.inf)
+    offsets, cuts = np.abs(tree.laws.offsets) / sizes[:, :, 0], np.full(len(weights), np.inf)
+    worth = np.concatenate([weights.ravel(), cuts, (gains / sizes).ravel(), offsets.ravel()])
+    live = np.flatnonzero((numbers_of(tree, everything(tree)) != 0.0) & np.isfinite(worth))
+    return live[np.argsort(worth[live], kind="stable")]

@@ -252,9 +252,13 @@ ALPHA = 0.05  # of the test whether one controller earns less than another
 
 
 def paired(returns: Array, reference: Array) -> tuple[float, float]:
-    """How much more is earned than in the same episodes of a reference: mean, and standard error (0 of one episode)."""
-    more = returns - reference
-    error = float(more.std(ddof=1)) / math.sqrt(len(more)) if len(more) > 1 else 0.0
+    """How much more is earned than in the same episodes of a reference: mean, and standard error (0 of one episode).
+
+    Where one has more episodes, the first ones count.
+    """
+    n = min(len(returns), len(reference))
+    more = returns[:n] - reference[:n]
+    error = float(more.std(ddof=1)) / math.sqrt(n) if n > 1 else 0.0
     return float(more.mean()), error
 
 

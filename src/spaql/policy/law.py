@@ -15,10 +15,9 @@ from spaql.plants.loop import extended
 from spaql.plants.problem import Continuous, Finite, Problem
 from spaql.plants.references import Reference
 from spaql.plants.statements import dt_of
-from spaql.policy.outputs import make_laws
+from spaql.policy.outputs import leaf
 from spaql.policy.policy import Policy
 from spaql.policy.words import action_names, variable_names
-from spaql.trees.edits import constant
 from spaql.trees.laws import CLIP, ORDERED, SCORES, THRESHOLD
 
 
@@ -63,9 +62,7 @@ def _rows(gains: Any, axes: Sequence[str]) -> list[Any]:
 
 def one_law(problem: Problem, gains: Array, offsets: Array, kind: int, name: str) -> Policy:
     """The policy of one law: gains (outputs, variables) and offsets (outputs,) of a kind of trees/laws.py."""
-    laws = make_laws(gains[None], offsets[None], problem.actions, kind)
-    tree = constant(len(problem.state), np.zeros(problem.actions.axes), laws)
-    return Policy(problem, tree, name, problem.name)
+    return Policy(problem, leaf(problem.actions, gains, offsets, kind), name, problem.name)
 
 
 def checked_problem(problem: Any) -> Problem:

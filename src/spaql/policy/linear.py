@@ -228,14 +228,8 @@ def regulator(near: Linear, weights: Array, price: Array, gamma: float, names: S
     a, b, basis = _reachable(a, b)
     c = c @ basis
     cost = c.T @ weights @ c
-    fade = np.sqrt(gamma)
-    try:
-        p = solve_discrete_are(fade * a, fade * b, (cost + cost.T) / 2.0, price)
-        gain = -np.linalg.solve(price + gamma * b.T @ p @ b, gamma * b.T @ p @ a)
-        found = bool(np.isfinite(gain).all())
-    except (LinAlgError, ValueError):
-        found = False
-    if not found:
+    fade, gain = np.sqrt(gamma), riccati_gain(a, b, (cost + cost.T) / 2.0, price, gamma)
+    if gain is None:
         raise SpaqlError(_why_not(fade * a, fade * b, c, weights, gamma, names))
     gains: Array = np.linalg.lstsq(c.T, gain.T, rcond=SAME)[0].T
     if np.abs(gains @ c - gain).max() > NEEDED * np.abs(gain).max():
@@ -246,6 +240,17 @@ def regulator(near: Linear, weights: Array, price: Array, gamma: float, names: S
     parts = np.abs(gains) * np.linalg.norm(c, axis=1)
     gains[parts < ROUNDED * parts.max(axis=1, keepdims=True)] = 0.0
     return gains
+
+
+def riccati_gain(a: Array, b: Array, cost: Array, price: Array, gamma: float = 1.0) -> Array | None:
+    """u = gain x, which keeps the sum of x' cost x + u' price u small; None where nothing can hold the model."""
+    fade = np.sqrt(gamma)
+    try:
+        p = solve_discrete_are(fade * a, fade * b, cost, price)
+        gain = -np.linalg.solve(price + gamma * b.T @ p @ b, gamma * b.T @ p @ a)
+    except (LinAlgError, ValueError):
+        return None
+    return gain if np.isfinite(gain).all() else None
 
 
 def _kept(near: Linear) -> tuple[Array, Array, Array]:

@@ -10,6 +10,7 @@ from spaql.ground.errors import SpaqlError
 from spaql.plants.axes import Continuous, Finite
 from spaql.plants.chart import HUGE
 from spaql.trees.laws import CLIP, ORDERED, SCORES, THRESHOLD, LeafLaws
+from spaql.trees.tree import LEAF, NODE, Tree
 
 
 def make_laws(gains: Array, offsets: Array, actions: Continuous | Finite, kind: int) -> LeafLaws:
@@ -25,6 +26,14 @@ def make_laws(gains: Array, offsets: Array, actions: Continuous | Finite, kind: 
         raise SpaqlError("gains and offsets of laws must be finite")
     low, high = ranges_of(actions, kind)
     return LeafLaws(gains, offsets, low, high, values, kind)
+
+
+def leaf(actions: Continuous | Finite, gains: Array, offsets: Array, kind: int) -> Tree:
+    """The tree of one law: gains (outputs, variables) and offsets (outputs,) of a kind of trees/laws.py."""
+    nodes = np.zeros(1, NODE)
+    nodes["feature"] = LEAF
+    laws = make_laws(gains[None], offsets[None], actions, kind)
+    return Tree(nodes, np.zeros((1, actions.axes)), np.zeros((1, gains.shape[1])), laws)
 
 
 def ranges_of(actions: Continuous | Finite, kind: int) -> tuple[Array, Array]:

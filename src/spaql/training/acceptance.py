@@ -92,7 +92,7 @@ def _limits(agent: "Agent", earned: Evaluation) -> list[str]:
 
 
 def _price(agent: "Agent", mean: float) -> str:
-    from spaql.laws.price import price_of_limits
+    from spaql.laws.race import price_of_limits
 
     policy = None if agent.card.per_step else agent.policy()
     if policy is None or policy.rules.laws is None:

@@ -1,0 +1,37 @@
+"""The samples of a stage are divided among search, tidying and confirmation, and nothing is given out twice."""
+
+import pytest
+
+import spaql
+from spaql.laws import stages
+from spaql.laws.slow import GRID_SHARE, LOOK_SHARE, REGULATOR_SHARE
+from spaql.laws.stages import Budget
+from spaql.laws.trials import Trials
+
+
+def test_the_shares_add_up():
+    assert pytest.approx(1.0) == stages.SEARCH_SHARE + stages.TIDY_SHARE + stages.CONFIRM_SHARE
+    assert 0.0 < stages.STAGE_SHARE < 1.0
+    assert 0.0 < stages.RACE_SHARE < stages.CONFIRM_SHARE
+    assert 2.5 * LOOK_SHARE + 1.5 * GRID_SHARE < stages.SEARCH_SHARE  # a walk has room
+    assert REGULATOR_SHARE < stages.SEARCH_SHARE
+
+
+def test_what_the_search_has_used_is_not_there_any_more_and_the_rest_is_kept():
+    trials = Trials(spaql.make("pendulum"), 10_000)
+    trials.count(500)  # of another stage
+    budget = Budget(trials, 4000.0)
+    assert budget.left == 4000.0
+    assert budget.to_search == pytest.approx(4000.0 * stages.SEARCH_SHARE)
+    trials.count(int(budget.to_search))
+    assert budget.to_search == pytest.approx(0.0)
+    assert budget.left == pytest.approx(4000.0 * (stages.TIDY_SHARE + stages.CONFIRM_SHARE))
+    trials.count(int(4000.0 * stages.RACE_SHARE))
+    assert budget.to_tidy == pytest.approx(4000.0 * stages.TIDY_SHARE)
+
+
+@pytest.mark.parametrize("samples", [3000, 20_000])
+def test_a_search_uses_all_of_its_samples_and_no_more(samples):
+    agent = spaql.Laws(spaql.make("cartpole"), max_leaves=2, seed=0)
+    agent.learn(samples=samples, progress=False)
+    assert agent.history.train_samples[-1] == samples
