@@ -15,7 +15,7 @@ import warnings
 import numpy as np
 
 import spaql
-from spaql.gp.problem import imagined, model_of, starts_of
+from spaql.gp.learned_problem import imagined, model_of, starts_of
 from spaql.ground.compiling import kernel
 from spaql.ground.streams import LAWS_REST
 from spaql.laws.proposals import Proposals

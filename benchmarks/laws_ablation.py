@@ -24,7 +24,8 @@ import fresh_plants
 import numpy as np
 
 import spaql
-from spaql.gp import ends, model, references, reward
+from spaql.gp import ends, model, reward
+from spaql.gp import reference_jumps as references
 from spaql.laws import atlas_trials, in_model, judge
 from spaql.learners.atlas import state
 from spaql.runs.compute import worst_part

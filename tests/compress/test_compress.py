@@ -9,7 +9,7 @@ from hand_made_trees import cartpole_tree, pendulum_tree
 from spaql.compress.arena import Moments, arena_of
 from spaql.compress.cart import best_splits, cost_tree, distilled
 from spaql.compress.frontier import FRESH, FRESH_SEED
-from spaql.compress.search import search
+from spaql.compress.tree_search import search
 from spaql.training.closed_loop import run_episodes
 from spaql.trees.equality import differences
 from spaql.trees.tree import leaf_of

@@ -5,9 +5,9 @@ import pytest
 
 import spaql
 from spaql.gp.circles import anywhere, circles_of, turns_of
-from spaql.gp.data import Data
-from spaql.gp.problem import imagined, model_of, one_function, predicted, starts_of
+from spaql.gp.learned_problem import imagined, model_of, one_function, predicted, starts_of
 from spaql.gp.python_form import in_python
+from spaql.gp.transitions import Data
 
 
 def data_of(states, nexts=None):

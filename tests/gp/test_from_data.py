@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import spaql
-from spaql.gp.fit import Scales, fit_scales, kernel
+from spaql.gp.gaussian_process import Scales, fit_scales, kernel
 from spaql.laws.trials import Trials, seeds_of
 from spaql.plants.environment import PlantEnv
 from spaql.plants.plant import advance

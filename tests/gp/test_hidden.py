@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from spaql.gp.data import Data, shifts_of
 from spaql.gp.hidden import hidden_in
 from spaql.gp.model import learn_model, numbers_of
+from spaql.gp.transitions import Data, shifts_of
 
 LOW, HIGH = np.array([-1.0]), np.array([1.0])
 

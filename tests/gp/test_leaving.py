@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 import spaql
-from spaql.gp.data import Data
-from spaql.gp.problem import imagined, model_of
+from spaql.gp.learned_problem import imagined, model_of
 from spaql.gp.python_form import in_python
 from spaql.gp.reward import reward_bounds
+from spaql.gp.transitions import Data
 from spaql.laws.atlas_trials import LONG, TrialsLoop
 from spaql.laws.forecast import leaving, returns_in
-from spaql.learners.atlas.memory import BEGAN
+from spaql.learners.atlas.experience import BEGAN
 from spaql.plants.plant import advance
 from spaql.trees.edits import constant
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import spaql
-from spaql.gp.data import Data
-from spaql.gp.fit import Scales, features, inducing_points, kernel, posterior, rbf
+from spaql.gp.gaussian_process import Scales, features, inducing_points, kernel, posterior, rbf
+from spaql.gp.learned_problem import imagined, model_of, one_function, predicted, starts_of
 from spaql.gp.model import learn_model, numbers_of
-from spaql.gp.problem import imagined, model_of, one_function, predicted, starts_of
+from spaql.gp.transitions import Data
 from spaql.laws.trials import Trials, seeds_of
 from spaql.trees.edits import constant
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import spaql
-from spaql.gp.data import Data
-from spaql.gp.problem import imagined, model_of, one_function, starts_of
-from spaql.gp.references import jumped, stretch_of, stretches_of
+from spaql.gp.learned_problem import imagined, model_of, one_function, starts_of
+from spaql.gp.reference_jumps import jumped, stretch_of, stretches_of
+from spaql.gp.transitions import Data
 from spaql.laws.trials import Trials, seeds_of
 from spaql.trees.edits import constant
 

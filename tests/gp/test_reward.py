@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import spaql
-from spaql.gp.data import Data
-from spaql.gp.problem import imagined, model_of, one_function, predicted
+from spaql.gp.learned_problem import imagined, model_of, one_function, predicted
 from spaql.gp.python_form import in_python
 from spaql.gp.reward import last_reward, reward_bounds
+from spaql.gp.transitions import Data
 from spaql.plants.plant import advance
 
 

@@ -26,7 +26,7 @@ DOORS = {
     ("learners/agent.py", "data/record.py"),
     ("learners/atlas/learner.py", "laws/trust.py"),
     ("training/acceptance.py", "laws/race.py"),
-    ("learners/atlas/controller.py", "laws/in_model.py"),
+    ("learners/atlas/atlas_controller.py", "laws/in_model.py"),
     ("learners/forest_agent.py", "training/forest_loop.py"),
     ("policy/policy.py", "training/closed_loop.py"),
     ("training/episode.py", "analysis/episode_figure.py"),
@@ -34,7 +34,7 @@ DOORS = {
     ("policy/probes.py", "training/episode.py"),
     ("policy/step_response.py", "analysis/step_figure.py"),
     ("policy/worst.py", "analysis/episode_figure.py"),
-    ("policy/policy.py", "laws/compress.py"),
+    ("policy/policy.py", "laws/law_compression.py"),
     ("policy/policy.py", "compress/frontier.py"),
     ("policy/policy.py", "export/__init__.py"),
     ("policy/policy.py", "export/json_form.py"),
@@ -42,7 +42,7 @@ DOORS = {
     ("policy/controller.py", "learners/laws.py"),
 }
 # Facades also import from their own folder when they are called, because what they call knows them.
-OWN_DOORS = {("learners/agent.py", "learners/files.py"), ("gp/plant.py", "gp/python_form.py")}
+OWN_DOORS = {("learners/agent.py", "learners/files.py"), ("gp/model_plant.py", "gp/python_form.py")}
 
 
 class Arrow(NamedTuple):

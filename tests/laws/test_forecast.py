@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import spaql
-from spaql.gp.data import Data, parts_of
-from spaql.gp.problem import model_of
+from spaql.gp.learned_problem import model_of
+from spaql.gp.transitions import Data, parts_of
 from spaql.laws.forecast import PARTS, as_seen, functions_for, lacking_some, returns_in, within_twice
 from spaql.trees.edits import constant
 

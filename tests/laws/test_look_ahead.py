@@ -5,7 +5,7 @@ import threading
 import pytest
 
 import spaql
-from spaql.learners.atlas.memory import AHEAD
+from spaql.learners.atlas.experience import AHEAD
 
 
 @spaql.reset

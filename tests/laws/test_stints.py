@@ -3,7 +3,7 @@
 import numpy as np
 
 from spaql.laws.atlas_trials import LONG, STINT, Stint, rising
-from spaql.learners.atlas.memory import new_memory
+from spaql.learners.atlas.experience import new_memory
 
 BEFORE = np.linspace(0.0, 0.5, 60)
 

@@ -8,7 +8,7 @@ import pytest
 import spaql
 from helpers import wrapped
 from law_examples import law_policies
-from spaql.laws.loop import LawsLoop
+from spaql.laws.laws_loop import LawsLoop
 from spaql.laws.trials import Spent, Trials, seeds_of
 from spaql.laws.vector import all_free, numbers_of, with_numbers
 

@@ -252,7 +252,7 @@ def test_leaves_are_the_cells_of_the_table(pendulum):
 
 
 def test_more_samples_than_a_plan_looks_at_are_taken_evenly_with_the_beginnings():
-    from spaql.learners.atlas.memory import BEGAN, MOST, new_memory
+    from spaql.learners.atlas.experience import BEGAN, MOST, new_memory
 
     memory, n = new_memory(1, 1), 2 * MOST
     for i in range(n):

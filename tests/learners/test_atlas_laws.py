@@ -12,7 +12,7 @@ from gym_envs import Box, Discrete, Later, Line, Still, Wide
 from helpers import linear_plant, wrapped
 from hostile_files import array_bytes, load_bytes, members, mutated_numbers, packed, refusals
 from spaql.laws import in_model
-from spaql.learners.atlas.memory import AHEAD, BEGAN, CURIOUS, FOLLOWED, LED, TERMINATED
+from spaql.learners.atlas.experience import AHEAD, BEGAN, CURIOUS, FOLLOWED, LED, TERMINATED
 from spaql.trees.tree import decide
 
 pytestmark = pytest.mark.usefixtures("quick_search")

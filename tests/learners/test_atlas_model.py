@@ -5,10 +5,8 @@ import pytest
 from scipy.spatial import cKDTree
 
 from spaql.ground.compiling import kernel
-from spaql.learners.atlas.cells import grow
-from spaql.learners.atlas.endings import MOST_LEAVES, ending_tree
-from spaql.learners.atlas.fit import Examples, design, fit_base
-from spaql.learners.atlas.model import (
+from spaql.learners.atlas.cell_fit import Examples, design, fit_base
+from spaql.learners.atlas.cell_model import (
     cell_of,
     descend_lanes,
     fit_model,
@@ -17,6 +15,8 @@ from spaql.learners.atlas.model import (
     predict_lanes,
     width_of,
 )
+from spaql.learners.atlas.cells import grow
+from spaql.learners.atlas.endings import MOST_LEAVES, ending_tree
 from spaql.learners.atlas.support import Support, _neighbour_tree
 from spaql.learners.atlas.values import count_near, iterate, link, nearest, new_links, new_work, weigh
 from spaql.trees.tree import LEAF

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import spaql
-from spaql.gp.problem import imagined, model_of, predicted
+from spaql.gp.learned_problem import imagined, model_of, predicted
 from spaql.plants.environment import PlantEnv
 
 pytestmark = pytest.mark.usefixtures("quick_search")

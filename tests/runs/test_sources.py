@@ -46,7 +46,7 @@ def test_plants_and_learners_count_whole_and_rivals_only_where_they_run():
     assert {"plants/problem.py", "learners/update.py", "learners/atlas/learner.py", "training/rollouts.py", "ground/streams.py"} <= ours
     assert trpo - ours == {"runs/rivals.py"}
     assert sac - ours == {"runs/rivals.py"}
-    assert "compress/search.py" in atlas - ours
+    assert "compress/tree_search.py" in atlas - ours
     assert not {name.split("/")[0] for name in atlas} & {"analysis", "studies", "report", "cli", "data", "export"}
 
 

@@ -21,15 +21,15 @@ from spaql.compress.frontier import (
     palette_of,
 )
 from spaql.compress.model_arena import ModelArena
-from spaql.compress.proposals import costs_of
-from spaql.compress.search import LARGEST, MOST, SEARCH, SEEN, Wanted, search
+from spaql.compress.tree_proposals import costs_of
+from spaql.compress.tree_search import LARGEST, MOST, SEARCH, SEEN, Wanted, search
 from spaql.ground.arrays import Array
 from spaql.ground.checks import whole
 from spaql.ground.errors import SpaqlError
 from spaql.ground.progress import advance, working
-from spaql.learners.atlas.model import CellModel
+from spaql.learners.atlas.cell_model import CellModel
 from spaql.learners.atlas.plan import Plan
-from spaql.learners.atlas.policy import LearnedModel
+from spaql.learners.atlas.table_policy import LearnedModel
 from spaql.plants.problem import Finite, Problem
 from spaql.trees.tree import Tree
 

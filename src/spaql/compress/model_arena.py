@@ -6,6 +6,8 @@ import numpy as np
 
 from spaql.compress.arena import MOMENT_EPISODES, Moments
 from spaql.ground.arrays import Array
+from spaql.learners.atlas.cell_model import CellModel
+from spaql.learners.atlas.experience import features_of
 from spaql.learners.atlas.imagine import (
     Kept,
     ModelEpisodes,
@@ -15,8 +17,6 @@ from spaql.learners.atlas.imagine import (
     rehearse,
     world_of,
 )
-from spaql.learners.atlas.memory import features_of
-from spaql.learners.atlas.model import CellModel
 from spaql.learners.atlas.plan import Plan
 from spaql.plants.problem import Problem
 from spaql.trees.tree import CompiledTree, Tree

@@ -9,10 +9,10 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from spaql.data.log import read_log
-from spaql.gp.data import Data, thinned
 from spaql.gp.hidden import Advice, advice_of
+from spaql.gp.learned_problem import FEWEST, POOR, imagined, model_of, range_of, starts_of
 from spaql.gp.model import FITTED, Model, unpredicted
-from spaql.gp.problem import FEWEST, POOR, imagined, model_of, range_of, starts_of
+from spaql.gp.transitions import Data, thinned
 from spaql.gp.units import inputs_of
 from spaql.ground.arrays import Array
 from spaql.ground.checks import FAR, depth, flag, numbers, whole

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spaql.gp.data import Data, shifts_of
+from spaql.gp.transitions import Data, shifts_of
 from spaql.ground.arrays import Array
 
 ROUND, LESS = 0.03, 0.3  # spread of the radius: as a part of it, and of the spread of the variables

@@ -6,9 +6,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.spatial import KDTree
 
-from spaql.gp.data import Data, thinned
-from spaql.gp.fit import BOUNDS_SIGNAL, IRRELEVANT, Scales, fit_scales, mean_at
-from spaql.gp.references import without_jumps
+from spaql.gp.gaussian_process import BOUNDS_SIGNAL, IRRELEVANT, Scales, fit_scales, mean_at
+from spaql.gp.reference_jumps import without_jumps
+from spaql.gp.transitions import Data, thinned
 from spaql.gp.units import DataUnits, Values, inputs_of, values_of
 from spaql.ground.arrays import Array
 

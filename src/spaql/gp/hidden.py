@@ -10,10 +10,10 @@ from typing import NamedTuple
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from spaql.gp.data import Data, follows_of
-from spaql.gp.fit import fit_scales, leave_one_out_error
+from spaql.gp.gaussian_process import fit_scales, leave_one_out_error
 from spaql.gp.model import Model, changes_of
-from spaql.gp.references import jumped
+from spaql.gp.reference_jumps import jumped
+from spaql.gp.transitions import Data, follows_of
 from spaql.gp.units import inputs_of
 from spaql.ground.arrays import Array
 from spaql.plants.loop import signals_around

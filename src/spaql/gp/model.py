@@ -11,9 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from spaql.gp.circles import Circle, circles_of, shortest, turned, turns_of
-from spaql.gp.data import Data, follows_of, parts_of, shifts_of, spread_over, thinned
 from spaql.gp.ends import EndModel, border_gap, end_values, fit_end
-from spaql.gp.fit import (
+from spaql.gp.gaussian_process import (
     BOUNDS_NOISE,
     BOUNDS_SIGNAL,
     IRRELEVANT,
@@ -26,9 +25,10 @@ from spaql.gp.fit import (
     posterior,
     posterior_samples,
 )
-from spaql.gp.plant import Numbers
-from spaql.gp.references import without_jumps
+from spaql.gp.model_plant import Numbers
+from spaql.gp.reference_jumps import without_jumps
 from spaql.gp.reward import QUADRATIC, RewardModel, before_ends, fit_reward, last_reward, reward_bounds, reward_values
+from spaql.gp.transitions import Data, follows_of, parts_of, shifts_of, spread_over, thinned
 from spaql.gp.units import DataUnits, Values, box_of, inputs_of, spread_of, still_of, units_of
 from spaql.ground.arrays import Array
 

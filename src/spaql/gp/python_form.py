@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from spaql.gp.plant import ModelPlant
+from spaql.gp.model_plant import ModelPlant
 from spaql.ground.arrays import Array
 from spaql.plants.compile import made
 from spaql.plants.compile import names as letters

@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from spaql.gp.circles import Circle
-from spaql.gp.data import Data
-from spaql.gp.fit import Scales, features, fit_scales, posterior
-from spaql.gp.plant import RewardBounds
+from spaql.gp.gaussian_process import Scales, features, fit_scales, posterior
+from spaql.gp.model_plant import RewardBounds
+from spaql.gp.transitions import Data
 from spaql.gp.units import DataUnits, Values, inputs_of, values_of
 from spaql.ground.arrays import Array
 

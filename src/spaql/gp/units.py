@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spaql.gp.data import Data
+from spaql.gp.transitions import Data
 from spaql.ground.arrays import Array
 
 STILL = 1e-9  # variance, in units

@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spaql.gp.data import Data
+from spaql.gp.learned_problem import imagined, starts_of
 from spaql.gp.model import Model
-from spaql.gp.problem import imagined, starts_of
+from spaql.gp.transitions import Data
 from spaql.ground.arrays import Array
 from spaql.ground.progress import advance
 from spaql.ground.streams import LAWS_SEARCHED
@@ -31,8 +31,8 @@ from spaql.laws.forecast import leaving, within_reach
 from spaql.laws.in_model import laws_in, search_cost
 from spaql.laws.look_ahead import LookAhead
 from spaql.laws.trials import Trials, seeds_of
-from spaql.learners.atlas.controller import model_at
-from spaql.learners.atlas.memory import AHEAD, LED, Experience
+from spaql.learners.atlas.atlas_controller import model_at
+from spaql.learners.atlas.experience import AHEAD, LED, Experience
 from spaql.learners.atlas.state import Grown, growth_at, model_due
 from spaql.learners.law_files import ScoredTree
 from spaql.plants.problem import Finite, constant_actions

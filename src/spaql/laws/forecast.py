@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from spaql.compress.arena import LOST
-from spaql.gp.data import Data
+from spaql.gp.learned_problem import imagined, one_function, starts_of
 from spaql.gp.model import WIDER, Model
-from spaql.gp.plant import ModelPlant, RewardBounds, model_plant
-from spaql.gp.problem import imagined, one_function, starts_of
-from spaql.gp.references import jumped
+from spaql.gp.model_plant import ModelPlant, RewardBounds, model_plant
+from spaql.gp.reference_jumps import jumped
+from spaql.gp.transitions import Data
 from spaql.gp.units import box_of
 from spaql.ground.arrays import Array
 from spaql.ground.streams import LAWS_CONFIRMED
 from spaql.laws.in_model import doubted
 from spaql.laws.lessons import Lessons
 from spaql.laws.trials import Trials, seeds_of
-from spaql.learners.atlas.controller import model_at, told_problem
-from spaql.learners.atlas.memory import BEGAN, LED, TERMINATED
+from spaql.learners.atlas.atlas_controller import model_at, told_problem
+from spaql.learners.atlas.experience import BEGAN, LED, TERMINATED
 from spaql.learners.atlas.state import Grown
 from spaql.plants.problem import Problem
 from spaql.trees.tree import Tree, decide

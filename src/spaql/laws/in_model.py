@@ -19,10 +19,10 @@ from typing import NamedTuple
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from spaql.gp.data import Data
+from spaql.gp.learned_problem import highest_reward, imagined, starts_of, step_cost
 from spaql.gp.model import Model
-from spaql.gp.problem import highest_reward, imagined, starts_of, step_cost
-from spaql.gp.references import stretch_of
+from spaql.gp.reference_jumps import stretch_of
+from spaql.gp.transitions import Data
 from spaql.gp.units import inputs_of
 from spaql.ground.arrays import Array
 from spaql.ground.progress import at_work

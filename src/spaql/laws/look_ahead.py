@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from spaql.gp.problem import step_cost
+from spaql.gp.learned_problem import step_cost
 from spaql.ground.arrays import Array
 from spaql.ground.compiling import inlined, kernel
 from spaql.ground.streams import LAWS_PLANNED, derive, plant_seed, sub_key

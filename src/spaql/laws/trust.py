@@ -13,11 +13,11 @@ import numpy as np
 from scipy.special import stdtrit
 from threadpoolctl import threadpool_limits
 
-from spaql.gp.data import follows_of
 from spaql.gp.hidden import NONE, Advice, advice_of
+from spaql.gp.learned_problem import FEWEST, POOR, declared_of, one_function, predicted
 from spaql.gp.model import unpredicted
-from spaql.gp.problem import FEWEST, POOR, declared_of, one_function, predicted
-from spaql.gp.references import jumped, stretch_of
+from spaql.gp.reference_jumps import jumped, stretch_of
+from spaql.gp.transitions import follows_of
 from spaql.ground.arrays import Array
 from spaql.ground.errors import SpaqlError
 from spaql.ground.progress import at_work, working
@@ -40,7 +40,7 @@ from spaql.laws.forecast import (
 )
 from spaql.laws.judge import scale_of
 from spaql.laws.trials import Trials, seeds_of
-from spaql.learners.atlas.controller import contradiction_of, controller_of, model_at, told_problem
+from spaql.learners.atlas.atlas_controller import contradiction_of, controller_of, model_at, told_problem
 from spaql.plants.problem import Problem, constant_actions
 from spaql.policy.digits import counted
 from spaql.policy.evaluation import Evaluation

@@ -148,7 +148,7 @@ _CARDS = (
         "a few affine laws behind a few tests, searched for on a fast simulator",
         Style("#3B7D23", (0, (8, 1.5)), "X", "20 2.5"),
         "spaql.learners.laws:Laws",
-        loop="spaql.laws.loop:LawsLoop",
+        loop="spaql.laws.laws_loop:LawsLoop",
         learns_by="samples",
         judged=False,
         takes_data=False,

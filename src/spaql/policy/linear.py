@@ -14,7 +14,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, solve_discrete_are
 from scipy.optimize import least_squares
 
-from spaql.gp.plant import ModelPlant
+from spaql.gp.model_plant import ModelPlant
 from spaql.ground.arrays import Array
 from spaql.ground.errors import SpaqlError, SpaqlWarning
 from spaql.plants.plant import LANES, Plant, advance_code

@@ -193,7 +193,7 @@ class Policy(Probes):
 
         The smallest not significantly worse than the table, or the best with at most `max_leaves`.
         """
-        from spaql.laws.compress import OPTIONS, compress
+        from spaql.laws.law_compression import OPTIONS, compress
 
         for name in options:
             choice("the option", name, OPTIONS)

@@ -12,8 +12,8 @@ from spaql.ground.compiling import kernel
 from spaql.ground.errors import SpaqlError
 from spaql.ground.progress import advance
 from spaql.ground.streams import uniform
-from spaql.learners.atlas.controller import controller_of
-from spaql.learners.atlas.memory import BEGAN, CURIOUS, FOLLOWED, TERMINATED
+from spaql.learners.atlas.atlas_controller import controller_of
+from spaql.learners.atlas.experience import BEGAN, CURIOUS, FOLLOWED, TERMINATED
 from spaql.learners.atlas.plan import Plan
 from spaql.learners.atlas.support import HELD
 from spaql.learners.atlas.values import Outlook, Work, look_ahead, new_work

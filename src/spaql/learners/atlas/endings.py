@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from spaql.ground.arrays import Array
-from spaql.learners.atlas.memory import BEGAN
+from spaql.learners.atlas.experience import BEGAN
 from spaql.trees.tree import LEAF, NODE
 
 if TYPE_CHECKING:
-    from spaql.learners.atlas.memory import Experience
+    from spaql.learners.atlas.experience import Experience
 
 MOST_LEAVES = 32  # of the tree
 MOST_POINTS = 6000  # transitions that ended an episode, and as many that did not, the tree is grown from

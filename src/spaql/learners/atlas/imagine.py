@@ -12,9 +12,9 @@ import numpy as np
 from spaql.ground.arrays import Array
 from spaql.ground.compiling import inlined, kernel
 from spaql.ground.streams import uniform
+from spaql.learners.atlas.cell_model import CellModel, descend_lanes, predict_lanes, width_of
 from spaql.learners.atlas.endings import start_states
-from spaql.learners.atlas.memory import Experience, features_of
-from spaql.learners.atlas.model import CellModel, descend_lanes, predict_lanes, width_of
+from spaql.learners.atlas.experience import Experience, features_of
 from spaql.plants.problem import Continuous, Finite, Problem
 from spaql.trees.laws import CLIP, NO_LAWS, SCORES, THRESHOLD, LeafLaws, score
 from spaql.trees.tree import LEAF, CompiledTree, Tree, descend, has_oblique

@@ -18,20 +18,20 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from spaql.gp.problem import FEWEST
+from spaql.gp.learned_problem import FEWEST
 from spaql.ground import streams
 from spaql.ground.arrays import Array
 from spaql.ground.checks import FAR, bit, numbers, whole
 from spaql.ground.errors import SpaqlError
 from spaql.learners.agent import Agent
-from spaql.learners.atlas.controller import controller_of, final_plan, find_controller, laws_policy, told_problem
-from spaql.learners.atlas.files import TABLE_ARRAYS, arrays_of, restore
-from spaql.learners.atlas.memory import BEGAN, TERMINATED, features_of, new_memory
-from spaql.learners.atlas.model import CellModel
+from spaql.learners.atlas.atlas_controller import controller_of, final_plan, find_controller, laws_policy, told_problem
+from spaql.learners.atlas.atlas_files import TABLE_ARRAYS, arrays_of, restore
+from spaql.learners.atlas.cell_model import CellModel
+from spaql.learners.atlas.experience import BEGAN, TERMINATED, features_of, new_memory
 from spaql.learners.atlas.plan import MOST_ACTIONS, Plan, Settings, make_plan, models_in_doubt, planned_actions
-from spaql.learners.atlas.policy import table_policy
 from spaql.learners.atlas.remembering import remembering
 from spaql.learners.atlas.state import AtlasState, due
+from spaql.learners.atlas.table_policy import table_policy
 from spaql.learners.options import count, learner, number, one_of, option, switch
 from spaql.learners.outer import TRAIN_SAMPLES, new_outer
 from spaql.plants.chart import to_cube

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from spaql.gp.hidden import advice_of
-from spaql.gp.problem import FEWEST
+from spaql.gp.learned_problem import FEWEST
 from spaql.ground.arrays import Array
 from spaql.ground.errors import SpaqlError, echoed
 from spaql.ground.progress import working
-from spaql.learners.atlas.controller import model_at
-from spaql.learners.atlas.memory import BEGAN, TERMINATED, Experience
+from spaql.learners.atlas.atlas_controller import model_at
+from spaql.learners.atlas.experience import BEGAN, TERMINATED, Experience
 from spaql.learners.outer import TRAIN_SAMPLES
 from spaql.plants.loop import extended, signals_around
 from spaql.plants.signals import Signals

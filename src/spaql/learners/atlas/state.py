@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from spaql.gp.model import Model
 from spaql.learners.agent import Learned
-from spaql.learners.atlas.memory import Experience
+from spaql.learners.atlas.experience import Experience
 from spaql.learners.atlas.plan import Plan
 from spaql.learners.law_files import ScoredTree
 from spaql.policy.knowledge import KnownTable

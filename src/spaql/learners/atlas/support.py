@@ -12,9 +12,9 @@ import numpy as np
 from spaql.ground.arrays import Array
 from spaql.ground.compiling import inlined, kernel
 from spaql.ground.streams import uniform
+from spaql.learners.atlas.cell_fit import Examples
+from spaql.learners.atlas.cell_model import CellModel, cell_of, leaves_of, predict, width_of
 from spaql.learners.atlas.cells import grow
-from spaql.learners.atlas.fit import Examples
-from spaql.learners.atlas.model import CellModel, cell_of, leaves_of, predict, width_of
 from spaql.trees.tree import LEAF
 
 SEEN = 5000  # states, and next states, of the data in the pool, evenly over time

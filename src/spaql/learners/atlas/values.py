@@ -9,7 +9,7 @@ import numpy as np
 
 from spaql.ground.arrays import Array
 from spaql.ground.compiling import inlined, kernel
-from spaql.learners.atlas.model import CellModel, cell_of, predict, width_of
+from spaql.learners.atlas.cell_model import CellModel, cell_of, predict, width_of
 from spaql.learners.atlas.support import Support
 from spaql.trees.tree import LEAF
 

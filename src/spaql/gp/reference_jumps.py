@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.spatial import KDTree
 
-from spaql.gp.data import Data, follows_of
+from spaql.gp.transitions import Data, follows_of
 from spaql.gp.units import spread_of
 from spaql.ground.arrays import Array
 

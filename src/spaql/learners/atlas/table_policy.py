@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from spaql.ground.arrays import Array
+from spaql.learners.atlas.cell_model import CellModel
 from spaql.learners.atlas.endings import start_states
-from spaql.learners.atlas.model import CellModel
 from spaql.learners.atlas.plan import Plan
 from spaql.policy.knowledge import Choice, Knowledge, KnownRows, KnownTable, Opinion, Samples, table_visits
 from spaql.policy.policy import Policy

@@ -10,7 +10,7 @@ import numpy as np
 
 from spaql.ground.arrays import Array
 from spaql.ground.checks import FAR
-from spaql.learners.atlas.memory import CURIOUS, FOLLOWED, LED, Experience
+from spaql.learners.atlas.experience import CURIOUS, FOLLOWED, LED, Experience
 from spaql.learners.atlas.state import AtlasState, Grown, due
 from spaql.learners.law_files import packed, unpacked
 from spaql.plants.chart import EDGE, LINEAR

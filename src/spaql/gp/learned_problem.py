@@ -8,10 +8,10 @@ from scipy.special import stdtr, stdtrit
 from threadpoolctl import threadpool_limits
 
 from spaql.gp.circles import angle_of, anywhere, circles_of, turns_of
-from spaql.gp.data import Data, follows_of, shifts_of
 from spaql.gp.model import Model, learn_model, numbers_of
-from spaql.gp.plant import ModelPlant, Numbers, model_plant
-from spaql.gp.references import jumped, stretches_of
+from spaql.gp.model_plant import ModelPlant, Numbers, model_plant
+from spaql.gp.reference_jumps import jumped, stretches_of
+from spaql.gp.transitions import Data, follows_of, shifts_of
 from spaql.gp.units import still_of, units_of
 from spaql.ground.arrays import Array
 from spaql.plants.axes import Axis

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spaql.gp.equations import FALLS, HEADER, STRAY, Places, Sizes, advance, begin, places
 from spaql.gp.kernel_sums import BLOCK, filled
+from spaql.gp.model_equations import FALLS, HEADER, STRAY, Places, Sizes, advance, begin, places
 from spaql.ground.arrays import Array
 from spaql.ground.errors import SpaqlError
 from spaql.ground.numba_version import intrinsic

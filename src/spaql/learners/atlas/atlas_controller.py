@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from spaql.gp.learned_problem import FEWEST, model_of
 from spaql.gp.model import Model
-from spaql.gp.problem import FEWEST, model_of
 from spaql.ground.progress import at_work, working
 from spaql.learners.atlas.imagine import rehearsed
 from spaql.learners.atlas.plan import Plan
-from spaql.learners.atlas.policy import samples_of, table_of
 from spaql.learners.atlas.state import Grown
+from spaql.learners.atlas.table_policy import samples_of, table_of
 from spaql.learners.law_files import ScoredTree
 from spaql.plants.known import ABSOLUTE, wrong_steps
 from spaql.plants.problem import Problem

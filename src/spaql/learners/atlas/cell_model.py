@@ -12,9 +12,9 @@ import numpy as np
 from spaql.gp.circles import shortest
 from spaql.ground.arrays import Array
 from spaql.ground.compiling import inlined
+from spaql.learners.atlas.cell_fit import Examples, design, fit_base, fit_cells
 from spaql.learners.atlas.cells import grow
 from spaql.learners.atlas.endings import ending_tree
-from spaql.learners.atlas.fit import Examples, design, fit_base, fit_cells
 from spaql.trees.tree import LEAF, find_leaves
 
 BLOCK = 4  # outputs that are computed together: the maps have this number of columns, or a multiple of it

@@ -16,7 +16,7 @@ from spaql.compress import compress as constants
 from spaql.compress.compress import CAUTION, COMPILED, FEWEST, MODEL, MODEL_STARTS, OTHERS, SLOW, STEPS
 from spaql.compress.frontier import FRESH, FRESH_IN_PYTHON, chosen_of, frontier_of, honest, monotone, notes_on
 from spaql.compress.model_arena import ModelArena
-from spaql.compress.search import SEARCH, Wanted
+from spaql.compress.tree_search import SEARCH, Wanted
 from spaql.ground.arrays import Array
 from spaql.ground.checks import flag, whole
 from spaql.ground.errors import SpaqlError, SpaqlWarning
@@ -24,10 +24,10 @@ from spaql.ground.progress import advance, working
 from spaql.laws.stages import cycle_of, run_stage
 from spaql.laws.trials import Trials, affordable
 from spaql.laws.vector import Units
+from spaql.learners.atlas.cell_model import CellModel
 from spaql.learners.atlas.imagine import Kept, ModelEpisodes, controller_of, new_tracks, rehearse
-from spaql.learners.atlas.model import CellModel
 from spaql.learners.atlas.plan import Plan
-from spaql.learners.atlas.policy import LearnedModel
+from spaql.learners.atlas.table_policy import LearnedModel
 from spaql.learners.laws import Laws
 from spaql.plants.chart import HUGE
 from spaql.plants.problem import Problem

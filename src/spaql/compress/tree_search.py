@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from spaql.compress.arena import Arena
-from spaql.compress.proposals import Actions, ArenaJudge, Cuts, Scored, iterate
+from spaql.compress.tree_proposals import Actions, ArenaJudge, Cuts, Scored, iterate
 from spaql.ground.arrays import Array
 from spaql.plants.problem import Continuous, Finite
 from spaql.trees.edits import constant, simplified, with_action, with_test, without

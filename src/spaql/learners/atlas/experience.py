@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spaql.gp.data import Data
+from spaql.gp.transitions import Data
 from spaql.ground.arrays import Array
 from spaql.plants.problem import Continuous, Finite
 
