@@ -24,8 +24,7 @@ import fresh_plants
 import numpy as np
 
 import spaql
-from spaql.gp import ends, model, reward
-from spaql.gp import reference_jumps as references
+from spaql.gp import model, reward, transitions
 from spaql.laws import atlas_trials, in_model, judge
 from spaql.learners.atlas import state
 from spaql.runs.compute import worst_part
@@ -40,14 +39,14 @@ class Rule(NamedTuple):
 
 
 def _ending_without_rare(units, data, most):
-    with patch.object(ends, "FALSE", np.inf):
-        return ends.fit_end(units, data, most)
+    with patch.object(reward, "FALSE_END_SHARE", np.inf):
+        return reward.fit_end(units, data, most)
 
 
 RULES = {
     # structure that is detected in the data
     "memory": Rule((model,), "shifts_of", lambda data: np.full(data.states.shape[1], -1)),
-    "references": Rule((references,), "references_of", lambda data: np.zeros(data.states.shape[1], bool)),
+    "references": Rule((transitions,), "references_of", lambda data: np.zeros(data.states.shape[1], bool)),
     # rewards, ends, noise
     "rewards above the highest": Rule((reward,), "_extrapolation", lambda x, y: 0.0),
     "falls": Rule((reward,), "_falls", lambda ends, others: False),
@@ -55,7 +54,7 @@ RULES = {
     "angles in the reward": Rule((reward,), "_angles", lambda units, data, *_: [np.zeros(data.states.shape[1])]),
     "quadratic reward": Rule((reward, model), "QUADRATIC", 1e-9),
     "rare ends": Rule((model,), "fit_end", _ending_without_rare),
-    "borders of ends drawn": Rule((model,), "border_gap", lambda told, ended: (ends.border(told, ended),) * 2),
+    "borders of ends drawn": Rule((model,), "border_gap", lambda told, ended: (reward.border(told, ended),) * 2),
     "noise of sensors": Rule((model,), "_seen", lambda left, follows: 0.0),
     "least noise": Rule((model,), "INEXACT", 0.0),
     # samples

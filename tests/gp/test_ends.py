@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 
 import spaql
-from spaql.gp.ends import border, border_gap, end_values, fit_end
 from spaql.gp.gaussian_process import mean_at
 from spaql.gp.learned_problem import imagined, model_of, one_function
-from spaql.gp.transitions import Data
-from spaql.gp.units import inputs_of, units_of
+from spaql.gp.reward import border, border_gap, end_values, fit_end
+from spaql.gp.transitions import Data, inputs_of, units_of
 from spaql.laws.trials import Trials
 from spaql.trees.edits import constant
 

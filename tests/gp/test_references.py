@@ -5,8 +5,7 @@ import pytest
 
 import spaql
 from spaql.gp.learned_problem import imagined, model_of, one_function, starts_of
-from spaql.gp.reference_jumps import jumped, stretch_of, stretches_of
-from spaql.gp.transitions import Data
+from spaql.gp.transitions import Data, jumped, stretch_of, stretches_of
 from spaql.laws.trials import Trials, seeds_of
 from spaql.trees.edits import constant
 

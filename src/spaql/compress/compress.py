@@ -27,9 +27,9 @@ from spaql.ground.arrays import Array
 from spaql.ground.checks import whole
 from spaql.ground.errors import SpaqlError
 from spaql.ground.progress import advance, working
+from spaql.learners.atlas.atlas_controller import LearnedModel
 from spaql.learners.atlas.cell_model import CellModel
 from spaql.learners.atlas.plan import Plan
-from spaql.learners.atlas.table_policy import LearnedModel
 from spaql.plants.problem import Finite, Problem
 from spaql.trees.tree import Tree
 

@@ -12,8 +12,7 @@ from spaql.data.log import read_log
 from spaql.gp.hidden import Advice, advice_of
 from spaql.gp.learned_problem import FEWEST, POOR, imagined, model_of, range_of, starts_of
 from spaql.gp.model import FITTED, Model, unpredicted
-from spaql.gp.transitions import Data, thinned
-from spaql.gp.units import inputs_of
+from spaql.gp.transitions import Data, inputs_of, thinned
 from spaql.ground.arrays import Array
 from spaql.ground.checks import FAR, depth, flag, numbers, whole
 from spaql.ground.errors import SpaqlError, SpaqlWarning

@@ -12,9 +12,7 @@ from threadpoolctl import threadpool_limits
 
 from spaql.gp.gaussian_process import fit_scales, leave_one_out_error
 from spaql.gp.model import Model, changes_of
-from spaql.gp.reference_jumps import jumped
-from spaql.gp.transitions import Data, follows_of
-from spaql.gp.units import inputs_of
+from spaql.gp.transitions import Data, follows_of, inputs_of, jumped
 from spaql.ground.arrays import Array
 from spaql.plants.loop import signals_around
 from spaql.plants.memory import parsed

@@ -10,9 +10,7 @@ from threadpoolctl import threadpool_limits
 from spaql.gp.circles import angle_of, anywhere, circles_of, turns_of
 from spaql.gp.model import Model, learn_model, numbers_of
 from spaql.gp.model_plant import ModelPlant, Numbers, model_plant
-from spaql.gp.reference_jumps import jumped, stretches_of
-from spaql.gp.transitions import Data, follows_of, shifts_of
-from spaql.gp.units import still_of, units_of
+from spaql.gp.transitions import Data, follows_of, jumped, shifts_of, still_of, stretches_of, units_of
 from spaql.ground.arrays import Array
 from spaql.plants.axes import Axis
 from spaql.plants.plant import LANES, Rows, advance

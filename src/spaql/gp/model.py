@@ -11,7 +11,6 @@ from typing import NamedTuple
 import numpy as np
 
 from spaql.gp.circles import Circle, circles_of, shortest, turned, turns_of
-from spaql.gp.ends import EndModel, border_gap, end_values, fit_end
 from spaql.gp.gaussian_process import (
     BOUNDS_NOISE,
     BOUNDS_SIGNAL,
@@ -26,10 +25,35 @@ from spaql.gp.gaussian_process import (
     posterior_samples,
 )
 from spaql.gp.model_plant import Numbers
-from spaql.gp.reference_jumps import without_jumps
-from spaql.gp.reward import QUADRATIC, RewardModel, before_ends, fit_reward, last_reward, reward_bounds, reward_values
-from spaql.gp.transitions import Data, follows_of, parts_of, shifts_of, spread_over, thinned
-from spaql.gp.units import DataUnits, Values, box_of, inputs_of, spread_of, still_of, units_of
+from spaql.gp.reward import (
+    QUADRATIC,
+    EndModel,
+    RewardModel,
+    before_ends,
+    border_gap,
+    end_values,
+    fit_end,
+    fit_reward,
+    last_reward,
+    reward_bounds,
+    reward_values,
+)
+from spaql.gp.transitions import (
+    Data,
+    DataUnits,
+    Values,
+    box_of,
+    follows_of,
+    inputs_of,
+    parts_of,
+    shifts_of,
+    spread_of,
+    spread_over,
+    still_of,
+    thinned,
+    units_of,
+    without_jumps,
+)
 from spaql.ground.arrays import Array
 
 FITTED = 300  # transitions that scales are fitted to; more are thinned out

@@ -124,7 +124,7 @@ def _turned(plant: ModelPlant, inputs: Sequence[str], state: str) -> list[str]:
 
 
 def _value(plant: ModelPlant, j: int) -> Any:
-    """(G2) of fit.py for one output: kernels, the linear part and, of a reward, the quadratic one."""
+    """(G2) of gaussian_process.py for one output: kernels, the linear part and, of a reward, the quadratic one."""
     numbers, inputs = plant.numbers, plant.sizes.inputs
     inverse = np.asarray(numbers.inverse[j], float)
     used = np.flatnonzero(inverse > 0.0)

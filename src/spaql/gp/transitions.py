@@ -3,10 +3,11 @@
 from typing import NamedTuple
 
 import numpy as np
+from scipy.spatial import KDTree
 
 from spaql.ground.arrays import Array
 
-FEW = 2  # values of a variable that is no memory of another one, but a switch that happens to follow it
+SWITCH_VALUES = 2  # values of a variable that is no memory of another one, but a switch that happens to follow it
 
 
 class Data(NamedTuple):
@@ -63,6 +64,145 @@ def shifts_of(data: Data) -> Array:
     found = np.full(d, -1)
     for j in range(d):
         same = [k for k in range(inputs.shape[1]) if k != j and np.array_equal(data.nexts[:, j], inputs[:, k])]
-        if same and (same[-1] >= d or len(np.unique(data.nexts[:, j])) > FEW):
+        if same and (same[-1] >= d or len(np.unique(data.nexts[:, j])) > SWITCH_VALUES):
             found[j] = same[-1]
     return found
+
+
+# -- units: what goes into a model and what comes out of it, in spreads of the data ------------------------------------
+
+STILL = 1e-9  # variance, in units
+
+
+class DataUnits(NamedTuple):
+    """Of observations and actions."""
+
+    centre: Array  # (d,)
+    scale: Array
+    middle: Array  # (axes,) of the actions
+    half: Array
+
+
+class Values(NamedTuple):
+    """What one process is to explain: inputs and values in units, and the units of the values."""
+
+    x: Array
+    y: Array
+    mean: float
+    spread: float
+
+
+def units_of(data: Data, low: Array, high: Array) -> DataUnits:
+    """`low`, `high`: ends of the actions."""
+    return DataUnits(data.states.mean(axis=0), spread_of(data.states), (low + high) / 2, (high - low) / 2)
+
+
+def inputs_of(units: DataUnits, states: Array, actions: Array) -> Array:
+    """States and actions in units."""
+    return np.column_stack([(states - units.centre) / units.scale, (actions - units.middle) / units.half])
+
+
+def box_of(units: DataUnits, data: Data, wider: float) -> tuple[Array, Array]:
+    """The lowest and the highest states of the data in units, each moved outwards by a part of their distance."""
+    z = np.concatenate([(column - units.centre) / units.scale for column in (data.states, data.nexts)])
+    low, high = z.min(axis=0), z.max(axis=0)
+    return low - wider * (high - low), high + wider * (high - low)
+
+
+def values_of(x: Array, values: Array) -> Values:
+    mean, spread = float(values.mean()), float(spread_of(values[:, None])[0])
+    return Values(x, (values - mean) / spread, mean, spread)
+
+
+def spread_of(values: Array) -> Array:
+    """By column; 1 where nothing varies."""
+    spread = values.std(axis=0)
+    found: Array = np.where(spread > 1e-12, spread, 1.0)
+    return found
+
+
+def still_of(z: Array) -> Array:
+    """(directions, d) in which states in units never vary: a constant, or an error beside what it is the error of."""
+    middle = z - z.mean(axis=0)
+    spread, directions = np.linalg.eigh(middle.T @ middle / len(z))
+    found: Array = directions.T[spread < STILL]
+    return found
+
+
+# References: variables that are held, and jump when nobody can know. What comes after a jump is like a beginning
+
+HELD_SHARE = 0.15  # of the steps in which a variable changes, at most, if it is held
+CONTACT_VALUES = 3  # values of a variable that may be a contact or a switch of the plant
+IN_A_ROW_SHARE = 0.5  # of the jumps, if that many come right after another: what is held does not
+SCHEDULE_JUMPS = 3  # jumps at the same step of an episode that make a schedule
+MIN_JUMPS = 8  # without a schedule: jumps that show whether the plant's state makes them
+NEIGHBOURS = 5  # neighbours of a step
+OFTEN_FACTOR = 3.0  # times as often as elsewhere: if neighbours of jumps jump more often, the state makes them
+MOST_NEIGHBOURS_SHARE = 0.5  # of the neighbours of one jump
+
+
+def references_of(data: Data) -> Array:
+    """(d,) which variables are held otherwise than by the plant, and jump now and then."""
+    changed = data.nexts != data.states
+    held: Array = changed.any(axis=0) & (changed.mean(axis=0) < HELD_SHARE)
+    for j in np.flatnonzero(held).tolist():
+        few = len(np.unique(data.states[:, j])) <= max(CONTACT_VALUES, changed[:, j].sum() // 2)
+        held[j] = not _in_a_row(data, changed[:, j]) and (not few or _by_itself(data, changed[:, j]))
+    return held
+
+
+def jumped(data: Data) -> Array:
+    """Steps in which a reference changed, and does not in others that are just like it: nobody knows when it will.
+
+    Only by what comes after such a step can one learn what to do with another reference.
+    """
+    found: Array = (data.nexts != data.states)[:, references_of(data)].any(axis=1)
+    at = np.flatnonzero(found)
+    found[at] = _along(data, found, at) < MOST_NEIGHBOURS_SHARE * NEIGHBOURS
+    return found
+
+
+def without_jumps(data: Data) -> Data:
+    """The steps that show what the plant does: an error may jump with its reference, and what is paid then, too."""
+    kept = ~jumped(data)
+    return Data(*(part[kept] for part in data))
+
+
+def _in_a_row(data: Data, jumps: Array) -> bool:
+    """Whether a variable moves on as soon as it has moved, as the force of a contact does as long as it lasts."""
+    again = jumps[1:] & jumps[:-1] & follows_of(data)[1:]
+    return float(again.sum()) > IN_A_ROW_SHARE * float(jumps.sum())
+
+
+def _by_itself(data: Data, jumps: Array) -> bool:
+    """Whether a variable of few values jumps by itself, and is not moved by the plant, as a contact is.
+
+    It has a schedule; or steps like those in which it jumps do not make it jump more often than others do.
+    """
+    at, begins = np.flatnonzero(jumps), np.flatnonzero(~follows_of(data))
+    times = at - begins[np.searchsorted(begins, at, side="right") - 1]
+    if SCHEDULE_JUMPS * len(np.unique(times)) <= len(at):
+        return True
+    usual = NEIGHBOURS * len(at) * float(jumps.mean())
+    return len(at) >= MIN_JUMPS and float(_along(data, jumps, at).sum()) <= OFTEN_FACTOR * usual + 1.0
+
+
+def _along(data: Data, jumps: Array, at: Array) -> Array:
+    """Of these steps, the number of their neighbours that jump."""
+    inputs = np.column_stack([data.states, data.actions])
+    z = inputs / spread_of(inputs)
+    if len(at) == 0 or len(z) <= NEIGHBOURS:
+        return np.zeros(len(at))
+    near = KDTree(z).query(z[at], NEIGHBOURS + 1)[1]
+    found: Array = (jumps[near] & (near != at[:, None])).sum(axis=1)  # mostly, a step is its own nearest neighbour
+    return found
+
+
+def stretches_of(horizon: int, data: Data) -> float:
+    """Stretches with one reference in an episode: one, and one more for every jump to expect."""
+    return 1.0 + horizon * float(jumped(data).mean())
+
+
+def stretch_of(horizon: int, data: Data) -> int:
+    """Steps of a stretch: for so long the model knows what comes. Without a reference a whole episode."""
+    return max(1, round(horizon / stretches_of(horizon, data)))

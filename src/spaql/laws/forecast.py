@@ -15,9 +15,7 @@ from spaql.compress.arena import LOST
 from spaql.gp.learned_problem import imagined, one_function, starts_of
 from spaql.gp.model import WIDER, Model
 from spaql.gp.model_plant import ModelPlant, RewardBounds, model_plant
-from spaql.gp.reference_jumps import jumped
-from spaql.gp.transitions import Data
-from spaql.gp.units import box_of
+from spaql.gp.transitions import Data, box_of, jumped
 from spaql.ground.arrays import Array
 from spaql.ground.streams import LAWS_CONFIRMED
 from spaql.laws.in_model import doubted

@@ -21,9 +21,7 @@ from threadpoolctl import threadpool_limits
 
 from spaql.gp.learned_problem import highest_reward, imagined, starts_of, step_cost
 from spaql.gp.model import Model
-from spaql.gp.reference_jumps import stretch_of
-from spaql.gp.transitions import Data
-from spaql.gp.units import inputs_of
+from spaql.gp.transitions import Data, inputs_of, stretch_of
 from spaql.ground.arrays import Array
 from spaql.ground.progress import at_work
 from spaql.ground.streams import LAWS_SEARCHED

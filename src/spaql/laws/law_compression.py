@@ -24,10 +24,10 @@ from spaql.ground.progress import advance, working
 from spaql.laws.stages import cycle_of, run_stage
 from spaql.laws.trials import Trials, affordable
 from spaql.laws.vector import Units
+from spaql.learners.atlas.atlas_controller import LearnedModel
 from spaql.learners.atlas.cell_model import CellModel
 from spaql.learners.atlas.imagine import Kept, ModelEpisodes, controller_of, new_tracks, rehearse
 from spaql.learners.atlas.plan import Plan
-from spaql.learners.atlas.table_policy import LearnedModel
 from spaql.learners.laws import Laws
 from spaql.plants.chart import HUGE
 from spaql.plants.problem import Problem

@@ -16,8 +16,7 @@ from threadpoolctl import threadpool_limits
 from spaql.gp.hidden import NONE, Advice, advice_of
 from spaql.gp.learned_problem import FEWEST, POOR, declared_of, one_function, predicted
 from spaql.gp.model import unpredicted
-from spaql.gp.reference_jumps import jumped, stretch_of
-from spaql.gp.transitions import follows_of
+from spaql.gp.transitions import follows_of, jumped, stretch_of
 from spaql.ground.arrays import Array
 from spaql.ground.errors import SpaqlError
 from spaql.ground.progress import at_work, working

@@ -1,14 +1,12 @@
-"""Atlas: an adaptive tree of local affine systems. Keeps all data, learns a model, plans in it, applies a table.
+"""Atlas keeps all data, learns a model, and takes its controller from it: a few laws, or a table.
 
-By default: episodes by look-ahead in a Gaussian-process model, and a few affine
-    laws from that model, or a table if it does better there                controller.py, laws/atlas_trials.py
-With controller="table", whenever the data has grown by a quarter, a plan:  plan.py, from the data in memory.py
-    fit a model: a quadratic system, corrected in cells by affine ones        model.py, fit.py, cells.py, endings.py
-    values at support points, where the data is and where the model leads     support.py, values.py
-in between: episodes that follow the plan, and episodes that explore        training/atlas_loop.py
-in the end: two plans with all data; the better table in the models         controller.py, endings.py, imagine.py
+laws         look-ahead in a Gaussian-process model, trials of laws     laws/atlas_trials.py, laws/in_model.py
+table        a plan, made again when the data has grown by a quarter    training/atlas_loop.py, plan.py
+  model      a quadratic system, with affine ones in cells              cell_model.py, cell_fit.py, cells.py, endings.py
+  values     at support points                                          support.py, values.py
+controller   found with all data                                        atlas_controller.py, imagine.py
 
-Equation numbers, here and in the files above: docs/atlas-table.md. What is saved: files.py.
+Equation numbers of the table: docs/atlas-table.md. What is saved: state.py.
 """
 
 import threading
@@ -24,14 +22,19 @@ from spaql.ground.arrays import Array
 from spaql.ground.checks import FAR, bit, numbers, whole
 from spaql.ground.errors import SpaqlError
 from spaql.learners.agent import Agent
-from spaql.learners.atlas.atlas_controller import controller_of, final_plan, find_controller, laws_policy, told_problem
-from spaql.learners.atlas.atlas_files import TABLE_ARRAYS, arrays_of, restore
+from spaql.learners.atlas.atlas_controller import (
+    controller_of,
+    final_plan,
+    find_controller,
+    laws_policy,
+    table_policy,
+    told_problem,
+)
 from spaql.learners.atlas.cell_model import CellModel
 from spaql.learners.atlas.experience import BEGAN, TERMINATED, features_of, new_memory
 from spaql.learners.atlas.plan import MOST_ACTIONS, Plan, Settings, make_plan, models_in_doubt, planned_actions
 from spaql.learners.atlas.remembering import remembering
-from spaql.learners.atlas.state import AtlasState, due
-from spaql.learners.atlas.table_policy import table_policy
+from spaql.learners.atlas.state import TABLE_ARRAYS, AtlasState, arrays_of, due, restore
 from spaql.learners.options import count, learner, number, one_of, option, switch
 from spaql.learners.outer import TRAIN_SAMPLES, new_outer
 from spaql.plants.chart import to_cube
@@ -186,7 +189,6 @@ class Atlas(Agent):
 
     @property
     def problem_told(self) -> Problem:
-        """The problem, with what laws may know of reward and end."""
         return told_problem(self)
 
     def conclude(self, stop: threading.Event) -> None:

@@ -2,14 +2,22 @@
 
 import math
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from spaql.gp.model import Model
+from spaql.ground.arrays import Array
+from spaql.ground.checks import FAR
 from spaql.learners.agent import Learned
-from spaql.learners.atlas.experience import Experience
+from spaql.learners.atlas.experience import CURIOUS, FOLLOWED, LED, Experience
 from spaql.learners.atlas.plan import Plan
-from spaql.learners.law_files import ScoredTree
-from spaql.policy.knowledge import KnownTable
+from spaql.learners.law_files import ScoredTree, packed, unpacked
+from spaql.plants.chart import EDGE, LINEAR
+from spaql.plants.problem import Continuous, Finite, Problem
+from spaql.policy.knowledge import KnownRows, KnownTable
+from spaql.trees.tree import LEAF, NODE, make_tree
 
 if TYPE_CHECKING:
     from spaql.laws.trust import Trust
@@ -67,3 +75,123 @@ def growth_at(last: int) -> int:
         return GROWN
     soon = math.ceil((1.0 + REGROWTH) * last)
     return soon if soon < OFTEN else max(OFTEN, 2 * last)
+
+
+# -- what a file holds of Atlas: its data, when it planned, and its controller, laws or a table ------------------------
+#
+# Plans and models are made again from the data where they are needed, so that nothing in a file must be trusted. Laws
+# and tables are checked.
+
+TABLE_ARRAYS = ("table_nodes", "table_cells")
+MOST_NODES = 2**18  # of a table: twice the cells that can be asked for
+MEMORY_ARRAYS = ("states", "actions", "rewards", "nexts", "flags")
+
+
+def arrays_of(state: AtlasState, laws: bool) -> dict[str, Array]:
+    """`laws`: with what was found on the way to laws."""
+    memory, n = state.memory, state.memory.n
+    data = {name: getattr(memory, name)[:n] for name in MEMORY_ARRAYS}
+    data["planned"] = np.array([*state.planned, state.episodes], np.int32)
+    if state.table is not None and state.table_samples == n and (not laws or state.tabled == n):
+        data |= _packed_table(state.table)
+    if not laws:
+        return data
+    kept = [*state.grown, *([] if state.laws is None else [state.laws])]
+    counts = {"trials": np.array([state.modelled, len(state.grown), state.tabled], np.int32)}
+    return data | packed([(one.samples, one.entry) for one in kept]) | counts
+
+
+def _packed_table(table: KnownTable) -> dict[str, Array]:
+    """By node cut, variable, both children and the row of its cell; by cell what is known of it."""
+    nodes, rows = table.rules.nodes, table.rows
+    columns = [nodes["cut"], nodes["feature"], nodes["low"], nodes["high"], table.row_of_node]
+    known = [rows.action, rows.q, rows.visits, rows.runner_up, rows.runner_up_q]
+    return dict(zip(TABLE_ARRAYS, (np.column_stack(part).astype(float) for part in (columns, known)), strict=True))
+
+
+def _unpacked_table(arrays: dict[str, Array], problem: Problem) -> KnownTable:
+    """What `_packed_table` has written."""
+    places, known = (arrays[name] for name in TABLE_ARRAYS)
+    d, axes, space = len(problem.state), problem.actions.axes, problem.actions
+    shaped = places.ndim == 2 and places.shape[1] == 5 and known.ndim == 2 and known.shape[1] == 2 * axes + 3
+    if not shaped or places.dtype != np.float64 or known.dtype != np.float64 or len(places) > MOST_NODES:
+        raise ValueError("its table is malformed")
+    whole = places[:, 1:]
+    if not np.isfinite(places).all() or (whole != np.round(whole)).any() or (np.abs(whole) > MOST_NODES).any():
+        raise ValueError("its table is malformed")
+    nodes, row_of_node = np.zeros(len(places), NODE), places[:, 4].astype(np.int64)
+    for name, column in zip(("cut", "feature", "low", "high"), places.T, strict=False):
+        nodes[name] = column
+    leaf = nodes["feature"] == LEAF
+    if not np.array_equal(np.sort(row_of_node[leaf]), np.arange(len(known))) or (nodes["feature"] == d).any():
+        raise ValueError("its table is malformed")
+    rows = KnownRows(known[:, :axes], known[:, axes], known[:, axes + 1], known[:, axes + 2 : -1], known[:, -1])
+    if not np.isfinite(known[:, : axes + 2]).all() or np.isinf(known).any() or not inside(space, rows.action):
+        raise ValueError("its table is malformed")
+    actions = np.zeros((len(nodes), axes))
+    actions[leaf] = rows.action[row_of_node[leaf]]
+    return KnownTable(make_tree(nodes, actions, d), np.where(leaf, row_of_node, -1), rows)
+
+
+def inside(space: Continuous | Finite, actions: Array) -> bool:
+    """Whether these are actions of the problem."""
+    low, high = space.bounds
+    reach = 1e-6 * (high - low)
+    within = bool(np.all((actions >= low - reach) & (actions <= high + reach)))
+    return within and (not isinstance(space, Finite) or bool(np.isin(actions, space.values).all()))
+
+
+def restore(state: AtlasState, problem: Problem, arrays: dict[str, Array]) -> None:
+    """Take over what `arrays_of` has written; ValueError if it cannot come from this problem."""
+    d, axes, n = len(problem.state), state.memory.actions.shape[1], len(arrays["rewards"])
+    shapes = {"states": (n, d), "actions": (n, axes), "rewards": (n,), "nexts": (n, d)}
+    for name, shape in shapes.items():
+        array = arrays[name]
+        if array.dtype != np.float64 or array.shape != shape or not np.all(np.abs(array) <= FAR):
+            raise ValueError(f"its {name} are malformed")
+    _within(problem, arrays["states"], arrays["nexts"])
+    flags, planned = arrays["flags"], arrays["planned"]
+    if flags.dtype != np.int32 or flags.shape != (n,) or not np.all((flags >= 0) & (flags < 2 * LED)):
+        raise ValueError("its flags are malformed")
+    if not inside(problem.actions, arrays["actions"]):
+        raise ValueError("its actions are not those of the problem")
+    counts = planned[:-1]
+    if planned.dtype != np.int32 or planned.ndim != 1 or len(planned) == 0 or planned[-1] < 0:
+        raise ValueError("its plans are malformed")
+    # as training would have planned: a file cannot ask for more plans than that
+    if np.any(counts > n) or not all(due(after, before) for before, after in pairwise([0, *counts.tolist()])):
+        raise ValueError("its plans are malformed")
+    if n:
+        state.memory = Experience(arrays["states"], arrays["actions"], arrays["rewards"], arrays["nexts"], flags, n)
+    state.planned, state.episodes = counts.tolist(), int(planned[-1])
+    if "trials" in arrays:
+        _restore_trials(state, problem, arrays, n)
+    if TABLE_ARRAYS[0] in arrays:
+        state.table, state.table_samples = _unpacked_table(arrays, problem), n
+    state.followed, state.curious = (int(((flags & kind) != 0).sum()) for kind in (FOLLOWED, CURIOUS))
+
+
+def _within(problem: Problem, *parts: Array) -> None:
+    """As training sees to it: what is declared holds for all samples, and the planner counts on that."""
+    axes = problem.chart().axes
+    for states in parts:
+        outside = (np.abs((states - axes["centre"]) * axes["scale"]) > EDGE) & (axes["kind"] == LINEAR)
+        if outside.any():
+            i, j = np.argwhere(outside)[0]
+            axis = problem.state[j]
+            declared = f"{axis.low:g} ... {axis.high:g}"
+            raise ValueError(f"in one of its samples {axis.name} is {states[i, j]:g}, outside its range {declared}")
+
+
+def _restore_trials(state: AtlasState, problem: Problem, arrays: dict[str, Array], n: int) -> None:
+    trials = arrays["trials"]
+    shaped = trials.dtype == np.int32 and trials.shape in ((3,), (4,))  # once, some tables were made in a model
+    if not shaped or (trials < 0).any() or (trials[[0, 2]] > n).any():
+        raise ValueError("its trials are malformed")
+    kept = [Grown(samples, entry) for samples, entry in unpacked(arrays, problem)]
+    counts = [one.samples for one in kept]
+    if not len(kept) - 1 <= trials[1] <= len(kept) or any(not 0 < count <= n for count in counts):
+        raise ValueError("its trials are malformed")
+    state.modelled, state.grown = int(trials[0]), kept[: trials[1]]
+    state.tabled = int(trials[2])
+    state.laws = kept[-1] if len(kept) > trials[1] else None
