@@ -9,9 +9,9 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from spaql.data.log import read_log
-from spaql.gp.hidden import Advice, advice_of
+from spaql.gp.hidden import Advice, advice_of, unpredicted
 from spaql.gp.learned_problem import FEWEST, POOR, imagined, model_of, range_of, starts_of
-from spaql.gp.model import FITTED, Model, unpredicted
+from spaql.gp.model import FITTED, Model
 from spaql.gp.transitions import Data, inputs_of, thinned
 from spaql.ground.arrays import Array
 from spaql.ground.checks import FAR, depth, flag, numbers, whole

@@ -11,8 +11,8 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from spaql.gp.gaussian_process import fit_scales, leave_one_out_error
-from spaql.gp.model import Model, changes_of
-from spaql.gp.transitions import Data, follows_of, inputs_of, jumped
+from spaql.gp.model import FITTED, Model, changes_of, outputs_of
+from spaql.gp.transitions import Data, follows_of, inputs_of, jumped, thinned, without_jumps
 from spaql.ground.arrays import Array
 from spaql.plants.loop import signals_around
 from spaql.plants.memory import parsed
@@ -26,6 +26,20 @@ MUCH = 0.6  # of what is missed: so much may be left with what is remembered
 EVIDENCE = 30.0  # its logarithm must grow by more, so that it is no accident
 WORSE = 1.1  # times what is left may be left with fewer remembered values
 ENOUGH = 0.2  # of what is missed, or of LITTLE: nobody needs less to be left
+
+
+RARE_SHARE = 0.02  # of the steps may be outliers, as a fall is: they are no sign of a wrong model
+
+
+def unpredicted(model: Model, data: Data) -> dict[int, float]:
+    """By variable the part of its changes that the model misses in steps it has not seen; -1: of the reward."""
+    outputs, d = outputs_of(model, thinned(without_jumps(data), FITTED)), len(model.scales)
+    asked = {j: outputs[j] for j in range(d) if model.shifts[j] < 0}
+    asked |= {} if model.reward_model is None else {-1: outputs[d]}
+    return {
+        j: leave_one_out_error(values.x, values.y, scales, base, RARE_SHARE)
+        for j, (values, scales, base) in asked.items()
+    }
 
 
 class Recalled(NamedTuple):

@@ -20,7 +20,6 @@ from spaql.gp.gaussian_process import (
     features,
     fit_scales,
     inducing_points,
-    leave_one_out_error,
     posterior,
     posterior_samples,
 )
@@ -59,7 +58,6 @@ from spaql.ground.arrays import Array
 FITTED = 300  # transitions that scales are fitted to; more are thinned out
 FEWEST_PAIRS = 30  # of errors in a row that tell what kind of noise there is
 WEIGHED = 20_000  # the same that weights come from
-RARE_SHARE = 0.02  # of the steps may be outliers, as a fall is: they are no sign of a wrong model
 POINTS = 200  # of an output, at most
 ENOUGH = 3.0, 0.003  # what points need not explain: times the noise's variance, and of the spread of the changes
 EVEN = math.sqrt(12.0)  # width of an even distribution over its deviation
@@ -155,17 +153,6 @@ def outputs_of(model: Model, data: Data) -> list[Output]:
     if model.end_model is not None:
         outputs.append(Output(end_values(model.units, data), model.end_model.scales))
     return outputs
-
-
-def unpredicted(model: Model, data: Data) -> dict[int, float]:
-    """By variable the part of its changes that the model misses in steps it has not seen; -1: of the reward."""
-    outputs, d = outputs_of(model, thinned(without_jumps(data), FITTED)), len(model.scales)
-    asked = {j: outputs[j] for j in range(d) if model.shifts[j] < 0}
-    asked |= {} if model.reward_model is None else {-1: outputs[d]}
-    return {
-        j: leave_one_out_error(values.x, values.y, scales, base, RARE_SHARE)
-        for j, (values, scales, base) in asked.items()
-    }
 
 
 def numbers_of(

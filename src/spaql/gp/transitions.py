@@ -1,4 +1,4 @@
-"""Recorded transitions, and what they show before any model is made of them."""
+"""Recorded transitions: their units, what is remembered, references that jump; before any model is made of them."""
 
 from typing import NamedTuple
 

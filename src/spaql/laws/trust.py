@@ -13,9 +13,8 @@ import numpy as np
 from scipy.special import stdtrit
 from threadpoolctl import threadpool_limits
 
-from spaql.gp.hidden import NONE, Advice, advice_of
+from spaql.gp.hidden import NONE, Advice, advice_of, unpredicted
 from spaql.gp.learned_problem import FEWEST, POOR, declared_of, one_function, predicted
-from spaql.gp.model import unpredicted
 from spaql.gp.transitions import follows_of, jumped, stretch_of
 from spaql.ground.arrays import Array
 from spaql.ground.errors import SpaqlError

@@ -196,11 +196,10 @@ class Atlas(Agent):
             find_controller(self, stop)
 
     def _check_data(self) -> None:
-        if self.state.memory.n == 0:
+        if not self.state.memory.n:
             raise SpaqlError("there are no data yet: learn(samples=...) or update(...) first")
 
     def current_plan(self) -> Plan:
-        """The plan of all data."""
         self._check_data()
         return self.plan_after(self.state.memory.n)
 
