@@ -30,7 +30,7 @@ def gymnasium_loops():
 
 
 def explained():
-    agent = spaql.SPAQL(spaql.make("cartpole"))  # untrained: the other process compiles the training
+    agent = spaql.SPAQL(spaql.make("cartpole"))
     policy = agent.policy()
     policy.why(np.zeros(4))
     policy.compress(laws=False, max_leaves=4, budget=20_000, episodes=16).evaluate(8)
@@ -58,7 +58,7 @@ def laws():
 
 
 # Functions that several kernels share are compiled once per process: together stands what shares most.
-HALVES = {"training": (spaql_compiled, aql_compiled, gymnasium_loops), "policies": (atlas, explained, laws)}
+HALVES = {"training": (spaql_compiled, aql_compiled, gymnasium_loops, explained), "policies": (atlas, laws)}
 
 if __name__ == "__main__":
     if len(sys.argv) > 1:
