@@ -6,9 +6,9 @@ from html.parser import HTMLParser
 
 from made_runs import made_results
 from spaql.analysis.style import save, sheet
-from spaql.report.page import tables_of, write_page
-from spaql.studies.figures import Figure
-from spaql.studies.parts import Effort, Part
+from spaql_studies.figures import Figure
+from spaql_studies.parts import Effort, Part
+from spaql_studies.report.page import tables_of, write_page
 
 SMALL = Effort(seeds=4)
 COMPUTED = (

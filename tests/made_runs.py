@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from spaql.runs.rows import run_from
-from spaql.studies.parts import WHOLE, Results, specs_of
+from spaql_studies.parts import WHOLE, Results, specs_of
+from spaql_studies.runs.rows import run_from
 
 ORIGIN = {
     "version": "0",

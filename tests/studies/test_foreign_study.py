@@ -13,17 +13,17 @@ from gym_envs import Line
 from made_runs import made_checked
 from pages import ROOT
 from spaql.ground.errors import SpaqlError
-from spaql.runs.compute import agent_of, compute
-from spaql.runs.rows import run_from
-from spaql.runs.spec import Spec
-from spaql.runs.store import Store
-from spaql.studies import experiments
-from spaql.studies.foreign import ENTRANTS, FOREIGN, TASKS, foreign_tables, tasks_of
-from spaql.studies.foreign.plants import PLANTS, ForeignPlant, Reseeded
-from spaql.studies.load import others
-from spaql.studies.parts import QUICK, WHOLE, Effort, Part, Results
-from spaql.studies.reproduce import Request, reproduce
-from spaql.studies.study import Extra
+from spaql_studies.experiments import experiments
+from spaql_studies.foreign import ENTRANTS, FOREIGN, TASKS, foreign_tables, tasks_of
+from spaql_studies.foreign.plants import PLANTS, ForeignPlant, Reseeded
+from spaql_studies.load import others
+from spaql_studies.parts import QUICK, WHOLE, Effort, Part, Results
+from spaql_studies.reproduce import Request, reproduce
+from spaql_studies.runs.compute import agent_of, compute
+from spaql_studies.runs.rows import run_from
+from spaql_studies.runs.spec import Spec
+from spaql_studies.runs.store import Store
+from spaql_studies.study import Extra
 
 PENDULUM = "Pendulum-v1"  # needs no package: the way of all others can be gone without them
 

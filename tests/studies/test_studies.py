@@ -6,12 +6,12 @@ from itertools import chain
 import pytest
 
 from made_pages import sample_results
-from spaql.cli.experiments import NAMES
 from spaql.ground.errors import SpaqlError
-from spaql.report.page import tables_of
-from spaql.studies import EXPERIMENTS, all_parts, experiments, studies
-from spaql.studies.figures import drawings
-from spaql.studies.parts import QUICK, WHOLE, Part, chosen_parts, needed_parts, part_of, specs_of, stages_of, title_of
+from spaql_studies.commands import NAMES
+from spaql_studies.experiments import EXPERIMENTS, all_parts, experiments, studies
+from spaql_studies.figures import drawings
+from spaql_studies.parts import QUICK, WHOLE, Part, chosen_parts, needed_parts, part_of, specs_of, stages_of, title_of
+from spaql_studies.report.page import tables_of
 
 
 def test_the_list_names_the_experiments_that_the_studies_have():

@@ -1,0 +1,186 @@
+"""A benchmark: learners on problems as data, their runs, what they reach, and what others have published.
+
+A study states its tasks by part; runs, rows and the lines of others follow from here. Seeds are from 1000 on: whatever
+was tuned was tuned on seeds below 100.
+"""
+
+import functools
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import fmean, median_low
+from typing import Any
+
+from spaql.analysis.tables import Column, Digits, Row, Table, half_width, shown, span
+from spaql.learners.registry import learners
+from spaql.plants.catalog import CATALOG
+from spaql.policy.policy import Policy
+from spaql_studies.load import others
+from spaql_studies.parts import TITLES, Effort
+from spaql_studies.runs.compute import worst_part
+from spaql_studies.runs.rows import Run
+from spaql_studies.runs.spec import Option, Spec
+from spaql_studies.study import Experiment, Finished
+
+Options = tuple[tuple[str, Option], ...]
+FIRST_SEED = 1000
+FRESH = (1000, 400)  # episodes of the fresh evaluation of an agent, and of a quick look
+FRESH_IN_PYTHON = (100, 100)  # the same in an environment, which is slow
+MODEL_BASED = next(card.name for card in learners() if card.model_based)
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A learner on a problem with its settings: agents that differ in nothing but their seed."""
+
+    problem: str  # a name of the catalog, or an id of Gymnasium
+    algorithm: str
+    samples: tuple[int, ...]  # after which the agents are evaluated
+    quick: tuple[int, ...]  # the same in a quick look; none: it has no part in it
+    options: Options = ()
+    label: str = ""  # what is special about it, beside other tasks on the problem
+    parameters: str = ""  # of the problem, as JSON
+    fresh: tuple[int, int] = FRESH
+    rollouts: int = 0  # after every iteration
+    leaves: int = 0  # of the small tree made at the end; 0: no tree
+    oblique: bool = False  # tests of that tree may weigh two variables
+    most_seeds: int | None = None
+    quick_seeds: int = 3  # unless their number is given
+
+    def owns(self, run: Run) -> bool:
+        """Whether a run on the problem is one of this task."""
+        return run.options == dict(self.options) and run.parameters == self.parameters
+
+
+def seeds_of(effort: Effort, most: int | None = None, quick: int = 3) -> range:
+    """Seeds of the reported agents."""
+    count = effort.seeds or (quick if effort.quick else 20)
+    return range(FIRST_SEED, FIRST_SEED + (count if most is None else min(count, most)))
+
+
+def specs_of_tasks(tasks: Iterable[Contender], effort: Effort) -> list[Spec]:
+    return [
+        Spec(
+            task.problem, task.algorithm, seed, 0, task.rollouts, task.fresh[effort.quick], task.options,
+            task.quick if effort.quick else task.samples, task.leaves, task.oblique, task.parameters,
+        )
+        for task in tasks
+        if task.quick or not effort.quick
+        for seed in seeds_of(effort, task.most_seeds, task.quick_seeds)
+    ]  # fmt: skip
+
+
+def benchmark(name: str, title: str, tasks: Mapping[str, Sequence[Contender]], **more: Any) -> Experiment:
+    """The experiment with these tasks, by part; `more`: fields of `Experiment`."""
+
+    def specs(problem: str, effort: Effort, finished: Finished) -> list[Spec]:
+        return specs_of_tasks(tasks[problem], effort)
+
+    elsewhere = {part: f"{part}: {title}" for part in tasks if part not in CATALOG}
+    compiled = tuple(part for part in tasks if part in CATALOG)
+    return Experiment(name, title, compiled, specs, **({"other_parts": elsewhere} | more))
+
+
+def title_of_problem(problem: str) -> str:
+    return TITLES.get(problem, problem)
+
+
+# -- what the agents of a task reach -----------------------------------------------------------------------------------
+
+
+@functools.lru_cache(1000)
+def _policy(controller: str) -> Policy:
+    return Policy.from_json(controller)
+
+
+def _typical(runs: Sequence[Run]) -> Run:
+    """The agent in the middle, not the best."""
+    middle = median_low([run.fresh for run in runs])
+    return next(run for run in runs if run.fresh == middle)
+
+
+def printed(run: Run) -> str:
+    """The controller as it is printed; a table of cells is too long to be."""
+    return _policy(run.controller).to_text(share=False).split("\n\n", 1)[-1].strip() if run.controller else ""
+
+
+FIGURES: dict[str, Callable[[Sequence[Run]], Any]] = {
+    "agents": len,
+    "samples": lambda runs: fmean(run.train_samples + run.eval_samples for run in runs),
+    "train_samples": lambda runs: fmean(run.train_samples for run in runs),
+    "eval_samples": lambda runs: fmean(run.eval_samples for run in runs),
+    "episodes": lambda runs: max(run.episodes for run in runs),
+    "fresh": lambda runs: fmean(run.fresh for run in runs),
+    "fresh_half_width": lambda runs: half_width([run.fresh for run in runs]),
+    "worst_agent": lambda runs: min(run.fresh for run in runs),
+    "best_agent": lambda runs: max(run.fresh for run in runs),
+    "worst_episodes": lambda runs: fmean(worst_part(run.fresh_returns) for run in runs),
+    "leaves": lambda runs: span(_policy(run.controller).n_leaves for run in runs if run.controller),
+    "numbers": lambda runs: span(_policy(run.controller).numbers for run in runs if run.controller),
+    "cpu_seconds": lambda runs: fmean(run.cpu_curve[-1] for run in runs),
+    "typical_seed": lambda runs: _typical(runs).seed,
+    "typical_fresh": lambda runs: _typical(runs).fresh,
+    "controller": lambda runs: printed(_typical(runs)),
+}
+
+
+def figures_of(runs: Sequence[Run], *names: str) -> Row:
+    """These figures of the agents of a task, in this order."""
+    return {name: FIGURES[name](runs) for name in names}
+
+
+def at_checkpoint(runs: Sequence[Run], place: int) -> list[Run]:
+    """The agents as they were at a checkpoint."""
+    return [
+        replace(
+            run, fresh=float(run.checkpoint_returns[place]), train_samples=int(run.checkpoints[place]), eval_samples=0,
+            cpu_curve=run.cpu_curve[: place + 1],
+        )
+        for run in runs
+    ]  # fmt: skip
+
+
+def plural(count: str, noun: str) -> str:
+    """ "1 law", "2 to 3 laws"."""
+    return f"{count} {noun}{'' if count == '1' else 's'}"
+
+
+# -- tables ------------------------------------------------------------------------------------------------------------
+
+CPU_SECONDS = Column.number("CPU s", "cpu_seconds", 0)
+SAMPLES = Column.number("samples", "samples", 0)
+PROBLEM = Column("problem", lambda row: title_of_problem(row["problem"]), words=True)
+
+
+def published_of(problem: str, kind: str = "samples") -> list[Row]:
+    """What others have published; `fresh` and `most` are the ends of their return, or None."""
+    lines: list[Row] = []
+    for who, samples, returns, how, source in others(kind)[problem]:
+        low, high = returns if isinstance(returns, list) else (returns, returns)
+        line = {"problem": problem, "who": who, "samples": samples, "fresh": low, "most": high}
+        lines.append(line | {"how": how, "source": source})
+    return lines
+
+
+def return_of(row: Row, digits: Digits) -> str:
+    """A return, or its two ends."""
+    low, high = row["fresh"], row.get("most", row["fresh"])
+    return shown(low, digits) if low == high else f"{shown(low, digits)} to {shown(high, digits)}"
+
+
+def compare_roughly(differences: str) -> str:
+    """The note below a table with published results."""
+    told = f"The sources measure returns in different ways ({differences}, choice of the best agent)"
+    return f"{told}: compare the figures roughly."
+
+
+def controllers_table(
+    name: str, title: str, columns: Sequence[Column], rows: list[Row], digits: Digits = 1, note: str = ""
+) -> Table:
+    """The controller of the agent in the middle of each row, not that of the best; `columns`: whose it is."""
+    controller = (
+        Column.text("controller", "controller"),
+        Column.number("its return", "typical_fresh", digits),
+        Column.count("seed", "typical_seed"),
+    )
+    said = f"For each row above, the agent with the median return.{note}"
+    return Table(name, title, (*columns, *controller), rows, (said,))

@@ -1,0 +1,232 @@
+"""The paper: "Control with adaptive Q-learning", its tables, claims and figures beside our runs."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from functools import partial
+
+from spaql.analysis.tables import NOTHING, Column, Table, counted, listed, number, probability, span, spread
+from spaql.learners.registry import CARDS
+from spaql_studies.paper.claims import claims_table, comparison_tables, study_table
+from spaql_studies.paper.drawings import domains, scaling, trajectories
+from spaql_studies.paper.learning import against_trpo, learning
+from spaql_studies.paper.plan import (
+    LEARNERS,
+    MAIN,
+    MAIN_RUNS,
+    PAPER,
+    RANDOM,
+    SCALING,
+    TRPO,
+    TUNED_RUNS,
+    main_runs,
+    random_runs,
+)
+from spaql_studies.paper.tables import IN_PAPER, paper_tables, published
+from spaql_studies.parts import TITLES, Part, Results, in_order, title_of
+from spaql_studies.runs.rows import Run
+from spaql_studies.study import Agents, Compared, Drawing, Fact, Section, Study
+
+REPORTED = (MAIN_RUNS.name, TUNED_RUNS.name)
+
+
+def judged(tables: Iterable[Table]) -> Counter[str]:
+    """Verdicts on the returns in the paper's two tables.
+
+    The tuned agents are ours: they count only if there are no others.
+    """
+    rows = [row for table in tables if table.name in IN_PAPER for row in table.rows if row.get("verdict")]
+    plain = [row for row in rows if not row["label"].endswith(", tuned")]
+    return Counter(row["verdict"] for row in plain or rows)
+
+
+def verdict(tables: Sequence[Table]) -> str:
+    """The end of the page's first sentence."""
+    found = judged(tables)
+    if not found:
+        return "none of the paper's two tables is among them"
+    if set(found) == {"not comparable"}:
+        return "too short to be compared with the paper"
+    told = f"{found['reproduced']} of {counted(found.total(), 'published return')} reproduced"
+    others = [(name, count) for name, count in sorted(found.items()) if name != "reproduced"]
+    return ", ".join([told, *(f"{count} {name.removeprefix('differs: ')}" for name, count in others)])
+
+
+def key_figures(tables: Sequence[Table]) -> list[Fact]:
+    """The verdict once more, as numbers."""
+    found, made = judged(tables), []
+    if found and "not comparable" not in found:
+        made.append((f"{found['reproduced']} of {found.total()}", "published returns reproduced"))
+    claims = [row["verdict"] for table in tables if table.name == "claims" for row in table.rows]
+    claims = [said for said in claims if not said.startswith("not comparable")]
+    if claims:
+        made.append((f"{claims.count('holds')} of {len(claims)}", "claims of the paper hold"))
+    return made
+
+
+def remarks(results: Results) -> list[Fact]:
+    """Where the runs are not those of the paper."""
+    made: list[Fact] = []
+    quick = in_order(part for part, plan in results.plans.items() if plan.get("quick"))
+    agents = [run for part, runs in results.parts.items() if part.experiment in REPORTED for run in runs]
+    if quick:
+        made.append(("A quick look", _quick(results, quick)))
+    elif agents and (seeds := len({run.seed for run in agents})) < PAPER.seeds:
+        few = f"{seeds} agents instead of the paper's {PAPER.seeds}: wider intervals, and less powerful tests."
+        made.append(("Fewer agents", few))
+    there = results.plans.keys() | results.parts.keys()
+    absent = [
+        part
+        for experiment in (SCALING, MAIN_RUNS, RANDOM)
+        for part in experiment.parts
+        if part not in there and Part(experiment.tuned, part.problem) not in there
+    ]
+    if absent:
+        made.append(("Not the whole paper", f"Not run: {listed(map(title_of, absent))}."))
+    if any(part.experiment == TUNED_RUNS.name for part in there):
+        tuned = "Agents called tuned use the ξ that was best in our scaling study, not the published one."
+        made.append(("ξ from our own study", tuned))
+    return made
+
+
+def _quick(results: Results, parts: Sequence[Part]) -> str:
+    runs = [run for part in parts if part.experiment in REPORTED for run in results.parts.get(part, [])]
+    told = "Fewer and shorter runs than in the paper."
+    if runs:
+        told = f"{span(run.iterations for run in runs)} training episodes instead of {PAPER.iterations:,}, "
+        told += f"{len({run.seed for run in runs})} agents instead of {PAPER.seeds}."
+    told += " The curves show the trend; their end values cannot be compared with the paper and get no verdict. "
+    told += "Run the command without `--quick` for that."
+    return told if len(parts) == len(results.plans) else f"{told} Quick are: {listed(map(title_of, parts))}."
+
+
+# -- in the terminal ---------------------------------------------------------------------------------------------------
+
+SHORT_LABELS = {"Random, torque in [0, 2]": "Random [0, 2]", "Random, whole range": "Random, all"}
+
+
+def _short(label: str) -> str:
+    return SHORT_LABELS.get(label, label)
+
+
+def in_terminal(table: Table, roomy: bool) -> Table | None:
+    """The paper's two tables, so short that they fit into 80 columns."""
+    if table.name not in IN_PAPER:
+        return None
+    digits = 0 if max(abs(row["fresh"]) for row in table.rows) > 500 else 1
+
+    def mean(heading: str, name: str) -> Column:
+        return Column(heading, lambda row: spread(row[name], row[f"{name}_half_width"], digits))
+
+    columns = (
+        Column("", lambda row: _short(row["label"]), words=True),
+        mean("paper", "paper_reward"),
+        mean("best seen", "best_seen"),
+        mean("fresh", "fresh"),
+        *([Column("arms", lambda row: number(row["arms"], 0))] if roomy else []),
+        Column("verdict", lambda row: row["verdict"].removeprefix("differs: ") or NOTHING, words=True),
+        Column("p", lambda row: probability(row["p"])),
+    )
+    return Table(table.name, table.title, columns, table.rows)
+
+
+# -- all agents of the paper's experiments on a problem: what the page lists, and shows as curves ----------------------
+
+TORQUE_DASHES = "1.5 5"  # of Random with torques in [0, 2]
+
+
+def compared(results: Results) -> list[Compared]:
+    """By problem, without problems on which only TRPO was run."""
+    return [
+        Compared(problem, TITLES[problem], groups_of(results, problem), curves=bool(main_runs(results, problem)))
+        for problem in MAIN
+        if main_runs(results, problem) or results.runs("random", problem)
+    ]
+
+
+def groups_of(results: Results, problem: str) -> list[Agents]:
+    """Everything that has been run on a problem, in the order of the tables."""
+
+    def agents(label: str, name: str, runs: list[Run], dashes: str, in_paper: bool = True) -> Agents:
+        return Agents(label, name, runs, dashes, _published(problem, name, runs) if in_paper else {})
+
+    low, whole = random_runs(results, problem, 0.0), random_runs(results, problem)
+    found = [agents(name, name, results.runs("main", problem, name), CARDS[name].look.dashes) for name in LEARNERS]
+    found += [
+        agents(f"{name}, tuned", name, results.runs("tuned", problem, name), CARDS[name].look.tuned, in_paper=False)
+        for name in LEARNERS
+    ]
+    found.append(agents("Random, torque in [0, 2]", "Random", low, TORQUE_DASHES))
+    label = "Random, whole range" if low else "Random"
+    found.append(agents(label, "Random", whole, CARDS["Random"].look.dashes, not low))
+    found.append(agents("TRPO", "TRPO", results.runs("trpo", problem), CARDS["TRPO"].look.dashes))
+    return [group for group in found if group.runs]
+
+
+def _published(problem: str, algorithm: str, runs: list[Run]) -> dict[str, tuple[float, float]]:
+    """The paper's values for agents that were trained as long as the paper's."""
+    if not runs or (CARDS[algorithm].learns and runs[0].iterations != PAPER.iterations):
+        return {}
+    told = {"best_seen": published(problem, algorithm), "arms": published(problem, algorithm, "arms")}
+    return {name: pair for name, pair in told.items() if pair is not None}
+
+
+REWARDS = {"pendulum": "raw reward", "pendulum-scaled": "scaled reward"}
+
+
+def _tables(results: Results) -> list[Table]:
+    single = [table for table in (claims_table(results), study_table(results)) if table is not None]
+    return [*paper_tables(results), *single, *comparison_tables(results)]
+
+
+def _learning(problem: str) -> Drawing:
+    title = TITLES[problem]
+    return Drawing(f"learning-{problem}", f"Learning on {title}", partial(learning, problem=problem, title=title), 3.1)
+
+
+def _trajectories(problem: str) -> Drawing:
+    title = TITLES[problem]
+    draw = partial(trajectories, problem=problem, title=title)
+    return Drawing(f"trajectories-{problem}", f"Trajectories on {title}", draw, 3.5)
+
+
+def _against_trpo(problem: str) -> Drawing:
+    title = TITLES[problem]
+    return Drawing(f"trpo-{problem}", f"{title} against TRPO", partial(against_trpo, problem=problem, title=title), 3.3)
+
+
+STUDY = Study(
+    "paper",
+    experiments=(SCALING, MAIN_RUNS, TUNED_RUNS, RANDOM, TRPO),
+    tables=_tables,
+    sections=(
+        Section("tables", "The paper’s tables", tables=IN_PAPER),
+        Section("claims", "The paper’s claims", tables=("claims",), captions=False),
+        Section("learning", "Learning curves", curves=True),
+        Section("figures", "Figures", figures=True),
+        Section("further", "Further tables", tables=None),
+    ),
+    title="Reproducing “Control with adaptive Q-learning”",
+    opening="This page compares the published values with runs of an independent implementation.",
+    # In the order of the paper; the last two are ours
+    figures=(
+        Drawing("scaling-pendulum", "Scaling study, Pendulum", partial(scaling, titles=REWARDS), 3.1),
+        _learning("pendulum"),
+        _trajectories("pendulum"),
+        _learning("pendulum-5"),
+        _trajectories("pendulum-5"),
+        Drawing(
+            "scaling-cartpole", "Scaling study, CartPole", partial(scaling, titles={"cartpole": "CartPole"}), 3.1, 5.0
+        ),
+        _learning("cartpole"),
+        _trajectories("cartpole"),
+        _against_trpo("pendulum"),
+        _against_trpo("cartpole"),
+        Drawing("domain-of-a-ball", "The domain of a ball", lambda figure, results: domains(figure), 2.75),
+        _learning("pendulum-scaled"),
+    ),
+    in_terminal=in_terminal,
+    compared=compared,
+    verdict=verdict,
+    key_figures=key_figures,
+    remarks=remarks,
+)

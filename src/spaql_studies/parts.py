@@ -1,0 +1,115 @@
+"""Parts of studies: which are meant, in which order they are computed, and their runs, planned and finished."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from spaql.ground.errors import SpaqlError, echoed
+from spaql.plants.catalog import CATALOG
+from spaql_studies.experiments import all_parts, experiments
+from spaql_studies.runs.rows import Run
+from spaql_studies.runs.spec import Spec
+
+if TYPE_CHECKING:
+    from spaql_studies.study import Finished
+
+
+class Part(NamedTuple):
+    """One experiment on one problem.
+
+    As text, "main-cartpole": its word after `--only`, and the name of its plan in the store.
+    """
+
+    experiment: str  # a word without a hyphen
+    problem: str  # a name of the catalog, or of another part of the experiment
+
+    def __str__(self) -> str:
+        return f"{self.experiment}-{self.problem}"
+
+
+def part_of(text: str) -> Part:
+    """The part with this text."""
+    experiment, _, problem = text.partition("-")
+    return Part(experiment, problem)
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much of a study is computed."""
+
+    quick: bool = False  # a small but real version
+    seeds: int | None = None  # agents of every kind; None: as many as the study has
+
+
+WHOLE = Effort()
+QUICK = Effort(quick=True)
+
+
+@dataclass(frozen=True)
+class Results:
+    """Finished runs by part, sorted by algorithm, options and seed: what tables, figures and the page are made from."""
+
+    parts: Mapping[Part, list[Run]]
+    plans: Mapping[Part, dict[str, Any]] = field(default_factory=dict)  # as the store keeps them
+    missing: Mapping[Part, int] = field(default_factory=dict)  # number of planned runs that the store does not have
+    published: frozenset[Part] = frozenset()  # parts whose runs came with the package
+
+    def runs(self, experiment: str, problem: str, algorithm: str | None = None) -> list[Run]:
+        found = self.parts.get(Part(experiment, problem), [])
+        return [run for run in found if algorithm is None or run.algorithm == algorithm]
+
+
+# What tables and figures call the problems
+TITLES = {name: entry.title for name, entry in CATALOG.items()}
+
+
+# -- which of them, and in which order ---------------------------------------------------------------------------------
+
+
+def chosen_parts(names: Sequence[str], tuned: bool = False) -> list[Part]:
+    """The parts meant by `--only` and `--tuned`; without names those that are computed by default."""
+    chosen: dict[Part, None] = {}
+    for name in names or [experiment.name for experiment in experiments().values() if experiment.by_default]:
+        words = (name, *experiments()[name].along) if name in experiments() else ()
+        meant = [part for part in all_parts() if part.experiment in words or part == part_of(name)]
+        if not meant:
+            known = ", ".join(experiments())
+            raise SpaqlError(
+                f"unknown experiment {echoed(name)}: choose from {known} or one part of them, such as {all_parts()[0]}"
+            )
+        for part in meant:
+            instead = experiments()[part.experiment].tuned if tuned else ""
+            chosen[Part(instead or part.experiment, part.problem)] = None
+    return in_order(chosen)
+
+
+def in_order(some: Iterable[Part]) -> list[Part]:
+    """Parts in the order of computing, which is that of the page."""
+    return sorted(some, key=all_parts().index)
+
+
+def needed_parts(some: Iterable[Part]) -> list[Part]:
+    """The parts that must be finished before the runs of these parts are known."""
+    return in_order({needed for part in some for needed in experiments()[part.experiment].needs(part.problem)})
+
+
+def stages_of(some: Sequence[Part]) -> list[list[Part]]:
+    """The parts in the order in which they can be computed: what others need comes first, with all of its
+    experiment."""
+    needed = needed_parts(some)
+    if not needed:
+        return [list(some)]
+    early = {part.experiment for part in needed}
+    first = list(dict.fromkeys([*needed, *(part for part in some if part.experiment in early)]))
+    return [first, [part for part in some if part not in first]]
+
+
+def specs_of(part: Part, effort: Effort, finished: "Finished | None" = None) -> list[Spec]:
+    """All runs of a part; `finished`: the runs of the parts it needs."""
+    return experiments()[part.experiment].specs(part.problem, effort, finished or {})
+
+
+def title_of(part: Part) -> str:
+    """A part as people read it."""
+    experiment = experiments()[part.experiment]
+    return experiment.other_parts.get(part.problem) or f"{TITLES[part.problem]}: {experiment.title}"
