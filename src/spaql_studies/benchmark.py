@@ -169,8 +169,8 @@ def return_of(row: Row, digits: Digits) -> str:
 
 def compare_roughly(differences: str) -> str:
     """The note below a table with published results."""
-    told = f"The sources measure returns in different ways ({differences}, choice of the best agent)"
-    return f"{told}: compare the figures roughly."
+    ways = f"The sources measure returns in different ways ({differences}, choice of the best agent)"
+    return f"{ways}: compare the figures roughly."
 
 
 def controllers_table(

@@ -29,7 +29,7 @@ class Figure:
 def drawings() -> dict[str, tuple[str, Drawing]]:
     """All drawings with their study, by the names of their files: numbered from 01 on, in the order of the studies."""
     planned = [(study.name, drawing) for study in studies() for drawing in study.figures]
-    return {f"{place:02}-{one[1].name}": one for place, one in enumerate(planned, 1)}
+    return {f"{place:02}-{drawing[1].name}": drawing for place, drawing in enumerate(planned, 1)}
 
 
 class Drawn:

@@ -153,12 +153,12 @@ def _draw(axis: "Axes", line: Line, x: Array, most: float) -> None:
             alpha=BAND,
             linewidth=0,
         )
-    made = np.isfinite(line.tree_returns).all(axis=0)
-    if made.any():
-        tree, spread = mean_and_half(line.tree_returns[:, made])
+    measured = np.isfinite(line.tree_returns).all(axis=0)
+    if measured.any():
+        tree, spread = mean_and_half(line.tree_returns[:, measured])
         # as the bands: no interval reaches beyond what can be earned
         whisker = None if spread is None else [spread, np.minimum(spread, most - tree)]
-        axis.errorbar(x[made], tree, whisker, color=COLOURS[line.algorithm], linewidth=1.1, zorder=4.2, **HOLLOW)
+        axis.errorbar(x[measured], tree, whisker, color=COLOURS[line.algorithm], linewidth=1.1, zorder=4.2, **HOLLOW)
 
 
 def returns_axis(axis: "Axes", problem: str) -> None:

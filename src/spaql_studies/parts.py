@@ -55,8 +55,8 @@ class Results:
     published: frozenset[Part] = frozenset()  # parts whose runs came with the package
 
     def runs(self, experiment: str, problem: str, algorithm: str | None = None) -> list[Run]:
-        found = self.parts.get(Part(experiment, problem), [])
-        return [run for run in found if algorithm is None or run.algorithm == algorithm]
+        runs = self.parts.get(Part(experiment, problem), [])
+        return [run for run in runs if algorithm is None or run.algorithm == algorithm]
 
 
 # What tables and figures call the problems

@@ -168,11 +168,11 @@ def _check_extras(parts: Sequence[Part]) -> None:
 def _left_out(parts: Sequence[Part], only: Sequence[str]) -> dict[Part, str]:
     """Parts whose extra is not installed: left out of a whole experiment, an error where one was asked for by name."""
     extras = {part: experiments()[part.experiment].extras.get(part.problem) for part in parts}
-    found = {part: extra.name for part, extra in extras.items() if extra is not None and not extra.there}
-    for part, extra in found.items():
+    missing = {part: extra.name for part, extra in extras.items() if extra is not None and not extra.there}
+    for part, extra in missing.items():
         if str(part) in only:
             raise SpaqlError(f"{part} needs the extra: pip install 'spaql[{extra}]'")
-    return found
+    return missing
 
 
 def failure(error: Exception, spec: Spec | None, kept: str) -> SpaqlError:

@@ -100,24 +100,24 @@ TITLE_WIDTH = 19  # letters
 
 def matrix(figure: "Figure", results: Results) -> str | None:
     """Returns the caption, or None without runs."""
-    found = rows_by_problem(results)
-    if not found:
+    rows_of = rows_by_problem(results)
+    if not rows_of:
         return None
-    figure.set_figheight(0.5 + 0.4 * len(found))
+    figure.set_figheight(0.5 + 0.4 * len(rows_of))
     axis = figure.subplots()
-    axis.set(xlim=(0, len(ENTRANTS) + 0.9), ylim=(len(found), 0))
-    for y, rows in enumerate(found.values()):
+    axis.set(xlim=(0, len(ENTRANTS) + 0.9), ylim=(len(rows_of), 0))
+    for y, rows in enumerate(rows_of.values()):
         axis.text(len(ENTRANTS) + 0.1, y + 0.5, _budget(rows), va="center", fontsize=6.2, linespacing=1.6)
         for row in rows:
             if row["algorithm"] in ENTRANTS:
                 _cell(axis, ENTRANTS.index(row["algorithm"]), y, row, digits_of(rows))
     axis.set_xticks([*np.arange(len(ENTRANTS)) + 0.5, len(ENTRANTS) + 0.5], [*ENTRANTS, "samples"])
-    axis.set_yticks(np.arange(len(found)) + 0.5, [textwrap.fill(TITLES[problem], TITLE_WIDTH) for problem in found])
+    axis.set_yticks(np.arange(len(rows_of)) + 0.5, [textwrap.fill(TITLES[problem], TITLE_WIDTH) for problem in rows_of])
     axis.xaxis.tick_top()
     axis.tick_params(length=0)
     axis.grid(False)
     axis.spines[:].set_visible(False)
-    return _caption(results, found)
+    return _caption(results, rows_of)
 
 
 def _budget(rows: list[Row]) -> str:
@@ -140,8 +140,8 @@ def _cell(axis: "Axes", x: int, y: int, row: Row, digits: int) -> None:
     half = "" if row["fresh_half_width"] is None else f" ± {row['fresh_half_width']:.{digits}f}"
     said = score_text(row).replace("-", "−")
     axis.text(x + 0.5, y + 0.36, said, color=ink, ha="center", va="center", fontsize=9, fontweight="bold")
-    told = f"{row['fresh']:,.{digits}f}".replace("-", "−") + half
-    axis.text(x + 0.5, y + 0.74, told, color=ink, ha="center", va="center", fontsize=6.2)
+    text = f"{row['fresh']:,.{digits}f}".replace("-", "−") + half
+    axis.text(x + 0.5, y + 0.74, text, color=ink, ha="center", va="center", fontsize=6.2)
 
 
 def shade_of(score: float) -> str:
@@ -168,11 +168,11 @@ def _caption(results: Results, found: dict[str, list[Row]]) -> str:
 
 def every_agent(figure: "Figure", results: Results) -> str | None:
     """Returns the caption, or None without runs."""
-    found = rows_by_problem(results)
-    if not found:
+    rows_of = rows_by_problem(results)
+    if not rows_of:
         return None
-    axes = panel_grid(figure, [TITLES[problem] for problem in found], 5, (0.2, 2.1), (TITLE_WIDTH, 7.5))
-    for axis, (problem, rows) in zip(axes, found.items(), strict=True):
+    axes = panel_grid(figure, [TITLES[problem] for problem in rows_of], 5, (0.2, 2.1), (TITLE_WIDTH, 7.5))
+    for axis, (problem, rows) in zip(axes, rows_of.items(), strict=True):
         shown = [row["algorithm"] for row in rows]
         for place, name in enumerate(shown):
             _strip(axis, place, name, np.array([run.fresh for run in runs_of(results, problem, name)]))

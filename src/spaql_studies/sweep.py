@@ -98,25 +98,25 @@ def run_sweep(sweep: Sweep, told: Callable[[str], None] | None = None) -> Swept:
     card = card_of(sweep.algorithm)
     parameters = _checked(sweep, card)
     open_executor = executor_of(sweep.executor, sweep.jobs)
-    store, made = Store(sweep.store), Swept(sweep)
+    store, swept = Store(sweep.store), Swept(sweep)
     store.tidy()
-    bench = _Bench(sweep, card, store, open_executor, made, told or (lambda text: None))
+    bench = _Bench(sweep, card, store, open_executor, swept, told or (lambda text: None))
     try:
         searched = (tpe_search if sweep.sampler == "tpe" else random_search)(sweep, parameters, bench.run)
         for trials in searched:
-            made.trials += trials
+            swept.trials += trials
         # the first of equal ones, and every set of options once: lists of choices repeat themselves
-        ranked = {json.dumps(trial.options, sort_keys=True): trial for trial in reversed(made.trials)}.values()
-        made.best = sorted(ranked, key=lambda trial: -trial.score)[: sweep.best]
-        made.default = Trial({})
+        ranked = {json.dumps(trial.options, sort_keys=True): trial for trial in reversed(swept.trials)}.values()
+        swept.best = sorted(ranked, key=lambda trial: -trial.score)[: sweep.best]
+        swept.default = Trial({})
         seeds = range(FIRST_REPORTED, FIRST_REPORTED + sweep.final_seeds)
-        finalists = [*made.best, made.default]
+        finalists = [*swept.best, swept.default]
         returns = bench.run([trial.options for trial in finalists], seeds, "the best, on new seeds")
         for trial, values in zip(finalists, returns, strict=True):
             trial.reported = values
     except _InterruptedError:
-        made.interrupted = True
-    return made
+        swept.interrupted = True
+    return swept
 
 
 def _checked(sweep: Sweep, card: Card) -> tuple[Parameter, ...]:

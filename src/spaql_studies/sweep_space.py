@@ -64,8 +64,8 @@ class Parameter:
 def parameters_of(texts: Sequence[str], learner: "type[Agent]") -> tuple[Parameter, ...]:
     """`--option` of `spaql sweep`."""
     signature = inspect.signature(learner.__init__).parameters
-    known = [one.name for one in options_of(learner)]
-    made: dict[str, Parameter] = {}
+    known = [option.name for option in options_of(learner)]
+    parameters: dict[str, Parameter] = {}
     for text in texts:
         if not isinstance(text, str):
             raise SpaqlError(f"an option of a sweep is a text, {EXAMPLE}; not {echoed(text)}")
@@ -74,12 +74,12 @@ def parameters_of(texts: Sequence[str], learner: "type[Agent]") -> tuple[Paramet
             raise SpaqlError(f"--option takes NAME=RANGE, {EXAMPLE}; not {echoed(text)}")
         if name not in known:
             raise SpaqlError(f"{learner.algorithm} has no option {echoed(name)}: it has {', '.join(known)}")
-        if name in made:
+        if name in parameters:
             raise SpaqlError(f"--option {text}: {name} is given twice")
-        made[name] = _parameter(name, value, text, signature[name].annotation in (int, int | None))
-    if not any(len(set(parameter.ends)) > 1 for parameter in made.values()):
+        parameters[name] = _parameter(name, value, text, signature[name].annotation in (int, int | None))
+    if not any(len(set(parameter.ends)) > 1 for parameter in parameters.values()):
         raise SpaqlError(f"a sweep needs something to vary: --option NAME=RANGE, {EXAMPLE}")
-    return tuple(made.values())
+    return tuple(parameters.values())
 
 
 def _parameter(name: str, value: str, text: str, whole: bool) -> Parameter:

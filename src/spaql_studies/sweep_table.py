@@ -148,13 +148,13 @@ def keep(made: Swept, folder: Path) -> Path:
 
     make_folder(folder)
     asked = {name: str(value) if isinstance(value, Path) else value for name, value in asdict(made.sweep).items()}
-    told = {
+    counts = {
         "sweep": asked,
         "best": rows_of(made),
         "trials": [{"options": t.options, "tuned": t.tuned} for t in made.trials],
     }
     table = pandas.DataFrame([{**t.options, "tuned": t.score, "seeds": len(t.tuned)} for t in made.trials])
-    texts = {"md": markdown_of(made), "csv": table.to_csv(index_label="trial"), "json": json.dumps(told, indent=1)}
+    texts = {"md": markdown_of(made), "csv": table.to_csv(index_label="trial"), "json": json.dumps(counts, indent=1)}
     for ending, text in texts.items():
         data = text.encode()
         write_whole(folder / f"{made.sweep.name}.{ending}", lambda file, data=data: file.write(data))

@@ -46,7 +46,7 @@ def run_of(learner):
 
 def test_every_plant_is_computed_and_explained():
     assert set(PLANTS) == set(TASKS) == set(FOREIGN.other_parts)
-    assert all(plant.title and plant.told.endswith(".") for plant in PLANTS.values())
+    assert all(plant.title and plant.quirks.endswith(".") for plant in PLANTS.values())
     assert all(extra.name == "foreign" for extra in FOREIGN.extras.values())
 
 

@@ -81,18 +81,18 @@ def large(count: float) -> str:
 
 def span(numbers: Iterable[int]) -> str:
     """From the lowest to the highest."""
-    found = sorted(set(numbers))
-    return NOTHING if not found else f"{found[0]:,}" if len(found) == 1 else f"{found[0]:,} to {found[-1]:,}"
+    ordered = sorted(set(numbers))
+    return NOTHING if not ordered else f"{ordered[0]:,}" if len(ordered) == 1 else f"{ordered[0]:,} to {ordered[-1]:,}"
 
 
 def ranges(numbers: Iterable[int]) -> str:
     """0–19, or 0–3, 5, 7–19."""
     runs: list[list[int]] = []
-    for one in sorted(set(numbers)):
-        if runs and one == runs[-1][-1] + 1:
-            runs[-1] = [runs[-1][0], one]
+    for number in sorted(set(numbers)):
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1] = [runs[-1][0], number]
         else:
-            runs.append([one])
+            runs.append([number])
     shown = [f"{run[0]}–{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs]
     more = f" and {len(shown) - MOST_RANGES} more ranges" if len(shown) > MOST_RANGES else ""
     return ", ".join(shown[:MOST_RANGES]) + more

@@ -66,19 +66,19 @@ def learners(as_json: AsJson = False) -> None:
     """
     from spaql.learners.options import ABOUT, options_of
 
-    found = {card.name.lower(): (card, options_of(registry.learner_class(card))) for card in registry.learners()}
+    shown = {card.name.lower(): (card, options_of(registry.learner_class(card))) for card in registry.learners()}
     if as_json:
         entries = {
-            name: {"about": card.about, "options": {one.name: one.metadata[ABOUT] for one in options}}
-            for name, (card, options) in found.items()
+            name: {"about": card.about, "options": {option.name: option.metadata[ABOUT] for option in options}}
+            for name, (card, options) in shown.items()
         }
         print(json.dumps(entries, indent=1))
         return
-    for name, (card, options) in found.items():
+    for name, (card, options) in shown.items():
         print(f"{name:10} {card.about}")
-        for one in options:
-            default = "" if one.default is None else f" ({one.default})"
-            print(f"{'':10}   {one.name}{default}: {one.metadata[ABOUT]}")
+        for option in options:
+            default = "" if option.default is None else f" ({option.default})"
+            print(f"{'':10}   {option.name}{default}: {option.metadata[ABOUT]}")
 
 
 @command

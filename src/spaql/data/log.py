@@ -211,14 +211,14 @@ def _finite(table: LogTable, column: str, values: Array, needed: Array) -> Array
 
 def _variables(table: LogTable, problem: Problem, columns: list[str], needed: Array) -> Array:
     """(n, d), within what the problem declares."""
-    made = []
+    read = []
     for axis, column in zip(problem.state, columns, strict=True):
         values = _finite(table, column, table.numbers(column), needed)
         if axis.slope is None and not problem.clip:
             bounds, remedy = (axis.low, axis.high), "make the problem with wider bounds"
             _inside(table, column, values, needed, bounds, _unit(axis), remedy)
-        made.append(values)
-    return np.ascontiguousarray(np.column_stack(made))
+        read.append(values)
+    return np.ascontiguousarray(np.column_stack(read))
 
 
 def _unit(axis: Axis) -> str:

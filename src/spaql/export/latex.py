@@ -61,9 +61,9 @@ class _Writer:
             return [head + self.law(leaves[0], axis)]
         lines = [head + r"\begin{cases}"]
         for leaf in leaves:
-            told = r"\text{otherwise}" if leaf == leaves[-1] else rf"\text{{if }} {self.condition(leaf)}"
+            condition = r"\text{otherwise}" if leaf == leaves[-1] else rf"\text{{if }} {self.condition(leaf)}"
             share = r"\quad " + self.text(f"({self.often[leaf]})") if self.often.get(leaf) else ""
-            lines.append(rf"    {self.law(leaf, axis)} & {told}{share} \\")
+            lines.append(rf"    {self.law(leaf, axis)} & {condition}{share} \\")
         return [*lines, r"  \end{cases}"]
 
     def condition(self, leaf: int) -> str:

@@ -88,15 +88,15 @@ MOST_BYTES = 2_200_000  # of all vector graphics of a page; the largest beyond t
 
 def inlined(figures: Sequence[tuple[Path, Path, str]]) -> list["Markup"]:
     """An element for each (svg, png, title): the SVG, or the PNG where all vector graphics together are too large."""
-    left, made = MOST_BYTES, {}
+    left, drawn = MOST_BYTES, {}
     for place, (svg, png, title) in sorted(enumerate(figures), key=lambda item: _size(item[1][0])):
         size = _size(svg)
         if size <= left:
-            made[place] = inline_svg(_read(svg).decode(), f"g{place + 1}", title)
+            drawn[place] = inline_svg(_read(svg).decode(), f"g{place + 1}", title)
         else:
-            made[place] = inline_png(_read(png), title)
+            drawn[place] = inline_png(_read(png), title)
         left -= min(size, left)
-    return [made[place] for place in range(len(figures))]
+    return [drawn[place] for place in range(len(figures))]
 
 
 def inline_svg(text: str, prefix: str, title: str) -> "Markup":

@@ -164,7 +164,7 @@ def _controllers(own: dict[str, list[Row]]) -> Table:
 def _handled() -> Table:
     """All plants, whether there are runs or not."""
     columns = (PLANT, Column.text("Gymnasium id", "env_id"), Column.text("what to know", "told"))
-    rows: list[Row] = [{"plant": name, "env_id": PLANTS[name].env_id, "told": PLANTS[name].told} for name in TASKS]
+    rows: list[Row] = [{"plant": name, "env_id": PLANTS[name].env_id, "told": PLANTS[name].quirks} for name in TASKS]
     return Table("foreign-plants", "What to know about them", columns, rows, (f"Tested with {TRIED}.",))
 
 

@@ -29,7 +29,7 @@ class ForeignPlant:
     title: str
     env_id: str
     module: str  # without which it cannot be made
-    told: str  # its quirks, and what was done about them
+    quirks: str  # and what was done about them
     options: dict[str, Any] = field(default_factory=dict)  # keywords of `from_gym`
 
     @property
@@ -122,8 +122,8 @@ def current() -> "gymnasium.Env[Any, Any]":
     """The current of a DC motor at constant speed follows a random reference."""
     import gym_electric_motor  # noqa: F401 - registers
 
-    made = gymnasium.make("Cont-CC-PermExDc-v0", state_filter=["i"], visualization=(), disable_env_checker=True)
-    return Reseeded(made)
+    env = gymnasium.make("Cont-CC-PermExDc-v0", state_filter=["i"], visualization=(), disable_env_checker=True)
+    return Reseeded(env)
 
 
 for name, maker, steps in (
@@ -140,21 +140,21 @@ _CART = ["position", "cos", "sin", "velocity", "angular velocity"]
 
 
 def _suite(title: str, task: str, names: list[str], action: str) -> ForeignPlant:
-    told = (
+    quirks = (
         "Import shimmy first, so that Gymnasium knows the id; dm_control runs with MuJoCo 3, not 4. Observations are a "
         "Dict (`flatten=True`); the limit of 1,000 steps is not declared (`horizon=1000`)."
     )
     words = {"names": names, "action_names": [action], "horizon": 1000, "flatten": True, "clip": True}
-    return ForeignPlant(f"dm_control {title}", f"shimmy:dm_control/{task}-v0", "dm_control", told, words)
+    return ForeignPlant(f"dm_control {title}", f"shimmy:dm_control/{task}-v0", "dm_control", quirks, words)
 
 
-def _mujoco(env_id: str, told: str) -> ForeignPlant:
-    return ForeignPlant(env_id, env_id, "mujoco", told, _NAMED)
+def _mujoco(env_id: str, quirks: str) -> ForeignPlant:
+    return ForeignPlant(env_id, env_id, "mujoco", quirks, _NAMED)
 
 
 def _lander(env_id: str) -> ForeignPlant:
-    told = "Box2D needs SWIG to be installed. Observations may leave their declared bounds (`clip=True`)."
-    return ForeignPlant(env_id, env_id, "Box2D", told, _NAMED)
+    quirks = "Box2D needs SWIG to be installed. Observations may leave their declared bounds (`clip=True`)."
+    return ForeignPlant(env_id, env_id, "Box2D", quirks, _NAMED)
 
 
 _PC_GYM = (

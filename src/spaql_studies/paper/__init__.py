@@ -41,38 +41,38 @@ def judged(tables: Iterable[Table]) -> Counter[str]:
 
 def verdict(tables: Sequence[Table]) -> str:
     """The end of the page's first sentence."""
-    found = judged(tables)
-    if not found:
+    verdicts = judged(tables)
+    if not verdicts:
         return "none of the paper's two tables is among them"
-    if set(found) == {"not comparable"}:
+    if set(verdicts) == {"not comparable"}:
         return "too short to be compared with the paper"
-    told = f"{found['reproduced']} of {counted(found.total(), 'published return')} reproduced"
-    others = [(name, count) for name, count in sorted(found.items()) if name != "reproduced"]
-    return ", ".join([told, *(f"{count} {name.removeprefix('differs: ')}" for name, count in others)])
+    text = f"{verdicts['reproduced']} of {counted(verdicts.total(), 'published return')} reproduced"
+    others = [(name, count) for name, count in sorted(verdicts.items()) if name != "reproduced"]
+    return ", ".join([text, *(f"{count} {name.removeprefix('differs: ')}" for name, count in others)])
 
 
 def key_figures(tables: Sequence[Table]) -> list[Fact]:
     """The verdict once more, as numbers."""
-    found, made = judged(tables), []
-    if found and "not comparable" not in found:
-        made.append((f"{found['reproduced']} of {found.total()}", "published returns reproduced"))
+    verdicts, facts = judged(tables), []
+    if verdicts and "not comparable" not in verdicts:
+        facts.append((f"{verdicts['reproduced']} of {verdicts.total()}", "published returns reproduced"))
     claims = [row["verdict"] for table in tables if table.name == "claims" for row in table.rows]
     claims = [said for said in claims if not said.startswith("not comparable")]
     if claims:
-        made.append((f"{claims.count('holds')} of {len(claims)}", "claims of the paper hold"))
-    return made
+        facts.append((f"{claims.count('holds')} of {len(claims)}", "claims of the paper hold"))
+    return facts
 
 
 def remarks(results: Results) -> list[Fact]:
     """Where the runs are not those of the paper."""
-    made: list[Fact] = []
+    facts: list[Fact] = []
     quick = in_order(part for part, plan in results.plans.items() if plan.get("quick"))
     agents = [run for part, runs in results.parts.items() if part.experiment in REPORTED for run in runs]
     if quick:
-        made.append(("A quick look", _quick(results, quick)))
+        facts.append(("A quick look", _quick(results, quick)))
     elif agents and (seeds := len({run.seed for run in agents})) < PAPER.seeds:
         few = f"{seeds} agents instead of the paper's {PAPER.seeds}: wider intervals, and less powerful tests."
-        made.append(("Fewer agents", few))
+        facts.append(("Fewer agents", few))
     there = results.plans.keys() | results.parts.keys()
     absent = [
         part
@@ -81,22 +81,22 @@ def remarks(results: Results) -> list[Fact]:
         if part not in there and Part(experiment.tuned, part.problem) not in there
     ]
     if absent:
-        made.append(("Not the whole paper", f"Not run: {listed(map(title_of, absent))}."))
+        facts.append(("Not the whole paper", f"Not run: {listed(map(title_of, absent))}."))
     if any(part.experiment == TUNED_RUNS.name for part in there):
         tuned = "Agents called tuned use the ξ that was best in our scaling study, not the published one."
-        made.append(("ξ from our own study", tuned))
-    return made
+        facts.append(("ξ from our own study", tuned))
+    return facts
 
 
 def _quick(results: Results, parts: Sequence[Part]) -> str:
     runs = [run for part in parts if part.experiment in REPORTED for run in results.parts.get(part, [])]
-    told = "Fewer and shorter runs than in the paper."
+    text = "Fewer and shorter runs than in the paper."
     if runs:
-        told = f"{span(run.iterations for run in runs)} training episodes instead of {PAPER.iterations:,}, "
-        told += f"{len({run.seed for run in runs})} agents instead of {PAPER.seeds}."
-    told += " The curves show the trend; their end values cannot be compared with the paper and get no verdict. "
-    told += "Run the command without `--quick` for that."
-    return told if len(parts) == len(results.plans) else f"{told} Quick are: {listed(map(title_of, parts))}."
+        text = f"{span(run.iterations for run in runs)} training episodes instead of {PAPER.iterations:,}, "
+        text += f"{len({run.seed for run in runs})} agents instead of {PAPER.seeds}."
+    text += " The curves show the trend; their end values cannot be compared with the paper and get no verdict. "
+    text += "Run the command without `--quick` for that."
+    return text if len(parts) == len(results.plans) else f"{text} Quick are: {listed(map(title_of, parts))}."
 
 
 # -- in the terminal ---------------------------------------------------------------------------------------------------
@@ -150,24 +150,24 @@ def groups_of(results: Results, problem: str) -> list[Agents]:
         return Agents(label, name, runs, dashes, _published(problem, name, runs) if in_paper else {})
 
     low, whole = random_runs(results, problem, 0.0), random_runs(results, problem)
-    found = [agents(name, name, results.runs("main", problem, name), CARDS[name].look.dashes) for name in LEARNERS]
-    found += [
+    groups = [agents(name, name, results.runs("main", problem, name), CARDS[name].look.dashes) for name in LEARNERS]
+    groups += [
         agents(f"{name}, tuned", name, results.runs("tuned", problem, name), CARDS[name].look.tuned, in_paper=False)
         for name in LEARNERS
     ]
-    found.append(agents("Random, torque in [0, 2]", "Random", low, TORQUE_DASHES))
+    groups.append(agents("Random, torque in [0, 2]", "Random", low, TORQUE_DASHES))
     label = "Random, whole range" if low else "Random"
-    found.append(agents(label, "Random", whole, CARDS["Random"].look.dashes, not low))
-    found.append(agents("TRPO", "TRPO", results.runs("trpo", problem), CARDS["TRPO"].look.dashes))
-    return [group for group in found if group.runs]
+    groups.append(agents(label, "Random", whole, CARDS["Random"].look.dashes, not low))
+    groups.append(agents("TRPO", "TRPO", results.runs("trpo", problem), CARDS["TRPO"].look.dashes))
+    return [group for group in groups if group.runs]
 
 
 def _published(problem: str, algorithm: str, runs: list[Run]) -> dict[str, tuple[float, float]]:
     """The paper's values for agents that were trained as long as the paper's."""
     if not runs or (CARDS[algorithm].learns and runs[0].iterations != PAPER.iterations):
         return {}
-    told = {"best_seen": published(problem, algorithm), "arms": published(problem, algorithm, "arms")}
-    return {name: pair for name, pair in told.items() if pair is not None}
+    figures = {"best_seen": published(problem, algorithm), "arms": published(problem, algorithm, "arms")}
+    return {name: pair for name, pair in figures.items() if pair is not None}
 
 
 REWARDS = {"pendulum": "raw reward", "pendulum-scaled": "scaled reward"}

@@ -38,20 +38,20 @@ def scaling(figure: "Figure", results: Results, titles: Mapping[str, str]) -> st
     """One panel per problem in `titles`. Returns the caption, or None without data."""
     from matplotlib.lines import Line2D
 
-    found = [(groups_of(results.runs("scaling", problem)), problem, title) for problem, title in titles.items()]
-    found = [one for one in found if one[0]]
-    if not found:
+    panels = [(groups_of(results.runs("scaling", problem)), problem, title) for problem, title in titles.items()]
+    panels = [panel for panel in panels if panel[0]]
+    if not panels:
         return None
-    axes = figure.subplots(1, len(found), squeeze=False)[0]
+    axes = figure.subplots(1, len(panels), squeeze=False)[0]
     ringed = False
-    for axis, (groups, problem, _) in zip(axes, found, strict=True):
+    for axis, (groups, problem, _) in zip(axes, panels, strict=True):
         ringed |= _panel(axis, groups, main_runs(results, problem))
-    if len(found) > 1:
-        letters(list(axes), [title for _, _, title in found])
+    if len(panels) > 1:
+        letters(list(axes), [title for _, _, title in panels])
     axes[0].set_ylabel("best average return seen")
-    entries = [entry(name, linestyle="none") for name in ORDER if any(name in groups for groups, _, _ in found)]
+    entries = [entry(name, linestyle="none") for name in ORDER if any(name in groups for groups, _, _ in panels)]
     legend(figure, entries + [Line2D([], [], label="ξ of the main runs", **RING)] * ringed, 1.0)
-    return _caption(found, ringed)
+    return _caption(panels, ringed)
 
 
 def _panel(axis: "Axes", groups: Groups, main: Sequence[Run]) -> bool:
@@ -177,7 +177,7 @@ def trajectories(figure: "Figure", results: Results, problem: str, title: str) -
     """A column per policy. Returns the caption, or None without data."""
     runs = [run for run in (*random_runs(results, problem), *main_runs(results, problem)) if len(run.episode_actions)]
     groups = {name: [run for run in runs if run.algorithm == name] for name in POLICIES}
-    shown = {name: median_run(found) for name, found in groups.items() if found}
+    shown = {name: median_run(runs) for name, runs in groups.items() if runs}
     if not any(CARDS[name].learns for name in shown):
         return None
     axes = figure.subplots(2, len(shown), sharex=True, sharey="row", squeeze=False, height_ratios=(1.3, 1.0))

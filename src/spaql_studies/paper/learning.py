@@ -53,7 +53,7 @@ class Level:
 
 
 def series_of(runs: Sequence[Run]) -> list[Series]:
-    found = []
+    series = []
     for name in ORDER:
         chosen = [run for run in runs if run.algorithm == name]
         if chosen:
@@ -62,15 +62,15 @@ def series_of(runs: Sequence[Run]) -> list[Series]:
                 np.array([getattr(run, f"{curve}_curve")[:length] for run in chosen], float)
                 for curve in ("best_seen", "arms")
             )
-            found.append(Series(name, seen, arms, np.array([run.fresh for run in chosen])))
-    return found
+            series.append(Series(name, seen, arms, np.array([run.fresh for run in chosen])))
+    return series
 
 
 def levels_of(results: Results, problem: str) -> list[Level]:
     """Random over the whole range and, where there is one, the paper's, which applies no negative torque."""
     kinds = (("Random", None, None), ("Random, torque ≥ 0", 0.0, (0, (1, 3))))
-    found = [(label, random_runs(results, problem, low), dashes) for label, low, dashes in kinds]
-    return [Level(label, float(np.mean([run.fresh for run in runs])), dashes) for label, runs, dashes in found if runs]
+    levels = [(label, random_runs(results, problem, low), dashes) for label, low, dashes in kinds]
+    return [Level(label, float(np.mean([run.fresh for run in runs])), dashes) for label, runs, dashes in levels if runs]
 
 
 def learning(figure: "Figure", results: Results, problem: str, title: str) -> str | None:
@@ -89,32 +89,32 @@ def learning(figure: "Figure", results: Results, problem: str, title: str) -> st
 
 def draw_returns(axis: "Axes", series: Sequence[Series], levels: Sequence[Level]) -> None:
     """The curves, and beside them the fresh returns of the kept agents."""
-    for one in series:
-        chosen = thinned(one.seen.shape[1])
-        plot_band(axis, one.algorithm, chosen + 1, one.seen[:, chosen])
-    strip = fresh_strip(axis, [(one.algorithm, one.fresh) for one in series])
+    for line in series:
+        chosen = thinned(line.seen.shape[1])
+        plot_band(axis, line.algorithm, chosen + 1, line.seen[:, chosen])
+    strip = fresh_strip(axis, [(line.algorithm, line.fresh) for line in series])
     for level in levels:
         for panel in (axis, strip):
             panel.axhline(level.value, **_look(level), zorder=3.5)
     axis.set_ylabel("best average return seen")
-    episodes(axis, max(one.seen.shape[1] for one in series))
+    episodes(axis, max(line.seen.shape[1] for line in series))
 
 
 def draw_arms(axis: "Axes", series: Sequence[Series]) -> None:
-    for one in series:
-        chosen = thinned(one.arms.shape[1])
-        plot_band(axis, one.algorithm, chosen + 1, one.arms[:, chosen], floor=1.0)  # nobody has fewer
+    for line in series:
+        chosen = thinned(line.arms.shape[1])
+        plot_band(axis, line.algorithm, chosen + 1, line.arms[:, chosen], floor=1.0)  # nobody has fewer
     axis.set_yscale("log")
     plain_log(axis, "y")
-    lowest = min(float(one.arms.mean(axis=0).min()) for one in series)
+    lowest = min(float(line.arms.mean(axis=0).min()) for line in series)
     bottom = 10 ** np.floor(np.log10(max(lowest, 1.0)))
     axis.set_ylim(bottom, max(axis.get_ylim()[1], 10.5 * bottom))  # with two labels at least
     axis.set_ylabel("arms")
-    episodes(axis, max(one.arms.shape[1] for one in series))
+    episodes(axis, max(line.arms.shape[1] for line in series))
 
 
 def learning_legend(figure: "Figure", series: Sequence[Series], levels: Sequence[Level]) -> None:
-    learned = [entry(one.algorithm) for one in series]
+    learned = [entry(line.algorithm) for line in series]
     legend(figure, learned + [entry("Random", level.label, **_look(level)) for level in levels])
 
 
@@ -123,26 +123,26 @@ def _look(level: Level) -> dict[str, Any]:
 
 
 def _caption(title: str, runs: Sequence[Run], series: Sequence[Series]) -> str:
-    counts = [len(one.fresh) for one in series]
+    counts = [len(line.fresh) for line in series]
     bands = ", means with 95 % intervals" if max(counts) > 1 else ""
     xi = {run.algorithm: run.xi for run in runs}
-    told = f"{title}, {agents(counts)} "
-    told += f"({listed([f'{one.algorithm} with ξ = {xi[one.algorithm]:g}' for one in series])}): best evaluation "
-    told += f"average seen (AQL: the last one) and number of arms over the training episodes{bands}; in the strip "
-    told += f"the kept agents on {runs[0].episodes:,} fresh episodes."
+    text = f"{title}, {agents(counts)} "
+    text += f"({listed([f'{line.algorithm} with ξ = {xi[line.algorithm]:g}' for line in series])}): best evaluation "
+    text += f"average seen (AQL: the last one) and number of arms over the training episodes{bands}; in the strip "
+    text += f"the kept agents on {runs[0].episodes:,} fresh episodes."
     seen, fresh = (
-        [float(values.mean()) for values in found]
-        for found in ([s.seen[:, -1] for s in series], [s.fresh for s in series])
+        [float(values.mean()) for values in returns]
+        for returns in ([s.seen[:, -1] for s in series], [s.fresh for s in series])
     )
     widest = int(np.argmax(np.subtract(seen, fresh)))
     if seen[widest] > fresh[widest]:
-        told += f" Seen is above fresh, most so for {series[widest].algorithm}: "
-        told += f"{caption_number(seen[widest])} to {caption_number(fresh[widest])}."
-    arms = sorted((float(one.arms[:, -1].mean()), one.algorithm) for one in series)
+        text += f" Seen is above fresh, most so for {series[widest].algorithm}: "
+        text += f"{caption_number(seen[widest])} to {caption_number(fresh[widest])}."
+    arms = sorted((float(line.arms[:, -1].mean()), line.algorithm) for line in series)
     if len(arms) > 1:
         (few, small), (many, large) = arms[0], arms[-1]
-        told += f" {large} ends with {many:,.0f} arms, {many / few:,.0f} times as many as {small} ({few:,.0f})."
-    return told
+        text += f" {large} ends with {many:,.0f} arms, {many / few:,.0f} times as many as {small} ({few:,.0f})."
+    return text
 
 
 # -- learning curves over samples instead of iterations: agents use different numbers of samples per episode -----------
@@ -202,14 +202,14 @@ def against_trpo(figure: "Figure", results: Results, problem: str, title: str) -
     groups = {name: group for name, group in groups.items() if group}
     levels = levels_of(results, problem)[:1]
     axes = figure.subplots(1, 2, sharey=True)
-    found = []
+    series = []
     for axis, evaluation in zip(axes, (False, True), strict=True):
         curves = {name: curve_of(group, evaluation) for name, group in groups.items()}
         means = {name: (x, plot_band(axis, name, x, values)) for name, (x, values) in curves.items()}
         axis.set_xscale("log")
         plain_log(axis, "x")
         axis.set_xlabel("training and evaluation samples" if evaluation else f"training samples ({BATCH} per batch)")
-        found.append({name: takeover(means[name], means["TRPO"]) for name in BEST_KEPT if name in means})
+        series.append({name: takeover(means[name], means["TRPO"]) for name in BEST_KEPT if name in means})
     fresh = [(name, np.array([run.fresh for run in group])) for name, group in groups.items()]
     strip = fresh_strip(axes[1], fresh, 0.22)
     for axis in (*axes, strip):
@@ -217,7 +217,7 @@ def against_trpo(figure: "Figure", results: Results, problem: str, title: str) -
             axis.axhline(level.value, **line_of("Random"), zorder=3.5)
     bottom, top = axes[0].get_ylim()
     axes[0].set_ylim(bottom - 0.06 * (top - bottom), top)
-    for axis, places in zip(axes, found, strict=True):
+    for axis, places in zip(axes, series, strict=True):
         _mark(axis, places, means["TRPO"])  # which has no evaluation samples: the same in both panels
     axes[0].set_ylabel("average return")
     letters(list(axes), ["training samples only", "evaluation counted too"])
@@ -227,8 +227,8 @@ def against_trpo(figure: "Figure", results: Results, problem: str, title: str) -
     return (
         f"{title}, {agents(counts)} (TRPO {len(rival)}): best average seen (AQL: the last one; TRPO: mean return of "
         f"the training episodes of a batch){intervals} as far as all agents come; in the strip the kept agents on "
-        f"fresh episodes. (a) Counted as in the paper, {_told(found[0])}. (b) With the evaluation rollouts, which "
-        f"TRPO does not need, {_told(found[1])}."
+        f"fresh episodes. (a) Counted as in the paper, {_told(series[0])}. (b) With the evaluation rollouts, which "
+        f"TRPO does not need, {_told(series[1])}."
     )
 
 

@@ -60,8 +60,8 @@ HINTS = {
 
 def paper_tables(results: Results) -> list[Table]:
     """One table for each problem with main runs; Pendulum and CartPole are the paper's."""
-    made = [_paper_table(results, problem) for problem in MAIN]
-    return [table for table in made if table is not None]
+    tables = [_paper_table(results, problem) for problem in MAIN]
+    return [table for table in tables if table is not None]
 
 
 def _paper_table(results: Results, problem: str) -> Table | None:
@@ -108,8 +108,8 @@ def _row(problem: str, algorithm: str, label: str, runs: Sequence[Run], compared
     row |= {"solved_best_seen": None if limit is None else sum(value >= limit for value in best)}
     row |= {"solved_fresh": None if limit is None else sum(value >= limit for value in fresh)}
     for what in ("reward", "arms"):
-        told = published(problem.replace("-", "_"), algorithm, what) if compared else None
-        row[f"paper_{what}"], row[f"paper_{what}_half_width"] = told or (None, None)
+        printed = published(problem.replace("-", "_"), algorithm, what) if compared else None
+        row[f"paper_{what}"], row[f"paper_{what}_half_width"] = printed or (None, None)
     row["paper_solved"] = paper().get(problem, {}).get(algorithm, {}).get("solved_agents") if compared else None
     return row | _judged(problem, algorithm, row, best)
 
@@ -133,14 +133,14 @@ def _judged(problem: str, algorithm: str, row: Row, best: Sequence[float]) -> Ro
         return nothing | {"verdict": "not comparable", "reason": reason}
     if len(best) < 2:
         return nothing | {"verdict": "not comparable", "reason": "one agent has no interval"}
-    found = verdict(row["paper_reward"], row["paper_reward_half_width"], PAPER_AGENTS, best)
-    label = found.label if found.label == "reproduced" else f"differs: {found.direction}"
-    reason = "" if found.label == "reproduced" else REASONS.get((problem, algorithm), "cause unknown")
+    judged = verdict(row["paper_reward"], row["paper_reward_half_width"], PAPER_AGENTS, best)
+    label = judged.label if judged.label == "reproduced" else f"differs: {judged.direction}"
+    reason = "" if judged.label == "reproduced" else REASONS.get((problem, algorithm), "cause unknown")
     return {
         "verdict": label,
-        "p": found.p,
-        "difference": found.difference,
-        "intervals_overlap": found.overlap,
+        "p": judged.p,
+        "difference": judged.difference,
+        "intervals_overlap": judged.overlap,
         "reason": reason,
     }
 

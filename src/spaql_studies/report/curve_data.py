@@ -25,10 +25,10 @@ MOST_LINES = 25  # single agents
 def curve_data(results: Results) -> list[dict[str, Any]]:
     """The curves by problem; only problems with a learner that learns."""
     return [
-        {"name": found.problem, "title": found.title, "series": [_series(group) for group in found.groups]}
+        {"name": compared.problem, "title": compared.title, "series": [_series(group) for group in compared.groups]}
         for study in studies()
-        for found in study.compared(results)
-        if found.curves
+        for compared in study.compared(results)
+        if compared.curves
     ]
 
 
@@ -36,7 +36,7 @@ def _series(group: Agents) -> dict[str, Any]:
     from spaql.analysis.style import COLOURS
 
     runs = group.runs
-    made: dict[str, Any] = {
+    series: dict[str, Any] = {
         "label": group.label,
         "colour": COLOURS[group.algorithm],
         "dashes": group.dashes,
@@ -45,15 +45,15 @@ def _series(group: Agents) -> dict[str, Any]:
     if not CARDS[group.algorithm].learns:  # drawn as a level
         fresh = [run.fresh for run in runs]
         half = half_width(fresh)
-        made["level"] = [one_plain(fmean(fresh)), None if half is None else one_plain(half, 3)]
+        series["level"] = [one_plain(fmean(fresh)), None if half is None else one_plain(half, 3)]
     else:
         # an iteration of a rival is a batch of samples, not an episode
         axes = AXES[1:] if CARDS[group.algorithm].rival else AXES
-        made["curves"] = {axis: curve for axis in axes if (curve := _curve(runs, axis)) is not None}
-        made["lines"] = _lines(runs[:MOST_LINES], axes)
+        series["curves"] = {axis: curve for axis in axes if (curve := _curve(runs, axis)) is not None}
+        series["lines"] = _lines(runs[:MOST_LINES], axes)
     if group.paper:
-        made["paper"] = {name: list(pair) for name, pair in group.paper.items()}
-    return made
+        series["paper"] = {name: list(pair) for name, pair in group.paper.items()}
+    return series
 
 
 def places(run: Run, axis: str) -> Array:
@@ -75,12 +75,12 @@ def _curve(runs: Sequence[Run], axis: str) -> dict[str, Any] | None:
         return None
     same = all(np.array_equal(x, at[0]) for x in at)
     grid = at[0][spaced(0, len(at[0]) - 1)] if same else spaced(first, last)
-    made: dict[str, Any] = {"x": plain(grid, 9)}
+    curve: dict[str, Any] = {"x": plain(grid, 9)}
     for name in _metrics(runs):
         values = np.array([_read(x, getattr(run, f"{name}_curve"), grid) for run, x in zip(runs, at, strict=True)])
         mean = values.mean(axis=0)
-        made[name] = [plain(mean.round() if name == "arms" else mean), _half(values)]
-    return made
+        curve[name] = [plain(mean.round() if name == "arms" else mean), _half(values)]
+    return curve
 
 
 def _read(x: Array, y: Array, grid: Array) -> Array:
@@ -111,15 +111,15 @@ def _lines(runs: Sequence[Run], axes: Sequence[str]) -> dict[str, Any]:
     """
     length = min(len(run.best_seen_curve) for run in runs)
     chosen = spaced(0, length - 1, MOST_LINE_POINTS)
-    made: dict[str, Any] = {}
+    lines: dict[str, Any] = {}
     for axis in axes:
         at = [places(run, axis)[chosen] for run in runs]
         same = all(np.array_equal(x, at[0]) for x in at)
-        made[axis] = [plain(at[0], 9)] if same else [plain(x, 9) for x in at]
+        lines[axis] = [plain(at[0], 9)] if same else [plain(x, 9) for x in at]
     for name in _metrics(runs):
         if name == "evaluation" and all(
             np.array_equal(run.evaluation_curve, run.best_seen_curve, equal_nan=True) for run in runs
         ):
             continue
-        made[name] = [plain(getattr(run, f"{name}_curve")[chosen], 5) for run in runs]
-    return made
+        lines[name] = [plain(getattr(run, f"{name}_curve")[chosen], 5) for run in runs]
+    return lines

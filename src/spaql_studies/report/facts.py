@@ -24,7 +24,7 @@ def _ordered(results: Results) -> list[Part]:
 def studies_of(results: Results) -> list[Study]:
     """The studies of which runs were computed."""
     there = {part.experiment for part in _ordered(results) if part not in results.published}
-    return [study for study in studies() if any(one.name in there for one in study.experiments)]
+    return [study for study in studies() if any(experiment.name in there for experiment in study.experiments)]
 
 
 # -- the summary -------------------------------------------------------------------------------------------------------
@@ -55,8 +55,8 @@ def key_figures(results: Results, tables: Tables) -> list[Fact]:
     """The numbers of the summary, for a reader in a hurry."""
     runs = computed(results)
     spent = duration(sum(run.seconds for run in runs))
-    made = [(f"{len(runs):,}", "runs"), (large(_samples(runs)), "samples"), (spent, "computing time")]
-    return [*made, *(fact for study in studies() for fact in study.key_figures(tables.get(study.name, [])))]
+    figures = [(f"{len(runs):,}", "runs"), (large(_samples(runs)), "samples"), (spent, "computing time")]
+    return [*figures, *(fact for study in studies() for fact in study.key_figures(tables.get(study.name, [])))]
 
 
 def remarks(results: Results) -> list[Fact]:
@@ -64,19 +64,19 @@ def remarks(results: Results) -> list[Fact]:
 
     Empty for a whole run of the paper with TRPO.
     """
-    made = [fact for study in studies() for fact in study.remarks(results)]
+    facts = [fact for study in studies() for fact in study.remarks(results)]
     if results.missing:
         parts = listed(f"{title_of(part)} ({count:,})" for part, count in results.missing.items())
         rest = "Means and intervals are over the runs that are there. The same command computes the rest."
-        made.append((f"{counted(sum(results.missing.values()), 'run')} missing", f"{parts}. {rest}"))
-    made += _borrowed(results)
+        facts.append((f"{counted(sum(results.missing.values()), 'run')} missing", f"{parts}. {rest}"))
+    facts += _borrowed(results)
     kinds = ((CARDS[run.algorithm], run.code) for run in computed(results))
     # rivals and model-based learners use other source files
     codes = {code for card, code in kinds if not card.rival and not card.model_based}
     if len(codes) > 1:
         text = f"The runs come from {len(codes)} versions of the code; see the versions at the end of the page."
-        made.append(("Different code", text))
-    return made
+        facts.append(("Different code", text))
+    return facts
 
 
 def _published(results: Results, experiment: str) -> list[Part]:
@@ -85,7 +85,7 @@ def _published(results: Results, experiment: str) -> list[Part]:
 
 
 def _borrowed(results: Results) -> list[Fact]:
-    made: list[Fact] = []
+    facts: list[Fact] = []
     for experiment in experiments():
         parts = _published(results, experiment)
         if parts:
@@ -100,8 +100,8 @@ def _borrowed(results: Results) -> list[Fact]:
             text += f" `spaql reproduce --only {experiment}` computes them."
             elsewhere = {run.algorithm for run in computed(results)} & set(names)  # on other problems
             which = f"{listed(names)} on {where}" if elsewhere else listed(names)
-            made.append((f"{which} {were} not computed here", text))
-    return made
+            facts.append((f"{which} {were} not computed here", text))
+    return facts
 
 
 # -- where the runs come from ------------------------------------------------------------------------------------------
@@ -172,7 +172,7 @@ def _origin(runs: Sequence[Run]) -> list[str]:
 
 
 def _codes(runs: Iterable[Run]) -> dict[str, list[str]]:
-    found: dict[str, dict[str, None]] = {}
+    learners: dict[str, dict[str, None]] = {}
     for run in runs:
-        found.setdefault(run.code, {})[run.algorithm] = None
-    return {code: list(names) for code, names in found.items()}
+        learners.setdefault(run.code, {})[run.algorithm] = None
+    return {code: list(names) for code, names in learners.items()}

@@ -142,14 +142,14 @@ def write_page(results: Results, tables: Tables, figures: "list[Figure]", path: 
 
 def _sections(tables: Tables, drawn: list[dict[str, Any]], curves: bool) -> list[dict[str, Any]]:
     """The sections of all studies that have something to show."""
-    made = []
+    sections = []
     for study in studies():
         figures = [figure for figure in drawn if figure["study"] == study.name]
         named = [name for section in study.sections for name in section.tables or ()]
         for section in study.sections:
             shown = [table for table in tables.get(study.name, []) if _belongs(table.name, section, named)]
-            made.append(_section(section, shown, figures if section.figures else [], curves and section.curves))
-    return [section for section in made if section["tables"] or section["figures"] or section["curves"]]
+            sections.append(_section(section, shown, figures if section.figures else [], curves and section.curves))
+    return [section for section in sections if section["tables"] or section["figures"] or section["curves"]]
 
 
 def _belongs(table: str, section: Section, named: Sequence[str]) -> bool:
@@ -238,9 +238,9 @@ def _beside(file: Path, page: Path) -> str:
 def _seeds(results: Results) -> list[dict[str, Any]]:
     """Every agent that is in a mean above, by problem and algorithm."""
     return [
-        {"name": found.problem, "title": found.title, "groups": [_agents(group) for group in found.groups]}
+        {"name": compared.problem, "title": compared.title, "groups": [_agents(group) for group in compared.groups]}
         for study in studies()
-        for found in study.compared(results)
+        for compared in study.compared(results)
     ]
 
 

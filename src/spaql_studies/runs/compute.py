@@ -36,13 +36,13 @@ def compute(spec: Spec) -> dict[str, Any]:
     card = card_of(spec.algorithm, rivals_too=True)
     with quietly(), warnings.catch_warnings():
         warnings.simplefilter("ignore", SpaqlWarning)  # whoever looks at the results is told
-        found = (resolve(card.home) if card.rival else checked if spec.checkpoints else _learner)(spec)
+        result = (resolve(card.home) if card.rival else checked if spec.checkpoints else _learner)(spec)
     libraries = ["numpy", "numba", "gymnasium", *card.libraries]
     return {
         "key": spec.key, "problem": spec.problem, "algorithm": spec.algorithm, "xi": spec.xi,
         "options": dict(spec.options), "seed": spec.seed, "iterations": spec.iterations, "rollouts": spec.rollouts,
         "episodes": spec.fresh, "parameters": spec.parameters,
-        **found,
+        **result,
         "code": spec.code, "version": _version("spaql"), "seconds": time.perf_counter() - begin,
         "host": socket.gethostname(), "finished": datetime.now(UTC).replace(microsecond=0).isoformat(),
         "python": platform.python_version(),
@@ -121,7 +121,7 @@ def _problem_of(spec: Spec) -> Any:
     if in_model(spec):
         # laws need no map of the variables: nothing is measured, so that every sample is one of learning
         unbounded = open_ended(spec.problem, parameters.get("flatten", False))
-        parameters |= {"clip": True, "slopes": [1.0 if one else None for one in unbounded]}
+        parameters |= {"clip": True, "slopes": [1.0 if endless else None for endless in unbounded]}
     return from_gym(spec.problem, **parameters)
 
 

@@ -165,17 +165,17 @@ def run_trpo(spec: Spec) -> dict[str, Any]:
 
 def lockstep_returns(model: Any, problem: str, episodes: int, seed: int) -> Array:
     """Returns of whole episodes of the mean policy, from the start states of `agent.evaluate(seed=seed)`."""
-    made = make_from_catalog(problem)
-    assert made.plant is not None
-    plant, rows = made.plant, made.plant.rows
+    stated = make_from_catalog(problem)
+    assert stated.plant is not None
+    plant, rows = stated.plant, stated.plant.rows
     base, returns = np.uint64(plant_seed(seed, FRESH_PLANT, 0)), np.zeros(episodes)
-    bounds = made.actions.bounds
+    bounds = stated.actions.bounds
     for first in range(0, episodes, LANES):
         keys = np.array([sub_key(base, i) for i in range(first, min(first + LANES, episodes))], np.uint64)
         table = plant.table()
         advance(plant.batch[0], table.reshape(-1), rows.noise, plant.reset_noise, keys, 0)
         alive = np.arange(len(keys))
-        for step in range(made.horizon):
+        for step in range(stated.horizon):
             # only episodes that go on: the states after the end of an episode need no action
             actions, _ = model.predict(table[rows.observation : rows.action, alive].T.copy(), deterministic=True)
             chosen = np.asarray(actions, np.float64).reshape(len(alive), -1)

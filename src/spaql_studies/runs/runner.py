@@ -186,7 +186,7 @@ def _drain(
                 if future.cancel():
                     work.store.release(pending.pop(future))
         done, _ = wait(pending, timeout=0.2, return_when=FIRST_COMPLETED)
-        for future in [one for one in pending if one in done]:  # in the order in which they were handed out
+        for future in [future for future in pending if future in done]:  # in the order in which they were handed out
             spec = pending[future]
             try:
                 work.store.write(spec, future.result())

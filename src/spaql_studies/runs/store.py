@@ -39,14 +39,14 @@ class Store:
             self._make_rooms()
             self._write_mark()
         try:
-            found = json.loads(mark.read_text("utf-8")).get("format")
+            written = json.loads(mark.read_text("utf-8")).get("format")
         except (OSError, ValueError, AttributeError) as error:
             kept = len(list(self.runs.glob("*.parquet")))
             remedy = f"remove it, and its {kept} runs are found again" if kept else "make one with spaql reproduce"
             wrong = f"{folder} is not a store of results ({mark.name} is missing or damaged)"
             raise SpaqlError(f"{wrong}: {remedy}") from error
-        if found != FORMAT or isinstance(found, bool):
-            versions = f"of format {found}, this spaql reads format {FORMAT}"
+        if written != FORMAT or isinstance(written, bool):
+            versions = f"of format {written}, this spaql reads format {FORMAT}"
             raise SpaqlError(f"{folder} is a store {versions}: choose another --store")
         if create:
             self._make_rooms()  # git and the like do not keep empty folders
