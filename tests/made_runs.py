@@ -61,5 +61,6 @@ def made_checked(spec, last, first=None, leaves=None, tree=None):
         "tree_leaves": np.where(with_tree, spec.leaves if leaves is None else leaves, 0),
         "tree_returns": np.where(with_tree, returns if tree is None else tree, np.nan),
         "cpu_curve": np.array(spec.checkpoints) / 1000, "tree_cpu_curve": np.where(with_tree, 2.0, np.nan),
+        "parameters": spec.parameters,
     }  # fmt: skip
     return run_from(row | ORIGIN)

@@ -9,7 +9,7 @@ import numpy as np
 from spaql.analysis.tables import NOTHING, Column, Row, Table, half_width, spread
 from spaql.learners.registry import CARDS, learners
 from spaql.plants.catalog import CATALOG
-from spaql_studies.benchmark import MODEL_BASED, PROBLEM, SAMPLES, Contender, Options, benchmark, figures_of
+from spaql_studies.benchmark import MODEL_BASED, Contender, Options, benchmark, columns_of, figures_of, groups_of
 from spaql_studies.over_samples import Line, contest_of, over_samples
 from spaql_studies.parts import TITLES, Part, Results
 from spaql_studies.runs.rows import Run
@@ -111,22 +111,17 @@ def atlas_tables(results: Results) -> list[Table]:
     return [table for table in tables if table is not None]
 
 
-def _seconds(value: float) -> int:
-    """Digits."""
-    return 1 if value >= 1.0 else 2
+def _digits(seconds: float) -> int:
+    return 1 if seconds >= 1.0 else 2
 
 
-AGENTS = (
-    Column.count("agents", "agents"),
-    Column.mean("fresh return", "fresh", 1),
-    Column.number("worst agent", "worst_agent", 1),
-)
-CPU_SECONDS = Column.number("CPU s", "cpu_seconds", _seconds)
+REACHED = columns_of("samples agents fresh worst_agent")
+CPU_SECONDS = Column.number("CPU s", "cpu_seconds", _digits)
 TREES = (
     Column("leaves of the tree", lambda row: NOTHING if row["tree_leaves"] is None else f"{row['tree_leaves']:g}"),
     Column("its fresh return", lambda row: spread(row["tree_fresh"], row["tree_half_width"], 1)),
     Column.number("its worst agent", "tree_worst_agent", 1),
-    Column.number("its CPU s", "tree_cpu_seconds", _seconds),
+    Column.number("its CPU s", "tree_cpu_seconds", _digits),
 )
 
 
@@ -134,16 +129,16 @@ def _contest_table(results: Results, problem: str) -> Table | None:
     lines = contest_of(results, problem, CONTESTS[problem])
     if not lines:
         return None
-    rows = [_row(problem, line, place) for line in lines for place in _shown(line)]
+    rows = [
+        _row(problem, line, place)
+        for line in lines
+        for place, at in enumerate(line.nominal)
+        if place == len(line.nominal) - 1 or (line.fresh and at in SHOWN)
+    ]
     trees = TREES if any(row["tree_leaves"] is not None for row in rows) else ()
-    columns = (Column.text("algorithm", "algorithm"), SAMPLES, *AGENTS, CPU_SECONDS, *trees)
+    columns = (Column.text("algorithm", "algorithm"), *REACHED, CPU_SECONDS, *trees)
     title = f"{TITLES[problem]}: fresh return by samples"
     return Table(f"atlas-{problem}", title, columns, rows, _notes(results, problem, lines))
-
-
-def _shown(line: Line) -> list[int]:
-    last = len(line.samples) - 1
-    return [place for place, at in enumerate(line.nominal) if place == last or (line.fresh and at in SHOWN)]
 
 
 def _row(problem: str, line: Line, place: int) -> Row:
@@ -186,22 +181,13 @@ def _notes(results: Results, problem: str, lines: list[Line]) -> tuple[str, ...]
 
 
 def _ablation_table(results: Results) -> Table | None:
-    runs = results.runs(*ABLATION)
-    rows = []
-    for problem in ABLATED:
-        tasks = [task for task in ABLATION_TASKS if task.problem == problem]
-        groups = {task: [run for run in runs if run.problem == problem and task.owns(run)] for task in tasks}
-        rows += [_ablated(task, group, groups[tasks[0]]) for task, group in groups.items() if group]
-    if not rows:
+    groups = list(groups_of(results, {ABLATION.problem: ABLATION_TASKS}, ABLATION.experiment))
+    if not groups:
         return None
-    columns = (
-        PROBLEM,
-        Column.text("Atlas", "variant"),
-        SAMPLES,
-        *AGENTS,
-        Column.mean("difference", "difference", 1),
-        CPU_SECONDS,
-    )
+    whole = {task.problem: runs for _, task, runs in groups if task.options == TABLE}
+    rows = [_ablated(task, runs, whole.get(task.problem, [])) for _, task, runs in groups]
+    variant, difference = Column.text("Atlas", "variant"), Column.mean("difference", "difference", 1)
+    columns = (*columns_of("problem"), variant, *REACHED, difference, CPU_SECONDS)
     note = "Difference: to the complete Atlas on the same problem, with Welch's 95 % interval. One part is removed "
     note += "at a time."
     return Table(str(ABLATION), "What each part of Atlas contributes", columns, rows, (note,))

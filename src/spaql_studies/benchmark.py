@@ -1,11 +1,11 @@
 """A benchmark: learners on problems as data, their runs, what they reach, and what others have published.
 
-A study states its tasks by part; runs, rows and the lines of others follow from here. Seeds are from 1000 on: whatever
-was tuned was tuned on seeds below 100.
+A study states its tasks by part, the figures of a row and the columns of its table; runs, rows, columns and the
+lines of others follow from here. Seeds are from 1000 on: whatever was tuned was tuned on seeds below 100.
 """
 
 import functools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, median_low
 from typing import Any
@@ -15,7 +15,7 @@ from spaql.learners.registry import learners
 from spaql.plants.catalog import CATALOG
 from spaql.policy.policy import Policy
 from spaql_studies.load import others
-from spaql_studies.parts import TITLES, Effort
+from spaql_studies.parts import TITLES, Effort, Results
 from spaql_studies.runs.compute import worst_part
 from spaql_studies.runs.rows import Run
 from spaql_studies.runs.spec import Option, Spec
@@ -46,9 +46,30 @@ class Contender:
     most_seeds: int | None = None
     quick_seeds: int = 3  # unless their number is given
 
-    def owns(self, run: Run) -> bool:
-        """Whether a run on the problem is one of this task."""
-        return run.options == dict(self.options) and run.parameters == self.parameters
+    def runs(self, results: Results, experiments: Iterable[str], part: str = "") -> list[Run]:
+        """Its finished runs in these experiments, in the part of its problem or another one."""
+        return [
+            run
+            for experiment in experiments
+            for run in results.runs(experiment, part or self.problem, self.algorithm)
+            if run.problem == self.problem
+            and run.options == dict(self.options)
+            and run.parameters == self.parameters
+        ]
+
+
+Tasks = Mapping[str, Sequence[Contender]]  # by part
+
+
+Group = tuple[str, Contender, list[Run]]
+
+
+def groups_of(results: Results, tasks: Tasks, *experiments: str) -> Iterator[Group]:
+    """The tasks that have runs in one of the experiments: part, task and runs."""
+    for part, several in tasks.items():
+        for task in several:
+            if runs := task.runs(results, experiments, part):
+                yield part, task, runs
 
 
 def seeds_of(effort: Effort, most: int | None = None, quick: int = 3) -> range:
@@ -60,20 +81,20 @@ def seeds_of(effort: Effort, most: int | None = None, quick: int = 3) -> range:
 def specs_of_tasks(tasks: Iterable[Contender], effort: Effort) -> list[Spec]:
     return [
         Spec(
-            task.problem, task.algorithm, seed, 0, task.rollouts, task.fresh[effort.quick], task.options,
-            task.quick if effort.quick else task.samples, task.leaves, task.oblique, task.parameters,
+            each.problem, each.algorithm, seed, 0, each.rollouts, each.fresh[effort.quick], each.options,
+            each.quick if effort.quick else each.samples, each.leaves, each.oblique, each.parameters,
         )
-        for task in tasks
-        if task.quick or not effort.quick
-        for seed in seeds_of(effort, task.most_seeds, task.quick_seeds)
+        for each in tasks
+        if each.quick or not effort.quick
+        for seed in seeds_of(effort, each.most_seeds, each.quick_seeds)
     ]  # fmt: skip
 
 
-def benchmark(name: str, title: str, tasks: Mapping[str, Sequence[Contender]], **more: Any) -> Experiment:
-    """The experiment with these tasks, by part; `more`: fields of `Experiment`."""
+def benchmark(name: str, title: str, tasks: Tasks, **more: Any) -> Experiment:
+    """The experiment with these tasks; `more`: fields of `Experiment`."""
 
-    def specs(problem: str, effort: Effort, finished: Finished) -> list[Spec]:
-        return specs_of_tasks(tasks[problem], effort)
+    def specs(part: str, effort: Effort, finished: Finished) -> list[Spec]:
+        return specs_of_tasks(tasks[part], effort)
 
     elsewhere = {part: f"{part}: {title}" for part in tasks if part not in CATALOG}
     compiled = tuple(part for part in tasks if part in CATALOG)
@@ -103,6 +124,17 @@ def printed(run: Run) -> str:
     return _policy(run.controller).to_text(share=False).split("\n\n", 1)[-1].strip() if run.controller else ""
 
 
+def _laws(run: Run) -> tuple[int, int]:
+    """How many laws its controller has, and how many numbers a reader sees of them; none of a table."""
+    if len(run.law_leaves):
+        return int(run.law_leaves[-1]), int(run.law_numbers[-1])
+    return (_policy(run.controller).n_leaves, _policy(run.controller).numbers) if run.controller else (0, 0)
+
+
+def _worst_episodes(run: Run) -> float:
+    return float(run.worst_returns[-1]) if len(run.worst_returns) else worst_part(run.fresh_returns)
+
+
 FIGURES: dict[str, Callable[[Sequence[Run]], Any]] = {
     "agents": len,
     "samples": lambda runs: fmean(run.train_samples + run.eval_samples for run in runs),
@@ -113,9 +145,13 @@ FIGURES: dict[str, Callable[[Sequence[Run]], Any]] = {
     "fresh_half_width": lambda runs: half_width([run.fresh for run in runs]),
     "worst_agent": lambda runs: min(run.fresh for run in runs),
     "best_agent": lambda runs: max(run.fresh for run in runs),
-    "worst_episodes": lambda runs: fmean(worst_part(run.fresh_returns) for run in runs),
-    "leaves": lambda runs: span(_policy(run.controller).n_leaves for run in runs if run.controller),
-    "numbers": lambda runs: span(_policy(run.controller).numbers for run in runs if run.controller),
+    "worst_episodes": lambda runs: fmean(map(_worst_episodes, runs)),
+    "model_minus_plant": lambda runs: fmean(run.model_returns[-1] - run.fresh for run in runs),
+    "model_most_wrong": lambda runs: max(abs(float(run.model_returns[-1]) - run.fresh) for run in runs),
+    "agents_in_doubt": lambda runs: sum(int(run.doubts[-1]) > 0 for run in runs),
+    "tables": lambda runs: sum(_laws(run)[0] == 0 for run in runs),
+    "leaves": lambda runs: span(leaves for leaves, _ in map(_laws, runs) if leaves),
+    "numbers": lambda runs: span(numbers for leaves, numbers in map(_laws, runs) if leaves),
     "cpu_seconds": lambda runs: fmean(run.cpu_curve[-1] for run in runs),
     "typical_seed": lambda runs: _typical(runs).seed,
     "typical_fresh": lambda runs: _typical(runs).fresh,
@@ -124,16 +160,17 @@ FIGURES: dict[str, Callable[[Sequence[Run]], Any]] = {
 
 
 def figures_of(runs: Sequence[Run], *names: str) -> Row:
-    """These figures of the agents of a task, in this order."""
+    """These figures of agents that differ in nothing but their seed, in this order."""
     return {name: FIGURES[name](runs) for name in names}
 
 
 def at_checkpoint(runs: Sequence[Run], place: int) -> list[Run]:
     """The agents as they were at a checkpoint."""
+    curves = ("cpu_curve", "worst_returns", "law_leaves", "law_numbers", "model_returns", "doubts")
     return [
         replace(
             run, fresh=float(run.checkpoint_returns[place]), train_samples=int(run.checkpoints[place]), eval_samples=0,
-            cpu_curve=run.cpu_curve[: place + 1],
+            **{name: getattr(run, name)[: place + 1] for name in curves},
         )
         for run in runs
     ]  # fmt: skip
@@ -146,9 +183,30 @@ def plural(count: str, noun: str) -> str:
 
 # -- tables ------------------------------------------------------------------------------------------------------------
 
-CPU_SECONDS = Column.number("CPU s", "cpu_seconds", 0)
-SAMPLES = Column.number("samples", "samples", 0)
 PROBLEM = Column("problem", lambda row: title_of_problem(row["problem"]), words=True)
+TEXTS = {"who": "controller", "how": "how", "source": "source", "size": "size"}
+COUNTS = {"agents": "agents", "numbers": "numbers"}
+AMOUNTS = {"samples": "samples", "cpu_seconds": "CPU s"}
+RETURNS = {"worst_agent": "worst agent", "worst_episodes": "worst 5 % of episodes"}
+
+
+def columns_of(names: str, digits: Digits = 1) -> tuple[Column, ...]:
+    """The columns of these figures; returns with so many digits."""
+
+    def column(name: str) -> Column:
+        if name == "problem":
+            return PROBLEM
+        if name == "fresh":
+            return Column.mean("fresh return", name, digits)
+        if name == "return":
+            return Column("return", lambda row: return_of(row, digits))
+        if name in TEXTS:
+            return Column.text(TEXTS[name], name)
+        if name in COUNTS:
+            return Column.count(COUNTS[name], name)
+        return Column.number((AMOUNTS | RETURNS)[name], name, 0 if name in AMOUNTS else digits)
+
+    return tuple(column(name) for name in names.split())
 
 
 def published_of(problem: str, kind: str = "samples") -> list[Row]:
@@ -156,15 +214,31 @@ def published_of(problem: str, kind: str = "samples") -> list[Row]:
     lines: list[Row] = []
     for who, samples, returns, how, source in others(kind)[problem]:
         low, high = returns if isinstance(returns, list) else (returns, returns)
-        line = {"problem": problem, "who": who, "samples": samples, "fresh": low, "most": high}
-        lines.append(line | {"how": how, "source": source})
+        lines.append(line_of(problem, who, samples, low, how, source) | {"most": high})
     return lines
+
+
+def line_of(problem: str, who: str, samples: float | None, fresh: float | None, how: str, source: str) -> Row:
+    """A line of a table in which ours stand beside those of others."""
+    line = {"problem": problem, "who": who, "samples": samples, "fresh": fresh, "most": fresh}
+    return line | {"how": how, "source": source}
 
 
 def return_of(row: Row, digits: Digits) -> str:
     """A return, or its two ends."""
     low, high = row["fresh"], row.get("most", row["fresh"])
     return shown(low, digits) if low == high else f"{shown(low, digits)} to {shown(high, digits)}"
+
+
+def beside_others(
+    name: str, names: str, rows: Sequence[Row], lines: Callable[[str, list[Row]], list[Row]], digits: Digits, note: str
+) -> Table:
+    """`lines(problem, rows)`: ours and those of others on a problem, in their order; `names`: of the columns."""
+    problems = dict.fromkeys(row["problem"] for row in rows)
+    by_problem = {problem: [row for row in rows if row["problem"] == problem] for problem in problems}
+    every = [line for problem, own in by_problem.items() for line in lines(problem, own)]
+    title = "The same, with published results"
+    return Table(name, title, columns_of(names, digits), every, (compare_roughly(note),))
 
 
 def compare_roughly(differences: str) -> str:

@@ -12,28 +12,24 @@ from statistics import fmean
 import numpy as np
 
 from spaql.analysis.tables import NOTHING, Column, Row, Table, shown, span
-from spaql.ground.arrays import Array
-from spaql.learners.registry import rivals
 from spaql.plants.catalog import CATALOG
 from spaql_studies.benchmark import (
-    CPU_SECONDS,
     FRESH,
     FRESH_IN_PYTHON,
     MODEL_BASED,
-    PROBLEM,
-    SAMPLES,
     Contender,
     at_checkpoint,
     benchmark,
-    compare_roughly,
+    beside_others,
+    columns_of,
     figures_of,
+    groups_of,
+    line_of,
     published_of,
-    return_of,
     title_of_problem,
 )
-from spaql_studies.over_samples import few_figure, runs_of
+from spaql_studies.over_samples import RIVALS, few_figure
 from spaql_studies.parts import Part, Results
-from spaql_studies.runs.rows import Run
 from spaql_studies.study import Drawing, Extra, Section, Study, terminal_view
 
 QUICK_SAMPLES = 120  # of a quick look, which has one agent of the first kind: a search takes 10 to 60 s
@@ -84,42 +80,26 @@ FEW = benchmark("few", "laws after few samples", TASKS, extras=EXTRAS)
 
 # -- what laws reach after few samples, and what their model says of them ----------------------------------------------
 
-PACKAGE = "runs published with the package"
+ROW = (
+    "samples", "agents", "fresh", "fresh_half_width", "worst_agent", "worst_episodes", "model_minus_plant",
+    "model_most_wrong", "agents_in_doubt", "tables", "leaves", "numbers", "cpu_seconds",
+)  # fmt: skip
 
 
 def few_tables(results: Results) -> list[Table]:
     """What was reached, and others beside it."""
-    rows = [
-        _row(task, runs, place)
-        for tasks in TASKS.values()
-        for task in tasks
-        if (runs := runs_of(results, task))
+    rows: list[Row] = [
+        {"problem": problem, "task": task.label}
+        | {"controller": dict(task.options)["controller"], "known": dict(task.options)["use_known"]}
+        | figures_of(at_checkpoint(runs, place), *ROW)
+        for problem, task, runs in groups_of(results, TASKS, "few")
         for place in range(min(len(run.checkpoints) for run in runs))
     ]
-    return [_reached(rows, results), _beside(rows, results)] if rows else []
-
-
-def _row(task: Contender, runs: Sequence[Run], place: int) -> Row:
-    """After so many samples."""
-
-    def at(name: str) -> Array:
-        return np.array([getattr(run, name)[place] for run in runs])
-
-    leaves, wrong, agents = at("law_leaves"), at("model_returns") - at("checkpoint_returns"), at_checkpoint(runs, place)
-    options = dict(task.options)
-    row: Row = {"problem": task.problem, "task": task.label}
-    row |= {"controller": options["controller"], "known": options["use_known"]}
-    row |= figures_of(agents, "samples", "agents", "fresh", "fresh_half_width", "worst_agent")
-    return row | {
-        "worst_episodes": fmean(at("worst_returns")),
-        "model_minus_plant": fmean(wrong),
-        "model_most_wrong": float(np.abs(wrong).max()),
-        "agents_in_doubt": int((at("doubts") > 0).sum()),
-        "tables": int((leaves == 0).sum()),
-        "leaves": span(leaves[leaves > 0].tolist()),
-        "numbers": span(at("law_numbers")[leaves > 0].tolist()),
-        **figures_of(agents, "cpu_seconds"),
-    }
+    if not rows:
+        return []
+    names, note = "problem samples who return how source", "start states, noise, episodes"
+    beside = beside_others("few-others", names, rows, partial(_beside, results), digits_of, note)
+    return [_reached(rows, results), beside]
 
 
 def digits_of(value: float) -> int:
@@ -136,17 +116,12 @@ def _reached(rows: list[Row], results: Results) -> Table:
 
     columns = (
         Column("problem", name, words=True),
-        SAMPLES,
-        Column.count("agents", "agents"),
-        Column.mean("fresh return", "fresh", digits_of),
-        Column.number("worst agent", "worst_agent", digits_of),
-        Column.number("worst 5 % of episodes", "worst_episodes", digits_of),
+        *columns_of("samples agents fresh worst_agent worst_episodes", digits_of),
         Column("model minus plant", lambda row: f"{row['model_minus_plant']:+,.3g}"),
         Column("at most", lambda row: f"{row['model_most_wrong']:,.3g}"),
         Column("agents in doubt", lambda row: f"{row['agents_in_doubt']} of {row['agents']}"),
         Column("laws", laws),
-        Column.count("numbers", "numbers"),
-        CPU_SECONDS,
+        *columns_of("numbers cpu_seconds"),
     )
     runs = [run for problem in TASKS for run in results.runs("few", problem)]
     notes = (
@@ -160,47 +135,30 @@ def _reached(rows: list[Row], results: Results) -> Table:
     return Table("few", "Laws after few samples", columns, rows, notes)
 
 
-def _beside(rows: list[Row], results: Results) -> Table:
-    lines: list[Row] = []
-    for problem in dict.fromkeys(row["problem"] for row in rows):
-        own = [_own(row) for row in rows if row["problem"] == problem]
-        near = rivals_of(results, problem, [line["samples"] for line in own])
-        lines += sorted([*own, *near, *published_of(problem)], key=lambda line: float(line["samples"]))
-    columns = (
-        PROBLEM,
-        SAMPLES,
-        Column.text("controller", "who"),
-        Column("return", lambda row: return_of(row, digits_of)),
-        Column.text("how", "how"),
-        Column.text("source", "source"),
-    )
-    note = compare_roughly("start states, noise, episodes")
-    return Table("few-others", "The same, with published results", columns, lines, (note,))
-
-
-def _own(row: Row) -> Row:
-    worst = shown(row["worst_agent"], digits_of)
-    how = f"mean of {row['agents']} agents, worst {worst}" if row["agents"] > 1 else "one agent"
-    who = f"spaql: {row['task']}" if row["task"] else "spaql"
-    return _line(row["problem"], who, row["samples"], row["fresh"], how, "the table above")
-
-
-def _line(problem: str, who: str, samples: float, fresh: float, how: str, source: str) -> Row:
-    line = {"problem": problem, "who": who, "samples": samples, "fresh": fresh, "most": fresh}
-    return line | {"how": how, "source": source}
+def _beside(results: Results, problem: str, rows: list[Row]) -> list[Row]:
+    """Ours, rivals and published ones, by samples."""
+    lines = []
+    for row in rows:
+        how = f"mean of {row['agents']} agents, worst {shown(row['worst_agent'], digits_of)}"
+        who = f"spaql: {row['task']}" if row["task"] else "spaql"
+        how = how if row["agents"] > 1 else "one agent"
+        lines.append(line_of(problem, who, row["samples"], row["fresh"], how, "the table above"))
+    near = rivals_of(results, problem, [row["samples"] for row in rows])
+    return sorted([*lines, *near, *published_of(problem)], key=lambda line: float(line["samples"]))
 
 
 def rivals_of(results: Results, problem: str, samples: Sequence[float]) -> list[Row]:
     """Rivals at the first of their checkpoints that is not before any of these numbers of samples."""
     lines: list[Row] = []
-    source = PACKAGE if Part("rivals", problem) in results.published else "computed here"
-    for name in (card.name for card in rivals() if not card.in_paper):
+    published = Part("rivals", problem) in results.published
+    source = "runs published with the package" if published else "computed here"
+    for name in RIVALS:
         runs = results.runs("rivals", problem, name)
         length = min((len(run.checkpoints) for run in runs), default=0)
         at = np.array([run.checkpoints[:length] for run in runs], float).mean(axis=0) if length else np.zeros(0)
         for place in sorted({int(np.searchsorted(at, most)) for most in samples} - {len(at)}):
-            fresh = fmean(float(run.checkpoint_returns[place]) for run in runs)
-            lines.append(_line(problem, name, float(at[place]), fresh, f"mean of {len(runs)} agents", source))
+            fresh, how = fmean(float(run.checkpoint_returns[place]) for run in runs), f"mean of {len(runs)} agents"
+            lines.append(line_of(problem, name, float(at[place]), fresh, how, source))
     return lines
 
 

@@ -3,26 +3,25 @@
 The environments of MuJoCo and Box2D need extras; their runs come with the package.
 """
 
-from collections.abc import Sequence
-
 from spaql.analysis.tables import Column, Row, Table, short, span
 from spaql.learners.registry import learners
 from spaql.plants.catalog import CATALOG
 from spaql_studies.benchmark import (
-    CPU_SECONDS,
     FRESH,
     FRESH_IN_PYTHON,
     PROBLEM,
     Contender,
     benchmark,
-    compare_roughly,
+    beside_others,
+    columns_of,
     controllers_table,
     figures_of,
+    groups_of,
+    line_of,
     plural,
     published_of,
 )
 from spaql_studies.parts import Results
-from spaql_studies.runs.rows import Run
 from spaql_studies.study import Experiment, Published, Section, Study, terminal_view
 
 QUICK_SHARE = 0.02  # of many samples, for a quick look
@@ -57,8 +56,7 @@ BOX2D = ("LunarLanderContinuous-v3", "LunarLander-v3")
 
 
 def _experiment(name: str, problems: tuple[str, ...], published: Published | None = None) -> Experiment:
-    tasks = {problem: SLIDES[problem] for problem in problems}
-    return benchmark(name, "a few laws", tasks, published=published)
+    return benchmark(name, "a few laws", {problem: SLIDES[problem] for problem in problems}, published=published)
 
 
 def _elsewhere(name: str, module: str, problems: tuple[str, ...]) -> Experiment:
@@ -72,75 +70,51 @@ EXPERIMENTS = (
     _elsewhere("mujoco", "mujoco", MUJOCO),
     _elsewhere("box2d", "Box2D", BOX2D),
 )
+ROW = (
+    "agents", "fresh", "fresh_half_width", "worst_agent", "worst_episodes", "leaves", "numbers", "samples",
+    "cpu_seconds", "episodes", "typical_seed", "typical_fresh", "controller",
+)  # fmt: skip
 
 
 def law_tables(results: Results) -> list[Table]:
     """What was reached, the controllers, and others beside it."""
-    rows = [row for problem in SLIDES for row in _rows(results, problem)]
+    rows: list[Row] = [
+        {"problem": problem, "at_most": dict(size.options)["max_leaves"]} | figures_of(runs, *ROW)
+        for problem, size, runs in groups_of(results, SLIDES, *(experiment.name for experiment in EXPERIMENTS))
+    ]
     if not rows:
         return []
-    controllers = controllers_table("laws-controllers", "The controllers, as they are printed", (PROBLEM,), rows)
-    return [_reached(rows), controllers, _beside(rows)]
-
-
-def _rows(results: Results, problem: str) -> list[Row]:
-    """One row for each size with runs."""
-    runs = [run for experiment in EXPERIMENTS for run in results.runs(experiment.name, problem)]
-    groups = [[run for run in runs if task.owns(run)] for task in SLIDES[problem]]
-    return [_row(problem, group) for group in groups if group]
-
-
-def _row(problem: str, runs: Sequence[Run]) -> Row:
-    return {"problem": problem, "at_most": runs[0].options["max_leaves"]} | figures_of(
-        runs, "agents", "fresh", "fresh_half_width", "worst_agent", "worst_episodes", "leaves", "numbers", "samples",
-        "cpu_seconds", "episodes", "typical_seed", "typical_fresh", "controller",
-    )  # fmt: skip
-
-
-def _reached(rows: list[Row]) -> Table:
     columns = (
         PROBLEM,
         Column.count("laws at most", "at_most"),
-        Column.count("agents", "agents"),
+        *columns_of("agents"),
         Column.number("fresh return", "fresh", 1),
-        Column.number("worst agent", "worst_agent", 1),
-        Column.number("worst 5 % of episodes", "worst_episodes", 1),
+        *columns_of("worst_agent worst_episodes"),
         Column.count("laws", "leaves"),
-        Column.count("numbers", "numbers"),
+        *columns_of("numbers"),
         Column("samples", lambda row: short(row["samples"])),
-        CPU_SECONDS,
+        *columns_of("cpu_seconds"),
     )
     note = (
         "All samples are counted, those of tidying and confirmation included, except the "
         f"{span(row['episodes'] for row in rows)} fresh episodes on which each agent is evaluated. Numbers: how many "
         "the printed controller contains. CPU seconds: learning, without compiling."
     )
-    return Table("laws", "A few laws: what they reach", columns, rows, (note,))
+    return [
+        Table("laws", "A few laws: what they reach", columns, rows, (note,)),
+        controllers_table("laws-controllers", "The controllers, as they are printed", (PROBLEM,), rows),
+        beside_others("laws-others", "problem who return source", rows, _beside, 1, "start states, episodes"),
+    ]
 
 
-def _beside(rows: list[Row]) -> Table:
-    lines: list[Row] = []
-    for problem in dict.fromkeys(row["problem"] for row in rows):
-        own = [_own(row) for row in rows if row["problem"] == problem]
-        published = [
-            {"problem": problem, "what": line["who"], "fresh": line["fresh"], "source": line["source"]}
-            for line in published_of(problem, "laws")
-        ]
-        lines += sorted([*own, *published], key=lambda line: -line["fresh"])
-    columns = (
-        PROBLEM,
-        Column.text("controller", "what"),
-        Column.number("return", "fresh", 1),
-        Column.text("source", "source"),
-    )
-    note = compare_roughly("start states, episodes")
-    return Table("laws-others", "The same, with published results", columns, lines, (note,))
-
-
-def _own(row: Row) -> Row:
-    size = f"spaql: {plural(row['leaves'], 'law')}, {plural(row['numbers'], 'number')}"
-    source = f"mean of {row['agents']} agents, worst {row['worst_agent']:,.1f}"
-    return {"problem": row["problem"], "what": size, "fresh": row["fresh"], "source": source}
+def _beside(problem: str, rows: list[Row]) -> list[Row]:
+    """Ours and published ones, the highest return first."""
+    lines = published_of(problem, "laws")
+    for row in rows:
+        who = f"spaql: {plural(row['leaves'], 'law')}, {plural(row['numbers'], 'number')}"
+        source = f"mean of {row['agents']} agents, worst {row['worst_agent']:,.1f}"
+        lines.insert(0, line_of(problem, who, row["samples"], row["fresh"], "", source))
+    return sorted(lines, key=lambda line: -line["fresh"])
 
 
 WORDS = (

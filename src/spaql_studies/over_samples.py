@@ -26,7 +26,7 @@ from spaql.analysis.tables import Row, agents, caption_number, listed, span
 from spaql.ground.arrays import Array
 from spaql.learners.registry import CARDS, learners, rivals
 from spaql.plants.catalog import CATALOG
-from spaql_studies.benchmark import MODEL_BASED, Contender, published_of, title_of_problem
+from spaql_studies.benchmark import MODEL_BASED, Contender, groups_of, published_of, title_of_problem
 from spaql_studies.parts import TITLES, Results
 from spaql_studies.runs.rows import Run
 
@@ -65,12 +65,11 @@ def at_checkpoints(runs: Sequence[Run], *names: str) -> list[Array]:
 
 def contest_of(results: Results, problem: str, tasks: Sequence[Contender]) -> list[Line]:
     """Everybody with runs on the problem; nobody without runs of Atlas and its contest."""
-    runs, trpo = results.runs("atlas", problem), results.runs("trpo", problem)
-    if not runs:
+    if not results.runs("atlas", problem):
         return []
-    runs = [*runs, *results.runs("rivals", problem)]
-    groups = [(task, [run for run in runs if run.algorithm == task.algorithm]) for task in tasks]
-    lines = [_line(task, group) for task, group in groups if group] + ([_trpo(trpo)] if trpo else [])
+    lines = [_line(task, runs) for _, task, runs in groups_of(results, {problem: tasks}, "atlas", "rivals")]
+    trpo = results.runs("trpo", problem)
+    lines += [_trpo(trpo)] if trpo else []
     return sorted(lines, key=lambda line: ENTRANTS.index(line.algorithm))
 
 
@@ -196,16 +195,12 @@ def _caption(task: Contender, lines: list[Line], episodes: int) -> str:
 
 # -- laws after few samples: every agent, and what others have published -----------------------------------------------
 
+RIVALS = tuple(card.name for card in rivals() if not card.in_paper)
 COLUMNS = 3
 SHAPES = ("P", "o", "s")  # of the tasks on a problem
 ALIKE = 0.04  # of a return: published ones that differ by less share a name
 DOTS_WIDTH = 0.04  # of the dots of the agents, in powers of ten of samples
 OTHERS: dict[str, Any] = {"color": INK, "marker": "d", "markerfacecolor": "none", "markersize": 5.0, "linewidth": 1.0}
-
-
-def runs_of(results: Results, task: Contender) -> list[Run]:
-    """Those of a task of the study few."""
-    return [run for run in results.runs("few", task.problem) if task.owns(run)]
 
 
 def few_figure(figure: "Figure", results: Results, tasks: Mapping[str, Sequence[Contender]]) -> str | None:
@@ -218,11 +213,11 @@ def few_figure(figure: "Figure", results: Results, tasks: Mapping[str, Sequence[
         _panel(axis, results, problem, tasks[problem])
         if place % COLUMNS == 0:
             axis.set_ylabel("fresh return")
-    names = [name for name in _rivals() if any(results.runs("rivals", problem, name) for problem in problems)]
+    names = [name for name in RIVALS if any(results.runs("rivals", problem, name) for problem in problems)]
     published = entry(MODEL_BASED, "others, as published", linestyle="none", **OTHERS)
     ours = entry(MODEL_BASED, "laws of Atlas, mean of the agents", linestyle="none", marker=SHAPES[0])
     legend(figure, [ours, *(entry(name) for name in names), published], 2.2)
-    groups = [runs_of(results, task) for problem in problems for task in tasks[problem]]
+    groups = [task.runs(results, ("few",)) for problem in problems for task in tasks[problem]]
     counts = [len(group) for group in groups if group]
     episodes = span(run.episodes for group in groups for run in group)
     text = f"Fresh return over all samples, {agents(counts)} on {episodes} fresh episodes: every agent (dots), "
@@ -233,12 +228,8 @@ def few_figure(figure: "Figure", results: Results, tasks: Mapping[str, Sequence[
     return text + "Every panel has its own axes."
 
 
-def _rivals() -> list[str]:
-    return [card.name for card in rivals() if not card.in_paper]
-
-
 def _panel(axis: "Axes", results: Results, problem: str, tasks: Sequence[Contender]) -> None:
-    for name in _rivals():
+    for name in RIVALS:
         runs = results.runs("rivals", problem, name)
         if runs:
             x, y = (values.mean(axis=0) for values in at_checkpoints(runs, "checkpoints", "checkpoint_returns"))
@@ -246,7 +237,7 @@ def _panel(axis: "Axes", results: Results, problem: str, tasks: Sequence[Contend
     for place, lines in enumerate(_alike([line for line in published_of(problem) if line["fresh"] is not None])):
         _published(axis, lines, place)
     for task, shape in zip(tasks, SHAPES, strict=False):
-        runs = runs_of(results, task)
+        runs = task.runs(results, ("few",))
         if runs:
             _agents(axis, runs, task.label, shape)
     dotted_level(axis, CATALOG[problem].best_known.value if problem in CATALOG else None, 1.5)

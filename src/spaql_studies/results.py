@@ -13,7 +13,7 @@ from spaql.learners.registry import CARDS, Card, learner_class, learners
 from spaql.plants.catalog import CATALOG
 from spaql.plants.equations import Entry
 from spaql_studies.atlas import QUICK_SHARE, TABLE
-from spaql_studies.benchmark import FRESH, PROBLEM, SAMPLES, Options, seeds_of
+from spaql_studies.benchmark import FRESH, PROBLEM, Options, columns_of, seeds_of
 from spaql_studies.paper.plan import protocol_of
 from spaql_studies.parts import TITLES, Effort, Results
 from spaql_studies.runs.rows import Run
@@ -31,6 +31,7 @@ from spaql_studies.scores import (
 from spaql_studies.study import Drawing, Experiment, Finished, Section, Study, terminal_view
 
 ITERATED = tuple(card.name for card in learners() if card.learns_by == "iterations")
+COUNTING = tuple(card.name for card in COMPARED if card.learns_by == "samples")
 FEWEST_SAMPLES = 200  # of a quick look: Atlas begins with 100 random ones
 SHORT_STEPS = 20  # of an episode: shorter episodes need a discount of their own (docs/atlas-table.md, Limits)
 
@@ -66,8 +67,7 @@ def _lengths(runs: Sequence[Run]) -> tuple[str, str]:
     """Of the learners with iterations, and of those that count samples."""
     iterated = [run for run in runs if run.rollouts > 1]
     samples = span(int(run.checkpoints[-1]) for run in runs if len(run.checkpoints))
-    counting = ", ".join(card.name for card in COMPARED if card.learns_by == "samples")
-    iterations = f"{span(run.iterations for run in iterated)}; {counting} {samples} samples"
+    iterations = f"{span(run.iterations for run in iterated)}; {', '.join(COUNTING)} {samples} samples"
     return iterations, span(run.rollouts for run in iterated)
 
 
@@ -90,11 +90,9 @@ def _problem_table(results: Results, problem: str, rows: list[Row]) -> Table:
     digits = digits_of(rows)
     columns = (
         Column.text("learner", "algorithm"),
-        Column.count("agents", "agents"),
-        Column.mean("fresh return", "fresh", digits),
-        Column.number("worst agent", "worst_agent", digits),
+        *columns_of("agents fresh worst_agent", digits),
         Column("score", score_text),
-        SAMPLES,
+        *columns_of("samples"),
         Column.number("of these in training", "train_samples", 0),
         Column.number("cells", "cells", 0),
         Column.number("CPU s", "cpu_seconds", lambda value: 0 if value >= 100 else 1 if value >= 1 else 2),
@@ -126,15 +124,14 @@ def _notes(results: Results, problem: str, rows: Sequence[Row]) -> tuple[str, ..
 
 def _overview(found: dict[str, list[Row]]) -> Table:
     rows = [_line(problem, rows) for problem, rows in found.items()]
-    columns = [PROBLEM, *map(_of, ENTRANTS)]
-    columns.append(Column("best known", lambda row: number(row["best_known"], row["digits"])))
+    columns = (
+        PROBLEM,
+        *(Column(name, lambda row, name=name: Column.mean("", name, row["digits"]).show(row)) for name in ENTRANTS),
+        Column("best known", lambda row: number(row["best_known"], row["digits"])),
+    )
     note = "Mean fresh return over the agents ± half of Student's 95 % interval. "
     note += "Best known: an optimum, or the best published result."
-    return Table(OVERVIEW, "Every learner on every problem: fresh return", tuple(columns), rows, (note,))
-
-
-def _of(algorithm: str) -> Column:
-    return Column(algorithm, lambda row: Column.mean("", algorithm, row["digits"]).show(row))
+    return Table(OVERVIEW, "Every learner on every problem: fresh return", columns, rows, (note,))
 
 
 def _line(problem: str, rows: Sequence[Row]) -> Row:
@@ -144,13 +141,9 @@ def _line(problem: str, rows: Sequence[Row]) -> Row:
     return line
 
 
-def _counting() -> str:
-    return listed(card.name for card in COMPARED if card.learns_by == "samples")
-
-
 WORDS = (
     f"{listed(ENTRANTS)} on all problems of the package, on seeds that were not used for tuning. Learners with "
-    f"evaluation rollouts have the paper’s protocol; those that count samples ({_counting()}) have a few thousand "
+    f"evaluation rollouts have the paper’s protocol; those that count samples ({listed(COUNTING)}) have a few thousand "
     "samples."
 )
 TITLE = "Every learner on every problem"

@@ -12,17 +12,16 @@ from typing import NamedTuple
 
 from spaql.analysis.tables import NOTHING, Column, Row, Table, span
 from spaql_studies.benchmark import (
-    CPU_SECONDS,
-    SAMPLES,
     Contender,
     Options,
     benchmark,
+    columns_of,
     compare_roughly,
     controllers_table,
     figures_of,
+    groups_of,
     plural,
     published_of,
-    return_of,
 )
 from spaql_studies.foreign.plants import PLANTS, TRIED
 from spaql_studies.parts import Results
@@ -101,13 +100,30 @@ def digits_of(value: float) -> int:
 
 
 def foreign_tables(results: Results) -> list[Table]:
-    """Of the plants there are runs for."""
-    own = {
-        name: [_row(name, learner, runs) for learner in ENTRANTS if (runs := results.runs("foreign", name, learner))]
-        for name in TASKS
-        if results.runs("foreign", name)
-    }
-    return [_reached(own), _controllers(own), _handled()] if own else []
+    """Of the plants there are runs for: what was reached beside published results, and the controllers."""
+    own = [_row(name, task.algorithm, runs) for name, task, runs in groups_of(results, TASKS, "foreign")]
+    if not own:
+        return []
+    rows = []
+    for name in dict.fromkeys(row["plant"] for row in own):
+        rows += [row for row in own if row["plant"] == name]
+        for line in published_of(name):
+            kept = {key: line[key] for key in ("who", "samples", "fresh", "most")}
+            rows.append({"plant": name} | kept | {"source": f"{line['how']}; {line['source']}"})
+    columns = (PLANT, *columns_of("who samples return worst_agent size cpu_seconds source", digits_of))
+    notes = (
+        "All samples are counted, those of evaluation and of measuring bounds included, except those of the fresh "
+        "episodes. Worst agent: the worst of the seeds. CPU seconds: learning, without compiling.",
+        compare_roughly("start states, noise, episodes"),
+    )
+    printed = [row for row in own if row["controller"]]
+    title, note = "Their controllers, as they are printed", " SPAQL's tables of cells are too long to show."
+    whose = (PLANT, Column.text("learner", "who"))
+    return [
+        Table("foreign", "Other people's plants", columns, rows, notes),
+        controllers_table("foreign-controllers", title, whose, printed, digits_of, note),
+        _handled(),
+    ]
 
 
 def _row(name: str, learner: str, runs: Sequence[Run]) -> Row:
@@ -123,42 +139,6 @@ def _size(runs: Sequence[Run]) -> str:
         return plural(span(int(run.arms or 0) for run in runs), "cell")
     counts = figures_of(runs, "leaves", "numbers")
     return f"{plural(counts['leaves'], 'law')}, {plural(counts['numbers'], 'number')}"
-
-
-def _reached(own: dict[str, list[Row]]) -> Table:
-    columns = (
-        PLANT,
-        Column.text("controller", "who"),
-        SAMPLES,
-        Column("return", lambda row: return_of(row, digits_of)),
-        Column.number("worst agent", "worst_agent", digits_of),
-        Column.text("size", "size"),
-        CPU_SECONDS,
-        Column.text("source", "source"),
-    )
-    rows = [row for name, reached in own.items() for row in (*reached, *_published(name))]
-    notes = (
-        "All samples are counted, those of evaluation and of measuring bounds included, except those of the fresh "
-        "episodes. Worst agent: the worst of the seeds. CPU seconds: learning, without compiling.",
-        compare_roughly("start states, noise, episodes"),
-    )
-    return Table("foreign", "Other people's plants", columns, rows, notes)
-
-
-def _published(name: str) -> list[Row]:
-    return [
-        {"plant": name}
-        | {column: line[column] for column in ("who", "samples", "fresh", "most")}
-        | {"source": f"{line['how']}; {line['source']}"}
-        for line in published_of(name)
-    ]
-
-
-def _controllers(own: dict[str, list[Row]]) -> Table:
-    rows = [row for reached in own.values() for row in reached if row["controller"]]
-    columns = (PLANT, Column.text("learner", "who"))
-    title, note = "Their controllers, as they are printed", " SPAQL's tables of cells are too long to show."
-    return controllers_table("foreign-controllers", title, columns, rows, digits_of, note)
 
 
 def _handled() -> Table:
