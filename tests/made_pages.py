@@ -7,8 +7,8 @@ from html.parser import HTMLParser
 from made_runs import made_results
 from spaql.analysis.style import save, sheet
 from spaql_studies.figures import Figure
+from spaql_studies.page import tables_of, write_page
 from spaql_studies.parts import Effort, Part
-from spaql_studies.report.page import tables_of, write_page
 
 SMALL = Effort(seeds=4)
 COMPUTED = (

@@ -13,10 +13,10 @@ from spaql.cli.arguments import counting, learner_help
 from spaql.ground.errors import SpaqlError
 from spaql.ground.progress import working
 from spaql.learners.registry import card_of
-from spaql_studies.experiments import EXPERIMENTS
+from spaql_studies.parts import EXPERIMENTS, studies
 
 if TYPE_CHECKING:
-    from spaql_studies.report.page import Report
+    from spaql_studies.page import Report
     from spaql_studies.runs.store import Store
 
 NAMES = ", ".join(name for names in EXPERIMENTS.values() for name in names)
@@ -182,7 +182,7 @@ def report(
 
 
 def _report(store: "Store", as_json: bool, figures: dict[str, Any], quiet: bool) -> None:
-    from spaql_studies.report.page import make_report
+    from spaql_studies.page import make_report
     from spaql_studies.runs.runner import cores
 
     begin = time.perf_counter()
@@ -209,7 +209,6 @@ def _show(report: "Report", figures: dict[str, Any], quiet: bool) -> None:
     from rich.console import Console
 
     from spaql.policy.frame import bare_table
-    from spaql_studies.experiments import studies
 
     console = Console()
     for study in [] if quiet else studies():

@@ -9,8 +9,7 @@ from pathlib import Path
 
 from spaql.analysis.style import save, sheet
 from spaql.ground.progress import at_work
-from spaql_studies.experiments import studies
-from spaql_studies.parts import Results
+from spaql_studies.parts import Results, studies
 from spaql_studies.study import Drawing
 
 

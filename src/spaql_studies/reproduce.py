@@ -13,9 +13,8 @@ from spaql.ground.checks import whole
 from spaql.ground.errors import SpaqlError
 from spaql.ground.progress import display
 from spaql.ground.screens import ShownTask
-from spaql_studies.experiments import experiments
 from spaql_studies.load import plan_of
-from spaql_studies.parts import Effort, Part, chosen_parts, specs_of, stages_of
+from spaql_studies.parts import Effort, Part, chosen_parts, experiments, specs_of, stages_of
 from spaql_studies.runs.rows import DamagedError, Run
 from spaql_studies.runs.runner import executor_of, run_missing
 from spaql_studies.runs.spec import Spec

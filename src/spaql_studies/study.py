@@ -1,6 +1,6 @@
 """What a study is: its experiments, and how its results are shown.
 
-Data and functions; `spaql_studies.experiments` says how to add one.
+Data and functions; `spaql_studies.parts` says how to add one.
 """
 
 from collections.abc import Callable, Mapping, Sequence

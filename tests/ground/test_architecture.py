@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[2]
 # A folder may import from itself and from those before it. "ground" are the modules that all share.
 ORDER = (
     "ground", "trees", "plants", "gp", "partition", "policy", "learners", "training", "analysis", "compress", "laws", "data", "export",
-    "report", "cli", "spaql_studies/runs", STUDIES, "spaql_studies/report", "spaql_studies/commands", "spaql",
+    "report", "cli", "spaql_studies/runs", STUDIES, "spaql_studies/commands", "spaql",
 )  # fmt: skip
 FACADE = ("__init__.py", "callbacks.py", "old_paths.py")  # modules of the root that stand above all folders
 # Agents and policies are facades: `agent.learn()` and `policy.to_c()` call what is built on them, and import it when
@@ -152,7 +152,6 @@ LAZY = {
     "report": "figures are loaded when something is drawn",
     STUDIES: "figures are loaded when something is drawn",
     "spaql_studies/runs": "what only some runs need",
-    "spaql_studies/report": "figures are loaded when something is drawn",
     "spaql_studies/commands": "`spaql --help` must not load what a command needs",
     "spaql": "names of `spaql` are loaded when they are used",
 }

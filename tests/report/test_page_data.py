@@ -14,10 +14,10 @@ from spaql.analysis.style import INK
 from spaql.analysis.tables import duration, large, moment, period, ranges
 from spaql.ground.errors import SpaqlError
 from spaql.report.shell import coded, embedded, inline_svg, inlined, minus, plain
+from spaql_studies.curve_data import MOST_LINES, MOST_POINTS, curve_data, spaced
+from spaql_studies.page import MOST_ROWS
 from spaql_studies.paper.plan import random_runs
 from spaql_studies.parts import Part, Results, specs_of
-from spaql_studies.report.curve_data import MOST_LINES, MOST_POINTS, curve_data, spaced
-from spaql_studies.report.page import MOST_ROWS
 
 # -- curves --------------------------------------------------------------------------------------------------------------------------
 

@@ -53,7 +53,7 @@ def test_plants_and_learners_count_whole_and_rivals_only_where_they_run():
     assert trpo - ours == {"spaql_studies/runs/rivals.py"}
     assert sac - ours == {"spaql_studies/runs/rivals.py"}
     assert "spaql/compress/tree_search.py" in atlas - ours
-    assert not {"/".join(name.split("/")[:2]) for name in atlas} & {*UNUSED, "spaql_studies/report", "spaql_studies/study.py"}
+    assert not {"/".join(name.split("/")[:2]) for name in atlas} & {*UNUSED, "spaql_studies/page.py", "spaql_studies/study.py"}
 
 
 def test_a_new_import_is_followed_wherever_it_stands(tmp_path, monkeypatch):

@@ -6,8 +6,7 @@ import pytest
 
 from command_line import refused, run
 from made_runs import made_checked, made_run
-from spaql_studies.experiments import experiments
-from spaql_studies.parts import QUICK, Part, specs_of
+from spaql_studies.parts import QUICK, Part, experiments, specs_of
 from spaql_studies.runs.rows import write_rows
 from spaql_studies.runs.store import Store
 

@@ -13,11 +13,10 @@ from gym_envs import Line
 from made_runs import made_checked
 from pages import ROOT
 from spaql.ground.errors import SpaqlError
-from spaql_studies.experiments import experiments
 from spaql_studies.foreign import ENTRANTS, FOREIGN, TASKS, foreign_tables, tasks_of
 from spaql_studies.foreign.plants import PLANTS, ForeignPlant, Reseeded
 from spaql_studies.load import others
-from spaql_studies.parts import QUICK, WHOLE, Effort, Part, Results
+from spaql_studies.parts import QUICK, WHOLE, Effort, Part, Results, experiments
 from spaql_studies.reproduce import Request, reproduce
 from spaql_studies.runs.compute import agent_of, compute
 from spaql_studies.runs.rows import run_from

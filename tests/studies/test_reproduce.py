@@ -13,10 +13,9 @@ import pandas as pd
 import pytest
 
 import command_line
-from spaql_studies.experiments import all_parts
 from spaql_studies.load import load_results
 from spaql_studies.paper.plan import main_runs
-from spaql_studies.parts import QUICK, WHOLE, Part, chosen_parts, needed_parts, specs_of
+from spaql_studies.parts import QUICK, WHOLE, Part, all_parts, chosen_parts, needed_parts, specs_of
 from spaql_studies.reproduce import Request, reproduce
 from spaql_studies.runs.store import Store
 

@@ -16,8 +16,8 @@ from spaql.plants.catalog import CATALOG
 from spaql.plants.equations import Known
 from spaql_studies.figures import draw_figures
 from spaql_studies.load import load_results, plan_of, published_runs
+from spaql_studies.page import make_report
 from spaql_studies.parts import TITLES, Effort, Part, Results, specs_of
-from spaql_studies.report.page import make_report
 from spaql_studies.results import every_learner_tables
 from spaql_studies.runs.compute import compute
 from spaql_studies.runs.store import Store

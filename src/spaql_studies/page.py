@@ -16,12 +16,8 @@ from spaql.ground.progress import at_work
 from spaql.ground.writing import make_folder, write_whole
 from spaql.learners import registry
 from spaql.report.shell import embedded, inlined, render, write_html
-from spaql_studies.experiments import studies
-from spaql_studies.figures import Drawn, Figure, draw_figures, prepare
-from spaql_studies.load import load_results
-from spaql_studies.parts import Results
-from spaql_studies.report.curve_data import curve_data
-from spaql_studies.report.facts import (
+from spaql_studies.curve_data import curve_data
+from spaql_studies.facts import (
     ORIGIN,
     PART_HEADS,
     commands,
@@ -33,6 +29,9 @@ from spaql_studies.report.facts import (
     summary,
     when,
 )
+from spaql_studies.figures import Drawn, Figure, draw_figures, prepare
+from spaql_studies.load import load_results
+from spaql_studies.parts import Results, studies
 from spaql_studies.runs.store import Store
 from spaql_studies.study import Agents, Section, Tables
 
@@ -118,7 +117,7 @@ def write_page(results: Results, tables: Tables, figures: "list[Figure]", path: 
     curves, shown = curve_data(results), studies_of(results)
     text = render(
         "page.html",
-        "spaql_studies.report",
+        "spaql_studies",
         title=next((study.title for study in shown if study.title), "Results of spaql"),
         openings=[study.opening for study in shown if study.opening],
         when=when(results),

@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from spaql.analysis.tables import counted, duration, large, listed, moment, period, ranges, span
 from spaql.learners.registry import CARDS
-from spaql_studies.experiments import experiments, studies
-from spaql_studies.parts import TITLES, Part, Results, in_order, title_of
+from spaql_studies.parts import TITLES, Part, Results, experiments, in_order, studies, title_of
 from spaql_studies.runs.rows import Run
 from spaql_studies.study import Fact, Study, Tables
 

@@ -10,8 +10,7 @@ from spaql.analysis.tables import half_width
 from spaql.ground.arrays import Array
 from spaql.learners.registry import CARDS
 from spaql.report.shell import one_plain, plain
-from spaql_studies.experiments import studies
-from spaql_studies.parts import Results
+from spaql_studies.parts import Results, studies
 from spaql_studies.runs.rows import Run
 from spaql_studies.study import Agents
 
