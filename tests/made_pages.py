@@ -5,8 +5,8 @@ from dataclasses import replace
 from html.parser import HTMLParser
 
 from made_runs import made_results
-from spaql.analysis.style import save, sheet
-from spaql_studies.figures import Figure
+from spaql.analysis.style import sheet
+from spaql_studies.figures import Figure, save
 from spaql_studies.page import tables_of, write_page
 from spaql_studies.parts import Effort, Part
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from statistics import fmean, median_low
 from typing import Any
 
-from spaql.analysis.tables import Column, Digits, Row, Table, half_width, shown, span
 from spaql.learners.registry import learners
 from spaql.plants.catalog import CATALOG
 from spaql.policy.policy import Policy
@@ -20,6 +19,7 @@ from spaql_studies.runs.compute import worst_part
 from spaql_studies.runs.rows import Run
 from spaql_studies.runs.spec import Option, Spec
 from spaql_studies.study import Experiment, Finished
+from spaql_studies.tables import Column, Digits, Row, Table, half_width, shown, span
 
 Options = tuple[tuple[str, Option], ...]
 FIRST_SEED = 1000

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from spaql.analysis.tables import half_width
 from spaql.ground.arrays import Array
 from spaql.learners.registry import CARDS
 from spaql.report.shell import one_plain, plain
 from spaql_studies.parts import Results, studies
 from spaql_studies.runs.rows import Run
 from spaql_studies.study import Agents
+from spaql_studies.tables import half_width
 
 AXES = ("iterations", "train", "all")
 METRICS = ("best_seen", "evaluation", "arms")

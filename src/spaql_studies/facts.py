@@ -4,11 +4,12 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
-from spaql.analysis.tables import counted, duration, large, listed, moment, period, ranges, span
 from spaql.learners.registry import CARDS
+from spaql.policy.digits import counted
 from spaql_studies.parts import TITLES, Part, Results, experiments, in_order, studies, title_of
 from spaql_studies.runs.rows import Run
 from spaql_studies.study import Fact, Study, Tables
+from spaql_studies.tables import duration, large, listed, moment, period, ranges, span
 
 
 def computed(results: Results) -> list[Run]:

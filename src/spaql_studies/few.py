@@ -11,7 +11,6 @@ from statistics import fmean
 
 import numpy as np
 
-from spaql.analysis.tables import NOTHING, Column, Row, Table, shown, span
 from spaql.plants.catalog import CATALOG
 from spaql_studies.benchmark import (
     FRESH,
@@ -31,6 +30,7 @@ from spaql_studies.benchmark import (
 from spaql_studies.over_samples import RIVALS, few_figure
 from spaql_studies.parts import Part, Results
 from spaql_studies.study import Drawing, Extra, Section, Study, terminal_view
+from spaql_studies.tables import NOTHING, Column, Row, Table, shown, span
 
 QUICK_SAMPLES = 120  # of a quick look, which has one agent of the first kind: a search takes 10 to 60 s
 

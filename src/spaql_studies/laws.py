@@ -3,7 +3,7 @@
 The environments of MuJoCo and Box2D need extras; their runs come with the package.
 """
 
-from spaql.analysis.tables import Column, Row, Table, short, span
+from spaql.analysis.style import short
 from spaql.learners.registry import learners
 from spaql.plants.catalog import CATALOG
 from spaql_studies.benchmark import (
@@ -23,6 +23,7 @@ from spaql_studies.benchmark import (
 )
 from spaql_studies.parts import Results
 from spaql_studies.study import Experiment, Published, Section, Study, terminal_view
+from spaql_studies.tables import Column, Row, Table, span
 
 QUICK_SHARE = 0.02  # of many samples, for a quick look
 MANY_SAMPLES = 10**6

@@ -6,29 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spaql.analysis.style import (
-    BAND,
-    COLOURS,
-    INK,
-    MARKERS,
-    dots,
-    dotted_level,
-    entry,
-    legend,
-    letters,
-    line_of,
-    mean_and_half,
-    panel_grid,
-    plain_log,
-    side_by_side,
-)
-from spaql.analysis.tables import Row, agents, caption_number, listed, span
+from spaql.analysis.style import BAND, COLOURS, INK, legend, letters, mean_and_half, plain_log
 from spaql.ground.arrays import Array
 from spaql.learners.registry import CARDS, learners, rivals
 from spaql.plants.catalog import CATALOG
 from spaql_studies.benchmark import MODEL_BASED, Contender, groups_of, published_of, title_of_problem
+from spaql_studies.figures import MARKERS, dots, dotted_level, entry, line_of, panel_grid, side_by_side
 from spaql_studies.parts import TITLES, Results
 from spaql_studies.runs.rows import Run
+from spaql_studies.tables import Row, agents, caption_number, listed, span
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

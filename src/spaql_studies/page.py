@@ -9,7 +9,6 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from spaql.analysis.tables import NOTHING, Table, number, write_tables
 from spaql.ground.errors import SpaqlError
 from spaql.ground.processes import worker_processes
 from spaql.ground.progress import at_work
@@ -34,6 +33,7 @@ from spaql_studies.load import load_results
 from spaql_studies.parts import Results, studies
 from spaql_studies.runs.store import Store
 from spaql_studies.study import Agents, Section, Tables
+from spaql_studies.tables import NOTHING, Table, number, write_tables
 
 if TYPE_CHECKING:
     from spaql_studies.figures import Figure

@@ -7,7 +7,6 @@ of samples on the entry of the problem: what it does by default, with fewer samp
 from collections.abc import Sequence
 from dataclasses import replace
 
-from spaql.analysis.tables import Column, Row, Table, listed, number, span
 from spaql.learners.options import options_of
 from spaql.learners.registry import CARDS, Card, learner_class, learners
 from spaql.plants.catalog import CATALOG
@@ -29,6 +28,7 @@ from spaql_studies.scores import (
     score_text,
 )
 from spaql_studies.study import Drawing, Experiment, Finished, Section, Study, terminal_view
+from spaql_studies.tables import Column, Row, Table, listed, number, span
 
 ITERATED = tuple(card.name for card in learners() if card.learns_by == "iterations")
 COUNTING = tuple(card.name for card in COMPARED if card.learns_by == "samples")

@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spaql.analysis.style import COLOURS, dots, dotted_level, marker_of, mean_and_half, panel_grid, side_by_side
-from spaql.analysis.tables import NOTHING, Row, agents, counted, listed, short
+from spaql.analysis.style import COLOURS, mean_and_half, short
 from spaql.ground.arrays import Array
 from spaql.learners.registry import CARDS, learners, rivals
 from spaql.plants.catalog import CATALOG
+from spaql.policy.digits import counted
 from spaql_studies.benchmark import figures_of
+from spaql_studies.figures import dots, dotted_level, marker_of, panel_grid, side_by_side
 from spaql_studies.parts import TITLES, Results
 from spaql_studies.runs.rows import Run
+from spaql_studies.tables import NOTHING, Row, agents, listed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,10 +9,10 @@ from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 from spaql.analysis.style import WIDTH
-from spaql.analysis.tables import NOTHING, Table, span
 from spaql_studies.parts import Effort, Part, Results
 from spaql_studies.runs.rows import Run
 from spaql_studies.runs.spec import Spec
+from spaql_studies.tables import NOTHING, Table, span
 
 Fact = tuple[str, str]  # a heading and a text, or a value and its name
 Finished = Mapping[Part, Sequence[Run]]  # the runs of the parts that an experiment needs

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from spaql.analysis.tables import counted
 from spaql.ground.writing import make_folder, write_whole
+from spaql.policy.digits import counted
 from spaql.policy.evaluation import Evaluation
 from spaql_studies.runs.spec import Option
 

@@ -6,7 +6,6 @@ from dataclasses import replace
 import pytest
 
 import spaql
-from spaql.analysis.tables import latex, markdown
 from spaql_studies.benchmark import specs_of_tasks
 from spaql_studies.facts import remarks
 from spaql_studies.laws import BOX2D, COMPILED, MUJOCO, SLIDES, law_tables
@@ -15,6 +14,7 @@ from spaql_studies.parts import QUICK, WHOLE, Part, Results
 from spaql_studies.runs.compute import compute
 from spaql_studies.runs.rows import run_from
 from spaql_studies.runs.spec import Spec
+from spaql_studies.tables import latex, markdown
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,6 @@ import json
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from spaql.analysis.tables import NOTHING, Column, Row, Table, span
 from spaql_studies.benchmark import (
     Contender,
     Options,
@@ -27,6 +26,7 @@ from spaql_studies.foreign.plants import PLANTS, TRIED
 from spaql_studies.parts import Results
 from spaql_studies.runs.rows import Run
 from spaql_studies.study import Section, Study, lengths_of, terminal_view
+from spaql_studies.tables import NOTHING, Column, Row, Table, span
 
 ROLLOUTS = 20  # of SPAQL after every training episode: those of `from_gym` by default
 QUICK_FRESH = 5

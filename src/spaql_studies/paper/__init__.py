@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import partial
 
-from spaql.analysis.tables import NOTHING, Column, Table, counted, listed, number, probability, span, spread
 from spaql.learners.registry import CARDS
+from spaql.policy.digits import counted
 from spaql_studies.paper.claims import claims_table, comparison_tables, study_table
 from spaql_studies.paper.drawings import domains, scaling, trajectories
 from spaql_studies.paper.learning import against_trpo, learning
@@ -25,6 +25,7 @@ from spaql_studies.paper.tables import IN_PAPER, paper_tables, published
 from spaql_studies.parts import TITLES, Part, Results, in_order, title_of
 from spaql_studies.runs.rows import Run
 from spaql_studies.study import Agents, Compared, Drawing, Fact, Section, Study
+from spaql_studies.tables import NOTHING, Column, Table, listed, number, probability, span, spread
 
 REPORTED = (MAIN_RUNS.name, TUNED_RUNS.name)
 

@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 from statistics import fmean
 
 from spaql.analysis.statistics import Welch, welch
-from spaql.analysis.tables import Column, Row, Table, probability, spread
 from spaql.learners.registry import CARDS
 from spaql.plants.catalog import CATALOG
 from spaql_studies.paper.learning import overtaken_at
@@ -12,6 +11,7 @@ from spaql_studies.paper.plan import LEARNERS, MAIN, PAPER, groups_of, main_runs
 from spaql_studies.paper.tables import SOLVED
 from spaql_studies.parts import TITLES, Results
 from spaql_studies.runs.rows import Run
+from spaql_studies.tables import Column, Row, Table, probability, spread
 
 ALPHA = 0.05
 MEASURES = (("ours_paper_measure", "best_seen"), ("ours_stricter", "fresh"))

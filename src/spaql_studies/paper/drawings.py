@@ -6,24 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spaql.analysis.style import (
-    COLOURS,
-    INK,
-    ORDER,
-    RING,
-    entry,
-    legend,
-    letters,
-    line_of,
-    marker_of,
-    mean_and_half,
-)
-from spaql.analysis.tables import agents, caption_number, listed
+from spaql.analysis.style import COLOURS, INK, legend, letters, mean_and_half
 from spaql.ground.arrays import Array
 from spaql.learners.registry import CARDS
+from spaql_studies.figures import ORDER, RING, entry, line_of, marker_of
 from spaql_studies.paper.plan import Groups, groups_of, main_runs, random_runs
 from spaql_studies.parts import Results
 from spaql_studies.runs.rows import Run
+from spaql_studies.tables import agents, caption_number, listed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

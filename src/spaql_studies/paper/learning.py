@@ -6,26 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spaql.analysis.style import (
-    INK,
-    ORDER,
-    RING,
-    entry,
-    episodes,
-    fresh_strip,
-    legend,
-    letters,
-    line_of,
-    plain_log,
-    plot_band,
-    thinned,
-)
-from spaql.analysis.tables import agents, caption_number, listed, short
+from spaql.analysis.style import INK, episodes, legend, letters, plain_log, short, thinned
 from spaql.ground.arrays import Array
 from spaql.learners.registry import CARDS, learners
+from spaql_studies.figures import ORDER, RING, entry, fresh_strip, line_of, plot_band
 from spaql_studies.paper.plan import main_runs, random_runs
 from spaql_studies.parts import Results
 from spaql_studies.runs.rows import Run
+from spaql_studies.tables import agents, caption_number, listed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -3,13 +3,13 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from spaql.analysis.tables import NOTHING, span
 from spaql.learners.registry import learners
 from spaql.plants.catalog import CATALOG
 from spaql_studies.parts import Effort, Part, Results
 from spaql_studies.runs.rows import Run
 from spaql_studies.runs.spec import Option, Spec
 from spaql_studies.study import Experiment, Finished, Published
+from spaql_studies.tables import NOTHING, span
 
 LEARNERS = tuple(card.name for card in learners() if card.in_paper and card.learns)
 SCALED = ("pendulum", "pendulum-scaled", "cartpole")  # problems of the scaling study

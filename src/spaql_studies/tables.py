@@ -2,14 +2,16 @@
 
 import csv
 import io
-import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from spaql.analysis.statistics import mean_interval
+from spaql.export.latex import tabular
 from spaql.ground.writing import write_whole
+from spaql.policy.digits import counted
 
 NOTHING = "–"
 MOST_RANGES = 6  # of a list of numbers; further ranges are only counted
@@ -41,15 +43,6 @@ def caption_number(value: float) -> str:
     return f"{value:,.{0 if abs(value) >= 200 else 1}f}".replace("-", "−")
 
 
-def short(value: float) -> str:
-    """1234567 as 1.23 M."""
-    for unit, size in ((" M", 1e6), (" k", 1e3)):
-        if abs(value) >= size:
-            scaled = value / size
-            return (f"{scaled:,.0f}" if abs(scaled) >= 1000 else f"{scaled:.3g}") + unit
-    return f"{value:.3g}"
-
-
 def agents(counts: Sequence[int]) -> str:
     """20 agents each, or 5 to 20."""
     low, high = min(counts), max(counts)
@@ -65,11 +58,6 @@ def listed(items: Iterable[Any]) -> str:
     """a, b and c."""
     words = [str(item) for item in items]
     return " and ".join([", ".join(words[:-1]), words[-1]]) if len(words) > 1 else "".join(words)
-
-
-def counted(count: int, noun: str) -> str:
-    """1 run, 2 runs."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def large(count: float) -> str:
@@ -205,29 +193,8 @@ def comma_separated(table: Table) -> str:
 
 def latex(table: Table) -> str:
     """A `tabular` in booktabs style, to be \\input into a paper."""
-    shape = "".join("l" if column.words else "r" for column in table.columns)
-    lines = [" & ".join(map(_in_latex, cells)) + r" \\" for cells in table.cells()]
-    heads = " & ".join(escaped(column.heading) for column in table.columns) + r" \\"
-    begin = [f"% {table.title}", rf"\begin{{tabular}}{{@{{}}{shape}@{{}}}}"]
-    ruled = [r"\toprule", heads, r"\midrule", *lines, r"\bottomrule"]
-    return "\n".join([*begin, *ruled, r"\end{tabular}", *(f"% {note}" for note in table.notes)]) + "\n"
-
-
-_SPECIAL = {"±": r"$\pm$", "≥": r"$\geq$", "−": "$-$", "–": "--", "×": r"$\times$", "ξ": r"$\xi$"}
-_SPECIAL |= {"<": "$<$", ">": "$>$", "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\^{}"}
-_SPECIAL |= {sign: "\\" + sign for sign in "&%$#_{}"}
-
-
-def _in_latex(cell: str) -> str:
-    """Lines of a program one below the other, indented as they are."""
-    lines = [r"\ " * (len(line) - len(line.lstrip())) + escaped(line.lstrip()) for line in cell.split("\n")]
-    return lines[0] if len(lines) == 1 else r"\shortstack[l]{" + r" \\ ".join(lines) + "}"
-
-
-def escaped(text: str) -> str:
-    """Escapes the signs that LaTeX reads as commands; minus signs of numbers become real minus signs."""
-    text = re.sub(r"(?<![\w-])-(?=\d)", "−", text)
-    return "".join(_SPECIAL.get(sign, sign) for sign in text)
+    headings = [(column.heading, column.words) for column in table.columns]
+    return tabular(table.title, headings, table.cells(), table.notes)
 
 
 FORMATS: dict[str, Callable[[Table], str]] = {"md": markdown, "csv": comma_separated, "tex": latex}
@@ -246,8 +213,6 @@ def write_tables(tables: Iterable[Table], folder: Path) -> list[Path]:
 
 def half_width(values: Sequence[float]) -> float | None:
     """Half of Student's 95 % interval of the mean; None for a single value."""
-    from spaql.analysis.statistics import mean_interval
-
     if len(values) < 2:
         return None
     low, high = mean_interval(values)
