@@ -82,21 +82,11 @@ def sweep(
             algorithm,
             option,
             store,
-            trials=trials,
-            seeds=seeds,
-            best=best,
-            final_seeds=final_seeds,
             iterations=200 if iterations is None else iterations,
             samples=2000 if samples is None else samples,
-            rollouts=rollouts,
-            fresh=fresh,
-            sampler=sampler,
-            seed=seed,
-            jobs=jobs,
-            executor=executor,
-            repair=repair,
-            on_progress=say,
-        )
+            trials=trials, seeds=seeds, best=best, final_seeds=final_seeds, rollouts=rollouts, fresh=fresh,
+            sampler=sampler, seed=seed, jobs=jobs, executor=executor, repair=repair, on_progress=say,
+        )  # fmt: skip
     if result.interrupted:
         print("interrupted: finished runs are kept; the same command continues from there", file=sys.stderr)
         raise typer.Exit(INTERRUPTED)

@@ -29,10 +29,6 @@ def lengths_of(runs: Sequence[Run]) -> tuple[str, str]:
     return samples, NOTHING if rollouts == "0" else rollouts
 
 
-def _nothing(problem: str) -> tuple[Part, ...]:
-    return ()
-
-
 @dataclass(frozen=True)
 class Published:
     """Runs of an experiment that come with the package, because computing them needs an extra."""
@@ -65,7 +61,8 @@ class Experiment:
     specs: Callable[[str, Effort, Finished], list[Spec]]  # the runs on a problem
     other_parts: Mapping[str, str] = field(default_factory=dict)  # parts that are not about one problem: name and title
     by_default: bool = False  # computed if there is no `--only`
-    needs: Callable[[str], tuple[Part, ...]] = _nothing  # parts to be finished before the runs on a problem are known
+    # parts to be finished before the runs on a problem are known
+    needs: Callable[[str], tuple[Part, ...]] = lambda problem: ()
     along: tuple[str, ...] = ()  # experiments that its word means too
     extras: Mapping[str, Extra] = field(default_factory=dict)  # of problems that need one
     tuned: str = ""  # the experiment that takes the place of this one with `--tuned`
@@ -145,14 +142,6 @@ def terminal_view(hidden: Sequence[str] = (), narrow: tuple[str, ...] = (), alwa
 AS_IT_IS = terminal_view()
 
 
-def _no_list(anything: Any) -> list[Any]:
-    return []
-
-
-def _no_text(tables: Sequence[Table]) -> str:
-    return ""
-
-
 @dataclass(frozen=True)
 class Study:
     """Everything about a study. Only the first four fields are needed."""
@@ -165,7 +154,10 @@ class Study:
     opening: str = ""  # a sentence at the top of such a page
     figures: tuple[Drawing, ...] = ()  # in the order of their numbers
     in_terminal: InTerminal = AS_IT_IS  # a table in a terminal, roomy or not; None: left out
-    compared: Callable[[Results], list[Compared]] = _no_list  # agents whose curves and returns the page lists
-    verdict: Callable[[Sequence[Table]], str] = _no_text  # the end of the page's summary, from the tables of the study
-    key_figures: Callable[[Sequence[Table]], list[Fact]] = _no_list  # value and name, from the tables of the study
-    remarks: Callable[[Results], list[Fact]] = _no_list  # what to know before believing a number: heading and text
+    # agents whose curves and returns the page lists
+    compared: Callable[[Results], list[Compared]] = lambda results: []
+    # from the tables of the study: the end of the page's summary, and values with their names
+    verdict: Callable[[Sequence[Table]], str] = lambda tables: ""
+    key_figures: Callable[[Sequence[Table]], list[Fact]] = lambda tables: []
+    # what to know before believing a number: heading and text
+    remarks: Callable[[Results], list[Fact]] = lambda results: []

@@ -72,35 +72,20 @@ def sweep(
         on_progress: called with a line of text now and then.
     """
     asked = Sweep(
-        problem,
-        algorithm,
-        tuple(items("options", options)),
-        checked_path(store),
-        trials,
-        seeds,
-        best,
-        final_seeds,
-        iterations,
-        samples,
-        rollouts,
-        fresh,
-        sampler,
-        seed,
-        jobs,
-        executor,
-        repair,
-    )
+        problem, algorithm, tuple(items("options", options)), checked_path(store), trials, seeds, best, final_seeds,
+        iterations, samples, rollouts, fresh, sampler, seed, jobs, executor, repair,
+    )  # fmt: skip
     return run_sweep(asked, on_progress)
 
 
-def run_sweep(sweep: Sweep, told: Callable[[str], None] | None = None) -> Swept:
+def run_sweep(sweep: Sweep, say: Callable[[str], None] | None = None) -> Swept:
     """Compute what the store does not have. After Ctrl-C the result says so; the same call goes on from there."""
     card = card_of(sweep.algorithm)
     parameters = _checked(sweep, card)
     open_executor = executor_of(sweep.executor, sweep.jobs)
     store, swept = Store(sweep.store), Swept(sweep)
     store.tidy()
-    bench = _Bench(sweep, card, store, open_executor, swept, told or (lambda text: None))
+    bench = _Bench(sweep, card, store, open_executor, swept, say or (lambda text: None))
     try:
         searched = (tpe_search if sweep.sampler == "tpe" else random_search)(sweep, parameters, bench.run)
         for trials in searched:
@@ -152,10 +137,10 @@ class _Bench:
     """Runs sets of options on seeds, over the store and the executor."""
 
     def __init__(
-        self, sweep: Sweep, card: Card, store: Store, open_executor: Open, made: Swept, say: Callable[[str], None]
+        self, sweep: Sweep, card: Card, store: Store, open_executor: Open, swept: Swept, say: Callable[[str], None]
     ) -> None:  # fmt: skip
         self.sweep, self.card, self.store = sweep, card, store
-        self.open, self.made, self.say = open_executor, made, say
+        self.open, self.swept, self.say = open_executor, swept, say
 
     def run(self, sets: Sequence[Options], seeds: range, what: str) -> list[list[float]]:
         """The mean fresh return of every set on every seed."""
@@ -174,12 +159,13 @@ class _Bench:
                 self.say(f"{what}: {done} of {len(unique)} runs")
 
         outcome = run_missing(missing, self.store, self.open, finished)
-        self.made.computed += outcome.computed
+        self.swept.computed += outcome.computed
         if outcome.error is not None:
             raise failure(outcome.error, outcome.spec, "finished runs are kept") from outcome.error
         if outcome.interrupted:
             raise _InterruptedError
-        return [[self._fresh(spec) for spec in row] for row in specs]
+        runs = {spec: run.fresh for spec in unique if (run := self.store.read(spec)) is not None}
+        return [[runs[spec] for spec in row] for row in specs]
 
     def _spec(self, options: Options, seed: int) -> Spec:
         sweep, given = self.sweep, tuple(sorted(options.items()))
@@ -187,8 +173,3 @@ class _Bench:
             return Spec(sweep.problem, self.card.name, seed, 0, 0, sweep.fresh, given, (sweep.samples,))
         rollouts = CATALOG[sweep.problem].rollouts if sweep.rollouts is None else sweep.rollouts
         return Spec(sweep.problem, self.card.name, seed, sweep.iterations, rollouts, sweep.fresh, given)
-
-    def _fresh(self, spec: Spec) -> float:
-        run = self.store.read(spec)
-        assert run is not None
-        return run.fresh

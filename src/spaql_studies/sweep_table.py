@@ -42,16 +42,8 @@ class Sweep:
     @property
     def name(self) -> str:
         """Of its tables: the same for the same sweep, another for another."""
-        asked = [
-            self.problem,
-            self.algorithm,
-            *sorted(self.options),
-            self.trials,
-            self.seeds,
-            self.best,
-            self.final_seeds,
-        ]
-        asked += [self.iterations, self.samples, self.rollouts, self.fresh, self.sampler, self.seed]
+        asked = [self.problem, self.algorithm, *sorted(self.options), self.trials, self.seeds, self.best]
+        asked += [self.final_seeds, self.iterations, self.samples, self.rollouts, self.fresh, self.sampler, self.seed]
         return f"{self.problem}-{self.algorithm.lower()}-{hashlib.sha256(json.dumps(asked).encode()).hexdigest()[:8]}"
 
 
@@ -87,22 +79,15 @@ class Swept:
 # -- a table to read, and files to keep --------------------------------------------------------------------------------
 
 
-def rows_of(made: Swept) -> list[dict[str, Any]]:
+def rows_of(swept: Swept) -> list[dict[str, Any]]:
     """The best in the order of tuning, then the learner as it comes."""
-    trials = [*made.best, *([made.default] if made.default is not None else [])]
-    return [_row(trial, str(rank) if trial is not made.default else "default") for rank, trial in enumerate(trials, 1)]
-
-
-def _row(trial: Trial, rank: str) -> dict[str, Any]:
-    low, high = trial.worth.ci95
-    tuned = trial.score if trial.tuned else None
-    return {
-        "rank": rank,
-        "options": trial.options,
-        "tuned": tuned,
-        "fresh": trial.worth.mean,
-        "fresh_ci95": [low, high],
-    }
+    ranked = [(str(rank), trial) for rank, trial in enumerate(swept.best, 1)]
+    return [
+        {"rank": rank, "options": trial.options, "tuned": trial.score if trial.tuned else None}
+        | {"fresh": trial.worth.mean, "fresh_ci95": list(trial.worth.ci95)}
+        for rank, trial in [*ranked, ("default", swept.default)]
+        if trial is not None
+    ]
 
 
 def seeds(first: int, count: int) -> str:
@@ -116,19 +101,19 @@ def said(options: Options) -> str:
     )
 
 
-def markdown_of(made: Swept) -> str:
-    sweep = made.sweep
+def markdown_of(swept: Swept) -> str:
+    sweep = swept.sweep
     lines = [
         f"# Sweep: {sweep.algorithm} on {sweep.problem}",
         "",
-        f"{counted(len(made.trials), 'trial')} ({sweep.sampler}) of {', '.join(sweep.options)}. "
+        f"{counted(len(swept.trials), 'trial')} ({sweep.sampler}) of {', '.join(sweep.options)}. "
         f"Tuned: mean fresh return on {seeds(0, sweep.seeds)}, which chose the rows. Fresh: the same options on "
         f"{seeds(FIRST_REPORTED, sweep.final_seeds)}, which chose nothing; 95 % interval over the seeds.",
         "",
         "| | options | tuned | fresh | 95 % interval |",
         "|---|---|---|---|---|",
     ]
-    for row in rows_of(made):
+    for row in rows_of(swept):
         tuned = "" if row["tuned"] is None else f"{row['tuned']:.2f}"
         low, high = row["fresh_ci95"]
         lines.append(
@@ -138,37 +123,37 @@ def markdown_of(made: Swept) -> str:
     return "\n".join([*lines, ""])
 
 
-def folder_of(made: Swept) -> Path:
-    return made.sweep.store / "sweeps"
+def folder_of(swept: Swept) -> Path:
+    return swept.sweep.store / "sweeps"
 
 
-def keep(made: Swept, folder: Path) -> Path:
+def keep(swept: Swept, folder: Path) -> Path:
     """FOLDER/NAME.md, .csv (all trials) and .json. Returns the first."""
     import pandas
 
     make_folder(folder)
-    asked = {name: str(value) if isinstance(value, Path) else value for name, value in asdict(made.sweep).items()}
+    asked = {name: str(value) if isinstance(value, Path) else value for name, value in asdict(swept.sweep).items()}
     counts = {
         "sweep": asked,
-        "best": rows_of(made),
-        "trials": [{"options": t.options, "tuned": t.tuned} for t in made.trials],
+        "best": rows_of(swept),
+        "trials": [{"options": t.options, "tuned": t.tuned} for t in swept.trials],
     }
-    table = pandas.DataFrame([{**t.options, "tuned": t.score, "seeds": len(t.tuned)} for t in made.trials])
-    texts = {"md": markdown_of(made), "csv": table.to_csv(index_label="trial"), "json": json.dumps(counts, indent=1)}
+    table = pandas.DataFrame([{**t.options, "tuned": t.score, "seeds": len(t.tuned)} for t in swept.trials])
+    texts = {"md": markdown_of(swept), "csv": table.to_csv(index_label="trial"), "json": json.dumps(counts, indent=1)}
     for ending, text in texts.items():
         data = text.encode()
-        write_whole(folder / f"{made.sweep.name}.{ending}", lambda file, data=data: file.write(data))
-    return folder / f"{made.sweep.name}.md"
+        write_whole(folder / f"{swept.sweep.name}.{ending}", lambda file, data=data: file.write(data))
+    return folder / f"{swept.sweep.name}.md"
 
 
-def show(made: Swept, kept: Path | None) -> None:
+def show(swept: Swept, kept: Path | None) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
 
-    sweep = made.sweep
+    sweep = swept.sweep
     table = Table(
-        title=f"{sweep.algorithm} on {sweep.problem}: the best of {counted(len(made.trials), 'trial')}",
+        title=f"{sweep.algorithm} on {sweep.problem}: the best of {counted(len(swept.trials), 'trial')}",
         box=SIMPLE_HEAD,
         pad_edge=False,
     )
@@ -176,7 +161,7 @@ def show(made: Swept, kept: Path | None) -> None:
     table.add_column("options")
     for heading in (f"tuned, {seeds(0, sweep.seeds)}", f"fresh, {seeds(FIRST_REPORTED, sweep.final_seeds)}"):
         table.add_column(heading, justify="right")
-    for row in rows_of(made):
+    for row in rows_of(swept):
         low, high = row["fresh_ci95"]
         tuned = "" if row["tuned"] is None else f"{row['tuned']:.2f}"
         table.add_row(
@@ -186,6 +171,6 @@ def show(made: Swept, kept: Path | None) -> None:
     console.print(table)
     console.print(
         "Tuned is biased upwards: it chose the rows. Fresh did not; ± is half the 95 % interval over its seeds. "
-        f"{counted(made.computed, 'run')} computed now.{f' Kept: {kept}' if kept is not None else ''}",
+        f"{counted(swept.computed, 'run')} computed now.{f' Kept: {kept}' if kept is not None else ''}",
         highlight=False,
     )

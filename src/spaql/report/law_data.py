@@ -6,16 +6,15 @@ from typing import Any
 import numpy as np
 
 from spaql.export.drawing import ENDS, NAMED, colour_of, has_named
+from spaql.export.json_form import KINDS
 from spaql.ground.arrays import Array
 from spaql.policy.digits import counted
 from spaql.policy.policy import Policy
 from spaql.policy.words import Words
 from spaql.report.shell import minus
-from spaql.trees.laws import CLIP, ORDERED, SCORES, THRESHOLD, LeafLaws
+from spaql.trees.laws import CLIP, ORDERED, THRESHOLD, LeafLaws
 from spaql.trees.regions import constant_of
 from spaql.trees.tree import LEAF, Tree
-
-KINDS = {CLIP: "clip", ORDERED: "ordered", SCORES: "scores", THRESHOLD: "threshold"}
 
 
 def laws_of(tree: Tree) -> dict[str, Any] | None:

@@ -1,7 +1,7 @@
 """The paper: "Control with adaptive Q-learning", its tables, claims and figures beside our runs."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
 from spaql.learners.registry import CARDS
@@ -105,10 +105,6 @@ def _quick(results: Results, parts: Sequence[Part]) -> str:
 SHORT_LABELS = {"Random, torque in [0, 2]": "Random [0, 2]", "Random, whole range": "Random, all"}
 
 
-def _short(label: str) -> str:
-    return SHORT_LABELS.get(label, label)
-
-
 def in_terminal(table: Table, roomy: bool) -> Table | None:
     """The paper's two tables, so short that they fit into 80 columns."""
     if table.name not in IN_PAPER:
@@ -119,7 +115,7 @@ def in_terminal(table: Table, roomy: bool) -> Table | None:
         return Column(heading, lambda row: spread(row[name], row[f"{name}_half_width"], digits))
 
     columns = (
-        Column("", lambda row: _short(row["label"]), words=True),
+        Column("", lambda row: SHORT_LABELS.get(row["label"], row["label"]), words=True),
         mean("paper", "paper_reward"),
         mean("best seen", "best_seen"),
         mean("fresh", "fresh"),
@@ -179,20 +175,18 @@ def _tables(results: Results) -> list[Table]:
     return [*paper_tables(results), *single, *comparison_tables(results)]
 
 
-def _learning(problem: str) -> Drawing:
-    title = TITLES[problem]
-    return Drawing(f"learning-{problem}", f"Learning on {title}", partial(learning, problem=problem, title=title), 3.1)
+# What is drawn of a problem: the function, the title and the height
+KINDS: dict[str, tuple[Callable[..., str | None], str, float]] = {
+    "learning": (learning, "Learning on {}", 3.1),
+    "trajectories": (trajectories, "Trajectories on {}", 3.5),
+    "trpo": (against_trpo, "{} against TRPO", 3.3),
+}
 
 
-def _trajectories(problem: str) -> Drawing:
-    title = TITLES[problem]
-    draw = partial(trajectories, problem=problem, title=title)
-    return Drawing(f"trajectories-{problem}", f"Trajectories on {title}", draw, 3.5)
-
-
-def _against_trpo(problem: str) -> Drawing:
-    title = TITLES[problem]
-    return Drawing(f"trpo-{problem}", f"{title} against TRPO", partial(against_trpo, problem=problem, title=title), 3.3)
+def _of(kind: str, problem: str) -> Drawing:
+    (draw, heading, height), title = KINDS[kind], TITLES[problem]
+    drawn = partial(draw, problem=problem, title=title)
+    return Drawing(f"{kind}-{problem}", heading.format(title), drawn, height)
 
 
 STUDY = Study(
@@ -211,19 +205,16 @@ STUDY = Study(
     # In the order of the paper; the last two are ours
     figures=(
         Drawing("scaling-pendulum", "Scaling study, Pendulum", partial(scaling, titles=REWARDS), 3.1),
-        _learning("pendulum"),
-        _trajectories("pendulum"),
-        _learning("pendulum-5"),
-        _trajectories("pendulum-5"),
+        *(_of(kind, problem) for problem in ("pendulum", "pendulum-5") for kind in ("learning", "trajectories")),
         Drawing(
             "scaling-cartpole", "Scaling study, CartPole", partial(scaling, titles={"cartpole": "CartPole"}), 3.1, 5.0
         ),
-        _learning("cartpole"),
-        _trajectories("cartpole"),
-        _against_trpo("pendulum"),
-        _against_trpo("cartpole"),
+        _of("learning", "cartpole"),
+        _of("trajectories", "cartpole"),
+        _of("trpo", "pendulum"),
+        _of("trpo", "cartpole"),
         Drawing("domain-of-a-ball", "The domain of a ball", lambda figure, results: domains(figure), 2.75),
-        _learning("pendulum-scaled"),
+        _of("learning", "pendulum-scaled"),
     ),
     in_terminal=in_terminal,
     compared=compared,

@@ -39,6 +39,11 @@ class Protocol:
     random_iterations: int = 100  # nothing is learned: a hundred evaluations give the level
     trpo_iterations: int = 100  # of 4000 samples each
 
+    @property
+    def reported(self) -> range:
+        """Seeds of the reported runs."""
+        return range(self.first_seed, self.first_seed + self.seeds)
+
 
 PAPER = Protocol()
 QUICK = Protocol(
@@ -60,10 +65,6 @@ def protocol_of(effort: Effort) -> Protocol:
 # -- runs --------------------------------------------------------------------------------------------------------------
 
 
-def _seeds(first: int, count: int) -> range:
-    return range(first, first + count)
-
-
 def _learners(base: Spec, xi: Mapping[str, Sequence[float]], seeds: range) -> list[Spec]:
     """Every learner with every scale it has."""
     return [
@@ -77,7 +78,8 @@ def _learners(base: Spec, xi: Mapping[str, Sequence[float]], seeds: range) -> li
 def scaling_specs(problem: str, effort: Effort, finished: Finished) -> list[Spec]:
     protocol = protocol_of(effort)
     base = Spec(problem, "", 0, protocol.study_iterations, protocol.study_rollouts, protocol.study_fresh)
-    return _learners(base, dict.fromkeys(LEARNERS, protocol.xi), _seeds(protocol.study_first_seed, protocol.seeds))
+    seeds = range(protocol.study_first_seed, protocol.study_first_seed + protocol.seeds)
+    return _learners(base, dict.fromkeys(LEARNERS, protocol.xi), seeds)
 
 
 def main_specs(problem: str, effort: Effort, finished: Finished) -> list[Spec]:
@@ -93,23 +95,19 @@ def tuned_specs(problem: str, effort: Effort, finished: Finished) -> list[Spec]:
 def _reported(problem: str, effort: Effort, xi: Mapping[str, float]) -> list[Spec]:
     protocol = protocol_of(effort)
     base = Spec(problem, "", 0, protocol.iterations, CATALOG[problem].rollouts, protocol.fresh)
-    return _learners(base, {name: (xi[name],) for name in LEARNERS}, _seeds(protocol.first_seed, protocol.seeds))
+    return _learners(base, {name: (xi[name],) for name in LEARNERS}, protocol.reported)
 
 
 def random_specs(problem: str, effort: Effort, finished: Finished) -> list[Spec]:
     protocol = protocol_of(effort)
     base = Spec(problem, "Random", 0, protocol.random_iterations, CATALOG[problem].rollouts, protocol.fresh)
-    kinds: list[tuple[tuple[str, Option], ...]] = [()]
-    if problem in TORQUES:
-        kinds.append((("low", 0.0),))
-    seeds = _seeds(protocol.first_seed, protocol.seeds)
-    return [replace(base, seed=seed, options=options) for options in kinds for seed in seeds]
+    kinds: tuple[tuple[tuple[str, Option], ...], ...] = ((), (("low", 0.0),)) if problem in TORQUES else ((),)
+    return [replace(base, seed=seed, options=options) for options in kinds for seed in protocol.reported]
 
 
 def trpo_specs(problem: str, effort: Effort, finished: Finished) -> list[Spec]:
     protocol = protocol_of(effort)
-    seeds = _seeds(protocol.first_seed, protocol.seeds)
-    return [Spec(problem, "TRPO", seed, protocol.trpo_iterations, 0, protocol.fresh) for seed in seeds]
+    return [Spec(problem, "TRPO", seed, protocol.trpo_iterations, 0, protocol.fresh) for seed in protocol.reported]
 
 
 def _study_of(problem: str) -> Part:
@@ -119,11 +117,11 @@ def _study_of(problem: str) -> Part:
 def best_xi(study: Sequence[Run]) -> dict[str, float]:
     """Of each learner the xi with the best mean fresh return in our own study: other seeds than those reported, and
     not the biased best seen."""
-
-    def mean(runs: Sequence[Run]) -> float:
-        return sum(run.fresh for run in runs) / len(runs)
-
-    return {name: max(by_xi, key=lambda xi: mean(by_xi[xi])) for name, by_xi in groups_of(study).items()}
+    means = {
+        name: {xi: sum(run.fresh for run in runs) / len(runs) for xi, runs in by_xi.items()}
+        for name, by_xi in groups_of(study).items()
+    }
+    return {name: max(by_xi, key=lambda xi: by_xi[xi]) for name, by_xi in means.items()}
 
 
 def groups_of(runs: Sequence[Run]) -> Groups:
@@ -147,25 +145,20 @@ def random_runs(results: Results, problem: str, low: float | None = None) -> lis
     return [run for run in results.runs("random", problem) if run.options.get("low") == low]
 
 
-def _random_lengths(runs: Sequence[Run]) -> tuple[str, str]:
-    return NOTHING, span(run.rollouts for run in runs)
-
-
-def _trpo_lengths(runs: Sequence[Run]) -> tuple[str, str]:
-    return f"{span(run.iterations for run in runs)} batches", NOTHING
-
-
 SCALING = Experiment("scaling", "scaling study", SCALED, scaling_specs, by_default=True)
 MAIN_RUNS = Experiment("main", "main runs", MAIN, main_specs, by_default=True, tuned="tuned")
 TUNED_RUNS = Experiment(
     "tuned", "main runs, xi from our study", MAIN, tuned_specs, needs=lambda problem: (_study_of(problem),)
 )
-RANDOM = Experiment("random", "random policies", MAIN, random_specs, by_default=True, lengths=_random_lengths)
+RANDOM = Experiment(
+    "random", "random policies", MAIN, random_specs, by_default=True,
+    lengths=lambda runs: (NOTHING, span(run.rollouts for run in runs)),
+)  # fmt: skip
 TRPO = Experiment(
     "trpo",
     "TRPO",
     WITH_TRPO,
     trpo_specs,
     published=Published("sb3_contrib", "TRPO needs", "TRPO as published"),
-    lengths=_trpo_lengths,
+    lengths=lambda runs: (f"{span(run.iterations for run in runs)} batches", NOTHING),
 )
