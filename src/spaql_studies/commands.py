@@ -36,6 +36,7 @@ SAMPLES_HELP = f"{counting('samples')}: training steps per run (default: 2,000).
 def sweep(
     problem: Annotated[str, typer.Argument(help="A name from `spaql problems`.")],
     algorithm: Annotated[str, typer.Argument(help=learner_help(lambda card: card.learns))],
+    *,
     option: Annotated[list[str], typer.Option(metavar="NAME=RANGE", help=RANGE_HELP)],
     trials: Annotated[int, typer.Option(help="Sets of options to try.")] = 30,
     seeds: Annotated[int, typer.Option(help="Seeds per trial, from 0 on (at most 100).")] = 3,
@@ -104,6 +105,7 @@ def sweep(
 @command
 def reproduce(
     more: Annotated[list[str] | None, typer.Argument(help="Further names for --only.", metavar="NAME")] = None,
+    *,
     only: Annotated[list[str] | None, typer.Option(help=f"{NAMES}, or a part such as main-cartpole.")] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="A small but real version: fewer agents, iterations and values of xi.")
@@ -158,6 +160,7 @@ def reproduce(
 @command
 def report(
     store: Annotated[Path, typer.Argument(help="A store written by `spaql reproduce`.")] = Path("results"),
+    *,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print only the path of the page.")] = False,
     as_json: AsJson = False,
 ) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from spaql.ground.errors import SpaqlError
 from spaql.ground.processes import worker_processes
@@ -34,10 +34,6 @@ from spaql_studies.parts import Results, studies
 from spaql_studies.runs.store import Store
 from spaql_studies.study import Agents, Section, Tables
 from spaql_studies.tables import NOTHING, Table, number, write_tables
-
-if TYPE_CHECKING:
-    from spaql_studies.figures import Figure
-
 
 MANY = 200  # runs, from which on drawing takes longer than to begin a process
 
@@ -109,7 +105,7 @@ MARKS = (
 )
 
 
-def write_page(results: Results, tables: Tables, figures: "list[Figure]", path: Path) -> None:
+def write_page(results: Results, tables: Tables, figures: list[Figure], path: Path) -> None:
     """One file that can be sent and kept: style, scripts, figures and data are in it.
 
     Links to single files lead to the folders beside the page.
@@ -158,14 +154,8 @@ def _belongs(table: str, section: Section, named: Sequence[str]) -> bool:
 def _section(section: Section, tables: list[Table], figures: list[dict[str, Any]], curves: bool) -> dict[str, Any]:
     """A section as the template wants it. Tables that are read one after the other repeat no note."""
     shown = [_table(table, section.captions) for table in tables]
-    return {
-        "anchor": section.anchor,
-        "heading": section.heading,
-        "words": section.words,
-        "figures": figures,
-        "tables": _without_echo(shown) if section.tables is None else shown,
-        "curves": curves,
-    }
+    shown = _without_echo(shown) if section.tables is None else shown
+    return vars(section) | {"figures": figures, "tables": shown, "curves": curves}
 
 
 def _table(table: Table, caption: bool) -> dict[str, Any]:
@@ -181,18 +171,9 @@ def _table(table: Table, caption: bool) -> dict[str, Any]:
         if why is not None and texts[why] != NOTHING:
             next(cell for cell in cells if cell["heading"] == "verdict")["why"] = texts[why]
         rows.append(cells)
-    return {
-        "name": table.name,
-        "title": table.title,
-        "heads": [
-            {"text": column.heading, "words": column.words} for i, column in enumerate(table.columns) if i != why
-        ],
-        "rows": rows,
-        "hint": table.hint,
-        "notes": table.notes,
-        "classes": " ".join(table.classes),
-        "caption": caption,
-    }
+    columns = [column for i, column in enumerate(table.columns) if i != why]
+    heads = [{"text": column.heading, "words": column.words} for column in columns]
+    return vars(table) | {"heads": heads, "rows": rows, "classes": " ".join(table.classes), "caption": caption}
 
 
 def _without_echo(tables: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -212,7 +193,7 @@ def _cell(heading: str, text: str, words: bool) -> dict[str, Any]:
     return cell
 
 
-def _figures(figures: "Sequence[Figure]", path: Path) -> list[dict[str, Any]]:
+def _figures(figures: Sequence[Figure], path: Path) -> list[dict[str, Any]]:
     drawn = inlined([(figure.svg, figure.png, figure.title) for figure in figures])
     return [
         {

@@ -124,14 +124,15 @@ def _notes(results: Results, problem: str, rows: Sequence[Row]) -> tuple[str, ..
 
 def _overview(found: dict[str, list[Row]]) -> Table:
     rows = [_line(problem, rows) for problem, rows in found.items()]
-    columns = (
-        PROBLEM,
-        *(Column(name, lambda row, name=name: Column.mean("", name, row["digits"]).show(row)) for name in ENTRANTS),
-        Column("best known", lambda row: number(row["best_known"], row["digits"])),
-    )
+    best = Column("best known", lambda row: number(row["best_known"], row["digits"]))
+    columns = (PROBLEM, *map(_of, ENTRANTS), best)
     note = "Mean fresh return over the agents ± half of Student's 95 % interval. "
     note += "Best known: an optimum, or the best published result."
     return Table(OVERVIEW, "Every learner on every problem: fresh return", columns, rows, (note,))
+
+
+def _of(algorithm: str) -> Column:
+    return Column(algorithm, lambda row: Column.mean("", algorithm, row["digits"]).show(row))
 
 
 def _line(problem: str, rows: Sequence[Row]) -> Row:

@@ -46,7 +46,7 @@ def test_means_and_worst_agents_are_told_with_the_numbers_of_the_controllers(res
 def test_others_stand_beside_it_with_their_sources(results):
     beside = law_tables(results)[2]
     assert [row["fresh"] for row in beside.rows] == sorted((row["fresh"] for row in beside.rows), reverse=True)
-    assert any(row["what"].startswith("spaql: 1 law, ") for row in beside.rows)
+    assert any(row["who"].startswith("spaql: 1 law, ") for row in beside.rows)
     assert all(row["source"] for row in beside.rows)
 
 

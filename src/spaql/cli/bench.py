@@ -13,6 +13,7 @@ from spaql.cli.plant_options import SET_HELP
 
 @command
 def bench(
+    *,
     problem: Annotated[list[str] | None, typer.Option(help="Repeat for several (default: pendulum, cartpole).")] = None,
     changes: Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help=SET_HELP)] = None,
     iterations: Annotated[int, typer.Option(help="Training episodes per run.")] = 2000,

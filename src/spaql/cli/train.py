@@ -86,6 +86,7 @@ def learners(as_json: AsJson = False) -> None:
 def train(
     problem: Annotated[str, typer.Argument(help=PROBLEM_HELP)],
     algorithm: Annotated[str, typer.Argument(help=learner_help())],
+    *,
     iterations: Annotated[
         int | None, typer.Option(help=f"Training episodes (default: {DEFAULT_ITERATIONS:,}).")
     ] = None,
@@ -186,6 +187,7 @@ def train(
 @with_plant
 def evaluate(
     file: Annotated[Path, typer.Argument(help="An agent written by `spaql train --out` or `agent.save`.")],
+    *,
     episodes: Annotated[int, typer.Option(help="Fresh episodes.")] = 1000,
     seed: Annotated[int, typer.Option(help="Seed of the episodes.")] = 0,
     deterministic: Annotated[bool, typer.Option("--deterministic", help="Use the centre of the greedy cell.")] = False,
