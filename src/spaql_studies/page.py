@@ -140,15 +140,13 @@ def _sections(tables: Tables, drawn: list[dict[str, Any]], curves: bool) -> list
     sections = []
     for study in studies():
         figures = [figure for figure in drawn if figure["study"] == study.name]
-        named = [name for section in study.sections for name in section.tables or ()]
+        by_name = {table.name: table for table in tables.get(study.name, [])}
+        rest = set(by_name) - {name for section in study.sections for name in section.tables or ()}
         for section in study.sections:
-            shown = [table for table in tables.get(study.name, []) if _belongs(table.name, section, named)]
+            wanted = rest if section.tables is None else section.tables
+            shown = [table for name, table in by_name.items() if name in wanted]
             sections.append(_section(section, shown, figures if section.figures else [], curves and section.curves))
     return [section for section in sections if section["tables"] or section["figures"] or section["curves"]]
-
-
-def _belongs(table: str, section: Section, named: Sequence[str]) -> bool:
-    return table not in named if section.tables is None else table in section.tables
 
 
 def _section(section: Section, tables: list[Table], figures: list[dict[str, Any]], curves: bool) -> dict[str, Any]:
@@ -172,8 +170,8 @@ def _table(table: Table, caption: bool) -> dict[str, Any]:
             next(cell for cell in cells if cell["heading"] == "verdict")["why"] = texts[why]
         rows.append(cells)
     columns = [column for i, column in enumerate(table.columns) if i != why]
-    heads = [{"text": column.heading, "words": column.words} for column in columns]
-    return vars(table) | {"heads": heads, "rows": rows, "classes": " ".join(table.classes), "caption": caption}
+    shown = [{"text": column.heading, "words": column.words} for column in columns]
+    return vars(table) | {"heads": shown, "rows": rows, "classes": " ".join(table.classes), "caption": caption}
 
 
 def _without_echo(tables: list[dict[str, Any]]) -> list[dict[str, Any]]:

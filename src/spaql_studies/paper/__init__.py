@@ -115,7 +115,7 @@ def in_terminal(table: Table, roomy: bool) -> Table | None:
         return Column(heading, lambda row: spread(row[name], row[f"{name}_half_width"], digits))
 
     columns = (
-        Column("", lambda row: SHORT_LABELS.get(row["label"], row["label"]), words=True),
+        Column("", lambda row: str(SHORT_LABELS.get(row["label"], row["label"])), words=True),
         mean("paper", "paper_reward"),
         mean("best seen", "best_seen"),
         mean("fresh", "fresh"),
