@@ -94,3 +94,9 @@ def test_importing_spaql_warns_of_nothing_and_loads_none_of_them():
     program = "import warnings; warnings.simplefilter('error'); import sys, spaql; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
     assert not set(loaded) & (set(MOVED) | {"spaql.explain", "spaql.experiments"})
+
+
+def test_environments_of_old_stores_and_agent_files_are_registered_under_the_module_of_then():
+    program = "import spaql, gymnasium, spaql.studies.foreign.plants; print('pc-gym/cstr-v0' in gymnasium.registry)"
+    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    assert told == "True\n"

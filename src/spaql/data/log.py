@@ -235,8 +235,9 @@ def _inside(
         if fits and far > 0.05 * factor and (angle or factor != DEGREES):
             guess = f" ({written}?)"
             break
+    ends = f"{low:g} ... {high:g} {unit}".rstrip()
     raise SpaqlError(
-        f"{table.name}: {column} is outside {low:g} ... {high:g}{unit and f' {unit}'} in {len(bad)} of {len(table)} rows, "
+        f"{table.name}: {column} is outside {ends} in {len(bad)} of {len(table)} rows, "
         f"first in row {int(bad[0]) + 1} ({values[bad[0]]:g}); "
         f"it goes from {seen.min():g} to {seen.max():g}: wrong units{guess}? "
         f"Convert the column, or {remedy}; nothing was learned"
