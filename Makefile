@@ -62,11 +62,11 @@ paper: .venv/.ready  ## the whole paper: 20 agents per experiment, all figures a
 
 trpo: .venv/.torch  ## TRPO's 40 runs again (about an hour on one core), into the file that ships with the package
 	$(BIN)/spaql reproduce --only trpo --store results/trpo
-	$(BIN)/python -m spaql.studies.load results/trpo
+	$(BIN)/python -m spaql_studies.load results/trpo
 
 rivals: .venv/.torch  ## the same for SAC, DQN and PPO, against which Atlas is held (some hours)
 	$(BIN)/spaql reproduce --only rivals --store results/rivals
-	$(BIN)/python -m spaql.studies.load results/rivals rivals
+	$(BIN)/python -m spaql_studies.load results/rivals rivals
 
 bench: .venv/.ready  ## measure the speed
 	$(BIN)/spaql bench

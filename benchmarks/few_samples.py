@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 import spaql
-from spaql.runs.compute import worst_part
+from spaql_studies.runs.compute import worst_part
 
 HERE = Path(__file__).parent
 

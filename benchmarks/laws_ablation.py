@@ -27,7 +27,7 @@ import spaql
 from spaql.gp import model, reward, transitions
 from spaql.laws import atlas_trials, in_model, judge
 from spaql.learners.atlas import state
-from spaql.runs.compute import worst_part
+from spaql_studies.runs.compute import worst_part
 
 
 class Rule(NamedTuple):

@@ -16,12 +16,12 @@ from versions import ROOT, source_of
 SAMPLE = """
 import hashlib, json, sys, tempfile, time
 from pathlib import Path
-from spaql.runs.compute import agent_of
-from spaql.runs.compute import compute
-from spaql.runs.rows import RESULT
-from spaql.runs.store import Store
-from spaql.studies.parts import WHOLE
-from spaql.studies.parts import chosen_parts, specs_of
+from spaql_studies.runs.compute import agent_of
+from spaql_studies.runs.compute import compute
+from spaql_studies.runs.rows import RESULT
+from spaql_studies.runs.store import Store
+from spaql_studies.parts import WHOLE
+from spaql_studies.parts import chosen_parts, specs_of
 
 SHARE = 20  # of the runs of a kind, one is computed
 

@@ -23,8 +23,8 @@ from pathlib import Path
 import pandas
 
 import spaql
-from spaql.runs.rows import read_rows
-from spaql.runs.store import Store
+from spaql_studies.runs.rows import read_rows
+from spaql_studies.runs.store import Store
 
 STUDY = ["--quick", "--store", "store", "--quiet", "--no-report"]
 COMMANDS = {

@@ -18,7 +18,7 @@ import numpy as np
 
 import spaql
 from spaql.laws.planner import BUDGET, planned
-from spaql.runs.compute import worst_part
+from spaql_studies.runs.compute import worst_part
 
 FIRST_SEED, FRESH = 1000, 1000
 TORQUE = spaql.Continuous((-1.0,), (1.0,), ("torque",), ("N m",))

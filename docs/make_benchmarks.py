@@ -10,14 +10,14 @@ from pathlib import Path
 
 from make_results import replaced
 
-from spaql.analysis.tables import Column, Table, markdown, number, shown
-from spaql.runs.store import Store
-from spaql.studies.benchmark import published_of, return_of, title_of_problem
-from spaql.studies.few import few_tables
-from spaql.studies.foreign import TASKS, digits_of, foreign_tables, title_of_plant
-from spaql.studies.laws import law_tables
-from spaql.studies.load import load_results, others
-from spaql.studies.parts import Results
+from spaql_studies.benchmark import published_of, return_of, title_of_problem
+from spaql_studies.few import few_tables
+from spaql_studies.foreign import TASKS, digits_of, foreign_tables, title_of_plant
+from spaql_studies.laws import law_tables
+from spaql_studies.load import load_results, others
+from spaql_studies.parts import Results
+from spaql_studies.runs.store import Store
+from spaql_studies.tables import Column, Table, markdown, number, shown
 
 LAWS = ("problem", "laws", "numbers", "samples", "fresh return", "worst agent")
 FEW = ("problem", "samples", "fresh return", "worst agent", "agents in doubt", "laws")

@@ -10,7 +10,7 @@ import numpy as np
 
 import spaql
 from spaql.analysis.style import letters, mean_and_half, png_of, sheet, write
-from spaql.studies.paper.learning import Level, Series, draw_returns, learning_legend
+from spaql_studies.paper.learning import Level, Series, draw_returns, learning_legend
 
 AGENTS, ITERATIONS, EPISODES = 20, 2000, 1000
 TITLES = {"cartpole": "CartPole", "pendulum": "Pendulum"}

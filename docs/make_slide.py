@@ -8,9 +8,9 @@ import sys
 from pathlib import Path
 
 from spaql.analysis.style import INK, png_of, sheet, write
-from spaql.analysis.tables import number
 from spaql.ground.colours import BLUE, GREY
-from spaql.studies.load import others
+from spaql_studies.load import others
+from spaql_studies.tables import number
 
 PAGE = Path(__file__).parent / "laws.md"
 # The heading of a controller on the page, the title on the slide, the problem, and who stands beside it: how it begins in others.json, and its name

@@ -5,10 +5,10 @@ from dataclasses import replace
 from html.parser import HTMLParser
 
 from made_runs import made_results
-from spaql.analysis.style import save, sheet
-from spaql.report.page import tables_of, write_page
-from spaql.studies.figures import Figure
-from spaql.studies.parts import Effort, Part
+from spaql.analysis.style import sheet
+from spaql_studies.figures import Figure, save
+from spaql_studies.page import tables_of, write_page
+from spaql_studies.parts import Effort, Part
 
 SMALL = Effort(seeds=4)
 COMPUTED = (

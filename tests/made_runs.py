@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from spaql.runs.rows import run_from
-from spaql.studies.parts import WHOLE, Results, specs_of
+from spaql_studies.parts import WHOLE, Results, specs_of
+from spaql_studies.runs.rows import run_from
 
 ORIGIN = {
     "version": "0",
@@ -61,5 +61,6 @@ def made_checked(spec, last, first=None, leaves=None, tree=None):
         "tree_leaves": np.where(with_tree, spec.leaves if leaves is None else leaves, 0),
         "tree_returns": np.where(with_tree, returns if tree is None else tree, np.nan),
         "cpu_curve": np.array(spec.checkpoints) / 1000, "tree_cpu_curve": np.where(with_tree, 2.0, np.nan),
+        "parameters": spec.parameters,
     }  # fmt: skip
     return run_from(row | ORIGIN)

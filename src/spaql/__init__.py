@@ -44,11 +44,11 @@ if TYPE_CHECKING:
     from spaql.policy.policy import Policy
     from spaql.policy.step_response import StepResponse
     from spaql.policy.worst import Worst
-    from spaql.studies.sweep import sweep
     from spaql.training.episode import Episode
     from spaql.training.trainer import learn_all
     from spaql.training.vectors import evaluate_vector
     from spaql.trees.equality import differences
+    from spaql_studies.sweep import sweep
 
 __all__ = [
     "Axis", "Between", "Continuous", "Controller", "Episode", "Evaluation", "Finite", "History", "Interlock", "Limit",
@@ -68,7 +68,7 @@ _HOMES = {
     "coverage": "spaql.data.coverage",
     "record": "spaql.data.record",
     "load": "spaql.learners.files",
-    "sweep": "spaql.studies.sweep",
+    "sweep": "spaql_studies.sweep",
     "Between": "spaql.plants.equations",
     "check": "spaql.plants.check",
     "check_known": "spaql.plants.known",

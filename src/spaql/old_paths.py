@@ -20,8 +20,8 @@ MOVED = {
     "spaql.analysis.comparing": "spaql.analysis.comparison",
     "spaql.data.recording": "spaql.data.record",
     "spaql.errors": "spaql.ground.errors",
-    "spaql.experiments.runner": "spaql.runs.runner",
-    "spaql.experiments.sweep": "spaql.studies.sweep",
+    "spaql.experiments.runner": "spaql_studies.runs.runner",
+    "spaql.experiments.sweep": "spaql_studies.sweep",
     "spaql.explain.arena": "spaql.compress.arena",
     "spaql.explain.compress": "spaql.compress.compress",
     "spaql.explain.equality": "spaql.trees.equality",
@@ -32,10 +32,21 @@ MOVED = {
     "spaql.files": "spaql.learners.files",
     "spaql.plants.checking": "spaql.plants.check",
     "spaql.plants.making": "spaql.plants.make",
+    "spaql.runs.compute": "spaql_studies.runs.compute",
+    "spaql.runs.rivals": "spaql_studies.runs.rivals",
+    "spaql.runs.rows": "spaql_studies.runs.rows",
+    "spaql.runs.store": "spaql_studies.runs.store",
+    "spaql.studies.foreign.plants": "spaql_studies.foreign.plants",
+    "spaql.studies.load": "spaql_studies.load",
+    "spaql.studies.parts": "spaql_studies.parts",
+    "spaql.studies.sweep": "spaql_studies.sweep",
     "spaql.training.history": "spaql.learners.history",
     "spaql.training.recording": "spaql.training.episode",
 }
-FOLDERS = frozenset({"spaql.experiments", "spaql.explain"})  # removed folders: only the modules above were known
+# Removed folders: only the modules above were known
+FOLDERS = frozenset({
+    "spaql.experiments", "spaql.explain", "spaql.runs", "spaql.studies", "spaql.studies.foreign",
+})  # fmt: skip
 # Names that are public now: the warning recommends them instead of a deep path.
 PUBLIC = {
     "spaql.errors": "spaql.SpaqlError",
@@ -48,6 +59,7 @@ PUBLIC = {
     "spaql.training.history": "spaql.History",
     "spaql.training.recording": "spaql.Episode",
     "spaql.data.recording": "spaql.record",
+    "spaql.studies.sweep": "spaql.sweep",
 }
 # Single names that moved to another module than the rest of their old module.
 ELSEWHERE = {
@@ -82,9 +94,13 @@ class OldPaths:
         return _OldModule(spec.name)
 
     def exec_module(self, module: ModuleType) -> None:
-        """Warns once: Python runs a module when it is first imported."""
+        """Warns once: Python runs a module when it is first imported.
+
+        The new module is loaded at once: old agent files have ids of Gymnasium that it registers.
+        """
         name = module.__name__
         if name in MOVED:
+            import_module(MOVED[name])
             also = f", or better {PUBLIC[name]}" if name in PUBLIC else ""
             warnings.warn(
                 f"{name} is now {MOVED[name]}{also}; the old path will be removed in the next release",

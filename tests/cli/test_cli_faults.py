@@ -14,7 +14,7 @@ from command_line import refused, run
 from disks import no_room, resized, small_disk
 from spaql.ground.errors import LONGEST
 from spaql.ground.writing import kept, write_whole
-from spaql.runs.rows import read_rows
+from spaql_studies.runs.rows import read_rows
 
 NEVER = 10**8  # iterations, passes and episodes: whoever does not look first is still at it tomorrow
 # What every command writes, and a length of its work that nobody waits for. `{to}` is where it is told to write.

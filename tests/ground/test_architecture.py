@@ -1,4 +1,8 @@
-"""The way of the data is the order of the folders: imports go down it, and the few doors up are listed here."""
+"""The way of the data is the order of the folders: imports go down it, and the few doors up are listed here.
+
+Two packages: the library `spaql`, and above it the research, `spaql_studies`. Files of the library are named by their
+place in it, those of the other package by their place in `src`.
+"""
 
 import ast
 import functools
@@ -12,11 +16,13 @@ import pytest
 import spaql
 
 PACKAGE = Path(spaql.__file__).parent
+STUDIES = "spaql_studies"
+PACKAGES = ("spaql", STUDIES)
 ROOT = Path(__file__).parents[2]
 # A folder may import from itself and from those before it. "ground" are the modules that all share.
 ORDER = (
     "ground", "trees", "plants", "gp", "partition", "policy", "learners", "training", "analysis", "compress", "laws", "data", "export",
-    "runs", "studies", "report", "cli", "spaql",
+    "report", "cli", "spaql_studies/runs", STUDIES, "spaql_studies/commands", "spaql",
 )  # fmt: skip
 FACADE = ("__init__.py", "callbacks.py", "old_paths.py")  # modules of the root that stand above all folders
 # Agents and policies are facades: `agent.learn()` and `policy.to_c()` call what is built on them, and import it when
@@ -40,42 +46,54 @@ DOORS = {
     ("policy/policy.py", "export/json_form.py"),
     ("policy/controller.py", "training/closed_loop.py"),
     ("policy/controller.py", "learners/laws.py"),
+    ("cli/__init__.py", "spaql_studies/commands.py"),
+    ("cli/train_text.py", "spaql_studies/paper/tables.py"),
 }
+# Texts by which the library knows the other package: `spaql.sweep`, homes of rivals, paths of earlier versions
+KNOWN_BY_TEXT = {"__init__.py", "learners/registry.py", "old_paths.py"}
 # Facades also import from their own folder when they are called, because what they call knows them.
 OWN_DOORS = {("learners/agent.py", "learners/files.py"), ("gp/model_plant.py", "gp/python_form.py")}
 
 
 class Arrow(NamedTuple):
-    source: str  # file, relative to the package
+    source: str  # file
     target: str
     lazy: bool  # inside a function
     line: int
 
 
 def folder_of(file):
-    if "/" in file:
-        return file.split("/")[0]
-    return "spaql" if file in FACADE else "ground"
+    """The longest place in the order that a file is in."""
+    places = [place for place in ORDER if file.removesuffix(".py") == place or file.startswith(f"{place}/")]
+    return max(places, key=len, default="spaql" if file in FACADE else "ground")
+
+
+def name_of(path):
+    return path.relative_to(PACKAGE if path.is_relative_to(PACKAGE) else PACKAGE.parent).as_posix()
+
+
+def text_of(file):
+    return ((PACKAGE.parent if file.startswith(STUDIES) else PACKAGE) / file).read_text("utf-8")
 
 
 def files():
-    return sorted(path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py"))
+    return sorted(name_of(path) for package in PACKAGES for path in (PACKAGE.parent / package).rglob("*.py"))
 
 
 def target_of(module):
-    """The file of a module of the package, or None."""
-    place = PACKAGE.joinpath(*module.split(".")[1:])
+    """The file of a module of ours, or None."""
+    place = PACKAGE.parent.joinpath(*module.split("."))
     for path in (place.with_suffix(".py"), place / "__init__.py"):
         if path.exists() and (path.name == "__init__.py" or len(module.split(".")) > 1):
-            return path.relative_to(PACKAGE).as_posix()
+            return name_of(path)
     return None
 
 
 def modules_in(statement):
-    """The modules of the package that an import statement names."""
+    """The modules of ours that an import statement names."""
     if isinstance(statement, ast.Import):
-        return [name.name for name in statement.names if name.name.split(".")[0] == "spaql"]
-    if statement.module is None or statement.module.split(".")[0] != "spaql":
+        return [name.name for name in statement.names if name.name.split(".")[0] in PACKAGES]
+    if statement.module is None or statement.module.split(".")[0] not in PACKAGES:
         return []
     named = [f"{statement.module}.{name.name}" for name in statement.names]
     return [module if target_of(module) else statement.module for module in named]
@@ -93,7 +111,7 @@ def arrows_from(file):
                     yield Arrow(file, target_of(module), lazy, child.lineno)
             yield from walk(child, lazy or isinstance(child, ast.FunctionDef | ast.Lambda))
 
-    return list(walk(ast.parse((PACKAGE / file).read_text("utf-8")), False))
+    return list(walk(ast.parse(text_of(file)), False))
 
 
 def against_the_order(arrow):
@@ -118,13 +136,23 @@ def test_what_a_facade_calls_above_itself_is_listed():
     assert {arrow[:2] for arrow in arrows() if against_the_order(arrow) and arrow.lazy} == DOORS
 
 
+def test_the_library_knows_no_study_but_by_its_doors():
+    """The research needs the library, and not the other way round."""
+    by_import = {source for source, target in DOORS if target.startswith(STUDIES)}
+    library = [file for file in files() if not file.startswith(STUDIES)]
+    assert {file for file in library if STUDIES in text_of(file)} == by_import | KNOWN_BY_TEXT
+    at_the_top = [arrow for arrow in arrows() if arrow.source in library and arrow.target.startswith(STUDIES) and not arrow.lazy]
+    assert not at_the_top
+
+
 # Imports inside functions that go down the order: heavy modules that a command may not need. Each folder has its reason.
 LAZY = {
     "cli": "`spaql --help` must not load what a command needs",
     "analysis": "Matplotlib and SciPy's statistics are loaded when something is drawn or tested",
-    "studies": "figures are loaded when something is drawn",
     "report": "figures are loaded when something is drawn",
-    "runs": "what only some runs need",
+    STUDIES: "figures are loaded when something is drawn",
+    "spaql_studies/runs": "what only some runs need",
+    "spaql_studies/commands": "`spaql --help` must not load what a command needs",
     "spaql": "names of `spaql` are loaded when they are used",
 }
 
@@ -162,7 +190,7 @@ NUMBA_ATTRIBUTES = {"__file__", "__version__", "cfunc", "config", "njit", "typeo
 
 def test_numba_is_imported_in_two_files_and_its_private_interfaces_in_one():
     for file in files():
-        for node in ast.walk(ast.parse((PACKAGE / file).read_text("utf-8"))):
+        for node in ast.walk(ast.parse(text_of(file))):
             named = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
             named += [name.name for name in node.names] if isinstance(node, ast.Import) else []
             found = {name for name in named if name.split(".")[0] == "numba"}
@@ -173,7 +201,7 @@ def test_numba_is_imported_in_two_files_and_its_private_interfaces_in_one():
 
 
 def test_a_file_can_be_read_in_one_sitting():
-    long = {file: n for file in files() if (n := len((PACKAGE / file).read_text("utf-8").splitlines())) > 300}
+    long = {file: n for file in files() if (n := len(text_of(file).splitlines())) > 300}
     assert not long
 
 
@@ -192,7 +220,7 @@ def test_a_class_name_stands_for_one_thing():
     """But for `Parameters`, which each plant of the library has."""
     homes = {}
     for file in files():
-        for node in ast.parse((PACKAGE / file).read_text("utf-8")).body:
+        for node in ast.parse(text_of(file)).body:
             if isinstance(node, ast.ClassDef) and not file.startswith("plants/library/"):
                 homes.setdefault(node.name, []).append(file)
     assert {name: where for name, where in homes.items() if len(where) > 1} == {}
@@ -212,7 +240,7 @@ PRONOUNS = {"one", "found", "told", "made"}  # names that say nothing of what th
 
 def test_names_are_nouns():
     """A ratchet: whoever touches a function gives its variables names."""
-    nodes = (node for file in files() for node in ast.walk(ast.parse((PACKAGE / file).read_text("utf-8"))))
+    nodes = (node for file in files() for node in ast.walk(ast.parse(text_of(file))))
     named = (node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
     assert sum(name in PRONOUNS for name in named) <= 502
 
@@ -230,7 +258,7 @@ def test_few_numbers_are_tuned():
     """A ratchet: numbers at the top of the modules that search. A rule that needs a number of its own must be worth it."""
     count = 0
     for file in files():
-        for node in ast.parse((PACKAGE / file).read_text("utf-8")).body if file.startswith(TUNED) else ():
+        for node in ast.parse(text_of(file)).body if file.startswith(TUNED) else ():
             if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
                 count += sum(isinstance(part, ast.Constant) and type(part.value) in (int, float) for part in ast.walk(node.value))
     assert count <= 486
@@ -240,5 +268,5 @@ def test_files_that_comments_name_are_there():
     """What was moved or joined is called by its new name; `of others` are files of other projects and of users."""
     of_others = {"paid.py", "motor.py", "policy_eval.py", "plant.py", "FILE.py"}
     there = {path.name for folder in ("src", "tests", "benchmarks", "docs", "examples") for path in (ROOT / folder).rglob("*.py")}
-    named = {(file, name) for file in files() for name in re.findall(r"\b\w+\.py\b", (PACKAGE / file).read_text("utf-8"))}
+    named = {(file, name) for file in files() for name in re.findall(r"\b\w+\.py\b", text_of(file))}
     assert {(file, name) for file, name in named if name not in there | of_others} == set()

@@ -15,8 +15,8 @@ NAMED = [
     ("spaql.analysis.comparing", "Comparison", "spaql.analysis.comparison"),
     ("spaql.data.recording", "record", "spaql.data.record"),
     ("spaql.errors", "SpaqlError", "spaql.ground.errors"),
-    ("spaql.experiments.runner", "run_missing", "spaql.runs.runner"),
-    ("spaql.experiments.sweep", "run_sweep", "spaql.studies.sweep"),
+    ("spaql.experiments.runner", "run_missing", "spaql_studies.runs.runner"),
+    ("spaql.experiments.sweep", "run_sweep", "spaql_studies.sweep"),
     ("spaql.explain.arena", "Arena", "spaql.compress.arena"),
     ("spaql.explain.compress", "compress", "spaql.compress.compress"),
     ("spaql.explain.equality", "differences", "spaql.trees.equality"),
@@ -29,6 +29,14 @@ NAMED = [
     ("spaql.files", "load", "spaql.learners.files"),
     ("spaql.plants.checking", "check", "spaql.plants.check"),
     ("spaql.plants.making", "make", "spaql.plants.make"),
+    ("spaql.runs.compute", "compute", "spaql_studies.runs.compute"),
+    ("spaql.runs.rivals", "run_rival", "spaql_studies.runs.rivals"),
+    ("spaql.runs.rows", "read_rows", "spaql_studies.runs.rows"),
+    ("spaql.runs.store", "Store", "spaql_studies.runs.store"),
+    ("spaql.studies.foreign.plants", "PLANTS", "spaql_studies.foreign.plants"),
+    ("spaql.studies.load", "load_results", "spaql_studies.load"),
+    ("spaql.studies.parts", "specs_of", "spaql_studies.parts"),
+    ("spaql.studies.sweep", "sweep", "spaql_studies.sweep"),
     ("spaql.training.history", "History", "spaql.learners.history"),
     ("spaql.training.history", "Evaluation", "spaql.policy.evaluation"),
     ("spaql.training.recording", "Episode", "spaql.training.episode"),
@@ -86,3 +94,9 @@ def test_importing_spaql_warns_of_nothing_and_loads_none_of_them():
     program = "import warnings; warnings.simplefilter('error'); import sys, spaql; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
     assert not set(loaded) & (set(MOVED) | {"spaql.explain", "spaql.experiments"})
+
+
+def test_environments_of_old_stores_and_agent_files_are_registered_under_the_module_of_then():
+    program = "import spaql, gymnasium, spaql.studies.foreign.plants; print('pc-gym/cstr-v0' in gymnasium.registry)"
+    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    assert told == "True\n"

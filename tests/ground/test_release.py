@@ -23,8 +23,9 @@ EXTRAS = {"trpo", "dask", "box2d", "mujoco", "fmi", "foreign", "docs", "tensorbo
 # What only extras bring: a module that needs one of these may fail to load without it, and nothing else may
 OF_EXTRAS = {"torch", "stable_baselines3", "sb3_contrib", "distributed", "fmpy", "tensorboardX", "optuna", "pcgym", "gym_electric_motor", "mujoco"}
 EVERY_MODULE = f"""
-import importlib, pkgutil, spaql, spaql_command
-for module in pkgutil.walk_packages(spaql.__path__, "spaql."):
+import importlib, itertools, pkgutil, spaql, spaql_command, spaql_studies
+ours, studies = (pkgutil.walk_packages(package.__path__, f"{{package.__name__}}.") for package in (spaql, spaql_studies))
+for module in itertools.chain(ours, studies):
     if not module.name.endswith("__main__"):
         try:
             importlib.import_module(module.name)
@@ -77,7 +78,7 @@ def test_the_wheel_holds_the_package_with_all_its_data_and_nothing_else(built):
         held = {name for name in wheel.namelist() if not name.startswith(f"{NAME}.dist-info/")}
         assert f"{NAME}.dist-info/licenses/LICENSE" in wheel.namelist()
     assert held == {name.removeprefix("src/") for name in tracked("src")}
-    assert {"spaql/py.typed", "spaql/report/style.css", "spaql/studies/published/trpo.parquet", "spaql_command.py"} <= held
+    assert {"spaql/py.typed", "spaql/report/style.css", "spaql_studies/py.typed", "spaql_studies/published/trpo.parquet", "spaql_command.py"} <= held
 
 
 def test_the_sdist_holds_what_the_wheel_is_made_of_and_nothing_else(built):

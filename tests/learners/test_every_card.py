@@ -28,14 +28,15 @@ from every_learner import (
 )
 from helpers import fields, small
 from pages import ROOT
-from spaql.analysis.style import COLOURS, DASHES, MARKERS, ORDER
+from spaql.analysis.style import COLOURS
 from spaql.learners.agent import Agent
 from spaql.learners.options import ABOUT, options_of
 from spaql.learners.registry import CARDS, card_of, learner_class, learners
 from spaql.policy.digits import counted
-from spaql.studies.parts import QUICK
-from spaql.studies.results import results_specs
 from spaql.training import speed
+from spaql_studies.figures import DASHES, MARKERS, ORDER
+from spaql_studies.parts import QUICK
+from spaql_studies.results import results_specs
 
 sys.path.insert(0, str(ROOT / "docs"))
 from make_options import filled, hindrance, page_of

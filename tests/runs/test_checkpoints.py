@@ -7,10 +7,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import spaql
-from spaql.runs.compute import compute
-from spaql.runs.rivals import lockstep_returns
-from spaql.runs.rows import CHANGED, CHECKED, JUDGED, MADE, SPENT, digest_of, read_rows, run_from, write_rows
-from spaql.runs.spec import Spec
+from spaql_studies.runs.compute import compute
+from spaql_studies.runs.rivals import lockstep_returns
+from spaql_studies.runs.rows import CHANGED, CHECKED, JUDGED, MADE, SPENT, digest_of, read_rows, run_from, write_rows
+from spaql_studies.runs.spec import Spec
 
 SPEC = Spec("cartpole", "SPAQL", 1000, 0, 5, 40, (("xi", 20.0),), (500, 2000, 6000))
 PLAIN = Spec("cartpole", "SPAQL", 3, 4, 2, 6, (("xi", 20.0),))

@@ -14,9 +14,9 @@ import pandas as pd
 import pytest
 
 import spaql
-from spaql.studies.reproduce import Request, reproduce
-from spaql.studies.sweep import run_sweep
-from spaql.studies.sweep_table import Sweep
+from spaql_studies.reproduce import Request, reproduce
+from spaql_studies.sweep import run_sweep
+from spaql_studies.sweep_table import Sweep
 
 pytest.importorskip("distributed", reason="no Dask here: pip install 'spaql[dask]'")
 running = []  # schedulers that were started

@@ -7,11 +7,11 @@ import pytest
 
 from command_line import run
 from kept_files import KEPT, STORE
-from spaql.runs.compute import compute
-from spaql.runs.rows import digest_of
-from spaql.runs.store import Store
-from spaql.studies.load import load_results, specs_in
-from spaql.studies.parts import Part
+from spaql_studies.load import load_results, specs_in
+from spaql_studies.parts import Part
+from spaql_studies.runs.compute import compute
+from spaql_studies.runs.rows import digest_of
+from spaql_studies.runs.store import Store
 
 PLAN = json.loads((KEPT / STORE / "plans" / "main-cartpole.json").read_text())
 SPECS = specs_in(PLAN)

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import spaql
-from spaql.runs.compute import compute
-from spaql.runs.spec import Spec
-from spaql.studies.atlas import CONTESTS
-from spaql.studies.load import published_runs
-from spaql.studies.reproduce import Request, reproduce
+from spaql_studies.atlas import CONTESTS
+from spaql_studies.load import published_runs
+from spaql_studies.reproduce import Request, reproduce
+from spaql_studies.runs.compute import compute
+from spaql_studies.runs.spec import Spec
 
 RUNS = published_runs("rivals")
 

@@ -8,9 +8,9 @@ import pytest
 
 import spaql
 from spaql.ground.processes import worker_processes
-from spaql.runs.runner import run_missing
-from spaql.runs.spec import Spec
-from spaql.runs.store import Store
+from spaql_studies.runs.runner import run_missing
+from spaql_studies.runs.spec import Spec
+from spaql_studies.runs.store import Store
 
 SPECS = [Spec("cartpole", "SPAQL", seed, 2, 2, 3, (("xi", 20.0),)) for seed in range(6)]
 

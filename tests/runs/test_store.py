@@ -16,10 +16,10 @@ import polars as pl
 import pytest
 
 import spaql
-from spaql.runs.compute import compute
-from spaql.runs.rows import DamagedError, digest_of, read_rows, write_rows
-from spaql.runs.spec import Spec, spec_from
-from spaql.runs.store import Store
+from spaql_studies.runs.compute import compute
+from spaql_studies.runs.rows import DamagedError, digest_of, read_rows, write_rows
+from spaql_studies.runs.spec import Spec, spec_from
+from spaql_studies.runs.store import Store
 
 SPEC = Spec("cartpole", "SPAQL", 3, 4, 2, 6, (("xi", 20.0),))
 
@@ -172,9 +172,9 @@ def test_a_full_disk_is_one_line(store, row, monkeypatch):
 def test_many_processes_may_write_the_same_run_at_once(store, row):
     program = f"""
         from pathlib import Path
-        from spaql.runs.compute import compute
-        from spaql.runs.spec import Spec
-        from spaql.runs.store import Store
+        from spaql_studies.runs.compute import compute
+        from spaql_studies.runs.spec import Spec
+        from spaql_studies.runs.store import Store
         store, spec = Store(Path({str(store.folder)!r})), Spec("cartpole", "SPAQL", 3, 4, 2, 6, (("xi", 20.0),))
         row = compute(spec)
         for _ in range(20):
@@ -280,7 +280,7 @@ def test_a_store_that_cannot_be_made_is_one_line(tmp_path):
 
 
 def test_the_published_trpo_runs_are_sound():
-    from spaql.studies.load import published_runs
+    from spaql_studies.load import published_runs
 
     runs = published_runs()
     assert {(run.problem, run.seed) for run in runs} == {(problem, seed) for problem in ("pendulum", "cartpole") for seed in range(20)}
@@ -289,7 +289,7 @@ def test_the_published_trpo_runs_are_sound():
 
 
 def test_reading_a_file_of_several_runs_gives_them_all(tmp_path, row):
-    from spaql.runs.rows import run_from
+    from spaql_studies.runs.rows import run_from
 
     write_rows(tmp_path / "two.parquet", [run_from(row), run_from(row)])
     assert len(read_rows(tmp_path / "two.parquet")) == 2

@@ -7,11 +7,11 @@ from dataclasses import asdict, replace
 import pytest
 
 import spaql
-from spaql.runs.compute import compute
-from spaql.runs.spec import Spec, spec_from
-from spaql.studies.atlas import ABLATION, ABLATIONS, ATLAS, CONTESTS, RIVALS
-from spaql.studies.few import FEW
-from spaql.studies.parts import QUICK, WHOLE, Effort, Part, chosen_parts, specs_of
+from spaql_studies.atlas import ABLATION, ABLATIONS, ATLAS, CONTESTS, RIVALS
+from spaql_studies.few import FEW
+from spaql_studies.parts import QUICK, WHOLE, Effort, Part, chosen_parts, specs_of
+from spaql_studies.runs.compute import compute
+from spaql_studies.runs.spec import Spec, spec_from
 
 OURS = (*ATLAS.parts, *RIVALS.parts)
 

@@ -9,13 +9,13 @@ import pytest
 
 from made_pages import sample_results, write_sample
 from made_runs import made_checked
-from spaql.analysis.tables import comma_separated, markdown
-from spaql.runs.store import Store
-from spaql.studies.atlas import ABLATION, CONTESTS, atlas_tables
-from spaql.studies.figures import draw_figures
-from spaql.studies.load import load_results, plan_of, published_runs
-from spaql.studies.over_samples import contest_of
-from spaql.studies.parts import Effort, Part, Results, specs_of
+from spaql_studies.atlas import ABLATION, CONTESTS, atlas_tables
+from spaql_studies.figures import draw_figures
+from spaql_studies.load import load_results, plan_of, published_runs
+from spaql_studies.over_samples import contest_of
+from spaql_studies.parts import Effort, Part, Results, specs_of
+from spaql_studies.runs.store import Store
+from spaql_studies.tables import comma_separated, markdown
 
 FOUR = Effort(seeds=4)
 LEVELS = {"Atlas": -140.0, "SAC": -150.0, "SPAQL": -800.0, "SPAQL-TS": -900.0}

@@ -6,10 +6,9 @@ import pytest
 
 from command_line import refused, run
 from made_runs import made_checked, made_run
-from spaql.runs.rows import write_rows
-from spaql.runs.store import Store
-from spaql.studies import experiments
-from spaql.studies.parts import QUICK, Part, specs_of
+from spaql_studies.parts import QUICK, Part, experiments, specs_of
+from spaql_studies.runs.rows import write_rows
+from spaql_studies.runs.store import Store
 
 PARTS = [Part("main", "cartpole"), Part("atlas", "pendulum"), Part("laws", "pendulum"), Part("few", "pendulum"), Part("foreign", "InvertedPendulum-v5")]
 

@@ -11,16 +11,15 @@ import spaql
 from made_runs import made_checked
 from pages import ROOT
 from spaql.ground.errors import SpaqlError
-from spaql.runs.compute import agent_of, compute
-from spaql.runs.rows import digest_of, read_rows, run_from, write_rows
-from spaql.runs.spec import Spec, spec_from
-from spaql.studies import experiments
-from spaql.studies.few import ELSEWHERE, FEW, TASKS, few_tables, rivals_of
-from spaql.studies.figures import draw_figures
-from spaql.studies.load import others, published_runs
-from spaql.studies.parts import QUICK, WHOLE, Effort, Part, Results, chosen_parts, specs_of
-from spaql.studies.reproduce import Request, reproduce
-from spaql.studies.study import Extra
+from spaql_studies.few import ELSEWHERE, FEW, TASKS, few_tables, rivals_of
+from spaql_studies.figures import draw_figures
+from spaql_studies.load import others, published_runs
+from spaql_studies.parts import QUICK, WHOLE, Effort, Part, Results, chosen_parts, experiments, specs_of
+from spaql_studies.reproduce import Request, reproduce
+from spaql_studies.runs.compute import agent_of, compute
+from spaql_studies.runs.rows import digest_of, read_rows, run_from, write_rows
+from spaql_studies.runs.spec import Spec, spec_from
+from spaql_studies.study import Extra
 
 FOUR = Effort(seeds=4)
 

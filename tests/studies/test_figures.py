@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 
 from spaql.analysis.curves import learning_curve
-from spaql.analysis.style import COLOURS, INK, thinned
-from spaql.analysis.tables import agents, caption_number, listed, short
+from spaql.analysis.style import COLOURS, INK, short, thinned
 from spaql.ground.errors import SpaqlError
 from spaql.ground.processes import worker_processes
 from spaql.learners.history import History
-from spaql.runs.rows import run_from
-from spaql.studies.figures import Drawn, draw_figures, drawings, prepare
-from spaql.studies.paper.drawings import _angle, median_run
-from spaql.studies.paper.learning import curve_of, takeover
-from spaql.studies.paper.plan import LEARNERS, MAIN, SCALED, groups_of
-from spaql.studies.parts import Part, Results
+from spaql_studies.figures import Drawn, draw_figures, drawings, prepare
+from spaql_studies.paper.drawings import _angle, median_run
+from spaql_studies.paper.learning import curve_of, takeover
+from spaql_studies.paper.plan import LEARNERS, MAIN, SCALED, groups_of
+from spaql_studies.parts import Part, Results
+from spaql_studies.runs.rows import run_from
+from spaql_studies.tables import agents, caption_number, listed
 
 SVG = "{http://www.w3.org/2000/svg}"
 LEVELS = {"AQL": 0.1, "SPAQL": 0.7, "SPAQL-TS": 0.8, "Random": 0.1, "TRPO": 1.0}

@@ -13,17 +13,16 @@ from gym_envs import Line
 from made_runs import made_checked
 from pages import ROOT
 from spaql.ground.errors import SpaqlError
-from spaql.runs.compute import agent_of, compute
-from spaql.runs.rows import run_from
-from spaql.runs.spec import Spec
-from spaql.runs.store import Store
-from spaql.studies import experiments
-from spaql.studies.foreign import ENTRANTS, FOREIGN, TASKS, foreign_tables, tasks_of
-from spaql.studies.foreign.plants import PLANTS, ForeignPlant, Reseeded
-from spaql.studies.load import others
-from spaql.studies.parts import QUICK, WHOLE, Effort, Part, Results
-from spaql.studies.reproduce import Request, reproduce
-from spaql.studies.study import Extra
+from spaql_studies.foreign import ENTRANTS, FOREIGN, TASKS, foreign_tables, tasks_of
+from spaql_studies.foreign.plants import PLANTS, ForeignPlant, Reseeded
+from spaql_studies.load import others
+from spaql_studies.parts import QUICK, WHOLE, Effort, Part, Results, experiments
+from spaql_studies.reproduce import Request, reproduce
+from spaql_studies.runs.compute import agent_of, compute
+from spaql_studies.runs.rows import run_from
+from spaql_studies.runs.spec import Spec
+from spaql_studies.runs.store import Store
+from spaql_studies.study import Extra
 
 PENDULUM = "Pendulum-v1"  # needs no package: the way of all others can be gone without them
 
@@ -46,7 +45,7 @@ def run_of(learner):
 
 def test_every_plant_is_computed_and_explained():
     assert set(PLANTS) == set(TASKS) == set(FOREIGN.other_parts)
-    assert all(plant.title and plant.told.endswith(".") for plant in PLANTS.values())
+    assert all(plant.title and plant.quirks.endswith(".") for plant in PLANTS.values())
     assert all(extra.name == "foreign" for extra in FOREIGN.extras.values())
 
 

@@ -6,15 +6,15 @@ from dataclasses import replace
 import pytest
 
 import spaql
-from spaql.analysis.tables import latex, markdown
-from spaql.report.facts import remarks
-from spaql.runs.compute import compute
-from spaql.runs.rows import run_from
-from spaql.runs.spec import Spec
-from spaql.studies.benchmark import specs_of_tasks
-from spaql.studies.laws import BOX2D, COMPILED, MUJOCO, SLIDES, law_tables
-from spaql.studies.load import others
-from spaql.studies.parts import QUICK, WHOLE, Part, Results
+from spaql_studies.benchmark import specs_of_tasks
+from spaql_studies.facts import remarks
+from spaql_studies.laws import BOX2D, COMPILED, MUJOCO, SLIDES, law_tables
+from spaql_studies.load import others
+from spaql_studies.parts import QUICK, WHOLE, Part, Results
+from spaql_studies.runs.compute import compute
+from spaql_studies.runs.rows import run_from
+from spaql_studies.runs.spec import Spec
+from spaql_studies.tables import latex, markdown
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +46,7 @@ def test_means_and_worst_agents_are_told_with_the_numbers_of_the_controllers(res
 def test_others_stand_beside_it_with_their_sources(results):
     beside = law_tables(results)[2]
     assert [row["fresh"] for row in beside.rows] == sorted((row["fresh"] for row in beside.rows), reverse=True)
-    assert any(row["what"].startswith("spaql: 1 law, ") for row in beside.rows)
+    assert any(row["who"].startswith("spaql: 1 law, ") for row in beside.rows)
     assert all(row["source"] for row in beside.rows)
 
 

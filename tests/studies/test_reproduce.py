@@ -13,12 +13,11 @@ import pandas as pd
 import pytest
 
 import command_line
-from spaql.runs.store import Store
-from spaql.studies import all_parts
-from spaql.studies.load import load_results
-from spaql.studies.paper.plan import main_runs
-from spaql.studies.parts import QUICK, WHOLE, Part, chosen_parts, needed_parts, specs_of
-from spaql.studies.reproduce import Request, reproduce
+from spaql_studies.load import load_results
+from spaql_studies.paper.plan import main_runs
+from spaql_studies.parts import QUICK, WHOLE, Part, all_parts, chosen_parts, needed_parts, specs_of
+from spaql_studies.reproduce import Request, reproduce
+from spaql_studies.runs.store import Store
 
 WITH_REPORT = ("--quick", "--only", "main-cartpole", "--seeds", "3", "--jobs", "2")  # 9 runs
 SMALL = (*WITH_REPORT, "--no-report")
@@ -187,7 +186,7 @@ def test_a_report_of_half_a_store_says_what_is_missing(tmp_path, whole):
 
 
 def test_results_of_older_code_are_still_reported_but_not_taken_for_new_ones(tmp_path, whole, monkeypatch):
-    from spaql.runs import spec
+    from spaql_studies.runs import spec
 
     monkeypatch.setattr(spec, "code_version", lambda algorithm: "newer")
     assert all(not Store(whole).has(one) for one in specs_of(Part("main", "cartpole"), QUICK))

@@ -6,12 +6,25 @@ from itertools import chain
 import pytest
 
 from made_pages import sample_results
-from spaql.cli.experiments import NAMES
 from spaql.ground.errors import SpaqlError
-from spaql.report.page import tables_of
-from spaql.studies import EXPERIMENTS, all_parts, experiments, studies
-from spaql.studies.figures import drawings
-from spaql.studies.parts import QUICK, WHOLE, Part, chosen_parts, needed_parts, part_of, specs_of, stages_of, title_of
+from spaql_studies.commands import NAMES
+from spaql_studies.figures import drawings
+from spaql_studies.page import tables_of
+from spaql_studies.parts import (
+    EXPERIMENTS,
+    QUICK,
+    WHOLE,
+    Part,
+    all_parts,
+    chosen_parts,
+    experiments,
+    needed_parts,
+    part_of,
+    specs_of,
+    stages_of,
+    studies,
+    title_of,
+)
 
 
 def test_the_list_names_the_experiments_that_the_studies_have():

@@ -11,10 +11,10 @@ import pytest
 
 import spaql
 from command_line import run
-from spaql.runs.store import Store
-from spaql.studies.sweep import run_sweep
-from spaql.studies.sweep_space import parameters_of, random_trial
-from spaql.studies.sweep_table import FIRST_REPORTED, Sweep, folder_of, keep, markdown_of
+from spaql_studies.runs.store import Store
+from spaql_studies.sweep import run_sweep
+from spaql_studies.sweep_space import parameters_of, random_trial
+from spaql_studies.sweep_table import FIRST_REPORTED, Sweep, folder_of, keep, markdown_of
 
 SMALL = {"trials": 4, "seeds": 2, "best": 2, "final_seeds": 2, "iterations": 5, "rollouts": 2, "fresh": 10, "jobs": 1}
 

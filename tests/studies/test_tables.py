@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from made_runs import made_part, made_results, made_run
-from spaql.analysis.tables import Column, Table, comma_separated, latex, markdown, write_tables
-from spaql.studies.paper.claims import claims_table, comparison_tables, study_table
-from spaql.studies.paper.learning import curve_of, overtaken_at
-from spaql.studies.paper.plan import main_runs
-from spaql.studies.paper.tables import paper_tables
-from spaql.studies.parts import QUICK, WHOLE, Effort, Part, Results, specs_of
+from spaql_studies.paper.claims import claims_table, comparison_tables, study_table
+from spaql_studies.paper.learning import curve_of, overtaken_at
+from spaql_studies.paper.plan import main_runs
+from spaql_studies.paper.tables import paper_tables
+from spaql_studies.parts import QUICK, WHOLE, Effort, Part, Results, specs_of
+from spaql_studies.tables import Column, Table, comma_separated, latex, markdown, write_tables
 
 
 def like_the_paper(spec):

@@ -119,16 +119,16 @@ def compare(
     pairs = [(a.name, x, b.name, y) for (a, x), (b, y) in combinations(described, 2)]
     tests = [statistics.welch(x, y, 1 - alpha) for _, x, _, y in pairs]
     corrected = statistics.adjusted([test.p for test in tests], correction)
-    found = []
+    compared = []
     for (a, x, b, y), test, p in zip(pairs, tests, corrected, strict=True):
         better = statistics.probability_of_improvement(x, y, 1 - alpha, seed)
-        found.append(
+        compared.append(
             Pair(
                 a, b, test.difference, test.interval, test.t, test.df, test.p, p, p < alpha, statistics.hedges_g(x, y),
                 better.probability, better.interval, statistics.seeds_needed(x, y, power, alpha),
             )
         )  # fmt: skip
-    return Comparison(tuple(group for group, _ in described), tuple(found), alpha, correction, power, metric)
+    return Comparison(tuple(group for group, _ in described), tuple(compared), alpha, correction, power, metric)
 
 
 def _group(name: str, values: Array, level: float, seed: int) -> Group:

@@ -38,18 +38,19 @@ def compare(controllers: Mapping[str, Any], episodes: int = 1000, seed: int = 0)
     if not isinstance(controllers, Mapping) or not controllers:
         raise SpaqlError("give controllers by name, such as {'PI': pi, 'laws': agent}")
     check_same_problem(controllers)
-    return compared(controllers, {str(name): one.evaluate(count, first) for name, one in controllers.items()})
+    known = {str(name): controller.evaluate(count, first) for name, controller in controllers.items()}
+    return compared(controllers, known)
 
 
 def compared(controllers: Mapping[str, Any], found: Mapping[str, Evaluation]) -> Any:
     """The table of `compare`, of controllers that have been evaluated in the same episodes."""
     import pandas
 
-    sizes = {str(name): _numbers(one) for name, one in controllers.items()}
+    sizes = {str(name): _numbers(controller) for name, controller in controllers.items()}
     order = sorted(found, key=lambda name: -found[name].mean)
     best = found[order[0]].returns
     chances = adjusted([_chance(best - found[name].returns) for name in order[1:]], "holm") if len(order) > 1 else []
-    limited = all(one.problem.limits for one in controllers.values())
+    limited = all(controller.problem.limits for controller in controllers.values())
     table = pandas.DataFrame(
         {
             "mean": [found[name].mean for name in order],
@@ -63,7 +64,7 @@ def compared(controllers: Mapping[str, Any], found: Mapping[str, Evaluation]) ->
         },
         index=pandas.Index(order, name="controller"),
     )
-    steps = {name: int(one.samples) for name, one in found.items()}
+    steps = {name: int(evaluation.samples) for name, evaluation in found.items()}
     table.attrs |= {"episodes": len(best), "seed": found[order[0]].seed, "samples": steps}
     return table
 
@@ -71,10 +72,10 @@ def compared(controllers: Mapping[str, Any], found: Mapping[str, Evaluation]) ->
 def check_same_problem(controllers: Mapping[str, Any]) -> None:
     """Refuses what is no controller, or one of another problem."""
     problems = {}
-    for name, one in controllers.items():
-        problem = getattr(one, "problem", None)
-        if not isinstance(problem, Problem) or not callable(getattr(one, "evaluate", None)):
-            kind = type(one).__name__
+    for name, controller in controllers.items():
+        problem = getattr(controller, "problem", None)
+        if not isinstance(problem, Problem) or not callable(getattr(controller, "evaluate", None)):
+            kind = type(controller).__name__
             raise SpaqlError(f"{name} is not a controller but a {kind}: make one with spaql.Controller")
         problems[name] = _told(problem)
     first = next(iter(problems))
@@ -87,7 +88,8 @@ def _told(problem: Problem) -> tuple[Any, ...]:
     """What makes episodes the same. In a loop controllers may see different variables of the same plant."""
     signals = problem.signals
     shown, taken = (problem.state, problem.actions) if signals is None else (signals.measured, signals.actuator)
-    moving = () if signals is None else tuple(one for one in signals.references if one.changes or not one.values)
+    followed = () if signals is None else signals.references
+    moving = tuple(reference for reference in followed if reference.changes or not reference.values)
     around = stated(problem)[2] if signals is not None and can_restate(problem) else Surroundings()
     return problem.name, shown, taken, moving, around, problem.horizon, dict(problem.parameters)
 
@@ -115,10 +117,10 @@ def beside(learned: Mapping[str, Any], known: Mapping[str, Evaluation], baseline
     if not baselines:
         return None
     together = check_together(learned, baselines)
-    told = next(iter(known.values()))
-    return compared(
-        together, {**known, **{name: one.evaluate(len(told.returns), told.seed) for name, one in baselines.items()}}
-    )
+    first = next(iter(known.values()))
+    episodes, seed = len(first.returns), first.seed
+    others = {name: controller.evaluate(episodes, seed) for name, controller in baselines.items()}
+    return compared(together, {**known, **others})
 
 
 def check_together(learned: Mapping[str, Any], baselines: Mapping[str, Any]) -> dict[str, Any]:

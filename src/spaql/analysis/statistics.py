@@ -87,13 +87,13 @@ def bootstrap_interval(
     for method in ("BCa", "percentile"):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the cases of which SciPy warns are handled here
-            found = stats.bootstrap(
+            resampled = stats.bootstrap(
                 (data,), partial(_trimmed_mean, share=share), vectorized=True, method=method, confidence_level=level,
                 n_resamples=resamples, batch=max(1, 10**6 // len(data)), rng=np.random.default_rng(seed),
             ).confidence_interval  # fmt: skip
-        if np.isfinite(found).all():
+        if np.isfinite(resampled).all():
             break
-    return float(found.low), float(found.high)
+    return float(resampled.low), float(resampled.high)
 
 
 def welch(a: Iterable[float], b: Iterable[float], level: float = 0.95) -> Welch:
@@ -187,11 +187,11 @@ def probability_of_improvement(
         u = stats.mannwhitneyu(x, y, axis=axis, method="asymptotic").statistic
         return u / (x.shape[axis] * y.shape[axis])
 
-    found = stats.bootstrap(
+    resampled = stats.bootstrap(
         (first, second), probability, vectorized=True, method="percentile", confidence_level=level,
         n_resamples=resamples, batch=max(1, 10**6 // (len(first) + len(second))), rng=np.random.default_rng(seed),
     ).confidence_interval  # fmt: skip
-    return Improvement(float(probability(first, second)), (float(found.low), float(found.high)))
+    return Improvement(float(probability(first, second)), (float(resampled.low), float(resampled.high)))
 
 
 def seeds_needed(a: Iterable[float], b: Iterable[float], power: float = 0.8, alpha: float = 0.05) -> int | None:

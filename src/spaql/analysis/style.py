@@ -1,9 +1,7 @@
 """How every figure looks, and how it is written: fonts, colours, line styles, the same bytes for the same data."""
 
 import io
-import math
 import re
-import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from html import escape
@@ -13,11 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spaql.analysis.tables import short
 from spaql.ground.arrays import Array
 from spaql.ground.checks import checked_path
 from spaql.ground.writing import form_of, make_folder, write_whole
-from spaql.learners.registry import CARDS, learners, rivals
+from spaql.learners.registry import CARDS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,20 +23,8 @@ if TYPE_CHECKING:
 
 # The colour of text, axes and grid, and of nothing else: a page replaces it by `currentColor` to follow its theme.
 INK = "#22262b"
-# One colour, line and marker per algorithm everywhere: those on its card.
+# One colour per algorithm everywhere: that on its card.
 COLOURS = {card.name: card.look.colour for card in CARDS.values()}
-DASHES = {card.name: card.look.line for card in CARDS.values()}
-MARKERS = {card.name: card.look.marker for card in CARDS.values()}
-RING: dict[str, Any] = {
-    "color": INK, "linestyle": "none", "marker": "o", "markersize": 8.5, "markerfacecolor": "none",
-    "markeredgewidth": 0.9,
-}  # fmt: skip
-# The order of legends and rows: our learners, rivals, and the learner that learns nothing.
-ORDER = [
-    *(card.name for card in reversed(learners()) if card.learns),
-    *(card.name for card in rivals()),
-    *(card.name for card in learners() if not card.learns),
-]
 
 WIDTH = 7.2  # inches: two columns of a journal
 DPI = 200
@@ -75,15 +60,6 @@ def sheet(height: float, width: float = WIDTH) -> Iterator["Figure"]:
         figure = Figure(figsize=(width, height), layout="constrained")
         figure.get_layout_engine().set(w_pad=0.03, h_pad=0.03)  # type: ignore[union-attr, call-arg]
         yield figure
-
-
-def save(figure: "Figure", folder: Path, name: str, title: str) -> tuple[Path, Path]:
-    """NAME.png on white and NAME.svg without background. The same figure gives the same bytes. Inside `sheet` only."""
-    png, svg = folder / f"{name}.png", folder / f"{name}.svg"
-    write(png, png_of(figure))
-    figure.set_layout_engine("none")  # the places found for the PNG are those of the SVG too
-    write(svg, svg_of(figure, name, title).encode())
-    return png, svg
 
 
 def svg_of(figure: "Figure", name: str, title: str) -> str:
@@ -153,94 +129,12 @@ def thinned(length: int, most: int = MOST_POINTS) -> Array:
     return np.unique(np.linspace(0, length - 1, min(length, most)).round().astype(int))
 
 
-def line_of(algorithm: str, **more: Any) -> dict[str, Any]:
-    """Arguments of `plot` for a curve of an algorithm."""
-    return {"color": COLOURS[algorithm], "linestyle": DASHES[algorithm]} | more
-
-
-def marker_of(algorithm: str, **more: Any) -> dict[str, Any]:
-    """Arguments of `errorbar` for a point of an algorithm."""
-    return {"color": COLOURS[algorithm], "marker": MARKERS[algorithm], "linestyle": "none", "linewidth": 1.2} | more
-
-
-def plot_band(axis: "Axes", algorithm: str, x: Array, values: Array, marks: int = 8, floor: float = -np.inf) -> Array:
-    """Mean over agents with its 95 % interval as a band (not below `floor`), and some markers on the line.
-
-    Returns the mean.
-    """
-    mean, half = mean_and_half(values)
-    if half is not None:
-        low, high = np.maximum(mean - half, floor), mean + half
-        axis.fill_between(x, low, high, color=COLOURS[algorithm], alpha=BAND, linewidth=0)
-    # each algorithm has its own places for the markers, or markers of curves on the same level hide each other
-    place, stride = ORDER.index(algorithm), max(1, len(x) // marks)
-    where = (stride * (1 + place) // 6, stride)
-    axis.plot(x, mean, **line_of(algorithm, zorder=3 - 0.1 * place, marker=MARKERS[algorithm], markevery=where))
-    return mean
-
-
-def fresh_strip(panel: "Axes", groups: Sequence[tuple[str, Array]], width: float = 0.2) -> "Axes":
-    """A narrow panel at the right of a panel: what the kept agents are worth, with 95 % intervals over the agents."""
-    axis = panel.inset_axes((1.03, 0.0, width, 1.0), sharey=panel)
-    for place, (algorithm, values) in enumerate(groups):
-        mean, half = mean_and_half(values)
-        axis.errorbar(place, mean, half, **marker_of(algorithm))
-    axis.set(xlim=(-0.7, len(groups) - 0.3), xticks=[])
-    axis.set_title("fresh", loc="center", fontsize=8.5, fontweight="normal")
-    axis.patch.set(facecolor=INK, alpha=0.06)
-    axis.spines[["left", "bottom"]].set_visible(False)
-    axis.tick_params(left=False, labelleft=False)
-    return axis
-
-
 def legend(figure: "Figure", entries: Sequence["Line2D"], length: float = 2.6) -> None:
     """Below the figure, in one row."""
     figure.legend(
         handles=entries, loc="outside lower center", ncols=len(entries),
         handlelength=length, columnspacing=1.8, borderaxespad=0.2,
     )  # fmt: skip
-
-
-def entry(algorithm: str, label: str | None = None, **more: Any) -> "Line2D":
-    """A line of the legend."""
-    from matplotlib.lines import Line2D
-
-    marker = {} if not CARDS[algorithm].learns else {"marker": MARKERS[algorithm]}
-    return Line2D([], [], label=label or algorithm, **(line_of(algorithm) | marker | more))
-
-
-def panel_grid(
-    figure: "Figure", titles: Sequence[str], columns: int, inches: tuple[float, float], title: tuple[int, float]
-) -> list["Axes"]:
-    """A panel for each title, in at most so many columns.
-
-    `inches`: the height of the figure without panels, and of a row of them; `title`: letters in a line, and their size.
-    """
-    columns = min(columns, len(titles))
-    rows = math.ceil(len(titles) / columns)
-    figure.set_figheight(inches[0] + inches[1] * rows)
-    axes = list(figure.subplots(rows, columns, squeeze=False).flat)
-    for axis in axes[len(titles) :]:
-        axis.set_visible(False)
-    for axis, text in zip(axes, titles, strict=False):
-        axis.set_title(textwrap.fill(text, title[0]), fontsize=title[1])
-    return axes[: len(titles)]
-
-
-def side_by_side(count: int) -> Array:
-    """Places of so many agents, from -1 to 1."""
-    return np.linspace(-1.0, 1.0, count) if count > 1 else np.zeros(1)
-
-
-def dots(size: float) -> dict[str, Any]:
-    """Arguments of `plot` for single agents."""
-    return {"linestyle": "none", "marker": "o", "markersize": size, "markeredgewidth": 0, "alpha": 0.5}
-
-
-def dotted_level(axis: "Axes", value: float | None, zorder: float) -> None:
-    """The best return that is known, if one is."""
-    if value is not None:
-        axis.axhline(value, color=INK, linewidth=0.9, linestyle=(0, (1, 1.5)), zorder=zorder)
 
 
 def letters(axes: Sequence["Axes"], titles: Sequence[str]) -> None:
@@ -269,6 +163,15 @@ def axis_label(name: str, unit: str = "", longest: int = 16) -> str:
         else:
             lines.append(part)
     return "\n".join([line for line in lines if line] + ([f"({unit})"] if unit else []))
+
+
+def short(value: float) -> str:
+    """1234567 as 1.23 M."""
+    for unit, size in ((" M", 1e6), (" k", 1e3)):
+        if abs(value) >= size:
+            scaled = value / size
+            return (f"{scaled:,.0f}" if abs(scaled) >= 1000 else f"{scaled:.3g}") + unit
+    return f"{value:.3g}"
 
 
 def plain_log(axis: "Axes", which: str) -> None:

@@ -6,7 +6,7 @@ import sys
 import warnings
 from typing import Any
 
-from spaql.cli import bench, data, experiments, explain, train  # noqa: F401  (each adds its commands)
+from spaql.cli import bench, data, explain, train  # noqa: F401  (each adds its commands)
 from spaql.cli.app import INTERRUPTED, app
 from spaql.ground.errors import SpaqlError
 from spaql.ground.interrupts import signals_of_command
@@ -22,6 +22,8 @@ def main() -> None:
     try:
         try:
             with signals_of_command() as came, warnings.catch_warnings():
+                from spaql_studies import commands  # noqa: F401  (adds its commands)
+
                 warnings.showwarning = _told
                 app()
         except SystemExit as end:

@@ -50,11 +50,11 @@ class OneCommand(typer.core.TyperCommand):
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         groups: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
-        for one in self.get_params(ctx):
-            record = one.get_help_record(ctx)
-            usual = "Arguments" if one.param_type_name == "argument" else "Options"
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            usual = "Arguments" if parameter.param_type_name == "argument" else "Options"
             if record is not None:
-                groups.setdefault(getattr(one, "rich_help_panel", None) or usual, []).append(record)
+                groups.setdefault(getattr(parameter, "rich_help_panel", None) or usual, []).append(record)
         for title, records in groups.items():
             if records:
                 with formatter.section(title):
@@ -64,7 +64,7 @@ class OneCommand(typer.core.TyperCommand):
 def laid_out(docstring: str) -> str:
     r"""A docstring whose examples stay lines: `\b` tells click to leave a paragraph as it is."""
     paragraphs = re.split(r"\n\s*\n", docstring.strip())
-    return "\n\n".join(_lines(one) if re.match(r"[A-Z][\w ]*:\n", one) else one for one in paragraphs)
+    return "\n\n".join(_lines(text) if re.match(r"[A-Z][\w ]*:\n", text) else text for text in paragraphs)
 
 
 def _lines(paragraph: str) -> str:

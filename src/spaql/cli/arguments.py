@@ -129,7 +129,7 @@ def agents_of(
     learner: Any = learner_class(card_of(algorithm))
     if len(seeds) == 0:
         raise SpaqlError("--seeds must be at least 1")
-    known = [one.name for one in options_of(learner)]
+    known = [option.name for option in options_of(learner)]
     for name in options:
         if name not in known:
             raise SpaqlError(f"{algorithm} has no option {name!r}: it has {', '.join(known)}")
@@ -158,29 +158,30 @@ def options_given(texts: list[str] | None, others: dict[str, Any] | None = None)
 
 def baselines_of(texts: Iterable[str] | None, problem: "Problem | None") -> dict[str, Any]:
     """Controllers by name: of a Python file what has this name there, else an agent or policy from its file."""
-    found: dict[str, Any] = {}
+    controllers: dict[str, Any] = {}
     for text in texts or ():
-        name, one = _baseline(text, problem)
-        if name in found:
+        name, controller = _baseline(text, problem)
+        if name in controllers:
             raise SpaqlError(f"--baseline {text}: there is another {name!r} already: rename one of the two")
-        found[name] = one
-    return found
+        controllers[name] = controller
+    return controllers
 
 
 def _baseline(text: str, problem: "Problem | None") -> tuple[str, Any]:
     if not is_python(text):
         return Path(text).stem, policy_in(Path(text), problem)
-    found, path = found_in(text)
-    if inspect.isfunction(found) and _takes_nothing(found):  # problems may be functions too
-        found = run_of(path, found)
-    if not callable(getattr(found, "evaluate", None)):
+    controller, path = found_in(text)
+    if inspect.isfunction(controller) and _takes_nothing(controller):  # problems may be functions too
+        controller = run_of(path, controller)
+    if not callable(getattr(controller, "evaluate", None)):
         wanted = "a policy, an agent or a spaql.Controller, such as pi = spaql.pid(problem, ...)"
         raise SpaqlError(f"--baseline {text} is no controller: give {wanted}, or a function () that returns one")
-    return text.rpartition(":")[2], found
+    return text.rpartition(":")[2], controller
 
 
 def _takes_nothing(function: Callable[..., Any]) -> bool:
-    return all(one.default is not one.empty for one in inspect.signature(function).parameters.values())
+    parameters = inspect.signature(function).parameters.values()
+    return all(parameter.default is not parameter.empty for parameter in parameters)
 
 
 def policy_in(file: Path, plant: "Problem | None") -> "Policy":

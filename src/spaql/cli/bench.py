@@ -13,6 +13,7 @@ from spaql.cli.plant_options import SET_HELP
 
 @command
 def bench(
+    *,
     problem: Annotated[list[str] | None, typer.Option(help="Repeat for several (default: pendulum, cartpole).")] = None,
     changes: Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help=SET_HELP)] = None,
     iterations: Annotated[int, typer.Option(help="Training episodes per run.")] = 2000,
@@ -32,8 +33,8 @@ def bench(
     from spaql.training.speed import measure, measure_cold
 
     if cold:
-        found = measure_cold(None if as_json else _say)
-        print(json.dumps(found, indent=1)) if as_json else show_cold(found)
+        programs = measure_cold(None if as_json else _say)
+        print(json.dumps(programs, indent=1)) if as_json else show_cold(programs)
         return
     problems, say = problem or ["pendulum", "cartpole"], None if as_json else _say
     figures = measure(problems, iterations, rounds, say, settings(changes))
@@ -78,6 +79,6 @@ def show_cold(figures: dict[str, dict[str, Any]]) -> None:
     table = Table(title="from an empty compile cache to the first result")
     for heading in ("", "wall s", "CPU s", "compiled"):
         table.add_column(heading, justify="right" if heading else "left")
-    for name, found in figures.items():
-        table.add_row(name, f"{found['wall']:.1f}", f"{found['cpu']:.1f}", f"{found['compilations']} functions")
+    for name, figure in figures.items():
+        table.add_row(name, f"{figure['wall']:.1f}", f"{figure['cpu']:.1f}", f"{figure['compilations']} functions")
     Console().print(table)

@@ -22,6 +22,7 @@ GAPS_HELP = "Steps may be missing, if there are next_ columns."
 @with_plant
 def record(
     problem: Annotated[str, typer.Argument(help=PROBLEM_HELP)],
+    *,
     out: Annotated[Path, typer.Option(help="The log to write: .csv or .parquet.")],
     episodes: Annotated[int, typer.Option(help="Episodes to run.")] = 50,
     agent: Annotated[
@@ -62,6 +63,7 @@ def record(
 def coverage(
     problem: Annotated[str, typer.Argument(help=PROBLEM_HELP)],
     log: Annotated[Path, typer.Argument(help=LOG_HELP)],
+    *,
     figure: Annotated[Path | None, typer.Option(help="Also draw it: .png, .svg or .pdf.")] = None,
     reach: Annotated[
         int, typer.Option(help="Random episodes that find the reachable states (0: use the declared ranges).")
@@ -94,6 +96,7 @@ def replay(
     problem: Annotated[str, typer.Argument(help=PROBLEM_HELP)],
     algorithm: Annotated[str, typer.Argument(help=learner_help(lambda card: card.takes_data))],
     log: Annotated[Path, typer.Argument(help=LOG_HELP)],
+    *,
     out: Annotated[Path, typer.Option(help="Folder for the agent (agent.spaql).")],
     passes: Annotated[
         int, typer.Option(help="How often to go through the log (once for learners that keep all data).")

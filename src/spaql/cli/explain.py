@@ -39,6 +39,7 @@ Step = Annotated[int | None, typer.Option(help=STEP_HELP)]
 @with_plant
 def explain(
     file: File,
+    *,
     why: Annotated[
         str | None, typer.Option(help="Explain the action applied there: an observation, numbers separated by commas.")
     ] = None,
@@ -129,6 +130,7 @@ def explain(
 @command
 def export(
     file: File,
+    *,
     to: Annotated[str, typer.Option(help=f"One of {', '.join(FORMATS)}.")] = "c",
     out: Annotated[Path | None, typer.Option(help="File to write (default: the terminal).")] = None,
     max_leaves: Annotated[

@@ -24,22 +24,22 @@ def python_problem(text: str, parameters: dict[str, Any]) -> "Problem":
     """`motor.py:problem`: a problem in a Python file, or a function there that returns one and takes the parameters."""
     from spaql.plants.problem import Problem
 
-    found, path = found_in(text)
-    if inspect.isfunction(found):
+    named, path = found_in(text)
+    if inspect.isfunction(named):
         try:
-            inspect.signature(found).bind(**parameters)
+            inspect.signature(named).bind(**parameters)
         except TypeError as error:
-            wanted = ", ".join(map(str, inspect.signature(found).parameters.values())) or "nothing"
+            wanted = ", ".join(map(str, inspect.signature(named).parameters.values())) or "nothing"
             raise SpaqlError(f"{text} cannot be called ({error}): it takes {wanted} (--set NAME=VALUE)") from error
-        made = run_of(path, lambda: found(**parameters))
-        what = f"{text} returned {_a(made)}"
+        problem = run_of(path, lambda: named(**parameters))
+        what = f"{text} returned {_a(problem)}"
     elif parameters:
         raise SpaqlError(f"{text} is a problem already made: --set goes with a function that makes one")
     else:
-        made, what = found, f"{text} is {_a(found)}"
-    if not isinstance(made, Problem):
+        problem, what = named, f"{text} is {_a(named)}"
+    if not isinstance(problem, Problem):
         raise SpaqlError(f"{what}: give a spaql.Problem, or a function that returns one")
-    return made
+    return problem
 
 
 def fmu_problem(path: str, plant: PlantOptions, parameters: dict[str, Any]) -> "Problem":
@@ -86,17 +86,17 @@ def _action(text: str) -> tuple[str, Any]:
 
 def _with_dots(parameters: dict[str, Any]) -> dict[str, Any]:
     """Variables of FMUs have dots in their names: motor.J=0.02 was read as a part of motor."""
-    made: dict[str, Any] = {}
+    flat: dict[str, Any] = {}
     for name, value in parameters.items():
-        made |= {f"{name}.{rest}": one for rest, one in value.items()} if isinstance(value, dict) else {name: value}
-    return made
+        flat |= {f"{name}.{rest}": item for rest, item in value.items()} if isinstance(value, dict) else {name: value}
+    return flat
 
 
 def function_of(option: str, text: str) -> Any:
-    found, _ = found_in(text)
-    if not inspect.isfunction(found):
-        raise SpaqlError(f"{option} {text} is {_a(found)}, not a function")
-    return found
+    function, _ = found_in(text)
+    if not inspect.isfunction(function):
+        raise SpaqlError(f"{option} {text} is {_a(function)}, not a function")
+    return function
 
 
 def found_in(text: str) -> tuple[Any, Path]:

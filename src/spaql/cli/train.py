@@ -66,19 +66,19 @@ def learners(as_json: AsJson = False) -> None:
     """
     from spaql.learners.options import ABOUT, options_of
 
-    found = {card.name.lower(): (card, options_of(registry.learner_class(card))) for card in registry.learners()}
+    shown = {card.name.lower(): (card, options_of(registry.learner_class(card))) for card in registry.learners()}
     if as_json:
         entries = {
-            name: {"about": card.about, "options": {one.name: one.metadata[ABOUT] for one in options}}
-            for name, (card, options) in found.items()
+            name: {"about": card.about, "options": {option.name: option.metadata[ABOUT] for option in options}}
+            for name, (card, options) in shown.items()
         }
         print(json.dumps(entries, indent=1))
         return
-    for name, (card, options) in found.items():
+    for name, (card, options) in shown.items():
         print(f"{name:10} {card.about}")
-        for one in options:
-            default = "" if one.default is None else f" ({one.default})"
-            print(f"{'':10}   {one.name}{default}: {one.metadata[ABOUT]}")
+        for option in options:
+            default = "" if option.default is None else f" ({option.default})"
+            print(f"{'':10}   {option.name}{default}: {option.metadata[ABOUT]}")
 
 
 @command
@@ -86,6 +86,7 @@ def learners(as_json: AsJson = False) -> None:
 def train(
     problem: Annotated[str, typer.Argument(help=PROBLEM_HELP)],
     algorithm: Annotated[str, typer.Argument(help=learner_help())],
+    *,
     iterations: Annotated[
         int | None, typer.Option(help=f"Training episodes (default: {DEFAULT_ITERATIONS:,}).")
     ] = None,
@@ -186,6 +187,7 @@ def train(
 @with_plant
 def evaluate(
     file: Annotated[Path, typer.Argument(help="An agent written by `spaql train --out` or `agent.save`.")],
+    *,
     episodes: Annotated[int, typer.Option(help="Fresh episodes.")] = 1000,
     seed: Annotated[int, typer.Option(help="Seed of the episodes.")] = 0,
     deterministic: Annotated[bool, typer.Option("--deterministic", help="Use the centre of the greedy cell.")] = False,

@@ -12,7 +12,6 @@ from spaql.cli.train_runs import TrainRun, best_run, have_curve
 from spaql.plants.equations import parameter_text, plain
 from spaql.policy.digits import counted
 from spaql.policy.evaluation import Evaluation
-from spaql.studies.paper.tables import published
 
 if TYPE_CHECKING:
     from spaql.learners.agent import Agent
@@ -24,6 +23,8 @@ def show_runs(
 ) -> None:  # fmt: skip
     """The table of all agents, their mean, and the paper's figure beside it; `others`: compared with one's own;
     `earlier`: copies of agents that had the names of these."""
+    from spaql_studies.paper.tables import published
+
     agent, rows = runs[0].agent, [run.row() for run in runs]
     paper = None if agent.problem.parameters else published(agent.problem.name.replace("-", "_"), agent.algorithm)
     steps = sum(row["train_samples"] + row["eval_samples"] for row in rows)

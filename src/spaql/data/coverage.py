@@ -135,16 +135,16 @@ def coverage(problem: Problem, log: Any, *, reach: int = 512, gaps: bool = False
 
 
 def _bounds(problem: Problem, seen: Array) -> Array:
-    made = np.empty((len(problem.state), 2))
+    bounds = np.empty((len(problem.state), 2))
     for j, axis in enumerate(problem.state):
-        made[j] = (axis.low, axis.high) if axis.slope is None else (seen[:, j].min(), seen[:, j].max())
-    return made
+        bounds[j] = (axis.low, axis.high) if axis.slope is None else (seen[:, j].min(), seen[:, j].max())
+    return bounds
 
 
 def _between_bounds(bounds: Array, states: Array) -> Array:
     width = bounds[:, 1] - bounds[:, 0]
-    made: Array = np.clip((states - bounds[:, 0]) / np.where(width > 0, width, 1.0), 0.0, 1.0)
-    return made
+    scaled: Array = np.clip((states - bounds[:, 0]) / np.where(width > 0, width, 1.0), 0.0, 1.0)
+    return scaled
 
 
 def share_of(problem: Problem, points: Array, far: Array | None, variables: tuple[int, ...]) -> Share:
@@ -187,15 +187,15 @@ def _actions_by_cell(points: Array, applied: Array, kinds: int, depth: int) -> A
 
 
 def _regions(problem: Problem, bounds: Array, points: Array, applied: Array, kinds: int) -> tuple[Region, ...]:
-    made = []
+    parts = []
     for j, axis in enumerate(problem.state):
         quarter = cells_of(points[:, j], 2)
         for i in range(QUARTERS):
             here = applied[quarter == i]
             shares = np.bincount(here, minlength=kinds) / max(len(here), 1)
             low, high = _box(bounds[[j]], (i,), 2)[0]
-            made.append(Region(axis.name, low, high, len(here), tuple(shares.tolist())))
-    return tuple(made)
+            parts.append(Region(axis.name, low, high, len(here), tuple(shares.tolist())))
+    return tuple(parts)
 
 
 def _box(bounds: Array, cell: tuple[int, ...], depth: int) -> list[tuple[float, float]]:

@@ -34,8 +34,8 @@ def depth_of(samples: int, d: int) -> int:
 
 def cells_of(points: Array, depth: int) -> Array:
     """The cell of every point: whole numbers (n, d)."""
-    made: Array = np.minimum((points * 2**depth).astype(np.int64), 2**depth - 1)
-    return made
+    cells: Array = np.minimum((points * 2**depth).astype(np.int64), 2**depth - 1)
+    return cells
 
 
 def draw(made: "Coverage", path: str | PathLike[str] | None) -> "Figure":

@@ -63,10 +63,10 @@ def from_data(
 
 def _of_log(problem: Problem, log: Any, gaps: bool) -> Data:
     """Episodes one behind the other, each in its order."""
-    found = read_log(problem, log, flag("gaps", gaps), paid=False)
-    if len(found) < FEWEST:
-        raise SpaqlError(f"{found.name}: {len(found)} steps are too few for a model: give at least {FEWEST}")
-    return Data(found.states, found.actions, found.rewards, found.nexts, found.terminated)
+    data = read_log(problem, log, flag("gaps", gaps), paid=False)
+    if len(data) < FEWEST:
+        raise SpaqlError(f"{data.name}: {len(data)} steps are too few for a model: give at least {FEWEST}")
+    return Data(data.states, data.actions, data.rewards, data.nexts, data.terminated)
 
 
 def _checked(problem: Problem, states: Any, actions: Any, rewards: Any, nexts: Any, ended: Any) -> Data:

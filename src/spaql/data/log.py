@@ -10,7 +10,7 @@ from spaql.ground.arrays import Array
 from spaql.ground.checks import FAR
 from spaql.ground.errors import SpaqlError, echoed
 from spaql.plants.chart import EDGE
-from spaql.plants.problem import Axis, Finite, Problem
+from spaql.plants.problem import Finite, Problem
 
 JITTER = 0.5  # of the usual time between rows: a time that differs by more is a gap
 # by which values in wrong units differ from the declared bounds, and what was then written
@@ -132,7 +132,7 @@ def _episodes(table: LogTable, ended: Array, final: Array, gaps: bool) -> tuple[
         place = np.arange(len(order))
         step = np.empty(len(order), np.int64)
         step[order] = place - np.maximum.accumulate(np.where(first, place, 0))
-    elif not (step == 0).any() and all(step[_first_rows(episode)] == 1):
+    elif not (step == 0).any() and all(step[np.unique(episode, return_index=True)[1]] == 1):
         step = step - 1  # counted from 1
     return episode, step
 
@@ -146,10 +146,6 @@ def _starts_again(table: LogTable, step: Array, rows: Array) -> None:
             f"step falls from {step[bad[0] - 1]} to {step[bad[0]]}, with which no episode begins: put the rows in "
             "order, or number the episodes (a column episode)",
         )
-
-
-def _first_rows(episode: Array) -> Array:
-    return np.unique(episode, return_index=True)[1]
 
 
 def _following(episode: Array) -> Array:
@@ -211,18 +207,14 @@ def _finite(table: LogTable, column: str, values: Array, needed: Array) -> Array
 
 def _variables(table: LogTable, problem: Problem, columns: list[str], needed: Array) -> Array:
     """(n, d), within what the problem declares."""
-    made = []
+    read = []
     for axis, column in zip(problem.state, columns, strict=True):
         values = _finite(table, column, table.numbers(column), needed)
         if axis.slope is None and not problem.clip:
             bounds, remedy = (axis.low, axis.high), "make the problem with wider bounds"
-            _inside(table, column, values, needed, bounds, _unit(axis), remedy)
-        made.append(values)
-    return np.ascontiguousarray(np.column_stack(made))
-
-
-def _unit(axis: Axis) -> str:
-    return f" {axis.unit}" if axis.unit else ""
+            _inside(table, column, values, needed, bounds, axis.unit, remedy)
+        read.append(values)
+    return np.ascontiguousarray(np.column_stack(read))
 
 
 def _inside(
@@ -243,8 +235,9 @@ def _inside(
         if fits and far > 0.05 * factor and (angle or factor != DEGREES):
             guess = f" ({written}?)"
             break
+    ends = f"{low:g} ... {high:g} {unit}".rstrip()
     raise SpaqlError(
-        f"{table.name}: {column} is outside {low:g} ... {high:g}{unit} in {len(bad)} of {len(table)} rows, "
+        f"{table.name}: {column} is outside {ends} in {len(bad)} of {len(table)} rows, "
         f"first in row {int(bad[0]) + 1} ({values[bad[0]]:g}); "
         f"it goes from {seen.min():g} to {seen.max():g}: wrong units{guess}? "
         f"Convert the column, or {remedy}; nothing was learned"
@@ -256,9 +249,8 @@ def _check_actions(table: LogTable, problem: Problem, columns: list[str], action
     units = space.units or ("",) * len(columns)
     if not isinstance(space, Finite):
         for j, column in enumerate(columns):
-            unit = f" {units[j]}" if units[j] else ""
             bounds, remedy = (space.low[j], space.high[j]), "allow a wider range of actions"
-            _inside(table, column, actions[:, j], needed, bounds, unit, remedy)
+            _inside(table, column, actions[:, j], needed, bounds, units[j], remedy)
         return
     bad = np.flatnonzero(needed & ~np.isin(actions[:, 0], space.values))
     if len(bad):

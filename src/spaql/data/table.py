@@ -56,16 +56,16 @@ class LogTable:
         import pandas
 
         given = self._column(column)
-        made = pandas.to_numeric(given, errors="coerce")
-        bad = np.flatnonzero((made.isna() & given.notna()).to_numpy())
+        numbers = pandas.to_numeric(given, errors="coerce")
+        bad = np.flatnonzero((numbers.isna() & given.notna()).to_numpy())
         if len(bad):
             value = given.iloc[int(bad[0])]
             comma = isinstance(value, str) and _number(value.replace(",", "."))
             hint = ": write a decimal point, not a comma" if comma else ""
             self.fail(bad, f"{column} is {echoed(value)}, not a number{hint}")
-        if made.dtype.kind == "c":
+        if numbers.dtype.kind == "c":
             raise SpaqlError(f"{self.name}: {column} holds complex numbers, not real ones")
-        return np.ascontiguousarray(made.to_numpy(dtype=np.float64, na_value=np.nan))
+        return np.ascontiguousarray(numbers.to_numpy(dtype=np.float64, na_value=np.nan))
 
     def times(self, column: str) -> Array:
         """Numbers, or dates and times as seconds."""
@@ -74,11 +74,11 @@ class LogTable:
         given = self._column(column)
         if pandas.api.types.is_numeric_dtype(given):
             return self.numbers(column)
-        made = pandas.to_datetime(given, errors="coerce", utc=True)
-        bad = np.flatnonzero(made.isna().to_numpy())
+        moments = pandas.to_datetime(given, errors="coerce", utc=True)
+        bad = np.flatnonzero(moments.isna().to_numpy())
         if len(bad):
             self.fail(bad, f"{column} is {echoed(given.iloc[int(bad[0])])}, neither a number nor a date and time")
-        seconds: Array = (made - made.iloc[0]).dt.total_seconds().to_numpy(dtype=np.float64)
+        seconds: Array = (moments - moments.iloc[0]).dt.total_seconds().to_numpy(dtype=np.float64)
         return seconds
 
     def flags(self, column: str) -> Array:

@@ -37,8 +37,8 @@ FORMATS = {
 def form(to: str) -> Callable[..., str]:
     """The function that writes one of the FORMATS."""
     module, name = FORMATS[choice("to", to, FORMATS)].split(":")
-    found: Callable[..., str] = getattr(import_module(f"spaql.export.{module}"), name)
-    return found
+    writer: Callable[..., str] = getattr(import_module(f"spaql.export.{module}"), name)
+    return writer
 
 
 def export(policy: "Policy", to: str, **options: Any) -> str:

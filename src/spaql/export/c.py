@@ -224,7 +224,7 @@ def _facts(signals: Signals, name: str, far: str) -> list[str]:
     return [
         f"The loop around it: call {name}_init once, then {name}_step at every sampling instant.",
         *(f"  input[{j}]  {text}" for j, text in enumerate(inputs)),
-        *(f"  output[{j}]  {one_line(one)}, to be applied" for j, one in enumerate(signals.action_names)),
+        *(f"  output[{j}]  {one_line(action)}, to be applied" for j, action in enumerate(signals.action_names)),
         *(line.format(far) for line in UNUSABLE),
     ]
 

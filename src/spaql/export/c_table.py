@@ -48,7 +48,8 @@ def table_lines(tree: Tree, real: str, cut: Callable[[int], str], literal: Liter
         "    long node = 0;",
         "",
         *_loop(real, d, bool(sums), literal(0.0)),
-        *(assign_law(laws, d, real, literal) if laws is not None else _assign(axes)),
+        *(f"    action[{axis}] = value[child[node]][{axis}];" for axis in range(axes if laws is None else 0)),
+        *([] if laws is None else assign_law(laws, d, real, literal)),
     ]
 
 
@@ -78,10 +79,6 @@ def _loop(real: str, d: int, oblique: bool, zero: str) -> list[str]:
         step.format("tested"),
         "    }",
     ]
-
-
-def _assign(axes: int) -> list[str]:
-    return [f"    action[{axis}] = value[child[node]][{axis}];" for axis in range(axes)]
 
 
 def law_rows(laws: LeafLaws, rows: Sequence[Sequence[float]]) -> dict[str, list[Sequence[float]]]:

@@ -183,13 +183,13 @@ def to_svg(policy: Policy, share: bool = True) -> str:
     parts = _edges(policy, place, y, tall, part, small)
     for node, lines in enumerate(labels):
         x, at = place.x[node] + MARGIN, float(y[node])
-        told = escape(", ".join(lines))
+        label = escape(", ".join(lines))
         if tree.nodes["feature"][node] != LEAF:
             text = _text(x, at, lines, longest)
-            parts.append(_dot(x, at, told) if small else _test(x, at, widths[node], tall, text, told))
+            parts.append(_dot(x, at, label) if small else _test(x, at, widths[node], tall, text, label))
         else:
             text = "" if small else _text(x, at, lines, longest, len(lines) - bool(often.get(node)))
-            parts.append(_leaf(x, at, widths[node], tall, text, told, colours[node], part[node]))
+            parts.append(_leaf(x, at, widths[node], tall, text, label, colours[node], part[node]))
     listed = small and not policy.has_laws
     legend, legend_width, legend_height = _legend(words, colours, y.max() + tall / 2 + 24) if listed else ([], 0.0, 0.0)
     notes = _notes(bool(often), small)
@@ -209,11 +209,11 @@ def to_svg(policy: Policy, share: bool = True) -> str:
 
 def _labels(words: Words, often: dict[int, str]) -> list[list[str]]:
     """By node: its test, or its action and its share of time."""
-    found = []
+    labels = []
     for node, feature in enumerate(words.tree.nodes["feature"]):
         lines = [*words.leaf_lines(node), often.get(node, "")] if feature == LEAF else [words.test(node)]
-        found.append([line for line in lines if line])
-    return found
+        labels.append([line for line in lines if line])
+    return labels
 
 
 def _notes(shared: bool, small: bool) -> str:

@@ -221,14 +221,14 @@ def identifiers(names: Sequence[str], reserved: Collection[str], fold: bool = Fa
 
     `fold`: the language does not tell capitals from small letters.
     """
-    made = []
+    words = []
     for j, name in enumerate(names):
         # PLCs take neither two underscores in a row nor an underscore at the end
         word = re.sub("_+", "_", "".join(map(_latin, name))).strip("_")
         if not word or word[0].isdigit():
             word = f"x_{word}" if word else f"x{j}"
-        made.append(f"{word}_value" if (word.casefold() if fold else word) in reserved else word)
-    return different(made, fold)
+        words.append(f"{word}_value" if (word.casefold() if fold else word) in reserved else word)
+    return different(words, fold)
 
 
 def checked_name(name: str, reserved: Collection[str], fold: bool = False) -> str:

@@ -35,7 +35,7 @@ KINDS = {CLIP: "clip", ORDERED: "ordered", SCORES: "scores", THRESHOLD: "thresho
 def to_json(policy: Policy) -> str:
     """One line per variable and node, so that two policies can be compared line by line."""
     problem = policy.problem
-    told = {"name": problem.name, "summary": problem.summary, "horizon": int(problem.horizon), "clip": problem.clip}
+    fields = {"name": problem.name, "summary": problem.summary, "horizon": int(problem.horizon), "clip": problem.clip}
     head = {
         "format": FORMAT,
         "version": VERSION,
@@ -43,7 +43,7 @@ def to_json(policy: Policy) -> str:
         "kind": policy.kind,
         "origin": policy.origin,
         "step": policy.knowledge.step,
-        "problem": told | _changes(problem),
+        "problem": fields | _changes(problem),
     }
     parts = [f" {_line(key)}: {_line(value)}" for key, value in head.items()]
     parts.append(' "variables": ' + _lines([_variable(axis) for axis in problem.state]))
@@ -59,13 +59,13 @@ def to_json(policy: Policy) -> str:
 def _changes(problem: Problem) -> dict[str, Any]:
     """Keys that only some problems have, so that the others are written as they always were."""
     named = problem.name in CATALOG and problem.ends == CATALOG[problem.name].ends
-    told = {
+    fields = {
         "parameters": problem.parameters,
         "limits": limits_for_file(problem.limits),
         "ends": "" if named else problem.ends,
         "signals": problem.signals and signals_for_file(problem.signals),
     }
-    return {key: value for key, value in told.items() if value}
+    return {key: value for key, value in fields.items() if value}
 
 
 def _line(value: Any) -> str:
@@ -116,8 +116,8 @@ def policy_from_json(text: str | bytes, problem: Problem | None = None) -> Polic
     if len(text) > MOST_LETTERS:
         raise SpaqlError(f"the text of the policy is longer than {MOST_LETTERS} letters")
     try:
-        told = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_object)
-        return _rebuild(told, problem)
+        parsed = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_object)
+        return _rebuild(parsed, problem)
     except Exception as error:  # foreign or damaged text can fail in any way; it always ends in this one line
         what = " ".join(str(error).split()) or type(error).__name__
         what = "it is nested too deep" if isinstance(error, RecursionError) else what
@@ -129,10 +129,10 @@ def _refuse_constant(name: str) -> float:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) != len(pairs):
+    fields = dict(pairs)
+    if len(fields) != len(pairs):
         raise ValueError("a key is there twice")
-    return made
+    return fields
 
 
 def _rebuild(told: Any, given: Problem | None) -> Policy:
@@ -179,18 +179,18 @@ def _list(name: str, told: Any, most: int) -> list[Any]:
 def _problem(top: dict[str, Any]) -> Problem:
     """The problem as it is told: it can decide, but not run."""
     there = [key for key in CHANGES if isinstance(top["problem"], dict) and key in top["problem"]]
-    told = _fields("problem", top["problem"], " ".join(["name summary horizon clip", *there]))
+    fields = _fields("problem", top["problem"], " ".join(["name summary horizon clip", *there]))
     return Problem(
-        _string("name", told["name"]),
-        _string("summary", told["summary"]),
+        _string("name", fields["name"]),
+        _string("summary", fields["summary"]),
         tuple(_axis(axis) for axis in _list("variables", top["variables"], MOST_VARIABLES)),
         _told_actions(top["actions"]),
-        whole("horizon", told["horizon"], 1),
-        clip=flag("clip", told["clip"]),
-        parameters=parameters_of_file(told["name"], None, told.get("parameters", {})),
-        limits=limits_of_file(told.get("limits", [])),
-        signals=signals_of_file(told.get("signals"), told["summary"]),
-        ends=told.get("ends", ""),
+        whole("horizon", fields["horizon"], 1),
+        clip=flag("clip", fields["clip"]),
+        parameters=parameters_of_file(fields["name"], None, fields.get("parameters", {})),
+        limits=limits_of_file(fields.get("limits", [])),
+        signals=signals_of_file(fields.get("signals"), fields["summary"]),
+        ends=fields.get("ends", ""),
     )
 
 

@@ -2,11 +2,8 @@
 
 import re
 import unicodedata
-from collections.abc import Callable, Sequence
-from functools import partial
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
 
-from spaql.analysis.tables import Column, Row, Table, escaped, latex
 from spaql.export.heading import labelled, shares, title
 from spaql.policy.law_words import MOST_STEPS, LawWords, Term
 from spaql.policy.policy import Policy
@@ -61,9 +58,9 @@ class _Writer:
             return [head + self.law(leaves[0], axis)]
         lines = [head + r"\begin{cases}"]
         for leaf in leaves:
-            told = r"\text{otherwise}" if leaf == leaves[-1] else rf"\text{{if }} {self.condition(leaf)}"
+            condition = r"\text{otherwise}" if leaf == leaves[-1] else rf"\text{{if }} {self.condition(leaf)}"
             share = r"\quad " + self.text(f"({self.often[leaf]})") if self.often.get(leaf) else ""
-            lines.append(rf"    {self.law(leaf, axis)} & {told}{share} \\")
+            lines.append(rf"    {self.law(leaf, axis)} & {condition}{share} \\")
         return [*lines, r"  \end{cases}"]
 
     def condition(self, leaf: int) -> str:
@@ -162,7 +159,7 @@ def to_latex(policy: Policy, share: bool = True) -> str:
     words, often = policy.words, shares(policy, share)
     if policy.has_laws and policy.n_leaves <= MOST_FORMULAS:
         return formulas(policy, often, lambda text: _typeset(escaped(text)))
-    rows: list[Row] = []
+    rows: list[dict[str, str]] = []
     for leaf, region in words.regions.items():
         if region.empty:
             continue
@@ -182,18 +179,41 @@ def to_latex(policy: Policy, share: bool = True) -> str:
     actions = zip(words.action_names, words.action_units, strict=True)
     columns += [(f"action {axis}", labelled(name, unit)) for axis, (name, unit) in enumerate(actions)]
     columns += [("share", "share of time")] if often else []
-    table = Table(
-        "policy", title(policy), tuple(Column(heading, partial(_cell, key)) for key, heading in columns), rows
-    )
-    text = _typeset(latex(table))
+    headings = [(heading, False) for _, heading in columns]
+    text = _typeset(tabular(title(policy), headings, ([row[key] for key, _ in columns] for row in rows)))
     if len(rows) > ONE_PAGE:
         text = text.replace(r"\begin{tabular}", r"\begin{longtable}").replace(r"\end{tabular}", r"\end{longtable}")
         text = text.replace("\\midrule\n", "\\midrule\n\\endhead\n", 1)
     return text
 
 
-def _cell(key: str, row: Row) -> Any:
-    return row[key]
+def tabular(
+    name: str, headings: Sequence[tuple[str, bool]], rows: Iterable[Sequence[str]], notes: Sequence[str] = ()
+) -> str:
+    """A `tabular` in booktabs style, to be \\input into a paper. A heading, and whether words stand below it."""
+    shape = "".join("l" if words else "r" for _, words in headings)
+    heads = " & ".join(escaped(heading) for heading, _ in headings) + r" \\"
+    lines = [" & ".join(map(_in_cell, cells)) + r" \\" for cells in rows]
+    begin = [f"% {name}", rf"\begin{{tabular}}{{@{{}}{shape}@{{}}}}"]
+    ruled = [r"\toprule", heads, r"\midrule", *lines, r"\bottomrule"]
+    return "\n".join([*begin, *ruled, r"\end{tabular}", *(f"% {note}" for note in notes)]) + "\n"
+
+
+_SPECIAL = {"±": r"$\pm$", "≥": r"$\geq$", "−": "$-$", "–": "--", "×": r"$\times$", "ξ": r"$\xi$"}
+_SPECIAL |= {"<": "$<$", ">": "$>$", "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\^{}"}
+_SPECIAL |= {sign: "\\" + sign for sign in "&%$#_{}"}
+
+
+def _in_cell(cell: str) -> str:
+    """Lines of a program one below the other, indented as they are."""
+    lines = [r"\ " * (len(line) - len(line.lstrip())) + escaped(line.lstrip()) for line in cell.split("\n")]
+    return lines[0] if len(lines) == 1 else r"\shortstack[l]{" + r" \\ ".join(lines) + "}"
+
+
+def escaped(text: str) -> str:
+    """Escapes the signs that LaTeX reads as commands; minus signs of numbers become real minus signs."""
+    text = re.sub(r"(?<![\w-])-(?=\d)", "−", text)
+    return "".join(_SPECIAL.get(sign, sign) for sign in text)
 
 
 def _typeset(text: str) -> str:

@@ -130,12 +130,12 @@ def to_dtcontrol(policy: Policy, points: str = "corners") -> str:
         raise SpaqlError(
             "a tree with oblique tests has no boxes to take states from: dtControl needs axis-aligned tests"
         )
-    found = [(region, *_finite_box(policy, region)) for region in regions(tree) if not region.empty]
+    boxes = [(region, *_finite_box(policy, region)) for region in regions(tree) if not region.empty]
     states_per_region = 1 if points == "centres" else 1 + 2**tree.variables
-    if len(found) * states_per_region > MOST_POINTS:
-        raise SpaqlError(f"{len(found) * states_per_region} states are more than {MOST_POINTS}: use points='centres'")
+    if len(boxes) * states_per_region > MOST_POINTS:
+        raise SpaqlError(f"{len(boxes) * states_per_region} states are more than {MOST_POINTS}: use points='centres'")
     lines = ["#NON-PERMISSIVE", f"#BEGIN {tree.variables} {tree.actions.shape[1]}"]
-    for region, low, high in found:
+    for region, low, high in boxes:
         action = ",".join(map(double, tree.actions[region.leaf]))
         centre = np.clip(low + (high - low) / 2, low, high)
         chosen = {tuple(centre.tolist())}

@@ -127,9 +127,9 @@ def step_of(
     named = {symbol: name for name, symbol in signals.symbols.items()}
     registers, last = _registers(signals)
     words = [*named.values(), *(f"{register.name} kept" for register in registers)]
-    made = identifiers([*words, *(f"{name} applied" for name in signals.action_names)], reserved, fold)
-    kept, outputs = made[len(named) : len(named) + len(registers)], made[len(named) + len(registers) :]
-    place = dict(zip(named, made, strict=False))
+    names = identifiers([*words, *(f"{name} applied" for name in signals.action_names)], reserved, fold)
+    kept, outputs = names[len(named) : len(named) + len(registers)], names[len(named) + len(registers) :]
+    place = dict(zip(named, names, strict=False))
     place |= {f"z{i}": language.register.format(name) for i, name in enumerate(kept)}
     place |= {f"u{j}": name for j, name in enumerate(outputs)} | {f"a{j}": name for j, name in enumerate(decided)}
     sums, begin = dict(signals.seen_lines()), {f"u{j}_first": value for j, value in enumerate(signals.neutral)}
@@ -144,8 +144,8 @@ def step_of(
         return language.both.join(language.usable.format(place[symbol]) for symbol in symbols) or language.true
 
     read = dict(zip((symbol for symbol in named if symbol[0] in "yr"), given, strict=True))
-    lines = [(symbol, let(place[symbol], value(one))) for symbol, one in sums.items() if symbol in used]
-    applied = [let(place[symbol], value(one)) for symbol, one in signals.applied_lines()]
+    lines = [(symbol, let(place[symbol], value(total))) for symbol, total in sums.items() if symbol in used]
+    applied = [let(place[symbol], value(total)) for symbol, total in signals.applied_lines()]
     for j, rate in enumerate(signals.rates):
         before, most = place[signals.previous(signals.action_names[j])], literal(rate)
         applied.append(put(outputs[j], limited(outputs[j], f"{before} - {most}", f"{before} + {most}")))
@@ -157,9 +157,11 @@ def step_of(
         if made_from and not any(excludes(lock, other) for other in locks):  # of two such, neither may win
             condition = language.unless.format(condition, usable(made_from))
         applied.append(put(name, chosen(condition, limited(name, literal(lock.low), literal(lock.high)), name)))
-    begins = [[begin[symbol] for _, symbol in one.first.terms if symbol in begin] for one in registers]
-    firsts = [put(place[f"z{i}"], value(one.first)) for i, one in enumerate(registers) if not begins[i]]
-    afters = [(put(place[f"z{i}"], value(one.after)), bool(begins[i])) for i, one in enumerate(registers)][::-1]
+    begins = [[begin[symbol] for _, symbol in register.first.terms if symbol in begin] for register in registers]
+    firsts = [put(place[f"z{i}"], value(register.first)) for i, register in enumerate(registers) if not begins[i]]
+    afters = [
+        (put(place[f"z{i}"], value(register.after)), bool(begins[i])) for i, register in enumerate(registers)
+    ][::-1]
     return Step(
         {name: literal(sum(values)) for name, values in zip(kept, begins, strict=True)},
         [let(place[symbol], text) for symbol, text in read.items() if symbol in used],

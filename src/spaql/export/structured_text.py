@@ -113,7 +113,7 @@ def loop_lines(signals: Signals, name: str, seen: list[str], decided: list[str])
     """`seen` and `decided`: inputs and outputs of the block of the law."""
     reserved = ST_WORDS | {"law", "started", "usable", name.casefold(), f"{name}_loop".casefold()}
     inputs = identifiers([f"{axis.name} in" for axis in signals.inputs], reserved, fold=True)
-    outputs = identifiers([f"{one} out" for one in signals.action_names], reserved, fold=True)
+    outputs = identifiers([f"{action} out" for action in signals.action_names], reserved, fold=True)
     taken = reserved | {word.casefold() for word in (*inputs, *outputs)}
     step = step_of(signals, LANGUAGE, inputs, [f"law.{word}" for word in decided], taken, fold=True)
     local = [*step.inputs, *step.errors, *step.seen, *step.applied]

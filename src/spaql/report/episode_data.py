@@ -32,15 +32,16 @@ def recorded(policy: Policy, returns: Array, worst: Worst | None = None) -> list
         return []
     count = EPISODES if problem.horizon <= LONG else 2
     if problem.plant is not None:
-        found = [policy.episode(0, place) for place in picked(returns, count)]
+        episodes = [policy.episode(0, place) for place in picked(returns, count)]
         of = len(returns)
     else:  # in an environment only the first rollout of a seed can be repeated
-        made = [policy.episode(seed) for seed in range(count)]
-        found = [made[place] for place in picked(np.array([episode.rewards.sum() for episode in made]), count)]
+        rollouts = [policy.episode(seed) for seed in range(count)]
+        earned = np.array([episode.rewards.sum() for episode in rollouts])
+        episodes = [rollouts[place] for place in picked(earned, count)]
         of = count
-    totals = [float(episode.rewards.sum()) for episode in found]
-    steps = max(MOST_NUMBERS // (len(found) * len(problem.state)), 50)
-    said = [_episode(episode, label, steps) for episode, label in zip(found, labels(totals, of), strict=True)]
+    totals = [float(episode.rewards.sum()) for episode in episodes]
+    steps = max(MOST_NUMBERS // (len(episodes) * len(problem.state)), 50)
+    said = [_episode(episode, label, steps) for episode, label in zip(episodes, labels(totals, of), strict=True)]
     if worst is not None:
         said.insert(1, _episode(worst.episode, "worst found by the search", steps))
     return said
@@ -104,7 +105,7 @@ def step_views(policy: Policy) -> list[dict[str, Any]]:
     problem, views = policy.problem, []
     if problem.signals is None or problem.horizon < 2 or not can_restate(problem):
         return []
-    for k, reference in enumerate(one for one in problem.signals.references if one.of is not None):
+    for k, reference in enumerate(reference for reference in problem.signals.references if reference.of is not None):
         response, title = policy.step_response(reference.name), f"Step response of {reference.of}"
         with step_sheet(response) as figure:
             drawing = svg_of(figure, f"step{k + 1}", title)
@@ -139,7 +140,7 @@ def frontier(sizes: list[FrontierPoint], chosen: int, own: Evaluation | None) ->
     """All sizes of tree that a compression found: places in a picture of 100 by 100, and the numbers."""
     if not sizes:
         return None
-    points = [frontier_point(one) for one in sizes]
+    points = [frontier_point(point) for point in sizes]
     level = None if own is None else own.mean
     ends = [value for point in points for value in (point["low"], point["high"])] + ([] if level is None else [level])
     bottom, top = min(ends), max(ends)

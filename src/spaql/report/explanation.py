@@ -88,7 +88,7 @@ def write_explanation(
         tried=0 if shown.usage is None else len(shown.usage.returns),
         small=shown.n_leaves <= FEW,
         unused=bool((shown.share[shown.rules.leaves()] == 0.0).any()),
-        episodes=[(place, episode_words(one)) for place, one in enumerate(episodes)],
+        episodes=[(place, episode_words(episode)) for place, episode in enumerate(episodes)],
         state=[(axis.name, axis.unit) for axis in table.problem.state],
         data=embedded(page_data(table, shown, episodes)),
     )
@@ -158,25 +158,25 @@ def time_remark(table: Policy) -> str:
 def key_figures(
     table: Policy, shown: Policy, fresh: Evaluation | None, own: Evaluation | None
 ) -> list[tuple[str, str]]:
-    found = [(f"{shown.n_leaves:,}", "rules (leaves of the tree)"), (f"{table.n_leaves:,}", "regions as learned")]
+    facts = [(f"{shown.n_leaves:,}", "rules (leaves of the tree)"), (f"{table.n_leaves:,}", "regions as learned")]
     if shown.has_laws:
-        found[0] = (f"{shown.n_leaves:,}", "law" if shown.n_leaves == 1 else "laws (leaves of the tree)")
-        found[1 if table.has_laws else 2 :] = [(f"{shown.numbers:,}", "numbers in laws and tests")]
+        facts[0] = (f"{shown.n_leaves:,}", "law" if shown.n_leaves == 1 else "laws (leaves of the tree)")
+        facts[1 if table.has_laws else 2 :] = [(f"{shown.numbers:,}", "numbers in laws and tests")]
     if fresh is not None:
-        found.append((returned(fresh), f"return, mean of {len(fresh.returns):,} fresh episodes with 95 % interval"))
+        facts.append((returned(fresh), f"return, mean of {len(fresh.returns):,} fresh episodes with 95 % interval"))
     if fresh is not None and fresh.failures.rule:
-        found.append((percent(fresh.failures.share), f"failures: an episode that {fresh.failures.rule}"))
+        facts.append((percent(fresh.failures.share), f"failures: an episode that {fresh.failures.rule}"))
     if own is not None and fresh is not None and not np.array_equal(own.returns, fresh.returns):
-        found.append((returned(own), "return of the learned table in the same episodes"))
+        facts.append((returned(own), "return of the learned table in the same episodes"))
     took = table.knowledge.samples
     if took.training:
-        found.append((f"{took.training:,}", "steps of the plant used for learning"))
+        facts.append((f"{took.training:,}", "steps of the plant used for learning"))
     if took.evaluation:
-        found.append((f"{took.evaluation:,}", "steps used for choosing the best agent"))
+        facts.append((f"{took.evaluation:,}", "steps used for choosing the best agent"))
     if shown.samples:  # a search in a model takes no step of the plant
         purpose = "finding the small tree" if table.knowledge.model is None else "judging small trees"
-        found.append((f"{shown.samples:,}", f"steps used for {purpose}"))
-    return found
+        facts.append((f"{shown.samples:,}", f"steps used for {purpose}"))
+    return facts
 
 
 def episode_words(episode: dict[str, Any]) -> str:
@@ -254,18 +254,18 @@ def applied_lines(policy: Policy, leaf: int) -> list[str]:
 def unfolded_nodes(policy: Policy, share: Array) -> set[int]:
     """Tests that are open at first: the most used tests, until there are `OPEN_ROWS` rows."""
     rules, heap = policy.rules, [(0.0, 0, 0)]
-    found: set[int] = set()
-    while heap and len(found) < OPEN_ROWS - 1:
+    opened: set[int] = set()
+    while heap and len(opened) < OPEN_ROWS - 1:
         _, depth, node = heappop(heap)
         if rules.nodes["feature"][node] == LEAF:
             continue
-        found.add(node)
+        opened.add(node)
         for side in ("low", "high"):
             child = int(rules.nodes[side][node])
             part = float(share[child])
             if math.isnan(part) or part > 0:
                 heappush(heap, (float(depth) if math.isnan(part) else -part, depth + 1, child))
-    return found
+    return opened
 
 
 def rules(policy: Policy, written: set[int]) -> dict[str, Any]:

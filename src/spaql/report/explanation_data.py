@@ -140,16 +140,16 @@ def variables(policy: Policy) -> list[dict[str, Any]]:
     usage, words, problem = policy.usage, policy.words, policy.problem
     table = limit_table(problem.limits, problem.state, problem.actions).tolist()
     limits = {int(place): [end for end in ends if math.isfinite(end)] for place, *ends in table}
-    found: list[dict[str, Any]] = []
+    entries: list[dict[str, Any]] = []
     for j, axis in enumerate(policy.problem.state):
         column = usage.states[:, j] if usage is not None and len(usage.states) else None
         seen = None if column is None else (float(column.min()), float(column.max()))
         often = None if column is None else tuple(np.quantile(column, [RARE, 1 - RARE]).tolist())
         far = whole_range(axis, seen)
         low, high = (None, None) if axis.slope is not None else (axis.low, axis.high)
-        one = {"name": words.names[j], "unit": words.units[j], "low": low, "high": high, "limits": limits.get(j, [])}
-        found.append(one | {"seen": seen, "near": widened(axis, often, far), "far": far})
-    return found
+        entry = {"name": words.names[j], "unit": words.units[j], "low": low, "high": high, "limits": limits.get(j, [])}
+        entries.append(entry | {"seen": seen, "near": widened(axis, often, far), "far": far})
+    return entries
 
 
 def whole_range(axis: Axis, seen: tuple[float, float] | None) -> tuple[float, float]:

@@ -6,16 +6,15 @@ from typing import Any
 import numpy as np
 
 from spaql.export.drawing import ENDS, NAMED, colour_of, has_named
+from spaql.export.json_form import KINDS
 from spaql.ground.arrays import Array
 from spaql.policy.digits import counted
 from spaql.policy.policy import Policy
 from spaql.policy.words import Words
 from spaql.report.shell import minus
-from spaql.trees.laws import CLIP, ORDERED, SCORES, THRESHOLD, LeafLaws
+from spaql.trees.laws import CLIP, ORDERED, THRESHOLD, LeafLaws
 from spaql.trees.regions import constant_of
 from spaql.trees.tree import LEAF, Tree
-
-KINDS = {CLIP: "clip", ORDERED: "ordered", SCORES: "scores", THRESHOLD: "threshold"}
 
 
 def laws_of(tree: Tree) -> dict[str, Any] | None:
@@ -64,12 +63,12 @@ def spoken(words: Words, text: str) -> str:
 
 def law_verdict(shown: Policy, made_from: Policy | None) -> str:
     """What the controller is. `made_from`: the larger one that it may differ from."""
-    found = f"The controller is {'one law' if shown.n_leaves == 1 else f'{shown.n_leaves:,} laws'}"
-    found += f" with {counted(shown.numbers, 'number')} to read{', tests included' if shown.n_leaves > 1 else ''}."
+    text = f"The controller is {'one law' if shown.n_leaves == 1 else f'{shown.n_leaves:,} laws'}"
+    text += f" with {counted(shown.numbers, 'number')} to read{', tests included' if shown.n_leaves > 1 else ''}."
     if made_from is not None:
         size = counted(made_from.n_leaves, "law" if made_from.has_laws else "region")
-        found += f" It was found by compressing a controller of {size}, and may differ from it."
-    return found + " A law computes the action from the state. Nothing in it is random."
+        text += f" It was found by compressing a controller of {size}, and may differ from it."
+    return text + " A law computes the action from the state. Nothing in it is random."
 
 
 # -- colours -----------------------------------------------------------------------------------------------------------

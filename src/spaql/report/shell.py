@@ -16,34 +16,32 @@ from spaql.ground.writing import write_whole
 if TYPE_CHECKING:
     from markupsafe import Markup
 
+SHELL = "spaql.report"  # the package of what all pages share
 DIGITS = 6  # of embedded numbers: more digits cannot be seen
 
 
-def render(template: str, **context: Any) -> str:
-    """A page from a template of this folder. Everything that is not marked as safe is escaped."""
+def render(template: str, package: str = SHELL, **context: Any) -> str:
+    """A page from a template of a package. Everything that is not marked as safe is escaped.
+
+    Templates, style sheets and scripts that the package does not have are those of this folder.
+    """
     from jinja2 import Environment, FunctionLoader, StrictUndefined
+    from markupsafe import Markup
+
+    def source(name: str) -> str:
+        own = files(package).joinpath(name)
+        return (own if own.is_file() else files(SHELL).joinpath(name)).read_text("utf-8")
 
     pages = Environment(
         loader=FunctionLoader(source), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     pages.filters |= {"coded": coded, "minus": minus, "pythonic": repr}
-    pages.globals |= {"asset": asset}
+    pages.globals |= {"asset": lambda name: Markup(source(name))}
     return pages.get_template(template).render(context)
 
 
 def write_html(path: Path, text: str) -> None:
     write_whole(path, lambda file: file.write(text.encode()))
-
-
-def source(name: str) -> str:
-    return files("spaql.report").joinpath(name).read_text("utf-8")
-
-
-def asset(name: str) -> "Markup":
-    """A style sheet or script of this folder, to be put into the page as it is."""
-    from markupsafe import Markup
-
-    return Markup(source(name))
 
 
 def embedded(data: Any) -> "Markup":
@@ -90,15 +88,15 @@ MOST_BYTES = 2_200_000  # of all vector graphics of a page; the largest beyond t
 
 def inlined(figures: Sequence[tuple[Path, Path, str]]) -> list["Markup"]:
     """An element for each (svg, png, title): the SVG, or the PNG where all vector graphics together are too large."""
-    left, made = MOST_BYTES, {}
+    left, drawn = MOST_BYTES, {}
     for place, (svg, png, title) in sorted(enumerate(figures), key=lambda item: _size(item[1][0])):
         size = _size(svg)
         if size <= left:
-            made[place] = inline_svg(_read(svg).decode(), f"g{place + 1}", title)
+            drawn[place] = inline_svg(_read(svg).decode(), f"g{place + 1}", title)
         else:
-            made[place] = inline_png(_read(png), title)
+            drawn[place] = inline_png(_read(png), title)
         left -= min(size, left)
-    return [made[place] for place in range(len(figures))]
+    return [drawn[place] for place in range(len(figures))]
 
 
 def inline_svg(text: str, prefix: str, title: str) -> "Markup":
