@@ -1,4 +1,4 @@
-"""What `trust()` promises is kept, on plants on which nothing was tuned: ten agents, half an hour of waiting at most."""
+"""What `trust()` promises is kept, on plants on which nothing was tuned: ten agents of 300 samples."""
 
 import functools
 

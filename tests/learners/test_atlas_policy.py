@@ -28,7 +28,7 @@ def learned(name, samples, **options):
 
 @pytest.fixture(scope="module")
 def agents():
-    return {"pendulum": learned("pendulum", 1000), "cartpole": learned("cartpole", 1000)}
+    return {"pendulum": learned("pendulum", 2000), "cartpole": learned("cartpole", 1000)}
 
 
 @pytest.fixture(scope="module")
