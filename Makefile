@@ -44,9 +44,8 @@ check: .venv/.ready  ## lint, types and the tests of the core, for daily work: u
 
 test: .venv/.ready  ## lint, types, tests
 	$(BIN)/ruff check .
-	@echo "mypy, and beside it tests/compile_first.py"
-	@$(BIN)/mypy & types=$$!; $(BIN)/python tests/compile_first.py && wait $$types
-	$(BIN)/pytest -n auto --dist worksteal
+	@echo "mypy, beside it tests/compile_first.py and the tests"
+	@$(BIN)/mypy & types=$$!; $(BIN)/python tests/compile_first.py && $(BIN)/pytest -n auto --dist worksteal && wait $$types
 
 test-all: .venv/.torch .venv/.docs  ## the same with the long tests and those that need Torch (which it installs)
 	$(BIN)/ruff check .

@@ -50,7 +50,7 @@ def atlas():
 def laws():
     for problem in ("cartpole", "pendulum"):
         spaql.Laws(spaql.make(problem), max_leaves=2).learn(samples=50_000)
-    in_model.SEARCH_KERNELS, in_model.LOOK_AHEAD_KERNELS = 8e7, 3e7
+    in_model.SEARCH_KERNELS, in_model.LOOK_AHEAD_KERNELS = 2e7, 1e7
     for problem in ("cartpole", "pendulum"):
         agent = spaql.Atlas(spaql.make(problem), controller="laws")
         agent.learn(samples=60)

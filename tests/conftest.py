@@ -31,11 +31,11 @@ def pytest_collection_modifyitems(config, items):
 
 @pytest.fixture
 def quick_search(monkeypatch):
-    """A seventieth of the search for laws in a model: for tests that are not about the last tenth of the return.
+    """A three-hundredth of the search for laws in a model: for tests that are not about the last tenth of the return.
 
     And no doubts after `learn`, which ask the model for seconds; `trust()` is as always.
     """
     monkeypatch.setattr(spaql.Atlas, "remarks", lambda agent, hurry=False, fresh=None: ())
-    monkeypatch.setattr(in_model, "SEARCH_KERNELS", 8e7)
-    monkeypatch.setattr(in_model, "LOOK_AHEAD_KERNELS", 3e7)
+    monkeypatch.setattr(in_model, "SEARCH_KERNELS", 2e7)
+    monkeypatch.setattr(in_model, "LOOK_AHEAD_KERNELS", 1e7)
     monkeypatch.setattr(in_model, "MAX_RACES", 1)

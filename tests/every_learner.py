@@ -17,13 +17,14 @@ from spaql.plants.environment import PlantEnv
 PROBLEMS = ("cartpole", "pendulum", "pendulum-5")  # two actions and terminations; a continuous action; a list of five
 TWO_PROBLEMS = PROBLEMS[:2]
 HORIZON = 20  # short, because some learners have a partition per step
-ITERATIONS = 10  # of a little training
+ITERATIONS = 6  # of a little training
+PART = 4  # of them, where it is interrupted
 ROLLOUTS = 2
 
 every_learner = pytest.mark.parametrize("card", learners(), ids=lambda card: card.name)
 every_learner_of_data = pytest.mark.parametrize("card", [card for card in learners() if card.takes_data], ids=lambda card: card.name)
 every_trained_learner = pytest.mark.parametrize("card", [card for card in learners() if card.learns], ids=lambda card: card.name)
-each_kind_of_action = pytest.mark.parametrize("problem", PROBLEMS)
+each_kind_of_action = pytest.mark.parametrize("problem", [*TWO_PROBLEMS, pytest.param(PROBLEMS[2], marks=pytest.mark.slow)])
 finite_and_continuous = pytest.mark.parametrize("problem", TWO_PROBLEMS)
 
 

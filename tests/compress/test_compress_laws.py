@@ -66,13 +66,14 @@ def test_the_same_seed_gives_the_same_tree(atlas, in_model):
     assert atlas.compress(max_leaves=2, laws=True, budget=6_000_000).to_json() == in_model.to_json()
 
 
-def test_a_frontier_is_monotone_and_what_is_returned_is_its_best(in_model, on_plant):
-    for policy in (in_model, on_plant):
-        means = [point.mean for point in policy.frontier]
-        assert means == sorted(set(means))
-        chosen = next(point for point in policy.frontier if point.leaves == policy.n_leaves)
-        assert all(chosen.mean >= point.mean for point in policy.frontier if point.leaves <= policy.n_leaves)
-        assert chosen.mean == policy.evaluate(FRESH, FRESH_SEED).mean
+@pytest.mark.parametrize("where", ["on_plant", pytest.param("in_model", marks=pytest.mark.slow)])
+def test_a_frontier_is_monotone_and_what_is_returned_is_its_best(where, request):
+    policy = request.getfixturevalue(where)
+    means = [point.mean for point in policy.frontier]
+    assert means == sorted(set(means))
+    chosen = next(point for point in policy.frontier if point.leaves == policy.n_leaves)
+    assert all(chosen.mean >= point.mean for point in policy.frontier if point.leaves <= policy.n_leaves)
+    assert chosen.mean == policy.evaluate(FRESH, FRESH_SEED).mean
 
 
 def point(leaves, mean, worse):

@@ -194,7 +194,8 @@ def _numbers_by_file():
 
 def _numbers_in(text):
     """The equation numbers with which comments and docstrings begin."""
-    tokens, nodes = tokenize.generate_tokens(io.StringIO(text).readline), ast.walk(ast.parse(text))
+    commented = re.search(r"#[# ]*\(\d", text)  # else there is no need to take the text apart, which takes long
+    tokens, nodes = tokenize.generate_tokens(io.StringIO(text if commented else "").readline), ast.walk(ast.parse(text))
     remarks = [token.string.lstrip("# ") for token in tokens if token.type == tokenize.COMMENT]
     remarks += [ast.get_docstring(node) or "" for node in nodes if isinstance(node, ast.FunctionDef | ast.ClassDef)]
     return {int(found[1]) for found in map(NUMBER.match, remarks) if found}

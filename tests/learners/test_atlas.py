@@ -79,8 +79,8 @@ def test_rollouts_are_counted_and_are_what_the_table_earns():
 
 def test_rollouts_do_not_change_what_is_learned():
     judged, plain = atlas("cartpole", None), atlas("cartpole", None)
-    judged.learn(iterations=10, rollouts=2)
-    plain.learn(iterations=10)
+    judged.learn(iterations=5, rollouts=2)
+    plain.learn(iterations=5)
     np.testing.assert_array_equal(judged.leaves(), plain.leaves())
 
 
@@ -95,10 +95,10 @@ def test_without_rollouts_the_history_tells_the_return_of_the_training_episodes(
 
 def test_threads_give_the_same_bits_as_one_after_the_other():
     together = [atlas("cartpole", None, seed=seed) for seed in range(3)]
-    spaql.learn_all(together, samples=400, jobs=3)
+    spaql.learn_all(together, samples=200, jobs=3)
     for seed, agent in enumerate(together):
         alone = atlas("cartpole", None, seed=seed)
-        alone.learn(samples=400)
+        alone.learn(samples=200)
         assert_same(alone, agent, episodes=0)
 
 

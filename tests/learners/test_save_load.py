@@ -81,7 +81,7 @@ def test_a_file_whose_trainee_is_smaller_than_its_agent_does_no_harm(file):
     """No training writes one, but a hostile hand could: going back to the best agent needs room in the trainee."""
     agent = spaql.SPAQL(spaql.make("cartpole"), seed=1)
     rng = np.random.default_rng(0)
-    for _ in range(20000):
+    for _ in range(5000):
         agent.update(rng.uniform([-4, -99, -0.4, -20], [4, 99, 0.4, 20]), int(rng.integers(2)), 1.0, np.zeros(4))
     agent.state.outer[[BEST_RETURN, BEST_ARMS, MARK]] = 1e6, agent.arms, 5
     agent.save(file)

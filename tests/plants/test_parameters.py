@@ -136,7 +136,7 @@ def test_published_parameters_leave_the_problem_as_it_is(name):
         assert digest(other.plant.step.python) == digest(plain.plant.step.python)
 
 
-@pytest.mark.parametrize("name", quick_first(CHANGED))  # every plant is compiled anew
+@pytest.mark.parametrize("name", quick_first(CHANGED, ["pendulum", "cartpole"]))  # every plant is compiled anew
 def test_every_learner_learns_and_both_loops_agree(name):
     for learner in LEARNERS:
         agents = [LEARNERS[learner](p, seed=2) for p in (changed(name), spaql.from_gym(PlantEnv(name, **CHANGED[name])))]
@@ -159,18 +159,14 @@ def evaluated(problem):
         return str(error)
 
 
-@pytest.mark.parametrize("name", ["pendulum", *(pytest.param(name, marks=pytest.mark.slow) for name in ("cartpole", "mountain-car", "acrobot"))])
-def test_absurd_but_allowed_parameters_end_in_results_or_one_clear_error(name):
-    names = {
-        "pendulum": ["g", "m", "l", "dt"],
-        "cartpole": ["force", "dt", "pole_mass"],
-        "mountain-car": ["force"],
-        "acrobot": ["dt", "mass1"],
-    }
-    for key in names[name]:
-        for value in (1e-6, 1e6):
-            outcome = evaluated(spaql.make(name, **{key: value}, horizon=5))
-            assert "\n" not in outcome
+ABSURD = {"pendulum": ["g", "m", "l", "dt"], "cartpole": ["force", "dt", "pole_mass"], "mountain-car": ["force"], "acrobot": ["dt", "mass1"]}
+
+
+@pytest.mark.parametrize("value", [1e-6, 1e6])
+@pytest.mark.parametrize("key", quick_first([(name, key) for name, keys in ABSURD.items() for key in keys], [("pendulum", "m"), ("pendulum", "dt")]))
+def test_absurd_but_allowed_parameters_end_in_results_or_one_clear_error(key, value):
+    name, parameter = key
+    assert "\n" not in evaluated(spaql.make(name, **{parameter: value}, horizon=5))
 
 
 # -- how they are told -----------------------------------------------------------------------------------------------------------------

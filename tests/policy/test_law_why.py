@@ -50,24 +50,30 @@ def test_saturation_tells_the_bound_and_what_is_cut_off():
     assert "saturated" not in str(calm)
 
 
+def beyond_the_same(of, x, j, place, side, count):
+    """`of` states is the same from `x` to where variable j has reached `place`. Returns what it is just beyond."""
+    step = 1e-7 * max(1.0, abs(place))
+    at = np.tile(x, (count, 1))
+    at[:, j] = np.linspace(x[j], place - side * step, count)
+    if abs(place - x[j]) > 2 * step:
+        assert (of(at) == of(x[None])[0]).all()
+    at[0, j] = place + side * step
+    return of(at[:1])[0]
+
+
 @pytest.mark.parametrize("name", SOME)
 def test_another_law_takes_over_exactly_where_it_says(name):
     policy, states = asked(name)
     checked = 0
     for x in states:
         why = policy.why(x)
+        assert leaf_of(policy.rules, x[None])[0] == why.leaf
         for j, one in enumerate(why.takeovers):
             for place, leaf, side in ((one.below, one.leaf_below, -1), (one.above, one.leaf_above, 1)):
                 if place is None:
                     continue
-                step = 1e-7 * max(1.0, abs(place))
                 assert (place - x[j]) * side >= 0
-                at = np.tile(x, (60, 1))
-                at[:, j] = np.linspace(x[j], place - side * step, 60)
-                if abs(place - x[j]) > 2 * step:
-                    assert (leaf_of(policy.rules, at) == why.leaf).all()
-                at[0, j] = place + side * step
-                assert leaf_of(policy.rules, at[:1])[0] == leaf
+                assert beyond_the_same(lambda at: leaf_of(policy.rules, at), x, j, place, side, 60) == leaf
                 checked += 1
     assert checked > 0 or policy.n_leaves == 1
 
@@ -78,17 +84,13 @@ def test_a_finite_action_changes_exactly_where_it_says(name):
     checked = 0
     for x in states:
         why = policy.why(x)
+        assert law_actions(policy, x[None])[0] == why.action
         for j, change in enumerate(why.changes):
             for place, action, side in ((change.below, change.action_below, -1), (change.above, change.action_above, 1)):
                 if place is None:
                     continue
-                step = 1e-7 * max(1.0, abs(place))
-                at = np.tile(x, (200, 1))
-                at[:, j] = np.linspace(x[j], place - side * step, 200)
-                if abs(place - x[j]) > 2 * step:
-                    assert (law_actions(policy, at) == why.action).all()
-                at[0, j] = place + side * step
-                assert law_actions(policy, at[:1])[0] == action != why.action
+                beyond = beyond_the_same(lambda at: law_actions(policy, at), x, j, place, side, 200)
+                assert beyond == action != why.action
                 checked += 1
     assert checked > 0
 

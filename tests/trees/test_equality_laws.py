@@ -56,7 +56,7 @@ def in_boxes(points, boxes, slack=1e-6):
     return inside
 
 
-@pytest.mark.parametrize("seed", [*range(3), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(3, 12))])
+@pytest.mark.parametrize("seed", [*range(2), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 12))])
 @pytest.mark.parametrize(("kind", "actions"), KINDS)
 def test_boxes_hold_every_difference_that_dense_sampling_finds(kind, actions, seed):
     rng = np.random.default_rng([seed, kind])

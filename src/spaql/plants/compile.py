@@ -96,6 +96,7 @@ _MODULES = {math: _fast_module(math), np: _fast_module(np)}
 
 
 _compiled: dict[bytes, Any] = {}
+_callbacks: dict[str, Any] = {}  # by what they are put together from: to load one from the disk takes 20 ms
 
 
 def check_parameters(function: Callable[..., Any]) -> None:
@@ -117,16 +118,19 @@ def assembled(
     """
     key = hashlib.sha256((head + lines).encode() + b"".join(digest(part) for part in parts.values())).hexdigest()[:16]
     name = f"{kind}_{key}"
+    if name in _callbacks:
+        return _callbacks[name]
     scope: dict[str, Any] = {"__name__": __name__, "nan": math.nan, "np": np, **ours}
     scope |= {part: scalar(function) for part, function in parts.items()}
     exec(compile(f"def {name}{head}:\n{lines}", __file__, "exec"), scope)
     try:
-        return callback(scope[name], signature, wide)
+        _callbacks[name] = callback(scope[name], signature, wide)
     except (errors.NumbaError, errors.UnsupportedBytecodeError) as error:
         if "OptionalType" in str(error):  # what numba calls a value that may be None
             names = " or ".join(part.__name__ for part in parts.values())
             raise SpaqlError(f"{names} returns nothing in some branch: return a value in each of them") from error
         raise SpaqlError(f"{why(error, parts)}; use numbers, math and if/else only") from error
+    return _callbacks[name]
 
 
 def scalar(function: Callable[..., Any], callers: tuple[Callable[..., Any], ...] = ()) -> Any:
