@@ -100,8 +100,8 @@ def _in_catalog(problem: Problem) -> bool:
 
 
 def _without_infinities(axis: dict[str, Any]) -> dict[str, Any]:
-    told = {key: value for key, value in axis.items() if not (isinstance(value, float) and math.isinf(value))}
-    return told if told["period"] is not None else {key: value for key, value in told.items() if key != "period"}
+    finite = {key: value for key, value in axis.items() if not (isinstance(value, float) and math.isinf(value))}
+    return finite if finite["period"] is not None else {key: value for key, value in finite.items() if key != "period"}
 
 
 # -- reading -----------------------------------------------------------------------------------------------------------

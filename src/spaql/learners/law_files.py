@@ -58,7 +58,8 @@ HEAD = ("number", "nodes", "kind")  # of a tree: a number (whether it is tidy), 
 
 def arrays_of(frontier: Frontier) -> dict[str, Array]:
     """Of the raw trees of a frontier, then of the tidy ones."""
-    return packed([(0, one) for one in frontier.raw.values()] + [(1, one) for one in frontier.tidy.values()])
+    by_kind = enumerate((frontier.raw, frontier.tidy))
+    return packed([(kind, entry) for kind, entries in by_kind for entry in entries.values()])
 
 
 def packed(entries: Sequence[tuple[int, ScoredTree]]) -> dict[str, Array]:

@@ -22,7 +22,7 @@ REMEDY = "mend it, or wrap it (shimmy turns environments of Gym into those of Gy
 def takes_seed(env: Any) -> None:
     """Refuse an environment whose `reset` cannot be given a seed: nothing of it could be repeated."""
     parameters = inspect.signature(env.unwrapped.reset).parameters.values()
-    if not any(one.name == "seed" or one.kind is one.VAR_KEYWORD for one in parameters):
+    if not any(parameter.name == "seed" or parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
         raise SpaqlError(f"reset of the environment takes no seed=..., as Gym's did before 2022: {REMEDY}")
 
 
@@ -140,7 +140,7 @@ def _names_in(space: Any, name: str) -> list[str]:
     """One name per number, in the order in which Gymnasium puts them: speed; position_0, position_1; gear_is_2."""
     if isinstance(space, spaces.Dict | spaces.Tuple):
         parts = space.spaces.items() if isinstance(space, spaces.Dict) else enumerate(space.spaces)
-        return [one for key, part in parts for one in _names_in(part, f"{name}_{key}" if name else str(key))]
+        return [inner for key, part in parts for inner in _names_in(part, f"{name}_{key}" if name else str(key))]
     if isinstance(space, spaces.Box | spaces.MultiBinary):
         count = int(np.prod(space.shape))
         return [name] if count == 1 and name else [f"{name}_{i}" if name else f"x{i}" for i in range(count)]

@@ -143,9 +143,9 @@ def with_parameters(
     functions = [function for function in (reset, step, observe) if isinstance(function, PlantFunction)]
     for name in given:
         if not any(name in _arguments(function) for function in functions):
-            told = ", ".join(function.python.__name__ for function in functions)
+            called = ", ".join(function.python.__name__ for function in functions)
             raise SpaqlError(
-                f"no function of the plant takes the parameter {echoed(name)}: name an argument of {told} like it"
+                f"no function of the plant takes the parameter {echoed(name)}: name an argument of {called} like it"
             )
     middle = {name: _middle(value) for name, value in given.items()}
     seen_by = None if observe is None else _filled(observe, middle)

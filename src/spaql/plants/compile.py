@@ -32,8 +32,8 @@ def subject(name: str, parts: Mapping[str, Callable[..., Any]]) -> str:
     """A function as messages name it. The reward of a loop stands as `pay` where its step is put together."""
     short = name.rpartition(".")[2]
     for key, part in parts.items():
-        told = {"reward": part if key == "reward" else part.__globals__.get("pay"), "terminated": part}
-        for role, function in told.items():
+        roles = {"reward": part if key == "reward" else part.__globals__.get("pay"), "terminated": part}
+        for role, function in roles.items():
             if role in (key, "reward") and getattr(function, "__qualname__", None) == name:
                 return f"the {role}" if short in ("<lambda>", "tracking", role) else f"the {role} {short}"
     return short
@@ -42,7 +42,7 @@ def subject(name: str, parts: Mapping[str, Callable[..., Any]]) -> str:
 def why(error: Exception, parts: Mapping[str, Callable[..., Any]]) -> str:
     """ "go, line 7 of motor.py (x = d["k"]): lists, dictionaries, arrays and texts do not compile"."""
     text = re.sub(r"\x1b\[[0-9;]*m", "", str(error))
-    places = [found for found in PLACE.finditer(text) if not found[1].startswith(OTHERS)]
+    places = [place for place in PLACE.finditer(text) if not place[1].startswith(OTHERS)]
     names = CALLED.findall(text[places[0].end() :] if places else text)
     who = subject(names[0], parts) if names else " or ".join(part.__name__ for part in parts.values())
     return f"{who}{_line(places[0]) if places else ''} does not compile: {_cause(text)}"
@@ -71,9 +71,9 @@ def failed(error: Exception, function: Callable[..., Any], arguments: Iterable[f
     while trace is not None and inspect.isfunction(pay):
         if trace.tb_frame.f_code is pay.__code__:
             given = {name: trace.tb_frame.f_locals[name] for name in inspect.signature(pay).parameters}
-            told = ", ".join(f"{name} = {value:.6g}" for name, value in given.items())
+            values = ", ".join(f"{name} = {value:.6g}" for name, value in given.items())
             who = subject(pay.__qualname__, {"act": function})
-            return f"{who} failed with {told}: {error!r}"
+            return f"{who} failed with {values}: {error!r}"
         trace = trace.tb_next
     return f"{function.__name__}{tuple(arguments)} failed: {error!r}"
 
@@ -182,12 +182,12 @@ def _names(code: types.CodeType) -> set[str]:
 
 def digest(function: Callable[..., Any]) -> bytes:
     """Everything the compiled function depends on, so that a changed constant never meets old machine code."""
-    made = hashlib.sha256()
+    hashed = hashlib.sha256()
     pending: list[Any] = [function]
     seen: dict[Any, int] = {}
 
     def add(kind: str, data: bytes) -> None:
-        made.update(f"{kind} {len(data)} ".encode() + data)  # with its length, so that no two sequences look alike
+        hashed.update(f"{kind} {len(data)} ".encode() + data)  # with its length, so that no two sequences look alike
 
     while pending:
         item = pending.pop()
@@ -217,7 +217,7 @@ def digest(function: Callable[..., Any]) -> bytes:
             add("module", item.__name__.encode())
         else:
             add("value", repr(item).encode())
-    return made.digest()
+    return hashed.digest()
 
 
 # -- functions put together as text: plants in loops are made of them. What users wrote enters by name -----------------

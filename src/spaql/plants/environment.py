@@ -135,7 +135,7 @@ class LoopEnv(gymnasium.Wrapper[Array, Any, Any, Any]):
         if signals.increments:
             self.action_space = gymnasium.spaces.Box(*signals.actions.bounds, dtype=np.float64)
         self.depth, self.rng = _loops_in(self.env), np.random.default_rng(0)
-        self.moving = [_Moving(one) for one in signals.references]
+        self.moving = [_Moving(reference) for reference in signals.references]
         self.true: list[float] = []  # of the plant, before noise and delay
         self.queue: list[list[float]] = []  # measured, the oldest first
         self.late: list[tuple[float, ...]] = []  # applied, on its way to the plant
@@ -146,7 +146,7 @@ class LoopEnv(gymnasium.Wrapper[Array, Any, Any, Any]):
         observation = begun(answer)
         if seed is not None:
             self.rng = np.random.default_rng([seed, LOOP, self.depth])
-        self.r = [one.first(self.rng) for one in self.moving]
+        self.r = [reference.first(self.rng) for reference in self.moving]
         self.true = self._numbers(observation)
         now = self._measured(self.true)
         self.queue = [now] * (self.around.sensor_delay + 1)
@@ -156,7 +156,7 @@ class LoopEnv(gymnasium.Wrapper[Array, Any, Any, Any]):
 
     def step(self, action: Any) -> tuple[Array, float, bool, bool, dict[str, Any]]:
         y, a = self.queue[0], np.atleast_1d(np.asarray(action, float))
-        u = self.f.applied(*y, *self.r, *self.z, *(float(one) for one in a))
+        u = self.f.applied(*y, *self.r, *self.z, *(float(value) for value in a))
         symbols = self._remembered(y)
         self.z = self.f.after(*y, *self.r, *self.z, *u)
         self.late.append(u)
@@ -167,13 +167,13 @@ class LoopEnv(gymnasium.Wrapper[Array, Any, Any, Any]):
         if self.around.reward is not None:
             symbols |= {f"t{j}": value for j, value in enumerate(true)} | {f"u{j}": value for j, value in enumerate(u)}
             symbols |= {f"r{k}": value for k, value in enumerate(self.r)}
-            reward = self.around.reward.of(*(_value(one, symbols) for one in self.around.reward.symbols))
+            reward = self.around.reward.of(*(_value(symbol, symbols) for symbol in self.around.reward.symbols))
             if not math.isfinite(reward):
                 raise SpaqlError(f"the reward of the loop is {reward}: it must be a finite number")
         if any(true[j] < low or true[j] > high for j, low, high in self.around.trips):
             reward, terminated = reward - self.around.trip_cost, True
         self.queue = [*self.queue[1:], self._measured(true)]
-        self.r = [one.next(self.rng) for one in self.moving]
+        self.r = [reference.next(self.rng) for reference in self.moving]
         return self._seen(), reward, terminated, truncated, answer[4]
 
     def _numbers(self, observation: Any) -> list[float]:
@@ -184,20 +184,20 @@ class LoopEnv(gymnasium.Wrapper[Array, Any, Any, Any]):
         return [float(value) for value in values]
 
     def _measured(self, true: list[float]) -> list[float]:
-        found = list(true)
+        seen = list(true)
         for j, spread in self.around.noise:
             axis, error = self.signals.measured[j], gaussians(float(self.rng.random()), float(self.rng.random()))[0]
-            found[j] += spread * error
+            seen[j] += spread * error
             if axis.slope is None:
-                found[j] = min(max(found[j], axis.low), axis.high)
-        return found
+                seen[j] = min(max(seen[j], axis.low), axis.high)
+        return seen
 
     def _remembered(self, y: list[float]) -> dict[str, float]:
         """The variables of the memory, as the law saw them."""
         symbols = {f"y{j}": value for j, value in enumerate(y)} | {f"r{k}": value for k, value in enumerate(self.r)}
         symbols |= {f"z{i}": value for i, value in enumerate(self.z)}
-        for symbol, one in self.signals.seen_lines():
-            symbols[symbol] = sum(weight * symbols[name] for weight, name in one.terms)
+        for symbol, terms in self.signals.seen_lines():
+            symbols[symbol] = sum(weight * symbols[name] for weight, name in terms.terms)
         return {symbol: value for symbol, value in symbols.items() if symbol[0] == "m"}
 
     def _seen(self) -> Array:
@@ -215,8 +215,8 @@ def _loops_in(env: Any) -> int:
 
 def _value(symbol: str, values: dict[str, float]) -> float:
     """Of a symbol, or of the difference of two."""
-    one, _, other = symbol.partition(" - ")
-    return values[one] - (values[other] if other else 0.0)
+    first, _, other = symbol.partition(" - ")
+    return values[first] - (values[other] if other else 0.0)
 
 
 class _Moving:

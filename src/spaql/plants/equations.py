@@ -159,19 +159,20 @@ def widest(p: Any) -> Any:
 
 def process_noise(given: Mapping[str, Any], variables: Sequence[str]) -> dict[str, float]:
     """Standard deviations by state variable, zeros left out."""
-    told = given.get("process_noise", {})
-    if not isinstance(told, Mapping):
-        raise SpaqlError(f"process_noise gives standard deviations by name ({', '.join(variables)}), not {short(told)}")
-    return _spreads("process_noise", told, variables)
+    spreads = given.get("process_noise", {})
+    if not isinstance(spreads, Mapping):
+        names = ", ".join(variables)
+        raise SpaqlError(f"process_noise gives standard deviations by name ({names}), not {short(spreads)}")
+    return _spreads("process_noise", spreads, variables)
 
 
 def observation_noise(given: Mapping[str, Any], axes: Sequence[Axis]) -> dict[str, float]:
     """Standard deviations by observed variable, zeros left out; from a number, that fraction of every range."""
-    told, names = given.get("observation_noise", {}), [axis.name for axis in axes]
-    if isinstance(told, Mapping):
-        return _spreads("observation_noise", told, names)
+    spreads, names = given.get("observation_noise", {}), [axis.name for axis in axes]
+    if isinstance(spreads, Mapping):
+        return _spreads("observation_noise", spreads, names)
     either = f"a fraction of the ranges, or standard deviations by name ({', '.join(names)})"
-    fraction = real(f"observation_noise, {either},", told, 0.0, 1.0)
+    fraction = real(f"observation_noise, {either},", spreads, 0.0, 1.0)
     unbounded = [axis.name for axis in axes if axis.slope is not None]
     if unbounded:
         raise SpaqlError(

@@ -44,16 +44,16 @@ class FMU(NamedTuple):
 
     def variable(self, name: Any, what: str) -> Any:
         """One number of the FMU by its name."""
-        found = self.variables.get(name) if isinstance(name, str) else None
-        if found is None:
+        variable = self.variables.get(name) if isinstance(name, str) else None
+        if variable is None:
             near = difflib.get_close_matches(str(name), self.variables, MOST_NAMES, 0.5)
             names = near or list(self.variables)[:MOST_NAMES]
             more = "" if near or len(names) == len(self.variables) else ", ..."
             raise SpaqlError(f"{what}: {self.path.name} has no variable {name!r}: it has {', '.join(names)}{more}")
-        if found.dimensions or found.type not in (*NUMBERS, *COUNTS):
-            kind = "an array" if found.dimensions else f"of type {found.type}"
+        if variable.dimensions or variable.type not in (*NUMBERS, *COUNTS):
+            kind = "an array" if variable.dimensions else f"of type {variable.type}"
             raise SpaqlError(f"{what}: {name} of {self.path.name} is {kind}, only single numbers can be used")
-        return found
+        return variable
 
 
 @functools.cache
@@ -93,8 +93,8 @@ def read_fmu(path: Any) -> FMU:
         kinds = {"model exchange": description.modelExchange, "scheduled execution": description.scheduledExecution}
         only = " and ".join(kind for kind, there in kinds.items() if there is not None) or "nothing"
         raise SpaqlError(f"{file.name} is for {only} only, it has no solver of its own: export it for co-simulation")
-    found = _library(file, members, description)
-    return FMU(file, description, {one.name: one for one in description.modelVariables}, found)
+    binary = _library(file, members, description)
+    return FMU(file, description, {variable.name: variable for variable in description.modelVariables}, binary)
 
 
 def _library(file: Path, members: list[str], description: Any) -> str:
@@ -123,15 +123,15 @@ def _machine(file: Path, member: str) -> str | None:
 
 def _platforms(file: Path, members: list[str]) -> str:
     """The folders of libraries in a file, with the processor where the header tells it."""
-    told = {}
+    folders = {}
     for member in members:
         head, _, name = member.removeprefix("binaries/").partition("/")
         if member.startswith("binaries/") and name.endswith((".so", ".dll", ".dylib")):
             machine = _machine(file, member)
-            told[head] = head if machine is None or head.startswith(machine) else f"{head} (made for {machine})"
+            folders[head] = head if machine is None or head.startswith(machine) else f"{head} (made for {machine})"
     if any(member.startswith("sources/") and member.endswith(".c") for member in members):
-        told["sources"] = "C sources"
-    return ", ".join(told.values()) or "none at all"
+        folders["sources"] = "C sources"
+    return ", ".join(folders.values()) or "none at all"
 
 
 # -- an instance -------------------------------------------------------------------------------------------------------
@@ -211,12 +211,12 @@ class FmuModel:
         if not self.close.alive:
             raise SpaqlError(f"{self.name} is closed: make the problem again")
         library, description = fmpy(), self.fmu.description
-        made = library.fmi2.FMU2Slave if self.fmu.major == 2 else library.fmi3.FMU3Slave
+        kind = library.fmi2.FMU2Slave if self.fmu.major == 2 else library.fmi3.FMU3Slave
         try:
             if not any(self.folder.iterdir()):
                 library.extract(self.fmu.path, self.folder)
             with contextlib.chdir("."):  # FMPy works in the folder of the library, and stays there if that fails
-                instance = made(
+                instance = kind(
                     guid=description.guid, modelIdentifier=description.coSimulation.modelIdentifier,
                     unzipDirectory=str(self.folder), libraryPath=str(self.folder / self.fmu.library),
                 )  # fmt: skip

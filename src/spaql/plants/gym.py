@@ -91,26 +91,26 @@ def _problem(
     env: "str | gymnasium.Env[Any, Any]", horizon: int | None, maps: tuple[Any, ...], reference: Sequence[float] | None,
     clip: bool, rollouts: int | None, flatten: bool, measure: int, options: dict[str, Any],
 ) -> Problem:  # fmt: skip
-    made, keys = _open(env, options, flatten)
+    opened, keys = _open(env, options, flatten)
     name = env if isinstance(env, str) else None
     env_id = name if keys is None else None  # by its id alone it would be made again without our wrapper
-    own = made.unwrapped
-    takes_seed(made)
-    spaces = (made.observation_space, made.action_space)
+    own = opened.unwrapped
+    takes_seed(opened)
+    spaces = (opened.observation_space, opened.action_space)
     if isinstance(own, PlantEnv) and spaces == (own.observation_space, own.action_space):
-        return _own_problem(made, own.problem, env_id, horizon, maps, reference, clip, rollouts)
-    actions = _actions(made.action_space)
-    state, samples = _axes(made, maps, keys, measure)
+        return _own_problem(opened, own.problem, env_id, horizon, maps, reference, clip, rollouts)
+    actions = _actions(opened.action_space)
+    state, samples = _axes(opened, maps, keys, measure)
     if horizon is None:
-        horizon = made.spec.max_episode_steps if made.spec is not None else None
+        horizon = opened.spec.max_episode_steps if opened.spec is not None else None
         if horizon is None:
             raise SpaqlError("this environment has no step limit: give horizon=...")
-    name = name or (made.spec.id if made.spec is not None else type(made.unwrapped).__name__)
+    name = name or (opened.spec.id if opened.spec is not None else type(opened.unwrapped).__name__)
     return Problem(
         name, f"Gymnasium's {name}", state, actions, horizon,
         reference=None if reference is None else tuple(items("reference", reference)),
         rollouts=20 if rollouts is None else rollouts,
-        env=made, env_id=env_id, env_options=options, clip=clip, map_samples=samples, dt=_step_time(made),
+        env=opened, env_id=env_id, env_options=options, clip=clip, map_samples=samples, dt=_step_time(opened),
     )  # fmt: skip
 
 
@@ -160,8 +160,8 @@ def _known(env: "gymnasium.Env[Any, Any]", ours: Problem) -> KnownOutcome | None
 
 def _open(env: Any, options: dict[str, Any], flatten: bool) -> "tuple[gymnasium.Env[Any, Any], list[str] | None]":
     """The environment, and the names of its variables if its observations had to be flattened."""
-    made = _made(env, options)
-    return flattened(made) if flatten else (made, None)
+    opened = _made(env, options)
+    return flattened(opened) if flatten else (opened, None)
 
 
 def _made(env: Any, options: dict[str, Any]) -> "gymnasium.Env[Any, Any]":
@@ -216,8 +216,8 @@ def open_ended(env_id: str, flatten: bool = False) -> list[bool]:
     """For every variable that an environment shows, whether it declares no bounds of it."""
     with _open(env_id, {}, flatten)[0] as env:
         low, high = (getattr(env.observation_space, name) for name in ("low", "high"))
-    found: list[bool] = ((np.abs(low) >= UNBOUNDED) | (np.abs(high) >= UNBOUNDED)).tolist()
-    return found
+    unbounded: list[bool] = ((np.abs(low) >= UNBOUNDED) | (np.abs(high) >= UNBOUNDED)).tolist()
+    return unbounded
 
 
 def _override(name: str, given: Any, default: Array, d: int) -> Array:
@@ -240,7 +240,7 @@ def _probe(env: "gymnasium.Env[Any, Any]", names: list[str], measure: int) -> tu
     space, longest = env.action_space, -(-measure // PROBE_STARTS)
     rng = np.random.default_rng(0)
     seen: list[Array] = []
-    made = 0
+    count = 0
 
     def act(_: Any, step: int) -> Any:
         if isinstance(space, gymnasium.spaces.Discrete):
@@ -250,10 +250,10 @@ def _probe(env: "gymnasium.Env[Any, Any]", names: list[str], measure: int) -> tu
     for episode in range(PROBE_EPISODES):
         observation = begun(env.reset(seed=episode))
         seen.append(observed(names, observation, f"measuring its map, random episode {episode}, step 0"))
-        for step, (_, _, after, *_) in enumerate(steps(env, act, observation, min(measure - made, longest)), 1):
+        for step, (_, _, after, *_) in enumerate(steps(env, act, observation, min(measure - count, longest)), 1):
             seen.append(observed(names, after, f"measuring its map, random episode {episode}, step {step}"))
-            made += 1
+            count += 1
     table = np.array(seen)
     centre = np.median(table, axis=0)
     reach = np.abs(table - centre).max(axis=0)
-    return centre, np.where(reach > 0, reach, 1.0), made
+    return centre, np.where(reach > 0, reach, 1.0), count

@@ -53,7 +53,7 @@ def limited_names(state: Sequence[Axis], actions: Continuous | Finite) -> list[s
 def checked_limits(limits: Any, state: Sequence[Axis], actions: Continuous | Finite) -> tuple[Limit, ...]:
     """One limit at most per name, each of a name that is there once; angular_velocity means 'angular velocity'."""
     given = tuple(limits) if isinstance(limits, Iterable) else (limits,)
-    names, found = limited_names(state, actions), dict[str, Limit]()
+    names, checked = limited_names(state, actions), dict[str, Limit]()
     for limit in given:
         if not isinstance(limit, Limit):
             raise SpaqlError(f"limits are a list of spaql.Limit(variable, low, high), not {echoed(limit)}")
@@ -64,10 +64,10 @@ def checked_limits(limits: Any, state: Sequence[Axis], actions: Continuous | Fin
         if names.count(name) > 1:
             raise SpaqlError(f"a limit on {echoed(name)}: several variables or actions have this name; rename them")
         _satisfiable(limit, names.index(name), state, actions)
-        if name in found:
+        if name in checked:
             raise SpaqlError(f"two limits on {echoed(name)}: give one, with low and high")
-        found[name] = Limit(name, limit.low, limit.high)
-    return tuple(found.values())
+        checked[name] = Limit(name, limit.low, limit.high)
+    return tuple(checked.values())
 
 
 def _satisfiable(limit: Limit, place: int, state: Sequence[Axis], actions: Continuous | Finite) -> None:

@@ -97,21 +97,21 @@ def loop(
     warn_beyond(problem, given)
     # what trips has failed; where the plant's own ends are successes, an end may be either
     meaning = problem.ends if not ends else "" if problem.ends == "success" else "failure"
-    made = _in_loop(problem, signals, around, name=called, summary=summary, limits=kept, ends=meaning)
-    check_starts(made, made.limits)
+    in_loop = _in_loop(problem, signals, around, name=called, summary=summary, limits=kept, ends=meaning)
+    check_starts(in_loop, in_loop.limits)
     check_starts(problem, ends, trip=True)
-    return made
+    return in_loop
 
 
 def _in_loop(base: Problem, signals: Signals, around: Surroundings, **told: Any) -> Problem:
-    made: dict[str, Any] = {
+    parts: dict[str, Any] = {
         "state": signals.state, "actions": signals.actions, "signals": signals, "reference": _held(base, signals),
         "known": loop_known(signals, around), "xi": {}, "env_id": None, "env_options": {}, "parameters": {}, "seen": (),
     }  # fmt: skip
     if base.plant is not None:
         plant = looped(base.plant.in_functions(), signals, around)
-        return replace(base, plant=plant, env=None, **made, **told)
-    return replace(base, env=LoopEnv(base, signals, around), **made, **told)
+        return replace(base, plant=plant, env=None, **parts, **told)
+    return replace(base, env=LoopEnv(base, signals, around), **parts, **told)
 
 
 def extended(problem: Problem, memory: Sequence[str], observe: Sequence[str], **more: Any) -> Problem:
@@ -191,7 +191,8 @@ def _held(problem: Problem, signals: Signals) -> tuple[float, ...] | None:
     if problem.reference is None:
         return None
     values = {axis.name: value for axis, value in zip(problem.state, problem.reference, strict=True)}
-    values |= {one.name: one.middle for one in signals.references} | dict.fromkeys(signals.errors, 0.0)
+    values |= {reference.name: reference.middle for reference in signals.references}
+    values |= dict.fromkeys(signals.errors, 0.0)
     for item in signals.items:
         if item.kind == "previous":
             values[item.name] = signals.neutral[signals.action_names.index(item.of)]
@@ -232,8 +233,8 @@ def _around(
         )
     paid, learned = payment_of(signals, reward), problem.plant is not None and len(problem.plant.sensor_noise) > 0
     return Surroundings(
-        tuple(one for one in sorted(spreads) if one[1] > 0.0), late["sensor"], late["actuator"],
-        paid, tuple((names.index(one.variable), one.low, one.high) for one in trips),
+        tuple(blur for blur in sorted(spreads) if blur[1] > 0.0), late["sensor"], late["actuator"],
+        paid, tuple((names.index(trip.variable), trip.low, trip.high) for trip in trips),
         0.0 if cost is None else real("trip_cost", cost, 0.0),
         least_paid(paid, signals) if learned and paid is not None else None,
     )  # fmt: skip
@@ -254,15 +255,15 @@ def _per_action(what: str, given: Any, problem: Problem) -> tuple[float, ...]:
 
 def _list(what: str, given: Any, kind: type[Any]) -> tuple[Any, ...]:
     many = tuple(given) if isinstance(given, Sequence) and not isinstance(given, str) else (given,)
-    for one in many:
-        if not isinstance(one, kind):
-            raise SpaqlError(f"{what} is a list of spaql.{kind.__name__}, not {echoed(one)}")
+    for item in many:
+        if not isinstance(item, kind):
+            raise SpaqlError(f"{what} is a list of spaql.{kind.__name__}, not {echoed(item)}")
     return many
 
 
 def _texts(what: str, given: Any) -> tuple[str, ...]:
     many = (given,) if isinstance(given, str) else given
-    if not isinstance(many, Sequence) or not all(isinstance(one, str) for one in many):
+    if not isinstance(many, Sequence) or not all(isinstance(item, str) for item in many):
         raise SpaqlError(f"{what} is a list of names, not {echoed(given)}")
     return tuple(many)
 

@@ -60,8 +60,8 @@ class Payment:
             return float(self.function(*values))
         except Exception as error:
             names = [] if self.given is None else list(inspect.signature(self.given).parameters)
-            told = ", ".join(f"{name} = {value:.6g}" for name, value in zip(names, values, strict=False))
-            raise SpaqlError(f"the reward of the loop failed with {told}: {error!r}") from error
+            arguments = ", ".join(f"{name} = {value:.6g}" for name, value in zip(names, values, strict=False))
+            raise SpaqlError(f"the reward of the loop failed with {arguments}: {error!r}") from error
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self.given is not None and not self.given.__qualname__.isidentifier():
@@ -109,8 +109,8 @@ def least_paid(payment: Payment, signals: Signals) -> float:
     values |= {f"u{j}": rng.uniform(low[j], high[j], TRIED) for j in range(len(low))}
     columns = []
     for symbol in payment.symbols:
-        one, minus, other = symbol.partition(" - ")
-        columns.append(values[one] - values[other] if minus else values[one])
+        first, minus, other = symbol.partition(" - ")
+        columns.append(values[first] - values[other] if minus else values[first])
     paid = [payment.of(*map(float, row)) for row in zip(*columns, strict=True)]
     least = min(paid, default=0.0)
     if not np.isfinite(least):
@@ -196,17 +196,18 @@ def looped(plant: Plant, signals: Signals, around: Surroundings) -> Plant:
     for k, row in enumerate(queue[:-1]):
         lines.append(f"{listed(row)}= {listed(queue[k + 1])}")
     lines += [*noise, *_measured(queue[-1], t, errors, signals.measured)]
-    moves = [line for k, one in enumerate(signals.references) for line in next_lines(k, one)]
-    draws = [name for k, one in enumerate(signals.references) if one.changes for name in chances(k, one)]
+    moves = [line for k, reference in enumerate(signals.references) for line in next_lines(k, reference)]
+    changing = [(k, reference) for k, reference in enumerate(signals.references) if reference.changes]
+    draws = [name for k, reference in changing for name in chances(k, reference)]
     lines += [*moves, f"return ({listed(state)}), reward, terminated"]
     stepped = made(scope, f"step({listed([*state, *a, *plant_noise, *uniform, *draws])})", lines)
 
     reset_noise = letters("c", plant.reset_noise)
-    draws = [name for k, one in enumerate(signals.references) for name in chances(k, one)]
+    draws = [name for k, reference in enumerate(signals.references) for name in chances(k, reference)]
     lines = [f"{listed(s)}= start({listed(reset_noise)})", look, *noise]
     lines += _measured(queue[-1], t, errors, signals.measured)
     lines += [f"{listed(row)}= {listed(queue[-1])}" for row in queue[:-1]]
-    lines += [line for k, one in enumerate(signals.references) for line in first_lines(k, one)]
+    lines += [line for k, reference in enumerate(signals.references) for line in first_lines(k, reference)]
     lines += [f"{listed(z)}= first({listed([*y, *r])})"] if z else []
     lines += [f"{listed(row)}= {', '.join(map(repr, signals.neutral))}," for row in late]
     started = made(scope, f"reset({listed([*reset_noise, *uniform, *draws])})", [*lines, f"return ({listed(state)})"])
@@ -231,16 +232,16 @@ def _remembered(signals: Signals, symbols: Sequence[str], y: Sequence[str]) -> l
     """The variables of the memory that a reward asks for, at the time of the decision."""
     place = {f"y{j}": name for j, name in enumerate(y)}
     asked = {symbol for symbol in symbols if symbol.startswith("m")}
-    basic = {symbol: python(one, lambda s: place.get(s, s)) for symbol, one in signals.seen_lines()}
-    found = []
-    for symbol, one in signals.seen_lines():
+    basic = {symbol: python(terms, lambda s: place.get(s, s)) for symbol, terms in signals.seen_lines()}
+    remembered = []
+    for symbol, terms in signals.seen_lines():
         if symbol in asked:
 
             def renamed(name: str) -> str:
                 return f"({basic[name]})" if name.startswith("e") else place.get(name, name)
 
-            found.append((symbol, python(one, renamed)))
-    return found
+            remembered.append((symbol, python(terms, renamed)))
+    return remembered
 
 
 def _measured(row: Sequence[str], true: Sequence[str], errors: dict[int, str], axes: Sequence[Axis]) -> list[str]:
@@ -265,10 +266,10 @@ def loop_known(signals: Signals, around: Surroundings) -> KnownOutcome | None:
     places = _places(signals, around)
     arguments = []
     for symbol in around.reward.symbols:
-        one, minus, other = symbol.partition(" - ")
-        if one not in places or (minus and other not in places):
+        first, minus, other = symbol.partition(" - ")
+        if first not in places or (minus and other not in places):
             return None
-        arguments.append(f"{places[one]}{minus}{places[other] if minus else ''}")
+        arguments.append(f"{places[first]}{minus}{places[other] if minus else ''}")
     d, axes = len(signals.state), signals.actions.axes
     names = [*(f"o{j}" for j in range(d)), *(f"a{j}" for j in range(axes)), *(f"n{j}" for j in range(d))]
     paid = made({"pay": around.reward.function}, f"reward({', '.join(names)})", [f"return pay({', '.join(arguments)})"])
@@ -279,16 +280,16 @@ def _places(signals: Signals, around: Surroundings) -> dict[str, str]:
     """Where the symbols of a reward stand: o in the observation, n in the next one, a in the action."""
     shown = {axis.name: j for j, axis in enumerate(signals.state)}
     blurred = {j for j, _ in around.noise}
-    found = {}
+    places = {}
     for j, axis in enumerate(signals.measured):
         if axis.name in shown and j not in blurred and around.sensor_delay == 0:
-            found[f"t{j}"] = f"n{shown[axis.name]}"
+            places[f"t{j}"] = f"n{shown[axis.name]}"
     for name, symbol in signals.symbols.items():
         if name in shown and symbol[0] in "rm":
-            found[symbol] = f"o{shown[name]}"
+            places[symbol] = f"o{shown[name]}"
     for j, name in enumerate(signals.action_names):
         if f"previous({name})" in shown:
-            found[f"u{j}"] = f"n{shown[f'previous({name})']}"
+            places[f"u{j}"] = f"n{shown[f'previous({name})']}"
         elif not (signals.increments or signals.rates or signals.interlocks):
-            found[f"u{j}"] = f"a{j}"
-    return found
+            places[f"u{j}"] = f"a{j}"
+    return places

@@ -76,9 +76,9 @@ class PlantFunction:
 
 
 def _found(module: str, name: str) -> PlantFunction:
-    made = functools.reduce(getattr, name.split("."), importlib.import_module(module))
-    assert isinstance(made, PlantFunction)
-    return made
+    function = functools.reduce(getattr, name.split("."), importlib.import_module(module))
+    assert isinstance(function, PlantFunction)
+    return function
 
 
 def reset(function: Callable[..., Any]) -> PlantFunction:
@@ -161,8 +161,8 @@ class Plant:
         rows = self.rows
         seen, applied = _columns(rows.observation, self.observation_dim), _columns(rows.action, self.action_dim)
         loop = f"    for i in range(n):\n        {applied if several else applied.rstrip(', ')} = act({seen})"
-        made: Batch = assembled("act", "(T, n)", loop, {"act": function}, SIGNATURE)
-        return made
+        batch: Batch = assembled("act", "(T, n)", loop, {"act": function}, SIGNATURE)
+        return batch
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         """Functions put together from others cannot be found by name: pickled by what they were made from."""

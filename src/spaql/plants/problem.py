@@ -222,15 +222,15 @@ def cube(state_dim: int, actions: int | Sequence[float], horizon: int) -> Proble
     `actions`: the number of continuous action axes, or the list of a finite set.
     """
     state = tuple(Axis(f"x{j}", -1.0, 1.0) for j in range(whole("state_dim", state_dim, 1)))
-    made: Continuous | Finite
+    space: Continuous | Finite
     if isinstance(actions, int | np.integer):
         axes = whole("the number of action axes", actions, 1, MAX_AXES)
-        made = Continuous((-1.0,) * axes, (1.0,) * axes)
+        space = Continuous((-1.0,) * axes, (1.0,) * axes)
         said = f"{actions} action axes"
     else:
         try:
-            made = Finite(tuple(actions))
+            space = Finite(tuple(actions))
         except TypeError as error:
             raise SpaqlError(f"actions is a number of axes or a list of actions, not {echoed(actions)}") from error
-        said = f"{len(made.values)} actions"
-    return Problem("cube", f"{state_dim} states and {said}, no plant: learn with update()", state, made, horizon)
+        said = f"{len(space.values)} actions"
+    return Problem("cube", f"{state_dim} states and {said}, no plant: learn with update()", state, space, horizon)

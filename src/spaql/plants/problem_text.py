@@ -85,7 +85,7 @@ def _with(text: str, unit: str) -> str:
 
 def loop_line(signals: "Signals", around: "Surroundings") -> str:
     """In one line."""
-    parts = [str(one) for one in signals.references]
+    parts = [str(reference) for reference in signals.references]
     kept = [item.name for item in signals.items]
     parts += [f"memory {', '.join(kept[:MOST_REMEMBERED])}{', ...' * (len(kept) > MOST_REMEMBERED)}"] if kept else []
     parts += [f"noise on {', '.join(signals.measured[j].name for j, _ in around.noise)}"] if around.noise else []
@@ -93,7 +93,7 @@ def loop_line(signals: "Signals", around: "Surroundings") -> str:
         parts += [f"{what} delay {steps}"] if steps else []
     parts += ["increments"] if signals.increments else []
     parts += ["rate limit"] if signals.rates else []
-    parts += [str(one) for one in signals.interlocks]
+    parts += [str(lock) for lock in signals.interlocks]
     return "; ".join(parts) or "as it is"
 
 
@@ -114,14 +114,14 @@ def loop_parts(problem: "Problem") -> dict[str, list[str]]:
         for kind, given in (("increments", signals.increments), ("rates", signals.rates))
     }
     parts = {
-        "references": [str(one) for one in signals.references],
+        "references": [str(reference) for reference in signals.references],
         "errors": errors,
         "memory": _joined([item.name for item in signals.items]),
         "not seen": _joined([name for name in signals.axes if name not in seen]),
         "noise": [],
         "delay": [],
         **changes,
-        "interlocks": [str(one) for one in signals.interlocks],
+        "interlocks": [str(lock) for lock in signals.interlocks],
         "trips": [],
         "step": [f"{signals.dt:g} s"] if any(item.kind == "integral" for item in signals.items) else [],
     }
@@ -143,7 +143,7 @@ def _around(problem: "Problem") -> "Surroundings | None":
         stated = problem.plant.origin[1] if problem.plant.origin is not None else ()
     else:
         stated = getattr(problem.env, "stated", ())
-    return next((one for one in stated if hasattr(one, "sensor_delay")), None)
+    return next((part for part in stated if hasattr(part, "sensor_delay")), None)
 
 
 def _joined(texts: list[str]) -> list[str]:

@@ -18,10 +18,10 @@ LONGEST = 1000  # letters of a name
 
 def signals_for_file(signals: Signals) -> dict[str, Any]:
     """Plain data; what is infinite is null."""
-    told = signals.parts()
-    told |= {name: [_plain(asdict(one)) for one in told[name]] for name in ("measured", "references", "interlocks")}
+    data = signals.parts()
+    data |= {name: [_plain(asdict(part)) for part in data[name]] for name in ("measured", "references", "interlocks")}
     kind = "finite" if isinstance(signals.actuator, Finite) else "continuous"
-    return told | {"actuator": {"kind": kind} | _plain(asdict(signals.actuator))}
+    return data | {"actuator": {"kind": kind} | _plain(asdict(signals.actuator))}
 
 
 def _plain(told: dict[str, Any]) -> dict[str, Any]:
@@ -43,7 +43,7 @@ def signals_of_file(told: Any, summary: str) -> Signals | None:
         if IN_LOOP in summary:  # without them, interlocks and memory would be lost in silence
             raise ValueError("its controller is for a loop, and the signals of the loop are missing")
         return None
-    names = {one.name for one in fields(Signals)}
+    names = {part.name for part in fields(Signals)}
     if not isinstance(told, dict) or set(told) != names:
         raise ValueError(f"signals must be an object with {', '.join(sorted(names))}")
     parts: dict[str, Any] = {

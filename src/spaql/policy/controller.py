@@ -100,7 +100,8 @@ class Controller(Probes):
         """The actions (n, axes) for states (n, variables), physical units."""
         batch = finite_states(self.problem, states)
         if self.problem.plant is None or self.compiled is None:
-            return np.array([self._action(one, self._call(one)) for one in batch]).reshape(len(batch), -1)
+            called = [self._action(seen, self._call(seen)) for seen in batch]
+            return np.array(called).reshape(len(batch), -1)
         actions = self._said(batch, self.compiled)
         raw = actions.copy()
         bad = settle(self._allowed, actions)
@@ -205,12 +206,12 @@ class Controller(Probes):
 
     def refused(self, observation: Array, action: Array) -> SpaqlError:
         """Of an action that cannot be applied."""
-        told = ", ".join(f"{value:g}" for value in action)
+        returned = ", ".join(f"{value:g}" for value in action)
         actions, why = self.problem.actions, "actions must be finite numbers"
         if isinstance(actions, Finite) and np.isfinite(action).all():
             values = ", ".join(f"{value:g}" for value in actions.values[:20])
             why = f"it is not one of {values}{', ...' if len(actions.values) > 20 else ''}"
-        return SpaqlError(f"{self.name} returned {told} at {self._told(observation)}: {why}")
+        return SpaqlError(f"{self.name} returned {returned} at {self._told(observation)}: {why}")
 
     def _told(self, observation: Array) -> str:
         names = variable_names(self.problem)
@@ -262,11 +263,11 @@ def explain_controller(controller: Controller, x: Array, action: Array) -> Contr
     for k, (name, unit) in enumerate(zip(action_names(problem), action_units(problem), strict=True)):
         bound = "" if held[k] is None else ", where it is held by its bound"
         lines.append(f"  {name} = {with_unit(number(float(action[k])), unit)}{bound}")
-        told = [
+        gains = [
             f"{number(slope)} per unit of {names[j]}"
             for j, slope in enumerate(slopes[k])
             if slope and np.isfinite(slope)
         ]
-        if told:
-            lines.append(f"  local gains: {', '.join(told)}")
+        if gains:
+            lines.append(f"  local gains: {', '.join(gains)}")
     return ControllerWhy(x, action, tuple(held), slopes, "\n".join(lines))

@@ -82,9 +82,9 @@ def settled(allowed: Allowed, axis: int, value: float) -> float:
         held: float = min(max(value, allowed.low[axis]), allowed.high[axis])
         return held
     for j in range(len(allowed.values)):
-        one: float = allowed.values[j]
-        if abs(value - one) <= NEAR * max(1.0, abs(one)):
-            return one
+        known: float = allowed.values[j]
+        if abs(value - known) <= NEAR * max(1.0, abs(known)):
+            return known
     return np.nan
 
 

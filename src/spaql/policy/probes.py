@@ -126,9 +126,9 @@ def tolerance_table(policy: "Policy", fall: float, episodes: int | None, seed: i
 
     def mean(tree: Tree) -> float:
         nonlocal samples
-        found = replace(policy, rules=tree).evaluate(count, seed)
-        samples += found.samples
-        return found.mean
+        evaluation = replace(policy, rules=tree).evaluate(count, seed)
+        samples += evaluation.samples
+        return evaluation.mean
 
     now = mean(policy.rules)
     least = now - fall * abs(now)

@@ -57,8 +57,8 @@ def shortcomings(agent: "Agent", hurry: bool) -> tuple[str, ...]:
     except SpaqlError as error:  # a plant that fails where training has not been
         return (f"it could not be tested in fresh episodes: {error}", *agent.remarks(hurry))
     best = int(np.argmax([returns.mean() for returns in still]))
-    found = _limits(agent, earned) + _found(problem, earned, still[best], actions[best], agent.advice)
-    return (*found, *agent.remarks(hurry, earned))
+    notes = _limits(agent, earned) + _found(problem, earned, still[best], actions[best], agent.advice)
+    return (*notes, *agent.remarks(hurry, earned))
 
 
 def _no_progress(evaluations: Array, advice: str) -> tuple[str, ...]:

@@ -104,7 +104,7 @@ class Episode:
         lines = [f"Episode{where}: {len(self):,} steps, return {number(self.total)}, {how}"]
         for name, row in (("first", self.observations[0]), ("last", self.observations[-1])):
             seen = zip(names, row.tolist(), units, strict=False)
-            parts = [f"{one} = {with_unit(number(value), unit)}".replace(" ", HARD) for one, value, unit in seen]
+            parts = [f"{label} = {with_unit(number(value), unit)}".replace(" ", HARD) for label, value, unit in seen]
             lines += textwrap.wrap(", ".join(parts), WIDTH, initial_indent=f"  {name:<6} ", subsequent_indent=" " * 9)
         return "\n".join(lines).replace(HARD, " ")
 
@@ -195,9 +195,9 @@ def respond(
 
     assert problem.signals is not None
     asked = [
-        replace(one, values=(first, last), hold=jump, rate=None) if one is followed
-        else replace(one, values=(one.middle,), hold=None, rate=None)
-        for one in problem.signals.references
+        replace(signal, values=(first, last), hold=jump, rate=None) if signal is followed
+        else replace(signal, values=(signal.middle,), hold=None, rate=None)
+        for signal in problem.signals.references
     ]  # fmt: skip
     quiet = restated(problem, asked, flag("noise", noise))
     env = open_environment(quiet)
@@ -223,8 +223,8 @@ def respond(
 def _followed(problem: "Problem", name: Any) -> Reference:
     """The reference that is asked for; the only one, if none is named."""
     references = () if problem.signals is None else problem.signals.references
-    choices = [one for one in references if one.of is not None]
-    listed = ", ".join(one.name for one in choices)
+    choices = [reference for reference in references if reference.of is not None]
+    listed = ", ".join(reference.name for reference in choices)
     if not choices:
         raise SpaqlError(
             f"{problem.name} has no reference that a variable follows: state it with spaql.loop(problem, "
@@ -234,10 +234,10 @@ def _followed(problem: "Problem", name: Any) -> Reference:
         text("reference", name)
     if name is None and len(choices) > 1:
         raise SpaqlError(f"reference=... names the one to step: {listed}")
-    found = [one for one in choices if name in (None, one.name)]
-    if not found:
+    named = [reference for reference in choices if name in (None, reference.name)]
+    if not named:
         raise SpaqlError(f"{echoed(name)} is no reference that a variable follows: choose {listed}")
-    return found[0]
+    return named[0]
 
 
 def _within(reference: Reference, what: str, value: Any) -> float:

@@ -62,7 +62,7 @@ class CompiledLoop:
         done = self._iterate(rows)
         if done == iterations:
             return rows
-        failed = self.work.one if self.work.one.fault[0] != OK else self.work.many
+        failed = self.work.training if self.work.training.fault[0] != OK else self.work.evaluation
         error = plant_error(self.agent, failed, f"iteration {len(state.history) + done + 1}, ")
         state.greedy = None
         used = state.outer[[TRAIN_SAMPLES, EVAL_SAMPLES]]
@@ -77,7 +77,7 @@ class CompiledLoop:
         agent, state, (reset, step) = self.agent, self.agent.state, self.plant.batch
         spare = agent.room(state.space.horizon)
         done = 0
-        while done < len(rows) and self.work.one.fault[0] == self.work.many.fault[0] == OK:
+        while done < len(rows) and self.work.training.fault[0] == self.work.evaluation.fault[0] == OK:
             scratch = state.make_room(spare)
             if self.greedy is None or len(self.greedy.jump) != cell_room(state.space, state.trainee):
                 self.greedy = new_greedy(state.space, state.trainee)

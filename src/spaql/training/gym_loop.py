@@ -138,8 +138,8 @@ class GymLoop:
         arms = int(state.trainee.size[ARMS])
         best, kept = evaluation, float(arms)
         if cooling is not None:
-            made = int(state.trainee.size[SPLITS]) - splits
-            verdict = judge(outer, evaluation, arms, made, cooling.tau_min, cooling.d, cooling.published)
+            split = int(state.trainee.size[SPLITS]) - splits
+            verdict = judge(outer, evaluation, arms, split, cooling.tau_min, cooling.d, cooling.published)
             if verdict == KEEP:
                 state.forest = copied(state.trainee, state.space)
             elif verdict == RESET:
@@ -177,9 +177,9 @@ class GymLoop:
         """Mean return of a greedy policy; None if it was stopped."""
         agent, state = self.agent, self.agent.state
         purposes = (streams.SELECT_PLANT, streams.SELECT_ACTION)
-        made = _roll(agent, self.env, greedy, agent.seed, purposes, at, False, self.returns, self.stop)
-        state.outer[EVAL_SAMPLES] += abs(made)
-        return float(mean_return(self.returns)) if made >= 0 else None
+        samples = _roll(agent, self.env, greedy, agent.seed, purposes, at, False, self.returns, self.stop)
+        state.outer[EVAL_SAMPLES] += abs(samples)
+        return float(mean_return(self.returns)) if samples >= 0 else None
 
 
 def run_gym(
@@ -205,7 +205,7 @@ def _roll(
     dtype, shape = observation_dtype(env), (space.d,)
     strides = (dtype.itemsize,)
     code = machine_code(act_once, actor, np.zeros(space.d, dtype), key, 0, deterministic, x, action)
-    view, mine, made = Viewer(agent, ""), key, 0
+    view, mine, samples = Viewer(agent, ""), key, 0
 
     def act(observation: Any, h: int) -> Array:
         if not (
@@ -222,7 +222,7 @@ def _roll(
 
     for j in range(len(returns)):
         if stop is not None and stop.is_set():
-            return -max(made, 1)
+            return -max(samples, 1)
         where = f"iteration {iteration}, rollout {j}" if purposes[0] == streams.SELECT_PLANT else f"rollout {j}"
         view, mine, total, h = Viewer(agent, where), streams.sub_key(key, j), 0.0, 0
         begin = view.check(begun(env.reset(seed=plant_seed) if j == 0 else env.reset()), 0)
@@ -232,11 +232,11 @@ def _roll(
             h += 1
             if counter is not None:
                 counter.step(j, action, view.check(after, h), earned, terminated)
-        made += h
+        samples += h
         returns[j] = view.reward(total, h - 1)
         if counter is not None:  # of a fresh evaluation; in training the bar counts iterations
             at_work(EPISODES, j + 1, len(returns))
-    return made
+    return samples
 
 
 class TrainingSteps:

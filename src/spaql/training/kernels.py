@@ -48,8 +48,8 @@ class Clock(NamedTuple):
 class KernelRoom(NamedTuple):
     """Working memory of the rollouts."""
 
-    one: Lanes  # of the training episode, which uses one lane
-    many: Lanes  # of the evaluation
+    training: Lanes  # of the training episode, which uses one lane
+    evaluation: Lanes
     episodes: Episodes  # of the evaluation; every iteration has its own seed
 
 
@@ -130,7 +130,7 @@ def _evaluate(
     all_of = room.episodes
     # written out to the last field: of another type, as without the defaults, `rollouts` would be compiled once more
     episodes = Episodes(plant_seed, all_of.returns, 0, all_of.last, all_of.keys, all_of.starts, all_of.blocks, key)
-    outer[EVAL_SAMPLES] += rollouts(reset, step, stage, actor, room.many, episodes, False)
+    outer[EVAL_SAMPLES] += rollouts(reset, step, stage, actor, room.evaluation, episodes, False)
     return mean_return(all_of.returns)
 
 
@@ -141,7 +141,7 @@ def train_spaql(
 ) -> int:  # fmt: skip
     """Iterations `clock.iteration`, `clock.iteration + 1`, ... into the rows of the history. Returns how many.
 
-    Fewer than the rows: the forest needs more room, or `room.one.fault` or `room.many.fault` says what was wrong with
+    Fewer than the rows: the forest needs more room, or `room.training.fault` or `room.evaluation.fault` says what was wrong with
     the plant.
     """
     forest, outer, history = trainee.forest, progress.outer, progress.history
@@ -153,18 +153,18 @@ def train_spaql(
                 return i
             plant_seed = streams.plant_seed(clock.seed, streams.TRAIN_PLANT, at)
             exploration = Exploration(streams.stream(clock.seed, streams.TRAIN_ACTION, at), tau)
-            outer[TRAIN_SAMPLES] += spaql_episode(reset, step, stage, trainee, exploration, room.one, plant_seed)
-            if room.one.fault[0] != OK:
+            outer[TRAIN_SAMPLES] += spaql_episode(reset, step, stage, trainee, exploration, room.training, plant_seed)
+            if room.training.fault[0] != OK:
                 return i
         merge_all(forest, trainee.space, trainee.chart, trainee.greedy, trainee.scratch)
         evaluation = _evaluate(reset, step, stage, actor_of(trainee), room, clock.seed, at + 1, outer)
-        if room.many.fault[0] != OK:
+        if room.evaluation.fault[0] != OK:
             return max(i, 0)
         if i < 0:
             begin(outer, evaluation, forest.size[ARMS])
             continue
-        made = forest.size[SPLITS] - splits
-        verdict = judge(outer, evaluation, forest.size[ARMS], made, cooling.tau_min, cooling.d, cooling.published)
+        split = forest.size[SPLITS] - splits
+        verdict = judge(outer, evaluation, forest.size[ARMS], split, cooling.tau_min, cooling.d, cooling.published)
         if verdict == KEEP:
             copy_into(forest, best)
         elif verdict == RESET:
@@ -190,11 +190,11 @@ def train_aql(
         at = clock.iteration + i
         plant_seed = streams.plant_seed(clock.seed, streams.TRAIN_PLANT, at)
         exploration = Exploration(streams.stream(clock.seed, streams.TRAIN_ACTION, at), 0.0)
-        outer[TRAIN_SAMPLES] += aql_episode(reset, step, stage, trainee, exploration, room.one, plant_seed)
-        if room.one.fault[0] != OK:
+        outer[TRAIN_SAMPLES] += aql_episode(reset, step, stage, trainee, exploration, room.training, plant_seed)
+        if room.training.fault[0] != OK:
             return i
         evaluation = _evaluate(reset, step, stage, actor_of(trainee), room, clock.seed, at + 1, outer)
-        if room.many.fault[0] != OK:
+        if room.evaluation.fault[0] != OK:
             return i
         write_row(
             history[i], evaluation, evaluation, float(forest.size[ARMS]), outer[TRAIN_SAMPLES], outer[EVAL_SAMPLES], 0.0
