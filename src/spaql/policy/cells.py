@@ -87,7 +87,8 @@ def survey(
                 other = c
         best[i, 0], best[i, 1], q[i, 0] = scratch.leaves[top].ball, scratch.leaves[top].key, scratch.q[top]
         if other >= 0:
-            second[i, 0], second[i, 1], q[i, 1] = scratch.leaves[other].ball, scratch.leaves[other].key, scratch.q[other]
+            rival = scratch.leaves[other]
+            second[i, 0], second[i, 1], q[i, 1] = rival.ball, rival.key, scratch.q[other]
         else:
             second[i, 0], second[i, 1], q[i, 1] = -1, 0, np.nan
 

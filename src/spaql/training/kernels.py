@@ -141,8 +141,8 @@ def train_spaql(
 ) -> int:  # fmt: skip
     """Iterations `clock.iteration`, `clock.iteration + 1`, ... into the rows of the history. Returns how many.
 
-    Fewer than the rows: the forest needs more room, or `room.training.fault` or `room.evaluation.fault` says what was wrong with
-    the plant.
+    Fewer than the rows: the forest needs more room, or the faults of the lanes in `room` say what was wrong with the
+    plant.
     """
     forest, outer, history = trainee.forest, progress.outer, progress.history
     untrained = 1 if np.isnan(outer[BEST_RETURN]) else 0  # then an evaluation without training comes first
