@@ -204,7 +204,7 @@ class Inside(CPUDispatcher):
 
     def add_overload(self, compiled: Any) -> None:
         self.overloads[tuple(compiled.signature.args)] = compiled  # known to compiled code, unknown to Python
-        compilation.made(title(self))
+        compilation.compiled(title(self))
 
 
 class Kernel(CPUDispatcher):
@@ -213,7 +213,7 @@ class Kernel(CPUDispatcher):
     def __init__(self, function: Callable[..., Any], inner: Inside) -> None:
         super().__init__(function, {}, {**OPTIONS, "nopython": True})
         self.part = inner
-        self._cache = DiskCache(function, self._begun)
+        self._cache = DiskCache(function, lambda: compilation.begun(title(self), needed_by(self)))
 
     def compile(self, sig: Any) -> Any:
         """Python looks through all objects for cycles again and again while numba makes millions of them."""
@@ -225,9 +225,6 @@ class Kernel(CPUDispatcher):
             compilation.ended()
             if collecting:
                 gc.enable()
-
-    def _begun(self) -> None:
-        compilation.begun(title(self), needed_by(self))
 
     @property
     def _numba_type_(self) -> Any:

@@ -59,9 +59,13 @@ class State(Learned):
         """The greedy policy of the agent, merged anew if something has changed."""
         greedy = self.greedy
         if greedy is None:
-            greedy = new_greedy(self.space, self.forest)
-            merge_forest(self.forest, self.space, chart, greedy, new_scratch(self.space, self.forest))
-            self.greedy = greedy  # only when it is complete: another thread may look at it
+            greedy = self.greedy = self.greedy_of(self.forest, chart)  # complete: another thread may look at it
+        return greedy
+
+    def greedy_of(self, forest: Forest, chart: Chart) -> Greedy:
+        """The greedy policy of the agent or of the trainee, merged."""
+        greedy = new_greedy(self.space, forest)
+        merge_forest(forest, self.space, chart, greedy, new_scratch(self.space, forest))
         return greedy
 
     def _check_size(self, room: int) -> None:

@@ -58,10 +58,10 @@ def options_of(cls: type) -> list[Field[Any]]:
     return [entry for entry in fields(cls) if ABOUT in entry.metadata]
 
 
-def checked(one: Field[Any], value: Any) -> Any:
+def checked(entry: Field[Any], value: Any) -> Any:
     """The value of an option; None, where it is the default, is left for the learner to replace."""
-    check: Check | None = one.metadata[CHECK]
-    return value if check is None or (value is None and one.default is None) else check(one.name, value)
+    check: Check | None = entry.metadata[CHECK]
+    return value if check is None or (value is None and entry.default is None) else check(entry.name, value)
 
 
 def typed(text: str) -> int | float | bool | str:

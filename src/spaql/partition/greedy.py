@@ -102,16 +102,16 @@ def scratch_width(space: Space, forest: Forest) -> int:
 def new_scratch(space: Space, forest: Forest) -> Scratch:
     width, sparse = scratch_width(space, forest), len(forest.forks) > 0
     return Scratch(
-        np.zeros(width + (space.d * len(forest.balls) if sparse else 0), ENTRY),
-        np.zeros(width, ENTRY),
-        np.zeros(width),
-        np.zeros(width),
-        np.zeros((space.d if sparse else 1) * MAX_DEPTH + 1, LEVEL),
-        np.zeros(MAX_DEPTH, np.int64),
-        np.zeros(MAX_DEPTH, np.int64),
-        np.zeros(space.d),
-        np.zeros(space.d),
-        np.zeros(2, np.int64),
+        stack=np.zeros(width + (space.d * len(forest.balls) if sparse else 0), ENTRY),
+        leaves=np.zeros(width, ENTRY),
+        q=np.zeros(width),
+        weight=np.zeros(width),
+        levels=np.zeros((space.d if sparse else 1) * MAX_DEPTH + 1, LEVEL),
+        path=np.zeros(MAX_DEPTH, np.int64),
+        next_path=np.zeros(MAX_DEPTH, np.int64),
+        x=np.zeros(space.d),
+        next_x=np.zeros(space.d),
+        chosen=np.zeros(2, np.int64),
     )
 
 

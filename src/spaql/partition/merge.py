@@ -134,8 +134,6 @@ def merge_sparse_after(
     merge_sparse(forest, space, chart, greedy, scratch, tree, cell, level, low, high, best, best_key)
 
 
-# -- the greedy policy of any forest, built anew or refreshed where it has changed -------------------------------------
-
 @inlined
 def merge(
     forest: Forest, space: Space, chart: Chart, greedy: Greedy, scratch: Scratch, tree: int, cell: int, depth: int,

@@ -66,16 +66,22 @@ def steps(
         observation = after
 
 
-def observed(names: Sequence[str], observation: Any, where: str) -> Array:
-    """An observation of a random episode, checked: one finite number per name."""
+def vector(d: int, observation: Any, where: str) -> Array:
+    """An observation of d numbers, copied: the environment may reuse its array."""
     try:
-        array = np.array(observation, float)  # a copy: the environment may reuse its array
+        array = np.array(observation, float)
     except (TypeError, ValueError, OverflowError) as error:
         wrong = "the environment returned an observation that is not an array of numbers"
         raise SpaqlError(f"{wrong} ({where})") from error
-    if array.shape != (len(names),):
-        wrong = f"the environment returned an observation of shape {array.shape}, declared was {(len(names),)}"
+    if array.shape != (d,):
+        wrong = f"the environment returned an observation of shape {array.shape}, declared was {(d,)}"
         raise SpaqlError(f"{wrong} ({where})")
+    return array
+
+
+def observed(names: Sequence[str], observation: Any, where: str) -> Array:
+    """An observation of a random episode, checked: one finite number per name."""
+    array = vector(len(names), observation, where)
     finite = np.isfinite(array)
     if not finite.all():
         bad = int(np.argmin(finite))

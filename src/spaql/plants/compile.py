@@ -1,6 +1,7 @@
 """Plain Python to compiled: `math` means `fastmath`, helpers are compiled along."""
 
 import dis
+import functools
 import hashlib
 import inspect
 import linecache
@@ -77,8 +78,6 @@ def failed(error: Exception, function: Callable[..., Any], arguments: Iterable[f
         trace = trace.tb_next
     return f"{function.__name__}{tuple(arguments)} failed: {error!r}"
 
-
-# -- plain Python to compiled: `math` means `fastmath`, helpers are compiled along -------------------------------------
 
 TAKE_NUMBERS = "Let it take uniform numbers as parameters instead, one per number it needs"
 
@@ -166,13 +165,8 @@ def _draws(function: Callable[..., Any]) -> bool:
     used += [cell.cell_contents for cell in function.__closure__ or ()]
     if any(value is np for value in used) and "random" in names and "random" not in function.__globals__:
         return True  # np.random.normal()
-    homes = (random, np.random)
-    return any(value in homes if isinstance(value, types.ModuleType) else _is_drawing(value) for value in used)
-
-
-def _is_drawing(value: Any) -> bool:
-    """from random import gauss"""
-    return isinstance(getattr(value, "__self__", None), random.Random | np.random.RandomState)
+    homes = [value if isinstance(value, types.ModuleType) else getattr(value, "__self__", None) for value in used]
+    return any(home in (random, np.random) or isinstance(home, random.Random | np.random.RandomState) for home in homes)
 
 
 def _names(code: types.CodeType) -> set[str]:
@@ -222,7 +216,7 @@ def digest(function: Callable[..., Any]) -> bytes:
 
 # -- functions put together as text: plants in loops are made of them. What users wrote enters by name -----------------
 
-def made(scope: dict[str, Any], head: str, lines: Sequence[str]) -> Any:
+def function_of(scope: dict[str, Any], head: str, lines: Sequence[str]) -> Any:
     """The function with this head and these lines, which may call what is in the scope."""
     own = scope | {"__name__": __name__}
     exec(compile("\n    ".join([f"def {head}:", *lines]), __file__, "exec"), own)
@@ -232,3 +226,26 @@ def made(scope: dict[str, Any], head: str, lines: Sequence[str]) -> Any:
 def names(letter: str, count: int) -> list[str]:
     """["s0", "s1", ...]"""
     return [f"{letter}{j}" for j in range(count)]
+
+
+def listed(*parts: Iterable[str]) -> str:
+    """Names as arguments or as a tuple."""
+    return "".join(f"{name}, " for part in parts for name in part)
+
+
+class Remade:
+    """What holds such functions: they cannot be found by name, and compiled ones cannot be copied."""
+
+    origin: tuple[Callable[..., Any], tuple[Any, ...]] | None  # the function that made it, and its arguments
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return super().__reduce_ex__(protocol) if self.origin is None else self.origin
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what was computed from the rest: it has compiled code in it."""
+        computed = functools.cached_property
+        kind = type(self)
+        return {key: value for key, value in vars(self).items() if not isinstance(getattr(kind, key, None), computed)}
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self  # nothing in it changes

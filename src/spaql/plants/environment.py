@@ -11,15 +11,16 @@ from gymnasium.envs.registration import EnvSpec
 from spaql.ground.arrays import Array
 from spaql.ground.errors import SpaqlError
 from spaql.ground.streams import sub_key
-from spaql.plants.answers import begun, outcome
+from spaql.plants.answers import begun, outcome, vector
 from spaql.plants.assemble import gaussians
 from spaql.plants.axes import box_of
-from spaql.plants.compile import made
+from spaql.plants.compile import function_of, listed
+from spaql.plants.compile import names as letters
 from spaql.plants.equations import Between, drawn
-from spaql.plants.loop_plant import Surroundings, loop_of, loop_state
+from spaql.plants.loop_plant import Surroundings, loop_state, remembered
 from spaql.plants.make import make_from_catalog
-from spaql.plants.plant import advance_code
-from spaql.plants.problem import Finite, Problem
+from spaql.plants.plant import advance_code, loop_of
+from spaql.plants.problem import Problem
 from spaql.plants.references import Reference, chances, first_lines, names, next_lines
 from spaql.plants.signals import Signals
 
@@ -54,9 +55,9 @@ class PlantEnv(gymnasium.Env[Array, Any]):
         self.render_mode = render_mode
         self.observation_space = gymnasium.spaces.Box(*box_of(self.problem.state), dtype=np.float64)
         actions = self.problem.actions
-        self.discrete = isinstance(actions, Finite) and not actions.box
+        self.discrete = not actions.box
         self.action_space: Any = gymnasium.spaces.Box(*actions.bounds, dtype=np.float64)
-        if isinstance(actions, Finite) and self.discrete:
+        if self.discrete:
             self.action_space = gymnasium.spaces.Discrete(len(actions.values), start=int(actions.values[0]))
         self.table = plant.table()
         self.base, self.episode, self.steps = -1, 0, 0
@@ -140,6 +141,7 @@ class LoopEnv(gymnasium.Wrapper[Array, Any, Any, Any]):
         self.queue: list[list[float]] = []  # measured, the oldest first
         self.late: list[tuple[float, ...]] = []  # applied, on its way to the plant
         self.z: tuple[float, ...] = ()
+        self.asked = _asked(signals, around)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Array, dict[str, Any]]:
         answer = self.env.reset(seed=seed, options=options)
@@ -157,7 +159,7 @@ class LoopEnv(gymnasium.Wrapper[Array, Any, Any, Any]):
     def step(self, action: Any) -> tuple[Array, float, bool, bool, dict[str, Any]]:
         y, a = self.queue[0], np.atleast_1d(np.asarray(action, float))
         u = self.f.applied(*y, *self.r, *self.z, *(float(value) for value in a))
-        symbols = self._remembered(y)
+        asked = [*u, *y, *self.r, *self.z]  # a reward knows what the law knew
         self.z = self.f.after(*y, *self.r, *self.z, *u)
         self.late.append(u)
         answer = self.env.step(self.native(np.array(self.late.pop(0))))
@@ -165,9 +167,7 @@ class LoopEnv(gymnasium.Wrapper[Array, Any, Any, Any]):
         true = self.true = self._numbers(observation)
         reward = float(paid)
         if self.around.reward is not None:
-            symbols |= {f"t{j}": value for j, value in enumerate(true)} | {f"u{j}": value for j, value in enumerate(u)}
-            symbols |= {f"r{k}": value for k, value in enumerate(self.r)}
-            reward = self.around.reward.of(*(_value(symbol, symbols) for symbol in self.around.reward.symbols))
+            reward = self.around.reward.of(*self.asked(*true, *asked))
             if not math.isfinite(reward):
                 raise SpaqlError(f"the reward of the loop is {reward}: it must be a finite number")
         if any(true[j] < low or true[j] > high for j, low, high in self.around.trips):
@@ -177,11 +177,8 @@ class LoopEnv(gymnasium.Wrapper[Array, Any, Any, Any]):
         return self._seen(), reward, terminated, truncated, answer[4]
 
     def _numbers(self, observation: Any) -> list[float]:
-        values = np.array(observation, float).ravel()
-        if len(values) != len(self.signals.measured):
-            given, declared = len(values), len(self.signals.measured)
-            raise SpaqlError(f"the environment returned an observation of {given} numbers, {declared} were declared")
-        return [float(value) for value in values]
+        seen: list[float] = vector(len(self.signals.measured), np.ravel(observation), "in its loop").tolist()
+        return seen
 
     def _measured(self, true: list[float]) -> list[float]:
         seen = list(true)
@@ -191,14 +188,6 @@ class LoopEnv(gymnasium.Wrapper[Array, Any, Any, Any]):
             if axis.slope is None:
                 seen[j] = min(max(seen[j], axis.low), axis.high)
         return seen
-
-    def _remembered(self, y: list[float]) -> dict[str, float]:
-        """The variables of the memory, as the law saw them."""
-        symbols = {f"y{j}": value for j, value in enumerate(y)} | {f"r{k}": value for k, value in enumerate(self.r)}
-        symbols |= {f"z{i}": value for i, value in enumerate(self.z)}
-        for symbol, terms in self.signals.seen_lines():
-            symbols[symbol] = sum(weight * symbols[name] for weight, name in terms.terms)
-        return {symbol: value for symbol, value in symbols.items() if symbol[0] == "m"}
 
     def _seen(self) -> Array:
         return np.array(self.f.seen(*self.queue[0], *self.r, *self.z), float)
@@ -213,10 +202,15 @@ def _loops_in(env: Any) -> int:
     return count
 
 
-def _value(symbol: str, values: dict[str, float]) -> float:
-    """Of a symbol, or of the difference of two."""
-    first, _, other = symbol.partition(" - ")
-    return values[first] - (values[other] if other else 0.0)
+def _asked(signals: Signals, around: Surroundings) -> Any:
+    """The arguments of the reward, from the plant's variables after a step and from what was known before it."""
+    if around.reward is None:
+        return None
+    symbols, y = around.reward.symbols, letters("y", len(signals.measured))
+    u, r = letters("u", signals.actuator.axes), letters("r", len(signals.references))
+    known = listed(letters("t", len(y)), u, y, r, letters("z", len(signals.registers)))
+    lines = remembered(signals, symbols, y)
+    return function_of({"inf": math.inf}, f"asked({known})", [*lines, f"return ({listed(symbols)})"])
 
 
 class _Moving:
@@ -225,8 +219,9 @@ class _Moving:
     def __init__(self, reference: Reference) -> None:
         kept, draws = ", ".join(names(0, reference)) + ",", chances(0, reference)
         scope, self.count = {"drawn": drawn}, len(draws)
-        self._first = made(scope, f"first({', '.join(draws)})", [*first_lines(0, reference), f"return {kept}"])
-        self._next = made(scope, f"after({kept} {', '.join(draws)})", [*next_lines(0, reference), f"return {kept}"])
+        begin, move = ([*lines(0, reference), f"return {kept}"] for lines in (first_lines, next_lines))
+        self._first = function_of(scope, f"first({listed(draws)})", begin)
+        self._next = function_of(scope, f"after({kept} {listed(draws)})", move)
         self.state: tuple[float, ...] = ()
 
     def first(self, rng: np.random.Generator) -> float:

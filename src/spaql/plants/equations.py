@@ -182,10 +182,10 @@ def observation_noise(given: Mapping[str, Any], axes: Sequence[Axis]) -> dict[st
     return {axis.name: fraction * (axis.high - axis.low) for axis in axes if fraction > 0.0}
 
 
-def _spreads(what: str, told: Mapping[str, Any], names: Sequence[str]) -> dict[str, float]:
+def _spreads(what: str, spreads: Mapping[str, Any], names: Sequence[str]) -> dict[str, float]:
     """In the order of the variables; angular_velocity means 'angular velocity'."""
     by_name: dict[str, float] = {}
-    for key, value in told.items():
+    for key, value in spreads.items():
         name = key.replace("_", " ") if isinstance(key, str) else key
         if name not in names or name in by_name:
             reason = "twice the variable" if name in names else "no variable"
@@ -196,10 +196,10 @@ def _spreads(what: str, told: Mapping[str, Any], names: Sequence[str]) -> dict[s
 
 def parameter_text(parameters: Mapping[str, Any]) -> str:
     """In one line: m=2, l=0.9..1.1, process_noise(velocity=0.1)."""
-    return ", ".join(f"{key}{_told(value)}" for key, value in parameters.items())
+    return ", ".join(f"{key}{_value_text(value)}" for key, value in parameters.items())
 
 
-def _told(value: Any) -> str:
+def _value_text(value: Any) -> str:
     if isinstance(value, Mapping):
         return f"({parameter_text(value)})"
     return f"={value}" if isinstance(value, Between) else f"={value:.6g}"

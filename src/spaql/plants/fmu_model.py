@@ -163,14 +163,14 @@ class FmuModel:
 
     def get(self, group: Group) -> list[float]:
         values = [0.0] * sum(len(places) for _, _, places in group)
-        with self._told("cannot be read"):
+        with self._failing("cannot be read"):
             for kind, references, places in group:
                 for place, value in zip(places, getattr(self.instance[0], f"get{kind}")(references), strict=True):
                     values[place] = float(value)
         return values
 
     def put(self, group: Group, values: Sequence[float]) -> None:
-        with self._told("does not take these values: " + ", ".join(f"{value:g}" for value in values)):
+        with self._failing("does not take these values: " + ", ".join(f"{value:g}" for value in values)):
             for kind, references, places in group:
                 chosen = [values[place] if kind in NUMBERS else round(values[place]) for place in places]
                 getattr(self.instance[0], f"set{kind}")(references, chosen)
@@ -180,7 +180,7 @@ class FmuModel:
         self._renew()
         fmu = self.instance[0]
         self.log.clear()
-        with self._told("cannot be initialised" + (" with these start values" if values else "")):
+        with self._failing("cannot be initialised" + (" with these start values" if values else "")):
             if self.fmu.major == 2:
                 fmu.setupExperiment(startTime=0.0)
             self.put(group, values)
@@ -190,7 +190,7 @@ class FmuModel:
     def step(self, time: float, dt: float) -> None:
         usual = getattr(self.fmu.description.defaultExperiment, "stepSize", None)
         hint = "" if time > 0 else f"; it may want another dt ({f'its own is {usual}' if usual else 'it names none'})"
-        with self._told(f"failed at {time:g} s in a step of dt = {dt:g} s", self.beyond or hint):
+        with self._failing(f"failed at {time:g} s in a step of dt = {dt:g} s", self.beyond or hint):
             flags = self.instance[0].doStep(currentCommunicationPoint=time, communicationStepSize=dt)
         if flags is not None and (flags[1] or flags[2]):  # FMI 3: terminateSimulation, earlyReturn
             self._forget(False)
@@ -228,7 +228,7 @@ class FmuModel:
         self.instance.append(instance)
 
     @contextlib.contextmanager
-    def _told(self, what: str, hint: str = "") -> Any:
+    def _failing(self, what: str, hint: str = "") -> Any:
         """A failing call becomes one line, and the instance is given up: FMI allows nothing else after an error."""
         try:
             yield

@@ -160,21 +160,15 @@ def _known(env: "gymnasium.Env[Any, Any]", ours: Problem) -> KnownOutcome | None
 
 def _open(env: Any, options: dict[str, Any], flatten: bool) -> "tuple[gymnasium.Env[Any, Any], list[str] | None]":
     """The environment, and the names of its variables if its observations had to be flattened."""
-    opened = _made(env, options)
-    return flattened(opened) if flatten else (opened, None)
-
-
-def _made(env: Any, options: dict[str, Any]) -> "gymnasium.Env[Any, Any]":
-    if isinstance(env, gymnasium.Env):
-        if options:
-            raise SpaqlError(f"options {', '.join(options)} go with an environment id, not with an environment")
-        return env
-    if not isinstance(env, str):
+    if not isinstance(env, str | gymnasium.Env):
         raise SpaqlError(f"from_gym takes a Gymnasium id or environment, not {type(env).__name__}")
+    if isinstance(env, gymnasium.Env) and options:
+        raise SpaqlError(f"options {', '.join(options)} go with an environment id, not with an environment")
     try:
-        return gymnasium.make(env, **options)
+        opened = gymnasium.make(env, **options) if isinstance(env, str) else env
     except Exception as error:  # the constructor may raise anything: its package may be missing, its options wrong
         raise SpaqlError(f"gymnasium cannot make {echoed(env)}: {' '.join(str(error).split())}") from error
+    return flattened(opened) if flatten else (opened, None)
 
 
 def _actions(space: Any) -> Continuous | Finite:

@@ -60,7 +60,7 @@ def checked_limits(limits: Any, state: Sequence[Axis], actions: Continuous | Fin
         spoken = limit.variable.replace("_", " ")
         name = limit.variable if limit.variable in names or spoken not in names else spoken
         if name not in names:
-            raise SpaqlError(f"a limit on {name!r}: there is no such variable or action; choose among {_told(names)}")
+            raise SpaqlError(f"a limit on {name!r}: there is no such variable or action; choose among {_listed(names)}")
         if names.count(name) > 1:
             raise SpaqlError(f"a limit on {echoed(name)}: several variables or actions have this name; rename them")
         _satisfiable(limit, names.index(name), state, actions)
@@ -90,7 +90,7 @@ def limit_units(limits: Sequence[Limit], state: Sequence[Axis], actions: Continu
     return tuple(units[names.index(limit.variable)] for limit in limits)
 
 
-def _told(names: Sequence[str], most: int = 20) -> str:
+def _listed(names: Sequence[str], most: int = 20) -> str:
     return ", ".join(names[:most]) + (", ..." if len(names) > most else "")
 
 
@@ -157,11 +157,12 @@ def within(
     if name not in actions:
         raise SpaqlError(f"interlock: there is no action {echoed(name)}: choose {', '.join(actions)}")
     j = actions.index(name)
-    if isinstance(actuator, Finite):
+    if actuator.values:
         left = [float(value) for value in actuator.values if lock.low <= value <= lock.high]
         low, high = (min(left), max(left)) if left else (math.nan, math.nan)
     else:
-        low, high = max(lock.low, float(actuator.low[j])), min(lock.high, float(actuator.high[j]))
+        least, most = actuator.bounds
+        low, high = max(lock.low, float(least[j])), min(lock.high, float(most[j]))
     if not low <= high:
         raise SpaqlError(f"{lock}: no action is left")
     sign, at = (">=", lock.above) if lock.above is not None else ("<=", lock.below)

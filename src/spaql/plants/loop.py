@@ -21,10 +21,11 @@ from typing import Any
 
 from spaql.ground.checks import FAR, real, whole
 from spaql.ground.errors import SpaqlError, echoed
-from spaql.plants.axes import NARROWEST, Finite
+from spaql.plants.axes import NARROWEST
 from spaql.plants.environment import LoopEnv
 from spaql.plants.limits import Interlock, Limit
-from spaql.plants.loop_plant import Surroundings, least_paid, loop_known, loop_of, looped, payment_of
+from spaql.plants.loop_plant import Surroundings, least_paid, loop_known, looped, payment_of
+from spaql.plants.plant import loop_of
 from spaql.plants.problem import Problem
 from spaql.plants.problem_text import IN_LOOP, UNPAID, loop_line
 from spaql.plants.references import Reference
@@ -103,15 +104,15 @@ def loop(
     return in_loop
 
 
-def _in_loop(base: Problem, signals: Signals, around: Surroundings, **told: Any) -> Problem:
+def _in_loop(base: Problem, signals: Signals, around: Surroundings, **kept: Any) -> Problem:
     parts: dict[str, Any] = {
         "state": signals.state, "actions": signals.actions, "signals": signals, "reference": _held(base, signals),
         "known": loop_known(signals, around), "xi": {}, "env_id": None, "env_options": {}, "parameters": {}, "seen": (),
     }  # fmt: skip
     if base.plant is not None:
         plant = looped(base.plant.in_functions(), signals, around)
-        return replace(base, plant=plant, env=None, **parts, **told)
-    return replace(base, env=LoopEnv(base, signals, around), **parts, **told)
+        return replace(base, plant=plant, env=None, **parts, **kept)
+    return replace(base, env=LoopEnv(base, signals, around), **parts, **kept)
 
 
 def extended(problem: Problem, memory: Sequence[str], observe: Sequence[str], **more: Any) -> Problem:
@@ -243,7 +244,7 @@ def _around(
 def _per_action(what: str, given: Any, problem: Problem) -> tuple[float, ...]:
     if given is None:
         return ()
-    if isinstance(problem.actions, Finite):
+    if problem.actions.values:
         raise SpaqlError(f"{what} are for continuous actions, not for a finite set")
     names, (low, high) = signals_around(problem).action_names, problem.actions.bounds
     by_name = given if isinstance(given, Mapping) else dict.fromkeys(names, given)

@@ -22,9 +22,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spaql.ground.errors import SpaqlError, echoed
-from spaql.plants.assemble import bounded, gaussians, listed, normals
+from spaql.plants.assemble import bounded, gaussians, normals
 from spaql.plants.axes import Axis
-from spaql.plants.compile import made
+from spaql.plants.compile import function_of, listed
 from spaql.plants.compile import names as letters
 from spaql.plants.equations import drawn
 from spaql.plants.known import KnownOutcome
@@ -51,7 +51,7 @@ class Payment:
             return self.given
         arguments = ", ".join(f"e{n}" for n in range(len(self.units)))
         terms = " - ".join(f"(e{n} / {unit!r}) * (e{n} / {unit!r})" for n, unit in enumerate(self.units))
-        function: Callable[..., float] = made({}, f"tracking({arguments})", [f"return -{terms}"])
+        function: Callable[..., float] = function_of({}, f"tracking({arguments})", [f"return -{terms}"])
         return function
 
     def of(self, *values: float) -> float:
@@ -177,7 +177,7 @@ def looped(plant: Plant, signals: Signals, around: Surroundings) -> Plant:
     lines = [f"{listed(u)}= applied({listed([*y, *r, *z, *a])})"]
     if around.reward:
         # memory as the law saw it, before it takes in this step
-        lines += [f"{symbol} = {text}" for symbol, text in _remembered(signals, around.reward.symbols, y)]
+        lines += remembered(signals, around.reward.symbols, y)
     lines += [f"{listed(z)}= after({listed([*y, *r, *z, *u])})"] if z else []
     applied = late[0] if late else u
     plant_noise = letters("c", plant.step_noise)
@@ -200,7 +200,7 @@ def looped(plant: Plant, signals: Signals, around: Surroundings) -> Plant:
     changing = [(k, reference) for k, reference in enumerate(signals.references) if reference.changes]
     draws = [name for k, reference in changing for name in chances(k, reference)]
     lines += [*moves, f"return ({listed(state)}), reward, terminated"]
-    stepped = made(scope, f"step({listed([*state, *a, *plant_noise, *uniform, *draws])})", lines)
+    stepped = function_of(scope, f"step({listed([*state, *a, *plant_noise, *uniform, *draws])})", lines)
 
     reset_noise = letters("c", plant.reset_noise)
     draws = [name for k, reference in enumerate(signals.references) for name in chances(k, reference)]
@@ -210,38 +210,25 @@ def looped(plant: Plant, signals: Signals, around: Surroundings) -> Plant:
     lines += [line for k, reference in enumerate(signals.references) for line in first_lines(k, reference)]
     lines += [f"{listed(z)}= first({listed([*y, *r])})"] if z else []
     lines += [f"{listed(row)}= {', '.join(map(repr, signals.neutral))}," for row in late]
-    started = made(scope, f"reset({listed([*reset_noise, *uniform, *draws])})", [*lines, f"return ({listed(state)})"])
+    lines.append(f"return ({listed(state)})")
+    started = function_of(scope, f"reset({listed([*reset_noise, *uniform, *draws])})", lines)
 
-    seen = made(scope, f"observe({listed(state)})", [f"return seen({listed([*y, *r, *z])})"])
+    seen = function_of(scope, f"observe({listed(state)})", [f"return seen({listed([*y, *r, *z])})"])
     functions = PlantFunction("reset", started), PlantFunction("step", stepped), PlantFunction("observe", seen)
-    return replace(make_plant(*functions, plant.action_dim), origin=(looped, (plant, signals, around)))
+    stated = (plant, signals, around)
+    return replace(make_plant(*functions, plant.action_dim), origin=(looped, stated), stated=stated)
 
 
-def loop_of(problem: Any) -> Any:
-    """How the plant or the environment of a problem, or of a `PlantEnv`, was put in a loop; None if it was not.
-
-    What is in the loop, plant or problem; its signals; its surroundings.
-    """
-    if problem.plant is None:
-        return getattr(problem.env, "stated", None)
-    origin = problem.plant.origin
-    return origin[1] if origin is not None and origin[0] is looped else None
-
-
-def _remembered(signals: Signals, symbols: Sequence[str], y: Sequence[str]) -> list[tuple[str, str]]:
-    """The variables of the memory that a reward asks for, at the time of the decision."""
+def remembered(signals: Signals, symbols: Sequence[str], y: Sequence[str]) -> list[str]:
+    """Lines of the variables of the memory that a reward asks for, at the time of the decision."""
     place = {f"y{j}": name for j, name in enumerate(y)}
-    asked = {symbol for symbol in symbols if symbol.startswith("m")}
-    basic = {symbol: python(terms, lambda s: place.get(s, s)) for symbol, terms in signals.seen_lines()}
-    remembered = []
-    for symbol, terms in signals.seen_lines():
-        if symbol in asked:
-
-            def renamed(name: str) -> str:
-                return f"({basic[name]})" if name.startswith("e") else place.get(name, name)
-
-            remembered.append((symbol, python(terms, renamed)))
-    return remembered
+    lines = signals.seen_lines()
+    place |= {symbol: f"({python(terms, lambda s: place.get(s, s))})" for symbol, terms in lines if symbol[0] == "e"}
+    return [
+        f"{symbol} = {python(terms, lambda s: place.get(s, s))}"
+        for symbol, terms in lines
+        if symbol[0] == "m" and symbol in symbols
+    ]
 
 
 def _measured(row: Sequence[str], true: Sequence[str], errors: dict[int, str], axes: Sequence[Axis]) -> list[str]:
@@ -271,8 +258,8 @@ def loop_known(signals: Signals, around: Surroundings) -> KnownOutcome | None:
             return None
         arguments.append(f"{places[first]}{minus}{places[other] if minus else ''}")
     d, axes = len(signals.state), signals.actions.axes
-    names = [*(f"o{j}" for j in range(d)), *(f"a{j}" for j in range(axes)), *(f"n{j}" for j in range(d))]
-    paid = made({"pay": around.reward.function}, f"reward({', '.join(names)})", [f"return pay({', '.join(arguments)})"])
+    head = f"reward({listed(letters('o', d), letters('a', axes), letters('n', d))})"
+    paid = function_of({"pay": around.reward.function}, head, [f"return pay({listed(arguments)})"])
     return KnownOutcome(paid, None, d, axes, origin=(loop_known, (signals, around)))
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from spaql.plants.axes import Axis, Continuous, Finite
 from spaql.plants.limits import Limit, limit_units, limited_names
+from spaql.plants.plant import loop_of
 
 if TYPE_CHECKING:
     from spaql.plants.loop_plant import Surroundings
@@ -99,7 +100,7 @@ def loop_line(signals: "Signals", around: "Surroundings") -> str:
 
 def loop_parts(problem: "Problem") -> dict[str, list[str]]:
     """By name of the part: its lines. What stands on the plant's side is not known of a problem from a file."""
-    signals, around = problem.signals, _around(problem)
+    signals, stated = problem.signals, loop_of(problem)
     if signals is None:
         return {}
     seen = {axis.name for axis in signals.state}
@@ -125,8 +126,8 @@ def loop_parts(problem: "Problem") -> dict[str, list[str]]:
         "trips": [],
         "step": [f"{signals.dt:g} s"] if any(item.kind == "integral" for item in signals.items) else [],
     }
-    if around is not None:
-        measured = signals.measured
+    if stated is not None:  # what stands on the plant's side is not known of a problem from a file
+        measured, around = signals.measured, stated[2]
         parts["noise"] = _joined(
             [f"{measured[j].name} {_with(f'{spread:g}', measured[j].unit)}" for j, spread in around.noise]
         )
@@ -135,15 +136,6 @@ def loop_parts(problem: "Problem") -> dict[str, list[str]]:
         ends = [Limit(measured[j].name, low, high).text(measured[j].unit) for j, low, high in around.trips]
         parts["trips"] = [f"{end}, or the episode ends at a cost of {around.trip_cost:g}" for end in ends]
     return parts
-
-
-def _around(problem: "Problem") -> "Surroundings | None":
-    """What stands on the plant's side of the loop, where the plant is there."""
-    if problem.plant is not None:
-        stated = problem.plant.origin[1] if problem.plant.origin is not None else ()
-    else:
-        stated = getattr(problem.env, "stated", ())
-    return next((part for part in stated if hasattr(part, "sensor_delay")), None)
 
 
 def _joined(texts: list[str]) -> list[str]:

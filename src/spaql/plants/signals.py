@@ -11,13 +11,14 @@ registers of the memory; m0, ... variables made of it; a0, ... the action; u0, .
 
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
 from spaql.ground.errors import SpaqlError, echoed
 from spaql.plants.axes import Axis, Continuous, Finite
-from spaql.plants.compile import made
+from spaql.plants.compile import function_of, listed
+from spaql.plants.compile import names as letters
 from spaql.plants.limits import Bounds, Interlock, check_together, within
 from spaql.plants.memory import Item, Register, Sum, parsed, registers_of
 from spaql.plants.references import Reference
@@ -187,10 +188,11 @@ class Signals:
     @functools.cached_property
     def functions(self) -> Functions:
         """The lines as Python."""
-        y, r = _list("y", len(self.measured)), _list("r", len(self.references))
-        z, a = _list("z", len(self.registers)), _list("a", self.actuator.axes)
-        u = _list("u", self.actuator.axes)
+        axes = self.actuator.axes
+        counts = {"y": len(self.measured), "r": len(self.references), "z": len(self.registers), "a": axes, "u": axes}
+        y, r, z, a, u = (listed(letters(letter, count)) for letter, count in counts.items())
         seen = [f"{symbol} = {python(terms)}" for symbol, terms in self.seen_lines()]
+        errors = [line for line in seen if line.startswith("e")]  # registers are made of these, never of memory
         out = "".join(f"{self.symbols[axis.name]}, " for axis in self.state)
         applied = [f"{symbol} = {python(terms)}" for symbol, terms in self.applied_lines()]
         for j, rate in enumerate(self.rates):
@@ -202,41 +204,32 @@ class Signals:
         first = "".join(f"{python(register.first)}, " for register in self.registers)
         after = "".join(f"{python(register.after)}, " for register in self.registers)
         return Functions(
-            made({}, f"first({y}{r})", [*begun, *seen_only(seen, "e"), f"return ({first})"]),
-            made({}, f"seen({y}{r}{z})", [*seen, f"return ({out})"]),
-            made({}, f"applied({y}{r}{z}{a})", [*seen, *applied, f"return ({u})"]),
-            made({}, f"after({y}{r}{z}{u})", [*seen_only(seen, "e"), f"return ({after})"]),
+            function_of({}, f"first({y}{r})", [*begun, *errors, f"return ({first})"]),
+            function_of({}, f"seen({y}{r}{z})", [*seen, f"return ({out})"]),
+            function_of({}, f"applied({y}{r}{z}{a})", [*seen, *applied, f"return ({u})"]),
+            function_of({}, f"after({y}{r}{z}{u})", [*errors, f"return ({after})"]),
         )
 
 
-def seen_only(lines: Sequence[str], letter: str) -> list[str]:
-    """The lines of errors, which registers may be made of; memory is never made of memory."""
-    return [line for line in lines if line.startswith(letter)]
-
-
-def _list(letter: str, count: int) -> str:
-    return "".join(f"{letter}{j}, " for j in range(count))
-
-
-def _difference(name: str, one: Axis, other: Axis) -> Axis:
+def _difference(name: str, axis: Axis, other: Axis) -> Axis:
     """The axis of one variable minus another."""
-    if one.slope is None and other.slope is None:
-        return Axis(name, one.low - other.high, one.high - other.low, unit=other.unit)
-    return Axis(name, slope=1.0 / (0.5 * one.width + 0.5 * other.width), unit=other.unit)
+    if axis.slope is None and other.slope is None:
+        return Axis(name, axis.low - other.high, axis.high - other.low, unit=other.unit)
+    return Axis(name, slope=1.0 / (0.5 * axis.width + 0.5 * other.width), unit=other.unit)
 
 
-def python(one: Sum, name: Callable[[str], str] = str, literal: Callable[[float], str] = repr) -> str:
+def python(weighted: Sum, name: Callable[[str], str] = str, literal: Callable[[float], str] = repr) -> str:
     """A sum in Python and, but for its bounds, in every language."""
-    text = total(one, name, literal)
-    if one.low == -math.inf and one.high == math.inf:
+    text = total(weighted, name, literal)
+    if weighted.low == -math.inf and weighted.high == math.inf:
         return text
-    return f"min(max({text}, {literal(one.low)}), {literal(one.high)})"
+    return f"min(max({text}, {literal(weighted.low)}), {literal(weighted.high)})"
 
 
-def total(one: Sum, name: Callable[[str], str] = str, literal: Callable[[float], str] = repr) -> str:
+def total(weighted: Sum, name: Callable[[str], str] = str, literal: Callable[[float], str] = repr) -> str:
     """The terms, added in their order."""
     parts: list[str] = []
-    for weight, symbol in one.terms:
+    for weight, symbol in weighted.terms:
         sign = "-" if weight < 0 else "+"
         product = name(symbol) if abs(weight) == 1.0 else f"{literal(abs(weight))} * {name(symbol)}"
         parts.append(f" {sign} {product}" if parts else ("-" if weight < 0 else "") + product)
@@ -271,7 +264,7 @@ def signals_of(**parts: Any) -> Signals:
             raise SpaqlError(f"observe: there is no variable {echoed(name)}: choose {', '.join(signals.axes)}")
     if len(set(signals.shown)) < len(signals.shown):
         raise SpaqlError(f"observe: a variable is there twice in {', '.join(signals.shown)}")
-    if isinstance(signals.actuator, Finite) and (signals.increments or signals.rates):
+    if signals.actuator.values and (signals.increments or signals.rates):
         raise SpaqlError("increments and rate limits are for continuous actions, not for a finite set")
     if signals.increments and signals.rates:
         raise SpaqlError("increments are limits of the change themselves: give increments or rates, not both")

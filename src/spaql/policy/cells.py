@@ -94,12 +94,12 @@ def survey(
 
 
 @kernel
-def alternatives(forest: Forest, space: Space, scratch: Scratch, tree: int, x: Array, found: Array, q: Array) -> int:
+def alternatives(forest: Forest, space: Space, scratch: Scratch, tree: int, x: Array, balls: Array, q: Array) -> int:
     """All balls over a state: (ball, key) and values, in child order. Returns how many."""
     find_path(forest, x, scratch.path)
     count = relevant(forest, space, tree, scratch.path, scratch.stack, scratch.leaves, scratch.q)
     for c in range(count):
-        found[c, 0], found[c, 1], q[c] = scratch.leaves[c].ball, scratch.leaves[c].key, scratch.q[c]
+        balls[c, 0], balls[c, 1], q[c] = scratch.leaves[c].ball, scratch.leaves[c].key, scratch.q[c]
     return count
 
 
@@ -112,8 +112,6 @@ def key_action(space: Space, chart: Chart, key: int, depth: int, out: Array) -> 
     else:
         out[0] = chart.values[key >> COUNT_BITS]
 
-
-# -- the cells of a learned partition in physical units, and the binary tree whose leaves they are ---------------------
 
 SUBNORMAL = 1e-300  # smaller numbers vanish in the map to the cube: the partition takes them for zero, and so do people
 TOP = 1 << MAX_DEPTH  # cells of the finest grid along one axis

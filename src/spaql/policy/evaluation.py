@@ -203,12 +203,10 @@ class Evaluation:
         return f"Evaluation(mean={self.mean:.2f}, ci95=({low:.2f}, {high:.2f}), {counts})"
 
     def __str__(self) -> str:
-        return "\n".join([self._head(), *self.lines()])
-
-    def _head(self) -> str:
         where = f" on {self.plant}" if self.plant else ""
         seed = "" if self.seed is None else f", seed {self.seed}"
-        return f"{counted(len(self.returns), 'fresh episode')}{where}{seed}: {self.samples:,} steps"
+        head = f"{counted(len(self.returns), 'fresh episode')}{where}{seed}: {self.samples:,} steps"
+        return "\n".join([head, *self.lines()])
 
     def lines(self, first: int = 0) -> list[str]:
         """What was found, in lines of 80 letters; from the row `first` on."""

@@ -12,13 +12,13 @@ from spaql.ground.arrays import Array
 from spaql.ground.checks import numbers, real
 from spaql.ground.errors import SpaqlError, echoed
 from spaql.plants.loop import extended
-from spaql.plants.problem import Continuous, Finite, Problem
+from spaql.plants.problem import Problem
 from spaql.plants.references import Reference
 from spaql.plants.statements import dt_of
-from spaql.policy.outputs import leaf
+from spaql.policy.outputs import kinds_of, leaf
 from spaql.policy.policy import Policy
 from spaql.policy.words import action_names, variable_names
-from spaql.trees.laws import CLIP, ORDERED, SCORES, THRESHOLD
+from spaql.trees.laws import ORDERED, SCORES
 
 
 def law(problem: Problem, gains: Any, offset: Any = 0.0, name: str = "law") -> Policy:
@@ -34,8 +34,8 @@ def law(problem: Problem, gains: Any, offset: Any = 0.0, name: str = "law") -> P
     """
     actions, axes = checked_problem(problem).actions, action_names(problem)
     rows, outputs = _rows(gains, axes), axes
-    kind = CLIP if isinstance(actions, Continuous) else THRESHOLD if len(actions.values) <= 2 else ORDERED
-    if isinstance(actions, Finite) and kind == ORDERED and len(rows) == len(actions.values):
+    kind = kinds_of(actions)[0]
+    if kind == ORDERED and len(rows) == len(actions.values):
         kind, outputs = SCORES, [f"{value:g}" for value in actions.values]
     if len(rows) != len(outputs):
         wanted = f"{len(outputs)} laws, one for each of {', '.join(outputs)}" if len(outputs) > 1 else "one law"

@@ -194,7 +194,7 @@ def _operating_point(problem: Problem, stepping: Stepping, at: Array, action: Ar
         )
         for guess in guesses
     ]
-    state, applied = parts(min(tries, key=lambda one: float(one.cost)).x)
+    state, applied = parts(min(tries, key=lambda fit: float(fit.cost)).x)
     missed = np.where(given, np.abs(stepping.observe(state) - at), 0.0)
     at = np.where(given, at, 0.0)
     if not (missed <= 1e-4 * np.maximum(np.abs(at), 1.0)).all():

@@ -17,7 +17,7 @@ from spaql.ground.checks import depth, numbers, real
 from spaql.ground.errors import SpaqlError
 from spaql.plants.loop import extended, stated
 from spaql.plants.memory import parsed
-from spaql.plants.problem import Continuous, Problem
+from spaql.plants.problem import Problem
 from spaql.plants.signals import Signals
 from spaql.policy.law import checked_problem, law, one_law, vector
 from spaql.policy.linear import ROUNDED, SAME, Linear, linear_model, regulator
@@ -96,7 +96,7 @@ def _point(problem: Problem, at: Any, names: Sequence[str]) -> Array:
 def _policy(problem: Problem, gains: Array, offsets: Array) -> Policy:
     """The law; of finite actions the nearest one, which is an affine law, too."""
     actions = problem.actions
-    if isinstance(actions, Continuous):
+    if not actions.values:
         return one_law(problem, gains, offsets, CLIP, "LQR")
     values = np.array(actions.values, float)
     steps = np.diff(values)
@@ -146,7 +146,7 @@ def _tracking(problem: Problem, Q: Any, R: Any, at: Any, action: Any, discount: 
     """See `lqr`."""
     base, signals, _ = stated(problem)
     source = base if model is None else model
-    if signals.increments or not isinstance(signals.actuator, Continuous):
+    if signals.increments or signals.actuator.values:
         raise SpaqlError("an LQR in a loop needs continuous actions, neither increments nor a finite set")
     if source.plant is None:
         raise SpaqlError(f"{base.name} has no equations to linearise: give model=spaql.from_data(problem, ...)")

@@ -15,7 +15,6 @@ from spaql.ground.arrays import Array
 from spaql.ground.checks import whole
 from spaql.ground.errors import SpaqlError
 from spaql.ground.progress import working
-from spaql.plants.problem import Finite
 from spaql.policy.memory import observed
 from spaql.policy.step_response import StepResponse
 from spaql.policy.worst import Worst
@@ -179,7 +178,7 @@ def _numbers_of_leaf(policy: "Policy", count: int, leaf: int) -> Iterator[Number
     if laws is None:
         (low, high), names = actions.bounds, words.action_names
         held = [axis for axis in range(len(names)) if tree.actions[leaf, axis] != 0.0]
-        for axis in [] if isinstance(actions, Finite) else held:  # between finite actions there is nothing
+        for axis in [] if actions.values else held:  # between finite actions there is nothing
             ends = float(low[axis]), float(high[axis])
             yield _number(tree, f"leaf {count}", names[axis], lambda changed: changed.actions, (leaf, axis), ends)
         return

@@ -145,10 +145,10 @@ class StepResponse:
         left = f"in the {number(steps * self.dt)} s after the step"
         band = f"within {number(100.0 * self.tolerance)} % of the step"
         rows = [
-            ("rise time", self._told("rise_time", _seconds, "10 to 90 % of the step", f"never 90 % {left}")),
-            ("overshoot", self._told("overshoot", _percent, "", "unknown: nothing followed the step")),
-            ("settling time", self._told("settling_time", _seconds, band, f"never {band} {left}")),
-            ("final error", self._told("steady_state_error", self._with_unit, "mean of the last tenth", "unknown")),
+            ("rise time", self._summary("rise_time", _seconds, "10 to 90 % of the step", f"never 90 % {left}")),
+            ("overshoot", self._summary("overshoot", _percent, "", "unknown: nothing followed the step")),
+            ("settling time", self._summary("settling_time", _seconds, band, f"never {band} {left}")),
+            ("final error", self._summary("steady_state_error", self._with_unit, "mean of the last tenth", "unknown")),
         ]
         away = self.outputs[:, self.at] - self.start
         if np.any(np.abs(away) > self.tolerance * abs(self.to - self.start)):
@@ -159,7 +159,7 @@ class StepResponse:
             rows.append(("ended", f"the plant ended {_of(ended, len(self.each))} before its time"))
         return rows
 
-    def _told(self, name: str, text: Callable[[float], str], what: str, never: str) -> str:
+    def _summary(self, name: str, text: Callable[[float], str], what: str, never: str) -> str:
         mean, n = self._mean(name), len(self.each)
         missing = sum(bool(np.isnan(getattr(measures, name))) for measures in self.each)
         if missing == n:

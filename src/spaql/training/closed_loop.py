@@ -11,7 +11,7 @@ from spaql.ground.arrays import Array
 from spaql.ground.compiling import inlined, kernel, machine_code
 from spaql.ground.errors import SpaqlError
 from spaql.ground.progress import EPISODES, at_work, working
-from spaql.plants.answers import begun, steps
+from spaql.plants.answers import begun, steps, vector
 from spaql.plants.chart import HUGE
 from spaql.plants.environment import open_environment
 from spaql.plants.plant import Batch, Rows
@@ -105,10 +105,7 @@ def tree_steps(
 
     def act(observation: Any, step: int) -> Array:
         nonlocal seen, leaf
-        seen = np.array(observation, float).reshape(1, -1)
-        if seen.shape[1] != tree.variables:
-            wrong = f"{seen.shape[1]} numbers, {tree.variables} were declared"
-            raise SpaqlError(f"the environment returned an observation of {wrong} (step {step})")
+        seen = vector(tree.variables, np.ravel(observation), f"step {step}")[None]
         leaf = decide_in(controller, seen, 0, action)
         return action
 

@@ -11,7 +11,7 @@ from spaql.ground import streams
 from spaql.ground.arrays import Array
 from spaql.ground.checks import flag, real, text, whole
 from spaql.ground.errors import SpaqlError, echoed
-from spaql.plants.answers import begun, steps
+from spaql.plants.answers import begun, steps, vector
 from spaql.plants.chart import HUGE
 from spaql.plants.environment import applied as applied_action
 from spaql.plants.environment import drawn_parameters, inside, open_environment
@@ -142,7 +142,8 @@ class Watched:
 
 def watch(controller: "Decides", problem: "Problem", env: Any, observation: Any, where: str) -> Watched:
     """The episode that begins with this observation. `problem`: of the environment; `where`: for messages."""
-    seen, now, parameters = [np.array(observation, float).reshape(-1)], inside(env), drawn_parameters(env)
+    d = len(problem.state)
+    seen, now, parameters = [vector(d, np.ravel(observation), where)], inside(env), drawn_parameters(env)
     moments, applied, actions, rewards, ended = [] if now is None else [now], [], list[Array](), [], False
 
     def act(_: Any, step: int) -> Array:
@@ -154,7 +155,7 @@ def watch(controller: "Decides", problem: "Problem", env: Any, observation: Any,
     for _, _, after, reward, terminated in steps(env, act, observation, problem.horizon, problem.native_one()):
         if not abs(float(reward)) <= HUGE:
             raise bad_reward(problem, where)
-        seen.append(np.array(after, float).reshape(-1))
+        seen.append(vector(d, np.ravel(after), f"{where}, step {len(seen)}"))
         rewards.append(float(reward))
         ended, now = terminated, inside(env)
         moments += [] if now is None else [now]
@@ -215,9 +216,21 @@ def respond(
     traces = shown[0].traces
     assert traces is not None
     return StepResponse(
-        problem.name, followed.name, str(followed.of), problem.signals.measured[place].unit, first, last, jump,
-        problem.signals.dt, tolerance, tuple(each), outputs, traces.outputs, traces.applied, shown[0],
-    )  # fmt: skip
+        problem=problem.name,
+        reference=followed.name,
+        output=str(followed.of),
+        unit=problem.signals.measured[place].unit,
+        start=first,
+        to=last,
+        at=jump,
+        dt=problem.signals.dt,
+        tolerance=tolerance,
+        each=tuple(each),
+        outputs=outputs,
+        variables=traces.outputs,
+        inputs=traces.applied,
+        episode=shown[0],
+    )
 
 
 def _followed(problem: "Problem", name: Any) -> Reference:

@@ -105,8 +105,8 @@ def _worst_different(points: Points, badness: Array) -> list[int]:
     return list(different.values())
 
 
-def _together(one: Points, other: Points) -> Points:
-    return Points(np.concatenate([one.starts, other.starts]), np.concatenate([one.blocks, other.blocks]))
+def _together(first: Points, other: Points) -> Points:
+    return Points(np.concatenate([first.starts, other.starts]), np.concatenate([first.blocks, other.blocks]))
 
 
 def _random(n: int, size: int, parts: int, rng: np.random.Generator) -> Points:
@@ -260,10 +260,10 @@ def _over_seeds(controller: Falsifiable, count: int, seed: int, by: str) -> Wors
 
 
 def _worst(
-    problem: "Problem", by: str, watched: Watched, found: Outcomes, ordinary: Evaluation, typical: Episode,
+    problem: "Problem", by: str, watched: Watched, outcome: Outcomes, ordinary: Evaluation, typical: Episode,
     tried: int, seed: int,
 ) -> Worst:  # fmt: skip
-    failures = counted(problem, found.returns, 0, Tally(found.rows, *new_tally(problem, 0)[1:]), seed).failures
+    failures = counted(problem, outcome.returns, 0, Tally(outcome.rows, *new_tally(problem, 0)[1:]), seed).failures
     names, units = variable_names(problem), variable_units(problem)
     first, references = dict(zip(names, watched.episode.observations[0].tolist(), strict=True)), dict[str, Changes]()
     said = dict(zip(names, units, strict=True))
@@ -274,12 +274,24 @@ def _worst(
         moves = zip(signals.references, traces.references.T, strict=True)
         references = {reference.name: _changes(trace) for reference, trace in moves}
         said |= {axis.name: axis.unit for axis in signals.inputs}
-    over = excesses_of(found.rows, len(problem.limits))[0].tolist()
+    over = excesses_of(outcome.rows, len(problem.limits))[0].tolist()
     return Worst(
-        problem, by, float(found.returns[0]), failures.count > 0, failures.rule,
-        {limit.variable: excess for limit, excess in zip(problem.limits, over, strict=True)},
-        first, watched.parameters, references, said, watched.episode, typical, ordinary, tried, seed,
-    )  # fmt: skip
+        problem=problem,
+        by=by,
+        total=float(outcome.returns[0]),
+        failed=failures.count > 0,
+        rule=failures.rule,
+        excess={limit.variable: excess for limit, excess in zip(problem.limits, over, strict=True)},
+        start=first,
+        parameters=watched.parameters,
+        references=references,
+        units=said,
+        episode=watched.episode,
+        typical=typical,
+        evaluation=ordinary,
+        tried=tried,
+        seed=seed,
+    )
 
 
 def _changes(trace: Array) -> Changes:

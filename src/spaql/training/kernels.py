@@ -62,37 +62,37 @@ class LoopProgress(NamedTuple):
 
 
 @inlined
-def _fault(one: Lanes, code: int, step: int, dimension: int) -> None:
-    one.fault[0], one.fault[1], one.fault[2], one.fault[3] = code, -1, step, dimension
+def _fault(lanes: Lanes, code: int, step: int, dimension: int) -> None:
+    lanes.fault[0], lanes.fault[1], lanes.fault[2], lanes.fault[3] = code, -1, step, dimension
 
 
 @inlined
 def training_episode(
     reset: Batch, step: Batch, first_step: FirstStep, next_step: NextStep,
-    stage: Stage, trainee: Trainee, exploration: Exploration, one: Lanes, plant_seed: np.uint64,
+    stage: Stage, trainee: Trainee, exploration: Exploration, lanes: Lanes, plant_seed: np.uint64,
 ) -> int:  # fmt: skip
     """One training episode. Returns its steps.
 
     `first_step` and `next_step` are those of `spaql_steps` or `aql_steps`: each learner compiles only its own pair.
     """
     rows = stage.rows
-    observation, action = one.table[rows.observation : rows.action, 0], one.table[rows.action : rows.noise, 0]
-    one.plant_key[0] = streams.derive(plant_seed, 0)
-    fill_noise(one, rows.noise, stage.reset_noise, 0, 1)
-    reset(one.flat, 1)
+    observation, action = lanes.table[rows.observation : rows.action, 0], lanes.table[rows.action : rows.noise, 0]
+    lanes.plant_key[0] = streams.derive(plant_seed, 0)
+    fill_noise(lanes, rows.noise, stage.reset_noise, 0, 1)
+    reset(lanes.flat, 1)
     bad = first_step(trainee, exploration, observation, action)
     if bad >= 0:
-        _fault(one, BAD_OBSERVATION, 0, bad)
+        _fault(lanes, BAD_OBSERVATION, 0, bad)
         return 0
     for h in range(stage.horizon):
-        step_lanes(step, stage, one, h, 1)
-        reward, terminated = one.table[rows.reward, 0], one.table[rows.done, 0] != 0.0
+        step_lanes(step, stage, lanes, h, 1)
+        reward, terminated = lanes.table[rows.reward, 0], lanes.table[rows.done, 0] != 0.0
         if not abs(reward) <= HUGE:
-            _fault(one, BAD_REWARD, h, -1)
+            _fault(lanes, BAD_REWARD, h, -1)
             return h + 1
         bad = next_step(trainee, exploration, h + 1, observation, reward, terminated, action)
         if bad >= 0:
-            _fault(one, BAD_OBSERVATION, h + 1, bad)
+            _fault(lanes, BAD_OBSERVATION, h + 1, bad)
         if terminated or bad >= 0:
             return h + 1
     return stage.horizon
@@ -100,23 +100,23 @@ def training_episode(
 
 @apart
 def spaql_episode(
-    reset: Batch, step: Batch, stage: Stage, trainee: Trainee, exploration: Exploration, one: Lanes,
+    reset: Batch, step: Batch, stage: Stage, trainee: Trainee, exploration: Exploration, lanes: Lanes,
     plant_seed: np.uint64,
 ) -> int:  # fmt: skip
     """A training episode of SPAQL and SPAQL-TS."""
     return training_episode(
-        reset, step, spaql_steps.first_step, spaql_steps.next_step, stage, trainee, exploration, one, plant_seed
+        reset, step, spaql_steps.first_step, spaql_steps.next_step, stage, trainee, exploration, lanes, plant_seed
     )
 
 
 @apart
 def aql_episode(
-    reset: Batch, step: Batch, stage: Stage, trainee: Trainee, exploration: Exploration, one: Lanes,
+    reset: Batch, step: Batch, stage: Stage, trainee: Trainee, exploration: Exploration, lanes: Lanes,
     plant_seed: np.uint64,
 ) -> int:  # fmt: skip
     """A training episode of AQL, NBQL and ZoomRL."""
     return training_episode(
-        reset, step, aql_steps.first_step, aql_steps.next_step, stage, trainee, exploration, one, plant_seed
+        reset, step, aql_steps.first_step, aql_steps.next_step, stage, trainee, exploration, lanes, plant_seed
     )
 
 

@@ -129,7 +129,8 @@ def gaps(a: Tree, b: Tree, tolerance: float, low: Array, high: Array) -> Iterato
         box = _box(piece, low, high)
         for other, other_box in others:
             begin, end = np.maximum(box[0], other_box[0]), np.minimum(box[1], other_box[1])
-            if (begin > end).any() or _never_differ(piece, other):
+            same = np.array_equal(piece.gains, other.gains) and np.array_equal(piece.offsets, other.offsets)
+            if same or (begin > end).any():
                 continue
             system = System(piece.sides + other.sides, begin, end, low == high)
             state = system.inside()
@@ -146,11 +147,11 @@ def gaps(a: Tree, b: Tree, tolerance: float, low: Array, high: Array) -> Iterato
 
 
 def _of_axis(
-    system: System, one: Piece, other: Piece, axis: int, tolerance: float, low: float, high: float
+    system: System, piece: Piece, other: Piece, axis: int, tolerance: float, low: float, high: float
 ) -> Iterator[Gap]:
     """Where one clipped law is above the other, and where it is below."""
     least = tolerance + ROUNDING * (high - low)
-    laws = [(piece.gains[axis], float(piece.offsets[axis])) for piece in (one, other)]
+    laws = [(law.gains[axis], float(law.offsets[axis])) for law in (piece, other)]
     for f, g in (laws, laws[::-1]):
         by, state = system.largest_gap(f, g, low, high)
         if by > least:
@@ -187,10 +188,6 @@ def _ranges(a: Tree, b: Tree) -> tuple[list[float], list[float]]:
     return low.tolist(), high.tolist()
 
 
-def _never_differ(one: Piece, other: Piece) -> bool:
-    return np.array_equal(one.gains, other.gains) and np.array_equal(one.offsets, other.offsets)
-
-
 def _box(piece: Piece, low: Array, high: Array) -> tuple[Array, Array]:
     """The bounds of a piece by its tests of one variable: what does not overlap needs no linear program."""
     begin, end = low.copy(), high.copy()
@@ -204,8 +201,6 @@ def _box(piece: Piece, low: Array, high: Array) -> tuple[Array, Array]:
                 end[j] = min(end[j], cut)
     return begin, end
 
-
-# -- whether two trees do the same, decided over all of space, not by sampling -----------------------------------------
 
 def differences(
     a: Tree, b: Tree, most: int = 10, tolerance: float = 0.0, low: Any = None, high: Any = None
@@ -231,15 +226,6 @@ def differences(
                 break
         return boxes
     return _of_cells(a, b, most, tolerance, box[0], np.where(np.isfinite(box[1]), np.nextafter(box[1], np.inf), np.inf))
-
-
-def largest_difference(a: Tree, b: Tree, low: Any = None, high: Any = None) -> tuple[float, Array | None]:
-    """How far the actions of two trees are apart at most, along the axis where they are furthest apart, and where.
-
-    None: they do the same everywhere.
-    """
-    largest = max(gaps(a, b, 0.0, *_range(a, b, low, high)), key=lambda gap: gap.by, default=None)
-    return (0.0, None) if largest is None else (largest.by, largest.state)
 
 
 def _range(a: Tree, b: Tree, low: Any, high: Any) -> tuple[Array, Array]:

@@ -55,11 +55,11 @@ def has_oblique(nodes: Array, weights: Array) -> bool:
 
 
 @kernel
-def find_leaves(nodes: Array, weights: Array, observations: Array, found: Array) -> None:
+def find_leaves(nodes: Array, weights: Array, observations: Array, leaves: Array) -> None:
     """The leaf of every row."""
     columns = observations.T
     for i in range(len(observations)):
-        found[i] = descend(nodes, weights, columns, i, 0)
+        leaves[i] = descend(nodes, weights, columns, i, 0)
 
 
 @kernel
@@ -76,8 +76,6 @@ def decide_row(controller: CompiledTree, observations: Array, row: int, action: 
             action[axis] = controller.actions[leaf, axis]
     return leaf
 
-
-# -- binary decision trees over physical observations, in flat arrays: what every policy is in the end -----------------
 
 NODE = np.dtype([("cut", "f8"), ("feature", "i4"), ("low", "i4"), ("high", "i4")], align=True)
 LEAF = -1
