@@ -68,8 +68,25 @@ def from_gym(
     - `options` are passed on to `gymnasium.make`
     """
     whole("measure", measure, 1, 10**7)
+    opened, keys = _open(env, options, flag("flatten", flatten))
+    takes_seed(opened)
     maps = (state_low, state_high, slopes)
-    problem = _problem(env, horizon, maps, reference, clip, rollouts, flag("flatten", flatten), measure, options)
+    given: dict[str, Any] = {
+        "env": opened,
+        "env_id": env if isinstance(env, str) and keys is None else None,  # else it would be made without our wrapper
+        "clip": clip,
+        "dt": _step_time(opened),
+    }
+    given |= {} if reference is None else {"reference": tuple(items("reference", reference))}
+    given |= {} if rollouts is None else {"rollouts": rollouts}
+    own, spaces = opened.unwrapped, (opened.observation_space, opened.action_space)
+    if isinstance(own, PlantEnv) and spaces == (own.observation_space, own.action_space):
+        problem = _own_problem(own.problem, horizon, maps, given)
+    else:
+        name, actions = _name(opened, env), _actions(opened.action_space)
+        state, samples = _axes(opened, maps, keys, measure)
+        given |= {"env_options": options, "map_samples": samples}
+        problem = Problem(name, f"Gymnasium's {name}", state, actions, _horizon(opened, horizon), **given)
     words = (names, units, action_names, action_units)
     state, actions = labelled(problem.name, problem.state, problem.actions, *words)
     limited, meaning = () if limits is None else limits, ends_of(problem) if ends is None else ends
@@ -87,31 +104,18 @@ def from_gym(
     return problem
 
 
-def _problem(
-    env: "str | gymnasium.Env[Any, Any]", horizon: int | None, maps: tuple[Any, ...], reference: Sequence[float] | None,
-    clip: bool, rollouts: int | None, flatten: bool, measure: int, options: dict[str, Any],
-) -> Problem:  # fmt: skip
-    opened, keys = _open(env, options, flatten)
-    name = env if isinstance(env, str) else None
-    env_id = name if keys is None else None  # by its id alone it would be made again without our wrapper
-    own = opened.unwrapped
-    takes_seed(opened)
-    spaces = (opened.observation_space, opened.action_space)
-    if isinstance(own, PlantEnv) and spaces == (own.observation_space, own.action_space):
-        return _own_problem(opened, own.problem, env_id, horizon, maps, reference, clip, rollouts)
-    actions = _actions(opened.action_space)
-    state, samples = _axes(opened, maps, keys, measure)
-    if horizon is None:
-        horizon = opened.spec.max_episode_steps if opened.spec is not None else None
-        if horizon is None:
-            raise SpaqlError("this environment has no step limit: give horizon=...")
-    name = name or (opened.spec.id if opened.spec is not None else type(opened.unwrapped).__name__)
-    return Problem(
-        name, f"Gymnasium's {name}", state, actions, horizon,
-        reference=None if reference is None else tuple(items("reference", reference)),
-        rollouts=20 if rollouts is None else rollouts,
-        env=opened, env_id=env_id, env_options=options, clip=clip, map_samples=samples, dt=_step_time(opened),
-    )  # fmt: skip
+def _horizon(env: "gymnasium.Env[Any, Any]", given: int | None) -> int:
+    """Steps per episode."""
+    if given is None:
+        given = env.spec.max_episode_steps if env.spec is not None else None
+    if given is None:
+        raise SpaqlError("this environment has no step limit: give horizon=...")
+    return given
+
+
+def _name(env: "gymnasium.Env[Any, Any]", given: Any) -> str:
+    own = env.spec.id if env.spec is not None else type(env.unwrapped).__name__
+    return given if isinstance(given, str) else own
 
 
 def _step_time(env: "gymnasium.Env[Any, Any]") -> float | None:
@@ -129,24 +133,16 @@ def _step_time(env: "gymnasium.Env[Any, Any]") -> float | None:
     return float(dt) if sound else None  # type: ignore[arg-type]
 
 
-def _own_problem(
-    env: "gymnasium.Env[Any, Any]", ours: Problem, env_id: str | None, horizon: int | None, maps: tuple[Any, ...],
-    reference: Sequence[float] | None, clip: bool, rollouts: int | None,
-) -> Problem:  # fmt: skip
+def _own_problem(ours: Problem, horizon: int | None, maps: tuple[Any, ...], given: dict[str, Any]) -> Problem:
     """Our own plant as an environment keeps its maps: Gymnasium's loop and the compiled one agree to the bit."""
-    if any(given is not None for given in maps):
+    if any(ends is not None for ends in maps):
         raise SpaqlError(
             f"{ours.name} comes with its own map: state_low, state_high and slopes are for other environments"
         )
     if horizon is not None and horizon > ours.horizon:
         raise SpaqlError(f"{ours.name} ends after {ours.horizon} steps: a horizon of {horizon} cannot be reached")
-    return replace(
-        ours, plant=None, env=env, env_id=env_id, clip=clip,
-        horizon=ours.horizon if horizon is None else horizon,
-        rollouts=ours.rollouts if rollouts is None else rollouts,
-        reference=ours.reference if reference is None else tuple(items("reference", reference)),
-        known=_known(env, ours), dt=_step_time(env),
-    )  # fmt: skip
+    steps = ours.horizon if horizon is None else horizon
+    return replace(ours, plant=None, horizon=steps, known=_known(given["env"], ours), **given)
 
 
 def _known(env: "gymnasium.Env[Any, Any]", ours: Problem) -> KnownOutcome | None:

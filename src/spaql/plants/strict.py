@@ -110,7 +110,8 @@ def _rows(problem: Problem) -> Rows:
         # a part of the bound or, where that is zero, of the axis
         margins = [0.0 if np.isinf(bound) else MARGIN * (abs(bound) or 0.1 * unit) for bound in ends]
         low, high = ends[0] + margins[0], ends[1] - margins[1]
-        rows.append((int(j), *map(float, (low, high) if low < high else ends), float(unit)))
+        low, high = (low, high) if low < high else ends
+        rows.append((int(j), float(low), float(high), float(unit)))
     return tuple(rows)
 
 

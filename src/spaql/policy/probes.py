@@ -77,7 +77,10 @@ class Probes:
         """
         from spaql.training.episode import respond
 
-        return respond(self, reference, start, to, at, noise, tolerance, episodes, seed)
+        return respond(
+            self, reference=reference, start=start, to=to, at=at, noise=noise, tolerance=tolerance,
+            episodes=episodes, seed=seed,
+        )  # fmt: skip
 
     def falsify(
         self: "Falsifiable", episodes: int | None = None, seed: int = 0, *, by: str | None = None, fresh: int = 1000

@@ -177,8 +177,8 @@ FROM, TO = 0.2, 0.8  # of the range of a reference, where nothing else is asked 
 
 
 def respond(
-    controller: "Decides", reference: Any, start: Any, to: Any, at: Any, noise: bool, tolerance: float, episodes: int,
-    seed: int,
+    controller: "Decides", *, reference: Any, start: Any, to: Any, at: Any, noise: bool, tolerance: float,
+    episodes: int, seed: int,
 ) -> StepResponse:  # fmt: skip
     """See `Policy.step_response`."""
     problem = controller.problem
