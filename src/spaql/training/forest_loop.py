@@ -14,17 +14,18 @@ from spaql.ground.errors import SpaqlError
 from spaql.ground.progress import EPISODES, working
 from spaql.ground.streams import FRESH_ACTION, FRESH_PLANT, key_of, plant_seed, sub_key
 from spaql.learners.act import Actor, Trainee, act_once
-from spaql.learners.forest_agent import ForestAgent, copied, merge_forest
+from spaql.learners.forest_agent import ForestAgent, copied
 from spaql.learners.history import COLUMNS, write_row
 from spaql.learners.outer import EVAL_SAMPLES, TRAIN_SAMPLES
 from spaql.partition.greedy import Greedy, cell_room, new_greedy
+from spaql.partition.merge import merge_all
 from spaql.plants.plant import LANES
 from spaql.policy.evaluation import Evaluation
 from spaql.training.episode import Episode, open_at, watch
 from spaql.training.gym_loop import GymLoop, Rollouts, Viewer, roll, selecting
-from spaql.training.kernels import Clock, KernelRoom, LoopProgress, greedy_rollouts, train_aql, train_spaql
+from spaql.training.kernels import Clock, KernelRoom, LoopProgress, train_aql, train_spaql
 from spaql.training.lanes import BAD_OBSERVATION, OK, Episodes, Lanes, bad_reward, bad_state, new_lanes, stage_of
-from spaql.training.rollouts import mean_return
+from spaql.training.rollouts import greedy_rollouts, mean_return
 from spaql.training.tally import Counter, Tally, counted, new_tally
 
 STRETCH_STEPS = 4_000_000  # between two checks for Ctrl-C in an evaluation: a tenth of a second on our plants
@@ -83,7 +84,7 @@ class CompiledLoop:
             progress = LoopProgress(state.outer, rows[done:], spare)
             if agent.cooling is None:
                 if state.greedy is not self.greedy:  # merging the many cells of a net costs more than an episode
-                    merge_forest(state.trainee, state.space, agent.chart, self.greedy, scratch)
+                    merge_all(state.trainee, state.space, agent.chart, self.greedy, scratch)
                 state.greedy = self.greedy  # the trainee is the agent, and its policy follows every step
                 done += train_aql(reset, step, self.stage, trainee, clock, self.work, progress)
             else:

@@ -17,12 +17,13 @@ from spaql.ground.errors import SpaqlError, echoed
 from spaql.ground.progress import EPISODES, at_work
 from spaql.learners import aql_steps, spaql_steps
 from spaql.learners.act import Actor, Exploration, Trainee, act_once
-from spaql.learners.forest_agent import copied, merge_forest
+from spaql.learners.forest_agent import copied
 from spaql.learners.history import COLUMNS, write_row
 from spaql.learners.outer import BEST_ARMS, BEST_RETURN, EVAL_SAMPLES, KEEP, RESET, TAU, TRAIN_SAMPLES, judge
 from spaql.learners.outer import begin as outer_begin
 from spaql.partition.forest import ARMS, SPLITS
 from spaql.partition.greedy import Greedy, new_greedy
+from spaql.partition.merge import merge_all
 from spaql.plants.answers import begun, steps, vector
 from spaql.plants.chart import HUGE
 from spaql.training.lanes import bad_reward, bad_state
@@ -119,7 +120,7 @@ class GymLoop:
         if not self._train(trainee, tau, at):
             return False
         if spaql:
-            merge_forest(state.trainee, state.space, agent.chart, greedy, scratch)
+            merge_all(state.trainee, state.space, agent.chart, greedy, scratch)
         evaluation = self._evaluate(greedy, at + 1)
         if evaluation is None:
             return False

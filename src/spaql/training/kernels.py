@@ -32,7 +32,7 @@ from spaql.partition.merge import merge_all
 from spaql.plants.chart import HUGE
 from spaql.plants.plant import Batch
 from spaql.training.lanes import BAD_OBSERVATION, BAD_REWARD, OK, Episodes, Lanes, Stage, fill_noise, step_lanes
-from spaql.training.rollouts import mean_return, rollouts
+from spaql.training.rollouts import greedy_rollouts, mean_return
 
 FirstStep = Callable[[Trainee, Exploration, Array, Array], int]
 NextStep = Callable[[Trainee, Exploration, int, Array, float, bool, Array], int]
@@ -66,7 +66,7 @@ def _fault(lanes: Lanes, code: int, step: int, dimension: int) -> None:
     lanes.fault[0], lanes.fault[1], lanes.fault[2], lanes.fault[3] = code, -1, step, dimension
 
 
-@inlined
+@apart
 def training_episode(
     reset: Batch, step: Batch, first_step: FirstStep, next_step: NextStep,
     stage: Stage, trainee: Trainee, exploration: Exploration, lanes: Lanes, plant_seed: np.uint64,
@@ -98,28 +98,6 @@ def training_episode(
     return stage.horizon
 
 
-@apart
-def spaql_episode(
-    reset: Batch, step: Batch, stage: Stage, trainee: Trainee, exploration: Exploration, lanes: Lanes,
-    plant_seed: np.uint64,
-) -> int:  # fmt: skip
-    """A training episode of SPAQL and SPAQL-TS."""
-    return training_episode(
-        reset, step, spaql_steps.first_step, spaql_steps.next_step, stage, trainee, exploration, lanes, plant_seed
-    )
-
-
-@apart
-def aql_episode(
-    reset: Batch, step: Batch, stage: Stage, trainee: Trainee, exploration: Exploration, lanes: Lanes,
-    plant_seed: np.uint64,
-) -> int:  # fmt: skip
-    """A training episode of AQL, NBQL and ZoomRL."""
-    return training_episode(
-        reset, step, aql_steps.first_step, aql_steps.next_step, stage, trainee, exploration, lanes, plant_seed
-    )
-
-
 @inlined
 def _evaluate(
     reset: Batch, step: Batch, stage: Stage, actor: Actor, room: KernelRoom, seed: int, iteration: int, outer: Array
@@ -130,7 +108,7 @@ def _evaluate(
     all_of = room.episodes
     # written out to the last field: of another type, as without the defaults, `rollouts` would be compiled once more
     episodes = Episodes(plant_seed, all_of.returns, 0, all_of.last, all_of.keys, all_of.starts, all_of.blocks, key)
-    outer[EVAL_SAMPLES] += rollouts(reset, step, stage, actor, room.evaluation, episodes, False)
+    outer[EVAL_SAMPLES] += greedy_rollouts(reset, step, stage, actor, room.evaluation, episodes, False)
     return mean_return(all_of.returns)
 
 
@@ -153,7 +131,10 @@ def train_spaql(
                 return i
             plant_seed = streams.plant_seed(clock.seed, streams.TRAIN_PLANT, at)
             exploration = Exploration(streams.stream(clock.seed, streams.TRAIN_ACTION, at), tau)
-            outer[TRAIN_SAMPLES] += spaql_episode(reset, step, stage, trainee, exploration, room.training, plant_seed)
+            first, following = spaql_steps.first_step, spaql_steps.next_step
+            outer[TRAIN_SAMPLES] += training_episode(
+                reset, step, first, following, stage, trainee, exploration, room.training, plant_seed
+            )
             if room.training.fault[0] != OK:
                 return i
         merge_all(forest, trainee.space, trainee.chart, trainee.greedy, trainee.scratch)
@@ -190,7 +171,10 @@ def train_aql(
         at = clock.iteration + i
         plant_seed = streams.plant_seed(clock.seed, streams.TRAIN_PLANT, at)
         exploration = Exploration(streams.stream(clock.seed, streams.TRAIN_ACTION, at), 0.0)
-        outer[TRAIN_SAMPLES] += aql_episode(reset, step, stage, trainee, exploration, room.training, plant_seed)
+        first, following = aql_steps.first_step, aql_steps.next_step
+        outer[TRAIN_SAMPLES] += training_episode(
+            reset, step, first, following, stage, trainee, exploration, room.training, plant_seed
+        )
         if room.training.fault[0] != OK:
             return i
         evaluation = _evaluate(reset, step, stage, actor_of(trainee), room, clock.seed, at + 1, outer)
@@ -200,11 +184,3 @@ def train_aql(
             history[i], evaluation, evaluation, float(forest.size[ARMS]), outer[TRAIN_SAMPLES], outer[EVAL_SAMPLES], 0.0
         )
     return len(history)
-
-
-@kernel
-def greedy_rollouts(
-    reset: Batch, step: Batch, stage: Stage, actor: Actor, lanes: Lanes, episodes: Episodes, deterministic: bool
-) -> int:
-    """`rollouts`, called from Python."""
-    return rollouts(reset, step, stage, actor, lanes, episodes, deterministic)
