@@ -132,7 +132,7 @@ def extended(problem: Problem, memory: Sequence[str], observe: Sequence[str], **
     shown = tuple(dict.fromkeys([*observe, *limited]))  # what is limited is seen, so that it can be counted
     wanted = signals_of(**signals.parts() | {"memory": kept, "shown": shown})
     about = problem.summary if problem.signals is not None else f"{problem.summary}{IN_LOOP}{loop_line(wanted, around)}"
-    return _in_loop(base, wanted, around, **_as_told(problem) | {"summary": about})
+    return _in_loop(base, wanted, around, **_named_as(problem) | {"summary": about})
 
 
 def with_previous(problem: Problem) -> Problem:
@@ -163,10 +163,10 @@ def restated(problem: Problem, references: Sequence[Reference], noise: bool = Tr
     """The same plant in the same loop with other references of the same names; without sensor noise, if asked for."""
     base, signals, around = stated(problem)
     wanted = replace(signals, references=tuple(references))
-    return _in_loop(base, wanted, around if noise else replace(around, noise=()), **_as_told(problem))
+    return _in_loop(base, wanted, around if noise else replace(around, noise=()), **_named_as(problem))
 
 
-def _as_told(problem: Problem) -> dict[str, Any]:
+def _named_as(problem: Problem) -> dict[str, Any]:
     return {name: getattr(problem, name) for name in ("name", "summary", "limits", "ends")}
 
 

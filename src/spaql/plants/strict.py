@@ -47,14 +47,14 @@ def strict_known(problem: Problem, rewards: Array) -> KnownOutcome | None:
     if not problem.limits:
         return problem.known
     nothing = KnownOutcome(None, None, len(problem.state), problem.actions.axes)
-    return told_known(problem.known or nothing, _rows(problem), _cost(problem, rewards))
+    return with_cost(problem.known or nothing, _rows(problem), _cost(problem, rewards))
 
 
-def told_known(known: KnownOutcome, rows: Rows, cost: float) -> KnownOutcome:
+def with_cost(known: KnownOutcome, rows: Rows, cost: float) -> KnownOutcome:
     a, n = names("a", known.action_dim), names("n", known.observation_dim)
     lines = [*_violated(rows, [*n, *a]), f"return {cost!r} * v"]
     paid = function_of({}, f"cost({', '.join([*a, *n])})", lines)
-    return replace(known, cost=paid, origin=(told_known, (known, rows, cost)))
+    return replace(known, cost=paid, origin=(with_cost, (known, rows, cost)))
 
 
 def strict_plant(plant: Plant, rows: Rows, cost: float) -> Plant:
