@@ -31,11 +31,15 @@ def gaussians(u1: float, u2: float) -> tuple[float, float]:
     return radius * math.cos(TWO_PI * u2), radius * math.sin(TWO_PI * u2)
 
 
-def normals(count: int) -> tuple[list[str], list[str], list[str]]:
-    """The uniform numbers that `count` normal ones need, the lines that make these, and their names."""
-    pairs = (count + 1) // 2
-    lines = [f"x{2 * k}, x{2 * k + 1} = gaussians(v{2 * k}, v{2 * k + 1})" for k in range(pairs)]
-    return names("v", 2 * pairs), lines, names("x", count)
+def normals(count: int, pairs: int | None = None) -> tuple[list[str], list[str], list[str]]:
+    """The uniform numbers that `count` normal ones need, the lines that make these, and their names.
+
+    `pairs`: of normal numbers that are made; with as many as are needed, only the first of each pair is.
+    """
+    drawn_pairs = (count + 1) // 2 if pairs is None else pairs
+    lines = [f"x{2 * k}, x{2 * k + 1} = gaussians(v{2 * k}, v{2 * k + 1})" for k in range(drawn_pairs)]
+    used = names("x", count) if pairs is None else [f"x{2 * k}" for k in range(count)]
+    return names("v", 2 * drawn_pairs), lines, used
 
 
 def bounded(value: str, axis: Axis) -> str:

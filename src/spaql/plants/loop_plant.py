@@ -158,13 +158,16 @@ def loop_state(plant: Plant, signals: Signals, around: Surroundings) -> LoopStat
     )
 
 
-def looped(plant: Plant, signals: Signals, around: Surroundings) -> Plant:
-    """The plant in its loop."""
+def loop_functions(
+    plant: Plant, signals: Signals, around: Surroundings, hooks: Sequence[str] = ()
+) -> tuple[Callable[..., Any], ...]:
+    """`reset`, `step` and `observe` of the loop. `hooks`: functions that are given at every call, before all else."""
     layout = loop_state(plant, signals, around)
     s, queue, _, z, late = layout
     t, r, y = letters("t", plant.observation_dim), letters("r", len(signals.references)), queue[0]
     a, u = letters("a", plant.action_dim), letters("u", plant.action_dim)
-    uniform, noise, normal = normals(len(around.noise))
+    count = len(around.noise)
+    uniform, noise, normal = normals(count, count if hooks else None)
     errors = {j: x for x, (j, _) in zip(normal, around.noise, strict=True)}
     state = layout.names
     look = f"{listed(t)}= look({listed(s)})" if plant.observe else f"{listed(t)}= {listed(s)}"
@@ -200,7 +203,7 @@ def looped(plant: Plant, signals: Signals, around: Surroundings) -> Plant:
     changing = [(k, reference) for k, reference in enumerate(signals.references) if reference.changes]
     draws = [name for k, reference in changing for name in chances(k, reference)]
     lines += [*moves, f"return ({listed(state)}), reward, terminated"]
-    stepped = function_of(scope, f"step({listed([*state, *a, *plant_noise, *uniform, *draws])})", lines)
+    stepped = function_of(scope, f"step({listed(hooks, state, a, plant_noise, uniform, draws)})", lines)
 
     reset_noise = letters("c", plant.reset_noise)
     draws = [name for k, reference in enumerate(signals.references) for name in chances(k, reference)]
@@ -211,12 +214,18 @@ def looped(plant: Plant, signals: Signals, around: Surroundings) -> Plant:
     lines += [f"{listed(z)}= first({listed([*y, *r])})"] if z else []
     lines += [f"{listed(row)}= {', '.join(map(repr, signals.neutral))}," for row in late]
     lines.append(f"return ({listed(state)})")
-    started = function_of(scope, f"reset({listed([*reset_noise, *uniform, *draws])})", lines)
+    started = function_of(scope, f"reset({listed(hooks, reset_noise, uniform, draws)})", lines)
 
     seen = function_of(scope, f"observe({listed(state)})", [f"return seen({listed([*y, *r, *z])})"])
-    functions = PlantFunction("reset", started), PlantFunction("step", stepped), PlantFunction("observe", seen)
+    return started, stepped, seen
+
+
+def looped(plant: Plant, signals: Signals, around: Surroundings) -> Plant:
+    """The plant in its loop."""
+    functions = loop_functions(plant, signals, around)
+    reset, step, observe = map(PlantFunction, ("reset", "step", "observe"), functions)
     stated = (plant, signals, around)
-    return replace(make_plant(*functions, plant.action_dim), origin=(looped, stated), stated=stated)
+    return replace(make_plant(reset, step, observe, plant.action_dim), origin=(looped, stated), stated=stated)
 
 
 def remembered(signals: Signals, symbols: Sequence[str], y: Sequence[str]) -> list[str]:
