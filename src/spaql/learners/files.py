@@ -69,7 +69,8 @@ def save(agent: Agent, path: str | PathLike[str]) -> None:
 
 
 def _describe(problem: Problem) -> dict[str, Any]:
-    actions = {"kind": "finite" if problem.actions.values else "continuous"} | asdict(problem.actions)
+    kind = "finite" if problem.actions.values else "continuous"
+    actions = {"kind": kind} | asdict(problem.actions)
     entry = CATALOG.get(problem.name)
     published = entry is not None and problem.env_id == entry.env_id
     return {

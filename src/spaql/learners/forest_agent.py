@@ -58,7 +58,8 @@ class State(Learned):
         """The greedy policy of the agent, merged anew if something has changed."""
         greedy = self.greedy
         if greedy is None:
-            greedy = self.greedy = self.greedy_of(self.forest, chart)  # complete: another thread may look at it
+            greedy = self.greedy_of(self.forest, chart)
+            self.greedy = greedy  # only when it is complete: another thread may look at it
         return greedy
 
     def greedy_of(self, forest: Forest, chart: Chart) -> Greedy:

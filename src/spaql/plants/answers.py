@@ -74,8 +74,8 @@ def vector(d: int, observation: Any, where: str) -> Array:
         wrong = "the environment returned an observation that is not an array of numbers"
         raise SpaqlError(f"{wrong} ({where})") from error
     if array.shape != (d,):
-        wrong = f"the environment returned an observation of shape {array.shape}, declared was {(d,)}"
-        raise SpaqlError(f"{wrong} ({where})")
+        shapes = f"shape {array.shape}, declared was {(d,)}"
+        raise SpaqlError(f"the environment returned an observation of {shapes} ({where})")
     return array
 
 

@@ -165,8 +165,10 @@ def _draws(function: Callable[..., Any]) -> bool:
     used += [cell.cell_contents for cell in function.__closure__ or ()]
     if any(value is np for value in used) and "random" in names and "random" not in function.__globals__:
         return True  # np.random.normal()
-    homes = [value if isinstance(value, types.ModuleType) else getattr(value, "__self__", None) for value in used]
-    return any(home in (random, np.random) or isinstance(home, random.Random | np.random.RandomState) for home in homes)
+    homes = {id(random), id(np.random)}
+    owners = [getattr(value, "__self__", None) for value in used]  # from random import gauss
+    drawing = any(isinstance(owner, random.Random | np.random.RandomState) for owner in owners)
+    return drawing or any(id(value) in homes for value in used)
 
 
 def _names(code: types.CodeType) -> set[str]:
@@ -234,18 +236,18 @@ def listed(*parts: Iterable[str]) -> str:
 
 
 class Remade:
-    """What holds such functions: they cannot be found by name, and compiled ones cannot be copied."""
+    """What holds such functions: found by no name when it is pickled, and compiled ones are not copied."""
 
-    origin: tuple[Callable[..., Any], tuple[Any, ...]] | None  # the function that made it, and its arguments
+    origin: tuple[Callable[..., Any], tuple[Any, ...]] | None  # who made it, and of what
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         return super().__reduce_ex__(protocol) if self.origin is None else self.origin
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what was computed from the rest: it has compiled code in it."""
-        computed = functools.cached_property
-        kind = type(self)
-        return {key: value for key, value in vars(self).items() if not isinstance(getattr(kind, key, None), computed)}
+        parts = [part for kind in type(self).__mro__ for part in vars(kind).items()]
+        computed = {name for name, part in parts if isinstance(part, functools.cached_property)}
+        return {name: value for name, value in vars(self).items() if name not in computed}
 
     def __deepcopy__(self, memo: Any) -> Any:
         return self  # nothing in it changes

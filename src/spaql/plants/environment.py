@@ -156,7 +156,8 @@ class LoopEnv(gymnasium.Wrapper[Array, Any, Any, Any]):
     def step(self, action: Any) -> tuple[Array, float, bool, bool, dict[str, Any]]:
         a = np.atleast_1d(np.asarray(action, float)).tolist()
         numbers = *self._noise(), *self._draws(False)
-        self.state, reward, terminated = self.functions[1](*self._hooks(), *self.state, *a, *numbers)
+        move = self.functions[1]
+        self.state, reward, terminated = move(*self._hooks(), *self.state, *a, *numbers)
         return self._seen(), float(reward), terminated, self.truncated, self.answer[4]
 
     def _hooks(self) -> tuple[Any, ...]:
@@ -176,8 +177,8 @@ class LoopEnv(gymnasium.Wrapper[Array, Any, Any, Any]):
         return reward
 
     def _numbers(self, observation: Any) -> list[float]:
-        seen: list[float] = vector(self.inner.state_dim, np.ravel(observation), "in its loop").tolist()
-        return seen
+        seen = vector(self.inner.state_dim, np.ravel(observation), "in its loop")
+        return [float(value) for value in seen]
 
     def _noise(self) -> list[float]:
         numbers: list[float] = self.rng.random(2 * len(self.around.noise)).tolist()

@@ -73,7 +73,8 @@ def from_gym(
     maps = (state_low, state_high, slopes)
     given: dict[str, Any] = {
         "env": opened,
-        "env_id": env if isinstance(env, str) and keys is None else None,  # else it would be made without our wrapper
+        # by its id alone it would be made again without our wrapper
+        "env_id": env if isinstance(env, str) and keys is None else None,
         "clip": clip,
         "dt": _step_time(opened),
     }
@@ -86,7 +87,8 @@ def from_gym(
         name, actions = _name(opened, env), _actions(opened.action_space)
         state, samples = _axes(opened, maps, keys, measure)
         given |= {"env_options": options, "map_samples": samples}
-        problem = Problem(name, f"Gymnasium's {name}", state, actions, _horizon(opened, horizon), **given)
+        steps = _horizon(opened, horizon)
+        problem = Problem(name, f"Gymnasium's {name}", state, actions, steps, **given)
     words = (names, units, action_names, action_units)
     state, actions = labelled(problem.name, problem.state, problem.actions, *words)
     limited, meaning = () if limits is None else limits, ends_of(problem) if ends is None else ends
@@ -133,7 +135,9 @@ def _step_time(env: "gymnasium.Env[Any, Any]") -> float | None:
     return float(dt) if sound else None  # type: ignore[arg-type]
 
 
-def _own_problem(ours: Problem, horizon: int | None, maps: tuple[Any, ...], given: dict[str, Any]) -> Problem:
+def _own_problem(
+    ours: Problem, horizon: int | None, maps: tuple[Any, ...], given: dict[str, Any]
+) -> Problem:
     """Our own plant as an environment keeps its maps: Gymnasium's loop and the compiled one agree to the bit."""
     if any(ends is not None for ends in maps):
         raise SpaqlError(

@@ -161,7 +161,10 @@ def loop_state(plant: Plant, signals: Signals, around: Surroundings) -> LoopStat
 def loop_functions(
     plant: Plant, signals: Signals, around: Surroundings, hooks: Sequence[str] = ()
 ) -> tuple[Callable[..., Any], ...]:
-    """`reset`, `step` and `observe` of the loop. `hooks`: functions that are given at every call, before all else."""
+    """`reset`, `step` and `observe` of the loop.
+
+    `hooks`: functions that are given at every call, before all else.
+    """
     layout = loop_state(plant, signals, around)
     s, queue, _, z, late = layout
     t, r, y = letters("t", plant.observation_dim), letters("r", len(signals.references)), queue[0]
@@ -203,7 +206,8 @@ def loop_functions(
     changing = [(k, reference) for k, reference in enumerate(signals.references) if reference.changes]
     draws = [name for k, reference in changing for name in chances(k, reference)]
     lines += [*moves, f"return ({listed(state)}), reward, terminated"]
-    stepped = function_of(scope, f"step({listed(hooks, state, a, plant_noise, uniform, draws)})", lines)
+    arguments = listed(hooks, state, a, plant_noise, uniform, draws)
+    stepped = function_of(scope, f"step({arguments})", lines)
 
     reset_noise = letters("c", plant.reset_noise)
     draws = [name for k, reference in enumerate(signals.references) for name in chances(k, reference)]
@@ -225,19 +229,18 @@ def looped(plant: Plant, signals: Signals, around: Surroundings) -> Plant:
     functions = loop_functions(plant, signals, around)
     reset, step, observe = map(PlantFunction, ("reset", "step", "observe"), functions)
     stated = (plant, signals, around)
-    return replace(make_plant(reset, step, observe, plant.action_dim), origin=(looped, stated), stated=stated)
+    in_loop = make_plant(reset, step, observe, plant.action_dim)
+    return replace(in_loop, origin=(looped, stated), stated=stated)
 
 
 def remembered(signals: Signals, symbols: Sequence[str], y: Sequence[str]) -> list[str]:
     """Lines of the variables of the memory that a reward asks for, at the time of the decision."""
     place = {f"y{j}": name for j, name in enumerate(y)}
     lines = signals.seen_lines()
-    place |= {symbol: f"({python(terms, lambda s: place.get(s, s))})" for symbol, terms in lines if symbol[0] == "e"}
-    return [
-        f"{symbol} = {python(terms, lambda s: place.get(s, s))}"
-        for symbol, terms in lines
-        if symbol[0] == "m" and symbol in symbols
-    ]
+    said = {symbol: python(terms, lambda s: place.get(s, s)) for symbol, terms in lines}
+    place |= {symbol: f"({text})" for symbol, text in said.items() if symbol[0] == "e"}
+    asked = [(symbol, terms) for symbol, terms in lines if symbol[0] == "m" and symbol in symbols]
+    return [f"{symbol} = {python(terms, lambda s: place.get(s, s))}" for symbol, terms in asked]
 
 
 def _measured(row: Sequence[str], true: Sequence[str], errors: dict[int, str], axes: Sequence[Axis]) -> list[str]:

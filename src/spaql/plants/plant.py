@@ -116,7 +116,8 @@ class Plant(Remade):
     reset_noise: int
     step_noise: int
     origin: tuple[Callable[..., "Plant"], tuple[Any, ...]] | None = field(default=None, compare=False, repr=False)
-    stated: Any = field(default=None, compare=False, repr=False)  # in a loop: what is in it, signals, surroundings
+    # in a loop: what is in it, signals, surroundings
+    stated: Any = field(default=None, compare=False, repr=False)
 
     def in_functions(self) -> "Plant":
         """The plant as functions that can be called in others: itself."""
@@ -171,7 +172,7 @@ class Plant(Remade):
 
 
 def loop_of(problem: Any) -> Any:
-    """How the plant or the environment of a problem, or of a `PlantEnv`, was put in a loop; None if it was not.
+    """How the plant or environment of a problem was put in a loop, also of a `PlantEnv`; None if it was not.
 
     What is in the loop, plant or problem; its signals; its surroundings.
     """

@@ -189,10 +189,12 @@ class Signals:
     def functions(self) -> Functions:
         """The lines as Python."""
         axes = self.actuator.axes
-        counts = {"y": len(self.measured), "r": len(self.references), "z": len(self.registers), "a": axes, "u": axes}
-        y, r, z, a, u = (listed(letters(letter, count)) for letter, count in counts.items())
+        y, r = listed(letters("y", len(self.measured))), listed(letters("r", len(self.references)))
+        z, a = listed(letters("z", len(self.registers))), listed(letters("a", axes))
+        u = listed(letters("u", axes))
         seen = [f"{symbol} = {python(terms)}" for symbol, terms in self.seen_lines()]
-        errors = [line for line in seen if line.startswith("e")]  # registers are made of these, never of memory
+        # registers are made of errors, never of memory
+        errors = [line for line in seen if line.startswith("e")]
         out = "".join(f"{self.symbols[axis.name]}, " for axis in self.state)
         applied = [f"{symbol} = {python(terms)}" for symbol, terms in self.applied_lines()]
         for j, rate in enumerate(self.rates):

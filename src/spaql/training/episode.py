@@ -143,7 +143,8 @@ class Watched:
 def watch(controller: "Decides", problem: "Problem", env: Any, observation: Any, where: str) -> Watched:
     """The episode that begins with this observation. `problem`: of the environment; `where`: for messages."""
     d = len(problem.state)
-    seen, now, parameters = [vector(d, np.ravel(observation), where)], inside(env), drawn_parameters(env)
+    seen, now = [vector(d, np.ravel(observation), where)], inside(env)
+    parameters = drawn_parameters(env)
     moments, applied, actions, rewards, ended = [] if now is None else [now], [], list[Array](), [], False
 
     def act(_: Any, step: int) -> Array:
@@ -177,8 +178,8 @@ FROM, TO = 0.2, 0.8  # of the range of a reference, where nothing else is asked 
 
 
 def respond(
-    controller: "Decides", *, reference: Any, start: Any, to: Any, at: Any, noise: bool, tolerance: float,
-    episodes: int, seed: int,
+    controller: "Decides", *, reference: Any, start: Any, to: Any, at: Any,
+    noise: bool, tolerance: float, episodes: int, seed: int,
 ) -> StepResponse:  # fmt: skip
     """See `Policy.step_response`."""
     problem = controller.problem

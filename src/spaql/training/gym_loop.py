@@ -156,7 +156,8 @@ class GymLoop:
 
     def _evaluate(self, greedy: Greedy, at: int) -> float | None:
         """Mean return of a greedy policy; None if it was stopped."""
-        samples = roll(self.agent, self.env, greedy, selecting(self.agent, at, self.returns), self.stop)
+        rollouts = selecting(self.agent, at, self.returns)
+        samples = roll(self.agent, self.env, greedy, rollouts, self.stop)
         self.agent.state.outer[EVAL_SAMPLES] += abs(samples)
         return float(mean_return(self.returns)) if samples >= 0 else None
 
@@ -179,8 +180,8 @@ def selecting(agent: "ForestAgent", iteration: int, returns: Array) -> Rollouts:
 
 
 def roll(
-    agent: "ForestAgent", env: Any, greedy: Greedy, rollouts: Rollouts, stop: threading.Event | None = None,
-    counter: Counter | None = None,
+    agent: "ForestAgent", env: Any, greedy: Greedy, rollouts: Rollouts,
+    stop: threading.Event | None = None, counter: Counter | None = None,
 ) -> int:  # fmt: skip
     """Rollouts one after the other. Returns the number of their steps, negative if they were stopped."""
     space, problem = agent.state.space, agent.problem

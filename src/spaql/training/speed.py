@@ -100,7 +100,8 @@ def measure(
             say(f"round {turn + 1} of {rounds}{left} ...")
         for name, problem in by_name.items():
             rates = {"bare": _bare(problem, BARE_STEPS), "gym": _gym(name)}
-            rates |= {learner.algorithm: _learner(problem, learner, iterations, turn) for learner in measured}
+            for learner in measured:
+                rates[learner.algorithm] = _learner(problem, learner, iterations, turn)
             for what, rate in rates.items():
                 best[name, what] = max(best.get((name, what), 0.0), rate)
     figures: dict[str, Any] = {"cores": os.cpu_count(), "iterations": iterations, "rounds": rounds, "problems": {}}
@@ -110,8 +111,10 @@ def measure(
         for learner in measured:
             rate = best[name, learner.algorithm]
             learners[learner.algorithm] = {
-                "steps_per_second": rate, "of_bare_plant": rate / bare, "times_gymnasium": rate / gym,
-            }  # fmt: skip
+                "steps_per_second": rate,
+                "of_bare_plant": rate / bare,
+                "times_gymnasium": rate / gym,
+            }
         figures["problems"][name] = {
             "rollouts": problem.rollouts, "bare_plant": bare, "gymnasium_loop": gym, "learners": learners,
         }  # fmt: skip

@@ -129,8 +129,8 @@ def gaps(a: Tree, b: Tree, tolerance: float, low: Array, high: Array) -> Iterato
         box = _box(piece, low, high)
         for other, other_box in others:
             begin, end = np.maximum(box[0], other_box[0]), np.minimum(box[1], other_box[1])
-            same = np.array_equal(piece.gains, other.gains) and np.array_equal(piece.offsets, other.offsets)
-            if same or (begin > end).any():
+            same_gains = np.array_equal(piece.gains, other.gains)
+            if (same_gains and np.array_equal(piece.offsets, other.offsets)) or (begin > end).any():
                 continue
             system = System(piece.sides + other.sides, begin, end, low == high)
             state = system.inside()
