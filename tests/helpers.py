@@ -11,6 +11,7 @@ from spaql.learners.forest_agent import ForestAgent
 from spaql.learners.options import options_of
 from spaql.learners.registry import CARDS, learner_class, learners
 from spaql.plants.catalog import CATALOG
+from spaql.plants.chart import SIGMOID
 from spaql.plants.environment import PlantEnv
 from spaql.plants.plant import LANES
 
@@ -148,3 +149,10 @@ def leak({", ".join(states + pushes + extra)}):
 def wrapped(problem):
     """The same problem, run through Gymnasium's interface."""
     return spaql.from_gym(PlantEnv(problem))
+
+
+def from_cube(chart, x):
+    """Physical observations of cube coordinates (..., d); the ends of a sigmoid axis are infinite."""
+    scale = np.where(chart.axes["scale"] == 0, np.inf, chart.axes["scale"])
+    with np.errstate(divide="ignore"):
+        return np.where(chart.axes["kind"] == SIGMOID, np.arctanh(x), x) / scale + chart.axes["centre"]

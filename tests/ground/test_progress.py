@@ -143,7 +143,7 @@ def test_a_listener_is_forgotten_when_work_fails(impatient):
 
 def test_what_is_compiled_is_shown_and_forgotten_when_it_is_done():
     progress.compilation.begun("spaql.training.kernels.train_spaql", {"a", "b"})
-    progress.compilation.made("a")
+    progress.compilation.compiled("a")
     assert str(progress.compilation.task) == "compiling, the first time only: 0:00, 1/2, a"
     progress.compilation.ended()
     assert progress.compilation.task is None

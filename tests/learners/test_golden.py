@@ -54,7 +54,7 @@ class Case:
         forest, space = self.agent.state.forest, self.agent.state.space
         scratch = new_scratch(space, forest)
         count = look(forest, space, scratch, self.trees[j], self.queries[j])
-        return scratch.found[:count], scratch.q[:count]
+        return scratch.leaves[:count], scratch.q[:count]
 
     def expected(self, field, j):
         return self.data[field][self.data["query_offsets"][j] : self.data["query_offsets"][j + 1]]
@@ -69,7 +69,7 @@ class Case:
 @numba.njit
 def look(forest, space, scratch, tree, x):
     find_path(forest, x, scratch.path)
-    return relevant(forest, space, tree, scratch.path, scratch.stack, scratch.found, scratch.q)
+    return relevant(forest, space, tree, scratch.path, scratch.stack, scratch.leaves, scratch.q)
 
 
 @numba.njit

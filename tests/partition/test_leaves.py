@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 import spaql
-from helpers import FORESTS, LEARNERS, PER_STEP
-from spaql.plants.chart import from_cube
+from helpers import FORESTS, LEARNERS, PER_STEP, from_cube
 
 COMMON = ["tree", "state", "radius", "depth", "visits", "q"]
 

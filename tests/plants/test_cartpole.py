@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import spaql
-from helpers import step_plant
+from helpers import from_cube, step_plant
 
 
 def random_moves():
@@ -59,7 +59,7 @@ def test_episodes_start_near_upright():
 def test_map_of_the_paper():
     """x / 4.8, phi_m of the velocities, theta / 24 degrees."""
     chart = spaql.make("cartpole").chart()
-    from spaql.plants.chart import from_cube, to_cube
+    from spaql.plants.chart import to_cube
 
     observation, x = np.array([1.2, 3.0, 0.1, -2.0]), np.empty(4)
     assert to_cube(chart, observation, x) == -1

@@ -5,7 +5,8 @@ import pytest
 
 import spaql
 from gym_envs import Line, Wide
-from spaql.plants.chart import from_cube, to_cube
+from helpers import from_cube
+from spaql.plants.chart import to_cube
 
 
 def mapped(problem, observation):

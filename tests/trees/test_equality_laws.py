@@ -9,7 +9,7 @@ from law_examples import grown, law, law_policies, when
 from spaql.plants.problem import Continuous, Finite
 from spaql.trees.edits import constant
 from spaql.trees.edits import split as split_tree
-from spaql.trees.equality import differences, largest_difference
+from spaql.trees.equality import differences, gaps
 from spaql.trees.laws import CLIP, ORDERED, SCORES, THRESHOLD
 from spaql.trees.tree import Tree, decide
 
@@ -54,6 +54,14 @@ def in_boxes(points, boxes, slack=1e-6):
     for low, high in boxes:
         inside |= ((points >= low - slack) & (points <= high + slack)).all(axis=1)
     return inside
+
+
+def largest_difference(a, b, low=None, high=None):
+    """How far the actions of two trees are apart at most, and where; None: they do the same everywhere."""
+    ends = [np.full(a.variables, bound) for bound in (-np.inf, np.inf)]
+    low, high = (end if given is None else given for given, end in zip((low, high), ends, strict=True))
+    gap = max(gaps(a, b, 0.0, low, high), key=lambda gap: gap.by, default=None)
+    return (0.0, None) if gap is None else (gap.by, gap.state)
 
 
 @pytest.mark.parametrize("seed", [*range(2), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 12))])

@@ -23,7 +23,7 @@ import numpy as np
 
 from spaql.gp.model_plant import ModelPlant
 from spaql.ground.arrays import Array
-from spaql.plants.compile import made
+from spaql.plants.compile import function_of
 from spaql.plants.compile import names as letters
 from spaql.plants.plant import Plant, PlantFunction, make_plant
 
@@ -64,14 +64,14 @@ def in_python(plant: ModelPlant) -> Plant:
     if numbers.reward.falls > 0.0:
         lines.append(f"reward, terminated = ({numbers.reward.stray!r}, True) if b > 0.5 else (reward, terminated)")
     lines.append(f"return ({', '.join(letters('t', d))}, f, b), reward, terminated")
-    stepped = made(scope, f"step({', '.join([*s, 'f', 'b', *a, *c])})", lines)
+    stepped = function_of(scope, f"step({', '.join([*s, 'f', 'b', *a, *c])})", lines)
 
-    started = made(
+    started = function_of(
         scope, "reset(u0, u1)",
         ["i = int(min(u0 * MOST, MOST - 1.0))", "f = float(int(min(u1 * FUNCTIONS, FUNCTIONS - 1.0)))",
          f"return ({', '.join(f'STARTS[i, {j}]' for j in range(d))}, f, 0.0)"],
     )  # fmt: skip
-    seen = made({}, f"observe({', '.join([*s, 'f', 'b'])})", [f"return ({', '.join(s)},)"])
+    seen = function_of({}, f"observe({', '.join([*s, 'f', 'b'])})", [f"return ({', '.join(s)},)"])
     functions = PlantFunction("reset", started), PlantFunction("step", stepped), PlantFunction("observe", seen)
     return replace(make_plant(*functions, sizes.axes), origin=(in_python, (plant,)))
 
@@ -140,7 +140,7 @@ def _value(plant: ModelPlant, j: int) -> Any:
     lines += [f"x{n} = {float(inverse[i])!r} * z{i}" for n, i in enumerate(used)]
     square = " + ".join(f"(P[p, {n}] - x{n}) * (P[p, {n}] - x{n})" for n in range(len(used))) or "0.0"
     lines += [f"for p in range({len(scope['P'])}):", f"    s += W[k, p] * math.exp(-0.5 * ({square}))"]
-    return made(scope, f"value{j}(k, {', '.join(letters('z', inputs))})", [*lines, "return s"])
+    return function_of(scope, f"value{j}(k, {', '.join(letters('z', inputs))})", [*lines, "return s"])
 
 
 def _plain(array: Array) -> Array:

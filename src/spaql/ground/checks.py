@@ -51,10 +51,10 @@ def flag(name: str, value: Any) -> bool:
 
 def bit(name: str, value: Any) -> bool:
     """True or False, also as the numbers 1 and 0, alone or as an array of one entry."""
-    one = value.item() if isinstance(value, np.ndarray | np.generic) and value.size == 1 else value
-    if not isinstance(one, bool | int | float) or one not in (0, 1):
+    number = value.item() if isinstance(value, np.ndarray | np.generic) and value.size == 1 else value
+    if not isinstance(number, bool | int | float) or number not in (0, 1):
         raise SpaqlError(f"{name} must be True or False, not {echoed(value)}")
-    return bool(one)
+    return bool(number)
 
 
 def text(name: str, value: Any) -> str:
@@ -81,13 +81,13 @@ def items(name: str, value: Any) -> list[Any]:
 def checked_path(value: Any) -> Path:
     """A path in the file system: a text or anything else that stands for one."""
     try:
-        made = Path(value)
-        os.fsencode(made)
+        path = Path(value)
+        os.fsencode(path)
     except (TypeError, UnicodeEncodeError) as error:
         raise SpaqlError(f"a path must be a text or a pathlib.Path, not {echoed(value)}") from error
-    if "\0" in str(made):
+    if "\0" in str(path):
         raise SpaqlError(f"a path must not contain the null character: {echoed(value)}")
-    return made
+    return path
 
 
 def choice(name: str, value: Any, options: Collection[str]) -> str:

@@ -121,10 +121,11 @@ class PartCompiler(CompilerBase):
     lowering: type[NativeLowering] = PartLowering
 
     def define_pipelines(self) -> list[Any]:
-        made = DefaultPassBuilder.define_nopython_pipeline(self.state)
-        made.passes = [(self.lowering, why) if step is NativeLowering else (step, why) for step, why in made.passes]
-        made.finalize()
-        return [made]
+        pipeline = DefaultPassBuilder.define_nopython_pipeline(self.state)
+        lowered = {NativeLowering: self.lowering}
+        pipeline.passes = [(lowered.get(step, step), why) for step, why in pipeline.passes]
+        pipeline.finalize()
+        return [pipeline]
 
 
 class WideCompiler(PartCompiler):
@@ -168,11 +169,11 @@ class DiskCache(FunctionCache):
         """Code from the disk needs numba's runtime only. All that compiling needs, SciPy's linear algebra among it,
         takes as long to load as the rest of the library; numba loads it when it compiles."""
         rtsys.initialize(target)
-        found = self._load_overload(signature, target)
-        if found is None:
+        compiled = self._load_overload(signature, target)
+        if compiled is None:
             keeps()
             self.missed()
-        return found
+        return compiled
 
     def _load_overload(self, signature: Any, target: Any) -> Any:
         try:
@@ -203,7 +204,7 @@ class Inside(CPUDispatcher):
 
     def add_overload(self, compiled: Any) -> None:
         self.overloads[tuple(compiled.signature.args)] = compiled  # known to compiled code, unknown to Python
-        compilation.made(title(self))
+        compilation.compiled(title(self))
 
 
 class Kernel(CPUDispatcher):
@@ -212,7 +213,7 @@ class Kernel(CPUDispatcher):
     def __init__(self, function: Callable[..., Any], inner: Inside) -> None:
         super().__init__(function, {}, {**OPTIONS, "nopython": True})
         self.part = inner
-        self._cache = DiskCache(function, self._begun)
+        self._cache = DiskCache(function, lambda: compilation.begun(title(self), needed_by(self)))
 
     def compile(self, sig: Any) -> Any:
         """Python looks through all objects for cycles again and again while numba makes millions of them."""
@@ -224,9 +225,6 @@ class Kernel(CPUDispatcher):
             compilation.ended()
             if collecting:
                 gc.enable()
-
-    def _begun(self) -> None:
-        compilation.begun(title(self), needed_by(self))
 
     @property
     def _numba_type_(self) -> Any:
@@ -246,10 +244,10 @@ def kernel(function: Callable[..., Any], inline: bool) -> Any:
 def callback(function: Callable[..., None], signature: Any, wide: bool = False) -> Any:
     """Called by pointer, and kept on disk."""
     pipeline: dict[str, Any] = {"pipeline_class": WideCompiler} if wide else {}
-    made = CFunc(function, (signature.args, signature.return_type), {}, dict(OPTIONS), **pipeline)
-    made._cache = DiskCache(function)
-    made.compile()
-    return made
+    compiled = CFunc(function, (signature.args, signature.return_type), {}, dict(OPTIONS), **pipeline)
+    compiled._cache = DiskCache(function)
+    compiled.compile()
+    return compiled
 
 
 _made: dict[tuple[Any, bytes], Callable[..., Any]] = {}
@@ -275,14 +273,14 @@ def title(function: Any) -> str:
 
 def needed_by(function: Any) -> set[str]:
     """The titles of a compiled function and of those that it calls, as far as their sources tell."""
-    found, pending = {title(function)}, [function]
+    titles, pending = {title(function)}, [function]
     while pending:
         code, scope = (caller := pending.pop().py_func).__code__, caller.__globals__
         values = [scope[name] for name in code.co_names if name in scope]
         modules = [value for value in values if isinstance(value, ModuleType)]
         values += [getattr(module, name, None) for module in modules for name in code.co_names]
         for value in values:
-            if hasattr(value, "py_func") and title(value) not in found:
-                found.add(title(value))
+            if hasattr(value, "py_func") and title(value) not in titles:
+                titles.add(title(value))
                 pending.append(value)
-    return found
+    return titles

@@ -101,18 +101,18 @@ class Compilation:
     def begun(self, name: str, needed: set[str]) -> None:
         """A kernel is going to be compiled, with all these functions."""
         self.needed |= needed
-        self._told(name)
+        self._show(name)
 
-    def made(self, name: str) -> None:
+    def compiled(self, name: str) -> None:
         """A function has been compiled."""
         self.done.add(name)
-        self._told(name)
+        self._show(name)
 
     def ended(self) -> None:
         """The kernel can be called."""
         self.needed, self.done, self.task = set(), set(), None
 
-    def _told(self, name: str) -> None:
+    def _show(self, name: str) -> None:
         self.count += 1
         if self.needed:
             task = self.task or ShownTask("compiling, the first time only", 1.0)

@@ -164,11 +164,11 @@ class Bars(Screen):
         for key in self.rows.keys() - {id(task) for task in tasks}:
             self.bars.remove_task(self.rows.pop(key))
         for task in tasks:
-            told: dict[str, Any] = {"counted": task.counted, "times": task.times, "remark": task.remark}
+            columns: dict[str, Any] = {"counted": task.counted, "times": task.times, "remark": task.remark}
             if id(task) not in self.rows:
-                self.rows[id(task)] = self.bars.add_task(task.text, **told)
+                self.rows[id(task)] = self.bars.add_task(task.text, **columns)
             share, of = task.share, None if task.share is None else 1.0
-            self.bars.update(self.rows[id(task)], description=task.text, completed=share or 0.0, total=of, **told)
+            self.bars.update(self.rows[id(task)], description=task.text, completed=share or 0.0, total=of, **columns)
         self.bars.refresh()
 
     def close(self, tasks: list[ShownTask]) -> None:

@@ -40,9 +40,10 @@ def instructions(module: Any) -> int:
 
     @functools.cache
     def length(name: str) -> int:
-        every = [one for block in functions[name].blocks for one in block.instructions]
-        called = [to.name for one in every if one.opcode == "call" for to in one.operands if to.name in functions]
-        return len(every) + sum(map(length, called))
+        every = [instruction for block in functions[name].blocks for instruction in block.instructions]
+        calls = [instruction for instruction in every if instruction.opcode == "call"]
+        names = [to.name for call in calls for to in call.operands if to.name in functions]
+        return len(every) + sum(map(length, names))
 
     return max(map(length, functions), default=0)
 

@@ -30,7 +30,7 @@ class Proposals:
 
     def law(self, d: int, size: float, kind: int) -> Law:
         """Random gains and offsets."""
-        outputs = len(self.problem.actions.values) if kind == SCORES else self.problem.actions.axes  # type: ignore[union-attr]
+        outputs = len(self.problem.actions.values) if kind == SCORES else self.problem.actions.axes
         gains = self.rng.normal(size=(outputs, d)) * size * self.live
         offsets = self.rng.normal(size=outputs) * min(size, 1.0)
         if kind == SCORES:

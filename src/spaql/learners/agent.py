@@ -65,8 +65,8 @@ class Agent(ABC):
             raise SpaqlError(f"the problem must come from spaql.make, from_gym, from_plant or cube{hint}")
         self.chart = self.problem.chart()
         self.seed = whole("seed", self.seed, 0)
-        for one in options_of(type(self)):
-            setattr(self, one.name, checked(one, getattr(self, one.name)))
+        for option in options_of(type(self)):
+            setattr(self, option.name, checked(option, getattr(self, option.name)))
         self._interrupted, self._seconds = False, 0.0
         self._begin()
 
@@ -84,7 +84,7 @@ class Agent(ABC):
     @property
     def options(self) -> dict[str, Any]:
         """The keyword arguments the agent was made with; None was replaced by the value it stands for."""
-        return {one.name: getattr(self, one.name) for one in options_of(type(self))}
+        return {option.name: getattr(self, option.name) for option in options_of(type(self))}
 
     # -- learning ------------------------------------------------------------------------------------------------------
 
@@ -154,8 +154,8 @@ class Agent(ABC):
     def warn(self, stacklevel: int, others: str = "") -> None:
         """All notes in one warning. `others`: what is said of other agents."""
         if self.notes:
-            told = f"{self.algorithm} on {self.problem.name}, seed {self.seed}: {'; '.join(self.notes)}{others}"
-            warnings.warn(told, SpaqlWarning, stacklevel=stacklevel)
+            text = f"{self.algorithm} on {self.problem.name}, seed {self.seed}: {'; '.join(self.notes)}{others}"
+            warnings.warn(text, SpaqlWarning, stacklevel=stacklevel)
 
     def update(
         self, obs: Any, action: Any, reward: Any, next_obs: Any, terminated: bool = False, step: int | None = None

@@ -31,9 +31,9 @@ def learn_aql(trainee: Trainee, step: int, reward: float, terminated: bool) -> N
 
 @inlined
 def greedy_ball(forest: Forest, space: Space, tree: int, x: Array, scratch: Scratch) -> int:
-    """Position in `scratch.found` of the argmax ball, searched in the partition itself."""
+    """Position in `scratch.leaves` of the argmax ball, searched in the partition itself."""
     find_path(forest, x, scratch.path)
-    return last_argmax(scratch.q, relevant(forest, space, tree, scratch.path, scratch.stack, scratch.found, scratch.q))
+    return last_argmax(scratch.q, relevant(forest, space, tree, scratch.path, scratch.stack, scratch.leaves, scratch.q))
 
 
 @entry
@@ -53,10 +53,10 @@ def learn_outside(
     """
     value = 0.0
     if step < space.horizon - 1 and not (terminated and rule.terminate == 1):
-        best = scratch.found[greedy_ball(forest, space, step + 1, scratch.next_x, scratch)]
+        best = scratch.leaves[greedy_ball(forest, space, step + 1, scratch.next_x, scratch)]
         value = min(float(space.horizon), worth(forest, best.ball))  # (3)
     if rule.kind == ADAPTIVE:
-        best = scratch.found[greedy_ball(forest, space, step, scratch.x, scratch)]
+        best = scratch.leaves[greedy_ball(forest, space, step, scratch.x, scratch)]
         ball, key = allocated(forest, space, step, scratch.path, best.ball, best.key), best.key
     else:
         find_path(forest, scratch.x, scratch.path)

@@ -25,7 +25,7 @@ from spaql.learners.registry import learner_class, learners
 from spaql.plants.catalog import CATALOG, ends_of
 from spaql.plants.equations import plain
 from spaql.plants.make import make_from_catalog, parameters_of_file
-from spaql.plants.problem import Axis, Finite, Problem, completed
+from spaql.plants.problem import Axis, Problem, completed
 from spaql.plants.signal_files import (
     actions_of_file,
     check_loop,
@@ -69,7 +69,10 @@ def save(agent: Agent, path: str | PathLike[str]) -> None:
 
 
 def _describe(problem: Problem) -> dict[str, Any]:
-    actions = {"kind": "finite" if isinstance(problem.actions, Finite) else "continuous"} | asdict(problem.actions)
+    kind = "finite" if problem.actions.values else "continuous"
+    actions = {"kind": kind} | asdict(problem.actions)
+    entry = CATALOG.get(problem.name)
+    published = entry is not None and problem.env_id == entry.env_id
     return {
         "name": problem.name,
         "summary": problem.summary,
@@ -89,19 +92,13 @@ def _describe(problem: Problem) -> dict[str, Any]:
         **({"limits": limits_for_file(problem.limits)} if problem.limits else {}),
         **({"ends": problem.ends} if problem.ends else {}),
         **({"signals": signals_for_file(problem.signals)} if problem.signals is not None else {}),
-        "catalog": _in_catalog(problem),
+        "catalog": published and problem.plant is not None and problem.signals is None,
     }
 
 
-def _in_catalog(problem: Problem) -> bool:
-    entry = CATALOG.get(problem.name)
-    published = entry is not None and problem.plant is not None and problem.env_id == entry.env_id
-    return published and problem.signals is None
-
-
 def _without_infinities(axis: dict[str, Any]) -> dict[str, Any]:
-    told = {key: value for key, value in axis.items() if not (isinstance(value, float) and math.isinf(value))}
-    return told if told["period"] is not None else {key: value for key, value in told.items() if key != "period"}
+    finite = {key: value for key, value in axis.items() if not (isinstance(value, float) and math.isinf(value))}
+    return finite if finite["period"] is not None else {key: value for key, value in finite.items() if key != "period"}
 
 
 # -- reading -----------------------------------------------------------------------------------------------------------

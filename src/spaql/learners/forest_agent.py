@@ -8,7 +8,6 @@ import numpy as np
 from spaql.ground import streams
 from spaql.ground.arrays import Array
 from spaql.ground.checks import bit, depth, numbers, whole
-from spaql.ground.compiling import kernel
 from spaql.ground.errors import SpaqlError, echoed
 from spaql.learners.act import predict_batch
 from spaql.learners.agent import Agent, Learned
@@ -59,9 +58,14 @@ class State(Learned):
         """The greedy policy of the agent, merged anew if something has changed."""
         greedy = self.greedy
         if greedy is None:
-            greedy = new_greedy(self.space, self.forest)
-            merge_forest(self.forest, self.space, chart, greedy, new_scratch(self.space, self.forest))
+            greedy = self.greedy_of(self.forest, chart)
             self.greedy = greedy  # only when it is complete: another thread may look at it
+        return greedy
+
+    def greedy_of(self, forest: Forest, chart: Chart) -> Greedy:
+        """The greedy policy of the agent or of the trainee, merged."""
+        greedy = new_greedy(self.space, forest)
+        merge_all(forest, self.space, chart, greedy, new_scratch(self.space, forest))
         return greedy
 
     def _check_size(self, room: int) -> None:
@@ -92,11 +96,6 @@ def new_state(space: Space, outer: Array, alone: bool, forest: Forest | None = N
 def copied(forest: Forest, space: Space) -> Forest:
     """A copy with as much room."""
     return resized(forest, space, len(forest.balls))
-
-
-@kernel
-def merge_forest(forest: Forest, space: Space, chart: Chart, greedy: Greedy, scratch: Scratch) -> None:
-    merge_all(forest, space, chart, greedy, scratch)
 
 
 @learner

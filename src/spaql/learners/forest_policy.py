@@ -40,15 +40,15 @@ class ForestKnowledge(Knowledge):
         if to_cube(self.chart, observation, point) >= 0:
             return Opinion((), None)
         scratch = new_scratch(self.space, self.forest)
-        found, q = np.empty((len(scratch.q), 2), np.int64), np.empty(len(scratch.q))
+        balls, q = np.empty((len(scratch.q), 2), np.int64), np.empty(len(scratch.q))
         tree = min(self.step, self.space.trees - 1)
-        count = alternatives(self.forest, self.space, scratch, tree, point, found, q)
+        count = alternatives(self.forest, self.space, scratch, tree, point, balls, q)
         order = sorted(range(count), key=lambda c: (-q[c], -c))
-        depth, visits, _ = standing(self.forest, found[:count, 0])
+        depth, visits, _ = standing(self.forest, balls[:count, 0])
         choices = []
         for c in order:
             action = np.empty(max(self.space.k, 1))
-            key_action(self.space, self.chart, found[c, 1], depth[c], action)
+            key_action(self.space, self.chart, balls[c, 1], depth[c], action)
             choices.append(Choice(action, float(q[c])))
         return Opinion(tuple(choices), int(visits[order[0]]))
 

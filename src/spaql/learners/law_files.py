@@ -50,15 +50,14 @@ class Frontier:
         return kept
 
 
-# -- law trees in agent files: all trees of a frontier in a few flat arrays. Nothing in a file is trusted --------------
-
 MOST_TREES = 200
 HEAD = ("number", "nodes", "kind")  # of a tree: a number (whether it is tidy), its nodes, the kind of its laws
 
 
 def arrays_of(frontier: Frontier) -> dict[str, Array]:
     """Of the raw trees of a frontier, then of the tidy ones."""
-    return packed([(0, one) for one in frontier.raw.values()] + [(1, one) for one in frontier.tidy.values()])
+    by_kind = enumerate((frontier.raw, frontier.tidy))
+    return packed([(kind, entry) for kind, entries in by_kind for entry in entries.values()])
 
 
 def packed(entries: Sequence[tuple[int, ScoredTree]]) -> dict[str, Array]:
@@ -131,8 +130,7 @@ def lessons_of_file(arrays: dict[str, Array], width: int) -> tuple[Array, Array,
 
 def _tree(rows: Array, at: int, n: int, kind: int, problem: Problem) -> tuple[Tree, int]:
     d, axes = len(problem.state), problem.actions.axes
-    finite = len(getattr(problem.actions, "values", ()))
-    outputs = finite if kind == SCORES else 1 if kind == THRESHOLD else axes
+    outputs = len(problem.actions.values) if kind == SCORES else 1 if kind == THRESHOLD else axes
     sizes = [n, n, n, n, n * d, *([n * axes] if kind < 0 else [n * outputs * d, n * outputs])]
     if not 1 <= n <= 1000 or at + sum(sizes) > len(rows):
         raise ValueError("its trees are malformed")

@@ -52,8 +52,8 @@ class LawsState(Learned):
     @property
     def tolerance(self) -> float:
         """A difference of mean returns that does not count."""
-        found = (*self.frontier.tidy.values(), *self.frontier.raw.values())
-        best = max((entry.mean for entry in found), default=self.floor)
+        trees = (*self.frontier.tidy.values(), *self.frontier.raw.values())
+        best = max((entry.mean for entry in trees), default=self.floor)
         return TOLERANCE * max(best - self.floor, 0.0) if np.isfinite(self.floor) else 0.0
 
 
@@ -94,25 +94,25 @@ class Laws(Agent):
         self.state = LawsState(outer=new_outer(0.0, 0.0))
 
     def remarks(self, hurry: bool = False, fresh: Evaluation | None = None) -> tuple[str, ...]:
-        state, found, more = self.state, [], self.advice
+        state, remarks, more = self.state, [], self.advice
         choice = not self.problem.actions.single
         tried = state.frontier.raw
         constant = self.tree.laws is None
         if choice and state.outer[TRAIN_SAMPLES] and constant and self.problem.plant is None:  # else it is tested
-            found.append(f"no law better than one constant action was found: {more}")
+            remarks.append(f"no law better than one constant action was found: {more}")
         elif choice and not constant and tried and max(tried) < self.max_leaves:
             sizes = f"no more than {max(tried)} of at most {self.max_leaves} laws were searched for"
-            found.append(f"{sizes}: give more samples, or lower max_leaves or effort")
+            remarks.append(f"{sizes}: give more samples, or lower max_leaves or effort")
         if self.teacher is not None and state.outer[TRAIN_SAMPLES] and choice and not len(state.taught):
-            found.append("the samples did not suffice to watch the teacher: give more samples")
-        found += self._doubts()
+            remarks.append("the samples did not suffice to watch the teacher: give more samples")
+        remarks += self._doubts()
         n = min(len(state.own), len(state.exams))
         if n and significantly_less(state.own[:n], state.exams[:n]):
             own, teachers = (float(returns[:n].mean()) for returns in (state.own, state.exams))
             if teachers - own > UNNOTICED * (teachers - state.floor):
                 against = f"{own:.5g} against {teachers:.5g} on the same {n} episodes"
-                found.append(f"the laws are significantly worse than their teacher ({against}): {more}")
-        return tuple(found)
+                remarks.append(f"the laws are significantly worse than their teacher ({against}): {more}")
+        return tuple(remarks)
 
     @property
     def confirmed(self) -> Evaluation | None:
@@ -142,8 +142,8 @@ class Laws(Agent):
     @property
     def tree(self) -> Tree:
         """The best tree found; before there is one, the middle of the actions everywhere."""
-        found = self.state.frontier.monotone(self.state.tolerance)
-        return found[-1].tree if found else constant(len(self.searched.state), middle_action(self))
+        trees = self.state.frontier.monotone(self.state.tolerance)
+        return trees[-1].tree if trees else constant(len(self.searched.state), middle_action(self))
 
     def _policy(self, step: int | None) -> Policy:
         used = Samples(int(self.state.outer[TRAIN_SAMPLES]), int(self.state.outer[EVAL_SAMPLES]))

@@ -47,21 +47,21 @@ switch: Check = flag
 @dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(option, field))
 def learner(cls: type[Class]) -> type[Class]:
     """Makes a constructor of the options, and lists them in the docstring."""
-    made = dataclass(kw_only=True, eq=False, repr=False)(cls)
-    lines = [f"- `{one.name}`: {one.metadata[ABOUT]}" for one in options_of(made)]
-    made.__doc__ = "\n".join([inspect.cleandoc(cls.__doc__ or ""), "", *lines]).rstrip() + "\n"
-    return made
+    decorated = dataclass(kw_only=True, eq=False, repr=False)(cls)
+    lines = [f"- `{option.name}`: {option.metadata[ABOUT]}" for option in options_of(decorated)]
+    decorated.__doc__ = "\n".join([inspect.cleandoc(cls.__doc__ or ""), "", *lines]).rstrip() + "\n"
+    return decorated
 
 
 def options_of(cls: type) -> list[Field[Any]]:
     """The fields of a learner's class that are options."""
-    return [one for one in fields(cls) if ABOUT in one.metadata]
+    return [entry for entry in fields(cls) if ABOUT in entry.metadata]
 
 
-def checked(one: Field[Any], value: Any) -> Any:
+def checked(entry: Field[Any], value: Any) -> Any:
     """The value of an option; None, where it is the default, is left for the learner to replace."""
-    check: Check | None = one.metadata[CHECK]
-    return value if check is None or (value is None and one.default is None) else check(one.name, value)
+    check: Check | None = entry.metadata[CHECK]
+    return value if check is None or (value is None and entry.default is None) else check(entry.name, value)
 
 
 def typed(text: str) -> int | float | bool | str:

@@ -188,8 +188,8 @@ def card_of(name: str, *, rivals_too: bool = False) -> Card:
 
 
 def learner_class(card: Card) -> "type[Agent]":
-    found: type[Agent] = resolve(card.home)
-    return found
+    learner: type[Agent] = resolve(card.home)
+    return learner
 
 
 def resolve(place: str) -> Any:

@@ -21,8 +21,8 @@ TINY = 1e-290  # instead of max|Q|, where all Q are zero: the choice is then uni
 
 @inlined
 def see(forest: Forest, space: Space, scratch: Scratch) -> int:
-    """The leaves relevant to the state of `scratch.path`, into `scratch.found` and `scratch.q`."""
-    return relevant(forest, space, 0, scratch.path, scratch.stack, scratch.found, scratch.q)
+    """The leaves relevant to the state of `scratch.path`, into `scratch.leaves` and `scratch.q`."""
+    return relevant(forest, space, 0, scratch.path, scratch.stack, scratch.leaves, scratch.q)
 
 
 @inlined
@@ -51,7 +51,7 @@ def explore(trainee: Trainee, exploration: Exploration, count: int, step: int, a
     i = 0
     while i < count - 1 and scratch.weight[i] <= mark:
         i += 1
-    scratch.chosen[0], scratch.chosen[1] = scratch.found[i].ball, scratch.found[i].key
+    scratch.chosen[0], scratch.chosen[1] = scratch.leaves[i].ball, scratch.leaves[i].key
     scratch.chosen[0] = allocated(forest, space, 0, scratch.path, scratch.chosen[0], scratch.chosen[1])
     inside(forest, space, chart, scratch.chosen, key, at + 1, action)
 
@@ -84,7 +84,7 @@ def learn_spaql(
     value, at = -np.inf, -1
     for i in range(count):
         value = max(value, scratch.q[i])
-        at = i if scratch.found[i].ball == ball else at
+        at = i if scratch.leaves[i].ball == ball else at
     value = min(float(space.horizon), value)  # (3) V(x') = min(H, max Q)
     if terminated and rule.terminate == 1:
         value = 0.0

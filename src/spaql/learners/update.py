@@ -47,8 +47,6 @@ def zoom(
     return True
 
 
-# -- one visit of a ball, for every learner with a partition (AQL, NBQL, SPAQL, SPAQL-TS; ZoomRL with its own (4)) -----
-
 MAX_VISITS = (1 << 31) - 1
 # kinds of partition
 ADAPTIVE = 0  # split by visits: AQL, SPAQL

@@ -43,7 +43,7 @@ def list_leaves(
     The ball of an unallocated leaf is the one that stands for it. `stack`, `centre`: working memory, the balls still
     to be looked at.
     """
-    found, d = 0, space.d
+    count, d = 0, space.d
     for root in range(space.trees):
         stack[0].ball, stack[0].key, stack[0].unallocated = root, root_key(space), 0
         for j in range(d):
@@ -53,10 +53,10 @@ def list_leaves(
             top -= 1
             ball, ball_key = stack[top].ball, stack[top].key
             for j in range(d):
-                state[found, j] = centre[top, j]  # of a split ball: overwritten when its children are on the stack
+                state[count, j] = centre[top, j]  # of a split ball: overwritten when its children are on the stack
             if stack[top].unallocated == 1 or forest.balls[ball].first == 0:
-                leaf[found], key[found], tree[found] = ball, ball_key, root
-                found += 1
+                leaf[count], key[count], tree[count] = ball, ball_key, root
+                count += 1
                 continue
             parts, depth = action_parts(space, ball_key), forest.balls[ball].depth
             for orthant in range((1 << d) - 1, -1, -1):
@@ -66,7 +66,7 @@ def list_leaves(
                     stack[top].key = child_key(space, ball_key, depth, part)
                     for j in range(d):
                         lower = (orthant >> (d - 1 - j)) & 1
-                        centre[top, j] = state[found, j] + 0.5 ** (depth + 1) * (1 - 2 * lower)
+                        centre[top, j] = state[count, j] + 0.5 ** (depth + 1) * (1 - 2 * lower)
                     top += 1
 
 

@@ -57,9 +57,9 @@ class Scratch(NamedTuple):
     """Working memory of searches in one forest."""
 
     stack: Array  # of ENTRY
-    found: Array  # of ENTRY: the leaves relevant to a state
-    q: Array  # values of the leaves in `found`
-    weight: Array  # cumulative Boltzmann weights of the leaves in `found`
+    leaves: Array  # of ENTRY: those relevant to a state
+    q: Array  # values of these leaves
+    weight: Array  # their cumulative Boltzmann weights
     levels: Array  # of LEVEL: cells under way in `merge`
     path: Array  # int64 per level: orthants of the state
     next_path: Array  # the same for the state after the step
@@ -102,16 +102,16 @@ def scratch_width(space: Space, forest: Forest) -> int:
 def new_scratch(space: Space, forest: Forest) -> Scratch:
     width, sparse = scratch_width(space, forest), len(forest.forks) > 0
     return Scratch(
-        np.zeros(width + (space.d * len(forest.balls) if sparse else 0), ENTRY),
-        np.zeros(width, ENTRY),
-        np.zeros(width),
-        np.zeros(width),
-        np.zeros((space.d if sparse else 1) * MAX_DEPTH + 1, LEVEL),
-        np.zeros(MAX_DEPTH, np.int64),
-        np.zeros(MAX_DEPTH, np.int64),
-        np.zeros(space.d),
-        np.zeros(space.d),
-        np.zeros(2, np.int64),
+        stack=np.zeros(width + (space.d * len(forest.balls) if sparse else 0), ENTRY),
+        leaves=np.zeros(width, ENTRY),
+        q=np.zeros(width),
+        weight=np.zeros(width),
+        levels=np.zeros((space.d if sparse else 1) * MAX_DEPTH + 1, LEVEL),
+        path=np.zeros(MAX_DEPTH, np.int64),
+        next_path=np.zeros(MAX_DEPTH, np.int64),
+        x=np.zeros(space.d),
+        next_x=np.zeros(space.d),
+        chosen=np.zeros(2, np.int64),
     )
 
 
@@ -185,8 +185,8 @@ def find_path(forest: Forest, x: Array, path: Array) -> None:
 
 
 @inlined
-def relevant(forest: Forest, space: Space, root: int, path: Array, stack: Array, found: Array, q: Array) -> int:
-    """All leaves of a tree whose state part contains the state of `path`: in child order into `found`, values into `q`.
+def relevant(forest: Forest, space: Space, root: int, path: Array, stack: Array, leaves: Array, q: Array) -> int:
+    """All leaves of a tree whose state part contains the state of `path`: in child order, values into `q`.
 
     An unallocated leaf is named by the ball that stands for it: see `allocated`. Returns the number of leaves.
     """
@@ -198,14 +198,14 @@ def relevant(forest: Forest, space: Space, root: int, path: Array, stack: Array,
         index, key = stack[top].ball, stack[top].key
         ball = forest.balls[index]
         if ball.first == 0:
-            found[count].ball, found[count].key, q[count] = index, key, ball.q
+            leaves[count].ball, leaves[count].key, q[count] = index, key, ball.q
             count += 1
             continue
         parts = action_parts(space, key)
         base = block(forest, space, index, path[ball.depth], parts)
         if base == 0:
             for part in range(parts):
-                found[count].ball, found[count].key = index, child_key(space, key, ball.depth, part)
+                leaves[count].ball, leaves[count].key = index, child_key(space, key, ball.depth, part)
                 q[count] = worth(forest, index)
                 count += 1
             continue

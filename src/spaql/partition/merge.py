@@ -3,7 +3,7 @@
 import numpy as np
 
 from spaql.ground.arrays import Array
-from spaql.ground.compiling import apart, inlined
+from spaql.ground.compiling import apart, inlined, kernel
 from spaql.partition.forest import Forest, action_parts, child_key, level_of, root_key, worth
 from spaql.partition.greedy import LOW_HALF, USED, Greedy, Scratch, settle
 from spaql.plants.axes import Space
@@ -134,8 +134,6 @@ def merge_sparse_after(
     merge_sparse(forest, space, chart, greedy, scratch, tree, cell, level, low, high, best, best_key)
 
 
-# -- the greedy policy of any forest, built anew or refreshed where it has changed -------------------------------------
-
 @inlined
 def merge(
     forest: Forest, space: Space, chart: Chart, greedy: Greedy, scratch: Scratch, tree: int, cell: int, depth: int,
@@ -181,7 +179,7 @@ def merge(
         level.orthant += 1
 
 
-@apart
+@kernel
 def merge_all(forest: Forest, space: Space, chart: Chart, greedy: Greedy, scratch: Scratch) -> None:
     """Build the merged trees of all partitions from nothing."""
     greedy.size[USED] = space.trees

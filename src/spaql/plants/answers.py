@@ -22,7 +22,7 @@ REMEDY = "mend it, or wrap it (shimmy turns environments of Gym into those of Gy
 def takes_seed(env: Any) -> None:
     """Refuse an environment whose `reset` cannot be given a seed: nothing of it could be repeated."""
     parameters = inspect.signature(env.unwrapped.reset).parameters.values()
-    if not any(one.name == "seed" or one.kind is one.VAR_KEYWORD for one in parameters):
+    if not any(parameter.name == "seed" or parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
         raise SpaqlError(f"reset of the environment takes no seed=..., as Gym's did before 2022: {REMEDY}")
 
 
@@ -66,16 +66,22 @@ def steps(
         observation = after
 
 
-def observed(names: Sequence[str], observation: Any, where: str) -> Array:
-    """An observation of a random episode, checked: one finite number per name."""
+def vector(d: int, observation: Any, where: str) -> Array:
+    """An observation of d numbers, copied: the environment may reuse its array."""
     try:
-        array = np.array(observation, float)  # a copy: the environment may reuse its array
+        array = np.array(observation, float)
     except (TypeError, ValueError, OverflowError) as error:
         wrong = "the environment returned an observation that is not an array of numbers"
         raise SpaqlError(f"{wrong} ({where})") from error
-    if array.shape != (len(names),):
-        wrong = f"the environment returned an observation of shape {array.shape}, declared was {(len(names),)}"
-        raise SpaqlError(f"{wrong} ({where})")
+    if array.shape != (d,):
+        shapes = f"shape {array.shape}, declared was {(d,)}"
+        raise SpaqlError(f"the environment returned an observation of {shapes} ({where})")
+    return array
+
+
+def observed(names: Sequence[str], observation: Any, where: str) -> Array:
+    """An observation of a random episode, checked: one finite number per name."""
+    array = vector(len(names), observation, where)
     finite = np.isfinite(array)
     if not finite.all():
         bad = int(np.argmin(finite))
@@ -140,7 +146,7 @@ def _names_in(space: Any, name: str) -> list[str]:
     """One name per number, in the order in which Gymnasium puts them: speed; position_0, position_1; gear_is_2."""
     if isinstance(space, spaces.Dict | spaces.Tuple):
         parts = space.spaces.items() if isinstance(space, spaces.Dict) else enumerate(space.spaces)
-        return [one for key, part in parts for one in _names_in(part, f"{name}_{key}" if name else str(key))]
+        return [inner for key, part in parts for inner in _names_in(part, f"{name}_{key}" if name else str(key))]
     if isinstance(space, spaces.Box | spaces.MultiBinary):
         count = int(np.prod(space.shape))
         return [name] if count == 1 and name else [f"{name}_{i}" if name else f"x{i}" for i in range(count)]

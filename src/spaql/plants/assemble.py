@@ -11,13 +11,13 @@ episode draws anew are kept behind them. A plant without noise and with fixed pa
 
 import inspect
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from spaql.ground.errors import SpaqlError, echoed
 from spaql.plants.axes import Axis
-from spaql.plants.compile import made, names
+from spaql.plants.compile import function_of, listed, names
 from spaql.plants.equations import TWO_PI, Between, Equations, Value, drawn
 from spaql.plants.known import KnownOutcome
 from spaql.plants.plant import Plant, PlantFunction, make_plant
@@ -31,21 +31,20 @@ def gaussians(u1: float, u2: float) -> tuple[float, float]:
     return radius * math.cos(TWO_PI * u2), radius * math.sin(TWO_PI * u2)
 
 
-def normals(count: int) -> tuple[list[str], list[str], list[str]]:
-    """The uniform numbers that `count` normal ones need, the lines that make these, and their names."""
-    pairs = (count + 1) // 2
-    lines = [f"x{2 * k}, x{2 * k + 1} = gaussians(v{2 * k}, v{2 * k + 1})" for k in range(pairs)]
-    return names("v", 2 * pairs), lines, names("x", count)
+def normals(count: int, pairs: int | None = None) -> tuple[list[str], list[str], list[str]]:
+    """The uniform numbers that `count` normal ones need, the lines that make these, and their names.
+
+    `pairs`: of normal numbers that are made; with as many as are needed, only the first of each pair is.
+    """
+    drawn_pairs = (count + 1) // 2 if pairs is None else pairs
+    lines = [f"x{2 * k}, x{2 * k + 1} = gaussians(v{2 * k}, v{2 * k + 1})" for k in range(drawn_pairs)]
+    used = names("x", count) if pairs is None else [f"x{2 * k}" for k in range(count)]
+    return names("v", 2 * drawn_pairs), lines, used
 
 
 def bounded(value: str, axis: Axis) -> str:
     """Within the bounds of the axis, if it has some."""
     return value if axis.slope is not None else f"min(max({value}, {float(axis.low)!r}), {float(axis.high)!r})"
-
-
-def listed(*parts: Iterable[str]) -> str:
-    """Names as arguments or as a tuple."""
-    return "".join(f"{name}, " for part in parts for name in part)
 
 
 # -- plants of the catalog ---------------------------------------------------------------------------------------------
@@ -79,20 +78,21 @@ def catalog_plant(
     lines = [known_p, f"{listed(n)} = move({listed(s, a, c)}p)", *noise, *pushed, *limit]
     lines.append(f"reward, terminated = outcome({listed(s, a, n)}p)")
     lines.append(f"return ({listed(n, blurred)}), reward, terminated")
-    step = PlantFunction("step", made(scope, f"step({listed(s, e, a, c, v, ranges)})", lines))
+    step = PlantFunction("step", function_of(scope, f"step({listed(s, e, a, c, v, ranges)})", lines))
 
     first = names("f", equations.start.__code__.co_argcount)
     v, noise, normal = normals(len(errors))
     blurred = [f"E{k} * {x}" for k, x in enumerate(normal)]
     lines = [known_p, f"{listed(n)} = start({listed(first)})", *limit, *noise, f"return ({listed(n, blurred)})"]
-    reset = PlantFunction("reset", made(scope, f"reset({listed(first, v, ranges)})", lines))
+    reset = PlantFunction("reset", function_of(scope, f"reset({listed(first, v, ranges)})", lines))
 
     observe = None if equations.look is None else PlantFunction("observe", equations.look)
     if errors:
         o = names("o", len(axes))
         lines = [f"{listed(o)} = look({listed(s)})" if equations.look else f"{listed(o)} = {listed(s)}"]
         lines += [f"o{j} = {bounded(f'o{j} + e{k}', axes[j])}" for k, (j, _) in enumerate(errors)]
-        observe = PlantFunction("observe", made(scope, f"observe({listed(s, e)})", [*lines, f"return ({listed(o)})"]))
+        lines.append(f"return ({listed(o)})")
+        observe = PlantFunction("observe", function_of(scope, f"observe({listed(s, e)})", lines))
     return with_parameters(reset, step, observe, actions, ranges)
 
 
@@ -109,8 +109,8 @@ def known_by(equations: Equations, p: Any, seen: int, actions: int) -> KnownOutc
     before, after = ([f"*state_of({listed(part)})"] if equations.state_of else part for part in (o, n))
     scope = {"outcome": equations.outcome, "state_of": equations.state_of, "Parameters": type(p)}
     call = f"outcome({listed(before, a, after)}{_parameters(p)})"
-    reward = made(scope, f"reward({listed(o, a, n)})", [f"return {call}[0]"])
-    terminated = made(scope, f"terminated({listed(o, a, n)})", [f"return {call}[1]"])
+    reward = function_of(scope, f"reward({listed(o, a, n)})", [f"return {call}[0]"])
+    terminated = function_of(scope, f"terminated({listed(o, a, n)})", [f"return {call}[1]"])
     return KnownOutcome(reward, terminated, seen, actions)
 
 
@@ -143,9 +143,9 @@ def with_parameters(
     functions = [function for function in (reset, step, observe) if isinstance(function, PlantFunction)]
     for name in given:
         if not any(name in _arguments(function) for function in functions):
-            told = ", ".join(function.python.__name__ for function in functions)
+            called = ", ".join(function.python.__name__ for function in functions)
             raise SpaqlError(
-                f"no function of the plant takes the parameter {echoed(name)}: name an argument of {told} like it"
+                f"no function of the plant takes the parameter {echoed(name)}: name an argument of {called} like it"
             )
     middle = {name: _middle(value) for name, value in given.items()}
     seen_by = None if observe is None else _filled(observe, middle)
@@ -198,6 +198,6 @@ def _call(function: PlantFunction, given: Parameters) -> tuple[list[str], str]:
 def _wrapped(function: PlantFunction, arguments: list[str], *lines: str) -> PlantFunction:
     """The text is ours; messages shall name the user's function."""
     scope: dict[str, Any] = {"act": function.python, "drawn": drawn}
-    wrapped = made(scope, f"wrapped({', '.join(arguments)})", lines)
+    wrapped = function_of(scope, f"wrapped({', '.join(arguments)})", lines)
     wrapped.__name__ = wrapped.__qualname__ = function.python.__name__
     return PlantFunction(function.kind, wrapped)

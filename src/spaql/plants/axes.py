@@ -28,8 +28,6 @@ class Space(NamedTuple):
     cut: int = 2  # parts a split makes of a list of actions: two halves, or more than 2 for single actions
 
 
-# -- what a controller sees and does: the axes of the observation, and the actions, a box or a finite set --------------
-
 ROUNDED = 1e-6  # of a period: what low and high may be off
 NARROWEST = 1e-12  # part of its bounds that a range has to have: of less, double precision tells no cells apart
 
@@ -150,6 +148,10 @@ class ActionSpace:
         axes = [np.linspace(low, high, levels) for low, high in zip(*self.bounds, strict=True)]
         return np.column_stack([axis.ravel() for axis in np.meshgrid(*axes, indexing="ij")])[:most]
 
+    def draw(self, rng: np.random.Generator) -> Array:
+        """One action (axes,), each as likely as the others."""
+        return np.asarray(rng.uniform(*self.bounds))
+
     def contain(self, actions: Array) -> bool:
         """All of the actions (n, axes)."""
         low, high = self.bounds
@@ -162,6 +164,7 @@ class Continuous(ActionSpace):
 
     box: ClassVar[bool] = True  # the plant takes an action as an array, of numbers of this type
     number: ClassVar[type[float]] = float
+    values: ClassVar[tuple[float, ...]] = ()  # of a finite set only
     low: tuple[float, ...]
     high: tuple[float, ...]
     names: tuple[str, ...] = ()
@@ -227,6 +230,9 @@ class Finite(ActionSpace):
         """(n, 1): all of the set, or so many of it, evenly spaced in its order."""
         values = np.array(self.values, float)[:, None]
         return values if most is None else values[np.unique(np.linspace(0, len(values) - 1, most).round().astype(int))]
+
+    def draw(self, rng: np.random.Generator) -> Array:
+        return np.array([self.values[rng.integers(len(self.values))]])
 
     def contain(self, actions: Array) -> bool:
         return bool(np.isin(actions, np.array(self.values, float)).all())

@@ -22,13 +22,13 @@ FIRST = (
 def collected() -> dict[str, Entry]:
     """The entries of all files of `library/`."""
     files = sorted(module.name for module in pkgutil.iter_modules(library.__path__))
-    found: dict[str, Entry] = {}
+    entries: dict[str, Entry] = {}
     for file in [*FIRST, *(file for file in files if file not in FIRST)]:
         for name, entry in import_module(f"{library.__name__}.{file}").PROBLEMS.items():
-            if name in found:
+            if name in entries:
                 raise SpaqlError(f"two plants give a problem the name {echoed(name)}; the second is {file}.py")
-            found[name] = entry
-    return found
+            entries[name] = entry
+    return entries
 
 
 CATALOG = collected()

@@ -5,7 +5,6 @@ Sigmoid axes: x = tanh(scale * (o - centre)), the paper's phi_m with slope m = s
 Actions: u = centre + scale * a, or the values of a finite set.
 """
 
-import math
 from typing import NamedTuple
 
 import numpy as np
@@ -44,11 +43,3 @@ def to_cube(chart: Chart, observation: Array, x: Array) -> int:
             value = 0.0
         x[j] = value
     return bad
-
-
-def from_cube(chart: Chart, x: Array) -> Array:
-    """Physical observation(s) of cube coordinates (..., d); the ends of a sigmoid axis are infinite."""
-    scale = np.where(chart.axes["scale"] == 0, math.inf, chart.axes["scale"])
-    with np.errstate(divide="ignore"):
-        physical: Array = np.where(chart.axes["kind"] == SIGMOID, np.arctanh(x), x) / scale + chart.axes["centre"]
-    return physical

@@ -1,6 +1,7 @@
 """Plain Python to compiled: `math` means `fastmath`, helpers are compiled along."""
 
 import dis
+import functools
 import hashlib
 import inspect
 import linecache
@@ -32,8 +33,8 @@ def subject(name: str, parts: Mapping[str, Callable[..., Any]]) -> str:
     """A function as messages name it. The reward of a loop stands as `pay` where its step is put together."""
     short = name.rpartition(".")[2]
     for key, part in parts.items():
-        told = {"reward": part if key == "reward" else part.__globals__.get("pay"), "terminated": part}
-        for role, function in told.items():
+        roles = {"reward": part if key == "reward" else part.__globals__.get("pay"), "terminated": part}
+        for role, function in roles.items():
             if role in (key, "reward") and getattr(function, "__qualname__", None) == name:
                 return f"the {role}" if short in ("<lambda>", "tracking", role) else f"the {role} {short}"
     return short
@@ -42,7 +43,7 @@ def subject(name: str, parts: Mapping[str, Callable[..., Any]]) -> str:
 def why(error: Exception, parts: Mapping[str, Callable[..., Any]]) -> str:
     """ "go, line 7 of motor.py (x = d["k"]): lists, dictionaries, arrays and texts do not compile"."""
     text = re.sub(r"\x1b\[[0-9;]*m", "", str(error))
-    places = [found for found in PLACE.finditer(text) if not found[1].startswith(OTHERS)]
+    places = [place for place in PLACE.finditer(text) if not place[1].startswith(OTHERS)]
     names = CALLED.findall(text[places[0].end() :] if places else text)
     who = subject(names[0], parts) if names else " or ".join(part.__name__ for part in parts.values())
     return f"{who}{_line(places[0]) if places else ''} does not compile: {_cause(text)}"
@@ -71,14 +72,12 @@ def failed(error: Exception, function: Callable[..., Any], arguments: Iterable[f
     while trace is not None and inspect.isfunction(pay):
         if trace.tb_frame.f_code is pay.__code__:
             given = {name: trace.tb_frame.f_locals[name] for name in inspect.signature(pay).parameters}
-            told = ", ".join(f"{name} = {value:.6g}" for name, value in given.items())
+            values = ", ".join(f"{name} = {value:.6g}" for name, value in given.items())
             who = subject(pay.__qualname__, {"act": function})
-            return f"{who} failed with {told}: {error!r}"
+            return f"{who} failed with {values}: {error!r}"
         trace = trace.tb_next
     return f"{function.__name__}{tuple(arguments)} failed: {error!r}"
 
-
-# -- plain Python to compiled: `math` means `fastmath`, helpers are compiled along -------------------------------------
 
 TAKE_NUMBERS = "Let it take uniform numbers as parameters instead, one per number it needs"
 
@@ -170,13 +169,10 @@ def _draws(function: Callable[..., Any]) -> bool:
     used += [cell.cell_contents for cell in function.__closure__ or ()]
     if any(value is np for value in used) and "random" in names and "random" not in function.__globals__:
         return True  # np.random.normal()
-    homes = (random, np.random)
-    return any(value in homes if isinstance(value, types.ModuleType) else _is_drawing(value) for value in used)
-
-
-def _is_drawing(value: Any) -> bool:
-    """from random import gauss"""
-    return isinstance(getattr(value, "__self__", None), random.Random | np.random.RandomState)
+    homes = {id(random), id(np.random)}
+    owners = [getattr(value, "__self__", None) for value in used]  # from random import gauss
+    drawing = any(isinstance(owner, random.Random | np.random.RandomState) for owner in owners)
+    return drawing or any(id(value) in homes for value in used)
 
 
 def _names(code: types.CodeType) -> set[str]:
@@ -186,12 +182,12 @@ def _names(code: types.CodeType) -> set[str]:
 
 def digest(function: Callable[..., Any]) -> bytes:
     """Everything the compiled function depends on, so that a changed constant never meets old machine code."""
-    made = hashlib.sha256()
+    hashed = hashlib.sha256()
     pending: list[Any] = [function]
     seen: dict[Any, int] = {}
 
     def add(kind: str, data: bytes) -> None:
-        made.update(f"{kind} {len(data)} ".encode() + data)  # with its length, so that no two sequences look alike
+        hashed.update(f"{kind} {len(data)} ".encode() + data)  # with its length, so that no two sequences look alike
 
     while pending:
         item = pending.pop()
@@ -221,12 +217,12 @@ def digest(function: Callable[..., Any]) -> bytes:
             add("module", item.__name__.encode())
         else:
             add("value", repr(item).encode())
-    return made.digest()
+    return hashed.digest()
 
 
 # -- functions put together as text: plants in loops are made of them. What users wrote enters by name -----------------
 
-def made(scope: dict[str, Any], head: str, lines: Sequence[str]) -> Any:
+def function_of(scope: dict[str, Any], head: str, lines: Sequence[str]) -> Any:
     """The function with this head and these lines, which may call what is in the scope."""
     own = scope | {"__name__": __name__}
     exec(compile("\n    ".join([f"def {head}:", *lines]), __file__, "exec"), own)
@@ -236,3 +232,26 @@ def made(scope: dict[str, Any], head: str, lines: Sequence[str]) -> Any:
 def names(letter: str, count: int) -> list[str]:
     """["s0", "s1", ...]"""
     return [f"{letter}{j}" for j in range(count)]
+
+
+def listed(*parts: Iterable[str]) -> str:
+    """Names as arguments or as a tuple."""
+    return "".join(f"{name}, " for part in parts for name in part)
+
+
+class Remade:
+    """What holds such functions: found by no name when it is pickled, and compiled ones are not copied."""
+
+    origin: tuple[Callable[..., Any], tuple[Any, ...]] | None  # who made it, and of what
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return super().__reduce_ex__(protocol) if self.origin is None else self.origin
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what was computed from the rest: it has compiled code in it."""
+        parts = [part for kind in type(self).__mro__ for part in vars(kind).items()]
+        computed = {name for name, part in parts if isinstance(part, functools.cached_property)}
+        return {name: value for name, value in vars(self).items() if name not in computed}
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self  # nothing in it changes

@@ -11,16 +11,15 @@ from gymnasium.envs.registration import EnvSpec
 from spaql.ground.arrays import Array
 from spaql.ground.errors import SpaqlError
 from spaql.ground.streams import sub_key
-from spaql.plants.answers import begun, outcome
-from spaql.plants.assemble import gaussians
+from spaql.plants.answers import begun, outcome, vector
 from spaql.plants.axes import box_of
-from spaql.plants.compile import made
-from spaql.plants.equations import Between, drawn
-from spaql.plants.loop_plant import Surroundings, loop_of, loop_state
+from spaql.plants.compile import names as letters
+from spaql.plants.equations import Between
+from spaql.plants.loop_plant import Surroundings, loop_functions, loop_state
 from spaql.plants.make import make_from_catalog
-from spaql.plants.plant import advance_code
-from spaql.plants.problem import Finite, Problem
-from spaql.plants.references import Reference, chances, first_lines, names, next_lines
+from spaql.plants.plant import Plant, PlantFunction, advance_code, loop_of
+from spaql.plants.problem import Problem
+from spaql.plants.references import chances
 from spaql.plants.signals import Signals
 
 # A Gymnasium environment has default_rng(seed) itself: with the same generator the first reference would be the start
@@ -54,9 +53,9 @@ class PlantEnv(gymnasium.Env[Array, Any]):
         self.render_mode = render_mode
         self.observation_space = gymnasium.spaces.Box(*box_of(self.problem.state), dtype=np.float64)
         actions = self.problem.actions
-        self.discrete = isinstance(actions, Finite) and not actions.box
+        self.discrete = not actions.box
         self.action_space: Any = gymnasium.spaces.Box(*actions.bounds, dtype=np.float64)
-        if isinstance(actions, Finite) and self.discrete:
+        if self.discrete:
             self.action_space = gymnasium.spaces.Discrete(len(actions.values), start=int(actions.values[0]))
         self.table = plant.table()
         self.base, self.episode, self.steps = -1, 0, 0
@@ -124,84 +123,76 @@ class PlantEnv(gymnasium.Env[Array, Any]):
 
 # -- an environment in a loop: the same signals as in a compiled plant, in Python --------------------------------------
 
+ASKED = PlantFunction("step", lambda: None)  # in the place of equations that nobody knows
+
+
 class LoopEnv(gymnasium.Wrapper[Array, Any, Any, Any]):
     """The environment of a problem, seen and acted on through the signals of a loop."""
 
     def __init__(self, problem: Problem, signals: Signals, around: Surroundings) -> None:
         super().__init__(problem.open_env())
-        self.stated, self.signals, self.around, self.f = (problem, signals, around), signals, around, signals.functions
+        self.stated, self.signals, self.around = (problem, signals, around), signals, around
         self.native = problem.native_one()
         self.observation_space = gymnasium.spaces.Box(*box_of(signals.state), dtype=np.float64)
         if signals.increments:
             self.action_space = gymnasium.spaces.Box(*signals.actions.bounds, dtype=np.float64)
         self.depth, self.rng = _loops_in(self.env), np.random.default_rng(0)
-        self.moving = [_Moving(one) for one in signals.references]
-        self.true: list[float] = []  # of the plant, before noise and delay
-        self.queue: list[list[float]] = []  # measured, the oldest first
-        self.late: list[tuple[float, ...]] = []  # applied, on its way to the plant
-        self.z: tuple[float, ...] = ()
+        d = len(signals.measured)
+        self.inner = Plant(ASKED, ASKED, None, d, signals.actuator.axes, d, 0, 0)
+        self.functions = loop_functions(self.inner, signals, around, ("start", "act", "pay"))
+        self.state: tuple[float, ...] = ()
+        self.answer: Any = None  # of the environment, before the loop
+        self.truncated = False
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Array, dict[str, Any]]:
-        answer = self.env.reset(seed=seed, options=options)
-        observation = begun(answer)
+        self.answer = self.env.reset(seed=seed, options=options)
+        begun(self.answer)
         if seed is not None:
             self.rng = np.random.default_rng([seed, LOOP, self.depth])
-        self.r = [one.first(self.rng) for one in self.moving]
-        self.true = self._numbers(observation)
-        now = self._measured(self.true)
-        self.queue = [now] * (self.around.sensor_delay + 1)
-        self.late = [self.signals.neutral] * self.around.actuator_delay
-        self.z = self.f.first(*self.queue[0], *self.r)
-        return self._seen(), answer[1]
+        draws = self._draws(True)
+        self.state = self.functions[0](*self._hooks(), *self._noise(), *draws)
+        return self._seen(), self.answer[1]
 
     def step(self, action: Any) -> tuple[Array, float, bool, bool, dict[str, Any]]:
-        y, a = self.queue[0], np.atleast_1d(np.asarray(action, float))
-        u = self.f.applied(*y, *self.r, *self.z, *(float(one) for one in a))
-        symbols = self._remembered(y)
-        self.z = self.f.after(*y, *self.r, *self.z, *u)
-        self.late.append(u)
-        answer = self.env.step(self.native(np.array(self.late.pop(0))))
-        observation, paid, terminated, truncated = outcome(answer)
-        true = self.true = self._numbers(observation)
-        reward = float(paid)
-        if self.around.reward is not None:
-            symbols |= {f"t{j}": value for j, value in enumerate(true)} | {f"u{j}": value for j, value in enumerate(u)}
-            symbols |= {f"r{k}": value for k, value in enumerate(self.r)}
-            reward = self.around.reward.of(*(_value(one, symbols) for one in self.around.reward.symbols))
-            if not math.isfinite(reward):
-                raise SpaqlError(f"the reward of the loop is {reward}: it must be a finite number")
-        if any(true[j] < low or true[j] > high for j, low, high in self.around.trips):
-            reward, terminated = reward - self.around.trip_cost, True
-        self.queue = [*self.queue[1:], self._measured(true)]
-        self.r = [one.next(self.rng) for one in self.moving]
-        return self._seen(), reward, terminated, truncated, answer[4]
+        a = np.atleast_1d(np.asarray(action, float)).tolist()
+        numbers = *self._noise(), *self._draws(False)
+        move = self.functions[1]
+        self.state, reward, terminated = move(*self._hooks(), *self.state, *a, *numbers)
+        return self._seen(), float(reward), terminated, self.truncated, self.answer[4]
+
+    def _hooks(self) -> tuple[Any, ...]:
+        return lambda: self._numbers(self.answer[0]), self._act, self._pay
+
+    def _act(self, *numbers: float) -> tuple[list[float], float, bool]:
+        """A step of the environment, whose state nobody knows, with what is applied."""
+        self.answer = self.env.step(self.native(np.array(numbers[self.inner.state_dim :])))
+        observation, reward, terminated, self.truncated = outcome(self.answer)
+        return self._numbers(observation), float(reward), terminated
+
+    def _pay(self, *values: float) -> float:
+        assert self.around.reward is not None
+        reward = self.around.reward.of(*values)
+        if not math.isfinite(reward):
+            raise SpaqlError(f"the reward of the loop is {reward}: it must be a finite number")
+        return reward
 
     def _numbers(self, observation: Any) -> list[float]:
-        values = np.array(observation, float).ravel()
-        if len(values) != len(self.signals.measured):
-            given, declared = len(values), len(self.signals.measured)
-            raise SpaqlError(f"the environment returned an observation of {given} numbers, {declared} were declared")
-        return [float(value) for value in values]
+        seen = vector(self.inner.state_dim, np.ravel(observation), "in its loop")
+        return [float(value) for value in seen]
 
-    def _measured(self, true: list[float]) -> list[float]:
-        found = list(true)
-        for j, spread in self.around.noise:
-            axis, error = self.signals.measured[j], gaussians(float(self.rng.random()), float(self.rng.random()))[0]
-            found[j] += spread * error
-            if axis.slope is None:
-                found[j] = min(max(found[j], axis.low), axis.high)
-        return found
+    def _noise(self) -> list[float]:
+        numbers: list[float] = self.rng.random(2 * len(self.around.noise)).tolist()
+        return numbers
 
-    def _remembered(self, y: list[float]) -> dict[str, float]:
-        """The variables of the memory, as the law saw them."""
-        symbols = {f"y{j}": value for j, value in enumerate(y)} | {f"r{k}": value for k, value in enumerate(self.r)}
-        symbols |= {f"z{i}": value for i, value in enumerate(self.z)}
-        for symbol, one in self.signals.seen_lines():
-            symbols[symbol] = sum(weight * symbols[name] for weight, name in one.terms)
-        return {symbol: value for symbol, value in symbols.items() if symbol[0] == "m"}
+    def _draws(self, begins: bool) -> list[float]:
+        """For references; those that never change draw at every step all the same."""
+        references = self.signals.references
+        drawn = [self.rng.random(len(chances(0, reference))).tolist() for reference in references]
+        pairs = zip(references, drawn, strict=True)
+        return [u for reference, numbers in pairs for u in numbers if begins or reference.changes]
 
     def _seen(self) -> Array:
-        return np.array(self.f.seen(*self.queue[0], *self.r, *self.z), float)
+        return np.array(self.functions[2](*self.state), float)
 
 
 def _loops_in(env: Any) -> int:
@@ -211,31 +202,6 @@ def _loops_in(env: Any) -> int:
         count += isinstance(env, LoopEnv)
         env = env.env
     return count
-
-
-def _value(symbol: str, values: dict[str, float]) -> float:
-    """Of a symbol, or of the difference of two."""
-    one, _, other = symbol.partition(" - ")
-    return values[one] - (values[other] if other else 0.0)
-
-
-class _Moving:
-    """A reference in time, by the lines that compiled plants have too."""
-
-    def __init__(self, reference: Reference) -> None:
-        kept, draws = ", ".join(names(0, reference)) + ",", chances(0, reference)
-        scope, self.count = {"drawn": drawn}, len(draws)
-        self._first = made(scope, f"first({', '.join(draws)})", [*first_lines(0, reference), f"return {kept}"])
-        self._next = made(scope, f"after({kept} {', '.join(draws)})", [*next_lines(0, reference), f"return {kept}"])
-        self.state: tuple[float, ...] = ()
-
-    def first(self, rng: np.random.Generator) -> float:
-        self.state = self._first(*rng.random(self.count).tolist())
-        return float(self.state[0])
-
-    def next(self, rng: np.random.Generator) -> float:
-        self.state = self._next(*self.state, *rng.random(self.count).tolist())
-        return float(self.state[0])
 
 
 # -- what a loop has inside at a moment: more than the controller sees of it -------------------------------------------
@@ -252,14 +218,15 @@ class LoopInside(NamedTuple):
 def inside(env: Any) -> LoopInside | None:
     """Of an environment, now; None if it is in no loop."""
     if isinstance(env, LoopEnv):
-        return LoopInside(tuple(env.true), tuple(env.queue[0]), tuple(env.r), env.z)
-    loop = loop_of(env) if isinstance(env, PlantEnv) else None
-    if loop is None:
+        plant, (_, signals, around), state = env.inner, env.stated, env.state
+    elif isinstance(env, PlantEnv) and loop_of(env) is not None:
+        plant, signals, around = loop_of(env)
+        state = tuple(env.table[: env.plant.state_dim, 0].tolist())
+    else:
         return None
-    plant, signals, around = loop
     layout = loop_state(plant, signals, around)
-    values = dict(zip(layout.names, env.table[: env.plant.state_dim, 0].tolist(), strict=True))
-    references = [f"r{k}" for k in range(len(signals.references))]
+    values = dict(zip(layout.names, state, strict=True))
+    references = letters("r", len(signals.references))
     s, y, r, z = (
         tuple(values[name] for name in part) for part in (layout.plant, layout.queue[0], references, layout.registers)
     )
@@ -269,7 +236,7 @@ def inside(env: Any) -> LoopInside | None:
 
 def applied(env: Any, now: LoopInside, action: Sequence[float]) -> tuple[float, ...]:
     """What a decision of the controller becomes: after increments, rate limits and interlocks, before delay."""
-    signals = env.signals if isinstance(env, LoopEnv) else loop_of(env)[1]
+    signals = (env.stated if isinstance(env, LoopEnv) else loop_of(env))[1]
     u: tuple[float, ...] = signals.functions.applied(*now.measured, *now.references, *now.registers, *action)
     return tuple(map(float, u))
 

@@ -159,19 +159,20 @@ def widest(p: Any) -> Any:
 
 def process_noise(given: Mapping[str, Any], variables: Sequence[str]) -> dict[str, float]:
     """Standard deviations by state variable, zeros left out."""
-    told = given.get("process_noise", {})
-    if not isinstance(told, Mapping):
-        raise SpaqlError(f"process_noise gives standard deviations by name ({', '.join(variables)}), not {short(told)}")
-    return _spreads("process_noise", told, variables)
+    spreads = given.get("process_noise", {})
+    if not isinstance(spreads, Mapping):
+        names = ", ".join(variables)
+        raise SpaqlError(f"process_noise gives standard deviations by name ({names}), not {short(spreads)}")
+    return _spreads("process_noise", spreads, variables)
 
 
 def observation_noise(given: Mapping[str, Any], axes: Sequence[Axis]) -> dict[str, float]:
     """Standard deviations by observed variable, zeros left out; from a number, that fraction of every range."""
-    told, names = given.get("observation_noise", {}), [axis.name for axis in axes]
-    if isinstance(told, Mapping):
-        return _spreads("observation_noise", told, names)
+    spreads, names = given.get("observation_noise", {}), [axis.name for axis in axes]
+    if isinstance(spreads, Mapping):
+        return _spreads("observation_noise", spreads, names)
     either = f"a fraction of the ranges, or standard deviations by name ({', '.join(names)})"
-    fraction = real(f"observation_noise, {either},", told, 0.0, 1.0)
+    fraction = real(f"observation_noise, {either},", spreads, 0.0, 1.0)
     unbounded = [axis.name for axis in axes if axis.slope is not None]
     if unbounded:
         raise SpaqlError(
@@ -181,10 +182,10 @@ def observation_noise(given: Mapping[str, Any], axes: Sequence[Axis]) -> dict[st
     return {axis.name: fraction * (axis.high - axis.low) for axis in axes if fraction > 0.0}
 
 
-def _spreads(what: str, told: Mapping[str, Any], names: Sequence[str]) -> dict[str, float]:
+def _spreads(what: str, spreads: Mapping[str, Any], names: Sequence[str]) -> dict[str, float]:
     """In the order of the variables; angular_velocity means 'angular velocity'."""
     by_name: dict[str, float] = {}
-    for key, value in told.items():
+    for key, value in spreads.items():
         name = key.replace("_", " ") if isinstance(key, str) else key
         if name not in names or name in by_name:
             reason = "twice the variable" if name in names else "no variable"
@@ -195,10 +196,10 @@ def _spreads(what: str, told: Mapping[str, Any], names: Sequence[str]) -> dict[s
 
 def parameter_text(parameters: Mapping[str, Any]) -> str:
     """In one line: m=2, l=0.9..1.1, process_noise(velocity=0.1)."""
-    return ", ".join(f"{key}{_told(value)}" for key, value in parameters.items())
+    return ", ".join(f"{key}{_value_text(value)}" for key, value in parameters.items())
 
 
-def _told(value: Any) -> str:
+def _value_text(value: Any) -> str:
     if isinstance(value, Mapping):
         return f"({parameter_text(value)})"
     return f"={value}" if isinstance(value, Between) else f"={value:.6g}"

@@ -57,10 +57,10 @@ def from_fmu(
     - the rest as for `from_gym`. Names, units and bounds (min, max) are those of the FMU
     """
     fmu = read_fmu(path)
-    seen = [_observed(fmu, one) for one in _names("observe", observe)]
-    inputs, made = _actions(fmu, actions)
+    seen = [_observed(fmu, name) for name in _names("observe", observe)]
+    inputs, space = _actions(fmu, actions)
     step, values = _step(fmu, dt), _start(fmu, start, parameters)
-    known_outcome(reward, terminated, seen, made)  # before the first step calls them
+    known_outcome(reward, terminated, seen, space)  # before the first step calls them
     low, high = [axis.low for axis in seen], [axis.high for axis in seen]
     env = FMUEnv(str(fmu.path), [axis.name for axis in seen], low, high, inputs, reward, terminated, step, values)
     try:
@@ -74,8 +74,8 @@ def from_fmu(
         raise
     paid = "" if reward is not None else UNPAID
     about = fmu.description.description or fmu.description.modelName or fmu.path.stem
-    told = f"{' '.join(about.split())}; {fmu.path.name}, FMI {fmu.description.fmiVersion}, steps of {step:g} s{paid}"
-    return replace(problem, name=fmu.path.stem if name is None else str(name), summary=told, actions=made)
+    summary = f"{' '.join(about.split())}; {fmu.path.name}, FMI {fmu.description.fmiVersion}, steps of {step:g} s{paid}"
+    return replace(problem, name=fmu.path.stem if name is None else str(name), summary=summary, actions=space)
 
 
 def _names(what: str, given: Any) -> list[str]:
@@ -103,7 +103,7 @@ def _actions(fmu: FMU, given: Any) -> tuple[dict[str, Bounds], Continuous | Fini
     for name, bounds in wanted.items():
         variable = fmu.variable(name, "actions")
         if variable.causality != "input":
-            others = [one.name for one in fmu.variables.values() if one.causality == "input"]
+            others = [other.name for other in fmu.variables.values() if other.causality == "input"]
             said = f"{name} of {fmu.path.name} is not an input (it is: {variable.causality})"
             raise SpaqlError(f"actions: {said}; inputs are {', '.join(others) or 'not there'}")
         if isinstance(bounds, Finite) and len(wanted) > 1:

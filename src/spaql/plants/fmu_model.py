@@ -44,16 +44,16 @@ class FMU(NamedTuple):
 
     def variable(self, name: Any, what: str) -> Any:
         """One number of the FMU by its name."""
-        found = self.variables.get(name) if isinstance(name, str) else None
-        if found is None:
+        variable = self.variables.get(name) if isinstance(name, str) else None
+        if variable is None:
             near = difflib.get_close_matches(str(name), self.variables, MOST_NAMES, 0.5)
             names = near or list(self.variables)[:MOST_NAMES]
             more = "" if near or len(names) == len(self.variables) else ", ..."
             raise SpaqlError(f"{what}: {self.path.name} has no variable {name!r}: it has {', '.join(names)}{more}")
-        if found.dimensions or found.type not in (*NUMBERS, *COUNTS):
-            kind = "an array" if found.dimensions else f"of type {found.type}"
+        if variable.dimensions or variable.type not in (*NUMBERS, *COUNTS):
+            kind = "an array" if variable.dimensions else f"of type {variable.type}"
             raise SpaqlError(f"{what}: {name} of {self.path.name} is {kind}, only single numbers can be used")
-        return found
+        return variable
 
 
 @functools.cache
@@ -93,8 +93,8 @@ def read_fmu(path: Any) -> FMU:
         kinds = {"model exchange": description.modelExchange, "scheduled execution": description.scheduledExecution}
         only = " and ".join(kind for kind, there in kinds.items() if there is not None) or "nothing"
         raise SpaqlError(f"{file.name} is for {only} only, it has no solver of its own: export it for co-simulation")
-    found = _library(file, members, description)
-    return FMU(file, description, {one.name: one for one in description.modelVariables}, found)
+    binary = _library(file, members, description)
+    return FMU(file, description, {variable.name: variable for variable in description.modelVariables}, binary)
 
 
 def _library(file: Path, members: list[str], description: Any) -> str:
@@ -123,15 +123,15 @@ def _machine(file: Path, member: str) -> str | None:
 
 def _platforms(file: Path, members: list[str]) -> str:
     """The folders of libraries in a file, with the processor where the header tells it."""
-    told = {}
+    folders = {}
     for member in members:
         head, _, name = member.removeprefix("binaries/").partition("/")
         if member.startswith("binaries/") and name.endswith((".so", ".dll", ".dylib")):
             machine = _machine(file, member)
-            told[head] = head if machine is None or head.startswith(machine) else f"{head} (made for {machine})"
+            folders[head] = head if machine is None or head.startswith(machine) else f"{head} (made for {machine})"
     if any(member.startswith("sources/") and member.endswith(".c") for member in members):
-        told["sources"] = "C sources"
-    return ", ".join(told.values()) or "none at all"
+        folders["sources"] = "C sources"
+    return ", ".join(folders.values()) or "none at all"
 
 
 # -- an instance -------------------------------------------------------------------------------------------------------
@@ -163,14 +163,14 @@ class FmuModel:
 
     def get(self, group: Group) -> list[float]:
         values = [0.0] * sum(len(places) for _, _, places in group)
-        with self._told("cannot be read"):
+        with self._failing("cannot be read"):
             for kind, references, places in group:
                 for place, value in zip(places, getattr(self.instance[0], f"get{kind}")(references), strict=True):
                     values[place] = float(value)
         return values
 
     def put(self, group: Group, values: Sequence[float]) -> None:
-        with self._told("does not take these values: " + ", ".join(f"{value:g}" for value in values)):
+        with self._failing("does not take these values: " + ", ".join(f"{value:g}" for value in values)):
             for kind, references, places in group:
                 chosen = [values[place] if kind in NUMBERS else round(values[place]) for place in places]
                 getattr(self.instance[0], f"set{kind}")(references, chosen)
@@ -180,7 +180,7 @@ class FmuModel:
         self._renew()
         fmu = self.instance[0]
         self.log.clear()
-        with self._told("cannot be initialised" + (" with these start values" if values else "")):
+        with self._failing("cannot be initialised" + (" with these start values" if values else "")):
             if self.fmu.major == 2:
                 fmu.setupExperiment(startTime=0.0)
             self.put(group, values)
@@ -190,7 +190,7 @@ class FmuModel:
     def step(self, time: float, dt: float) -> None:
         usual = getattr(self.fmu.description.defaultExperiment, "stepSize", None)
         hint = "" if time > 0 else f"; it may want another dt ({f'its own is {usual}' if usual else 'it names none'})"
-        with self._told(f"failed at {time:g} s in a step of dt = {dt:g} s", self.beyond or hint):
+        with self._failing(f"failed at {time:g} s in a step of dt = {dt:g} s", self.beyond or hint):
             flags = self.instance[0].doStep(currentCommunicationPoint=time, communicationStepSize=dt)
         if flags is not None and (flags[1] or flags[2]):  # FMI 3: terminateSimulation, earlyReturn
             self._forget(False)
@@ -211,12 +211,12 @@ class FmuModel:
         if not self.close.alive:
             raise SpaqlError(f"{self.name} is closed: make the problem again")
         library, description = fmpy(), self.fmu.description
-        made = library.fmi2.FMU2Slave if self.fmu.major == 2 else library.fmi3.FMU3Slave
+        kind = library.fmi2.FMU2Slave if self.fmu.major == 2 else library.fmi3.FMU3Slave
         try:
             if not any(self.folder.iterdir()):
                 library.extract(self.fmu.path, self.folder)
             with contextlib.chdir("."):  # FMPy works in the folder of the library, and stays there if that fails
-                instance = made(
+                instance = kind(
                     guid=description.guid, modelIdentifier=description.coSimulation.modelIdentifier,
                     unzipDirectory=str(self.folder), libraryPath=str(self.folder / self.fmu.library),
                 )  # fmt: skip
@@ -228,7 +228,7 @@ class FmuModel:
         self.instance.append(instance)
 
     @contextlib.contextmanager
-    def _told(self, what: str, hint: str = "") -> Any:
+    def _failing(self, what: str, hint: str = "") -> Any:
         """A failing call becomes one line, and the instance is given up: FMI allows nothing else after an error."""
         try:
             yield

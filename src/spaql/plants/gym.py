@@ -68,8 +68,27 @@ def from_gym(
     - `options` are passed on to `gymnasium.make`
     """
     whole("measure", measure, 1, 10**7)
+    opened, keys = _open(env, options, flag("flatten", flatten))
+    takes_seed(opened)
     maps = (state_low, state_high, slopes)
-    problem = _problem(env, horizon, maps, reference, clip, rollouts, flag("flatten", flatten), measure, options)
+    given: dict[str, Any] = {
+        "env": opened,
+        # by its id alone it would be made again without our wrapper
+        "env_id": env if isinstance(env, str) and keys is None else None,
+        "clip": clip,
+        "dt": _step_time(opened),
+    }
+    given |= {} if reference is None else {"reference": tuple(items("reference", reference))}
+    given |= {} if rollouts is None else {"rollouts": rollouts}
+    own, spaces = opened.unwrapped, (opened.observation_space, opened.action_space)
+    if isinstance(own, PlantEnv) and spaces == (own.observation_space, own.action_space):
+        problem = _own_problem(own.problem, horizon, maps, given)
+    else:
+        name, actions = _name(opened, env), _actions(opened.action_space)
+        state, samples = _axes(opened, maps, keys, measure)
+        given |= {"env_options": options, "map_samples": samples}
+        steps = _horizon(opened, horizon)
+        problem = Problem(name, f"Gymnasium's {name}", state, actions, steps, **given)
     words = (names, units, action_names, action_units)
     state, actions = labelled(problem.name, problem.state, problem.actions, *words)
     limited, meaning = () if limits is None else limits, ends_of(problem) if ends is None else ends
@@ -87,31 +106,18 @@ def from_gym(
     return problem
 
 
-def _problem(
-    env: "str | gymnasium.Env[Any, Any]", horizon: int | None, maps: tuple[Any, ...], reference: Sequence[float] | None,
-    clip: bool, rollouts: int | None, flatten: bool, measure: int, options: dict[str, Any],
-) -> Problem:  # fmt: skip
-    made, keys = _open(env, options, flatten)
-    name = env if isinstance(env, str) else None
-    env_id = name if keys is None else None  # by its id alone it would be made again without our wrapper
-    own = made.unwrapped
-    takes_seed(made)
-    spaces = (made.observation_space, made.action_space)
-    if isinstance(own, PlantEnv) and spaces == (own.observation_space, own.action_space):
-        return _own_problem(made, own.problem, env_id, horizon, maps, reference, clip, rollouts)
-    actions = _actions(made.action_space)
-    state, samples = _axes(made, maps, keys, measure)
-    if horizon is None:
-        horizon = made.spec.max_episode_steps if made.spec is not None else None
-        if horizon is None:
-            raise SpaqlError("this environment has no step limit: give horizon=...")
-    name = name or (made.spec.id if made.spec is not None else type(made.unwrapped).__name__)
-    return Problem(
-        name, f"Gymnasium's {name}", state, actions, horizon,
-        reference=None if reference is None else tuple(items("reference", reference)),
-        rollouts=20 if rollouts is None else rollouts,
-        env=made, env_id=env_id, env_options=options, clip=clip, map_samples=samples, dt=_step_time(made),
-    )  # fmt: skip
+def _horizon(env: "gymnasium.Env[Any, Any]", given: int | None) -> int:
+    """Steps per episode."""
+    if given is None:
+        given = env.spec.max_episode_steps if env.spec is not None else None
+    if given is None:
+        raise SpaqlError("this environment has no step limit: give horizon=...")
+    return given
+
+
+def _name(env: "gymnasium.Env[Any, Any]", given: Any) -> str:
+    own = env.spec.id if env.spec is not None else type(env.unwrapped).__name__
+    return given if isinstance(given, str) else own
 
 
 def _step_time(env: "gymnasium.Env[Any, Any]") -> float | None:
@@ -130,23 +136,17 @@ def _step_time(env: "gymnasium.Env[Any, Any]") -> float | None:
 
 
 def _own_problem(
-    env: "gymnasium.Env[Any, Any]", ours: Problem, env_id: str | None, horizon: int | None, maps: tuple[Any, ...],
-    reference: Sequence[float] | None, clip: bool, rollouts: int | None,
-) -> Problem:  # fmt: skip
+    ours: Problem, horizon: int | None, maps: tuple[Any, ...], given: dict[str, Any]
+) -> Problem:
     """Our own plant as an environment keeps its maps: Gymnasium's loop and the compiled one agree to the bit."""
-    if any(given is not None for given in maps):
+    if any(ends is not None for ends in maps):
         raise SpaqlError(
             f"{ours.name} comes with its own map: state_low, state_high and slopes are for other environments"
         )
     if horizon is not None and horizon > ours.horizon:
         raise SpaqlError(f"{ours.name} ends after {ours.horizon} steps: a horizon of {horizon} cannot be reached")
-    return replace(
-        ours, plant=None, env=env, env_id=env_id, clip=clip,
-        horizon=ours.horizon if horizon is None else horizon,
-        rollouts=ours.rollouts if rollouts is None else rollouts,
-        reference=ours.reference if reference is None else tuple(items("reference", reference)),
-        known=_known(env, ours), dt=_step_time(env),
-    )  # fmt: skip
+    steps = ours.horizon if horizon is None else horizon
+    return replace(ours, plant=None, horizon=steps, known=_known(given["env"], ours), **given)
 
 
 def _known(env: "gymnasium.Env[Any, Any]", ours: Problem) -> KnownOutcome | None:
@@ -160,21 +160,15 @@ def _known(env: "gymnasium.Env[Any, Any]", ours: Problem) -> KnownOutcome | None
 
 def _open(env: Any, options: dict[str, Any], flatten: bool) -> "tuple[gymnasium.Env[Any, Any], list[str] | None]":
     """The environment, and the names of its variables if its observations had to be flattened."""
-    made = _made(env, options)
-    return flattened(made) if flatten else (made, None)
-
-
-def _made(env: Any, options: dict[str, Any]) -> "gymnasium.Env[Any, Any]":
-    if isinstance(env, gymnasium.Env):
-        if options:
-            raise SpaqlError(f"options {', '.join(options)} go with an environment id, not with an environment")
-        return env
-    if not isinstance(env, str):
+    if not isinstance(env, str | gymnasium.Env):
         raise SpaqlError(f"from_gym takes a Gymnasium id or environment, not {type(env).__name__}")
+    if isinstance(env, gymnasium.Env) and options:
+        raise SpaqlError(f"options {', '.join(options)} go with an environment id, not with an environment")
     try:
-        return gymnasium.make(env, **options)
+        opened = gymnasium.make(env, **options) if isinstance(env, str) else env
     except Exception as error:  # the constructor may raise anything: its package may be missing, its options wrong
         raise SpaqlError(f"gymnasium cannot make {echoed(env)}: {' '.join(str(error).split())}") from error
+    return flattened(opened) if flatten else (opened, None)
 
 
 def _actions(space: Any) -> Continuous | Finite:
@@ -216,8 +210,8 @@ def open_ended(env_id: str, flatten: bool = False) -> list[bool]:
     """For every variable that an environment shows, whether it declares no bounds of it."""
     with _open(env_id, {}, flatten)[0] as env:
         low, high = (getattr(env.observation_space, name) for name in ("low", "high"))
-    found: list[bool] = ((np.abs(low) >= UNBOUNDED) | (np.abs(high) >= UNBOUNDED)).tolist()
-    return found
+    unbounded: list[bool] = ((np.abs(low) >= UNBOUNDED) | (np.abs(high) >= UNBOUNDED)).tolist()
+    return unbounded
 
 
 def _override(name: str, given: Any, default: Array, d: int) -> Array:
@@ -240,7 +234,7 @@ def _probe(env: "gymnasium.Env[Any, Any]", names: list[str], measure: int) -> tu
     space, longest = env.action_space, -(-measure // PROBE_STARTS)
     rng = np.random.default_rng(0)
     seen: list[Array] = []
-    made = 0
+    count = 0
 
     def act(_: Any, step: int) -> Any:
         if isinstance(space, gymnasium.spaces.Discrete):
@@ -250,10 +244,10 @@ def _probe(env: "gymnasium.Env[Any, Any]", names: list[str], measure: int) -> tu
     for episode in range(PROBE_EPISODES):
         observation = begun(env.reset(seed=episode))
         seen.append(observed(names, observation, f"measuring its map, random episode {episode}, step 0"))
-        for step, (_, _, after, *_) in enumerate(steps(env, act, observation, min(measure - made, longest)), 1):
+        for step, (_, _, after, *_) in enumerate(steps(env, act, observation, min(measure - count, longest)), 1):
             seen.append(observed(names, after, f"measuring its map, random episode {episode}, step {step}"))
-            made += 1
+            count += 1
     table = np.array(seen)
     centre = np.median(table, axis=0)
     reach = np.abs(table - centre).max(axis=0)
-    return centre, np.where(reach > 0, reach, 1.0), made
+    return centre, np.where(reach > 0, reach, 1.0), count

@@ -22,7 +22,7 @@ from spaql.ground.compiling import kernel
 from spaql.ground.errors import SpaqlError, echoed
 from spaql.ground.numba_version import types as nb
 from spaql.plants.axes import Axis, Continuous, Finite
-from spaql.plants.compile import assembled, check_parameters
+from spaql.plants.compile import Remade, assembled, check_parameters
 from spaql.plants.plant import Plant
 from spaql.plants.problem import Problem, random_action
 
@@ -85,7 +85,7 @@ def said(kind: str, function: Function, arguments: Sequence[float]) -> float:
 
 
 @dataclass(frozen=True)
-class KnownOutcome:
+class KnownOutcome(Remade):
     """Reward and end of an episode as functions of observation, action and next observation; None where not known."""
 
     reward: Function | None
@@ -93,7 +93,6 @@ class KnownOutcome:
     observation_dim: int
     action_dim: int
     cost: Function | None = None  # of action and next observation: what violated limits cost in a model (strict.py)
-    # the function that made it, and its arguments, where its own functions cannot be found by name
     origin: tuple[Callable[..., Any], tuple[Any, ...]] | None = field(default=None, compare=False, repr=False)
 
     @functools.cached_property
@@ -121,17 +120,6 @@ class KnownOutcome:
         result = np.empty((len(before), 2))
         outcomes(self.compiled, before, applied, after, np.empty(2 * self.observation_dim + self.action_dim), result)
         return result[:, REWARD].copy(), result[:, DONE].copy()
-
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        """Functions of ours cannot be found by name: pickled by what they were made from."""
-        return super().__reduce_ex__(protocol) if self.origin is None else self.origin
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Without the compiled code, which cannot be pickled."""
-        return {name: value for name, value in self.__dict__.items() if name != "compiled"}
-
-    def __deepcopy__(self, memo: Any) -> "KnownOutcome":
-        return self  # nothing in it changes, and compiled functions cannot be copied
 
 
 # -- whether these functions say what the plant pays, step by step -----------------------------------------------------
@@ -185,8 +173,8 @@ def check_known(
         return
     step, kind = min((int(np.argmax(steps)), kind) for kind, steps in wrong.items())
     names = [axis.name for axis in problem.state]
-    where = f"observation ({_told(names, before[step])}), action ({', '.join(f'{a:.6g}' for a in applied[step])})"
-    where += f", next observation ({_told(names, after[step])})"
+    where = f"observation ({_value_text(names, before[step])}), action ({', '.join(f'{a:.6g}' for a in applied[step])})"
+    where += f", next observation ({_value_text(names, after[step])})"
     theirs, ours = f"paid {paid[step]:.9g}", f"{values[step]:.9g}"
     if kind == "terminated":
         theirs, ours = "ended the episode" if ended[step] else "went on", "it ends" if ends[step] else "it goes on"
@@ -196,12 +184,12 @@ def check_known(
 
 
 def wrong_steps(
-    known: KnownOutcome, told: tuple[Array, Array], seen: tuple[Array, Array], tolerance: float
+    known: KnownOutcome, stated: tuple[Array, Array], seen: tuple[Array, Array], tolerance: float
 ) -> dict[str, Array]:
     """By what is known and not always right: the steps in which it is wrong. `told`, `seen`: rewards and ends."""
     wrong = {
-        "reward": ~(np.abs(told[0] - seen[0]) <= tolerance),  # NaN is wrong too
-        "terminated": told[1] != (seen[1] != 0.0),
+        "reward": ~(np.abs(stated[0] - seen[0]) <= tolerance),  # NaN is wrong too
+        "terminated": stated[1] != (seen[1] != 0.0),
     }
     return {kind: wrong[kind] for kind in known.functions if wrong[kind].any()}
 
@@ -213,7 +201,7 @@ def _tolerance(problem: Problem, paid: Array) -> float:
     return tolerance
 
 
-def _told(names: Sequence[str], values: Array) -> str:
+def _value_text(names: Sequence[str], values: Array) -> str:
     return ", ".join(f"{name} = {value:.6g}" for name, value in zip(names, values, strict=True))
 
 
@@ -235,7 +223,7 @@ def _plant_steps(problem: Problem, plant: Plant) -> Steps:
 
 def _plant_episode(problem: Problem, plant: Plant, rng: np.random.Generator) -> Iterator[Sequence[Any]]:
     """Ends before what is not finite: compiled code goes on with it, and training names it."""
-    look = plant.observe.python if plant.observe is not None else _itself
+    look = plant.observe.python if plant.observe is not None else lambda *seen: seen
     state = plant.reset.python(*rng.random(plant.reset_noise).tolist())
     for _ in range(min(EPISODE, problem.horizon)):
         action = np.atleast_1d(random_action(problem, rng)).astype(float).tolist()
@@ -252,10 +240,6 @@ def _plant_episode(problem: Problem, plant: Plant, rng: np.random.Generator) -> 
         state = after
         if terminated:
             return
-
-
-def _itself(*state: float) -> tuple[float, ...]:
-    return state
 
 
 def steps_of(rows: Sequence[Sequence[Any]], problem: Problem) -> Steps:

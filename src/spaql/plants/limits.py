@@ -53,21 +53,21 @@ def limited_names(state: Sequence[Axis], actions: Continuous | Finite) -> list[s
 def checked_limits(limits: Any, state: Sequence[Axis], actions: Continuous | Finite) -> tuple[Limit, ...]:
     """One limit at most per name, each of a name that is there once; angular_velocity means 'angular velocity'."""
     given = tuple(limits) if isinstance(limits, Iterable) else (limits,)
-    names, found = limited_names(state, actions), dict[str, Limit]()
+    names, checked = limited_names(state, actions), dict[str, Limit]()
     for limit in given:
         if not isinstance(limit, Limit):
             raise SpaqlError(f"limits are a list of spaql.Limit(variable, low, high), not {echoed(limit)}")
         spoken = limit.variable.replace("_", " ")
         name = limit.variable if limit.variable in names or spoken not in names else spoken
         if name not in names:
-            raise SpaqlError(f"a limit on {name!r}: there is no such variable or action; choose among {_told(names)}")
+            raise SpaqlError(f"a limit on {name!r}: there is no such variable or action; choose among {_listed(names)}")
         if names.count(name) > 1:
             raise SpaqlError(f"a limit on {echoed(name)}: several variables or actions have this name; rename them")
         _satisfiable(limit, names.index(name), state, actions)
-        if name in found:
+        if name in checked:
             raise SpaqlError(f"two limits on {echoed(name)}: give one, with low and high")
-        found[name] = Limit(name, limit.low, limit.high)
-    return tuple(found.values())
+        checked[name] = Limit(name, limit.low, limit.high)
+    return tuple(checked.values())
 
 
 def _satisfiable(limit: Limit, place: int, state: Sequence[Axis], actions: Continuous | Finite) -> None:
@@ -90,7 +90,7 @@ def limit_units(limits: Sequence[Limit], state: Sequence[Axis], actions: Continu
     return tuple(units[names.index(limit.variable)] for limit in limits)
 
 
-def _told(names: Sequence[str], most: int = 20) -> str:
+def _listed(names: Sequence[str], most: int = 20) -> str:
     return ", ".join(names[:most]) + (", ..." if len(names) > most else "")
 
 
@@ -157,11 +157,12 @@ def within(
     if name not in actions:
         raise SpaqlError(f"interlock: there is no action {echoed(name)}: choose {', '.join(actions)}")
     j = actions.index(name)
-    if isinstance(actuator, Finite):
+    if actuator.values:
         left = [float(value) for value in actuator.values if lock.low <= value <= lock.high]
         low, high = (min(left), max(left)) if left else (math.nan, math.nan)
     else:
-        low, high = max(lock.low, float(actuator.low[j])), min(lock.high, float(actuator.high[j]))
+        least, most = actuator.bounds
+        low, high = max(lock.low, float(least[j])), min(lock.high, float(most[j]))
     if not low <= high:
         raise SpaqlError(f"{lock}: no action is left")
     sign, at = (">=", lock.above) if lock.above is not None else ("<=", lock.below)

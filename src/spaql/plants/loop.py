@@ -21,10 +21,11 @@ from typing import Any
 
 from spaql.ground.checks import FAR, real, whole
 from spaql.ground.errors import SpaqlError, echoed
-from spaql.plants.axes import NARROWEST, Finite
+from spaql.plants.axes import NARROWEST
 from spaql.plants.environment import LoopEnv
 from spaql.plants.limits import Interlock, Limit
-from spaql.plants.loop_plant import Surroundings, least_paid, loop_known, loop_of, looped, payment_of
+from spaql.plants.loop_plant import Surroundings, least_paid, loop_known, looped, payment_of
+from spaql.plants.plant import loop_of
 from spaql.plants.problem import Problem
 from spaql.plants.problem_text import IN_LOOP, UNPAID, loop_line
 from spaql.plants.references import Reference
@@ -97,21 +98,21 @@ def loop(
     warn_beyond(problem, given)
     # what trips has failed; where the plant's own ends are successes, an end may be either
     meaning = problem.ends if not ends else "" if problem.ends == "success" else "failure"
-    made = _in_loop(problem, signals, around, name=called, summary=summary, limits=kept, ends=meaning)
-    check_starts(made, made.limits)
+    in_loop = _in_loop(problem, signals, around, name=called, summary=summary, limits=kept, ends=meaning)
+    check_starts(in_loop, in_loop.limits)
     check_starts(problem, ends, trip=True)
-    return made
+    return in_loop
 
 
-def _in_loop(base: Problem, signals: Signals, around: Surroundings, **told: Any) -> Problem:
-    made: dict[str, Any] = {
+def _in_loop(base: Problem, signals: Signals, around: Surroundings, **kept: Any) -> Problem:
+    parts: dict[str, Any] = {
         "state": signals.state, "actions": signals.actions, "signals": signals, "reference": _held(base, signals),
         "known": loop_known(signals, around), "xi": {}, "env_id": None, "env_options": {}, "parameters": {}, "seen": (),
     }  # fmt: skip
     if base.plant is not None:
         plant = looped(base.plant.in_functions(), signals, around)
-        return replace(base, plant=plant, env=None, **made, **told)
-    return replace(base, env=LoopEnv(base, signals, around), **made, **told)
+        return replace(base, plant=plant, env=None, **parts, **kept)
+    return replace(base, env=LoopEnv(base, signals, around), **parts, **kept)
 
 
 def extended(problem: Problem, memory: Sequence[str], observe: Sequence[str], **more: Any) -> Problem:
@@ -131,7 +132,7 @@ def extended(problem: Problem, memory: Sequence[str], observe: Sequence[str], **
     shown = tuple(dict.fromkeys([*observe, *limited]))  # what is limited is seen, so that it can be counted
     wanted = signals_of(**signals.parts() | {"memory": kept, "shown": shown})
     about = problem.summary if problem.signals is not None else f"{problem.summary}{IN_LOOP}{loop_line(wanted, around)}"
-    return _in_loop(base, wanted, around, **_as_told(problem) | {"summary": about})
+    return _in_loop(base, wanted, around, **_named_as(problem) | {"summary": about})
 
 
 def with_previous(problem: Problem) -> Problem:
@@ -162,10 +163,10 @@ def restated(problem: Problem, references: Sequence[Reference], noise: bool = Tr
     """The same plant in the same loop with other references of the same names; without sensor noise, if asked for."""
     base, signals, around = stated(problem)
     wanted = replace(signals, references=tuple(references))
-    return _in_loop(base, wanted, around if noise else replace(around, noise=()), **_as_told(problem))
+    return _in_loop(base, wanted, around if noise else replace(around, noise=()), **_named_as(problem))
 
 
-def _as_told(problem: Problem) -> dict[str, Any]:
+def _named_as(problem: Problem) -> dict[str, Any]:
     return {name: getattr(problem, name) for name in ("name", "summary", "limits", "ends")}
 
 
@@ -191,7 +192,8 @@ def _held(problem: Problem, signals: Signals) -> tuple[float, ...] | None:
     if problem.reference is None:
         return None
     values = {axis.name: value for axis, value in zip(problem.state, problem.reference, strict=True)}
-    values |= {one.name: one.middle for one in signals.references} | dict.fromkeys(signals.errors, 0.0)
+    values |= {reference.name: reference.middle for reference in signals.references}
+    values |= dict.fromkeys(signals.errors, 0.0)
     for item in signals.items:
         if item.kind == "previous":
             values[item.name] = signals.neutral[signals.action_names.index(item.of)]
@@ -232,8 +234,8 @@ def _around(
         )
     paid, learned = payment_of(signals, reward), problem.plant is not None and len(problem.plant.sensor_noise) > 0
     return Surroundings(
-        tuple(one for one in sorted(spreads) if one[1] > 0.0), late["sensor"], late["actuator"],
-        paid, tuple((names.index(one.variable), one.low, one.high) for one in trips),
+        tuple(blur for blur in sorted(spreads) if blur[1] > 0.0), late["sensor"], late["actuator"],
+        paid, tuple((names.index(trip.variable), trip.low, trip.high) for trip in trips),
         0.0 if cost is None else real("trip_cost", cost, 0.0),
         least_paid(paid, signals) if learned and paid is not None else None,
     )  # fmt: skip
@@ -242,7 +244,7 @@ def _around(
 def _per_action(what: str, given: Any, problem: Problem) -> tuple[float, ...]:
     if given is None:
         return ()
-    if isinstance(problem.actions, Finite):
+    if problem.actions.values:
         raise SpaqlError(f"{what} are for continuous actions, not for a finite set")
     names, (low, high) = signals_around(problem).action_names, problem.actions.bounds
     by_name = given if isinstance(given, Mapping) else dict.fromkeys(names, given)
@@ -254,15 +256,15 @@ def _per_action(what: str, given: Any, problem: Problem) -> tuple[float, ...]:
 
 def _list(what: str, given: Any, kind: type[Any]) -> tuple[Any, ...]:
     many = tuple(given) if isinstance(given, Sequence) and not isinstance(given, str) else (given,)
-    for one in many:
-        if not isinstance(one, kind):
-            raise SpaqlError(f"{what} is a list of spaql.{kind.__name__}, not {echoed(one)}")
+    for item in many:
+        if not isinstance(item, kind):
+            raise SpaqlError(f"{what} is a list of spaql.{kind.__name__}, not {echoed(item)}")
     return many
 
 
 def _texts(what: str, given: Any) -> tuple[str, ...]:
     many = (given,) if isinstance(given, str) else given
-    if not isinstance(many, Sequence) or not all(isinstance(one, str) for one in many):
+    if not isinstance(many, Sequence) or not all(isinstance(item, str) for item in many):
         raise SpaqlError(f"{what} is a list of names, not {echoed(given)}")
     return tuple(many)
 

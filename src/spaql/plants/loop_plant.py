@@ -22,9 +22,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spaql.ground.errors import SpaqlError, echoed
-from spaql.plants.assemble import bounded, gaussians, listed, normals
+from spaql.plants.assemble import bounded, gaussians, normals
 from spaql.plants.axes import Axis
-from spaql.plants.compile import made
+from spaql.plants.compile import function_of, listed
 from spaql.plants.compile import names as letters
 from spaql.plants.equations import drawn
 from spaql.plants.known import KnownOutcome
@@ -51,7 +51,7 @@ class Payment:
             return self.given
         arguments = ", ".join(f"e{n}" for n in range(len(self.units)))
         terms = " - ".join(f"(e{n} / {unit!r}) * (e{n} / {unit!r})" for n, unit in enumerate(self.units))
-        function: Callable[..., float] = made({}, f"tracking({arguments})", [f"return -{terms}"])
+        function: Callable[..., float] = function_of({}, f"tracking({arguments})", [f"return -{terms}"])
         return function
 
     def of(self, *values: float) -> float:
@@ -60,8 +60,8 @@ class Payment:
             return float(self.function(*values))
         except Exception as error:
             names = [] if self.given is None else list(inspect.signature(self.given).parameters)
-            told = ", ".join(f"{name} = {value:.6g}" for name, value in zip(names, values, strict=False))
-            raise SpaqlError(f"the reward of the loop failed with {told}: {error!r}") from error
+            arguments = ", ".join(f"{name} = {value:.6g}" for name, value in zip(names, values, strict=False))
+            raise SpaqlError(f"the reward of the loop failed with {arguments}: {error!r}") from error
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self.given is not None and not self.given.__qualname__.isidentifier():
@@ -109,8 +109,8 @@ def least_paid(payment: Payment, signals: Signals) -> float:
     values |= {f"u{j}": rng.uniform(low[j], high[j], TRIED) for j in range(len(low))}
     columns = []
     for symbol in payment.symbols:
-        one, minus, other = symbol.partition(" - ")
-        columns.append(values[one] - values[other] if minus else values[one])
+        first, minus, other = symbol.partition(" - ")
+        columns.append(values[first] - values[other] if minus else values[first])
     paid = [payment.of(*map(float, row)) for row in zip(*columns, strict=True)]
     least = min(paid, default=0.0)
     if not np.isfinite(least):
@@ -158,13 +158,19 @@ def loop_state(plant: Plant, signals: Signals, around: Surroundings) -> LoopStat
     )
 
 
-def looped(plant: Plant, signals: Signals, around: Surroundings) -> Plant:
-    """The plant in its loop."""
+def loop_functions(
+    plant: Plant, signals: Signals, around: Surroundings, hooks: Sequence[str] = ()
+) -> tuple[Callable[..., Any], ...]:
+    """`reset`, `step` and `observe` of the loop.
+
+    `hooks`: functions that are given at every call, before all else.
+    """
     layout = loop_state(plant, signals, around)
     s, queue, _, z, late = layout
     t, r, y = letters("t", plant.observation_dim), letters("r", len(signals.references)), queue[0]
     a, u = letters("a", plant.action_dim), letters("u", plant.action_dim)
-    uniform, noise, normal = normals(len(around.noise))
+    count = len(around.noise)
+    uniform, noise, normal = normals(count, count if hooks else None)
     errors = {j: x for x, (j, _) in zip(normal, around.noise, strict=True)}
     state = layout.names
     look = f"{listed(t)}= look({listed(s)})" if plant.observe else f"{listed(t)}= {listed(s)}"
@@ -177,7 +183,7 @@ def looped(plant: Plant, signals: Signals, around: Surroundings) -> Plant:
     lines = [f"{listed(u)}= applied({listed([*y, *r, *z, *a])})"]
     if around.reward:
         # memory as the law saw it, before it takes in this step
-        lines += [f"{symbol} = {text}" for symbol, text in _remembered(signals, around.reward.symbols, y)]
+        lines += remembered(signals, around.reward.symbols, y)
     lines += [f"{listed(z)}= after({listed([*y, *r, *z, *u])})"] if z else []
     applied = late[0] if late else u
     plant_noise = letters("c", plant.step_noise)
@@ -196,51 +202,45 @@ def looped(plant: Plant, signals: Signals, around: Surroundings) -> Plant:
     for k, row in enumerate(queue[:-1]):
         lines.append(f"{listed(row)}= {listed(queue[k + 1])}")
     lines += [*noise, *_measured(queue[-1], t, errors, signals.measured)]
-    moves = [line for k, one in enumerate(signals.references) for line in next_lines(k, one)]
-    draws = [name for k, one in enumerate(signals.references) if one.changes for name in chances(k, one)]
+    moves = [line for k, reference in enumerate(signals.references) for line in next_lines(k, reference)]
+    changing = [(k, reference) for k, reference in enumerate(signals.references) if reference.changes]
+    draws = [name for k, reference in changing for name in chances(k, reference)]
     lines += [*moves, f"return ({listed(state)}), reward, terminated"]
-    stepped = made(scope, f"step({listed([*state, *a, *plant_noise, *uniform, *draws])})", lines)
+    arguments = listed(hooks, state, a, plant_noise, uniform, draws)
+    stepped = function_of(scope, f"step({arguments})", lines)
 
     reset_noise = letters("c", plant.reset_noise)
-    draws = [name for k, one in enumerate(signals.references) for name in chances(k, one)]
+    draws = [name for k, reference in enumerate(signals.references) for name in chances(k, reference)]
     lines = [f"{listed(s)}= start({listed(reset_noise)})", look, *noise]
     lines += _measured(queue[-1], t, errors, signals.measured)
     lines += [f"{listed(row)}= {listed(queue[-1])}" for row in queue[:-1]]
-    lines += [line for k, one in enumerate(signals.references) for line in first_lines(k, one)]
+    lines += [line for k, reference in enumerate(signals.references) for line in first_lines(k, reference)]
     lines += [f"{listed(z)}= first({listed([*y, *r])})"] if z else []
     lines += [f"{listed(row)}= {', '.join(map(repr, signals.neutral))}," for row in late]
-    started = made(scope, f"reset({listed([*reset_noise, *uniform, *draws])})", [*lines, f"return ({listed(state)})"])
+    lines.append(f"return ({listed(state)})")
+    started = function_of(scope, f"reset({listed(hooks, reset_noise, uniform, draws)})", lines)
 
-    seen = made(scope, f"observe({listed(state)})", [f"return seen({listed([*y, *r, *z])})"])
-    functions = PlantFunction("reset", started), PlantFunction("step", stepped), PlantFunction("observe", seen)
-    return replace(make_plant(*functions, plant.action_dim), origin=(looped, (plant, signals, around)))
-
-
-def loop_of(problem: Any) -> Any:
-    """How the plant or the environment of a problem, or of a `PlantEnv`, was put in a loop; None if it was not.
-
-    What is in the loop, plant or problem; its signals; its surroundings.
-    """
-    if problem.plant is None:
-        return getattr(problem.env, "stated", None)
-    origin = problem.plant.origin
-    return origin[1] if origin is not None and origin[0] is looped else None
+    seen = function_of(scope, f"observe({listed(state)})", [f"return seen({listed([*y, *r, *z])})"])
+    return started, stepped, seen
 
 
-def _remembered(signals: Signals, symbols: Sequence[str], y: Sequence[str]) -> list[tuple[str, str]]:
-    """The variables of the memory that a reward asks for, at the time of the decision."""
+def looped(plant: Plant, signals: Signals, around: Surroundings) -> Plant:
+    """The plant in its loop."""
+    functions = loop_functions(plant, signals, around)
+    reset, step, observe = map(PlantFunction, ("reset", "step", "observe"), functions)
+    stated = (plant, signals, around)
+    in_loop = make_plant(reset, step, observe, plant.action_dim)
+    return replace(in_loop, origin=(looped, stated), stated=stated)
+
+
+def remembered(signals: Signals, symbols: Sequence[str], y: Sequence[str]) -> list[str]:
+    """Lines of the variables of the memory that a reward asks for, at the time of the decision."""
     place = {f"y{j}": name for j, name in enumerate(y)}
-    asked = {symbol for symbol in symbols if symbol.startswith("m")}
-    basic = {symbol: python(one, lambda s: place.get(s, s)) for symbol, one in signals.seen_lines()}
-    found = []
-    for symbol, one in signals.seen_lines():
-        if symbol in asked:
-
-            def renamed(name: str) -> str:
-                return f"({basic[name]})" if name.startswith("e") else place.get(name, name)
-
-            found.append((symbol, python(one, renamed)))
-    return found
+    lines = signals.seen_lines()
+    said = {symbol: python(terms, lambda s: place.get(s, s)) for symbol, terms in lines}
+    place |= {symbol: f"({text})" for symbol, text in said.items() if symbol[0] == "e"}
+    asked = [(symbol, terms) for symbol, terms in lines if symbol[0] == "m" and symbol in symbols]
+    return [f"{symbol} = {python(terms, lambda s: place.get(s, s))}" for symbol, terms in asked]
 
 
 def _measured(row: Sequence[str], true: Sequence[str], errors: dict[int, str], axes: Sequence[Axis]) -> list[str]:
@@ -265,13 +265,13 @@ def loop_known(signals: Signals, around: Surroundings) -> KnownOutcome | None:
     places = _places(signals, around)
     arguments = []
     for symbol in around.reward.symbols:
-        one, minus, other = symbol.partition(" - ")
-        if one not in places or (minus and other not in places):
+        first, minus, other = symbol.partition(" - ")
+        if first not in places or (minus and other not in places):
             return None
-        arguments.append(f"{places[one]}{minus}{places[other] if minus else ''}")
+        arguments.append(f"{places[first]}{minus}{places[other] if minus else ''}")
     d, axes = len(signals.state), signals.actions.axes
-    names = [*(f"o{j}" for j in range(d)), *(f"a{j}" for j in range(axes)), *(f"n{j}" for j in range(d))]
-    paid = made({"pay": around.reward.function}, f"reward({', '.join(names)})", [f"return pay({', '.join(arguments)})"])
+    head = f"reward({listed(letters('o', d), letters('a', axes), letters('n', d))})"
+    paid = function_of({"pay": around.reward.function}, head, [f"return pay({listed(arguments)})"])
     return KnownOutcome(paid, None, d, axes, origin=(loop_known, (signals, around)))
 
 
@@ -279,16 +279,16 @@ def _places(signals: Signals, around: Surroundings) -> dict[str, str]:
     """Where the symbols of a reward stand: o in the observation, n in the next one, a in the action."""
     shown = {axis.name: j for j, axis in enumerate(signals.state)}
     blurred = {j for j, _ in around.noise}
-    found = {}
+    places = {}
     for j, axis in enumerate(signals.measured):
         if axis.name in shown and j not in blurred and around.sensor_delay == 0:
-            found[f"t{j}"] = f"n{shown[axis.name]}"
+            places[f"t{j}"] = f"n{shown[axis.name]}"
     for name, symbol in signals.symbols.items():
         if name in shown and symbol[0] in "rm":
-            found[symbol] = f"o{shown[name]}"
+            places[symbol] = f"o{shown[name]}"
     for j, name in enumerate(signals.action_names):
         if f"previous({name})" in shown:
-            found[f"u{j}"] = f"n{shown[f'previous({name})']}"
+            places[f"u{j}"] = f"n{shown[f'previous({name})']}"
         elif not (signals.increments or signals.rates or signals.interlocks):
-            found[f"u{j}"] = f"a{j}"
-    return found
+            places[f"u{j}"] = f"a{j}"
+    return places

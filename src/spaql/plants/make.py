@@ -44,9 +44,9 @@ def make(name: str, *, limits: Sequence[Limit] = (), **parameters: Any) -> Probl
 
 def limited(problem: Problem, limits: Any) -> Problem:
     """The problem with these limits, each of which holds at some start."""
-    made = replace(problem, limits=limits)
-    check_starts(made, made.limits)
-    return made
+    problem = replace(problem, limits=limits)
+    check_starts(problem, problem.limits)
+    return problem
 
 
 def make_from_catalog(name: str, parameters: Mapping[str, Any] | None = None) -> Problem:

@@ -51,11 +51,11 @@ class Item(NamedTuple):
 
 def parsed(text: str, variables: Sequence[str], actions: Sequence[str]) -> list[Item]:
     """What a text such as "integral(speed_error, 10)" asks for."""
-    found = re.fullmatch(r"\s*(\w+)\s*\((.*)\)\s*", text) if isinstance(text, str) else None
-    if found is None or found[1] not in KINDS:
+    match = re.fullmatch(r"\s*(\w+)\s*\((.*)\)\s*", text) if isinstance(text, str) else None
+    if match is None or match[1] not in KINDS:
         such = ", ".join(f"{kind}(...)" for kind in KINDS)
         raise SpaqlError(f"memory is chosen by names such as 'integral(speed_error)': {such}; not {echoed(text)}")
-    kind, inside = found[1], found[2].strip()
+    kind, inside = match[1], match[2].strip()
     of, number = inside, ""
     if inside not in (*variables, *actions) and "," in inside:  # names may have commas in them
         of, number = (part.strip() for part in inside.rsplit(",", 1))
@@ -113,7 +113,7 @@ def registers_of(
         elif item.kind == "average":
             n = int(item.number)
             past = [before(item.of, symbol, k, begin) for k in range(1, n)]
-            sums.append(Sum(tuple((1.0 / n, one) for one in [symbol, *past])))
+            sums.append(Sum(tuple((1.0 / n, value) for value in [symbol, *past])))
         elif item.kind == "difference":
             sums.append(Sum(((1.0, symbol), (-1.0, before(item.of, symbol, int(item.number), begin)))))
         else:

@@ -32,7 +32,7 @@ from spaql.ground.compiling import code_of, kernel
 from spaql.ground.errors import SpaqlError, echoed
 from spaql.ground.numba_version import types as nb
 from spaql.ground.streams import uniform
-from spaql.plants.compile import TAKE_NUMBERS, assembled, check_parameters, failed
+from spaql.plants.compile import TAKE_NUMBERS, Remade, assembled, check_parameters, failed
 
 # A batch function takes one table and n: row `rows.x` of the table starts at `rows.x * LANES`, lane i is column i.
 # With the pitch a constant, LLVM can prove that rows do not overlap, and vectorises without a check at every call.
@@ -68,17 +68,17 @@ class PlantFunction:
         """Pickled by name: the decorated function stands in its module where the plain one was."""
         if "<locals>" in self.python.__qualname__:
             raise SpaqlError(f"{self.python.__name__} cannot be pickled: define it in a module, not inside a function")
-        return _found, (self.python.__module__, self.python.__qualname__)
+        return _named, (self.python.__module__, self.python.__qualname__)
 
     @property
     def parameters(self) -> int:
         return len(inspect.signature(self.python).parameters)
 
 
-def _found(module: str, name: str) -> PlantFunction:
-    made = functools.reduce(getattr, name.split("."), importlib.import_module(module))
-    assert isinstance(made, PlantFunction)
-    return made
+def _named(module: str, name: str) -> PlantFunction:
+    function = functools.reduce(getattr, name.split("."), importlib.import_module(module))
+    assert isinstance(function, PlantFunction)
+    return function
 
 
 def reset(function: Callable[..., Any]) -> PlantFunction:
@@ -104,7 +104,7 @@ def _plant_function(kind: str, function: Callable[..., Any]) -> PlantFunction:
 
 
 @dataclass(frozen=True)
-class Plant:
+class Plant(Remade):
     """The functions of a plant with their sizes, checked by running them once in plain Python."""
 
     reset: PlantFunction
@@ -115,8 +115,9 @@ class Plant:
     observation_dim: int
     reset_noise: int
     step_noise: int
-    # the function that made the plant, and its arguments
     origin: tuple[Callable[..., "Plant"], tuple[Any, ...]] | None = field(default=None, compare=False, repr=False)
+    # in a loop: what is in it, signals, surroundings
+    stated: Any = field(default=None, compare=False, repr=False)
 
     def in_functions(self) -> "Plant":
         """The plant as functions that can be called in others: itself."""
@@ -161,24 +162,21 @@ class Plant:
         rows = self.rows
         seen, applied = _columns(rows.observation, self.observation_dim), _columns(rows.action, self.action_dim)
         loop = f"    for i in range(n):\n        {applied if several else applied.rstrip(', ')} = act({seen})"
-        made: Batch = assembled("act", "(T, n)", loop, {"act": function}, SIGNATURE)
-        return made
-
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        """Functions put together from others cannot be found by name: pickled by what they were made from."""
-        return super().__reduce_ex__(protocol) if self.origin is None else self.origin
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Without the compiled code, which cannot be pickled."""
-        return {name: value for name, value in self.__dict__.items() if name not in ("rows", "batch")}
-
-    def __deepcopy__(self, memo: Any) -> "Plant":
-        return self  # nothing in it changes, and compiled functions cannot be copied
+        batch: Batch = assembled("act", "(T, n)", loop, {"act": function}, SIGNATURE)
+        return batch
 
     def _batch(self, function: PlantFunction, *lines: str) -> Any:
         parts = {"act": function.python} | ({"look": self.observe.python} if self.observe else {})
         loop = "\n        ".join(["    for i in range(n):", *lines])
         return assembled(function.kind, "(T, n)", loop, parts, SIGNATURE, wide=True)
+
+
+def loop_of(problem: Any) -> Any:
+    """How the plant or environment of a problem was put in a loop, also of a `PlantEnv`; None if it was not.
+
+    What is in the loop, plant or problem; its signals; its surroundings.
+    """
+    return getattr(problem.env if problem.plant is None else problem.plant, "stated", None)
 
 
 def _columns(row: int, count: int) -> str:

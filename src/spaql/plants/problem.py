@@ -105,8 +105,8 @@ class Problem:
                 f"{len(self.state)} observed variables make {children} cells per split, more than {MAX_SPLIT}: select "
                 "or combine variables (gymnasium.wrappers.TransformObservation), or learn Laws"
             )
-        k, m = (0, len(self.actions.values)) if isinstance(self.actions, Finite) else (self.actions.axes, 0)
-        return Space(len(self.state), k, m, int(self.horizon), trees)
+        m = len(self.actions.values)
+        return Space(len(self.state), 0 if m else self.actions.axes, m, int(self.horizon), trees)
 
     def chart(self) -> Chart:
         axes = np.zeros(len(self.state), AXIS)
@@ -117,7 +117,7 @@ class Problem:
                 width = axis.high - axis.low  # 0: a constant variable sits at the centre
                 row["centre"], row["scale"] = axis.low + width / 2, 2 / width if width > 0 else 0.0
                 row["kind"] = CLIPPED if self.clip else LINEAR
-        if isinstance(self.actions, Finite):
+        if self.actions.values:
             return Chart(axes, np.zeros(1, AXIS), np.array(self.actions.values, float))
         acts, (low, high) = np.zeros(self.actions.axes, AXIS), self.actions.bounds
         acts["centre"] = (low + high) / 2
@@ -210,10 +210,7 @@ def constant_actions(problem: Problem) -> list[Array]:
 
 def random_action(problem: Problem, rng: np.random.Generator) -> Any:
     """One that the environment takes, each as likely as the others."""
-    actions = problem.actions
-    if isinstance(actions, Finite):
-        return problem.native(np.array([actions.values[rng.integers(len(actions.values))]]))
-    return problem.native(rng.uniform(*actions.bounds))
+    return problem.native(problem.actions.draw(rng))
 
 
 def cube(state_dim: int, actions: int | Sequence[float], horizon: int) -> Problem:
@@ -222,15 +219,15 @@ def cube(state_dim: int, actions: int | Sequence[float], horizon: int) -> Proble
     `actions`: the number of continuous action axes, or the list of a finite set.
     """
     state = tuple(Axis(f"x{j}", -1.0, 1.0) for j in range(whole("state_dim", state_dim, 1)))
-    made: Continuous | Finite
+    space: Continuous | Finite
     if isinstance(actions, int | np.integer):
         axes = whole("the number of action axes", actions, 1, MAX_AXES)
-        made = Continuous((-1.0,) * axes, (1.0,) * axes)
+        space = Continuous((-1.0,) * axes, (1.0,) * axes)
         said = f"{actions} action axes"
     else:
         try:
-            made = Finite(tuple(actions))
+            space = Finite(tuple(actions))
         except TypeError as error:
             raise SpaqlError(f"actions is a number of axes or a list of actions, not {echoed(actions)}") from error
-        said = f"{len(made.values)} actions"
-    return Problem("cube", f"{state_dim} states and {said}, no plant: learn with update()", state, made, horizon)
+        said = f"{len(space.values)} actions"
+    return Problem("cube", f"{state_dim} states and {said}, no plant: learn with update()", state, space, horizon)

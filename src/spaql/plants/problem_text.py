@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from spaql.plants.axes import Axis, Continuous, Finite
 from spaql.plants.limits import Limit, limit_units, limited_names
+from spaql.plants.plant import loop_of
 
 if TYPE_CHECKING:
     from spaql.plants.loop_plant import Surroundings
@@ -85,7 +86,7 @@ def _with(text: str, unit: str) -> str:
 
 def loop_line(signals: "Signals", around: "Surroundings") -> str:
     """In one line."""
-    parts = [str(one) for one in signals.references]
+    parts = [str(reference) for reference in signals.references]
     kept = [item.name for item in signals.items]
     parts += [f"memory {', '.join(kept[:MOST_REMEMBERED])}{', ...' * (len(kept) > MOST_REMEMBERED)}"] if kept else []
     parts += [f"noise on {', '.join(signals.measured[j].name for j, _ in around.noise)}"] if around.noise else []
@@ -93,13 +94,13 @@ def loop_line(signals: "Signals", around: "Surroundings") -> str:
         parts += [f"{what} delay {steps}"] if steps else []
     parts += ["increments"] if signals.increments else []
     parts += ["rate limit"] if signals.rates else []
-    parts += [str(one) for one in signals.interlocks]
+    parts += [str(lock) for lock in signals.interlocks]
     return "; ".join(parts) or "as it is"
 
 
 def loop_parts(problem: "Problem") -> dict[str, list[str]]:
     """By name of the part: its lines. What stands on the plant's side is not known of a problem from a file."""
-    signals, around = problem.signals, _around(problem)
+    signals, stated = problem.signals, loop_of(problem)
     if signals is None:
         return {}
     seen = {axis.name for axis in signals.state}
@@ -114,19 +115,19 @@ def loop_parts(problem: "Problem") -> dict[str, list[str]]:
         for kind, given in (("increments", signals.increments), ("rates", signals.rates))
     }
     parts = {
-        "references": [str(one) for one in signals.references],
+        "references": [str(reference) for reference in signals.references],
         "errors": errors,
         "memory": _joined([item.name for item in signals.items]),
         "not seen": _joined([name for name in signals.axes if name not in seen]),
         "noise": [],
         "delay": [],
         **changes,
-        "interlocks": [str(one) for one in signals.interlocks],
+        "interlocks": [str(lock) for lock in signals.interlocks],
         "trips": [],
         "step": [f"{signals.dt:g} s"] if any(item.kind == "integral" for item in signals.items) else [],
     }
-    if around is not None:
-        measured = signals.measured
+    if stated is not None:  # what stands on the plant's side is not known of a problem from a file
+        measured, around = signals.measured, stated[2]
         parts["noise"] = _joined(
             [f"{measured[j].name} {_with(f'{spread:g}', measured[j].unit)}" for j, spread in around.noise]
         )
@@ -135,15 +136,6 @@ def loop_parts(problem: "Problem") -> dict[str, list[str]]:
         ends = [Limit(measured[j].name, low, high).text(measured[j].unit) for j, low, high in around.trips]
         parts["trips"] = [f"{end}, or the episode ends at a cost of {around.trip_cost:g}" for end in ends]
     return parts
-
-
-def _around(problem: "Problem") -> "Surroundings | None":
-    """What stands on the plant's side of the loop, where the plant is there."""
-    if problem.plant is not None:
-        stated = problem.plant.origin[1] if problem.plant.origin is not None else ()
-    else:
-        stated = getattr(problem.env, "stated", ())
-    return next((one for one in stated if hasattr(one, "sensor_delay")), None)
 
 
 def _joined(texts: list[str]) -> list[str]:

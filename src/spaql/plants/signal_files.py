@@ -18,42 +18,42 @@ LONGEST = 1000  # letters of a name
 
 def signals_for_file(signals: Signals) -> dict[str, Any]:
     """Plain data; what is infinite is null."""
-    told = signals.parts()
-    told |= {name: [_plain(asdict(one)) for one in told[name]] for name in ("measured", "references", "interlocks")}
-    kind = "finite" if isinstance(signals.actuator, Finite) else "continuous"
-    return told | {"actuator": {"kind": kind} | _plain(asdict(signals.actuator))}
+    data = signals.parts()
+    data |= {name: [_plain(asdict(part)) for part in data[name]] for name in ("measured", "references", "interlocks")}
+    kind = "finite" if signals.actuator.values else "continuous"
+    return data | {"actuator": {"kind": kind} | _plain(asdict(signals.actuator))}
 
 
-def _plain(told: dict[str, Any]) -> dict[str, Any]:
-    return {key: None if isinstance(value, float) and math.isinf(value) else value for key, value in told.items()}
+def _plain(entries: dict[str, Any]) -> dict[str, Any]:
+    return {key: None if isinstance(value, float) and math.isinf(value) else value for key, value in entries.items()}
 
 
-def actions_of_file(told: Any) -> Continuous | Finite:
+def actions_of_file(entries: Any) -> Continuous | Finite:
     """An action space by its kind."""
-    actions = _tuples(told)
+    actions = _tuples(entries)
     kind = actions.pop("kind", None)
     if kind not in ("finite", "continuous"):
         raise ValueError("actions must be of kind 'finite' or 'continuous'")
     return (Finite if kind == "finite" else Continuous)(**actions)
 
 
-def signals_of_file(told: Any, summary: str) -> Signals | None:
+def signals_of_file(entries: Any, summary: str) -> Signals | None:
     """What `signals_for_file` has written; None if nothing was. `summary`: of the problem, which names its loop."""
-    if told is None:
+    if entries is None:
         if IN_LOOP in summary:  # without them, interlocks and memory would be lost in silence
             raise ValueError("its controller is for a loop, and the signals of the loop are missing")
         return None
-    names = {one.name for one in fields(Signals)}
-    if not isinstance(told, dict) or set(told) != names:
+    names = {part.name for part in fields(Signals)}
+    if not isinstance(entries, dict) or set(entries) != names:
         raise ValueError(f"signals must be an object with {', '.join(sorted(names))}")
     parts: dict[str, Any] = {
-        "measured": _list(told["measured"], lambda one: Axis(**_open(one))),
-        "references": _list(told["references"], lambda one: Reference(**_tuples(one))),
-        "interlocks": _list(told["interlocks"], lambda one: Interlock(**_open(one))),
-        "actuator": actions_of_file(told["actuator"]),
-        "memory": _list(told["memory"], _text), "shown": _list(told["shown"], _text),
-        "increments": _list(told["increments"], _positive), "rates": _list(told["rates"], _positive),
-        "dt": _positive(told["dt"]), "horizon": int(_positive(told["horizon"])),
+        "measured": _list(entries["measured"], lambda entry: Axis(**_open(entry))),
+        "references": _list(entries["references"], lambda entry: Reference(**_tuples(entry))),
+        "interlocks": _list(entries["interlocks"], lambda entry: Interlock(**_open(entry))),
+        "actuator": actions_of_file(entries["actuator"]),
+        "memory": _list(entries["memory"], _text), "shown": _list(entries["shown"], _text),
+        "increments": _list(entries["increments"], _positive), "rates": _list(entries["rates"], _positive),
+        "dt": _positive(entries["dt"]), "horizon": int(_positive(entries["horizon"])),
     }  # fmt: skip
     for per_action in (parts["increments"], parts["rates"]):
         if len(per_action) not in (0, parts["actuator"].axes):
@@ -66,14 +66,14 @@ def limits_for_file(limits: Sequence[Limit]) -> list[dict[str, Any]]:
     return [_plain(asdict(limit)) for limit in limits]
 
 
-def limits_of_file(told: Any) -> tuple[Limit, ...]:
+def limits_of_file(entries: Any) -> tuple[Limit, ...]:
     """What `limits_for_file` has written."""
-    if not isinstance(told, list) or len(told) > MOST:
+    if not isinstance(entries, list) or len(entries) > MOST:
         raise SpaqlError(f"limits must be a list of at most {MOST}")
-    for limit in told:
+    for limit in entries:
         if not isinstance(limit, dict) or limit.keys() != {"variable", "low", "high"}:
             raise SpaqlError("a limit must be an object with variable, low and high")
-    return tuple(Limit(limit["variable"], **_open({end: limit[end] for end in ("low", "high")})) for limit in told)
+    return tuple(Limit(limit["variable"], **_open({end: limit[end] for end in ("low", "high")})) for limit in entries)
 
 
 def check_loop(signals: Signals | None, given: Signals | None) -> None:
@@ -82,33 +82,33 @@ def check_loop(signals: Signals | None, given: Signals | None) -> None:
         raise ValueError("its controller has interlocks or rate limits: give the problem in its loop, spaql.loop(...)")
 
 
-def _list(told: Any, one: Callable[[Any], Any]) -> tuple[Any, ...]:
-    if not isinstance(told, list | tuple) or len(told) > MOST:
+def _list(entries: Any, read: Callable[[Any], Any]) -> tuple[Any, ...]:
+    if not isinstance(entries, list | tuple) or len(entries) > MOST:
         raise ValueError(f"signals have lists of at most {MOST}")
-    return tuple(one(value) for value in told)
+    return tuple(read(value) for value in entries)
 
 
-def _open(told: Any) -> dict[str, Any]:
+def _open(entries: Any) -> dict[str, Any]:
     """Without what is null: its default is infinite."""
-    kept = {key: value for key, value in dict(told).items() if value is not None}
+    kept = {key: value for key, value in dict(entries).items() if value is not None}
     for key in ("name", "unit", "when", "action"):
         if key in kept:
             _text(kept[key])
     return kept
 
 
-def _tuples(told: Any) -> dict[str, Any]:
-    return {key: tuple(value) if isinstance(value, list) else value for key, value in _open(told).items()}
+def _tuples(entries: Any) -> dict[str, Any]:
+    return {key: tuple(value) if isinstance(value, list) else value for key, value in _open(entries).items()}
 
 
-def _text(told: Any) -> str:
-    if not isinstance(told, str) or len(told) > LONGEST:
+def _text(name: Any) -> str:
+    if not isinstance(name, str) or len(name) > LONGEST:
         raise ValueError(f"a name must be text of at most {LONGEST} letters")
-    told.encode()  # half of a pair of surrogates is no text
-    return told
+    name.encode()  # half of a pair of surrogates is no text
+    return name
 
 
-def _positive(told: Any) -> float:
-    if isinstance(told, bool) or not isinstance(told, int | float) or not 0 < told < math.inf:
-        raise ValueError(f"signals have numbers above 0, not {told!r}")
-    return float(told)
+def _positive(number: Any) -> float:
+    if isinstance(number, bool) or not isinstance(number, int | float) or not 0 < number < math.inf:
+        raise ValueError(f"signals have numbers above 0, not {number!r}")
+    return float(number)

@@ -11,13 +11,14 @@ registers of the memory; m0, ... variables made of it; a0, ... the action; u0, .
 
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
 from spaql.ground.errors import SpaqlError, echoed
 from spaql.plants.axes import Axis, Continuous, Finite
-from spaql.plants.compile import made
+from spaql.plants.compile import function_of, listed
+from spaql.plants.compile import names as letters
 from spaql.plants.limits import Bounds, Interlock, check_together, within
 from spaql.plants.memory import Item, Register, Sum, parsed, registers_of
 from spaql.plants.references import Reference
@@ -66,17 +67,17 @@ class Signals:
     def errors(self) -> dict[str, tuple[int, int]]:
         """By name: reference and measured variable."""
         names = [axis.name for axis in self.measured]
-        followed = [(k, one.of) for k, one in enumerate(self.references) if one.of is not None]
+        followed = [(k, reference.of) for k, reference in enumerate(self.references) if reference.of is not None]
         return {f"{of}_error": (k, names.index(of)) for k, of in followed}
 
     @functools.cached_property
     def items(self) -> tuple[Item, ...]:
         """What is remembered."""
         names = list(self._basic)
-        found = [item for text in self.memory for item in parsed(text, names, self.action_names)]
+        items = [item for text in self.memory for item in parsed(text, names, self.action_names)]
         if self.increments:  # the law must see what it changes
-            found += [item for name in self.action_names for item in parsed(f"previous({name})", (), (name,))]
-        return tuple({item.name: item for item in found}.values())
+            items += [item for name in self.action_names for item in parsed(f"previous({name})", (), (name,))]
+        return tuple({item.name: item for item in items}.values())
 
     @functools.cached_property
     def symbols(self) -> dict[str, str]:
@@ -86,26 +87,26 @@ class Signals:
     @functools.cached_property
     def _basic(self) -> dict[str, str]:
         """Of what needs no memory."""
-        found = {axis.name: f"y{j}" for j, axis in enumerate(self.measured)}
-        found |= {one.name: f"r{k}" for k, one in enumerate(self.references)}
-        return found | {name: f"e{j}" for j, name in enumerate(self.errors)}
+        symbols = {axis.name: f"y{j}" for j, axis in enumerate(self.measured)}
+        symbols |= {reference.name: f"r{k}" for k, reference in enumerate(self.references)}
+        return symbols | {name: f"e{j}" for j, name in enumerate(self.errors)}
 
     @functools.cached_property
     def inputs(self) -> tuple[Axis, ...]:
         """What a deployed controller is given at every step: the measured variables, then the references."""
-        return (*self.measured, *(one.axis for one in self.references))
+        return (*self.measured, *(reference.axis for reference in self.references))
 
     # -- axes ----------------------------------------------------------------------------------------------------------
 
     @functools.cached_property
     def axes(self) -> dict[str, Axis]:
         """Every variable that a law can see, by name."""
-        found = {axis.name: axis for axis in self.inputs}
+        axes = {axis.name: axis for axis in self.inputs}
         for name, (k, j) in self.errors.items():
-            found[name] = _difference(name, self.references[k].axis, self.measured[j])
+            axes[name] = _difference(name, self.references[k].axis, self.measured[j])
         for item in self.items:
-            found[item.name] = self._remembered(item, found)
-        return found
+            axes[item.name] = self._remembered(item, axes)
+        return axes
 
     def _remembered(self, item: Item, known: dict[str, Axis]) -> Axis:
         if item.kind == "previous":
@@ -161,7 +162,7 @@ class Signals:
     def seen_lines(self) -> list[tuple[str, Sum]]:
         """Errors and memory: symbol and sum, in an order in which they can be computed."""
         lines = [(f"e{n}", Sum(((1.0, f"r{k}"), (-1.0, f"y{j}")))) for n, (k, j) in enumerate(self.errors.values())]
-        return lines + [(f"m{n}", one) for n, one in enumerate(self._memory[1][: len(self.items)])]
+        return lines + [(f"m{n}", terms) for n, terms in enumerate(self._memory[1][: len(self.items)])]
 
     def applied_lines(self) -> list[tuple[str, Sum]]:
         """Increment and bounds of every axis; rate limits and interlocks follow."""
@@ -178,65 +179,59 @@ class Signals:
     def previous(self, action: str) -> str:
         """The register that holds what was applied in the step before."""
         symbol = f"u{self.action_names.index(action)}"
-        return next(f"z{i}" for i, one in enumerate(self.registers) if one.after.terms == ((1.0, symbol),))
+        return next(f"z{i}" for i, register in enumerate(self.registers) if register.after.terms == ((1.0, symbol),))
 
     def within(self) -> list[Bounds]:
         """What the interlocks do, in symbols."""
-        return [within(one, self.action_names, self.symbols, self.actuator) for one in self.interlocks]
+        return [within(lock, self.action_names, self.symbols, self.actuator) for lock in self.interlocks]
 
     @functools.cached_property
     def functions(self) -> Functions:
         """The lines as Python."""
-        y, r = _list("y", len(self.measured)), _list("r", len(self.references))
-        z, a = _list("z", len(self.registers)), _list("a", self.actuator.axes)
-        u = _list("u", self.actuator.axes)
-        seen = [f"{symbol} = {python(one)}" for symbol, one in self.seen_lines()]
+        axes = self.actuator.axes
+        y, r = listed(letters("y", len(self.measured))), listed(letters("r", len(self.references)))
+        z, a = listed(letters("z", len(self.registers))), listed(letters("a", axes))
+        u = listed(letters("u", axes))
+        seen = [f"{symbol} = {python(terms)}" for symbol, terms in self.seen_lines()]
+        # registers are made of errors, never of memory
+        errors = [line for line in seen if line.startswith("e")]
         out = "".join(f"{self.symbols[axis.name]}, " for axis in self.state)
-        applied = [f"{symbol} = {python(one)}" for symbol, one in self.applied_lines()]
+        applied = [f"{symbol} = {python(terms)}" for symbol, terms in self.applied_lines()]
         for j, rate in enumerate(self.rates):
             before = self.previous(self.action_names[j])
             applied.append(f"u{j} = min(max(u{j}, {before} - {rate!r}), {before} + {rate!r})")
         for u_j, symbol, sign, at, low, high in self.within():
             applied.append(f"{u_j} = min(max({u_j}, {low!r}), {high!r}) if {symbol} {sign} {at!r} else {u_j}")
         begun = [f"u{j}_first = {value!r}" for j, value in enumerate(self.neutral)]
-        first = "".join(f"{python(one.first)}, " for one in self.registers)
-        after = "".join(f"{python(one.after)}, " for one in self.registers)
+        first = "".join(f"{python(register.first)}, " for register in self.registers)
+        after = "".join(f"{python(register.after)}, " for register in self.registers)
         return Functions(
-            made({}, f"first({y}{r})", [*begun, *seen_only(seen, "e"), f"return ({first})"]),
-            made({}, f"seen({y}{r}{z})", [*seen, f"return ({out})"]),
-            made({}, f"applied({y}{r}{z}{a})", [*seen, *applied, f"return ({u})"]),
-            made({}, f"after({y}{r}{z}{u})", [*seen_only(seen, "e"), f"return ({after})"]),
+            function_of({}, f"first({y}{r})", [*begun, *errors, f"return ({first})"]),
+            function_of({}, f"seen({y}{r}{z})", [*seen, f"return ({out})"]),
+            function_of({}, f"applied({y}{r}{z}{a})", [*seen, *applied, f"return ({u})"]),
+            function_of({}, f"after({y}{r}{z}{u})", [*errors, f"return ({after})"]),
         )
 
 
-def seen_only(lines: Sequence[str], letter: str) -> list[str]:
-    """The lines of errors, which registers may be made of; memory is never made of memory."""
-    return [line for line in lines if line.startswith(letter)]
-
-
-def _list(letter: str, count: int) -> str:
-    return "".join(f"{letter}{j}, " for j in range(count))
-
-
-def _difference(name: str, one: Axis, other: Axis) -> Axis:
+def _difference(name: str, axis: Axis, other: Axis) -> Axis:
     """The axis of one variable minus another."""
-    if one.slope is None and other.slope is None:
-        return Axis(name, one.low - other.high, one.high - other.low, unit=other.unit)
-    return Axis(name, slope=1.0 / (0.5 * one.width + 0.5 * other.width), unit=other.unit)
+    if axis.slope is None and other.slope is None:
+        return Axis(name, axis.low - other.high, axis.high - other.low, unit=other.unit)
+    return Axis(name, slope=1.0 / (0.5 * axis.width + 0.5 * other.width), unit=other.unit)
 
 
-def python(one: Sum, name: Callable[[str], str] = str, literal: Callable[[float], str] = repr) -> str:
+def python(weighted: Sum, name: Callable[[str], str] = str, literal: Callable[[float], str] = repr) -> str:
     """A sum in Python and, but for its bounds, in every language."""
-    text = total(one, name, literal)
-    if one.low == -math.inf and one.high == math.inf:
+    text = total(weighted, name, literal)
+    if weighted.low == -math.inf and weighted.high == math.inf:
         return text
-    return f"min(max({text}, {literal(one.low)}), {literal(one.high)})"
+    return f"min(max({text}, {literal(weighted.low)}), {literal(weighted.high)})"
 
 
-def total(one: Sum, name: Callable[[str], str] = str, literal: Callable[[float], str] = repr) -> str:
+def total(weighted: Sum, name: Callable[[str], str] = str, literal: Callable[[float], str] = repr) -> str:
     """The terms, added in their order."""
     parts: list[str] = []
-    for weight, symbol in one.terms:
+    for weight, symbol in weighted.terms:
         sign = "-" if weight < 0 else "+"
         product = name(symbol) if abs(weight) == 1.0 else f"{literal(abs(weight))} * {name(symbol)}"
         parts.append(f" {sign} {product}" if parts else ("-" if weight < 0 else "") + product)
@@ -247,21 +242,22 @@ def signals_of(**parts: Any) -> Signals:
     """Checked: names that exist and differ, numbers that fit."""
     signals = Signals(**parts)
     measured = [axis.name for axis in signals.measured]
-    for one in signals.references:
-        if one.of is None:
+    for reference in signals.references:
+        if reference.of is None:
             continue
-        if one.of not in measured:
-            raise SpaqlError(f"reference {one.name}: {echoed(one.of)} is not measured: choose {', '.join(measured)}")
-        axis = signals.measured[measured.index(one.of)]
-        if axis.slope is None and not (axis.low <= one.low and one.high <= axis.high):
-            outside = f"{one.low:g} to {one.high:g} is not within {axis.low:g} to {axis.high:g}"
-            raise SpaqlError(f"reference {one.name}: {outside}, the range of {one.of}")
-    names = [*measured, *(one.name for one in signals.references)]
-    followed = [one.of for one in signals.references if one.of is not None]
+        if reference.of not in measured:
+            wrong = f"{echoed(reference.of)} is not measured: choose {', '.join(measured)}"
+            raise SpaqlError(f"reference {reference.name}: {wrong}")
+        axis = signals.measured[measured.index(reference.of)]
+        if axis.slope is None and not (axis.low <= reference.low and reference.high <= axis.high):
+            outside = f"{reference.low:g} to {reference.high:g} is not within {axis.low:g} to {axis.high:g}"
+            raise SpaqlError(f"reference {reference.name}: {outside}, the range of {reference.of}")
+    names = [*measured, *(reference.name for reference in signals.references)]
+    followed = [reference.of for reference in signals.references if reference.of is not None]
     for of in followed:
         if followed.count(of) > 1:
             raise SpaqlError(f"two references of {echoed(of)}: a variable follows one")
-    names = [*signals.action_names, *names, *(f"{of}_error" for of in followed), *(one.name for one in signals.items)]
+    names = [*signals.action_names, *names, *(f"{of}_error" for of in followed), *(item.name for item in signals.items)]
     for n, name in enumerate(names):
         if name in names[:n]:
             raise SpaqlError(f"two variables or actions are called {echoed(name)}: give references other names")
@@ -270,7 +266,7 @@ def signals_of(**parts: Any) -> Signals:
             raise SpaqlError(f"observe: there is no variable {echoed(name)}: choose {', '.join(signals.axes)}")
     if len(set(signals.shown)) < len(signals.shown):
         raise SpaqlError(f"observe: a variable is there twice in {', '.join(signals.shown)}")
-    if isinstance(signals.actuator, Finite) and (signals.increments or signals.rates):
+    if signals.actuator.values and (signals.increments or signals.rates):
         raise SpaqlError("increments and rate limits are for continuous actions, not for a finite set")
     if signals.increments and signals.rates:
         raise SpaqlError("increments are limits of the change themselves: give increments or rates, not both")

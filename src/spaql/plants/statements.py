@@ -96,17 +96,17 @@ def check_starts(problem: Problem, limits: Sequence[Limit], trip: bool = False) 
     seen = []
     for start in _starts(problem):
         seen.append(start)
-        open_ = [one for one in open_ if not one.low <= start[places[one.variable]] <= one.high]
+        open_ = [limit for limit in open_ if not limit.low <= start[places[limit.variable]] <= limit.high]
         if not open_:
             return
     limit = open_[0]
     values, unit = [start[places[limit.variable]] for start in seen], problem.state[places[limit.variable]].unit
     low, high = f"{min(values):.4g}", f"{max(values):.4g}"
-    found = f"{low if low == high else f'{low} to {high}'}{f' {unit}' if unit else ''}"
+    span = f"{low if low == high else f'{low} to {high}'}{f' {unit}' if unit else ''}"
     so = "every episode would end after its first step" if trip else "every episode would begin with a violation"
     raise SpaqlError(
         f"no start satisfies the {'trip' if trip else 'limit'} {limit.text(unit)}: in {len(seen)} starts "
-        f"{limit.variable} is {found}, so that {so}; widen it, or begin episodes within it"
+        f"{limit.variable} is {span}, so that {so}; widen it, or begin episodes within it"
     )
 
 

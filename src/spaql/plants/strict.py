@@ -16,7 +16,7 @@ import numpy as np
 
 from spaql.ground.arrays import Array
 from spaql.plants.answers import outcome, steps
-from spaql.plants.compile import made, names
+from spaql.plants.compile import function_of, names
 from spaql.plants.environment import open_environment
 from spaql.plants.known import KnownOutcome
 from spaql.plants.limits import limit_table
@@ -47,14 +47,14 @@ def strict_known(problem: Problem, rewards: Array) -> KnownOutcome | None:
     if not problem.limits:
         return problem.known
     nothing = KnownOutcome(None, None, len(problem.state), problem.actions.axes)
-    return told_known(problem.known or nothing, _rows(problem), _cost(problem, rewards))
+    return with_cost(problem.known or nothing, _rows(problem), _cost(problem, rewards))
 
 
-def told_known(known: KnownOutcome, rows: Rows, cost: float) -> KnownOutcome:
+def with_cost(known: KnownOutcome, rows: Rows, cost: float) -> KnownOutcome:
     a, n = names("a", known.action_dim), names("n", known.observation_dim)
     lines = [*_violated(rows, [*n, *a]), f"return {cost!r} * v"]
-    paid = made({}, f"cost({', '.join([*a, *n])})", lines)
-    return replace(known, cost=paid, origin=(told_known, (known, rows, cost)))
+    paid = function_of({}, f"cost({', '.join([*a, *n])})", lines)
+    return replace(known, cost=paid, origin=(with_cost, (known, rows, cost)))
 
 
 def strict_plant(plant: Plant, rows: Rows, cost: float) -> Plant:
@@ -72,7 +72,7 @@ def strict_plant(plant: Plant, rows: Rows, cost: float) -> Plant:
     lines = [f"({', '.join(s)},), reward, terminated = act({given})"]
     lines += [f"{', '.join(o)}, = look({', '.join(s)})" if plant.observe else f"{', '.join(o)}, = {', '.join(s)},"]
     lines += [*_violated(rows, [*o, *a]), f"return ({', '.join(s)},), reward - {cost!r} * v, terminated"]
-    stepped = PlantFunction("step", made(scope, f"step({given})", lines))
+    stepped = PlantFunction("step", function_of(scope, f"step({given})", lines))
     plant_of_limits = make_plant(plant.reset, stepped, plant.observe, plant.action_dim)
     return replace(plant_of_limits, origin=(strict_plant, (plant, rows, cost)))
 
@@ -105,17 +105,14 @@ def _rows(problem: Problem) -> Rows:
     low, high = problem.actions.bounds
     widths = [*(axis.width for axis in problem.state), *(high - low).tolist()]
     rows = []
-    for j, lowest, highest in places:
+    for j, *ends in places:
         unit = widths[int(j)] or 1.0
-        inside = [bound + sign * _margin(bound, unit) for bound, sign in ((lowest, 1.0), (highest, -1.0))]
-        good = inside if inside[0] < inside[1] else (lowest, highest)
-        rows.append((int(j), float(good[0]), float(good[1]), float(unit)))
+        # a part of the bound or, where that is zero, of the axis
+        margins = [0.0 if np.isinf(bound) else MARGIN * (abs(bound) or 0.1 * unit) for bound in ends]
+        low, high = ends[0] + margins[0], ends[1] - margins[1]
+        low, high = (low, high) if low < high else ends
+        rows.append((int(j), float(low), float(high), float(unit)))
     return tuple(rows)
-
-
-def _margin(bound: float, width: float) -> float:
-    """A part of the bound or, where that is zero, of the axis."""
-    return 0.0 if np.isinf(bound) else MARGIN * (abs(bound) or 0.1 * width)
 
 
 def _violated(rows: Rows, called: list[str]) -> list[str]:

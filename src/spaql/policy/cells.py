@@ -44,7 +44,7 @@ def list_cells(greedy: Greedy, d: int, tree: int, stack: Array, corner: Array, s
 
     `stack`: working memory; a row is a cell, how often its coordinates were halved in all, and its position.
     """
-    found, top = 0, 1
+    count, top = 0, 1
     stack[0, 0], stack[0, 1] = tree, 0
     for j in range(d):
         stack[0, 2 + j] = 0
@@ -52,20 +52,20 @@ def list_cells(greedy: Greedy, d: int, tree: int, stack: Array, corner: Array, s
         top -= 1
         here, halved = stack[top, 0], stack[top, 1]
         for j in range(d):
-            corner[found, j] = stack[top, 2 + j]  # of a split cell: overwritten by the next cell
-            size[found, j] = 1 << (MAX_DEPTH - halved // d - (1 if j < halved % d else 0))
+            corner[count, j] = stack[top, 2 + j]  # of a split cell: overwritten by the next cell
+            size[count, j] = 1 << (MAX_DEPTH - halved // d - (1 if j < halved % d else 0))
         last, base = greedy.jump[here] >> 32, greedy.jump[here] & LOW_HALF
         if last == 0:
-            found += 1
+            count += 1
             continue
         first_j, next_j = coordinates(last, d, halved % d)
         for orthant in range(last, -1, -1):
             stack[top, 0], stack[top, 1] = base + orthant, halved + next_j - first_j
             for j in range(d):
                 lower = first_j <= j < next_j and ((orthant >> (next_j - 1 - j)) & 1) == 1
-                stack[top, 2 + j] = corner[found, j] + (size[found, j] // 2 if lower else 0)
+                stack[top, 2 + j] = corner[count, j] + (size[count, j] // 2 if lower else 0)
             top += 1
-    return found
+    return count
 
 
 @kernel
@@ -78,27 +78,28 @@ def survey(
     """
     for i in range(len(centres)):
         find_path(forest, centres[i], scratch.path)
-        count = relevant(forest, space, tree, scratch.path, scratch.stack, scratch.found, scratch.q)
+        count = relevant(forest, space, tree, scratch.path, scratch.stack, scratch.leaves, scratch.q)
         top = last_argmax(scratch.q, count)
         other = -1
         for c in range(count):
-            differs = scratch.found[c].key != scratch.found[top].key
+            differs = scratch.leaves[c].key != scratch.leaves[top].key
             if differs and (other < 0 or scratch.q[c] >= scratch.q[other]):
                 other = c
-        best[i, 0], best[i, 1], q[i, 0] = scratch.found[top].ball, scratch.found[top].key, scratch.q[top]
+        best[i, 0], best[i, 1], q[i, 0] = scratch.leaves[top].ball, scratch.leaves[top].key, scratch.q[top]
         if other >= 0:
-            second[i, 0], second[i, 1], q[i, 1] = scratch.found[other].ball, scratch.found[other].key, scratch.q[other]
+            rival = scratch.leaves[other]
+            second[i, 0], second[i, 1], q[i, 1] = rival.ball, rival.key, scratch.q[other]
         else:
             second[i, 0], second[i, 1], q[i, 1] = -1, 0, np.nan
 
 
 @kernel
-def alternatives(forest: Forest, space: Space, scratch: Scratch, tree: int, x: Array, found: Array, q: Array) -> int:
+def alternatives(forest: Forest, space: Space, scratch: Scratch, tree: int, x: Array, balls: Array, q: Array) -> int:
     """All balls over a state: (ball, key) and values, in child order. Returns how many."""
     find_path(forest, x, scratch.path)
-    count = relevant(forest, space, tree, scratch.path, scratch.stack, scratch.found, scratch.q)
+    count = relevant(forest, space, tree, scratch.path, scratch.stack, scratch.leaves, scratch.q)
     for c in range(count):
-        found[c, 0], found[c, 1], q[c] = scratch.found[c].ball, scratch.found[c].key, scratch.q[c]
+        balls[c, 0], balls[c, 1], q[c] = scratch.leaves[c].ball, scratch.leaves[c].key, scratch.q[c]
     return count
 
 
@@ -111,8 +112,6 @@ def key_action(space: Space, chart: Chart, key: int, depth: int, out: Array) -> 
     else:
         out[0] = chart.values[key >> COUNT_BITS]
 
-
-# -- the cells of a learned partition in physical units, and the binary tree whose leaves they are ---------------------
 
 SUBNORMAL = 1e-300  # smaller numbers vanish in the map to the cube: the partition takes them for zero, and so do people
 TOP = 1 << MAX_DEPTH  # cells of the finest grid along one axis

@@ -22,7 +22,7 @@ from spaql.ground.errors import SpaqlError, SpaqlWarning, echoed
 from spaql.plants.answers import begun
 from spaql.plants.environment import PlantEnv
 from spaql.plants.plant import LANES, Batch, advance_code
-from spaql.plants.problem import Finite, Problem
+from spaql.plants.problem import Problem
 from spaql.policy.evaluation import Evaluation
 from spaql.policy.law import checked_problem
 from spaql.policy.memory import finite_states
@@ -88,8 +88,8 @@ class Controller(Probes):
             said, again = self._call(observation), self._call(observation)
             if repr(said) != repr(again):  # as text, because nan is not nan
                 raise SpaqlError(
-                    f"{self.name} is not the same twice: at {self._told(observation)} it returned {_short(said)}, then "
-                    f"{_short(again)}. What it remembers must be an observed variable of the problem"
+                    f"{self.name} is not the same twice: at {self._place(observation)} it returned {_short(said)}, "
+                    f"then {_short(again)}. What it remembers must be an observed variable of the problem"
                 )
             self._action(observation, said)
             self._several = isinstance(said, tuple)
@@ -100,7 +100,8 @@ class Controller(Probes):
         """The actions (n, axes) for states (n, variables), physical units."""
         batch = finite_states(self.problem, states)
         if self.problem.plant is None or self.compiled is None:
-            return np.array([self._action(one, self._call(one)) for one in batch]).reshape(len(batch), -1)
+            called = [self._action(seen, self._call(seen)) for seen in batch]
+            return np.array(called).reshape(len(batch), -1)
         actions = self._said(batch, self.compiled)
         raw = actions.copy()
         bad = settle(self._allowed, actions)
@@ -185,7 +186,7 @@ class Controller(Probes):
             return self.function(*observation.tolist())
         except Exception as error:  # the user's code may raise anything; it becomes one line that names the place
             text = _short(error)
-            failed = f"{self.name} failed at {self._told(observation)}"
+            failed = f"{self.name} failed at {self._place(observation)}"
             raise SpaqlError(f"{failed}: {type(error).__name__}: {text}") from error
 
     def _action(self, observation: Array, said: Any) -> Array:
@@ -198,21 +199,21 @@ class Controller(Probes):
         if action.shape != (axes,):
             size = "one number" if axes == 1 else f"{axes} numbers ({', '.join(action_names(self.problem))})"
             returned = f"{self.name} must return {size}, not {_short(said)}"
-            raise SpaqlError(f"{returned} (at {self._told(observation)})")
+            raise SpaqlError(f"{returned} (at {self._place(observation)})")
         if settle(self._allowed, action[None]) >= 0:
             raise self.refused(observation, np.atleast_1d(np.asarray(said, float)))
         return action
 
     def refused(self, observation: Array, action: Array) -> SpaqlError:
         """Of an action that cannot be applied."""
-        told = ", ".join(f"{value:g}" for value in action)
+        returned = ", ".join(f"{value:g}" for value in action)
         actions, why = self.problem.actions, "actions must be finite numbers"
-        if isinstance(actions, Finite) and np.isfinite(action).all():
+        if actions.values and np.isfinite(action).all():
             values = ", ".join(f"{value:g}" for value in actions.values[:20])
             why = f"it is not one of {values}{', ...' if len(actions.values) > 20 else ''}"
-        return SpaqlError(f"{self.name} returned {told} at {self._told(observation)}: {why}")
+        return SpaqlError(f"{self.name} returned {returned} at {self._place(observation)}: {why}")
 
-    def _told(self, observation: Array) -> str:
+    def _place(self, observation: Array) -> str:
         names = variable_names(self.problem)
         return ", ".join(f"{name} = {value:.6g}" for name, value in zip(names, observation.tolist(), strict=True))
 
@@ -243,7 +244,7 @@ def _reason(error: Exception) -> str:
 def explain_controller(controller: Controller, x: Array, action: Array) -> ControllerWhy:
     """Nobody can look into a function, but how it follows each variable can be measured."""
     problem, d = controller.problem, len(x)
-    continuous = not isinstance(problem.actions, Finite)
+    continuous = not problem.actions.values
     low, high = problem.actions.bounds
     held = [
         next((float(end) for end in (low[j], high[j]) if continuous and action[j] == end), None)
@@ -262,11 +263,11 @@ def explain_controller(controller: Controller, x: Array, action: Array) -> Contr
     for k, (name, unit) in enumerate(zip(action_names(problem), action_units(problem), strict=True)):
         bound = "" if held[k] is None else ", where it is held by its bound"
         lines.append(f"  {name} = {with_unit(number(float(action[k])), unit)}{bound}")
-        told = [
+        gains = [
             f"{number(slope)} per unit of {names[j]}"
             for j, slope in enumerate(slopes[k])
             if slope and np.isfinite(slope)
         ]
-        if told:
-            lines.append(f"  local gains: {', '.join(told)}")
+        if gains:
+            lines.append(f"  local gains: {', '.join(gains)}")
     return ControllerWhy(x, action, tuple(held), slopes, "\n".join(lines))

@@ -171,8 +171,8 @@ class Evaluation:
         if self.seed is None:
             raise SpaqlError("a certificate states the seed of its episodes, and these have none")
         today = datetime.now(UTC).date().isoformat() if date is None else date
-        told = failures.episodes, failures.count, confidence, failures.rule
-        return Certificate(*told, self.plant, self.seed, today, __version__)
+        facts = failures.episodes, failures.count, confidence, failures.rule
+        return Certificate(*facts, self.plant, self.seed, today, __version__)
 
     def _watched(self) -> None:
         if len(self.lengths) != len(self.returns) or not len(self.returns):
@@ -181,19 +181,19 @@ class Evaluation:
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON: all but the arrays."""
         low, high = self.ci95
-        told: dict[str, Any] = {"mean": self.mean, "ci95": [low, high], "std": self.std, "median": self.median}
-        told |= {"worst5": self.worst5, "episodes": len(self.returns), "samples": self.samples, "seed": self.seed}
+        data: dict[str, Any] = {"mean": self.mean, "ci95": [low, high], "std": self.std, "median": self.median}
+        data |= {"worst5": self.worst5, "episodes": len(self.returns), "samples": self.samples, "seed": self.seed}
         if not len(self.lengths):
-            return told
+            return data
         failures = self.failures
         share, interval = (failures.share, list(failures.ci95)) if failures.rule else (None, None)
-        told["failures"] = asdict(failures) | {"share": share, "ci95": interval}
-        told["ended"] = int(self.terminated.sum())
-        told["violations"] = {
-            name: {"steps": one.steps, "episodes": one.episodes, "excess": one.excess}
-            for name, one in self.violations.items()
+        data["failures"] = asdict(failures) | {"share": share, "ci95": interval}
+        data["ended"] = int(self.terminated.sum())
+        data["violations"] = {
+            name: {"steps": violation.steps, "episodes": violation.episodes, "excess": violation.excess}
+            for name, violation in self.violations.items()
         }
-        return told | {"effort": float(self.effort.mean()), "switching": float(self.switching.mean())}
+        return data | {"effort": float(self.effort.mean()), "switching": float(self.switching.mean())}
 
     # -- in words ------------------------------------------------------------------------------------------------------
 
@@ -203,12 +203,10 @@ class Evaluation:
         return f"Evaluation(mean={self.mean:.2f}, ci95=({low:.2f}, {high:.2f}), {counts})"
 
     def __str__(self) -> str:
-        return "\n".join([self._head(), *self.lines()])
-
-    def _head(self) -> str:
         where = f" on {self.plant}" if self.plant else ""
         seed = "" if self.seed is None else f", seed {self.seed}"
-        return f"{counted(len(self.returns), 'fresh episode')}{where}{seed}: {self.samples:,} steps"
+        head = f"{counted(len(self.returns), 'fresh episode')}{where}{seed}: {self.samples:,} steps"
+        return "\n".join([head, *self.lines()])
 
     def lines(self, first: int = 0) -> list[str]:
         """What was found, in lines of 80 letters; from the row `first` on."""
@@ -238,7 +236,7 @@ class Evaluation:
         if not len(self.lengths):
             return rows
         rows += self._failure_rows()
-        rows += [("" if j else "violations", str(one)) for j, one in enumerate(self.violations.values())]
+        rows += [("" if j else "violations", str(violation)) for j, violation in enumerate(self.violations.values())]
         effort, switching = (percent(float(share.mean())) for share in (self.effort, self.switching))
         return [
             *rows,

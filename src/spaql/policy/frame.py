@@ -122,7 +122,7 @@ def rich_table(policy: "Policy", rows: int = 20, width: int = 120) -> Any:
         for axis, (name, unit) in enumerate(zip(words.action_names, words.action_units, strict=True))
     }
     bounds = _bound_columns(policy, [int(leaves[i]) for i in order])
-    values = {name: [_told(facts[key][i]) for i in order] for name, key in (("Q", "q"), ("margin", "margin"))}
+    values = {name: [_cell(facts[key][i]) for i in order] for name, key in (("Q", "q"), ("margin", "margin"))}
     visits = {"visits": ["–" if np.isnan(facts["visits"][i]) else f"{facts['visits'][i]:,.0f}" for i in order]}
     for extra in (values | visits, values, {"Q": values["Q"]}, {}):
         columns = time | applied | bounds | extra
@@ -146,7 +146,7 @@ def _wide(heading: str, cells: list[str]) -> int:
     return max(map(len, [*heading.split("\n"), *cells]))
 
 
-def _told(value: float) -> str:
+def _cell(value: float) -> str:
     return "–" if np.isnan(value) else number(float(value))
 
 

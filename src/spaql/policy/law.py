@@ -12,13 +12,13 @@ from spaql.ground.arrays import Array
 from spaql.ground.checks import numbers, real
 from spaql.ground.errors import SpaqlError, echoed
 from spaql.plants.loop import extended
-from spaql.plants.problem import Continuous, Finite, Problem
+from spaql.plants.problem import Problem
 from spaql.plants.references import Reference
 from spaql.plants.statements import dt_of
-from spaql.policy.outputs import leaf
+from spaql.policy.outputs import kinds_of, leaf
 from spaql.policy.policy import Policy
 from spaql.policy.words import action_names, variable_names
-from spaql.trees.laws import CLIP, ORDERED, SCORES, THRESHOLD
+from spaql.trees.laws import ORDERED, SCORES
 
 
 def law(problem: Problem, gains: Any, offset: Any = 0.0, name: str = "law") -> Policy:
@@ -34,8 +34,8 @@ def law(problem: Problem, gains: Any, offset: Any = 0.0, name: str = "law") -> P
     """
     actions, axes = checked_problem(problem).actions, action_names(problem)
     rows, outputs = _rows(gains, axes), axes
-    kind = CLIP if isinstance(actions, Continuous) else THRESHOLD if len(actions.values) <= 2 else ORDERED
-    if isinstance(actions, Finite) and kind == ORDERED and len(rows) == len(actions.values):
+    kind = kinds_of(actions)[0]
+    if kind == ORDERED and len(rows) == len(actions.values):
         kind, outputs = SCORES, [f"{value:g}" for value in actions.values]
     if len(rows) != len(outputs):
         wanted = f"{len(outputs)} laws, one for each of {', '.join(outputs)}" if len(outputs) > 1 else "one law"
@@ -44,9 +44,9 @@ def law(problem: Problem, gains: Any, offset: Any = 0.0, name: str = "law") -> P
         raise SpaqlError(f"name must be a text, not {echoed(name)}")
     offsets = vector("offset", [offset] * len(outputs) if isinstance(offset, int | float) else offset, outputs)
     variables = variable_names(problem)
-    told = zip(outputs, rows, strict=True)
+    laws = zip(outputs, rows, strict=True)
     return one_law(
-        problem, np.array([vector(f"gains of {one}", row, variables) for one, row in told]), offsets, kind, name
+        problem, np.array([vector(f"gains of {output}", row, variables) for output, row in laws]), offsets, kind, name
     )
 
 
@@ -78,18 +78,18 @@ def vector(what: str, given: Any, names: Sequence[str], missing: Any = 0.0) -> A
     `missing`: what stands for names that a mapping leaves out, one number or one per name; NaN where they must be told.
     """
     if isinstance(given, Mapping):
-        found = np.array(np.broadcast_to(np.asarray(missing, float), (len(names),)))
+        values = np.array(np.broadcast_to(np.asarray(missing, float), (len(names),)))
         for j, name in enumerate(_known(what, given, names)):
             if name in given:
-                found[j] = real(f"{what}: {name}", given[name])
-        lacking = [name for name, value in zip(names, found, strict=True) if np.isnan(value)]
+                values[j] = real(f"{what}: {name}", given[name])
+        lacking = [name for name, value in zip(names, values, strict=True) if np.isnan(value)]
         if lacking:
             raise SpaqlError(f"{what} lacks {', '.join(lacking)}")
-        return found
-    made = numbers(what, given, (len(names),))
-    if not np.isfinite(made).all():
-        raise SpaqlError(f"{what} must be finite numbers, not {made.tolist()}")
-    return made
+        return values
+    values = numbers(what, given, (len(names),))
+    if not np.isfinite(values).all():
+        raise SpaqlError(f"{what} must be finite numbers, not {values.tolist()}")
+    return values
 
 
 def _known(what: str, given: Mapping[Any, Any], names: Sequence[str]) -> Sequence[str]:
@@ -156,14 +156,14 @@ def pid(
     names = [axis.name for axis in problem.state]
     limited = [limit.variable for limit in problem.limits if limit.variable in names]
     shown = list(dict.fromkeys([*used, *limited]))  # what has a limit is seen, to be counted
-    made = extended(problem, [name for name in used if name != error], shown, **more)
-    axes = action_names(made)
+    in_loop = extended(problem, [name for name in used if name != error], shown, **more)
+    axes = action_names(in_loop)
     if len(axes) > 1 and action not in axes:
         raise SpaqlError(f"action=... names the axis that is controlled: {', '.join(axes)}")
-    told: Any = {action: used} if len(axes) > 1 else used
+    gains_by_name: Any = {action: used} if len(axes) > 1 else used
     offset: Any = {action: real("bias", bias)} if len(axes) > 1 else real("bias", bias)
     kind = "P" + ("I" if gains["ki"] else "") + ("D" if gains["kd"] else "") + " controller"
-    return law(made, told, offset, name=kind)
+    return law(in_loop, gains_by_name, offset, name=kind)
 
 
 def _variable(problem: Problem, of: str | None) -> str:

@@ -59,7 +59,7 @@ class LawWords:
             (cut for leaf in leaves for cut, _ in steps_of(laws, leaf)) if self.stepped else (), scale=0.0
         )
         constants = [constant_of(laws, leaf, axis) for leaf in leaves for axis in range(len(action_units))]
-        self.values = told_apart([*laws.values.tolist(), *(one for one in constants if one is not None)], 0.0)
+        self.values = told_apart([*laws.values.tolist(), *(value for value in constants if value is not None)], 0.0)
 
     @property
     def stepped(self) -> bool:
@@ -108,9 +108,9 @@ class LawWords:
     def _steps_text(self, leaf: int) -> str:
         """ "2 if 3·x - y ≥ 0.5, 1 if ≥ -0.5, else 0"."""
         steps, unit = self.steps(leaf), self.action_units[0]
-        told = affine_text(self.terms(leaf, 0, constant=False))
+        total = affine_text(self.terms(leaf, 0, constant=False))
         parts = [
-            f"{with_unit(self.value(action), unit)} if {told + ' ' if k == 0 else ''}≥ {cut}"
+            f"{with_unit(self.value(action), unit)} if {total + ' ' if k == 0 else ''}≥ {cut}"
             for k, (cut, action) in enumerate(steps)
         ]
         last = with_unit(self.value(float(self.laws.values[0])), unit)
@@ -118,8 +118,9 @@ class LawWords:
 
     def listed(self) -> str:
         """The finite actions in their order."""
-        told = [self.value(float(value)) for value in self.laws.values]
-        return with_unit(", ".join(told if len(told) <= 12 else [*told[:5], "…", *told[-2:]]), self.action_units[0])
+        values = [self.value(float(value)) for value in self.laws.values]
+        shown = values if len(values) <= 12 else [*values[:5], "…", *values[-2:]]
+        return with_unit(", ".join(shown), self.action_units[0])
 
 
 # -- how many numbers --------------------------------------------------------------------------------------------------

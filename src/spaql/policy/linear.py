@@ -69,22 +69,22 @@ class Stepping:
 
     def step(self, state: Array, action: Array) -> Array:
         """The next state, the mean over the noise. A learned model is stepped without noise."""
-        rows, found = self.plant.rows, []
+        rows, states = self.plant.rows, []
         for some in _parts(self.noise):
             self.table[rows.state : rows.observation] = state[:, None]
             self.table[rows.action : rows.noise] = action[:, None]
-            found.append(self._advanced(1, some))
-        after: Array = np.concatenate(found).mean(axis=0)
+            states.append(self._advanced(1, some))
+        after: Array = np.concatenate(states).mean(axis=0)
         return after
 
     def moves(self) -> Array:
         """1.0 for variables that a step changes or that are observed, else 0.0: drawn parameters stay as they are."""
         some, action = self.starts[:8], np.full(self.plant.action_dim, 0.3)
-        found: Array = np.array([self.step(one, action) != one for one in some]).any(axis=0).astype(float)
-        for i in np.flatnonzero(found == 0.0):
-            shift = self.scale * (np.arange(len(found)) == i)
-            found[i] = float(any((self.observe(one + shift) != self.observe(one)).any() for one in some))
-        return found
+        moving: Array = np.array([self.step(state, action) != state for state in some]).any(axis=0).astype(float)
+        for i in np.flatnonzero(moving == 0.0):
+            shift = self.scale * (np.arange(len(moving)) == i)
+            moving[i] = float(any((self.observe(state + shift) != self.observe(state)).any() for state in some))
+        return moving
 
     def observe(self, state: Array) -> Array:
         if self.plant.observe is None:
@@ -98,16 +98,16 @@ def _even(count: int) -> Array:
     With every draw comes its mirror image, and half a turn of each of the first numbers.
     """
     root = np.roots([1.0, *[0.0] * (count - 1), -1.0, -1.0][: count + 2]) if count else np.zeros(0)
-    found = np.zeros((1, 0))
+    draws = np.zeros((1, 0))
     if count:
         golden = float(root[np.isreal(root) & (root.real > 0)][0].real)
-        found = (0.5 + np.arange(1, DRAWS + 1)[:, None] * golden ** -np.arange(1.0, count + 1)) % 1.0
-        found = np.concatenate([found, 1.0 - found])
+        draws = (0.5 + np.arange(1, DRAWS + 1)[:, None] * golden ** -np.arange(1.0, count + 1)) % 1.0
+        draws = np.concatenate([draws, 1.0 - draws])
     for j in range(min(count, TURNED)):
-        other = found.copy()
+        other = draws.copy()
         other[:, j] = (other[:, j] + 0.5) % 1.0
-        found = np.concatenate([found, other])
-    return found
+        draws = np.concatenate([draws, other])
+    return draws
 
 
 def _parts(noise: Array) -> list[Array]:
@@ -159,8 +159,8 @@ def _operating_point(problem: Problem, stepping: Stepping, at: Array, action: Ar
     Where the state is more than what is observed, or something in `at` is NaN, the rest is such that it stays, too.
     """
     plant, (low, high) = stepping.plant, problem.actions.bounds
-    n, told = plant.state_dim, ~np.isnan(at)
-    seen = plant.observe is not None or not told.all()
+    n, given = plant.state_dim, ~np.isnan(at)
+    seen = plant.observe is not None or not given.all()
     begin = np.concatenate([at, np.zeros(n - len(at))]) if not seen else stepping.middle
     width = high - low
     centre = (low + high) / 2 if action is None else action
@@ -175,13 +175,13 @@ def _operating_point(problem: Problem, stepping: Stepping, at: Array, action: Ar
     def residual(z: Array) -> Array:
         state, applied = parts(z)
         moved = (stepping.step(state, applied) - state) / stepping.scale
-        wrong = EXACT * (stepping.observe(state) - at)[told] if seen else np.zeros(0)
-        found: Array = np.nan_to_num(np.concatenate([wrong, moved]), nan=1e9, posinf=1e9, neginf=-1e9)
-        return found
+        wrong = EXACT * (stepping.observe(state) - at)[given] if seen else np.zeros(0)
+        both: Array = np.nan_to_num(np.concatenate([wrong, moved]), nan=1e9, posinf=1e9, neginf=-1e9)
+        return both
 
     guesses = [np.zeros(n)] if seen else [np.zeros(0)]
     if seen:
-        near = np.argmin([np.linalg.norm((stepping.observe(one) - at)[told]) for one in stepping.starts])
+        near = np.argmin([np.linalg.norm((stepping.observe(start) - at)[given]) for start in stepping.starts])
         guesses.append((stepping.starts[near] - begin) / stepping.scale)
     inside = np.full(len(low), 0.5) if action is None else np.zeros(0)
     ends = np.concatenate([np.full(free, np.inf), np.ones(len(inside))])
@@ -194,9 +194,9 @@ def _operating_point(problem: Problem, stepping: Stepping, at: Array, action: Ar
         )
         for guess in guesses
     ]
-    state, applied = parts(min(tries, key=lambda one: float(one.cost)).x)
-    missed = np.where(told, np.abs(stepping.observe(state) - at), 0.0)
-    at = np.where(told, at, 0.0)
+    state, applied = parts(min(tries, key=lambda fit: float(fit.cost)).x)
+    missed = np.where(given, np.abs(stepping.observe(state) - at), 0.0)
+    at = np.where(given, at, 0.0)
     if not (missed <= 1e-4 * np.maximum(np.abs(at), 1.0)).all():
         worst = int(np.argmax(missed))
         name, value = variable_names(problem)[worst], stepping.observe(state)[worst]
@@ -208,15 +208,15 @@ def _operating_point(problem: Problem, stepping: Stepping, at: Array, action: Ar
 
 def _warn_if_it_moves(problem: Problem, stepping: Stepping, state: Array, action: Array) -> None:
     after = stepping.step(state, action)
-    seen, then = (stepping.observe(one).round(9) + 0.0 for one in (state, after))
-    spread = np.std([stepping.observe(one) for one in stepping.starts], axis=0)
+    seen, then = (stepping.observe(moment).round(9) + 0.0 for moment in (state, after))
+    spread = np.std([stepping.observe(start) for start in stepping.starts], axis=0)
     moved = np.abs(then - seen) / np.maximum(spread, 1e-3)
     worst = int(np.argmax(moved))
     if moved[worst] > (MODEL_STAYS if stepping.learned else STAYS):
         applied = ", ".join(f"{name} = {u:.4g}" for name, u in zip(action_names(problem), action, strict=True))
         name = variable_names(problem)[worst]
-        told = f"{name} goes from {seen[worst]:.4g} to {then[worst]:.4g} in a step with {applied}"
-        warnings.warn(f"the operating point is not an equilibrium: {told}", SpaqlWarning, stacklevel=4)
+        change = f"{name} goes from {seen[worst]:.4g} to {then[worst]:.4g} in a step with {applied}"
+        warnings.warn(f"the operating point is not an equilibrium: {change}", SpaqlWarning, stacklevel=4)
 
 
 # -- the regulator of a linear model -----------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from spaql.ground.checks import depth, numbers, real
 from spaql.ground.errors import SpaqlError
 from spaql.plants.loop import extended, stated
 from spaql.plants.memory import parsed
-from spaql.plants.problem import Continuous, Problem
+from spaql.plants.problem import Problem
 from spaql.plants.signals import Signals
 from spaql.policy.law import checked_problem, law, one_law, vector
 from spaql.policy.linear import ROUNDED, SAME, Linear, linear_model, regulator
@@ -96,7 +96,7 @@ def _point(problem: Problem, at: Any, names: Sequence[str]) -> Array:
 def _policy(problem: Problem, gains: Array, offsets: Array) -> Policy:
     """The law; of finite actions the nearest one, which is an affine law, too."""
     actions = problem.actions
-    if isinstance(actions, Continuous):
+    if not actions.values:
         return one_law(problem, gains, offsets, CLIP, "LQR")
     values = np.array(actions.values, float)
     steps = np.diff(values)
@@ -146,13 +146,13 @@ def _tracking(problem: Problem, Q: Any, R: Any, at: Any, action: Any, discount: 
     """See `lqr`."""
     base, signals, _ = stated(problem)
     source = base if model is None else model
-    if signals.increments or not isinstance(signals.actuator, Continuous):
+    if signals.increments or signals.actuator.values:
         raise SpaqlError("an LQR in a loop needs continuous actions, neither increments nor a finite set")
     if source.plant is None:
         raise SpaqlError(f"{base.name} has no equations to linearise: give model=spaql.from_data(problem, ...)")
     if [axis.name for axis in source.state] != [axis.name for axis in signals.measured]:
-        told = ", ".join(axis.name for axis in signals.measured)
-        raise SpaqlError(f"model must be of what is measured ({told}): from_data of the problem before spaql.loop")
+        listed = ", ".join(axis.name for axis in signals.measured)
+        raise SpaqlError(f"model must be of what is measured ({listed}): from_data of the problem before spaql.loop")
     if not isinstance(Q, Mapping) or not Q:
         raise SpaqlError(f"Q weights errors, measured variables and integrals by name: {', '.join(signals.axes)}")
     measured, axes = [axis.name for axis in signals.measured], list(signals.action_names)
@@ -176,12 +176,12 @@ def _tracking(problem: Problem, Q: Any, R: Any, at: Any, action: Any, discount: 
 
 def _integrals(Q: Mapping[str, Any], signals: Signals) -> dict[str, str]:
     """Integrals that are weighed: by name, the measured variable of their error."""
-    found = {}
+    integrals = {}
     for name in Q:
         if name.startswith("integral("):
             item = parsed(name, list(signals.errors), ())[0]
-            found[item.name] = signals.measured[signals.errors[item.of][1]].name
-    return found
+            integrals[item.name] = signals.measured[signals.errors[item.of][1]].name
+    return integrals
 
 
 def _measured_point(signals: Signals, at: Any, names: list[str]) -> Array:
@@ -224,10 +224,10 @@ def _law(
                 offsets[row] -= gain * float(near.seen[j])
         rows.append(used | {name: float(gains[row, d + n]) for n, name in enumerate(integrals)})
     shown = [name for name in rows[0] if any(row[name] != 0.0 for row in rows)] or list(rows[0])[:1]
-    made = extended(problem, integrals, shown)
+    in_loop = extended(problem, integrals, shown)
     low, high = signals.actuator.bounds
     offsets[np.abs(offsets) < ROUNDED * (high - low)] = 0.0
-    told: Any = [{name: row[name] for name in shown} for row in rows]
-    return law(
-        made, told if len(axes) > 1 else told[0], offsets.tolist() if len(axes) > 1 else float(offsets[0]), "LQR"
-    )
+    laws = [{name: row[name] for name in shown} for row in rows]
+    if len(axes) > 1:
+        return law(in_loop, laws, offsets.tolist(), "LQR")
+    return law(in_loop, laws[0], float(offsets[0]), "LQR")

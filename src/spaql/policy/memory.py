@@ -60,7 +60,7 @@ def predict_in_loop(policy: "Policy", inputs: Any, memory: Memory) -> tuple[Any,
         names = [axis.name for axis in signals.inputs]
         raise SpaqlError(f"inputs must be finite: {names[int(np.argmin(np.abs(values) <= FAR))]} is not")
     given, f = [float(value) for value in values], signals.functions
-    names = [one.name for one in signals.registers]
+    names = [register.name for register in signals.registers]
     if memory.registers and [name for name, _ in memory.registers] != names:
         raise SpaqlError("this is the memory of another controller: begin with policy.memory()")
     z = [value for _, value in memory.registers] if memory.registers else f.first(*given)

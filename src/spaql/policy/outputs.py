@@ -15,9 +15,9 @@ from spaql.trees.tree import LEAF, NODE, Tree
 
 def make_laws(gains: Array, offsets: Array, actions: Continuous | Finite, kind: int) -> LeafLaws:
     """Checked laws for an action space: compiled code will trust them."""
-    if kind not in (CLIP, ORDERED, SCORES, THRESHOLD) or (kind == CLIP) != isinstance(actions, Continuous):
+    if kind not in (CLIP, ORDERED, SCORES, THRESHOLD) or (kind == CLIP) == bool(actions.values):
         raise SpaqlError("the kind of the laws does not fit the actions")
-    values = np.array(actions.values, float) if isinstance(actions, Finite) else np.zeros(0)
+    values = np.array(actions.values, float)
     outputs = len(values) if kind == SCORES else actions.axes
     gains, offsets = np.ascontiguousarray(gains, float), np.ascontiguousarray(offsets, float)
     if gains.ndim != 3 or offsets.shape != gains.shape[:2] or gains.shape[1] != outputs:
@@ -38,7 +38,7 @@ def leaf(actions: Continuous | Finite, gains: Array, offsets: Array, kind: int) 
 
 def ranges_of(actions: Continuous | Finite, kind: int) -> tuple[Array, Array]:
     """Where the scores of laws are held: by the range of a continuous action, by the number of finite ones."""
-    if isinstance(actions, Continuous):
+    if not actions.values:
         return actions.bounds
     if kind == ORDERED:
         return np.zeros(1), np.array([len(actions.values) - 1.0])
@@ -51,7 +51,7 @@ def kinds_of(actions: Continuous | Finite) -> tuple[int, ...]:
 
     Whether finite actions have an order is not known: where there are more than two, all kinds are tried.
     """
-    if isinstance(actions, Continuous):
+    if not actions.values:
         return (CLIP,)
     return (THRESHOLD,) if len(actions.values) <= 2 else (ORDERED, THRESHOLD, SCORES)
 
@@ -70,7 +70,7 @@ class Allowed(NamedTuple):
 
 
 def allowed_by(actions: Continuous | Finite) -> Allowed:
-    return Allowed(*actions.bounds, np.array(getattr(actions, "values", ()), float))
+    return Allowed(*actions.bounds, np.array(actions.values, float))
 
 
 @inlined
@@ -82,9 +82,9 @@ def settled(allowed: Allowed, axis: int, value: float) -> float:
         held: float = min(max(value, allowed.low[axis]), allowed.high[axis])
         return held
     for j in range(len(allowed.values)):
-        one: float = allowed.values[j]
-        if abs(value - one) <= NEAR * max(1.0, abs(one)):
-            return one
+        known: float = allowed.values[j]
+        if abs(value - known) <= NEAR * max(1.0, abs(known)):
+            return known
     return np.nan
 
 

@@ -15,7 +15,6 @@ from spaql.ground.arrays import Array
 from spaql.ground.checks import whole
 from spaql.ground.errors import SpaqlError
 from spaql.ground.progress import working
-from spaql.plants.problem import Finite
 from spaql.policy.memory import observed
 from spaql.policy.step_response import StepResponse
 from spaql.policy.worst import Worst
@@ -78,7 +77,10 @@ class Probes:
         """
         from spaql.training.episode import respond
 
-        return respond(self, reference, start, to, at, noise, tolerance, episodes, seed)
+        return respond(
+            self, reference=reference, start=start, to=to, at=at, noise=noise, tolerance=tolerance,
+            episodes=episodes, seed=seed,
+        )  # fmt: skip
 
     def falsify(
         self: "Falsifiable", episodes: int | None = None, seed: int = 0, *, by: str | None = None, fresh: int = 1000
@@ -126,9 +128,9 @@ def tolerance_table(policy: "Policy", fall: float, episodes: int | None, seed: i
 
     def mean(tree: Tree) -> float:
         nonlocal samples
-        found = replace(policy, rules=tree).evaluate(count, seed)
-        samples += found.samples
-        return found.mean
+        evaluation = replace(policy, rules=tree).evaluate(count, seed)
+        samples += evaluation.samples
+        return evaluation.mean
 
     now = mean(policy.rules)
     least = now - fall * abs(now)
@@ -179,7 +181,7 @@ def _numbers_of_leaf(policy: "Policy", count: int, leaf: int) -> Iterator[Number
     if laws is None:
         (low, high), names = actions.bounds, words.action_names
         held = [axis for axis in range(len(names)) if tree.actions[leaf, axis] != 0.0]
-        for axis in [] if isinstance(actions, Finite) else held:  # between finite actions there is nothing
+        for axis in [] if actions.values else held:  # between finite actions there is nothing
             ends = float(low[axis]), float(high[axis])
             yield _number(tree, f"leaf {count}", names[axis], lambda changed: changed.actions, (leaf, axis), ends)
         return

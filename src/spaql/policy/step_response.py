@@ -105,16 +105,16 @@ class StepResponse:
         return Measures(*table[rows, np.arange(table.shape[1])].tolist())
 
     def _mean(self, name: str) -> float:
-        values = np.array([getattr(one, name) for one in self.each])
+        values = np.array([getattr(measures, name) for measures in self.each])
         known = values[~np.isnan(values)]
         return float(known.mean()) if len(known) else np.nan
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON: all but the arrays; null for what never came."""
-        told = {one.name: getattr(self, one.name) for one in fields(self)[:9]}
-        told |= {name: self._mean(name) for name in Measures._fields} | {"worst": self.worst._asdict()}
-        found: dict[str, Any] = _without_nan(told | {"episodes": len(self.each)})
-        return found
+        data = {part.name: getattr(self, part.name) for part in fields(self)[:9]}
+        data |= {name: self._mean(name) for name in Measures._fields} | {"worst": self.worst._asdict()}
+        plain: dict[str, Any] = _without_nan(data | {"episodes": len(self.each)})
+        return plain
 
     def plot(self, path: str | PathLike[str] | None = None) -> "Figure":
         """Reference, output with the band in which it is settled, input, and limits.
@@ -128,8 +128,8 @@ class StepResponse:
     # -- in words ------------------------------------------------------------------------------------------------------
 
     def __repr__(self) -> str:
-        told = ", ".join(f"{name}={self._mean(name):.4g}" for name in Measures._fields)
-        return f"<StepResponse of {self.output}: {told}>"
+        means = ", ".join(f"{name}={self._mean(name):.4g}" for name in Measures._fields)
+        return f"<StepResponse of {self.output}: {means}>"
 
     def __str__(self) -> str:
         head = f"Step response of {self.output} on {self.problem}: {self.jump}"
@@ -145,10 +145,10 @@ class StepResponse:
         left = f"in the {number(steps * self.dt)} s after the step"
         band = f"within {number(100.0 * self.tolerance)} % of the step"
         rows = [
-            ("rise time", self._told("rise_time", _seconds, "10 to 90 % of the step", f"never 90 % {left}")),
-            ("overshoot", self._told("overshoot", _percent, "", "unknown: nothing followed the step")),
-            ("settling time", self._told("settling_time", _seconds, band, f"never {band} {left}")),
-            ("final error", self._told("steady_state_error", self._with_unit, "mean of the last tenth", "unknown")),
+            ("rise time", self._summary("rise_time", _seconds, "10 to 90 % of the step", f"never 90 % {left}")),
+            ("overshoot", self._summary("overshoot", _percent, "", "unknown: nothing followed the step")),
+            ("settling time", self._summary("settling_time", _seconds, band, f"never {band} {left}")),
+            ("final error", self._summary("steady_state_error", self._with_unit, "mean of the last tenth", "unknown")),
         ]
         away = self.outputs[:, self.at] - self.start
         if np.any(np.abs(away) > self.tolerance * abs(self.to - self.start)):
@@ -159,16 +159,17 @@ class StepResponse:
             rows.append(("ended", f"the plant ended {_of(ended, len(self.each))} before its time"))
         return rows
 
-    def _told(self, name: str, text: Callable[[float], str], what: str, never: str) -> str:
+    def _summary(self, name: str, text: Callable[[float], str], what: str, never: str) -> str:
         mean, n = self._mean(name), len(self.each)
-        missing = sum(bool(np.isnan(getattr(one, name))) for one in self.each)
+        missing = sum(bool(np.isnan(getattr(measures, name))) for measures in self.each)
         if missing == n:
             return never
         if n == 1:
             return f"{text(mean)}{what and f' ({what})'}"
-        known = [getattr(one, name) for one in self.each if not np.isnan(getattr(one, name))]
-        told = f"{text(mean)} mean, {text(max(known, key=abs))} worst of {counted(n, 'episode')}{what and f' ({what})'}"
-        return told if not missing else f"{told}; {_of(missing, n)}: {never}"
+        known = [getattr(measures, name) for measures in self.each if not np.isnan(getattr(measures, name))]
+        worst = f"{text(max(known, key=abs))} worst of {counted(n, 'episode')}{what and f' ({what})'}"
+        summary = f"{text(mean)} mean, {worst}"
+        return summary if not missing else f"{summary}; {_of(missing, n)}: {never}"
 
     def _with_unit(self, value: float) -> str:
         return with_unit(number(value, 3), self.unit)
@@ -188,5 +189,5 @@ def _of(some: int, n: int) -> str:
 
 def _without_nan(value: Any) -> Any:
     if isinstance(value, dict):
-        return {name: _without_nan(one) for name, one in value.items()}
+        return {name: _without_nan(entry) for name, entry in value.items()}
     return None if isinstance(value, float) and np.isnan(value) else value

@@ -147,11 +147,11 @@ def _words(policy: "Policy", why: Why) -> str:
     if laws is not None:
         lines += _share_lines(policy, laws, why)
     if policy.n_leaves > 1 and laws is not None:
-        laws_beyond = ([(one.below, one.leaf_below), (one.above, one.leaf_above)] for one in why.takeovers)
+        laws_beyond = ([(t.below, t.leaf_below), (t.above, t.leaf_above)] for t in why.takeovers)
         lines += ["Another law would take over, all else equal, at"]
         lines += _place_lines(policy, why, laws_beyond, words.leaf_action)
     if laws is None or laws.kind != CLIP:
-        actions_beyond = ([(one.below, one.action_below), (one.above, one.action_above)] for one in why.changes)
+        actions_beyond = ([(c.below, c.action_below), (c.above, c.action_above)] for c in why.changes)
         lines += ["The action would change, all else equal, at"]
         lines += _place_lines(policy, why, actions_beyond, lambda action: words.action(action.tolist()))
     if why.visits is not None:

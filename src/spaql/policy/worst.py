@@ -56,8 +56,8 @@ class Worst:
         """Plain data, for JSON: all but the episodes."""
         names = ("by", "total", "failed", "rule", "excess", "start", "parameters", "references", "tried", "seed")
         fresh = {"mean": self.evaluation.mean, "worst": float(self.evaluation.returns.min())}
-        told = {name: getattr(self, name) for name in names}
-        return told | {"fresh": fresh | {"episodes": len(self.evaluation.returns)}, "steps": len(self.episode)}
+        data = {name: getattr(self, name) for name in names}
+        return data | {"fresh": fresh | {"episodes": len(self.evaluation.returns)}, "steps": len(self.episode)}
 
     # -- in words ------------------------------------------------------------------------------------------------------
 
@@ -98,9 +98,9 @@ class Worst:
         return f"{'yes' if self.failed else 'no'}; {usual}. A failure is an episode that {self.rule}"
 
     def _usually(self, variable: str, unit: str) -> str:
-        found = self.evaluation.violations[variable].excess
+        excess = self.evaluation.violations[variable].excess
         which = "fresh episodes" if self.problem.plant is not None else "all seeds"
-        return f"{which}: never" if found == 0.0 else f"{which}: by {with_unit(number(found, 3), unit)}"
+        return f"{which}: never" if excess == 0.0 else f"{which}: by {with_unit(number(excess, 3), unit)}"
 
     def _values(self, values: dict[str, float]) -> str:
         parts = [f"{name} = {with_unit(number(value), self.units.get(name, ''))}" for name, value in values.items()]

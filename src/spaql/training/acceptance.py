@@ -57,8 +57,8 @@ def shortcomings(agent: "Agent", hurry: bool) -> tuple[str, ...]:
     except SpaqlError as error:  # a plant that fails where training has not been
         return (f"it could not be tested in fresh episodes: {error}", *agent.remarks(hurry))
     best = int(np.argmax([returns.mean() for returns in still]))
-    found = _limits(agent, earned) + _found(problem, earned, still[best], actions[best], agent.advice)
-    return (*found, *agent.remarks(hurry, earned))
+    notes = _limits(agent, earned) + _weak_returns(problem, earned, still[best], actions[best], agent.advice)
+    return (*notes, *agent.remarks(hurry, earned))
 
 
 def _no_progress(evaluations: Array, advice: str) -> tuple[str, ...]:
@@ -101,7 +101,7 @@ def _price(agent: "Agent", mean: float) -> str:
     return f"; without limits it would earn {number(price, 3) if price > UNNOTICED * abs(mean) else 'no'} more"
 
 
-def _found(problem: Problem, earned: Evaluation, still: Array, action: Tree, advice: str) -> list[str]:
+def _weak_returns(problem: Problem, earned: Evaluation, still: Array, action: Tree, advice: str) -> list[str]:
     """`still`: returns of the best constant action, in the same episodes."""
     n, returns, applied = len(still), earned.returns, Words(problem, action).leaf_action(0)
     if not significantly_less(still, returns):

@@ -11,7 +11,7 @@ from spaql.ground.arrays import Array
 from spaql.ground.compiling import inlined, kernel, machine_code
 from spaql.ground.errors import SpaqlError
 from spaql.ground.progress import EPISODES, at_work, working
-from spaql.plants.answers import begun, steps
+from spaql.plants.answers import begun, steps, vector
 from spaql.plants.chart import HUGE
 from spaql.plants.environment import open_environment
 from spaql.plants.plant import Batch, Rows
@@ -72,12 +72,12 @@ def run_episodes(
     if problem.plant is None:
         counter = None if tally is None else Counter(problem, tally)
         return _tree_in_environment(problem, tree, returns, visits, seen, int(plant_seed), counter)
-    stage, lanes, made = stage_of(problem.plant, problem.horizon), new_lanes(problem.plant, tally), 0
+    stage, lanes, samples = stage_of(problem.plant, problem.horizon), new_lanes(problem.plant, tally), 0
     for some in _stretches(int(plant_seed), returns):
-        made += run_tree(*problem.plant.batch, stage, tree.controller, lanes, some, visits, seen[made:])
+        samples += run_tree(*problem.plant.batch, stage, tree.controller, lanes, some, visits, seen[samples:])
     if lanes.fault[0] != OK:
         raise bad_reward(problem, f"rollout {int(lanes.fault[1])}")
-    return Usage(returns, made, visits, seen[: min(made, states)])
+    return Usage(returns, samples, visits, seen[: min(samples, states)])
 
 
 def _stretches(plant_seed: int, returns: Array) -> Iterator[Episodes]:
@@ -105,10 +105,7 @@ def tree_steps(
 
     def act(observation: Any, step: int) -> Array:
         nonlocal seen, leaf
-        seen = np.array(observation, float).reshape(1, -1)
-        if seen.shape[1] != tree.variables:
-            wrong = f"{seen.shape[1]} numbers, {tree.variables} were declared"
-            raise SpaqlError(f"the environment returned an observation of {wrong} (step {step})")
+        seen = vector(tree.variables, np.ravel(observation), f"step {step}")[None]
         leaf = decide_in(controller, seen, 0, action)
         return action
 
@@ -120,18 +117,18 @@ def tree_steps(
 def _tree_in_environment(
     problem: Problem, tree: Tree, returns: Array, visits: Array, seen: Array, seed: int, counter: Counter | None
 ) -> Usage:
-    env, made = problem.open_env(), 0
+    env, samples = problem.open_env(), 0
     for j in range(len(returns)):
         for observation, leaf, reward, action, after, ended in tree_steps(problem, tree, env, None if j else seed):
             if counter is not None:
                 counter.step(j, action, after, reward, ended)
-            if made < len(seen):
-                seen[made] = observation
+            if samples < len(seen):
+                seen[samples] = observation
             visits[leaf] += 1
             returns[j] += reward
-            made += 1
+            samples += 1
         at_work(EPISODES, j + 1, len(returns))
-    return Usage(returns, made, visits, seen[: min(made, len(seen))])
+    return Usage(returns, samples, visits, seen[: min(samples, len(seen))])
 
 
 # -- functions of the observation --------------------------------------------------------------------------------------
@@ -207,22 +204,22 @@ def evaluate_controller(controller: "Controller", episodes: int, seed: int) -> E
     plant_seed, returns = int(streams.plant_seed(seed, streams.FRESH_PLANT, 0)), np.zeros(episodes)
     tally = new_tally(problem, episodes)
     if problem.plant is not None and controller.compiled is not None:
-        made = sum(run_compiled(controller, some, tally) for some in _stretches(plant_seed, returns))
-        return counted(problem, returns, made, tally, seed)
-    env, counter, made = open_environment(problem), Counter(problem, tally), 0
+        samples = sum(run_compiled(controller, some, tally) for some in _stretches(plant_seed, returns))
+        return counted(problem, returns, samples, tally, seed)
+    env, counter, samples = open_environment(problem), Counter(problem, tally), 0
     for j in range(episodes):
         observation = begun(env.reset(seed=None if j else plant_seed))
-        made += count_episode(controller, env, observation, counter, j, returns)
+        samples += count_episode(controller, env, observation, counter, j, returns)
         if not abs(returns[j]) <= HUGE:
             raise bad_reward(problem, f"rollout {j}")
-    return counted(problem, returns, made, tally, seed)
+    return counted(problem, returns, samples, tally, seed)
 
 
 def count_episode(
     controller: Decides, env: Any, observation: Any, counter: Counter, j: int, returns: Array
 ) -> int:
     """Episode number j, which begins here, in Python. Returns its steps."""
-    problem, made = controller.problem, 0
+    problem, count = controller.problem, 0
 
     def act(seen: Any, step: int) -> Array:
         action: Array = controller.decide(np.array(seen, float).reshape(1, -1))[0]
@@ -231,8 +228,8 @@ def count_episode(
     for _, action, after, reward, ended in steps(env, act, observation, problem.horizon, problem.native_one()):
         counter.step(j, action, np.array(after, float).reshape(-1), float(reward), ended)
         returns[j] += float(reward)
-        made += 1
-    return made
+        count += 1
+    return count
 
 
 def run_compiled(controller: "Controller", episodes: Episodes, tally: Tally) -> int:

@@ -11,7 +11,7 @@ from spaql.ground import streams
 from spaql.ground.arrays import Array
 from spaql.ground.checks import flag, real, text, whole
 from spaql.ground.errors import SpaqlError, echoed
-from spaql.plants.answers import begun, steps
+from spaql.plants.answers import begun, steps, vector
 from spaql.plants.chart import HUGE
 from spaql.plants.environment import applied as applied_action
 from spaql.plants.environment import drawn_parameters, inside, open_environment
@@ -104,7 +104,7 @@ class Episode:
         lines = [f"Episode{where}: {len(self):,} steps, return {number(self.total)}, {how}"]
         for name, row in (("first", self.observations[0]), ("last", self.observations[-1])):
             seen = zip(names, row.tolist(), units, strict=False)
-            parts = [f"{one} = {with_unit(number(value), unit)}".replace(" ", HARD) for one, value, unit in seen]
+            parts = [f"{label} = {with_unit(number(value), unit)}".replace(" ", HARD) for label, value, unit in seen]
             lines += textwrap.wrap(", ".join(parts), WIDTH, initial_indent=f"  {name:<6} ", subsequent_indent=" " * 9)
         return "\n".join(lines).replace(HARD, " ")
 
@@ -142,7 +142,9 @@ class Watched:
 
 def watch(controller: "Decides", problem: "Problem", env: Any, observation: Any, where: str) -> Watched:
     """The episode that begins with this observation. `problem`: of the environment; `where`: for messages."""
-    seen, now, parameters = [np.array(observation, float).reshape(-1)], inside(env), drawn_parameters(env)
+    d = len(problem.state)
+    seen, now = [vector(d, np.ravel(observation), where)], inside(env)
+    parameters = drawn_parameters(env)
     moments, applied, actions, rewards, ended = [] if now is None else [now], [], list[Array](), [], False
 
     def act(_: Any, step: int) -> Array:
@@ -154,7 +156,7 @@ def watch(controller: "Decides", problem: "Problem", env: Any, observation: Any,
     for _, _, after, reward, terminated in steps(env, act, observation, problem.horizon, problem.native_one()):
         if not abs(float(reward)) <= HUGE:
             raise bad_reward(problem, where)
-        seen.append(np.array(after, float).reshape(-1))
+        seen.append(vector(d, np.ravel(after), f"{where}, step {len(seen)}"))
         rewards.append(float(reward))
         ended, now = terminated, inside(env)
         moments += [] if now is None else [now]
@@ -176,8 +178,8 @@ FROM, TO = 0.2, 0.8  # of the range of a reference, where nothing else is asked 
 
 
 def respond(
-    controller: "Decides", reference: Any, start: Any, to: Any, at: Any, noise: bool, tolerance: float, episodes: int,
-    seed: int,
+    controller: "Decides", *, reference: Any, start: Any, to: Any, at: Any,
+    noise: bool, tolerance: float, episodes: int, seed: int,
 ) -> StepResponse:  # fmt: skip
     """See `Policy.step_response`."""
     problem = controller.problem
@@ -195,9 +197,9 @@ def respond(
 
     assert problem.signals is not None
     asked = [
-        replace(one, values=(first, last), hold=jump, rate=None) if one is followed
-        else replace(one, values=(one.middle,), hold=None, rate=None)
-        for one in problem.signals.references
+        replace(signal, values=(first, last), hold=jump, rate=None) if signal is followed
+        else replace(signal, values=(signal.middle,), hold=None, rate=None)
+        for signal in problem.signals.references
     ]  # fmt: skip
     quiet = restated(problem, asked, flag("noise", noise))
     env = open_environment(quiet)
@@ -215,16 +217,28 @@ def respond(
     traces = shown[0].traces
     assert traces is not None
     return StepResponse(
-        problem.name, followed.name, str(followed.of), problem.signals.measured[place].unit, first, last, jump,
-        problem.signals.dt, tolerance, tuple(each), outputs, traces.outputs, traces.applied, shown[0],
-    )  # fmt: skip
+        problem=problem.name,
+        reference=followed.name,
+        output=str(followed.of),
+        unit=problem.signals.measured[place].unit,
+        start=first,
+        to=last,
+        at=jump,
+        dt=problem.signals.dt,
+        tolerance=tolerance,
+        each=tuple(each),
+        outputs=outputs,
+        variables=traces.outputs,
+        inputs=traces.applied,
+        episode=shown[0],
+    )
 
 
 def _followed(problem: "Problem", name: Any) -> Reference:
     """The reference that is asked for; the only one, if none is named."""
     references = () if problem.signals is None else problem.signals.references
-    choices = [one for one in references if one.of is not None]
-    listed = ", ".join(one.name for one in choices)
+    choices = [reference for reference in references if reference.of is not None]
+    listed = ", ".join(reference.name for reference in choices)
     if not choices:
         raise SpaqlError(
             f"{problem.name} has no reference that a variable follows: state it with spaql.loop(problem, "
@@ -234,10 +248,10 @@ def _followed(problem: "Problem", name: Any) -> Reference:
         text("reference", name)
     if name is None and len(choices) > 1:
         raise SpaqlError(f"reference=... names the one to step: {listed}")
-    found = [one for one in choices if name in (None, one.name)]
-    if not found:
+    named = [reference for reference in choices if name in (None, reference.name)]
+    if not named:
         raise SpaqlError(f"{echoed(name)} is no reference that a variable follows: choose {listed}")
-    return found[0]
+    return named[0]
 
 
 def _within(reference: Reference, what: str, value: Any) -> float:

@@ -105,8 +105,8 @@ def _worst_different(points: Points, badness: Array) -> list[int]:
     return list(different.values())
 
 
-def _together(one: Points, other: Points) -> Points:
-    return Points(np.concatenate([one.starts, other.starts]), np.concatenate([one.blocks, other.blocks]))
+def _together(first: Points, other: Points) -> Points:
+    return Points(np.concatenate([first.starts, other.starts]), np.concatenate([first.blocks, other.blocks]))
 
 
 def _random(n: int, size: int, parts: int, rng: np.random.Generator) -> Points:
@@ -124,11 +124,11 @@ def _keys(shape: tuple[int, int], rng: np.random.Generator) -> Array:
 def _children(kept: Points, n: int, noisy: bool, rng: np.random.Generator) -> Points:
     """Each from one of the worst: mixed with another one or not, its start moved, or another part of it drawn anew."""
     size, parts = kept.starts.shape[1], kept.blocks.shape[1]
-    one, other = kept.take(rng.integers(0, len(kept.starts), n)), kept.take(rng.integers(0, len(kept.starts), n))
+    parent, other = kept.take(rng.integers(0, len(kept.starts), n)), kept.take(rng.integers(0, len(kept.starts), n))
     mixed = rng.random((n, 1)) < LIKELY
-    starts = np.where(mixed & (rng.random((n, size)) < LIKELY), other.starts, one.starts)
+    starts = np.where(mixed & (rng.random((n, size)) < LIKELY), other.starts, parent.starts)
     later = np.arange(parts) >= rng.integers(0, parts + 1, (n, 1))  # from some part on the other one's
-    blocks = np.where(mixed & later, other.blocks, one.blocks)
+    blocks = np.where(mixed & later, other.blocks, parent.blocks)
     redraw = (rng.random((n, 1)) < LIKELY) & noisy | (size == 0)
     drawn = np.arange(parts) == rng.integers(0, parts, (n, 1))
     blocks = np.where(redraw & drawn, _keys((n, parts), rng), blocks)
@@ -171,11 +171,11 @@ def falsify(controller: Falsifiable, episodes: Any, seed: Any, by: Any, fresh: A
     # of ordinary episodes without excess it is not known how near to a limit they came
     order = np.argsort(_badness(problem, sought, ordinary.returns, ordinary.excess), kind="stable")[::-1]
     known = _points_of(problem, seed, order[:KEPT], parts)
-    point, found = search(_trial(controller, sought), known, plant.step_noise > 0, count, rng)
+    point, outcome = search(_trial(controller, sought), known, plant.step_noise > 0, count, rng)
     env = PlantEnv(problem)
     watched = watch(controller, problem, env, env.begin(point.starts[0], point.blocks[0]), "the worst episode")
     middle = int(np.argsort(ordinary.returns, kind="stable")[(len(ordinary.returns) - 1) // 2])
-    return _worst(problem, sought, watched, found, ordinary, controller.episode(seed, middle), count, seed)
+    return _worst(problem, sought, watched, outcome, ordinary, controller.episode(seed, middle), count, seed)
 
 
 def _trial(controller: Falsifiable, by: str) -> Trial:
@@ -240,8 +240,8 @@ def _over_seeds(controller: Falsifiable, count: int, seed: int, by: str) -> Wors
     env, seeds = problem.open_env(), [int(streams.plant_seed(seed, streams.FALSIFIED, j)) for j in range(count)]
     returns, tally = np.zeros(count), new_tally(problem, count)
     counter = Counter(problem, tally)
-    for j, one in enumerate(seeds):
-        count_episode(controller, env, begun(env.reset(seed=one)), counter, j, returns)
+    for j, drawn in enumerate(seeds):
+        count_episode(controller, env, begun(env.reset(seed=drawn)), counter, j, returns)
         at_work(SEARCHED, j + 1, count)
     tried = counted(problem, returns, int(tally.rows[:, 0].sum()), tally, seed)
     badness = _badness(problem, by, returns, excesses_of(tally.rows, len(problem.limits)))
@@ -255,15 +255,15 @@ def _over_seeds(controller: Falsifiable, count: int, seed: int, by: str) -> Wors
             f"{problem.name} does not follow its seed: its worst episode returned {returns[at]:g} and, run again with "
             f"the same seed, {watched.total:g} (spaql.check looks for the difference)"
         )
-    found = Outcomes(returns, tally.rows, badness).take(slice(at, at + 1))
-    return _worst(problem, by, watched, found, tried, typical.episode, count, seed)
+    outcome = Outcomes(returns, tally.rows, badness).take(slice(at, at + 1))
+    return _worst(problem, by, watched, outcome, tried, typical.episode, count, seed)
 
 
 def _worst(
-    problem: "Problem", by: str, watched: Watched, found: Outcomes, ordinary: Evaluation, typical: Episode,
+    problem: "Problem", by: str, watched: Watched, outcome: Outcomes, ordinary: Evaluation, typical: Episode,
     tried: int, seed: int,
 ) -> Worst:  # fmt: skip
-    failures = counted(problem, found.returns, 0, Tally(found.rows, *new_tally(problem, 0)[1:]), seed).failures
+    failures = counted(problem, outcome.returns, 0, Tally(outcome.rows, *new_tally(problem, 0)[1:]), seed).failures
     names, units = variable_names(problem), variable_units(problem)
     first, references = dict(zip(names, watched.episode.observations[0].tolist(), strict=True)), dict[str, Changes]()
     said = dict(zip(names, units, strict=True))
@@ -271,14 +271,27 @@ def _worst(
     if traces is not None and signals is not None:
         measured = traces.outputs[0].tolist()
         first = dict(zip((axis.name for axis in signals.measured), measured, strict=True))
-        references = {one.name: _changes(traces.references[:, k]) for k, one in enumerate(signals.references)}
+        moves = zip(signals.references, traces.references.T, strict=True)
+        references = {reference.name: _changes(trace) for reference, trace in moves}
         said |= {axis.name: axis.unit for axis in signals.inputs}
-    over = excesses_of(found.rows, len(problem.limits))[0].tolist()
+    over = excesses_of(outcome.rows, len(problem.limits))[0].tolist()
     return Worst(
-        problem, by, float(found.returns[0]), failures.count > 0, failures.rule,
-        {limit.variable: excess for limit, excess in zip(problem.limits, over, strict=True)},
-        first, watched.parameters, references, said, watched.episode, typical, ordinary, tried, seed,
-    )  # fmt: skip
+        problem=problem,
+        by=by,
+        total=float(outcome.returns[0]),
+        failed=failures.count > 0,
+        rule=failures.rule,
+        excess={limit.variable: excess for limit, excess in zip(problem.limits, over, strict=True)},
+        start=first,
+        parameters=watched.parameters,
+        references=references,
+        units=said,
+        episode=watched.episode,
+        typical=typical,
+        evaluation=ordinary,
+        tried=tried,
+        seed=seed,
+    )
 
 
 def _changes(trace: Array) -> Changes:

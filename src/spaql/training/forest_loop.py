@@ -10,25 +10,23 @@ from typing import Any
 import numpy as np
 
 from spaql.ground.arrays import Array
-from spaql.ground.compiling import machine_code
 from spaql.ground.errors import SpaqlError
 from spaql.ground.progress import EPISODES, working
-from spaql.ground.streams import FRESH_ACTION, FRESH_PLANT, SELECT_ACTION, SELECT_PLANT, key_of, plant_seed, sub_key
+from spaql.ground.streams import FRESH_ACTION, FRESH_PLANT, key_of, plant_seed, sub_key
 from spaql.learners.act import Actor, Trainee, act_once
-from spaql.learners.forest_agent import ForestAgent, copied, merge_forest
+from spaql.learners.forest_agent import ForestAgent, copied
 from spaql.learners.history import COLUMNS, write_row
 from spaql.learners.outer import EVAL_SAMPLES, TRAIN_SAMPLES
 from spaql.partition.greedy import Greedy, cell_room, new_greedy
-from spaql.plants.answers import steps
-from spaql.plants.chart import HUGE
+from spaql.partition.merge import merge_all
 from spaql.plants.plant import LANES
 from spaql.policy.evaluation import Evaluation
-from spaql.training.episode import Episode, open_at
-from spaql.training.gym_loop import GymLoop, Viewer, run_gym
-from spaql.training.kernels import Clock, KernelRoom, LoopProgress, greedy_rollouts, train_aql, train_spaql
+from spaql.training.episode import Episode, open_at, watch
+from spaql.training.gym_loop import GymLoop, Rollouts, Viewer, roll, selecting
+from spaql.training.kernels import Clock, KernelRoom, LoopProgress, train_aql, train_spaql
 from spaql.training.lanes import BAD_OBSERVATION, OK, Episodes, Lanes, bad_reward, bad_state, new_lanes, stage_of
-from spaql.training.rollouts import mean_return
-from spaql.training.tally import Tally, counted, new_tally
+from spaql.training.rollouts import greedy_rollouts, mean_return
+from spaql.training.tally import Counter, Tally, counted, new_tally
 
 STRETCH_STEPS = 4_000_000  # between two checks for Ctrl-C in an evaluation: a tenth of a second on our plants
 
@@ -62,7 +60,7 @@ class CompiledLoop:
         done = self._iterate(rows)
         if done == iterations:
             return rows
-        failed = self.work.one if self.work.one.fault[0] != OK else self.work.many
+        failed = self.work.training if self.work.training.fault[0] != OK else self.work.evaluation
         error = plant_error(self.agent, failed, f"iteration {len(state.history) + done + 1}, ")
         state.greedy = None
         used = state.outer[[TRAIN_SAMPLES, EVAL_SAMPLES]]
@@ -77,7 +75,7 @@ class CompiledLoop:
         agent, state, (reset, step) = self.agent, self.agent.state, self.plant.batch
         spare = agent.room(state.space.horizon)
         done = 0
-        while done < len(rows) and self.work.one.fault[0] == self.work.many.fault[0] == OK:
+        while done < len(rows) and self.work.training.fault[0] == self.work.evaluation.fault[0] == OK:
             scratch = state.make_room(spare)
             if self.greedy is None or len(self.greedy.jump) != cell_room(state.space, state.trainee):
                 self.greedy = new_greedy(state.space, state.trainee)
@@ -86,7 +84,7 @@ class CompiledLoop:
             progress = LoopProgress(state.outer, rows[done:], spare)
             if agent.cooling is None:
                 if state.greedy is not self.greedy:  # merging the many cells of a net costs more than an episode
-                    merge_forest(state.trainee, state.space, agent.chart, self.greedy, scratch)
+                    merge_all(state.trainee, state.space, agent.chart, self.greedy, scratch)
                 state.greedy = self.greedy  # the trainee is the agent, and its policy follows every step
                 done += train_aql(reset, step, self.stage, trainee, clock, self.work, progress)
             else:
@@ -96,23 +94,19 @@ class CompiledLoop:
         return done
 
 
-def run_compiled(
-    agent: ForestAgent, seed: int, purposes: tuple[int, int], iteration: int, deterministic: bool, returns: Array,
-    tally: Tally | None = None,
-) -> int:  # fmt: skip
-    """Rollouts of the agent's greedy policy, stretch by stretch; fills `returns` and `tally`. Returns the steps."""
+def run_compiled(agent: ForestAgent, rollouts: Rollouts, tally: Tally | None) -> int:
+    """On the compiled plant, stretch by stretch."""
     plant, state = agent.problem.plant, agent.state
     assert plant is not None
-    (reset, step), stage = plant.batch, stage_of(plant, state.space.horizon)
-    lanes = new_lanes(plant, tally)
+    stage, lanes = stage_of(plant, state.space.horizon), new_lanes(plant, tally)
     actor = Actor(state.space, agent.chart, state.policy(agent.chart))
-    of_plant, of_actions = np.uint64(plant_seed(seed, purposes[0], iteration)), key_of(seed, purposes[1], iteration)
+    returns, seed, key, deterministic, _ = rollouts
     stretch = max(1, STRETCH_STEPS // (LANES * agent.problem.horizon)) * LANES
     steps = 0
     for first in range(0, len(returns), stretch):
         last = min(first + stretch, len(returns))
-        episodes = Episodes(of_plant, returns, first, last, action_key=of_actions)
-        steps += int(greedy_rollouts(reset, step, stage, actor, lanes, episodes, deterministic))
+        episodes = Episodes(np.uint64(seed), returns, first, last, action_key=key)
+        steps += int(greedy_rollouts(*plant.batch, stage, actor, lanes, episodes, deterministic))
         if lanes.fault[0] != OK:
             raise plant_error(agent, lanes)
     return steps
@@ -134,13 +128,13 @@ def plant_error(agent: ForestAgent, lanes: Lanes, when: str = "") -> SpaqlError:
 
 # -- rollouts of an agent as it is -------------------------------------------------------------------------------------
 
-def run_rollouts(
-    agent: ForestAgent, seed: int, purposes: tuple[int, int], iteration: int, deterministic: bool, returns: Array,
-    tally: Tally | None = None,
-) -> int:  # fmt: skip
-    """Rollouts of the agent's policy; fills `returns` and `tally`. Returns the number of steps."""
-    run = run_compiled if agent.problem.plant is not None else run_gym
-    return run(agent, seed, purposes, iteration, deterministic, returns, tally)
+def run_rollouts(agent: ForestAgent, rollouts: Rollouts, tally: Tally | None = None) -> int:
+    """Fills the returns and `tally`. Returns the number of steps."""
+    if agent.problem.plant is not None:
+        return run_compiled(agent, rollouts, tally)
+    counter = None if tally is None else Counter(agent.problem, tally)
+    greedy = agent.state.policy(agent.chart)
+    return roll(agent, agent.problem.open_env(), greedy, rollouts, counter=counter)
 
 
 @working(EPISODES)
@@ -149,55 +143,35 @@ def fresh_rollouts(agent: ForestAgent, episodes: int, seed: int, deterministic: 
     if not agent.problem.can_run:
         raise SpaqlError(f"{agent.problem.name} has no plant to evaluate on (a loaded agent gets one with problem=...)")
     returns, tally = np.empty(episodes), new_tally(agent.problem, episodes)
-    steps = run_rollouts(agent, seed, (FRESH_PLANT, FRESH_ACTION), 0, deterministic, returns, tally)
+    first, key = int(plant_seed(seed, FRESH_PLANT, 0)), key_of(seed, FRESH_ACTION, 0)
+    steps = run_rollouts(agent, Rollouts(returns, first, key, deterministic), tally)
     return counted(agent.problem, returns, steps, tally, seed)
+
+
+class AgentSteps:
+    """The greedy policy of an agent, step by step: its draws depend on the step."""
+
+    def __init__(self, agent: ForestAgent, seed: int, rollout: int, deterministic: bool) -> None:
+        space = agent.state.space
+        self.problem, self.step, self.deterministic = agent.problem, 0, deterministic
+        self.view = Viewer(agent, f"rollout {rollout}")
+        self.actor = Actor(space, agent.chart, agent.state.policy(agent.chart))
+        self.key = sub_key(key_of(seed, FRESH_ACTION, 0), rollout)
+        self.room = np.zeros(space.d), np.zeros(max(space.k, 1))
+
+    def decide(self, states: Any) -> Array:
+        observation = self.view.check(states[0], self.step)
+        bad = act_once(self.actor, observation, self.key, self.step, self.deterministic, *self.room)
+        self.view.complain(bad, observation, self.step)
+        self.step += 1
+        return self.room[1][None].copy()
 
 
 def record(agent: ForestAgent, seed: int, rollout: int, deterministic: bool) -> Episode:
     """See `Agent.episode`."""
-    if agent.problem.plant is not None:
-        return _record_compiled(agent, seed, rollout, deterministic)
+    acting = AgentSteps(agent, seed, rollout, deterministic)
     env, observation = open_at(agent.problem, seed, rollout)
-    space = agent.state.space
-    actor = Actor(space, agent.chart, agent.state.policy(agent.chart))
-    native, view = agent.problem.native_one(), Viewer(agent, f"rollout {rollout}")
-    x, action = np.zeros(space.d), np.zeros(max(space.k, 1))
-    key = sub_key(key_of(seed, FRESH_ACTION, 0), rollout)
-    observations, actions, rewards, ended = [np.array(view.check(observation, 0), float)], [], [], False
-    code = machine_code(act_once, actor, observations[0], key, 0, deterministic, x, action)
-
-    def act(_: Any, h: int) -> Array:
-        view.complain(code(actor, observations[-1], key, h, deterministic, x, action), observations[-1], h)
-        actions.append(action.copy())
-        return action
-
-    for _, _, after, reward, terminated in steps(env, act, observation, agent.problem.horizon, native):
-        observations.append(np.array(view.check(after, len(actions)), float))
-        rewards.append(view.reward(reward, len(actions) - 1))
-        ended = terminated
-    return Episode(np.array(observations), np.array(actions), np.array(rewards), ended, agent.problem)
-
-
-def _record_compiled(agent: ForestAgent, seed: int, rollout: int, deterministic: bool) -> Episode:
-    """On a compiled plant, without leaving compiled code: a hundred times as fast."""
-    problem, state, plant = agent.problem, agent.state, agent.problem.plant
-    assert plant is not None
-    rows, stage, lanes = plant.rows, stage_of(plant, problem.horizon), new_lanes(plant, trace=problem.horizon + 1)
-    actor = Actor(state.space, agent.chart, state.policy(agent.chart))
-    key, first = key_of(seed, FRESH_ACTION, 0), plant_seed(seed, FRESH_PLANT, 0)
-    returns = np.zeros(rollout + 1)  # of which only the last is touched, so that they take no memory
-    episodes = Episodes(np.uint64(first), returns, rollout, rollout + 1, action_key=key)
-    steps = greedy_rollouts(*plant.batch, stage, actor, lanes, episodes, deterministic)
-    trace = lanes.trace[: steps + 1]
-    trace[steps] = lanes.table[:, 0]
-    observations, rewards = trace[:, rows.observation : rows.action].copy(), trace[1:, rows.reward].copy()
-    bad = np.flatnonzero(~(np.abs(rewards) <= HUGE))
-    if len(bad):
-        raise bad_reward(problem, f"rollout {rollout}, step {bad[0]}")
-    if lanes.fault[0] != OK:
-        raise plant_error(agent, lanes)
-    actions = trace[:-1, rows.action : rows.noise].copy()
-    return Episode(observations, actions, rewards, bool(trace[steps, rows.done]), problem)
+    return watch(acting, agent.problem, env, observation, f"rollout {rollout}").episode
 
 
 # -- the loop of Random, on plants of both kinds: it learns nothing, so that every iteration is an evaluation ----------
@@ -216,8 +190,7 @@ class RandomLoop:
         for i in range(iterations):
             at = len(agent.state.history) + i
             try:
-                purposes = (SELECT_PLANT, SELECT_ACTION)
-                outer[EVAL_SAMPLES] += run_rollouts(agent, agent.seed, purposes, at + 1, False, self.returns)
+                outer[EVAL_SAMPLES] += run_rollouts(agent, selecting(agent, at + 1, self.returns))
             except SpaqlError:
                 agent.state.history = np.concatenate([agent.state.history, rows[:i]])
                 raise

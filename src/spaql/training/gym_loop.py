@@ -6,7 +6,7 @@ bit (tests/training/test_two_loops.py).
 """
 
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -17,17 +17,18 @@ from spaql.ground.errors import SpaqlError, echoed
 from spaql.ground.progress import EPISODES, at_work
 from spaql.learners import aql_steps, spaql_steps
 from spaql.learners.act import Actor, Exploration, Trainee, act_once
-from spaql.learners.forest_agent import copied, merge_forest
+from spaql.learners.forest_agent import copied
 from spaql.learners.history import COLUMNS, write_row
 from spaql.learners.outer import BEST_ARMS, BEST_RETURN, EVAL_SAMPLES, KEEP, RESET, TAU, TRAIN_SAMPLES, judge
 from spaql.learners.outer import begin as outer_begin
 from spaql.partition.forest import ARMS, SPLITS
-from spaql.partition.greedy import Greedy, new_greedy, new_scratch
-from spaql.plants.answers import begun, steps
+from spaql.partition.greedy import Greedy, new_greedy
+from spaql.partition.merge import merge_all
+from spaql.plants.answers import begun, steps, vector
 from spaql.plants.chart import HUGE
 from spaql.training.lanes import bad_reward, bad_state
 from spaql.training.rollouts import mean_return
-from spaql.training.tally import Counter, Tally
+from spaql.training.tally import Counter
 
 if TYPE_CHECKING:
     from spaql.learners.agent import Agent
@@ -43,19 +44,7 @@ class Viewer:
     def check(self, observation: Any, step: int) -> Array:
         if type(observation) is np.ndarray and observation.shape == self.shape and observation.dtype.char in "df":
             return observation if observation.flags.c_contiguous else observation.copy()
-        try:
-            array = np.asarray(observation, dtype=np.float64)
-        except (TypeError, ValueError, OverflowError) as error:
-            where = f"{self.where}, step {step}"
-            raise SpaqlError(
-                f"the environment returned an observation that is not an array of numbers ({where})"
-            ) from error
-        if array.shape != self.shape:
-            where = f"{self.where}, step {step}"
-            raise SpaqlError(
-                f"the environment returned an observation of shape {array.shape}, declared was {self.shape} ({where})"
-            )
-        return np.ascontiguousarray(array)
+        return vector(self.shape[0], observation, f"{self.where}, step {step}")
 
     def reward(self, reward: Any, step: int) -> float:
         try:
@@ -117,7 +106,7 @@ class GymLoop:
         cooling = agent.cooling
         spaql = cooling is not None
         if spaql and np.isnan(outer[BEST_RETURN]):
-            first = self._evaluate(self._merged(), at)
+            first = self._evaluate(state.greedy_of(state.trainee, agent.chart), at)
             if first is None:
                 return False
             outer_begin(outer, first, int(state.trainee.size[ARMS]))
@@ -131,15 +120,15 @@ class GymLoop:
         if not self._train(trainee, tau, at):
             return False
         if spaql:
-            merge_forest(state.trainee, state.space, agent.chart, greedy, scratch)
+            merge_all(state.trainee, state.space, agent.chart, greedy, scratch)
         evaluation = self._evaluate(greedy, at + 1)
         if evaluation is None:
             return False
         arms = int(state.trainee.size[ARMS])
         best, kept = evaluation, float(arms)
         if cooling is not None:
-            made = int(state.trainee.size[SPLITS]) - splits
-            verdict = judge(outer, evaluation, arms, made, cooling.tau_min, cooling.d, cooling.published)
+            split = int(state.trainee.size[SPLITS]) - splits
+            verdict = judge(outer, evaluation, arms, split, cooling.tau_min, cooling.d, cooling.published)
             if verdict == KEEP:
                 state.forest = copied(state.trainee, state.space)
             elif verdict == RESET:
@@ -165,47 +154,44 @@ class GymLoop:
                 return False
         return True
 
-    def _merged(self) -> Greedy:
-        """The greedy policy of the trainee."""
-        agent, state = self.agent, self.agent.state
-        greedy = new_greedy(state.space, state.trainee)
-        scratch = state.scratch or new_scratch(state.space, state.trainee)
-        merge_forest(state.trainee, state.space, agent.chart, greedy, scratch)
-        return greedy
-
     def _evaluate(self, greedy: Greedy, at: int) -> float | None:
         """Mean return of a greedy policy; None if it was stopped."""
-        agent, state = self.agent, self.agent.state
-        purposes = (streams.SELECT_PLANT, streams.SELECT_ACTION)
-        made = _roll(agent, self.env, greedy, agent.seed, purposes, at, False, self.returns, self.stop)
-        state.outer[EVAL_SAMPLES] += abs(made)
-        return float(mean_return(self.returns)) if made >= 0 else None
+        rollouts = selecting(self.agent, at, self.returns)
+        samples = roll(self.agent, self.env, greedy, rollouts, self.stop)
+        self.agent.state.outer[EVAL_SAMPLES] += abs(samples)
+        return float(mean_return(self.returns)) if samples >= 0 else None
 
 
-def run_gym(
-    agent: "ForestAgent", seed: int, purposes: tuple[int, int], iteration: int, deterministic: bool, returns: Array,
-    tally: Tally | None = None,
-) -> int:  # fmt: skip
-    """Rollouts of the agent's greedy policy; fills `returns` and `tally`. Returns the steps."""
-    env, greedy = agent.problem.open_env(), agent.state.policy(agent.chart)
-    counter = None if tally is None else Counter(agent.problem, tally)
-    return _roll(agent, env, greedy, seed, purposes, iteration, deterministic, returns, None, counter)
+class Rollouts(NamedTuple):
+    """Rollouts of the greedy policy of an agent."""
+
+    returns: Array  # to be filled
+    plant_seed: int
+    action_key: np.uint64
+    deterministic: bool = False
+    when: str = ""  # for messages
 
 
-def _roll(
-    agent: "ForestAgent", env: Any, greedy: Greedy, seed: int, purposes: tuple[int, int], iteration: int,
-    deterministic: bool, returns: Array, stop: threading.Event | None, counter: Counter | None = None,
+def selecting(agent: "ForestAgent", iteration: int, returns: Array) -> Rollouts:
+    """Those after so many iterations, by which the best agent is chosen."""
+    plant_seed = int(streams.plant_seed(agent.seed, streams.SELECT_PLANT, iteration))
+    action_key = streams.key_of(agent.seed, streams.SELECT_ACTION, iteration)
+    return Rollouts(returns, plant_seed, action_key, when=f"iteration {iteration}, ")
+
+
+def roll(
+    agent: "ForestAgent", env: Any, greedy: Greedy, rollouts: Rollouts,
+    stop: threading.Event | None = None, counter: Counter | None = None,
 ) -> int:  # fmt: skip
     """Rollouts one after the other. Returns the number of their steps, negative if they were stopped."""
     space, problem = agent.state.space, agent.problem
+    returns, plant_seed, key, deterministic, when = rollouts
     actor, native = Actor(space, agent.chart, greedy), problem.native_one()
     x, action = np.zeros(space.d), np.zeros(max(space.k, 1))
-    plant_seed = int(streams.plant_seed(seed, purposes[0], iteration))
-    key = streams.key_of(seed, purposes[1], iteration)
     dtype, shape = observation_dtype(env), (space.d,)
     strides = (dtype.itemsize,)
     code = machine_code(act_once, actor, np.zeros(space.d, dtype), key, 0, deterministic, x, action)
-    view, mine, made = Viewer(agent, ""), key, 0
+    view, mine, samples = Viewer(agent, ""), key, 0
 
     def act(observation: Any, h: int) -> Array:
         if not (
@@ -222,9 +208,8 @@ def _roll(
 
     for j in range(len(returns)):
         if stop is not None and stop.is_set():
-            return -max(made, 1)
-        where = f"iteration {iteration}, rollout {j}" if purposes[0] == streams.SELECT_PLANT else f"rollout {j}"
-        view, mine, total, h = Viewer(agent, where), streams.sub_key(key, j), 0.0, 0
+            return -max(samples, 1)
+        view, mine, total, h = Viewer(agent, f"{when}rollout {j}"), streams.sub_key(key, j), 0.0, 0
         begin = view.check(begun(env.reset(seed=plant_seed) if j == 0 else env.reset()), 0)
         for _, _, after, reward, terminated in steps(env, act, begin, problem.horizon, native):
             earned = reward if type(reward) is float else view.reward(reward, h)
@@ -232,11 +217,11 @@ def _roll(
             h += 1
             if counter is not None:
                 counter.step(j, action, view.check(after, h), earned, terminated)
-        made += h
+        samples += h
         returns[j] = view.reward(total, h - 1)
         if counter is not None:  # of a fresh evaluation; in training the bar counts iterations
             at_work(EPISODES, j + 1, len(returns))
-    return made
+    return samples
 
 
 class TrainingSteps:

@@ -32,7 +32,7 @@ from spaql.partition.merge import merge_all
 from spaql.plants.chart import HUGE
 from spaql.plants.plant import Batch
 from spaql.training.lanes import BAD_OBSERVATION, BAD_REWARD, OK, Episodes, Lanes, Stage, fill_noise, step_lanes
-from spaql.training.rollouts import mean_return, rollouts
+from spaql.training.rollouts import greedy_rollouts, mean_return
 
 FirstStep = Callable[[Trainee, Exploration, Array, Array], int]
 NextStep = Callable[[Trainee, Exploration, int, Array, float, bool, Array], int]
@@ -48,8 +48,8 @@ class Clock(NamedTuple):
 class KernelRoom(NamedTuple):
     """Working memory of the rollouts."""
 
-    one: Lanes  # of the training episode, which uses one lane
-    many: Lanes  # of the evaluation
+    training: Lanes  # of the training episode, which uses one lane
+    evaluation: Lanes
     episodes: Episodes  # of the evaluation; every iteration has its own seed
 
 
@@ -62,62 +62,40 @@ class LoopProgress(NamedTuple):
 
 
 @inlined
-def _fault(one: Lanes, code: int, step: int, dimension: int) -> None:
-    one.fault[0], one.fault[1], one.fault[2], one.fault[3] = code, -1, step, dimension
+def _fault(lanes: Lanes, code: int, step: int, dimension: int) -> None:
+    lanes.fault[0], lanes.fault[1], lanes.fault[2], lanes.fault[3] = code, -1, step, dimension
 
 
-@inlined
+@apart
 def training_episode(
     reset: Batch, step: Batch, first_step: FirstStep, next_step: NextStep,
-    stage: Stage, trainee: Trainee, exploration: Exploration, one: Lanes, plant_seed: np.uint64,
+    stage: Stage, trainee: Trainee, exploration: Exploration, lanes: Lanes, plant_seed: np.uint64,
 ) -> int:  # fmt: skip
     """One training episode. Returns its steps.
 
     `first_step` and `next_step` are those of `spaql_steps` or `aql_steps`: each learner compiles only its own pair.
     """
     rows = stage.rows
-    observation, action = one.table[rows.observation : rows.action, 0], one.table[rows.action : rows.noise, 0]
-    one.plant_key[0] = streams.derive(plant_seed, 0)
-    fill_noise(one, rows.noise, stage.reset_noise, 0, 1)
-    reset(one.flat, 1)
+    observation, action = lanes.table[rows.observation : rows.action, 0], lanes.table[rows.action : rows.noise, 0]
+    lanes.plant_key[0] = streams.derive(plant_seed, 0)
+    fill_noise(lanes, rows.noise, stage.reset_noise, 0, 1)
+    reset(lanes.flat, 1)
     bad = first_step(trainee, exploration, observation, action)
     if bad >= 0:
-        _fault(one, BAD_OBSERVATION, 0, bad)
+        _fault(lanes, BAD_OBSERVATION, 0, bad)
         return 0
     for h in range(stage.horizon):
-        step_lanes(step, stage, one, h, 1)
-        reward, terminated = one.table[rows.reward, 0], one.table[rows.done, 0] != 0.0
+        step_lanes(step, stage, lanes, h, 1)
+        reward, terminated = lanes.table[rows.reward, 0], lanes.table[rows.done, 0] != 0.0
         if not abs(reward) <= HUGE:
-            _fault(one, BAD_REWARD, h, -1)
+            _fault(lanes, BAD_REWARD, h, -1)
             return h + 1
         bad = next_step(trainee, exploration, h + 1, observation, reward, terminated, action)
         if bad >= 0:
-            _fault(one, BAD_OBSERVATION, h + 1, bad)
+            _fault(lanes, BAD_OBSERVATION, h + 1, bad)
         if terminated or bad >= 0:
             return h + 1
     return stage.horizon
-
-
-@apart
-def spaql_episode(
-    reset: Batch, step: Batch, stage: Stage, trainee: Trainee, exploration: Exploration, one: Lanes,
-    plant_seed: np.uint64,
-) -> int:  # fmt: skip
-    """A training episode of SPAQL and SPAQL-TS."""
-    return training_episode(
-        reset, step, spaql_steps.first_step, spaql_steps.next_step, stage, trainee, exploration, one, plant_seed
-    )
-
-
-@apart
-def aql_episode(
-    reset: Batch, step: Batch, stage: Stage, trainee: Trainee, exploration: Exploration, one: Lanes,
-    plant_seed: np.uint64,
-) -> int:  # fmt: skip
-    """A training episode of AQL, NBQL and ZoomRL."""
-    return training_episode(
-        reset, step, aql_steps.first_step, aql_steps.next_step, stage, trainee, exploration, one, plant_seed
-    )
 
 
 @inlined
@@ -130,7 +108,7 @@ def _evaluate(
     all_of = room.episodes
     # written out to the last field: of another type, as without the defaults, `rollouts` would be compiled once more
     episodes = Episodes(plant_seed, all_of.returns, 0, all_of.last, all_of.keys, all_of.starts, all_of.blocks, key)
-    outer[EVAL_SAMPLES] += rollouts(reset, step, stage, actor, room.many, episodes, False)
+    outer[EVAL_SAMPLES] += greedy_rollouts(reset, step, stage, actor, room.evaluation, episodes, False)
     return mean_return(all_of.returns)
 
 
@@ -141,8 +119,8 @@ def train_spaql(
 ) -> int:  # fmt: skip
     """Iterations `clock.iteration`, `clock.iteration + 1`, ... into the rows of the history. Returns how many.
 
-    Fewer than the rows: the forest needs more room, or `room.one.fault` or `room.many.fault` says what was wrong with
-    the plant.
+    Fewer than the rows: the forest needs more room, or the faults of the lanes in `room` say what was wrong with the
+    plant.
     """
     forest, outer, history = trainee.forest, progress.outer, progress.history
     untrained = 1 if np.isnan(outer[BEST_RETURN]) else 0  # then an evaluation without training comes first
@@ -153,18 +131,21 @@ def train_spaql(
                 return i
             plant_seed = streams.plant_seed(clock.seed, streams.TRAIN_PLANT, at)
             exploration = Exploration(streams.stream(clock.seed, streams.TRAIN_ACTION, at), tau)
-            outer[TRAIN_SAMPLES] += spaql_episode(reset, step, stage, trainee, exploration, room.one, plant_seed)
-            if room.one.fault[0] != OK:
+            first, following = spaql_steps.first_step, spaql_steps.next_step
+            outer[TRAIN_SAMPLES] += training_episode(
+                reset, step, first, following, stage, trainee, exploration, room.training, plant_seed
+            )
+            if room.training.fault[0] != OK:
                 return i
         merge_all(forest, trainee.space, trainee.chart, trainee.greedy, trainee.scratch)
         evaluation = _evaluate(reset, step, stage, actor_of(trainee), room, clock.seed, at + 1, outer)
-        if room.many.fault[0] != OK:
+        if room.evaluation.fault[0] != OK:
             return max(i, 0)
         if i < 0:
             begin(outer, evaluation, forest.size[ARMS])
             continue
-        made = forest.size[SPLITS] - splits
-        verdict = judge(outer, evaluation, forest.size[ARMS], made, cooling.tau_min, cooling.d, cooling.published)
+        split = forest.size[SPLITS] - splits
+        verdict = judge(outer, evaluation, forest.size[ARMS], split, cooling.tau_min, cooling.d, cooling.published)
         if verdict == KEEP:
             copy_into(forest, best)
         elif verdict == RESET:
@@ -190,21 +171,16 @@ def train_aql(
         at = clock.iteration + i
         plant_seed = streams.plant_seed(clock.seed, streams.TRAIN_PLANT, at)
         exploration = Exploration(streams.stream(clock.seed, streams.TRAIN_ACTION, at), 0.0)
-        outer[TRAIN_SAMPLES] += aql_episode(reset, step, stage, trainee, exploration, room.one, plant_seed)
-        if room.one.fault[0] != OK:
+        first, following = aql_steps.first_step, aql_steps.next_step
+        outer[TRAIN_SAMPLES] += training_episode(
+            reset, step, first, following, stage, trainee, exploration, room.training, plant_seed
+        )
+        if room.training.fault[0] != OK:
             return i
         evaluation = _evaluate(reset, step, stage, actor_of(trainee), room, clock.seed, at + 1, outer)
-        if room.many.fault[0] != OK:
+        if room.evaluation.fault[0] != OK:
             return i
         write_row(
             history[i], evaluation, evaluation, float(forest.size[ARMS]), outer[TRAIN_SAMPLES], outer[EVAL_SAMPLES], 0.0
         )
     return len(history)
-
-
-@kernel
-def greedy_rollouts(
-    reset: Batch, step: Batch, stage: Stage, actor: Actor, lanes: Lanes, episodes: Episodes, deterministic: bool
-) -> int:
-    """`rollouts`, called from Python."""
-    return rollouts(reset, step, stage, actor, lanes, episodes, deterministic)

@@ -71,32 +71,29 @@ class Lanes(NamedTuple):
     spreading: Array  # int64 (2, 4): shifts and masks that spread the bits of an index d apart
     fault: Array  # int64: [code, rollout, step, dimension] of the first bad number
     tally: Tally  # one row per rollout: what is counted beside the return; no rows, nothing is
-    trace: Array  # (steps + 1, rows): the column of a single rollout before every step, with its action; or no rows
 
 
 def stage_of(plant: Plant, horizon: int) -> Stage:
     return Stage(plant.rows, plant.reset_noise, plant.step_noise, horizon)
 
 
-def new_lanes(plant: Plant, tally: Tally | None = None, trace: int = 0) -> Lanes:
-    """`trace`: steps of a single rollout that are kept."""
+def new_lanes(plant: Plant, tally: Tally | None = None) -> Lanes:
     d, table = plant.observation_dim, plant.table()
     return Lanes(
-        table.reshape(-1),
-        table,
-        np.zeros((d, LANES), np.int32),
-        np.zeros(LANES, np.int32),
-        np.zeros(LANES, np.uint64),
-        np.zeros(LANES, np.uint64),
-        np.zeros(LANES, np.int64),
-        np.zeros(LANES, np.int64),
-        np.zeros(LANES),
-        np.zeros(LANES),
-        np.zeros(LANES, np.int64),
-        spreading(d),
-        np.zeros(4, np.int64),
-        no_tally() if tally is None else tally,
-        np.zeros((trace, plant.rows.end)),
+        flat=table.reshape(-1),
+        table=table,
+        cell=np.zeros((d, LANES), np.int32),
+        node=np.zeros(LANES, np.int32),
+        plant_key=np.zeros(LANES, np.uint64),
+        action_key=np.zeros(LANES, np.uint64),
+        rollout=np.zeros(LANES, np.int64),
+        begun=np.zeros(LANES, np.int64),
+        sums=np.zeros(LANES),
+        best=np.zeros(LANES),
+        code=np.zeros(LANES, np.int64),
+        spreading=spreading(d),
+        fault=np.zeros(4, np.int64),
+        tally=no_tally() if tally is None else tally,
     )
 
 
@@ -245,9 +242,6 @@ def run_lanes(
                 break
             if not act(actor, rows, lanes, h, steps, n, padded):
                 return steps
-            if len(lanes.trace) > 0:
-                for row in range(rows.end):
-                    lanes.trace[h, row] = lanes.table[row, 0]
             turn_lanes(stage, lanes, episodes, h, padded)
             step_lanes(step, stage, lanes, h, padded)
             count_lanes(rows, lanes, n)

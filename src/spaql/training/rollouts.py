@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from spaql.ground.arrays import Array
-from spaql.ground.compiling import apart, entry, inlined
+from spaql.ground.compiling import entry, inlined, kernel
 from spaql.ground.fastmath import SMALL, tanh, tanh_small
 from spaql.ground.streams import uniform
 from spaql.learners.act import Actor
@@ -177,8 +177,8 @@ def _act(greedy: GreedyActor, rows: Rows, lanes: Lanes, h: int, steps: int, n: i
     return True
 
 
-@apart
-def rollouts(
+@kernel
+def greedy_rollouts(
     reset: Batch, step: Batch, stage: Stage, actor: Actor, lanes: Lanes, episodes: Episodes, deterministic: bool
 ) -> int:
     """Episodes of the greedy policy. Returns the steps; `lanes.fault` says if something was wrong with the plant."""

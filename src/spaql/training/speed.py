@@ -84,8 +84,8 @@ def measure(
     """Steps per second of CPU time. The figures are taken in turn, `rounds` times, and the best of each counts."""
     iterations, rounds = whole("iterations", iterations, 1), whole("rounds", rounds, 1)
     measured = [registry.learner_class(card) for card in registry.learners() if card.learns_by == "iterations"]
-    made = {name: make_from_catalog(name, parameters) for name in problems}
-    for name, problem in made.items():
+    by_name = {name: make_from_catalog(name, parameters) for name in problems}
+    for name, problem in by_name.items():
         if say is not None:
             say(f"compiling for {name} ...")
         _bare(problem, 1000)
@@ -98,29 +98,29 @@ def measure(
             spent = time.perf_counter() - begin
             left = f", about {spent * (rounds - turn) / turn:.0f} s left" if turn else ""
             say(f"round {turn + 1} of {rounds}{left} ...")
-        for name, problem in made.items():
-            _keep(best, (name, "bare"), _bare(problem, BARE_STEPS))
-            _keep(best, (name, "gym"), _gym(name))
+        for name, problem in by_name.items():
+            rates = {"bare": _bare(problem, BARE_STEPS), "gym": _gym(name)}
             for learner in measured:
-                _keep(best, (name, learner.algorithm), _learner(problem, learner, iterations, turn))
+                rates[learner.algorithm] = _learner(problem, learner, iterations, turn)
+            for what, rate in rates.items():
+                best[name, what] = max(best.get((name, what), 0.0), rate)
     figures: dict[str, Any] = {"cores": os.cpu_count(), "iterations": iterations, "rounds": rounds, "problems": {}}
-    for name, problem in made.items():
+    for name, problem in by_name.items():
         bare, gym = best[name, "bare"], best[name, "gym"]
-        rates = {learner.algorithm: best[name, learner.algorithm] for learner in measured}
-        learners = {
-            algorithm: {"steps_per_second": rate, "of_bare_plant": rate / bare, "times_gymnasium": rate / gym}
-            for algorithm, rate in rates.items()
-        }
+        learners = {}
+        for learner in measured:
+            rate = best[name, learner.algorithm]
+            learners[learner.algorithm] = {
+                "steps_per_second": rate,
+                "of_bare_plant": rate / bare,
+                "times_gymnasium": rate / gym,
+            }
         figures["problems"][name] = {
             "rollouts": problem.rollouts, "bare_plant": bare, "gymnasium_loop": gym, "learners": learners,
         }  # fmt: skip
-    figures["threads"] = _threads(made[problems[0]], iterations)
+    figures["threads"] = _threads(by_name[problems[0]], iterations)
     figures["from_gym_overhead"] = _from_gym_overhead(rounds)
     return figures
-
-
-def _keep(best: dict[tuple[str, str], float], key: tuple[str, str], rate: float) -> None:
-    best[key] = max(best.get(key, 0.0), rate)
 
 
 def _bare(problem: Problem, steps: int) -> float:

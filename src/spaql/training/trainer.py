@@ -70,8 +70,6 @@ class Calls:
         return call.every if isinstance(call, Callback) else 1
 
 
-# -- the `learn` call: stretches of iterations, progress, callback, Ctrl-C ---------------------------------------------
-
 INTERRUPTED = "it was interrupted, and is the best so far: learn again goes on from there"
 STRETCH_SECONDS = 0.25  # how long compiled code runs before Python looks at progress and Ctrl-C
 
@@ -214,14 +212,14 @@ def train_all(
         titles = [f"{agent.algorithm}, seed {agent.seed}" if len(agents) > 1 else _title(agent) for agent in agents]
         tasks = [shown.task(title, wanted, "iterations" if samples is None else "samples") for title in titles]
 
-        def one(agent: Agent, index: int) -> History:
+        def train_one(agent: Agent, index: int) -> History:
             with doing(tasks[index]), agent.state.guard.write(training=True):
                 history = train(agent, iterations, rollouts, samples, calls[index], stop)
                 assess(agent, stop.is_set())
                 return history
 
         with ThreadPoolExecutor(jobs) as pool:
-            pending = [pool.submit(one, agent, index) for index, agent in enumerate(agents)]
+            pending = [pool.submit(train_one, agent, index) for index, agent in enumerate(agents)]
             left = set(pending)
             while left:  # a signal that comes just before a wait without end would be heard at its end only
                 done, left = wait(left, STRETCH_SECONDS, FIRST_COMPLETED)

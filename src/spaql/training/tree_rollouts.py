@@ -51,8 +51,8 @@ def _child(nodes: Array, here: int, table: Array, first_row: int, column: int) -
     value = table[np.uint32(first_row + (feature & ~stay)), column]
     low, high = nodes[at].low, nodes[at].high
     below = low + ((high - low) & -np.int32(value >= nodes[at].cut))
-    found: int = (here & stay) | (below & ~stay)
-    return found
+    child: int = (here & stay) | (below & ~stay)
+    return child
 
 
 @inlined
@@ -196,7 +196,7 @@ def forest_of(trees: Sequence[Tree], episodes: int) -> TreeBatch:
     for side in ("low", "high"):
         nodes[side][inner] += root[inner]
     laws = [tree.laws for tree in trees if tree.laws is not None]
-    gains, offsets = np.concatenate([one.gains for one in laws]), np.concatenate([one.offsets for one in laws])
+    gains, offsets = np.concatenate([law.gains for law in laws]), np.concatenate([law.offsets for law in laws])
     weights = np.concatenate([tree.weights for tree in trees])
     return TreeBatch(nodes, weights, laws[0]._replace(gains=gains, offsets=offsets), size, episodes)
 

@@ -87,8 +87,7 @@ def _maker(given: Any, problem: "Problem | None") -> MakeEnv:
         name = given
         return lambda: gymnasium.make(name)
     if callable(given):
-        made: MakeEnv = given
-        return made
+        return given  # type: ignore[no-any-return]
     if given is not None:
         raise SpaqlError(
             f"make_env is a function that makes an environment, or a Gymnasium id, not {echoed(given)}: "

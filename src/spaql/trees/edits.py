@@ -186,9 +186,9 @@ def best_first(
     offered = itertools.count()
 
     def push(part: Part) -> None:
-        found = offer(part)
-        if found is not None:
-            heapq.heappush(heap, (-found[0], next(offered), part, found[1]))
+        best = offer(part)
+        if best is not None:
+            heapq.heappush(heap, (-best[0], next(offered), part, best[1]))
 
     push(root)
     while heap:

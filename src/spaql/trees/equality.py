@@ -49,8 +49,8 @@ class System:
         """A state in it, away from its sides; None if there is none."""
         if self.impossible:
             return None
-        found = self._solve(np.append(np.zeros(len(self.low)), -1.0), self.margin[:, None], [(0.0, 1.0)])
-        return None if found is None or -found[0] <= THIN else found[1][:-1]
+        solution = self._solve(np.append(np.zeros(len(self.low)), -1.0), self.margin[:, None], [(0.0, 1.0)])
+        return None if solution is None or -solution[0] <= THIN else solution[1][:-1]
 
     def largest_gap(
         self, f: Affine, g: Affine, low: float, high: float
@@ -66,14 +66,14 @@ class System:
         rows[1, :d], rows[1, d + 1] = g[0], -1.0
         scale = np.abs(rows).max(axis=1)
         more, limits = rows / scale[:, None], np.array([f[1], -g[1]]) / scale
-        found = self._solve(
+        solution = self._solve(
             np.append(np.zeros(d), [-1.0, 1.0]),
             np.zeros((len(self.rows), 2)),
             [(None, high), (low, None)],
             more,
             limits,
         )
-        return (-np.inf, np.zeros(d)) if found is None else (-found[0], found[1][:d])
+        return (-np.inf, np.zeros(d)) if solution is None else (-solution[0], solution[1][:d])
 
     def box(self) -> tuple[Array, Array]:
         """The smallest box around it; infinite where it is unbounded."""
@@ -81,8 +81,8 @@ class System:
         ends = np.empty((2, d))
         for j in range(d):
             for end, sign in ((0, 1.0), (1, -1.0)):
-                found = self._solve(sign * np.eye(d)[j])
-                ends[end, j] = np.nan if found is None else sign * found[0]
+                solution = self._solve(sign * np.eye(d)[j])
+                ends[end, j] = np.nan if solution is None else sign * solution[0]
         return ends[0], ends[1]
 
     def _solve(
@@ -105,10 +105,10 @@ class System:
             for low, high in zip(self.low.tolist(), self.high.tolist(), strict=True)
         ]
         tolerances = {"primal_feasibility_tolerance": EXACT, "dual_feasibility_tolerance": EXACT}
-        found = linprog(cost, rows, limits, bounds=[*bounds, *extra_bounds], options=tolerances)
-        if found.status == 0:
-            return float(found.fun), np.asarray(found.x)
-        return (-np.inf, np.zeros(len(cost))) if found.status == 3 else None
+        solution = linprog(cost, rows, limits, bounds=[*bounds, *extra_bounds], options=tolerances)
+        if solution.status == 0:
+            return float(solution.fun), np.asarray(solution.x)
+        return (-np.inf, np.zeros(len(cost))) if solution.status == 3 else None
 
 
 class Gap(NamedTuple):
@@ -125,32 +125,33 @@ def gaps(a: Tree, b: Tree, tolerance: float, low: Array, high: Array) -> Iterato
     finite = any(tree.laws is not None and tree.laws.kind != CLIP for tree in (a, b))
     range_low, range_high = _ranges(a, b)
     others = [(piece, _box(piece, low, high)) for piece in pieces_of(b)]
-    for one in pieces_of(a):
-        box = _box(one, low, high)
+    for piece in pieces_of(a):
+        box = _box(piece, low, high)
         for other, other_box in others:
             begin, end = np.maximum(box[0], other_box[0]), np.minimum(box[1], other_box[1])
-            if (begin > end).any() or _never_differ(one, other):
+            same_gains = np.array_equal(piece.gains, other.gains)
+            if (same_gains and np.array_equal(piece.offsets, other.offsets)) or (begin > end).any():
                 continue
-            system = System(one.sides + other.sides, begin, end, low == high)
+            system = System(piece.sides + other.sides, begin, end, low == high)
             state = system.inside()
             if state is None:
                 continue
-            if not one.gains.any() and not other.gains.any():
-                applied = [np.clip(piece.offsets, range_low, range_high) for piece in (one, other)]
+            if not piece.gains.any() and not other.gains.any():
+                applied = [np.clip(part.offsets, range_low, range_high) for part in (piece, other)]
                 by = float(np.abs(applied[0] - applied[1]).max())
                 if by > (0.0 if finite else tolerance):
                     yield Gap(*system.box(), by, state)
                 continue
-            for axis in range(len(one.offsets)):
-                yield from _of_axis(system, one, other, axis, tolerance, range_low[axis], range_high[axis])
+            for axis in range(len(piece.offsets)):
+                yield from _of_axis(system, piece, other, axis, tolerance, range_low[axis], range_high[axis])
 
 
 def _of_axis(
-    system: System, one: Piece, other: Piece, axis: int, tolerance: float, low: float, high: float
+    system: System, piece: Piece, other: Piece, axis: int, tolerance: float, low: float, high: float
 ) -> Iterator[Gap]:
     """Where one clipped law is above the other, and where it is below."""
     least = tolerance + ROUNDING * (high - low)
-    laws = [(piece.gains[axis], float(piece.offsets[axis])) for piece in (one, other)]
+    laws = [(law.gains[axis], float(law.offsets[axis])) for law in (piece, other)]
     for f, g in (laws, laws[::-1]):
         by, state = system.largest_gap(f, g, low, high)
         if by > least:
@@ -181,14 +182,10 @@ def _ranges(a: Tree, b: Tree) -> tuple[list[float], list[float]]:
             ends.append((applied.min(axis=0), applied.max(axis=0)))
     kinds = {tree.laws.kind == CLIP for tree in (a, b) if tree.laws is not None}
     ranged = [end for end, tree in zip(ends, (a, b), strict=True) if tree.laws is not None and tree.laws.kind == CLIP]
-    if len(kinds) == 2 or not all(np.array_equal(one, ranged[0]) for one in ranged):
+    if len(kinds) == 2 or not all(np.array_equal(row, ranged[0]) for row in ranged):
         raise SpaqlError("the laws of the two trees are for different actions: they cannot be compared")
     low, high = np.minimum(ends[0][0], ends[1][0]), np.maximum(ends[0][1], ends[1][1])
     return low.tolist(), high.tolist()
-
-
-def _never_differ(one: Piece, other: Piece) -> bool:
-    return np.array_equal(one.gains, other.gains) and np.array_equal(one.offsets, other.offsets)
 
 
 def _box(piece: Piece, low: Array, high: Array) -> tuple[Array, Array]:
@@ -204,8 +201,6 @@ def _box(piece: Piece, low: Array, high: Array) -> tuple[Array, Array]:
                 end[j] = min(end[j], cut)
     return begin, end
 
-
-# -- whether two trees do the same, decided over all of space, not by sampling -----------------------------------------
 
 def differences(
     a: Tree, b: Tree, most: int = 10, tolerance: float = 0.0, low: Any = None, high: Any = None
@@ -224,22 +219,13 @@ def differences(
     most, tolerance = whole("most", most, 0), real("tolerance", tolerance, 0.0)
     box = _range(a, b, low, high)
     if a.laws is not None or b.laws is not None or a.oblique or b.oblique:
-        found: list[tuple[Array, Array]] = []
+        boxes: list[tuple[Array, Array]] = []
         for gap in gaps(a, b, tolerance, *box) if most > 0 else ():
-            found.append((gap.low, gap.high))
-            if len(found) == most:
+            boxes.append((gap.low, gap.high))
+            if len(boxes) == most:
                 break
-        return found
+        return boxes
     return _of_cells(a, b, most, tolerance, box[0], np.where(np.isfinite(box[1]), np.nextafter(box[1], np.inf), np.inf))
-
-
-def largest_difference(a: Tree, b: Tree, low: Any = None, high: Any = None) -> tuple[float, Array | None]:
-    """How far the actions of two trees are apart at most, along the axis where they are furthest apart, and where.
-
-    None: they do the same everywhere.
-    """
-    found = max(gaps(a, b, 0.0, *_range(a, b, low, high)), key=lambda gap: gap.by, default=None)
-    return (0.0, None) if found is None else (found.by, found.state)
 
 
 def _range(a: Tree, b: Tree, low: Any, high: Any) -> tuple[Array, Array]:
@@ -259,15 +245,15 @@ def _range(a: Tree, b: Tree, low: Any, high: Any) -> tuple[Array, Array]:
 
 def _of_cells(a: Tree, b: Tree, most: int, tolerance: float, low: Array, high: Array) -> list[tuple[Array, Array]]:
     """Visits every cell of the common refinement of two partitions into boxes."""
-    found: list[tuple[Array, Array]] = []
+    boxes: list[tuple[Array, Array]] = []
     stack = [(0, 0, low, high)]
-    while stack and len(found) < most:
+    while stack and len(boxes) < most:
         node_a, node_b, low, high = stack.pop()
         tree, node = (a, node_a) if a.nodes["feature"][node_a] != LEAF else (b, node_b)
         feature, cut = int(tree.nodes["feature"][node]), tree.nodes["cut"][node]
         if feature == LEAF:
             if np.any(np.abs(a.actions[node_a] - b.actions[node_b]) > tolerance):
-                found.append((low, high))
+                boxes.append((low, high))
             continue
         for side, begin, end in (
             ("low", low[feature], min(high[feature], cut)),
@@ -278,4 +264,4 @@ def _of_cells(a: Tree, b: Tree, most: int, tolerance: float, low: Array, high: A
                 box[0][feature], box[1][feature] = begin, end
                 child = int(tree.nodes[side][node])
                 stack.append((child, node_b, *box) if tree is a else (node_a, child, *box))
-    return found
+    return boxes

@@ -53,8 +53,8 @@ def score(laws: LeafLaws, leaf: int, output: int, observation: Array) -> float:
         gain = laws.gains[leaf, output, j]
         if gain != 0.0:
             total += gain * observation[j]
-    found: float = total + laws.offsets[leaf, output]
-    return found
+    score: float = total + laws.offsets[leaf, output]
+    return score
 
 
 @inlined

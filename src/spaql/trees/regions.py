@@ -173,16 +173,16 @@ def _parts(tree: Tree, leaf: int) -> list[tuple[tuple[Halfspace, ...], tuple[Arr
 
 
 def _between_steps(laws: LeafLaws, leaf: int) -> list[tuple[tuple[Halfspace, ...], float]]:
-    gains, found = laws.gains[leaf, 0], []
+    gains, pieces = laws.gains[leaf, 0], []
     below: tuple[Halfspace, ...] = ()
     for cut, action in steps_of(laws, leaf):
-        found.append(((*below, Halfspace(gains, cut, True)), action))
+        pieces.append(((*below, Halfspace(gains, cut, True)), action))
         below = (Halfspace(gains, cut, False),)
-    return [*found, (below, float(laws.values[0]))]
+    return [*pieces, (below, float(laws.values[0]))]
 
 
 def _best_of_scores(laws: LeafLaws, leaf: int) -> list[tuple[tuple[Halfspace, ...], float]]:
-    gains, offsets, found = laws.gains[leaf], laws.offsets[leaf], []
+    gains, offsets, pieces = laws.gains[leaf], laws.offsets[leaf], []
     for k, action in enumerate(laws.values.tolist()):
         sides = []
         for i in range(laws.outputs):
@@ -190,5 +190,5 @@ def _best_of_scores(laws: LeafLaws, leaf: int) -> list[tuple[tuple[Halfspace, ..
                 sides.append(Halfspace(gains[i] - gains[k], float(offsets[k] - offsets[i]), False))
             elif i > k:
                 sides.append(Halfspace(gains[k] - gains[i], float(offsets[i] - offsets[k]), True))
-        found.append((tuple(sides), action))
-    return found
+        pieces.append((tuple(sides), action))
+    return pieces

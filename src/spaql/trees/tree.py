@@ -48,18 +48,18 @@ def descend(nodes: Array, weights: Array, table: Array, column: int, first_row: 
 @inlined
 def has_oblique(nodes: Array, weights: Array) -> bool:
     """Some test is oblique."""
-    found = False
+    oblique = False
     for node in range(len(nodes)):
-        found |= nodes[node].feature == weights.shape[1]
-    return found
+        oblique |= nodes[node].feature == weights.shape[1]
+    return oblique
 
 
 @kernel
-def find_leaves(nodes: Array, weights: Array, observations: Array, found: Array) -> None:
+def find_leaves(nodes: Array, weights: Array, observations: Array, leaves: Array) -> None:
     """The leaf of every row."""
     columns = observations.T
     for i in range(len(observations)):
-        found[i] = descend(nodes, weights, columns, i, 0)
+        leaves[i] = descend(nodes, weights, columns, i, 0)
 
 
 @kernel
@@ -76,8 +76,6 @@ def decide_row(controller: CompiledTree, observations: Array, row: int, action: 
             action[axis] = controller.actions[leaf, axis]
     return leaf
 
-
-# -- binary decision trees over physical observations, in flat arrays: what every policy is in the end -----------------
 
 NODE = np.dtype([("cut", "f8"), ("feature", "i4"), ("low", "i4"), ("high", "i4")], align=True)
 LEAF = -1
@@ -153,13 +151,13 @@ def make_tree(nodes: Any, actions: Any, variables: int, weights: Any = None, law
 
 def walk(tree: Tree) -> list[tuple[int, int]]:
     """(node, depth) of all nodes, each before its children, the low side first."""
-    found, stack = [], [(0, 0)]
+    order, stack = [], [(0, 0)]
     while stack:
         node, depth = stack.pop()
-        found.append((node, depth))
+        order.append((node, depth))
         if tree.nodes["feature"][node] != LEAF:
             stack += [(int(tree.nodes["high"][node]), depth + 1), (int(tree.nodes["low"][node]), depth + 1)]
-    return found
+    return order
 
 
 def carried(tree: Tree, first: Way, beyond: Callable[[Way, int, bool], Way]) -> Iterator[tuple[int, Way]]:
@@ -208,9 +206,9 @@ def path_to(tree: Tree, leaf: int) -> list[tuple[int, bool]]:
 
 def leaf_of(tree: Tree, observations: Array) -> Array:
     """The leaf of every observation (n, variables)."""
-    found = np.empty(len(observations), np.int64)
-    find_leaves(tree.nodes, tree.weights, np.ascontiguousarray(observations, float), found)
-    return found
+    leaves = np.empty(len(observations), np.int64)
+    find_leaves(tree.nodes, tree.weights, np.ascontiguousarray(observations, float), leaves)
+    return leaves
 
 
 def decide(tree: Tree, observations: Array) -> Array:
