@@ -171,7 +171,8 @@ def restore(state: AtlasState, problem: Problem, arrays: dict[str, Array]) -> No
     if np.any(counts > n) or not all(due(after, before) for before, after in plans):
         raise ValueError("its plans are malformed")
     if n:
-        state.memory = Experience(*(arrays[name] for name in MEMORY_ARRAYS), n=n)
+        states, actions, rewards, nexts = (arrays[name] for name in MEMORY_ARRAYS[:-1])
+        state.memory = Experience(states, actions, rewards, nexts, flags, n)
     state.planned, state.episodes = counts.tolist(), int(planned[-1])
     if "trials" in arrays:
         _restore_trials(state, problem, arrays, n)
