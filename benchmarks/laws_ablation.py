@@ -62,7 +62,7 @@ RULES = {
     "long trials": Rule((atlas_trials.TrialsLoop,), "_leaves", lambda self, *_: False),
     "short episodes": Rule((atlas_trials,), "STINT", 10**9),
     "exploring plan": Rule((atlas_trials,), "NOTABLE", -1e9),
-    "trials by laws": Rule((state,), "GROWN", 10**9),
+    "trials by laws": Rule((state,), "FIRST_LAWS_SAMPLES", 10**9),
     # search
     "drawn functions": Rule((in_model,), "POSTERIOR_SAMPLES", 1),
     "look-ahead as teacher": Rule((in_model,), "LOOK_AHEAD_KERNELS", 0),

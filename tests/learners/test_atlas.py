@@ -252,13 +252,13 @@ def test_leaves_are_the_cells_of_the_table(pendulum):
 
 
 def test_more_samples_than_a_plan_looks_at_are_taken_evenly_with_the_beginnings():
-    from spaql.learners.atlas.experience import BEGAN, MOST, new_memory
+    from spaql.learners.atlas.experience import BEGAN, PLAN_TRANSITIONS, new_memory
 
-    memory, n = new_memory(1, 1), 2 * MOST
+    memory, n = new_memory(1, 1), 2 * PLAN_TRANSITIONS
     for i in range(n):
         memory.add(np.array([float(i)]), np.zeros(1), 0.0, np.array([float(i + 1)]), BEGAN * (i % 1000 == 0))
     seen = memory.transitions(spaql.Finite((0, 1)), n)
-    assert MOST - n // 1000 <= len(seen.states) <= MOST
+    assert PLAN_TRANSITIONS - n // 1000 <= len(seen.states) <= PLAN_TRANSITIONS
     assert seen.samples == n
     np.testing.assert_array_equal(np.unique(seen.states[seen.starts] % 1000), [0.0])
     assert len(np.unique(seen.states[seen.starts])) == n // 1000

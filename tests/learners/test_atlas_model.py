@@ -16,7 +16,7 @@ from spaql.learners.atlas.cell_model import (
     width_of,
 )
 from spaql.learners.atlas.cells import grow
-from spaql.learners.atlas.endings import MOST_LEAVES, ending_tree
+from spaql.learners.atlas.endings import ENDING_LEAVES, ending_tree
 from spaql.learners.atlas.support import Support, _neighbour_tree
 from spaql.learners.atlas.values import count_near, iterate, link, nearest, new_links, new_work, weigh
 from spaql.trees.tree import LEAF
@@ -227,7 +227,7 @@ def test_endings_that_depend_on_nothing_seen_make_a_tree_of_bounded_size():
     rng = np.random.default_rng(0)
     ended = rng.random(5000) < 0.5
     nodes, _, _ = ending_tree(rng.normal(size=(5000, 2)), ended, rng.normal(size=ended.sum()))
-    assert (nodes["feature"] == LEAF).sum() <= MOST_LEAVES
+    assert (nodes["feature"] == LEAF).sum() <= ENDING_LEAVES
 
 
 # -- cells -----------------------------------------------------------------------------------------------------------------------------
@@ -287,9 +287,9 @@ def support_of(points, ended=None):
 
 
 def looked_up(support, states, k):
-    n, d = states.shape
+    n = len(states)
     found, weights, counts = np.full((n, k), -1), np.zeros((n, k)), np.zeros(n, np.int64)
-    neighbours_of(support, states, found, weights, counts, new_work(k, d))
+    neighbours_of(support, states, found, weights, counts, new_work(support, k))
     return found, weights, counts
 
 
@@ -350,7 +350,8 @@ def test_data_near_support_points_are_counted():
     rng = np.random.default_rng(0)
     points, seen, radius = rng.normal(size=(300, 3)), rng.normal(size=(2000, 3)), 0.3
     counts = np.zeros(300)
-    count_near(support_of(points), seen, radius, counts, new_work(1, 3))
+    support = support_of(points)
+    count_near(support, seen, radius, counts, new_work(support, 1))
     near = cKDTree(seen).query_ball_point(points, radius, return_length=True)
     np.testing.assert_array_equal(counts, near)
 
@@ -410,7 +411,8 @@ def test_links_hold_an_action_until_its_cell_is_left():
 
     model = fitted(data(500, right, one, d=1))
     points = np.array([[-0.3], [-0.1], [0.1], [0.3]])  # cut at -0.2, 0 and 0.2
-    support, work = support_of(points), new_work(2, 1)
+    support = support_of(points)
+    work = new_work(support, 2)
     once, held = new_links(4, 3, 2), new_links(4, 3, 2)
     link(model, support, 0.9, 1, once, work)
     link(model, support, 0.9, 50, held, work)

@@ -1,7 +1,7 @@
-"""The loop of Atlas: training episodes one by one, on compiled plants and in Gymnasium environments alike."""
+"""The loop of Atlas: training episodes, on compiled plants and in Gymnasium environments."""
 
 import threading
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -15,8 +15,8 @@ from spaql.ground.streams import uniform
 from spaql.learners.atlas.atlas_controller import controller_of
 from spaql.learners.atlas.experience import BEGAN, CURIOUS, FOLLOWED, TERMINATED
 from spaql.learners.atlas.plan import Plan
-from spaql.learners.atlas.support import HELD
-from spaql.learners.atlas.values import Outlook, Work, look_ahead, new_work
+from spaql.learners.atlas.support import HELD_STEPS
+from spaql.learners.atlas.values import look_ahead, new_work
 from spaql.learners.history import COLUMNS, write_row
 from spaql.learners.outer import EVAL_SAMPLES, TRAIN_SAMPLES
 from spaql.plants.answers import begun, steps
@@ -28,15 +28,18 @@ from spaql.training.gym_loop import Viewer
 if TYPE_CHECKING:
     from spaql.learners.atlas.learner import Atlas
 
-# Steps after which a long episode may change between following the plan and going where little was seen.
-PERIOD = 500
+# Steps after which a long episode may change between following the plan and exploring.
+PERIOD_STEPS = 500
 
 
 class AtlasLoop:
-    """Episodes that follow the plan, and episodes that go where little was seen: half of the samples each."""
+    """Half of the samples follow the plan, half go where little was seen."""
 
-    def __init__(self, agent: "Atlas", rollouts: int, stop: threading.Event, samples: int | None) -> None:
-        self.agent, self.rollouts, self.stop, self.left, self.samples = agent, rollouts, stop, samples, samples
+    def __init__(
+        self, agent: "Atlas", rollouts: int, stop: threading.Event, samples: int | None
+    ) -> None:  # fmt: skip
+        self.agent, self.rollouts, self.stop = agent, rollouts, stop
+        self.left, self.samples = samples, samples
         self.env = open_environment(agent.problem)
         agent.replay_plans()
 
@@ -52,14 +55,16 @@ class AtlasLoop:
                 earned = self._episode()
                 if self.rollouts > 0:
                     earned = self._evaluate(len(self.agent.state.history) + done + 1)
-            except BaseException:  # whatever the error is: the episodes before it are part of the history
+            # whatever the error is: the episodes before it are part of the history
+            except BaseException:
                 self.agent.state.history = np.concatenate([self.agent.state.history, rows[:done]])
                 raise
             outer = self.agent.state.outer
-            # the plan that trained; a plan that somebody looked at in between leaves no trace in the history
+            # the plan that trained; one that somebody looked at in between leaves no trace
             plan = self.agent.state.final if self.rollouts > 0 else self.agent.state.plan
             arms = 1.0 if plan is None else float(plan.cells)
-            write_row(rows[done], earned, earned, arms, float(outer[TRAIN_SAMPLES]), float(outer[EVAL_SAMPLES]), 0.0)
+            trained, evaluated = float(outer[TRAIN_SAMPLES]), float(outer[EVAL_SAMPLES])
+            write_row(rows[done], earned, earned, arms, trained, evaluated, 0.0)
             done += 1
         return rows[:done]
 
@@ -85,10 +90,13 @@ class AtlasLoop:
             after, earned = self._seen(view, observation, h + 1), view.reward(reward, h)
             if abs(earned) > FAR:
                 raise SpaqlError(
-                    f"the environment returned the reward {earned:g} ({view.where}, step {h}): scale it down"
+                    f"the environment returned the reward {earned:g} "
+                    f"({view.where}, step {h}): scale it down"
                 )
-            state.memory.add(here, action, earned, after, TERMINATED * terminated + BEGAN * (h == 0) + kind)
-            state.followed, state.curious = state.followed + (kind == FOLLOWED), state.curious + (kind == CURIOUS)
+            flags = TERMINATED * terminated + BEGAN * (h == 0) + kind
+            state.memory.add(here, action, earned, after, flags)
+            state.followed += kind == FOLLOWED
+            state.curious += kind == CURIOUS
             here, total = after, total + earned
             self.tell()
             if driver.over(h) or self.finished or self.stop.is_set():
@@ -115,7 +123,8 @@ class AtlasLoop:
             name = self.agent.problem.state[j].name
             where = f"{view.where}, step {step}"
             raise SpaqlError(
-                f"the environment's observation ({where}): {name} is {seen[j]:g}; observations must be finite"
+                f"the environment's observation ({where}): {name} is {seen[j]:g}; "
+                "observations must be finite"
             )
         view.complain(bad, seen, step)  # the planner counts on declared bounds
         return seen
@@ -135,11 +144,11 @@ class Driver(Protocol):
         """The physical action of step h, and the flag of its kind."""
 
     def over(self, h: int) -> bool:
-        """Called after step h, when its transition is in memory; whether the episode is to end there."""
+        """Called after step h, when its transition is in memory; whether the episode ends there."""
 
 
 class ByPlan:
-    """Follows the plan, or goes where little was seen: half of the samples each. Plans anew when it is time."""
+    """Follows the plan, or goes where little was seen. Plans anew when it is time."""
 
     def __init__(self, agent: "Atlas", key: np.uint64) -> None:
         self.agent, self.key = agent, key
@@ -148,15 +157,16 @@ class ByPlan:
 
     def act(self, here: Array, h: int) -> tuple[Array, int]:
         agent, plan = self.agent, self.agent.state.plan
-        if plan is not None and (self.actor is None or h % PERIOD == 0):
+        if plan is not None and (self.actor is None or h % PERIOD_STEPS == 0):
             self.actor = AtlasActor(plan, self._curious(), agent.chance)
         if self.actor is None:  # nothing is known yet: random actions, each held for a while
             if self.held == 0:
-                self.action = draw(self.key, 2 * h, len(agent.actions))
-                self.held = 1 + draw(self.key, 2 * h + 1, HELD)
+                self.action = int(random_number(self.key, 2 * h) * len(agent.actions))
+                self.held = 1 + int(random_number(self.key, 2 * h + 1) * HELD_STEPS)
             self.held -= 1
             return agent.actions[self.action], 0
-        return agent.actions[self.actor.act(here, self.key, h)], CURIOUS if self.actor.curious else FOLLOWED
+        action = agent.actions[self.actor.act(here, self.key, h)]
+        return action, CURIOUS if self.actor.curious else FOLLOWED
 
     def over(self, h: int) -> bool:
         agent = self.agent
@@ -176,45 +186,19 @@ class AtlasActor:
     """A plan in use in training."""
 
     def __init__(self, plan: Plan, curious: bool, chance: float) -> None:
-        self.curious, self.chance = curious, chance
-        self.outlook = plan.outlook(curious)
-        d, actions = len(plan.centre), len(plan.actions)
-        self.metric = Metric(plan.centre, plan.inverse)
-        self.room = EpisodeRoom(np.zeros(d), np.zeros(actions), np.zeros((actions, d)), new_work(plan.neighbours, d))
+        self.plan, self.curious, self.chance = plan, curious, chance
+        self.outlook, self.work = plan.outlook(curious), new_work(plan.support, plan.neighbours)
+        self.q, self.after = plan.new_outcomes()
 
     def act(self, observation: Array, key: np.uint64, h: int) -> int:
-        return int(choose(self.outlook, self.metric, self.chance, observation, key, h, self.room))
-
-
-class Metric(NamedTuple):
-    """The units of a plan: z = (observation - centre) * inverse."""
-
-    centre: Array
-    inverse: Array
-
-
-class EpisodeRoom(NamedTuple):
-    """Working memory of a look-ahead."""
-
-    z: Array  # (d,) state
-    q: Array  # (actions,)
-    after: Array  # (actions, d) next states
-    work: Work
+        """The action of step h: by look-ahead, or with the probability `chance` a random action."""
+        if random_number(key, 2 * h) < self.chance:
+            return int(random_number(key, 2 * h + 1) * len(self.q))
+        state = self.plan.into_metric(observation)
+        return int(look_ahead(self.outlook, state, self.q, self.after, self.work))
 
 
 @kernel
-def choose(
-    outlook: Outlook, metric: Metric, chance: float, observation: Array, key: np.uint64, h: int, room: EpisodeRoom
-) -> int:  # fmt: skip
-    """The action of step h: by look-ahead, or with the probability `chance` a random action."""
-    if uniform(key, 2 * h) < chance:
-        return int(uniform(key, 2 * h + 1) * len(room.q))
-    for j in range(len(room.z)):
-        room.z[j] = (observation[j] - metric.centre[j]) * metric.inverse[j]
-    return look_ahead(outlook, room.z, room.q, room.after, room.work)
-
-
-@kernel
-def draw(key: np.uint64, index: int, n: int) -> int:
-    """A number from 0 to n - 1."""
-    return int(uniform(key, index) * n)
+def random_number(key: np.uint64, index: int) -> float:
+    """Between 0 and 1."""
+    return uniform(key, index)

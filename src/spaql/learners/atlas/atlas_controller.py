@@ -14,13 +14,21 @@ from spaql.ground.progress import at_work, working
 from spaql.learners.atlas.cell_model import CellModel
 from spaql.learners.atlas.endings import start_states
 from spaql.learners.atlas.imagine import rehearsed
-from spaql.learners.atlas.plan import Plan
+from spaql.learners.atlas.plan import Plan, models_in_doubt
 from spaql.learners.atlas.state import Grown
 from spaql.learners.law_files import ScoredTree
 from spaql.plants.known import ABSOLUTE, wrong_steps
 from spaql.plants.problem import Problem
 from spaql.plants.strict import strict_known
-from spaql.policy.knowledge import Choice, Knowledge, KnownRows, KnownTable, Opinion, Samples, table_visits
+from spaql.policy.knowledge import (
+    Choice,
+    Knowledge,
+    KnownRows,
+    KnownTable,
+    Opinion,
+    Samples,
+    table_visits,
+)
 from spaql.policy.policy import Policy
 from spaql.trees.edits import constant, merged
 from spaql.trees.tree import LEAF, Tree, leaf_of
@@ -28,11 +36,12 @@ from spaql.trees.tree import LEAF, Tree, leaf_of
 if TYPE_CHECKING:
     from spaql.learners.atlas.learner import Atlas
 
-# -- the policy of Atlas: the table of its plan, and what data, model and values know about it -------------------------
+# -- the policy of Atlas: the table of its plan, and what data, model and values know about it -----
 
 @dataclass(frozen=True, eq=False)
 class LearnedModel:
-    """The plan of the first samples, and the data it was made from: where trees can be tried without the plant.
+    """The plan of the first samples, and the data it was made from: where trees can be tried
+    without the plant.
 
     The plan is made when it is asked for: the table of a file does not need it.
     """
@@ -45,24 +54,26 @@ class LearnedModel:
         return self.agent.plan_after(self.samples)
 
     def models(self, others: bool = False) -> list[CellModel]:
-        """The model of the plan first, then models of parts of the data. `others`: of other parts."""
-        return self.agent.models(self.plan, others)
+        """The model of the plan first, then models of parts of the data. `others`: of other parts.
+        """
+        return models_of(self.agent, self.plan, others)
 
     def starts(self, count: int) -> Array:
         """Observations from which episodes in the model begin."""
-        return start_states(self.agent.state.memory, self.samples, self.agent.problem.horizon, count)
+        agent = self.agent
+        return start_states(agent.state.memory, self.samples, agent.problem.horizon, count)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PlanKnowledge(Knowledge):
-    """A plan, which does not change any more, and the data it was made from: the agent may learn on."""
+    """A plan, which does not change any more, and its data: the agent may learn on."""
 
     table: KnownTable
     model: LearnedModel
     unvisited: str = "the action rests on the learned model alone"
 
     def opinion(self, observation: Array) -> Opinion:
-        """What the model expects of every action, best first. The table itself decides by the middle of its cell."""
+        """What the model expects of every action, best first. The table decides by its cell."""
         plan = self.model.plan
         q, after = plan.look_ahead(observation)
         order = np.argsort(-q, kind="stable")
@@ -78,14 +89,30 @@ class PlanKnowledge(Knowledge):
         return counts
 
     def exact(self) -> Tree:
-        """Cells of a plan are of no grid: neighbours that do the same are joined, and that is all."""
+        """Cells of a plan are of no grid: neighbours that do the same are joined, and that is all.
+        """
         return merged(self.table.rules)
+
+
+def models_of(agent: "Atlas", plan: Plan, others: bool = False) -> list[CellModel]:
+    """The model of a plan, then models without some of its data: see `models_in_doubt`."""
+    data = agent.state.memory.transitions(agent.problem.actions, plan.samples)
+    return [plan.model, *models_in_doubt(data, plan, agent.settings.model_cells, others)]
+
+
+def table_visits_of(agent: "Atlas", plan: Plan) -> Array:
+    """How much of a plan's data fell into the cell of every support point."""
+    cell = leaf_of(plan.table, agent.state.memory.states[: plan.samples])
+    counts: Array = np.bincount(plan.support.of_cell[cell], minlength=len(plan.support.points))
+    return counts
 
 
 def samples_of(agent: "Atlas") -> Samples:
     """What learning took."""
     history = agent.history
-    return Samples(int(history.train_samples[-1]), int(history.eval_samples[-1])) if len(history.table) else Samples()
+    if len(history.table) == 0:
+        return Samples()
+    return Samples(int(history.train_samples[-1]), int(history.eval_samples[-1]))
 
 
 def table_of(agent: "Atlas") -> KnownTable:
@@ -94,14 +121,16 @@ def table_of(agent: "Atlas") -> KnownTable:
     if state.table is None or state.table_samples != n:
         plan = agent.current_plan()
         row_of_node = np.where(plan.support.cells["feature"] == LEAF, plan.support.of_cell, -1)
-        state.table, state.table_samples = KnownTable(plan.table, row_of_node, _rows(plan, agent.visits(plan))), n
+        rows = _rows(plan, table_visits_of(agent, plan))
+        state.table, state.table_samples = KnownTable(plan.table, row_of_node, rows), n
     return state.table
 
 
 def table_policy(agent: "Atlas") -> Policy:
     """The table as a policy."""
-    problem, table, model = agent.problem, table_of(agent), LearnedModel(agent, agent.state.memory.n)
-    knowledge = PlanKnowledge(agent.algorithm, agent.seed, samples_of(agent), table=table, model=model)
+    problem, table = agent.problem, table_of(agent)
+    model, samples = LearnedModel(agent, agent.state.memory.n), samples_of(agent)
+    knowledge = PlanKnowledge(agent.algorithm, agent.seed, samples, table=table, model=model)
     origin = f"{agent.algorithm} on {problem.name}, seed {agent.seed}"
     return Policy(problem, table.rules, "table", origin, knowledge, notes=agent.notes)
 
@@ -112,29 +141,30 @@ def _rows(plan: Plan, visits: Array) -> KnownRows:
     q, best = plan.q[alive], plan.best[alive]
     second = q.copy()
     second[np.arange(len(q)), best] = -np.inf
-    alone = q.shape[1] == 1
-    runner_up = np.full((len(q), plan.actions.shape[1]), np.nan) if alone else plan.actions[second.argmax(axis=1)]
-    runner_up_q = np.full(len(q), np.nan) if alone else second.max(axis=1)
+    runner_up, runner_up_q = plan.actions[second.argmax(axis=1)], second.max(axis=1)
+    if q.shape[1] == 1:
+        runner_up, runner_up_q = np.full_like(runner_up, np.nan), np.full(len(q), np.nan)
     return KnownRows(plan.actions[best], q.max(axis=1), visits[alive], runner_up, runner_up_q)
 
 
-# -- the controller of Atlas: a table, or a few laws from a Gaussian-process model of all data -------------------------
+# -- the controller of Atlas: a table, or a few laws from a Gaussian-process model of all data -----
 
-TABLE_UP_TO = 6  # variables: beyond, a table of points is too coarse to be worth its time
-CLEARLY = 0.1  # of the range of the rewards: less may be noise of what is observed
+TABLE_VARIABLES = 6  # variables: beyond, a table of points is too coarse to be worth its time
+CONTRADICTION_SHARE = 0.1  # of the range of the rewards: less may be noise of what is observed
 
 
 def final_plan(agent: "Atlas", n: int) -> Plan:
-    """That of the first `n` samples: made from them alone, not from plans on the way, so that a loaded agent has it."""
+    """That of the first `n` samples, made from them alone, so that a loaded agent has it."""
     at_work("planning")
     draft = agent.plan_of(n, None)
-    # two sets of support points: the table that does better in the models, which are the same for both
-    plans, models = [agent.plan_of(n, draft, salt) for salt in (0, 1)], agent.models(draft)
+    # two sets of support points: the table that does better in the models of both
+    models = models_of(agent, draft)
+    plans = [agent.plan_of(n, draft, fine=True, salt=salt) for salt in (0, 1)]
     return max(plans, key=lambda plan: rehearsed(agent.problem, agent.state.memory, plan, models))
 
 
 def find_controller(agent: "Atlas", stop: threading.Event) -> None:
-    """Finds what is evaluated, shown and exported, from all data. After Ctrl-C the best so far will do."""
+    """Finds the controller of all data. After Ctrl-C the best so far will do."""
     state, n = agent.state, agent.state.memory.n
     if agent.controller == "table":
         table_of(agent)
@@ -145,7 +175,7 @@ def find_controller(agent: "Atlas", stop: threading.Event) -> None:
 
 
 def controller_of(agent: "Atlas") -> Tree:
-    """What is evaluated, shown and exported. While the agent is being trained, laws are those found on the way."""
+    """What is evaluated, shown and exported. In training, laws are those found on the way."""
     state, n = agent.state, agent.state.memory.n
     if agent.controller == "table":
         return table_of(agent).rules
@@ -178,7 +208,8 @@ def _middle(agent: "Atlas") -> Tree:
 
 
 def _search(agent: "Atlas", n: int, stop: threading.Event) -> None:
-    """Laws from the model of all data or, where it does better in the model, the table of the plan."""
+    """Laws from the model of all data or, where it does better in the model, the table of the plan.
+    """
     from spaql.laws.in_model import laws_in
 
     state, problem, latest = agent.state, agent.problem_told, _latest(agent)
@@ -188,11 +219,13 @@ def _search(agent: "Atlas", n: int, stop: threading.Event) -> None:
         return
     at_work("learning a model")
     model, earlier = model_at(agent, n), [laws.entry.tree for laws in state.grown[::-1]]
-    offered = agent.controller == "best" and len(problem.state) <= TABLE_UP_TO
+    offered = agent.controller == "best" and len(problem.state) <= TABLE_VARIABLES
     table = agent.current_plan().table if offered else None
-    found = laws_in(problem, model, state.memory.data(n), agent.seed, earlier, table, stop=stop)
-    state.tabled = n if found.tree is table else 0
-    state.laws = None if state.tabled else Grown(n, ScoredTree(found.tree, float(found.returns.mean())))
+    data = state.memory.data(n)
+    best = laws_in(problem, model, data, agent.seed, earlier, table, stop=stop)
+    state.tabled = n if best.tree is table else 0
+    scored = ScoredTree(best.tree, float(best.returns.mean()))
+    state.laws = None if state.tabled else Grown(n, scored)
 
 
 def model_at(agent: "Atlas", n: int) -> Model:
@@ -204,7 +237,7 @@ def model_at(agent: "Atlas", n: int) -> Model:
 
 
 def told_problem(agent: "Atlas", limits: bool = True) -> Problem:
-    """The problem with what laws may know of reward and end; `limits`: and with what violated limits cost."""
+    """With what laws may know of reward and end; `limits`: and what violated limits cost."""
     problem, n = agent.problem, agent.state.memory.n
     if not agent.use_known:
         problem = replace(problem, known=None)
@@ -214,19 +247,24 @@ def told_problem(agent: "Atlas", limits: bool = True) -> Problem:
 
 
 def contradiction_of(agent: "Atlas") -> str:
-    """Where recorded steps contradict the reward, or the end, that the problem knows; empty if they do not."""
-    known, data = agent.problem.known if agent.use_known else None, agent.state.memory.data(agent.state.memory.n)
+    """Where recorded steps contradict the reward, or the end, that the problem knows, or ""."""
+    known = agent.problem.known if agent.use_known else None
+    data = agent.state.memory.data(agent.state.memory.n)
     if known is None or len(data.states) == 0:
         return ""
-    told = known.outcomes(data.states, data.actions, data.nexts)
-    tolerance = CLEARLY * float(np.ptp(data.rewards)) + ABSOLUTE
-    for kind, wrong in wrong_steps(known, told, (data.rewards, data.ended), tolerance).items():
+    known_outcomes = known.outcomes(data.states, data.actions, data.nexts)
+    tolerance = CONTRADICTION_SHARE * float(np.ptp(data.rewards)) + ABSOLUTE
+    seen = data.rewards, data.ended
+    for kind, wrong in wrong_steps(known, known_outcomes, seen, tolerance).items():
         step = int(np.argmax(wrong))
-        said = f"says {told[0][step]:.4g}, paid was {data.rewards[step]:.4g}"
+        said = f"says {known_outcomes[0][step]:.4g}, paid was {data.rewards[step]:.4g}"
         if kind == "terminated":
-            said = "does not say that the episode ended" if data.ended[step] else "says that an episode ended"
-        where = ", ".join(f"{axis.name} {x:.4g}" for axis, x in zip(agent.problem.state, data.nexts[step], strict=True))
-        share, first = f"{int(wrong.sum())} of {len(data.states)} steps", f"first in step {step}, to {where}, it {said}"
+            ended = "does not say that the episode ended", "says that an episode ended"
+            said = ended[0] if data.ended[step] else ended[1]
+        values = zip(agent.problem.state, data.nexts[step], strict=True)
+        where = ", ".join(f"{axis.name} {x:.4g}" for axis, x in values)
+        share = f"{int(wrong.sum())} of {len(data.states)} steps"
+        first = f"first in step {step}, to {where}, it {said}"
         name = known.functions[kind].__name__
         return f"{kind} {name} is wrong in {share}; {first}: correct it, or use_known=False"
     return ""

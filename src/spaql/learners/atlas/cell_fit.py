@@ -1,8 +1,10 @@
-"""Fitting the model: one quadratic system for all states, and in every cell of a tree an affine correction of it.
+"""Fitting the model: one quadratic system for all states, and in every cell of a tree an affine
+correction of it.
 
-The correction of a cell is that of its parent plus a regression on what the parent leaves unexplained. Of that
-regression only the share is kept that explains more than chance would: a cell with few or noisy points differs from its
-parent only as far as its own points show it. Equation numbers: docs/atlas-table.md.
+The correction of a cell is that of its parent plus a regression on what the parent leaves
+unexplained. Of that regression only the share is kept that explains more than chance would: a cell
+with few or noisy points differs from its parent only as far as its own points show it. Equation
+numbers: docs/atlas-table.md.
 """
 
 import math
@@ -12,12 +14,12 @@ import numpy as np
 
 from spaql.ground.arrays import Array
 from spaql.ground.compiling import inlined, kernel
-from spaql.learners.atlas.cells import Partition
+from spaql.learners.atlas.cells import ROUNDING, Partition
 
 AFFINE_RIDGE = 1e-3  # rho of (16) for the affine terms of the base
 RIDGE = 1.0  # rho of (16) for all terms of the base, and for the corrections
-FLAT = 1e-4  # smallest standard deviation of a variable within a cell, in the metric of the data
-CONSTANT = 1e-9  # a term of the base with a smaller standard deviation is not scaled
+# smallest standard deviation of a variable within a cell, in the metric of the data
+LEAST_DEVIATION = 1e-4
 
 
 class Examples(NamedTuple):
@@ -35,20 +37,21 @@ class Examples(NamedTuple):
 
 
 class Room(NamedTuple):
-    """Working memory of a regression. Arrays of 2 * size rows: first the change of state, then the reward."""
+    """Working memory of a regression: rows of the change of state, then of the reward."""
 
     grams: Array  # (2 * size, size) matrices of the normal equations
-    coefs: Array  # (2 * size, d + 1) their right sides, then the coefficients in the first `size` rows
+    coefs: Array  # (2 * size, d + 1) right sides, then coefficients in the first `size` rows
     before: Array  # (d + 1,) sum of squares before the regression
     after: Array  # (d + 1,) sum of squares that it leaves
 
 
 def _new_room(size: int, columns: int) -> Room:
-    return Room(np.zeros((2 * size, size)), np.zeros((2 * size, columns)), np.zeros(columns), np.zeros(columns))
+    grams, coefs = np.zeros((2 * size, size)), np.zeros((2 * size, columns))
+    return Room(grams, coefs, *np.zeros((2, columns)))
 
 
 def design(states: Array, features: Array) -> Array:
-    """The terms of the base, a row per state: 1, state, action features, products of states, of states and features."""
+    """Rows of terms: 1, state, action features, products of states, of states and features."""
     d, p = states.shape[1], features.shape[1]
     squares = [states[:, i] * states[:, j] for i in range(d) for j in range(i, d)]
     mixed = [states[:, i] * features[:, j] for i in range(d) for j in range(p)]
@@ -56,29 +59,32 @@ def design(states: Array, features: Array) -> Array:
 
 
 def fit_base(examples: Examples, left: Array) -> Array:
-    """The quadratic system, (terms, d + 1): change of state and reward. `left` keeps what it does not explain.
+    """The quadratic system, (terms, d + 1): change of state and reward. `left` keeps what it does
+    not explain.
 
     First the affine terms alone, then all terms on what the affine ones leave.
     """
     rows = design(examples.states, examples.features)
     affine = 1 + examples.states.shape[1] + examples.features.shape[1]
     width = rows.std(axis=0)
-    width[width < CONSTANT] = 1.0
+    width[width < ROUNDING] = 1.0  # a constant term is not scaled
     rows /= width
     total, everything = np.zeros((rows.shape[1], left.shape[1])), np.arange(len(rows))
     for terms, ridge, shrunk in ((affine, AFFINE_RIDGE, False), (rows.shape[1], RIDGE, True)):
         room = _new_room(terms, left.shape[1])
-        _fit_base(np.ascontiguousarray(rows[:, :terms]), everything, examples.ended, left, ridge, shrunk, room)
+        part = np.ascontiguousarray(rows[:, :terms])
+        _fit_base(part, everything, examples.ended, left, ridge, shrunk, room)
         total[:terms] += room.coefs[:terms]
     base: Array = total / width[:, None]
     return base
 
 
 def fit_cells(examples: Examples, left: Array, parents: Array, cells: Partition) -> Array:
-    """The affine correction of every node, (nodes, 1 + d + p, d + 1). `left` keeps what is not explained."""
+    """Affine corrections (nodes, 1 + d + p, d + 1). `left` keeps what is not explained."""
     d, p = examples.states.shape[1], examples.features.shape[1]
     size, columns = 1 + d + p, d + 1
-    maps, noise = np.zeros((len(cells.ranges), size, columns)), np.zeros((len(cells.ranges), columns))
+    nodes = len(cells.ranges)
+    maps, noise = np.zeros((nodes, size, columns)), np.zeros((nodes, columns))
     rows, scale = np.zeros((len(left), size)), np.zeros((2, d))
     _fit_cells(examples, left, parents, cells, maps, noise, rows, scale, _new_room(size, columns))
     return maps
@@ -86,7 +92,7 @@ def fit_cells(examples: Examples, left: Array, parents: Array, cells: Partition)
 
 @inlined
 def _solve(gram: Array, right: Array, size: int, columns: int) -> None:
-    """`right` becomes the solution of gram @ x = right by Cholesky; `gram` (its lower half) is used up."""
+    """`right` becomes the solution of gram @ x = right by Cholesky, which uses `gram` up."""
     for i in range(size):
         for j in range(i + 1):
             rest = gram[i, j]
@@ -127,7 +133,7 @@ def _add(row: Array, target: Array, last: bool, size: int, room: Room) -> None:
 
 @inlined
 def _ridge(ridge: float, size: int, d: int, room: Room) -> None:
-    """Solve both; the coefficients of state and reward end up side by side in the first half of `coefs`."""
+    """Solve both; coefficients of state and reward end up in the first half of `coefs`."""
     grams, coefs = room.grams, room.coefs
     for a in range(size):
         grams[a, a] += ridge  # (16)
@@ -147,8 +153,11 @@ def _residual(row: Array, target: Array, c: int, size: int, coefs: Array) -> flo
 
 
 @inlined
-def _regress(rows: Array, chosen: Array, ended: Array, left: Array, ridge: float, room: Room) -> int:
-    """Ridge regression of `left[chosen]` on `rows`, in the same order: coefficients and sums of squares into `room`.
+def _regress(
+    rows: Array, chosen: Array, ended: Array, left: Array, ridge: float, room: Room
+) -> int:  # fmt: skip
+    """Ridge regression of `left[chosen]` on `rows`, in the same order: coefficients and sums of
+    squares into `room`.
 
     Returns how many of these examples have the reward of an ordinary step.
     """
@@ -174,8 +183,9 @@ def _regress(rows: Array, chosen: Array, ended: Array, left: Array, ridge: float
 
 @inlined
 def _kept(room: Room, c: int, chance: float) -> float:
-    """(18) The share of a regression to keep. `chance`: parameters * variance of the noise, the sum of squares that a
-    regression on noise alone would explain."""
+    """(18) The share of a regression to keep. `chance`: parameters * variance of the noise, the sum
+    of squares that a regression on noise alone would explain.
+    """
     explained = room.before[c] - room.after[c]
     return max(0.0, 1.0 - chance / explained) if explained > 0.0 else 0.0
 
@@ -219,7 +229,7 @@ def _local_rows(examples: Examples, chosen: Array, scale: Array, rows: Array) ->
         for t in range(n):
             gap = examples.states[chosen[t], j] - mean
             square += gap * gap
-        scale[0, j], scale[1, j] = mean, math.sqrt(square / n) + FLAT
+        scale[0, j], scale[1, j] = mean, math.sqrt(square / n) + LEAST_DEVIATION
     for t in range(n):
         rows[t, 0] = 1.0
         for j in range(d):
@@ -233,7 +243,7 @@ def _fit_cells(
     examples: Examples, left: Array, parents: Array, cells: Partition, maps: Array, noise: Array,
     rows: Array, scale: Array, room: Room,
 ) -> None:  # fmt: skip
-    """A regression in every node on what its parent leaves. Corrections into `maps`, variances into `noise`."""
+    """A regression in every node on what its parent leaves, into `maps`; variances into `noise`."""
     size, d = rows.shape[1], examples.states.shape[1]
     for node in range(len(cells.ranges)):  # parents come before their children
         parent, chosen = parents[node], cells.order[cells.ranges[node, 0] : cells.ranges[node, 1]]
@@ -244,12 +254,13 @@ def _fit_cells(
             count = n if c < d else steps
             # a cell with fewer than two points per parameter takes the noise of its parent
             own = count >= 2 * size or parent < 0
-            noise[node, c] = room.after[c] / max(count - size, 1) if own else noise[parent, c]  # (17)
+            variance = room.after[c] / max(count - size, 1) if own else noise[parent, c]
+            noise[node, c] = variance  # (17)
             keep = _kept(room, c, min(size, count) * noise[node, c])
             for a in range(size):
                 room.coefs[a, c] *= keep
                 maps[node, a, c] = maps[parent, a, c] if parent >= 0 else 0.0
-            maps[node, 0, c] += room.coefs[0, c]  # (19), here and below: from coordinates of the cell to z
+            maps[node, 0, c] += room.coefs[0, c]  # (19), from coordinates of the cell to z
             for j in range(d):
                 slope = room.coefs[1 + j, c] / scale[1, j]
                 maps[node, 1 + j, c] += slope

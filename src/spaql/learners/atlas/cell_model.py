@@ -1,8 +1,8 @@
-"""The learned model: next state and reward. One quadratic system for all states, an affine correction in every cell,
-and where episodes end.
+"""The learned model: next state and reward. One quadratic system for all states, an affine
+correction in every cell, and where episodes end.
 
-All states are in the metric of the data, z of (10), so that distances do not depend on units. Equation numbers:
-docs/atlas-table.md.
+All states are in the metric of the data, z of (10), so that distances do not depend on units.
+Equation numbers: docs/atlas-table.md.
 """
 
 from typing import NamedTuple
@@ -17,34 +17,41 @@ from spaql.learners.atlas.cells import grow
 from spaql.learners.atlas.endings import ending_tree
 from spaql.trees.tree import LEAF, find_leaves
 
-BLOCK = 4  # outputs that are computed together: the maps have this number of columns, or a multiple of it
-SMALLEST = 12  # transitions in a cell that may be cut, at least
+# outputs that are computed together: the maps have this number of columns, or a multiple of it
+BLOCK_OUTPUTS = 4
+CUT_TRANSITIONS = 12  # in a cell that may be cut, at least
 
 
 class CellModel(NamedTuple):
     """Arrays the kernels read."""
 
     nodes: Array  # tree of model cells
-    base: Array  # (terms, width) the quadratic system: change of state and reward, by the terms of `fit.design`
-    maps: Array  # (nodes, 1 + d + p, width) the affine part: that of the base and the cell's correction, added
+    # (terms, width) the quadratic system: change of state and reward, by the terms of `fit.design`
+    base: Array
+    # (nodes, 1 + d + p, width) the affine part: that of the base and the cell's correction, added
+    maps: Array
     features: Array  # (actions, p) of the actions the planner chooses from
     low: Array  # (d,) lower corner of the box that predictions are clipped to: all states seen
     high: Array  # (d,) its upper corner
-    turn: Array  # (d,) length of a turn of an angle, which goes on at `low` where it ends; 0 of other variables
+    # (d,) length of a turn of an angle, which goes on at `low` where it ends; 0 of other variables
+    turn: Array
     rewards: Array  # (2,) lowest and highest reward seen within an episode
     ends: Array  # tree over next states
     ending: Array  # by node of `ends`: 1 where the episode ends
     last_reward: Array  # by node of `ends`: what the last step earns beyond an ordinary one
 
 
-def fit_model(examples: Examples, choices: Array, most: int, turns: Array | None = None) -> CellModel:
-    """`choices` (actions, p): features of the actions the planner chooses from; at most `most` cells.
+def fit_model(
+    examples: Examples, choices: Array, most: int, turns: Array | None = None
+) -> CellModel:  # fmt: skip
+    """`choices` (actions, p): features of the actions the planner chooses from; at most `most`
+    cells.
 
     `turns` (2, d): where the turn of an angle begins, and its length; 0 of other variables.
     """
     turns = np.zeros((2, examples.states.shape[1])) if turns is None else turns
     z, features, rewards, after, ended = examples
-    cells = grow(z, most, SMALLEST, by_count=True)
+    cells = grow(z, most, CUT_TRANSITIONS, by_count=True)
     change, angles = after - z, turns[1] > 0.0
     change[:, angles] = shortest(change[:, angles], turns[1, angles])
     left = np.column_stack([change, rewards])
@@ -63,12 +70,13 @@ def fit_model(examples: Examples, choices: Array, most: int, turns: Array | None
     low, high = np.where(angles, turns[0], low), np.where(angles, turns.sum(axis=0), high)
     wide = width_of(z.shape[1]) - maps.shape[2]
     base, maps = np.pad(base, ((0, 0), (0, wide))), np.pad(maps, ((0, 0), (0, 0), (0, wide)))
-    return CellModel(cells.nodes, base, maps, choices, low, high, turns[1], limits, *ending_tree(after, ended, extra))
+    ends = ending_tree(after, ended, extra)
+    return CellModel(cells.nodes, base, maps, choices, low, high, turns[1], limits, *ends)
 
 
 def width_of(d: int) -> int:
     """Columns of the maps: next state, reward, and zeros up to whole blocks."""
-    return -(-(d + 1) // BLOCK) * BLOCK
+    return -(-(d + 1) // BLOCK_OUTPUTS) * BLOCK_OUTPUTS
 
 
 def _parents(nodes: Array) -> Array:
@@ -83,7 +91,8 @@ def _parents(nodes: Array) -> Array:
 def leaves_of(nodes: Array, states: Array) -> Array:
     """The leaf of every state."""
     leaves = np.zeros(len(states), np.int64)
-    find_leaves(nodes, np.zeros((len(nodes), states.shape[1])), np.ascontiguousarray(states), leaves)
+    no_weights = np.zeros((len(nodes), states.shape[1]))
+    find_leaves(nodes, no_weights, np.ascontiguousarray(states), leaves)
     return leaves
 
 
@@ -98,10 +107,11 @@ def cell_of(nodes: Array, z: Array) -> int:
 
 @inlined
 def predict(model: CellModel, cell: int, z: Array, action: Array, after: Array) -> float:
-    """(13) Next state for the features of an action, into `after` (as wide as the maps). Returns the reward."""
+    """(13) Next state for the features of an action, into `after`. Returns the reward."""
     d, p, maps, base = len(z), len(action), model.maps, model.base
-    for c in range(0, maps.shape[2], BLOCK):  # four outputs at a time stay in registers
-        s0, s1, s2, s3 = maps[cell, 0, c], maps[cell, 0, c + 1], maps[cell, 0, c + 2], maps[cell, 0, c + 3]
+    for c in range(0, maps.shape[2], BLOCK_OUTPUTS):  # four outputs at a time stay in registers
+        s0, s1 = maps[cell, 0, c], maps[cell, 0, c + 1]
+        s2, s3 = maps[cell, 0, c + 2], maps[cell, 0, c + 3]
         for j in range(d):
             x = z[j]
             s0 += maps[cell, 1 + j, c] * x
@@ -144,7 +154,7 @@ def predict(model: CellModel, cell: int, z: Array, action: Array, after: Array) 
 
 @inlined
 def descend_lanes(nodes: Array, x: Array, node: Array, n: int) -> None:
-    """`cell_of` for n states, the columns of `x`: all of them go down one level at a time. Leaves into `node`."""
+    """`cell_of` for the n columns of `x`, level by level. Leaves into `node`."""
     for i in range(n):
         node[i] = 0
     moved = True
@@ -161,14 +171,15 @@ def descend_lanes(nodes: Array, x: Array, node: Array, n: int) -> None:
 def predict_lanes(model: CellModel, x: Array, cell: Array, out: Array, p: int, n: int) -> None:
     """`predict` for n states at once, to the same bits: sums over the columns vectorise.
 
-    `x` (d + p, columns): states, which become the next ones, and features of actions. `cell`: the cell of each state.
-    `out` (width, columns): row d becomes the rewards.
+    `x` (d + p, columns): states, which become the next ones, and features of actions. `cell`: the
+    cell of each state. `out` (width, columns): row d becomes the rewards.
     """
     d, maps, base = x.shape[0] - p, model.maps, model.base
     for i in range(n):
         here = cell[i]
-        for c in range(0, maps.shape[2], BLOCK):
-            s0, s1, s2, s3 = maps[here, 0, c], maps[here, 0, c + 1], maps[here, 0, c + 2], maps[here, 0, c + 3]
+        for c in range(0, maps.shape[2], BLOCK_OUTPUTS):
+            s0, s1 = maps[here, 0, c], maps[here, 0, c + 1]
+            s2, s3 = maps[here, 0, c + 2], maps[here, 0, c + 3]
             for j in range(d + p):
                 value = x[j, i]
                 s0 += maps[here, 1 + j, c] * value

@@ -1,4 +1,4 @@
-"""Cutting a set of points into cells: a tree of axis-parallel cuts, grown best first. See docs/atlas-table.md."""
+"""Cutting points into cells: a tree of axis-parallel cuts, best first. See docs/atlas-table.md."""
 
 from typing import NamedTuple
 
@@ -8,7 +8,8 @@ from spaql.ground.arrays import Array
 from spaql.ground.compiling import inlined, kernel
 from spaql.trees.tree import LEAF, NODE
 
-NARROW = 0.002  # cells thinner than this, in the metric of the data, are not cut
+NARROW_SIDE = 0.002  # cells thinner than this, in the metric of the data, are not cut
+ROUNDING = 1e-9  # shares of a size below this are rounding
 
 
 class Partition(NamedTuple):
@@ -39,19 +40,22 @@ class Queue(NamedTuple):
 
 
 def grow(
-    points: Array, most: int, smallest: int, *, by_count: bool, crowd: float = 0.0, narrow: float = NARROW
+    points: Array, most: int, smallest: int, *, by_count: bool, crowd: float = 0.0,
+    narrow: float = NARROW_SIDE
 ) -> Partition:  # fmt: skip
     """A tree with at most `most` leaves over `points` (n, d).
 
-    `by_count`: cut the fullest cell at the mean of its widest side, for cells with equally many points. Otherwise
-    cut the widest cell in the middle of that side; a `crowd` above 0 prefers cells with many points. Cells with fewer
-    than `smallest` points or thinner than `narrow` stay whole.
+    `by_count`: cut the fullest cell at the mean of its widest side, for cells with equally many
+    points. Otherwise cut the widest cell in the middle of that side; a `crowd` above 0 prefers
+    cells with many points. Cells with fewer than `smallest` points or thinner than `narrow` stay
+    whole.
     """
     n = len(points)
     room = 2 * max(1, min(most, n)) - 1
     partition = Partition(np.zeros(room, NODE), np.arange(n), np.zeros((room, 2), np.int64))
     queue = Queue(
-        heap=np.zeros(room + 1, np.int64), urgency=np.zeros(room), feature=np.zeros(room, np.int64), cut=np.zeros(room),
+        heap=np.zeros(room + 1, np.int64), urgency=np.zeros(room), feature=np.zeros(room, np.int64),
+        cut=np.zeros(room),
         swap=np.zeros(n, np.int64),
     )  # fmt: skip
     criterion = Criterion(smallest, by_count, crowd, narrow)
@@ -60,7 +64,9 @@ def grow(
 
 
 @inlined
-def _measure(points: Array, order: Array, begin: int, end: int, by_count: bool) -> tuple[int, float, float]:
+def _measure(
+    points: Array, order: Array, begin: int, end: int, by_count: bool
+) -> tuple[int, float, float]:  # fmt: skip
     """The widest side of the points of a cell, its width, and where it would be cut."""
     side, width, cut = 0, -1.0, 0.0
     for j in range(points.shape[1]):
@@ -77,9 +83,9 @@ def _measure(points: Array, order: Array, begin: int, end: int, by_count: bool) 
 @kernel
 def _grow(points: Array, criterion: Criterion, partition: Partition, queue: Queue) -> int:
     """Fills `partition`; returns how many of its nodes are used."""
-    smallest, by_count, crowd, narrow = criterion.smallest, criterion.by_count, criterion.crowd, criterion.narrow
+    smallest, by_count, crowd, narrow = criterion
     nodes, order, ranges = partition.nodes, partition.order, partition.ranges
-    heap, urgency, feature, cut, swap = queue.heap, queue.urgency, queue.feature, queue.cut, queue.swap
+    heap, urgency, feature, cut, swap = queue
     nodes[0].feature, ranges[0, 0], ranges[0, 1] = LEAF, 0, len(points)
     used, waiting, fresh = 1, 0, 0
     while True:
@@ -124,7 +130,8 @@ def _grow(points: Array, criterion: Criterion, partition: Partition, queue: Queu
             order[begin + below + t] = swap[t]
         if below == 0 or above == 0:
             continue  # the points are so near each other that rounding puts the cut on one of them
-        nodes[node].feature, nodes[node].cut, nodes[node].low, nodes[node].high = j, cut[node], used, used + 1
+        nodes[node].feature, nodes[node].cut = j, cut[node]
+        nodes[node].low, nodes[node].high = used, used + 1
         nodes[used].feature, nodes[used + 1].feature = LEAF, LEAF
         ranges[used, 0], ranges[used, 1] = begin, begin + below
         ranges[used + 1, 0], ranges[used + 1, 1] = begin + below, end

@@ -9,24 +9,24 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from spaql.ground.arrays import Array
+from spaql.learners.atlas.cells import ROUNDING
 from spaql.learners.atlas.experience import BEGAN
 from spaql.trees.tree import LEAF, NODE
 
 if TYPE_CHECKING:
     from spaql.learners.atlas.experience import Experience
 
-MOST_LEAVES = 32  # of the tree
-MOST_POINTS = 6000  # transitions that ended an episode, and as many that did not, the tree is grown from
-ROUNDING = 1e-9  # squared errors, and shares of them, below this are rounding
+ENDING_LEAVES = 32  # of the tree, at most
+ENDING_TRANSITIONS = 6000  # that ended an episode, and as many that did not: more are thinned out
 
 
 def ending_tree(after: Array, ended: Array, extra: Array) -> tuple[Array, Array, Array]:
     """Nodes, whether the episode ends in each, and the mean extra reward of the last step there.
 
-    `after` (n, d): next states; `ended` (n,): whether the episode ended there. `extra`: by transition that ended an
-    episode, its reward beyond that of an ordinary step.
+    `after` (n, d): next states; `ended` (n,): whether the episode ended there. `extra`: by
+    transition that ended an episode, its reward beyond that of an ordinary step.
     """
-    nodes = np.zeros(2 * MOST_LEAVES - 1, NODE)
+    nodes = np.zeros(2 * ENDING_LEAVES - 1, NODE)
     nodes["feature"] = LEAF
     ending, reward = np.zeros(len(nodes), np.int64), np.zeros(len(nodes))
     if not ended.any():
@@ -38,7 +38,8 @@ def ending_tree(after: Array, ended: Array, extra: Array) -> tuple[Array, Array,
     value = value[chosen]
     spread = float(np.std(value[label == 1.0]))
     # a leaf predicts two things: whether the episode ends, and the extra reward of its last step
-    targets = np.column_stack([label, value / spread if spread > ROUNDING * np.abs(value).max() else label])
+    varied = spread > ROUNDING * np.abs(value).max()
+    targets = np.column_stack([label, value / spread if varied else label])
     members, used = {0: np.arange(len(chosen))}, 1
     heap: list[tuple[float, int, int, float]] = []
     _offer(heap, points, targets, members, 0)
@@ -59,12 +60,14 @@ def ending_tree(after: Array, ended: Array, extra: Array) -> tuple[Array, Array,
 
 
 def _some(indices: Array) -> Array:
-    """At most MOST_POINTS of the indices, evenly spread over time."""
-    return indices if len(indices) <= MOST_POINTS else indices[np.arange(MOST_POINTS) * len(indices) // MOST_POINTS]
+    """At most ENDING_TRANSITIONS of the indices, evenly spread over time."""
+    n, most = len(indices), ENDING_TRANSITIONS
+    return indices if n <= most else indices[np.arange(most) * n // most]
 
 
 def _offer(
-    heap: list[tuple[float, int, int, float]], points: Array, targets: Array, members: dict[int, Array], node: int
+    heap: list[tuple[float, int, int, float]], points: Array, targets: Array,
+    members: dict[int, Array], node: int
 ) -> None:  # fmt: skip
     """Queue the cut of a node that leaves the least squared error of the targets."""
     inside = members[node]
@@ -79,7 +82,8 @@ def _offer(
         value, target = x[order, j], y[order]
         below = np.cumsum(target, axis=0)
         total, below = below[-1], below[:-1]
-        gain = (below**2 / count + (total - below) ** 2 / (n - count)).sum(axis=1) - float((total**2).sum() / n)  # (21)
+        gain = (below**2 / count + (total - below) ** 2 / (n - count)).sum(axis=1)
+        gain -= float((total**2).sum() / n)  # (21)
         gain[np.diff(value) <= 0.0] = -np.inf
         at = int(np.argmax(gain))
         if gain[at] > best[0]:
@@ -88,22 +92,26 @@ def _offer(
         heapq.heappush(heap, (-best[0], node, best[1], best[2]))
 
 
-# -- start states of episodes in a learned model. Equation numbers: docs/atlas-table.md --------------------------------
+# -- start states of episodes in a learned model. Equation numbers: docs/atlas-table.md ------------
 
-EARLY = 0.02  # share of the horizon: states seen in the first steps of an episode serve as start states too
-SIDEWAYS = 0.7  # how far a start state between others goes towards each of its neighbours, or away from it: s of (34)
+# of the horizon: states seen in the first steps of an episode serve as start states, too
+EARLY_SHARE = 0.02
+# how far a start state between others goes towards each of its neighbours, or away from it: s of
+# (34)
+SIDEWAYS_SHARE = 0.7
 
 
 def start_states(memory: "Experience", n: int, horizon: int, count: int) -> Array:
-    """`count` start states, mixed: those with which episodes began, states seen in the first steps, and states between
-    neighbouring start states; repeated if these are fewer than `count`.
+    """`count` start states, mixed: those with which episodes began, states seen in the first steps,
+    and states between neighbouring start states; repeated if these are fewer than `count`.
 
     Data has few start states, and a tree that was searched for from few of them fails from others.
     """
     began = np.flatnonzero(memory.flags[:n] & BEGAN)
     began = began if len(began) else np.zeros(1, np.int64)
-    time = np.arange(n) - began[np.maximum(np.searchsorted(began, np.arange(n), side="right") - 1, 0)]
-    early = np.setdiff1d(np.flatnonzero((time >= 0) & (time <= EARLY * horizon)), began)
+    episode = np.searchsorted(began, np.arange(n), side="right") - 1
+    time = np.arange(n) - began[np.maximum(episode, 0)]
+    early = np.setdiff1d(np.flatnonzero((time >= 0) & (time <= EARLY_SHARE * horizon)), began)
     rng = np.random.default_rng(0)
     early = rng.permutation(early)[: max(0, count - len(began)) // 2]
     between = _between(memory.states[began], max(0, count - len(began) - len(early)), rng)
@@ -112,9 +120,11 @@ def start_states(memory: "Experience", n: int, horizon: int, count: int) -> Arra
 
 
 def _between(starts: Array, count: int, rng: np.random.Generator) -> Array:
-    """(34) States around randomly chosen start states, in the directions of their nearest start states.
+    """(34) States around randomly chosen start states, in the directions of their nearest start
+    states.
 
-    There are as many neighbours as variables, so that the new states fill the space between start states.
+    There are as many neighbours as variables, so that the new states fill the space between start
+    states.
     """
     from scipy.spatial import KDTree
 
@@ -126,5 +136,6 @@ def _between(starts: Array, count: int, rng: np.random.Generator) -> Array:
     nearest = KDTree(scaled).query(scaled, k=k + 1)[1][:, 1:]
     chosen = rng.integers(0, len(starts), count)
     gaps = starts[nearest[chosen]] - starts[chosen][:, None]
-    states: Array = starts[chosen] + (rng.uniform(-SIDEWAYS, SIDEWAYS, (count, k, 1)) * gaps).sum(axis=1)
+    share = rng.uniform(-SIDEWAYS_SHARE, SIDEWAYS_SHARE, (count, k, 1))
+    states: Array = starts[chosen] + (share * gaps).sum(axis=1)
     return states

@@ -1,6 +1,7 @@
 """All transitions seen so far, in physical units. Equation numbers: docs/atlas-table.md."""
 
 from dataclasses import dataclass
+from enum import IntFlag, auto
 from typing import NamedTuple
 
 import numpy as np
@@ -9,15 +10,22 @@ from spaql.gp.transitions import Data
 from spaql.ground.arrays import Array
 from spaql.plants.problem import Continuous, Finite
 
-# Flags of a transition, added
-TERMINATED = 1  # the plant terminated the episode here
-BEGAN = 2  # the episode began here
-FOLLOWED = 4  # the action follows the plan
-CURIOUS = 8  # the action goes where little data is
-AHEAD = 16  # the action comes from look-ahead in a model
-LED = 32  # the action is that of laws
 
-MOST = 50_000  # transitions a plan is made from: of more, evenly chosen ones, so that planning time stays bounded
+class Flag(IntFlag):
+    """What is known of a transition; files hold sums of these."""
+
+    TERMINATED = auto()  # the plant terminated the episode here
+    BEGAN = auto()  # the episode began here
+    FOLLOWED = auto()  # the action follows the plan
+    CURIOUS = auto()  # the action goes where little data is
+    AHEAD = auto()  # the action comes from look-ahead in a model
+    LED = auto()  # the action is that of laws
+
+
+TERMINATED, BEGAN, FOLLOWED, CURIOUS, AHEAD, LED = Flag
+
+# Of more transitions a plan is made from evenly chosen ones, so that planning time stays bounded.
+PLAN_TRANSITIONS = 50_000
 
 
 class Transitions(NamedTuple):
@@ -49,39 +57,43 @@ class Experience:
                 old = getattr(self, name)
                 setattr(self, name, np.concatenate([old, np.zeros_like(old)]))
         i = self.n
-        self.states[i], self.actions[i], self.rewards[i], self.nexts[i] = state, action, reward, after
-        self.flags[i] = flags
+        self.states[i], self.actions[i], self.nexts[i] = state, action, after
+        self.rewards[i], self.flags[i] = reward, flags
         self.n += 1
 
     def data(self, n: int) -> Data:
         """The first `n` transitions."""
         return Data(
-            self.states[:n], self.actions[:n], self.rewards[:n], self.nexts[:n], (self.flags[:n] & TERMINATED) != 0
+            self.states[:n], self.actions[:n], self.rewards[:n], self.nexts[:n],
+            (self.flags[:n] & TERMINATED) != 0
         )
 
     def transitions(self, space: Continuous | Finite, n: int) -> Transitions:
-        """At most MOST of the first `n` transitions, evenly over time; up to a tenth are first steps of episodes."""
+        """At most PLAN_TRANSITIONS, evenly over time; up to a tenth are first steps of episodes."""
         chosen = np.arange(n)
-        if n > MOST:
+        if n > PLAN_TRANSITIONS:
             starts = np.flatnonzero(self.flags[:n] & BEGAN)
-            k = min(len(starts), MOST // 10)
+            k = min(len(starts), PLAN_TRANSITIONS // 10)
             starts = starts[np.arange(k) * len(starts) // max(k, 1)]
-            chosen = np.union1d(starts, np.arange(MOST - k) * n // (MOST - k))
+            others = PLAN_TRANSITIONS - k
+            chosen = np.union1d(starts, np.arange(others) * n // others)
         flags = self.flags[chosen]
         began = np.flatnonzero(flags & BEGAN)
         return Transitions(
-            self.states[chosen], features_of(space, self.actions[chosen]), self.rewards[chosen], self.nexts[chosen],
+            self.states[chosen], features_of(space, self.actions[chosen]), self.rewards[chosen],
+            self.nexts[chosen],
             (flags & TERMINATED) != 0, began if len(began) else np.zeros(1, np.int64), n,
         )  # fmt: skip
 
 
 def new_memory(d: int, axes: int, room: int = 1024) -> Experience:
     states, nexts = np.zeros((2, room, d))
-    return Experience(states, np.zeros((room, axes)), np.zeros(room), nexts, np.zeros(room, np.int32))
+    flags = np.zeros(room, np.int32)
+    return Experience(states, np.zeros((room, axes)), np.zeros(room), nexts, flags)
 
 
 def features_of(space: Continuous | Finite, actions: Array) -> Array:
-    """(11) Action features (n, p): for a finite set an indicator of each but the first; else u and u^2 per axis."""
+    """(11) Features (n, p) of actions: indicators but of the first value; or u, u^2 per axis."""
     if isinstance(space, Finite):
         values = np.array(space.values, float)
         indicators: Array = (actions[:, :1] == values[None, 1:]).astype(float)

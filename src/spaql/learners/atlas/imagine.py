@@ -1,7 +1,8 @@
 """Episodes of decision trees in a learned model, compiled, several of them side by side.
 
-Every operation of a step needs the result of the one before. With several episodes side by side the processor works on
-another episode meanwhile, and sums over the episodes vectorise. Equation numbers: docs/atlas-table.md.
+Every operation of a step needs the result of the one before. With several episodes side by side the
+processor works on another episode meanwhile, and sums over the episodes vectorise. Equation
+numbers: docs/atlas-table.md.
 """
 
 from collections.abc import Sequence
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from spaql.gp.model import WIDER
 from spaql.ground.arrays import Array
 from spaql.ground.compiling import inlined, kernel
 from spaql.ground.streams import uniform
@@ -23,21 +25,22 @@ if TYPE_CHECKING:
     from spaql.learners.atlas.plan import Plan
 
 SIDE_BY_SIDE = 16  # episodes under way at a time
-BEYOND = 0.25  # of the range of the data: a state further outside is lost, because nothing is known there
-REHEARSALS = 64  # start states on which plans are compared
+REHEARSAL_STARTS = 64  # on which plans are compared
 
 
 class World(NamedTuple):
     """A model whose box is larger than the data, and what happens at the edge of that box."""
 
     model: CellModel
-    wall: Array  # (2, d) by side of the box: 1 for a declared bound, where states stay; 0: episodes are lost there
+    wall: Array  # (2, d) by side of the box: 1 where states stay, at a declared bound; 0: lost
     worst: float  # reward of each remaining step of a lost episode
 
 
 class ModelEpisodes(NamedTuple):
-    """The episodes to compute: from every state, each action is applied for `hold` steps, then the actions of the tree
-    are; and one more episode with the actions of the tree from its first step on."""
+    """The episodes to compute: from every state, each action is applied for `hold` steps, then the
+    actions of the tree are; and one more episode with the actions of the tree from its first
+    step on.
+    """
 
     places: Array  # (n, d) states
     times: Array  # (n,) steps of the episode at which they are
@@ -46,7 +49,7 @@ class ModelEpisodes(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """States at random moments of the episodes, until the rows are full; rows that stay free are NaN."""
+    """States at random moments of the episodes, until the rows are full; free rows are NaN."""
 
     key: np.uint64  # of the random numbers
     share: float  # of all moments
@@ -66,12 +69,13 @@ class Tracks(NamedTuple):
 
 def new_tracks(d: int, p: int) -> Tracks:
     node, task, time = np.zeros((3, SIDE_BY_SIDE), np.int64)
-    return Tracks(np.zeros((d + p, SIDE_BY_SIDE)), np.zeros((width_of(d), SIDE_BY_SIDE)), node, task, time)
+    x, out = (np.zeros((rows, SIDE_BY_SIDE)) for rows in (d + p, width_of(d)))
+    return Tracks(x, out, node, task, time)
 
 
 @inlined
 def _follow(laws: LeafLaws, tracks: Tracks, d: int, i: int) -> None:
-    """Features (11) of what the law of a leaf applies in column i; scores of continuous laws are u in [-1, 1]."""
+    """Features (11) of what the law of a leaf applies in column i; of continuous laws u, u^2."""
     x, leaf = tracks.x, tracks.node[i]
     if laws.kind == CLIP:
         axes = len(laws.low)
@@ -94,7 +98,9 @@ def _follow(laws: LeafLaws, tracks: Tracks, d: int, i: int) -> None:
 
 
 @inlined
-def _act(controller: CompiledTree, oblique: bool, trials: ModelEpisodes, tracks: Tracks, d: int, n: int) -> None:
+def _act(
+    controller: CompiledTree, oblique: bool, trials: ModelEpisodes, tracks: Tracks, d: int, n: int
+) -> None:  # fmt: skip
     """Features of every episode's next action, into `tracks.x`."""
     if oblique:
         for i in range(n):
@@ -106,7 +112,8 @@ def _act(controller: CompiledTree, oblique: bool, trials: ModelEpisodes, tracks:
         if lawful:
             _follow(controller.laws, tracks, d, i)
         trial, place = tracks.task[i] % episodes, tracks.task[i] // episodes
-        on_trial = trial < len(trials.features) and tracks.time[i] < trials.times[place] + trials.hold
+        held = tracks.time[i] < trials.times[place] + trials.hold
+        on_trial = trial < len(trials.features) and held
         for j in range(controller.actions.shape[1]):
             if on_trial:
                 tracks.x[d + j, i] = trials.features[trial, j]
@@ -135,10 +142,11 @@ def _enter(trials: ModelEpisodes, tracks: Tracks, task: int, i: int) -> None:
 
 @kernel
 def rehearse(
-    world: World, controller: CompiledTree, trials: ModelEpisodes, horizon: int, returns: Array, kept: Kept,
+    world: World, controller: CompiledTree, trials: ModelEpisodes, horizon: int, returns: Array,
+    kept: Kept,
     tracks: Tracks,
 ) -> int:  # fmt: skip
-    """The return of every episode of `trials`, (places * (trials + 1),), into `returns`. Returns the steps computed."""
+    """Returns of `trials`, (places * (trials + 1),), into `returns`. Returns the steps computed."""
     model, x, task, time = world.model, tracks.x, tracks.task, tracks.time
     d, p = trials.places.shape[1], controller.actions.shape[1]
     oblique = has_oblique(controller.nodes, controller.weights)
@@ -152,7 +160,8 @@ def rehearse(
     while n > 0:
         if full < len(kept.places):
             for i in range(n):
-                if full < len(kept.places) and uniform(kept.key, task[i] * horizon + time[i]) < kept.share:
+                moment = task[i] * horizon + time[i]
+                if full < len(kept.places) and uniform(kept.key, moment) < kept.share:
                     for j in range(d):
                         kept.places[full, j] = x[j, i]
                     kept.times[full] = time[i]
@@ -184,16 +193,17 @@ def rehearse(
     return steps
 
 
-# -- from plans and trees to what the kernel takes ---------------------------------------------------------------------
+# -- from plans and trees to what the kernel takes -------------------------------------------------
 
 
 def world_of(problem: Problem, plan: "Plan", model: CellModel) -> World:
-    """A model in the metric of a plan, with room around the data; declared bounds of the problem are walls."""
-    wall, margin = np.zeros((2, len(problem.state))), BEYOND * (plan.model.high - plan.model.low)
+    """A model in the metric of a plan, with room around the data; declared bounds are walls."""
+    wall, margin = np.zeros((2, len(problem.state))), WIDER * (plan.model.high - plan.model.low)
     low, high = plan.model.low - margin, plan.model.high + margin
     for j, axis in enumerate(problem.state):
         if axis.slope is None and plan.inverse[j] > 0.0:
-            bottom, top = ((bound - plan.centre[j]) * plan.inverse[j] for bound in (axis.low, axis.high))
+            ends = axis.low, axis.high
+            bottom, top = ((end - plan.centre[j]) * plan.inverse[j] for end in ends)
             if bottom >= low[j]:
                 low[j], wall[0, j] = bottom, 1.0
             if top <= high[j]:
@@ -213,35 +223,39 @@ def controller_of(plan: "Plan", tree: Tree, actions: Continuous | Finite) -> Com
     feature = nodes["feature"][axis]
     shifted = nodes["cut"][axis] - plan.centre[feature]
     # a variable that never changed is at its centre, on one side of the cut
-    nodes["cut"][axis] = np.where(plan.inverse[feature] > 0.0, shifted * plan.inverse[feature], np.sign(shifted))
+    inverse = plan.inverse[feature]
+    nodes["cut"][axis] = np.where(inverse > 0.0, shifted * inverse, np.sign(shifted))
     if oblique.any():
-        scale = np.where(plan.inverse > 0.0, 1.0 / np.where(plan.inverse > 0.0, plan.inverse, 1.0), 0.0)
         nodes["cut"][oblique] -= weights[oblique] @ plan.centre
-        weights = weights * scale
-    return CompiledTree(nodes, weights, features_of(actions, tree.actions), _laws_in_metric(plan, tree.laws))
+        weights = weights * plan.scale
+    laws = _laws_in_metric(plan, tree.laws)
+    return CompiledTree(nodes, weights, features_of(actions, tree.actions), laws)
 
 
 def _laws_in_metric(plan: "Plan", laws: LeafLaws | None) -> LeafLaws:
     """Laws of the metric's states; those of continuous actions say u, which is in [-1, 1]."""
     if laws is None:
         return NO_LAWS
-    scale = np.where(plan.inverse > 0.0, 1.0 / np.where(plan.inverse > 0.0, plan.inverse, 1.0), 0.0)
-    gains, offsets = laws.gains * scale, laws.offsets + laws.gains @ plan.centre
+    gains, offsets = laws.gains * plan.scale, laws.offsets + laws.gains @ plan.centre
     if laws.kind != CLIP:
         return laws._replace(gains=gains, offsets=offsets)
     middle, half = (laws.low + laws.high) / 2, (laws.high - laws.low) / 2
-    one = np.ones(len(half))
-    return laws._replace(gains=gains / half[:, None], offsets=(offsets - middle) / half, low=-one, high=one)
+    high = np.ones(len(half))
+    offsets = (offsets - middle) / half
+    return laws._replace(gains=gains / half[:, None], offsets=offsets, low=-high, high=high)
 
 
 def imagined_returns(
-    worlds: Sequence[World], controller: CompiledTree, begin: Array, first: int, horizon: int, tracks: Tracks
+    worlds: Sequence[World], controller: CompiledTree, begin: Array, first: int, horizon: int,
+    tracks: Tracks
 ) -> tuple[Array, int]:
-    """The return from each of the states `begin`, number `first` and following, and the steps of all episodes.
+    """The return from each of the states `begin`, number `first` and following, and the steps of
+    all episodes.
 
-    Start states take turns between the worlds, so that a tree cannot live on the mistakes of one of them.
+    Start states take turns between the worlds, so that a tree cannot live on the mistakes of one of
+    them.
     """
-    found, steps, turns = np.zeros(len(begin)), 0, len(worlds)
+    earned, steps, turns = np.zeros(len(begin)), 0, len(worlds)
     d, p = begin.shape[1], controller.actions.shape[1]
     nothing = Kept(np.uint64(0), 0.0, np.zeros((0, d)), np.zeros(0, np.int64))
     for which, world in enumerate(worlds):
@@ -251,18 +265,20 @@ def imagined_returns(
         if len(returns):
             trials = ModelEpisodes(places, np.zeros(len(places), np.int64), np.zeros((0, p)), 0)
             steps += rehearse(world, controller, trials, horizon, returns, nothing, tracks)
-        found[mine] = returns
-    return found, steps
+        earned[mine] = returns
+    return earned, steps
 
 
-def rehearsed(problem: Problem, memory: Experience, plan: "Plan", models: Sequence[CellModel]) -> float:
+def rehearsed(
+    problem: Problem, memory: Experience, plan: "Plan", models: Sequence[CellModel]
+) -> float:  # fmt: skip
     """The mean return of a plan's table in the models, over twice the time of an episode.
 
     What fails soon after an episode's end is not sound.
     """
-    starts = start_states(memory, plan.samples, problem.horizon, REHEARSALS)
+    starts = start_states(memory, plan.samples, problem.horizon, REHEARSAL_STARTS)
     worlds = [world_of(problem, plan, model) for model in models]
     controller = controller_of(plan, plan.table, problem.actions)
     tracks = new_tracks(len(problem.state), plan.model.features.shape[1])
-    returns, _ = imagined_returns(worlds, controller, plan.into_metric(starts), 0, 2 * problem.horizon, tracks)
-    return float(returns.mean())
+    begin, horizon = plan.into_metric(starts), 2 * problem.horizon
+    return float(imagined_returns(worlds, controller, begin, 0, horizon, tracks)[0].mean())

@@ -1,10 +1,10 @@
 """Atlas keeps all data, learns a model, and takes its controller from it: a few laws, or a table.
 
-laws         look-ahead in a Gaussian-process model, trials of laws     laws/atlas_trials.py, laws/in_model.py
-table        a plan, made again when the data has grown by a quarter    training/atlas_loop.py, plan.py
-  model      a quadratic system, with affine ones in cells              cell_model.py, cell_fit.py, cells.py, endings.py
-  values     at support points                                          support.py, values.py
-controller   found with all data                                        atlas_controller.py, imagine.py
+laws         look-ahead in a Gaussian process    laws/atlas_trials.py, laws/in_model.py
+table        a plan, made again with more data   training/atlas_loop.py, plan.py
+  model      quadratic, and affine in cells      cell_model.py, cell_fit.py, cells.py, endings.py
+  values     at support points                   support.py, values.py
+controller   found with all data                 atlas_controller.py, imagine.py
 
 Equation numbers of the table: docs/atlas-table.md. What is saved: state.py.
 """
@@ -28,11 +28,11 @@ from spaql.learners.atlas.atlas_controller import (
     find_controller,
     laws_policy,
     table_policy,
+    table_visits_of,
     told_problem,
 )
-from spaql.learners.atlas.cell_model import CellModel
 from spaql.learners.atlas.experience import BEGAN, TERMINATED, features_of, new_memory
-from spaql.learners.atlas.plan import MOST_ACTIONS, Plan, Settings, make_plan, models_in_doubt, planned_actions
+from spaql.learners.atlas.plan import MOST_ACTIONS, Plan, Settings, make_plan, planned_actions
 from spaql.learners.atlas.remembering import remembering
 from spaql.learners.atlas.state import TABLE_ARRAYS, AtlasState, arrays_of, due, restore
 from spaql.learners.options import count, learner, number, one_of, option, switch
@@ -43,14 +43,14 @@ from spaql.policy.digits import counted
 from spaql.policy.evaluation import Evaluation
 from spaql.policy.memory import observed
 from spaql.trees.regions import rows_of
-from spaql.trees.tree import decide, leaf_of
+from spaql.trees.tree import decide
 
 if TYPE_CHECKING:
     from spaql.laws.trust import Trust
     from spaql.policy.policy import Policy
 
-ON_THE_WAY = 4  # plans during training have the n-th part of the cells
-CELLS = (8000, 16_000)  # of the final plan by default: at least, at most
+DRAFT_PART = 4  # plans during training have the n-th part of the cells
+DEFAULT_CELLS = (8000, 16_000)  # of the final plan by default: at least, at most
 CELLS_PER_SAMPLE = 0.8  # of the final plan by default, between these two
 MOST_NEIGHBOURS = 100  # of a state, between which its value is interpolated
 NOTHING = "nothing was learned yet: it always applies the same action"
@@ -71,19 +71,24 @@ class Atlas(Agent):
         default="best",
     )
     use_known: bool = option(
-        "laws use the reward and the end of episodes where the problem knows them, instead of learning them",
+        "laws use the reward and the end of episodes where the problem knows them, "
+        "instead of learning them",
         switch,
         default=True,
     )
     cells: int | None = option(
         "number of cells of the table; more are finer and slower "
-        "(default: 8000, and with more than 10,000 samples up to 16,000; plans during training have a quarter)",
+        "(default: 8000, and with more than 10,000 samples up to 16,000; "
+        "plans during training have a quarter)",
         count(1, 100_000),
         default=None,
     )
-    model_cells: int = option("largest number of cells with a local model", count(1, 100_000), default=2000)
+    model_cells: int = option(
+        "largest number of cells with a local model", count(1, 100_000), default=2000
+    )
     neighbours: int | None = option(
-        "support points between which values are interpolated (default: four per observed variable; 1: none)",
+        "support points between which values are interpolated "
+        "(default: four per observed variable; 1: none)",
         count(1, MOST_NEIGHBOURS),
         default=None,
     )
@@ -92,9 +97,13 @@ class Atlas(Agent):
         count(2, MOST_ACTIONS),
         default=None,
     )
-    hold: int = option("most steps an action is held in planning, within one cell", count(1, 1000), default=5)
+    hold: int = option(
+        "most steps an action is held in planning, within one cell", count(1, 1000), default=5
+    )
     explore: bool = option("half of the samples explore states with few data", switch, default=True)
-    chance: float = option("probability of a random action in training", number(0.0, 1.0), default=0.1)
+    chance: float = option(
+        "probability of a random action in training", number(0.0, 1.0), default=0.1
+    )
     gamma: float = option("discount", number(0.0, 0.9999, above=True), default=0.995)
     state: AtlasState = field(init=False)
     settings: Settings = field(init=False)
@@ -102,34 +111,38 @@ class Atlas(Agent):
 
     def _begin(self) -> None:
         d, axes = len(self.problem.state), self.problem.actions.axes
-        near = whole("neighbours", 4 * d if self.neighbours is None else self.neighbours, 1, MOST_NEIGHBOURS)
-        cells = CELLS[0] if self.cells is None else self.cells
+        near = 4 * d if self.neighbours is None else self.neighbours
+        near = whole("neighbours", near, 1, MOST_NEIGHBOURS)
+        cells = DEFAULT_CELLS[0] if self.cells is None else self.cells
         self.settings = Settings(cells, self.model_cells, near, self.hold, self.gamma, self.explore)
         self.actions = planned_actions(self.problem, self.levels, self.settings)
         self.state = AtlasState(new_memory(d, axes), outer=new_outer(0.0, 0.0))
 
-    # -- learning ------------------------------------------------------------------------------------------------------
+    # -- learning ----------------------------------------------------------------------------------
 
     def update(
-        self, obs: Any, action: Any, reward: Any, next_obs: Any, terminated: bool = False, step: int | None = None
+        self, obs: Any, action: Any, reward: Any, next_obs: Any, terminated: bool = False,
+        step: int | None = None
     ) -> None:
         """One transition from external data, in physical units.
 
-        `step` 0 marks the first transition of an episode; without `step`, an episode begins where `obs` is not the
-        `next_obs` of the call before.
+        `step` 0 marks the first transition of an episode; without `step`, an episode begins where
+        `obs` is not the `next_obs` of the call before.
         """
         d = len(self.problem.state)
         before, after = numbers("obs", obs, (d,)), numbers("next_obs", next_obs, (d,))
         applied, value = self._applied(action), float(numbers("reward", reward, ()))
         for name, given in (("obs", before), ("next_obs", after), ("reward", np.array(value))):
             if not np.all(np.abs(given) <= FAR):
-                raise SpaqlError(f"{name} is {np.asarray(given).tolist()}: numbers must be finite, and below {FAR:g}")
+                value = np.asarray(given).tolist()
+                raise SpaqlError(f"{name} is {value}: numbers must be finite, and below {FAR:g}")
         for name, given in (("obs", before), ("next_obs", after)):
             self.observation_error(to_cube(self.chart, given, np.empty(d)), given, name)
         ended = bit("terminated", terminated)
         with self.state.guard.write():
             memory, n = self.state.memory, self.state.memory.n
-            goes_on = n > 0 and not memory.flags[n - 1] & TERMINATED and np.array_equal(memory.nexts[n - 1], before)
+            open_end = n > 0 and not memory.flags[n - 1] & TERMINATED
+            goes_on = open_end and np.array_equal(memory.nexts[n - 1], before)
             began = not goes_on if step is None else whole("step", step, 0) == 0
             memory.add(before, applied, value, after, TERMINATED * ended + BEGAN * began)
             self.state.outer[TRAIN_SAMPLES] += 1
@@ -144,43 +157,25 @@ class Atlas(Agent):
 
     def plan_at(self, n: int) -> None:
         """Plan with the first `n` samples: training goes on by it."""
-        self.state.plan = self._plan(n, self._smaller(), self.state.plan, 0)
+        self.state.plan = self.plan_of(n, self.state.plan)
         self.state.planned.append(n)
 
     def plan_due(self) -> bool:
         return due(self.state.memory.n, self.state.planned[-1] if self.state.planned else 0)
 
-    def plan_of(self, n: int, draft: Plan | None, salt: int = 0) -> Plan:
-        """Of the first `n` samples: with all cells and a draft, or a draft. `salt`: for other support points."""
-        return self._plan(n, self._smaller() if draft is None else self._finest(n), draft, salt)
-
-    def _plan(self, n: int, settings: Settings, last: Plan | None, salt: int) -> Plan:
+    def plan_of(self, n: int, last: Plan | None, *, fine: bool = False, salt: int = 0) -> Plan:
+        """Of the first `n` samples, after another plan. `salt`: with other support points."""
+        cells = self.settings.cells if fine else max(1, self.settings.cells // DRAFT_PART)
+        if fine and self.cells is None:
+            cells = int(np.clip(CELLS_PER_SAMPLE * n, *DEFAULT_CELLS))
         data = self.state.memory.transitions(self.problem.actions, n)
         key = int(streams.key_of(self.seed, streams.PLAN, n) >> np.uint64(2)) ^ salt
         choices = features_of(self.problem.actions, self.actions)
+        settings = self.settings._replace(cells=cells)
         return make_plan(data, choices, self.actions, self.problem, settings, last, key)
 
-    def visits(self, plan: Plan) -> Array:
-        """How much of a plan's data fell into the cell of every support point."""
-        cell = leaf_of(plan.table, self.state.memory.states[: plan.samples])
-        counts: Array = np.bincount(plan.support.of_cell[cell], minlength=len(plan.support.points))
-        return counts
-
-    def models(self, plan: Plan, others: bool = False) -> list[CellModel]:
-        """The model of a plan, and models without some of its data, for comparisons: see `models_in_doubt`."""
-        data = self.state.memory.transitions(self.problem.actions, plan.samples)
-        return [plan.model, *models_in_doubt(data, plan, self.settings.model_cells, others)]
-
-    def _smaller(self) -> Settings:
-        return self.settings._replace(cells=max(1, self.settings.cells // ON_THE_WAY))
-
-    def _finest(self, n: int) -> Settings:
-        if self.cells is not None:
-            return self.settings
-        return self.settings._replace(cells=int(np.clip(CELLS_PER_SAMPLE * n, *CELLS)))
-
     def replay_plans(self) -> None:
-        """A loaded agent has its data and the times of its plans: make these plans again, before learning goes on."""
+        """Of a loaded agent, which has its data and the times of its plans."""
         state = self.state
         if state.plan is None and state.planned:
             counts, state.planned = state.planned, []
@@ -212,12 +207,13 @@ class Atlas(Agent):
             self.state.final = final
         return final
 
-    # -- acting --------------------------------------------------------------------------------------------------------
+    # -- acting ------------------------------------------------------------------------------------
 
     def predict(
-        self, observation: Any, state: Any = None, episode_start: Any = None, deterministic: bool = True
+        self, observation: Any, state: Any = None, episode_start: Any = None,
+        deterministic: bool = True
     ) -> tuple[Any, Any]:
-        """The controller's action, as in Stable-Baselines3; before anything was seen, the middle one of the actions."""
+        """The controller's action, as in Stable-Baselines3; at first the middle one of all."""
         batch, single = observed(self.problem, observation, state)
         if not np.all(np.abs(batch) <= FAR):
             raise SpaqlError("observations must be finite")
@@ -249,7 +245,7 @@ class Atlas(Agent):
         return self.trust().in_short(fresh)
 
     def trust(self) -> "Trust":
-        """What the model says of the controller, what the plant said, and where they disagree; `print` it."""
+        """What the model says of the controller, what the plant said, where they disagree."""
         from spaql.laws.trust import trust_in
 
         with self.state.guard.read():
@@ -258,15 +254,17 @@ class Atlas(Agent):
             return self.state.trust
 
     def with_memory(self, memory: Sequence[str] = ()) -> "Atlas":
-        """Another agent with the same data, which also sees what was observed and applied some steps before.
+        """Another agent with the same data, which also sees what was observed and applied some
+        steps before.
 
-        For plants of which something is not observed. `memory`: as for `spaql.loop`; by default what `trust` advises.
+        For plants of which something is not observed. `memory`: as for `spaql.loop`; by default
+        what `trust` advises.
         """
         self._check_data()
         with self.state.guard.read():
             return remembering(self, memory)
 
-    # -- looking inside ------------------------------------------------------------------------------------------------
+    # -- looking inside ----------------------------------------------------------------------------
 
     @property
     def arms(self) -> int:
@@ -277,13 +275,15 @@ class Atlas(Agent):
             return controller_of(self).n_leaves
 
     def leaves(self) -> Array:
-        """The cells of the table as a structured array: state (the support point), action, q, visits; or the laws."""
+        """The cells of the table (state, action, q, visits) as a structured array; or the laws."""
         with self.state.guard.read():
             self._check_data()
             plan = self.current_plan() if self.tabled else None
-            return rows_of(controller_of(self)) if plan is None else plan.rows(self.visits(plan))
+            if plan is None:
+                return rows_of(controller_of(self))
+            return plan.rows(table_visits_of(self, plan))
 
-    # -- files ---------------------------------------------------------------------------------------------------------
+    # -- files -------------------------------------------------------------------------------------
 
     def arrays(self) -> dict[str, Array]:
         return arrays_of(self.state, self.controller != "table")

@@ -1,6 +1,4 @@
-"""From data to a plan: a model, support points, their values, and the action of every cell. Equation numbers:
-docs/atlas-table.md.
-"""
+"""From data to a plan: model, support points, values, actions. Equations: docs/atlas-table.md."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,6 +12,7 @@ from spaql.ground.arrays import Array
 from spaql.ground.errors import SpaqlError
 from spaql.learners.atlas.cell_fit import Examples
 from spaql.learners.atlas.cell_model import CellModel, fit_model, leaves_of
+from spaql.learners.atlas.cells import ROUNDING
 from spaql.learners.atlas.experience import Transitions
 from spaql.learners.atlas.support import Guide, Support, support_points
 from spaql.learners.atlas.values import (
@@ -30,16 +29,16 @@ from spaql.learners.atlas.values import (
 from spaql.plants.problem import Finite, Problem
 from spaql.trees.tree import LEAF, Tree
 
-SPREAD = 4.0  # standard deviations that count as one unit of distance, in (10)
-CONSTANT = 1e-9  # a variable whose spread is a smaller share of its mean is taken for constant
-MOST_SWEEPS = 2000  # of the iteration of values, at most
-TOLERANCE = 1e-5  # it ends when no value changes by a larger share of the range of values
-CURIOUS_SWEEPS = 300  # the same for the values of exploration, which need less precision
-CURIOUS_TOLERANCE = 1e-3
-STRETCHES = 30  # parts of the data, consecutive in time, of which models in doubt leave out every third
+METRIC_DEVIATIONS = 4.0  # standard deviations that count as one unit of distance, in (10)
+MOST_SWEEPS = 2000  # of the iteration of values
+VALUE_TOLERANCE = 1e-5  # it ends when no value changes by a larger share of the range of values
+CURIOUS_TOLERANCE = 1e-3  # the same for the values of exploration
+# parts of the data, consecutive in time: models in doubt leave out every third
+DOUBT_STRETCHES = 30
 MOST_ACTIONS = 256
 MOST_LINKS = 2**27  # cells * actions * neighbours; each takes 12 bytes
-RADIUS = 0.1  # times sqrt(d): data within this distance of a support point count as its visits, in (31)
+# times sqrt(d): data within this distance of a support point count as its visits, in (31)
+VISIT_RADIUS = 0.1
 
 
 class Settings(NamedTuple):
@@ -99,24 +98,35 @@ class Plan:
         observations: Array = states / np.where(self.inverse > 0.0, self.inverse, 1.0) + self.centre
         return observations
 
+    @property
+    def scale(self) -> Array:
+        """Of a variable in the metric; 0 for one that does not vary."""
+        varies = self.inverse > 0.0
+        return np.where(varies, 1.0 / np.where(varies, self.inverse, 1.0), 0.0)
+
     def look_ahead(self, observation: Array) -> tuple[Array, Array]:
         """Q of every action, and the next observation each is expected to lead to."""
-        q, after = np.zeros(len(self.actions)), np.zeros((len(self.actions), len(self.centre)))
-        work = new_work(self.neighbours, len(self.centre))
+        q, after = self.new_outcomes()
+        work = new_work(self.support, self.neighbours)
         look_ahead(self.outlook(curious=False), self.into_metric(observation), q, after, work)
         return q, self.out_of_metric(after)
+
+    def new_outcomes(self) -> tuple[Array, Array]:
+        """Room for Q of every action, and for the next state."""
+        return np.zeros(len(self.actions)), np.zeros((len(self.actions), len(self.centre)))
 
     def q_at(self, observations: Array) -> Array:
         """Q of every action (n, actions) by look-ahead."""
         states = np.ascontiguousarray(self.into_metric(observations))
-        q, after = np.zeros((len(states), len(self.actions))), np.zeros((len(self.actions), len(self.centre)))
-        work = new_work(self.neighbours, len(self.centre))
+        q, after = np.zeros((len(states), len(self.actions))), self.new_outcomes()[1]
+        work = new_work(self.support, self.neighbours)
         look_ahead_all(self.outlook(curious=False), states, q, after, work)
         return q
 
     def outlook(self, curious: bool) -> Outlook:
-        """What a look-ahead goes by: rewards and values, or, `curious`, the values of exploration alone."""
-        return Outlook(self.model, self.support, self.curiosity if curious else self.value, self.gamma, not curious)
+        """What a look-ahead goes by: rewards and values, or the values of exploration alone."""
+        value = self.curiosity if curious else self.value
+        return Outlook(self.model, self.support, value, self.gamma, not curious)
 
     @cached_property
     def best(self) -> Array:
@@ -141,15 +151,17 @@ class Plan:
         d, axes = len(self.centre), self.actions.shape[1]
         fields = [("state", "f8", (d,)), ("action", "f8", (axes,)), ("q", "f8"), ("visits", "i8")]
         rows = np.zeros(len(alive), np.dtype(fields))
-        rows["state"], rows["action"] = self.out_of_metric(self.support.points[alive]), self.actions[self.best[alive]]
+        rows["state"] = self.out_of_metric(self.support.points[alive])
+        rows["action"] = self.actions[self.best[alive]]
         rows["q"], rows["visits"] = self.q[alive].max(axis=1), visits[alive]
         return rows
 
 
 def make_plan(
-    data: Transitions, choices: Array, actions: Array, problem: Problem, settings: Settings, last: Plan | None, key: int
+    data: Transitions, choices: Array, actions: Array, problem: Problem, settings: Settings,
+    last: Plan | None, key: int
 ) -> Plan:  # fmt: skip
-    """`choices` (actions, p): features of the `actions` (actions, axes) to choose from; `key`: of random numbers."""
+    """`choices` (actions, p): features of `actions` (actions, axes); `key`: of random numbers."""
     d = data.states.shape[1]
     centre, inverse = _metric(data.states)
     examples = _in_metric(data, centre, inverse)
@@ -161,45 +173,52 @@ def make_plan(
     support = support_points(model, examples, starts, problem.horizon, guide, settings.cells, key)
     m = len(support.points)
     over, neighbours = support.ended == 1, min(settings.neighbours, m)
-    work, links = new_work(neighbours, d), new_links(m, len(actions), neighbours)
+    work, links = new_work(support, neighbours), new_links(m, len(actions), neighbours)
     link(model, support, settings.gamma, settings.hold, links, work)
 
     value, q = np.zeros(m), np.zeros((m, len(actions)))
     if last is not None:  # a warm start
         observations = support.points / np.where(inverse > 0.0, inverse, 1.0) + centre
-        values_at(last.support, last.value, np.ascontiguousarray(last.into_metric(observations)), value, new_work(1, d))
+        before = np.ascontiguousarray(last.into_metric(observations))
+        values_at(last.support, last.value, before, value, new_work(last.support, 1))
     value[over] = _last_rewards(model, support.points[over]) / settings.gamma  # (28)
     best = np.zeros(m, np.int64)
-    iterate(links, support.ended, np.zeros(0), value, q, best, MOST_SWEEPS, TOLERANCE)
+    iterate(links, support.ended, np.zeros(0), value, q, best, MOST_SWEEPS, VALUE_TOLERANCE)
 
     visits, curiosity = np.zeros(m), np.zeros(m)
-    count_near(support, examples.states, RADIUS * np.sqrt(d), visits, work)
+    count_near(support, examples.states, VISIT_RADIUS * np.sqrt(d), visits, work)
     if settings.explore:
         novelty = np.where(over, 0.0, 1.0 / np.sqrt(1.0 + visits))  # (31)
         best, unused = np.zeros(m, np.int64), np.zeros_like(q)
-        iterate(links, support.ended, novelty, curiosity, unused, best, CURIOUS_SWEEPS, CURIOUS_TOLERANCE)
+        ended, tolerance = support.ended, CURIOUS_TOLERANCE
+        iterate(links, ended, novelty, curiosity, unused, best, MOST_SWEEPS, tolerance)
         curiosity = novelty + settings.gamma * curiosity  # (32)
-    return Plan(centre, inverse, model, support, value, curiosity, q, actions, settings.gamma, neighbours, data.samples)
+    gamma, samples = settings.gamma, data.samples
+    return Plan(
+        centre, inverse, model, support, value, curiosity, q, actions, gamma, neighbours, samples
+    )  # fmt: skip
 
 
 def models_in_doubt(data: Transitions, plan: Plan, most: int, others: bool) -> list[CellModel]:
-    """Models of the same data, each without another third of it: where they disagree, the data do not decide.
+    """Models of the same data, each without another third of it: where they disagree, the data do
+    not decide.
 
     `others`: the data are divided into thirds in another way.
     """
     examples = _in_metric(data, plan.centre, plan.inverse)
     n = len(examples.states)
-    stretch = np.arange(n) * STRETCHES // n  # not single samples, whose neighbours in time contain nearly the same
+    # not single samples, whose neighbours in time contain nearly the same
+    stretch = np.arange(n) * DOUBT_STRETCHES // n
     third = (stretch + (stretch // 3 if others else 0)) % 3
-    kept = [third != left_out for left_out in range(3)] if n >= STRETCHES else []
+    kept = [third != left_out for left_out in range(3)] if n >= DOUBT_STRETCHES else []
     turns = np.array([plan.model.low, plan.model.turn]) * (plan.model.turn > 0.0)
     return [fit_model(examples.only(chosen), plan.model.features, most, turns) for chosen in kept]
 
 
 def _metric(states: Array) -> tuple[Array, Array]:
-    """Centre and inverse scale. The latter is 0 for a variable that does not vary: distances do not depend on it."""
-    centre, spread = states.mean(axis=0), SPREAD * states.std(axis=0)  # (10)
-    varies = spread > CONSTANT * np.maximum(np.abs(centre), 1e-290)
+    """Centre and inverse scale, which is 0 for a variable that does not vary."""
+    centre, spread = states.mean(axis=0), METRIC_DEVIATIONS * states.std(axis=0)  # (10)
+    varies = spread > ROUNDING * np.maximum(np.abs(centre), 1e-290)
     return centre, np.where(varies, 1.0 / np.where(varies, spread, 1.0), 0.0)
 
 
@@ -216,6 +235,7 @@ def _guide(last: Plan, centre: Array, inverse: Array) -> Guide:
 
 
 def _last_rewards(model: CellModel, points: Array) -> Array:
-    """What the last step earns beyond an ordinary one, by support point where episodes have ended."""
+    """What the last step earns beyond an ordinary one, by support point where episodes have ended.
+    """
     rewards: Array = model.last_reward[leaves_of(model.ends, points)]
     return rewards

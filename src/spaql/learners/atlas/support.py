@@ -1,8 +1,9 @@
-"""Support points of the value function, one per planning cell: at states of the data, and at states that the model can
-reach.
+"""Support points of the value function, one per planning cell: at states of the data, and at states
+that the model can reach.
 
-From data alone there are too few of them where a good controller goes, which the data may not have reached yet; on a
-grid there are too many where no controller goes. Equation numbers: docs/atlas-table.md.
+From data alone there are too few of them where a good controller goes, which the data may not have
+reached yet; on a grid there are too many where no controller goes. Equation numbers:
+docs/atlas-table.md.
 """
 
 from typing import NamedTuple
@@ -17,16 +18,16 @@ from spaql.learners.atlas.cell_model import CellModel, cell_of, leaves_of, predi
 from spaql.learners.atlas.cells import grow
 from spaql.trees.tree import LEAF
 
-SEEN = 5000  # states, and next states, of the data in the pool, evenly over time
+SEEN_STATES = 5000  # states, and next states, of the data in the pool, evenly over time
 WANDERINGS = 500  # rollouts of the model with random actions
-LENGTH = 20  # their steps
-HELD = 4  # steps for which one of their actions is held, at most
-GUIDED = 50  # rollouts of the last table in the model
-CHANCE = 0.2  # share of random actions in them
-KEPT = 10_000  # states kept of them
-LONGEST = 2000  # their steps, at most: planning time stays bounded whatever the horizon
-CROWD = 0.5  # exponent of the number of states in (20)
-ENDED_SHARE = 4  # support points where episodes have ended: at most the n-th part of the cells
+WANDERING_STEPS = 20  # their steps
+HELD_STEPS = 4  # steps for which one of their actions is held, at most
+GUIDED_ROLLOUTS = 50  # rollouts of the last table in the model
+RANDOM_SHARE = 0.2  # share of random actions in them
+GUIDED_STATES = 10_000  # states kept of them
+GUIDED_STEPS = 2000  # their steps, at most: planning time stays bounded whatever the horizon
+CROWD_EXPONENT = 0.5  # exponent of the number of states in (20)
+ENDED_PART = 4  # support points where episodes have ended: at most the n-th part of the cells
 
 
 class Support(NamedTuple):
@@ -34,7 +35,8 @@ class Support(NamedTuple):
 
     cells: Array  # tree of planning cells
     of_cell: Array  # by node of `cells`: its support point
-    points: Array  # (m, d) support points: first those of the cells, then states in which episodes have ended
+    # (m, d) support points: first those of the cells, then states in which episodes have ended
+    points: Array
     ended: Array  # (m,) 1 where the episode has ended
     nodes: Array  # tree over the support points, one in each leaf, for finding neighbours
     of_node: Array  # by node of `nodes`: its support point
@@ -43,7 +45,8 @@ class Support(NamedTuple):
 
 
 class Guide(NamedTuple):
-    """The table of an earlier plan. The state z is ratio * z + offset in the metric of that plan."""
+    """The table of an earlier plan. The state z is ratio * z + offset in the metric of that plan.
+    """
 
     cells: Array
     action: Array  # by node of `cells`
@@ -52,26 +55,28 @@ class Guide(NamedTuple):
 
 
 def support_points(
-    model: CellModel, examples: Examples, starts: Array, horizon: int, guide: Guide | None, most: int, key: int
+    model: CellModel, examples: Examples, starts: Array, horizon: int, guide: Guide | None,
+    most: int, key: int
 ) -> Support:  # fmt: skip
     """At most `most` cells, and a quarter as many support points where episodes have ended."""
     z, after, d = examples.states, examples.nexts, examples.states.shape[1]
-    wandered, work = np.zeros((WANDERINGS * LENGTH, d)), np.zeros((3, width_of(d)))
+    wandered, work = np.zeros((WANDERINGS * WANDERING_STEPS, d)), np.zeros((3, width_of(d)))
     begin = z[np.random.default_rng(key).integers(0, len(z), WANDERINGS)]
-    steps = wander(model, begin, LENGTH, HELD, np.uint64(key), wandered, work)
-    pool = [_some(z, SEEN), _some(after, SEEN), wandered[:steps]]
+    steps = wander(model, begin, WANDERING_STEPS, HELD_STEPS, np.uint64(key), wandered, work)
+    pool = [_some(z, SEEN_STATES), _some(after, SEEN_STATES), wandered[:steps]]
     if guide is not None:
-        begin = np.ascontiguousarray(starts[np.arange(GUIDED) % len(starts)])
-        length = min(horizon, LONGEST)
-        guided = np.zeros((GUIDED * length, d))
-        steps = follow(model, guide, begin, length, CHANCE, np.uint64(key + 1), guided, work)
-        pool.append(_some(guided[:steps], KEPT))
+        begin = np.ascontiguousarray(starts[np.arange(GUIDED_ROLLOUTS) % len(starts)])
+        length = min(horizon, GUIDED_STEPS)
+        guided = np.zeros((GUIDED_ROLLOUTS * length, d))
+        steps = follow(model, guide, begin, length, RANDOM_SHARE, np.uint64(key + 1), guided, work)
+        pool.append(_some(guided[:steps], GUIDED_STATES))
     states = np.concatenate(pool)
     over = model.ending[leaves_of(model.ends, states)] == 1
-    cells, of_cell, alive = _cover(np.ascontiguousarray(states[~over]) if not over.all() else states, most, CROWD)
+    going_on = states if over.all() else np.ascontiguousarray(states[~over])
+    cells, of_cell, alive = _cover(going_on, most, CROWD_EXPONENT)
     gone = np.zeros((0, d))
     if over.any():
-        gone = _cover(np.ascontiguousarray(states[over]), max(1, most // ENDED_SHARE), 0.0)[2]
+        gone = _cover(np.ascontiguousarray(states[over]), max(1, most // ENDED_PART), 0.0)[2]
     points = np.concatenate([alive, gone])
     ended = (np.arange(len(points)) >= len(alive)).astype(np.int64)
     return Support(cells, of_cell, points, ended, *_neighbour_tree(points))
@@ -83,8 +88,9 @@ def _some(states: Array, most: int) -> Array:
 
 
 def _cover(states: Array, most: int, crowd: float) -> tuple[Array, Array, Array]:
-    """Cells, the index of the support point of each leaf, and the support points: in every cell the state nearest to
-    the mean of its states."""
+    """Cells, the index of the support point of each leaf, and the support points: in every cell the
+    state nearest to the mean of its states.
+    """
     cells, order, ranges = grow(states, most, 2, by_count=False, crowd=crowd)
     leaves = np.flatnonzero(cells["feature"] == LEAF)
     middle = np.zeros(len(leaves), np.int64)
@@ -95,7 +101,9 @@ def _cover(states: Array, most: int, crowd: float) -> tuple[Array, Array, Array]
 
 
 @kernel
-def _nearest_to_mean(states: Array, order: Array, ranges: Array, middle: Array, mean: Array) -> None:
+def _nearest_to_mean(
+    states: Array, order: Array, ranges: Array, middle: Array, mean: Array
+) -> None:  # fmt: skip
     for cell in range(len(ranges)):
         begin, end = ranges[cell, 0], ranges[cell, 1]
         for j in range(len(mean)):
@@ -114,7 +122,7 @@ def _nearest_to_mean(states: Array, order: Array, ranges: Array, middle: Array, 
 
 
 def _neighbour_tree(points: Array) -> tuple[Array, Array, Array, Array]:
-    """A tree for `nearest`. Support points that coincide share a leaf, which stands for the first of them."""
+    """A tree for `nearest`. Of support points that coincide, one leaf stands for the first."""
     nodes, order, ranges = grow(points, len(points), 2, by_count=False, narrow=0.0)
     of_node = np.where(nodes["feature"] == LEAF, order[ranges[:, 0]], -1)
     low, high = points[np.maximum(of_node, 0)], points[np.maximum(of_node, 0)]
@@ -137,10 +145,12 @@ def _step(model: CellModel, action: int, z: Array, after: Array, seen: Array) ->
 
 @kernel
 def wander(
-    model: CellModel, starts: Array, length: int, longest: int, key: np.uint64, states: Array, work: Array
+    model: CellModel, starts: Array, length: int, longest: int, key: np.uint64, states: Array,
+    work: Array
 ) -> int:
-    """Rollouts of the model with random actions, each held for 1 to `longest` steps. Next states into `states`; returns
-    how many."""
+    """Rollouts of the model with random actions, each held for 1 to `longest` steps. Next states
+    into `states`; returns how many.
+    """
     steps, d, actions = 0, starts.shape[1], len(model.features)
     z, after = work[0, :d], work[1]
     for i in range(len(starts)):
@@ -162,11 +172,13 @@ def wander(
 
 @kernel
 def follow(
-    model: CellModel, guide: Guide, starts: Array, length: int, chance: float, key: np.uint64, states: Array,
+    model: CellModel, guide: Guide, starts: Array, length: int, chance: float, key: np.uint64,
+    states: Array,
     work: Array,
 ) -> int:  # fmt: skip
-    """Rollouts of an earlier table in the model, with the probability `chance` of a random action. Next states into
-    `states`; returns how many."""
+    """Rollouts of an earlier table in the model, with the probability `chance` of a random action.
+    Next states into `states`; returns how many.
+    """
     steps, d, actions = 0, starts.shape[1], len(model.features)
     z, after, earlier = work[0, :d], work[1], work[2, :d]
     for i in range(len(starts)):

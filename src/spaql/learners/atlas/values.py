@@ -1,7 +1,4 @@
-"""Values at support points, interpolated in between. Equation numbers: docs/atlas-table.md.
-
-Convex weights make value iteration a contraction, whatever the data.
-"""
+"""Values at support points, interpolated in between by convex weights. See docs/atlas-table.md."""
 
 from typing import NamedTuple
 
@@ -13,12 +10,12 @@ from spaql.learners.atlas.cell_model import CellModel, cell_of, predict, width_o
 from spaql.learners.atlas.support import Support
 from spaql.trees.tree import LEAF
 
-LOCALITY = 0.5  # in (24): how much weights prefer near support points to an exact centre of gravity
-SWEEPS = 20  # of the coordinate descent for the weights, at most
-SETTLED = 1e-3  # it ends when no weight has changed by more
-FAINT = 1e-3  # smaller weights are dropped
-DEEPEST = 4096  # nodes that can wait in the search for neighbours
-EVALUATIONS = 6  # sweeps that evaluate a policy before the next is chosen; even: choosing sweeps alternate in direction
+# in (24): how much weights prefer near support points to an exact centre of gravity
+LOCALITY_WEIGHT = 0.5
+WEIGHT_SWEEPS = 20  # of the coordinate descent for the weights, at most
+WEIGHT_TOLERANCE = 1e-3  # it ends when no weight has changed by more; smaller weights are dropped
+# sweeps that evaluate a policy before the next is chosen; even, so that choosing ones alternate
+EVALUATION_SWEEPS = 6
 
 
 class Work(NamedTuple):
@@ -32,15 +29,15 @@ class Work(NamedTuple):
     vectors: Array  # (3, width of the maps) states
 
 
-def new_work(neighbours: int, d: int) -> Work:
-    k = neighbours
-    stack, vectors = np.zeros(DEEPEST, np.int64), np.zeros((3, width_of(d)))
+def new_work(support: Support, k: int) -> Work:
+    stack = np.zeros(len(support.nodes), np.int64)
+    vectors = np.zeros((3, width_of(support.points.shape[1])))
     return Work(np.zeros(k, np.int64), np.zeros(k), np.zeros(k), np.zeros((k, k)), stack, vectors)
 
 
 @inlined
 def _box_distance(support: Support, node: int, z: Array, limit: float) -> float:
-    """Squared distance from z to the box of the support points below a node, or some number of at least `limit`."""
+    """Squared distance from z to the box of the points below a node, or at least `limit`."""
     total = 0.0
     for j in range(len(z)):
         gap = max(support.low[node, j] - z[j], z[j] - support.high[node, j], 0.0)
@@ -66,9 +63,8 @@ def nearest(support: Support, z: Array, work: Work) -> int:
             low, high = support.nodes[node].low, support.nodes[node].high
             above = z[support.nodes[node].feature] >= support.nodes[node].cut
             node = high if above else low
-            if waiting < len(work.stack):
-                work.stack[waiting] = low if above else high
-                waiting += 1
+            work.stack[waiting] = low if above else high
+            waiting += 1
         point, total = support.of_node[node], 0.0
         for j in range(len(z)):
             gap = z[j] - support.points[point, j]
@@ -77,7 +73,8 @@ def nearest(support: Support, z: Array, work: Work) -> int:
             place = count if count < k else k - 1
             count = min(count + 1, k)
             while place > 0 and work.distance[place - 1] > total:
-                work.distance[place], work.neighbour[place] = work.distance[place - 1], work.neighbour[place - 1]
+                work.distance[place] = work.distance[place - 1]
+                work.neighbour[place] = work.neighbour[place - 1]
                 place -= 1
             work.distance[place], work.neighbour[place] = total, point
     return count
@@ -85,8 +82,9 @@ def nearest(support: Support, z: Array, work: Work) -> int:
 
 @inlined
 def weigh(support: Support, z: Array, n: int, work: Work) -> None:
-    """(24) Convex weights of the n nearest support points: w >= 0, sum w = 1, with the least
-    |sum w D|^2 + h^2 (sum w - 1)^2 + LOCALITY sum |D|^2 w^2, where D = support point - z and h is the largest |D|.
+    """(24) Convex weights of the n nearest support points, w >= 0, sum w = 1, with the least
+    |sum w D|^2 + h^2 (sum w - 1)^2 + LOCALITY_WEIGHT sum |D|^2 w^2,
+    where D = support point - z and h is the largest |D|.
 
     Coordinate descent; weights become exactly convex by dividing by their sum.
     """
@@ -98,13 +96,13 @@ def weigh(support: Support, z: Array, n: int, work: Work) -> None:
                 gap = support.points[work.neighbour[i], q] - z[q]
                 product += gap * (support.points[work.neighbour[j], q] - z[q])
             if i == j:
-                product += LOCALITY * work.distance[i] + 1e-6 * h2
+                product += LOCALITY_WEIGHT * work.distance[i] + 1e-6 * h2
             work.gram[i, j] = work.gram[j, i] = product
         work.weight[i] = 1.0 / (work.distance[i] + 0.01 * h2)
         total += work.weight[i]
     for i in range(n):
         work.weight[i] /= total
-    for _ in range(SWEEPS):
+    for _ in range(WEIGHT_SWEEPS):
         moved = 0.0
         for i in range(n):
             slope = -h2
@@ -113,11 +111,11 @@ def weigh(support: Support, z: Array, n: int, work: Work) -> None:
             new = max(0.0, work.weight[i] - slope / work.gram[i, i])
             moved = max(moved, abs(new - work.weight[i]))
             work.weight[i] = new
-        if moved < SETTLED:
+        if moved < WEIGHT_TOLERANCE:
             break
     total = 0.0
     for i in range(n):
-        work.weight[i] = work.weight[i] if work.weight[i] >= FAINT else 0.0
+        work.weight[i] = work.weight[i] if work.weight[i] >= WEIGHT_TOLERANCE else 0.0
         total += work.weight[i]
     for i in range(n):
         work.weight[i] /= total
@@ -140,9 +138,13 @@ def new_links(m: int, actions: int, neighbours: int) -> Links:
 
 
 @kernel
-def link(model: CellModel, support: Support, gamma: float, hold: int, links: Links, work: Work) -> None:
-    """Apply every action at every support point until its cell is left, at most `hold` steps: a state that stays in its
-    cell takes much of its value from the support point it came from, which blurs the values."""
+def link(
+    model: CellModel, support: Support, gamma: float, hold: int, links: Links, work: Work
+) -> None:  # fmt: skip
+    """Apply every action at every support point until its cell is left, at most `hold` steps.
+
+    A state in the same cell would take its value from where it came from: values would blur.
+    """
     d = support.points.shape[1]
     z, after = work.vectors[0, :d], work.vectors[1]
     for i in range(len(support.points)):
@@ -173,14 +175,15 @@ def link(model: CellModel, support: Support, gamma: float, hold: int, links: Lin
                 weigh(support, z, n, work)
                 for j in range(n):
                     if work.weight[j] > 0.0:
-                        links.target[i, action, kept], links.weight[i, action, kept] = work.neighbour[j], work.weight[j]
+                        links.target[i, action, kept] = work.neighbour[j]
+                        links.weight[i, action, kept] = work.weight[j]
                         kept += 1
             links.arrivals[i, action] = kept
 
 
 @inlined
 def _q_of(links: Links, bonus: Array, value: Array, i: int, a: int) -> float:
-    """(26) Q(i, a) = R + gamma^k sum w V. A `bonus` per support point is earned on arrival instead of R."""
+    """(26) Q(i, a) = R + gamma^k sum w V. A `bonus` is earned on arrival instead of R."""
     own = len(bonus) == 0
     future, earned = 0.0, links.reward[i, a] if own else 0.0
     for j in range(links.arrivals[i, a]):
@@ -194,13 +197,15 @@ def _q_of(links: Links, bonus: Array, value: Array, i: int, a: int) -> float:
 
 @kernel
 def iterate(
-    links: Links, ended: Array, bonus: Array, value: Array, q: Array, best: Array, sweeps: int, tolerance: float
+    links: Links, ended: Array, bonus: Array, value: Array, q: Array, best: Array, sweeps: int,
+    tolerance: float
 ) -> int:  # fmt: skip
-    """Modified policy iteration, Gauss-Seidel, forwards and backwards in turn: (27) in one sweep, then EVALUATIONS
-    sweeps of the chosen actions alone, which cost little. Returns the sweeps it took."""
+    """Modified policy iteration, Gauss-Seidel, to and fro: (27) in one sweep, then cheap sweeps of
+    the chosen actions alone. Returns the sweeps it took.
+    """
     m, actions = len(value), links.reward.shape[1]
     for sweep in range(sweeps):
-        greedy = sweep % (1 + EVALUATIONS) == 0
+        greedy = sweep % (1 + EVALUATION_SWEEPS) == 0
         moved, low, high = 0.0, np.inf, -np.inf
         for place in range(m):
             i = place if sweep % 2 == 0 else m - 1 - place
@@ -233,8 +238,7 @@ class Outlook(NamedTuple):
 
 @kernel
 def look_ahead(outlook: Outlook, z: Array, q: Array, after: Array, work: Work) -> int:
-    """One step in the model with every action, then the interpolated value: into `q`, the next states into `after`
-    (actions, d). Returns the best action."""
+    """One step with every action, then the interpolated value, into `q`. Returns the best action."""
     model, support, value, gamma = outlook.model, outlook.support, outlook.value, outlook.gamma
     cell, best, outputs = cell_of(model.nodes, z), 0, work.vectors[2]
     for action in range(len(model.features)):
@@ -288,6 +292,7 @@ def count_near(support: Support, data: Array, radius: float, counts: Array, work
                     gap = data[i, j] - support.points[point, j]
                     total += gap * gap
                 counts[point] += 1.0 if total <= limit else 0.0
-            elif waiting + 2 <= len(work.stack):
-                work.stack[waiting], work.stack[waiting + 1] = support.nodes[node].low, support.nodes[node].high
+            else:
+                work.stack[waiting] = support.nodes[node].low
+                work.stack[waiting + 1] = support.nodes[node].high
                 waiting += 2
