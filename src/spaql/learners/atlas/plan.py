@@ -32,7 +32,8 @@ from spaql.trees.tree import LEAF, Tree
 METRIC_DEVIATIONS = 4.0  # standard deviations that count as one unit of distance, in (10)
 MOST_SWEEPS = 2000  # of the iteration of values
 VALUE_TOLERANCE = 1e-5  # it ends when no value changes by a larger share of the range of values
-CURIOUS_TOLERANCE = 1e-3  # the same for the values of exploration
+CURIOUS_SWEEPS = 300  # the same for the values of exploration, which need less precision
+CURIOUS_TOLERANCE = 1e-3
 # parts of the data, consecutive in time: models in doubt leave out every third
 DOUBT_STRETCHES = 30
 MOST_ACTIONS = 256
@@ -190,8 +191,8 @@ def make_plan(
     if settings.explore:
         novelty = np.where(over, 0.0, 1.0 / np.sqrt(1.0 + visits))  # (31)
         best, unused = np.zeros(m, np.int64), np.zeros_like(q)
-        ended, tolerance = support.ended, CURIOUS_TOLERANCE
-        iterate(links, ended, novelty, curiosity, unused, best, MOST_SWEEPS, tolerance)
+        sweeps, tolerance = CURIOUS_SWEEPS, CURIOUS_TOLERANCE
+        iterate(links, support.ended, novelty, curiosity, unused, best, sweeps, tolerance)
         curiosity = novelty + settings.gamma * curiosity  # (32)
     gamma, samples = settings.gamma, data.samples
     return Plan(
