@@ -41,7 +41,7 @@ def in_python(plant: ModelPlant) -> Plant:
         "FUNCTIONS": len(numbers.linear), "math": math,
     }  # fmt: skip
     scope |= {f"value{j}": _value(plant, j) for j in range(outputs)}
-    known = {} if plant.told is None else plant.told.functions
+    known = {} if plant.known is None else plant.known.functions
     scope |= {f"known_{name}": function for name, function in known.items()}
 
     lines = ["k = int(f)"]
@@ -61,8 +61,8 @@ def in_python(plant: ModelPlant) -> Plant:
             lines.append(f"reward = {numbers.reward.last!r} if terminated else reward")
     else:
         lines.append(f"terminated = {f'bool(known_terminated({everything}))' if 'terminated' in known else False}")
-    if numbers.reward.falls > 0.0:
-        lines.append(f"reward, terminated = ({numbers.reward.stray!r}, True) if b > 0.5 else (reward, terminated)")
+    if math.isfinite(numbers.reward.stray):  # beyond the data nothing good is believed
+        lines.append(f"reward = min(reward, {numbers.reward.stray!r}) if b > 0.5 else reward")
     lines.append(f"return ({', '.join(letters('t', d))}, f, b), reward, terminated")
     stepped = made(scope, f"step({', '.join([*s, 'f', 'b', *a, *c])})", lines)
 
@@ -77,15 +77,13 @@ def in_python(plant: ModelPlant) -> Plant:
 
 
 def _paid(plant: ModelPlant, inputs: str, everything: str) -> list[str]:
-    """Lines of the reward; beyond the data nothing good is believed."""
+    """Lines of the reward."""
     reward = plant.numbers.reward
     if not plant.sizes.learned:
-        lines = [f"reward = known_reward({everything})"]
-    else:
-        lines = [f"reward = min(max(value{plant.sizes.d}(k, {inputs}), {reward.least!r}), {reward.most!r})"]
-        lines += ["reward = math.exp(reward)"] if reward.logarithm > 0.0 else []
-    bounded = f"reward = min(reward, {reward.stray!r}) if b > 0.5 else reward"
-    return [*lines, bounded] if math.isfinite(reward.stray) else lines
+        return [f"reward = known_reward({everything})"]
+    value = f"value{plant.sizes.d}(k, {inputs})"
+    lines = [f"reward = min(max({value}, {reward.least!r}), {reward.most!r})"]
+    return [*lines, "reward = math.exp(reward)"] if reward.logarithm > 0.0 else lines
 
 
 def _moved(plant: ModelPlant, j: int, change: str) -> list[str]:
@@ -115,12 +113,12 @@ def _moved(plant: ModelPlant, j: int, change: str) -> list[str]:
 
 def _turned(plant: ModelPlant, inputs: Sequence[str], state: str) -> list[str]:
     """Inputs of the reward, with angles in the place of what their cosines were."""
-    found = list(inputs)
+    names = list(inputs)
     for j in np.flatnonzero(plant.numbers.angle):
-        told = float(plant.numbers.angle[j])
-        sign, sine = math.copysign(1.0, told), int(abs(told)) - 1
-        found[j] = f"math.atan2({sign} * {state}{sine}, {sign} * {state}{j})"
-    return found
+        angle = float(plant.numbers.angle[j])
+        sign, sine = math.copysign(1.0, angle), int(abs(angle)) - 1
+        names[j] = f"math.atan2({sign} * {state}{sine}, {sign} * {state}{j})"
+    return names
 
 
 def _value(plant: ModelPlant, j: int) -> Any:

@@ -13,12 +13,13 @@ import numpy as np
 
 from spaql.compress.arena import LOST
 from spaql.gp.learned_problem import imagined, one_function, starts_of
-from spaql.gp.model import WIDER, Model
-from spaql.gp.model_plant import ModelPlant, RewardBounds, model_plant
-from spaql.gp.transitions import Data, box_of, jumped
+from spaql.gp.model import Model
+from spaql.gp.model_equations import RewardBounds
+from spaql.gp.model_plant import ModelPlant, model_plant
+from spaql.gp.transitions import Data, jumped
 from spaql.ground.arrays import Array
 from spaql.ground.streams import LAWS_CONFIRMED
-from spaql.laws.in_model import doubted
+from spaql.laws.in_model import DOUBTED_INPUTS, EPISODES, POSTERIOR_SAMPLES, VISITED, doubted
 from spaql.laws.lessons import Lessons
 from spaql.laws.trials import Trials, seeds_of
 from spaql.learners.atlas.atlas_controller import model_at, told_problem
@@ -30,10 +31,6 @@ from spaql.trees.tree import Tree, decide
 if TYPE_CHECKING:
     from spaql.learners.atlas.learner import Atlas
 
-FUNCTIONS = 8  # of the model of all data; the first is the mean
-EPISODES = 50  # in each function
-DOUBTED = 60  # inputs at which functions are drawn
-VISITED = 1000  # states of the controller
 PARTS = 5  # of the data, each of which one of the other functions lacks
 
 
@@ -41,12 +38,12 @@ def functions_for(
     problem: Problem, model: Model, stretch: int, data: Data, tree: Tree, seed: int
 ) -> tuple[Problem, Array]:
     """Functions that differ where the controller goes, in episodes of a stretch, and the states there."""
-    rng = np.random.default_rng([seed, len(data.states), FUNCTIONS])
+    rng = np.random.default_rng([seed, len(data.states), POSTERIOR_SAMPLES])
     starts, problem = starts_of(problem, data, rng), replace(problem, horizon=stretch)
     mean = imagined(problem, model, data, starts, rng)
     states = Trials(mean).watched(tree, seeds_of(seed, LAWS_CONFIRMED, 2**44, EPISODES), VISITED)[1]
-    at = doubted(problem, model, Lessons(states, decide(tree, states)), rng, DOUBTED)
-    return imagined(problem, model, data, starts, rng, FUNCTIONS, at), states
+    at = doubted(problem, model, Lessons(states, decide(tree, states)), rng, DOUBTED_INPUTS)
+    return imagined(problem, model, data, starts, rng, POSTERIOR_SAMPLES, at), states
 
 
 def lacking_some(drawn: Problem, problem: Problem, model: Model, data: Data, seed: int) -> Problem:
@@ -66,50 +63,21 @@ def returns_in(drawn: Problem, tree: Tree, seed: int) -> Array:
 
 def leaving(drawn: Problem, tree: Tree, seed: int) -> float:
     """The share of episodes that leave the data, beyond which nothing is known."""
-    reward = _reward_of(drawn)._replace(stray=LOST, falls=1.0)
+    reward = _reward_of(drawn)._replace(stray=LOST)
     return float((returns_in(_paying(drawn, reward), tree, seed) <= 0.5 * LOST).mean())
-
-
-def within_reach(drawn: Problem, model: Model, data: Data) -> Problem:
-    """The learned problem whose box ends near the data, also where higher rewards are believed beyond them.
-
-    Whoever searches for laws may follow such rewards far away; whoever promises a return may not.
-    """
-    assert isinstance(drawn.plant, ModelPlant)
-    numbers, (least, most) = drawn.plant.numbers, box_of(model.units, data, WIDER)
-    straight = (numbers.length == 0.0) & (numbers.turn == 0.0)
-    low = np.where(straight, np.maximum(numbers.low, least), numbers.low)
-    high = np.where(straight, np.minimum(numbers.high, most), numbers.high)
-    return replace(drawn, plant=model_plant(numbers._replace(low=low, high=high), drawn.plant.told))
 
 
 def within_twice(drawn: Problem) -> tuple[Problem, Problem]:
     """Learned problems in which a step may cost more, and may pay more, than any step that was seen.
 
-    By as much again as rewards have differed, or twice as much where their logarithm is modelled; and also where no
-    data is near. Whoever searches for laws believes in neither.
+    By as much again as rewards, or their logarithm, have differed; and also where no data is near.
+    Whoever searches for laws believes in neither.
     """
     reward = _reward_of(drawn)
-    further = math.log(2.0) if reward.logarithm else reward.most - reward.least
+    further = reward.most - reward.least
     worse = reward._replace(least=reward.least - further)
-    better = reward._replace(most=reward.most + further, stray=math.inf, falls=0.0)
+    better = reward._replace(most=reward.most + further, stray=math.inf)
     return _paying(drawn, worse), _paying(drawn, better)
-
-
-def with_wider_ends(problem: Problem, model: Model, data: Data, drawn: Problem, seed: int) -> list[Problem]:
-    """The mean function, if episodes may end also further away from the few places where one has ended."""
-    if model.end_model is None or not model.end_model.rare:
-        return []
-    assert isinstance(drawn.plant, ModelPlant)
-    rng = np.random.default_rng([seed, len(data.states), FUNCTIONS])
-    wider = model._replace(end_model=model.end_model.wider)
-    return [imagined(replace(problem, horizon=drawn.horizon), wider, data, drawn.plant.numbers.starts, rng)]
-
-
-def as_seen(drawn: Problem, model: Model) -> Problem:
-    """The learned problem in which no step pays more than the best one that was seen."""
-    reward, higher = _reward_of(drawn), 0.0 if model.reward_model is None else model.reward_model.higher
-    return _paying(drawn, reward._replace(most=reward.most - higher))
 
 
 def _reward_of(drawn: Problem) -> RewardBounds:
@@ -119,7 +87,7 @@ def _reward_of(drawn: Problem) -> RewardBounds:
 
 def _paying(drawn: Problem, reward: RewardBounds) -> Problem:
     assert isinstance(drawn.plant, ModelPlant)
-    return replace(drawn, plant=model_plant(drawn.plant.numbers._replace(reward=reward), drawn.plant.told))
+    return replace(drawn, plant=model_plant(drawn.plant.numbers._replace(reward=reward), drawn.plant.known))
 
 
 def possible(data: Data, horizon: int) -> tuple[float, float]:
@@ -139,8 +107,7 @@ def possible(data: Data, horizon: int) -> tuple[float, float]:
 # -- what new laws have done on the plant, beside what models promise for the same episodes ----------------------------
 
 SEVERAL = 4  # episodes whose mean says something
-TRIED = 20  # episodes that are looked at, at most
-SOME = 20  # steps of trials that show something
+TRIED = 20  # episodes that are looked at, at most; and steps of trials that show something
 
 
 @dataclass(frozen=True)
@@ -205,7 +172,7 @@ def _last_trials(agent: "Atlas") -> tuple[Grown, list[tuple[int, int]]] | None:
     found, until = None, n
     for one in reversed(grown):
         episodes = [(begin, end) for begin, end in led if one.samples <= begin < until]
-        if sum(end - begin for begin, end in episodes) >= SOME:
+        if sum(end - begin for begin, end in episodes) >= TRIED:
             return one, episodes
         found, until = found or ((one, episodes) if episodes else None), one.samples
     return found
@@ -213,5 +180,5 @@ def _last_trials(agent: "Atlas") -> tuple[Grown, list[tuple[int, int]]] | None:
 
 def _returns(drawn: Problem, tree: Tree, first: Array, length: int, seeds: Array) -> list[float]:
     """Of an episode of this length from this state on, by function."""
-    worlds = (one_function(replace(drawn, horizon=length), f, first) for f in range(FUNCTIONS))
+    worlds = (one_function(replace(drawn, horizon=length), f, first) for f in range(POSTERIOR_SAMPLES))
     return [float(Trials(one).returns(tree, seeds)[0]) for one in worlds]

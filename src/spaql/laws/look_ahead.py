@@ -8,7 +8,7 @@ from spaql.ground.compiling import inlined, kernel
 from spaql.ground.streams import LAWS_PLANNED, derive, plant_seed, sub_key
 from spaql.laws.planner import (
     FIRST,
-    NEAR,
+    KNOTS,
     ROUNDS,
     SEQUENCES,
     SPREAD,
@@ -38,7 +38,7 @@ class LookAhead:
     def __init__(self, problem: Problem, seed: int) -> None:
         assert problem.plant is not None
         affordable = int(DECISION / (ROUNDS * SEQUENCES * step_cost(problem)))
-        steps = min(covered(problem), max(NEAR, affordable))
+        steps = min(covered(problem), max(KNOTS, affordable))
         self.problem, self.look, self.scratch = problem, look_of(problem, steps), new_scratch(problem)
         self.stage, self.lanes = stage_of(problem.plant, problem.horizon), new_lanes(problem.plant)
         self.key = np.uint64(plant_seed(seed, LAWS_PLANNED, 0))

@@ -21,7 +21,8 @@ ELITES = 8  # of them that say where the next ones are drawn
 ROUNDS = 4  # of trying at every step
 FIRST = 12  # the same, at the first step of an episode
 KNOTS = 15  # actions of a sequence: with more, an unstable plant cannot be held by a sequence
-NEAR, FAR, PART = 15, 100, 6  # steps that a sequence covers: a sixth of the episode, within these bounds
+FAR = 100  # steps that a sequence covers, at most; at least one per knot
+COVERED_PART = 6  # a sequence covers a sixth of the episode, within these bounds
 SPREAD = 0.7  # of the first sequences, in halves of the action's range
 LEAST = 0.03  # spread of the others
 ALIKE = 0.5  # correlation of the actions at neighbouring knots
@@ -82,7 +83,7 @@ def planned(problem: Problem, seed: int, room: int) -> Planned:
 
 def covered(problem: Problem) -> int:
     """Steps that a sequence covers."""
-    return max(NEAR, min(FAR, problem.horizon // PART))
+    return max(KNOTS, min(FAR, problem.horizon // COVERED_PART))
 
 
 def new_scratch(problem: Problem) -> PlannerScratch:
