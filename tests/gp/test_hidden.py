@@ -45,14 +45,14 @@ def plain(x, u, nothing):
 def test_a_dead_time_is_seen_in_the_actions_before():
     (hidden,) = found_in(episodes(late, lambda rng: [0.0, 0.0, 0.0]))
     assert hidden.variable == 0
-    assert hidden.left < 0.05
+    assert hidden.remaining < 0.05
     assert hidden.missed > 0.3
     assert [(value.applied, value.steps) for value in hidden.recalled] == [(True, 3)]
 
 
 def test_a_load_is_seen_in_the_step_before():
     (hidden,) = found_in(episodes(loaded, lambda rng: rng.uniform(-0.1, 0.1)))
-    assert hidden.left < 0.05
+    assert hidden.remaining < 0.05
     assert hidden.missed > 0.2
     assert {(value.applied, value.steps) for value in hidden.recalled} == {(False, 1), (True, 1)}
 

@@ -35,7 +35,8 @@ def circles_of(data: Data) -> tuple[Circle, ...]:
     """A variable belongs to one circle at most.
 
     On a circle the radius varies much less than its variables do (of 350 K and a few per cent of an
-    acid it does not), and if it varies, then without memory (the radius of an oscillator is its energy).
+    acid it does not), and if it varies, then without memory (the radius of an oscillator is its
+    energy).
     """
     candidates, spread = [], data.states.std(axis=0)
     own = np.flatnonzero(shifts_of(data) < 0)  # an angle that is remembered does not turn by itself
@@ -66,9 +67,9 @@ def turned(circle: Circle, data: Data) -> Array:
 def turns_of(states: Array, nexts: Array, low: Array, high: Array, period: Array) -> Array:
     """(2, d) where a turn begins, and how long it is; 0 of a variable that does not jump by one.
 
-    `low`, `high`: the declared ends of the variables, which are the ends of a turn, or else half turns
-    are. `period`: a turn that was declared, from `low` on; 0 of other variables, of which the data must
-    show it: more than one jump, and no change that is long once the turn is taken off.
+    `low`, `high`: the declared ends of the variables, which are the ends of a turn, or else half
+    turns are. `period`: a turn that was declared, from `low` on; 0 of other variables, of which the
+    data must show it: more than one jump, and no change that is long once the turn is taken off.
     """
     turns = np.zeros((2, states.shape[1]))
     for j in range(turns.shape[1]):
@@ -97,10 +98,11 @@ def shortest(change: Array, turn: float | Array) -> Array:
 
 
 def anywhere(angles: Array) -> bool:
-    """Whether such angles may have been drawn from a whole turn: not all are alike, and Rayleigh's test lets it pass.
+    """Whether such angles may have been drawn from a whole turn: not all are alike, and Rayleigh's
+    test lets it pass.
 
-    The chance of so much agreement among angles from anywhere is exp(-n r^2), r the length of the mean
-    direction.
+    The chance of so much agreement among angles from anywhere is exp(-n r^2), r the length of the
+    mean direction.
     """
     r = float(np.hypot(np.cos(angles).mean(), np.sin(angles).mean()))
     return r < ALIKE and math.exp(-len(angles) * r * r) > CHANCE

@@ -1,9 +1,10 @@
-"""Gaussian processes: one per output, with a linear part and an RBF kernel with a length scale per input.
+"""Gaussian processes: one per output, with a linear part and an RBF kernel with a length scale per
+input.
 
     k(x, x') = x.x' + 1 + s^2 exp(-1/2 sum_k (x_k - x'_k)^2 / l_k^2) + n^2 [x = x']   (G1)
 
-Inputs and outputs are in units of their spread. Length scales l, signal s and noise n are those with the greatest
-evidence, under weak priors.
+Inputs and outputs are in units of their spread. Length scales l, signal s and noise n are those
+with the greatest evidence, under weak priors.
 """
 
 import math
@@ -126,13 +127,14 @@ def _evidence(theta: Array, x: Array, y: Array, linear: Array) -> tuple[float, A
     return float(value), slope
 
 
-# -- a Gaussian process on a few points: the weights that the data gives it, and functions drawn from its posterior ----
+# -- a Gaussian process on a few points: the weights that the data gives it, and functions drawn from its posterior ---
 #
 #     f(x) = sum_p c_p exp(-1/2 sum_k (x_k - Z_pk)^2 / l_k^2) + w.x + w_0 + x.Wx   (G2)
 #
-# with c ~ N(0, s^2 E^-1), E the kernel (rbf) of the inducing points among themselves, and w ~ N(0, 1) before any data.
-# If the points are the data this is (G1) to the last digit; fewer do where kernels overlap. All data counts, however
-# few the points are, so that the cost of a step does not grow with the data, and noise is averaged out.
+# with c ~ N(0, s^2 E^-1), E the kernel (rbf) of the inducing points among themselves, and w ~ N(0,
+# 1) before any data. If the points are the data this is (G1) to the last digit; fewer do where
+# kernels overlap. All data counts, however few the points are, so that the cost of a step does not
+# grow with the data, and noise is averaged out.
 
 
 class Posterior(NamedTuple):
@@ -143,7 +145,8 @@ class Posterior(NamedTuple):
 
 
 def inducing_points(x: Array, at: Array, scales: Scales, most: int, enough: float) -> Array:
-    """Rows of x, and then of `at`, from whose kernels those of all others follow, up to the variance `enough`.
+    """Rows of x, and then of `at`, from whose kernels those of all others follow, up to the
+    variance `enough`.
 
     Greedily the one that follows least from those before it (Cholesky with pivots).
     """

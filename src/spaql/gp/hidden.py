@@ -1,7 +1,8 @@
-"""What is not observed: where it matters, what was seen and applied some steps before tells what comes next.
+"""What is not observed: where it matters, what was seen and applied some steps before tells what
+comes next.
 
-A wall that stores heat, a valve that answers late, a load that nobody measures. Noise of a sensor is another matter:
-the steps before help a little there, by averaging.
+A wall that stores heat, a valve that answers late, a load that nobody measures. Noise of a sensor
+is another matter: the steps before help a little there, by averaging.
 """
 
 from collections.abc import Sequence
@@ -51,7 +52,7 @@ class Hidden(NamedTuple):
 
     variable: int
     missed: float  # part of its changes that is missed by whoever sees only the state of today
-    left: float  # and by whoever remembers
+    remaining: float  # and by whoever remembers
     recalled: tuple[Recalled, ...]
 
 
@@ -91,7 +92,7 @@ def advice_of(problem: Problem, model: Model, data: Data) -> Advice:
         memory += [
             term for term in terms if parsed(term, names, signals.action_names)[0].name not in names
         ]
-    missed = {names[hidden.variable]: (hidden.missed, hidden.left) for hidden in depending}
+    missed = {names[hidden.variable]: (hidden.missed, hidden.remaining) for hidden in depending}
     return Advice(tuple(memory), missed)
 
 

@@ -1,9 +1,9 @@
 """The sum over the kernels of one output of a learned model, compiled, in all lanes side by side.
 
 Points come in blocks, and the inputs that matter to an output in chunks, so that what a lane has is
-read once for several; what a block or a chunk lacks is filled up with zeros. The exponent of a kernel,
--|x - p|^2 / 2, is x.p - |x|^2 / 2 - |p|^2 / 2: an input costs one multiplication with its addition.
-Everything in it is divided by 16, for exp(y) = exp(y / 16)^16.
+read once for several; what a block or a chunk lacks is filled up with zeros. The exponent of a
+kernel, -|x - p|^2 / 2, is x.p - |x|^2 / 2 - |p|^2 / 2: an input costs one multiplication with its
+addition. Everything in it is divided by 16, for exp(y) = exp(y / 16)^16.
 """
 
 import math
@@ -19,7 +19,8 @@ BLOCK = 4  # points
 FIRST = 4  # inputs of the first chunk
 CHUNK = 2  # inputs of further ones
 WIDTH = 8  # lanes of a few vectors
-# rows of the work, from its first on: with constants between them LLVM can prove that they do not overlap
+# rows of the work, from its first on: with constants between them LLVM can prove that they do not
+# overlap
 KERNEL = LANES  # after the total
 OWN = KERNEL + BLOCK * LANES
 X = OWN + LANES
@@ -36,7 +37,8 @@ def filled(inputs: int) -> int:
 def summed(N: Any, S: Any, B: Any, place: Any, inputs: int, j: int, at: Any, functions: int, n: int) -> None:
     """The sum over all points, with the weights of each lane's function.
 
-    In S stand, block by block, the own parts of its points, their inputs and then their weights in all functions.
+    In S stand, block by block, the own parts of its points, their inputs and then their weights in
+    all functions.
     """
     used = 0
     for i in range(n):

@@ -27,7 +27,8 @@ def imagined(
     problem: Problem, model: Model, data: Data, starts: Array, rng: np.random.Generator, functions: int = 1,
     at: Array | None = None, lacking: bool = False,
 ) -> Problem:  # fmt: skip
-    """The problem with a model in the place of its plant. `at`: inputs in units at which functions are drawn.
+    """The problem with a model in the place of its plant. `at`: inputs in units at which functions
+    are drawn.
 
     `lacking`: they are not drawn, but each is learned from the data without one part of it.
     """
@@ -106,9 +107,11 @@ def declared_of(problem: Problem) -> tuple[Array, Array, Array]:
 
 
 def starts_of(problem: Problem, data: Data, rng: np.random.Generator) -> Array:
-    """Beginnings like those seen: of a normal distribution whose mean and width are known from so few (Student's t).
+    """Beginnings like those seen: of a normal distribution whose mean and width are known from so
+    few (Student's t).
 
-    A law that was found for the usual beginnings only fails from the others, and nobody would say so.
+    A law that was found for the usual beginnings only fails from the others, and nobody would say
+    so.
     """
     jumps, first = jumped(data), data.states[~follows_of(data)]
     mean, spread = first.mean(axis=0), first.std(axis=0, ddof=1) if len(first) > 1 else np.zeros(first.shape[1])
@@ -145,9 +148,11 @@ def starts_of(problem: Problem, data: Data, rng: np.random.Generator) -> Array:
 
 
 def _together(starts: Array, data: Data, spread: Array) -> Array:
-    """Starts in whose plane all data lies: an error belongs to the reference that it is the error of.
+    """Starts in whose plane all data lies: an error belongs to the reference that it is the error
+    of.
 
-    Of the variables in such a relation the one that varies most among beginnings follows from the others.
+    Of the variables in such a relation the one that varies most among beginnings follows from the
+    others.
     """
     units = units_of(data, np.zeros(1), np.ones(1))
     moved, still = starts.copy(), still_of((data.states - units.centre) / units.scale)

@@ -1,7 +1,9 @@
-"""A model of transitions: Gaussian processes of the change of every variable, and of the reward where it is unknown.
+"""A model of transitions: Gaussian processes of the change of every variable, and of the reward
+where it is unknown.
 
-Length scales come from a part of the data, weights from all of it, or from all but a fifth. Functions drawn from the
-posterior disagree where there is no data; so that they can, the inducing points include some where it will be asked.
+Length scales come from a part of the data, weights from all of it, or from all but a fifth.
+Functions drawn from the posterior disagree where there is no data; so that they can, the inducing
+points include some where it will be asked.
 """
 
 import math
@@ -157,11 +159,12 @@ def numbers_of(
     model: Model, data: Data, starts: Array, functions: int, at: Array, rng: np.random.Generator,
     lacking: bool = False,
 ) -> Numbers:  # fmt: skip
-    """The mean function, and `functions - 1` others that are drawn, with doubt at the inputs `at` (in units).
+    """The mean function, and `functions - 1` others that are drawn, with doubt at the inputs `at`
+    (in units).
 
-    `lacking`: the others are not drawn; each, and its reward, is the mean of what the data without one part of it says,
-    of as many parts, under the scales of all data.
-    Only with others there is noise in the steps: what is looked for in the mean function is a plan, not a judgement.
+    `lacking`: the others are not drawn; each, and its reward, is the mean of what the data without
+    one part of it says, of as many parts, under the scales of all data. Only with others there is
+    noise in the steps: what is looked for in the mean function is a plan, not a judgement.
     """
     data = without_jumps(data)
     parts, chosen = parts_of(data, max(functions - 1, 1), rng) if lacking else None, spread_over(data, WEIGHED)
@@ -228,7 +231,8 @@ def _points_of(model: Model, data: Data, output: Output, doubt: Array, is_end: b
 
 
 def _borders(output: Output, own: Array, fitted: Posterior, ended: Array, functions: int, lacking: bool) -> Array:
-    """(functions,) what to add to the process of ends, so that an episode ends where it is positive.
+    """(functions,) what to add to the process of ends, so that an episode ends where it is
+    positive.
 
     A border may be anywhere between what was survived and what was not: functions differ in it.
     """
@@ -266,7 +270,8 @@ def _origin(shifts: Array, j: int) -> int:
 
 
 def _sensor_share(errors: Array, follows: Array) -> float:
-    """The part of the noise, between 0 and 1/2, that is one of seeing: it is in two errors in a row, with other signs.
+    """The part of the noise, between 0 and 1/2, that is one of seeing: it is in two errors in a
+    row, with other signs.
 
     What a sensor adds is gone with the next observation. What moves the plant stays.
     """
@@ -284,8 +289,9 @@ def _exact(y: Array) -> bool:
 def _without_effect(x: Array, d: int) -> Array:
     """(directions, inputs) in which states have never varied, and nothing depends on them.
 
-    No state of the plant leads out of such a plane. Noise of a model does, and functions that are drawn without data
-    there would run away. An action that was never varied is another matter: somebody may take another one.
+    No state of the plant leads out of such a plane. Noise of a model does, and functions that are
+    drawn without data there would run away. An action that was never varied is another matter:
+    somebody may take another one.
     """
     still = still_of(x[:, :d])
     return np.concatenate([still, np.zeros((len(still), x.shape[1] - d))], axis=1)

@@ -1,8 +1,9 @@
 """The equations of a learned model, compiled: reset and step over a table of lanes.
 
-Gaussian processes, one per output, each with points of its own: (G2) of gaussian_process.py. T is the table of the
-plant, N and S are the model's numbers of double and of single precision, B is the memory of the table as single
-precision. Inner loops go over lanes, so that LLVM vectorises them without changing the order of any sum.
+Gaussian processes, one per output, each with points of its own: (G2) of gaussian_process.py. T is
+the table of the plant, N and S are the model's numbers of double and of single precision, B is the
+memory of the table as single precision. Inner loops go over lanes, so that LLVM vectorises them
+without changing the order of any sum.
 """
 
 import math

@@ -1,12 +1,12 @@
 """A learned model as a compiled plant: whatever can be tried on a plant can be tried in it.
 
-The equations of the model are the same for every fit; its numbers are not. So the compiled functions read the numbers
-from memory whose address stands in a row of the table, beside the rows of state and action. One compilation serves all
-fits of a problem.
+The equations of the model are the same for every fit; its numbers are not. So the compiled
+functions read the numbers from memory whose address stands in a row of the table, beside the rows
+of state and action. One compilation serves all fits of a problem.
 
-A state of the model is an observation without noise and the number of the function, drawn from the posterior, in which
-its episode takes place. All sums go over the points in their order, side by side in all lanes: the same bits for any
-number of lanes.
+A state of the model is an observation without noise and the number of the function, drawn from the
+posterior, in which its episode takes place. All sums go over the points in their order, side by
+side in all lanes: the same bits for any number of lanes.
 """
 
 import functools

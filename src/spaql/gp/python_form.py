@@ -1,4 +1,5 @@
-"""A learned model as plain functions of plain numbers, for whatever is put together from functions: loops.
+"""A learned model as plain functions of plain numbers, for whatever is put together from functions:
+loops.
 
     def step(s0, s1, f, b, a0, c0, c1):               two variables, one action
         k = int(f)
@@ -9,9 +10,10 @@
         b = 1.0 if n0 != o0 or n1 != o1 else 0.0
         ...
 
-The model's numbers are arrays that these functions name; compiling makes constants of them. f is the function, drawn
-from the posterior, in which the episode takes place, b is 1 where a step has left the box of the data. The state is
-observed as it is: the noise of the sensors belongs to the loop, whose default it is (`ModelPlant.sensor_noise`).
+The model's numbers are arrays that these functions name; compiling makes constants of them. f is
+the function, drawn from the posterior, in which the episode takes place, b is 1 where a step has
+left the box of the data. The state is observed as it is: the noise of the sensors belongs to the
+loop, whose default it is (`ModelPlant.sensor_noise`).
 """
 
 import math

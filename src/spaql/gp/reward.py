@@ -1,8 +1,9 @@
-"""How a reward is learned: of which state, as it is or its logarithm, of sines and cosines or of their angles.
+"""How a reward is learned: of which state, as it is or its logarithm, of sines and cosines or of
+their angles.
 
 What an engineer pays for is often the square of an angle. As a function of sine and cosine it has a
-kink where the angle jumps by a turn; a process that must explain the kink knows little elsewhere. Of
-the angle it is a parabola.
+kink where the angle jumps by a turn; a process that must explain the kink knows little elsewhere.
+Of the angle it is a parabola.
 """
 
 import math
@@ -90,8 +91,8 @@ def before_ends(data: Data, last: float | None) -> Data:
 def reward_bounds(reward_model: RewardModel | None, data: Data, judged: bool) -> RewardBounds:
     """How a reward is made of its process, and what is believed of it: `Numbers.reward`.
 
-    Who plans may hope for a little more than was seen. Who judges may not, and nothing good is believed
-    of states that are far from all data: they pay the worst.
+    Who plans may hope for a little more than was seen. Who judges may not, and nothing good is
+    believed of states that are far from all data: they pay the worst.
     """
     if reward_model is None:
         return RewardBounds(stray=_worst(data) if judged else math.inf)
@@ -139,7 +140,7 @@ def _error_of_parabola(values: Values) -> float:
     return float((errors**2).mean())
 
 
-# -- where episodes end: a process that is 1 at ends and -1 elsewhere, and the border between them -----
+# -- where episodes end: a process that is 1 at ends and -1 elsewhere, and the border between them ---
 
 FALSE_END_SHARE = 0.02  # of the steps that have not ended an episode: so many may be taken for ends
 RARE_END_NOISE = 0.1  # of the process of rare ends
@@ -160,10 +161,11 @@ def end_values(units: DataUnits, data: Data) -> Values:
 
 
 def fit_end(units: DataUnits, data: Data, most: int) -> EndModel:
-    """From so many steps, at most. A few ends may look like noise, which is everywhere; these are rare ones.
+    """From so many steps, at most. A few ends may look like noise, which is everywhere; these are
+    rare ones.
 
-    A goal that was reached twice in a thousand steps: a smooth function would promise it in a fifth of
-    all states.
+    A goal that was reached twice in a thousand steps: a smooth function would promise it in a fifth
+    of all states.
     """
     some = thinned(without_jumps(data), most)
     x, y, *_ = end_values(units, some)

@@ -53,10 +53,11 @@ def parts_of(data: Data, parts: int, rng: np.random.Generator) -> Array:
 
 
 def shifts_of(data: Data) -> Array:
-    """(d,) what a variable is in the next step: the number of a variable, or d and that of an action; -1: of no other.
+    """(d,) what a variable is in the next step: the number of a variable, or d and that of an
+    action; -1: of no other.
 
-    So it is with what is remembered. A model need not learn it, and is exact there. A variable of two
-    values that follows another one may be a switch.
+    So it is with what is remembered. A model need not learn it, and is exact there. A variable of
+    two values that follows another one may be a switch.
     """
     inputs = np.column_stack([data.states, data.actions])
     d = data.states.shape[1]
@@ -68,7 +69,7 @@ def shifts_of(data: Data) -> Array:
     return shifts
 
 
-# -- units: what goes into a model and what comes out of it, in spreads of the data ------------------------------------
+# -- units: what goes into a model and what comes out of it, in spreads of the data ----------------
 
 STILL = 1e-9  # variance, in units
 
@@ -128,7 +129,8 @@ def still_of(z: Array) -> Array:
     return still
 
 
-# References: variables that are held, and jump when nobody can know. What comes after a jump is like a beginning
+# References: variables that are held, and jump when nobody can know. What comes after a jump is
+# like a beginning
 
 HELD_SHARE = 0.15  # of the steps in which a variable changes, at most, if it is held
 CONTACT_VALUES = 3  # values of a variable that may be a contact or a switch of the plant
@@ -147,7 +149,8 @@ def references_of(data: Data) -> Array:
 
 
 def jumped(data: Data) -> Array:
-    """Steps in which a reference changed, and does not in others that are just like it: nobody knows when it will.
+    """Steps in which a reference changed, and does not in others that are just like it: nobody
+    knows when it will.
 
     Only by what comes after such a step can one learn what to do with another reference.
     """
@@ -170,7 +173,8 @@ def _in_a_row(data: Data, jumps: Array) -> bool:
 
 
 def _by_itself(data: Data, jumps: Array) -> bool:
-    """Whether a variable of few values jumps by itself, and is not moved by the plant, as a contact is.
+    """Whether a variable of few values jumps by itself, and is not moved by the plant, as a contact
+    is.
 
     It has a schedule; or steps like those in which it jumps do not make it jump often.
     """

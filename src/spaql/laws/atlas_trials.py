@@ -1,4 +1,5 @@
-"""The loop of Atlas where laws are its controller: trials on the plant, each by the best that is known by then.
+"""The loop of Atlas where laws are its controller: trials on the plant, each by the best that is
+known by then.
 
     the first 40 samples         random actions, each held for a while
     a model, whenever the data has grown by a quarter                                             gp/model.py
@@ -92,9 +93,11 @@ class TrialsLoop(AtlasLoop):
         return ByLookAhead(self.ahead, room)
 
     def _beside_plan(self, key: np.uint64, n: int, last: int, room: int) -> Driver:
-        """The plan, which sees further than look-ahead; and laws that follow its table, in every second episode.
+        """The plan, which sees further than look-ahead; and laws that follow its table, in every
+        second episode.
 
-        What they do on the plant corrects the model where they go: without these trials it promises too much.
+        What they do on the plant corrects the model where they go: without these trials it promises
+        too much.
         """
         state = self.agent.state
         if state.plan is not None and n >= growth_at(last) and self._plan_sees_a_way(n, state.plan.table):
@@ -105,9 +108,11 @@ class TrialsLoop(AtlasLoop):
         return ByPlan(self.agent, key)
 
     def _plan_sees_a_way(self, n: int, table: Tree) -> bool:
-        """Whether the plan's table is better than a constant action in the model in which laws would be found.
+        """Whether the plan's table is better than a constant action in the model in which laws
+        would be found.
 
-        Before, the best laws do nothing, and trials of them would only take samples from exploration.
+        Before, the best laws do nothing, and trials of them would only take samples from
+        exploration.
         """
         agent, data = self.agent, self.agent.state.memory.data(n)
         if not _something_happened(data):
@@ -174,7 +179,8 @@ class Wait:
         unit = self.seconds / self.searched if self.searched else SEARCH_SECONDS
         cost = max(self.cost, self.searched + self.now)
         whole = each * samples + unit * cost
-        # after the last sample comes the last search, and then a table and tests, which nobody can tell from outside
+        # after the last sample comes the last search, and then a table and tests, which nobody can
+        # tell from outside
         now = self.now if used < samples or self.now else (cost - self.searched) / FINAL
         done = (each * used + unit * self.searched) / whole
         advance(samples * done, note, (used, samples), samples * unit * now / whole)

@@ -1,7 +1,9 @@
-"""What learned models say about a controller: the model of all data, and models that each lack a part of it.
+"""What learned models say about a controller: the model of all data, and models that each lack a
+part of it.
 
-A controller is good in the model in which it was found, also where that model is wrong. A model that lacks a fifth of
-the data is wrong elsewhere; if such models call the controller worse, its return may rest on an error.
+A controller is good in the model in which it was found, also where that model is wrong. A model
+that lacks a fifth of the data is wrong elsewhere; if such models call the controller worse, its
+return may rest on an error.
 """
 
 import math
@@ -68,7 +70,8 @@ def leaving(drawn: Problem, tree: Tree, seed: int) -> float:
 
 
 def within_twice(drawn: Problem) -> tuple[Problem, Problem]:
-    """Learned problems in which a step may cost more, and may pay more, than any step that was seen.
+    """Learned problems in which a step may cost more, and may pay more, than any step that was
+    seen.
 
     By as much again as rewards, or their logarithm, have differed; and also where no data is near.
     Whoever searches for laws believes in neither.
@@ -93,7 +96,8 @@ def _paying(drawn: Problem, reward: RewardBounds) -> Problem:
 def possible(data: Data, horizon: int) -> tuple[float, float]:
     """The returns of episodes whose steps all pay as little, and as much, as any that was seen.
 
-    Where episodes have ended, one may end at once. What an end has paid is paid once, by the last step.
+    Where episodes have ended, one may end at once. What an end has paid is paid once, by the last
+    step.
     """
     others = data.rewards[~data.ended] if not data.ended.all() else data.rewards
     low, high = float(others.min()), float(others.max())
@@ -104,7 +108,7 @@ def possible(data: Data, horizon: int) -> tuple[float, float]:
     return least, max(horizon * high, last * max(high, 0.0) + float(ends.max()))
 
 
-# -- what new laws have done on the plant, beside what models promise for the same episodes ----------------------------
+# -- what new laws have done on the plant, beside what models promise for the same episodes --------
 
 SEVERAL = 4  # episodes whose mean says something
 TRIED = 20  # episodes that are looked at, at most; and steps of trials that show something
@@ -131,7 +135,8 @@ class Tried:
 
 
 def tried_by(agent: "Atlas", now: Problem, others: tuple[Tree, Tree]) -> Tried | None:
-    """The episodes led by the last laws that have led any, predicted by a model of the data before them.
+    """The episodes led by the last laws that have led any, predicted by a model of the data before
+    them.
 
     `now`: the model of all data; `others`: the controller of today, and the best constant action.
     """
@@ -145,40 +150,45 @@ def tried_by(agent: "Atlas", now: Problem, others: tuple[Tree, Tree]) -> Tried |
     before, _ = functions_for(problem, model_at(agent, last.samples), now.horizon, data, laws, agent.seed)
     seeds = seeds_of(agent.seed, LAWS_CONFIRMED, 2**45, 1)
     jumps = jumped(memory.data(n))
-    steps, asked_for, earned, told = 0, 0, [], []
+    steps, asked_for, earned, returns = 0, 0, [], []
     for begin, end in episodes[:TRIED]:
         jump = np.flatnonzero(jumps[begin:end])  # nobody can predict when a reference jumps
         length = int(jump[0]) if len(jump) and jump[0] > 0 else end - begin
-        # an episode that the plant has ended is a whole one: in the model it may go on, and earn or cost more
+        # an episode that the plant has ended is a whole one: in the model it may go on, and earn or
+        # cost more
         ended = begin + length == end and memory.flags[end - 1] & TERMINATED
         whole = now.horizon if ended else length
         asked = [(before, laws), (now, laws), *((now, other) for other in others)]
-        told.append([_returns(drawn, tree, memory.states[begin], whole, seeds) for drawn, tree in asked])
+        first = memory.states[begin]
+        returns.append([_returns(drawn, tree, first, whole, seeds) for drawn, tree in asked])
         earned.append(float(memory.rewards[begin : begin + length].sum()))
         steps, asked_for = steps + length, asked_for + whole
     share = asked_for / (len(earned) * agent.problem.horizon)
-    predicted, explained, promised, still = np.array(told).transpose(1, 2, 0)
+    predicted, explained, promised, still = np.array(returns).transpose(1, 2, 0)
     return Tried(steps, np.array(earned), predicted, explained, promised, still, share)
 
 
 def _last_trials(agent: "Atlas") -> tuple[Grown, list[tuple[int, int]]] | None:
-    """The last laws that have led some steps, or else the last ones that have led any, and where their episodes lie.
+    """The last laws that have led some steps, or else the last ones that have led any, and where
+    their episodes lie.
 
-    The last trial may have been cut after a few steps, when the samples were used up: it shows little.
+    The last trial may have been cut after a few steps, when the samples were used up: it shows
+    little.
     """
     memory, n, grown = agent.state.memory, agent.state.memory.n, agent.state.grown
     ends = [*np.flatnonzero(memory.flags[:n] & BEGAN).tolist(), n]
     led = [(begin, end) for begin, end in pairwise(ends) if memory.flags[begin] & LED]
-    found, until = None, n
-    for one in reversed(grown):
-        episodes = [(begin, end) for begin, end in led if one.samples <= begin < until]
+    latest, until = None, n
+    for laws in reversed(grown):
+        episodes = [(begin, end) for begin, end in led if laws.samples <= begin < until]
         if sum(end - begin for begin, end in episodes) >= TRIED:
-            return one, episodes
-        found, until = found or ((one, episodes) if episodes else None), one.samples
-    return found
+            return laws, episodes
+        latest, until = latest or ((laws, episodes) if episodes else None), laws.samples
+    return latest
 
 
 def _returns(drawn: Problem, tree: Tree, first: Array, length: int, seeds: Array) -> list[float]:
     """Of an episode of this length from this state on, by function."""
-    worlds = (one_function(replace(drawn, horizon=length), f, first) for f in range(POSTERIOR_SAMPLES))
-    return [float(Trials(one).returns(tree, seeds)[0]) for one in worlds]
+    problem = replace(drawn, horizon=length)
+    worlds = (one_function(problem, f, first) for f in range(POSTERIOR_SAMPLES))
+    return [float(Trials(world).returns(tree, seeds)[0]) for world in worlds]

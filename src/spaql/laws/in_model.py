@@ -6,8 +6,8 @@
                local linear model, laws found before; a race in all functions         search.py
     tidying    as on a plant                                                          tidy.py
 
-The budget is in kernels (one per inducing point and step), so that the time does not depend on the size
-of the model. It grows with the samples, as the time does in which they were taken.
+The budget is in kernels (one per inducing point and step), so that the time does not depend on the
+size of the model. It grows with the samples, as the time does in which they were taken.
 """
 
 import contextlib
@@ -73,11 +73,14 @@ def laws_in(
     problem: Problem, model: Model, data: Data, seed: int, earlier: Sequence[Tree] = (), table: Tree | None = None,
     teacher: Tree | None = None, last: bool = True, stop: threading.Event | None = None,
 ) -> Found:  # fmt: skip
-    """The best laws in the model of the data; `earlier`: trees that may be better still; `table`: perhaps better.
+    """The best laws in the model of the data; `earlier`: trees that may be better still; `table`:
+    perhaps better.
 
-    `last`: they are the controller, and are tidied; else laws for a trial on the plant, with less effort.
+    `last`: they are the controller, and are tidied; else laws for a trial on the plant, with less
+    effort.
 
-    A table teaches, too; a `teacher` only teaches. `stop`: once set, the best so far is returned soon.
+    A table teaches, too; a `teacher` only teaches. `stop`: once set, the best so far is returned
+    soon.
     """
     with threadpool_limits(1, "blas"):  # small matrices: threads cost more than they save, and may change last bits
         effort = (1.0 if last else TRIAL_EFFORT) * search_cost(len(data.states))
@@ -194,8 +197,10 @@ class _LawSearch:
 
     def show(self, trials: Trials, begin: float, part: float) -> None:
         """Steps from here on are this part of the whole search, which begins there."""
-        first, left = trials.samples, max(trials.left or 0, 1)
-        trials.tell = lambda samples: at_work(SEARCHING, begin + part * min(1.0, (samples - first) / left), 1.0)
+        first, room = trials.samples, max(trials.left or 0, 1)
+        trials.tell = lambda samples: at_work(
+            SEARCHING, begin + part * min(1.0, (samples - first) / room), 1.0
+        )
 
     def search(
         self, trials: Trials, units: Units, number: int, race: Sequence[Round], steps: int

@@ -19,10 +19,11 @@ MISSING = 10.0  # the scale is at most so many times what is missing, and UNREAD
 
 
 def scale_of(mean: float, floor: float, most: float) -> float:
-    """What differences of a return are measured by: the way from the best constant action, where that is not too long.
+    """What differences of a return are measured by: the way from the best constant action, where
+    that is not too long.
 
-    On a plant that falls without a controller, a thousandth of this way may be all that laws have still
-    to lose.
+    On a plant that falls without a controller, a thousandth of this way may be all that laws have
+    still to lose.
     """
     way = max(mean - floor, 0.0)
     return min(way, MISSING * max(most - mean, 0.0) + UNREADABLE * way)

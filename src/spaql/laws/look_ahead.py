@@ -90,10 +90,12 @@ def _act(
     action: Array,
     rounds: int,
 ) -> float:  # fmt: skip
-    """The first action of a plan from the place; the rest is where the next plan begins. Returns what is expected.
+    """The first action of a plan from the place; the rest is where the next plan begins. Returns
+    what is expected.
 
-    Without rounds, the middle action is tried, and nothing is planned; of an even number of actions the worse one of
-    the two in the middle, since nobody could tell from the better one that there is something to decide.
+    Without rounds, the middle action is tried, and nothing is planned; of an even number of actions
+    the worse one of the two in the middle, since nobody could tell from the better one that there
+    is something to decide.
     """
     scratch.spread[:] = SPREAD
     imagined, best = derive(key, time), -np.inf

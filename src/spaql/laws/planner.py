@@ -1,8 +1,10 @@
-"""Sampled look-ahead on a compiled plant: what would be done by somebody who can try the next seconds many times.
+"""Sampled look-ahead on a compiled plant: what would be done by somebody who can try the next
+seconds many times.
 
-The cross-entropy method. At every step of an episode many sequences of actions are tried from the state that was
-reached, the best few say where the next ones are drawn, and the first action of the outcome is applied. Good where what
-pays is within reach of the sequences, however hard a law for it is to find; the search takes it as a teacher.
+The cross-entropy method. At every step of an episode many sequences of actions are tried from the
+state that was reached, the best few say where the next ones are drawn, and the first action of the
+outcome is applied. Good where what pays is within reach of the sequences, however hard a law for it
+is to find; the search takes it as a teacher.
 """
 
 from typing import NamedTuple

@@ -1,8 +1,10 @@
-"""What a controller of Atlas may be trusted with: what the model says, what the plant said, and where they disagree.
+"""What a controller of Atlas may be trusted with: what the model says, what the plant said, and
+where they disagree.
 
-The model is learned from all data, and functions are drawn where the controller goes. A search finds what is good in
-the model, also where the model is wrong; so the trials of the laws that were found last are held against the promise of
-the model in which they were found, which had seen none of these trials.
+The model is learned from all data, and functions are drawn where the controller goes. A search
+finds what is good in the model, also where the model is wrong; so the trials of the laws that were
+found last are held against the promise of the model in which they were found, which had seen none
+of these trials.
 """
 
 import math
