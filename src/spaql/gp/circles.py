@@ -24,7 +24,7 @@ ALIKE = 0.9  # mean resultant length of angles that agree, however few they are
 
 
 class Circle(NamedTuple):
-    """Two variables. Which of them is called cosine, and where the angle is zero, is of no importance."""
+    """Two variables. Which of them is called cosine, and where the angle is zero, is no matter."""
 
     cosine: int
     sine: int

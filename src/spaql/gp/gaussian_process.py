@@ -66,7 +66,7 @@ def factor(x: Array, scales: Scales, base: float = 0.0) -> tuple[Array, bool]:
 
 
 def leave_one_out_error(x: Array, y: Array, scales: Scales, base: float = 0.0) -> float:
-    """The error with which each output in units is predicted from all others, as a part of their spread."""
+    """The error with which each output in units is predicted from all others."""
     inverse = cho_solve(factor(x, scales, base), np.eye(len(x)))
     errors = (inverse @ y) / np.diag(inverse)
     return float(np.sqrt((errors**2).mean()))
@@ -180,7 +180,7 @@ def features(x: Array, points: Array, scales: Scales, quadratic: bool) -> Array:
 def posterior(
     x: Array, y: Array, points: Array, scales: Scales, base: float = 0.0, still: Array | None = None
 ) -> Posterior:
-    """Of the data, in units; `base`: the prior variance of the quadratic part; `still`: inputs along it do nothing."""
+    """`base`: prior variance of the quadratic part; `still`: inputs along it do nothing."""
     phi, m, d = features(x, points, scales, base > 0.0), len(points), x.shape[1]
     noise = np.exp(2.0 * scales.noise) + JITTER
     prior = np.zeros((phi.shape[1], phi.shape[1]))

@@ -29,7 +29,7 @@ WORSE = 1.1  # times what is left may be left with fewer remembered values
 
 
 def unpredicted(model: Model, data: Data) -> dict[int, float]:
-    """By variable the part of its changes that the model misses in steps it has not seen; -1: of the reward."""
+    """By variable the part of its changes that the model misses in unseen steps; -1: the reward."""
     outputs, d = outputs_of(model, thinned(without_jumps(data), FITTED)), len(model.scales)
     asked = {j: outputs[j] for j in range(d) if model.shifts[j] < 0}
     asked |= {} if model.reward_model is None else {-1: outputs[d]}

@@ -53,7 +53,7 @@ def step_cost(problem: Problem) -> int:
 
 
 def one_function(problem: Problem, function: int, starts: Array | None = None) -> Problem:
-    """A learned problem whose episodes all take place in one of its functions; and, if given, begin there."""
+    """A learned problem whose episodes take place in one of its functions; if given, from these starts."""
     plant = problem.plant
     assert isinstance(plant, ModelPlant)
     numbers, only = plant.numbers, [function]
@@ -66,7 +66,7 @@ def one_function(problem: Problem, function: int, starts: Array | None = None) -
 
 
 def predicted(problem: Problem, states: Array, actions: Array) -> Array:
-    """The next observations in a learned problem of one function, without noise; at most LANES states."""
+    """Next observations in a problem of one function, without noise; at most LANES states."""
     plant = problem.plant
     assert isinstance(plant, ModelPlant)
     table, rows, (n, d) = plant.table(), plant.rows, states.shape
@@ -99,7 +99,7 @@ def range_of(problem: Problem) -> tuple[Array, Array]:
 
 
 def declared_of(problem: Problem) -> tuple[Array, Array, Array]:
-    """The declared ends of the variables, infinite where there are none, and the turns of angles, 0 of all others."""
+    """Declared ends of the variables, else infinite, and the turns of angles, 0 of all others."""
     low = [-np.inf if axis.slope is not None else axis.low for axis in problem.state]
     high = [np.inf if axis.slope is not None else axis.high for axis in problem.state]
     turn = [axis.period or 0.0 for axis in problem.state]

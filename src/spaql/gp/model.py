@@ -110,7 +110,7 @@ def learn_model(
 
 
 def _moves(units: DataUnits, circles: Sequence[Circle], turns: Array, data: Data) -> Array:
-    """Changes in units of the scale; of an angle, in radians, in the place of the cosine's, and none in the sine's."""
+    """Changes in units; that of an angle stands in the place of the cosine's, none in the sine's."""
     change = data.nexts - data.states
     for j in np.flatnonzero(turns[1]):
         change[:, j] = shortest(change[:, j], turns[1, j])
@@ -121,7 +121,7 @@ def _moves(units: DataUnits, circles: Sequence[Circle], turns: Array, data: Data
 
 
 def _scales_of(x: Array, y: Array) -> Scales:
-    """Those of a variable; without a kernel where it always changes by the same, as a sine does beside its cosine."""
+    """Of a variable; without a kernel where it always changes by the same, as a sine here does."""
     if _exact(y):
         return Scales(np.full(x.shape[1], 2 * IRRELEVANT), 2 * LEAST_SIGNAL, LEAST_NOISE)
     return fit_scales(x, y)[0]
@@ -245,7 +245,7 @@ def _borders(output: Output, own: Array, fitted: Posterior, ended: Array, functi
 
 
 def _box_of_model(model: Model, data: Data) -> tuple[Array, Array]:
-    """Lowest and highest states in the model, in units: a little beyond the data, a whole turn, a circle."""
+    """Ends of the states of the model, in units: a little beyond the data, a turn, a circle."""
     units, d = model.units, data.states.shape[1]
     low, high = box_of(units, data, WIDER)
     for j in np.flatnonzero(model.shifts >= 0).tolist():  # what is remembered may be all that it is the memory of
@@ -282,7 +282,7 @@ def _sensor_share(errors: Array, follows: Array) -> float:
 
 
 def _exact(y: Array) -> bool:
-    """Whether a variable always changes by the same: a reference until it jumps, a clock. Nothing is in doubt there."""
+    """Whether a variable always changes by the same: a reference until it jumps, a clock."""
     return len(y) > 0 and float(np.ptp(y)) < 1e-9
 
 

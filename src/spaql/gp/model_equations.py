@@ -51,12 +51,12 @@ class Sizes(NamedTuple):
 
     @property
     def scratch(self) -> int:
-        """Rows of the table: function of a lane; inputs, own part, kernels, sums, strays; address of the numbers."""
+        """Rows: function of a lane; inputs, own part, kernels, sums, strays; address of the numbers."""
         return 1 + -(-(self.inputs + filled(self.inputs) + BLOCK + 3) // 2) + 1
 
 
 class Places(NamedTuple):
-    """Where the numbers of a model stand in N, in the order of `Numbers`, and where rows stand in B."""
+    """Places in N, in the order of `Numbers`, and of rows in B."""
 
     centre: int
     scale: int
@@ -158,7 +158,7 @@ def advance(T: Any, N: Any, S: Any, B: Any, place: Any, sizes: Sizes, rows: Rows
 
 @inlined
 def _remembered(T: Any, k: int, j: int, d: int, rows: Rows, n: int) -> None:
-    """Exactly, to the last bit: a law may tell an action at the end of its range from one beyond it."""
+    """To the last bit: a law may tell an action at the end of its range from one beyond it."""
     row = rows.state + k if k < d else rows.action + k - d
     for i in range(n):
         T[(rows.observation + j) * LANES + i] = T[row * LANES + i]

@@ -62,7 +62,7 @@ def _wholes(_context: Any, address: Any) -> Any:
 
 
 class Numbers(NamedTuple):
-    """The numbers of a model: what its functions share, and what differs between them. `Sizes` tells the shapes."""
+    """What the functions of a model share, then what differs. `Sizes` tells the shapes."""
 
     centre: Array  # (d,) of the observations
     scale: Array  # (d,)
@@ -89,7 +89,7 @@ class Numbers(NamedTuple):
 
 @dataclass(frozen=True)
 class ModelPlant(Plant):
-    """A plant whose numbers are in memory. `known`: what is known of reward and end, and not learned."""
+    """A plant whose numbers are in memory. `known`: of reward and end, and not learned."""
 
     numbers: Numbers = field(kw_only=True, compare=False, repr=False)
     known: KnownOutcome | None = field(default=None, kw_only=True)
@@ -122,7 +122,7 @@ class ModelPlant(Plant):
 
     @functools.cached_property
     def memory(self) -> tuple[Array, Array]:
-        """Everything in one array of float64 and one of float32, whose address is the first of the others."""
+        """An array of float64, and one of float32 whose address is the first of the others."""
         numbers = self.numbers
         blocks = [_blocks(*parts) for parts in zip(numbers.points, numbers.weights, numbers.inverse, strict=True)]
         small = np.concatenate([np.zeros(0, np.float32), *(part.ravel() for part in blocks)])
@@ -149,7 +149,7 @@ class ModelPlant(Plant):
 
 
 def _blocks(points: Array, weights: Array, inverse: Array) -> Array:
-    """(blocks, numbers): of every block the own parts of its points, their inputs that matter, their weights."""
+    """(blocks, numbers): the own parts of a block's points, their inputs that matter, weights."""
     used = points[inverse > 0.0] / 4.0  # exponents are in sixteenths
     more, count = -used.shape[1] % BLOCK, -(-used.shape[1] // BLOCK)
     own = -0.5 * (used * used).sum(axis=0, keepdims=True)

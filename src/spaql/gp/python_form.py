@@ -89,7 +89,7 @@ def _paid(plant: ModelPlant, inputs: str, everything: str) -> list[str]:
 
 
 def _moved(plant: ModelPlant, j: int, change: str) -> list[str]:
-    """Lines of a variable after a step, n in units and t in its own: held in the box of the data, or on a circle."""
+    """Lines of a variable after a step, n in units and t in its own: held in a box, or on a circle."""
     turn = int(plant.numbers.turn[j])
     if turn < 0:  # a sine comes with its cosine
         return []
@@ -124,7 +124,7 @@ def _turned(plant: ModelPlant, inputs: Sequence[str], state: str) -> list[str]:
 
 
 def _value(plant: ModelPlant, j: int) -> Any:
-    """(G2) of gaussian_process.py for one output: kernels, the linear part and, of a reward, the quadratic one."""
+    """(G2) of gaussian_process.py for one output; the quadratic part is the reward's."""
     numbers, inputs = plant.numbers, plant.sizes.inputs
     inverse = np.asarray(numbers.inverse[j], float)
     used = np.flatnonzero(inverse > 0.0)

@@ -75,7 +75,7 @@ def reward_values(
 
 
 def last_reward(data: Data) -> float | None:
-    """What ends of episodes pay, if they all pay about the same: a prize or a fine that no smooth function explains."""
+    """What ends of episodes pay, if all pay about the same: a prize or a fine is no smooth function."""
     ends, others = data.rewards[data.ended], data.rewards[~data.ended]
     if len(ends) == 0 or len(others) < MIN_STEPS:
         return None
@@ -84,7 +84,7 @@ def last_reward(data: Data) -> float | None:
 
 
 def before_ends(data: Data, last: float | None) -> Data:
-    """The steps that the process of a reward explains: all, or those after which an episode goes on."""
+    """The steps that the process of a reward explains: all, or those that ended no episode."""
     return data if last is None else Data(*(part[~data.ended] for part in data))
 
 
@@ -184,12 +184,12 @@ def fit_end(units: DataUnits, data: Data, most: int) -> EndModel:
 
 
 def border(values: Array, ended: Array) -> float:
-    """The value that divides ends from other steps with the fewest errors, an end being worth as much as all others."""
+    """The value that divides ends from other steps with the least share of errors in both."""
     return float(np.mean(border_gap(values, ended)))
 
 
 def border_gap(values: Array, ended: Array) -> tuple[float, float]:
-    """The values between which this border lies: the highest of the others below it, the lowest of the ends above."""
+    """The highest value of other steps below this border, and the lowest of ends above it."""
     order = np.argsort(values, kind="stable")
     sorted_ends = ended[order]
     missed = np.concatenate([[0], np.cumsum(sorted_ends)]) / max(ended.sum(), 1)  # below the border

@@ -1,4 +1,4 @@
-"""Recorded transitions: their units, what is remembered, references that jump; before any model is made of them."""
+"""Recorded transitions: their units, what is remembered, references that jump."""
 
 from typing import NamedTuple
 
@@ -44,7 +44,7 @@ def follows_of(data: Data) -> Array:
 
 
 def parts_of(data: Data, parts: int, rng: np.random.Generator) -> Array:
-    """By step the number of its part: the episodes in a random order, cut into parts of as many steps each."""
+    """By step its part: episodes in a random order, cut into parts of as many steps each."""
     begins = np.flatnonzero(~follows_of(data))
     ends, part = np.r_[begins[1:], len(data.states)], np.zeros(len(data.states), np.int64)
     order = np.concatenate([np.arange(begins[k], ends[k]) for k in rng.permutation(len(begins))])
@@ -103,7 +103,7 @@ def inputs_of(units: DataUnits, states: Array, actions: Array) -> Array:
 
 
 def box_of(units: DataUnits, data: Data, wider: float) -> tuple[Array, Array]:
-    """The lowest and the highest states of the data in units, each moved outwards by a part of their distance."""
+    """Lowest and highest states in units, each moved outwards by a part of their distance."""
     z = np.concatenate([(column - units.centre) / units.scale for column in (data.states, data.nexts)])
     low, high = z.min(axis=0), z.max(axis=0)
     return low - wider * (high - low), high + wider * (high - low)
@@ -122,7 +122,7 @@ def spread_of(values: Array) -> Array:
 
 
 def still_of(z: Array) -> Array:
-    """(directions, d) in which states in units never vary: a constant, or an error beside what it is the error of."""
+    """(directions, d) in which states never vary: a constant, an error beside its reference."""
     middle = z - z.mean(axis=0)
     spread, directions = np.linalg.eigh(middle.T @ middle / len(z))
     still: Array = directions.T[spread < STILL]
@@ -161,13 +161,13 @@ def jumped(data: Data) -> Array:
 
 
 def without_jumps(data: Data) -> Data:
-    """The steps that show what the plant does: an error may jump with its reference, and what is paid then, too."""
+    """The steps that show what the plant does: errors and rewards may jump with a reference."""
     kept = ~jumped(data)
     return Data(*(part[kept] for part in data))
 
 
 def _in_a_row(data: Data, jumps: Array) -> bool:
-    """Whether a variable mostly moves on as soon as it has moved, as the force of a contact does."""
+    """Whether a variable mostly moves on once it has moved, as the force of a contact does."""
     again = jumps[1:] & jumps[:-1] & follows_of(data)[1:]
     return bool(again.sum() > 0.5 * jumps.sum())
 
@@ -203,5 +203,5 @@ def stretches_of(horizon: int, data: Data) -> float:
 
 
 def stretch_of(horizon: int, data: Data) -> int:
-    """Steps of a stretch: for so long the model knows what comes. Without a reference a whole episode."""
+    """Steps of a stretch, in which the model knows what comes; without a reference an episode."""
     return max(1, round(horizon / stretches_of(horizon, data)))

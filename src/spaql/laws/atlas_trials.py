@@ -138,13 +138,13 @@ class TrialsLoop(AtlasLoop):
         return laws.tree
 
     def _trial(self, tree: Tree) -> Driver:
-        """The first episode of new laws; whole where samples are many: what laws gain late shows in no other."""
+        """The first episode of new laws; whole where samples are many, to show what laws gain late."""
         n, horizon = self.agent.state.memory.n, self.agent.problem.horizon
         room = horizon if n >= MANY and horizon <= n else stint_at(n)
         return ByLaws(tree, room)
 
     def _look(self, n: int) -> None:
-        """Look ahead in the model of the first `n` samples, if that shows a way to earn something."""
+        """Look ahead in the model of `n` samples, if that shows a way to earn something."""
         agent, data = self.agent, self.agent.state.memory.data(n)
         rng, problem = np.random.default_rng([agent.seed, n]), agent.problem_told
         starts = starts_of(problem, data, rng)
@@ -154,7 +154,7 @@ class TrialsLoop(AtlasLoop):
 
 
 class Wait:
-    """How long learning takes: samples, and the searches for laws that come between and after them."""
+    """How long learning takes: samples, and searches for laws between and after them."""
 
     def __init__(self, resumed: int, samples: int | None, last: int) -> None:
         self.begun, self.seconds, self.searched, self.cost, self.now = time.monotonic(), 0.0, 0.0, FINAL, 0.0

@@ -39,7 +39,7 @@ PARTS = 5  # of the data, each of which one of the other functions lacks
 def functions_for(
     problem: Problem, model: Model, stretch: int, data: Data, tree: Tree, seed: int
 ) -> tuple[Problem, Array]:
-    """Functions that differ where the controller goes, in episodes of a stretch, and the states there."""
+    """Functions that differ where the controller goes in a stretch, and the states there."""
     rng = np.random.default_rng([seed, len(data.states), POSTERIOR_SAMPLES])
     starts, problem = starts_of(problem, data, rng), replace(problem, horizon=stretch)
     mean = imagined(problem, model, data, starts, rng)
@@ -49,7 +49,7 @@ def functions_for(
 
 
 def lacking_some(drawn: Problem, problem: Problem, model: Model, data: Data, seed: int) -> Problem:
-    """The mean function of all data, and those of the data without one part of it; episodes begin as in `drawn`."""
+    """Mean functions of all data, and of it without one part; episodes begin as in `drawn`."""
     assert isinstance(drawn.plant, ModelPlant)
     rng, starts = np.random.default_rng([seed, len(data.states), PARTS]), drawn.plant.numbers.starts
     problem = replace(problem, horizon=drawn.horizon)
@@ -116,7 +116,7 @@ TRIED = 20  # episodes that are looked at, at most; and steps of trials that sho
 
 @dataclass(frozen=True)
 class Tried:
-    """Episodes on the plant that new laws have led, and what the model in which they were found promises for them."""
+    """Episodes led by new laws, and what the model in which these were found promises for them."""
 
     steps: int
     earned: Array  # (episodes,)
@@ -127,7 +127,7 @@ class Tried:
     share: float  # of the length of an episode that they had
 
     def disappoints(self, far: float) -> bool:
-        """Whether the model was wrong by more than `far`, or all in all the plant paid what it calls rare."""
+        """Whether the model was wrong by more than `far`, or the plant paid what it calls rare."""
         rare = float(np.quantile(self.predicted, 0.05))
         return abs(self.earned.mean() - self.predicted.mean()) > far or (
             len(self.earned) >= SEVERAL and float(self.earned.mean()) < rare

@@ -174,7 +174,7 @@ class _LawSearch:
         return Lessons(states, decide(tree, states))
 
     def doubtful(self, lessons: Sequence[Lessons], trees: Sequence[Tree]) -> tuple["Judge", Trials, int]:
-        """Functions that differ where lessons are; a judge in them, trials, and the steps of the whole budget."""
+        """Functions that differ where lessons are; a judge, trials, and the steps of the budget."""
         count = DOUBTED_INPUTS // len(lessons)
         at = np.concatenate(
             [doubted(self.problem, self.model, lesson, self.rng, count) for lesson in lessons]
@@ -211,7 +211,7 @@ class _LawSearch:
 
 
 def different(trees: Sequence[Tree]) -> list[Tree]:
-    """Each one once: a search that finds nothing better keeps what it was given, but for its last bits."""
+    """Each tree once: a search that finds nothing better keeps what it got, but for last bits."""
     chosen: list[Tree] = []
     for tree in trees:
         if not any(_alike(tree, other) for other in chosen):

@@ -30,7 +30,7 @@ def scale_of(mean: float, floor: float, most: float) -> float:
 
 
 class Judge:
-    """Trees on the same episodes, which no search has seen; one with more leaves must be worth it."""
+    """Trees on the same episodes, which no search has seen; more leaves must be worth it."""
 
     def __init__(self, problem: Problem, seed: int, number: int, most: float) -> None:
         self.problem, self.trials, self.floor, self.most = problem, Trials(problem), -np.inf, most

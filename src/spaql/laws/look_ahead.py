@@ -56,7 +56,7 @@ class LookAhead:
         return action
 
     def gain(self, observation: Array) -> float:
-        """How much more the best sequence earns than the middle action does, from a beginning on."""
+        """How much more the best sequence earns than the middle action, from a beginning on."""
         self._begin(observation, 0)
         calm = self._try(0, np.zeros(self.problem.actions.axes), 0)
         return self._try(0, np.zeros(self.problem.actions.axes), FIRST) - calm

@@ -144,7 +144,7 @@ def draw(scratch: PlannerScratch, key: np.uint64) -> None:
 def attempt(
     step: Batch, stage: Stage, lanes: Lanes, look: Look, scratch: PlannerScratch, key: np.uint64, time: int
 ) -> int:
-    """The return of every sequence from the place that was reached, all with the same noise. Returns the steps."""
+    """The return of every sequence from the place, all with the same noise. Returns the steps."""
     rows, n, axes = stage.rows, len(scratch.returns), scratch.z.shape[2]
     over, steps = lanes.sums, 0
     for i in range(n):
@@ -191,7 +191,7 @@ def learn(scratch: PlannerScratch) -> None:
 
 @inlined
 def go_on(look: Look, scratch: PlannerScratch) -> None:
-    """The rest of the plan, one step later: a knot takes over the action that stands where it begins now."""
+    """The rest of the plan: a knot takes over the action that stands where it begins now."""
     begin, at, end = 0, 0, look.holds[0]
     for k in range(len(look.holds)):
         while end <= begin + 1 and at < len(look.holds) - 1:
@@ -207,7 +207,7 @@ def _episodes(
     reset: Batch, step: Batch, stage: Stage, lanes: Lanes, look: Look, scratch: PlannerScratch, key: np.uint64,
     returns: Array, states: Array, actions: Array, used: Array,
 ) -> None:  # fmt: skip
-    """Planned episodes. `used`: rows of `states` and `actions` that were filled, and steps of the plant."""
+    """`used`: rows of `states` and `actions` that were filled, and steps of the plant."""
     rows, d, axes = stage.rows, states.shape[1], actions.shape[1]
     for episode in range(len(returns)):
         own, plans = derive(derive(key, episode), 0), derive(derive(key, episode), 1)

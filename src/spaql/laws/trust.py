@@ -86,7 +86,7 @@ class Trust:
 
     @property
     def mean_interval(self) -> tuple[float, float]:
-        """The expected return lies in it, 95 %: functions and models that fit differ, and few beginnings were seen."""
+        """The expected return lies in it, 95 %: models that fit differ, few beginnings were seen."""
         functions, episodes = self.returns.mean(axis=1).var(ddof=1), self.returns.var(axis=1, ddof=1).mean()
         variance = functions + episodes / self.begun + self.rare**2 + self._error_of_model**2
         wide = float(stdtrit(max(self.begun - 1, 1), 0.975) * math.sqrt(variance))
@@ -95,7 +95,7 @@ class Trust:
 
     @property
     def _error_of_model(self) -> float:
-        """Standard error of the mean, by the jackknife; with a median, since one part may hold all that matters."""
+        """Of the mean, by the jackknife; with a median, since one part may hold all that matters."""
         return math.sqrt(PARTS - 1) * float(np.median(np.abs(self.others - self.mean))) if len(self.others) else 0.0
 
     @property
@@ -111,19 +111,19 @@ class Trust:
 
     @property
     def range(self) -> float:
-        """From the best constant action to the controller; 0 where this is no more than rounding."""
+        """From the best constant action to the controller; 0 where that is no more than rounding."""
         gain = self.mean - self.floor
         return gain if gain > ROUNDED * abs(self.mean) else 0.0
 
     @property
     def poor(self) -> str:
-        """What the model cannot predict: noise, as long as nothing speaks for something that is not observed."""
+        """What the model cannot predict, and memory would not help."""
         missed = {name: part for name, part in self.missed.items() if part > POOR and name not in self.advice.missed}
         return ", ".join(f"{name} ({100 * part:.0f} %)" for name, part in missed.items())
 
     @property
     def doubts(self) -> tuple[str, ...]:
-        """Reasons for not trusting the controller, a line each, with what to do; none is a good sign."""
+        """Reasons for not trusting the controller, each with what to do; none is a good sign."""
         lines = [self.contradiction] if self.contradiction else []
         trials = [] if self.table else self._doubts_of_trials
         if self.advice.memory:
@@ -175,7 +175,7 @@ class Trust:
         return lines
 
     def in_short(self, fresh: Evaluation | None) -> tuple[str, ...]:
-        """The first doubt, and how many more there are. `fresh`: what the controller has earned in fresh episodes."""
+        """The first doubt, and how many more there are. `fresh`: what fresh episodes have earned."""
         first, *more = self.doubts or ("",)
         others = f" (and {counted(len(more), 'doubt')} more, see trust())" if more else ""
         earned = "" if fresh is None else f"; it expects {self.mean:.4g}, fresh episodes earn {fresh.mean:.4g}"
@@ -262,7 +262,7 @@ def _broken(drawn: Problem, tree: Tree, seed: int) -> dict[str, float]:
 
 
 def _whole_episodes(earned: Array, stretches: float, rng: np.random.Generator) -> Array:
-    """Returns of episodes that consist of some stretches, by function: what their stretches earn, at random."""
+    """Returns of episodes of some stretches, by function: what stretches earn, at random."""
     count = max(1, round(stretches))
     picks = rng.integers(earned.shape[1], size=(count, *earned.shape)) if count > 1 else None
     if picks is None:
@@ -272,7 +272,7 @@ def _whole_episodes(earned: Array, stretches: float, rng: np.random.Generator) -
 
 
 def _most_doubtful(drawn: Problem, tree: Tree, states: Array) -> Array:
-    """The state at which the next states of all functions are furthest apart, in units of the controller's spread."""
+    """The state at which functions differ most in what comes next."""
     some = states[np.linspace(0, len(states) - 1, min(len(states), 100)).astype(int)]
     applied = decide(tree, some)
     nexts = np.array(
