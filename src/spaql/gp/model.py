@@ -63,6 +63,7 @@ WEIGHED = 20_000  # the same that weights come from
 POINTS = 200  # of an output, at most
 UNEXPLAINED = 3.0  # times the noise's variance: what points need not explain
 EVEN = math.sqrt(12.0)  # width of an even distribution over its deviation
+INEXACT = 0.01  # of the spread of the changes: least noise where laws are judged; else they are brittle
 WIDER = 0.25  # of the box of the data: how far outside of it a state may come
 
 
@@ -197,7 +198,7 @@ def numbers_of(
             errors = y - features(x, own, scales, False) @ fitted.mean
             sensors = _sensor_share(errors, follows)
             own_noise = math.exp(scales.noise)
-            noise[j] = EVEN * spread * own_noise * math.sqrt(1.0 - 2.0 * sensors)
+            noise[j] = EVEN * spread * max(own_noise * math.sqrt(1.0 - 2.0 * sensors), INEXACT)
             blur[j] = EVEN * spread * own_noise * math.sqrt(sensors) * units.scale[j]
         drawn, m = drawn * spread, len(own)
         points.append((own * scales.inverse).T)
