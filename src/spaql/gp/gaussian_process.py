@@ -22,6 +22,7 @@ LOG_SPREAD = 1.5  # spread of the priors of log l and log s
 WITHIN = 2  # of these spreads from the mean: bounds of the search
 MAX_SNR = 500.0  # signal over noise: beyond it nothing is believed
 IRRELEVANT = math.log(50.0)  # log l from which on an input has no part in the kernel
+FIRST_NOISE = -3.0  # log n at which the search begins; s begins at 1, l at the mean of its prior
 ITERATIONS = 60
 LEAST_SIGNAL = -WITHIN * LOG_SPREAD
 LEAST_NOISE = -math.log(MAX_SNR)
@@ -86,7 +87,7 @@ def fit_scales(x: Array, y: Array, base: float = 0.0) -> tuple[Scales, float]:
     product = x @ x.T
     linear = product + 1.0 + base * product * product
     fit = minimize(
-        _evidence, np.r_[np.full(inputs, LOG_LENGTH), 0.0, LEAST_NOISE / 2], args=(x, y, linear), jac=True,
+        _evidence, np.r_[np.full(inputs, LOG_LENGTH), 0.0, FIRST_NOISE], args=(x, y, linear), jac=True,
         method="L-BFGS-B", bounds=[*[lengths] * inputs, signals, (LEAST_NOISE, 0.0)],
         options={"maxiter": ITERATIONS},
     )  # fmt: skip
