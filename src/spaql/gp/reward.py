@@ -15,7 +15,7 @@ from scipy.spatial import KDTree
 
 from spaql.gp.circles import Circle
 from spaql.gp.gaussian_process import IRRELEVANT, Scales, fit_scales, mean_at
-from spaql.gp.model_plant import RewardBounds
+from spaql.gp.model_equations import RewardBounds
 from spaql.gp.transitions import (
     Data,
     DataUnits,
