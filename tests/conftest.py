@@ -38,4 +38,3 @@ def quick_search(monkeypatch):
     monkeypatch.setattr(spaql.Atlas, "remarks", lambda agent, hurry=False, fresh=None: ())
     monkeypatch.setattr(in_model, "SEARCH_KERNELS", 2e7)
     monkeypatch.setattr(in_model, "LOOK_AHEAD_KERNELS", 1e7)
-    monkeypatch.setattr(in_model, "MAX_RACES", 1)

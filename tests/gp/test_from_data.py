@@ -24,13 +24,13 @@ def recorded(name, steps, seed=0, stint=40):
     problem, rng = spaql.make(name), np.random.default_rng(seed)
     env, native, rows, episode = PlantEnv(problem), problem.native_one(), [], 0
     low, high = problem.actions.bounds
-    values = getattr(problem.actions, "values", None)
+    values = problem.actions.values
     while len(rows) < steps:
         seen, _ = env.reset(seed=1000 * seed + episode)
         episode += 1
         for t in range(min(stint, steps - len(rows))):
             if t % 3 == 0:
-                action = rng.uniform(low, high) if values is None else np.array([float(rng.choice(values))])
+                action = rng.uniform(low, high) if not values else np.array([float(rng.choice(values))])
             after, reward, ended, *_ = env.step(native(action))
             rows.append((seen, action, reward, after, ended))
             seen = after

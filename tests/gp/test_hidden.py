@@ -43,18 +43,18 @@ def plain(x, u, nothing):
 
 
 def test_a_dead_time_is_seen_in_the_actions_before():
-    (one,) = found_in(episodes(late, lambda rng: [0.0, 0.0, 0.0]))
-    assert one.variable == 0
-    assert one.left < 0.05
-    assert one.missed > 0.3
-    assert [(value.applied, value.steps) for value in one.recalled] == [(True, 3)]
+    (hidden,) = found_in(episodes(late, lambda rng: [0.0, 0.0, 0.0]))
+    assert hidden.variable == 0
+    assert hidden.remaining < 0.05
+    assert hidden.missed > 0.3
+    assert [(value.applied, value.steps) for value in hidden.recalled] == [(True, 3)]
 
 
 def test_a_load_is_seen_in_the_step_before():
-    (one,) = found_in(episodes(loaded, lambda rng: rng.uniform(-0.1, 0.1)))
-    assert one.left < 0.05
-    assert one.missed > 0.2
-    assert {(value.applied, value.steps) for value in one.recalled} == {(False, 1), (True, 1)}
+    (hidden,) = found_in(episodes(loaded, lambda rng: rng.uniform(-0.1, 0.1)))
+    assert hidden.remaining < 0.05
+    assert hidden.missed > 0.2
+    assert {(value.applied, value.steps) for value in hidden.recalled} == {(False, 1), (True, 1)}
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.01, 0.1])
@@ -71,10 +71,10 @@ def test_what_is_remembered_follows_exactly():
     kept = np.arange(len(data.states)) % 30 > 0  # not the first steps: nothing was before them
     before = np.column_stack([data.states, np.roll(data.states, 1, axis=0), np.roll(data.actions, 1, axis=0)])
     after = np.column_stack([data.nexts, data.states, data.actions])
-    told = Data(before[kept], data.actions[kept], data.rewards[kept], after[kept], data.ended[kept])
-    assert shifts_of(told).tolist() == [-1, 0, 3]
-    learned = learn_model(told, LOW, HIGH, paid=False, ends=False)
-    numbers = numbers_of(learned, told, told.states[:5], 100, 1, np.zeros((0, 4)), np.random.default_rng(0))
+    steps = Data(before[kept], data.actions[kept], data.rewards[kept], after[kept], data.ended[kept])
+    assert shifts_of(steps).tolist() == [-1, 0, 3]
+    learned = learn_model(steps, LOW, HIGH, paid=False, ends=False)
+    numbers = numbers_of(learned, steps, steps.states[:5], 1, np.zeros((0, 4)), np.random.default_rng(0))
     assert numbers.shift.tolist() == [0, 1, 4]
     for j in (1, 2):
         assert numbers.weights[j].size == 0

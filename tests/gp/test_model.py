@@ -78,7 +78,7 @@ def test_noise_of_a_sensor_is_told_from_noise_that_moves_the_plant(kind):
         x = after
     data = Data(*(np.array([row[i] for row in rows]) for i in range(5)))
     model = learn_model(data, np.array([-1.0]), np.array([1.0]), True, True)
-    numbers = numbers_of(model, data, data.states[:1], 100, 3, np.zeros((1, 2)), rng)
+    numbers = numbers_of(model, data, data.states[:1], 3, np.zeros((1, 2)), rng)
     moving, seen = numbers.noise[0] * numbers.scale[0] / 12**0.5, numbers.blur[0] / 12**0.5
     if kind == "seen":
         assert seen > 0.05

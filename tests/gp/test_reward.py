@@ -55,27 +55,11 @@ def test_the_square_of_an_angle_is_known_where_no_step_was():
     np.testing.assert_allclose(found, believed(plant, -(ANGLES**2)), atol=0.02)
 
 
-def judged(data):
-    """Least and most that a judge believes of a step's reward, and whether higher ones are."""
-    problem = spaql.cube(3, 1, 20)
-    model, rng = model_of(problem, data), np.random.default_rng(0)
-    drawn = imagined(problem, model, data, data.states[:1], rng, 2, np.zeros((1, 4)))
-    return *drawn.plant.numbers.reward[2:4], model.reward_model.higher
-
-
-def test_a_parabola_is_believed_above_the_highest_reward_seen():
+def test_nothing_is_believed_above_the_highest_reward_by_a_judge_and_a_little_by_a_plan():
     data = turning(squared)
-    _, most, higher = judged(data)
-    assert higher
-    assert data.rewards.max() < -0.9
-    assert most > 0.0
-
-
-def test_nothing_is_believed_above_a_peak_that_the_other_rewards_did_not_foretell():
-    data = turning(lambda angle, speed, push: np.exp(-((angle / 0.2) ** 2)) - 0.01 * push, far=0.0)
-    _, most, higher = judged(data)
-    assert not higher
-    assert most == data.rewards.max()
+    reward_model = model_of(spaql.cube(3, 1, 20), data).reward_model
+    assert reward_bounds(reward_model, data, judged=True).most == data.rewards.max()
+    assert data.rewards.max() < reward_bounds(reward_model, data, judged=False).most < 0.0
 
 
 def fallen(fine):
@@ -92,10 +76,9 @@ def test_a_fine_far_from_other_rewards_is_no_part_of_their_function():
 
 def test_a_fine_is_no_measure_of_what_may_be_earned():
     data = fallen(1000.0)
-    reward_model = model_of(spaql.cube(3, 1, 20), data).reward_model._replace(last=None, higher=True)
-    least, most = reward_bounds(reward_model, data, 100, judged=True)[2:4]
-    assert least < -1000.0
-    assert most < 50.0
+    reward_model = model_of(spaql.cube(3, 1, 20), data).reward_model
+    assert reward_bounds(reward_model, data, judged=True).least > -50.0
+    assert reward_bounds(reward_model._replace(last=None), data, judged=True).least < -1000.0
 
 
 def test_which_way_is_up_is_found():

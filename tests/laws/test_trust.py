@@ -54,13 +54,6 @@ def test_rewards_beyond_all_that_were_seen_are_within_the_interval():
     assert beyond.mean_interval == pytest.approx((low - 100.0, min(high + 30.0, 0.0)))
 
 
-def test_a_return_made_of_rewards_higher_than_any_seen_is_a_doubt():
-    one = Trust(1000, 30, np.full((8, 50), -150.0), -1200.0, tried(-150.0), {}, {}, as_seen=-400.0)
-    assert one.doubts == ("250 of its return are rewards higher than any seen: more samples",)
-    assert one.mean_interval[0] <= -400.0
-    assert replace(one, as_seen=-151.0).doubts == ()
-
-
 @pytest.mark.parametrize(("others", "doubted"), [([-150, -149, -160, -151, -900], False), ([-150, -300, -150, -151, -280], True)])
 def test_two_of_five_models_that_lack_some_data_and_call_the_controller_worse_are_a_doubt(others, doubted):
     one = Trust(1000, 30, np.full((8, 50), -150.0), -1200.0, tried(-150.0), {}, {}, others=np.array(others, float))
@@ -159,7 +152,7 @@ def test_it_is_told_in_eight_lines_at_most():
 
 
 def test_every_doubt_says_what_to_do():
-    one = Trust(300, 8, RETURNS, -160.0, None, {"speed": 0.9}, {}, leaving=1.0, as_seen=-400.0, broken={"speed < 1": 0.3})
+    one = Trust(300, 8, RETURNS, -160.0, None, {"speed": 0.9}, {}, leaving=1.0, broken={"speed < 1": 0.3})
     assert len(one.doubts) > 5
     assert all(": " in line for line in one.doubts)
 

@@ -1,1 +1,1 @@
-"""Gaussian-process models of a plant, and controllers that are found in them: for a few hundred samples."""
+"""Gaussian-process models of a plant from a few hundred samples."""

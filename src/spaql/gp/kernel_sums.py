@@ -1,11 +1,12 @@
 """The sum over the kernels of one output of a learned model, compiled, in all lanes side by side.
 
-Points come in blocks, and the inputs that matter to an output in chunks, so that what a lane has is read once for
-several; what a block or a chunk lacks is filled up with zeros. The exponent of a kernel, -|x - p|^2 / 2, is
-x.p - |x|^2 / 2 - |p|^2 / 2: an input costs one multiplication with its addition. Everything in it is divided by 16, for
-exp(y) = exp(y / 16)^16.
+Points come in blocks, and the inputs that matter to an output in chunks, so that what a lane has is
+read once for several; what a block or a chunk lacks is filled up with zeros. The exponent of a
+kernel, -|x - p|^2 / 2, is x.p - |x|^2 / 2 - |p|^2 / 2: an input costs one multiplication with its
+addition. Everything in it is divided by 16, for exp(y) = exp(y / 16)^16.
 """
 
+import math
 from typing import Any
 
 import numpy as np
@@ -15,14 +16,16 @@ from spaql.ground.fastmath import fused
 from spaql.plants.plant import LANES
 
 BLOCK = 4  # points
-FIRST, CHUNK = 4, 2  # inputs of the first chunk, and of further ones
+FIRST = 4  # inputs of the first chunk
+CHUNK = 2  # inputs of further ones
 WIDTH = 8  # lanes of a few vectors
-# rows of the work, from its first on: with constants between them LLVM can prove that they do not overlap
-TOTAL, KERNEL, OWN, X = 0, LANES, (1 + BLOCK) * LANES, (2 + BLOCK) * LANES
+# rows of the work, from its first on: with constants between them LLVM can prove that they do not
+# overlap
+KERNEL = LANES  # after the total
+OWN = KERNEL + BLOCK * LANES
+X = OWN + LANES
 F = np.float32
-HALF, QUARTER = F(-0.5), F(0.25)
-END = F(-1.0)  # an exponent at least
-C0, C2, C3, C4, C5 = F(1.0), F(0.5), F(1 / 6), F(1 / 24), F(1 / 120)  # of the exponential function
+C0, C1, C2, C3, C4, C5 = (F(1 / math.factorial(order)) for order in range(6))  # of the exponential function
 
 
 def filled(inputs: int) -> int:
@@ -34,18 +37,19 @@ def filled(inputs: int) -> int:
 def summed(N: Any, S: Any, B: Any, place: Any, inputs: int, j: int, at: Any, functions: int, n: int) -> None:
     """The sum over all points, with the weights of each lane's function.
 
-    In S stand, block by block, the own parts of its points, their inputs and then their weights in all functions.
+    In S stand, block by block, the own parts of its points, their inputs and then their weights in
+    all functions.
     """
     used = 0
     for i in range(n):
-        B[at.work + OWN + i] = B[at.work + TOTAL + i] = F(0.0)
+        B[at.work + OWN + i] = B[at.work + i] = F(0.0)
     for k in range(inputs):
-        inverse = F(N[at.inverse + j * inputs + k]) * QUARTER
+        inverse = F(N[at.inverse + j * inputs + k]) * F(0.25)
         if inverse > F(0.0):
             for i in range(n):
                 x = B[at.z + k * LANES + i] * inverse
                 B[at.work + X + used * LANES + i] = x
-                B[at.work + OWN + i] += HALF * x * x
+                B[at.work + OWN + i] += F(-0.5) * x * x
             used += 1
     while used < FIRST or used % CHUNK > 0:
         for i in range(n):
@@ -79,10 +83,14 @@ def _kernels_of_4(S: Any, B: Any, p: int, work: int, n: int) -> None:
     for i in range(work, work + n):
         a, b, c, d = B[X + i], B[X + LANES + i], B[X + 2 * LANES + i], B[X + 3 * LANES + i]
         o = B[OWN + i]
-        B[KERNEL + i] = _exponential(fused(a0, a, fused(b0, b, fused(c0, c, fused(d0, d, o0 + o)))))
-        B[KERNEL + LANES + i] = _exponential(fused(a1, a, fused(b1, b, fused(c1, c, fused(d1, d, o1 + o)))))
-        B[KERNEL + 2 * LANES + i] = _exponential(fused(a2, a, fused(b2, b, fused(c2, c, fused(d2, d, o2 + o)))))
-        B[KERNEL + 3 * LANES + i] = _exponential(fused(a3, a, fused(b3, b, fused(c3, c, fused(d3, d, o3 + o)))))
+        y0 = fused(a0, a, fused(b0, b, fused(c0, c, fused(d0, d, o0 + o))))
+        y1 = fused(a1, a, fused(b1, b, fused(c1, c, fused(d1, d, o1 + o))))
+        y2 = fused(a2, a, fused(b2, b, fused(c2, c, fused(d2, d, o2 + o))))
+        y3 = fused(a3, a, fused(b3, b, fused(c3, c, fused(d3, d, o3 + o))))
+        B[KERNEL + i] = _exponential(y0)
+        B[KERNEL + LANES + i] = _exponential(y1)
+        B[KERNEL + 2 * LANES + i] = _exponential(y2)
+        B[KERNEL + 3 * LANES + i] = _exponential(y3)
 
 
 @apart
@@ -129,8 +137,8 @@ def _further(S: Any, B: Any, p: int, work: int, k: int, n: int, done: bool) -> N
 @inlined
 def _exponential(y: Any) -> Any:
     """exp(16 y), near enough for single precision."""
-    y = y if y > END else END
-    e = fused(y, fused(y, fused(y, fused(y, fused(y, C5, C4), C3), C2), C0), C0)
+    y = y if y > F(-1.0) else F(-1.0)
+    e = fused(y, fused(y, fused(y, fused(y, fused(y, C5, C4), C3), C2), C1), C0)
     e = e * e
     e = e * e
     e = e * e
@@ -142,10 +150,10 @@ def _weighed_alike(S: Any, B: Any, w: int, work: int, n: int) -> None:
     """Kernels of a block, with the weights of the only function."""
     w0, w1, w2, w3 = S[w], S[w + 1], S[w + 2], S[w + 3]
     for i in range(work, work + n):
-        s = fused(w0, B[KERNEL + i], B[TOTAL + i])
+        s = fused(w0, B[KERNEL + i], B[i])
         s = fused(w1, B[KERNEL + LANES + i], s)
         s = fused(w2, B[KERNEL + 2 * LANES + i], s)
-        B[TOTAL + i] = fused(w3, B[KERNEL + 3 * LANES + i], s)
+        B[i] = fused(w3, B[KERNEL + 3 * LANES + i], s)
 
 
 @apart
@@ -153,7 +161,7 @@ def _weighed(S: Any, B: Any, place: Any, w: int, work: int, functions: int, n: i
     """The same, with the weights of each lane's function."""
     for lane in range(n):
         own, i = w + place[lane], work + lane
-        s = fused(S[own], B[KERNEL + i], B[TOTAL + i])
+        s = fused(S[own], B[KERNEL + i], B[i])
         s = fused(S[own + functions], B[KERNEL + LANES + i], s)
         s = fused(S[own + 2 * functions], B[KERNEL + 2 * LANES + i], s)
-        B[TOTAL + i] = fused(S[own + 3 * functions], B[KERNEL + 3 * LANES + i], s)
+        B[i] = fused(S[own + 3 * functions], B[KERNEL + 3 * LANES + i], s)

@@ -13,7 +13,7 @@ from spaql.gp.model_plant import ModelPlant, Numbers, model_plant
 from spaql.gp.transitions import Data, follows_of, jumped, shifts_of, still_of, stretches_of, units_of
 from spaql.ground.arrays import Array
 from spaql.plants.axes import Axis
-from spaql.plants.plant import LANES, Rows, advance
+from spaql.plants.plant import advance
 from spaql.plants.problem import Problem
 
 FEWEST = 10  # steps
@@ -27,17 +27,21 @@ def imagined(
     problem: Problem, model: Model, data: Data, starts: Array, rng: np.random.Generator, functions: int = 1,
     at: Array | None = None, lacking: bool = False,
 ) -> Problem:  # fmt: skip
-    """The problem with a model in the place of its plant. `at`: inputs in units at which functions are drawn.
+    """The problem with a model in the place of its plant. `at`: inputs in units at which functions
+    are drawn.
 
     `lacking`: they are not drawn, but each is learned from the data without one part of it.
     """
     at = np.zeros((0, data.states.shape[1] + data.actions.shape[1])) if at is None else at
     with threadpool_limits(1, "blas"):
-        found = numbers_of(model, data, starts, problem.horizon, functions, at, rng, lacking)
+        numbers = numbers_of(model, data, starts, functions, at, rng, lacking)
     about = f"{problem.name}, learned from {len(data.states):,} steps"
-    axes = tuple(axis if axis.slope is not None else _wider(axis, found, j) for j, axis in enumerate(problem.state))
+    axes = tuple(
+        axis if axis.slope is not None else _wider(axis, numbers, j)
+        for j, axis in enumerate(problem.state)
+    )
     return replace(
-        problem, name=f"{problem.name}-learned", summary=about, plant=model_plant(found, problem.known), env=None,
+        problem, name=f"{problem.name}-learned", summary=about, plant=model_plant(numbers, problem.known), env=None,
         env_id=None, state=axes, parameters={}, known=None, signals=None,
     )  # fmt: skip
 
@@ -49,7 +53,7 @@ def step_cost(problem: Problem) -> int:
 
 
 def one_function(problem: Problem, function: int, starts: Array | None = None) -> Problem:
-    """A learned problem whose episodes all take place in one of its functions; and, if given, begin there."""
+    """A learned problem whose episodes take place in one of its functions; if given, from these starts."""
     plant = problem.plant
     assert isinstance(plant, ModelPlant)
     numbers, only = plant.numbers, [function]
@@ -58,24 +62,11 @@ def one_function(problem: Problem, function: int, starts: Array | None = None) -
         weights=tuple(weights[only] for weights in numbers.weights),
         starts=numbers.starts if starts is None else np.atleast_2d(starts),
     )  # fmt: skip
-    return replace(problem, plant=model_plant(own, plant.told))
+    return replace(problem, plant=model_plant(own, plant.known))
 
 
 def predicted(problem: Problem, states: Array, actions: Array) -> Array:
-    """The next observations in a learned problem of one function, without noise; at most LANES states."""
-    rows, table = _stepped(problem, states, actions)
-    return table[rows.observation : rows.observation + states.shape[1]].T.copy()
-
-
-def highest_reward(problem: Problem, states: Array, actions: Array) -> float:
-    """Of these steps in a learned problem of one function, without noise."""
-    parts = (slice(k, k + LANES) for k in range(0, len(states), LANES))
-    stepped = (_stepped(problem, states[part], actions[part]) for part in parts)
-    return max(float(table[rows.reward].max()) for rows, table in stepped)
-
-
-def _stepped(problem: Problem, states: Array, actions: Array) -> tuple[Rows, Array]:
-    """The table of the plant after a step, a column per state."""
+    """Next observations in a problem of one function, without noise; at most LANES states."""
     plant = problem.plant
     assert isinstance(plant, ModelPlant)
     table, rows, (n, d) = plant.table(), plant.rows, states.shape
@@ -83,7 +74,7 @@ def _stepped(problem: Problem, states: Array, actions: Array) -> tuple[Rows, Arr
     table[rows.action : rows.action + actions.shape[1], :n] = actions.T
     table[rows.noise : rows.reward] = 0.5
     advance(plant.batch[1], table.reshape(-1), 0, 0, np.zeros(n, np.uint64), 0)
-    return rows, table[:, :n]
+    return table[rows.observation : rows.observation + d, :n].T.copy()
 
 
 def model_of(problem: Problem, data: Data) -> Model:
@@ -94,10 +85,10 @@ def model_of(problem: Problem, data: Data) -> Model:
         return learn_model(data, low, high, "reward" in known, "terminated" in known, declared_of(problem))
 
 
-def _wider(axis: Axis, found: Numbers, j: int) -> Axis:
+def _wider(axis: Axis, numbers: Numbers, j: int) -> Axis:
     """A model goes a little beyond what it has seen, and a declared range must hold it."""
-    ends = found.centre[j] + found.scale[j] * np.array([found.low[j], found.high[j]])
-    ends += np.array([-1.0, 1.0]) * (found.blur[j] + 1e-9 * np.abs(ends).max())
+    ends = numbers.centre[j] + numbers.scale[j] * np.array([numbers.low[j], numbers.high[j]])
+    ends += np.array([-1.0, 1.0]) * (numbers.blur[j] + 1e-9 * np.abs(ends).max())
     return replace(axis, low=min(axis.low, float(ends[0])), high=max(axis.high, float(ends[1])))
 
 
@@ -108,7 +99,7 @@ def range_of(problem: Problem) -> tuple[Array, Array]:
 
 
 def declared_of(problem: Problem) -> tuple[Array, Array, Array]:
-    """The declared ends of the variables, infinite where there are none, and the turns of angles, 0 of all others."""
+    """Declared ends of the variables, else infinite, and the turns of angles, 0 of all others."""
     low = [-np.inf if axis.slope is not None else axis.low for axis in problem.state]
     high = [np.inf if axis.slope is not None else axis.high for axis in problem.state]
     turn = [axis.period or 0.0 for axis in problem.state]
@@ -116,9 +107,11 @@ def declared_of(problem: Problem) -> tuple[Array, Array, Array]:
 
 
 def starts_of(problem: Problem, data: Data, rng: np.random.Generator) -> Array:
-    """Beginnings like those seen: of a normal distribution whose mean and width are known from so few (Student's t).
+    """Beginnings like those seen: of a normal distribution whose mean and width are known from so
+    few (Student's t).
 
-    A law that was found for the usual beginnings only fails from the others, and nobody would say so.
+    A law that was found for the usual beginnings only fails from the others, and nobody would say
+    so.
     """
     jumps, first = jumped(data), data.states[~follows_of(data)]
     mean, spread = first.mean(axis=0), first.std(axis=0, ddof=1) if len(first) > 1 else np.zeros(first.shape[1])
@@ -144,25 +137,28 @@ def starts_of(problem: Problem, data: Data, rng: np.random.Generator) -> Array:
             drawn[:, j] = drawn[:, k]
     again = rng.random(STARTS) < SEEN
     drawn[again] = first[rng.integers(len(first), size=int(again.sum()))]
-    found: Array = np.clip(drawn, np.minimum(low, first.min(axis=0)), np.maximum(high, first.max(axis=0)))
+    starts: Array = np.clip(drawn, np.minimum(low, first.min(axis=0)), np.maximum(high, first.max(axis=0)))
     if jumps.any():  # between two of them: a reference and what the plant does under it belong together
         after = data.nexts[jumps]
         some = rng.random(STARTS) > 1.0 / stretches_of(problem.horizon, data)
-        one, other = rng.integers(len(after), size=(2, int(some.sum())))
-        found[some] = after[one] + rng.random((int(some.sum()), 1)) * (after[other] - after[one])
-    return found
+        first_jump, other = rng.integers(len(after), size=(2, int(some.sum())))
+        way = rng.random((int(some.sum()), 1))
+        starts[some] = after[first_jump] + way * (after[other] - after[first_jump])
+    return starts
 
 
 def _together(starts: Array, data: Data, spread: Array) -> Array:
-    """Starts in whose plane all data lies: an error belongs to the reference that it is the error of.
+    """Starts in whose plane all data lies: an error belongs to the reference that it is the error
+    of.
 
-    Of the variables in such a relation the one that varies most among beginnings follows from the others.
+    Of the variables in such a relation the one that varies most among beginnings follows from the
+    others.
     """
     units = units_of(data, np.zeros(1), np.ones(1))
-    found, still = starts.copy(), still_of((data.states - units.centre) / units.scale)
+    moved, still = starts.copy(), still_of((data.states - units.centre) / units.scale)
     for direction in still / units.scale:
         varied = np.abs(direction) * spread
         last = len(varied) - 1 - int(np.argmax(varied[::-1] > 0.999 * varied.max()))
         if varied[last] > 0.0:
-            found[:, last] -= (found - units.centre) @ direction / direction[last]
-    return found
+            moved[:, last] -= (moved - units.centre) @ direction / direction[last]
+    return moved

@@ -1,7 +1,9 @@
-"""A model of transitions: Gaussian processes of the change of every variable, and of the reward where it is unknown.
+"""A model of transitions: Gaussian processes of the change of every variable, and of the reward
+where it is unknown.
 
-Length scales come from a part of the data, weights from all of it, or from all but a fifth. Functions drawn from the
-posterior disagree where there is no data; so that they can, the inducing points include some where it will be asked.
+Length scales come from a part of the data, weights from all of it, or from all but a fifth.
+Functions drawn from the posterior disagree where there is no data; so that they can, the inducing
+points include some where it will be asked.
 """
 
 import math
@@ -12,9 +14,9 @@ import numpy as np
 
 from spaql.gp.circles import Circle, circles_of, shortest, turned, turns_of
 from spaql.gp.gaussian_process import (
-    BOUNDS_NOISE,
-    BOUNDS_SIGNAL,
     IRRELEVANT,
+    LEAST_NOISE,
+    LEAST_SIGNAL,
     Posterior,
     Scales,
     features,
@@ -25,6 +27,7 @@ from spaql.gp.gaussian_process import (
 )
 from spaql.gp.model_plant import Numbers
 from spaql.gp.reward import (
+    MIN_STEPS,
     QUADRATIC,
     EndModel,
     RewardModel,
@@ -56,14 +59,12 @@ from spaql.gp.transitions import (
 from spaql.ground.arrays import Array
 
 FITTED = 300  # transitions that scales are fitted to; more are thinned out
-FEWEST_PAIRS = 30  # of errors in a row that tell what kind of noise there is
 WEIGHED = 20_000  # the same that weights come from
 POINTS = 200  # of an output, at most
-ENOUGH = 3.0, 0.003  # what points need not explain: times the noise's variance, and of the spread of the changes
+UNEXPLAINED = 3.0  # times the noise's variance: what points need not explain
 EVEN = math.sqrt(12.0)  # width of an even distribution over its deviation
-INEXACT = 0.01  # of the spread of the changes: noise, at least, where laws are judged; else they live on a knife's edge
+INEXACT = 0.01  # of the spread of the changes: least noise where laws are judged; else they are brittle
 WIDER = 0.25  # of the box of the data: how far outside of it a state may come
-ABOVE = 1.0  # the same where rewards are believed that are higher than any seen: they are outside
 
 
 class Model(NamedTuple):
@@ -110,7 +111,7 @@ def learn_model(
 
 
 def _moves(units: DataUnits, circles: Sequence[Circle], turns: Array, data: Data) -> Array:
-    """Changes in units of the scale; of an angle, in radians, in the place of the cosine's, and none in the sine's."""
+    """Changes in units; that of an angle stands in the place of the cosine's, none in the sine's."""
     change = data.nexts - data.states
     for j in np.flatnonzero(turns[1]):
         change[:, j] = shortest(change[:, j], turns[1, j])
@@ -121,9 +122,9 @@ def _moves(units: DataUnits, circles: Sequence[Circle], turns: Array, data: Data
 
 
 def _scales_of(x: Array, y: Array) -> Scales:
-    """Those of a variable; without a kernel where it always changes by the same, as a sine does beside its cosine."""
+    """Of a variable; without a kernel where it always changes by the same, as a sine here does."""
     if _exact(y):
-        return Scales(np.full(x.shape[1], 2 * IRRELEVANT), 2 * BOUNDS_SIGNAL[0], BOUNDS_NOISE[0])
+        return Scales(np.full(x.shape[1], 2 * IRRELEVANT), 2 * LEAST_SIGNAL, LEAST_NOISE)
     return fit_scales(x, y)[0]
 
 
@@ -156,14 +157,15 @@ def outputs_of(model: Model, data: Data) -> list[Output]:
 
 
 def numbers_of(
-    model: Model, data: Data, starts: Array, horizon: int, functions: int, at: Array, rng: np.random.Generator,
+    model: Model, data: Data, starts: Array, functions: int, at: Array, rng: np.random.Generator,
     lacking: bool = False,
 ) -> Numbers:  # fmt: skip
-    """The mean function, and `functions - 1` others that are drawn, with doubt at the inputs `at` (in units).
+    """The mean function, and `functions - 1` others that are drawn, with doubt at the inputs `at`
+    (in units).
 
-    `lacking`: the others are not drawn; each, and its reward, is the mean of what the data without one part of it says,
-    of as many parts, under the scales of all data.
-    Only with others there is noise in the steps: what is looked for in the mean function is a plan, not a judgement.
+    `lacking`: the others are not drawn; each, and its reward, is the mean of what the data without
+    one part of it says, of as many parts, under the scales of all data. Only with others there is
+    noise in the steps: what is looked for in the mean function is a plan, not a judgement.
     """
     data = without_jumps(data)
     parts, chosen = parts_of(data, max(functions - 1, 1), rng) if lacking else None, spread_over(data, WEIGHED)
@@ -193,10 +195,11 @@ def numbers_of(
         elif j < d and not exact:
             drawn[1:] = posterior_samples(fitted, functions - 1, rng)
         if j < d and functions > 1 and not exact:
-            seen = _seen(y - features(x, own, scales, False) @ fitted.mean, follows)
+            errors = y - features(x, own, scales, False) @ fitted.mean
+            sensors = _sensor_share(errors, follows)
             own_noise = math.exp(scales.noise)
-            noise[j] = EVEN * spread * max(own_noise * math.sqrt(1.0 - 2.0 * seen), INEXACT)
-            blur[j] = EVEN * spread * own_noise * math.sqrt(seen) * units.scale[j]
+            noise[j] = EVEN * spread * max(own_noise * math.sqrt(1.0 - 2.0 * sensors), INEXACT)
+            blur[j] = EVEN * spread * own_noise * math.sqrt(sensors) * units.scale[j]
         drawn, m = drawn * spread, len(own)
         points.append((own * scales.inverse).T)
         weights.append(drawn[:, :m])
@@ -211,7 +214,7 @@ def numbers_of(
         turn[0][pair], turn[1][pair] = (1 + circle.sine, -1), circle.radius
         blur[pair] = blur[circle.cosine] / units.scale[circle.cosine] * circle.radius
     angle = np.zeros(d) if model.reward_model is None else model.reward_model.angle
-    reward = reward_bounds(model.reward_model, data, horizon, judged=functions > 1)
+    reward = reward_bounds(model.reward_model, data, judged=functions > 1)
     first, length = (model.turns[0] - units.centre) / units.scale, model.turns[1] / units.scale
     inverse = np.array([output.scales.inverse for output in outputs])
     return Numbers(
@@ -224,13 +227,13 @@ def _points_of(model: Model, data: Data, output: Output, doubt: Array, is_end: b
     """The inducing points of an output; of rare ends, all of the latest."""
     if is_end and model.end_model is not None and model.end_model.rare:
         return output.values.x[data.ended][-POINTS:]
-    scales = output.scales
-    enough = max(ENOUGH[0] * math.exp(2.0 * scales.noise), ENOUGH[1] ** 2)
-    return inducing_points(output.values.x, doubt, scales, POINTS, enough)
+    enough = UNEXPLAINED * math.exp(2.0 * output.scales.noise)
+    return inducing_points(output.values.x, doubt, output.scales, POINTS, enough)
 
 
 def _borders(output: Output, own: Array, fitted: Posterior, ended: Array, functions: int, lacking: bool) -> Array:
-    """(functions,) what to add to the process of ends, so that an episode ends where it is positive.
+    """(functions,) what to add to the process of ends, so that an episode ends where it is
+    positive.
 
     A border may be anywhere between what was survived and what was not: functions differ in it.
     """
@@ -243,10 +246,9 @@ def _borders(output: Output, own: Array, fitted: Posterior, ended: Array, functi
 
 
 def _box_of_model(model: Model, data: Data) -> tuple[Array, Array]:
-    """Lowest and highest states in the model, in units: a little beyond the data, a whole turn, a circle."""
+    """Ends of the states of the model, in units: a little beyond the data, a turn, a circle."""
     units, d = model.units, data.states.shape[1]
-    wider = ABOVE if model.reward_model is not None and model.reward_model.higher > 0.0 else WIDER
-    low, high = box_of(units, data, wider)
+    low, high = box_of(units, data, WIDER)
     for j in np.flatnonzero(model.shifts >= 0).tolist():  # what is remembered may be all that it is the memory of
         if (k := _origin(model.shifts, j)) < d:
             ends = units.centre[k] + units.scale[k] * np.array([low[k], high[k]])
@@ -268,28 +270,30 @@ def _origin(shifts: Array, j: int) -> int:
     return j
 
 
-def _seen(left: Array, follows: Array) -> float:
-    """The part of the noise, between 0 and 1/2, that is one of seeing: it is in two errors in a row, with other signs.
+def _sensor_share(errors: Array, follows: Array) -> float:
+    """The part of the noise, between 0 and 1/2, that is one of seeing: it is in two errors in a
+    row, with other signs.
 
     What a sensor adds is gone with the next observation. What moves the plant stays.
     """
     at = np.flatnonzero(follows)
-    if len(at) < FEWEST_PAIRS or not left[at].any():
+    if len(at) < MIN_STEPS or not errors[at].any():
         return 0.0
-    return float(np.clip(-(left[at] @ left[at - 1]) / (left[at] @ left[at]), 0.0, 0.5))
+    return float(np.clip(-(errors[at] @ errors[at - 1]) / (errors[at] @ errors[at]), 0.0, 0.5))
 
 
 def _exact(y: Array) -> bool:
-    """Whether a variable always changes by the same: a reference until it jumps, a clock. Nothing is in doubt there."""
+    """Whether a variable always changes by the same: a reference until it jumps, a clock."""
     return len(y) > 0 and float(np.ptp(y)) < 1e-9
 
 
 def _without_effect(x: Array, d: int) -> Array:
     """(directions, inputs) in which states have never varied, and nothing depends on them.
 
-    No state of the plant leads out of such a plane. Noise of a model does, and functions that are drawn without data
-    there would run away. An action that was never varied is another matter: somebody may take another one.
+    No state of the plant leads out of such a plane. Noise of a model does, and functions that are
+    drawn without data there would run away. An action that was never varied is another matter:
+    somebody may take another one.
     """
-    found = still_of(x[:, :d])
-    return np.concatenate([found, np.zeros((len(found), x.shape[1] - d))], axis=1)
+    still = still_of(x[:, :d])
+    return np.concatenate([still, np.zeros((len(still), x.shape[1] - d))], axis=1)
 

@@ -1,21 +1,36 @@
 """The equations of a learned model, compiled: reset and step over a table of lanes.
 
-Gaussian processes, one per output, each with points of its own: (G2) of gaussian_process.py. T is the table of the
-plant, N and S are the model's numbers of double and of single precision, B is the memory of the table as single
-precision. Inner loops go over lanes, so that LLVM vectorises them without changing the order of any sum.
+Gaussian processes, one per output, each with points of its own: (G2) of gaussian_process.py. T is
+the table of the plant, N and S are the model's numbers of double and of single precision, B is the
+memory of the table as single precision. Inner loops go over lanes, so that LLVM vectorises them
+without changing the order of any sum.
 """
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from spaql.gp.kernel_sums import BLOCK, TOTAL, F, filled, summed
+from spaql.gp.kernel_sums import BLOCK, F, filled, summed
 from spaql.ground import fastmath
 from spaql.ground.compiling import apart, inlined
 from spaql.plants.plant import LANES, Rows
 
-OF_NEXT, LOGARITHM, LEAST, MOST, STRAY, LAST, FALLS = range(7)  # the order of `RewardBounds`
 HEADER = 3  # numbers before the others: address of those of single precision, functions, starts
+
+
+class RewardBounds(NamedTuple):
+    """How a reward is made of its process, and what is believed of it; in memory in this order."""
+
+    of_next: float = 0.0  # 1: a function of the next state
+    logarithm: float = 0.0  # 1: the process explains the logarithm
+    least: float = 0.0
+    most: float = 0.0
+    stray: float = math.inf  # beyond the data no step pays more
+    last: float = math.nan  # what the last step of an episode pays; nan: it is learned
+
+
+OF_NEXT, LOGARITHM, LEAST, MOST, STRAY, LAST = range(len(RewardBounds._fields))
 
 
 class Sizes(NamedTuple):
@@ -36,12 +51,12 @@ class Sizes(NamedTuple):
 
     @property
     def scratch(self) -> int:
-        """Rows of the table: function of a lane; inputs, own part, kernels, sums, strays; address of the numbers."""
+        """Rows: function of a lane; inputs, own part, kernels, sums, strays; address of the numbers."""
         return 1 + -(-(self.inputs + filled(self.inputs) + BLOCK + 3) // 2) + 1
 
 
 class Places(NamedTuple):
-    """Where the numbers of a model stand in N, in the order of `Numbers`, and where rows stand in B."""
+    """Places in N, in the order of `Numbers`, and of rows in B."""
 
     centre: int
     scale: int
@@ -64,12 +79,13 @@ class Places(NamedTuple):
     linear: int
     z: int  # in B: inputs in units
     stray: int  # 1 where a lane has left the box of the data
-    work: int  # the sum, the kernels of a block, the own part of the inputs and these themselves: TOTAL, KERNEL, OWN, X
+    work: int  # the sum, the kernels of a block, the own part of the inputs and these themselves: KERNEL, OWN, X
 
 
 def places(sizes: Sizes, rows: Rows) -> Places:
     d, axes, inputs, outputs = sizes.d, sizes.axes, sizes.inputs, sizes.outputs
-    counts = [d, d, d, d, axes, axes, 7, d, d, d, d, d, d, d, d, outputs * inputs, outputs, outputs]
+    bounds = len(RewardBounds._fields)
+    counts = [d, d, d, d, axes, axes, bounds, *[d] * 8, outputs * inputs, outputs, outputs]
     at = [HEADER + sum(counts[:i]) for i in range(len(counts) + 1)]
     z = 2 * LANES * (rows.end - sizes.scratch + 1)
     stray = z + LANES * inputs
@@ -118,7 +134,7 @@ def advance(T: Any, N: Any, S: Any, B: Any, place: Any, sizes: Sizes, rows: Rows
         summed(N, S, B, place, inputs, j, at, functions, n)
         for i in range(n):
             w = at.linear + (place[i] * outputs + j) * (inputs + 1)
-            s = np.float64(B[at.work + TOTAL + i]) + N[w + inputs]
+            s = np.float64(B[at.work + i]) + N[w + inputs]
             for k in range(inputs):
                 s += N[w + k] * B[at.z + k * LANES + i]
             if j < d and N[at.turn + j] > 0.0:
@@ -135,15 +151,14 @@ def advance(T: Any, N: Any, S: Any, B: Any, place: Any, sizes: Sizes, rows: Rows
                 T[rows.done * LANES + i] = 1.0 if s > 0.0 else 0.0
             else:
                 q = at.linear + functions * outputs * (inputs + 1) + place[i] * inputs * inputs
-                paid = _paid(N, B, s, q, inputs, at, i)
-                T[rows.reward * LANES + i] = paid if B[at.stray + i] == F(0.0) else min(paid, N[at.reward + STRAY])
+                T[rows.reward * LANES + i] = _paid(N, B, s, q, inputs, at, i)
     if sizes.learned and sizes.ends and N[at.reward + LAST] == N[at.reward + LAST]:  # it is a number
         _pay_ends(T, N, rows, at, n)
 
 
 @inlined
 def _remembered(T: Any, k: int, j: int, d: int, rows: Rows, n: int) -> None:
-    """Exactly, to the last bit: a law may tell an action at the end of its range from one beyond it."""
+    """To the last bit: a law may tell an action at the end of its range from one beyond it."""
     row = rows.state + k if k < d else rows.action + k - d
     for i in range(n):
         T[(rows.observation + j) * LANES + i] = T[row * LANES + i]

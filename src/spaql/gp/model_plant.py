@@ -1,12 +1,12 @@
 """A learned model as a compiled plant: whatever can be tried on a plant can be tried in it.
 
-The equations of the model are the same for every fit; its numbers are not. So the compiled functions read the numbers
-from memory whose address stands in a row of the table, beside the rows of state and action. One compilation serves all
-fits of a problem.
+The equations of the model are the same for every fit; its numbers are not. So the compiled
+functions read the numbers from memory whose address stands in a row of the table, beside the rows
+of state and action. One compilation serves all fits of a problem.
 
-A state of the model is an observation without noise and the number of the function, drawn from the posterior, in which
-its episode takes place. All sums go over the points in their order, side by side in all lanes: the same bits for any
-number of lanes.
+A state of the model is an observation without noise and the number of the function, drawn from the
+posterior, in which its episode takes place. All sums go over the points in their order, side by
+side in all lanes: the same bits for any number of lanes.
 """
 
 import functools
@@ -18,7 +18,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spaql.gp.kernel_sums import BLOCK, filled
-from spaql.gp.model_equations import FALLS, HEADER, STRAY, Places, Sizes, advance, begin, places
+from spaql.gp.model_equations import (
+    HEADER,
+    STRAY,
+    Places,
+    RewardBounds,
+    Sizes,
+    advance,
+    begin,
+    places,
+)  # fmt: skip
 from spaql.ground.arrays import Array
 from spaql.ground.errors import SpaqlError
 from spaql.ground.numba_version import intrinsic
@@ -52,20 +61,8 @@ def _wholes(_context: Any, address: Any) -> Any:
     return _WHOLES(nb.int64), _cast
 
 
-class RewardBounds(NamedTuple):
-    """How a reward is made of its process, and what is believed of it; in memory in the order of equations.py."""
-
-    of_next: float = 0.0  # 1: a function of the next state
-    logarithm: float = 0.0  # 1: the process explains the logarithm
-    least: float = 0.0
-    most: float = 0.0
-    stray: float = math.inf  # beyond the data no step pays more
-    last: float = math.nan  # what the last step of an episode pays; nan: it is learned
-    falls: float = 0.0  # 1: to leave the data ends the episode
-
-
 class Numbers(NamedTuple):
-    """The numbers of a model: what its functions share, and what differs between them. `Sizes` tells the shapes."""
+    """What the functions of a model share, then what differs. `Sizes` tells the shapes."""
 
     centre: Array  # (d,) of the observations
     scale: Array  # (d,)
@@ -92,15 +89,15 @@ class Numbers(NamedTuple):
 
 @dataclass(frozen=True)
 class ModelPlant(Plant):
-    """A plant whose numbers are in memory. `told`: what is known of reward and end, and not learned."""
+    """A plant whose numbers are in memory. `known`: of reward and end, and not learned."""
 
     numbers: Numbers = field(kw_only=True, compare=False, repr=False)
-    told: KnownOutcome | None = field(default=None, kw_only=True)
+    known: KnownOutcome | None = field(default=None, kw_only=True)
 
     @property
     def sizes(self) -> Sizes:
         """Whether the last output is an end follows from how many outputs there are."""
-        learned = self.told is None or self.told.reward is None
+        learned = self.known is None or self.known.reward is None
         ends = len(self.numbers.inverse) > self.observation_dim + learned
         return Sizes(self.observation_dim, self.action_dim, learned, ends)
 
@@ -125,7 +122,7 @@ class ModelPlant(Plant):
 
     @functools.cached_property
     def memory(self) -> tuple[Array, Array]:
-        """Everything in one array of float64 and one of float32, whose address is the first of the others."""
+        """An array of float64, and one of float32 whose address is the first of the others."""
         numbers = self.numbers
         blocks = [_blocks(*parts) for parts in zip(numbers.points, numbers.weights, numbers.inverse, strict=True)]
         small = np.concatenate([np.zeros(0, np.float32), *(part.ravel() for part in blocks)])
@@ -148,11 +145,11 @@ class ModelPlant(Plant):
 
     @functools.cached_property
     def batch(self) -> tuple[Batch, Batch]:
-        return _compiled(self.sizes, self.rows, self.told)
+        return _compiled(self.sizes, self.rows, self.known)
 
 
 def _blocks(points: Array, weights: Array, inverse: Array) -> Array:
-    """(blocks, numbers): of every block the own parts of its points, their inputs that matter, their weights."""
+    """(blocks, numbers): the own parts of a block's points, their inputs that matter, weights."""
     used = points[inverse > 0.0] / 4.0  # exponents are in sixteenths
     more, count = -used.shape[1] % BLOCK, -(-used.shape[1] // BLOCK)
     own = -0.5 * (used * used).sum(axis=0, keepdims=True)
@@ -163,10 +160,10 @@ def _blocks(points: Array, weights: Array, inverse: Array) -> Array:
     return np.concatenate(parts, axis=1).astype(np.float32)
 
 
-def model_plant(numbers: Numbers, told: KnownOutcome | None = None) -> ModelPlant:
+def model_plant(numbers: Numbers, known: KnownOutcome | None = None) -> ModelPlant:
     """The plant of a model."""
     d, axes = len(numbers.centre), len(numbers.middle)
-    return ModelPlant(nowhere, nothing, None, d + 1, axes, d, 2, 2 * d, numbers=numbers, told=told)
+    return ModelPlant(nowhere, nothing, None, d + 1, axes, d, 2, 2 * d, numbers=numbers, known=known)
 
 
 @reset
@@ -181,9 +178,9 @@ def nothing() -> tuple[float, ...]:
     raise SpaqlError("a learned model has no equations to run in Python")
 
 
-def _compiled(sizes: Sizes, rows: Rows, told: KnownOutcome | None) -> tuple[Batch, Batch]:
+def _compiled(sizes: Sizes, rows: Rows, outcome: KnownOutcome | None) -> tuple[Batch, Batch]:
     """Reset and step; what is known stands in the text under its name."""
-    known = {} if told is None else told.functions
+    known = {} if outcome is None else outcome.functions
     ours = {
         "doubles": _doubles, "singles": _singles, "wholes": _wholes, "begin": begin, "advance": advance,
         "Sizes": Sizes, "Rows": Rows, "Places": Places,
@@ -210,12 +207,10 @@ def _step(sizes: Sizes, rows: Rows, shape: str, known: Mapping[str, Any]) -> lis
     at, paid = places(sizes, rows), _row(rows.reward)(0)
     if not sizes.learned:
         lines.append(f"        {paid} = reward({everything})")
-        lines.append(f"        if B[{at.stray} + i] > 0.5: {paid} = min({paid}, N[{at.reward + STRAY}])")
+    lines.append(f"        if B[{at.stray} + i] > 0.5: {paid} = min({paid}, N[{at.reward + STRAY}])")
     if not sizes.ends:
         ended = f"1.0 if terminated({everything}) else 0.0" if "terminated" in known else "0.0"
         lines.append(f"        {_row(rows.done)(0)} = {ended}")
-    lines.append(f"        if N[{at.reward + FALLS}] > 0.5 and B[{at.stray} + i] > 0.5:")
-    lines.append(f"            {paid}, {_row(rows.done)(0)} = N[{at.reward + STRAY}], 1.0")
     for j in range(sizes.d):
         blur = f"N[{places(sizes, rows).blur + j}] * ({_row(rows.noise)(sizes.d + j)} - 0.5)"
         lines += [f"        {state(j)} = {observed(j)}", f"        {observed(j)} += {blur}"]

@@ -1,4 +1,5 @@
-"""A learned model as plain functions of plain numbers, for whatever is put together from functions: loops.
+"""A learned model as plain functions of plain numbers, for whatever is put together from functions:
+loops.
 
     def step(s0, s1, f, b, a0, c0, c1):               two variables, one action
         k = int(f)
@@ -9,9 +10,10 @@
         b = 1.0 if n0 != o0 or n1 != o1 else 0.0
         ...
 
-The model's numbers are arrays that these functions name; compiling makes constants of them. f is the function, drawn
-from the posterior, in which the episode takes place, b is 1 where a step has left the box of the data. The state is
-observed as it is: the noise of the sensors belongs to the loop, whose default it is (`ModelPlant.sensor_noise`).
+The model's numbers are arrays that these functions name; compiling makes constants of them. f is
+the function, drawn from the posterior, in which the episode takes place, b is 1 where a step has
+left the box of the data. The state is observed as it is: the noise of the sensors belongs to the
+loop, whose default it is (`ModelPlant.sensor_noise`).
 """
 
 import math
@@ -41,7 +43,7 @@ def in_python(plant: ModelPlant) -> Plant:
         "FUNCTIONS": len(numbers.linear), "math": math,
     }  # fmt: skip
     scope |= {f"value{j}": _value(plant, j) for j in range(outputs)}
-    known = {} if plant.told is None else plant.told.functions
+    known = {} if plant.known is None else plant.known.functions
     scope |= {f"known_{name}": function for name, function in known.items()}
 
     lines = ["k = int(f)"]
@@ -61,8 +63,8 @@ def in_python(plant: ModelPlant) -> Plant:
             lines.append(f"reward = {numbers.reward.last!r} if terminated else reward")
     else:
         lines.append(f"terminated = {f'bool(known_terminated({everything}))' if 'terminated' in known else False}")
-    if numbers.reward.falls > 0.0:
-        lines.append(f"reward, terminated = ({numbers.reward.stray!r}, True) if b > 0.5 else (reward, terminated)")
+    if math.isfinite(numbers.reward.stray):  # beyond the data nothing good is believed
+        lines.append(f"reward = min(reward, {numbers.reward.stray!r}) if b > 0.5 else reward")
     lines.append(f"return ({', '.join(letters('t', d))}, f, b), reward, terminated")
     stepped = function_of(scope, f"step({', '.join([*s, 'f', 'b', *a, *c])})", lines)
 
@@ -77,19 +79,17 @@ def in_python(plant: ModelPlant) -> Plant:
 
 
 def _paid(plant: ModelPlant, inputs: str, everything: str) -> list[str]:
-    """Lines of the reward; beyond the data nothing good is believed."""
+    """Lines of the reward."""
     reward = plant.numbers.reward
     if not plant.sizes.learned:
-        lines = [f"reward = known_reward({everything})"]
-    else:
-        lines = [f"reward = min(max(value{plant.sizes.d}(k, {inputs}), {reward.least!r}), {reward.most!r})"]
-        lines += ["reward = math.exp(reward)"] if reward.logarithm > 0.0 else []
-    bounded = f"reward = min(reward, {reward.stray!r}) if b > 0.5 else reward"
-    return [*lines, bounded] if math.isfinite(reward.stray) else lines
+        return [f"reward = known_reward({everything})"]
+    value = f"value{plant.sizes.d}(k, {inputs})"
+    lines = [f"reward = min(max({value}, {reward.least!r}), {reward.most!r})"]
+    return [*lines, "reward = math.exp(reward)"] if reward.logarithm > 0.0 else lines
 
 
 def _moved(plant: ModelPlant, j: int, change: str) -> list[str]:
-    """Lines of a variable after a step, n in units and t in its own: held in the box of the data, or on a circle."""
+    """Lines of a variable after a step, n in units and t in its own: held in a box, or on a circle."""
     turn = int(plant.numbers.turn[j])
     if turn < 0:  # a sine comes with its cosine
         return []
@@ -115,16 +115,16 @@ def _moved(plant: ModelPlant, j: int, change: str) -> list[str]:
 
 def _turned(plant: ModelPlant, inputs: Sequence[str], state: str) -> list[str]:
     """Inputs of the reward, with angles in the place of what their cosines were."""
-    found = list(inputs)
+    names = list(inputs)
     for j in np.flatnonzero(plant.numbers.angle):
-        told = float(plant.numbers.angle[j])
-        sign, sine = math.copysign(1.0, told), int(abs(told)) - 1
-        found[j] = f"math.atan2({sign} * {state}{sine}, {sign} * {state}{j})"
-    return found
+        angle = float(plant.numbers.angle[j])
+        sign, sine = math.copysign(1.0, angle), int(abs(angle)) - 1
+        names[j] = f"math.atan2({sign} * {state}{sine}, {sign} * {state}{j})"
+    return names
 
 
 def _value(plant: ModelPlant, j: int) -> Any:
-    """(G2) of gaussian_process.py for one output: kernels, the linear part and, of a reward, the quadratic one."""
+    """(G2) of gaussian_process.py for one output; the quadratic part is the reward's."""
     numbers, inputs = plant.numbers, plant.sizes.inputs
     inverse = np.asarray(numbers.inverse[j], float)
     used = np.flatnonzero(inverse > 0.0)

@@ -1,4 +1,4 @@
-"""Recorded transitions: their units, what is remembered, references that jump; before any model is made of them."""
+"""Recorded transitions: their units, what is remembered, references that jump."""
 
 from typing import NamedTuple
 
@@ -6,8 +6,6 @@ import numpy as np
 from scipy.spatial import KDTree
 
 from spaql.ground.arrays import Array
-
-SWITCH_VALUES = 2  # values of a variable that is no memory of another one, but a switch that happens to follow it
 
 
 class Data(NamedTuple):
@@ -34,42 +32,44 @@ def spread_over(data: Data, most: int) -> Array:
     ends = np.flatnonzero(data.ended)[-most // 10 :]
     recent = most // 3
     spread = np.linspace(0, n - recent - 1, most - recent - len(ends)).astype(int)
-    found: Array = np.union1d(np.union1d(spread, ends), np.arange(n - recent, n))
-    return found
+    rows: Array = np.union1d(np.union1d(spread, ends), np.arange(n - recent, n))
+    return rows
 
 
 def follows_of(data: Data) -> Array:
     """Whether the row before is the step before."""
-    found = np.zeros(len(data.states), bool)
-    found[1:] = ~data.ended[:-1] & (data.states[1:] == data.nexts[:-1]).all(axis=1)
-    return found
+    follows = np.zeros(len(data.states), bool)
+    follows[1:] = ~data.ended[:-1] & (data.states[1:] == data.nexts[:-1]).all(axis=1)
+    return follows
 
 
 def parts_of(data: Data, parts: int, rng: np.random.Generator) -> Array:
-    """By step the number of its part: the episodes in a random order, cut into parts of as many steps each."""
+    """By step its part: episodes in a random order, cut into parts of as many steps each."""
     begins = np.flatnonzero(~follows_of(data))
-    ends, found = np.r_[begins[1:], len(data.states)], np.zeros(len(data.states), np.int64)
+    ends, part = np.r_[begins[1:], len(data.states)], np.zeros(len(data.states), np.int64)
     order = np.concatenate([np.arange(begins[k], ends[k]) for k in rng.permutation(len(begins))])
-    found[order] = np.arange(len(order)) * parts // len(order)
-    return found
+    part[order] = np.arange(len(order)) * parts // len(order)
+    return part
 
 
 def shifts_of(data: Data) -> Array:
-    """(d,) what a variable is in the next step: the number of a variable, or d and that of an action; -1: of no other.
+    """(d,) what a variable is in the next step: the number of a variable, or d and that of an
+    action; -1: of no other.
 
-    So it is with what is remembered. A model need not learn it, and is exact there.
+    So it is with what is remembered. A model need not learn it, and is exact there. A variable of
+    two values that follows another one may be a switch.
     """
     inputs = np.column_stack([data.states, data.actions])
     d = data.states.shape[1]
-    found = np.full(d, -1)
-    for j in range(d):
-        same = [k for k in range(inputs.shape[1]) if k != j and np.array_equal(data.nexts[:, j], inputs[:, k])]
-        if same and (same[-1] >= d or len(np.unique(data.nexts[:, j])) > SWITCH_VALUES):
-            found[j] = same[-1]
-    return found
+    shifts = np.full(d, -1)
+    for j, after in enumerate(data.nexts.T):
+        same = [k for k in range(inputs.shape[1]) if k != j and np.array_equal(after, inputs[:, k])]
+        if same and (same[-1] >= d or len(np.unique(after)) > 2):
+            shifts[j] = same[-1]
+    return shifts
 
 
-# -- units: what goes into a model and what comes out of it, in spreads of the data ------------------------------------
+# -- units: what goes into a model and what comes out of it, in spreads of the data ----------------
 
 STILL = 1e-9  # variance, in units
 
@@ -103,7 +103,7 @@ def inputs_of(units: DataUnits, states: Array, actions: Array) -> Array:
 
 
 def box_of(units: DataUnits, data: Data, wider: float) -> tuple[Array, Array]:
-    """The lowest and the highest states of the data in units, each moved outwards by a part of their distance."""
+    """Lowest and highest states in units, each moved outwards by a part of their distance."""
     z = np.concatenate([(column - units.centre) / units.scale for column in (data.states, data.nexts)])
     low, high = z.min(axis=0), z.max(axis=0)
     return low - wider * (high - low), high + wider * (high - low)
@@ -116,29 +116,26 @@ def values_of(x: Array, values: Array) -> Values:
 
 def spread_of(values: Array) -> Array:
     """By column; 1 where nothing varies."""
-    spread = values.std(axis=0)
-    found: Array = np.where(spread > 1e-12, spread, 1.0)
-    return found
+    deviation = values.std(axis=0)
+    spread: Array = np.where(deviation > 1e-12, deviation, 1.0)
+    return spread
 
 
 def still_of(z: Array) -> Array:
-    """(directions, d) in which states in units never vary: a constant, or an error beside what it is the error of."""
+    """(directions, d) in which states never vary: a constant, an error beside its reference."""
     middle = z - z.mean(axis=0)
     spread, directions = np.linalg.eigh(middle.T @ middle / len(z))
-    found: Array = directions.T[spread < STILL]
-    return found
+    still: Array = directions.T[spread < STILL]
+    return still
 
 
-# References: variables that are held, and jump when nobody can know. What comes after a jump is like a beginning
+# References: variables that are held, and jump when nobody can know. What comes after a jump is
+# like a beginning
 
 HELD_SHARE = 0.15  # of the steps in which a variable changes, at most, if it is held
 CONTACT_VALUES = 3  # values of a variable that may be a contact or a switch of the plant
-IN_A_ROW_SHARE = 0.5  # of the jumps, if that many come right after another: what is held does not
-SCHEDULE_JUMPS = 3  # jumps at the same step of an episode that make a schedule
-MIN_JUMPS = 8  # without a schedule: jumps that show whether the plant's state makes them
-NEIGHBOURS = 5  # neighbours of a step
-OFTEN_FACTOR = 3.0  # times as often as elsewhere: if neighbours of jumps jump more often, the state makes them
-MOST_NEIGHBOURS_SHARE = 0.5  # of the neighbours of one jump
+MIN_JUMPS = 3  # at the same step of every episode, that make a schedule
+NEIGHBOURS = 5  # of a step: most of them jump, if the state makes it jump
 
 
 def references_of(data: Data) -> Array:
@@ -152,50 +149,52 @@ def references_of(data: Data) -> Array:
 
 
 def jumped(data: Data) -> Array:
-    """Steps in which a reference changed, and does not in others that are just like it: nobody knows when it will.
+    """Steps in which a reference changed, and does not in others that are just like it: nobody
+    knows when it will.
 
     Only by what comes after such a step can one learn what to do with another reference.
     """
-    found: Array = (data.nexts != data.states)[:, references_of(data)].any(axis=1)
-    at = np.flatnonzero(found)
-    found[at] = _along(data, found, at) < MOST_NEIGHBOURS_SHARE * NEIGHBOURS
-    return found
+    jumps: Array = (data.nexts != data.states)[:, references_of(data)].any(axis=1)
+    at = np.flatnonzero(jumps)
+    jumps[at] = _share_of_neighbours(data, jumps, at) < 0.5
+    return jumps
 
 
 def without_jumps(data: Data) -> Data:
-    """The steps that show what the plant does: an error may jump with its reference, and what is paid then, too."""
+    """The steps that show what the plant does: errors and rewards may jump with a reference."""
     kept = ~jumped(data)
     return Data(*(part[kept] for part in data))
 
 
 def _in_a_row(data: Data, jumps: Array) -> bool:
-    """Whether a variable moves on as soon as it has moved, as the force of a contact does as long as it lasts."""
+    """Whether a variable mostly moves on once it has moved, as the force of a contact does."""
     again = jumps[1:] & jumps[:-1] & follows_of(data)[1:]
-    return float(again.sum()) > IN_A_ROW_SHARE * float(jumps.sum())
+    return bool(again.sum() > 0.5 * jumps.sum())
 
 
 def _by_itself(data: Data, jumps: Array) -> bool:
-    """Whether a variable of few values jumps by itself, and is not moved by the plant, as a contact is.
+    """Whether a variable of few values jumps by itself, and is not moved by the plant, as a contact
+    is.
 
-    It has a schedule; or steps like those in which it jumps do not make it jump more often than others do.
+    It has a schedule; or steps like those in which it jumps do not make it jump often.
     """
     at, begins = np.flatnonzero(jumps), np.flatnonzero(~follows_of(data))
     times = at - begins[np.searchsorted(begins, at, side="right") - 1]
-    if SCHEDULE_JUMPS * len(np.unique(times)) <= len(at):
+    if MIN_JUMPS * len(np.unique(times)) <= len(at):
         return True
-    usual = NEIGHBOURS * len(at) * float(jumps.mean())
-    return len(at) >= MIN_JUMPS and float(_along(data, jumps, at).sum()) <= OFTEN_FACTOR * usual + 1.0
+    return len(at) > MIN_JUMPS and float(_share_of_neighbours(data, jumps, at).mean()) <= HELD_SHARE
 
 
-def _along(data: Data, jumps: Array, at: Array) -> Array:
-    """Of these steps, the number of their neighbours that jump."""
+def _share_of_neighbours(data: Data, jumps: Array, at: Array) -> Array:
+    """Of these steps, the share of their neighbours that jump."""
     inputs = np.column_stack([data.states, data.actions])
     z = inputs / spread_of(inputs)
     if len(at) == 0 or len(z) <= NEIGHBOURS:
         return np.zeros(len(at))
     near = KDTree(z).query(z[at], NEIGHBOURS + 1)[1]
-    found: Array = (jumps[near] & (near != at[:, None])).sum(axis=1)  # mostly, a step is its own nearest neighbour
-    return found
+    others = near != at[:, None]  # mostly, a step is its own nearest neighbour
+    share: Array = (jumps[near] & others).sum(axis=1) / NEIGHBOURS
+    return share
 
 
 def stretches_of(horizon: int, data: Data) -> float:
@@ -204,5 +203,5 @@ def stretches_of(horizon: int, data: Data) -> float:
 
 
 def stretch_of(horizon: int, data: Data) -> int:
-    """Steps of a stretch: for so long the model knows what comes. Without a reference a whole episode."""
+    """Steps of a stretch, in which the model knows what comes; without a reference an episode."""
     return max(1, round(horizon / stretches_of(horizon, data)))

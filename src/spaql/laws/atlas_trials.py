@@ -1,4 +1,5 @@
-"""The loop of Atlas where laws are its controller: trials on the plant, each by the best that is known by then.
+"""The loop of Atlas where laws are its controller: trials on the plant, each by the best that is
+known by then.
 
     the first 40 samples         random actions, each held for a while
     a model, whenever the data has grown by a quarter                                             gp/model.py
@@ -9,9 +10,7 @@
                                  1,000 on all, or every second one where the plan is ahead of
                                  look-ahead; none as long as neither sees a way                   in_model.py
 
-Episodes are cut, since new starts tell more about a plant than long episodes; but not while they earn more than any
-before: what has to be pumped up takes its time. Nor are first trials of laws that leave the data in the model, as where
-a battery runs low: what comes later in an episode shows in long ones only.
+Episodes are cut, since new starts tell more about a plant than long episodes.
 """
 
 import contextlib
@@ -27,12 +26,11 @@ from spaql.gp.transitions import Data
 from spaql.ground.arrays import Array
 from spaql.ground.progress import advance
 from spaql.ground.streams import LAWS_SEARCHED
-from spaql.laws.forecast import leaving, within_reach
 from spaql.laws.in_model import laws_in, search_cost
 from spaql.laws.look_ahead import LookAhead
 from spaql.laws.trials import Trials, seeds_of
 from spaql.learners.atlas.atlas_controller import model_at
-from spaql.learners.atlas.experience import AHEAD, LED, Experience
+from spaql.learners.atlas.experience import AHEAD, LED
 from spaql.learners.atlas.state import Grown, growth_at, model_due
 from spaql.learners.law_files import ScoredTree
 from spaql.plants.problem import Finite, constant_actions
@@ -48,15 +46,11 @@ if TYPE_CHECKING:
 FIRST = 40  # samples of random actions
 HELD = 3  # steps for which a random action is held, at most
 STINT = 50  # steps of an episode at least; a quarter of all samples, if that is more
-LONG = 100  # steps of an episode that earns more than any before, at most; or as many as all episodes had before it
-RISEN = 0.01  # of the range of the rewards: what counts as more
 MANY = 1000  # samples from which on laws act alone: look-ahead would take longer than they do
-LOOKED = 8  # beginnings from which look-ahead is asked whether it sees a way
-FOLLOWED = 16  # episodes in which the plan is asked
-MOSTLY = 0.5  # of the episodes: laws that leave the data so often get a long trial
+LOOKED = 16  # beginnings from which look-ahead, or the plan, is asked whether it sees a way
+NOTABLE = 1e-3  # of the spread of the rewards, per step: what either must see
 SEARCH_SECONDS = 15.0  # of a search after few samples, as long as none was made
 FINAL = 1.5  # times as long takes the last search, with tidying and tables
-NOTABLE = 1e-3  # of the spread of the rewards, per step: what either must see
 
 
 def loop_of(agent: "Atlas", rollouts: int, stop: "threading.Event", samples: int | None) -> AtlasLoop:
@@ -92,74 +86,65 @@ class TrialsLoop(AtlasLoop):
         if self.ahead is None:
             return self._beside_plan(key, n, last, room)
         if n >= growth_at(last):
-            data, model = state.memory.data(n), model_at(agent, n)
-            return self._trial(model, data, self._grow(model, data, None))
+            return self._trial(self._grow(model_at(agent, n), state.memory.data(n), None))
         room = min(room, growth_at(last) - n)  # samples are few: those that are left are for trials of new laws
         if state.grown and (n >= MANY or not state.memory.flags[n - 1] & LED):
-            return ByLaws(state.grown[-1].entry.tree, state.memory, room)
-        return ByLookAhead(self.ahead, state.memory, room)
+            return ByLaws(state.grown[-1].entry.tree, room)
+        return ByLookAhead(self.ahead, room)
 
     def _beside_plan(self, key: np.uint64, n: int, last: int, room: int) -> Driver:
-        """The plan, which sees further than look-ahead; and laws that follow its table, in every second episode.
+        """The plan, which sees further than look-ahead; and laws that follow its table, in every
+        second episode.
 
-        What they do on the plant corrects the model where they go: without these trials it promises too much.
+        What they do on the plant corrects the model where they go: without these trials it promises
+        too much.
         """
         state = self.agent.state
         if state.plan is not None and n >= growth_at(last) and self._plan_sees_a_way(n, state.plan.table):
             self._grow(model_at(self.agent, n), state.memory.data(n), state.plan.table)
         led = n > 0 and bool(state.memory.flags[n - 1] & LED)
         if state.grown and not led and state.grown[-1].entry.tree.laws is not None:
-            return ByLaws(state.grown[-1].entry.tree, state.memory, room)
+            return ByLaws(state.grown[-1].entry.tree, room)
         return ByPlan(self.agent, key)
 
     def _plan_sees_a_way(self, n: int, table: Tree) -> bool:
-        """Whether the plan's table is better than a constant action in the model in which laws would be found.
+        """Whether the plan's table is better than a constant action in the model in which laws
+        would be found.
 
-        Before, the best laws do nothing, and trials of them would only take samples from exploration.
+        Before, the best laws do nothing, and trials of them would only take samples from
+        exploration.
         """
         agent, data = self.agent, self.agent.state.memory.data(n)
         if not _something_happened(data):
             return False
         rng, problem = np.random.default_rng([agent.seed, n]), agent.problem_told
         trials = Trials(imagined(problem, model_at(agent, n), data, starts_of(problem, data, rng), rng))
-        seeds = seeds_of(agent.seed, LAWS_SEARCHED, 2**43, FOLLOWED)
+        seeds = seeds_of(agent.seed, LAWS_SEARCHED, 2**43, LOOKED)
         still = [constant(len(problem.state), action) for action in constant_actions(problem)]
-        floor = max(float(trials.returns(one, seeds).mean()) for one in still)
+        floor = max(float(trials.returns(tree, seeds).mean()) for tree in still)
         gain = float(trials.returns(table, seeds).mean()) - floor
         return gain > NOTABLE * float(data.rewards.std()) * problem.horizon
 
     def _grow(self, model: Model, data: Data, teacher: Tree | None) -> Tree:
         """Laws from the model of all data."""
         agent, grown = self.agent, self.agent.state.grown
-        earlier = [one.entry.tree for one in grown[::-1]]
+        earlier = [laws.entry.tree for laws in grown[::-1]]
         with self.wait.search(len(data.states), self.tell):
-            found = laws_in(
-                agent.problem_told, model, data, agent.seed, earlier, teacher=teacher, last=False, stop=self.stop
-            )
-        grown.append(Grown(len(data.states), ScoredTree(found.tree, float(found.returns.mean()))))
-        return found.tree
+            laws = laws_in(
+                agent.problem_told, model, data, agent.seed, earlier, teacher=teacher, last=False,
+                stop=self.stop,
+            )  # fmt: skip
+        grown.append(Grown(len(data.states), ScoredTree(laws.tree, float(laws.returns.mean()))))
+        return laws.tree
 
-    def _trial(self, model: Model, data: Data, tree: Tree) -> Driver:
-        """The first episode of new laws.
-
-        What laws gain late, as of a car that takes its time, shows in a whole episode only.
-        """
-        n, horizon = len(data.states), self.agent.problem.horizon
-        room = stint_at(n)
-        if n >= MANY and horizon <= n:
-            room = horizon
-        elif self._leaves(model, data, tree):
-            room = max(room, LONG, n)
-        return ByLaws(tree, self.agent.state.memory, room)
-
-    def _leaves(self, model: Model, data: Data, tree: Tree) -> bool:
-        """Whether laws go where the model knows nothing, in most of its episodes."""
-        problem, rng = self.agent.problem_told, np.random.default_rng([self.agent.seed, len(data.states)])
-        mean = imagined(problem, model, data, starts_of(problem, data, rng), rng)
-        return leaving(within_reach(mean, model, data), tree, self.agent.seed) > MOSTLY
+    def _trial(self, tree: Tree) -> Driver:
+        """The first episode of new laws; whole where samples are many, to show what laws gain late."""
+        n, horizon = self.agent.state.memory.n, self.agent.problem.horizon
+        room = horizon if n >= MANY and horizon <= n else stint_at(n)
+        return ByLaws(tree, room)
 
     def _look(self, n: int) -> None:
-        """Look ahead in the model of the first `n` samples, if that shows a way to earn something."""
+        """Look ahead in the model of `n` samples, if that shows a way to earn something."""
         agent, data = self.agent, self.agent.state.memory.data(n)
         rng, problem = np.random.default_rng([agent.seed, n]), agent.problem_told
         starts = starts_of(problem, data, rng)
@@ -169,7 +154,7 @@ class TrialsLoop(AtlasLoop):
 
 
 class Wait:
-    """How long learning takes: samples, and the searches for laws that come between and after them."""
+    """How long learning takes: samples, and searches for laws between and after them."""
 
     def __init__(self, resumed: int, samples: int | None, last: int) -> None:
         self.begun, self.seconds, self.searched, self.cost, self.now = time.monotonic(), 0.0, 0.0, FINAL, 0.0
@@ -194,7 +179,8 @@ class Wait:
         unit = self.seconds / self.searched if self.searched else SEARCH_SECONDS
         cost = max(self.cost, self.searched + self.now)
         whole = each * samples + unit * cost
-        # after the last sample comes the last search, and then a table and tests, which nobody can tell from outside
+        # after the last sample comes the last search, and then a table and tests, which nobody can
+        # tell from outside
         now = self.now if used < samples or self.now else (cost - self.searched) / FINAL
         done = (each * used + unit * self.searched) / whole
         advance(samples * done, note, (used, samples), samples * unit * now / whole)
@@ -210,30 +196,21 @@ def stint_at(n: int) -> int:
     return max(STINT, n // 4)
 
 
-def rising(rewards: Array, began: int) -> bool:
-    """Whether the episode that began then has lately earned more at a step than it, or any episode, did before."""
-    before, own = float(rewards[:began].max(initial=-np.inf)), rewards[began:]
-    best = float(own.max())
-    return bool(own[-STINT:].max() >= best > before + RISEN * np.ptp(rewards))
-
-
 class Stint:
-    """A driver whose episodes end after so many steps, or later while they earn more than any before."""
+    """A driver whose episodes end after so many steps."""
 
-    def __init__(self, memory: Experience, room: int) -> None:
-        self.memory, self.room, self.began = memory, room, memory.n
+    def __init__(self, room: int) -> None:
+        self.room = room
 
     def over(self, h: int) -> bool:
-        if h + 1 < self.room:
-            return False
-        return h + 1 >= max(LONG, self.began) or not rising(self.memory.rewards[: self.memory.n], self.began)
+        return h + 1 >= self.room
 
 
-class ByChance:
+class ByChance(Stint):
     """Random actions, each held for a while."""
 
     def __init__(self, agent: "Atlas", key: np.uint64, room: int) -> None:
-        self.room = room
+        super().__init__(room)
         self.actions, self.rng = agent.problem.actions, np.random.default_rng(int(key))
         self.action, self.held = np.zeros(agent.problem.actions.axes), 0
 
@@ -247,15 +224,12 @@ class ByChance:
         self.held -= 1
         return self.action, 0
 
-    def over(self, h: int) -> bool:
-        return h + 1 >= self.room
-
 
 class ByLookAhead(Stint):
     """Look-ahead in the model."""
 
-    def __init__(self, ahead: LookAhead, memory: Experience, room: int) -> None:
-        super().__init__(memory, room)
+    def __init__(self, ahead: LookAhead, room: int) -> None:
+        super().__init__(room)
         self.ahead = ahead
 
     def act(self, here: Array, h: int) -> tuple[Array, int]:
@@ -265,8 +239,8 @@ class ByLookAhead(Stint):
 class ByLaws(Stint):
     """Laws that were found in the model."""
 
-    def __init__(self, tree: Tree, memory: Experience, room: int) -> None:
-        super().__init__(memory, room)
+    def __init__(self, tree: Tree, room: int) -> None:
+        super().__init__(room)
         self.tree = tree
 
     def act(self, here: Array, h: int) -> tuple[Array, int]:

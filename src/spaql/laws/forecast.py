@@ -1,7 +1,9 @@
-"""What learned models say about a controller: the model of all data, and models that each lack a part of it.
+"""What learned models say about a controller: the model of all data, and models that each lack a
+part of it.
 
-A controller is good in the model in which it was found, also where that model is wrong. A model that lacks a fifth of
-the data is wrong elsewhere; if such models call the controller worse, its return may rest on an error.
+A controller is good in the model in which it was found, also where that model is wrong. A model
+that lacks a fifth of the data is wrong elsewhere; if such models call the controller worse, its
+return may rest on an error.
 """
 
 import math
@@ -13,12 +15,13 @@ import numpy as np
 
 from spaql.compress.arena import LOST
 from spaql.gp.learned_problem import imagined, one_function, starts_of
-from spaql.gp.model import WIDER, Model
-from spaql.gp.model_plant import ModelPlant, RewardBounds, model_plant
-from spaql.gp.transitions import Data, box_of, jumped
+from spaql.gp.model import Model
+from spaql.gp.model_equations import RewardBounds
+from spaql.gp.model_plant import ModelPlant, model_plant
+from spaql.gp.transitions import Data, jumped
 from spaql.ground.arrays import Array
 from spaql.ground.streams import LAWS_CONFIRMED
-from spaql.laws.in_model import doubted
+from spaql.laws.in_model import DOUBTED_INPUTS, EPISODES, POSTERIOR_SAMPLES, VISITED, doubted
 from spaql.laws.lessons import Lessons
 from spaql.laws.trials import Trials, seeds_of
 from spaql.learners.atlas.atlas_controller import model_at, told_problem
@@ -30,27 +33,23 @@ from spaql.trees.tree import Tree, decide
 if TYPE_CHECKING:
     from spaql.learners.atlas.learner import Atlas
 
-FUNCTIONS = 8  # of the model of all data; the first is the mean
-EPISODES = 50  # in each function
-DOUBTED = 60  # inputs at which functions are drawn
-VISITED = 1000  # states of the controller
 PARTS = 5  # of the data, each of which one of the other functions lacks
 
 
 def functions_for(
     problem: Problem, model: Model, stretch: int, data: Data, tree: Tree, seed: int
 ) -> tuple[Problem, Array]:
-    """Functions that differ where the controller goes, in episodes of a stretch, and the states there."""
-    rng = np.random.default_rng([seed, len(data.states), FUNCTIONS])
+    """Functions that differ where the controller goes in a stretch, and the states there."""
+    rng = np.random.default_rng([seed, len(data.states), POSTERIOR_SAMPLES])
     starts, problem = starts_of(problem, data, rng), replace(problem, horizon=stretch)
     mean = imagined(problem, model, data, starts, rng)
     states = Trials(mean).watched(tree, seeds_of(seed, LAWS_CONFIRMED, 2**44, EPISODES), VISITED)[1]
-    at = doubted(problem, model, Lessons(states, decide(tree, states)), rng, DOUBTED)
-    return imagined(problem, model, data, starts, rng, FUNCTIONS, at), states
+    at = doubted(problem, model, Lessons(states, decide(tree, states)), rng, DOUBTED_INPUTS)
+    return imagined(problem, model, data, starts, rng, POSTERIOR_SAMPLES, at), states
 
 
 def lacking_some(drawn: Problem, problem: Problem, model: Model, data: Data, seed: int) -> Problem:
-    """The mean function of all data, and those of the data without one part of it; episodes begin as in `drawn`."""
+    """Mean functions of all data, and of it without one part; episodes begin as in `drawn`."""
     assert isinstance(drawn.plant, ModelPlant)
     rng, starts = np.random.default_rng([seed, len(data.states), PARTS]), drawn.plant.numbers.starts
     problem = replace(problem, horizon=drawn.horizon)
@@ -66,50 +65,22 @@ def returns_in(drawn: Problem, tree: Tree, seed: int) -> Array:
 
 def leaving(drawn: Problem, tree: Tree, seed: int) -> float:
     """The share of episodes that leave the data, beyond which nothing is known."""
-    reward = _reward_of(drawn)._replace(stray=LOST, falls=1.0)
+    reward = _reward_of(drawn)._replace(stray=LOST)
     return float((returns_in(_paying(drawn, reward), tree, seed) <= 0.5 * LOST).mean())
 
 
-def within_reach(drawn: Problem, model: Model, data: Data) -> Problem:
-    """The learned problem whose box ends near the data, also where higher rewards are believed beyond them.
-
-    Whoever searches for laws may follow such rewards far away; whoever promises a return may not.
-    """
-    assert isinstance(drawn.plant, ModelPlant)
-    numbers, (least, most) = drawn.plant.numbers, box_of(model.units, data, WIDER)
-    straight = (numbers.length == 0.0) & (numbers.turn == 0.0)
-    low = np.where(straight, np.maximum(numbers.low, least), numbers.low)
-    high = np.where(straight, np.minimum(numbers.high, most), numbers.high)
-    return replace(drawn, plant=model_plant(numbers._replace(low=low, high=high), drawn.plant.told))
-
-
 def within_twice(drawn: Problem) -> tuple[Problem, Problem]:
-    """Learned problems in which a step may cost more, and may pay more, than any step that was seen.
+    """Learned problems in which a step may cost more, and may pay more, than any step that was
+    seen.
 
-    By as much again as rewards have differed, or twice as much where their logarithm is modelled; and also where no
-    data is near. Whoever searches for laws believes in neither.
+    By as much again as rewards, or their logarithm, have differed; and also where no data is near.
+    Whoever searches for laws believes in neither.
     """
     reward = _reward_of(drawn)
-    further = math.log(2.0) if reward.logarithm else reward.most - reward.least
+    further = reward.most - reward.least
     worse = reward._replace(least=reward.least - further)
-    better = reward._replace(most=reward.most + further, stray=math.inf, falls=0.0)
+    better = reward._replace(most=reward.most + further, stray=math.inf)
     return _paying(drawn, worse), _paying(drawn, better)
-
-
-def with_wider_ends(problem: Problem, model: Model, data: Data, drawn: Problem, seed: int) -> list[Problem]:
-    """The mean function, if episodes may end also further away from the few places where one has ended."""
-    if model.end_model is None or not model.end_model.rare:
-        return []
-    assert isinstance(drawn.plant, ModelPlant)
-    rng = np.random.default_rng([seed, len(data.states), FUNCTIONS])
-    wider = model._replace(end_model=model.end_model.wider)
-    return [imagined(replace(problem, horizon=drawn.horizon), wider, data, drawn.plant.numbers.starts, rng)]
-
-
-def as_seen(drawn: Problem, model: Model) -> Problem:
-    """The learned problem in which no step pays more than the best one that was seen."""
-    reward, higher = _reward_of(drawn), 0.0 if model.reward_model is None else model.reward_model.higher
-    return _paying(drawn, reward._replace(most=reward.most - higher))
 
 
 def _reward_of(drawn: Problem) -> RewardBounds:
@@ -119,13 +90,14 @@ def _reward_of(drawn: Problem) -> RewardBounds:
 
 def _paying(drawn: Problem, reward: RewardBounds) -> Problem:
     assert isinstance(drawn.plant, ModelPlant)
-    return replace(drawn, plant=model_plant(drawn.plant.numbers._replace(reward=reward), drawn.plant.told))
+    return replace(drawn, plant=model_plant(drawn.plant.numbers._replace(reward=reward), drawn.plant.known))
 
 
 def possible(data: Data, horizon: int) -> tuple[float, float]:
     """The returns of episodes whose steps all pay as little, and as much, as any that was seen.
 
-    Where episodes have ended, one may end at once. What an end has paid is paid once, by the last step.
+    Where episodes have ended, one may end at once. What an end has paid is paid once, by the last
+    step.
     """
     others = data.rewards[~data.ended] if not data.ended.all() else data.rewards
     low, high = float(others.min()), float(others.max())
@@ -136,16 +108,15 @@ def possible(data: Data, horizon: int) -> tuple[float, float]:
     return least, max(horizon * high, last * max(high, 0.0) + float(ends.max()))
 
 
-# -- what new laws have done on the plant, beside what models promise for the same episodes ----------------------------
+# -- what new laws have done on the plant, beside what models promise for the same episodes --------
 
 SEVERAL = 4  # episodes whose mean says something
-TRIED = 20  # episodes that are looked at, at most
-SOME = 20  # steps of trials that show something
+TRIED = 20  # episodes that are looked at, at most; and steps of trials that show something
 
 
 @dataclass(frozen=True)
 class Tried:
-    """Episodes on the plant that new laws have led, and what the model in which they were found promises for them."""
+    """Episodes led by new laws, and what the model in which these were found promises for them."""
 
     steps: int
     earned: Array  # (episodes,)
@@ -156,7 +127,7 @@ class Tried:
     share: float  # of the length of an episode that they had
 
     def disappoints(self, far: float) -> bool:
-        """Whether the model was wrong by more than `far`, or all in all the plant paid what it calls rare."""
+        """Whether the model was wrong by more than `far`, or the plant paid what it calls rare."""
         rare = float(np.quantile(self.predicted, 0.05))
         return abs(self.earned.mean() - self.predicted.mean()) > far or (
             len(self.earned) >= SEVERAL and float(self.earned.mean()) < rare
@@ -164,7 +135,8 @@ class Tried:
 
 
 def tried_by(agent: "Atlas", now: Problem, others: tuple[Tree, Tree]) -> Tried | None:
-    """The episodes led by the last laws that have led any, predicted by a model of the data before them.
+    """The episodes led by the last laws that have led any, predicted by a model of the data before
+    them.
 
     `now`: the model of all data; `others`: the controller of today, and the best constant action.
     """
@@ -178,40 +150,45 @@ def tried_by(agent: "Atlas", now: Problem, others: tuple[Tree, Tree]) -> Tried |
     before, _ = functions_for(problem, model_at(agent, last.samples), now.horizon, data, laws, agent.seed)
     seeds = seeds_of(agent.seed, LAWS_CONFIRMED, 2**45, 1)
     jumps = jumped(memory.data(n))
-    steps, asked_for, earned, told = 0, 0, [], []
+    steps, asked_for, earned, returns = 0, 0, [], []
     for begin, end in episodes[:TRIED]:
         jump = np.flatnonzero(jumps[begin:end])  # nobody can predict when a reference jumps
         length = int(jump[0]) if len(jump) and jump[0] > 0 else end - begin
-        # an episode that the plant has ended is a whole one: in the model it may go on, and earn or cost more
+        # an episode that the plant has ended is a whole one: in the model it may go on, and earn or
+        # cost more
         ended = begin + length == end and memory.flags[end - 1] & TERMINATED
         whole = now.horizon if ended else length
         asked = [(before, laws), (now, laws), *((now, other) for other in others)]
-        told.append([_returns(drawn, tree, memory.states[begin], whole, seeds) for drawn, tree in asked])
+        first = memory.states[begin]
+        returns.append([_returns(drawn, tree, first, whole, seeds) for drawn, tree in asked])
         earned.append(float(memory.rewards[begin : begin + length].sum()))
         steps, asked_for = steps + length, asked_for + whole
     share = asked_for / (len(earned) * agent.problem.horizon)
-    predicted, explained, promised, still = np.array(told).transpose(1, 2, 0)
+    predicted, explained, promised, still = np.array(returns).transpose(1, 2, 0)
     return Tried(steps, np.array(earned), predicted, explained, promised, still, share)
 
 
 def _last_trials(agent: "Atlas") -> tuple[Grown, list[tuple[int, int]]] | None:
-    """The last laws that have led some steps, or else the last ones that have led any, and where their episodes lie.
+    """The last laws that have led some steps, or else the last ones that have led any, and where
+    their episodes lie.
 
-    The last trial may have been cut after a few steps, when the samples were used up: it shows little.
+    The last trial may have been cut after a few steps, when the samples were used up: it shows
+    little.
     """
     memory, n, grown = agent.state.memory, agent.state.memory.n, agent.state.grown
     ends = [*np.flatnonzero(memory.flags[:n] & BEGAN).tolist(), n]
     led = [(begin, end) for begin, end in pairwise(ends) if memory.flags[begin] & LED]
-    found, until = None, n
-    for one in reversed(grown):
-        episodes = [(begin, end) for begin, end in led if one.samples <= begin < until]
-        if sum(end - begin for begin, end in episodes) >= SOME:
-            return one, episodes
-        found, until = found or ((one, episodes) if episodes else None), one.samples
-    return found
+    latest, until = None, n
+    for laws in reversed(grown):
+        episodes = [(begin, end) for begin, end in led if laws.samples <= begin < until]
+        if sum(end - begin for begin, end in episodes) >= TRIED:
+            return laws, episodes
+        latest, until = latest or ((laws, episodes) if episodes else None), laws.samples
+    return latest
 
 
 def _returns(drawn: Problem, tree: Tree, first: Array, length: int, seeds: Array) -> list[float]:
     """Of an episode of this length from this state on, by function."""
-    worlds = (one_function(replace(drawn, horizon=length), f, first) for f in range(FUNCTIONS))
-    return [float(Trials(one).returns(tree, seeds)[0]) for one in worlds]
+    problem = replace(drawn, horizon=length)
+    worlds = (one_function(problem, f, first) for f in range(POSTERIOR_SAMPLES))
+    return [float(Trials(world).returns(tree, seeds)[0]) for world in worlds]

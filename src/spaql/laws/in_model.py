@@ -1,16 +1,17 @@
 """A few affine laws from a learned model, judged in functions that are drawn from its posterior.
 
-    lessons    look-ahead in the mean function, and a table if there is one                       planner.py
-    doubt      functions drawn where the teachers, and laws found before, go                      gp/model.py
-    search     laws fitted to the lessons in random partitions, regulators of the local linear
-               model, laws found before; a race among them in all functions                       search.py
-    tidying    as on a plant                                                                      tidy.py
+    lessons    look-ahead in the mean function, and a table if there is one           planner.py
+    doubt      functions drawn where the teachers, and laws found before, go          gp/model.py
+    search     laws fitted to the lessons in random partitions, regulators of the
+               local linear model, laws found before; a race in all functions         search.py
+    tidying    as on a plant                                                          tidy.py
 
-The budget is in kernels (one per inducing point and step), so that the time does not depend on the size of the model.
-It grows with the samples, as the time does in which they were taken.
+The budget is in kernels (one per inducing point and step), so that the time does not depend on the
+size of the model. It grows with the samples, as the time does in which they were taken.
 """
 
 import contextlib
+import math
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
@@ -19,17 +20,17 @@ from typing import NamedTuple
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from spaql.gp.learned_problem import highest_reward, imagined, starts_of, step_cost
+from spaql.gp.learned_problem import imagined, starts_of, step_cost
 from spaql.gp.model import Model
 from spaql.gp.transitions import Data, inputs_of, stretch_of
 from spaql.ground.arrays import Array
 from spaql.ground.progress import at_work
 from spaql.ground.streams import LAWS_SEARCHED
 from spaql.laws.classical import local_laws
-from spaql.laws.judge import LAWS, WORTH, Judge, scale_of
+from spaql.laws.judge import LAWS, WORTH, Judge
 from spaql.laws.lessons import Lessons, distilled, fitted_partitions
-from spaql.laws.planner import MOST_STEPS, planned
-from spaql.laws.search import CHOICE, Round, Search
+from spaql.laws.planner import planned
+from spaql.laws.search import FINE_STEP, GIVEN_STEP, Round, Search, halving_rounds
 from spaql.laws.tidy import Tidying
 from spaql.laws.trials import Spent, Trials, seeds_of
 from spaql.laws.vector import Units, everything, measured_units, numbers_of
@@ -38,40 +39,27 @@ from spaql.trees.edits import constant
 from spaql.trees.tree import Tree, decide
 
 SEARCHING = "searching for laws in the model"
-# what a search may cost, in kernels
+# what a search may cost
 SEARCH_KERNELS = 5e9  # of the last search, after few samples
 LOOK_AHEAD_KERNELS = 2e9  # of its look-ahead, which is faster: it has one function only
 TRIAL_EFFORT = 0.5  # the same for laws that are tried on the plant, and found again later
-DOUBLING_SAMPLES = 2500  # after so many a search may take twice as long
-MAX_EFFORT = 4.0
-ONE_LAW_SHARE = 0.1  # of these kernels, for the race of single laws
-RACE_SHARE = 0.5  # for each race of trees of laws
-AGAIN_SHARE = 0.2  # for a race of what was found, in functions that differ where these laws go
-TIDY_SHARE = 0.2
-# a race
-ROUNDS: tuple[Round, ...] = ((6, 24, 12), (2, 50, 20), (1, 60, 40))  # candidates, generations, episodes
-MAX_RACES = 3  # of trees, as long as laws are far from what look-ahead earns
-ENOUGH_GAP = 0.05  # of the scale: what laws may lack of look-ahead in the mean function
-RANKING_SHARE = 0.02  # of a race, for ranking one candidate
-MIN_RANKING_EPISODES = 32
-EARLIER_STEP = 0.3  # first steps of laws that were found before or computed, as a part of the usual ones
-FITTED_STEP = 0.5  # the same of laws fitted to lessons
-MAX_EARLIER = 4  # laws found before that are tried again
+USUAL_SAMPLES = 1000  # beyond, the cost of a search goes with their root
+RACE_SHARE = 0.5  # for the race of trees of laws; a third of the rest for every other part
+CANDIDATES = 6  # of a race
 TIDY_EFFORT = 0.25
 LASTING_HORIZONS = 3  # laws that miss nothing are tidied in episodes so many times as long
 # where functions are drawn
-POSTERIOR_SAMPLES = 6  # the first is the mean
+POSTERIOR_SAMPLES = 8  # the first is the mean
 DOUBTED_INPUTS = 60  # at which they are drawn
 ACTION_NOISE = 0.3  # of the actions there, in halves of the range
-TEACHING_EPISODES = 24  # of a tree that teaches
-TAUGHT_STATES = 1000
+EPISODES = 50  # of a tree in the mean function: it teaches, and is doubted where it goes
+VISITED = 1000  # states of these episodes
 DEAD_SPREAD = 1e-4  # of the spread in the data: no law looks at a variable that varies less where laws go
-SAME_RTOL = 1e-9  # by which two laws may differ that are the same in other units
 
 
 def search_cost(n: int) -> float:
     """How long a search in a model of so many samples takes, relative to one after few."""
-    return min(1.0 + n / DOUBLING_SAMPLES, MAX_EFFORT)
+    return math.sqrt(1.0 + n / USUAL_SAMPLES)
 
 
 class Found(NamedTuple):
@@ -85,11 +73,14 @@ def laws_in(
     problem: Problem, model: Model, data: Data, seed: int, earlier: Sequence[Tree] = (), table: Tree | None = None,
     teacher: Tree | None = None, last: bool = True, stop: threading.Event | None = None,
 ) -> Found:  # fmt: skip
-    """The best laws in the model of the data; `earlier`: trees that may be better still; `table`: perhaps better.
+    """The best laws in the model of the data; `earlier`: trees that may be better still; `table`:
+    perhaps better.
 
-    `last`: they are the controller, and are tidied; else laws for a trial on the plant, with less effort.
+    `last`: they are the controller, and are tidied; else laws for a trial on the plant, with less
+    effort.
 
-    A table teaches, too; a `teacher` only teaches. `stop`: once set, the best so far is returned soon.
+    A table teaches, too; a `teacher` only teaches. `stop`: once set, the best so far is returned
+    soon.
     """
     with threadpool_limits(1, "blas"):  # small matrices: threads cost more than they save, and may change last bits
         effort = (1.0 if last else TRIAL_EFFORT) * search_cost(len(data.states))
@@ -111,12 +102,13 @@ class _LawSearch:
         self.stretches = problem.horizon / stretch  # of an episode whose reference jumps: laws are judged in one
         self.problem = problem = replace(problem, horizon=stretch)
         self.model, self.data, self.seed, self.table = model, data, seed, table
-        self.earlier = different([tree for tree in earlier if tree.laws is not None])[:MAX_EARLIER]
+        self.earlier = different([tree for tree in earlier if tree.laws is not None])[:CANDIDATES]
         self.mean = imagined(problem, model, data, self.starts, self.rng)
-        self.plan = planned(self.mean, seed, int(min(effort, 1.0) * LOOK_AHEAD_KERNELS / step_cost(self.mean)))
-        self.highest = float(data.rewards.max())
-        if model.reward_model is not None and model.reward_model.higher > 0.0 and len(self.plan.states):
-            self.highest = max(self.highest, highest_reward(self.mean, self.plan.states, self.plan.actions))
+        room = min(effort, 1.0) * LOOK_AHEAD_KERNELS / step_cost(self.mean)
+        self.plan = planned(self.mean, seed, int(room))
+        # a return above which there is none; an episode of costs may end soon
+        self.most = problem.horizon * max(float(data.rewards.max()), 0.0)
+        self.perfect = self.most - 1e-6 * self.most  # nothing that was ever paid is missing
 
     def run(self, tidy: bool, teachers: Sequence[Tree]) -> Found:
         lessons = [Lessons(self.plan.states, self.plan.actions)] if len(self.plan.states) else []
@@ -125,41 +117,49 @@ class _LawSearch:
             lessons = [Lessons(self.data.states, self.data.actions)]
         judge, trials, steps = self.doubtful(lessons, self.earlier)
         least = DEAD_SPREAD * self.model.units.scale
-        units = measured_units(judge.problem, np.concatenate([one.states for one in lessons]), least)
-        found, choice = [*self.earlier], not self.problem.actions.single
-        for number, leaves in enumerate([1, *[LAWS] * MAX_RACES] if choice else []):
-            if judge.mean >= (self.perfect if number <= 1 else self.enough(judge.floor)):
+        units = measured_units(
+            judge.problem, np.concatenate([lesson.states for lesson in lessons]), least
+        )
+        trees, race = [*self.earlier], halving_rounds(CANDIDATES)
+        others = (1.0 - RACE_SHARE) / 3.0  # one law, again, tidying
+        for number, leaves in enumerate([] if self.problem.actions.single else [1, LAWS]):
+            if judge.mean >= self.perfect:
                 break
-            share = ONE_LAW_SHARE if leaves == 1 else RACE_SHARE
-            search = self.search(trials, units, number, ROUNDS, int(share * steps))
-            self.show(trials, 0.1 + 0.2 * number, 0.2)
+            share = others if leaves == 1 else RACE_SHARE
+            search = self.search(trials, units, number, race, int(share * steps))
+            self.show(trials, 0.1 + 0.4 * number, 0.4)
             with contextlib.suppress(Spent):
-                given = local_laws(Trials(self.mean), self.seed, search.rng, least) if leaves == 1 else []
-                _race(search, lessons, ROUNDS, leaves, [*found[:MAX_EARLIER], *given])
+                regulators = []
+                if leaves == 1:
+                    regulators = local_laws(Trials(self.mean), self.seed, search.rng, least)
+                _race(search, lessons, race, leaves, [*trees, *regulators])
             if search.best is not None:
-                found.insert(0, units.physical(search.best.tree))
-                judge.offer(found[0])
-        if not found or self.stopped():
+                trees.insert(0, units.physical(search.best.tree))
+                judge.offer(trees[0])
+        if not trees or self.stopped():
             return Found(judge.best, self.stretches * judge.returns)
         # functions that differ where the laws go, not only where their teachers went
-        found = different(sorted(found, key=lambda tree: -float(judge.returns_of(tree).mean())))[:MAX_EARLIER]
-        judge, trials, steps = self.doubtful([self.taught(tree) for tree in found], found)
+        trees = different(sorted(trees, key=lambda tree: -float(judge.returns_of(tree).mean())))
+        trees = trees[:CANDIDATES]
+        judge, trials, steps = self.doubtful([self.taught(tree) for tree in trees], trees)
         if judge.mean < self.perfect:
-            search = self.search(trials, units, MAX_RACES + 1, ROUNDS[1:], int(AGAIN_SHARE * steps))
+            search = self.search(trials, units, LAWS, race[1:], int(others * steps))
             self.show(trials, 0.9, 0.05)
             with contextlib.suppress(Spent):
-                _race(search, [], ROUNDS[1:], LAWS, found)
+                _race(search, [], race[1:], LAWS, trees)
             if search.best is not None:
                 judge.offer(units.physical(search.best.tree))
         if self.stopped():
             return Found(judge.best, self.stretches * judge.returns)
         if tidy and judge.best.laws is not None:
             # what would fall soon after the end is not good enough
-            strict, trials = self.longer(judge) if judge.mean >= self.perfect else (judge, trials)
-            trials.left = int(TIDY_SHARE * steps)
+            perfect = judge.mean >= self.perfect
+            strict, trials = self.longer(judge) if perfect else (judge, trials)
+            trials.left = int(others * steps)
             self.show(trials, 0.95, 0.05)
-            made, _ = Tidying(trials, judge.best, WORTH * strict.scale, self.seed, 0, TIDY_EFFORT, units).run()
-            strict.offer(made, 2 * WORTH)
+            cost = WORTH * strict.scale
+            tidying = Tidying(trials, judge.best, cost, self.seed, 0, TIDY_EFFORT, units)
+            strict.offer(tidying.run()[0], 2 * WORTH)
             judge.best, judge.returns = strict.best, judge.returns_of(strict.best)
         if self.table is not None:
             judge.offer_table(self.table)
@@ -169,14 +169,16 @@ class _LawSearch:
 
     def taught(self, tree: Tree) -> Lessons:
         """What a tree does in the mean function."""
-        seeds = seeds_of(self.seed, LAWS_SEARCHED, 2**41, TEACHING_EPISODES)
-        states = Trials(self.mean).watched(tree, seeds, TAUGHT_STATES)[1]
+        seeds = seeds_of(self.seed, LAWS_SEARCHED, 2**41, EPISODES)
+        states = Trials(self.mean).watched(tree, seeds, VISITED)[1]
         return Lessons(states, decide(tree, states))
 
     def doubtful(self, lessons: Sequence[Lessons], trees: Sequence[Tree]) -> tuple["Judge", Trials, int]:
-        """Functions that differ where lessons are; a judge in them, trials, and the steps of the whole budget."""
+        """Functions that differ where lessons are; a judge, trials, and the steps of the budget."""
         count = DOUBTED_INPUTS // len(lessons)
-        at = np.concatenate([doubted(self.problem, self.model, one, self.rng, count) for one in lessons])
+        at = np.concatenate(
+            [doubted(self.problem, self.model, lesson, self.rng, count) for lesson in lessons]
+        )
         drawn = imagined(self.problem, self.model, self.data, self.starts, self.rng, POSTERIOR_SAMPLES, at)
         judge = Judge(drawn, self.seed, len(self.data.states), self.most)
         for action in constant_actions(self.problem):
@@ -195,65 +197,53 @@ class _LawSearch:
 
     def show(self, trials: Trials, begin: float, part: float) -> None:
         """Steps from here on are this part of the whole search, which begins there."""
-        first, left = trials.samples, max(trials.left or 0, 1)
-        trials.tell = lambda samples: at_work(SEARCHING, begin + part * min(1.0, (samples - first) / left), 1.0)
+        first, room = trials.samples, max(trials.left or 0, 1)
+        trials.tell = lambda samples: at_work(
+            SEARCHING, begin + part * min(1.0, (samples - first) / room), 1.0
+        )
 
-    def search(self, trials: Trials, units: Units, number: int, race: Sequence[Round], steps: int) -> Search:
-        # candidates are ranked in episodes whose steps come from the same budget
-        episodes = max(RANKING_SHARE * steps / self.problem.horizon, MIN_RANKING_EPISODES)
-        trials.left, trials.effort = steps, min(1.0, episodes / CHOICE)
-        return Search(trials, units, self.seed, number, _effort(race, steps, self.problem.horizon))
-
-    @property
-    def perfect(self) -> float:
-        """A return with which nothing that was ever paid is missing."""
-        return self.most - 1e-6 * self.most
-
-    @property
-    def most(self) -> float:
-        """A return above which there is none."""
-        return self.problem.horizon * max(self.highest, 0.0)  # an episode of costs may end soon
-
-    def enough(self, floor: float) -> float:
-        """A mean return with which no more races are needed."""
-        if len(self.plan.returns) == 0 or self.problem.horizon > MOST_STEPS:
-            return -np.inf
-        planned = float(self.plan.returns.mean())
-        return min(self.perfect, planned - ENOUGH_GAP * scale_of(planned, floor, self.most))
+    def search(
+        self, trials: Trials, units: Units, number: int, race: Sequence[Round], steps: int
+    ) -> Search:
+        effort = _effort(race, steps, self.problem.horizon)
+        trials.left, trials.effort = steps, effort
+        return Search(trials, units, self.seed, number, effort)
 
 
 def different(trees: Sequence[Tree]) -> list[Tree]:
-    """Each one once: a search that finds nothing better keeps what it was given, but for its last bits."""
-    found: list[Tree] = []
+    """Each tree once: a search that finds nothing better keeps what it got, but for last bits."""
+    chosen: list[Tree] = []
     for tree in trees:
-        if not any(_alike(tree, other) for other in found):
-            found.append(tree)
-    return found
+        if not any(_alike(tree, other) for other in chosen):
+            chosen.append(tree)
+    return chosen
 
 
 def _alike(tree: Tree, other: Tree) -> bool:
     if not np.array_equal(tree.nodes["feature"], other.nodes["feature"]):
         return False
-    v, w = (numbers_of(one, everything(one)) for one in (tree, other))
-    return len(v) == len(w) and bool(np.allclose(v, w, rtol=SAME_RTOL, atol=0.0))
+    v, w = numbers_of(tree, everything(tree)), numbers_of(other, everything(other))
+    return len(v) == len(w) and bool(np.allclose(v, w, atol=0.0))
 
 
 def _effort(race: Sequence[Round], steps: int, horizon: int) -> float:
     """At which a race takes about so many steps: its cost goes with the third power."""
-    wanted = sum(candidates * generations * episodes for candidates, generations, episodes in race) * 30 * horizon
-    return float(min(1.0, (steps / wanted) ** (1 / 3)))
+    laws = sum(candidates * generations * 30 * episodes for candidates, generations, episodes in race)
+    return float(min(1.0, (steps / (laws * horizon)) ** (1 / 3)))
 
 
 def _race(
-    search: Search, lessons: Sequence[Lessons], race: Sequence[Round], leaves: int, found: Sequence[Tree]
+    search: Search, lessons: Sequence[Lessons], race: Sequence[Round], leaves: int, given: Sequence[Tree]
 ) -> None:
-    """Of laws that follow lessons, regulators, and laws found before."""
-    given = [tree for tree in found if tree.n_leaves <= leaves]
-    tasks = [search.task(search.units.in_units(tree), 0, EARLIER_STEP) for tree in given]
+    """Of laws that follow lessons, and of regulators and laws found before."""
+    trees = [search.units.in_units(tree) for tree in given if tree.n_leaves <= leaves]
+    tasks = [search.task(tree, 0, FINE_STEP) for tree in trees]
     rounds = search.rounds(race)
-    for one in lessons:
-        made = fitted_partitions(search, one, leaves, max(2, rounds[0][0] // len(lessons)), 1 / len(lessons))
-        tasks += [search.task(tree, 0, FITTED_STEP) for tree in made + distilled(search, one, leaves, False)]
+    for lesson in lessons:
+        keep = max(2, rounds[0][0] // len(lessons))
+        trees = fitted_partitions(search, lesson, leaves, keep, 1 / len(lessons))
+        trees += distilled(search, lesson, leaves, False)
+        tasks += [search.task(tree, 0, GIVEN_STEP) for tree in trees]
     for task in tasks:
         search.judge(task)  # as it is: on a plateau optimisers drift
     tasks.sort(key=lambda task: -task.mean)

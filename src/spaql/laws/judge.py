@@ -11,29 +11,31 @@ from spaql.plants.problem import Problem
 from spaql.trees.tree import Tree
 
 LAWS = 3  # at most; what has more leaves is a table
-JUDGED = 200  # episodes that choose among trees
-TABLED, SURE = 1000, 2.0  # episodes that compare a table with laws, and standard errors by which it must be better
-UNREADABLE = 0.02  # of the scale of a return: what a table must bring, since nobody can read it
-MISSING, WAY = 10.0, 0.02  # the scale is at most so many times what is missing, and so much of the way
 WORTH = 0.003  # of the scale of a return: what a leaf must bring, and tidying may cost
+JUDGED = 200  # episodes that choose among trees
+COMPARED = 1000  # episodes that compare a table with laws
+UNREADABLE = 0.02  # of the scale: what a table must bring, since nobody can read it
+MISSING = 10.0  # the scale is at most so many times what is missing, and UNREADABLE of the way
 
 
 def scale_of(mean: float, floor: float, most: float) -> float:
-    """What differences of a return are measured by: the way from the best constant action, where that is not too long.
+    """What differences of a return are measured by: the way from the best constant action, where
+    that is not too long.
 
-    On a plant that falls without a controller, a thousandth of this way may be all that laws have still to lose.
+    On a plant that falls without a controller, a thousandth of this way may be all that laws have
+    still to lose.
     """
     way = max(mean - floor, 0.0)
-    return min(way, MISSING * max(most - mean, 0.0) + WAY * way)
+    return min(way, MISSING * max(most - mean, 0.0) + UNREADABLE * way)
 
 
 class Judge:
-    """Trees on the same episodes, which no search has seen; one with more leaves must be worth it."""
+    """Trees on the same episodes, which no search has seen; more leaves must be worth it."""
 
     def __init__(self, problem: Problem, seed: int, number: int, most: float) -> None:
         self.problem, self.trials, self.floor, self.most = problem, Trials(problem), -np.inf, most
         self.seeds = seeds_of(seed, LAWS_CONFIRMED, number * 2**20, JUDGED)
-        self.more = seeds_of(seed, LAWS_CONFIRMED, number * 2**20 + JUDGED, TABLED)
+        self.more = seeds_of(seed, LAWS_CONFIRMED, number * 2**20 + JUDGED, COMPARED)
         self.best: Tree
         self.returns = np.full(1, -np.inf)
 
@@ -59,5 +61,6 @@ class Judge:
     def offer_table(self, table: Tree) -> None:
         """Taken if it is surely better than laws, and worth it."""
         gained = self.trials.returns(table, self.more) - self.trials.returns(self.best, self.more)
-        if gained.mean() > max(SURE * gained.std() / math.sqrt(TABLED), UNREADABLE * self.scale):
+        surely = 2.0 * gained.std() / math.sqrt(len(gained))
+        if gained.mean() > max(surely, UNREADABLE * self.scale):
             self.best, self.returns = table, self.returns_of(table)

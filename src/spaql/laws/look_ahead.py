@@ -8,7 +8,7 @@ from spaql.ground.compiling import inlined, kernel
 from spaql.ground.streams import LAWS_PLANNED, derive, plant_seed, sub_key
 from spaql.laws.planner import (
     FIRST,
-    NEAR,
+    KNOTS,
     ROUNDS,
     SEQUENCES,
     SPREAD,
@@ -38,7 +38,7 @@ class LookAhead:
     def __init__(self, problem: Problem, seed: int) -> None:
         assert problem.plant is not None
         affordable = int(DECISION / (ROUNDS * SEQUENCES * step_cost(problem)))
-        steps = min(covered(problem), max(NEAR, affordable))
+        steps = min(covered(problem), max(KNOTS, affordable))
         self.problem, self.look, self.scratch = problem, look_of(problem, steps), new_scratch(problem)
         self.stage, self.lanes = stage_of(problem.plant, problem.horizon), new_lanes(problem.plant)
         self.key = np.uint64(plant_seed(seed, LAWS_PLANNED, 0))
@@ -56,7 +56,7 @@ class LookAhead:
         return action
 
     def gain(self, observation: Array) -> float:
-        """How much more the best sequence earns than the middle action does, from a beginning on."""
+        """How much more the best sequence earns than the middle action, from a beginning on."""
         self._begin(observation, 0)
         calm = self._try(0, np.zeros(self.problem.actions.axes), 0)
         return self._try(0, np.zeros(self.problem.actions.axes), FIRST) - calm
@@ -90,10 +90,12 @@ def _act(
     action: Array,
     rounds: int,
 ) -> float:  # fmt: skip
-    """The first action of a plan from the place; the rest is where the next plan begins. Returns what is expected.
+    """The first action of a plan from the place; the rest is where the next plan begins. Returns
+    what is expected.
 
-    Without rounds, the middle action is tried, and nothing is planned; of an even number of actions the worse one of
-    the two in the middle, since nobody could tell from the better one that there is something to decide.
+    Without rounds, the middle action is tried, and nothing is planned; of an even number of actions
+    the worse one of the two in the middle, since nobody could tell from the better one that there
+    is something to decide.
     """
     scratch.spread[:] = SPREAD
     imagined, best = derive(key, time), -np.inf

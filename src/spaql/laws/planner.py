@@ -1,8 +1,10 @@
-"""Sampled look-ahead on a compiled plant: what would be done by somebody who can try the next seconds many times.
+"""Sampled look-ahead on a compiled plant: what would be done by somebody who can try the next
+seconds many times.
 
-The cross-entropy method. At every step of an episode many sequences of actions are tried from the state that was
-reached, the best few say where the next ones are drawn, and the first action of the outcome is applied. Good where what
-pays is within reach of the sequences, however hard a law for it is to find; the search takes it as a teacher.
+The cross-entropy method. At every step of an episode many sequences of actions are tried from the
+state that was reached, the best few say where the next ones are drawn, and the first action of the
+outcome is applied. Good where what pays is within reach of the sequences, however hard a law for it
+is to find; the search takes it as a teacher.
 """
 
 from typing import NamedTuple
@@ -21,7 +23,8 @@ ELITES = 8  # of them that say where the next ones are drawn
 ROUNDS = 4  # of trying at every step
 FIRST = 12  # the same, at the first step of an episode
 KNOTS = 15  # actions of a sequence: with more, an unstable plant cannot be held by a sequence
-NEAR, FAR, PART = 15, 100, 6  # steps that a sequence covers: a sixth of the episode, within these bounds
+FAR = 100  # steps that a sequence covers, at most; at least one per knot
+COVERED_PART = 6  # a sequence covers a sixth of the episode, within these bounds
 SPREAD = 0.7  # of the first sequences, in halves of the action's range
 LEAST = 0.03  # spread of the others
 ALIKE = 0.5  # correlation of the actions at neighbouring knots
@@ -82,7 +85,7 @@ def planned(problem: Problem, seed: int, room: int) -> Planned:
 
 def covered(problem: Problem) -> int:
     """Steps that a sequence covers."""
-    return max(NEAR, min(FAR, problem.horizon // PART))
+    return max(KNOTS, min(FAR, problem.horizon // COVERED_PART))
 
 
 def new_scratch(problem: Problem) -> PlannerScratch:
@@ -141,7 +144,7 @@ def draw(scratch: PlannerScratch, key: np.uint64) -> None:
 def attempt(
     step: Batch, stage: Stage, lanes: Lanes, look: Look, scratch: PlannerScratch, key: np.uint64, time: int
 ) -> int:
-    """The return of every sequence from the place that was reached, all with the same noise. Returns the steps."""
+    """The return of every sequence from the place, all with the same noise. Returns the steps."""
     rows, n, axes = stage.rows, len(scratch.returns), scratch.z.shape[2]
     over, steps = lanes.sums, 0
     for i in range(n):
@@ -188,7 +191,7 @@ def learn(scratch: PlannerScratch) -> None:
 
 @inlined
 def go_on(look: Look, scratch: PlannerScratch) -> None:
-    """The rest of the plan, one step later: a knot takes over the action that stands where it begins now."""
+    """The rest of the plan: a knot takes over the action that stands where it begins now."""
     begin, at, end = 0, 0, look.holds[0]
     for k in range(len(look.holds)):
         while end <= begin + 1 and at < len(look.holds) - 1:
@@ -204,7 +207,7 @@ def _episodes(
     reset: Batch, step: Batch, stage: Stage, lanes: Lanes, look: Look, scratch: PlannerScratch, key: np.uint64,
     returns: Array, states: Array, actions: Array, used: Array,
 ) -> None:  # fmt: skip
-    """Planned episodes. `used`: rows of `states` and `actions` that were filled, and steps of the plant."""
+    """`used`: rows of `states` and `actions` that were filled, and steps of the plant."""
     rows, d, axes = stage.rows, states.shape[1], actions.shape[1]
     for episode in range(len(returns)):
         own, plans = derive(derive(key, episode), 0), derive(derive(key, episode), 1)

@@ -1,8 +1,10 @@
-"""What a controller of Atlas may be trusted with: what the model says, what the plant said, and where they disagree.
+"""What a controller of Atlas may be trusted with: what the model says, what the plant said, and
+where they disagree.
 
-The model is learned from all data, and functions are drawn where the controller goes. A search finds what is good in
-the model, also where the model is wrong; so the trials of the laws that were found last are held against the promise of
-the model in which they were found, which had seen none of these trials.
+The model is learned from all data, and functions are drawn where the controller goes. A search
+finds what is good in the model, also where the model is wrong; so the trials of the laws that were
+found last are held against the promise of the model in which they were found, which had seen none
+of these trials.
 """
 
 import math
@@ -15,27 +17,23 @@ from threadpoolctl import threadpool_limits
 
 from spaql.gp.hidden import NONE, Advice, advice_of, unpredicted
 from spaql.gp.learned_problem import FEWEST, POOR, declared_of, one_function, predicted
-from spaql.gp.transitions import follows_of, jumped, stretch_of
+from spaql.gp.transitions import follows_of, jumped, spread_of, stretch_of
 from spaql.ground.arrays import Array
 from spaql.ground.errors import SpaqlError
 from spaql.ground.progress import at_work, working
 from spaql.ground.streams import LAWS_CONFIRMED
 from spaql.laws.forecast import (
-    EPISODES,
-    FUNCTIONS,
     PARTS,
     Tried,
-    as_seen,
     functions_for,
     lacking_some,
     leaving,
     possible,
     returns_in,
     tried_by,
-    with_wider_ends,
-    within_reach,
     within_twice,
 )
+from spaql.laws.in_model import EPISODES, POSTERIOR_SAMPLES
 from spaql.laws.judge import scale_of
 from spaql.laws.trials import Trials, seeds_of
 from spaql.learners.atlas.atlas_controller import contradiction_of, controller_of, model_at, told_problem
@@ -51,10 +49,9 @@ if TYPE_CHECKING:
 
 LOST = 0.5  # of the way from the best constant action to the mean: an episode below is lost
 LOST_SHARE = 0.02  # of the episodes, above which that is a doubt
-AWAY_SHARE = 0.1  # of the episodes that leave the data, above which that is a doubt
 ENOUGH_STEPS = 100  # by laws on the plant, as predicted, after which noise is no doubt
 ROUNDED = 1e-6  # of the mean
-APART = 0.1  # of the same way: functions, or model and plant, that differ by more disagree
+DOUBT = 0.1  # of the same way, by which functions, or model and plant, differ; of the episodes that leave the data
 MOST_LINES = 8  # of what is printed
 MORE = "more samples"
 ASKING = "asking the model what to expect"
@@ -76,7 +73,6 @@ class Trust:
     rare: float = 0.0  # standard error of the mean because so few jumps of a reference were seen
     others: Array = field(default_factory=lambda: np.zeros(0))  # its mean if the model lacked one part of the data
     ends: tuple[float, float] = (math.inf, -math.inf)  # of the mean, if states, rewards, ends may be beyond those seen
-    as_seen: float = math.inf  # mean if no step pays more than the best one that was seen
     leaving: float = 0.0  # share of episodes that leave the states of the data
     advice: Advice = NONE  # what to remember, if something is not observed
     contradiction: str = ""  # of the known reward or end, by recorded steps
@@ -90,16 +86,16 @@ class Trust:
 
     @property
     def mean_interval(self) -> tuple[float, float]:
-        """The expected return lies in it, 95 %: functions and models that fit differ, and few beginnings were seen."""
+        """The expected return lies in it, 95 %: models that fit differ, few beginnings were seen."""
         functions, episodes = self.returns.mean(axis=1).var(ddof=1), self.returns.var(axis=1, ddof=1).mean()
         variance = functions + episodes / self.begun + self.rare**2 + self._error_of_model**2
         wide = float(stdtrit(max(self.begun - 1, 1), 0.975) * math.sqrt(variance))
-        low, high = min(self.mean, self.as_seen, self.ends[0]), max(self.mean, self.ends[1])
+        low, high = min(self.mean, self.ends[0]), max(self.mean, self.ends[1])
         return max(low - wide, min(self.least, self.mean)), min(high + wide, max(self.most, self.mean))
 
     @property
     def _error_of_model(self) -> float:
-        """Standard error of the mean, by the jackknife; with a median, since one part may hold all that matters."""
+        """Of the mean, by the jackknife; with a median, since one part may hold all that matters."""
         return math.sqrt(PARTS - 1) * float(np.median(np.abs(self.others - self.mean))) if len(self.others) else 0.0
 
     @property
@@ -115,19 +111,19 @@ class Trust:
 
     @property
     def range(self) -> float:
-        """From the best constant action to the controller; 0 where this is no more than rounding."""
-        found = self.mean - self.floor
-        return found if found > ROUNDED * abs(self.mean) else 0.0
+        """From the best constant action to the controller; 0 where that is no more than rounding."""
+        gain = self.mean - self.floor
+        return gain if gain > ROUNDED * abs(self.mean) else 0.0
 
     @property
     def poor(self) -> str:
-        """What the model cannot predict: noise, as long as nothing speaks for something that is not observed."""
+        """What the model cannot predict, and memory would not help."""
         missed = {name: part for name, part in self.missed.items() if part > POOR and name not in self.advice.missed}
         return ", ".join(f"{name} ({100 * part:.0f} %)" for name, part in missed.items())
 
     @property
     def doubts(self) -> tuple[str, ...]:
-        """Reasons for not trusting the controller, a line each, with what to do; none is a good sign."""
+        """Reasons for not trusting the controller, each with what to do; none is a good sign."""
         lines = [self.contradiction] if self.contradiction else []
         trials = [] if self.table else self._doubts_of_trials
         if self.advice.memory:
@@ -137,21 +133,19 @@ class Trust:
             for limit, share in self.broken.items()
             if share > LOST_SHARE
         ]
-        if self.leaving > AWAY_SHARE:
+        if self.leaving > DOUBT:
             lines.append(f"it leaves the data in {100 * self.leaving:.0f} % of the episodes: {MORE}, or a limit")
         if self.range == 0.0:
             return *lines, f"in the model it is no better than a constant action: {MORE}"
         means = self.returns.mean(axis=1)
-        if means.max() - means.min() > APART * self.range:
+        if means.max() - means.min() > DOUBT * self.range:
             lines.append(f"the models disagree, {means.min():.4g} to {means.max():.4g}: {MORE}")
-        if len(self.others) and np.sort(self.others)[1] < self.mean - APART * self.range:
+        if len(self.others) and np.sort(self.others)[1] < self.mean - DOUBT * self.range:
             apart = f"{self.others.min():.4g} to {self.others.max():.4g}"
             lines.append(f"it rests on few episodes, models without a fifth of the data say {apart}: {MORE}")
         if self.failures > LOST_SHARE:
             lines.append(f"{100 * self.failures:.0f} % of the episodes are lost in the model: {MORE}")
         lines += trials
-        if self.mean - self.as_seen > APART * self.range:
-            lines.append(f"{self.mean - self.as_seen:.4g} of its return are rewards higher than any seen: {MORE}")
         if self.poor and not (self.tried is not None and self.tried.steps >= ENOUGH_STEPS and not trials):
             lines.append(f"the model cannot predict {self.poor}: measure what drives it, or {MORE}")
         return tuple(lines)
@@ -162,24 +156,26 @@ class Trust:
         if tried is None:
             return [f"untried, no laws have controlled an episode on the plant yet: {again}"]
         earned = float(tried.earned.mean())
-        before, explained, promised = (float(one.mean()) for one in (tried.predicted, tried.explained, tried.promised))
+        before, explained, promised = (
+            float(returns.mean()) for returns in (tried.predicted, tried.explained, tried.promised)
+        )
         lines = []
         luck = 2.0 * float(tried.explained.mean(axis=1).std(ddof=1))  # of noise, and of functions that differ
-        if abs(earned - explained) > max(APART * self.range, luck):
+        if abs(earned - explained) > max(DOUBT * self.range, luck):
             both = f"laws earned {earned:.4g} on the plant, the model explains {explained:.4g}"
             lines.append(f"{both}: measure what differs between episodes, or {MORE}")
-        elif tried.disappoints(APART * self.range):
+        elif tried.disappoints(DOUBT * self.range):
             lines.append(f"laws earned {earned:.4g} on the plant, {before:.4g} were predicted: {again}")
         if promised - earned > LOST * self.range:
             promise = f"laws have earned {earned:.4g} on the plant, and these promise {promised:.4g}"
             lines.append(f"untried, {promise}: {again}")
-        elif promised - tried.still.mean() < APART * scale_of(self.mean, self.floor, self.most) * tried.share:
+        elif promised - tried.still.mean() < DOUBT * scale_of(self.mean, self.floor, self.most) * tried.share:
             steps = f"in the {counted(tried.steps, 'step')} of its trials"
             lines.append(f"untried, {steps} a constant action would have earned about as much: {again}")
         return lines
 
     def in_short(self, fresh: Evaluation | None) -> tuple[str, ...]:
-        """The first doubt, and how many more there are. `fresh`: what the controller has earned in fresh episodes."""
+        """The first doubt, and how many more there are. `fresh`: what fresh episodes have earned."""
         first, *more = self.doubts or ("",)
         others = f" (and {counted(len(more), 'doubt')} more, see trust())" if more else ""
         earned = "" if fresh is None else f"; it expects {self.mean:.4g}, fresh episodes earn {fresh.mean:.4g}"
@@ -233,15 +229,13 @@ def _trust_in(agent: "Atlas", tree: Tree) -> Trust:
     of_mean, *of_others = stretches * returns_in(lacking, tree, agent.seed).mean(axis=1)
     others = float(returns.mean()) + np.array(of_others) - of_mean
     at_work(ASKING, 3, 6)
-    near = within_reach(drawn, model, data)
-    believed = [near, *within_twice(drawn), *with_wider_ends(problem, model, data, drawn, agent.seed)]
-    beyond = [stretches * float(returns_in(one, tree, agent.seed).mean()) for one in believed]
-    as_paid = float(returns.mean())
-    if model.reward_model is not None and model.reward_model.higher > 0.0:
-        as_paid = stretches * float(returns_in(as_seen(drawn, model), tree, agent.seed).mean())
+    beyond = [
+        stretches * float(returns_in(believed, tree, agent.seed).mean())
+        for believed in within_twice(drawn)
+    ]
     at_work(ASKING, 4, 6)
     still = [constant(len(problem.state), action) for action in constant_actions(problem)]
-    means = [float(Trials(drawn).returns(one, seeds).mean()) for one in still]
+    means = [float(Trials(drawn).returns(action, seeds).mean()) for action in still]
     best = still[int(np.argmax(means))]
     floor = stretches * float(returns_in(drawn, best, agent.seed).mean())  # in the same episodes as the controller
     at = np.clip(_most_doubtful(drawn, tree, states), *declared_of(problem)[:2])
@@ -252,9 +246,9 @@ def _trust_in(agent: "Atlas", tree: Tree) -> Trust:
     least, most = possible(data, agent.problem.horizon)
     at_work(ASKING, 5, 6)
     tried, advice = tried_by(agent, drawn, (tree, best)), advice_of(agent.problem, model, data)
-    ends, left = (min(beyond), max(beyond)), leaving(near, tree, agent.seed)
+    ends, away = (min(beyond), max(beyond)), leaving(drawn, tree, agent.seed)
     return Trust(
-        n, begun, returns, floor, tried, missed, where, most, least, rare, others, ends, as_paid, left, advice,
+        n, begun, returns, floor, tried, missed, where, most, least, rare, others, ends, away, advice,
         contradiction_of(agent), _broken(drawn, tree, agent.seed), agent.tabled,
     )  # fmt: skip
 
@@ -263,12 +257,12 @@ def _broken(drawn: Problem, tree: Tree, seed: int) -> dict[str, float]:
     """By limit, the share of the episodes in these functions that break it."""
     if not drawn.limits:
         return {}
-    violations = evaluated(drawn, tree, FUNCTIONS * EPISODES, seed).violations.values()
+    violations = evaluated(drawn, tree, POSTERIOR_SAMPLES * EPISODES, seed).violations.values()
     return {violation.limit.text(violation.unit): violation.episodes for violation in violations}
 
 
 def _whole_episodes(earned: Array, stretches: float, rng: np.random.Generator) -> Array:
-    """Returns of episodes that consist of some stretches, by function: what their stretches earn, at random."""
+    """Returns of episodes of some stretches, by function: what stretches earn, at random."""
     count = max(1, round(stretches))
     picks = rng.integers(earned.shape[1], size=(count, *earned.shape)) if count > 1 else None
     if picks is None:
@@ -278,11 +272,12 @@ def _whole_episodes(earned: Array, stretches: float, rng: np.random.Generator) -
 
 
 def _most_doubtful(drawn: Problem, tree: Tree, states: Array) -> Array:
-    """The state at which the next states of all functions are furthest apart, in units of the controller's spread."""
+    """The state at which functions differ most in what comes next."""
     some = states[np.linspace(0, len(states) - 1, min(len(states), 100)).astype(int)]
     applied = decide(tree, some)
-    told = np.array([predicted(one_function(drawn, f), some, applied) for f in range(FUNCTIONS)])
-    spread = states.std(axis=0)
-    apart = (told.std(axis=0) / np.where(spread > 0.0, spread, 1.0)).sum(axis=1)
-    found: Array = some[int(apart.argmax())]
-    return found
+    nexts = np.array(
+        [predicted(one_function(drawn, f), some, applied) for f in range(POSTERIOR_SAMPLES)]
+    )
+    apart = (nexts.std(axis=0) / spread_of(states)).sum(axis=1)
+    state: Array = some[int(apart.argmax())]
+    return state
