@@ -38,6 +38,7 @@ LONGEST = 6000  # steps after which what is left of a disturbance may be dropped
 ROUNDS = 80  # of making the box larger, or smaller
 SLOPES = np.geomspace(0.25, 2.5, 13)  # of the line through a threshold, in units of what corrects it in one step
 WIDER = 1.02
+SPARE = 1.0 + 1e-8  # so that other arithmetic, rounded otherwise, finds no larger numbers
 ROUNDED = 1.0 + 1e-10  # more than the relative rounding of any sum here: at most 10,000 terms of one sign
 
 
@@ -65,6 +66,7 @@ class Remainder(NamedTuple):
     rest: Array  # (states,) E
     ends: bool  # whether the episode may end within the box
     safe: bool  # whether anything is known
+    reward: Array  # (2,) of a step
 
 
 class Workplace(NamedTuple):
@@ -132,7 +134,7 @@ def frame_at(place: Workplace, centre: Array, slope: float) -> Frame | None:
     step = _step(place, centre, actions, point, np.stack([actions, actions], axis=1))
     if step is None:
         return None
-    jacobian = 0.5 * (step[1][:, :, 0] + step[1][:, :, 1])
+    jacobian = step.slopes.mean(axis=2)
     columns = jacobian[:, n : n + m].copy()
     for axis in range(m):
         if math.isnan(steep[axis]):  # one threshold: as steep as would bring the score to zero in one step
@@ -145,20 +147,31 @@ def frame_at(place: Workplace, centre: Array, slope: float) -> Frame | None:
     return Frame(centre, gains, actions, matrix, columns) if np.isfinite(matrix).all() else None
 
 
-def _step(place: Workplace, centre: Array, actions: Array, box: Array, applied: Array) -> tuple[Array, Array, Array, bool] | None:
-    """Over the box and these actions: next states from the centre, mean slopes, errors of double programs, whether the
-    episode may end. The hull over all paths that some state may take."""
+class Step(NamedTuple):
+    """What the plant does over a box."""
+
+    after: Array  # (states, 2) the next state from the centre
+    slopes: Array  # (states, inputs, 2) averaged over boxes that shrink to the centre
+    errors: Array  # (states,) of double programs
+    ends: bool  # whether the episode may end
+    reward: Array  # (2,)
+
+
+def _step(place: Workplace, centre: Array, actions: Array, box: Array, applied: Array) -> Step | None:
+    """The hull over all paths that some state of the box may take with some of these actions; None: nothing is known."""
     loop, r, out = place.loop, place.r, place.out
     n = loop.states
     whole = np.concatenate([box, applied, loop.noise])
     middle = np.concatenate([centre, actions, loop.noise.mean(axis=1)])[:, None]
     low = np.full((n, 2), np.inf)
-    after, slopes, errors, ends, known = low * [1, -1], np.zeros((n, len(whole), 2)), np.zeros(n), False, False
+    after, slopes, errors, ends = low * [1, -1], np.zeros((n, len(whole), 2)), np.zeros(n), False
+    reward = np.array([np.inf, -np.inf])
     slopes[..., 0], slopes[..., 1] = np.inf, -np.inf
     for begin, end in zip(loop.begins[:-2], loop.begins[1:-1], strict=True):
         if enclose(loop.tape, begin, end, whole, False, True, r, out) == IMPOSSIBLE:
             continue
-        ends |= out.verdict[1] != 0
+        ends |= bool(out.verdict[1] != 0)
+        reward = np.array([min(reward[0], out.box[n, 0]), max(reward[1], out.box[n, 1])])
         mean = np.zeros((n, len(whole), 2))
         for part in range(1, PARTS + 1):
             shrunk = np.stack([np.minimum(whole[:, :1], middle), np.maximum(whole[:, 1:], middle)], axis=1)[..., 0]
@@ -171,12 +184,11 @@ def _step(place: Workplace, centre: Array, actions: Array, box: Array, applied: 
         after = np.stack([np.minimum(after[:, 0], out.box[:n, 0]), np.maximum(after[:, 1], out.box[:n, 1])], axis=1)
         mean += np.abs(mean) * 1e-14 * [-1, 1]
         slopes = np.stack([np.minimum(slopes[..., 0], mean[..., 0]), np.maximum(slopes[..., 1], mean[..., 1])], axis=2)
-        known = True
-    finite = known and np.isfinite(slopes).all() and np.isfinite(after).all() and np.isfinite(errors).all()
-    return (after, slopes, errors, ends) if finite else None
+    finite = np.isfinite(slopes).all() and np.isfinite(after).all() and np.isfinite(errors).all()
+    return Step(after, slopes, errors, ends, reward) if finite else None
 
 
-NOTHING = Remainder(np.full(1, np.inf), np.full(1, np.inf), True, False)
+NOTHING = Remainder(np.full(1, np.inf), np.full(1, np.inf), True, False, np.array([-np.inf, np.inf]))
 
 
 def remainder(place: Workplace, frame: Frame, region: Region) -> Remainder:
@@ -195,14 +207,15 @@ def remainder(place: Workplace, frame: Frame, region: Region) -> Remainder:
     step = _step(place, centre, frame.actions, box, applied)
     if step is None:
         return NOTHING
-    after, slopes, errors, ends = step
+    after, slopes = step.after, step.slopes
     away = np.concatenate([reach, np.max(np.abs(applied - frame.actions[:, None]), axis=1), np.full(len(loop.noise), 0.5)])
     linear = np.hstack([frame.matrix - frame.columns @ frame.gains, frame.columns, np.zeros((n, len(loop.noise)))])
     off = np.max(np.abs(slopes - linear[:, :, None]), axis=2)
     curved = (off + 1e-14 * (np.abs(linear) + np.abs(frame.columns) @ np.abs(frame.gains).sum(1, keepdims=True))) @ away
-    rest = (np.max(np.abs(after - centre[:, None]), axis=1) + errors + curved) * ROUNDED + 1e-300
+    rest = (np.max(np.abs(after - centre[:, None]), axis=1) + step.errors + curved) * ROUNDED + 1e-300
     rest[place.held] = 0.0
-    return Remainder(band * ROUNDED, rest, ends, bool(np.isfinite(rest).all()))
+    safe = bool(np.isfinite(rest).all())
+    return Remainder(band * SPARE + 1e-12, rest * SPARE + 1e-13 * ~place.held, step.ends, safe, step.reward)
 
 
 def _off_line(

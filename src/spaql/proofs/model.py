@@ -11,15 +11,13 @@ line of scores with an affine action on each:
 SCORES has a score per action, and the highest one chooses. At the ends of pieces both sides count as possible.
 """
 
-import inspect
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from spaql.ground.arrays import Array
 from spaql.ground.errors import SpaqlError
-from spaql.plants.catalog import CATALOG
 from spaql.plants.problem import Problem
 from spaql.proofs.graph import Graph
 from spaql.proofs.machine import Registers, Result, enclose, registers, result
@@ -152,16 +150,3 @@ def held_states(problem: Problem) -> Array:
     ways = paths(plant.step.python, plant.step.parameters, graph)
     own = [graph.index[("x", j)] for j in range(plant.state_dim)]
     return np.array([all(way.outputs[j] == own[j] for way in ways) for j in range(plant.state_dim)])
-
-
-def state_names(problem: Problem) -> list[str]:
-    """Of the plant's own variables: those of the catalog, the arguments of `step`, or what is observed."""
-    plant: Any = problem.plant
-    names = [axis.name for axis in problem.state] if plant.observe is None else []
-    if problem.name in CATALOG:
-        names = list(CATALOG[problem.name].equations.variables)
-    drawn = [name for name, value in problem.parameters.items() if hasattr(value, "low")]
-    names += drawn if len(names) + len(drawn) == plant.state_dim else []
-    if len(names) != plant.state_dim:
-        names = list(inspect.signature(plant.step.python).parameters)[: plant.state_dim]
-    return names

@@ -1,0 +1,114 @@
+"""Where the theorem of the linear loop applies: lines are tried, and parts of the starts and of the parameters.
+
+The box of starts, held parameters included, is cut in halves where nothing is found, along the parameter or, without
+one, the variable that is widest for what it was. What stays open when time runs out or the parts get small is unknown.
+"""
+
+import math
+import time
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from spaql.ground.arrays import Array
+from spaql.ground.progress import at_work
+from spaql.proofs.linear import SLOPES, Frame, Region, Remainder, Workplace, frame_at, invariant
+
+NEWTON = 5  # steps to the equilibrium of the linear loop
+SMALLEST = 1.0 / 64.0  # part of a side that is not cut again
+
+
+class Part(NamedTuple):
+    """A proven part of the starts."""
+
+    start: Array
+    frame: Frame
+    region: Region
+    left: Remainder
+
+
+class Search(NamedTuple):
+    """What came of it."""
+
+    parts: list[Part]
+    open: list[Array]
+    share: float
+
+
+def equilibrium(place: Workplace, start: Array, slope: float) -> Array:
+    """The state that the linear loop holds, from the middle of the starts on; held parameters in the middle of theirs."""
+    middle: Array = start.mean(axis=1)
+    centre = middle.copy()
+    moving = ~place.held
+    for _ in range(NEWTON):
+        frame = frame_at(place, centre, slope)
+        if frame is None:
+            return middle
+        n = place.loop.states
+        point = np.concatenate([centre, frame.actions, place.loop.noise.mean(axis=1)])
+        drift = place.out.box[:n].mean(axis=1) - point[:n]
+        matrix = np.eye(n)[np.ix_(moving, moving)] - frame.matrix[np.ix_(moving, moving)]
+        if not np.isfinite(drift).all() or abs(np.linalg.det(matrix)) < 1e-12:
+            return middle
+        centre[moving] += np.linalg.solve(matrix, drift[moving])
+    return centre if np.isfinite(centre).all() and np.abs(centre).max() < 1e6 else middle
+
+
+def best_part(place: Workplace, start: Array, limits: Array, steps: int | None, first: float) -> tuple[Part | None, float]:
+    """Of the lines that are tried, the one with the smallest region; `first`: the slope that was best before."""
+    best, chosen, smallest = None, first, math.inf
+    for slope in [first, *SLOPES.tolist()]:
+        centre = equilibrium(place, start, slope)
+        frame = frame_at(place, centre, slope)
+        held = None if frame is None else invariant(place, frame, start, limits, steps)
+        if frame is None or held is None:
+            continue
+        sides = np.diff(held[0].box, axis=1)[:, 0] / np.maximum(np.diff(start, axis=1)[:, 0], 1e-3)
+        measure = float(np.sum(sides[~place.held]))
+        if measure < smallest:
+            best, chosen, smallest = Part(start, frame, *held), slope, measure
+        if slope == first and len(start) > 0 and first != 1.0:
+            return best, chosen
+    return best, chosen
+
+
+def prove_loop(place: Workplace, start: Array, limits: Array, steps: int | None, seconds: float) -> Search:
+    """Parts of the starts from which nothing leaves the limits and no episode ends."""
+    began, slope = time.process_time(), 1.0
+    pending, parts, unknown, share = [(start, 1.0)], list[Part](), list[Array](), 0.0
+    width = np.maximum(np.diff(start, axis=1)[:, 0], 1e-300)
+    while pending:
+        box, volume = pending.pop()
+        at_work("proving a linear loop", share)
+        late = time.process_time() - began > seconds
+        part, slope = (None, slope) if late else best_part(place, box, limits, steps, slope)
+        if part is not None:
+            parts.append(part)
+            share += volume
+            continue
+        sides = np.diff(box, axis=1)[:, 0] / width
+        sides[width < 1e-12] = 0.0
+        if (sides * place.held).max() > SMALLEST:
+            sides = sides * place.held
+        axis = int(np.argmax(sides))
+        if late or sides[axis] <= SMALLEST or (volume <= SMALLEST and not parts):
+            unknown.append(box)
+            continue
+        middle = 0.5 * (box[axis, 0] + box[axis, 1])
+        for low, high in ((box[axis, 0], middle), (middle, box[axis, 1])):
+            half = box.copy()
+            half[axis] = low, high
+            pending.append((half, volume / 2.0))
+    return Search(parts, unknown, share)
+
+
+def evidence_of(part: Part, held: Array) -> dict[str, Any]:
+    """The part as the certificate has it."""
+    frame, region, left = part.frame, part.region, part.left
+    return {
+        "kind": "linear loop", "start": part.start.tolist(), "centre": frame.centre.tolist(),
+        "gains": frame.gains.tolist(), "actions": frame.actions.tolist(), "matrix": frame.matrix.tolist(),
+        "columns": frame.columns.tolist(), "box": region.box.tolist(), "lines": region.lines.tolist(),
+        "band": left.band.tolist(), "rest": left.rest.tolist(), "held": held.astype(float).tolist(),
+        "reward": left.reward.tolist(),
+    }  # fmt: skip
