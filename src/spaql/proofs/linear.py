@@ -131,7 +131,7 @@ def frame_at(place: Workplace, centre: Array, slope: float) -> Frame | None:
             actions[axis], steep[axis] = 0.5 * (pieces[0, 2] + pieces[-1, 2]), rise / span if span > 0.0 else math.nan
         else:
             actions[axis] = pieces[0, 2]
-    step = _step(place, centre, actions, point, np.stack([actions, actions], axis=1))
+    step = plant_step(place, centre, actions, point, np.stack([actions, actions], axis=1))
     if step is None:
         return None
     jacobian = step.slopes.mean(axis=2)
@@ -157,7 +157,7 @@ class Step(NamedTuple):
     reward: Array  # (2,)
 
 
-def _step(place: Workplace, centre: Array, actions: Array, box: Array, applied: Array) -> Step | None:
+def plant_step(place: Workplace, centre: Array, actions: Array, box: Array, applied: Array) -> Step | None:
     """The hull over all paths that some state of the box may take with some of these actions; None: nothing is known."""
     loop, r, out = place.loop, place.r, place.out
     n = loop.states
@@ -204,7 +204,7 @@ def remainder(place: Workplace, frame: Frame, region: Region) -> Remainder:
             return NOTHING
         band[axis] = np.max(np.abs(spans)[:, :2])
         applied[axis] = np.min(spans, axis=0)[2], np.max(spans, axis=0)[3]
-    step = _step(place, centre, frame.actions, box, applied)
+    step = plant_step(place, centre, frame.actions, box, applied)
     if step is None:
         return NOTHING
     after, slopes = step.after, step.slopes

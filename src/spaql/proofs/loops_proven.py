@@ -1,7 +1,7 @@
 """Where the theorem of the linear loop applies: lines are tried, and parts of the starts and of the parameters.
 
-The box of starts, held parameters included, is cut in halves where nothing is found, along the parameter or, without
-one, the variable that is widest for what it was. What stays open when time runs out or the parts get small is unknown.
+The box of parameters is cut in halves where nothing is found, across the parameter of most effect. What stays open when
+time runs out or the parts get small is unknown.
 """
 
 import math
@@ -12,7 +12,7 @@ import numpy as np
 
 from spaql.ground.arrays import Array
 from spaql.ground.progress import at_work
-from spaql.proofs.linear import SLOPES, Frame, Region, Remainder, Workplace, frame_at, invariant
+from spaql.proofs.linear import SLOPES, Frame, Region, Remainder, Workplace, frame_at, invariant, plant_step
 
 NEWTON = 5  # steps to the equilibrium of the linear loop
 SMALLEST = 1.0 / 64.0  # part of a side that is not cut again
@@ -54,10 +54,12 @@ def equilibrium(place: Workplace, start: Array, slope: float) -> Array:
     return centre if np.isfinite(centre).all() and np.abs(centre).max() < 1e6 else middle
 
 
-def best_part(place: Workplace, start: Array, limits: Array, steps: int | None, first: float) -> tuple[Part | None, float]:
-    """Of the lines that are tried, the one with the smallest region; `first`: the slope that was best before."""
-    best, chosen, smallest = None, first, math.inf
-    for slope in [first, *SLOPES.tolist()]:
+def best_part(
+    place: Workplace, start: Array, limits: Array, steps: int | None, slopes: list[float]
+) -> tuple[Part | None, float]:
+    """Of these lines, the one with the smallest region, and its slope."""
+    best, chosen, smallest = None, slopes[0], math.inf
+    for slope in slopes:
         centre = equilibrium(place, start, slope)
         frame = frame_at(place, centre, slope)
         held = None if frame is None else invariant(place, frame, start, limits, steps)
@@ -67,31 +69,34 @@ def best_part(place: Workplace, start: Array, limits: Array, steps: int | None, 
         measure = float(np.sum(sides[~place.held]))
         if measure < smallest:
             best, chosen, smallest = Part(start, frame, *held), slope, measure
-        if slope == first and len(start) > 0 and first != 1.0:
-            return best, chosen
     return best, chosen
 
 
 def prove_loop(place: Workplace, start: Array, limits: Array, steps: int | None, seconds: float) -> Search:
-    """Parts of the starts from which nothing leaves the limits and no episode ends."""
-    began, slope = time.process_time(), 1.0
-    pending, parts, unknown, share = [(start, 1.0)], list[Part](), list[Array](), 0.0
-    width = np.maximum(np.diff(start, axis=1)[:, 0], 1e-300)
+    """Parts of the starts from which nothing leaves the limits and no episode ends.
+
+    The line is chosen for the middle of the parameters; parts try it and its neighbours.
+    """
+    began, parts, unknown, share = time.process_time(), list[Part](), list[Array](), 0.0
+    width = np.diff(start, axis=1)[:, 0]
+    nominal = np.where(place.held[:, None], start.mean(axis=1, keepdims=True), start)
+    part, slope = best_part(place, nominal, limits, steps, SLOPES.tolist())
+    if part is None:
+        return Search([], [start], 0.0)
+    if (nominal == start).all():
+        return Search([part], [], 1.0)
+    pending = [(start, 1.0)]
     while pending:
         box, volume = pending.pop()
         at_work("proving a linear loop", share)
         late = time.process_time() - began > seconds
-        part, slope = (None, slope) if late else best_part(place, box, limits, steps, slope)
+        part = None if late else best_part(place, box, limits, steps, [slope])[0]
         if part is not None:
             parts.append(part)
             share += volume
             continue
-        sides = np.diff(box, axis=1)[:, 0] / width
-        sides[width < 1e-12] = 0.0
-        if (sides * place.held).max() > SMALLEST:
-            sides = sides * place.held
-        axis = int(np.argmax(sides))
-        if late or sides[axis] <= SMALLEST or (volume <= SMALLEST and not parts):
+        axis = _of_most_effect(place, box, slope)
+        if late or box[axis, 1] - box[axis, 0] <= SMALLEST * width[axis]:
             unknown.append(box)
             continue
         middle = 0.5 * (box[axis, 0] + box[axis, 1])
@@ -100,6 +105,19 @@ def prove_loop(place: Workplace, start: Array, limits: Array, steps: int | None,
             half[axis] = low, high
             pending.append((half, volume / 2.0))
     return Search(parts, unknown, share)
+
+
+def _of_most_effect(place: Workplace, box: Array, slope: float) -> int:
+    """The held parameter that changes the next state most over the box, at the largest action."""
+    frame = frame_at(place, equilibrium(place, box, slope), slope)
+    if frame is None:
+        return int(np.argmax(np.diff(box, axis=1)[:, 0] * place.held))
+    actions = place.loop.pieces[..., 2].reshape(-1)
+    step = plant_step(place, frame.centre, frame.actions, box, np.tile([actions.min(), actions.max()], (place.loop.actions, 1)))
+    if step is None:
+        return int(np.argmax(np.diff(box, axis=1)[:, 0] * place.held))
+    effect = np.abs(step.slopes[~place.held, : len(box)]).max(axis=2).sum(axis=0) * np.diff(box, axis=1)[:, 0]
+    return int(np.argmax(effect * place.held))
 
 
 def evidence_of(part: Part, held: Array) -> dict[str, Any]:
