@@ -10,6 +10,7 @@ from spaql.ground.arrays import Array
 from spaql.ground.errors import SpaqlError
 from spaql.plants.problem import Problem
 from spaql.proofs import fingerprint
+from spaql.proofs.checked_cells import Cells, check_cells, check_followed
 from spaql.proofs.checker import Loop, Refused, check_linear, require
 from spaql.proofs.proof import Proof, proof_of_file
 from spaql.proofs.questions import question
@@ -52,6 +53,10 @@ def _check(proof: Proof, rules: Tree, problem: Problem) -> None:
     require(len(kinds) == 1, "it mixes kinds of evidence")
     if kinds == {"linear loop"}:
         _check_stays(proof, loop, asked.limits)
+    elif kinds == {"followed"}:
+        _check_followed(proof, loop, asked.limits)
+    elif kinds == {"cells"}:
+        _check_arrives(proof, loop)
     else:
         raise Refused("its evidence is of no known kind")
 
@@ -75,6 +80,60 @@ def _check_stays(proof: Proof, loop: Loop, limits: Array) -> None:
     require(not math.isfinite(proof.worst_return) or _rewarded(proof), "the return may be worse")
 
 
+def _check_followed(proof: Proof, loop: Loop, limits: Array) -> None:
+    claim = proof.claim
+    require(len(proof.evidence) == 1 and math.isfinite(claim.steps), "it has no number of steps")
+    require(claim.reach in (None, "end"), "this evidence does not show that bounds are reached")
+    until_end = claim.reach == "end"
+    boxes, within, returns = check_followed(loop, proof.evidence[0], int(claim.steps), limits, until_end)
+    whole = np.array(claim.start)
+    require(covers(whole, [*boxes, *(np.array(box) for box in proof.open)]), "its parts do not cover the starts")
+    require(proof.share <= sum(_volume(box, whole) for box in boxes) + 1e-9, "a smaller share is proven")
+    require(not until_end or (proof.within is not None and within <= proof.within), "some episodes end later")
+    require(math.isnan(proof.worst_return) or proof.worst_return <= returns[0], "the return may be worse")
+    require(math.isnan(proof.best_return) or proof.best_return >= returns[1], "the return may be better")
+    require(proof.bound == (claim.never or {}), "bounds are told that it does not show")
+
+
+def _check_arrives(proof: Proof, loop: Loop) -> None:
+    claim = proof.claim
+    require(len(proof.evidence) == 1 and isinstance(claim.reach, dict), "this evidence is for bounds that are reached")
+    require(math.isinf(claim.steps) and claim.never is None and not proof.bound, "more is told than it shows")
+    require(math.isnan(proof.worst_return) and math.isnan(proof.best_return), "it shows no return")
+    goal = np.tile([-np.inf, np.inf], (len(claim.variables), 1))
+    for name, ends in claim.reach.items():  # type: ignore[union-attr]
+        goal[claim.variables.index(name)] = ends
+    cells, within = check_cells(loop, proof.evidence[0], goal)
+    require(proof.within is not None and within <= proof.within, "some states arrive later")
+    whole = np.array(claim.start)
+    require(proof.share <= share_of(cells, whole, [np.array(box) for box in proof.open]) + 1e-9, "a smaller share is proven")
+
+
+def share_of(cells: Cells, whole: Array, unknown: list[Array]) -> float:
+    """Of a box, what is in cells with a bound; all the others must be told."""
+    sides = [cells.low[j] + np.arange(n + 1) * cells.step[j] for j, n in enumerate(cells.bound.shape)]
+    outside = any(whole[j, 0] < side[0] or whole[j, 1] > side[-1] for j, side in enumerate(sides))
+    require(not outside or covers(whole, unknown), "starts are outside of its cells")
+    told = np.zeros(cells.bound.shape, bool)
+    for box in unknown:
+        near = 1e-9 * cells.step  # boxes end at sides of cells, or of the starts
+        first = np.ceil((np.where(box[:, 0] <= whole[:, 0], -np.inf, box[:, 0]) - cells.low) / cells.step - 1e-9)
+        last = np.floor((np.where(box[:, 1] >= whole[:, 1], np.inf, box[:, 1]) - cells.low) / cells.step + 1e-9)
+        first, last = np.maximum(first, 0), np.minimum(last, np.array(cells.bound.shape))
+        told[tuple(slice(int(a), max(int(a), int(b))) for a, b in zip(first, last, strict=True))] = True
+        require(near > 0.0, "the cells are damaged")
+    parts = []
+    for (low, high), side in zip(whole, sides, strict=True):
+        overlap = np.maximum(np.minimum(side[1:], high) - np.maximum(side[:-1], low), 0.0)
+        touched = (side[1:] >= low) & (side[:-1] <= high)
+        parts.append((overlap / (high - low) if high > low else touched / max(touched.sum(), 1), touched))
+    share, touched = np.ones(()), np.ones((), bool)
+    for part, at in parts:
+        share, touched = share[..., None] * part, touched[..., None] & at
+    require((cells.bound >= 0) | told | ~touched, "starts without a bound are not told")
+    return float(share[cells.bound >= 0].sum())
+
+
 def _volume(box: Array, whole: Array) -> float:
     width = np.diff(whole, axis=1)[:, 0]
     return float(np.prod(np.where(width > 0.0, np.diff(box, axis=1)[:, 0] / np.where(width > 0.0, width, 1.0), 1.0)))
@@ -87,19 +146,24 @@ def _rewarded(proof: Proof) -> bool:
 
 def covers(whole: Array, boxes: list[Array]) -> bool:
     """Whether boxes cover a box: it is cut at their sides, and every piece must be in one of them."""
-    pending = [whole]
+    if not boxes:
+        return False
+    pending = [(whole, np.array(boxes))]
     while pending:
-        piece = pending.pop()
-        inside = [box for box in boxes if (box[:, 0] <= piece[:, 0]).all() and (piece[:, 1] <= box[:, 1]).all()]
-        if inside:
+        piece, some = pending.pop()
+        if ((some[..., 0] <= piece[:, 0]) & (piece[:, 1] <= some[..., 1])).all(axis=1).any():
             continue
-        touching = [box for box in boxes if (box[:, 0] < piece[:, 1]).all() and (piece[:, 0] < box[:, 1]).all()]
-        cuts = [(j, cut) for box in touching for j in range(len(piece)) for cut in box[j] if piece[j, 0] < cut < piece[j, 1]]
-        if not cuts:
+        flat = piece[:, 0] == piece[:, 1]
+        over = (some[..., 0] < piece[:, 1]) & (piece[:, 0] < some[..., 1])
+        over |= flat & (some[..., 0] <= piece[:, 0]) & (piece[:, 0] <= some[..., 1])
+        some = some[over.all(axis=1)]
+        inner = (piece[:, :1] < some) & (some < piece[:, 1:]) if len(some) else np.zeros((0, 1, 2), bool)
+        if not inner.any():
             return False
-        axis, at = cuts[0]
-        for low, high in ((piece[axis, 0], at), (at, piece[axis, 1])):
+        axis = int(np.argmax(inner.any(axis=(0, 2))))
+        at = np.sort(some[:, axis][inner[:, axis]])[int(inner[:, axis].sum()) // 2]
+        for side in (0, 1):
             part = piece.copy()
-            part[axis] = low, high
-            pending.append(part)
+            part[axis, 1 - side] = at
+            pending.append((part, some))
     return True

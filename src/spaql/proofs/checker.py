@@ -245,7 +245,7 @@ def _left_over(
         if not way.possible[0]:
             continue
         if ends:
-            require(_surely_goes_on(result[2]), "the episode may end")
+            require(_surely_goes_on(result[2], way), "the episode may end")
         answers = way.taken
         ((_, shrunk),) = runs(plant.step.python, parts, True, False, answers)
         ((_, point),) = runs(plant.step.python, np.stack([middle, middle], axis=1)[None], False, False, answers)
@@ -266,7 +266,8 @@ def _left_over(
     return left * UP
 
 
-def _surely_goes_on(ended: Any) -> bool:
+def _surely_goes_on(ended: Any, way: Way) -> bool:
+    ended = way.known.get(ended.key, ended) if hasattr(ended, "key") else ended
     return bool(np.all(ended.surely_not)) if hasattr(ended, "surely_not") else not ended
 
 

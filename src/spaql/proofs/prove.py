@@ -11,7 +11,10 @@ from spaql.ground.arrays import Array
 from spaql.ground.errors import SpaqlError
 from spaql.ground.progress import working
 from spaql.proofs import fingerprint
+from spaql.proofs.cells import evidence_of as cell_evidence
+from spaql.proofs.cells import kept, open_boxes, reached, surroundings
 from spaql.proofs.counterexamples import counterexample
+from spaql.proofs.followed import Task, followed
 from spaql.proofs.linear import workplace
 from spaql.proofs.loops_proven import evidence_of, prove_loop
 from spaql.proofs.model import closed_loop, held_states
@@ -20,6 +23,10 @@ from spaql.proofs.questions import Question, question
 
 if TYPE_CHECKING:
     from spaql.policy.policy import Policy
+
+MOST_AXES = 3  # of cells
+PIECES = 200  # in which start states are followed at first
+MOST_SET_STEPS = 20_000  # for one of them
 
 
 @working("proving")
@@ -30,9 +37,12 @@ def prove(
     """See `Policy.prove`."""
     asked = question(policy.problem, never, reach, start, steps, parameters, sensors, single, seconds)
     began = time.process_time()
-    if asked.reach is not None:
-        raise SpaqlError("reach: not yet")
-    proof = _stays(policy, asked)
+    if asked.reach == "end":
+        proof = _ends(policy, asked)
+    elif asked.reach is not None:
+        proof = _arrives(policy, asked)
+    else:
+        proof = _stays(policy, asked)
     if not proof.holds and proof.open:
         unknown = [np.array(box) for box in proof.open]
         proof = replace(proof, counterexample=counterexample(asked, policy.rules, unknown))
@@ -76,4 +86,68 @@ def _stays(policy: "Policy", asked: Question) -> Proof:
         if proof.holds:
             return proof
         best = proof if proof.share > best.share else best
+    if not best.evidence and math.isfinite(asked.steps) and not held.any():
+        return _followed(policy, asked, False, asked.seconds / 2.0)
     return best
+
+
+def _followed(policy: "Policy", asked: Question, until_end: bool, seconds: float) -> Proof:
+    """Start boxes followed to the end of their episodes, or for so many steps."""
+    if math.isinf(asked.steps):
+        raise SpaqlError("give steps: start states are followed for a number of steps")
+    loop = closed_loop(asked.problem, policy.rules, asked.sensors, asked.single)
+    claim = claim_of(policy, asked, asked.steps)
+    widest = np.maximum(_usual(loop, asked) / 5.0, 1e-9)
+    task = Task(int(asked.steps), asked.limits, widest, not until_end, until_end, False, MOST_SET_STEPS)
+    search = followed(loop, asked.start, task, seconds, PIECES if until_end else 1)
+    unknown = tuple(box_of(box) for box in search.open)
+    method = f"{len(search.boxes):,} start boxes followed"
+    if not search.boxes:
+        return Proof(claim, (), 0.0, unknown, {}, method=method)
+    answers = np.array(search.answers)
+    worst, best = answers[:, 1].min().item(), answers[:, 2].max().item()
+    evidence = {"kind": "followed", "boxes": [box.tolist() for box in search.boxes]}
+    within = int(answers[:, 0].max()) if until_end else None
+    share = 1.0 if not unknown else min(search.share, 1.0)
+    spare = 1e-9 * max(abs(worst), abs(best))
+    bound = {} if asked.never is None else asked.never
+    return Proof(claim, (evidence,), share, unknown, bound, within, worst - spare, best + spare, method=method)
+
+
+def _usual(loop: Any, asked: Question) -> Array:
+    """How far each variable goes, by simulation."""
+    region, _ = surroundings(loop, asked.start, asked.limits)
+    width: Array = np.diff(region, axis=1)[:, 0]
+    return width
+
+
+def _ends(policy: "Policy", asked: Question) -> Proof:
+    return _followed(policy, asked, True, asked.seconds)
+
+
+def _arrives(policy: "Policy", asked: Question) -> Proof:
+    """Reaches bounds and keeps them for ever, cell by cell."""
+    if len(asked.names) > MOST_AXES:
+        raise SpaqlError(f"`reach` is proven cell by cell, which {len(asked.names)} variables are too many for: {MOST_AXES}")
+    assert isinstance(asked.reach, dict)
+    loop = closed_loop(asked.problem, policy.rules, asked.sensors, asked.single)
+    goal = np.tile([-np.inf, np.inf], (len(asked.names), 1))
+    for name, ends in asked.reach.items():
+        goal[asked.names.index(name)] = ends
+    region, inner = surroundings(loop, asked.start, goal)
+    fine = kept(loop, inner, 0.4 * asked.seconds)
+    claim, method = claim_of(policy, asked, math.inf), "cells that stay, and cells by induction"
+    if not (fine.bound >= 0).any():
+        return Proof(claim, (), 0.0, (box_of(asked.start),), {}, method="no cells were found that stay")
+    cells = reached(loop, fine, region, asked.limits, 0.6 * asked.seconds)
+    unknown = open_boxes(cells.coarse, asked.start)
+    width = np.diff(asked.start, axis=1)[:, 0]
+    wide = width > 0.0
+    lost = sum(float(np.prod(np.diff(box, axis=1)[wide, 0] / width[wide])) for box in unknown)
+    within = int(cells.coarse.bound.max())
+    method += f", {int((cells.levels > 0).sum()):,} blocks"
+    boxes = tuple(box_of(box) for box in unknown)
+    share = max(0.0, 1.0 - lost * (1.0 + 1e-9)) if boxes else 1.0
+    if within < 0:
+        return Proof(claim, (), 0.0, (box_of(asked.start),), {}, method="no cells were found that arrive")
+    return Proof(claim, (cell_evidence(cells),), share, boxes, {}, within, method=method)

@@ -237,9 +237,15 @@ def decided(loop: ClosedLoop, w: Work, last: int) -> int:
         copy_set(w.todo, spare, w.todo, count)
         w.todo.node[count], w.todo.action[count] = -1, loop.pieces[node, 0, k, 2]
         if low < first:
+            spread(w, w.todo, count)
             keep(w.todo, count, w.symbols, 1.0, first - SLACK - base - loose)
-        if high > end:
-            keep(w.todo, count, w.symbols, -1.0, base - end - SLACK - loose)
+        if high > end:  # the first cut has moved the centre and changed the noise symbols
+            moved, size = base, abs(base)
+            for j in range(loop.states):
+                away = w.score.slope[j] * (w.todo.centre[count, j] - w.todo.centre[spare, j])
+                moved, size = moved + away, size + abs(away)
+            spread(w, w.todo, count)
+            keep(w.todo, count, w.symbols, -1.0, moved - end - SLACK - loose - ROUND * size)
         count += 1
     return count
 

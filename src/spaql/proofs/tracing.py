@@ -149,6 +149,8 @@ def paths(function: Callable[..., Any], inputs: int, graph: Graph) -> list[Path]
             outputs, truth = _taken_apart(traced(*symbols), graph)
         except (Exception, TraceError) as error:  # whatever the user's function does with what is no number
             raise SpaqlError(f"{function.__name__} cannot be traced{_line(error)}: {_cause(error)}") from error
+        if truth in dict(graph.answers):  # it was asked on this path
+            truth = graph.node("true" if dict(graph.answers)[truth] else "false")
         answers = [answer for _, answer in graph.answers]
         pending += [[*answers[:k], not answers[k]] for k in range(len(graph.given), len(answers))]
         ways.append(Path(tuple(graph.answers), tuple(outputs), truth))
