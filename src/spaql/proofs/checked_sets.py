@@ -230,9 +230,11 @@ def _highest(loop: Loop, sets: Many, seen: Any, leaf: int, around: Array) -> lis
 
 def stepped(loop: Loop, sets: Many) -> Many:
     """All sets a step on."""
-    parts = [part for act in acting(loop, sets) for part in _moved_on(loop, act)]
-    require(len(parts) > 0, "no state goes on")
-    return there(together(parts))
+    acts = acting(loop, sets)
+    require(len(acts) > 0, "no state goes on")
+    sets = together([act.sets for act in acts])
+    lines = (np.concatenate([act[k] for act in acts]) for k in range(1, len(acts[0])))
+    return there(together(_moved_on(loop, Acting(sets, *lines))))
 
 
 def _moved_on(loop: Loop, act: Acting) -> list[Many]:

@@ -143,6 +143,22 @@ def start_box(problem: Problem) -> Array:
     return np.stack([low, high], axis=1)
 
 
+def refuse_unbounded_noise(problem: Problem, loop: ClosedLoop, start: Array) -> None:
+    """Normal noise has no bounds: nothing about every episode can be proven."""
+    if len(loop.noise) == 0:
+        return
+    values, (numbers, out) = loop.pieces[..., 2], memory_of(loop)
+    actions, middle = np.tile([values.min(), values.max()], (loop.actions, 1)), np.full(loop.noise.shape, 0.5)
+    for begin, end in zip(loop.begins[:-2], loop.begins[1:-1], strict=True):
+        finite = []
+        for noise in (loop.noise, middle):
+            enclose(loop.tape, begin, end, np.concatenate([start, actions, noise]), False, False, numbers, out)
+            finite.append(np.isfinite(out.box[: loop.states]).all())
+        if finite == [False, True]:
+            wanted = "give what is bounded, such as sensors=..., or a plant whose step takes it from uniform numbers"
+            raise SpaqlError(f"the noise of {problem.name} is not bounded, so no bound holds in every episode: {wanted}")
+
+
 def held_states(problem: Problem) -> Array:
     """Which state variables `step` never changes: parameters that an episode has drawn."""
     plant, graph = problem.plant, Graph()

@@ -8,7 +8,9 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from spaql.ground.checks import checked_path
 from spaql.ground.errors import SpaqlError, echoed
+from spaql.ground.writing import write_whole
 from spaql.version import __version__
 
 FORMAT = "spaql proof 1"
@@ -64,8 +66,8 @@ class Proof:
 
     def save(self, path: str | PathLike[str]) -> None:
         """The certificate, for `spaql.check_proof`."""
-        entries = {"format": FORMAT} | asdict(replace(self, counterexample=None))
-        Path(path).write_text(json.dumps(entries, indent=1) + "\n", encoding="utf-8")
+        data = (json_of(replace(self, counterexample=None)) + "\n").encode()
+        write_whole(checked_path(path), lambda file: file.write(data))
 
     @property
     def lines(self) -> list[str]:
@@ -113,6 +115,23 @@ class Proof:
         return "\n".join(self.lines)
 
 
+def json_of(proof: Proof) -> str:
+    """A certificate as text; what is unknown or without end is null."""
+    return json.dumps({"format": FORMAT} | _plain(asdict(proof)), indent=1, allow_nan=False)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _number(value: Any, unknown: float) -> float:
+    return unknown if value is None else float(value)
+
+
 def digits(value: float, rounded: Callable[[float], int], count: int = 4) -> str:
     """So many digits, rounded so that the text does not promise more than the number."""
     if value == 0.0 or not math.isfinite(value):
@@ -139,7 +158,7 @@ def proof_of_file(path: str | PathLike[str]) -> Proof:
     try:
         claim = Claim(**entries.pop("claim"))
         claim = replace(
-            claim, start=_box(claim.start), steps=float(claim.steps), sensors=tuple(map(float, claim.sensors)),
+            claim, start=_box(claim.start), steps=_number(claim.steps, math.inf), sensors=tuple(map(float, claim.sensors)),
             variables=tuple(map(str, claim.variables)), parameters=_bounds(claim.parameters),
             never=None if claim.never is None else _bounds(claim.never),
             reach=claim.reach if claim.reach is None or claim.reach == "end" else _bounds(claim.reach),
@@ -147,7 +166,10 @@ def proof_of_file(path: str | PathLike[str]) -> Proof:
         proof = Proof(claim, **entries)
         boxes = tuple(_box(box) for box in proof.open)
         evidence = tuple(dict(part) for part in proof.evidence)
-        return replace(proof, open=boxes, evidence=evidence, bound=_bounds(proof.bound), share=float(proof.share))
+        return replace(
+            proof, open=boxes, evidence=evidence, bound=_bounds(proof.bound), share=float(proof.share),
+            worst_return=_number(proof.worst_return, math.nan), best_return=_number(proof.best_return, math.nan),
+        )  # fmt: skip
     except (TypeError, ValueError, AttributeError) as error:
         raise SpaqlError(f"{path} is a damaged certificate: {echoed(error)}") from error
 

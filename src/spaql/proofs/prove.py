@@ -17,7 +17,7 @@ from spaql.proofs.counterexamples import counterexample
 from spaql.proofs.followed import Task, followed
 from spaql.proofs.linear import workplace
 from spaql.proofs.loops_proven import evidence_of, prove_loop
-from spaql.proofs.model import closed_loop, held_states
+from spaql.proofs.model import ClosedLoop, closed_loop, held_states, refuse_unbounded_noise
 from spaql.proofs.proof import Box, Claim, Proof
 from spaql.proofs.questions import Question, question
 
@@ -49,6 +49,12 @@ def prove(
     return replace(proof, seconds=round(time.process_time() - began, 2))
 
 
+def _loop(policy: "Policy", asked: Question) -> ClosedLoop:
+    loop = closed_loop(asked.problem, policy.rules, asked.sensors, asked.single)
+    refuse_unbounded_noise(asked.problem, loop, asked.start)
+    return loop
+
+
 def claim_of(policy: "Policy", asked: Question, steps: float) -> Claim:
     return Claim(
         asked.problem.name, fingerprint.of_rules(policy.rules), fingerprint.of_plant(asked.problem),
@@ -63,7 +69,7 @@ def box_of(box: Array) -> Box:
 
 def _stays(policy: "Policy", asked: Question) -> Proof:
     """Never outside: for ever, or else for so many steps."""
-    loop = closed_loop(asked.problem, policy.rules, asked.sensors, asked.single)
+    loop = _loop(policy, asked)
     held = held_states(asked.problem)
     place = workplace(loop, held)
     tries = [asked.steps] if asked.asked_steps else [math.inf, asked.steps]
@@ -95,13 +101,13 @@ def _followed(policy: "Policy", asked: Question, until_end: bool, seconds: float
     """Start boxes followed to the end of their episodes, or for so many steps."""
     if math.isinf(asked.steps):
         raise SpaqlError("give steps: start states are followed for a number of steps")
-    loop = closed_loop(asked.problem, policy.rules, asked.sensors, asked.single)
+    loop = _loop(policy, asked)
     claim = claim_of(policy, asked, asked.steps)
     widest = np.maximum(_usual(loop, asked) / 5.0, 1e-9)
     task = Task(int(asked.steps), asked.limits, widest, not until_end, until_end, False, MOST_SET_STEPS)
     search = followed(loop, asked.start, task, seconds, PIECES if until_end else 1)
     unknown = tuple(box_of(box) for box in search.open)
-    method = f"{len(search.boxes):,} start boxes followed"
+    method = f"{len(search.boxes):,} start boxes followed step by step"
     if not search.boxes:
         return Proof(claim, (), 0.0, unknown, {}, method=method)
     answers = np.array(search.answers)
@@ -130,7 +136,7 @@ def _arrives(policy: "Policy", asked: Question) -> Proof:
     if len(asked.names) > MOST_AXES:
         raise SpaqlError(f"`reach` is proven cell by cell, which {len(asked.names)} variables are too many for: {MOST_AXES}")
     assert isinstance(asked.reach, dict)
-    loop = closed_loop(asked.problem, policy.rules, asked.sensors, asked.single)
+    loop = _loop(policy, asked)
     goal = np.tile([-np.inf, np.inf], (len(asked.names), 1))
     for name, ends in asked.reach.items():
         goal[asked.names.index(name)] = ends
