@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from exact_functions import OF, exact
-from spaql.ground.compiling import kernel
 from spaql.ground import fastmath
+from spaql.ground.compiling import kernel
 from spaql.proofs import enclosures as en
 from spaql.proofs import intervals as iv
 from spaql.proofs.graph import Graph

@@ -1,5 +1,7 @@
 """Random boxes and points of all plants of the catalog: the prover's machine and the checker's quantities hold every one."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -39,7 +41,7 @@ def test_no_point_is_outside_of_its_enclosure(name):
     numbers, out = registers(len(tape), inputs), result(d + 1, inputs)
     for box in boxes_of(problem, rng):
         ways = []
-        for begin, end in zip(begins, begins[1:], strict=False):
+        for begin, end in itertools.pairwise(begins):
             if enclose(tape, begin, end, box, False, True, numbers, out):
                 ways.append((out.box.copy(), out.error.copy(), int(out.verdict[1])))
         for x in [*rng.uniform(box[:, 0], box[:, 1], (5, inputs)), box[:, 0], box[:, 1]]:
@@ -51,7 +53,7 @@ def test_no_point_is_outside_of_its_enclosure(name):
 
 def _the_checker_holds(plant, box, rng):
     ways = []
-    for way, (state, reward, over) in runs(plant.step.python, box[None], False, True):
+    for way, (state, reward, _over) in runs(plant.step.python, box[None], False, True):
         if way.possible[0]:
             ways.append([(v.low[0], v.high[0]) if isinstance(v, Quantity) else (v, v) for v in (*state, reward)])
     for x in rng.uniform(box[:, 0], box[:, 1], (3, len(box))):

@@ -43,7 +43,8 @@ def state_after(policy, state, single, rng, wrong=0.0):
 def test_a_law_that_pushes_one_way_or_the_other_balances_for_ever(balanced, balancing):
     assert balanced.holds
     assert balanced.claim.steps == math.inf
-    assert balanced.bound["angle"][1] < 0.2094 and balanced.bound["position"][1] < 2.4
+    assert balanced.bound["angle"][1] < 0.2094
+    assert balanced.bound["position"][1] < 2.4
     rng = np.random.default_rng(0)
     for trial in range(20):
         state = rng.choice([-0.05, 0.05], 4) if trial < 8 else rng.uniform(-0.05, 0.05, 4)
@@ -85,7 +86,8 @@ def test_every_start_of_the_car_arrives_and_its_return_is_bounded(climbed, climb
             state, reward, over = plant.step(*state, *decide(climbing.rules, np.array([state]))[0])
             total += reward
         returns.append(total)
-    assert climbed.worst_return <= min(returns) and climbed.within >= -min(returns)
+    assert climbed.worst_return <= min(returns)
+    assert climbed.within >= -min(returns)
     assert climbed.best_return >= max(returns)
     assert climbed.worst_return >= min(returns) - 4
 
@@ -93,8 +95,10 @@ def test_every_start_of_the_car_arrives_and_its_return_is_bounded(climbed, climb
 def test_a_counterexample_is_an_answer():
     policy = spaql.law(spaql.make("cartpole-500"), {"angle": -1.0})
     proof = policy.prove(steps=200, seconds=5)
-    assert not proof.holds and proof.open
-    assert "FOUND   from (" in str(proof) and "the episode ends after" in str(proof)
+    assert not proof.holds
+    assert proof.open
+    assert "FOUND   from (" in str(proof)
+    assert "the episode ends after" in str(proof)
     assert str(proof).startswith("NOT PROVEN")
 
 
@@ -283,7 +287,9 @@ def test_bad_input_is_one_line(balancing, options, said):
 
 def test_no_time_proves_nothing_and_says_so(climbing):
     proof = climbing.prove(seconds=0)
-    assert not proof.holds and proof.share == 0.0 and proof.open
+    assert not proof.holds
+    assert proof.share == 0.0
+    assert proof.open
 
 
 def test_unbounded_noise_and_loops_are_refused(balancing):

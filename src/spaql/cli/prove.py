@@ -12,10 +12,14 @@ from spaql.cli.plant_options import NOTHING
 from spaql.ground.errors import SpaqlError
 from spaql.ground.writing import check_file
 
-FILE_HELP = "An agent written by `spaql train --out`, or a policy written by `spaql export --to json`."
+FILE_HELP = (
+    "An agent written by `spaql train --out`, or a policy written by `spaql export --to json`."
+)
 RANGE = "NAME=LOW..HIGH"
 NEVER_HELP = "Bounds that are never left (default: no episode ends in failure). Repeat for several."
-REACH_HELP = "Bounds that are reached and kept, or the word end: the episode ends. Repeat for several."
+REACH_HELP = (
+    "Bounds that are reached and kept, or the word end: the episode ends. Repeat for several."
+)
 START_HELP = "The starts of a variable (default: all start states). Repeat for several."
 Ranges = list[str] | None
 
@@ -26,12 +30,22 @@ def prove(
     never: Annotated[Ranges, typer.Option(metavar=RANGE, help=NEVER_HELP)] = None,
     reach: Annotated[Ranges, typer.Option(metavar=RANGE, help=REACH_HELP)] = None,
     start: Annotated[Ranges, typer.Option(metavar=RANGE, help=START_HELP)] = None,
-    steps: Annotated[str | None, typer.Option(help="How many, or ever (default: ever if it can be proven).")] = None,
-    parameter: Annotated[Ranges, typer.Option(metavar=RANGE, help="A parameter of the plant. Repeat.")] = None,
-    sensor: Annotated[Ranges, typer.Option(metavar="NAME=ERROR", help="How far a sensor may be off. Repeat.")] = None,
-    seconds: Annotated[float, typer.Option(help="Of CPU; what is not proven by then is open.")] = 60.0,
+    steps: Annotated[
+        str | None, typer.Option(help="How many, or ever (default: ever if it can be proven).")
+    ] = None,
+    parameter: Annotated[
+        Ranges, typer.Option(metavar=RANGE, help="A parameter of the plant. Repeat.")
+    ] = None,
+    sensor: Annotated[
+        Ranges, typer.Option(metavar="NAME=ERROR", help="How far a sensor may be off. Repeat.")
+    ] = None,
+    seconds: Annotated[
+        float, typer.Option(help="Of CPU; what is not proven by then is open.")
+    ] = 60.0,
     out: Annotated[Path | None, typer.Option(help="Write the certificate there.")] = None,
-    check: Annotated[Path | None, typer.Option(help="Check this certificate instead of proving.")] = None,
+    check: Annotated[
+        Path | None, typer.Option(help="Check this certificate instead of proving.")
+    ] = None,
     problem: GivenProblem = None,
     as_json: AsJson = False,
 ) -> None:
@@ -84,7 +98,9 @@ def _ranges(option: str, texts: Ranges) -> dict[str, tuple[float, float]]:
     for name, value in _named(option, texts).items():
         low, dots, high = value.partition("..")
         if not dots:
-            raise SpaqlError(f"{option} {name}: a range is LOW..HIGH, such as -0.2..0.2, not {value!r}")
+            raise SpaqlError(
+                f"{option} {name}: a range is LOW..HIGH, such as -0.2..0.2, not {value!r}"
+            )
         ranges[name] = _number(option, low), _number(option, high)
     return ranges
 

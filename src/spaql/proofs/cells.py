@@ -30,12 +30,24 @@ LEVELS = 3  # how often cells are cut in halves along every side
 STAY_STEPS, REACH_STEPS = 12, 12  # that a cell is followed
 LONGEST = 400  # steps of the simulation that tells in which order cells are tried
 SIMULATED = 2000  # states that tell where the loop goes
-GOAL_PART = 0.1  # of where a variable goes: half the width of the goal in variables that it does not name
+GOAL_PART = (
+    0.1  # of where a variable goes: half the width of the goal in variables that it does not name
+)
 MOST_SETS = 400  # steps of sets for one cell
 
 
 @kernel
-def stay(loop: ClosedLoop, w: Work, st: Stack, grid: Grid, other: Grid, cells: Array, task: Task, touched: Array, box: Array) -> int:
+def stay(
+    loop: ClosedLoop,
+    w: Work,
+    st: Stack,
+    grid: Grid,
+    other: Grid,
+    cells: Array,
+    task: Task,
+    touched: Array,
+    box: Array,
+) -> int:
     """Tries cells of the grid once; those that do not stay get the bound -1. Returns how many went."""
     d, gone = loop.states, 0
     for n in range(len(cells)):
@@ -53,7 +65,16 @@ def stay(loop: ClosedLoop, w: Work, st: Stack, grid: Grid, other: Grid, cells: A
 
 @kernel
 def induct(
-    loop: ClosedLoop, w: Work, st: Stack, fine: Grid, grid: Grid, blocks: Array, size: int, task: Task, box: Array, worst: Array
+    loop: ClosedLoop,
+    w: Work,
+    st: Stack,
+    fine: Grid,
+    grid: Grid,
+    blocks: Array,
+    size: int,
+    task: Task,
+    box: Array,
+    worst: Array,
 ) -> int:
     """Tries blocks of size^d cells, given by their first cells, in this order. Those that arrive get their bound.
 
@@ -102,7 +123,15 @@ def _side(grid: Grid, i: int, at: int) -> float:
 
 
 @kernel
-def arrivals(loop: ClosedLoop, w: Work, fine: Grid, states: Array, steps: Array, lowest: Array, highest: Array) -> None:
+def arrivals(
+    loop: ClosedLoop,
+    w: Work,
+    fine: Grid,
+    states: Array,
+    steps: Array,
+    lowest: Array,
+    highest: Array,
+) -> None:
     """By simulation in the middle of ranges: after how many steps a state is in a known cell of `fine`.
 
     `states` become the last ones, `lowest` and `highest` go around all of them.
@@ -118,7 +147,10 @@ def arrivals(loop: ClosedLoop, w: Work, fine: Grid, states: Array, steps: Array,
                 at = np.floor((w.shrunk[i, 0] - fine.low[i]) / fine.step[i])
                 inside &= (at >= 0.0) & (at < fine.shape[i])
                 cell = cell * fine.shape[i] + (int(at) if inside else 0)
-                lowest[i], highest[i] = min(lowest[i], w.shrunk[i, 0]), max(highest[i], w.shrunk[i, 0])
+                lowest[i], highest[i] = (
+                    min(lowest[i], w.shrunk[i, 0]),
+                    max(highest[i], w.shrunk[i, 0]),
+                )
             if inside and fine.bound[cell] >= 0:
                 steps[n] = step
                 break
@@ -131,7 +163,19 @@ def arrivals(loop: ClosedLoop, w: Work, fine: Grid, states: Array, steps: Array,
             for q in range(len(loop.noise)):
                 w.shrunk[d + m + q, 0] = w.shrunk[d + m + q, 1] = 0.5
             for path in range(len(loop.begins) - 2):
-                if run(loop.tape, loop.begins[path], loop.begins[path + 1], w.shrunk, False, True, w.r, w.out) > 0:
+                if (
+                    run(
+                        loop.tape,
+                        loop.begins[path],
+                        loop.begins[path + 1],
+                        w.shrunk,
+                        False,
+                        True,
+                        w.r,
+                        w.out,
+                    )
+                    > 0
+                ):
                     break
             for i in range(d):
                 w.shrunk[i, 0] = w.shrunk[i, 1] = 0.5 * (w.out.box[i, 0] + w.out.box[i, 1])
@@ -244,7 +288,9 @@ def reached(loop: ClosedLoop, fine: Grid, region: Array, limits: Array, seconds:
                 if time.process_time() - began > seconds:
                     return Reached(fine, grid, levels)
                 worst = np.full(len(some), -1, np.int64)
-                task = Task(REACH_STEPS * (1 + level), limits, widest, False, False, True, MOST_SETS)
+                task = Task(
+                    REACH_STEPS * (1 + level), limits, widest, False, False, True, MOST_SETS
+                )
                 arrived += induct(loop, w, st, fine, grid, some, size, task, box, worst)
                 levels[some[worst >= 0]] = size
             if arrived < 0.02 * len(open_):
@@ -255,7 +301,9 @@ def reached(loop: ClosedLoop, fine: Grid, region: Array, limits: Array, seconds:
 def _first_cells(grid: Grid, size: int) -> Array:
     """The first cell of every block."""
     axes = [np.arange(0, count, size) for count in grid.shape.tolist()]
-    return np.ravel_multi_index(tuple(part.ravel() for part in np.meshgrid(*axes, indexing="ij")), tuple(grid.shape))
+    return np.ravel_multi_index(
+        tuple(part.ravel() for part in np.meshgrid(*axes, indexing="ij")), tuple(grid.shape)
+    )
 
 
 def _centres(grid: Grid, firsts: Array, size: int) -> Array:
@@ -268,7 +316,10 @@ def surroundings(loop: ClosedLoop, start: Array, goal: Array) -> tuple[Array, Ar
 
     Only to choose cells: states that go elsewhere leave the grid, and are open.
     """
-    states = start[:, 0] + np.random.default_rng(0).random((SIMULATED, loop.states)) * np.diff(start, axis=1)[:, 0]
+    states = (
+        start[:, 0]
+        + np.random.default_rng(0).random((SIMULATED, loop.states)) * np.diff(start, axis=1)[:, 0]
+    )
     low, high = start[:, 0].copy(), start[:, 1].copy()
     steps = np.zeros(len(states), np.int64)
     arrivals(loop, work_for(loop), no_grid(loop.states), states, steps, low, high)
@@ -294,7 +345,9 @@ def open_boxes(grid: Grid, start: Array) -> list[Array]:
         for begin, end in ends:
             low = grid.low + np.array([*place, begin]) * grid.step
             high = grid.low + np.array([*(at + 1 for at in place), end]) * grid.step
-            boxes.append(np.stack([np.maximum(low, start[:, 0]), np.minimum(high, start[:, 1])], axis=1))
+            boxes.append(
+                np.stack([np.maximum(low, start[:, 0]), np.minimum(high, start[:, 1])], axis=1)
+            )
     return boxes
 
 
@@ -306,7 +359,12 @@ def packed(numbers: Array) -> str:
 def evidence_of(cells: Reached) -> dict[str, Any]:
     """As the certificate has it."""
     grids = {
-        name: {"low": grid.low.tolist(), "step": grid.step.tolist(), "shape": grid.shape.tolist(), "bound": packed(grid.bound)}
+        name: {
+            "low": grid.low.tolist(),
+            "step": grid.step.tolist(),
+            "shape": grid.shape.tolist(),
+            "bound": packed(grid.bound),
+        }
         for name, grid in (("stay", cells.fine), ("reach", cells.coarse))
     }
     steps = {"stay_steps": STAY_STEPS, "reach_steps": REACH_STEPS * LEVELS}

@@ -53,7 +53,9 @@ def largest(cells: Cells, boxes: Array) -> Array:
         last = np.floor((boxes[..., 1] - cells.low) / cells.step + 1e-9)
     inside = (first >= 0).all(axis=1) & (last < cells.bound.shape).all(axis=1)
     for n in np.flatnonzero(inside):
-        window = cells.bound[tuple(slice(int(a), int(b) + 1) for a, b in zip(first[n], last[n], strict=True))]
+        window = cells.bound[
+            tuple(slice(int(a), int(b) + 1) for a, b in zip(first[n], last[n], strict=True))
+        ]
         known[n] = -1 if window.min() < 0 else window.max()
     return known
 
@@ -61,7 +63,9 @@ def largest(cells: Cells, boxes: Array) -> Array:
 # -- start boxes that are followed -------------------------------------------------------------------------------------
 
 
-def check_followed(loop: Loop, evidence: Mapping[str, Any], steps: int, limits: Array, until_end: bool) -> tuple[Array, int, Array]:
+def check_followed(
+    loop: Loop, evidence: Mapping[str, Any], steps: int, limits: Array, until_end: bool
+) -> tuple[Array, int, Array]:
     """(boxes, steps after which all have ended, least and greatest return). Without `until_end`: none ends in `steps`."""
     n = loop.problem.plant.state_dim if loop.problem.plant else 0
     count = len(evidence["boxes"]) if isinstance(evidence.get("boxes"), list) else 0
@@ -71,14 +75,22 @@ def check_followed(loop: Loop, evidence: Mapping[str, Any], steps: int, limits: 
     for step in range(1, steps + 1):
         sets = stepped(loop, sets)
         box = box_of(sets)
-        require((limits[:, 0] <= box[..., 0]) & (box[..., 1] <= limits[:, 1]), "a set leaves the bounds claimed")
+        require(
+            (limits[:, 0] <= box[..., 0]) & (box[..., 1] <= limits[:, 1]),
+            "a set leaves the bounds claimed",
+        )
         perhaps, surely = sets.over.T
         if not until_end:
             require(~perhaps, "an episode may end")
             continue
         if perhaps.any():
             within = step
-            returns = np.array([min(returns[0], sets.reward[perhaps, 0].min()), max(returns[1], sets.reward[perhaps, 1].max())])
+            returns = np.array(
+                [
+                    min(returns[0], sets.reward[perhaps, 0].min()),
+                    max(returns[1], sets.reward[perhaps, 1].max()),
+                ]
+            )
         sets = sets.take(~surely)
         if len(sets.c) == 0:
             return boxes, within, returns
@@ -99,7 +111,14 @@ def check_cells(loop: Loop, evidence: Mapping[str, Any], goal: Array) -> tuple[C
     require(len(kept) > 0 and (stay.bound <= 0).all(), "no cell stays")
     own = stay.low + kept * stay.step
     boxes = np.stack([own, own + stay.step], axis=2)
-    _arrive(loop, _wider(boxes), [stay], np.full(len(boxes), MOST_STEPS), int(whole_of(evidence, "stay_steps")), goal)
+    _arrive(
+        loop,
+        _wider(boxes),
+        [stay],
+        np.full(len(boxes), MOST_STEPS),
+        int(whole_of(evidence, "stay_steps")),
+        goal,
+    )
     level = unpacked(evidence.get("level"), reach.bound.size).reshape(reach.bound.shape)
     corners = np.argwhere(level > 0)
     sizes = level[tuple(corners.T)]
@@ -113,7 +132,9 @@ def check_cells(loop: Loop, evidence: Mapping[str, Any], goal: Array) -> tuple[C
     own = reach.low + corners * reach.step
     boxes = np.stack([own, reach.low + (corners + sizes[:, None]) * reach.step], axis=2)
     anywhere = np.tile([-np.inf, np.inf], (d, 1))
-    _arrive(loop, _wider(boxes), [stay, reach], bounds, int(whole_of(evidence, "reach_steps")), anywhere)
+    _arrive(
+        loop, _wider(boxes), [stay, reach], bounds, int(whole_of(evidence, "reach_steps")), anywhere
+    )
     return reach, int(bounds.max(initial=0))
 
 
@@ -128,7 +149,9 @@ def _wider(boxes: Array) -> Array:
     return boxes + (1e-15 * np.abs(boxes) + 1e-300) * [-4.0, 4.0]
 
 
-def _arrive(loop: Loop, boxes: Array, grids: list[Cells], bounds: Array, steps: int, limits: Array) -> None:
+def _arrive(
+    loop: Loop, boxes: Array, grids: list[Cells], bounds: Array, steps: int, limits: Array
+) -> None:
     """Every box, followed within the limits, ends up in cells with what is left of its bound."""
     for first in range(0, len(boxes), AT_ONCE):
         sets = many(boxes[first : first + AT_ONCE])
@@ -136,7 +159,10 @@ def _arrive(loop: Loop, boxes: Array, grids: list[Cells], bounds: Array, steps: 
         for step in range(1, steps + 1):
             sets = stepped(loop, sets)
             box = box_of(sets)
-            require((limits[:, 0] <= box[..., 0]) & (box[..., 1] <= limits[:, 1]), "a cell leaves the goal")
+            require(
+                (limits[:, 0] <= box[..., 0]) & (box[..., 1] <= limits[:, 1]),
+                "a cell leaves the goal",
+            )
             done = np.zeros(len(sets.c), bool)
             for grid in grids:
                 number = largest(grid, box)

@@ -40,7 +40,15 @@ def many(boxes: Array) -> Many:
     half = 0.5 * (boxes[..., 1] - boxes[..., 0])
     G = np.eye(d) * half[:, None, :]
     R = 1e-15 * np.abs(boxes).sum(axis=2) + 1e-300
-    return Many(boxes.mean(axis=2), G, R, boxes.copy(), np.arange(n), np.zeros((n, 2)), np.zeros((n, 2), bool))
+    return Many(
+        boxes.mean(axis=2),
+        G,
+        R,
+        boxes.copy(),
+        np.arange(n),
+        np.zeros((n, 2)),
+        np.zeros((n, 2), bool),
+    )
 
 
 def together(parts: list[Many]) -> Many:
@@ -73,7 +81,9 @@ def cut(sets: Many, rows: Array, least: Array) -> Many:
         middle = np.where(useful, 0.5 * (1.0 + bound), 0.0) * np.sign(rows[:, k])
         half = np.where(useful, 0.5 * (1.0 - bound) + 1e-9, 1.0)
         moved = middle[:, None] * G[:, :, k]
-        R += np.where(useful[:, None], 5e-16 * (np.abs(c) + np.abs(moved) + np.abs(G[:, :, k])), 0.0)
+        R += np.where(
+            useful[:, None], 5e-16 * (np.abs(c) + np.abs(moved) + np.abs(G[:, :, k])), 0.0
+        )
         c, G[:, :, k] = c + moved, G[:, :, k] * half[:, None]
     return sets._replace(c=c, G=G, R=R)
 
@@ -83,7 +93,9 @@ def tightened(sets: Many) -> Many:
     for i in range(sets.c.shape[1]):
         for side, sign in ((0, 1.0), (1, -1.0)):
             loose = sets.R[:, i] * (1.0 + ROUND) + ROUND * np.abs(sets.c[:, i])
-            sets = cut(sets, sign * sets.G[:, i], sign * (sets.B[:, i, side] - sets.c[:, i]) - loose)
+            sets = cut(
+                sets, sign * sets.G[:, i], sign * (sets.B[:, i, side] - sets.c[:, i]) - loose
+            )
     return sets
 
 
@@ -93,9 +105,17 @@ def spread(sets: Many, line: Line) -> tuple[Array, Array, Array, Array]:
     total = np.abs(rows).sum(axis=1)
     loose = (np.abs(line.slope) * sets.R).sum(axis=1) + line.error
     loose = loose + ROUND * (total + loose + np.abs(line.base))
-    low, high = np.maximum(line.low, line.base - loose - total), np.minimum(line.high, line.base + loose + total)
+    low, high = (
+        np.maximum(line.low, line.base - loose - total),
+        np.minimum(line.high, line.base + loose + total),
+    )
     unknown = ~(low <= high)
-    return rows, np.where(unknown, np.inf, loose), np.where(unknown, -np.inf, low), np.where(unknown, np.inf, high)
+    return (
+        rows,
+        np.where(unknown, np.inf, loose),
+        np.where(unknown, -np.inf, low),
+        np.where(unknown, np.inf, high),
+    )
 
 
 class Acting(NamedTuple):
@@ -118,15 +138,21 @@ def acting(loop: Loop, sets: Many) -> list[Acting]:
         if len(some.c) == 0:
             continue
         require(len(pending) < 10_000, "the controller has too many branches")
-        around, box = _around(some)
+        around, _box = _around(some)
         seen = seen_from(loop, around, some.c)
         if nodes["feature"][node] == LEAF:
             lines += _at_leaf(loop, some, seen, node, around)
             continue
-        line = weighted(loop, seen, tests_of(loop, node), -float(nodes["cut"][node]), around, some.c)
+        line = weighted(
+            loop, seen, tests_of(loop, node), -float(nodes["cut"][node]), around, some.c
+        )
         rows, loose, low, high = spread(some, line)
-        pending.append((int(nodes["high"][node]), cut(some, rows, -line.base - loose).take(high >= 0.0)))
-        pending.append((int(nodes["low"][node]), cut(some, -rows, line.base - loose).take(low <= 0.0)))
+        pending.append(
+            (int(nodes["high"][node]), cut(some, rows, -line.base - loose).take(high >= 0.0))
+        )
+        pending.append(
+            (int(nodes["low"][node]), cut(some, -rows, line.base - loose).take(low <= 0.0))
+        )
     return lines
 
 
@@ -160,7 +186,9 @@ def _constant(loop: Loop, values: Array, d: int) -> tuple[Array, ...]:
     return values, np.zeros((len(values), d)), error, values - error, values + error
 
 
-def _clipped(loop: Loop, line: Line, low: Array, high: Array, bottom: float, top: float) -> tuple[Array, ...]:
+def _clipped(
+    loop: Loop, line: Line, low: Array, high: Array, bottom: float, top: float
+) -> tuple[Array, ...]:
     """clip(s) over low ... high is within a band around the chord: extremes at the ends and at the corners."""
     least, most = np.clip(low, bottom, top), np.clip(high, bottom, top)
     free, flat = (low >= bottom) & (high <= top), (high <= bottom) | (low >= top)
@@ -170,13 +198,20 @@ def _clipped(loop: Loop, line: Line, low: Array, high: Array, bottom: float, top
     corners = [least - k * low, most - k * high]
     corners += [np.where((low < x) & (x < high), x - k * x, corners[0]) for x in (bottom, top)]
     under, over = np.min(corners, axis=0), np.max(corners, axis=0)
-    under, over = np.where(flat, least, np.where(free, 0.0, under)), np.where(flat, most, np.where(free, 0.0, over))
+    under, over = (
+        np.where(flat, least, np.where(free, 0.0, under)),
+        np.where(flat, most, np.where(free, 0.0, over)),
+    )
     rounding = 4.0 * loop.relative * np.maximum(np.abs(least), np.abs(most))
-    rounding = rounding + ROUND * (np.abs(k * line.base) + np.abs(low) + np.abs(high) + np.abs(over)) * (k > 0.0)
+    rounding = rounding + ROUND * (
+        np.abs(k * line.base) + np.abs(low) + np.abs(high) + np.abs(over)
+    ) * (k > 0.0)
     error = np.where(k > 0.0, k * line.error, 0.0) + 0.5 * (over - under) + rounding
     unknown = ~np.isfinite(error)
     u = np.where(unknown, 0.5 * (bottom + top), k * line.base + 0.5 * (under + over))
-    error = np.where(unknown, 0.51 * (top - bottom) + rounding * 0.0 + 1e-6 * (abs(top) + abs(bottom)), error)
+    error = np.where(
+        unknown, 0.51 * (top - bottom) + rounding * 0.0 + 1e-6 * (abs(top) + abs(bottom)), error
+    )
     g = np.where(unknown[:, None], 0.0, k[:, None] * line.slope)
     blur = np.where(unknown, 1e-6 * (abs(top) + abs(bottom)), rounding)
     least, most = np.where(unknown, bottom, least), np.where(unknown, top, most)
@@ -258,7 +293,9 @@ def _moved_on(loop: Loop, act: Acting) -> list[Many]:
         half = 0.5 * (B[..., 1] - B[..., 0])
         c = np.where(unknown[:, None], B.mean(axis=2), c)
         G = np.where(unknown[:, None, None], 0.0, G)
-        R = np.where(unknown[:, None], half * (1.0 + ROUND) + ROUND * np.abs(B).max(axis=2) + 1e-300, R)
+        R = np.where(
+            unknown[:, None], half * (1.0 + ROUND) + ROUND * np.abs(B).max(axis=2) + 1e-300, R
+        )
         total = sets.reward[rows] + gained
         total = total + np.abs(total) * 1e-15 * [-1.0, 1.0]
         parts.append(tightened(Many(c, G, R, B, sets.owner[rows], total, over)))
@@ -288,7 +325,10 @@ def _mean_value(
     low, high = np.minimum(whole[..., 0], middle), np.maximum(whole[..., 1], middle)
     shrunk = []
     for part in range(1, PARTS + 1):
-        ends = np.stack([middle + (low - middle) * (part / PARTS), middle + (high - middle) * (part / PARTS)], axis=2)
+        ends = np.stack(
+            [middle + (low - middle) * (part / PARTS), middle + (high - middle) * (part / PARTS)],
+            axis=2,
+        )
         shrunk.append(ends + (np.abs(ends) * 1e-15 + 1e-300) * [-1.0, 1.0])
     points = np.stack([middle, middle], axis=2)
     ((_, over),) = runs(plant.step.python, np.concatenate(shrunk), True, False, answers)
@@ -309,7 +349,13 @@ def _mean_value(
             R[:, i] = (value[:, 1] - value[:, 0]) + over[0][i].error.reshape(PARTS, n).max(axis=0)
             R[:, i] += ((J_half + ROUND * np.abs(J_mid)) * reach).sum(axis=1)
             R[:, i] += (np.abs(J_mid[:, d : d + m]) * act.e[rows]).sum(axis=1)
-            R[:, i] += 0.5 * np.abs(J_mid[:, d + m :]).sum(axis=1) + (np.abs(A) * sets.R).sum(axis=1)
-            size = np.abs(c[:, i]) + np.einsum("nj,njk->n", np.abs(A), np.abs(sets.G)) + (np.abs(A) * reach[:, :d]).sum(axis=1)
+            R[:, i] += 0.5 * np.abs(J_mid[:, d + m :]).sum(axis=1) + (np.abs(A) * sets.R).sum(
+                axis=1
+            )
+            size = (
+                np.abs(c[:, i])
+                + np.einsum("nj,njk->n", np.abs(A), np.abs(sets.G))
+                + (np.abs(A) * reach[:, :d]).sum(axis=1)
+            )
             R[:, i] = R[:, i] * (1.0 + ROUND) + ROUND * size + 1e-300
     return c, G, R

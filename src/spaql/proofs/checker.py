@@ -14,7 +14,7 @@ import numpy as np
 from spaql.ground.arrays import Array
 from spaql.ground.errors import SpaqlError
 from spaql.plants.problem import Problem
-from spaql.proofs.quantities import Quantity, inputs, runs, Way, runnable
+from spaql.proofs.quantities import Quantity, Way, inputs, runnable, runs
 from spaql.trees.laws import CLIP, ORDERED, SCORES, THRESHOLD
 from spaql.trees.tree import LEAF, Tree
 
@@ -90,34 +90,53 @@ class Line(NamedTuple):
     high: Array
 
 
-def weighted(loop: Loop, seen: Seen, weights: Array, offset: float, boxes: Array, centres: Array) -> Line:
+def weighted(
+    loop: Loop, seen: Seen, weights: Array, offset: float, boxes: Array, centres: Array
+) -> Line:
     """The controller's sums in real arithmetic and in its own, with wrong sensors."""
     reach = np.max(np.abs(boxes - centres[:, :, None]), axis=2) * UP
     low, high = seen.low - loop.sensors, seen.high + loop.sensors
     most, w = np.maximum(np.abs(low), np.abs(high)), np.abs(weights)
     used = w > 0.0
-    slopes = np.where(used[:, None], weights[:, None] * 0.5 * (seen.slope_low + seen.slope_high), 0.0)
-    curved = np.where(used[:, None], w[:, None] * 0.5 * (seen.slope_high - seen.slope_low), 0.0).sum(axis=1)
+    slopes = np.where(
+        used[:, None], weights[:, None] * 0.5 * (seen.slope_low + seen.slope_high), 0.0
+    )
+    curved = np.where(
+        used[:, None], w[:, None] * 0.5 * (seen.slope_high - seen.slope_low), 0.0
+    ).sum(axis=1)
     total = abs(offset) + most @ w + (np.abs(slopes).sum(axis=1) * reach).sum(axis=1)
     tiny = 1e-36 * (1.0 + w.sum() + most.sum(axis=1)) if loop.single else 0.0
     slack = ((len(weights) + 4) * 2.0 * loop.relative + 1e-14) * total + tiny
     at = 0.5 * (seen.middle_low + seen.middle_high)
-    error = ((seen.middle_high - seen.middle_low) + seen.error + loop.sensors) @ w + (curved * reach).sum(axis=1)
+    error = ((seen.middle_high - seen.middle_low) + seen.error + loop.sensors) @ w + (
+        curved * reach
+    ).sum(axis=1)
     ends = np.stack([low * weights, high * weights])
     slope = slopes.sum(axis=1)
     base, error = offset + at @ weights, error * UP + slack
     away = (np.abs(slope) * reach).sum(axis=1) * UP + error
-    least, greatest = offset + ends.min(axis=0).sum(axis=1) - slack, offset + ends.max(axis=0).sum(axis=1) + slack
-    return Line(base, slope, error, np.maximum(least, base - away), np.minimum(greatest, base + away))
+    least, greatest = (
+        offset + ends.min(axis=0).sum(axis=1) - slack,
+        offset + ends.max(axis=0).sum(axis=1) + slack,
+    )
+    return Line(
+        base, slope, error, np.maximum(least, base - away), np.minimum(greatest, base + away)
+    )
 
 
-def pieces_of(loop: Loop, leaf: int, axis: int) -> tuple[Array, float, list[tuple[float, float, float, float]]]:
+def pieces_of(
+    loop: Loop, leaf: int, axis: int
+) -> tuple[Array, float, list[tuple[float, float, float, float]]]:
     """Gains, offset, and (from, to, a, b): between these scores the action is a + b score."""
     tree, laws, inf = loop.rules, loop.rules.laws, math.inf
     if laws is None:
         return np.zeros(tree.variables), 0.0, [(-inf, inf, float(tree.actions[leaf, axis]), 0.0)]
     require(laws.kind in (CLIP, ORDERED, THRESHOLD), "a law that compares scores")
-    values, gains, offset = laws.values.tolist(), laws.gains[leaf, axis], float(laws.offsets[leaf, axis])
+    values, gains, offset = (
+        laws.values.tolist(),
+        laws.gains[leaf, axis],
+        float(laws.offsets[leaf, axis]),
+    )
     if laws.kind == CLIP:
         low, high = float(laws.low[axis]), float(laws.high[axis])
         return gains, offset, [(-inf, low, low, 0.0), (low, high, 0.0, 1.0), (high, inf, high, 0.0)]
@@ -129,7 +148,11 @@ def pieces_of(loop: Loop, leaf: int, axis: int) -> tuple[Array, float, list[tupl
 
 def tests_of(loop: Loop, node: int) -> Array:
     feature = int(loop.rules.nodes["feature"][node])
-    return loop.rules.weights[node] if feature == loop.rules.variables else np.eye(loop.rules.variables)[feature]
+    return (
+        loop.rules.weights[node]
+        if feature == loop.rules.variables
+        else np.eye(loop.rules.variables)[feature]
+    )
 
 
 def leaves_over(loop: Loop, seen: Seen, boxes: Array, centres: Array) -> list[int]:
@@ -140,7 +163,9 @@ def leaves_over(loop: Loop, seen: Seen, boxes: Array, centres: Array) -> list[in
         if nodes["feature"][node] == LEAF:
             leaves.append(node)
             continue
-        line = weighted(loop, seen, tests_of(loop, node), -float(nodes["cut"][node]), boxes, centres)
+        line = weighted(
+            loop, seen, tests_of(loop, node), -float(nodes["cut"][node]), boxes, centres
+        )
         pending += [int(nodes["high"][node])] if line.high[0] >= 0.0 else []
         pending += [int(nodes["low"][node])] if line.low[0] <= 0.0 else []
     return leaves
@@ -157,8 +182,13 @@ def check_linear(loop: Loop, evidence: Mapping[str, Any], steps: int | None, end
         "start": (n, 2), "box": (n, 2), "centre": (n,), "gains": (m, n), "actions": (m,), "matrix": (n, n),
         "columns": (n, m), "lines": (m,), "band": (m,), "rest": (n,), "held": (n,),
     }  # fmt: skip
-    z, g, u, A, b = (array_of(evidence, key, sizes) for key in ("centre", "gains", "actions", "matrix", "columns"))
-    start, box, lines, band, rest = (array_of(evidence, key, sizes) for key in ("start", "box", "lines", "band", "rest"))
+    z, g, u, A, b = (
+        array_of(evidence, key, sizes)
+        for key in ("centre", "gains", "actions", "matrix", "columns")
+    )
+    start, box, lines, band, rest = (
+        array_of(evidence, key, sizes) for key in ("start", "box", "lines", "band", "rest")
+    )
     held = array_of(evidence, "held", sizes) != 0.0
     require(start[:, 0] <= start[:, 1], "the start is no box")
     require((box[:, 0] <= start[:, 0]) & (start[:, 1] <= box[:, 1]), "the start is not in the box")
@@ -185,7 +215,9 @@ def array_of(evidence: Mapping[str, Any], key: str, sizes: Mapping[str, tuple[in
     return values
 
 
-def _actions_over(loop: Loop, z: Array, g: Array, u: Array, box: Array, lines: Array) -> tuple[Array, Array]:
+def _actions_over(
+    loop: Loop, z: Array, g: Array, u: Array, box: Array, lines: Array
+) -> tuple[Array, Array]:
     """(lowest and highest actions, how far from the line u + g (x - z)) over the box, cut by the lines."""
     boxes, centres = box[None], z[None]
     seen = seen_from(loop, boxes, centres)
@@ -229,15 +261,19 @@ def _left_over(
 ) -> Array:  # fmt: skip
     """|f(x, u) - z - A (x - z) - b (u - line)| over the box, by the mean value theorem along the way from z."""
     plant: Any = loop.problem.plant
-    n, m, c = plant.state_dim, plant.action_dim, plant.step_noise
+    n, _m, c = plant.state_dim, plant.action_dim, plant.step_noise
     whole = np.concatenate([box, applied, np.tile([0.0, 1.0], (c, 1))])
     middle = np.concatenate([z, u, np.full(c, 0.5)])
     around = np.stack([np.minimum(whole[:, 0], middle), np.maximum(whole[:, 1], middle)], axis=1)
     shares = (np.arange(PARTS) + 1.0)[:, None, None] / PARTS
     parts = middle[:, None] + (around - middle[:, None]) * shares
-    parts = np.stack([np.nextafter(parts[..., 0], -np.inf), np.nextafter(parts[..., 1], np.inf)], axis=2)
+    parts = np.stack(
+        [np.nextafter(parts[..., 0], -np.inf), np.nextafter(parts[..., 1], np.inf)], axis=2
+    )
     parts += np.abs(parts) * 1e-15 * [-1.0, 1.0]
-    far = np.concatenate([reach, np.max(np.abs(applied - u[:, None]), axis=1) * UP, np.full(c, 0.5)])
+    far = np.concatenate(
+        [reach, np.max(np.abs(applied - u[:, None]), axis=1) * UP, np.full(c, 0.5)]
+    )
     linear = np.hstack([A - b @ g, b, np.zeros((n, c))])
     blurred = 1e-14 * (np.abs(A) + np.abs(b) @ np.abs(g)).sum(axis=1) * far.max()
     left = np.zeros(n)
@@ -248,21 +284,32 @@ def _left_over(
             require(_surely_goes_on(result[2], way), "the episode may end")
         answers = way.taken
         ((_, shrunk),) = runs(plant.step.python, parts, True, False, answers)
-        ((_, point),) = runs(plant.step.python, np.stack([middle, middle], axis=1)[None], False, False, answers)
+        ((_, point),) = runs(
+            plant.step.python, np.stack([middle, middle], axis=1)[None], False, False, answers
+        )
         for i in np.flatnonzero(~held):
             after, value = shrunk[0][i], point[0][i]
-            if not isinstance(after, Quantity) or not isinstance(value, Quantity) or after.slope is None:
+            if (
+                not isinstance(after, Quantity)
+                or not isinstance(value, Quantity)
+                or after.slope is None
+            ):
                 left[i] = max(left[i], abs(float(after) - z[i]) + float(np.abs(linear[i]) @ far))
                 continue
             low, high = after.slope[0].mean(axis=0), after.slope[1].mean(axis=0)
-            off = np.maximum(np.abs(low - linear[i]), np.abs(high - linear[i])) + 1e-14 * np.maximum(np.abs(low), np.abs(high))
+            off = np.maximum(
+                np.abs(low - linear[i]), np.abs(high - linear[i])
+            ) + 1e-14 * np.maximum(np.abs(low), np.abs(high))
             start = max(abs(value.low[0] - z[i]), abs(value.high[0] - z[i]))
             with np.errstate(all="ignore"):
                 total = start + after.error.max() + float(off @ far) + blurred[i]
             left[i] = max(left[i], total if total == total else math.inf)
         for i in np.flatnonzero(held):
             own = result[0][i]
-            require(isinstance(own, Quantity) and own.key == way.number("input", int(i)), "a held variable changes")
+            require(
+                isinstance(own, Quantity) and own.key == way.number("input", int(i)),
+                "a held variable changes",
+            )
     return left * UP
 
 
@@ -290,7 +337,9 @@ def _check_sums(
     worst = np.zeros(n)
     pushed = np.abs(b) @ band
     for k, power in enumerate(powers):
-        following = powers[k + 1] if k + 1 < len(powers) else np.zeros((n, n)) if steps is None else None
+        following = (
+            powers[k + 1] if k + 1 < len(powers) else np.zeros((n, n)) if steps is None else None
+        )
         if following is not None:
             defect = np.abs(A @ power - following) + n * tiny * (np.abs(A) @ np.abs(power)) + 1e-300
             lost, worst = lost + defect, np.maximum(worst, defect @ away)
@@ -303,7 +352,9 @@ def _check_sums(
     else:
         raise Refused("what the sums lose does not settle")
     rows = np.vstack([np.eye(n), g])
-    bounds = np.concatenate([np.min(np.abs(box - z[:, None]) * np.where(box >= z[:, None], 1.0, 1.0), axis=1), lines])
+    bounds = np.concatenate(
+        [np.min(np.abs(box - z[:, None]) * np.where(box >= z[:, None], 1.0, 1.0), axis=1), lines]
+    )
     moving = np.concatenate([~held, np.ones(len(g), bool)])
     require((box[:, 0] <= z) & (z <= box[:, 1]), "the centre is not in the box")
     grown, reached = np.zeros(len(rows)), np.zeros(len(rows))
@@ -311,10 +362,12 @@ def _check_sums(
         seen = rows @ power
         blur = 2 * n * tiny * (np.abs(rows) @ np.abs(power))
         reached = np.maximum(reached, (np.abs(seen) + blur) @ away + grown)
-        grown = grown + (np.abs(seen @ b) + blur @ np.abs(b)) @ band + (np.abs(seen) + blur) @ carried
+        grown = (
+            grown + (np.abs(seen @ b) + blur @ np.abs(b)) @ band + (np.abs(seen) + blur) @ carried
+        )
     if steps is None:
         reached = np.maximum(reached, grown)
     require(reached[moving] * UP <= bounds[moving], "the sums leave the box")
 
 
-__all__ = ["Loop", "Refused", "SCORES", "SpaqlError", "check_linear", "runnable"]
+__all__ = ["SCORES", "Loop", "Refused", "SpaqlError", "check_linear", "runnable"]

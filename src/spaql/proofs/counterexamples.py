@@ -28,14 +28,21 @@ def counterexample(asked: Question, rules: Tree, unknown: list[Array]) -> str | 
 
 
 def _broken(
-    asked: Question, plant: Any, rules: Tree, state: tuple[float, ...], steps: int, rng: np.random.Generator
+    asked: Question,
+    plant: Any,
+    rules: Tree,
+    state: tuple[float, ...],
+    steps: int,
+    rng: np.random.Generator,
 ) -> str | None:
     ended = False
     for step in range(1, steps + 1):
         seen = state if plant.observe is None else plant.observe(*state)
         wrong = rng.uniform(-1.0, 1.0, len(seen)) * asked.sensors
         action = decide(rules, np.array([seen]) + wrong)[0]
-        state, _, ended = plant.step(*state, *action.tolist(), *rng.random(plant.step_noise).tolist())
+        state, _, ended = plant.step(
+            *state, *action.tolist(), *rng.random(plant.step_noise).tolist()
+        )
         outside = (np.array(state) < asked.limits[:, 0]) | (np.array(state) > asked.limits[:, 1])
         if outside.any():
             name = asked.names[int(np.argmax(outside))]

@@ -43,8 +43,15 @@ def sub(a: Pair, b: Pair) -> Pair:
 
 def _hull(p: Array, q: Array, r: Array, s: Array, unknown: Any) -> Pair:
     """Around four products or quotients of ends."""
-    low, high = np.minimum(np.minimum(p, q), np.minimum(r, s)), np.maximum(np.maximum(p, q), np.maximum(r, s))
-    return outward(np.where(unknown, np.nan, low), np.where(unknown, np.nan, high)) if np.any(unknown) else outward(low, high)
+    low, high = (
+        np.minimum(np.minimum(p, q), np.minimum(r, s)),
+        np.maximum(np.maximum(p, q), np.maximum(r, s)),
+    )
+    return (
+        outward(np.where(unknown, np.nan, low), np.where(unknown, np.nan, high))
+        if np.any(unknown)
+        else outward(low, high)
+    )
 
 
 def mul(a: Pair, b: Pair) -> Pair:
@@ -138,7 +145,10 @@ def cos(a: Pair, later: float = 0.0) -> Pair:
     low, high = np.where(far, 0.0, a[0]), np.where(far, 0.0, a[1])
     place = 0 if later else 1
     at_low, at_high = sin_cos_at(low)[place], sin_cos_at(high)[place]
-    least, most = np.minimum(at_low[0], at_high[0]) - LIBRARY, np.maximum(at_low[1], at_high[1]) + LIBRARY
+    least, most = (
+        np.minimum(at_low[0], at_high[0]) - LIBRARY,
+        np.maximum(at_low[1], at_high[1]) + LIBRARY,
+    )
     turn, near = 4.0 * HALF_PI[0], 1e-9
     for shift, best in ((0.25 * later, True), (0.5 + 0.25 * later, False)):
         inside = np.floor(high / turn - shift + near) >= np.ceil(low / turn - shift - near)
@@ -192,7 +202,10 @@ def tanh(a: Pair) -> Pair:
     """1 - 2 / (exp(2 x) + 1), which is monotone."""
 
     def at(x: Array) -> Pair:
-        return sub(exactly(1.0), div(exactly(2.0), add(exp_at(2.0 * np.clip(x, -300.0, 300.0)), exactly(1.0))))
+        return sub(
+            exactly(1.0),
+            div(exactly(2.0), add(exp_at(2.0 * np.clip(x, -300.0, 300.0)), exactly(1.0))),
+        )
 
     return np.maximum(at(a[0])[0] - LIBRARY, -1.0), np.minimum(at(a[1])[1] + LIBRARY, 1.0)
 

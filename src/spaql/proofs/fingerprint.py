@@ -16,7 +16,11 @@ from spaql.trees.tree import Tree
 
 def of_rules(rules: Tree) -> str:
     """Of all numbers of a controller."""
-    parts = [*(rules.nodes[name] for name in ("feature", "cut", "low", "high")), rules.weights, rules.actions]
+    parts = [
+        *(rules.nodes[name] for name in ("feature", "cut", "low", "high")),
+        rules.weights,
+        rules.actions,
+    ]
     parts += [] if rules.laws is None else [np.asarray(part, float) for part in rules.laws]
     digest = hashlib.sha256()
     for part in parts:

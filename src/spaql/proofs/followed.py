@@ -4,6 +4,7 @@ A set is done when its episode has surely ended, when it lies in cells for which
 step. A box that cannot be followed is cut in halves, along the noise symbol that did most where it went wrong.
 """
 
+import itertools
 import math
 import time
 from typing import NamedTuple
@@ -62,7 +63,9 @@ def stack_for(loop: ClosedLoop) -> Stack:
 
 
 def no_grid(states: int) -> Grid:
-    return Grid(np.zeros(states), np.ones(states), np.ones(states, np.int64), np.full(1, -1, np.int32))
+    return Grid(
+        np.zeros(states), np.ones(states), np.ones(states, np.int64), np.full(1, -1, np.int32)
+    )
 
 
 @apart
@@ -96,19 +99,31 @@ def known_in(grid: Grid, box: Array, corner: Array) -> int:
 
 
 @apart
-def follow(loop: ClosedLoop, w: Work, st: Stack, start: Array, task: Task, fine: Grid, coarse: Grid) -> int:
+def follow(
+    loop: ClosedLoop, w: Work, st: Stack, start: Array, task: Task, fine: Grid, coarse: Grid
+) -> int:
     """One start box until all its sets are done. What came of it stands in `st.answer`."""
     d, sets, answer = loop.states, st.sets, st.answer
     for i in range(d):
         centre = 0.5 * (start[i, 0] + start[i, 1])
         half = 0.5 * (start[i, 1] - start[i, 0])
-        sets.centre[0, i], sets.rest[0, i] = centre, 1e-15 * (abs(start[i, 0]) + abs(start[i, 1])) + 1e-300
+        sets.centre[0, i], sets.rest[0, i] = (
+            centre,
+            1e-15 * (abs(start[i, 0]) + abs(start[i, 1])) + 1e-300,
+        )
         sets.box[0, i, 0], sets.box[0, i, 1] = start[i, 0], start[i, 1]
         for k in range(d):
             sets.shape[0, i, k] = half if i == k else 0.0
     st.age[0] = 0
     st.returns[0, 0] = st.returns[0, 1] = 0.0
-    answer[0], answer[1], answer[2], answer[3], answer[4], answer[5] = 0.0, math.inf, -math.inf, 0.0, 0.0, math.inf
+    answer[0], answer[1], answer[2], answer[3], answer[4], answer[5] = (
+        0.0,
+        math.inf,
+        -math.inf,
+        0.0,
+        0.0,
+        math.inf,
+    )
     count = 1
     while count > 0:
         last = count - 1
@@ -124,7 +139,11 @@ def follow(loop: ClosedLoop, w: Work, st: Stack, start: Array, task: Task, fine:
         if age >= task.steps:
             if task.until_cells or task.until_end:
                 return _failed(st, last, task, TOO_LATE)
-            answer[0], answer[1], answer[2] = max(answer[0], age), min(answer[1], least), max(answer[2], most)
+            answer[0], answer[1], answer[2] = (
+                max(answer[0], age),
+                min(answer[1], least),
+                max(answer[2], most),
+            )
             count = last
             continue
         came = advance(loop, w, sets, last)
@@ -176,7 +195,9 @@ def _failed(st: Stack, at: int, task: Task, why: int) -> int:
 
 
 @kernel
-def follow_one(loop: ClosedLoop, w: Work, st: Stack, start: Array, task: Task, fine: Grid, coarse: Grid) -> int:
+def follow_one(
+    loop: ClosedLoop, w: Work, st: Stack, start: Array, task: Task, fine: Grid, coarse: Grid
+) -> int:
     """`follow`, called from Python."""
     return follow(loop, w, st, start, task, fine, coarse)  # type: ignore[no-any-return]
 
@@ -193,14 +214,16 @@ class Followed(NamedTuple):
     share: float
 
 
-def followed(loop: ClosedLoop, start: Array, task: Task, seconds: float, pieces: int, smallest: float = 1e-6) -> Followed:
+def followed(
+    loop: ClosedLoop, start: Array, task: Task, seconds: float, pieces: int, smallest: float = 1e-6
+) -> Followed:
     """The start in `pieces` along its longest side, each cut in halves until it can be followed."""
     began, w, st, none = time.process_time(), work_for(loop), stack_for(loop), no_grid(loop.states)
     width = np.diff(start, axis=1)[:, 0]
     axis = int(np.argmax(width / task.widest))
     edges = np.linspace(*start[axis], pieces + 1)
     pending = []
-    for low, high in zip(edges[:-1], edges[1:], strict=True):
+    for low, high in itertools.pairwise(edges):
         box = start.copy()
         box[axis] = low, high
         pending.append((box, 1.0 / pieces))

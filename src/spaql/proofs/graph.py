@@ -44,7 +44,9 @@ class Graph:
                 return answer
         step = len(self.answers)
         if step == MOST_BRANCHES:
-            raise TraceError(f"more than {MOST_BRANCHES} decisions on one path, such as a loop that waits for the state")
+            raise TraceError(
+                f"more than {MOST_BRANCHES} decisions on one path, such as a loop that waits for the state"
+            )
         answer = self.given[step] if step < len(self.given) else True
         self.answers.append((condition, answer))
         return answer
@@ -85,7 +87,11 @@ class Symbol:
 
     def __mul__(self, other: Any) -> "Symbol":
         factor = self.of(other)
-        return self.made("sqr", factor) if factor == self.place else self.made("mul", self.place, factor)
+        return (
+            self.made("sqr", factor)
+            if factor == self.place
+            else self.made("mul", self.place, factor)
+        )
 
     def __rmul__(self, other: Any) -> "Symbol":
         return self.made("mul", self.of(other), self.place)
@@ -111,7 +117,9 @@ class Symbol:
         if float(power) == 0.5:
             return self.made("sqrt", self.place)
         if not 1 <= float(power) <= MOST_POWER or float(power) != int(power):
-            raise TraceError(f"the power {power}: whole ones from 1 to {MOST_POWER} and 0.5 are known")
+            raise TraceError(
+                f"the power {power}: whole ones from 1 to {MOST_POWER} and 0.5 are known"
+            )
         half = self if power == 1 else self ** (int(power) // 2)
         if power == 1:
             return half
@@ -145,7 +153,9 @@ class Symbol:
         return bool(self != 0.0)
 
     def refuse(self) -> Any:
-        raise TraceError("the value of a symbol is needed: a function that is not known, int() or an index")
+        raise TraceError(
+            "the value of a symbol is needed: a function that is not known, int() or an index"
+        )
 
     __float__ = __int__ = __index__ = __trunc__ = __round__ = refuse
 
@@ -183,5 +193,7 @@ class Condition:
         raise TraceError("arithmetic with a condition: write `1.0 if ... else 0.0`")
 
     __float__ = __int__ = __index__ = refuse
-    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __neg__ = refuse
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = (
+        __neg__
+    ) = refuse
     __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __xor__ = __rxor__ = refuse

@@ -54,7 +54,7 @@ def times(a: float, b: float, c: float, d: float) -> Interval:
     ac, ad, bc, bd = a * c, a * d, b * c, b * d
     if not (ac == ac and ad == ad and bc == bc and bd == bd):
         return -math.inf, math.inf
-    return down(min(min(ac, ad), min(bc, bd))), up(max(max(ac, ad), max(bc, bd)))
+    return down(min(ac, ad, bc, bd)), up(max(ac, ad, bc, bd))
 
 
 @inlined
@@ -65,7 +65,7 @@ def over(a: float, b: float, c: float, d: float) -> Interval:
     ac, ad, bc, bd = a / c, a / d, b / c, b / d
     if not (ac == ac and ad == ad and bc == bc and bd == bd):
         return -math.inf, math.inf
-    return down(min(min(ac, ad), min(bc, bd))), up(max(max(ac, ad), max(bc, bd)))
+    return down(min(ac, ad, bc, bd)), up(max(ac, ad, bc, bd))
 
 
 @inlined

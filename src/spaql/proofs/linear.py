@@ -36,10 +36,14 @@ from spaql.proofs.scores import Score, View, empty_score, look_from, score_over,
 PARTS = 8  # boxes over which slopes are averaged
 LONGEST = 6000  # steps after which what is left of a disturbance may be dropped
 ROUNDS = 80  # of making the box larger, or smaller
-SLOPES = np.geomspace(0.25, 2.5, 13)  # of the line through a threshold, in units of what corrects it in one step
+SLOPES = np.geomspace(
+    0.25, 2.5, 13
+)  # of the line through a threshold, in units of what corrects it in one step
 WIDER = 1.02
 SPARE = 1.0 + 1e-8  # so that other arithmetic, rounded otherwise, finds no larger numbers
-ROUNDED = 1.0 + 1e-10  # more than the relative rounding of any sum here: at most 10,000 terms of one sign
+ROUNDED = (
+    1.0 + 1e-10
+)  # more than the relative rounding of any sum here: at most 10,000 terms of one sign
 
 
 class Frame(NamedTuple):
@@ -84,14 +88,22 @@ def workplace(loop: ClosedLoop, held: Array) -> Workplace:
     return Workplace(loop, *memory_of(loop), view(loop), empty_score(loop), held)
 
 
-def scored(place: Workplace, node: int, output: int, centre: Array, box: Array, test: bool = False) -> tuple[Array, Array]:
+def scored(
+    place: Workplace, node: int, output: int, centre: Array, box: Array, test: bool = False
+) -> tuple[Array, Array]:
     """(slope, [base, error, lowest, highest]) of a score; its range also by way of the slope."""
     loop = place.loop
-    gains, offset = (loop.weights[node], -loop.cut[node]) if test else (loop.gains[node, output], loop.offsets[node, output])
+    gains, offset = (
+        (loop.weights[node], -loop.cut[node])
+        if test
+        else (loop.gains[node, output], loop.offsets[node, output])
+    )
     score_over(loop, place.seen, gains, offset, centre, box, place.score)
     slope, (base, error, low, high) = place.score.slope.copy(), place.score.numbers
     reach = float(np.abs(slope) @ np.max(np.abs(box - centre[:, None]), axis=1)) * ROUNDED + 1e-300
-    return slope, np.array([base, error, max(low, base - error - reach), min(high, base + error + reach)])
+    return slope, np.array(
+        [base, error, max(low, base - error - reach), min(high, base + error + reach)]
+    )
 
 
 def leaves_over(place: Workplace, centre: Array, box: Array) -> list[int]:
@@ -128,7 +140,10 @@ def frame_at(place: Workplace, centre: Array, slope: float) -> Frame | None:
         elif len(pieces) > 1:  # thresholds
             rise = pieces[-1, 2] - pieces[0, 2]
             span = max(pieces[-1, 0] - pieces[0, 1], 0.0)
-            actions[axis], steep[axis] = 0.5 * (pieces[0, 2] + pieces[-1, 2]), rise / span if span > 0.0 else math.nan
+            actions[axis], steep[axis] = (
+                0.5 * (pieces[0, 2] + pieces[-1, 2]),
+                rise / span if span > 0.0 else math.nan,
+            )
         else:
             actions[axis] = pieces[0, 2]
     step = plant_step(place, centre, actions, point, np.stack([actions, actions], axis=1))
@@ -137,7 +152,9 @@ def frame_at(place: Workplace, centre: Array, slope: float) -> Frame | None:
     jacobian = step.slopes.mean(axis=2)
     columns = jacobian[:, n : n + m].copy()
     for axis in range(m):
-        if math.isnan(steep[axis]):  # one threshold: as steep as would bring the score to zero in one step
+        if math.isnan(
+            steep[axis]
+        ):  # one threshold: as steep as would bring the score to zero in one step
             corrected = abs(gains[axis] @ columns[:, axis])
             steep[axis] = slope / corrected if corrected > 0.0 else 0.0
         gains[axis] *= steep[axis]
@@ -157,7 +174,9 @@ class Step(NamedTuple):
     reward: Array  # (2,)
 
 
-def plant_step(place: Workplace, centre: Array, actions: Array, box: Array, applied: Array) -> Step | None:
+def plant_step(
+    place: Workplace, centre: Array, actions: Array, box: Array, applied: Array
+) -> Step | None:
     """The hull over all paths that some state of the box may take with some of these actions; None: nothing is known."""
     loop, r, out = place.loop, place.r, place.out
     n = loop.states
@@ -174,21 +193,31 @@ def plant_step(place: Workplace, centre: Array, actions: Array, box: Array, appl
         reward = np.array([min(reward[0], out.box[n, 0]), max(reward[1], out.box[n, 1])])
         mean = np.zeros((n, len(whole), 2))
         for part in range(1, PARTS + 1):
-            shrunk = np.stack([np.minimum(whole[:, :1], middle), np.maximum(whole[:, 1:], middle)], axis=1)[..., 0]
+            shrunk = np.stack(
+                [np.minimum(whole[:, :1], middle), np.maximum(whole[:, 1:], middle)], axis=1
+            )[..., 0]
             shrunk = middle + (shrunk - middle) * (part / PARTS)
             shrunk += np.abs(shrunk) * 1e-15 * [-1, 1] + [-1e-300, 1e-300]
             enclose(loop.tape, begin, end, shrunk, True, False, r, out)
             mean += out.slopes[:n, : len(whole)] / PARTS
             errors = np.maximum(errors, out.error[:n])
         enclose(loop.tape, begin, end, np.hstack([middle, middle]), False, False, r, out)
-        after = np.stack([np.minimum(after[:, 0], out.box[:n, 0]), np.maximum(after[:, 1], out.box[:n, 1])], axis=1)
+        after = np.stack(
+            [np.minimum(after[:, 0], out.box[:n, 0]), np.maximum(after[:, 1], out.box[:n, 1])],
+            axis=1,
+        )
         mean += np.abs(mean) * 1e-14 * [-1, 1]
-        slopes = np.stack([np.minimum(slopes[..., 0], mean[..., 0]), np.maximum(slopes[..., 1], mean[..., 1])], axis=2)
+        slopes = np.stack(
+            [np.minimum(slopes[..., 0], mean[..., 0]), np.maximum(slopes[..., 1], mean[..., 1])],
+            axis=2,
+        )
     finite = np.isfinite(slopes).all() and np.isfinite(after).all() and np.isfinite(errors).all()
     return Step(after, slopes, errors, ends, reward) if finite else None
 
 
-NOTHING = Remainder(np.full(1, np.inf), np.full(1, np.inf), True, False, np.array([-np.inf, np.inf]))
+NOTHING = Remainder(
+    np.full(1, np.inf), np.full(1, np.inf), True, False, np.array([-np.inf, np.inf])
+)
 
 
 def remainder(place: Workplace, frame: Frame, region: Region) -> Remainder:
@@ -208,14 +237,30 @@ def remainder(place: Workplace, frame: Frame, region: Region) -> Remainder:
     if step is None:
         return NOTHING
     after, slopes = step.after, step.slopes
-    away = np.concatenate([reach, np.max(np.abs(applied - frame.actions[:, None]), axis=1), np.full(len(loop.noise), 0.5)])
-    linear = np.hstack([frame.matrix - frame.columns @ frame.gains, frame.columns, np.zeros((n, len(loop.noise)))])
+    away = np.concatenate(
+        [
+            reach,
+            np.max(np.abs(applied - frame.actions[:, None]), axis=1),
+            np.full(len(loop.noise), 0.5),
+        ]
+    )
+    linear = np.hstack(
+        [frame.matrix - frame.columns @ frame.gains, frame.columns, np.zeros((n, len(loop.noise)))]
+    )
     off = np.max(np.abs(slopes - linear[:, :, None]), axis=2)
-    curved = (off + 1e-14 * (np.abs(linear) + np.abs(frame.columns) @ np.abs(frame.gains).sum(1, keepdims=True))) @ away
-    rest = (np.max(np.abs(after - centre[:, None]), axis=1) + step.errors + curved) * ROUNDED + 1e-300
+    curved = (
+        off
+        + 1e-14
+        * (np.abs(linear) + np.abs(frame.columns) @ np.abs(frame.gains).sum(1, keepdims=True))
+    ) @ away
+    rest = (
+        np.max(np.abs(after - centre[:, None]), axis=1) + step.errors + curved
+    ) * ROUNDED + 1e-300
     rest[place.held] = 0.0
     safe = bool(np.isfinite(rest).all())
-    return Remainder(band * SPARE + 1e-12, rest * SPARE + 1e-13 * ~place.held, step.ends, safe, step.reward)
+    return Remainder(
+        band * SPARE + 1e-12, rest * SPARE + 1e-13 * ~place.held, step.ends, safe, step.reward
+    )
 
 
 def _off_line(
@@ -240,10 +285,18 @@ def _off_line(
         if first > last:
             continue
         values = sorted((a + b * first, a + b * last))
-        slack = 1e-14 * (abs(a) + abs(b) * max(abs(first), abs(last)) + abs(fixed) + abs(steep) * (abs(base) + abs(error)))
+        slack = 1e-14 * (
+            abs(a)
+            + abs(b) * max(abs(first), abs(last))
+            + abs(fixed)
+            + abs(steep) * (abs(base) + abs(error))
+        )
         slack += 4.0 * place.loop.relative * max(map(abs, values))
         lowest, highest = min(lowest, values[0] - slack), max(highest, values[1] + slack)
-        middle, around = a + b * base - fixed, float(np.abs(b * slope - line) @ reach) + abs(b) * error + slack
+        middle, around = (
+            a + b * base - fixed,
+            float(np.abs(b * slope - line) @ reach) + abs(b) * error + slack,
+        )
         off = sorted(a - fixed + steep * base + (b - steep) * at for at in (first, last))
         spread = abs(steep) * error + apart + slack * (1.0 + abs(steep))
         least = min(least, max(middle - around, off[0] - spread))
@@ -278,7 +331,9 @@ def reached(frame: Frame, left: Remainder, start: Array, steps: int | None) -> A
     pushed = np.abs(frame.columns) @ band
     rest = left.rest
     for _ in range(20):
-        rest_and_defects = (left.rest + defect.sum(axis=0) @ (pushed + rest) + (defect @ start).max(axis=0)) * ROUNDED
+        rest_and_defects = (
+            left.rest + defect.sum(axis=0) @ (pushed + rest) + (defect @ start).max(axis=0)
+        ) * ROUNDED
         if (rest_and_defects <= rest).all():
             break
         rest = rest_and_defects * (1.0 + 1e-6)
@@ -301,7 +356,9 @@ def invariant(
     n, moving = place.loop.states, ~place.held
     away = np.max(np.abs(start - frame.centre[:, None]), axis=1) * ROUNDED
     begin = np.where(moving, away, 0.0)
-    size = np.concatenate([away, np.abs(frame.gains) @ begin]) * WIDER + 1e-12  # of the box, and of the lines
+    size = (
+        np.concatenate([away, np.abs(frame.gains) @ begin]) * WIDER + 1e-12
+    )  # of the box, and of the lines
     proven = None
     for _ in range(ROUNDS):
         box = np.where(moving[:, None], frame.centre[:, None] + size[:n, None] * [-1.0, 1.0], start)

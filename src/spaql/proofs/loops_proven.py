@@ -12,7 +12,16 @@ import numpy as np
 
 from spaql.ground.arrays import Array
 from spaql.ground.progress import at_work
-from spaql.proofs.linear import SLOPES, Frame, Region, Remainder, Workplace, frame_at, invariant, plant_step
+from spaql.proofs.linear import (
+    SLOPES,
+    Frame,
+    Region,
+    Remainder,
+    Workplace,
+    frame_at,
+    invariant,
+    plant_step,
+)
 
 NEWTON = 5  # steps to the equilibrium of the linear loop
 SMALLEST = 1.0 / 64.0  # part of a side that is not cut again
@@ -72,7 +81,9 @@ def best_part(
     return best, chosen
 
 
-def prove_loop(place: Workplace, start: Array, limits: Array, steps: int | None, seconds: float) -> Search:
+def prove_loop(
+    place: Workplace, start: Array, limits: Array, steps: int | None, seconds: float
+) -> Search:
     """Parts of the starts from which nothing leaves the limits and no episode ends.
 
     The line is chosen for the middle of the parameters; parts try it and its neighbours.
@@ -113,10 +124,19 @@ def _of_most_effect(place: Workplace, box: Array, slope: float) -> int:
     if frame is None:
         return int(np.argmax(np.diff(box, axis=1)[:, 0] * place.held))
     actions = place.loop.pieces[..., 2].reshape(-1)
-    step = plant_step(place, frame.centre, frame.actions, box, np.tile([actions.min(), actions.max()], (place.loop.actions, 1)))
+    step = plant_step(
+        place,
+        frame.centre,
+        frame.actions,
+        box,
+        np.tile([actions.min(), actions.max()], (place.loop.actions, 1)),
+    )
     if step is None:
         return int(np.argmax(np.diff(box, axis=1)[:, 0] * place.held))
-    effect = np.abs(step.slopes[~place.held, : len(box)]).max(axis=2).sum(axis=0) * np.diff(box, axis=1)[:, 0]
+    effect = (
+        np.abs(step.slopes[~place.held, : len(box)]).max(axis=2).sum(axis=0)
+        * np.diff(box, axis=1)[:, 0]
+    )
     return int(np.argmax(effect * place.held))
 
 

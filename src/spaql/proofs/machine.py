@@ -22,8 +22,35 @@ from spaql.ground.arrays import Array
 from spaql.ground.compiling import apart, inlined, kernel
 from spaql.proofs import intervals as iv
 from spaql.proofs.tape import (
-    ABS, ADD, AND, ASK, CONST, COS, CUT, DIV, EQ, EXP, FALSE, FLOOR, GE, GT, LOG, MAX, MIN, MUL, NEG, NOT, OR, OUT,
-    SIN, SQR, SQRT, SUB, TANH, TRUE, TRUTH, X,
+    ABS,
+    ADD,
+    AND,
+    ASK,
+    CONST,
+    COS,
+    CUT,
+    DIV,
+    EXP,
+    FALSE,
+    FLOOR,
+    GE,
+    GT,
+    LOG,
+    MAX,
+    MIN,
+    MUL,
+    NEG,
+    NOT,
+    OR,
+    OUT,
+    SIN,
+    SQR,
+    SQRT,
+    SUB,
+    TANH,
+    TRUE,
+    TRUTH,
+    X,
 )  # fmt: skip
 
 ULP = 2.0**-52
@@ -47,7 +74,9 @@ class Result(NamedTuple):
     box: Array  # (outputs, 2)
     slopes: Array  # (outputs, inputs, 2)
     error: Array
-    verdict: Array  # 0: whether the path is taken; 1: whether its truth holds (0 no, 1 perhaps, 2 yes)
+    verdict: (
+        Array  # 0: whether the path is taken; 1: whether its truth holds (0 no, 1 perhaps, 2 yes)
+    )
 
 
 def registers(length: int, inputs: int) -> Registers:
@@ -56,7 +85,12 @@ def registers(length: int, inputs: int) -> Registers:
 
 
 def result(outputs: int, inputs: int) -> Result:
-    return Result(np.zeros((outputs, 2)), np.zeros((outputs, inputs, 2)), np.zeros(outputs), np.zeros(2, np.int64))
+    return Result(
+        np.zeros((outputs, 2)),
+        np.zeros((outputs, inputs, 2)),
+        np.zeros(outputs),
+        np.zeros(2, np.int64),
+    )
 
 
 @inlined
@@ -162,12 +196,16 @@ def _value(code: int, line: tuple, r: Registers) -> tuple[float, float, float, f
         slope_low, slope_high = iv.plus(1.0, 1.0, slope_low, slope_high)
         slope_low, slope_high = iv.over(1.0, 1.0, slope_low, slope_high)
         lipschitz = 1.0
-    error = (lipschitz * ae * MORE if ae > 0.0 else 0.0) + iv.FUNCTION * (1.0 + iv.magnitude(low, high))
+    error = (lipschitz * ae * MORE if ae > 0.0 else 0.0) + iv.FUNCTION * (
+        1.0 + iv.magnitude(low, high)
+    )
     return low, high, error, slope_low, slope_high
 
 
 @inlined
-def _slope(code: int, line: tuple, r: Registers, j: int, low: float, high: float) -> tuple[float, float]:  # type: ignore[type-arg]
+def _slope(
+    code: int, line: tuple, r: Registers, j: int, low: float, high: float
+) -> tuple[float, float]:  # type: ignore[type-arg]
     """The derivative by input j of a value of two operands, or by way of the derivative in low ... high of one."""
     n, a, b = line.to, line.a, line.b  # type: ignore[attr-defined]
     pa, qa, pb, qb = r.slope_low[a, j], r.slope_high[a, j], r.slope_low[b, j], r.slope_high[b, j]
@@ -185,9 +223,13 @@ def _slope(code: int, line: tuple, r: Registers, j: int, low: float, high: float
         return iv.over(p, q, r.low[b], r.high[b])
     if code in (MIN, MAX):
         sign = 1.0 if code == MIN else -1.0
-        if sign * (r.high[a] if code == MIN else r.low[a]) <= sign * (r.low[b] if code == MIN else r.high[b]):
+        if sign * (r.high[a] if code == MIN else r.low[a]) <= sign * (
+            r.low[b] if code == MIN else r.high[b]
+        ):
             return pa, qa
-        if sign * (r.high[b] if code == MIN else r.low[b]) <= sign * (r.low[a] if code == MIN else r.high[a]):
+        if sign * (r.high[b] if code == MIN else r.low[b]) <= sign * (
+            r.low[a] if code == MIN else r.high[a]
+        ):
             return pb, qb
         return min(pa, pb), max(qa, qb)
     return iv.times(low, high, pa, qa)
@@ -206,7 +248,9 @@ def _refine(code: int, line: tuple, r: Registers) -> None:  # type: ignore[type-
 
 
 @apart
-def run(tape: Array, begin: int, end: int, x: Array, slopes: bool, asks: bool, r: Registers, out: Result) -> int:
+def run(
+    tape: Array, begin: int, end: int, x: Array, slopes: bool, asks: bool, r: Registers, out: Result
+) -> int:
     """The instructions begin ... end on the box x, (inputs, 2). Returns whether the path is taken."""
     inputs, possible = len(x), CERTAIN
     out.verdict[1] = 0
@@ -230,7 +274,10 @@ def run(tape: Array, begin: int, end: int, x: Array, slopes: bool, asks: bool, r
                 if (line.inputs >> np.uint64(j)) & np.uint64(1):
                     low, high = _slope(code, line, r, j, slope_low, slope_high)
                 known = low <= high
-                r.slope_low[n, j], r.slope_high[n, j] = low if known else -math.inf, high if known else math.inf
+                r.slope_low[n, j], r.slope_high[n, j] = (
+                    low if known else -math.inf,
+                    high if known else math.inf,
+                )
         elif code <= NOT:
             r.low[n], r.high[n] = _truth(code, line, r)
         elif code == OUT:
@@ -253,6 +300,8 @@ def run(tape: Array, begin: int, end: int, x: Array, slopes: bool, asks: bool, r
 
 
 @kernel
-def enclose(tape: Array, begin: int, end: int, x: Array, slopes: bool, asks: bool, r: Registers, out: Result) -> int:
+def enclose(
+    tape: Array, begin: int, end: int, x: Array, slopes: bool, asks: bool, r: Registers, out: Result
+) -> int:
     """`run`, called from Python."""
     return run(tape, begin, end, x, slopes, asks, r, out)  # type: ignore[no-any-return]

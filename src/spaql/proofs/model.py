@@ -11,6 +11,7 @@ line of scores with an affine action on each:
 SCORES has a score per action, and the highest one chooses. At the ends of pieces both sides count as possible.
 """
 
+import itertools
 import math
 from typing import NamedTuple
 
@@ -27,7 +28,9 @@ from spaql.trees.laws import CLIP, ORDERED, SCORES, THRESHOLD, LeafLaws
 from spaql.trees.tree import LEAF, Tree
 
 DOUBLE, SINGLE = 2.0**-53, 2.0**-24  # half an ulp of 1
-DENORMAL = 1e-36  # above the smallest normal number of single precision: what may be flushed to zero
+DENORMAL = (
+    1e-36  # above the smallest normal number of single precision: what may be flushed to zero
+)
 MOST_STATES = 12
 
 
@@ -59,18 +62,26 @@ def closed_loop(problem: Problem, rules: Tree, sensors: Array, single: bool) -> 
     """Traced, with the controller's pieces beside it."""
     plant = problem.plant
     if plant is None or not hasattr(plant, "step"):
-        raise SpaqlError(f"{problem.name} has no plant with equations, so nothing can be proven about it")
+        raise SpaqlError(
+            f"{problem.name} has no plant with equations, so nothing can be proven about it"
+        )
     if problem.signals is not None:
-        raise SpaqlError(f"{problem.name} is in a loop: proofs of controllers with memory are not there yet")
+        raise SpaqlError(
+            f"{problem.name} is in a loop: proofs of controllers with memory are not there yet"
+        )
     if plant.state_dim > MOST_STATES:
-        raise SpaqlError(f"{plant.state_dim} state variables are more than the {MOST_STATES} that can be proven about")
+        raise SpaqlError(
+            f"{plant.state_dim} state variables are more than the {MOST_STATES} that can be proven about"
+        )
     graph = Graph()
     ways = paths(plant.step.python, plant.step.parameters, graph)
     looks = [Path((), tuple(range(plant.state_dim)), None)]
     if plant.observe is not None:
         looks = paths(plant.observe.python, plant.state_dim, graph)
     if len(looks) > 1:
-        raise SpaqlError(f"{problem.name}: `observe` branches, which cannot be proven about: use min, max or abs")
+        raise SpaqlError(
+            f"{problem.name}: `observe` branches, which cannot be proven about: use min, max or abs"
+        )
     tape, begins = joined(graph, [*ways, looks[0]])
     noise = np.tile([0.0, 1.0], (plant.step_noise, 1))
     tests = rules.nodes["feature"].astype(np.int64)
@@ -110,7 +121,8 @@ def law_pieces(laws: LeafLaws) -> Array:
     elif laws.kind == CLIP:
         bounds = zip(laws.low.tolist(), laws.high.tolist(), strict=True)
         rows = [
-            [(-math.inf, low, low, 0.0), (low, high, 0.0, 1.0), (high, math.inf, high, 0.0)] for low, high in bounds
+            [(-math.inf, low, low, 0.0), (low, high, 0.0, 1.0), (high, math.inf, high, 0.0)]
+            for low, high in bounds
         ]
     else:
         rows = [[(-math.inf, math.inf, 0.0, 0.0)]] * laws.outputs
@@ -132,14 +144,19 @@ def start_box(problem: Problem) -> Array:
     assert plant is not None
     ways = paths(plant.reset.python, plant.reset_noise, graph)
     tape, begins = joined(graph, ways)
-    numbers, out = registers(len(tape), plant.reset_noise), result(plant.state_dim, plant.reset_noise)
+    numbers, out = (
+        registers(len(tape), plant.reset_noise),
+        result(plant.state_dim, plant.reset_noise),
+    )
     unit, boxes = np.tile([0.0, 1.0], (plant.reset_noise, 1)), []
-    for begin, end in zip(begins, begins[1:], strict=False):
+    for begin, end in itertools.pairwise(begins):
         if enclose(tape, begin, end, unit, False, True, numbers, out):
             boxes.append(out.box.copy())
     low, high = np.min(boxes, axis=0)[:, 0], np.max(boxes, axis=0)[:, 1]
     if not (np.isfinite(low).all() and np.isfinite(high).all()):
-        raise SpaqlError(f"the start states of {problem.name} are not bounded, such as with normal noise: give `start`")
+        raise SpaqlError(
+            f"the start states of {problem.name} are not bounded, such as with normal noise: give `start`"
+        )
     return np.stack([low, high], axis=1)
 
 
@@ -148,15 +165,29 @@ def refuse_unbounded_noise(problem: Problem, loop: ClosedLoop, start: Array) -> 
     if len(loop.noise) == 0:
         return
     values, (numbers, out) = loop.pieces[..., 2], memory_of(loop)
-    actions, middle = np.tile([values.min(), values.max()], (loop.actions, 1)), np.full(loop.noise.shape, 0.5)
+    actions, middle = (
+        np.tile([values.min(), values.max()], (loop.actions, 1)),
+        np.full(loop.noise.shape, 0.5),
+    )
     for begin, end in zip(loop.begins[:-2], loop.begins[1:-1], strict=True):
         finite = []
         for noise in (loop.noise, middle):
-            enclose(loop.tape, begin, end, np.concatenate([start, actions, noise]), False, False, numbers, out)
+            enclose(
+                loop.tape,
+                begin,
+                end,
+                np.concatenate([start, actions, noise]),
+                False,
+                False,
+                numbers,
+                out,
+            )
             finite.append(np.isfinite(out.box[: loop.states]).all())
         if finite == [False, True]:
             wanted = "give what is bounded, such as sensors=..., or a plant whose step takes it from uniform numbers"
-            raise SpaqlError(f"the noise of {problem.name} is not bounded, so no bound holds in every episode: {wanted}")
+            raise SpaqlError(
+                f"the noise of {problem.name} is not bounded, so no bound holds in every episode: {wanted}"
+            )
 
 
 def held_states(problem: Problem) -> Array:

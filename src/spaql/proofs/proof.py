@@ -31,9 +31,13 @@ class Claim:
     variables: tuple[str, ...]  # of the plant's state
     start: Box
     steps: float  # infinite: for ever
-    never: dict[str, tuple[float, float]] | None  # within these bounds at every step; None: nothing is claimed
+    never: (
+        dict[str, tuple[float, float]] | None
+    )  # within these bounds at every step; None: nothing is claimed
     goes_on: bool  # the episode does not end
-    reach: dict[str, tuple[float, float]] | str | None  # reaches it and stays; "end": the episode ends
+    reach: (
+        dict[str, tuple[float, float]] | str | None
+    )  # reaches it and stays; "end": the episode ends
     sensors: tuple[float, ...]
     parameters: dict[str, tuple[float, float]]
     single: bool
@@ -47,13 +51,19 @@ class Proof:
     evidence: tuple[dict[str, Any], ...]  # what the checker goes through, a part of the starts each
     share: float  # of the volume of the starts that is proven
     open: tuple[Box, ...]  # what is not
-    bound: dict[str, tuple[float, float]]  # within which every variable stays, from the starts that are proven
+    bound: dict[
+        str, tuple[float, float]
+    ]  # within which every variable stays, from the starts that are proven
     within: int | None = None  # steps after which what is to be reached has been reached
-    worst_return: float = math.nan  # of the proven starts over the steps; NaN: not asked or not known
+    worst_return: float = (
+        math.nan
+    )  # of the proven starts over the steps; NaN: not asked or not known
     best_return: float = math.nan
     seconds: float = 0.0
     method: str = ""
-    counterexample: Any = field(default=None, compare=False)  # the worst episode found from what is open
+    counterexample: Any = field(
+        default=None, compare=False
+    )  # the worst episode found from what is open
     version: str = __version__
 
     @property
@@ -73,7 +83,13 @@ class Proof:
     def lines(self) -> list[str]:
         """As it stands on pages and on top of exported code."""
         claim = self.claim
-        head = "PROVEN" if self.holds else f"PROVEN for {share_text(self.share)} of the starts" if self.evidence else "NOT PROVEN"
+        head = (
+            "PROVEN"
+            if self.holds
+            else f"PROVEN for {share_text(self.share)} of the starts"
+            if self.evidence
+            else "NOT PROVEN"
+        )
         text = [f"{head}  {claim.problem}, controller {claim.policy[:12]}: {self._said()}"]
         precision = "double or single" if claim.single else "double"
         about = f"the discrete-time equations of the plant ({claim.plant[:12]}), controller in {precision} precision"
@@ -84,7 +100,9 @@ class Proof:
         text.append(f"About   {about}.")
         text.append(f"Method  {self.method}, {self.seconds:.1f} s, spaql {self.version}.")
         if self.open:
-            text.append(f"OPEN    {len(self.open):,} boxes, {share_text(1.0 - self.share)} of the starts: not known to be unsafe.")
+            text.append(
+                f"OPEN    {len(self.open):,} boxes, {share_text(1.0 - self.share)} of the starts: not known to be unsafe."
+            )
         if self.counterexample is not None:
             text.append(f"FOUND   {self.counterexample}")
         return [*text, f"NOT     {NOT[0]}", f"        {NOT[1]}"]
@@ -95,20 +113,35 @@ class Proof:
         if claim.reach == "end":
             parts.append(f"the episode ends within {self.within} steps")
         elif claim.reach is not None:
-            where = ", ".join(f"{name} in [{low:g}, {high:g}]" for name, (low, high) in claim.reach.items())
+            where = ", ".join(
+                f"{name} in [{low:g}, {high:g}]" for name, (low, high) in claim.reach.items()
+            )
             parts.append(f"after at most {self.within} steps {where}, {when}")
         if claim.goes_on:
             parts.append(f"the episode does not end {when}")
         if claim.never is not None:
-            where = ", ".join(f"{name} in [{low:g}, {high:g}]" for name, (low, high) in claim.never.items())
+            where = ", ".join(
+                f"{name} in [{low:g}, {high:g}]" for name, (low, high) in claim.never.items()
+            )
             parts.append(f"{where} {when}")
         if not math.isnan(self.worst_return):
             ends = f"at least {digits(self.worst_return, math.floor)}"
-            ends += "" if math.isnan(self.best_return) else f" and at most {digits(self.best_return, math.ceil)}"
+            ends += (
+                ""
+                if math.isnan(self.best_return)
+                else f" and at most {digits(self.best_return, math.ceil)}"
+            )
             parts.append(f"the return is {ends}")
         start = " x ".join(f"[{low:g}, {high:g}]" for low, high in claim.start)
-        said = f"for every start in {start}: {'; '.join(parts)}." if self.evidence else f"{'; '.join(parts)}."
-        bounds = [f"{name} in [{digits(low, math.floor)}, {digits(high, math.ceil)}]" for name, (low, high) in self.bound.items()]
+        said = (
+            f"for every start in {start}: {'; '.join(parts)}."
+            if self.evidence
+            else f"{'; '.join(parts)}."
+        )
+        bounds = [
+            f"{name} in [{digits(low, math.floor)}, {digits(high, math.ceil)}]"
+            for name, (low, high) in self.bound.items()
+        ]
         return said + (f" All the time {', '.join(bounds)}." if bounds and self.evidence else "")
 
     def __str__(self) -> str:

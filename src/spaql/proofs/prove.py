@@ -35,7 +35,9 @@ def prove(
     seconds: Any,
 ) -> Proof:  # fmt: skip
     """See `Policy.prove`."""
-    asked = question(policy.problem, never, reach, start, steps, parameters, sensors, single, seconds)
+    asked = question(
+        policy.problem, never, reach, start, steps, parameters, sensors, single, seconds
+    )
     began = time.process_time()
     if asked.reach == "end":
         proof = _ends(policy, asked)
@@ -81,7 +83,11 @@ def _stays(policy: "Policy", asked: Question) -> Proof:
             continue
         boxes = np.array([part.region.box for part in search.parts])
         low, high = boxes[:, :, 0].min(axis=0), boxes[:, :, 1].max(axis=0)
-        bound = {name: (low[j].item(), high[j].item()) for j, name in enumerate(asked.names) if not held[j]}
+        bound = {
+            name: (low[j].item(), high[j].item())
+            for j, name in enumerate(asked.names)
+            if not held[j]
+        }
         least = min(part.left.reward[0] for part in search.parts)
         proof = Proof(
             claim_of(policy, asked, steps), tuple(evidence_of(part, held) for part in search.parts), search.share,
@@ -104,7 +110,9 @@ def _followed(policy: "Policy", asked: Question, until_end: bool, seconds: float
     loop = _loop(policy, asked)
     claim = claim_of(policy, asked, asked.steps)
     widest = np.maximum(_usual(loop, asked) / 5.0, 1e-9)
-    task = Task(int(asked.steps), asked.limits, widest, not until_end, until_end, False, MOST_SET_STEPS)
+    task = Task(
+        int(asked.steps), asked.limits, widest, not until_end, until_end, False, MOST_SET_STEPS
+    )
     search = followed(loop, asked.start, task, seconds, PIECES if until_end else 1)
     unknown = tuple(box_of(box) for box in search.open)
     method = f"{len(search.boxes):,} start boxes followed step by step"
@@ -117,7 +125,17 @@ def _followed(policy: "Policy", asked: Question, until_end: bool, seconds: float
     share = 1.0 if not unknown else min(search.share, 1.0)
     spare = 1e-9 * max(abs(worst), abs(best))
     bound = {} if asked.never is None else asked.never
-    return Proof(claim, (evidence,), share, unknown, bound, within, worst - spare, best + spare, method=method)
+    return Proof(
+        claim,
+        (evidence,),
+        share,
+        unknown,
+        bound,
+        within,
+        worst - spare,
+        best + spare,
+        method=method,
+    )
 
 
 def _usual(loop: Any, asked: Question) -> Array:
@@ -134,7 +152,9 @@ def _ends(policy: "Policy", asked: Question) -> Proof:
 def _arrives(policy: "Policy", asked: Question) -> Proof:
     """Reaches bounds and keeps them for ever, cell by cell."""
     if len(asked.names) > MOST_AXES:
-        raise SpaqlError(f"`reach` is proven cell by cell, which {len(asked.names)} variables are too many for: {MOST_AXES}")
+        raise SpaqlError(
+            f"`reach` is proven cell by cell, which {len(asked.names)} variables are too many for: {MOST_AXES}"
+        )
     assert isinstance(asked.reach, dict)
     loop = _loop(policy, asked)
     goal = np.tile([-np.inf, np.inf], (len(asked.names), 1))
@@ -144,7 +164,9 @@ def _arrives(policy: "Policy", asked: Question) -> Proof:
     fine = kept(loop, inner, 0.4 * asked.seconds)
     claim, method = claim_of(policy, asked, math.inf), "cells that stay, and cells by induction"
     if not (fine.bound >= 0).any():
-        return Proof(claim, (), 0.0, (box_of(asked.start),), {}, method="no cells were found that stay")
+        return Proof(
+            claim, (), 0.0, (box_of(asked.start),), {}, method="no cells were found that stay"
+        )
     cells = reached(loop, fine, region, asked.limits, 0.6 * asked.seconds)
     unknown = open_boxes(cells.coarse, asked.start)
     width = np.diff(asked.start, axis=1)[:, 0]
@@ -155,5 +177,7 @@ def _arrives(policy: "Policy", asked: Question) -> Proof:
     boxes = tuple(box_of(box) for box in unknown)
     share = max(0.0, 1.0 - lost * (1.0 + 1e-9)) if boxes else 1.0
     if within < 0:
-        return Proof(claim, (), 0.0, (box_of(asked.start),), {}, method="no cells were found that arrive")
+        return Proof(
+            claim, (), 0.0, (box_of(asked.start),), {}, method="no cells were found that arrive"
+        )
     return Proof(claim, (cell_evidence(cells),), share, boxes, {}, within, method=method)

@@ -53,14 +53,28 @@ class Question:
     __array_ufunc__ = None
     __hash__ = None  # type: ignore[assignment]
 
-    def __init__(self, way: Way, key: int, surely: Array, surely_not: Array, cut: Callable[[bool], None]) -> None:
-        self.way, self.key, self.surely, self.surely_not, self.cut = way, key, surely, surely_not, cut
+    def __init__(
+        self, way: Way, key: int, surely: Array, surely_not: Array, cut: Callable[[bool], None]
+    ) -> None:
+        self.way, self.key, self.surely, self.surely_not, self.cut = (
+            way,
+            key,
+            surely,
+            surely_not,
+            cut,
+        )
 
     def __bool__(self) -> bool:
         return self.way.ask(self)
 
     def __invert__(self) -> "Question":
-        return Question(self.way, self.way.number("not", self.key), self.surely_not, self.surely, lambda answer: self.cut(not answer))
+        return Question(
+            self.way,
+            self.way.number("not", self.key),
+            self.surely_not,
+            self.surely,
+            lambda answer: self.cut(not answer),
+        )
 
     def _joined(self, other: Any, both: bool) -> Any:
         if not isinstance(other, Question):
@@ -92,8 +106,16 @@ class Quantity:
     __array_ufunc__ = None
     __hash__ = None  # type: ignore[assignment]
 
-    def __init__(self, way: Way, range_: en.Pair, slope: en.Pair | None, error: Array, key: int) -> None:
-        self.way, self.low, self.high, self.slope, self.error, self.key = way, *range_, slope, error, key
+    def __init__(
+        self, way: Way, range_: en.Pair, slope: en.Pair | None, error: Array, key: int
+    ) -> None:
+        self.way, self.low, self.high, self.slope, self.error, self.key = (
+            way,
+            *range_,
+            slope,
+            error,
+            key,
+        )
 
     @property
     def range(self) -> en.Pair:
@@ -105,14 +127,28 @@ class Quantity:
         if isinstance(other, Question):
             raise SpaqlError("arithmetic with a condition cannot be checked")
         value = np.full(len(self.low), float(other))
-        flat = None if self.slope is None else (np.zeros_like(self.slope[0]), np.zeros_like(self.slope[0]))
-        return Quantity(self.way, (value, value), flat, np.zeros(len(value)), self.way.number(float(other)))
+        flat = (
+            None
+            if self.slope is None
+            else (np.zeros_like(self.slope[0]), np.zeros_like(self.slope[0]))
+        )
+        return Quantity(
+            self.way, (value, value), flat, np.zeros(len(value)), self.way.number(float(other))
+        )
 
-    def new(self, name: str, other: Any, range_: en.Pair, slope: en.Pair | None, error: Array) -> "Quantity":
+    def new(
+        self, name: str, other: Any, range_: en.Pair, slope: en.Pair | None, error: Array
+    ) -> "Quantity":
         with np.errstate(all="ignore"):
             rounding = ULP * en.size(range_) + 1e-300
         error = np.where(error >= 0.0, error, np.inf)
-        return Quantity(self.way, range_, slope, error + rounding, self.way.number(name, self.key, getattr(other, "key", other)))
+        return Quantity(
+            self.way,
+            range_,
+            slope,
+            error + rounding,
+            self.way.number(name, self.key, getattr(other, "key", other)),
+        )
 
     def __add__(self, other: Any) -> "Quantity":
         b = self.of(other)
@@ -128,11 +164,19 @@ class Quantity:
         b = self.of(other)
         if b is self or b.key == self.key:
             slope = self._by((2.0 * self.low, 2.0 * self.high))
-            return self.new("*", b, en.sqr(self.range), slope, (2.0 * en.size(self.range) + self.error) * self.error * 1.01)
+            return self.new(
+                "*",
+                b,
+                en.sqr(self.range),
+                slope,
+                (2.0 * en.size(self.range) + self.error) * self.error * 1.01,
+            )
         slope = None
         if self.slope is not None:
             assert b.slope is not None
-            slope = en.add(en.mul(self.slope, _column(b.range)), en.mul(b.slope, _column(self.range)))
+            slope = en.add(
+                en.mul(self.slope, _column(b.range)), en.mul(b.slope, _column(self.range))
+            )
         error = en.size(self.range) * b.error + en.size(b.range) * self.error + self.error * b.error
         return self.new("*", b, en.mul(self.range, b.range), slope, error * 1.01)
 
@@ -144,7 +188,11 @@ class Quantity:
             assert b.slope is not None
             slope = en.div(en.sub(self.slope, en.mul(_column(ratio), b.slope)), _column(b.range))
         least = np.minimum(np.abs(b.low), np.abs(b.high)) - b.error
-        error = np.where(least > 0.0, (self.error + en.size(ratio) * b.error) / np.where(least > 0, least, 1.0), np.inf)
+        error = np.where(
+            least > 0.0,
+            (self.error + en.size(ratio) * b.error) / np.where(least > 0, least, 1.0),
+            np.inf,
+        )
         return self.new("/", b, ratio, slope, error * 1.01)
 
     def __radd__(self, other: Any) -> "Quantity":
@@ -176,7 +224,13 @@ class Quantity:
             return function("sqrt", self)
         if isinstance(power, Quantity) or float(power) != int(power) or not 1 <= int(power) <= 16:
             raise SpaqlError(f"the power {power!r} cannot be checked")
-        return self if power == 1 else self ** (int(power) - 1) * self if power % 2 else (self * self) ** (int(power) // 2)
+        return (
+            self
+            if power == 1
+            else self ** (int(power) - 1) * self
+            if power % 2
+            else (self * self) ** (int(power) // 2)
+        )
 
     def __floordiv__(self, other: Any) -> "Quantity":
         return function("floor", self / other)
@@ -200,7 +254,9 @@ class Quantity:
             large.low = np.maximum(large.low, small.low - error)
             small.high = np.minimum(small.high, large.high + error)
 
-        return Question(self.way, self.way.number(">" if strict else ">=", self.key, b.key), sure, sure_not, cut)
+        return Question(
+            self.way, self.way.number(">" if strict else ">=", self.key, b.key), sure, sure_not, cut
+        )
 
     def __ge__(self, other: Any) -> Question:
         return self._compared(other, False)
@@ -216,14 +272,25 @@ class Quantity:
 
     def __eq__(self, other: Any) -> Question:  # type: ignore[override]
         b = self.of(other)
-        apart = (self.low - self.error > b.high + b.error) | (self.high + self.error < b.low - b.error)
+        apart = (self.low - self.error > b.high + b.error) | (
+            self.high + self.error < b.low - b.error
+        )
 
         def cut(answer: bool) -> None:
             if answer:
                 error = self.error + b.error
-                self.low, self.high = np.maximum(self.low, b.low - error), np.minimum(self.high, b.high + error)
+                self.low, self.high = (
+                    np.maximum(self.low, b.low - error),
+                    np.minimum(self.high, b.high + error),
+                )
 
-        return Question(self.way, self.way.number("==", self.key, b.key), np.zeros(len(self.low), bool), apart, cut)
+        return Question(
+            self.way,
+            self.way.number("==", self.key, b.key),
+            np.zeros(len(self.low), bool),
+            apart,
+            cut,
+        )
 
     def __ne__(self, other: Any) -> Question:  # type: ignore[override]
         return ~(self == other)
@@ -232,7 +299,9 @@ class Quantity:
         return bool(self != 0.0)
 
     def _refused(self, *_: Any) -> Any:
-        raise SpaqlError("the plant needs the value of a number that is not known: it cannot be checked")
+        raise SpaqlError(
+            "the plant needs the value of a number that is not known: it cannot be checked"
+        )
 
     __float__ = __int__ = __index__ = __round__ = __trunc__ = _refused
 
@@ -248,7 +317,9 @@ def function(name: str, a: Quantity) -> Quantity:
         range_ = np.floor(a.low - error), np.floor(a.high + error)
         same = range_[0] == range_[1]
         slope = a._by((np.where(same, 0.0, -np.inf), np.where(same, 0.0, np.inf)))
-        return Quantity(a.way, range_, slope, np.where(same, 0.0, np.inf), a.way.number(name, a.key))
+        return Quantity(
+            a.way, range_, slope, np.where(same, 0.0, np.inf), a.way.number(name, a.key)
+        )
     range_ = getattr(en, name)(x)
     lipschitz: Any = 1.0
     if name == "sin":
@@ -258,7 +329,10 @@ def function(name: str, a: Quantity) -> Quantity:
     elif name == "exp":
         slope, lipschitz = range_, en.exp((x[1] + error, x[1] + error))[1]
     elif name == "log":
-        slope, lipschitz = en.div(one, x), np.where(x[0] > error, 1.0 / np.maximum(x[0] - error, 1e-300), np.inf)
+        slope, lipschitz = (
+            en.div(one, x),
+            np.where(x[0] > error, 1.0 / np.maximum(x[0] - error, 1e-300), np.inf),
+        )
     elif name == "sqrt":
         slope = en.div(en.exactly(0.5), range_)
         lipschitz = np.where(x[0] > error, 0.5 / np.sqrt(np.maximum(x[0] - error, 1e-300)), np.inf)
@@ -266,7 +340,9 @@ def function(name: str, a: Quantity) -> Quantity:
         slope = en.sub(one, en.sqr(range_))
     else:
         slope = en.div(one, en.add(one, en.sqr(x)))
-    off = np.where(error > 0.0, lipschitz * error, 0.0) * 1.01 + 2.0 * en.LIBRARY * (1.0 + en.size(range_))
+    off = np.where(error > 0.0, lipschitz * error, 0.0) * 1.01 + 2.0 * en.LIBRARY * (
+        1.0 + en.size(range_)
+    )
     return a.new(name, None, range_, a._by(slope), off)
 
 
@@ -280,11 +356,21 @@ def extreme(a: Any, b: Any, largest: bool) -> Any:
     if a.slope is not None:
         only_a = (a.low >= b.high) if largest else (a.high <= b.low)
         only_b = (b.low >= a.high) if largest else (b.high <= a.low)
-        low = np.where(only_a[:, None], a.slope[0], np.where(only_b[:, None], b.slope[0], np.minimum(a.slope[0], b.slope[0])))
-        high = np.where(only_a[:, None], a.slope[1], np.where(only_b[:, None], b.slope[1], np.maximum(a.slope[1], b.slope[1])))
+        low = np.where(
+            only_a[:, None],
+            a.slope[0],
+            np.where(only_b[:, None], b.slope[0], np.minimum(a.slope[0], b.slope[0])),
+        )
+        high = np.where(
+            only_a[:, None],
+            a.slope[1],
+            np.where(only_b[:, None], b.slope[1], np.maximum(a.slope[1], b.slope[1])),
+        )
         slope = low, high
     range_ = pick(a.low, b.low), pick(a.high, b.high)
-    return Quantity(a.way, range_, slope, np.maximum(a.error, b.error), a.way.number(largest, a.key, b.key))
+    return Quantity(
+        a.way, range_, slope, np.maximum(a.error, b.error), a.way.number(largest, a.key, b.key)
+    )
 
 
 # -- running a plant's functions ---------------------------------------------------------------------------------------
@@ -308,8 +394,15 @@ def _folded(largest: bool) -> Callable[..., Any]:
 
 
 NAMES: dict[str, Any] = {name: _of_one(name) for name in OF_ONE}
-NAMES |= {"fabs": abs, "pow": lambda x, power: x**power, "tan": lambda x: NAMES["sin"](x) / NAMES["cos"](x)}
-NAMES |= {"hypot": lambda x, y: NAMES["sqrt"](x * x + y * y), "radians": lambda x: x * (math.pi / 180.0)}
+NAMES |= {
+    "fabs": abs,
+    "pow": lambda x, power: x**power,
+    "tan": lambda x: NAMES["sin"](x) / NAMES["cos"](x),
+}
+NAMES |= {
+    "hypot": lambda x, y: NAMES["sqrt"](x * x + y * y),
+    "radians": lambda x: x * (math.pi / 180.0),
+}
 NAMES |= {"degrees": lambda x: x * (180.0 / math.pi)}
 MIN, MAX = _folded(False), _folded(True)
 MORE = {"abs": abs, "absolute": abs, "minimum": MIN, "maximum": MAX, "arctan": NAMES["atan"]}
@@ -340,14 +433,19 @@ def runnable(plain: Any, done: dict[int, Any] | None = None) -> Any:
     def replaced(value: Any) -> Any:
         if isinstance(value, types.ModuleType):
             return PLACES.get(value, value)
-        if getattr(value, "__module__", "") in ("math", "numpy") and getattr(value, "__name__", "") in NAMES:
+        if (
+            getattr(value, "__module__", "") in ("math", "numpy")
+            and getattr(value, "__name__", "") in NAMES
+        ):
             return NAMES[value.__name__]
         inner = getattr(value, "python", getattr(value, "py_func", value))
         return runnable(inner, done) if isinstance(inner, types.FunctionType) else value
 
     scope: dict[str, Any] = {}
     cells = tuple(types.CellType() for _ in plain.__closure__ or ())
-    copy = types.FunctionType(plain.__code__, scope, plain.__name__, plain.__defaults__, cells or None)
+    copy = types.FunctionType(
+        plain.__code__, scope, plain.__name__, plain.__defaults__, cells or None
+    )
     done[id(plain)] = copy
     for name in _used(plain.__code__):
         if name in plain.__globals__:
@@ -375,7 +473,9 @@ def inputs(way: Way, boxes: Array, slopes: bool) -> list[Quantity]:
     ]  # fmt: skip
 
 
-def runs(plain: Any, boxes: Array, slopes: bool, cutting: bool, answers: list[bool] | None = None) -> Iterator[tuple[Way, Any]]:
+def runs(
+    plain: Any, boxes: Array, slopes: bool, cutting: bool, answers: list[bool] | None = None
+) -> Iterator[tuple[Way, Any]]:
     """Every way through a function on these boxes, with its result. `answers`: this way alone."""
     copy, pending, count = runnable(plain), [answers or []], 0
     while pending:
@@ -383,7 +483,9 @@ def runs(plain: Any, boxes: Array, slopes: bool, cutting: bool, answers: list[bo
         with np.errstate(all="ignore"):
             result = copy(*inputs(way, boxes, slopes))
         if answers is None:
-            pending += [[*way.taken[:k], not way.taken[k]] for k in range(len(way.given), len(way.taken))]
+            pending += [
+                [*way.taken[:k], not way.taken[k]] for k in range(len(way.given), len(way.taken))
+            ]
         count += 1
         if count > MOST_WAYS:
             raise SpaqlError(f"more than {MOST_WAYS} ways through the plant: it cannot be checked")

@@ -43,23 +43,36 @@ def question(
     problem: Problem, never: Any, reach: Any, start: Any, steps: Any, parameters: Any, sensors: Any, single: Any,
     seconds: Any,
 ) -> Question:  # fmt: skip
-    ranges = {name: _range(f"parameters: {name}", value) for name, value in _mapping("parameters", parameters).items()}
+    ranges = {
+        name: _range(f"parameters: {name}", value)
+        for name, value in _mapping("parameters", parameters).items()
+    }
     problem = _with_ranges(problem, ranges)
     if problem.plant is None or not hasattr(problem.plant, "step"):
-        raise SpaqlError(f"{problem.name} has no plant with equations, so nothing can be proven about it")
+        raise SpaqlError(
+            f"{problem.name} has no plant with equations, so nothing can be proven about it"
+        )
     if problem.signals is not None:
-        raise SpaqlError(f"{problem.name} is in a loop: proofs about controllers with memory are not there yet")
+        raise SpaqlError(
+            f"{problem.name} is in a loop: proofs about controllers with memory are not there yet"
+        )
     names = state_names(problem)
     bounds = None if never is None else _bounds("never", never, names)
     goal = reach if reach in (None, "end") else _bounds("reach", reach, names)
     if never is None and reach is None:
         if not problem.ends:
-            raise SpaqlError(f"say what to prove: never={{'{names[0]}': (low, high)}}, or reach=... by name, or 'end'")
+            raise SpaqlError(
+                f"say what to prove: never={{'{names[0]}': (low, high)}}, or reach=... by name, or 'end'"
+            )
         goal = "end" if problem.ends == "success" else None
     limits = np.tile([-np.inf, np.inf], (len(names), 1))
     for name, ends in (bounds or {}).items():
         limits[names.index(name)] = ends
-    count = math.inf if steps == math.inf else float(whole("steps", problem.horizon if steps is None else steps, 1, 10**5))
+    count = (
+        math.inf
+        if steps == math.inf
+        else float(whole("steps", problem.horizon if steps is None else steps, 1, 10**5))
+    )
     return Question(
         problem, names, _start(problem, start, names), limits, bounds, goal is None, goal, count, steps is not None,
         _sensors(problem, sensors), ranges, flag("single", single), real("seconds", seconds, 0.0, 1e6),
@@ -82,10 +95,14 @@ def _range(what: str, given: Any) -> tuple[float, float]:
 
 
 def _bounds(what: str, given: Any, names: list[str]) -> Bounds:
-    ranges = {name: _range(f"{what}: {name}", value) for name, value in _mapping(what, given).items()}
+    ranges = {
+        name: _range(f"{what}: {name}", value) for name, value in _mapping(what, given).items()
+    }
     for name in ranges:
         if name not in names:
-            raise SpaqlError(f"{what}: the plant has no variable {echoed(name)}: choose among {', '.join(names)}")
+            raise SpaqlError(
+                f"{what}: the plant has no variable {echoed(name)}: choose among {', '.join(names)}"
+            )
     if not ranges:
         raise SpaqlError(f"{what} names no variable: choose among {', '.join(names)}")
     return ranges
@@ -114,7 +131,9 @@ def _sensors(problem: Problem, given: Any) -> Array:
         return errors
     for name, value in _mapping("sensors", given).items():
         if name not in seen:
-            raise SpaqlError(f"sensors: {echoed(name)} is not observed: choose among {', '.join(seen)}")
+            raise SpaqlError(
+                f"sensors: {echoed(name)} is not observed: choose among {', '.join(seen)}"
+            )
         errors[seen.index(name)] = real(f"sensors: {name}", value, 0.0, 1e6)
     return errors
 
@@ -128,11 +147,15 @@ def _with_ranges(problem: Problem, ranges: Bounds) -> Problem:
         return make_from_catalog(problem.name, dict(problem.parameters) | drawn)
     origin = getattr(problem.plant, "origin", None)
     if origin is None or origin[0] is not with_parameters:
-        raise SpaqlError(f"{problem.name} has no parameters: give them to from_plant(..., parameters=...)")
+        raise SpaqlError(
+            f"{problem.name} has no parameters: give them to from_plant(..., parameters=...)"
+        )
     reset, step, observe, axes, given = origin[1]
     unknown = [name for name in drawn if name not in given]
     if unknown:
-        raise SpaqlError(f"{problem.name} has no parameter {echoed(unknown[0])}: choose among {', '.join(given)}")
+        raise SpaqlError(
+            f"{problem.name} has no parameter {echoed(unknown[0])}: choose among {', '.join(given)}"
+        )
     return replace(problem, plant=with_parameters(reset, step, observe, axes, dict(given) | drawn))
 
 

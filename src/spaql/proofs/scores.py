@@ -51,7 +51,9 @@ def empty_score(loop: ClosedLoop) -> Score:
 
 
 @apart
-def look(loop: ClosedLoop, centre: Array, box: Array, r: Registers, out: Result, seen: View) -> None:
+def look(
+    loop: ClosedLoop, centre: Array, box: Array, r: Registers, out: Result, seen: View
+) -> None:
     """Observations over the box and at the centre, which lies in it."""
     begin, end = loop.begins[-2], loop.begins[-1]
     run(loop.tape, begin, end, box, True, False, r, out)
@@ -69,7 +71,9 @@ def look(loop: ClosedLoop, centre: Array, box: Array, r: Registers, out: Result,
 
 
 @apart
-def score(loop: ClosedLoop, seen: View, gains: Array, offset: float, centre: Array, box: Array, out: Score) -> None:
+def score(
+    loop: ClosedLoop, seen: View, gains: Array, offset: float, centre: Array, box: Array, out: Score
+) -> None:
     """The score with these gains: see above."""
     base, error, low, high, size = offset, 0.0, offset, offset, abs(offset)
     for j in range(loop.states):
@@ -83,7 +87,9 @@ def score(loop: ClosedLoop, seen: View, gains: Array, offset: float, centre: Arr
         base += gain * 0.5 * (seen.middle[o, 0] + seen.middle[o, 1])
         size += abs(gain) * max(abs(least), abs(most))
         underflow += loop.absolute * (abs(gain) + max(abs(least), abs(most)))
-        error += abs(gain) * ((seen.middle[o, 1] - seen.middle[o, 0]) + seen.error[o] + loop.sensors[o])
+        error += abs(gain) * (
+            (seen.middle[o, 1] - seen.middle[o, 0]) + seen.error[o] + loop.sensors[o]
+        )
         low, high = low + min(gain * least, gain * most), high + max(gain * least, gain * most)
         for j in range(loop.states):
             slope = 0.5 * (seen.slopes[o, j, 0] + seen.slopes[o, j, 1])
@@ -102,12 +108,16 @@ def score(loop: ClosedLoop, seen: View, gains: Array, offset: float, centre: Arr
 
 
 @kernel
-def look_from(loop: ClosedLoop, centre: Array, box: Array, r: Registers, out: Result, seen: View) -> None:
+def look_from(
+    loop: ClosedLoop, centre: Array, box: Array, r: Registers, out: Result, seen: View
+) -> None:
     """`look`, called from Python."""
     look(loop, centre, box, r, out, seen)
 
 
 @kernel
-def score_over(loop: ClosedLoop, seen: View, gains: Array, offset: float, centre: Array, box: Array, out: Score) -> None:
+def score_over(
+    loop: ClosedLoop, seen: View, gains: Array, offset: float, centre: Array, box: Array, out: Score
+) -> None:
     """`score`, called from Python."""
     score(loop, seen, gains, offset, centre, box, out)

@@ -105,7 +105,10 @@ def box_of(sets: Sets, at: int, box: Array) -> bool:
             size += abs(sets.shape[at, i, k])
         centre = sets.centre[at, i]
         size += ROUND * (size + abs(centre)) + 1e-300
-        box[i, 0], box[i, 1] = max(centre - size, sets.box[at, i, 0]), min(centre + size, sets.box[at, i, 1])
+        box[i, 0], box[i, 1] = (
+            max(centre - size, sets.box[at, i, 0]),
+            min(centre + size, sets.box[at, i, 1]),
+        )
         if not box[i, 0] <= box[i, 1]:
             return False
     return True
@@ -129,7 +132,9 @@ def keep(sets: Sets, at: int, row: Array, sign: float, least: float) -> None:
         up = 1.0 if sign * row[k] > 0.0 else -1.0
         for i in range(d):
             moved = up * middle * sets.shape[at, i, k]
-            sets.rest[at, i] += 4e-16 * (abs(sets.centre[at, i]) + abs(moved) + abs(sets.shape[at, i, k]))
+            sets.rest[at, i] += 4e-16 * (
+                abs(sets.centre[at, i]) + abs(moved) + abs(sets.shape[at, i, k])
+            )
             sets.centre[at, i] += moved
             sets.shape[at, i, k] *= half
 
@@ -142,7 +147,10 @@ def tighten(sets: Sets, at: int) -> None:
         size = sets.rest[at, i]
         for k in range(d):
             size += abs(sets.shape[at, i, k])
-        row, rest = sets.shape[at, i], sets.rest[at, i] * (1.0 + ROUND) + ROUND * abs(sets.centre[at, i])
+        row, rest = (
+            sets.shape[at, i],
+            sets.rest[at, i] * (1.0 + ROUND) + ROUND * abs(sets.centre[at, i]),
+        )
         if sets.box[at, i, 0] > sets.centre[at, i] - size:
             keep(sets, at, row, 1.0, sets.box[at, i, 0] - sets.centre[at, i] - rest)
         if sets.box[at, i, 1] < sets.centre[at, i] + size:
@@ -162,7 +170,10 @@ def spread(w: Work, sets: Sets, at: int) -> tuple[float, float, float]:
         loose += abs(w.score.slope[k]) * sets.rest[at, k]
     base = w.score.numbers[0]
     loose = loose + w.score.numbers[1] + ROUND * (total + loose + abs(base))
-    low, high = max(w.score.numbers[2], base - loose - total), min(w.score.numbers[3], base + loose + total)
+    low, high = (
+        max(w.score.numbers[2], base - loose - total),
+        min(w.score.numbers[3], base + loose + total),
+    )
     if not low <= high:  # infinities met: nothing is known
         return -math.inf, math.inf, math.inf
     return low, high, loose
@@ -192,7 +203,15 @@ def decided(loop: ClosedLoop, w: Work, last: int) -> int:
     copy_set(w.todo, last, w.todo, spare)
     count = last
     if not leaf:
-        score(loop, w.seen, loop.weights[node], -loop.cut[node], w.todo.centre[spare], w.around, w.score)
+        score(
+            loop,
+            w.seen,
+            loop.weights[node],
+            -loop.cut[node],
+            w.todo.centre[spare],
+            w.around,
+            w.score,
+        )
         low, high, loose = spread(w, w.todo, spare)
         base = w.score.numbers[0]
         for side in range(2):
@@ -212,7 +231,9 @@ def decided(loop: ClosedLoop, w: Work, last: int) -> int:
                     w.difference[o] = loop.gains[node, k, o] - loop.gains[node, other, o]
                 offset = loop.offsets[node, k] - loop.offsets[node, other]
                 score(loop, w.seen, w.difference, offset, w.todo.centre[spare], w.around, w.score)
-                slack = 4.0 * loop.relative * abs(w.score.numbers[3]) + loop.absolute  # two sums, rounded each
+                slack = (
+                    4.0 * loop.relative * abs(w.score.numbers[3]) + loop.absolute
+                )  # two sums, rounded each
                 possible &= (other == k) | (spread(w, w.todo, spare)[1] + slack >= 0.0)
             if possible:
                 copy_set(w.todo, spare, w.todo, count)
@@ -225,7 +246,15 @@ def decided(loop: ClosedLoop, w: Work, last: int) -> int:
         constant &= loop.pieces[node, 0, k, 3] == 0.0
     if pieces == 1 or not constant:
         return last + 1
-    score(loop, w.seen, loop.gains[node, 0], loop.offsets[node, 0], w.todo.centre[spare], w.around, w.score)
+    score(
+        loop,
+        w.seen,
+        loop.gains[node, 0],
+        loop.offsets[node, 0],
+        w.todo.centre[spare],
+        w.around,
+        w.score,
+    )
     low, high, loose = spread(w, w.todo, spare)
     base = w.score.numbers[0]
     for k in range(pieces):
@@ -266,7 +295,15 @@ def line_of(loop: ClosedLoop, w: Work, last: int) -> None:
             w.applied[axis, 0], w.applied[axis, 1] = value, error
             w.applied[axis, 2], w.applied[axis, 3] = value - error, value + error
             continue
-        score(loop, w.seen, loop.gains[node, axis], loop.offsets[node, axis], w.todo.centre[last], w.around, w.score)
+        score(
+            loop,
+            w.seen,
+            loop.gains[node, axis],
+            loop.offsets[node, axis],
+            w.todo.centre[last],
+            w.around,
+            w.score,
+        )
         low, high, _ = spread(w, w.todo, last)
         base, loose = w.score.numbers[0], w.score.numbers[1]
         pieces = loop.pieces.shape[2]
@@ -284,13 +321,23 @@ def line_of(loop: ClosedLoop, w: Work, last: int) -> None:
                 off, away = least - slope * low, most - slope * high
                 bottom, top = min(off, away), max(off, away)
                 if low < held_low:
-                    bottom, top = min(bottom, held_low - slope * held_low), max(top, held_low - slope * held_low)
+                    bottom, top = (
+                        min(bottom, held_low - slope * held_low),
+                        max(top, held_low - slope * held_low),
+                    )
                 if high > held_high:
-                    bottom, top = min(bottom, held_high - slope * held_high), max(top, held_high - slope * held_high)
+                    bottom, top = (
+                        min(bottom, held_high - slope * held_high),
+                        max(top, held_high - slope * held_high),
+                    )
                 middle, band = 0.5 * (bottom + top), 0.5 * (top - bottom)
         for j in range(loop.states):
             w.line[axis, j] = slope * w.score.slope[j]
-        rounding = ROUND * (abs(slope * base) + abs(middle) + band + abs(low) + abs(high)) * (1.0 if slope > 0.0 else 0.0)
+        rounding = (
+            ROUND
+            * (abs(slope * base) + abs(middle) + band + abs(low) + abs(high))
+            * (1.0 if slope > 0.0 else 0.0)
+        )
         rounding += 4.0 * loop.relative * max(abs(least), abs(most))
         w.applied[axis, 0] = slope * base + middle
         w.applied[axis, 1] = (slope * loose + band) * (1.0 + ROUND) + rounding
@@ -335,11 +382,23 @@ def step_of(loop: ClosedLoop, w: Work, last: int, path: int, to: int) -> int:
     inputs = len(w.whole)
     for i in range(inputs):
         if i < d:
-            w.middle[i], w.whole[i, 0], w.whole[i, 1] = w.todo.centre[last, i], w.box[i, 0], w.box[i, 1]
+            w.middle[i], w.whole[i, 0], w.whole[i, 1] = (
+                w.todo.centre[last, i],
+                w.box[i, 0],
+                w.box[i, 1],
+            )
         elif i < d + m:
-            w.middle[i], w.whole[i, 0], w.whole[i, 1] = w.applied[i - d, 0], w.applied[i - d, 2], w.applied[i - d, 3]
+            w.middle[i], w.whole[i, 0], w.whole[i, 1] = (
+                w.applied[i - d, 0],
+                w.applied[i - d, 2],
+                w.applied[i - d, 3],
+            )
         else:
-            w.middle[i], w.whole[i, 0], w.whole[i, 1] = 0.5, loop.noise[i - d - m, 0], loop.noise[i - d - m, 1]
+            w.middle[i], w.whole[i, 0], w.whole[i, 1] = (
+                0.5,
+                loop.noise[i - d - m, 0],
+                loop.noise[i - d - m, 1],
+            )
     if run(loop.tape, begin, end, w.whole, False, True, w.r, w.out) == IMPOSSIBLE:
         return 0
     for i in range(d):
@@ -354,8 +413,14 @@ def step_of(loop: ClosedLoop, w: Work, last: int, path: int, to: int) -> int:
         share = (part + 1.0) / PARTS
         for i in range(inputs):
             low, high = min(w.whole[i, 0], w.middle[i]), max(w.whole[i, 1], w.middle[i])
-            low, high = w.middle[i] + share * (low - w.middle[i]), w.middle[i] + share * (high - w.middle[i])
-            w.shrunk[i, 0], w.shrunk[i, 1] = low - 1e-15 * abs(low) - 1e-300, high + 1e-15 * abs(high) + 1e-300
+            low, high = (
+                w.middle[i] + share * (low - w.middle[i]),
+                w.middle[i] + share * (high - w.middle[i]),
+            )
+            w.shrunk[i, 0], w.shrunk[i, 1] = (
+                low - 1e-15 * abs(low) - 1e-300,
+                high + 1e-15 * abs(high) + 1e-300,
+            )
         run(loop.tape, begin, end, w.shrunk, True, False, w.r, w.out)
         for i in range(d):
             for j in range(inputs):
@@ -373,7 +438,9 @@ def step_of(loop: ClosedLoop, w: Work, last: int, path: int, to: int) -> int:
         if not known:
             low, high = w.after.box[to, i, 0], w.after.box[to, i, 1]
             w.after.centre[to, i] = 0.5 * (low + high)
-            w.after.rest[to, i] = 0.5 * (high - low) * (1.0 + ROUND) + ROUND * max(abs(low), abs(high)) + 1e-300
+            w.after.rest[to, i] = (
+                0.5 * (high - low) * (1.0 + ROUND) + ROUND * max(abs(low), abs(high)) + 1e-300
+            )
         for k in range(d if not known else 0):
             w.after.shape[to, i, k] = 0.0
     if known:
@@ -390,7 +457,10 @@ def _row(loop: ClosedLoop, w: Work, last: int, to: int, i: int) -> bool:
     for j in range(d):
         w.step[i, j] = 0.5 * (w.mean[i, j, 0] + w.mean[i, j, 1])
     for j in range(len(w.whole)):
-        middle, half = 0.5 * (w.mean[i, j, 0] + w.mean[i, j, 1]), 0.5 * (w.mean[i, j, 1] - w.mean[i, j, 0])
+        middle, half = (
+            0.5 * (w.mean[i, j, 0] + w.mean[i, j, 1]),
+            0.5 * (w.mean[i, j, 1] - w.mean[i, j, 0]),
+        )
         reach = max(w.whole[j, 1] - w.middle[j], w.middle[j] - w.whole[j, 0])
         rest += (half + ROUND * abs(middle)) * max(reach, 0.0)
         if d <= j < d + m:
