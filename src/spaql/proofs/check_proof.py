@@ -11,7 +11,8 @@ from spaql.ground.errors import SpaqlError
 from spaql.plants.problem import Problem
 from spaql.proofs import fingerprint
 from spaql.proofs.checked_cells import Cells, check_cells, check_followed
-from spaql.proofs.checker import Loop, Refused, check_linear, require
+from spaql.proofs.checked_linear import check_linear
+from spaql.proofs.checker import Loop, RefusedError, require
 from spaql.proofs.proof import Proof, proof_of_file
 from spaql.proofs.questions import question
 from spaql.trees.tree import Tree
@@ -22,7 +23,8 @@ MOST_PARTS = 10**6
 def check_proof(
     certificate: str | PathLike[str], policy: Any, problem: Problem | None = None
 ) -> Proof:
-    """The proof in a file, if every line of it is verified; else a SpaqlError that says what is not.
+    """The proof in a file, if every line of it is verified; else a SpaqlError that says what is
+    not.
 
     - `policy`: the controller that the certificate is about
     - `problem`: the plant, if it is not the policy's own
@@ -32,17 +34,25 @@ def check_proof(
     proof = proof_of_file(certificate)
     try:
         _check(proof, policy.rules, policy.problem if problem is None else problem)
-    except Refused as error:
+    except RefusedError as error:
         raise SpaqlError(f"{certificate} is refused: {error}") from error
     return proof
 
 
 def _check(proof: Proof, rules: Tree, problem: Problem) -> None:
     claim = proof.claim
+    steps = claim.steps if math.isinf(claim.steps) else int(claim.steps)
     asked = question(
-        problem, claim.never, claim.reach if claim.reach is not None else None if claim.never else claim.reach,
-        claim.start, claim.steps if math.isinf(claim.steps) else int(claim.steps), claim.parameters, 0.0, claim.single, 1.0,
-    )  # fmt: skip
+        problem,
+        claim.never,
+        claim.reach,
+        claim.start,
+        steps,
+        claim.parameters,
+        0.0,
+        claim.single,
+        1.0,
+    )
     require(fingerprint.of_rules(rules) == claim.policy, "it is about another controller")
     require(fingerprint.of_plant(asked.problem) == claim.plant, "it is about another plant")
     require(asked.problem.name == claim.problem, "it is about another problem")
@@ -52,6 +62,9 @@ def _check(proof: Proof, rules: Tree, problem: Problem) -> None:
         "the errors of sensors are not those of the variables",
     )
     require(np.array(claim.sensors) >= 0.0, "an error of a sensor is negative")
+    for name, (low, high) in claim.parameters.items():
+        told = claim.start[claim.variables.index(name)] if name in claim.variables else (1.0, 0.0)
+        require(told[0] <= low and high <= told[1], f"{name} is not covered by the starts")
     require(0 < len(proof.evidence) <= MOST_PARTS, "it has no evidence")
     loop = Loop(asked.problem, rules, np.array(claim.sensors), claim.single)
     kinds = {part.get("kind") for part in proof.evidence}
@@ -63,12 +76,13 @@ def _check(proof: Proof, rules: Tree, problem: Problem) -> None:
     elif kinds == {"cells"}:
         _check_arrives(proof, loop)
     else:
-        raise Refused("its evidence is of no known kind")
+        raise RefusedError("its evidence is of no known kind")
 
 
 def _check_stays(proof: Proof, loop: Loop, limits: Array) -> None:
     claim = proof.claim
     require(claim.reach is None, "this evidence does not show that anything is reached")
+    require(claim.goes_on or claim.never is not None, "it claims nothing")
     steps = None if math.isinf(claim.steps) else int(claim.steps)
     covered = [np.array(box) for box in proof.open]
     for part in proof.evidence:
@@ -86,9 +100,9 @@ def _check_stays(proof: Proof, loop: Loop, limits: Array) -> None:
             )
     whole = np.array(claim.start)
     require(covers(whole, covered), "its parts do not cover the starts")
-    volume = sum(_volume(box, whole) for box in covered[len(proof.open) :])
-    require(proof.share <= volume + 1e-9, "a smaller share is proven")
-    require(not math.isfinite(proof.worst_return) or _rewarded(proof), "the return may be worse")
+    require(proof.share <= _share(proof), "a smaller share is proven")
+    told = not (math.isnan(proof.worst_return) and math.isnan(proof.best_return))
+    require(not told or _rewarded(proof), "the return may be worse")
 
 
 def _check_followed(proof: Proof, loop: Loop, limits: Array) -> None:
@@ -96,6 +110,7 @@ def _check_followed(proof: Proof, loop: Loop, limits: Array) -> None:
     require(len(proof.evidence) == 1 and math.isfinite(claim.steps), "it has no number of steps")
     require(claim.reach in (None, "end"), "this evidence does not show that bounds are reached")
     until_end = claim.reach == "end"
+    require(claim.goes_on != until_end, "an episode cannot both end and go on")
     boxes, within, returns = check_followed(
         loop, proof.evidence[0], int(claim.steps), limits, until_end
     )
@@ -104,9 +119,7 @@ def _check_followed(proof: Proof, loop: Loop, limits: Array) -> None:
         covers(whole, [*boxes, *(np.array(box) for box in proof.open)]),
         "its parts do not cover the starts",
     )
-    require(
-        proof.share <= sum(_volume(box, whole) for box in boxes) + 1e-9, "a smaller share is proven"
-    )
+    require(proof.share <= _share(proof), "a smaller share is proven")
     require(
         not until_end or (proof.within is not None and within <= proof.within),
         "some episodes end later",
@@ -132,6 +145,7 @@ def _check_arrives(proof: Proof, loop: Loop) -> None:
         "more is told than it shows",
     )
     require(math.isnan(proof.worst_return) and math.isnan(proof.best_return), "it shows no return")
+    require(not claim.goes_on, "it does not show that no episode ends")
     goal = np.tile([-np.inf, np.inf], (len(claim.variables), 1))
     for name, ends in claim.reach.items():  # type: ignore[union-attr]
         goal[claim.variables.index(name)] = ends
@@ -179,6 +193,12 @@ def share_of(cells: Cells, whole: Array, unknown: list[Array]) -> float:
     return float(share[cells.bound >= 0].sum())
 
 
+def _share(proof: Proof) -> float:
+    """What is left of the starts without the open boxes."""
+    whole = np.array(proof.claim.start)
+    return 1.0 - sum(_volume(np.array(box), whole) for box in proof.open) + 1e-9
+
+
 def _volume(box: Array, whole: Array) -> float:
     width = np.diff(whole, axis=1)[:, 0]
     return float(
@@ -191,12 +211,16 @@ def _volume(box: Array, whole: Array) -> float:
 
 
 def _rewarded(proof: Proof) -> bool:
-    least = min(float(part["reward"][0]) for part in proof.evidence)
-    return bool(proof.worst_return <= proof.claim.steps * least)
+    least = min(
+        float(part["reward"][0]) if "reward" in part else -math.inf for part in proof.evidence
+    )
+    finite = math.isfinite(proof.claim.steps) and math.isnan(proof.best_return)
+    return bool(finite and proof.worst_return <= proof.claim.steps * least)
 
 
 def covers(whole: Array, boxes: list[Array]) -> bool:
-    """Whether boxes cover a box: it is cut at their sides, and every piece must be in one of them."""
+    """Whether boxes cover a box: it is cut at their sides, and every piece must be in one of
+    them."""
     if not boxes:
         return False
     pending = [(whole, np.array(boxes))]

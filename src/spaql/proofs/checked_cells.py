@@ -1,4 +1,5 @@
-"""The checker's theorems about start boxes that are followed, and about cells: see followed.py and cells.py."""
+"""The checker's theorems about start boxes that are followed, and about cells: see followed.py and
+cells.py."""
 
 import base64
 import zlib
@@ -8,8 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spaql.ground.arrays import Array
-from spaql.proofs.checked_sets import box_of, many, stepped
-from spaql.proofs.checker import Loop, Refused, array_of, require
+from spaql.proofs.checked_sets import box_of, many
+from spaql.proofs.checked_steps import stepped
+from spaql.proofs.checker import Loop, RefusedError, array_of, require
 
 AT_ONCE = 2048  # boxes that are followed side by side
 MOST_CELLS = 2**24
@@ -40,13 +42,14 @@ def unpacked(text: Any, count: int) -> Array:
     try:
         data = zlib.decompressobj().decompress(base64.b64decode(text, validate=True), 2 * count + 1)
     except (TypeError, ValueError, zlib.error) as error:
-        raise Refused("its cells are damaged") from error
+        raise RefusedError("its cells are damaged") from error
     require(len(data) == 2 * count, "its cells are damaged")
     return np.frombuffer(data, "<i2").astype(np.int64)
 
 
 def largest(cells: Cells, boxes: Array) -> Array:
-    """Of the cells that each box touches, the largest number; -1 where one is not known or the box leaves the grid."""
+    """Of the cells that each box touches, the largest number; -1 where one is not known or the box
+    leaves the grid."""
     known = np.full(len(boxes), -1)
     with np.errstate(all="ignore"):
         first = np.floor((boxes[..., 0] - cells.low) / cells.step - 1e-9)
@@ -66,7 +69,8 @@ def largest(cells: Cells, boxes: Array) -> Array:
 def check_followed(
     loop: Loop, evidence: Mapping[str, Any], steps: int, limits: Array, until_end: bool
 ) -> tuple[Array, int, Array]:
-    """(boxes, steps after which all have ended, least and greatest return). Without `until_end`: none ends in `steps`."""
+    """(boxes, steps after which all have ended, least and greatest return). Without `until_end`:
+    none ends in `steps`."""
     n = loop.problem.plant.state_dim if loop.problem.plant else 0
     count = len(evidence["boxes"]) if isinstance(evidence.get("boxes"), list) else 0
     boxes = array_of(evidence, "boxes", {"boxes": (count, n, 2)})
@@ -103,7 +107,8 @@ def check_followed(
 
 
 def check_cells(loop: Loop, evidence: Mapping[str, Any], goal: Array) -> tuple[Cells, int]:
-    """(bounds of all cells, their largest): after so many steps the state is in the goal, and stays there for ever."""
+    """(bounds of all cells, their largest): after so many steps the state is in the goal, and stays
+    there for ever."""
     plant: Any = loop.problem.plant
     d = plant.state_dim
     stay, reach = cells_of(evidence.get("stay"), d), cells_of(evidence.get("reach"), d)
@@ -111,6 +116,8 @@ def check_cells(loop: Loop, evidence: Mapping[str, Any], goal: Array) -> tuple[C
     require(len(kept) > 0 and (stay.bound <= 0).all(), "no cell stays")
     own = stay.low + kept * stay.step
     boxes = np.stack([own, own + stay.step], axis=2)
+    inside = (goal[:, 0] <= _wider(boxes)[..., 0]) & (_wider(boxes)[..., 1] <= goal[:, 1])
+    require(inside, "a cell that stays is not in the goal")
     _arrive(
         loop,
         _wider(boxes),

@@ -1,7 +1,9 @@
-"""The checker's sets of states: many at a time in NumPy, followed step by step through the plant's own functions.
+"""The checker's sets of states: many at a time in NumPy, followed step by step through the plant's
+own functions.
 
-A set is { c + G xi + r : |xi_k| <= 1, |r_i| <= R_i } cut with a box B. What a step makes of it is worked out here once
-more, from the mean value theorem; see sets.py for the formula, with which this file shares no code.
+A set is { c + G xi + r : |xi_k| <= 1, |r_i| <= R_i } cut with a box B. What a step makes of it is
+worked out here once more, from the mean value theorem; see sets.py for the formula, with which this
+file shares no code.
 """
 
 from typing import Any, NamedTuple
@@ -10,13 +12,10 @@ import numpy as np
 
 from spaql.ground.arrays import Array
 from spaql.proofs.checker import Line, Loop, pieces_of, require, seen_from, tests_of, weighted
-from spaql.proofs.quantities import Quantity, Way, runs
 from spaql.trees.laws import SCORES
 from spaql.trees.tree import LEAF
 
 ROUND = 1e-13  # more than the relative rounding of the short sums here
-PARTS = 2
-WIDE = 1e6
 
 
 class Many(NamedTuple):
@@ -65,11 +64,13 @@ def box_of(sets: Many) -> Array:
 def there(sets: Many) -> Many:
     """Without those that are empty."""
     box = box_of(sets)
+    require(~np.isnan(box), "a set is not known")
     return sets.take((box[..., 0] <= box[..., 1]).all(axis=1))
 
 
 def cut(sets: Many, rows: Array, least: Array) -> Many:
-    """Where rows . xi >= least: xi_k >= (least - the others' sizes) / row_k, of the sign of row_k."""
+    """Where rows . xi >= least: xi_k >= (least - the others' sizes) / row_k, of the sign of
+    row_k."""
     sizes = np.abs(rows)
     total = sizes.sum(axis=1)
     c, G, R = sets.c.copy(), sets.G.copy(), sets.R.copy()
@@ -100,7 +101,8 @@ def tightened(sets: Many) -> Many:
 
 
 def spread(sets: Many, line: Line) -> tuple[Array, Array, Array, Array]:
-    """Of a weighted sum over sets: row in the noise symbols, what is none in it, lowest and highest."""
+    """Of a weighted sum over sets: row in the noise symbols, what is none in it, lowest and
+    highest."""
     rows = np.einsum("nd,ndk->nk", line.slope, sets.G)
     total = np.abs(rows).sum(axis=1)
     loose = (np.abs(line.slope) * sets.R).sum(axis=1) + line.error
@@ -138,7 +140,7 @@ def acting(loop: Loop, sets: Many) -> list[Acting]:
         if len(some.c) == 0:
             continue
         require(len(pending) < 10_000, "the controller has too many branches")
-        around, _box = _around(some)
+        around, _box = around_of(some)
         seen = seen_from(loop, around, some.c)
         if nodes["feature"][node] == LEAF:
             lines += _at_leaf(loop, some, seen, node, around)
@@ -156,7 +158,7 @@ def acting(loop: Loop, sets: Many) -> list[Acting]:
     return lines
 
 
-def _around(sets: Many) -> tuple[Array, Array]:
+def around_of(sets: Many) -> tuple[Array, Array]:
     box = box_of(sets)
     low, high = np.minimum(box[..., 0], sets.c), np.maximum(box[..., 1], sets.c)
     return np.stack([low, high], axis=2), box
@@ -189,7 +191,8 @@ def _constant(loop: Loop, values: Array, d: int) -> tuple[Array, ...]:
 def _clipped(
     loop: Loop, line: Line, low: Array, high: Array, bottom: float, top: float
 ) -> tuple[Array, ...]:
-    """clip(s) over low ... high is within a band around the chord: extremes at the ends and at the corners."""
+    """clip(s) over low ... high is within a band around the chord: extremes at the ends and at the
+    corners."""
     least, most = np.clip(low, bottom, top), np.clip(high, bottom, top)
     free, flat = (low >= bottom) & (high <= top), (high <= bottom) | (low >= top)
     with np.errstate(all="ignore"):
@@ -207,7 +210,7 @@ def _clipped(
         np.abs(k * line.base) + np.abs(low) + np.abs(high) + np.abs(over)
     ) * (k > 0.0)
     error = np.where(k > 0.0, k * line.error, 0.0) + 0.5 * (over - under) + rounding
-    unknown = ~np.isfinite(error)
+    unknown: Array = ~np.isfinite(error)
     u = np.where(unknown, 0.5 * (bottom + top), k * line.base + 0.5 * (under + over))
     error = np.where(
         unknown, 0.51 * (top - bottom) + rounding * 0.0 + 1e-6 * (abs(top) + abs(bottom)), error
@@ -221,7 +224,8 @@ def _clipped(
 def _by_pieces(
     loop: Loop, sets: Many, pieces: list[Any], line: Line, loose: Array, low: Array, high: Array
 ) -> list[Acting]:
-    """A constant action on each piece of the line of scores, and the sets cut to it, from below and then from above."""
+    """A constant action on each piece of the line of scores, and the sets cut to it, from below and
+    then from above."""
     parts = []
     for begin, end, value, _ in pieces:
         some, base = sets, line.base
@@ -261,101 +265,3 @@ def _highest(loop: Loop, sets: Many, seen: Any, leaf: int, around: Array) -> lis
 
 
 # -- a step ------------------------------------------------------------------------------------------------------------
-
-
-def stepped(loop: Loop, sets: Many) -> Many:
-    """All sets a step on."""
-    acts = acting(loop, sets)
-    require(len(acts) > 0, "no state goes on")
-    sets = together([act.sets for act in acts])
-    lines = (np.concatenate([act[k] for act in acts]) for k in range(1, len(acts[0])))
-    return there(together(_moved_on(loop, Acting(sets, *lines))))
-
-
-def _moved_on(loop: Loop, act: Acting) -> list[Many]:
-    plant: Any = loop.problem.plant
-    sets, n, noise = act.sets, len(act.u), plant.step_noise
-    around, box = _around(sets)
-    unit = np.tile([0.0, 1.0], (n, noise, 1))
-    whole = np.concatenate([box, np.stack([act.least, act.most], axis=2), unit], axis=1)
-    middle = np.concatenate([sets.c, act.u, np.full((n, noise), 0.5)], axis=1)
-    parts = []
-    for way, (state, reward, ended) in runs(plant.step.python, whole, False, True):
-        rows = np.flatnonzero(way.possible)
-        if len(rows) == 0:
-            continue
-        B = np.stack([_pair(item, n) for item in state], axis=1)[rows]
-        require((B[..., 1] - B[..., 0] < WIDE), "a set grows without bound")
-        gained, over = _pair(reward, n)[rows], _ended(ended, way, n)[rows]
-        following = _mean_value(loop, act, rows, whole[rows], middle[rows], way.taken)
-        c, G, R = following
-        unknown = ~(np.isfinite(R).all(axis=1) & np.isfinite(c).all(axis=1))
-        half = 0.5 * (B[..., 1] - B[..., 0])
-        c = np.where(unknown[:, None], B.mean(axis=2), c)
-        G = np.where(unknown[:, None, None], 0.0, G)
-        R = np.where(
-            unknown[:, None], half * (1.0 + ROUND) + ROUND * np.abs(B).max(axis=2) + 1e-300, R
-        )
-        total = sets.reward[rows] + gained
-        total = total + np.abs(total) * 1e-15 * [-1.0, 1.0]
-        parts.append(tightened(Many(c, G, R, B, sets.owner[rows], total, over)))
-    return parts
-
-
-def _pair(item: Any, n: int) -> Array:
-    if isinstance(item, Quantity):
-        return np.stack([item.low, item.high], axis=1)
-    return np.full((n, 2), float(item))
-
-
-def _ended(ended: Any, way: Way, n: int) -> Array:
-    """Perhaps, and surely; what was asked on this way has its answer."""
-    ended = way.known.get(ended.key, ended) if hasattr(ended, "key") else ended
-    if hasattr(ended, "surely"):
-        return np.stack([~ended.surely_not, ended.surely], axis=1)
-    return np.full((n, 2), bool(ended))
-
-
-def _mean_value(
-    loop: Loop, act: Acting, rows: Array, whole: Array, middle: Array, answers: list[bool]
-) -> tuple[Array, Array, Array]:
-    plant: Any = loop.problem.plant
-    sets, d, m = act.sets.take(rows), act.sets.c.shape[1], act.u.shape[1]
-    n = len(rows)
-    low, high = np.minimum(whole[..., 0], middle), np.maximum(whole[..., 1], middle)
-    shrunk = []
-    for part in range(1, PARTS + 1):
-        ends = np.stack(
-            [middle + (low - middle) * (part / PARTS), middle + (high - middle) * (part / PARTS)],
-            axis=2,
-        )
-        shrunk.append(ends + (np.abs(ends) * 1e-15 + 1e-300) * [-1.0, 1.0])
-    points = np.stack([middle, middle], axis=2)
-    ((_, over),) = runs(plant.step.python, np.concatenate(shrunk), True, False, answers)
-    ((_, at),) = runs(plant.step.python, points, False, False, answers)
-    reach = np.maximum(high - middle, middle - low)
-    c, G, R = np.zeros((n, d)), np.zeros((n, d, d)), np.zeros((n, d))
-    for i in range(d):
-        value = _pair(at[0][i], n)
-        c[:, i] = value.mean(axis=1)
-        if not isinstance(over[0][i], Quantity):
-            R[:, i] = 1e-300
-            continue
-        with np.errstate(all="ignore"):
-            J = [side.reshape(PARTS, n, -1).mean(axis=0) for side in over[0][i].slope]
-            J_mid, J_half = 0.5 * (J[0] + J[1]), 0.5 * (J[1] - J[0])
-            A = J_mid[:, :d] + np.einsum("nm,nmd->nd", J_mid[:, d : d + m], act.g[rows])
-            G[:, i] = np.einsum("nj,njk->nk", A, sets.G)
-            R[:, i] = (value[:, 1] - value[:, 0]) + over[0][i].error.reshape(PARTS, n).max(axis=0)
-            R[:, i] += ((J_half + ROUND * np.abs(J_mid)) * reach).sum(axis=1)
-            R[:, i] += (np.abs(J_mid[:, d : d + m]) * act.e[rows]).sum(axis=1)
-            R[:, i] += 0.5 * np.abs(J_mid[:, d + m :]).sum(axis=1) + (np.abs(A) * sets.R).sum(
-                axis=1
-            )
-            size = (
-                np.abs(c[:, i])
-                + np.einsum("nj,njk->n", np.abs(A), np.abs(sets.G))
-                + (np.abs(A) * reach[:, :d]).sum(axis=1)
-            )
-            R[:, i] = R[:, i] * (1.0 + ROUND) + ROUND * size + 1e-300
-    return c, G, R

@@ -1,4 +1,5 @@
-"""From what is open: episodes that break the claim, as an answer; what is not found is not known to be safe."""
+"""From what is open: episodes that break the claim, as an answer; what is not found is not known to
+be safe."""
 
 from typing import Any
 
@@ -13,7 +14,8 @@ MOST_STEPS = 2000
 
 
 def counterexample(asked: Question, rules: Tree, unknown: list[Array]) -> str | None:
-    """A start from the open boxes, their corners first, from which the claim is broken; in plain Python."""
+    """A start from the open boxes, their corners first, from which the claim is broken; in plain
+    Python."""
     rng, plant = np.random.default_rng(0), asked.problem.plant
     assert plant is not None
     steps = int(min(asked.steps, MOST_STEPS))

@@ -1,9 +1,11 @@
-"""The checker's arithmetic: arrays of intervals with derivatives, rounded by `nextafter`, with series of its own.
+"""The checker's arithmetic: arrays of intervals with derivatives, rounded by `nextafter`, with
+series of its own.
 
-Nothing here is shared with the prover. Every operation is IEEE's, correctly rounded, and its bounds move to the next
-double outwards, so they hold the real result and that of a double program. sin, cos and exp are Taylor polynomials with a
-bound on what they leave out, after a reduction of the argument by constants of 100 bits; log and atan correct an
-estimate by exp and tan. What a program's own sin, cos ... may be off, LIBRARY, is added to their ranges and errors.
+Nothing here is shared with the prover. Every operation is IEEE's, correctly rounded, and its bounds
+move to the next double outwards, so they hold the real result and that of a double program. sin,
+cos and exp are Taylor polynomials with a bound on what they leave out, after a reduction of the
+argument by constants of 100 bits; log and atan correct an estimate by exp and tan. What a program's
+own sin, cos ... may be off, LIBRARY, is added to their ranges and errors.
 """
 
 import functools
@@ -86,7 +88,8 @@ def _coefficient(k: int, sign: float) -> tuple[float, float]:
 
 
 def _series(r: Pair, first: int, degree: int, signs: float) -> Pair:
-    """sum over k = first, first + 2, ... of signs^j r^k / k!, with what is left: the next term, both ways."""
+    """sum over k = first, first + 2, ... of signs^j r^k / k!, with what is left: the next term,
+    both ways."""
     z = sqr(r)
     terms = list(range(first, degree + 1, 2))
     total = exactly(np.zeros_like(r[0]))
@@ -108,10 +111,12 @@ def _reduced(x: Array, parts: tuple[float, float]) -> tuple[Array, Pair]:
 
 
 def _polynomial(r: Array, first: int) -> Array:
-    """Taylor's of sine (1) or cosine (0) up to the powers 21 and 20, for |r| <= 0.8; off by less than SERIES.
+    """Taylor's of sine (1) or cosine (0) up to the powers 21 and 20, for |r| <= 0.8; off by less
+    than SERIES.
 
-    Horner's scheme of 11 terms in r^2 does 23 operations and rounds 11 coefficients. Each is off by 2^-53 of a partial
-    sum, all of which are below cosh(0.8) = 1.34: together less than 6e-15. What is left out is below 0.8^22 / 22! < 1e-23.
+    Horner's scheme of 11 terms in r^2 does 23 operations and rounds 11 coefficients. Each is off by
+    2^-53 of a partial sum, all of which are below cosh(0.8) = 1.34: together less than 6e-15. What
+    is left out is below 0.8^22 / 22! < 1e-23.
     """
     z = r * r
     total = np.zeros_like(r)
@@ -178,7 +183,8 @@ def exp(a: Pair) -> Pair:
 
 
 def _log_at(x: Array) -> Pair:
-    """log x = y + log(1 + t) with t = x exp(-y) - 1 and t - t^2 <= log(1 + t) <= t for |t| <= 1/2."""
+    """log x = y + log(1 + t) with t = x exp(-y) - 1 and t - t^2 <= log(1 + t) <= t for |t| <=
+    1/2."""
     y = np.log(x)
     t = sub(mul(exactly(x), exp_at(-y)), exactly(1.0))
     t = (t[0] - sqr(t)[1], t[1])

@@ -1,7 +1,8 @@
-"""What a certificate is about, as hashes: of the controller's numbers, and of the plant's equations as they were traced.
+"""What a certificate is about, as hashes: of the controller's numbers, and of the plant's equations
+as they were traced.
 
-The checker compares them so that nobody reads a certificate for something else. It trusts them with nothing more: what it
-verifies, it verifies for the plant and the controller that it is given.
+The checker compares them so that nobody reads a certificate for something else. It trusts them with
+nothing more: what it verifies, it verifies for the plant and the controller that it is given.
 """
 
 import hashlib
@@ -29,7 +30,8 @@ def of_rules(rules: Tree) -> str:
 
 
 def of_plant(problem: Problem) -> str:
-    """Of the expressions of `step` and `observe` on all their paths: the same on every machine and Python."""
+    """Of the expressions of `step` and `observe` on all their paths: the same on every machine and
+    Python."""
     plant, digest = problem.plant, hashlib.sha256()
     assert plant is not None
     for function, inputs in ((plant.step, plant.step.parameters), (plant.observe, plant.state_dim)):

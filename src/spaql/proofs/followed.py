@@ -1,7 +1,8 @@
 """Start boxes followed step by step, until all the sets they have become are done.
 
-A set is done when its episode has surely ended, when it lies in cells for which the rest is known, or after the last
-step. A box that cannot be followed is cut in halves, along the noise symbol that did most where it went wrong.
+A set is done when its episode has surely ended, when it lies in cells for which the rest is known,
+or after the last step. A box that cannot be followed is cut in halves, along the noise symbol that
+did most where it went wrong.
 """
 
 import itertools
@@ -15,7 +16,8 @@ from spaql.ground.arrays import Array
 from spaql.ground.compiling import apart, kernel
 from spaql.ground.progress import at_work
 from spaql.proofs.model import ClosedLoop
-from spaql.proofs.sets import Sets, Work, advance, box_of, copy_set, room, work_for
+from spaql.proofs.sets import Sets, Work, box_of, copy_set, room, work_for
+from spaql.proofs.steps_of_sets import advance
 
 STACKED = 200  # sets that one start box may be at a time
 DONE, TOO_WIDE, UNSAFE, TOO_MANY, TOO_LATE, UNKNOWN = 1, -1, -2, -3, -4, -5
@@ -70,7 +72,8 @@ def no_grid(states: int) -> Grid:
 
 @apart
 def known_in(grid: Grid, box: Array, corner: Array) -> int:
-    """The largest bound of the cells that a box touches; -1 if one is not known, or the box leaves the grid."""
+    """The largest bound of the cells that a box touches; -1 if one is not known, or the box leaves
+    the grid."""
     d = len(grid.low)
     for i in range(d):
         first = np.floor((box[i, 0] - grid.low[i]) / grid.step[i] - EDGE)
@@ -182,7 +185,8 @@ def follow(
 
 @apart
 def _failed(st: Stack, at: int, task: Task, why: int) -> int:
-    """Where to cut: the noise symbol, which still is the variable of the start, that makes the set widest."""
+    """Where to cut: the noise symbol, which still is the variable of the start, that makes the set
+    widest."""
     d, widest, axis = len(task.widest), -1.0, 0
     for k in range(d):
         effect = 0.0

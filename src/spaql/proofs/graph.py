@@ -1,4 +1,5 @@
-"""The expressions of a plant as nodes of a graph: every operation on a symbol adds one, equal ones are the same."""
+"""The expressions of a plant as nodes of a graph: every operation on a symbol adds one, equal ones
+are the same."""
 
 import math
 from typing import Any
@@ -9,14 +10,16 @@ MOST_POWER = 16
 
 
 class TraceError(BaseException):
-    """What cannot be stated as arithmetic. Becomes a SpaqlError with the line of the user's function.
+    """What cannot be stated as arithmetic. Becomes a SpaqlError with the line of the user's
+    function.
 
     No `except Exception` of the user's function can catch it and go on with a guess.
     """
 
 
 class Graph:
-    """Nodes are tuples (operation, operands). `answers` are those of the conditions of the run that is under way."""
+    """Nodes are tuples (operation, operands). `answers` are those of the conditions of the run that
+    is under way."""
 
     def __init__(self) -> None:
         self.nodes: list[tuple[Any, ...]] = []
@@ -53,7 +56,8 @@ class Graph:
 
 
 class Symbol:
-    """A number that is not known. Arithmetic with it adds nodes; what would need its value is refused."""
+    """A number that is not known. Arithmetic with it adds nodes; what would need its value is
+    refused."""
 
     __slots__ = ("graph", "place")
     __array_ufunc__ = None  # NumPy's own functions shall not take it apart
@@ -129,7 +133,8 @@ class Symbol:
         return self.made("floor", (self / other).place)
 
     def __mod__(self, other: Any) -> "Symbol":
-        return self - other * (self // other)
+        turns: Symbol = other * (self // other)
+        return self - turns
 
     def __ge__(self, other: Any) -> "Condition":
         return Condition(self.graph, self.graph.node("ge", self.place, self.of(other)))
@@ -147,7 +152,8 @@ class Symbol:
         return Condition(self.graph, self.graph.node("eq", self.place, self.of(other)))
 
     def __ne__(self, other: Any) -> "Condition":  # type: ignore[override]
-        return ~(self == other)
+        same: Condition = self == other  # type: ignore[assignment]
+        return ~same
 
     def __bool__(self) -> bool:
         return bool(self != 0.0)

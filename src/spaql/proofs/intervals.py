@@ -1,12 +1,13 @@
 """Intervals in compiled code, rounded outwards.
 
-Every operation is done in round-to-nearest. It is off by at most half an ulp, 2^-53 of itself, or 2^-1075 where it is
-denormal. Its bounds are moved outwards by 2^-51 of themselves and by TINY, four times as much. So an interval holds the
-result of real arithmetic and whatever a double program gets from operands in the intervals, with fused operations or not.
+Every operation is done in round-to-nearest. It is off by at most half an ulp, 2^-53 of itself, or
+2^-1075 where it is denormal. Its bounds are moved outwards by 2^-51 of themselves and by TINY, four
+times as much. So an interval holds the result of real arithmetic and whatever a double program gets
+from operands in the intervals, with fused operations or not.
 
-The elementary functions are those of `ground.fastmath`, whose error is below 1e-15 (of exp and log: relative to
-1 + |result|). The bounds are moved outwards by FUNCTION, four times as much. Tests hold both numbers against
-arithmetic of 100 digits (tests/proofs/test_intervals.py).
+The elementary functions are those of `ground.fastmath`, whose error is below 1e-15 (of exp and log:
+relative to 1 + |result|). The bounds are moved outwards by FUNCTION, four times as much. Tests hold
+both numbers against arithmetic of 100 digits (tests/proofs/test_intervals.py).
 """
 
 import math
@@ -50,9 +51,10 @@ def minus(a: float, b: float, c: float, d: float) -> Interval:
 
 @inlined
 def times(a: float, b: float, c: float, d: float) -> Interval:
-    """The extremes of a product of intervals are products of their ends. 0 times infinity: nothing is known."""
+    """The extremes of a product of intervals are products of their ends. 0 times infinity: nothing
+    is known."""
     ac, ad, bc, bd = a * c, a * d, b * c, b * d
-    if not (ac == ac and ad == ad and bc == bc and bd == bd):
+    if math.isnan(ac) or math.isnan(ad) or math.isnan(bc) or math.isnan(bd):
         return -math.inf, math.inf
     return down(min(ac, ad, bc, bd)), up(max(ac, ad, bc, bd))
 
@@ -63,7 +65,7 @@ def over(a: float, b: float, c: float, d: float) -> Interval:
     if c <= 0.0 <= d:
         return -math.inf, math.inf
     ac, ad, bc, bd = a / c, a / d, b / c, b / d
-    if not (ac == ac and ad == ad and bc == bc and bd == bd):
+    if math.isnan(ac) or math.isnan(ad) or math.isnan(bc) or math.isnan(bd):
         return -math.inf, math.inf
     return down(min(ac, ad, bc, bd)), up(max(ac, ad, bc, bd))
 
@@ -87,7 +89,8 @@ def absolute(a: float, b: float) -> Interval:
 
 @inlined
 def cosine(a: float, b: float) -> Interval:
-    """Monotone between the multiples of pi: the extremes are at the ends, or 1 and -1 where such a multiple is near."""
+    """Monotone between the multiples of pi: the extremes are at the ends, or 1 and -1 where such a
+    multiple is near."""
     if not (b - a < TURN) or magnitude(a, b) > LARGE_ANGLE:
         return -1.0, 1.0
     at_a, at_b = fastmath.cos(a), fastmath.cos(b)

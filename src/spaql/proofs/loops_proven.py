@@ -1,7 +1,8 @@
-"""Where the theorem of the linear loop applies: lines are tried, and parts of the starts and of the parameters.
+"""Where the theorem of the linear loop applies: lines are tried, and parts of the starts and of the
+parameters.
 
-The box of parameters is cut in halves where nothing is found, across the parameter of most effect. What stays open when
-time runs out or the parts get small is unknown.
+The box of parameters is cut in halves where nothing is found, across the parameter of most effect.
+What stays open when time runs out or the parts get small is unknown.
 """
 
 import math
@@ -12,16 +13,8 @@ import numpy as np
 
 from spaql.ground.arrays import Array
 from spaql.ground.progress import at_work
-from spaql.proofs.linear import (
-    SLOPES,
-    Frame,
-    Region,
-    Remainder,
-    Workplace,
-    frame_at,
-    invariant,
-    plant_step,
-)
+from spaql.proofs.linear import SLOPES, invariant
+from spaql.proofs.remainders import Frame, Region, Remainder, Workplace, frame_at, plant_step
 
 NEWTON = 5  # steps to the equilibrium of the linear loop
 SMALLEST = 1.0 / 64.0  # part of a side that is not cut again
@@ -45,7 +38,8 @@ class Search(NamedTuple):
 
 
 def equilibrium(place: Workplace, start: Array, slope: float) -> Array:
-    """The state that the linear loop holds, from the middle of the starts on; held parameters in the middle of theirs."""
+    """The state that the linear loop holds, from the middle of the starts on; held parameters in
+    the middle of theirs."""
     middle: Array = start.mean(axis=1)
     centre = middle.copy()
     moving = ~place.held
@@ -148,5 +142,5 @@ def evidence_of(part: Part, held: Array) -> dict[str, Any]:
         "gains": frame.gains.tolist(), "actions": frame.actions.tolist(), "matrix": frame.matrix.tolist(),
         "columns": frame.columns.tolist(), "box": region.box.tolist(), "lines": region.lines.tolist(),
         "band": left.band.tolist(), "rest": left.rest.tolist(), "held": held.astype(float).tolist(),
-        "reward": left.reward.tolist(),
+        **({"reward": left.reward.tolist()} if np.isfinite(left.reward).all() else {}),
     }  # fmt: skip

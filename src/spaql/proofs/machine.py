@@ -1,16 +1,22 @@
-"""The machine that runs a tape on a box: ranges of all values, derivatives, and how far a double program may be off.
+"""The machine that runs a tape on a box: ranges of all values, derivatives, and how far a double
+program may be off.
 
 For every value v of the program and all inputs in the box
 
     range       low <= v <= high, in real arithmetic and in any double program        (intervals.py)
-    slopes      dv/dx_j in [slope_low, slope_high]: forward differentiation in interval arithmetic. Of min, max and abs
-                where both sides are possible, the hull of both derivatives: Clarke's generalised derivative, for which
-                the mean value theorem holds (Clarke 1983, theorem 2.6.5). Of floor where it jumps: all numbers
-    error       |v of a double program - v of real arithmetic| <= error, of the same inputs: every operation hands on
-                the errors of its operands by its Lipschitz constant, and adds 2^-52 of its result, twice the half ulp
+    slopes      dv/dx_j in [slope_low, slope_high]: forward differentiation in interval arithmetic.
+    Of min, max and abs
+                where both sides are possible, the hull of both derivatives: Clarke's generalised
+                derivative, for which the mean value theorem holds (Clarke 1983, theorem 2.6.5). Of
+                floor where it jumps: all numbers
+    error       |v of a double program - v of real arithmetic| <= error, of the same inputs: every
+    operation hands on
+                the errors of its operands by its Lipschitz constant, and adds 2^-52 of its result,
+                twice the half ulp
 
-A mean value form speaks about the real function on the whole way from the centre to a state. On that way the conditions
-of a path need not hold, so slopes for it are taken with `asks` off: conditions are not asked, and cut nothing.
+A mean value form speaks about the real function on the whole way from the centre to a state. On
+that way the conditions of a path need not hold, so slopes for it are taken with `asks` off:
+conditions are not asked, and cut nothing.
 """
 
 import math
@@ -19,53 +25,11 @@ from typing import NamedTuple
 import numpy as np
 
 from spaql.ground.arrays import Array
-from spaql.ground.compiling import apart, inlined, kernel
-from spaql.proofs import intervals as iv
-from spaql.proofs.tape import (
-    ABS,
-    ADD,
-    AND,
-    ASK,
-    CONST,
-    COS,
-    CUT,
-    DIV,
-    EXP,
-    FALSE,
-    FLOOR,
-    GE,
-    GT,
-    LOG,
-    MAX,
-    MIN,
-    MUL,
-    NEG,
-    NOT,
-    OR,
-    OUT,
-    SIN,
-    SQR,
-    SQRT,
-    SUB,
-    TANH,
-    TRUE,
-    TRUTH,
-    X,
-)  # fmt: skip
+from spaql.ground.compiling import apart, kernel
+from spaql.proofs.operations import Registers, refine, slope_of, truth_of, value_of
+from spaql.proofs.tape import ASK, CONST, NOT, OUT, TRUE, TRUTH, X
 
-ULP = 2.0**-52
-MORE = 1.01  # what a bound of first order is enlarged by for terms of second order, where these are below 1 %
 IMPOSSIBLE, POSSIBLE, CERTAIN = 0, 1, 2  # whether the conditions of a path hold in the box
-
-
-class Registers(NamedTuple):
-    """Memory of the machine, a row per value of the program."""
-
-    low: Array
-    high: Array
-    error: Array
-    slope_low: Array  # (values, inputs)
-    slope_high: Array
 
 
 class Result(NamedTuple):
@@ -93,165 +57,12 @@ def result(outputs: int, inputs: int) -> Result:
     )
 
 
-@inlined
-def _truth(code: int, line: tuple, r: Registers) -> tuple[float, float]:  # type: ignore[type-arg]
-    """(1.0 if surely true, 1.0 if surely false) for any double program and for real arithmetic."""
-    a, b = line.a, line.b  # type: ignore[attr-defined]
-    if code == TRUE:
-        return 1.0, 0.0
-    if code == FALSE:
-        return 0.0, 1.0
-    if code == AND:
-        return min(r.low[a], r.low[b]), max(r.high[a], r.high[b])
-    if code == OR:
-        return max(r.low[a], r.low[b]), min(r.high[a], r.high[b])
-    if code == NOT:
-        return r.high[a], r.low[a]
-    least, most = r.low[a] - r.error[a], r.high[a] + r.error[a]
-    other_least, other_most = r.low[b] - r.error[b], r.high[b] + r.error[b]
-    if code == GE:
-        return 1.0 if least >= other_most else 0.0, 1.0 if most < other_least else 0.0
-    if code == GT:
-        return 1.0 if least > other_most else 0.0, 1.0 if most <= other_least else 0.0
-    same = (least == most) & (other_least == other_most) & (least == other_least)
-    return 1.0 if same else 0.0, 1.0 if (least > other_most) | (most < other_least) else 0.0
-
-
-@inlined
-def _quotient_error(r: Registers, a: int, b: int, size: float) -> float:
-    """|a'/b' - a/b| <= (|a' - a| + |a/b| |b' - b|) / |b'|."""
-    least = min(abs(r.low[b]), abs(r.high[b])) - r.error[b]
-    error: float = (r.error[a] + size * r.error[b]) / least * MORE if least > 0.0 else math.inf
-    return error
-
-
-@inlined
-def _value(code: int, line: tuple, r: Registers) -> tuple[float, float, float, float, float]:  # type: ignore[type-arg]
-    """Range and error of an arithmetic value; and, of a function of one operand, the range of its derivative."""
-    a, b = line.a, line.b  # type: ignore[attr-defined]
-    low, high, slope_low, slope_high = 0.0, 0.0, 0.0, 0.0
-    al, ah, ae, bl, bh, be = r.low[a], r.high[a], r.error[a], r.low[b], r.high[b], r.error[b]
-    if code == ADD:
-        low, high = iv.plus(al, ah, bl, bh)
-        return low, high, ae + be + ULP * iv.magnitude(low, high) + iv.TINY, 0.0, 0.0
-    if code == SUB:
-        low, high = iv.minus(al, ah, bl, bh)
-        return low, high, ae + be + ULP * iv.magnitude(low, high) + iv.TINY, 0.0, 0.0
-    if code == MUL:
-        low, high = iv.times(al, ah, bl, bh)
-        error = iv.magnitude(al, ah) * be + iv.magnitude(bl, bh) * ae + ae * be
-        return low, high, error * MORE + ULP * iv.magnitude(low, high) + iv.TINY, 0.0, 0.0
-    if code == DIV:
-        low, high = iv.over(al, ah, bl, bh)
-        size = iv.magnitude(low, high)
-        return low, high, _quotient_error(r, a, b, size) + ULP * size + iv.TINY, 0.0, 0.0
-    if code == NEG:
-        return -ah, -al, ae, -1.0, -1.0
-    if code == ABS:
-        low, high = iv.absolute(al, ah)
-        return low, high, ae, 1.0 if al >= 0.0 else -1.0, -1.0 if ah <= 0.0 else 1.0
-    if code == MIN:
-        return min(al, bl), min(ah, bh), max(ae, be), 0.0, 0.0
-    if code == MAX:
-        return max(al, bl), max(ah, bh), max(ae, be), 0.0, 0.0
-    if code == FLOOR:
-        low, high = np.floor(al - ae), np.floor(ah + ae)
-        if low == high:
-            return low, high, 0.0, 0.0, 0.0
-        return low, high, math.inf, -math.inf, math.inf
-    if code == SQR:
-        low, high = iv.square(al, ah)
-        slope_low, slope_high = 2.0 * al, 2.0 * ah
-        error = (2.0 * iv.magnitude(al, ah) + ae) * ae * MORE
-        return low, high, error + ULP * high + iv.TINY, slope_low, slope_high
-    if code == SIN:
-        low, high = iv.sine(al, ah)
-        slope_low, slope_high = iv.cosine(al, ah)
-        lipschitz = 1.0
-    elif code == COS:
-        low, high = iv.cosine(al, ah)
-        slope_high, slope_low = iv.sine(al, ah)
-        slope_low, slope_high = -slope_low, -slope_high
-        lipschitz = 1.0
-    elif code == EXP:
-        low, high = iv.exponential(al, ah)
-        slope_low, slope_high = low, high
-        lipschitz = iv.exponential(ah + ae, ah + ae)[1]
-    elif code == LOG:
-        low, high = iv.logarithm(al, ah)
-        slope_low, slope_high = iv.over(1.0, 1.0, al, ah)
-        lipschitz = 1.0 / (al - ae) if al - ae > 0.0 else math.inf
-    elif code == SQRT:
-        low, high = iv.root(al, ah)
-        slope_low, slope_high = iv.over(0.5, 0.5, low, high)
-        lipschitz = 0.5 / math.sqrt(al - ae) if al - ae > 0.0 else math.inf
-    elif code == TANH:
-        low, high = iv.tangent(al, ah)
-        slope_low, slope_high = iv.square(low, high)
-        slope_low, slope_high = iv.minus(1.0, 1.0, slope_low, slope_high)
-        lipschitz = 1.0
-    else:  # the arctangent
-        low, high = iv.arctangent(al, ah)
-        slope_low, slope_high = iv.square(al, ah)
-        slope_low, slope_high = iv.plus(1.0, 1.0, slope_low, slope_high)
-        slope_low, slope_high = iv.over(1.0, 1.0, slope_low, slope_high)
-        lipschitz = 1.0
-    error = (lipschitz * ae * MORE if ae > 0.0 else 0.0) + iv.FUNCTION * (
-        1.0 + iv.magnitude(low, high)
-    )
-    return low, high, error, slope_low, slope_high
-
-
-@inlined
-def _slope(
-    code: int, line: tuple, r: Registers, j: int, low: float, high: float
-) -> tuple[float, float]:  # type: ignore[type-arg]
-    """The derivative by input j of a value of two operands, or by way of the derivative in low ... high of one."""
-    n, a, b = line.to, line.a, line.b  # type: ignore[attr-defined]
-    pa, qa, pb, qb = r.slope_low[a, j], r.slope_high[a, j], r.slope_low[b, j], r.slope_high[b, j]
-    if code == ADD:
-        return iv.plus(pa, qa, pb, qb)
-    if code == SUB:
-        return iv.minus(pa, qa, pb, qb)
-    if code == MUL:
-        p, q = iv.times(pa, qa, r.low[b], r.high[b])
-        u, v = iv.times(pb, qb, r.low[a], r.high[a])
-        return iv.plus(p, q, u, v)
-    if code == DIV:  # (a' - (a / b) b') / b
-        p, q = iv.times(r.low[n], r.high[n], pb, qb)
-        p, q = iv.minus(pa, qa, p, q)
-        return iv.over(p, q, r.low[b], r.high[b])
-    if code in (MIN, MAX):
-        sign = 1.0 if code == MIN else -1.0
-        if sign * (r.high[a] if code == MIN else r.low[a]) <= sign * (
-            r.low[b] if code == MIN else r.high[b]
-        ):
-            return pa, qa
-        if sign * (r.high[b] if code == MIN else r.low[b]) <= sign * (
-            r.low[a] if code == MIN else r.high[a]
-        ):
-            return pb, qb
-        return min(pa, pb), max(qa, qb)
-    return iv.times(low, high, pa, qa)
-
-
-@inlined
-def _refine(code: int, line: tuple, r: Registers) -> None:  # type: ignore[type-arg]
-    """Of two values that were compared: a >= b, or a == b, in real arithmetic or in a double program."""
-    a, b = line.a, line.b  # type: ignore[attr-defined]
-    error = r.error[a] + r.error[b]
-    r.low[a] = max(r.low[a], r.low[b] - error)
-    if code == CUT:
-        r.high[b] = min(r.high[b], r.high[a] + error)
-    else:
-        r.high[a] = min(r.high[a], r.high[b] + error)
-
-
 @apart
 def run(
     tape: Array, begin: int, end: int, x: Array, slopes: bool, asks: bool, r: Registers, out: Result
 ) -> int:
-    """The instructions begin ... end on the box x, (inputs, 2). Returns whether the path is taken."""
+    """The instructions begin ... end on the box x, (inputs, 2). Returns whether the path is
+    taken."""
     inputs, possible = len(x), CERTAIN
     out.verdict[1] = 0
     for at in range(begin, end):
@@ -265,21 +76,21 @@ def run(
                 for j in range(inputs):
                     r.slope_low[n, j] = r.slope_high[n, j] = 1.0 if (code == X) & (j == a) else 0.0
         elif code < TRUE:
-            low, high, error, slope_low, slope_high = _value(code, line, r)
+            low, high, error, slope_low, slope_high = value_of(code, line, r)
             known = low <= high  # NaN where infinities met: nothing is known
             r.low[n], r.high[n] = low if known else -math.inf, high if known else math.inf
             r.error[n] = error if error >= 0.0 else math.inf
             for j in range(inputs if slopes else 0):
                 low, high = 0.0, 0.0
                 if (line.inputs >> np.uint64(j)) & np.uint64(1):
-                    low, high = _slope(code, line, r, j, slope_low, slope_high)
+                    low, high = slope_of(code, line, r, j, slope_low, slope_high)
                 known = low <= high
                 r.slope_low[n, j], r.slope_high[n, j] = (
                     low if known else -math.inf,
                     high if known else math.inf,
                 )
         elif code <= NOT:
-            r.low[n], r.high[n] = _truth(code, line, r)
+            r.low[n], r.high[n] = truth_of(code, line, r)
         elif code == OUT:
             out.box[n, 0], out.box[n, 1], out.error[n] = r.low[a], r.high[a], r.error[a]
             for j in range(inputs if slopes else 0):
@@ -294,7 +105,7 @@ def run(
             if (r.low[a] if answer else r.high[a]) != 1.0:
                 possible = POSSIBLE
         elif asks:
-            _refine(code, line, r)
+            refine(code, line, r)
     out.verdict[0] = possible
     return possible
 

@@ -1,14 +1,15 @@
 """The closed loop of a plant and a controller, as compiled code takes it.
 
-A controller is a set of pieces. A leaf has a score per action axis, s = gains . observation + offset, and pieces of the
-line of scores with an affine action on each:
+A controller is a set of pieces. A leaf has a score per action axis, s = gains . observation +
+offset, and pieces of the line of scores with an affine action on each:
 
     CLIP        s <= low: low;   low <= s <= high: s;   s >= high: high
     THRESHOLD   s <= 0: the first action;   s >= 0: the last one
     ORDERED     k - 1/2 <= s <= k + 1/2: action k
     constants   everywhere: the action of the leaf
 
-SCORES has a score per action, and the highest one chooses. At the ends of pieces both sides count as possible.
+SCORES has a score per action, and the highest one chooses. At the ends of pieces both sides count
+as possible.
 """
 
 import itertools
@@ -184,7 +185,7 @@ def refuse_unbounded_noise(problem: Problem, loop: ClosedLoop, start: Array) -> 
             )
             finite.append(np.isfinite(out.box[: loop.states]).all())
         if finite == [False, True]:
-            wanted = "give what is bounded, such as sensors=..., or a plant whose step takes it from uniform numbers"
+            wanted = "leave it out and give sensors=..., or let `step` bound it"
             raise SpaqlError(
                 f"the noise of {problem.name} is not bounded, so no bound holds in every episode: {wanted}"
             )

@@ -100,8 +100,9 @@ class Proof:
         text.append(f"About   {about}.")
         text.append(f"Method  {self.method}, {self.seconds:.1f} s, spaql {self.version}.")
         if self.open:
+            part = share_text(1.0 - self.share)
             text.append(
-                f"OPEN    {len(self.open):,} boxes, {share_text(1.0 - self.share)} of the starts: not known to be unsafe."
+                f"OPEN    {len(self.open):,} boxes, {part} of the starts: not known to be unsafe."
             )
         if self.counterexample is not None:
             text.append(f"FOUND   {self.counterexample}")
@@ -112,7 +113,7 @@ class Proof:
         when = "for ever" if math.isinf(claim.steps) else f"for {claim.steps:,.0f} steps"
         if claim.reach == "end":
             parts.append(f"the episode ends within {self.within} steps")
-        elif claim.reach is not None:
+        elif isinstance(claim.reach, dict):
             where = ", ".join(
                 f"{name} in [{low:g}, {high:g}]" for name, (low, high) in claim.reach.items()
             )
@@ -179,7 +180,8 @@ def share_text(share: float) -> str:
 
 
 def proof_of_file(path: str | PathLike[str]) -> Proof:
-    """A certificate as it was saved, read with distrust: what it says is checked by `check_proof`."""
+    """A certificate as it was saved, read with distrust: what it says is checked by
+    `check_proof`."""
     try:
         entries = json.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
@@ -191,7 +193,8 @@ def proof_of_file(path: str | PathLike[str]) -> Proof:
     try:
         claim = Claim(**entries.pop("claim"))
         claim = replace(
-            claim, start=_box(claim.start), steps=_number(claim.steps, math.inf), sensors=tuple(map(float, claim.sensors)),
+            claim, start=_box(claim.start), steps=_number(claim.steps, math.inf),
+            sensors=tuple(map(float, claim.sensors)),
             variables=tuple(map(str, claim.variables)), parameters=_bounds(claim.parameters),
             never=None if claim.never is None else _bounds(claim.never),
             reach=claim.reach if claim.reach is None or claim.reach == "end" else _bounds(claim.reach),

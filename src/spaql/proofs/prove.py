@@ -15,11 +15,11 @@ from spaql.proofs.cells import evidence_of as cell_evidence
 from spaql.proofs.cells import kept, open_boxes, reached, surroundings
 from spaql.proofs.counterexamples import counterexample
 from spaql.proofs.followed import Task, followed
-from spaql.proofs.linear import workplace
 from spaql.proofs.loops_proven import evidence_of, prove_loop
 from spaql.proofs.model import ClosedLoop, closed_loop, held_states, refuse_unbounded_noise
 from spaql.proofs.proof import Box, Claim, Proof
 from spaql.proofs.questions import Question, question
+from spaql.proofs.remainders import workplace
 
 if TYPE_CHECKING:
     from spaql.policy.policy import Policy
@@ -154,6 +154,10 @@ def _arrives(policy: "Policy", asked: Question) -> Proof:
     if len(asked.names) > MOST_AXES:
         raise SpaqlError(
             f"`reach` is proven cell by cell, which {len(asked.names)} variables are too many for: {MOST_AXES}"
+        )
+    if asked.never is not None:
+        raise SpaqlError(
+            "`never` and `reach` of bounds are two theorems: ask for one after the other"
         )
     assert isinstance(asked.reach, dict)
     loop = _loop(policy, asked)

@@ -1,14 +1,12 @@
-"""Numbers with which the checker runs a plant's own Python functions: no tracing, no tape, nothing of the prover.
+"""Numbers with which the checker runs a plant's own Python functions: no tracing, no tape, nothing
+of the prover.
 
-A Quantity stands for an array of values, one per box: a range, derivatives by the inputs, and a bound of how far a
-double program may be from real arithmetic. Functions of the plant are run as they are, with `math`, `numpy`, `min` and
-`max` replaced, once for every sequence of answers to its conditions.
+A Quantity stands for an array of values, one per box: a range, derivatives by the inputs, and a
+bound of how far a double program may be from real arithmetic. Functions of the plant are run as
+they are, with `math`, `numpy`, `min` and `max` replaced, once for every sequence of answers to its
+conditions.
 """
 
-import builtins
-import math
-import types
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -16,88 +14,9 @@ import numpy as np
 from spaql.ground.arrays import Array
 from spaql.ground.errors import SpaqlError
 from spaql.proofs import enclosures as en
+from spaql.proofs.ways import Question, Way
 
 ULP = 2.0**-52
-MOST_WAYS = 256
-
-
-class Way:
-    """The answers to conditions on one run, and which boxes can go this way."""
-
-    def __init__(self, given: list[bool], boxes: int, cutting: bool) -> None:
-        self.given, self.taken, self.cutting = given, list[bool](), cutting
-        self.possible, self.known = np.ones(boxes, bool), dict[int, bool]()
-        self.numbers: dict[Any, int] = {}
-
-    def number(self, *what: Any) -> int:
-        """The same for the same operation on the same operands, so that equal conditions have equal answers."""
-        return self.numbers.setdefault(what, len(self.numbers))
-
-    def ask(self, condition: "Question") -> bool:
-        if condition.key in self.known:
-            return self.known[condition.key]
-        answer = self.given[len(self.taken)] if len(self.taken) < len(self.given) else True
-        self.taken.append(answer)
-        self.known[condition.key] = answer
-        if len(self.taken) > 60:
-            raise SpaqlError("the plant asks more than 60 questions: it cannot be checked")
-        self.possible &= ~(condition.surely_not if answer else condition.surely)
-        if self.cutting:
-            condition.cut(answer)
-        return answer
-
-
-class Question:
-    """A comparison, or several joined: where it surely holds, and where it surely does not."""
-
-    __array_ufunc__ = None
-    __hash__ = None  # type: ignore[assignment]
-
-    def __init__(
-        self, way: Way, key: int, surely: Array, surely_not: Array, cut: Callable[[bool], None]
-    ) -> None:
-        self.way, self.key, self.surely, self.surely_not, self.cut = (
-            way,
-            key,
-            surely,
-            surely_not,
-            cut,
-        )
-
-    def __bool__(self) -> bool:
-        return self.way.ask(self)
-
-    def __invert__(self) -> "Question":
-        return Question(
-            self.way,
-            self.way.number("not", self.key),
-            self.surely_not,
-            self.surely,
-            lambda answer: self.cut(not answer),
-        )
-
-    def _joined(self, other: Any, both: bool) -> Any:
-        if not isinstance(other, Question):
-            return (self if other else False) if both else (True if other else self)
-
-        def cut(answer: bool) -> None:
-            if answer == both:
-                self.cut(answer)
-                other.cut(answer)
-
-        if both:
-            sure, not_sure = self.surely & other.surely, self.surely_not | other.surely_not
-        else:
-            sure, not_sure = self.surely | other.surely, self.surely_not & other.surely_not
-        return Question(self.way, self.way.number(both, self.key, other.key), sure, not_sure, cut)
-
-    def __and__(self, other: Any) -> Any:
-        return self._joined(other, True)
-
-    def __or__(self, other: Any) -> Any:
-        return self._joined(other, False)
-
-    __rand__, __ror__ = __and__, __or__
 
 
 class Quantity:
@@ -236,7 +155,8 @@ class Quantity:
         return function("floor", self / other)
 
     def __mod__(self, other: Any) -> "Quantity":
-        return self - other * (self // other)
+        turns: Quantity = other * (self // other)
+        return self - turns
 
     def _by(self, derivative: en.Pair) -> en.Pair | None:
         return None if self.slope is None else en.mul(self.slope, _column(derivative))
@@ -293,7 +213,8 @@ class Quantity:
         )
 
     def __ne__(self, other: Any) -> Question:  # type: ignore[override]
-        return ~(self == other)
+        same: Question = self == other  # type: ignore[assignment]
+        return ~same
 
     def __bool__(self) -> bool:
         return bool(self != 0.0)
@@ -311,7 +232,8 @@ def _column(pair: en.Pair) -> en.Pair:
 
 
 def function(name: str, a: Quantity) -> Quantity:
-    """A function of one number: its range, its derivative, and its Lipschitz constant for errors."""
+    """A function of one number: its range, its derivative, and its Lipschitz constant for
+    errors."""
     one, x, error = en.exactly(1.0), a.range, a.error
     if name == "floor":
         range_ = np.floor(a.low - error), np.floor(a.high + error)
@@ -344,149 +266,3 @@ def function(name: str, a: Quantity) -> Quantity:
         1.0 + en.size(range_)
     )
     return a.new(name, None, range_, a._by(slope), off)
-
-
-def extreme(a: Any, b: Any, largest: bool) -> Any:
-    """max or min of two; where either may be it, the hull of both derivatives."""
-    if not isinstance(a, Quantity) and not isinstance(b, Quantity):
-        return builtins.max(a, b) if largest else builtins.min(a, b)
-    a, b = (a, a.of(b)) if isinstance(a, Quantity) else (b.of(a), b)
-    pick = np.maximum if largest else np.minimum
-    slope = None
-    if a.slope is not None:
-        only_a = (a.low >= b.high) if largest else (a.high <= b.low)
-        only_b = (b.low >= a.high) if largest else (b.high <= a.low)
-        low = np.where(
-            only_a[:, None],
-            a.slope[0],
-            np.where(only_b[:, None], b.slope[0], np.minimum(a.slope[0], b.slope[0])),
-        )
-        high = np.where(
-            only_a[:, None],
-            a.slope[1],
-            np.where(only_b[:, None], b.slope[1], np.maximum(a.slope[1], b.slope[1])),
-        )
-        slope = low, high
-    range_ = pick(a.low, b.low), pick(a.high, b.high)
-    return Quantity(
-        a.way, range_, slope, np.maximum(a.error, b.error), a.way.number(largest, a.key, b.key)
-    )
-
-
-# -- running a plant's functions ---------------------------------------------------------------------------------------
-
-OF_ONE = ("sin", "cos", "exp", "log", "sqrt", "tanh", "atan", "floor")
-
-
-def _of_one(name: str) -> Callable[[Any], Any]:
-    return lambda x: function(name, x) if isinstance(x, Quantity) else getattr(math, name)(x)
-
-
-def _folded(largest: bool) -> Callable[..., Any]:
-    def fold(*values: Any) -> Any:
-        items = values if len(values) > 1 else values[0]
-        best, *rest = items
-        for value in rest:
-            best = extreme(best, value, largest)
-        return best
-
-    return fold
-
-
-NAMES: dict[str, Any] = {name: _of_one(name) for name in OF_ONE}
-NAMES |= {
-    "fabs": abs,
-    "pow": lambda x, power: x**power,
-    "tan": lambda x: NAMES["sin"](x) / NAMES["cos"](x),
-}
-NAMES |= {
-    "hypot": lambda x, y: NAMES["sqrt"](x * x + y * y),
-    "radians": lambda x: x * (math.pi / 180.0),
-}
-NAMES |= {"degrees": lambda x: x * (180.0 / math.pi)}
-MIN, MAX = _folded(False), _folded(True)
-MORE = {"abs": abs, "absolute": abs, "minimum": MIN, "maximum": MAX, "arctan": NAMES["atan"]}
-MORE |= {"clip": lambda x, low, high: MIN(MAX(x, low), high)}
-MORE |= {"sign": lambda x: 1.0 if x > 0.0 else -1.0 if x < 0.0 else 0.0}
-PLAIN = {"min": MIN, "max": MAX, "float": lambda x: x if isinstance(x, Quantity) else float(x)}
-
-
-class _Mathematics:
-    """In the place of a module."""
-
-    def __init__(self, module: types.ModuleType, names: dict[str, Any]) -> None:
-        self._module, self._own = module, names
-
-    def __getattr__(self, name: str) -> Any:
-        return self._own[name] if name in self._own else getattr(self._module, name)
-
-
-PLACES: dict[Any, Any] = {math: _Mathematics(math, NAMES), np: _Mathematics(np, NAMES | MORE)}
-
-
-def runnable(plain: Any, done: dict[int, Any] | None = None) -> Any:
-    """The function, its helpers and what they close over, with mathematics on quantities."""
-    done = {} if done is None else done
-    if id(plain) in done:
-        return done[id(plain)]
-
-    def replaced(value: Any) -> Any:
-        if isinstance(value, types.ModuleType):
-            return PLACES.get(value, value)
-        if (
-            getattr(value, "__module__", "") in ("math", "numpy")
-            and getattr(value, "__name__", "") in NAMES
-        ):
-            return NAMES[value.__name__]
-        inner = getattr(value, "python", getattr(value, "py_func", value))
-        return runnable(inner, done) if isinstance(inner, types.FunctionType) else value
-
-    scope: dict[str, Any] = {}
-    cells = tuple(types.CellType() for _ in plain.__closure__ or ())
-    copy = types.FunctionType(
-        plain.__code__, scope, plain.__name__, plain.__defaults__, cells or None
-    )
-    done[id(plain)] = copy
-    for name in _used(plain.__code__):
-        if name in plain.__globals__:
-            scope[name] = replaced(plain.__globals__[name])
-        elif name in PLAIN:
-            scope[name] = PLAIN[name]
-    for cell, given in zip(cells, plain.__closure__ or (), strict=True):
-        cell.cell_contents = replaced(given.cell_contents)
-    return copy
-
-
-def _used(code: types.CodeType) -> set[str]:
-    inner = [part for part in code.co_consts if isinstance(part, types.CodeType)]
-    return {*code.co_names, *(name for part in inner for name in _used(part))}
-
-
-def inputs(way: Way, boxes: Array, slopes: bool) -> list[Quantity]:
-    """One quantity per column of (boxes, inputs, 2)."""
-    count, width = boxes.shape[:2]
-    unit = np.broadcast_to(np.eye(width), (count, width, width))
-    return [
-        Quantity(way, (boxes[:, j, 0].copy(), boxes[:, j, 1].copy()), (unit[:, j], unit[:, j]) if slopes else None,
-                 np.zeros(count), way.number("input", j))
-        for j in range(width)
-    ]  # fmt: skip
-
-
-def runs(
-    plain: Any, boxes: Array, slopes: bool, cutting: bool, answers: list[bool] | None = None
-) -> Iterator[tuple[Way, Any]]:
-    """Every way through a function on these boxes, with its result. `answers`: this way alone."""
-    copy, pending, count = runnable(plain), [answers or []], 0
-    while pending:
-        way = Way(pending.pop(), len(boxes), cutting)
-        with np.errstate(all="ignore"):
-            result = copy(*inputs(way, boxes, slopes))
-        if answers is None:
-            pending += [
-                [*way.taken[:k], not way.taken[k]] for k in range(len(way.given), len(way.taken))
-            ]
-        count += 1
-        if count > MOST_WAYS:
-            raise SpaqlError(f"more than {MOST_WAYS} ways through the plant: it cannot be checked")
-        yield way, result

@@ -1,4 +1,5 @@
-"""What is asked of a proof, checked: the plant with its ranges, the starts, bounds by name, the number of steps."""
+"""What is asked of a proof, checked: the plant with its ranges, the starts, bounds by name, the
+number of steps."""
 
 import inspect
 import math
@@ -68,13 +69,18 @@ def question(
     limits = np.tile([-np.inf, np.inf], (len(names), 1))
     for name, ends in (bounds or {}).items():
         limits[names.index(name)] = ends
+    box = _start(problem, start, names)
+    for name, ends in ranges.items():  # held for an episode: all their values are starts
+        box[names.index(name)] = ends
+    if (box[:, 0] < limits[:, 0]).any() or (box[:, 1] > limits[:, 1]).any():
+        raise SpaqlError("never: some start states are outside of these bounds")
     count = (
         math.inf
         if steps == math.inf
         else float(whole("steps", problem.horizon if steps is None else steps, 1, 10**5))
     )
     return Question(
-        problem, names, _start(problem, start, names), limits, bounds, goal is None, goal, count, steps is not None,
+        problem, names, box, limits, bounds, goal is None, goal, count, steps is not None,
         _sensors(problem, sensors), ranges, flag("single", single), real("seconds", seconds, 0.0, 1e6),
     )  # fmt: skip
 
@@ -160,7 +166,8 @@ def _with_ranges(problem: Problem, ranges: Bounds) -> Problem:
 
 
 def state_names(problem: Problem) -> list[str]:
-    """Of the plant's own variables: those of the catalog, the arguments of `step`, or what is observed."""
+    """Of the plant's own variables: those of the catalog, the arguments of `step`, or what is
+    observed."""
     plant: Any = problem.plant
     drawn = [name for name, value in problem.parameters.items() if isinstance(value, Between)]
     names = [axis.name for axis in problem.state] if plant.observe is None else []

@@ -1,14 +1,17 @@
-"""Scores of a controller over a box of states: an affine function of the state with an error, and a range.
+"""Scores of a controller over a box of states: an affine function of the state with an error, and a
+range.
 
-Observations are functions o(x) of the state. With slopes S over the box, M their middle, and any x in it,
+Observations are functions o(x) of the state. With slopes S over the box, M their middle, and any x
+in it,
 
-    o(x) = o(c) + S' (x - c)  for some S' in S     (mean value)      so     o(x) in o(c) + M (x - c) +- |S - M| |x - c|
+    o(x) = o(c) + S' (x - c)  for some S' in S     (mean value)      so     o(x) in o(c) + M (x - c)
+    +- |S - M| |x - c|
 
     gains . o + offset  =  base + slope . (x - c) +- error
 
-`error` has what sensors may be off, what a double program may be off, and what the controller's own arithmetic may be
-off: (n + 4) roundings of the sum of all sizes, of numbers that are written with fewer digits, of observations, of
-products and of sums, twice over.
+`error` has what sensors may be off, what a double program may be off, and what the controller's own
+arithmetic may be off: (n + 4) roundings of the sum of all sizes, of numbers that are written with
+fewer digits, of observations, of products and of sums, twice over.
 """
 
 from typing import NamedTuple

@@ -1,4 +1,5 @@
-"""Traced paths as instructions for the machine: one tape for all plants, so that the machine is compiled once."""
+"""Traced paths as instructions for the machine: one tape for all plants, so that the machine is
+compiled once."""
 
 from collections.abc import Sequence
 
@@ -26,7 +27,8 @@ INSTRUCTION = np.dtype(
 
 
 class Writer:
-    """Writes one path: conditions first, in the order in which they were asked, each with what it needs."""
+    """Writes one path: conditions first, in the order in which they were asked, each with what it
+    needs."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph

@@ -1,11 +1,12 @@
 """A plant's Python functions as straight-line programs, one per path through their branches.
 
-The functions are run with symbols in the place of numbers. No source text is needed, so that functions made with `exec`
-are traced too. Every `if` on a condition is answered both ways, by one run for each sequence of answers. `math`, `numpy`,
-`min`, `max`, `abs` and `float` are replaced in the globals of the function and of its helpers.
+The functions are run with symbols in the place of numbers. No source text is needed, so that
+functions made with `exec` are traced too. Every `if` on a condition is answered both ways, by one
+run for each sequence of answers. `math`, `numpy`, `min`, `max`, `abs` and `float` are replaced in
+the globals of the function and of its helpers.
 
-What cannot be stated as arithmetic is refused with its line: `int(x)`, a symbol as an index, functions that are not
-known, loops whose end depends on the state, more than MOST_PATHS paths.
+What cannot be stated as arithmetic is refused with its line: `int(x)`, a symbol as an index,
+functions that are not known, loops whose end depends on the state, more than MOST_PATHS paths.
 """
 
 import builtins
@@ -155,7 +156,8 @@ def _names(code: types.CodeType) -> set[str]:
 
 
 def paths(function: Callable[..., Any], inputs: int, graph: Graph) -> list[Path]:
-    """All paths of a function of `inputs` numbers. Its result is taken apart: numbers into `outputs`, a truth."""
+    """All paths of a function of `inputs` numbers. Its result is taken apart: numbers into
+    `outputs`, a truth."""
     traced, pending, ways = rewired(function), [list[bool]()], list[Path]()
     symbols = [Symbol(graph, graph.node("x", j)) for j in range(inputs)]
     while pending:
