@@ -25,7 +25,7 @@ def balanced(balancing):
 
 @pytest.fixture(scope="module")
 def climbing():
-    return spaql.law(spaql.make("mountain-car"), {"velocity": 1000.0}, offset=1.0)
+    return spaql.law(spaql.make("mountain-car"), {"velocity": 1000.0}, offset=2.0)
 
 
 @pytest.fixture(scope="module")

@@ -138,7 +138,8 @@ def _first_cells(grid: Grid, size: int) -> Array:
 
 def _centres(grid: Grid, firsts: Array, size: int) -> Array:
     places = np.stack(np.unravel_index(firsts, tuple(grid.shape.tolist())), axis=1)
-    return grid.low + (places + 0.5 * size) * grid.step
+    centres: Array = grid.low + (places + 0.5 * size) * grid.step
+    return centres
 
 
 def surroundings(loop: ClosedLoop, start: Array, goal: Array) -> tuple[Array, Array]:

@@ -53,7 +53,7 @@ def _moved_on(loop: Loop, act: Acting) -> list[Many]:
         gained, over = _pair(reward, n)[rows], _ended(ended, way, n)[rows]
         following = _mean_value(loop, act, rows, whole[rows], middle[rows], way.taken)
         c, G, R = following
-        unknown = ~(np.isfinite(R).all(axis=1) & np.isfinite(c).all(axis=1))
+        unknown = ~np.asarray(np.isfinite(R).all(axis=1) & np.isfinite(c).all(axis=1))
         half = 0.5 * (B[..., 1] - B[..., 0])
         c = np.where(unknown[:, None], B.mean(axis=2), c)
         G = np.where(unknown[:, None, None], 0.0, G)

@@ -151,12 +151,10 @@ def pieces_of(
 
 
 def tests_of(loop: Loop, node: int) -> Array:
-    feature = int(loop.rules.nodes["feature"][node])
-    return (
-        loop.rules.weights[node]
-        if feature == loop.rules.variables
-        else np.eye(loop.rules.variables)[feature]
-    )
+    """The weights of a test; of one variable, its unit vector."""
+    feature, d = int(loop.rules.nodes["feature"][node]), loop.rules.variables
+    weights: Array = loop.rules.weights[node] if feature == d else np.eye(d)[feature]
+    return weights
 
 
 def leaves_over(loop: Loop, seen: Seen, boxes: Array, centres: Array) -> list[int]:

@@ -81,7 +81,7 @@ def known_in(grid: Grid, box: Array, corner: Array) -> int:
         if not (first >= 0.0 and last < grid.shape[i]):
             return -1
         corner[0, i], corner[1, i], corner[2, i] = int(first), int(last), int(first)
-    bound = 0
+    bound: int = 0
     while True:
         cell = 0
         for i in range(d):
@@ -89,7 +89,7 @@ def known_in(grid: Grid, box: Array, corner: Array) -> int:
         here = grid.bound[cell]
         if here < 0:
             return -1
-        bound = max(bound, here)
+        bound = max(bound, int(here))
         i = d - 1
         while i >= 0:
             corner[2, i] += 1
@@ -203,7 +203,7 @@ def follow_one(
     loop: ClosedLoop, w: Work, st: Stack, start: Array, task: Task, fine: Grid, coarse: Grid
 ) -> int:
     """`follow`, called from Python."""
-    return follow(loop, w, st, start, task, fine, coarse)  # type: ignore[no-any-return]
+    return follow(loop, w, st, start, task, fine, coarse)
 
 
 # -- boxes cut until they can be followed ------------------------------------------------------------------------------
@@ -225,7 +225,7 @@ def followed(
     began, w, st, none = time.process_time(), work_for(loop), stack_for(loop), no_grid(loop.states)
     width = np.diff(start, axis=1)[:, 0]
     axis = int(np.argmax(width / task.widest))
-    edges = np.linspace(*start[axis], pieces + 1)
+    edges = np.linspace(start[axis, 0], start[axis, 1], pieces + 1)
     pending = []
     for low, high in itertools.pairwise(edges):
         box = start.copy()

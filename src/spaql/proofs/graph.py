@@ -152,7 +152,7 @@ class Symbol:
         return Condition(self.graph, self.graph.node("eq", self.place, self.of(other)))
 
     def __ne__(self, other: Any) -> "Condition":  # type: ignore[override]
-        same: Condition = self == other  # type: ignore[assignment]
+        same: Condition = self == other
         return ~same
 
     def __bool__(self) -> bool:

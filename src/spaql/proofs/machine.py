@@ -115,4 +115,4 @@ def enclose(
     tape: Array, begin: int, end: int, x: Array, slopes: bool, asks: bool, r: Registers, out: Result
 ) -> int:
     """`run`, called from Python."""
-    return run(tape, begin, end, x, slopes, asks, r, out)  # type: ignore[no-any-return]
+    return run(tape, begin, end, x, slopes, asks, r, out)

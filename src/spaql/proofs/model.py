@@ -22,7 +22,8 @@ from spaql.ground.arrays import Array
 from spaql.ground.errors import SpaqlError
 from spaql.plants.problem import Problem
 from spaql.proofs.graph import Graph
-from spaql.proofs.machine import Registers, Result, enclose, registers, result
+from spaql.proofs.machine import Result, enclose, registers, result
+from spaql.proofs.operations import Registers
 from spaql.proofs.tape import joined
 from spaql.proofs.tracing import Path, paths
 from spaql.trees.laws import CLIP, ORDERED, SCORES, THRESHOLD, LeafLaws

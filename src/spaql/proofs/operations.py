@@ -2,7 +2,7 @@
 operands (see machine.py)."""
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -53,9 +53,9 @@ class Registers(NamedTuple):
 
 
 @inlined
-def truth_of(code: int, line: tuple, r: Registers) -> tuple[float, float]:  # type: ignore[type-arg]
+def truth_of(code: int, line: Any, r: Registers) -> tuple[float, float]:
     """(1.0 if surely true, 1.0 if surely false) for any double program and for real arithmetic."""
-    a, b = line.a, line.b  # type: ignore[attr-defined]
+    a, b = line.a, line.b
     if code == TRUE:
         return 1.0, 0.0
     if code == FALSE:
@@ -85,10 +85,10 @@ def _quotient_error(r: Registers, a: int, b: int, size: float) -> float:
 
 
 @inlined
-def value_of(code: int, line: tuple, r: Registers) -> tuple[float, float, float, float, float]:  # type: ignore[type-arg]
+def value_of(code: int, line: Any, r: Registers) -> tuple[float, float, float, float, float]:
     """Range and error of an arithmetic value; and, of a function of one operand, the range of its
     derivative."""
-    a, b = line.a, line.b  # type: ignore[attr-defined]
+    a, b = line.a, line.b
     low, high, slope_low, slope_high = 0.0, 0.0, 0.0, 0.0
     al, ah, ae, bl, bh, be = r.low[a], r.high[a], r.error[a], r.low[b], r.high[b], r.error[b]
     if code == ADD:
@@ -164,11 +164,11 @@ def value_of(code: int, line: tuple, r: Registers) -> tuple[float, float, float,
 
 @inlined
 def slope_of(
-    code: int, line: tuple, r: Registers, j: int, low: float, high: float
-) -> tuple[float, float]:  # type: ignore[type-arg]
+    code: int, line: Any, r: Registers, j: int, low: float, high: float
+) -> tuple[float, float]:
     """The derivative by input j of a value of two operands, or by way of the derivative in low ...
     high of one."""
-    n, a, b = line.to, line.a, line.b  # type: ignore[attr-defined]
+    n, a, b = line.to, line.a, line.b
     pa, qa, pb, qb = r.slope_low[a, j], r.slope_high[a, j], r.slope_low[b, j], r.slope_high[b, j]
     if code == ADD:
         return iv.plus(pa, qa, pb, qb)
@@ -197,10 +197,10 @@ def slope_of(
 
 
 @inlined
-def refine(code: int, line: tuple, r: Registers) -> None:  # type: ignore[type-arg]
+def refine(code: int, line: Any, r: Registers) -> None:
     """Of two values that were compared: a >= b, or a == b, in real arithmetic or in a double
     program."""
-    a, b = line.a, line.b  # type: ignore[attr-defined]
+    a, b = line.a, line.b
     error = r.error[a] + r.error[b]
     r.low[a] = max(r.low[a], r.low[b] - error)
     if code == CUT:

@@ -126,11 +126,11 @@ class Proof:
             )
             parts.append(f"{where} {when}")
         if not math.isnan(self.worst_return):
-            ends = f"at least {digits(self.worst_return, math.floor)}"
+            ends = f"at least {digits(self.worst_return, math.floor, 6)}"
             ends += (
                 ""
                 if math.isnan(self.best_return)
-                else f" and at most {digits(self.best_return, math.ceil)}"
+                else f" and at most {digits(self.best_return, math.ceil, 6)}"
             )
             parts.append(f"the return is {ends}")
         start = " x ".join(f"[{low:g}, {high:g}]" for low, high in claim.start)

@@ -213,7 +213,7 @@ class Quantity:
         )
 
     def __ne__(self, other: Any) -> Question:  # type: ignore[override]
-        same: Question = self == other  # type: ignore[assignment]
+        same: Question = self == other
         return ~same
 
     def __bool__(self) -> bool:

@@ -7,8 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from spaql.ground.arrays import Array
-from spaql.proofs.machine import IMPOSSIBLE, Registers, Result, enclose
+from spaql.proofs.machine import IMPOSSIBLE, Result, enclose
 from spaql.proofs.model import ClosedLoop, memory_of
+from spaql.proofs.operations import Registers
 from spaql.proofs.scores import Score, View, empty_score, look_from, score_over, view
 
 PARTS = 8  # boxes over which slopes are averaged

@@ -20,8 +20,9 @@ import numpy as np
 
 from spaql.ground.arrays import Array
 from spaql.ground.compiling import apart, kernel
-from spaql.proofs.machine import Registers, Result, run
+from spaql.proofs.machine import Result, run
 from spaql.proofs.model import ClosedLoop
+from spaql.proofs.operations import Registers
 
 ROUND = 1e-14  # bounds the rounding of our own sums, of at most some 40 terms, relative to the sum of sizes
 

@@ -24,8 +24,9 @@ import numpy as np
 
 from spaql.ground.arrays import Array
 from spaql.ground.compiling import apart, inlined
-from spaql.proofs.machine import Registers, Result
+from spaql.proofs.machine import Result
 from spaql.proofs.model import ClosedLoop, memory_of
+from spaql.proofs.operations import Registers
 from spaql.proofs.scores import ROUND, Score, View, empty_score, view
 
 MOST = 40  # sets that one set may become in a step

@@ -151,4 +151,5 @@ def _row(loop: ClosedLoop, w: Work, last: int, to: int, i: int) -> bool:
         size += abs(w.step[i, k]) * abs(w.around[k, 1] - w.around[k, 0])
     w.after.centre[to, i] = 0.5 * (w.out.box[i, 0] + w.out.box[i, 1])
     w.after.rest[to, i] = rest * (1.0 + ROUND) + ROUND * size + 1e-300
-    return rest < math.inf and size < math.inf
+    known: bool = rest < math.inf and size < math.inf
+    return known
