@@ -219,7 +219,7 @@ class Followed(NamedTuple):
 
 
 def followed(
-    loop: ClosedLoop, start: Array, task: Task, seconds: float, pieces: int, smallest: float = 1e-6
+    loop: ClosedLoop, start: Array, task: Task, seconds: float, pieces: int, smallest: float
 ) -> Followed:
     """The start in `pieces` along its longest side, each cut in halves until it can be followed."""
     began, w, st, none = time.process_time(), work_for(loop), stack_for(loop), no_grid(loop.states)
@@ -235,7 +235,7 @@ def followed(
     while pending:
         box, volume = pending.pop()
         at_work("following start states", share)
-        late = time.process_time() - began > seconds
+        late = time.process_time() - began >= seconds
         why = TOO_LATE if late else follow_one(loop, w, st, box, task, none, none)
         if why == DONE:
             boxes.append(box)

@@ -94,7 +94,7 @@ def prove_loop(
     while pending:
         box, volume = pending.pop()
         at_work("proving a linear loop", share)
-        late = time.process_time() - began > seconds
+        late = time.process_time() - began >= seconds
         part = None if late else best_part(place, box, limits, steps, [slope])[0]
         if part is not None:
             parts.append(part)

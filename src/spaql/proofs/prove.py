@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 MOST_AXES = 3  # of cells
 PIECES = 200  # in which start states are followed at first
+SMALLEST = 1e-4  # part of the starts that is not cut again
 MOST_SET_STEPS = 20_000  # for one of them
 
 
@@ -113,7 +114,8 @@ def _followed(policy: "Policy", asked: Question, until_end: bool, seconds: float
     task = Task(
         int(asked.steps), asked.limits, widest, not until_end, until_end, False, MOST_SET_STEPS
     )
-    search = followed(loop, asked.start, task, seconds, PIECES if until_end else 1)
+    pieces, smallest = (PIECES, SMALLEST) if until_end else (1, 1.0 / 64.0)
+    search = followed(loop, asked.start, task, seconds, pieces, smallest)
     unknown = tuple(box_of(box) for box in search.open)
     method = f"{len(search.boxes):,} start boxes followed step by step"
     if not search.boxes:
