@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import spaql
-from spaql.proofs import cells, prove
+from spaql.proofs import prove
+from spaql.proofs import proven_cells as cells
 from spaql.trees.tree import Builder, decide
 
 BALANCES = {"position": 1.0, "velocity": 1.95, "angle": 16.1, "angular velocity": 4.25}

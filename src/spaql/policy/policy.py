@@ -130,17 +130,14 @@ class Policy(Probes):
     ) -> "Proof":
         """A theorem for all start states, with outward rounding, or as much of it as there is time for; print it.
 
-        - `never`: bounds that are never left, `{"angle": (-0.2, 0.2)}`; without it, where the plant's endings are
-          failures, that no episode ends
+        - `never`: bounds that are never left, `{"angle": (-0.2, 0.2)}`; else that no episode ends in failure
         - `reach`: bounds that are reached and kept from then on, or "end" (what is proven where endings are successes)
         - `start`: a range by variable, or one for each; without it all start states of the plant
-        - `steps`: how many; without it for ever if that can be proven, else the horizon; `math.inf`: for ever only
+        - `steps`: how many; without it for ever if that can be proven, else the horizon
         - `parameters`: ranges by name, each held for an episode; `sensors`: how far each may be wrong, or all
-        - `single`: also for exported code in single precision
-        - `seconds`: of CPU; what is not proven by then is `open`
+        - `single`: exported code in single precision too; `seconds`: of CPU, then what is not proven is `open`
 
-        About the equations of the plant as they are computed in double precision. `save` writes a certificate, which
-        `spaql.check_proof` verifies. See docs/proofs.md.
+        `save` writes a certificate, which `spaql.check_proof` verifies. See docs/proofs.md.
         """
         from spaql.proofs.prove import prove
 

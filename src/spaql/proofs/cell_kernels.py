@@ -5,10 +5,10 @@ import numpy as np
 
 from spaql.ground.arrays import Array
 from spaql.ground.compiling import apart, inlined, kernel
-from spaql.proofs.followed import DONE, Grid, Stack, Task, follow
+from spaql.proofs.followed import DONE, Following, Grid, Stack, follow
+from spaql.proofs.loop_model import ClosedLoop
 from spaql.proofs.machine import run
-from spaql.proofs.model import ClosedLoop
-from spaql.proofs.sets import Work
+from spaql.proofs.sets import SetWork
 
 LONGEST = 400  # steps of the simulation that tells in which order cells are tried
 
@@ -16,12 +16,12 @@ LONGEST = 400  # steps of the simulation that tells in which order cells are tri
 @kernel
 def stay(
     loop: ClosedLoop,
-    w: Work,
+    w: SetWork,
     st: Stack,
     grid: Grid,
     other: Grid,
     cells: Array,
-    task: Task,
+    task: Following,
     touched: Array,
     box: Array,
 ) -> int:
@@ -44,13 +44,13 @@ def stay(
 @kernel
 def induct(
     loop: ClosedLoop,
-    w: Work,
+    w: SetWork,
     st: Stack,
     fine: Grid,
     grid: Grid,
     blocks: Array,
     size: int,
-    task: Task,
+    task: Following,
     box: Array,
     worst: Array,
 ) -> int:
@@ -105,7 +105,7 @@ def _side(grid: Grid, i: int, at: int) -> float:
 @kernel
 def arrivals(
     loop: ClosedLoop,
-    w: Work,
+    w: SetWork,
     fine: Grid,
     states: Array,
     steps: Array,
@@ -165,7 +165,7 @@ def arrivals(
 
 
 @apart
-def _act(loop: ClosedLoop, w: Work) -> None:
+def _act(loop: ClosedLoop, w: SetWork) -> None:
     """The action at what is seen, in `w.applied`."""
     node = 0
     while loop.feature[node] >= 0:

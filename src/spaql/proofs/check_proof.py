@@ -10,9 +10,9 @@ from spaql.ground.arrays import Array
 from spaql.ground.errors import SpaqlError
 from spaql.plants.problem import Problem
 from spaql.proofs import fingerprint
-from spaql.proofs.checked_cells import Cells, check_cells, check_followed
+from spaql.proofs.checked_cells import CheckedCells, check_cells, check_followed
 from spaql.proofs.checked_linear import check_linear
-from spaql.proofs.checker import Loop, RefusedError, require
+from spaql.proofs.checker import CheckedLoop, RefusedError, require
 from spaql.proofs.proof import Proof, proof_of_file
 from spaql.proofs.questions import question
 from spaql.trees.tree import Tree
@@ -63,10 +63,10 @@ def _check(proof: Proof, rules: Tree, problem: Problem) -> None:
     )
     require(np.array(claim.sensors) >= 0.0, "an error of a sensor is negative")
     for name, (low, high) in claim.parameters.items():
-        told = claim.start[claim.variables.index(name)] if name in claim.variables else (1.0, 0.0)
-        require(told[0] <= low and high <= told[1], f"{name} is not covered by the starts")
+        stated = claim.start[claim.variables.index(name)] if name in claim.variables else (1.0, 0.0)
+        require(stated[0] <= low and high <= stated[1], f"{name} is not covered by the starts")
     require(0 < len(proof.evidence) <= MOST_PARTS, "it has no evidence")
-    loop = Loop(asked.problem, rules, np.array(claim.sensors), claim.single)
+    loop = CheckedLoop(asked.problem, rules, np.array(claim.sensors), claim.single)
     kinds = {part.get("kind") for part in proof.evidence}
     require(len(kinds) == 1, "it mixes kinds of evidence")
     if kinds == {"linear loop"}:
@@ -79,7 +79,7 @@ def _check(proof: Proof, rules: Tree, problem: Problem) -> None:
         raise RefusedError("its evidence is of no known kind")
 
 
-def _check_stays(proof: Proof, loop: Loop, limits: Array) -> None:
+def _check_stays(proof: Proof, loop: CheckedLoop, limits: Array) -> None:
     claim = proof.claim
     require(claim.reach is None, "this evidence does not show that anything is reached")
     require(claim.goes_on or claim.never is not None, "it claims nothing")
@@ -101,11 +101,11 @@ def _check_stays(proof: Proof, loop: Loop, limits: Array) -> None:
     whole = np.array(claim.start)
     require(covers(whole, covered), "its parts do not cover the starts")
     require(proof.share <= _share(proof), "a smaller share is proven")
-    told = not (math.isnan(proof.worst_return) and math.isnan(proof.best_return))
-    require(not told or _rewarded(proof), "the return may be worse")
+    stated = not (math.isnan(proof.worst_return) and math.isnan(proof.best_return))
+    require(not stated or _rewarded(proof), "the return may be worse")
 
 
-def _check_followed(proof: Proof, loop: Loop, limits: Array) -> None:
+def _check_followed(proof: Proof, loop: CheckedLoop, limits: Array) -> None:
     claim = proof.claim
     require(len(proof.evidence) == 1 and math.isfinite(claim.steps), "it has no number of steps")
     require(claim.reach in (None, "end"), "this evidence does not show that bounds are reached")
@@ -134,7 +134,7 @@ def _check_followed(proof: Proof, loop: Loop, limits: Array) -> None:
     require(proof.bound == (claim.never or {}), "bounds are told that it does not show")
 
 
-def _check_arrives(proof: Proof, loop: Loop) -> None:
+def _check_arrives(proof: Proof, loop: CheckedLoop) -> None:
     claim = proof.claim
     require(
         len(proof.evidence) == 1 and isinstance(claim.reach, dict),
@@ -158,14 +158,14 @@ def _check_arrives(proof: Proof, loop: Loop) -> None:
     )
 
 
-def share_of(cells: Cells, whole: Array, unknown: list[Array]) -> float:
+def share_of(cells: CheckedCells, whole: Array, unknown: list[Array]) -> float:
     """Of a box, what is in cells with a bound; all the others must be told."""
     sides = [
         cells.low[j] + np.arange(n + 1) * cells.step[j] for j, n in enumerate(cells.bound.shape)
     ]
     outside = any(whole[j, 0] < side[0] or whole[j, 1] > side[-1] for j, side in enumerate(sides))
     require(not outside or covers(whole, unknown), "starts are outside of its cells")
-    told = np.zeros(cells.bound.shape, bool)
+    stated = np.zeros(cells.bound.shape, bool)
     for box in unknown:
         near = 1e-9 * cells.step  # boxes end at sides of cells, or of the starts
         first = np.ceil(
@@ -175,7 +175,7 @@ def share_of(cells: Cells, whole: Array, unknown: list[Array]) -> float:
             (np.where(box[:, 1] >= whole[:, 1], np.inf, box[:, 1]) - cells.low) / cells.step + 1e-9
         )
         first, last = np.maximum(first, 0), np.minimum(last, np.array(cells.bound.shape))
-        told[
+        stated[
             tuple(slice(int(a), max(int(a), int(b))) for a, b in zip(first, last, strict=True))
         ] = True
         require(near > 0.0, "the cells are damaged")
@@ -189,7 +189,7 @@ def share_of(cells: Cells, whole: Array, unknown: list[Array]) -> float:
     share, touched = np.ones(()), np.ones((), bool)
     for part, at in parts:
         share, touched = share[..., None] * part, touched[..., None] & at
-    require((cells.bound >= 0) | told | ~touched, "starts without a bound are not told")
+    require((cells.bound >= 0) | stated | ~touched, "starts without a bound are not told")
     return float(share[cells.bound >= 0].sum())
 
 

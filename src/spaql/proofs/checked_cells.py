@@ -1,5 +1,5 @@
 """The checker's theorems about start boxes that are followed, and about cells: see followed.py and
-cells.py."""
+proven_cells.py."""
 
 import base64
 import zlib
@@ -11,14 +11,14 @@ import numpy as np
 from spaql.ground.arrays import Array
 from spaql.proofs.checked_sets import box_of, many
 from spaql.proofs.checked_steps import stepped
-from spaql.proofs.checker import Loop, RefusedError, array_of, require
+from spaql.proofs.checker import CheckedLoop, RefusedError, array_of, require
 
 AT_ONCE = 2048  # boxes that are followed side by side
 MOST_CELLS = 2**24
 MOST_STEPS = 10_000
 
 
-class Cells(NamedTuple):
+class CheckedCells(NamedTuple):
     """A grid with a number per cell, below zero where nothing is claimed."""
 
     low: Array
@@ -26,7 +26,7 @@ class Cells(NamedTuple):
     bound: Array  # as many axes as there are variables
 
 
-def cells_of(evidence: Any, states: int) -> Cells:
+def cells_of(evidence: Any, states: int) -> CheckedCells:
     """From a certificate."""
     require(isinstance(evidence, Mapping), "the cells are missing")
     sizes = {"low": (states,), "step": (states,), "shape": (states,)}
@@ -34,7 +34,7 @@ def cells_of(evidence: Any, states: int) -> Cells:
     require((step > 0.0) & (shape >= 1.0) & (shape == np.round(shape)), "the cells are damaged")
     require(np.prod(shape) <= MOST_CELLS, "there are too many cells")
     bound = unpacked(evidence.get("bound"), int(np.prod(shape)))
-    return Cells(low, step, bound.reshape(shape.astype(int)))
+    return CheckedCells(low, step, bound.reshape(shape.astype(int)))
 
 
 def unpacked(text: Any, count: int) -> Array:
@@ -47,7 +47,7 @@ def unpacked(text: Any, count: int) -> Array:
     return np.frombuffer(data, "<i2").astype(np.int64)
 
 
-def largest(cells: Cells, boxes: Array) -> Array:
+def largest(cells: CheckedCells, boxes: Array) -> Array:
     """Of the cells that each box touches, the largest number; -1 where one is not known or the box
     leaves the grid."""
     known = np.full(len(boxes), -1)
@@ -67,7 +67,7 @@ def largest(cells: Cells, boxes: Array) -> Array:
 
 
 def check_followed(
-    loop: Loop, evidence: Mapping[str, Any], steps: int, limits: Array, until_end: bool
+    loop: CheckedLoop, evidence: Mapping[str, Any], steps: int, limits: Array, until_end: bool
 ) -> tuple[Array, int, Array]:
     """(boxes, steps after which all have ended, least and greatest return). Without `until_end`:
     none ends in `steps`."""
@@ -106,7 +106,9 @@ def check_followed(
 # -- cells -------------------------------------------------------------------------------------------------------------
 
 
-def check_cells(loop: Loop, evidence: Mapping[str, Any], goal: Array) -> tuple[Cells, int]:
+def check_cells(
+    loop: CheckedLoop, evidence: Mapping[str, Any], goal: Array
+) -> tuple[CheckedCells, int]:
     """(bounds of all cells, their largest): after so many steps the state is in the goal, and stays
     there for ever."""
     plant: Any = loop.problem.plant
@@ -157,7 +159,12 @@ def _wider(boxes: Array) -> Array:
 
 
 def _arrive(
-    loop: Loop, boxes: Array, grids: list[Cells], bounds: Array, steps: int, limits: Array
+    loop: CheckedLoop,
+    boxes: Array,
+    grids: list[CheckedCells],
+    bounds: Array,
+    steps: int,
+    limits: Array,
 ) -> None:
     """Every box, followed within the limits, ends up in cells with what is left of its bound."""
     for first in range(0, len(boxes), AT_ONCE):

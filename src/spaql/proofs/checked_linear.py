@@ -1,4 +1,4 @@
-"""The checker's theorem of the linear loop: see linear.py for the statement, with which this file
+"""The checker's theorem of the linear loop: see linear_loop.py for the statement, with which this file
 shares no code."""
 
 import math
@@ -10,7 +10,7 @@ import numpy as np
 from spaql.ground.arrays import Array
 from spaql.proofs.checker import (
     UP,
-    Loop,
+    CheckedLoop,
     RefusedError,
     array_of,
     leaves_over,
@@ -26,7 +26,9 @@ from spaql.proofs.ways import Way
 PARTS = 8
 
 
-def check_linear(loop: Loop, evidence: Mapping[str, Any], steps: int | None, ends: bool) -> Array:
+def check_linear(
+    loop: CheckedLoop, evidence: Mapping[str, Any], steps: int | None, ends: bool
+) -> Array:
     """No start of evidence["start"] leaves the box that is returned. `ends`: nor does its episode
     end."""
     plant: Any = loop.problem.plant
@@ -61,7 +63,7 @@ def check_linear(loop: Loop, evidence: Mapping[str, Any], steps: int | None, end
 
 
 def _actions_over(
-    loop: Loop, z: Array, g: Array, u: Array, box: Array, lines: Array
+    loop: CheckedLoop, z: Array, g: Array, u: Array, box: Array, lines: Array
 ) -> tuple[Array, Array]:
     """(lowest and highest actions, how far from the line u + g (x - z)) over the box, cut by the
     lines."""
@@ -102,8 +104,8 @@ def _actions_over(
 
 
 def _left_over(
-    loop: Loop, z: Array, g: Array, u: Array, A: Array, b: Array, box: Array, reach: Array, applied: Array, held: Array,
-    ends: bool, paid: Array | None,
+    loop: CheckedLoop, z: Array, g: Array, u: Array, A: Array, b: Array, box: Array, reach: Array, applied: Array,
+    held: Array, ends: bool, paid: Array | None,
 ) -> Array:  # fmt: skip
     """|f(x, u) - z - A (x - z) - b (u - line)| over the box, by the mean value theorem along the
     way from z."""
@@ -181,7 +183,7 @@ def _check_sums(
     z: Array, g: Array, A: Array, b: Array, box: Array, lines: Array, band: Array, rest: Array, away: Array,
     steps: int | None, held: Array,
 ) -> None:  # fmt: skip
-    """The sums of linear.py, from powers of its matrix that are worked out here; `rest` must also
+    """The sums of linear_loop.py, from powers of its matrix that are worked out here; `rest` must also
     carry what these lose."""
     n, tiny = len(z), 2.0**-50
     P, powers = np.eye(n), list[Array]()

@@ -11,7 +11,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spaql.ground.arrays import Array
-from spaql.proofs.checker import Line, Loop, pieces_of, require, seen_from, tests_of, weighted
+from spaql.proofs.checker import (
+    CheckedLoop,
+    WeightedSum,
+    pieces_of,
+    require,
+    seen_from,
+    tests_of,
+    weighted,
+)
 from spaql.trees.laws import SCORES
 from spaql.trees.tree import LEAF
 
@@ -100,7 +108,7 @@ def tightened(sets: Many) -> Many:
     return sets
 
 
-def spread(sets: Many, line: Line) -> tuple[Array, Array, Array, Array]:
+def spread(sets: Many, line: WeightedSum) -> tuple[Array, Array, Array, Array]:
     """Of a weighted sum over sets: row in the noise symbols, what is none in it, lowest and
     highest."""
     rows = np.einsum("nd,ndk->nk", line.slope, sets.G)
@@ -131,7 +139,7 @@ class Acting(NamedTuple):
     most: Array
 
 
-def acting(loop: Loop, sets: Many) -> list[Acting]:
+def acting(loop: CheckedLoop, sets: Many) -> list[Acting]:
     """Every set at the leaves that its states may reach, cut to what leads there."""
     pending, lines, nodes = [(0, sets)], list[Acting](), loop.rules.nodes
     while pending:
@@ -164,7 +172,7 @@ def around_of(sets: Many) -> tuple[Array, Array]:
     return np.stack([low, high], axis=2), box
 
 
-def _at_leaf(loop: Loop, sets: Many, seen: Any, leaf: int, around: Array) -> list[Acting]:
+def _at_leaf(loop: CheckedLoop, sets: Many, seen: Any, leaf: int, around: Array) -> list[Acting]:
     laws = loop.rules.laws
     if laws is not None and laws.kind == SCORES:
         return _highest(loop, sets, seen, leaf, around)
@@ -183,13 +191,13 @@ def _at_leaf(loop: Loop, sets: Many, seen: Any, leaf: int, around: Array) -> lis
     return [Acting(sets, *(np.stack(parts, axis=1) for parts in zip(*columns, strict=True)))]
 
 
-def _constant(loop: Loop, values: Array, d: int) -> tuple[Array, ...]:
+def _constant(loop: CheckedLoop, values: Array, d: int) -> tuple[Array, ...]:
     error = 2.0 * loop.relative * np.abs(values)
     return values, np.zeros((len(values), d)), error, values - error, values + error
 
 
 def _clipped(
-    loop: Loop, line: Line, low: Array, high: Array, bottom: float, top: float
+    loop: CheckedLoop, line: WeightedSum, low: Array, high: Array, bottom: float, top: float
 ) -> tuple[Array, ...]:
     """clip(s) over low ... high is within a band around the chord: extremes at the ends and at the
     corners."""
@@ -222,7 +230,13 @@ def _clipped(
 
 
 def _by_pieces(
-    loop: Loop, sets: Many, pieces: list[Any], line: Line, loose: Array, low: Array, high: Array
+    loop: CheckedLoop,
+    sets: Many,
+    pieces: list[Any],
+    line: WeightedSum,
+    loose: Array,
+    low: Array,
+    high: Array,
 ) -> list[Acting]:
     """A constant action on each piece of the line of scores, and the sets cut to it, from below and
     then from above."""
@@ -240,12 +254,12 @@ def _by_pieces(
     return [part for part in parts if len(part.u)]
 
 
-def _with(loop: Loop, sets: Many, value: float) -> Acting:
+def _with(loop: CheckedLoop, sets: Many, value: float) -> Acting:
     parts = _constant(loop, np.full(len(sets.c), value), sets.c.shape[1])
     return Acting(sets, *(part[:, None] for part in parts))
 
 
-def _highest(loop: Loop, sets: Many, seen: Any, leaf: int, around: Array) -> list[Acting]:
+def _highest(loop: CheckedLoop, sets: Many, seen: Any, leaf: int, around: Array) -> list[Acting]:
     """An action is possible where no other score is surely higher."""
     laws, parts = loop.rules.laws, []
     assert laws is not None

@@ -16,7 +16,7 @@ from spaql.proofs.checked_sets import (
     tightened,
     together,
 )
-from spaql.proofs.checker import Loop, require
+from spaql.proofs.checker import CheckedLoop, require
 from spaql.proofs.plant_runs import runs
 from spaql.proofs.quantities import Quantity
 from spaql.proofs.ways import Way
@@ -27,7 +27,7 @@ PARTS = 2
 WIDE = 1e6
 
 
-def stepped(loop: Loop, sets: Many) -> Many:
+def stepped(loop: CheckedLoop, sets: Many) -> Many:
     """All sets a step on."""
     acts = acting(loop, sets)
     require(len(acts) > 0, "no state goes on")
@@ -36,7 +36,7 @@ def stepped(loop: Loop, sets: Many) -> Many:
     return there(together(_moved_on(loop, Acting(sets, *lines))))
 
 
-def _moved_on(loop: Loop, act: Acting) -> list[Many]:
+def _moved_on(loop: CheckedLoop, act: Acting) -> list[Many]:
     plant: Any = loop.problem.plant
     sets, n, noise = act.sets, len(act.u), plant.step_noise
     _, box = around_of(sets)
@@ -81,7 +81,7 @@ def _ended(ended: Any, way: Way, n: int) -> Array:
 
 
 def _mean_value(
-    loop: Loop, act: Acting, rows: Array, whole: Array, middle: Array, answers: list[bool]
+    loop: CheckedLoop, act: Acting, rows: Array, whole: Array, middle: Array, answers: list[bool]
 ) -> tuple[Array, Array, Array]:
     plant: Any = loop.problem.plant
     sets, d, m = act.sets.take(rows), act.sets.c.shape[1], act.u.shape[1]

@@ -33,7 +33,7 @@ def require(holds: Any, why: str) -> None:
         raise RefusedError(why)
 
 
-class Loop(NamedTuple):
+class CheckedLoop(NamedTuple):
     """What is checked: plant, controller, errors of sensors, and the precision of the
     controller."""
 
@@ -59,7 +59,7 @@ class Seen(NamedTuple):
     error: Array
 
 
-def seen_from(loop: Loop, boxes: Array, centres: Array) -> Seen:
+def seen_from(loop: CheckedLoop, boxes: Array, centres: Array) -> Seen:
     """What is observed; a plant whose `observe` branches is not checked."""
     plant = loop.problem.plant
     assert plant is not None
@@ -83,7 +83,7 @@ def seen_from(loop: Loop, boxes: Array, centres: Array) -> Seen:
     )  # fmt: skip
 
 
-class Line(NamedTuple):
+class WeightedSum(NamedTuple):
     """A weighted sum of observations over boxes: base + slope (x - centre) +- error, and its
     range."""
 
@@ -95,8 +95,8 @@ class Line(NamedTuple):
 
 
 def weighted(
-    loop: Loop, seen: Seen, weights: Array, offset: float, boxes: Array, centres: Array
-) -> Line:
+    loop: CheckedLoop, seen: Seen, weights: Array, offset: float, boxes: Array, centres: Array
+) -> WeightedSum:
     """The controller's sums in real arithmetic and in its own, with wrong sensors."""
     reach = np.max(np.abs(boxes - centres[:, :, None]), axis=2) * UP
     low, high = seen.low - loop.sensors, seen.high + loop.sensors
@@ -123,13 +123,13 @@ def weighted(
         offset + ends.min(axis=0).sum(axis=1) - slack,
         offset + ends.max(axis=0).sum(axis=1) + slack,
     )
-    return Line(
+    return WeightedSum(
         base, slope, error, np.maximum(least, base - away), np.minimum(greatest, base + away)
     )
 
 
 def pieces_of(
-    loop: Loop, leaf: int, axis: int
+    loop: CheckedLoop, leaf: int, axis: int
 ) -> tuple[Array, float, list[tuple[float, float, float, float]]]:
     """Gains, offset, and (from, to, a, b): between these scores the action is a + b score."""
     tree, laws, inf = loop.rules, loop.rules.laws, math.inf
@@ -150,14 +150,14 @@ def pieces_of(
     return gains, offset, [(*ends[k : k + 2], value, 0.0) for k, value in enumerate(values)]
 
 
-def tests_of(loop: Loop, node: int) -> Array:
+def tests_of(loop: CheckedLoop, node: int) -> Array:
     """The weights of a test; of one variable, its unit vector."""
     feature, d = int(loop.rules.nodes["feature"][node]), loop.rules.variables
     weights: Array = loop.rules.weights[node] if feature == d else np.eye(d)[feature]
     return weights
 
 
-def leaves_over(loop: Loop, seen: Seen, boxes: Array, centres: Array) -> list[int]:
+def leaves_over(loop: CheckedLoop, seen: Seen, boxes: Array, centres: Array) -> list[int]:
     """Of one box: where some state of it may lead."""
     pending, leaves, nodes = [0], list[int](), loop.rules.nodes
     while pending:

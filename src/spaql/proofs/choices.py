@@ -4,13 +4,13 @@ the action there."""
 import math
 
 from spaql.ground.compiling import apart
-from spaql.proofs.model import ClosedLoop
-from spaql.proofs.scores import ROUND, look, score
-from spaql.proofs.sets import MOST, SLACK, TOO_MANY, Sets, Work, box_of, copy_set, keep
+from spaql.proofs.loop_model import ClosedLoop
+from spaql.proofs.score_bounds import ROUND, look, score
+from spaql.proofs.sets import MOST, SLACK, TOO_MANY, Sets, SetWork, box_of, copy_set, keep
 
 
 @apart
-def spread(w: Work, sets: Sets, at: int) -> tuple[float, float, float]:
+def spread(w: SetWork, sets: Sets, at: int) -> tuple[float, float, float]:
     """The score in `w.score` over a set: (lowest, highest, what is no noise symbol in it). Its row
     goes to `w.symbols`."""
     d, total, loose = sets.centre.shape[1], 0.0, 0.0
@@ -33,7 +33,7 @@ def spread(w: Work, sets: Sets, at: int) -> tuple[float, float, float]:
 
 
 @apart
-def see(loop: ClosedLoop, w: Work, sets: Sets, at: int) -> bool:
+def see(loop: ClosedLoop, w: SetWork, sets: Sets, at: int) -> bool:
     """The box of a set, and what is seen from it; False if the set is empty."""
     if not box_of(sets, at, w.box):
         return False
@@ -45,7 +45,7 @@ def see(loop: ClosedLoop, w: Work, sets: Sets, at: int) -> bool:
 
 
 @apart
-def decided(loop: ClosedLoop, w: Work, last: int) -> int:
+def decided(loop: ClosedLoop, w: SetWork, last: int) -> int:
     """Set `last` of those to do goes one test or one choice of action on, both ways where both are
     possible.
 
@@ -139,7 +139,7 @@ def decided(loop: ClosedLoop, w: Work, last: int) -> int:
 
 
 @apart
-def line_of(loop: ClosedLoop, w: Work, last: int) -> None:
+def line_of(loop: ClosedLoop, w: SetWork, last: int) -> None:
     """The controller as a line with an error, for a set whose action is decided or whose leaf is
     reached.
 

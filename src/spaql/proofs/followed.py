@@ -15,8 +15,8 @@ import numpy as np
 from spaql.ground.arrays import Array
 from spaql.ground.compiling import apart, kernel
 from spaql.ground.progress import at_work
-from spaql.proofs.model import ClosedLoop
-from spaql.proofs.sets import Sets, Work, box_of, copy_set, room, work_for
+from spaql.proofs.loop_model import ClosedLoop
+from spaql.proofs.sets import Sets, SetWork, box_of, copy_set, room, work_for
 from spaql.proofs.steps_of_sets import advance
 
 STACKED = 200  # sets that one start box may be at a time
@@ -33,7 +33,7 @@ class Grid(NamedTuple):
     bound: Array  # (cells,) steps after which the state is where it is to be; below 0: not known
 
 
-class Task(NamedTuple):
+class Following(NamedTuple):
     """What is asked of a start box."""
 
     steps: int
@@ -103,7 +103,7 @@ def known_in(grid: Grid, box: Array, corner: Array) -> int:
 
 @apart
 def follow(
-    loop: ClosedLoop, w: Work, st: Stack, start: Array, task: Task, fine: Grid, coarse: Grid
+    loop: ClosedLoop, w: SetWork, st: Stack, start: Array, task: Following, fine: Grid, coarse: Grid
 ) -> int:
     """One start box until all its sets are done. What came of it stands in `st.answer`."""
     d, sets, answer = loop.states, st.sets, st.answer
@@ -184,7 +184,7 @@ def follow(
 
 
 @apart
-def _failed(st: Stack, at: int, task: Task, why: int) -> int:
+def _failed(st: Stack, at: int, task: Following, why: int) -> int:
     """Where to cut: the noise symbol, which still is the variable of the start, that makes the set
     widest."""
     d, widest, axis = len(task.widest), -1.0, 0
@@ -200,7 +200,7 @@ def _failed(st: Stack, at: int, task: Task, why: int) -> int:
 
 @kernel
 def follow_one(
-    loop: ClosedLoop, w: Work, st: Stack, start: Array, task: Task, fine: Grid, coarse: Grid
+    loop: ClosedLoop, w: SetWork, st: Stack, start: Array, task: Following, fine: Grid, coarse: Grid
 ) -> int:
     """`follow`, called from Python."""
     return follow(loop, w, st, start, task, fine, coarse)
@@ -219,7 +219,7 @@ class Followed(NamedTuple):
 
 
 def followed(
-    loop: ClosedLoop, start: Array, task: Task, seconds: float, pieces: int, smallest: float
+    loop: ClosedLoop, start: Array, task: Following, seconds: float, pieces: int, smallest: float
 ) -> Followed:
     """The start in `pieces` along its longest side, each cut in halves until it can be followed."""
     began, w, st, none = time.process_time(), work_for(loop), stack_for(loop), no_grid(loop.states)

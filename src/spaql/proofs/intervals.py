@@ -7,7 +7,7 @@ from operands in the intervals, with fused operations or not.
 
 The elementary functions are those of `ground.fastmath`, whose error is below 1e-15 (of exp and log:
 relative to 1 + |result|). The bounds are moved outwards by FUNCTION, four times as much. Tests hold
-both numbers against arithmetic of 100 digits (tests/proofs/test_intervals.py).
+both numbers against arithmetic of 100 digits (tests/proofs/test_enclosures.py).
 """
 
 import math

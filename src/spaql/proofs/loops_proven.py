@@ -13,26 +13,26 @@ import numpy as np
 
 from spaql.ground.arrays import Array
 from spaql.ground.progress import at_work
-from spaql.proofs.linear import SLOPES, invariant
-from spaql.proofs.remainders import Frame, Region, Remainder, Workplace, frame_at, plant_step
+from spaql.proofs.linear_loop import SLOPES, invariant
+from spaql.proofs.remainders import Frame, LinearRegion, Remainder, Workplace, frame_at, plant_step
 
 NEWTON = 5  # steps to the equilibrium of the linear loop
 SMALLEST = 1.0 / 64.0  # part of a side that is not cut again
 
 
-class Part(NamedTuple):
+class ProvenPart(NamedTuple):
     """A proven part of the starts."""
 
     start: Array
     frame: Frame
-    region: Region
+    region: LinearRegion
     left: Remainder
 
 
-class Search(NamedTuple):
+class LoopSearch(NamedTuple):
     """What came of it."""
 
-    parts: list[Part]
+    parts: list[ProvenPart]
     open: list[Array]
     share: float
 
@@ -59,7 +59,7 @@ def equilibrium(place: Workplace, start: Array, slope: float) -> Array:
 
 def best_part(
     place: Workplace, start: Array, limits: Array, steps: int | None, slopes: list[float]
-) -> tuple[Part | None, float]:
+) -> tuple[ProvenPart | None, float]:
     """Of these lines, the one with the smallest region, and its slope."""
     best, chosen, smallest = None, slopes[0], math.inf
     for slope in slopes:
@@ -71,25 +71,25 @@ def best_part(
         sides = np.diff(held[0].box, axis=1)[:, 0] / np.maximum(np.diff(start, axis=1)[:, 0], 1e-3)
         measure = float(np.sum(sides[~place.held]))
         if measure < smallest:
-            best, chosen, smallest = Part(start, frame, *held), slope, measure
+            best, chosen, smallest = ProvenPart(start, frame, *held), slope, measure
     return best, chosen
 
 
 def prove_loop(
     place: Workplace, start: Array, limits: Array, steps: int | None, seconds: float
-) -> Search:
+) -> LoopSearch:
     """Parts of the starts from which nothing leaves the limits and no episode ends.
 
     The line is chosen for the middle of the parameters; parts try it and its neighbours.
     """
-    began, parts, unknown, share = time.process_time(), list[Part](), list[Array](), 0.0
+    began, parts, unknown, share = time.process_time(), list[ProvenPart](), list[Array](), 0.0
     width = np.diff(start, axis=1)[:, 0]
     nominal = np.where(place.held[:, None], start.mean(axis=1, keepdims=True), start)
     part, slope = best_part(place, nominal, limits, steps, SLOPES.tolist())
     if part is None:
-        return Search([], [start], 0.0)
+        return LoopSearch([], [start], 0.0)
     if (nominal == start).all():
-        return Search([part], [], 1.0)
+        return LoopSearch([part], [], 1.0)
     pending = [(start, 1.0)]
     while pending:
         box, volume = pending.pop()
@@ -109,7 +109,7 @@ def prove_loop(
             half = box.copy()
             half[axis] = low, high
             pending.append((half, volume / 2.0))
-    return Search(parts, unknown, share)
+    return LoopSearch(parts, unknown, share)
 
 
 def _of_most_effect(place: Workplace, box: Array, slope: float) -> int:
@@ -134,7 +134,7 @@ def _of_most_effect(place: Workplace, box: Array, slope: float) -> int:
     return int(np.argmax(effect * place.held))
 
 
-def evidence_of(part: Part, held: Array) -> dict[str, Any]:
+def evidence_of(part: ProvenPart, held: Array) -> dict[str, Any]:
     """The part as the certificate has it."""
     frame, region, left = part.frame, part.region, part.left
     return {

@@ -11,13 +11,13 @@ from spaql.ground.arrays import Array
 from spaql.ground.errors import SpaqlError
 from spaql.ground.progress import working
 from spaql.proofs import fingerprint
-from spaql.proofs.cells import evidence_of as cell_evidence
-from spaql.proofs.cells import kept, open_boxes, reached, surroundings
 from spaql.proofs.counterexamples import counterexample
-from spaql.proofs.followed import Task, followed
+from spaql.proofs.followed import Following, followed
+from spaql.proofs.loop_model import ClosedLoop, closed_loop, held_states, refuse_unbounded_noise
 from spaql.proofs.loops_proven import evidence_of, prove_loop
-from spaql.proofs.model import ClosedLoop, closed_loop, held_states, refuse_unbounded_noise
 from spaql.proofs.proof import Box, Claim, Proof
+from spaql.proofs.proven_cells import evidence_of as cell_evidence
+from spaql.proofs.proven_cells import kept, open_boxes, reached, surroundings
 from spaql.proofs.questions import Question, question
 from spaql.proofs.remainders import workplace
 
@@ -111,7 +111,7 @@ def _followed(policy: "Policy", asked: Question, until_end: bool, seconds: float
     loop = _loop(policy, asked)
     claim = claim_of(policy, asked, asked.steps)
     widest = np.maximum(_usual(loop, asked) / 5.0, 1e-9)
-    task = Task(
+    task = Following(
         int(asked.steps), asked.limits, widest, not until_end, until_end, False, MOST_SET_STEPS
     )
     pieces, smallest = (PIECES, SMALLEST) if until_end else (1, 1.0 / 64.0)

@@ -14,7 +14,7 @@ import numpy as np
 from spaql.ground.arrays import Array
 from spaql.ground.errors import SpaqlError
 from spaql.proofs import enclosures as en
-from spaql.proofs.ways import Question, Way
+from spaql.proofs.ways import Undecided, Way
 
 ULP = 2.0**-52
 
@@ -43,7 +43,7 @@ class Quantity:
     def of(self, other: Any) -> "Quantity":
         if isinstance(other, Quantity):
             return other
-        if isinstance(other, Question):
+        if isinstance(other, Undecided):
             raise SpaqlError("arithmetic with a condition cannot be checked")
         value = np.full(len(self.low), float(other))
         flat = (
@@ -161,7 +161,7 @@ class Quantity:
     def _by(self, derivative: en.Pair) -> en.Pair | None:
         return None if self.slope is None else en.mul(self.slope, _column(derivative))
 
-    def _compared(self, other: Any, strict: bool) -> Question:
+    def _compared(self, other: Any, strict: bool) -> Undecided:
         """self >= other, or self > other."""
         b = self.of(other)
         error = self.error + b.error
@@ -174,23 +174,23 @@ class Quantity:
             large.low = np.maximum(large.low, small.low - error)
             small.high = np.minimum(small.high, large.high + error)
 
-        return Question(
+        return Undecided(
             self.way, self.way.number(">" if strict else ">=", self.key, b.key), sure, sure_not, cut
         )
 
-    def __ge__(self, other: Any) -> Question:
+    def __ge__(self, other: Any) -> Undecided:
         return self._compared(other, False)
 
-    def __gt__(self, other: Any) -> Question:
+    def __gt__(self, other: Any) -> Undecided:
         return self._compared(other, True)
 
-    def __le__(self, other: Any) -> Question:
+    def __le__(self, other: Any) -> Undecided:
         return self.of(other)._compared(self, False)
 
-    def __lt__(self, other: Any) -> Question:
+    def __lt__(self, other: Any) -> Undecided:
         return self.of(other)._compared(self, True)
 
-    def __eq__(self, other: Any) -> Question:  # type: ignore[override]
+    def __eq__(self, other: Any) -> Undecided:  # type: ignore[override]
         b = self.of(other)
         apart = (self.low - self.error > b.high + b.error) | (
             self.high + self.error < b.low - b.error
@@ -204,7 +204,7 @@ class Quantity:
                     np.minimum(self.high, b.high + error),
                 )
 
-        return Question(
+        return Undecided(
             self.way,
             self.way.number("==", self.key, b.key),
             np.zeros(len(self.low), bool),
@@ -212,8 +212,8 @@ class Quantity:
             cut,
         )
 
-    def __ne__(self, other: Any) -> Question:  # type: ignore[override]
-        same: Question = self == other
+    def __ne__(self, other: Any) -> Undecided:  # type: ignore[override]
+        same: Undecided = self == other
         return ~same
 
     def __bool__(self) -> bool:
@@ -234,7 +234,7 @@ def _column(pair: en.Pair) -> en.Pair:
 def function(name: str, a: Quantity) -> Quantity:
     """A function of one number: its range, its derivative, and its Lipschitz constant for
     errors."""
-    one, x, error = en.exactly(1.0), a.range, a.error
+    unit, x, error = en.exactly(1.0), a.range, a.error
     if name == "floor":
         range_ = np.floor(a.low - error), np.floor(a.high + error)
         same = range_[0] == range_[1]
@@ -252,16 +252,16 @@ def function(name: str, a: Quantity) -> Quantity:
         slope, lipschitz = range_, en.exp((x[1] + error, x[1] + error))[1]
     elif name == "log":
         slope, lipschitz = (
-            en.div(one, x),
+            en.div(unit, x),
             np.where(x[0] > error, 1.0 / np.maximum(x[0] - error, 1e-300), np.inf),
         )
     elif name == "sqrt":
         slope = en.div(en.exactly(0.5), range_)
         lipschitz = np.where(x[0] > error, 0.5 / np.sqrt(np.maximum(x[0] - error, 1e-300)), np.inf)
     elif name == "tanh":
-        slope = en.sub(one, en.sqr(range_))
+        slope = en.sub(unit, en.sqr(range_))
     else:
-        slope = en.div(one, en.add(one, en.sqr(x)))
+        slope = en.div(unit, en.add(unit, en.sqr(x)))
     off = np.where(error > 0.0, lipschitz * error, 0.0) * 1.01 + 2.0 * en.LIBRARY * (
         1.0 + en.size(range_)
     )

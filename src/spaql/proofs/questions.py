@@ -17,7 +17,7 @@ from spaql.plants.catalog import CATALOG
 from spaql.plants.equations import Between
 from spaql.plants.make import make_from_catalog
 from spaql.plants.problem import Problem
-from spaql.proofs.model import start_box
+from spaql.proofs.loop_model import start_box
 
 Bounds = dict[str, tuple[float, float]]
 

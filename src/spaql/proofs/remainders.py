@@ -1,5 +1,5 @@
 """A step of the loop as a linear one: the matrix around a point, and what it leaves over in a
-region (see linear.py)."""
+region (see linear_loop.py)."""
 
 import math
 from typing import NamedTuple
@@ -7,10 +7,10 @@ from typing import NamedTuple
 import numpy as np
 
 from spaql.ground.arrays import Array
+from spaql.proofs.loop_model import ClosedLoop, memory_of
 from spaql.proofs.machine import IMPOSSIBLE, Result, enclose
-from spaql.proofs.model import ClosedLoop, memory_of
 from spaql.proofs.operations import Registers
-from spaql.proofs.scores import Score, View, empty_score, look_from, score_over, view
+from spaql.proofs.score_bounds import ScoreBounds, View, empty_score, look_from, score_over, view
 
 PARTS = 8  # boxes over which slopes are averaged
 
@@ -33,7 +33,7 @@ class Frame(NamedTuple):
     columns: Array  # (states, actions) b
 
 
-class Region(NamedTuple):
+class LinearRegion(NamedTuple):
     """A box around z, and how far the lines go in it."""
 
     box: Array  # (states, 2)
@@ -57,7 +57,7 @@ class Workplace(NamedTuple):
     r: Registers
     out: Result
     seen: View
-    score: Score
+    score: ScoreBounds
     held: Array  # (states,) bool
 
 
@@ -143,7 +143,7 @@ def frame_at(place: Workplace, centre: Array, slope: float) -> Frame | None:
     return Frame(centre, gains, actions, matrix, columns) if np.isfinite(matrix).all() else None
 
 
-class Step(NamedTuple):
+class PlantStep(NamedTuple):
     """What the plant does over a box."""
 
     after: Array  # (states, 2) the next state from the centre
@@ -155,7 +155,7 @@ class Step(NamedTuple):
 
 def plant_step(
     place: Workplace, centre: Array, actions: Array, box: Array, applied: Array
-) -> Step | None:
+) -> PlantStep | None:
     """The hull over all paths that some state of the box may take with some of these actions; None:
     nothing is known."""
     loop, r, out = place.loop, place.r, place.out
@@ -192,7 +192,7 @@ def plant_step(
             axis=2,
         )
     finite = np.isfinite(slopes).all() and np.isfinite(after).all() and np.isfinite(errors).all()
-    return Step(after, slopes, errors, ends, reward) if finite else None
+    return PlantStep(after, slopes, errors, ends, reward) if finite else None
 
 
 NOTHING = Remainder(
@@ -200,7 +200,7 @@ NOTHING = Remainder(
 )
 
 
-def remainder(place: Workplace, frame: Frame, region: Region) -> Remainder:
+def remainder(place: Workplace, frame: Frame, region: LinearRegion) -> Remainder:
     """W and E for all states in the region."""
     loop, centre, n, box = place.loop, frame.centre, place.loop.states, region.box
     look_from(loop, centre, box, place.r, place.out, place.seen)
@@ -244,7 +244,7 @@ def remainder(place: Workplace, frame: Frame, region: Region) -> Remainder:
 
 
 def _off_line(
-    place: Workplace, frame: Frame, leaf: int, axis: int, region: Region, reach: Array
+    place: Workplace, frame: Frame, leaf: int, axis: int, region: LinearRegion, reach: Array
 ) -> tuple[float, ...]:
     """(least, most) action of a leaf less the line, and (least, most) action, over the region.
 

@@ -6,7 +6,7 @@ B.
 With x = c + d, the line u_c + g d of the controller, off by at most e, and slopes J averaged over
 boxes that shrink to c,
 
-    f(x, u)  in  f(c, u_c) + (J_x + J_u g) d + J_u e           (mean value form, as in linear.py)
+    f(x, u)  in  f(c, u_c) + (J_x + J_u g) d + J_u e           (mean value form, as in linear_loop.py)
 
 so the next c is f(c, u_c), the next G is A G with A = mid J_x + mid J_u g, and the next R is |A| R,
 |J_u| e, what slopes differ from their middle times |d|, and rounding. The range of the program
@@ -24,10 +24,10 @@ import numpy as np
 
 from spaql.ground.arrays import Array
 from spaql.ground.compiling import apart, inlined
+from spaql.proofs.loop_model import ClosedLoop, memory_of
 from spaql.proofs.machine import Result
-from spaql.proofs.model import ClosedLoop, memory_of
 from spaql.proofs.operations import Registers
-from spaql.proofs.scores import ROUND, Score, View, empty_score, view
+from spaql.proofs.score_bounds import ROUND, ScoreBounds, View, empty_score, view
 
 MOST = 40  # sets that one set may become in a step
 TOO_MANY, UNKNOWN = -1, -2
@@ -48,13 +48,13 @@ class Sets(NamedTuple):
     over: Array  # whether the episode ended in that step: 0 no, 1 perhaps, 2 surely
 
 
-class Work(NamedTuple):
+class SetWork(NamedTuple):
     """Memory for one thread. `after`: what a step makes of a set."""
 
     r: Registers
     out: Result
     seen: View
-    score: Score
+    score: ScoreBounds
     todo: Sets
     after: Sets
     box: Array  # (states, 2) of the set
@@ -78,10 +78,10 @@ def room(loop: ClosedLoop, sets: int) -> Sets:
     )  # fmt: skip
 
 
-def work_for(loop: ClosedLoop) -> Work:
+def work_for(loop: ClosedLoop) -> SetWork:
     d, m, z = loop.states, loop.actions, np.zeros
     inputs = d + m + len(loop.noise)
-    return Work(
+    return SetWork(
         *memory_of(loop), view(loop), empty_score(loop), room(loop, MOST), room(loop, MOST), z((d, 2)), z((d, 2)),
         z((inputs, 2)), z(inputs), z((inputs, 2)), z((d, inputs, 2)), z(d), z((m, d)), z((m, 4)), z((d, d)),
         z(loop.seen),

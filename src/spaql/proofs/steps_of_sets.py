@@ -5,21 +5,21 @@ import math
 
 from spaql.ground.compiling import apart, inlined
 from spaql.proofs.choices import decided, line_of, see
+from spaql.proofs.loop_model import ClosedLoop
 from spaql.proofs.machine import IMPOSSIBLE, run
-from spaql.proofs.model import ClosedLoop
-from spaql.proofs.scores import ROUND
-from spaql.proofs.sets import MOST, TOO_MANY, UNKNOWN, Sets, Work, copy_set, tighten
+from spaql.proofs.score_bounds import ROUND
+from spaql.proofs.sets import MOST, TOO_MANY, UNKNOWN, Sets, SetWork, copy_set, tighten
 
 PARTS = 2  # boxes over which slopes are averaged
 
 
 @apart
-def advance(loop: ClosedLoop, w: Work, sets: Sets, at: int) -> int:
+def advance(loop: ClosedLoop, w: SetWork, sets: Sets, at: int) -> int:
     """Set number `at` a step on, into `w.after`. Returns how many sets it becomes; below zero: it
     cannot be told."""
     copy_set(sets, at, w.todo, 0)
     w.todo.node[0] = 0
-    count, made = 1, 0
+    count, came = 1, 0
     while count > 0:
         last = count - 1
         if not see(loop, w, w.todo, last):
@@ -36,17 +36,17 @@ def advance(loop: ClosedLoop, w: Work, sets: Sets, at: int) -> int:
         line_of(loop, w, last)
         count = last
         for path in range(len(loop.begins) - 2):
-            if made >= MOST - 1:
+            if came >= MOST - 1:
                 return TOO_MANY
-            outcome = step_of(loop, w, last, path, made)
+            outcome = step_of(loop, w, last, path, came)
             if outcome < 0:
                 return outcome
-            made += outcome
-    return made
+            came += outcome
+    return came
 
 
 @apart
-def step_of(loop: ClosedLoop, w: Work, last: int, path: int, to: int) -> int:
+def step_of(loop: ClosedLoop, w: SetWork, last: int, path: int, to: int) -> int:
     """Set `last` of those to do, with its line, one step on along a path of the plant. 0: it does
     not go there."""
     d, m, begin, end = loop.states, loop.actions, loop.begins[path], loop.begins[path + 1]
@@ -121,7 +121,7 @@ def step_of(loop: ClosedLoop, w: Work, last: int, path: int, to: int) -> int:
 
 
 @inlined
-def _row(loop: ClosedLoop, w: Work, last: int, to: int, i: int) -> bool:
+def _row(loop: ClosedLoop, w: SetWork, last: int, to: int, i: int) -> bool:
     """Variable i of the next set; False if its slopes are not known."""
     d, m = loop.states, loop.actions
     rest = w.after.rest[to, i] + (w.out.box[i, 1] - w.out.box[i, 0])

@@ -22,7 +22,7 @@ class Way:
         answers."""
         return self.numbers.setdefault(what, len(self.numbers))
 
-    def ask(self, condition: "Question") -> bool:
+    def ask(self, condition: "Undecided") -> bool:
         if condition.key in self.known:
             return self.known[condition.key]
         answer = self.given[len(self.taken)] if len(self.taken) < len(self.given) else True
@@ -36,7 +36,7 @@ class Way:
         return answer
 
 
-class Question:
+class Undecided:
     """A comparison, or several joined: where it surely holds, and where it surely does not."""
 
     __array_ufunc__ = None
@@ -56,8 +56,8 @@ class Question:
     def __bool__(self) -> bool:
         return self.way.ask(self)
 
-    def __invert__(self) -> "Question":
-        return Question(
+    def __invert__(self) -> "Undecided":
+        return Undecided(
             self.way,
             self.way.number("not", self.key),
             self.surely_not,
@@ -66,7 +66,7 @@ class Question:
         )
 
     def _joined(self, other: Any, both: bool) -> Any:
-        if not isinstance(other, Question):
+        if not isinstance(other, Undecided):
             return (self if other else False) if both else (True if other else self)
 
         def cut(answer: bool) -> None:
@@ -78,7 +78,7 @@ class Question:
             sure, not_sure = self.surely & other.surely, self.surely_not | other.surely_not
         else:
             sure, not_sure = self.surely | other.surely, self.surely_not & other.surely_not
-        return Question(self.way, self.way.number(both, self.key, other.key), sure, not_sure, cut)
+        return Undecided(self.way, self.way.number(both, self.key, other.key), sure, not_sure, cut)
 
     def __and__(self, other: Any) -> Any:
         return self._joined(other, True)

@@ -33,7 +33,7 @@ ever: P_T = 0 for some T, so that D_{T-1} = A P_{T-1}.
 import numpy as np
 
 from spaql.ground.arrays import Array
-from spaql.proofs.remainders import ROUNDED, Frame, Region, Remainder, Workplace, remainder
+from spaql.proofs.remainders import ROUNDED, Frame, LinearRegion, Remainder, Workplace, remainder
 
 LONGEST = 6000  # steps after which what is left of a disturbance may be dropped
 ROUNDS = 80  # of making the box larger, or smaller
@@ -90,7 +90,7 @@ def reached(frame: Frame, left: Remainder, start: Array, steps: int | None) -> A
 
 def invariant(
     place: Workplace, frame: Frame, start: Array, limits: Array, steps: int | None
-) -> tuple[Region, Remainder] | None:
+) -> tuple[LinearRegion, Remainder] | None:
     """A region that no start leaves, with what its linear step leaves over; None if none is found
     within the limits."""
     n, moving = place.loop.states, ~place.held
@@ -104,7 +104,7 @@ def invariant(
         box = np.where(moving[:, None], frame.centre[:, None] + size[:n, None] * [-1.0, 1.0], start)
         if (box[moving] < limits[moving, :1]).any() or (box[moving] > limits[moving, 1:]).any():
             return proven
-        region = Region(box, size[n:])
+        region = LinearRegion(box, size[n:])
         left = remainder(place, frame, region)
         need = reached(frame, left, begin, steps) if left.safe and not left.ends else None
         if need is None:

@@ -20,8 +20,8 @@ import numpy as np
 
 from spaql.ground.arrays import Array
 from spaql.ground.compiling import apart, kernel
+from spaql.proofs.loop_model import ClosedLoop
 from spaql.proofs.machine import Result, run
-from spaql.proofs.model import ClosedLoop
 from spaql.proofs.operations import Registers
 
 ROUND = 1e-14  # bounds the rounding of our own sums, of at most some 40 terms, relative to the sum of sizes
@@ -37,7 +37,7 @@ class View(NamedTuple):
     point: Array  # (states, 2) memory: the centre as a box
 
 
-class Score(NamedTuple):
+class ScoreBounds(NamedTuple):
     """Results of `score`."""
 
     slope: Array  # (states,)
@@ -50,8 +50,8 @@ def view(loop: ClosedLoop) -> View:
     return View(box[0], box[1], slopes, np.zeros(seen), np.zeros((states, 2)))
 
 
-def empty_score(loop: ClosedLoop) -> Score:
-    return Score(np.zeros(loop.states), np.zeros(4))
+def empty_score(loop: ClosedLoop) -> ScoreBounds:
+    return ScoreBounds(np.zeros(loop.states), np.zeros(4))
 
 
 @apart
@@ -76,7 +76,13 @@ def look(
 
 @apart
 def score(
-    loop: ClosedLoop, seen: View, gains: Array, offset: float, centre: Array, box: Array, out: Score
+    loop: ClosedLoop,
+    seen: View,
+    gains: Array,
+    offset: float,
+    centre: Array,
+    box: Array,
+    out: ScoreBounds,
 ) -> None:
     """The score with these gains: see above."""
     base, error, low, high, size = offset, 0.0, offset, offset, abs(offset)
@@ -121,7 +127,13 @@ def look_from(
 
 @kernel
 def score_over(
-    loop: ClosedLoop, seen: View, gains: Array, offset: float, centre: Array, box: Array, out: Score
+    loop: ClosedLoop,
+    seen: View,
+    gains: Array,
+    offset: float,
+    centre: Array,
+    box: Array,
+    out: ScoreBounds,
 ) -> None:
     """`score`, called from Python."""
     score(loop, seen, gains, offset, centre, box, out)
