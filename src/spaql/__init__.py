@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     from spaql.policy.policy import Policy
     from spaql.policy.step_response import StepResponse
     from spaql.policy.worst import Worst
+    from spaql.proofs.check_proof import check_proof
+    from spaql.proofs.proof import Proof
     from spaql.training.episode import Episode
     from spaql.training.trainer import learn_all
     from spaql.training.vectors import evaluate_vector
@@ -52,10 +54,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Axis", "Between", "Continuous", "Controller", "Episode", "Evaluation", "Finite", "History", "Interlock", "Limit",
-    "Policy", "Problem", "Reference", "SpaqlError", "SpaqlWarning", "StepResponse", "Worst", "analysis", "callbacks",
-    "check", "check_known", "compare", "coverage", "cube", "differences", "evaluate_vector", "from_data", "from_fmu",
-    "from_gym", "from_plant", "law", "learn_all", "load", "loop", "lqr", "make", "observe", "pid", "problems", "record",
-    "reset", "step", "sweep",
+    "Policy", "Problem", "Proof", "Reference", "SpaqlError", "SpaqlWarning", "StepResponse", "Worst", "analysis",
+    "callbacks", "check", "check_known", "check_proof", "compare", "coverage", "cube", "differences",
+    "evaluate_vector", "from_data", "from_fmu", "from_gym", "from_plant", "law", "learn_all", "load", "loop", "lqr",
+    "make", "observe", "pid", "problems", "record", "reset", "step", "sweep",
 ]  # fmt: skip
 __all__ += list(class_homes())
 
@@ -72,6 +74,8 @@ _HOMES = {
     "Between": "spaql.plants.equations",
     "check": "spaql.plants.check",
     "check_known": "spaql.plants.known",
+    "check_proof": "spaql.proofs.check_proof",
+    "Proof": "spaql.proofs.proof",
     "Interlock": "spaql.plants.limits",
     "Limit": "spaql.plants.limits",
     "Reference": "spaql.plants.references",

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from os import PathLike
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,6 +31,7 @@ from spaql.trees.tree import Tree, bounds_of, decide
 
 if TYPE_CHECKING:
     from spaql.compress.frontier import FrontierPoint
+    from spaql.proofs.proof import Proof
     from spaql.training.closed_loop import Usage
 
 USAGE_EPISODES = 200  # of rollouts that tell where the closed loop goes
@@ -113,6 +115,33 @@ class Policy(Probes):
         """
         certificate = self.evaluate(episodes, seed).certificate(confidence, date)
         return replace(self, certificate=certificate)
+
+    def prove(
+        self,
+        never: Any = None,
+        reach: Any = None,
+        start: Any = None,
+        steps: Any = None,
+        *,
+        parameters: Any = MappingProxyType({}),
+        sensors: Any = 0.0,
+        single: bool = True,
+        seconds: float = 60,
+    ) -> "Proof":
+        """A theorem for all start states, with outward rounding, or as much of it as there is time for; print it.
+
+        - `never`: bounds that are never left, `{"angle": (-0.2, 0.2)}`; else that no episode ends in failure
+        - `reach`: bounds that are reached and kept from then on, or "end" (what is proven where endings are successes)
+        - `start`: a range by variable, or one for each; without it all start states of the plant
+        - `steps`: how many; without it for ever if that can be proven, else the horizon
+        - `parameters`: ranges by name, each held for an episode; `sensors`: how far each may be wrong, or all
+        - `single`: exported code in single precision too; `seconds`: of CPU, then what is not proven is `open`
+
+        `save` writes a certificate, which `spaql.check_proof` verifies. See docs/proofs.md.
+        """
+        from spaql.proofs.prove import prove
+
+        return prove(self, never, reach, start, steps, parameters, sensors, single, seconds)
 
     # -- looking inside ------------------------------------------------------------------------------------------------
 

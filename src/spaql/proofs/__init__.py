@@ -1,0 +1,2 @@
+"""Theorems about learned controllers on plants with known equations, and a checker that trusts none
+of it."""

@@ -1,0 +1,248 @@
+"""`spaql.check_proof`: is this certificate true of this controller on this plant?"""
+
+import math
+from os import PathLike
+from typing import Any
+
+import numpy as np
+
+from spaql.ground.arrays import Array
+from spaql.ground.errors import SpaqlError
+from spaql.plants.problem import Problem
+from spaql.proofs import fingerprint
+from spaql.proofs.checked_cells import CheckedCells, check_cells, check_followed
+from spaql.proofs.checked_linear import check_linear
+from spaql.proofs.checker import CheckedLoop, RefusedError, require
+from spaql.proofs.proof import Proof, proof_of_file
+from spaql.proofs.questions import question
+from spaql.trees.tree import Tree
+
+MOST_PARTS = 10**6
+
+
+def check_proof(
+    certificate: str | PathLike[str], policy: Any, problem: Problem | None = None
+) -> Proof:
+    """The proof in a file, if every line of it is verified; else a SpaqlError that says what is
+    not.
+
+    - `policy`: the controller that the certificate is about
+    - `problem`: the plant, if it is not the policy's own
+
+    Nothing is searched for, and no code and no arithmetic of the prover is used.
+    """
+    proof = proof_of_file(certificate)
+    try:
+        _check(proof, policy.rules, policy.problem if problem is None else problem)
+    except RefusedError as error:
+        raise SpaqlError(f"{certificate} is refused: {error}") from error
+    return proof
+
+
+def _check(proof: Proof, rules: Tree, problem: Problem) -> None:
+    claim = proof.claim
+    steps = claim.steps if math.isinf(claim.steps) else int(claim.steps)
+    asked = question(
+        problem,
+        claim.never,
+        claim.reach,
+        claim.start,
+        steps,
+        claim.parameters,
+        0.0,
+        claim.single,
+        1.0,
+    )
+    require(fingerprint.of_rules(rules) == claim.policy, "it is about another controller")
+    require(fingerprint.of_plant(asked.problem) == claim.plant, "it is about another plant")
+    require(asked.problem.name == claim.problem, "it is about another problem")
+    require(tuple(asked.names) == claim.variables, "the plant has other variables")
+    require(
+        len(claim.sensors) == len(problem.state),
+        "the errors of sensors are not those of the variables",
+    )
+    require(np.array(claim.sensors) >= 0.0, "an error of a sensor is negative")
+    for name, (low, high) in claim.parameters.items():
+        stated = claim.start[claim.variables.index(name)] if name in claim.variables else (1.0, 0.0)
+        require(stated[0] <= low and high <= stated[1], f"{name} is not covered by the starts")
+    require(0 < len(proof.evidence) <= MOST_PARTS, "it has no evidence")
+    loop = CheckedLoop(asked.problem, rules, np.array(claim.sensors), claim.single)
+    kinds = {part.get("kind") for part in proof.evidence}
+    require(len(kinds) == 1, "it mixes kinds of evidence")
+    if kinds == {"linear loop"}:
+        _check_stays(proof, loop, asked.limits)
+    elif kinds == {"followed"}:
+        _check_followed(proof, loop, asked.limits)
+    elif kinds == {"cells"}:
+        _check_arrives(proof, loop)
+    else:
+        raise RefusedError("its evidence is of no known kind")
+
+
+def _check_stays(proof: Proof, loop: CheckedLoop, limits: Array) -> None:
+    claim = proof.claim
+    require(claim.reach is None, "this evidence does not show that anything is reached")
+    require(claim.goes_on or claim.never is not None, "it claims nothing")
+    steps = None if math.isinf(claim.steps) else int(claim.steps)
+    covered = [np.array(box) for box in proof.open]
+    for part in proof.evidence:
+        box = check_linear(loop, part, steps, ends=True)
+        covered.append(np.array(part["start"], float))
+        require(
+            (limits[:, 0] <= box[:, 0]) & (box[:, 1] <= limits[:, 1]),
+            "a box is outside the bounds claimed",
+        )
+        for name, (low, high) in proof.bound.items():
+            j = claim.variables.index(name)
+            require(
+                low <= box[j, 0] and box[j, 1] <= high,
+                f"{name} is not within the bounds that are told",
+            )
+    whole = np.array(claim.start)
+    require(covers(whole, covered), "its parts do not cover the starts")
+    require(proof.share <= _share(proof), "a smaller share is proven")
+    stated = not (math.isnan(proof.worst_return) and math.isnan(proof.best_return))
+    require(not stated or _rewarded(proof), "the return may be worse")
+
+
+def _check_followed(proof: Proof, loop: CheckedLoop, limits: Array) -> None:
+    claim = proof.claim
+    require(len(proof.evidence) == 1 and math.isfinite(claim.steps), "it has no number of steps")
+    require(claim.reach in (None, "end"), "this evidence does not show that bounds are reached")
+    until_end = claim.reach == "end"
+    require(claim.goes_on != until_end, "an episode cannot both end and go on")
+    boxes, within, returns = check_followed(
+        loop, proof.evidence[0], int(claim.steps), limits, until_end
+    )
+    whole = np.array(claim.start)
+    require(
+        covers(whole, [*boxes, *(np.array(box) for box in proof.open)]),
+        "its parts do not cover the starts",
+    )
+    require(proof.share <= _share(proof), "a smaller share is proven")
+    require(
+        not until_end or (proof.within is not None and within <= proof.within),
+        "some episodes end later",
+    )
+    require(
+        math.isnan(proof.worst_return) or proof.worst_return <= returns[0],
+        "the return may be worse",
+    )
+    require(
+        math.isnan(proof.best_return) or proof.best_return >= returns[1], "the return may be better"
+    )
+    require(proof.bound == (claim.never or {}), "bounds are told that it does not show")
+
+
+def _check_arrives(proof: Proof, loop: CheckedLoop) -> None:
+    claim = proof.claim
+    require(
+        len(proof.evidence) == 1 and isinstance(claim.reach, dict),
+        "this evidence is for bounds that are reached",
+    )
+    require(
+        math.isinf(claim.steps) and claim.never is None and not proof.bound,
+        "more is told than it shows",
+    )
+    require(math.isnan(proof.worst_return) and math.isnan(proof.best_return), "it shows no return")
+    require(not claim.goes_on, "it does not show that no episode ends")
+    goal = np.tile([-np.inf, np.inf], (len(claim.variables), 1))
+    for name, ends in claim.reach.items():  # type: ignore[union-attr]
+        goal[claim.variables.index(name)] = ends
+    cells, within = check_cells(loop, proof.evidence[0], goal)
+    require(proof.within is not None and within <= proof.within, "some states arrive later")
+    whole = np.array(claim.start)
+    require(
+        proof.share <= share_of(cells, whole, [np.array(box) for box in proof.open]) + 1e-9,
+        "a smaller share is proven",
+    )
+
+
+def share_of(cells: CheckedCells, whole: Array, unknown: list[Array]) -> float:
+    """Of a box, what is in cells with a bound; all the others must be told."""
+    sides = [
+        cells.low[j] + np.arange(n + 1) * cells.step[j] for j, n in enumerate(cells.bound.shape)
+    ]
+    outside = any(whole[j, 0] < side[0] or whole[j, 1] > side[-1] for j, side in enumerate(sides))
+    require(not outside or covers(whole, unknown), "starts are outside of its cells")
+    stated = np.zeros(cells.bound.shape, bool)
+    for box in unknown:
+        near = 1e-9 * cells.step  # boxes end at sides of cells, or of the starts
+        first = np.ceil(
+            (np.where(box[:, 0] <= whole[:, 0], -np.inf, box[:, 0]) - cells.low) / cells.step - 1e-9
+        )
+        last = np.floor(
+            (np.where(box[:, 1] >= whole[:, 1], np.inf, box[:, 1]) - cells.low) / cells.step + 1e-9
+        )
+        first, last = np.maximum(first, 0), np.minimum(last, np.array(cells.bound.shape))
+        stated[
+            tuple(slice(int(a), max(int(a), int(b))) for a, b in zip(first, last, strict=True))
+        ] = True
+        require(near > 0.0, "the cells are damaged")
+    parts = []
+    for (low, high), side in zip(whole, sides, strict=True):
+        overlap = np.maximum(np.minimum(side[1:], high) - np.maximum(side[:-1], low), 0.0)
+        touched = (side[1:] >= low) & (side[:-1] <= high)
+        parts.append(
+            (overlap / (high - low) if high > low else touched / max(touched.sum(), 1), touched)
+        )
+    share, touched = np.ones(()), np.ones((), bool)
+    for part, at in parts:
+        share, touched = share[..., None] * part, touched[..., None] & at
+    require((cells.bound >= 0) | stated | ~touched, "starts without a bound are not told")
+    return float(share[cells.bound >= 0].sum())
+
+
+def _share(proof: Proof) -> float:
+    """What is left of the starts without the open boxes."""
+    whole = np.array(proof.claim.start)
+    return 1.0 - sum(_volume(np.array(box), whole) for box in proof.open) + 1e-9
+
+
+def _volume(box: Array, whole: Array) -> float:
+    width = np.diff(whole, axis=1)[:, 0]
+    return float(
+        np.prod(
+            np.where(
+                width > 0.0, np.diff(box, axis=1)[:, 0] / np.where(width > 0.0, width, 1.0), 1.0
+            )
+        )
+    )
+
+
+def _rewarded(proof: Proof) -> bool:
+    least = min(
+        float(part["reward"][0]) if "reward" in part else -math.inf for part in proof.evidence
+    )
+    finite = math.isfinite(proof.claim.steps) and math.isnan(proof.best_return)
+    return bool(finite and proof.worst_return <= proof.claim.steps * least)
+
+
+def covers(whole: Array, boxes: list[Array]) -> bool:
+    """Whether boxes cover a box: it is cut at their sides, and every piece must be in one of
+    them."""
+    if not boxes:
+        return False
+    pending = [(whole, np.array(boxes))]
+    while pending:
+        piece, some = pending.pop()
+        if ((some[..., 0] <= piece[:, 0]) & (piece[:, 1] <= some[..., 1])).all(axis=1).any():
+            continue
+        flat = piece[:, 0] == piece[:, 1]
+        over = (some[..., 0] < piece[:, 1]) & (piece[:, 0] < some[..., 1])
+        over |= flat & (some[..., 0] <= piece[:, 0]) & (piece[:, 0] <= some[..., 1])
+        some = some[over.all(axis=1)]
+        inner = (
+            (piece[:, :1] < some) & (some < piece[:, 1:])
+            if len(some)
+            else np.zeros((0, 1, 2), bool)
+        )
+        if not inner.any():
+            return False
+        axis = int(np.argmax(inner.any(axis=(0, 2))))
+        at = np.sort(some[:, axis][inner[:, axis]])[int(inner[:, axis].sum()) // 2]
+        for side in (0, 1):
+            part = piece.copy()
+            part[axis, 1 - side] = at
+            pending.append((part, some))
+    return True

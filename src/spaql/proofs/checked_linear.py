@@ -1,0 +1,232 @@
+"""The checker's theorem of the linear loop: see linear_loop.py for the statement, with which this file
+shares no code."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from spaql.ground.arrays import Array
+from spaql.proofs.checker import (
+    UP,
+    CheckedLoop,
+    RefusedError,
+    array_of,
+    leaves_over,
+    pieces_of,
+    require,
+    seen_from,
+    weighted,
+)
+from spaql.proofs.plant_runs import runs
+from spaql.proofs.quantities import Quantity
+from spaql.proofs.ways import Way
+
+PARTS = 8
+
+
+def check_linear(
+    loop: CheckedLoop, evidence: Mapping[str, Any], steps: int | None, ends: bool
+) -> Array:
+    """No start of evidence["start"] leaves the box that is returned. `ends`: nor does its episode
+    end."""
+    plant: Any = loop.problem.plant
+    n, m = plant.state_dim, plant.action_dim
+    sizes = {
+        "start": (n, 2), "box": (n, 2), "centre": (n,), "gains": (m, n), "actions": (m,), "matrix": (n, n),
+        "columns": (n, m), "lines": (m,), "band": (m,), "rest": (n,), "held": (n,), "reward": (2,),
+    }  # fmt: skip
+    z, g, u, A, b = (
+        array_of(evidence, key, sizes)
+        for key in ("centre", "gains", "actions", "matrix", "columns")
+    )
+    start, box, lines, band, rest = (
+        array_of(evidence, key, sizes) for key in ("start", "box", "lines", "band", "rest")
+    )
+    held = array_of(evidence, "held", sizes) != 0.0
+    require(start[:, 0] <= start[:, 1], "the start is no box")
+    require((box[:, 0] <= start[:, 0]) & (start[:, 1] <= box[:, 1]), "the start is not in the box")
+    require((A[held] == 0.0) & (A.T[held] == 0.0), "a held variable moves")
+    require((b[held] == 0.0) & (g.T[held] == 0.0), "a held variable is driven")
+    require((lines >= 0.0) & (band >= 0.0), "a bound is negative")
+    require(rest >= 0.0, "a bound is negative")
+    reach = np.max(np.abs(box - z[:, None]), axis=1) * UP
+    away = np.where(held, 0.0, np.max(np.abs(start - z[:, None]), axis=1)) * UP
+    applied, off = _actions_over(loop, z, g, u, box, lines)
+    require(off <= band, "the controller is farther from its line than its band")
+    paid = array_of(evidence, "reward", sizes) if "reward" in evidence else None
+    left = _left_over(loop, z, g, u, A, b, box, reach, applied, held, ends, paid)
+    require(left <= rest, "a step leaves more than its rest")
+    _check_sums(z, g, A, b, box, lines, band, rest, away, steps, held)
+    return box
+
+
+def _actions_over(
+    loop: CheckedLoop, z: Array, g: Array, u: Array, box: Array, lines: Array
+) -> tuple[Array, Array]:
+    """(lowest and highest actions, how far from the line u + g (x - z)) over the box, cut by the
+    lines."""
+    boxes, centres = box[None], z[None]
+    seen = seen_from(loop, boxes, centres)
+    leaves = leaves_over(loop, seen, boxes, centres)
+    reach = np.max(np.abs(box - z[:, None]), axis=1) * UP
+    applied, off = np.zeros((len(u), 2)), np.zeros(len(u))
+    for axis in range(len(u)):
+        least, most, far = math.inf, -math.inf, 0.0
+        for leaf in leaves:
+            gains, offset, pieces = pieces_of(loop, leaf, axis)
+            s = weighted(loop, seen, gains, offset, boxes, centres)
+            base, slope, error, low, high = s.base[0], s.slope[0], s.error[0], s.low[0], s.high[0]
+            steep = float(g[axis] @ slope / (slope @ slope)) if slope @ slope > 0.0 else 0.0
+            bent = float(np.abs(g[axis] - steep * slope) @ reach) * UP
+            if steep > 0.0:  # steep * slope (x - z) is within lines + bent
+                wide = (lines[axis] + bent) / steep * UP + error
+                low, high = max(low, base - wide), min(high, base + wide)
+            for begin, end, a, k in pieces:
+                first, last = max(low, begin - error), min(high, end + error)
+                if first > last:
+                    continue
+                at = [(a + k * first), (a + k * last)]
+                far_score = abs(base) + abs(error) + max(abs(first), abs(last))
+                slack = 4.0 * loop.relative * max(abs(at[0]), abs(at[1]))
+                slack += 1e-14 * (abs(a) + abs(u[axis]) + (abs(k) + abs(steep)) * far_score)
+                least, most = min(least, min(at) - slack), max(most, max(at) + slack)
+                direct = a + k * base - u[axis]
+                around = float(np.abs(k * slope - g[axis]) @ reach) * UP + abs(k) * error + slack
+                by_score = [a - u[axis] + steep * base + (k - steep) * x for x in (first, last)]
+                spread = abs(steep) * error + bent + slack
+                lowest = max(direct - around, min(by_score) - spread)
+                highest = min(direct + around, max(by_score) + spread)
+                far = max(far, abs(lowest), abs(highest))
+        applied[axis], off[axis] = (least, most), far
+    return applied, off
+
+
+def _left_over(
+    loop: CheckedLoop, z: Array, g: Array, u: Array, A: Array, b: Array, box: Array, reach: Array, applied: Array,
+    held: Array, ends: bool, paid: Array | None,
+) -> Array:  # fmt: skip
+    """|f(x, u) - z - A (x - z) - b (u - line)| over the box, by the mean value theorem along the
+    way from z."""
+    plant: Any = loop.problem.plant
+    n, _m, c = plant.state_dim, plant.action_dim, plant.step_noise
+    whole = np.concatenate([box, applied, np.tile([0.0, 1.0], (c, 1))])
+    middle = np.concatenate([z, u, np.full(c, 0.5)])
+    around = np.stack([np.minimum(whole[:, 0], middle), np.maximum(whole[:, 1], middle)], axis=1)
+    shares = (np.arange(PARTS) + 1.0)[:, None, None] / PARTS
+    parts = middle[:, None] + (around - middle[:, None]) * shares
+    parts = np.stack(
+        [np.nextafter(parts[..., 0], -np.inf), np.nextafter(parts[..., 1], np.inf)], axis=2
+    )
+    parts += np.abs(parts) * 1e-15 * [-1.0, 1.0]
+    far = np.concatenate(
+        [reach, np.max(np.abs(applied - u[:, None]), axis=1) * UP, np.full(c, 0.5)]
+    )
+    linear = np.hstack([A - b @ g, b, np.zeros((n, c))])
+    blurred = 1e-14 * (np.abs(A) + np.abs(b) @ np.abs(g)).sum(axis=1) * far.max()
+    left = np.zeros(n)
+    for way, result in runs(plant.step.python, whole[None], False, True):
+        if not way.possible[0]:
+            continue
+        if ends:
+            require(_surely_goes_on(result[2], way), "the episode may end")
+        if paid is not None:
+            low, high = ends_of(result[1])
+            require(paid[0] <= low and high <= paid[1], "a step may be paid less or more")
+        answers = way.taken
+        ((_, shrunk),) = runs(plant.step.python, parts, True, False, answers)
+        ((_, point),) = runs(
+            plant.step.python, np.stack([middle, middle], axis=1)[None], False, False, answers
+        )
+        for i in np.flatnonzero(~held):
+            after, value = shrunk[0][i], point[0][i]
+            if (
+                not isinstance(after, Quantity)
+                or not isinstance(value, Quantity)
+                or after.slope is None
+            ):
+                left[i] = max(left[i], abs(float(after) - z[i]) + float(np.abs(linear[i]) @ far))
+                continue
+            low, high = after.slope[0].mean(axis=0), after.slope[1].mean(axis=0)
+            off = np.maximum(
+                np.abs(low - linear[i]), np.abs(high - linear[i])
+            ) + 1e-14 * np.maximum(np.abs(low), np.abs(high))
+            start = max(abs(value.low[0] - z[i]), abs(value.high[0] - z[i]))
+            with np.errstate(all="ignore"):
+                total = start + after.error.max() + float(off @ far) + blurred[i]
+            left[i] = max(left[i], math.inf if math.isnan(total) else total)
+        for i in np.flatnonzero(held):
+            own = result[0][i]
+            require(
+                isinstance(own, Quantity) and own.key == way.number("input", int(i)),
+                "a held variable changes",
+            )
+    return left * UP
+
+
+def ends_of(value: Any) -> tuple[float, float]:
+    """Of one box."""
+    return (
+        (value.low[0], value.high[0])
+        if isinstance(value, Quantity)
+        else (float(value), float(value))
+    )
+
+
+def _surely_goes_on(ended: Any, way: Way) -> bool:
+    ended = way.known.get(ended.key, ended) if hasattr(ended, "key") else ended
+    return bool(np.all(ended.surely_not)) if hasattr(ended, "surely_not") else not ended
+
+
+def _check_sums(
+    z: Array, g: Array, A: Array, b: Array, box: Array, lines: Array, band: Array, rest: Array, away: Array,
+    steps: int | None, held: Array,
+) -> None:  # fmt: skip
+    """The sums of linear_loop.py, from powers of its matrix that are worked out here; `rest` must also
+    carry what these lose."""
+    n, tiny = len(z), 2.0**-50
+    P, powers = np.eye(n), list[Array]()
+    while len(powers) < (10_000 if steps is None else steps + 1):
+        powers.append(P)
+        P = A @ P
+        require(np.abs(P) < 1e12, "the linear loop grows")
+        if steps is None and np.abs(P).max() < 1e-9:
+            break
+    require(steps is not None or np.abs(P).max() < 1e-9, "the linear loop does not settle")
+    # defects of the computed powers, the last one's being all that follows it
+    lost = np.zeros((n, n))
+    worst = np.zeros(n)
+    pushed = np.abs(b) @ band
+    for k, power in enumerate(powers):
+        following = (
+            powers[k + 1] if k + 1 < len(powers) else np.zeros((n, n)) if steps is None else None
+        )
+        if following is not None:
+            defect = np.abs(A @ power - following) + n * tiny * (np.abs(A) @ np.abs(power)) + 1e-300
+            lost, worst = lost + defect, np.maximum(worst, defect @ away)
+    carried = rest.copy()
+    for _ in range(50):
+        more = (rest + lost @ (pushed + carried) + worst) * UP
+        if np.all(more <= carried):
+            break
+        carried = more * (1.0 + 1e-7)
+    else:
+        raise RefusedError("what the sums lose does not settle")
+    rows = np.vstack([np.eye(n), g])
+    bounds = np.concatenate(
+        [np.min(np.abs(box - z[:, None]) * np.where(box >= z[:, None], 1.0, 1.0), axis=1), lines]
+    )
+    moving = np.concatenate([~held, np.ones(len(g), bool)])
+    require((box[:, 0] <= z) & (z <= box[:, 1]), "the centre is not in the box")
+    grown, reached = np.zeros(len(rows)), np.zeros(len(rows))
+    for power in powers:
+        seen = rows @ power
+        blur = 2 * n * tiny * (np.abs(rows) @ np.abs(power))
+        reached = np.maximum(reached, (np.abs(seen) + blur) @ away + grown)
+        grown = (
+            grown + (np.abs(seen @ b) + blur @ np.abs(b)) @ band + (np.abs(seen) + blur) @ carried
+        )
+    if steps is None:
+        reached = np.maximum(reached, grown)
+    require(reached[moving] * UP <= bounds[moving], "the sums leave the box")

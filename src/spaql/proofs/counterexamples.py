@@ -1,0 +1,54 @@
+"""From what is open: episodes that break the claim, as an answer; what is not found is not known to
+be safe."""
+
+from typing import Any
+
+import numpy as np
+
+from spaql.ground.arrays import Array
+from spaql.proofs.questions import Question
+from spaql.trees.tree import Tree, decide
+
+TRIED = 64
+MOST_STEPS = 2000
+
+
+def counterexample(asked: Question, rules: Tree, unknown: list[Array]) -> str | None:
+    """A start from the open boxes, their corners first, from which the claim is broken; in plain
+    Python."""
+    rng, plant = np.random.default_rng(0), asked.problem.plant
+    assert plant is not None
+    steps = int(min(asked.steps, MOST_STEPS))
+    for trial in range(TRIED):
+        box = unknown[int(rng.integers(len(unknown)))]
+        share = rng.integers(0, 2, len(box)) if trial < TRIED // 4 else rng.random(len(box))
+        state = tuple((box[:, 0] + share * (box[:, 1] - box[:, 0])).tolist())
+        broken = _broken(asked, plant, rules, state, steps, rng)
+        if broken is not None:
+            return f"from ({', '.join(f'{x:.6g}' for x in state)}) {broken}"
+    return None
+
+
+def _broken(
+    asked: Question,
+    plant: Any,
+    rules: Tree,
+    state: tuple[float, ...],
+    steps: int,
+    rng: np.random.Generator,
+) -> str | None:
+    ended = False
+    for step in range(1, steps + 1):
+        seen = state if plant.observe is None else plant.observe(*state)
+        wrong = rng.uniform(-1.0, 1.0, len(seen)) * asked.sensors
+        action = decide(rules, np.array([seen]) + wrong)[0]
+        state, _, ended = plant.step(
+            *state, *action.tolist(), *rng.random(plant.step_noise).tolist()
+        )
+        outside = (np.array(state) < asked.limits[:, 0]) | (np.array(state) > asked.limits[:, 1])
+        if outside.any():
+            name = asked.names[int(np.argmax(outside))]
+            return f"{name} is {state[int(np.argmax(outside))]:.6g} after {step} steps"
+        if ended:
+            return f"the episode ends after {step} steps" if asked.goes_on else None
+    return f"the episode does not end within {steps} steps" if asked.reach == "end" else None

@@ -1,0 +1,41 @@
+"""What a certificate is about, as hashes: of the controller's numbers, and of the plant's equations
+as they were traced.
+
+The checker compares them so that nobody reads a certificate for something else. It trusts them with
+nothing more: what it verifies, it verifies for the plant and the controller that it is given.
+"""
+
+import hashlib
+
+import numpy as np
+
+from spaql.plants.problem import Problem
+from spaql.proofs.graph import Graph
+from spaql.proofs.tracing import paths
+from spaql.trees.tree import Tree
+
+
+def of_rules(rules: Tree) -> str:
+    """Of all numbers of a controller."""
+    parts = [
+        *(rules.nodes[name] for name in ("feature", "cut", "low", "high")),
+        rules.weights,
+        rules.actions,
+    ]
+    parts += [] if rules.laws is None else [np.asarray(part, float) for part in rules.laws]
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(f"{part.shape}".encode() + np.ascontiguousarray(part, "<f8").tobytes())
+    return digest.hexdigest()
+
+
+def of_plant(problem: Problem) -> str:
+    """Of the expressions of `step` and `observe` on all their paths: the same on every machine and
+    Python."""
+    plant, digest = problem.plant, hashlib.sha256()
+    assert plant is not None
+    for function, inputs in ((plant.step, plant.step.parameters), (plant.observe, plant.state_dim)):
+        graph = Graph()
+        ways = [] if function is None else paths(function.python, inputs, graph)
+        digest.update(repr((graph.nodes, ways)).encode())
+    return digest.hexdigest()

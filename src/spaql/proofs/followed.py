@@ -1,0 +1,256 @@
+"""Start boxes followed step by step, until all the sets they have become are done.
+
+A set is done when its episode has surely ended, when it lies in cells for which the rest is known,
+or after the last step. A box that cannot be followed is cut in halves, along the noise symbol that
+did most where it went wrong.
+"""
+
+import itertools
+import math
+import time
+from typing import NamedTuple
+
+import numpy as np
+
+from spaql.ground.arrays import Array
+from spaql.ground.compiling import apart, kernel
+from spaql.ground.progress import at_work
+from spaql.proofs.loop_model import ClosedLoop
+from spaql.proofs.sets import Sets, SetWork, box_of, copy_set, room, work_for
+from spaql.proofs.steps_of_sets import advance
+
+STACKED = 200  # sets that one start box may be at a time
+DONE, TOO_WIDE, UNSAFE, TOO_MANY, TOO_LATE, UNKNOWN = 1, -1, -2, -3, -4, -5
+EDGE = 1e-9  # of a cell: a state so near to its side counts as in both cells
+
+
+class Grid(NamedTuple):
+    """Cells of equal size, counted with the last variable first."""
+
+    low: Array  # (states,)
+    step: Array
+    shape: Array
+    bound: Array  # (cells,) steps after which the state is where it is to be; below 0: not known
+
+
+class Following(NamedTuple):
+    """What is asked of a start box."""
+
+    steps: int
+    limits: Array  # (states, 2) never outside
+    widest: Array  # (states,) sets that are wider are given up
+    goes_on: bool  # no episode may end
+    until_end: bool  # done when the episode has ended
+    until_cells: bool  # done in a known cell of one of the grids
+    most: int  # steps of sets
+
+
+class Stack(NamedTuple):
+    """Sets that are not done, with their ages and returns so far."""
+
+    sets: Sets
+    age: Array
+    returns: Array  # (sets, 2)
+    box: Array  # (states, 2)
+    answer: Array  # steps at most; return at least, at most; steps of sets; where to cut; steps at least
+    corner: Array  # (3, states) of cells: first, last, here
+
+
+def stack_for(loop: ClosedLoop) -> Stack:
+    d = loop.states
+    return Stack(
+        room(loop, STACKED), np.zeros(STACKED, np.int64), np.zeros((STACKED, 2)), np.zeros((d, 2)), np.zeros(6),
+        np.zeros((3, d), np.int64),
+    )  # fmt: skip
+
+
+def no_grid(states: int) -> Grid:
+    return Grid(
+        np.zeros(states), np.ones(states), np.ones(states, np.int64), np.full(1, -1, np.int32)
+    )
+
+
+@apart
+def known_in(grid: Grid, box: Array, corner: Array) -> int:
+    """The largest bound of the cells that a box touches; -1 if one is not known, or the box leaves
+    the grid."""
+    d = len(grid.low)
+    for i in range(d):
+        first = np.floor((box[i, 0] - grid.low[i]) / grid.step[i] - EDGE)
+        last = np.floor((box[i, 1] - grid.low[i]) / grid.step[i] + EDGE)
+        if not (first >= 0.0 and last < grid.shape[i]):
+            return -1
+        corner[0, i], corner[1, i], corner[2, i] = int(first), int(last), int(first)
+    bound: int = 0
+    while True:
+        cell = 0
+        for i in range(d):
+            cell = cell * grid.shape[i] + corner[2, i]
+        here = grid.bound[cell]
+        if here < 0:
+            return -1
+        bound = max(bound, int(here))
+        i = d - 1
+        while i >= 0:
+            corner[2, i] += 1
+            if corner[2, i] <= corner[1, i]:
+                break
+            corner[2, i] = corner[0, i]
+            i -= 1
+        if i < 0:
+            return bound
+
+
+@apart
+def follow(
+    loop: ClosedLoop, w: SetWork, st: Stack, start: Array, task: Following, fine: Grid, coarse: Grid
+) -> int:
+    """One start box until all its sets are done. What came of it stands in `st.answer`."""
+    d, sets, answer = loop.states, st.sets, st.answer
+    for i in range(d):
+        centre = 0.5 * (start[i, 0] + start[i, 1])
+        half = 0.5 * (start[i, 1] - start[i, 0])
+        sets.centre[0, i], sets.rest[0, i] = (
+            centre,
+            1e-15 * (abs(start[i, 0]) + abs(start[i, 1])) + 1e-300,
+        )
+        sets.box[0, i, 0], sets.box[0, i, 1] = start[i, 0], start[i, 1]
+        for k in range(d):
+            sets.shape[0, i, k] = half if i == k else 0.0
+    st.age[0] = 0
+    st.returns[0, 0] = st.returns[0, 1] = 0.0
+    answer[0], answer[1], answer[2], answer[3], answer[4], answer[5] = (
+        0.0,
+        math.inf,
+        -math.inf,
+        0.0,
+        0.0,
+        math.inf,
+    )
+    count = 1
+    while count > 0:
+        last = count - 1
+        age, least, most = st.age[last], st.returns[last, 0], st.returns[last, 1]
+        if task.until_cells and age > 0 and box_of(sets, last, st.box):
+            bound = known_in(fine, st.box, st.corner)
+            if bound < 0:
+                bound = known_in(coarse, st.box, st.corner)
+            if bound >= 0:
+                answer[0], answer[5] = max(answer[0], age + bound), min(answer[5], age)
+                count = last
+                continue
+        if age >= task.steps:
+            if task.until_cells or task.until_end:
+                return _failed(st, last, task, TOO_LATE)
+            answer[0], answer[1], answer[2] = (
+                max(answer[0], age),
+                min(answer[1], least),
+                max(answer[2], most),
+            )
+            count = last
+            continue
+        came = advance(loop, w, sets, last)
+        answer[3] += 1.0
+        if came < 0 or answer[3] > task.most:
+            return _failed(st, last, task, UNKNOWN if came == -2 else TOO_MANY)
+        count = last
+        for k in range(came):
+            if not box_of(w.after, k, st.box):
+                continue
+            over = w.after.over[k]
+            for i in range(d):
+                if not (st.box[i, 0] >= task.limits[i, 0] and st.box[i, 1] <= task.limits[i, 1]):
+                    copy_set(w.after, k, sets, last)
+                    return _failed(st, last, task, UNSAFE)
+                if not st.box[i, 1] - st.box[i, 0] <= task.widest[i]:
+                    copy_set(w.after, k, sets, last)
+                    return _failed(st, last, task, TOO_WIDE)
+            if task.goes_on and over != 0:
+                copy_set(w.after, k, sets, last)
+                return _failed(st, last, task, UNSAFE)
+            low, high = least + w.after.reward[k, 0], most + w.after.reward[k, 1]
+            low, high = low - 1e-15 * abs(low), high + 1e-15 * abs(high)
+            if over > 0 and task.until_end:
+                answer[0], answer[5] = max(answer[0], age + 1), min(answer[5], age + 1)
+                answer[1], answer[2] = min(answer[1], low), max(answer[2], high)
+                if over == 2:
+                    continue
+            if count >= STACKED - 1:
+                return _failed(st, last, task, TOO_MANY)
+            copy_set(w.after, k, sets, count)
+            st.age[count], st.returns[count, 0], st.returns[count, 1] = age + 1, low, high
+            count += 1
+    return DONE
+
+
+@apart
+def _failed(st: Stack, at: int, task: Following, why: int) -> int:
+    """Where to cut: the noise symbol, which still is the variable of the start, that makes the set
+    widest."""
+    d, widest, axis = len(task.widest), -1.0, 0
+    for k in range(d):
+        effect = 0.0
+        for i in range(d):
+            effect += abs(st.sets.shape[at, i, k]) / task.widest[i]
+        if effect > widest:
+            widest, axis = effect, k
+    st.answer[4] = axis
+    return why
+
+
+@kernel
+def follow_one(
+    loop: ClosedLoop, w: SetWork, st: Stack, start: Array, task: Following, fine: Grid, coarse: Grid
+) -> int:
+    """`follow`, called from Python."""
+    return follow(loop, w, st, start, task, fine, coarse)
+
+
+# -- boxes cut until they can be followed ------------------------------------------------------------------------------
+
+
+class Followed(NamedTuple):
+    """Start boxes, and what came of them."""
+
+    boxes: list[Array]
+    answers: list[Array]
+    open: list[Array]
+    share: float
+
+
+def followed(
+    loop: ClosedLoop, start: Array, task: Following, seconds: float, pieces: int, smallest: float
+) -> Followed:
+    """The start in `pieces` along its longest side, each cut in halves until it can be followed."""
+    began, w, st, none = time.process_time(), work_for(loop), stack_for(loop), no_grid(loop.states)
+    width = np.diff(start, axis=1)[:, 0]
+    axis = int(np.argmax(width / task.widest))
+    edges = np.linspace(start[axis, 0], start[axis, 1], pieces + 1)
+    pending = []
+    for low, high in itertools.pairwise(edges):
+        box = start.copy()
+        box[axis] = low, high
+        pending.append((box, 1.0 / pieces))
+    boxes, answers, unknown, share = list[Array](), list[Array](), list[Array](), 0.0
+    while pending:
+        box, volume = pending.pop()
+        at_work("following start states", share)
+        late = time.process_time() - began >= seconds
+        why = TOO_LATE if late else follow_one(loop, w, st, box, task, none, none)
+        if why == DONE:
+            boxes.append(box)
+            answers.append(st.answer.copy())
+            share += volume
+            continue
+        cut = int(st.answer[4])
+        if box[cut, 1] - box[cut, 0] <= 0.0:
+            cut = int(np.argmax(np.diff(box, axis=1)[:, 0] / task.widest))
+        if late or volume < smallest or box[cut, 1] - box[cut, 0] <= 0.0:
+            unknown.append(box)
+            continue
+        middle = 0.5 * (box[cut, 0] + box[cut, 1])
+        for low, high in ((box[cut, 0], middle), (middle, box[cut, 1])):
+            half = box.copy()
+            half[cut] = low, high
+            pending.append((half, volume / 2.0))
+    return Followed(boxes, answers, unknown, share)

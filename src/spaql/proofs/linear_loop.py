@@ -1,0 +1,122 @@
+"""The theorem of the linear loop: no start in a box ever leaves a region around it.
+
+The region X is a box, |x_i - z_i| <= h_i, cut with |g (x - z)| <= l for the line g of every action.
+One step is
+
+    x' - z  =  A (x - z) + b w + e         for every x in X, with |w| <= W and |e_i| <= E_i
+
+A is the Jacobian of the loop whose controller is a line u = u_z + g (x - z); w is what the
+controller's actions may be off that line while x is in X, its score one column b = df/du for all
+variables; e has the rest: curvature (mean value form, |J(x) - J(z)| |x - z| averaged over boxes
+that shrink to z), other values of held parameters, noise, rounding. A law that pushes one way or
+the other, sign(s), is a line and a band too: sign(s) - k s is within +-max(1, k S - 1) for
+|s| <= S. That is why lines bound the region: over a box alone, S would be the sum of all gains
+times all sides.
+
+Let P_0 = 1, P_1, ... be any matrices (here the powers of A as computed), D_t = A P_t - P_{t+1}, and
+E' such that
+
+    E'  >=  E + sum_i |D_i| (|b| W + E') + max_t |D_t| y             y: half widths of the start box
+    around z
+
+Then x_t - z = P_t y_0 + sum_{i < t} P_i (b w_i + e_i) for some y_0 in the start box, |w_i| <= W,
+|e_i| <= E', as long as x_0 ... x_{t-1} were in X. Proof: multiply by A, and count what is new and
+the D_i ... as the new e. So all x_t are within
+
+    |r (x_t - z)|  <=  max_t ( |r P_t| y + sum_{i < t} (|r P_i b| W + |r P_i| E') )        for every
+    row r
+
+and if that is inside X, for the unit rows and the lines g, the claim follows by induction. For
+ever: P_T = 0 for some T, so that D_{T-1} = A P_{T-1}.
+"""
+
+import numpy as np
+
+from spaql.ground.arrays import Array
+from spaql.proofs.remainders import ROUNDED, Frame, LinearRegion, Remainder, Workplace, remainder
+
+LONGEST = 6000  # steps after which what is left of a disturbance may be dropped
+ROUNDS = 80  # of making the box larger, or smaller
+SLOPES = np.geomspace(
+    0.25, 2.5, 13
+)  # of the line through a threshold, in units of what corrects it in one step
+WIDER = 1.02
+
+
+# -- all steps ---------------------------------------------------------------------------------------------------------
+
+
+def reached(frame: Frame, left: Remainder, start: Array, steps: int | None) -> Array | None:
+    """How far from z any state comes, and any line: (states + actions,); None: the sum has no end.
+
+    `start`: half widths; `steps` None: for ever.
+    """
+    n, band = len(frame.centre), left.band
+    powers = [np.eye(n)]
+    while len(powers) < (LONGEST if steps is None else steps + 1):
+        powers.append(frame.matrix @ powers[-1])
+        if steps is None and np.abs(powers[-1]).max() < 1e-9:
+            break
+        if not np.abs(powers[-1]).max() < 1e9:
+            return None
+    if steps is None and len(powers) == LONGEST:
+        return None
+    P = np.array(powers)
+    after = np.concatenate([P[1:], np.zeros((1, n, n))])
+    size = np.abs(frame.matrix) @ np.abs(P)
+    defect = np.abs(frame.matrix @ P - after) + size * (4 * n * 2.0**-53) + 1e-300
+    if steps is not None:
+        defect[-1] = 0.0  # no step follows
+    pushed = np.abs(frame.columns) @ band
+    rest = left.rest
+    for _ in range(20):
+        rest_and_defects = (
+            left.rest + defect.sum(axis=0) @ (pushed + rest) + (defect @ start).max(axis=0)
+        ) * ROUNDED
+        if (rest_and_defects <= rest).all():
+            break
+        rest = rest_and_defects * (1.0 + 1e-6)
+    else:
+        return None
+    rows = np.vstack([np.eye(n), frame.gains])
+    seen, lost = rows @ P, np.abs(rows) @ np.abs(P) * (8 * n * 2.0**-53)
+    columns = np.abs(seen @ frame.columns) + lost @ np.abs(frame.columns)
+    grown = np.cumsum(columns @ band + (np.abs(seen) + lost) @ rest, axis=0)
+    before = np.concatenate([np.zeros((1, len(rows))), grown])[: len(P)]
+    begun = ((np.abs(seen) + lost) @ start + before).max(axis=0)
+    farthest: Array = np.maximum(begun, grown[-1] if steps is None else 0.0) * ROUNDED + 1e-300
+    return farthest
+
+
+def invariant(
+    place: Workplace, frame: Frame, start: Array, limits: Array, steps: int | None
+) -> tuple[LinearRegion, Remainder] | None:
+    """A region that no start leaves, with what its linear step leaves over; None if none is found
+    within the limits."""
+    n, moving = place.loop.states, ~place.held
+    away = np.max(np.abs(start - frame.centre[:, None]), axis=1) * ROUNDED
+    begin = np.where(moving, away, 0.0)
+    size = (
+        np.concatenate([away, np.abs(frame.gains) @ begin]) * WIDER + 1e-12
+    )  # of the box, and of the lines
+    proven = None
+    for _ in range(ROUNDS):
+        box = np.where(moving[:, None], frame.centre[:, None] + size[:n, None] * [-1.0, 1.0], start)
+        if (box[moving] < limits[moving, :1]).any() or (box[moving] > limits[moving, 1:]).any():
+            return proven
+        region = LinearRegion(box, size[n:])
+        left = remainder(place, frame, region)
+        need = reached(frame, left, begin, steps) if left.safe and not left.ends else None
+        if need is None:
+            return proven
+        need[:n] = np.where(moving, need[:n], away)
+        if (need <= size).all():
+            done = proven is not None and bool((need > 0.99 * size).all())
+            proven, size = (region, left), need * 1.001 + 1e-12
+            if done:
+                return proven
+        elif proven is not None:
+            return proven
+        else:
+            size = np.maximum(size, need * WIDER + 1e-12)
+    return proven

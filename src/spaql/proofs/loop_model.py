@@ -1,0 +1,201 @@
+"""The closed loop of a plant and a controller, as compiled code takes it.
+
+A controller is a set of pieces. A leaf has a score per action axis, s = gains . observation +
+offset, and pieces of the line of scores with an affine action on each:
+
+    CLIP        s <= low: low;   low <= s <= high: s;   s >= high: high
+    THRESHOLD   s <= 0: the first action;   s >= 0: the last one
+    ORDERED     k - 1/2 <= s <= k + 1/2: action k
+    constants   everywhere: the action of the leaf
+
+SCORES has a score per action, and the highest one chooses. At the ends of pieces both sides count
+as possible.
+"""
+
+import itertools
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from spaql.ground.arrays import Array
+from spaql.ground.errors import SpaqlError
+from spaql.plants.problem import Problem
+from spaql.proofs.graph import Graph
+from spaql.proofs.machine import Result, enclose, registers, result
+from spaql.proofs.operations import Registers
+from spaql.proofs.tape import joined
+from spaql.proofs.tracing import Path, paths
+from spaql.trees.laws import CLIP, ORDERED, SCORES, THRESHOLD, LeafLaws
+from spaql.trees.tree import LEAF, Tree
+
+DOUBLE, SINGLE = 2.0**-53, 2.0**-24  # half an ulp of 1
+DENORMAL = (
+    1e-36  # above the smallest normal number of single precision: what may be flushed to zero
+)
+MOST_STATES = 12
+
+
+class ClosedLoop(NamedTuple):
+    """Plant and controller."""
+
+    tape: Array
+    begins: Array  # of the paths of `step`, then of `observe`, then the end
+    states: int
+    actions: int
+    seen: int
+    noise: Array  # (numbers of noise, 2)
+    feature: Array  # by node; -1: a leaf
+    weights: Array  # (nodes, seen) of tests, those of one variable too
+    cut: Array
+    low: Array  # children
+    high: Array
+    gains: Array  # (nodes, outputs, seen)
+    offsets: Array
+    pieces: Array  # (nodes, outputs, pieces, 4): from a score, to a score, action there = third + fourth * score
+    values: Array  # actions that SCORES chooses among
+    scored: int  # 1: the laws are SCORES
+    sensors: Array  # (seen,) bound of the error of each sensor
+    relative: float  # half an ulp of 1 in the controller's arithmetic
+    absolute: float  # what underflow may cost there
+
+
+def closed_loop(problem: Problem, rules: Tree, sensors: Array, single: bool) -> ClosedLoop:
+    """Traced, with the controller's pieces beside it."""
+    plant = problem.plant
+    if plant is None or not hasattr(plant, "step"):
+        raise SpaqlError(
+            f"{problem.name} has no plant with equations, so nothing can be proven about it"
+        )
+    if problem.signals is not None:
+        raise SpaqlError(
+            f"{problem.name} is in a loop: proofs of controllers with memory are not there yet"
+        )
+    if plant.state_dim > MOST_STATES:
+        raise SpaqlError(
+            f"{plant.state_dim} state variables are more than the {MOST_STATES} that can be proven about"
+        )
+    graph = Graph()
+    ways = paths(plant.step.python, plant.step.parameters, graph)
+    looks = [Path((), tuple(range(plant.state_dim)), None)]
+    if plant.observe is not None:
+        looks = paths(plant.observe.python, plant.state_dim, graph)
+    if len(looks) > 1:
+        raise SpaqlError(
+            f"{problem.name}: `observe` branches, which cannot be proven about: use min, max or abs"
+        )
+    tape, begins = joined(graph, [*ways, looks[0]])
+    noise = np.tile([0.0, 1.0], (plant.step_noise, 1))
+    tests = rules.nodes["feature"].astype(np.int64)
+    weights = rules.weights.copy()
+    for node in np.flatnonzero((tests != LEAF) & (tests < rules.variables)):
+        weights[node] = np.eye(rules.variables)[tests[node]]
+    laws = rules.laws
+    outputs = rules.actions.shape[1] if laws is None else laws.outputs
+    shape = (len(tests), outputs)
+    return ClosedLoop(
+        tape, begins, plant.state_dim, plant.action_dim, plant.observation_dim, noise,
+        np.where(tests == LEAF, -1, tests), weights, rules.nodes["cut"].astype(float),
+        rules.nodes["low"].astype(np.int64), rules.nodes["high"].astype(np.int64),
+        np.zeros((*shape, rules.variables)) if laws is None else np.ascontiguousarray(laws.gains),
+        np.zeros(shape) if laws is None else np.ascontiguousarray(laws.offsets),
+        constant_pieces(rules.actions) if laws is None else law_pieces(laws),
+        np.zeros(1) if laws is None or laws.kind != SCORES else np.ascontiguousarray(laws.values, float),
+        int(laws is not None and laws.kind == SCORES), np.asarray(sensors, float),
+        SINGLE if single else DOUBLE, DENORMAL if single else 0.0,
+    )  # fmt: skip
+
+
+def constant_pieces(actions: Array) -> Array:
+    pieces = np.zeros((*actions.shape, 1, 4))
+    pieces[:, :, 0] = np.stack(np.broadcast_arrays(-math.inf, math.inf, actions, 0.0), axis=-1)
+    return pieces
+
+
+def law_pieces(laws: LeafLaws) -> Array:
+    """All leaves have the same: laws differ in their scores only."""
+    values, last = laws.values.tolist(), len(laws.values) - 1
+    if laws.kind == THRESHOLD:
+        rows = [[(-math.inf, 0.0, values[0], 0.0), (0.0, math.inf, values[-1], 0.0)]]
+    elif laws.kind == ORDERED:
+        ends = [-math.inf, *(k + 0.5 for k in range(last)), math.inf]
+        rows = [[(ends[k], ends[k + 1], values[k], 0.0) for k in range(last + 1)]]
+    elif laws.kind == CLIP:
+        bounds = zip(laws.low.tolist(), laws.high.tolist(), strict=True)
+        rows = [
+            [(-math.inf, low, low, 0.0), (low, high, 0.0, 1.0), (high, math.inf, high, 0.0)]
+            for low, high in bounds
+        ]
+    else:
+        rows = [[(-math.inf, math.inf, 0.0, 0.0)]] * laws.outputs
+    return np.tile(np.array(rows, float), (len(laws.offsets), 1, 1, 1))
+
+
+# -- what is known of a plant before anything is proven ----------------------------------------------------------------
+
+
+def memory_of(loop: ClosedLoop) -> tuple[Registers, Result]:
+    """Of the machine, for this loop."""
+    inputs = loop.states + loop.actions + len(loop.noise)
+    return registers(len(loop.tape), inputs), result(max(loop.states + 1, loop.seen), inputs)
+
+
+def start_box(problem: Problem) -> Array:
+    """What `reset` gives for all uniform numbers from 0 to 1: (states, 2)."""
+    plant, graph = problem.plant, Graph()
+    assert plant is not None
+    ways = paths(plant.reset.python, plant.reset_noise, graph)
+    tape, begins = joined(graph, ways)
+    numbers, out = (
+        registers(len(tape), plant.reset_noise),
+        result(plant.state_dim, plant.reset_noise),
+    )
+    unit, boxes = np.tile([0.0, 1.0], (plant.reset_noise, 1)), []
+    for begin, end in itertools.pairwise(begins):
+        if enclose(tape, begin, end, unit, False, True, numbers, out):
+            boxes.append(out.box.copy())
+    low, high = np.min(boxes, axis=0)[:, 0], np.max(boxes, axis=0)[:, 1]
+    if not (np.isfinite(low).all() and np.isfinite(high).all()):
+        raise SpaqlError(
+            f"the start states of {problem.name} are not bounded, such as with normal noise: give `start`"
+        )
+    return np.stack([low, high], axis=1)
+
+
+def refuse_unbounded_noise(problem: Problem, loop: ClosedLoop, start: Array) -> None:
+    """Normal noise has no bounds: nothing about every episode can be proven."""
+    if len(loop.noise) == 0:
+        return
+    values, (numbers, out) = loop.pieces[..., 2], memory_of(loop)
+    actions, middle = (
+        np.tile([values.min(), values.max()], (loop.actions, 1)),
+        np.full(loop.noise.shape, 0.5),
+    )
+    for begin, end in zip(loop.begins[:-2], loop.begins[1:-1], strict=True):
+        finite = []
+        for noise in (loop.noise, middle):
+            enclose(
+                loop.tape,
+                begin,
+                end,
+                np.concatenate([start, actions, noise]),
+                False,
+                False,
+                numbers,
+                out,
+            )
+            finite.append(np.isfinite(out.box[: loop.states]).all())
+        if finite == [False, True]:
+            wanted = "leave it out and give sensors=..., or let `step` bound it"
+            raise SpaqlError(
+                f"the noise of {problem.name} is not bounded, so no bound holds in every episode: {wanted}"
+            )
+
+
+def held_states(problem: Problem) -> Array:
+    """Which state variables `step` never changes: parameters that an episode has drawn."""
+    plant, graph = problem.plant, Graph()
+    assert plant is not None
+    ways = paths(plant.step.python, plant.step.parameters, graph)
+    own = [graph.index[("x", j)] for j in range(plant.state_dim)]
+    return np.array([all(way.outputs[j] == own[j] for way in ways) for j in range(plant.state_dim)])

@@ -1,0 +1,146 @@
+"""Where the theorem of the linear loop applies: lines are tried, and parts of the starts and of the
+parameters.
+
+The box of parameters is cut in halves where nothing is found, across the parameter of most effect.
+What stays open when time runs out or the parts get small is unknown.
+"""
+
+import math
+import time
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from spaql.ground.arrays import Array
+from spaql.ground.progress import at_work
+from spaql.proofs.linear_loop import SLOPES, invariant
+from spaql.proofs.remainders import Frame, LinearRegion, Remainder, Workplace, frame_at, plant_step
+
+NEWTON = 5  # steps to the equilibrium of the linear loop
+SMALLEST = 1.0 / 64.0  # part of a side that is not cut again
+
+
+class ProvenPart(NamedTuple):
+    """A proven part of the starts."""
+
+    start: Array
+    frame: Frame
+    region: LinearRegion
+    left: Remainder
+
+
+class LoopSearch(NamedTuple):
+    """What came of it."""
+
+    parts: list[ProvenPart]
+    open: list[Array]
+    share: float
+
+
+def equilibrium(place: Workplace, start: Array, slope: float) -> Array:
+    """The state that the linear loop holds, from the middle of the starts on; held parameters in
+    the middle of theirs."""
+    middle: Array = start.mean(axis=1)
+    centre = middle.copy()
+    moving = ~place.held
+    for _ in range(NEWTON):
+        frame = frame_at(place, centre, slope)
+        if frame is None:
+            return middle
+        n = place.loop.states
+        point = np.concatenate([centre, frame.actions, place.loop.noise.mean(axis=1)])
+        drift = place.out.box[:n].mean(axis=1) - point[:n]
+        matrix = np.eye(n)[np.ix_(moving, moving)] - frame.matrix[np.ix_(moving, moving)]
+        if not np.isfinite(drift).all() or abs(np.linalg.det(matrix)) < 1e-12:
+            return middle
+        centre[moving] += np.linalg.solve(matrix, drift[moving])
+    return centre if np.isfinite(centre).all() and np.abs(centre).max() < 1e6 else middle
+
+
+def best_part(
+    place: Workplace, start: Array, limits: Array, steps: int | None, slopes: list[float]
+) -> tuple[ProvenPart | None, float]:
+    """Of these lines, the one with the smallest region, and its slope."""
+    best, chosen, smallest = None, slopes[0], math.inf
+    for slope in slopes:
+        centre = equilibrium(place, start, slope)
+        frame = frame_at(place, centre, slope)
+        held = None if frame is None else invariant(place, frame, start, limits, steps)
+        if frame is None or held is None:
+            continue
+        sides = np.diff(held[0].box, axis=1)[:, 0] / np.maximum(np.diff(start, axis=1)[:, 0], 1e-3)
+        measure = float(np.sum(sides[~place.held]))
+        if measure < smallest:
+            best, chosen, smallest = ProvenPart(start, frame, *held), slope, measure
+    return best, chosen
+
+
+def prove_loop(
+    place: Workplace, start: Array, limits: Array, steps: int | None, seconds: float
+) -> LoopSearch:
+    """Parts of the starts from which nothing leaves the limits and no episode ends.
+
+    The line is chosen for the middle of the parameters; parts try it and its neighbours.
+    """
+    began, parts, unknown, share = time.process_time(), list[ProvenPart](), list[Array](), 0.0
+    width = np.diff(start, axis=1)[:, 0]
+    nominal = np.where(place.held[:, None], start.mean(axis=1, keepdims=True), start)
+    part, slope = best_part(place, nominal, limits, steps, SLOPES.tolist())
+    if part is None:
+        return LoopSearch([], [start], 0.0)
+    if (nominal == start).all():
+        return LoopSearch([part], [], 1.0)
+    pending = [(start, 1.0)]
+    while pending:
+        box, volume = pending.pop()
+        at_work("proving a linear loop", share)
+        late = time.process_time() - began >= seconds
+        part = None if late else best_part(place, box, limits, steps, [slope])[0]
+        if part is not None:
+            parts.append(part)
+            share += volume
+            continue
+        axis = _of_most_effect(place, box, slope)
+        if late or box[axis, 1] - box[axis, 0] <= SMALLEST * width[axis]:
+            unknown.append(box)
+            continue
+        middle = 0.5 * (box[axis, 0] + box[axis, 1])
+        for low, high in ((box[axis, 0], middle), (middle, box[axis, 1])):
+            half = box.copy()
+            half[axis] = low, high
+            pending.append((half, volume / 2.0))
+    return LoopSearch(parts, unknown, share)
+
+
+def _of_most_effect(place: Workplace, box: Array, slope: float) -> int:
+    """The held parameter that changes the next state most over the box, at the largest action."""
+    frame = frame_at(place, equilibrium(place, box, slope), slope)
+    if frame is None:
+        return int(np.argmax(np.diff(box, axis=1)[:, 0] * place.held))
+    actions = place.loop.pieces[..., 2].reshape(-1)
+    step = plant_step(
+        place,
+        frame.centre,
+        frame.actions,
+        box,
+        np.tile([actions.min(), actions.max()], (place.loop.actions, 1)),
+    )
+    if step is None:
+        return int(np.argmax(np.diff(box, axis=1)[:, 0] * place.held))
+    effect = (
+        np.abs(step.slopes[~place.held, : len(box)]).max(axis=2).sum(axis=0)
+        * np.diff(box, axis=1)[:, 0]
+    )
+    return int(np.argmax(effect * place.held))
+
+
+def evidence_of(part: ProvenPart, held: Array) -> dict[str, Any]:
+    """The part as the certificate has it."""
+    frame, region, left = part.frame, part.region, part.left
+    return {
+        "kind": "linear loop", "start": part.start.tolist(), "centre": frame.centre.tolist(),
+        "gains": frame.gains.tolist(), "actions": frame.actions.tolist(), "matrix": frame.matrix.tolist(),
+        "columns": frame.columns.tolist(), "box": region.box.tolist(), "lines": region.lines.tolist(),
+        "band": left.band.tolist(), "rest": left.rest.tolist(), "held": held.astype(float).tolist(),
+        **({"reward": left.reward.tolist()} if np.isfinite(left.reward).all() else {}),
+    }  # fmt: skip

@@ -1,0 +1,218 @@
+"""What is proven, as an object to print and a file to check."""
+
+import json
+import math
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field, replace
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from spaql.ground.checks import checked_path
+from spaql.ground.errors import SpaqlError, echoed
+from spaql.ground.writing import write_whole
+from spaql.version import __version__
+
+FORMAT = "spaql proof 1"
+Box = tuple[tuple[float, float], ...]
+NOT = (
+    "the physical machine; the differential equation between the steps (the plant is its discretisation); delays,",
+    "faults, other start states; parameters or noise that are not listed; that what is open is unsafe.",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Claim:
+    """What a proof is about."""
+
+    problem: str
+    policy: str  # hash of the controller
+    plant: str  # hash of the plant's equations
+    variables: tuple[str, ...]  # of the plant's state
+    start: Box
+    steps: float  # infinite: for ever
+    never: (
+        dict[str, tuple[float, float]] | None
+    )  # within these bounds at every step; None: nothing is claimed
+    goes_on: bool  # the episode does not end
+    reach: (
+        dict[str, tuple[float, float]] | str | None
+    )  # reaches it and stays; "end": the episode ends
+    sensors: tuple[float, ...]
+    parameters: dict[str, tuple[float, float]]
+    single: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Proof:
+    """A theorem about a controller, or as much of it as could be proven; print it."""
+
+    claim: Claim
+    evidence: tuple[dict[str, Any], ...]  # what the checker goes through, a part of the starts each
+    share: float  # of the volume of the starts that is proven
+    open: tuple[Box, ...]  # what is not
+    bound: dict[
+        str, tuple[float, float]
+    ]  # within which every variable stays, from the starts that are proven
+    within: int | None = None  # steps after which what is to be reached has been reached
+    worst_return: float = (
+        math.nan
+    )  # of the proven starts over the steps; NaN: not asked or not known
+    best_return: float = math.nan
+    seconds: float = 0.0
+    method: str = ""
+    counterexample: Any = field(
+        default=None, compare=False
+    )  # the worst episode found from what is open
+    version: str = __version__
+
+    @property
+    def holds(self) -> bool:
+        """Proven for every start state."""
+        return not self.open and len(self.evidence) > 0
+
+    def __bool__(self) -> bool:
+        return self.holds
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """The certificate, for `spaql.check_proof`."""
+        data = (json_of(replace(self, counterexample=None)) + "\n").encode()
+        write_whole(checked_path(path), lambda file: file.write(data))
+
+    @property
+    def lines(self) -> list[str]:
+        """As it stands on pages and on top of exported code."""
+        claim = self.claim
+        head = (
+            "PROVEN"
+            if self.holds
+            else f"PROVEN for {share_text(self.share)} of the starts"
+            if self.evidence
+            else "NOT PROVEN"
+        )
+        text = [f"{head}  {claim.problem}, controller {claim.policy[:12]}: {self._said()}"]
+        precision = "double or single" if claim.single else "double"
+        about = f"the discrete-time equations of the plant ({claim.plant[:12]}), controller in {precision} precision"
+        if any(claim.sensors):
+            about += f", sensors wrong by up to {', '.join(f'{x:g}' for x in claim.sensors)}"
+        for name, (low, high) in claim.parameters.items():
+            about += f", {name} from {low:g} to {high:g}"
+        text.append(f"About   {about}.")
+        text.append(f"Method  {self.method}, {self.seconds:.1f} s, spaql {self.version}.")
+        if self.open:
+            part = share_text(1.0 - self.share)
+            text.append(
+                f"OPEN    {len(self.open):,} boxes, {part} of the starts: not known to be unsafe."
+            )
+        if self.counterexample is not None:
+            text.append(f"FOUND   {self.counterexample}")
+        return [*text, f"NOT     {NOT[0]}", f"        {NOT[1]}"]
+
+    def _said(self) -> str:
+        claim, parts = self.claim, []
+        when = "for ever" if math.isinf(claim.steps) else f"for {claim.steps:,.0f} steps"
+        if claim.reach == "end":
+            parts.append(f"the episode ends within {self.within} steps")
+        elif isinstance(claim.reach, dict):
+            where = ", ".join(
+                f"{name} in [{low:g}, {high:g}]" for name, (low, high) in claim.reach.items()
+            )
+            parts.append(f"after at most {self.within} steps {where}, {when}")
+        if claim.goes_on:
+            parts.append(f"the episode does not end {when}")
+        if claim.never is not None:
+            where = ", ".join(
+                f"{name} in [{low:g}, {high:g}]" for name, (low, high) in claim.never.items()
+            )
+            parts.append(f"{where} {when}")
+        if not math.isnan(self.worst_return):
+            ends = f"at least {digits(self.worst_return, math.floor, 6)}"
+            ends += (
+                ""
+                if math.isnan(self.best_return)
+                else f" and at most {digits(self.best_return, math.ceil, 6)}"
+            )
+            parts.append(f"the return is {ends}")
+        start = " x ".join(f"[{low:g}, {high:g}]" for low, high in claim.start)
+        said = (
+            f"for every start in {start}: {'; '.join(parts)}."
+            if self.evidence
+            else f"{'; '.join(parts)}."
+        )
+        bounds = [
+            f"{name} in [{digits(low, math.floor)}, {digits(high, math.ceil)}]"
+            for name, (low, high) in self.bound.items()
+        ]
+        return said + (f" All the time {', '.join(bounds)}." if bounds and self.evidence else "")
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines)
+
+
+def json_of(proof: Proof) -> str:
+    """A certificate as text; what is unknown or without end is null."""
+    return json.dumps({"format": FORMAT} | _plain(asdict(proof)), indent=1, allow_nan=False)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _number(value: Any, unknown: float) -> float:
+    return unknown if value is None else float(value)
+
+
+def digits(value: float, rounded: Callable[[float], int], count: int = 4) -> str:
+    """So many digits, rounded so that the text does not promise more than the number."""
+    if value == 0.0 or not math.isfinite(value):
+        return f"{value:g}"
+    unit = 10.0 ** (count - 1 - math.floor(math.log10(abs(value))))
+    return f"{rounded(value * unit) / unit:.{count}g}"
+
+
+def share_text(share: float) -> str:
+    """Rounded down."""
+    return f"{math.floor(share * 1e4) / 100:g} %"
+
+
+def proof_of_file(path: str | PathLike[str]) -> Proof:
+    """A certificate as it was saved, read with distrust: what it says is checked by
+    `check_proof`."""
+    try:
+        entries = json.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise SpaqlError(f"{path} cannot be read: {error.strerror}") from error
+    except (UnicodeDecodeError, ValueError, RecursionError) as error:
+        raise SpaqlError(f"{path} is no certificate: it is not JSON") from error
+    if not isinstance(entries, dict) or entries.pop("format", None) != FORMAT:
+        raise SpaqlError(f"{path} is no certificate of the form {FORMAT!r}")
+    try:
+        claim = Claim(**entries.pop("claim"))
+        claim = replace(
+            claim, start=_box(claim.start), steps=_number(claim.steps, math.inf),
+            sensors=tuple(map(float, claim.sensors)),
+            variables=tuple(map(str, claim.variables)), parameters=_bounds(claim.parameters),
+            never=None if claim.never is None else _bounds(claim.never),
+            reach=claim.reach if claim.reach is None or claim.reach == "end" else _bounds(claim.reach),
+        )  # fmt: skip
+        proof = Proof(claim, **entries)
+        boxes = tuple(_box(box) for box in proof.open)
+        evidence = tuple(dict(part) for part in proof.evidence)
+        return replace(
+            proof, open=boxes, evidence=evidence, bound=_bounds(proof.bound), share=float(proof.share),
+            worst_return=_number(proof.worst_return, math.nan), best_return=_number(proof.best_return, math.nan),
+        )  # fmt: skip
+    except (TypeError, ValueError, AttributeError) as error:
+        raise SpaqlError(f"{path} is a damaged certificate: {echoed(error)}") from error
+
+
+def _box(rows: Any) -> Box:
+    return tuple((float(low), float(high)) for low, high in rows)
+
+
+def _bounds(entries: Any) -> dict[str, tuple[float, float]]:
+    return {str(name): (float(low), float(high)) for name, (low, high) in entries.items()}

@@ -1,0 +1,189 @@
+"""`policy.prove`: which theorem is tried, and what is said of it."""
+
+import math
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from spaql.ground.arrays import Array
+from spaql.ground.errors import SpaqlError
+from spaql.ground.progress import working
+from spaql.proofs import fingerprint
+from spaql.proofs.counterexamples import counterexample
+from spaql.proofs.followed import Following, followed
+from spaql.proofs.loop_model import ClosedLoop, closed_loop, held_states, refuse_unbounded_noise
+from spaql.proofs.loops_proven import evidence_of, prove_loop
+from spaql.proofs.proof import Box, Claim, Proof
+from spaql.proofs.proven_cells import evidence_of as cell_evidence
+from spaql.proofs.proven_cells import kept, open_boxes, reached, surroundings
+from spaql.proofs.questions import Question, question
+from spaql.proofs.remainders import workplace
+
+if TYPE_CHECKING:
+    from spaql.policy.policy import Policy
+
+MOST_AXES = 3  # of cells
+PIECES = 200  # in which start states are followed at first
+SMALLEST = 1e-4  # part of the starts that is not cut again
+MOST_SET_STEPS = 20_000  # for one of them
+
+
+@working("proving")
+def prove(
+    policy: "Policy", never: Any, reach: Any, start: Any, steps: Any, parameters: Any, sensors: Any, single: Any,
+    seconds: Any,
+) -> Proof:  # fmt: skip
+    """See `Policy.prove`."""
+    asked = question(
+        policy.problem, never, reach, start, steps, parameters, sensors, single, seconds
+    )
+    began = time.process_time()
+    if asked.reach == "end":
+        proof = _ends(policy, asked)
+    elif asked.reach is not None:
+        proof = _arrives(policy, asked)
+    else:
+        proof = _stays(policy, asked)
+    if not proof.holds and proof.open:
+        unknown = [np.array(box) for box in proof.open]
+        proof = replace(proof, counterexample=counterexample(asked, policy.rules, unknown))
+    return replace(proof, seconds=round(time.process_time() - began, 2))
+
+
+def _loop(policy: "Policy", asked: Question) -> ClosedLoop:
+    loop = closed_loop(asked.problem, policy.rules, asked.sensors, asked.single)
+    refuse_unbounded_noise(asked.problem, loop, asked.start)
+    return loop
+
+
+def claim_of(policy: "Policy", asked: Question, steps: float) -> Claim:
+    return Claim(
+        asked.problem.name, fingerprint.of_rules(policy.rules), fingerprint.of_plant(asked.problem),
+        tuple(asked.names), box_of(asked.start), steps, asked.never, asked.goes_on, asked.reach,
+        tuple(asked.sensors.tolist()), asked.parameters, asked.single,
+    )  # fmt: skip
+
+
+def box_of(box: Array) -> Box:
+    return tuple((low, high) for low, high in box.tolist())
+
+
+def _stays(policy: "Policy", asked: Question) -> Proof:
+    """Never outside: for ever, or else for so many steps."""
+    loop = _loop(policy, asked)
+    held = held_states(asked.problem)
+    place = workplace(loop, held)
+    tries = [asked.steps] if asked.asked_steps else [math.inf, asked.steps]
+    best = Proof(claim_of(policy, asked, tries[-1]), (), 0.0, (box_of(asked.start),), {})
+    for steps in tries:
+        count = None if math.isinf(steps) else int(steps)
+        search = prove_loop(place, asked.start, asked.limits, count, asked.seconds / len(tries))
+        if not search.parts:
+            continue
+        boxes = np.array([part.region.box for part in search.parts])
+        low, high = boxes[:, :, 0].min(axis=0), boxes[:, :, 1].max(axis=0)
+        bound = {
+            name: (low[j].item(), high[j].item())
+            for j, name in enumerate(asked.names)
+            if not held[j]
+        }
+        least = min(part.left.reward[0] for part in search.parts)
+        proof = Proof(
+            claim_of(policy, asked, steps), tuple(evidence_of(part, held) for part in search.parts), search.share,
+            tuple(box_of(box) for box in search.open), bound,
+            worst_return=math.nan if count is None and not asked.asked_steps else float(least) * (count or math.nan),
+            method=f"a linear loop with a bounded disturbance, {len(search.parts)} parts",
+        )  # fmt: skip
+        if proof.holds:
+            return proof
+        best = proof if proof.share > best.share else best
+    if not best.evidence and math.isfinite(asked.steps) and not held.any():
+        return _followed(policy, asked, False, asked.seconds / 2.0)
+    return best
+
+
+def _followed(policy: "Policy", asked: Question, until_end: bool, seconds: float) -> Proof:
+    """Start boxes followed to the end of their episodes, or for so many steps."""
+    if math.isinf(asked.steps):
+        raise SpaqlError("give steps: start states are followed for a number of steps")
+    loop = _loop(policy, asked)
+    claim = claim_of(policy, asked, asked.steps)
+    widest = np.maximum(_usual(loop, asked) / 5.0, 1e-9)
+    task = Following(
+        int(asked.steps), asked.limits, widest, not until_end, until_end, False, MOST_SET_STEPS
+    )
+    pieces, smallest = (PIECES, SMALLEST) if until_end else (1, 1.0 / 64.0)
+    search = followed(loop, asked.start, task, seconds, pieces, smallest)
+    unknown = tuple(box_of(box) for box in search.open)
+    method = f"{len(search.boxes):,} start boxes followed step by step"
+    if not search.boxes:
+        return Proof(claim, (), 0.0, unknown, {}, method=method)
+    answers = np.array(search.answers)
+    worst, best = answers[:, 1].min().item(), answers[:, 2].max().item()
+    evidence = {"kind": "followed", "boxes": [box.tolist() for box in search.boxes]}
+    within = int(answers[:, 0].max()) if until_end else None
+    share = 1.0 if not unknown else min(search.share, 1.0)
+    spare = 1e-9 * max(abs(worst), abs(best))
+    bound = {} if asked.never is None else asked.never
+    return Proof(
+        claim,
+        (evidence,),
+        share,
+        unknown,
+        bound,
+        within,
+        worst - spare,
+        best + spare,
+        method=method,
+    )
+
+
+def _usual(loop: Any, asked: Question) -> Array:
+    """How far each variable goes, by simulation."""
+    region, _ = surroundings(loop, asked.start, asked.limits)
+    width: Array = np.diff(region, axis=1)[:, 0]
+    return width
+
+
+def _ends(policy: "Policy", asked: Question) -> Proof:
+    return _followed(policy, asked, True, asked.seconds)
+
+
+def _arrives(policy: "Policy", asked: Question) -> Proof:
+    """Reaches bounds and keeps them for ever, cell by cell."""
+    if len(asked.names) > MOST_AXES:
+        raise SpaqlError(
+            f"`reach` is proven cell by cell, which {len(asked.names)} variables are too many for: {MOST_AXES}"
+        )
+    if asked.never is not None:
+        raise SpaqlError(
+            "`never` and `reach` of bounds are two theorems: ask for one after the other"
+        )
+    assert isinstance(asked.reach, dict)
+    loop = _loop(policy, asked)
+    goal = np.tile([-np.inf, np.inf], (len(asked.names), 1))
+    for name, ends in asked.reach.items():
+        goal[asked.names.index(name)] = ends
+    region, inner = surroundings(loop, asked.start, goal)
+    fine = kept(loop, inner, 0.4 * asked.seconds)
+    claim, method = claim_of(policy, asked, math.inf), "cells that stay, and cells by induction"
+    if not (fine.bound >= 0).any():
+        return Proof(
+            claim, (), 0.0, (box_of(asked.start),), {}, method="no cells were found that stay"
+        )
+    cells = reached(loop, fine, region, asked.limits, 0.6 * asked.seconds)
+    unknown = open_boxes(cells.coarse, asked.start)
+    width = np.diff(asked.start, axis=1)[:, 0]
+    wide = width > 0.0
+    lost = sum(float(np.prod(np.diff(box, axis=1)[wide, 0] / width[wide])) for box in unknown)
+    within = int(cells.coarse.bound.max())
+    method += f", {int((cells.levels > 0).sum()):,} blocks"
+    boxes = tuple(box_of(box) for box in unknown)
+    share = max(0.0, 1.0 - lost * (1.0 + 1e-9)) if boxes else 1.0
+    if within < 0:
+        return Proof(
+            claim, (), 0.0, (box_of(asked.start),), {}, method="no cells were found that arrive"
+        )
+    return Proof(claim, (cell_evidence(cells),), share, boxes, {}, within, method=method)

@@ -1,0 +1,178 @@
+"""What is asked of a proof, checked: the plant with its ranges, the starts, bounds by name, the
+number of steps."""
+
+import inspect
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from spaql.ground.arrays import Array
+from spaql.ground.checks import flag, numbers, real, whole
+from spaql.ground.errors import SpaqlError, echoed
+from spaql.plants.assemble import with_parameters
+from spaql.plants.catalog import CATALOG
+from spaql.plants.equations import Between
+from spaql.plants.make import make_from_catalog
+from spaql.plants.problem import Problem
+from spaql.proofs.loop_model import start_box
+
+Bounds = dict[str, tuple[float, float]]
+
+
+class Question(NamedTuple):
+    """What is to be proven, of which loop."""
+
+    problem: Problem  # with the parameters that are ranges
+    names: list[str]  # of the plant's state variables
+    start: Array  # (states, 2)
+    limits: Array  # (states, 2) never outside
+    never: Bounds | None
+    goes_on: bool  # no episode ends
+    reach: Bounds | str | None
+    steps: float  # infinite: for ever
+    asked_steps: bool  # whether the user said how many
+    sensors: Array  # (seen,)
+    parameters: Bounds
+    single: bool
+    seconds: float
+
+
+def question(
+    problem: Problem, never: Any, reach: Any, start: Any, steps: Any, parameters: Any, sensors: Any, single: Any,
+    seconds: Any,
+) -> Question:  # fmt: skip
+    ranges = {
+        name: _range(f"parameters: {name}", value)
+        for name, value in _mapping("parameters", parameters).items()
+    }
+    problem = _with_ranges(problem, ranges)
+    if problem.plant is None or not hasattr(problem.plant, "step"):
+        raise SpaqlError(
+            f"{problem.name} has no plant with equations, so nothing can be proven about it"
+        )
+    if problem.signals is not None:
+        raise SpaqlError(
+            f"{problem.name} is in a loop: proofs about controllers with memory are not there yet"
+        )
+    names = state_names(problem)
+    bounds = None if never is None else _bounds("never", never, names)
+    goal = reach if reach in (None, "end") else _bounds("reach", reach, names)
+    if never is None and reach is None:
+        if not problem.ends:
+            raise SpaqlError(
+                f"say what to prove: never={{'{names[0]}': (low, high)}}, or reach=... by name, or 'end'"
+            )
+        goal = "end" if problem.ends == "success" else None
+    limits = np.tile([-np.inf, np.inf], (len(names), 1))
+    for name, ends in (bounds or {}).items():
+        limits[names.index(name)] = ends
+    box = _start(problem, start, names)
+    for name, ends in ranges.items():  # held for an episode: all their values are starts
+        box[names.index(name)] = ends
+    if (box[:, 0] < limits[:, 0]).any() or (box[:, 1] > limits[:, 1]).any():
+        raise SpaqlError("never: some start states are outside of these bounds")
+    count = (
+        math.inf
+        if steps == math.inf
+        else float(whole("steps", problem.horizon if steps is None else steps, 1, 10**5))
+    )
+    return Question(
+        problem, names, box, limits, bounds, goal is None, goal, count, steps is not None,
+        _sensors(problem, sensors), ranges, flag("single", single), real("seconds", seconds, 0.0, 1e6),
+    )  # fmt: skip
+
+
+def _mapping(what: str, given: Any) -> Mapping[str, Any]:
+    if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
+        raise SpaqlError(f"{what} gives numbers by name, not {echoed(given)}")
+    return given
+
+
+def _range(what: str, given: Any) -> tuple[float, float]:
+    if isinstance(given, Between):
+        return given.low, given.high
+    low, high = numbers(what, given, (2,)).tolist()
+    if low > high:
+        raise SpaqlError(f"{what}: low must not be above high, got {low:g} and {high:g}")
+    return low, high
+
+
+def _bounds(what: str, given: Any, names: list[str]) -> Bounds:
+    ranges = {
+        name: _range(f"{what}: {name}", value) for name, value in _mapping(what, given).items()
+    }
+    for name in ranges:
+        if name not in names:
+            raise SpaqlError(
+                f"{what}: the plant has no variable {echoed(name)}: choose among {', '.join(names)}"
+            )
+    if not ranges:
+        raise SpaqlError(f"{what} names no variable: choose among {', '.join(names)}")
+    return ranges
+
+
+def _start(problem: Problem, given: Any, names: list[str]) -> Array:
+    if isinstance(given, Mapping):
+        ranges = _bounds("start", given, names)
+        box = start_box(problem) if len(ranges) < len(names) else np.zeros((len(names), 2))
+        for name, ends in ranges.items():
+            box[names.index(name)] = ends
+        return box
+    if given is None:
+        return start_box(problem)
+    box = numbers("start, a range for each state variable,", given, (len(names), 2))
+    if (box[:, 0] > box[:, 1]).any():
+        raise SpaqlError("start: low must not be above high")
+    return box
+
+
+def _sensors(problem: Problem, given: Any) -> Array:
+    seen = [axis.name for axis in problem.state]
+    errors = np.zeros(len(seen))
+    if not isinstance(given, Mapping):
+        errors[:] = real("sensors, how far each may be off,", given, 0.0, 1e6)
+        return errors
+    for name, value in _mapping("sensors", given).items():
+        if name not in seen:
+            raise SpaqlError(
+                f"sensors: {echoed(name)} is not observed: choose among {', '.join(seen)}"
+            )
+        errors[seen.index(name)] = real(f"sensors: {name}", value, 0.0, 1e6)
+    return errors
+
+
+def _with_ranges(problem: Problem, ranges: Bounds) -> Problem:
+    """The problem whose plant draws these parameters."""
+    if not ranges:
+        return problem
+    drawn = {name: Between(*ends) for name, ends in ranges.items()}
+    if problem.name in CATALOG:
+        return make_from_catalog(problem.name, dict(problem.parameters) | drawn)
+    origin = getattr(problem.plant, "origin", None)
+    if origin is None or origin[0] is not with_parameters:
+        raise SpaqlError(
+            f"{problem.name} has no parameters: give them to from_plant(..., parameters=...)"
+        )
+    reset, step, observe, axes, given = origin[1]
+    unknown = [name for name in drawn if name not in given]
+    if unknown:
+        raise SpaqlError(
+            f"{problem.name} has no parameter {echoed(unknown[0])}: choose among {', '.join(given)}"
+        )
+    return replace(problem, plant=with_parameters(reset, step, observe, axes, dict(given) | drawn))
+
+
+def state_names(problem: Problem) -> list[str]:
+    """Of the plant's own variables: those of the catalog, the arguments of `step`, or what is
+    observed."""
+    plant: Any = problem.plant
+    drawn = [name for name, value in problem.parameters.items() if isinstance(value, Between)]
+    names = [axis.name for axis in problem.state] if plant.observe is None else []
+    if problem.name in CATALOG:
+        names = list(CATALOG[problem.name].equations.variables)
+    if len(names) + len(drawn) == plant.state_dim:
+        return names + drawn
+    return list(inspect.signature(plant.step.python).parameters)[: plant.state_dim]

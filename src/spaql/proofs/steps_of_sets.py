@@ -1,0 +1,155 @@
+"""One step of the closed loop on a set: the mean value form of sets.py, path by path of the
+plant."""
+
+import math
+
+from spaql.ground.compiling import apart, inlined
+from spaql.proofs.choices import decided, line_of, see
+from spaql.proofs.loop_model import ClosedLoop
+from spaql.proofs.machine import IMPOSSIBLE, run
+from spaql.proofs.score_bounds import ROUND
+from spaql.proofs.sets import MOST, TOO_MANY, UNKNOWN, Sets, SetWork, copy_set, tighten
+
+PARTS = 2  # boxes over which slopes are averaged
+
+
+@apart
+def advance(loop: ClosedLoop, w: SetWork, sets: Sets, at: int) -> int:
+    """Set number `at` a step on, into `w.after`. Returns how many sets it becomes; below zero: it
+    cannot be told."""
+    copy_set(sets, at, w.todo, 0)
+    w.todo.node[0] = 0
+    count, came = 1, 0
+    while count > 0:
+        last = count - 1
+        if not see(loop, w, w.todo, last):
+            count = last
+            continue
+        if w.todo.node[last] >= 0:
+            node = w.todo.node[last]
+            several = decided(loop, w, last)
+            if several < 0 or several >= MOST - 4:
+                return TOO_MANY
+            if several != last + 1 or w.todo.node[last] != node:
+                count = several
+                continue
+        line_of(loop, w, last)
+        count = last
+        for path in range(len(loop.begins) - 2):
+            if came >= MOST - 1:
+                return TOO_MANY
+            outcome = step_of(loop, w, last, path, came)
+            if outcome < 0:
+                return outcome
+            came += outcome
+    return came
+
+
+@apart
+def step_of(loop: ClosedLoop, w: SetWork, last: int, path: int, to: int) -> int:
+    """Set `last` of those to do, with its line, one step on along a path of the plant. 0: it does
+    not go there."""
+    d, m, begin, end = loop.states, loop.actions, loop.begins[path], loop.begins[path + 1]
+    inputs = len(w.whole)
+    for i in range(inputs):
+        if i < d:
+            w.middle[i], w.whole[i, 0], w.whole[i, 1] = (
+                w.todo.centre[last, i],
+                w.box[i, 0],
+                w.box[i, 1],
+            )
+        elif i < d + m:
+            w.middle[i], w.whole[i, 0], w.whole[i, 1] = (
+                w.applied[i - d, 0],
+                w.applied[i - d, 2],
+                w.applied[i - d, 3],
+            )
+        else:
+            w.middle[i], w.whole[i, 0], w.whole[i, 1] = (
+                0.5,
+                loop.noise[i - d - m, 0],
+                loop.noise[i - d - m, 1],
+            )
+    if run(loop.tape, begin, end, w.whole, False, True, w.r, w.out) == IMPOSSIBLE:
+        return 0
+    for i in range(d):
+        w.after.box[to, i, 0], w.after.box[to, i, 1] = w.out.box[i, 0], w.out.box[i, 1]
+        if not w.out.box[i, 1] - w.out.box[i, 0] < 1e6:
+            return UNKNOWN
+        for j in range(inputs):
+            w.mean[i, j, 0] = w.mean[i, j, 1] = 0.0
+    w.after.reward[to, 0], w.after.reward[to, 1] = w.out.box[d, 0], w.out.box[d, 1]
+    w.after.over[to] = w.out.verdict[1]
+    for part in range(PARTS):
+        share = (part + 1.0) / PARTS
+        for i in range(inputs):
+            low, high = min(w.whole[i, 0], w.middle[i]), max(w.whole[i, 1], w.middle[i])
+            low, high = (
+                w.middle[i] + share * (low - w.middle[i]),
+                w.middle[i] + share * (high - w.middle[i]),
+            )
+            w.shrunk[i, 0], w.shrunk[i, 1] = (
+                low - 1e-15 * abs(low) - 1e-300,
+                high + 1e-15 * abs(high) + 1e-300,
+            )
+        run(loop.tape, begin, end, w.shrunk, True, False, w.r, w.out)
+        for i in range(d):
+            for j in range(inputs):
+                w.mean[i, j, 0] += w.out.slopes[i, j, 0] / PARTS
+                w.mean[i, j, 1] += w.out.slopes[i, j, 1] / PARTS
+    for i in range(d):
+        w.after.rest[to, i] = w.out.error[i]  # the last part is the whole set
+    for i in range(inputs):
+        w.shrunk[i, 0] = w.shrunk[i, 1] = w.middle[i]
+    run(loop.tape, begin, end, w.shrunk, False, False, w.r, w.out)
+    known = True
+    for i in range(d):
+        known &= _row(loop, w, last, to, i)
+    for i in range(d):
+        if not known:
+            low, high = w.after.box[to, i, 0], w.after.box[to, i, 1]
+            w.after.centre[to, i] = 0.5 * (low + high)
+            w.after.rest[to, i] = (
+                0.5 * (high - low) * (1.0 + ROUND) + ROUND * max(abs(low), abs(high)) + 1e-300
+            )
+        for k in range(d if not known else 0):
+            w.after.shape[to, i, k] = 0.0
+    if known:
+        tighten(w.after, to)
+    w.after.node[to] = 0
+    return 1
+
+
+@inlined
+def _row(loop: ClosedLoop, w: SetWork, last: int, to: int, i: int) -> bool:
+    """Variable i of the next set; False if its slopes are not known."""
+    d, m = loop.states, loop.actions
+    rest = w.after.rest[to, i] + (w.out.box[i, 1] - w.out.box[i, 0])
+    for j in range(d):
+        w.step[i, j] = 0.5 * (w.mean[i, j, 0] + w.mean[i, j, 1])
+    for j in range(len(w.whole)):
+        middle, half = (
+            0.5 * (w.mean[i, j, 0] + w.mean[i, j, 1]),
+            0.5 * (w.mean[i, j, 1] - w.mean[i, j, 0]),
+        )
+        reach = max(w.whole[j, 1] - w.middle[j], w.middle[j] - w.whole[j, 0])
+        rest += (half + ROUND * abs(middle)) * max(reach, 0.0)
+        if d <= j < d + m:
+            rest += abs(middle) * w.applied[j - d, 1]
+            for k in range(d):
+                w.step[i, k] += middle * w.line[j - d, k]
+        elif j >= d + m:
+            rest += abs(middle) * 0.5
+    size = abs(0.5 * (w.out.box[i, 0] + w.out.box[i, 1]))
+    for k in range(d):
+        total = 0.0
+        for j in range(d):
+            total += w.step[i, j] * w.todo.shape[last, j, k]
+            size += abs(w.step[i, j] * w.todo.shape[last, j, k])
+        w.after.shape[to, i, k] = total
+        rest += abs(w.step[i, k]) * w.todo.rest[last, k]
+        size += abs(w.step[i, k]) * abs(w.around[k, 1] - w.around[k, 0])
+    w.after.centre[to, i] = 0.5 * (w.out.box[i, 0] + w.out.box[i, 1])
+    w.after.rest[to, i] = rest * (1.0 + ROUND) + ROUND * size + 1e-300
+    known: bool = rest < math.inf and size < math.inf
+    return known
