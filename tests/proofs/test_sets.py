@@ -1,0 +1,69 @@
+"""One step of sets, of the prover and of the checker, holds every state that a program in double or single precision reaches."""
+
+import numpy as np
+import pytest
+
+import spaql
+from spaql.proofs.checked_sets import many
+from spaql.proofs.checked_steps import stepped
+from spaql.proofs.checker import CheckedLoop
+from spaql.proofs.followed import Following, follow_one, no_grid, stack_for
+from spaql.proofs.loop_model import closed_loop
+from spaql.proofs.sets import work_for
+from spaql.trees.tree import decide
+
+LAWS = {
+    "pendulum": ({"cos": -2.0, "sin": -9.0, "velocity": -2.0}, 0.5, [[-3.5, 3.5], [-8.0, 8.0]]),
+    "mountain-car": ({"velocity": 100.0, "position": 1.0}, 1.0, [[-1.2, 0.6], [-0.07, 0.07]]),
+    "mountain-car-continuous": ({"velocity": 30.0, "position": -1.0}, 0.0, [[-1.2, 0.6], [-0.07, 0.07]]),
+    "cartpole-500": ({"position": 1.0, "velocity": 2.0, "angle": 16.0, "angular velocity": 4.0}, 0.0, [[-2, 2], [-2, 2], [-0.2, 0.2], [-2, 2]]),
+}
+
+
+def inside(x, c, G, R, B):
+    """Necessary for every direction: a . x <= a . c + |a G| + |a| R; and in the box."""
+    rng = np.random.default_rng(0)
+    directions = np.concatenate([np.eye(len(x)), -np.eye(len(x)), rng.normal(size=(16, len(x)))])
+    reach = directions @ c + abs(directions @ G).sum(axis=1) + abs(directions) @ R
+    return (directions @ x <= reach + 1e-12).all() and (B[:, 0] <= x).all() and (x <= B[:, 1]).all()
+
+
+@pytest.mark.parametrize("single", [False, True], ids=["double", "single"])
+@pytest.mark.parametrize("name", list(LAWS))
+def test_no_state_is_outside_of_the_sets_after_some_steps(name, single):
+    gains, offset, where = LAWS[name]
+    policy = spaql.law(spaql.make(name), gains, offset=offset)
+    rng, where = np.random.default_rng(3), np.array(where, float)
+    d = len(where)
+    checked = CheckedLoop(policy.problem, policy.rules, np.zeros(len(policy.problem.state)), single)
+    for _ in range(12):
+        centre, width = rng.uniform(where[:, 0], where[:, 1]), 10.0 ** rng.uniform(-4, -1.5) * np.diff(where, axis=1)[:, 0]
+        box = np.stack([np.maximum(centre - width, where[:, 0]), np.minimum(centre + width, where[:, 1])], axis=1)
+        sets = many(box[None])
+        states = rng.uniform(box[:, 0], box[:, 1], (8, d))
+        for _ in range(2):
+            sets = stepped(checked, sets)
+            states = np.array([moved(policy, x, single) for x in states])
+            for x in states:
+                assert any(inside(x, sets.c[k], sets.G[k], sets.R[k], sets.B[k]) for k in range(len(sets.c)))
+        _the_prover_holds(policy, box, single, rng)
+
+
+def moved(policy, state, single):
+    plant = policy.problem.plant
+    seen = np.array(state if plant.observe is None else plant.observe(*state))
+    seen = seen.astype(np.float32).astype(float) if single else seen
+    return np.array(plant.step(*state, *decide(policy.rules, seen[None])[0])[0])
+
+
+def _the_prover_holds(policy, box, single, rng):
+    """A set that is followed for two steps within limits that a simulated state leaves must not be called done."""
+    loop, d = closed_loop(policy.problem, policy.rules, np.zeros(len(policy.problem.state)), single), len(box)
+    ends = np.array([moved(policy, moved(policy, x, single), single) for x in rng.uniform(box[:, 0], box[:, 1], (6, d))])
+    w, st, none = work_for(loop), stack_for(loop), no_grid(d)
+    for axis in range(d):
+        for side, sign in ((0, 1.0), (1, -1.0)):
+            limits = np.tile([-np.inf, np.inf], (d, 1))
+            limits[axis, side] = (ends[:, axis].min() if side == 0 else ends[:, axis].max()) + sign * 1e-9
+            task = Following(2, limits, np.full(d, np.inf), False, False, False, 1000)
+            assert follow_one(loop, w, st, box, task, none, none) != 1
