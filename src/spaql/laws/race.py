@@ -171,13 +171,18 @@ def adopt(
     gain = max(0.0, float(before.mean()) - max(smaller)) if smaller else np.inf
     tolerance = min(state.tolerance, MAX_LOST_GAIN * gain)  # else tidying eats what a larger tree gains
     tree, returns = law, before
-    for share in (1.0, CAREFUL_SHARE, 0.0):
-        form = tidied(share * tolerance) if share else with_digits(law, MAX_DIGITS)
-        after = trials.returns(form, seeds)
-        fine = no_worse(after, before, 2 * tolerance) if errors else paired(after, before)[0] >= -2 * tolerance
-        if fine and (against is None or paired(after, against)[0] > 0.0):
-            tree, returns = form, after
-            break
+    try:
+        for share in (1.0, CAREFUL_SHARE, 0.0):
+            form = tidied(share * tolerance) if share else with_digits(law, MAX_DIGITS)
+            after = trials.returns(form, seeds)
+            fine = no_worse(after, before, 2 * tolerance) if errors else paired(after, before)[0] >= -2 * tolerance
+            if fine and (against is None or paired(after, against)[0] > 0.0):
+                tree, returns = form, after
+                break
+    except Spent:  # untidied it is better than none of its size, and no match for one that is tidy
+        if law.n_leaves not in tidy or tidy[law.n_leaves].tree.laws is None:
+            _put(agent, law, before, law)
+        raise
     _put(agent, tree, returns, law)
     if agent.tree is tree and len(state.exams):
         n, exams = len(state.exams), seeds_of(agent.seed, LAWS_CONFIRMED, 0, len(state.exams))
