@@ -115,10 +115,13 @@ def run_stage(agent: Laws, trials: Trials, stage: int) -> None:
     what, leaves = plan_of(stage, agent.max_leaves)
     on_the_way = leaves < agent.max_leaves and stage < len(cycle_of(agent.max_leaves)[0])
     effort = trials.effort * (EASY_EFFORT if on_the_way else 1.0)
+    raw = state.frontier.raw
     if trials.left is not None:
         share = STAGE_SHARE if on_the_way else SEARCH_SHARE
-        trials.reserve = int(max((1.0 - share) * trials.left, state.tidying))
-    raw = state.frontier.raw
+        needed = state.tidying
+        if leaves not in raw and needed >= trials.left:
+            needed = 0.0  # the first law of a size may be untidy: else nothing could be searched for any more
+        trials.reserve = int(max((1.0 - share) * trials.left, needed))
     if what == "regrow" and leaves in raw:
         search = Search(trials, state_units(agent), agent.seed, stage, trials.effort)
         with contextlib.suppress(Spent):
