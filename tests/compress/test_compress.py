@@ -8,8 +8,9 @@ import spaql
 from hand_made_trees import cartpole_tree, pendulum_tree
 from spaql.compress.arena import Moments, arena_of
 from spaql.compress.cart import best_splits, cost_tree, distilled
-from spaql.compress.frontier import FRESH, FRESH_SEED
+from spaql.compress.frontier import FRESH
 from spaql.compress.tree_search import search
+from spaql.ground.streams import FRESH_SEED
 from spaql.training.closed_loop import run_episodes
 from spaql.trees.equality import differences
 from spaql.trees.tree import leaf_of

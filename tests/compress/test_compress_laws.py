@@ -9,7 +9,8 @@ import pytest
 import spaql
 from gym_envs import Line
 from law_examples import law_policies
-from spaql.compress.frontier import FRESH, FRESH_IN_PYTHON, FRESH_SEED, FrontierPoint, chosen_of, honest, monotone
+from spaql.compress.frontier import FRESH, FRESH_IN_PYTHON, FrontierPoint, chosen_of, honest, monotone
+from spaql.ground.streams import FRESH_SEED
 from spaql.trees.edits import constant
 
 BUDGET = 20_000_000

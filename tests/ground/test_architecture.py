@@ -240,10 +240,10 @@ PRONOUNS = {"one", "found", "told", "made"}  # names that say nothing of what th
 
 
 def test_names_are_nouns():
-    """A ratchet: whoever touches a function gives its variables names."""
+    """Whoever touches a function gives its variables names."""
     nodes = (node for file in files() for node in ast.walk(ast.parse(text_of(file))))
     named = (node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
-    assert sum(name in PRONOUNS for name in named) <= 502
+    assert not [name for name in named if name in PRONOUNS]
 
 
 def test_a_file_name_stands_for_one_thing():
@@ -262,7 +262,7 @@ def test_few_numbers_are_tuned():
         for node in ast.parse(text_of(file)).body if file.startswith(TUNED) else ():
             if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
                 count += sum(isinstance(part, ast.Constant) and type(part.value) in (int, float) for part in ast.walk(node.value))
-    assert count <= 486
+    assert count <= 328
 
 
 def test_files_that_comments_name_are_there():

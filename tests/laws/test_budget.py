@@ -35,3 +35,11 @@ def test_a_search_uses_all_of_its_samples_and_no_more(samples):
     agent = spaql.Laws(spaql.make("cartpole"), max_leaves=2, seed=0)
     agent.learn(samples=samples, progress=False)
     assert agent.history.train_samples[-1] == samples
+
+
+def test_a_size_is_searched_for_even_where_tidying_the_one_before_took_more_than_is_left():
+    agent = spaql.Laws(spaql.make("pendulum"), max_leaves=2, seed=1003)
+    agent.learn(samples=20_000_000)
+    assert agent.state.tidying > 8_000_000
+    assert agent.policy().n_leaves == 2
+    assert agent.policy().evaluate(200).mean > -200.0

@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 
 import spaql
+from spaql.laws.race import adopt
 from spaql.laws.tidy import Tidying, rounded
-from spaql.laws.trials import Trials, seeds_of
+from spaql.laws.trials import Spent, Trials, seeds_of
 from spaql.laws.vector import plain
-from spaql.policy.outputs import make_laws
+from spaql.learners.law_files import ScoredTree
+from spaql.policy.outputs import leaf, make_laws
 from spaql.trees.edits import simplified
 from spaql.trees.laws import CLIP, ORDERED, THRESHOLD
 from spaql.trees.tree import NODE, make_tree
@@ -113,3 +115,41 @@ def test_a_threshold_of_one_variable_has_no_factor():
     laws = make_laws(np.array([[[0.0, 0.0, -0.02, 0.0]]]), np.array([[0.01]]), problem.actions, THRESHOLD)
     found = plain(make_tree(nodes, np.zeros((1, 1)), 4, None, laws)).laws
     assert (found.gains[0, 0, 2], found.offsets[0, 0]) == (-1.0, 0.5)
+
+
+# -- a budget that ends while a law is adopted -------------------------------------------------------------------------
+
+BALANCING = ([0.0, -14.0, -3.0], 0.0)
+SWINGING = ([0.0, 0.0, 3.0], 0.0)
+
+
+def one_law_known():
+    """A learner that has a law which does nothing, and two laws that are better than it."""
+    problem = spaql.make("pendulum")
+    agent = spaql.Laws(problem, max_leaves=2)
+    trials = Trials(problem)
+    still = leaf(problem.actions, np.zeros((1, 3)), np.zeros(1), CLIP)
+    agent.state.frontier.tidy[1] = ScoredTree(still, mean(trials, still))
+    return agent, trials, two_laws([1.0, 0.0, 0.0], 0.7, (SWINGING, BALANCING), problem)
+
+
+def spent(tolerance):
+    raise Spent
+
+
+def test_the_first_law_of_a_size_is_kept_as_it_is_where_the_budget_ends_before_it_is_tidy():
+    agent, trials, laws = one_law_known()
+    with pytest.raises(Spent):
+        adopt(agent, trials, laws, SEEDS, spent, 0.0)
+    kept = agent.state.frontier.tidy[2]
+    assert kept.tree is laws
+    assert kept.mean == mean(trials, laws)
+
+
+def test_half_tidied_it_is_no_match_for_a_tidy_one_of_its_size():
+    agent, trials, laws = one_law_known()
+    rival = two_laws([1.0, 0.0, 0.0], 0.7, (([0.0, 0.0, 0.5], 0.0), ([0.0] * 3, 0.0)), trials.problem)
+    agent.state.frontier.tidy[2] = ScoredTree(rival, mean(trials, rival))
+    with pytest.raises(Spent):
+        adopt(agent, trials, laws, SEEDS, spent, 0.0)
+    assert agent.state.frontier.tidy[2].tree is rival

@@ -9,8 +9,7 @@ import spaql
 from command_line import run
 from made_explanations import data_of, text_of, written
 from spaql.compress.arena import Moments
-from spaql.compress.compress import _trusted
-from spaql.compress.model_arena import ModelArena
+from spaql.compress.model_arena import ModelArena, trusted
 from spaql.export import FORMATS
 from spaql.learners.atlas.endings import start_states
 from spaql.policy.policy import Policy
@@ -294,7 +293,7 @@ def test_a_model_in_which_the_table_fails_does_not_judge(arena, tables):
     own = plan.model
     broken = own._replace(rewards=np.array([-50.0, -50.0]))  # every step is a disaster
     starts = arena.plan.out_of_metric(arena.begin)
-    assert _trusted(table.problem, plan, [own, broken, own], starts) == [own, own]
+    assert trusted(table.problem, plan, [own, broken, own], starts) == [own, own]
 
 
 def test_over_a_longer_time_a_failure_costs_more(tables):

@@ -131,7 +131,6 @@ def run_on(
 
 # -- where trees are tried: the plant itself, or anything that answers the same questions, such as a learned model -----
 
-SEARCH_SEED = 2**42  # of the start states of searches
 LOST = -1e100  # the return of a tree that drives the plant out of all numbers
 MOMENT_EPISODES = 64  # start states that moments are taken from
 
@@ -189,7 +188,7 @@ class PlantArena:
         if problem.plant is None:
             raise SpaqlError(f"{problem.name} has no compiled plant: use EnvironmentArena")
         self.starts, self.samples, self.variables = starts, 0, len(problem.state)
-        self.key = np.uint64(streams.plant_seed(SEARCH_SEED + seed, streams.SELECT_PLANT, 0))
+        self.key = np.uint64(streams.plant_seed(streams.ARENA_SEED + seed, streams.SELECT_PLANT, 0))
         self.reset, self.step = problem.plant.batch
         self.stage, self.lanes = stage_of(problem.plant, problem.horizon), new_lanes(problem.plant)
         self._returns = np.zeros(starts)
@@ -210,15 +209,15 @@ class PlantArena:
     def moments(self, tree: Tree, count: int, seed: int) -> Moments:
         rows, room = self.stage.rows, 2 * count
         memory = MomentBuffer(np.empty((room, rows.action)), np.empty(room, np.uint64), np.empty(room, np.int64))
-        returns, found = np.zeros(min(MOMENT_EPISODES, self.starts)), np.zeros(1, np.int64)
+        returns, count_kept = np.zeros(min(MOMENT_EPISODES, self.starts)), np.zeros(1, np.int64)
         before = self.samples
         self.returns(tree, 0, len(returns))  # how long episodes are decides which share of the moments is wanted
         sample = Sample(np.uint64(seed), count / (self.samples - before))
         episodes = Episodes(self.key, returns, 0, len(returns))
         self.samples += keep_moments(
-            self.reset, self.step, self.stage, tree.controller, self.lanes, episodes, sample, memory, found
+            self.reset, self.step, self.stage, tree.controller, self.lanes, episodes, sample, memory, count_kept
         )
-        kept = MomentBuffer(*(part[: int(found[0])] for part in memory))
+        kept = MomentBuffer(*(part[: int(count_kept[0])] for part in memory))
         return Moments(np.ascontiguousarray(kept.places[:, rows.observation : rows.action]), kept)
 
     def futures(self, tree: Tree, moments: Moments, actions: Array, hold: int) -> Array:
@@ -238,7 +237,7 @@ class EnvironmentArena:
     def __init__(self, problem: Problem, starts: int, seed: int = 0) -> None:
         self.problem, self.starts, self.samples = problem, starts, 0
         self.variables, self.env = len(problem.state), problem.open_env()
-        self.seed = int(streams.plant_seed(SEARCH_SEED + seed, streams.SELECT_PLANT, 0))
+        self.seed = int(streams.plant_seed(streams.ARENA_SEED + seed, streams.SELECT_PLANT, 0))
 
     @property
     def steps(self) -> int:

@@ -9,14 +9,11 @@ from spaql.ground.arrays import Array
 from spaql.trees.edits import best_first, constant, simplified, split
 from spaql.trees.tree import Builder, Tree
 
-SMALLEST = 5  # examples in a leaf
+MIN_LEAF_STATES = 5
 
 
 def distilled(states: Array, actions: Array, most: int) -> list[Tree]:
-    """Nested trees with 1, 2, ...
-
-    up to `most` leaves, each made from the last by the split that explains most (CART, best first).
-    """
+    """Nested trees with 1, 2, ... up to `most` leaves, each from the last by the split that explains most (CART)."""
     values, label = np.unique(actions, axis=0, return_inverse=True)
     label = label.ravel()
     splits: dict[int, tuple[int, float, int, int]] = {}  # region: feature, cut, regions below and above
@@ -59,7 +56,7 @@ def distilled(states: Array, actions: Array, most: int) -> list[Tree]:
 def _best_split(x: Array, label: Array, classes: int) -> tuple[float, int, float]:
     """Largest fall of Gini's impurity times the number of examples: (fall, variable, cut)."""
     n, best = len(label), (0.0, 0, 0.0)
-    if n < 2 * SMALLEST:
+    if n < 2 * MIN_LEAF_STATES:
         return best
     total = np.bincount(label, minlength=classes).astype(float)
     whole = n - (total**2).sum() / n
@@ -72,9 +69,8 @@ def _best_split(x: Array, label: Array, classes: int) -> tuple[float, int, float
         size = np.arange(1, n)
         left = size - (below**2).sum(axis=1) / size
         right = (n - size) - ((total - below) ** 2).sum(axis=1) / (n - size)
-        fall = np.where(
-            (np.diff(value) > 0) & (size >= SMALLEST) & (n - size >= SMALLEST), whole - left - right, -np.inf
-        )
+        allowed = (np.diff(value) > 0) & (size >= MIN_LEAF_STATES) & (n - size >= MIN_LEAF_STATES)
+        fall = np.where(allowed, whole - left - right, -np.inf)
         at = int(np.argmax(fall))
         if fall[at] > best[0] + 1e-9:
             best = (float(fall[at]), j, float((value[at] + value[at + 1]) / 2))
@@ -83,7 +79,6 @@ def _best_split(x: Array, label: Array, classes: int) -> tuple[float, int, float
 
 # -- a tree from what actions cost at given states: a state counts as much as a wrong action would lose there ----------
 
-SMALLEST_SIDE = 5  # states in a leaf
 USEFUL = 0.1  # share of a leaf's cost that a split must save; else the split that explains most prepares those below it
 HOPE = 0.3  # share of its cost that a leaf may save in the long run
 
@@ -107,10 +102,10 @@ def cost_tree(states: Array, costs: Array, actions: Array, most: int, scale: Arr
         """Of a leaf and the states in it."""
         members = part[1]
         cost = float(costs[members].sum(axis=0).min())
-        splits = best_splits(states[members], costs[members], scale, oblique, SMALLEST_SIDE) if cost > 0 else []
+        splits = best_splits(states[members], costs[members], scale, oblique, MIN_LEAF_STATES) if cost > 0 else []
         if not splits:
             return None
-        saving, explaining = min(splits, key=lambda one: one.cost), max(splits, key=lambda one: one.explained)
+        saving, explaining = min(splits, key=lambda test: test.cost), max(splits, key=lambda test: test.explained)
         saved = cost - saving.cost
         return max(saved, HOPE * cost), saving if saved >= USEFUL * cost else explaining
 
@@ -133,7 +128,7 @@ def cost_tree(states: Array, costs: Array, actions: Array, most: int, scale: Arr
 
 def best_splits(states: Array, costs: Array, scale: Array, oblique: bool, smallest: int = 1) -> list[CostSplit]:
     """Per direction the split that leaves least cost, and the one that explains most squared error of the costs."""
-    n, found = len(states), []
+    n, splits = len(states), []
     if n < 2 * smallest:
         return []
     total = costs.sum(axis=0)
@@ -154,8 +149,8 @@ def best_splits(states: Array, costs: Array, scale: Array, oblique: bool, smalle
         for at in {int(np.argmin(cost)), int(np.argmax(explained))}:
             cut = value[at] + (value[at + 1] - value[at]) / 2
             sides = int(below[:, at].argmin()), int(above[:, at].argmin())
-            found.append(CostSplit(float(cost[at]), float(explained[at]), weights, float(cut), *sides))
-    return found
+            splits.append(CostSplit(float(cost[at]), float(explained[at]), weights, float(cut), *sides))
+    return splits
 
 
 def _directions(states: Array, costs: Array, scale: Array, oblique: bool) -> list[Array]:

@@ -12,6 +12,7 @@ from spaql.ground.arrays import Array
 from spaql.ground.checks import checked_path
 from spaql.ground.colours import BLUE, GREY, INK, VERMILION
 from spaql.ground.errors import SpaqlError
+from spaql.ground.streams import FRESH_SEED
 from spaql.ground.writing import check_file, form_of, write_whole
 from spaql.learners.agent import Agent
 from spaql.plants.problem import Finite
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 FRESH = 1000  # episodes of the comparison with the table
 FRESH_IN_PYTHON = 20  # the same, in an environment that is not compiled
 TOLD_IN_PYTHON = 50  # episodes of the returns that are told there; on compiled plants as many as of the comparison
-FRESH_SEED = 2**41  # start states that neither search nor usage have seen
 ALPHA = 0.05  # of the test whether a tree is worse than the table
 NEAR = 0.1  # of the range of a continuous action: actions that differ by less count as the same
 
@@ -65,7 +65,7 @@ def monotone(points: list[FrontierPoint]) -> list[FrontierPoint]:
 
 def honest(points: list[FrontierPoint], leaves: int) -> FrontierPoint:
     """The best point of at most so many leaves: nothing is returned that is worse than a smaller tree."""
-    return max((one for one in points if one.leaves <= leaves), key=lambda one: (one.mean, -one.leaves))
+    return max((point for point in points if point.leaves <= leaves), key=lambda point: (point.mean, -point.leaves))
 
 
 class Judged(NamedTuple):
@@ -90,7 +90,7 @@ def notes_on(point: FrontierPoint, judged: Judged, more: str) -> tuple[str, ...]
         return ()
     size = f"{point.leaves} leaves" if point.leaves > 1 else "one leaf"
     episodes = episodes_for(judged.policy)  # the numbers that are told wherever the policy is shown
-    mean, table = (one.evaluate(episodes).mean for one in (_tree(judged.policy, point), judged.policy))
+    mean, table = (policy.evaluate(episodes).mean for policy in (_tree(judged.policy, point), judged.policy))
     compared = f"{mean:.5g} against {table:.5g} on the same {episodes:,} fresh episodes"
     return (f"the tree with {size} is significantly worse than the table it was made from ({compared}): {more}",)
 
@@ -108,12 +108,12 @@ def restated(policy: "Policy", fresh: "Evaluation | None" = None) -> list[Fronti
     """
     if not policy.problem.can_run:
         return list(policy.frontier)
-    made = []
+    points = []
     for point in policy.frontier:
         known = fresh if point.tree is policy.rules else None
-        told = known or _tree(policy, point).evaluate(episodes_for(policy))
-        made.append(replace(point, mean=told.mean, ci95=told.ci95))
-    return made
+        evaluation = known or _tree(policy, point).evaluate(episodes_for(policy))
+        points.append(replace(point, mean=evaluation.mean, ci95=evaluation.ci95))
+    return points
 
 
 def _tree(policy: "Policy", point: FrontierPoint) -> "Policy":
@@ -134,6 +134,26 @@ def frontier_of(table: "Policy", trees: dict[int, Tree], episodes: int) -> Judge
         near = np.all(np.abs(tree.decide(states) - wanted) <= NEAR * span, axis=1)
         points.append(FrontierPoint(leaves, fresh.mean, fresh.ci95, float(near.mean()), worse, tree.rules))
     return Judged(points, steps, table)
+
+
+def kind_of(tree: Tree) -> str:
+    return "compressed tree" if tree.laws is None else "law tree"
+
+
+def compressed(
+    policy: "Policy", trees: dict[int, Tree], max_leaves: int | None, samples: int, more: str, leaves: int | None = None
+) -> "Policy":
+    """The policy as one of the trees: of so many `leaves` at most, or else the one that was asked for; all are judged.
+
+    `samples`: that the search has used; `more`: what could help where the tree is worse than the table.
+    """
+    table = policy.table_policy or policy
+    judged = frontier_of(table, trees, FRESH if policy.problem.plant is not None else FRESH_IN_PYTHON)
+    point = chosen_of(monotone(judged.points), max_leaves) if leaves is None else honest(judged.points, leaves)
+    return replace(
+        policy, rules=point.tree, kind=kind_of(point.tree), table_policy=table, samples=samples + judged.samples,
+        frontier=tuple(monotone(judged.points)), notes=notes_on(point, judged, more), certificate=None,
+    )  # fmt: skip
 
 
 # -- size against return as a figure -----------------------------------------------------------------------------------
@@ -189,9 +209,9 @@ def frontier_figure(policy: "Policy", path: str | PathLike[str], baselines: Mapp
 def _of_problem(baselines: Mapping[str, Any], variables: int) -> Mapping[str, Any]:
     if not isinstance(baselines, Mapping):
         raise SpaqlError(f"baselines are controllers by name, such as {{'PI': pi}}, not {type(baselines).__name__}")
-    for name, one in baselines.items():
-        problem = getattr(one, "problem", None)
-        if not callable(getattr(one, "evaluate", None)) or problem is None or len(problem.state) != variables:
+    for name, controller in baselines.items():
+        problem = getattr(controller, "problem", None)
+        if not callable(getattr(controller, "evaluate", None)) or problem is None or len(problem.state) != variables:
             raise SpaqlError(f"{name} is no controller of this problem: make one with spaql.Controller")
     return baselines
 

@@ -1,6 +1,7 @@
 """A learned model as the arena of a search: trees are tried in it without a step of the plant."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,6 +21,10 @@ from spaql.learners.atlas.imagine import (
 from spaql.learners.atlas.plan import Plan
 from spaql.plants.problem import Problem
 from spaql.trees.tree import CompiledTree, Tree
+
+DOUBT_SHARE = 0.05  # of the way from the worst to the best: by so much may one be worse than another
+SPREAD_SHARE = 0.1  # and by so much of the standard deviation of its returns may the table be worse in a trusted model
+CAUTION = 0.25  # of the standard deviation of its returns is taken from a tree's mean when it is judged
 
 
 class ModelArena:
@@ -52,9 +57,10 @@ class ModelArena:
 
     def returns(self, tree: Tree, first: int, last: int) -> Array:
         begin = self.begin[first:last]
-        found, steps = imagined_returns(self.worlds, self._controller(tree), begin, first, self.horizon, self._tracks)
+        controller = self._controller(tree)
+        returns, steps = imagined_returns(self.worlds, controller, begin, first, self.horizon, self._tracks)
         self.steps += steps
-        return found
+        return returns
 
     def moments(self, tree: Tree, count: int, seed: int) -> Moments:
         begin, before, controller, all_kept = self.begin[:MOMENT_EPISODES], self.steps, self._controller(tree), []
@@ -72,27 +78,78 @@ class ModelArena:
         trials = features_of(self.problem.actions, np.ascontiguousarray(actions, float))
         controller = self._controller(tree)
         places, times, models = moments.memory
-        found = np.zeros((len(places), len(actions) + 1))
+        returns = np.zeros((len(places), len(actions) + 1))
         for which in range(len(self.worlds)):
             mine = models == which
-            found[mine] = self._run(which, controller, places[mine], times[mine], trials, hold, self._nothing).reshape(
-                -1, len(actions) + 1
-            )
-        return found
+            futures = self._run(which, controller, places[mine], times[mine], trials, hold, self._nothing)
+            returns[mine] = futures.reshape(-1, len(actions) + 1)
+        return returns
 
     def _run(
         self, which: int, controller: CompiledTree, places: Array, times: Array | None, features: Array, hold: int,
         kept: Kept,
     ) -> Array:  # fmt: skip
-        found = np.zeros(len(places) * (len(features) + 1))
-        if len(found):
+        returns = np.zeros(len(places) * (len(features) + 1))
+        if len(returns):
             begun = np.zeros(len(places), np.int64) if times is None else times
             trials = ModelEpisodes(np.ascontiguousarray(places), begun, features, hold)
-            self.steps += rehearse(self.worlds[which], controller, trials, self.horizon, found, kept, self._tracks)
-        return found
+            self.steps += rehearse(self.worlds[which], controller, trials, self.horizon, returns, kept, self._tracks)
+        return returns
 
     def _keep(self, room: int, seed: int, share: float) -> Kept:
         return Kept(np.uint64(seed), share, np.full((room, self.variables), np.nan), np.zeros(room, np.int64))
 
     def _controller(self, tree: Tree) -> CompiledTree:
         return controller_of(self.plan, tree, self.problem.actions)
+
+
+# -- trees judged in learned models ------------------------------------------------------------------------------------
+
+
+def trusted(problem: Problem, plan: Plan, models: Sequence[CellModel], starts: Array) -> list[CellModel]:
+    """The models in which the plan's table does about as well as in the first, the model of all data.
+
+    The others lack data that was needed, and would judge trees by their own ignorance. A constant added to all rewards
+    changes nothing here.
+    """
+    arenas = [ModelArena(problem, plan, starts, [model], fair=True) for model in models]
+    returns = [arena.returns(plan.table, 0, len(starts)) for arena in arenas]
+    means = np.array([part.mean() for part in returns])
+    least = means[0] - DOUBT_SHARE * np.ptp(means) - SPREAD_SHARE * returns[0].std()
+    return [model for model, mean in zip(models, means, strict=True) if mean >= least]
+
+
+class JudgedTree(NamedTuple):
+    """A tree, and what it earns by a cautious judge."""
+
+    score: float
+    tree: Tree
+
+
+def judged_in_models(
+    trees: Sequence[Tree], problem: Problem, plan: Plan, starts: Array, models: Sequence[CellModel]
+) -> dict[int, JudgedTree]:
+    """By leaves, where something is gained: what trees earn from other start states, and in models of other data.
+
+    The judge looks twice as far as the episode, because what fails soon after its end is not sound; but nothing is
+    gained there: an episode counts as twice its return, or less. To end early is thus not preferred.
+    """
+    once, twice = (ModelArena(problem, plan, starts, models, times * problem.horizon, True) for times in (1, 2))
+    best: dict[int, JudgedTree] = {}
+    for tree in trees:
+        returns = np.minimum(2.0 * once.returns(tree, 0, len(starts)), twice.returns(tree, 0, len(starts)))
+        score = float(returns.mean() - CAUTION * returns.std())
+        if tree.n_leaves not in best or score > best[tree.n_leaves].score:
+            best[tree.n_leaves] = JudgedTree(score, tree)
+    gaining: dict[int, JudgedTree] = {}
+    for leaves in sorted(best):
+        if not gaining or best[leaves].score > max(entry.score for entry in gaining.values()):
+            gaining[leaves] = best[leaves]
+    return gaining
+
+
+def leaves_of_choice(judged: dict[int, JudgedTree], max_leaves: int | None) -> int:
+    """The best, or without a wanted number of leaves the smallest that is about as good."""
+    scores = [entry.score for entry in judged.values()]
+    reach = max(scores) - (DOUBT_SHARE * (max(scores) - min(scores)) if max_leaves is None else 0.0)
+    return next(leaves for leaves, entry in judged.items() if entry.score >= reach)

@@ -1,6 +1,5 @@
 """What a search may choose: actions and tests, at random or because they promise something."""
 
-import itertools
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,13 +7,9 @@ import numpy as np
 from spaql.compress.arena import Arena, Moments
 from spaql.compress.cart import best_splits, cost_tree
 from spaql.ground.arrays import Array
-from spaql.plants.problem import Continuous, Finite
+from spaql.plants.problem import LEVELS, MOST_CONSTANT, Continuous, Finite
 from spaql.trees.edits import split, with_action
 from spaql.trees.tree import Tree, leaf_of
-
-MOST_TRIED = 9  # actions tried at every moment
-MOST_KNOWN = 64  # actions of the table that are remembered
-LEVELS = 5  # of a single continuous action
 
 
 def _step(rng: np.random.Generator) -> float:
@@ -27,21 +22,12 @@ class Actions:
 
     def __init__(self, actions: Continuous | Finite, known: Array, rng: np.random.Generator) -> None:
         self.rng, self.finite = rng, isinstance(actions, Finite)
-        if isinstance(actions, Finite):
-            self.all = np.array(actions.values, float)[:, None]
-            self.tried = self.all[np.unique(np.linspace(0, len(self.all) - 1, MOST_TRIED).round().astype(int))]
+        if actions.axes == 1:
+            self.tried = actions.some(LEVELS, MOST_CONSTANT)
         else:
-            self.low, self.high = actions.bounds
-            if len(self.low) == 1:
-                self.tried = np.linspace(self.low, self.high, LEVELS)
-            else:
-                corners = np.array(
-                    list(itertools.islice(itertools.product(*zip(self.low, self.high, strict=True)), 256))
-                )
-                few = corners[rng.permutation(len(corners))[: MOST_TRIED - 1]]
-                self.tried = np.concatenate([few, [(self.low + self.high) / 2]])
-            kept = known[rng.permutation(len(known))[:MOST_KNOWN]]
-            self.all = np.concatenate([self.tried, kept.reshape(-1, len(self.low))])
+            self.tried = np.concatenate([[actions.middle], actions.some(2, MOST_CONSTANT)])
+        self.low, self.high = actions.bounds
+        self.all = actions.some() if isinstance(actions, Finite) else np.concatenate([self.tried, known])
         self.how_often = 0.2 if self.finite else 0.35  # that a change is one of actions
 
     def any(self) -> Array:
@@ -98,12 +84,12 @@ class Cuts:
             whole = g.sum(axis=0)
             if whole.max() > 0:
                 ranked.append((float(whole.max()), len(ranked), with_action(tree, int(leaf), actions[whole.argmax()])))
-            for one in best_splits(x, -g, self.scale, self.oblique):
-                if one.below != one.above:
-                    made = split(tree, int(leaf), one.weights, one.cut, actions[one.below], actions[one.above])
-                    ranked.append((-one.cost, len(ranked), made))
-        ranked.sort(key=lambda one: (-one[0], one[1]))
-        return [made for _, _, made in ranked[:most]]
+            for test in best_splits(x, -g, self.scale, self.oblique):
+                if test.below != test.above:
+                    child = split(tree, int(leaf), test.weights, test.cut, actions[test.below], actions[test.above])
+                    ranked.append((-test.cost, len(ranked), child))
+        ranked.sort(key=lambda entry: (-entry[0], entry[1]))
+        return [child for _, _, child in ranked[:most]]
 
     def moved(self, tree: Tree, node: int) -> tuple[float, Array | None]:
         """Another cut, or other weights, of a test."""
@@ -122,8 +108,7 @@ class Cuts:
 
 # -- comparing trees in an arena: on a few start states first, on all of them if it is close ---------------------------
 
-RACE = 24  # start states after which a bad candidate is given up
-CLEAR = 1.0  # standard errors that count as clearly worse in a race
+RACE = 24  # start states after which a candidate that is worse by more than a standard error is given up
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,23 +139,23 @@ class ArenaJudge:
         returns = self.arena.returns(tree, 0, self.arena.starts)
         return Scored(tree, returns, float(returns.mean()))
 
-    def challenge(self, tree: Tree, holder: Scored, slack: float = 0.0) -> Scored | None:
-        """The tree with its score, if it is not worse than the holder by more than `slack`.
+    def challenge(self, tree: Tree, holder: Scored) -> Scored | None:
+        """The tree with its score, if it is not worse than the holder.
 
         Given up early where that is clear, and where none of the first episodes notices the change.
         """
         race, starts = self.race, self.arena.starts
         returns = self.arena.returns(tree, 0, race)
         if race < starts:
-            lead = returns - holder.returns[:race] + slack
+            lead = returns - holder.returns[:race]
             mean = lead.mean()
-            if mean < 0 and mean < -CLEAR * lead.std() / np.sqrt(race):
+            if mean < 0 and mean < -lead.std() / np.sqrt(race):
                 return None
             if np.array_equal(returns, holder.returns[:race]):
                 return None
             returns = np.concatenate([returns, self.arena.returns(tree, race, starts)])
         mean = float(returns.mean())
-        return Scored(tree, returns, mean) if mean >= holder.mean - slack else None
+        return Scored(tree, returns, mean) if mean >= holder.mean else None
 
     def best(self, trees: list[Tree], keep: int, first: int = RACE, second: int = 2) -> list[Scored]:
         """The best few that differ.
@@ -182,12 +167,12 @@ class ArenaJudge:
             tried.append((tree, self.arena.returns(tree, 0, first)))
             if self.spent:
                 break
-        tried.sort(key=lambda one: -one[1].mean())
+        tried.sort(key=lambda entry: -entry[1].mean())
         scored: dict[bytes, Scored] = {}
         for tree, begun in tried[: second * keep]:
             returns = np.concatenate([begun, self.arena.returns(tree, first, self.arena.starts)])
             scored.setdefault(returns.tobytes(), Scored(tree, returns, float(returns.mean())))
-        return sorted(scored.values(), key=lambda one: -one.mean)[:keep]
+        return sorted(scored.values(), key=lambda entry: -entry.mean)[:keep]
 
 
 # -- policy iteration with rollouts: a better tree from the alternatives of the present one ----------------------------
@@ -196,55 +181,40 @@ class ArenaJudge:
 # grown from what each action costs there; at the moments of its own closed loop the actions are tried next.
 
 ROUNDS = 10  # trees made one from the other, at most
-REMEMBERED = 6  # rounds whose moments are used again
-PER_ROUND = 0.01  # of the budget
-MOST_SPENT = 0.15  # of the budget, in all rounds
-FEWEST = 40  # moments per round, at least
-MOST = 2000  # moments per round, at most
-EXTREME = (
-    0.95  # quantile of the costs above which they are cut: a single lost episode must not outweigh everything else
-)
-HOLD = 5  # steps for which an action is tried: a single one hardly matters
-TOLERANCE = 0.3  # of the best return: to go on from the latest tree is faster, unless it is worse than the best by more
+ITERATION_SHARE = 0.15  # of the budget, in all rounds
+MOMENTS = 2000  # per round, at most
+HOLD_STEPS = 5  # for which an action is tried: a single one hardly matters
+MAX_COST_QUANTILE = 0.95  # costs are cut there: a single lost episode must not outweigh everything else
 
 
 def iterate(
     judge: ArenaJudge, begin: Scored, leaves: int, actions: Actions, cuts: Cuts, rng: np.random.Generator
 ) -> list[Scored]:
-    """All trees made on the way, in order.
-
-    Each from the one before, or from the best if the one before is much worse.
-    """
-    best, latest, made = begin, begin, [begin]
-    memory: list[Moments] = []
-    before = judge.arena.steps
+    """All trees made on the way, in order, each from the one before."""
+    trees, memory, before = [begin], list[Moments](), judge.arena.steps
     judge.score(begin.tree)
     # steps to go on from a moment, about
     each = (judge.arena.steps - before) / judge.arena.starts * (len(actions.tried) + 1) / 2
-    count = int(np.clip(PER_ROUND * judge.budget / (REMEMBERED * each), FEWEST, MOST))
+    count = int(np.clip(ITERATION_SHARE * judge.budget / (ROUNDS**2 * each), RACE, MOMENTS))
     for _ in range(ROUNDS):
-        if judge.spent or judge.arena.steps - before > MOST_SPENT * judge.budget:
+        if judge.spent or judge.arena.steps - before > ITERATION_SHARE * judge.budget:
             break
-        memory = [*memory[1 - REMEMBERED :], judge.arena.moments(latest.tree, count, int(rng.integers(2**62)))]
+        latest = trees[-1].tree
+        memory.append(judge.arena.moments(latest, count, int(rng.integers(2**62))))
         moments = together(memory)
-        present = latest if latest.mean >= best.mean - TOLERANCE * abs(best.mean) else best
-        futures = judge.arena.futures(present.tree, moments, actions.tried, HOLD)[:, :-1]
-        latest = judge.score(
-            cost_tree(moments.states, costs_of(futures), actions.tried, leaves, cuts.scale, cuts.oblique)
-        )
-        made.append(latest)
-        if latest.mean > best.mean:
-            best = latest
-    return made
+        futures = judge.arena.futures(latest, moments, actions.tried, HOLD_STEPS)[:, :-1]
+        tree = cost_tree(moments.states, costs_of(futures), actions.tried, leaves, cuts.scale, cuts.oblique)
+        trees.append(judge.score(tree))
+    return trees
 
 
 def together(moments: list[Moments]) -> Moments:
-    memory = tuple(np.concatenate(parts) for parts in zip(*(one.memory for one in moments), strict=True))
-    return Moments(np.concatenate([one.states for one in moments]), memory)
+    memory = tuple(np.concatenate(parts) for parts in zip(*(some.memory for some in moments), strict=True))
+    return Moments(np.concatenate([some.states for some in moments]), memory)
 
 
 def costs_of(futures: Array) -> Array:
     """What each action loses against the best."""
     costs: Array = futures.max(axis=1, keepdims=True) - futures
-    cut: Array = np.minimum(costs, np.quantile(costs.max(axis=1), EXTREME))
+    cut: Array = np.minimum(costs, np.quantile(costs.max(axis=1), MAX_COST_QUANTILE))
     return cut

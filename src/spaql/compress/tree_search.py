@@ -11,29 +11,20 @@ from typing import NamedTuple
 import numpy as np
 
 from spaql.compress.arena import Arena
-from spaql.compress.tree_proposals import Actions, ArenaJudge, Cuts, Scored, iterate
+from spaql.compress.tree_proposals import HOLD_STEPS, MOMENTS, RACE, Actions, ArenaJudge, Cuts, Scored, iterate
 from spaql.ground.arrays import Array
 from spaql.plants.problem import Continuous, Finite
 from spaql.trees.edits import constant, simplified, with_action, with_test, without
 from spaql.trees.tree import LEAF, Tree, leaf_of
 
-MOST = 64  # leaves on the frontier, unless more are asked for
-SEEN = 8000  # states that the table's behaviour is distilled from
-LARGEST = 64  # leaves of the trees it is distilled into
+MAX_LEAVES = 64  # on the frontier, unless more are asked for, and of trees that are made by policy iteration
 KEPT = 4  # trees per size in the pool
-HOLDS = (1, 2, 4, 8)  # steps for which another action is tried
-SLACK = 0.1  # standard errors by which a polish may go down at first, to leave local optima
-ITERATED = 64  # leaves of a tree made by policy iteration, if that is not more than twice as many as are wanted
-DESCENT = 0.4  # of the budget, for a descent from 32 or more leaves; less from fewer, so that there are several
-SEARCH = "searching for small trees"
+BEAM = 16  # trees kept per size in a sweep
+CANDIDATES = 30  # of a step: splits that are tried; in an arena that cannot go on from a moment a third
+PHASE_SHARE = 0.4  # of the budget, for a sweep, and for a descent from many leaves; less from fewer
 STALE = 4  # rounds without progress after which the search ends
 PROGRESS = 1e-3  # of the range between the worst and the best tree: less is no progress
-SWEPT = 1000  # trees tried per size in a sweep
-BEAM = 16  # trees kept of them
-FEW = 6  # start states of the first try in a sweep
-LARGEST_SWEPT = 8  # leaves up to which a sweep goes
-SWEEP = 0.4  # of the budget for a sweep, half of it if larger trees are wanted
-MOMENTS = 1000  # at which alternatives are tried when a tree grows
+SEARCH = "searching for small trees"
 
 Report = Callable[[int], None]
 
@@ -49,18 +40,6 @@ class Wanted(NamedTuple):
     progress: bool | None = None
 
 
-class SearchEffort(NamedTuple):
-    """Of one step of the search."""
-
-    candidates: int  # splits tried when growing
-    short: int  # tries of a first polish
-    long: int  # tries of the polish of the best
-
-
-BRANCHING = SearchEffort(30, 15, 60)  # in an arena that can go on from a moment
-PLAIN = SearchEffort(10, 4, 15)  # in one that cannot
-
-
 class Pool:
     """The best trees found, by number of leaves."""
 
@@ -72,10 +51,10 @@ class Pool:
         tree = simplified(scored.tree)
         scored = Scored(tree, scored.returns, scored.mean)
         held = self.sizes.setdefault(tree.n_leaves, [])
-        if any(one.mean == scored.mean and np.array_equal(one.returns, scored.returns) for one in held):
+        if any(np.array_equal(other.returns, scored.returns) for other in held):
             return scored  # it does the same
         held.append(scored)
-        held.sort(key=lambda one: -one.mean)
+        held.sort(key=lambda entry: -entry.mean)
         del held[KEPT:]
         return scored
 
@@ -86,16 +65,16 @@ class Pool:
 
     def best(self, most: int) -> Scored:
         """Of all sizes up to this; of equals the smallest."""
-        return max((self.sizes[n][0] for n in sorted(self.sizes) if n <= most), key=lambda one: one.mean)
+        return max((self.sizes[n][0] for n in sorted(self.sizes) if n <= most), key=lambda entry: entry.mean)
 
     def frontier(self, most: int) -> dict[int, Tree]:
         """The sizes at which something is gained."""
-        found, best = {}, -np.inf
+        trees, best = {}, -np.inf
         for leaves in sorted(size for size in self.sizes if size <= most):
             first = self.sizes[leaves][0]
             if first.mean > best:
-                found[leaves], best = first.tree, first.mean
-        return found
+                trees[leaves], best = first.tree, first.mean
+        return trees
 
 
 def search(
@@ -135,9 +114,8 @@ class _Search:
         self.arena, self.judge = arena, ArenaJudge(arena, budget)
         self.actions = Actions(actions, known, self.rng)
         self.cuts = Cuts(np.ones(arena.variables), oblique, self.rng)
-        self.effort = BRANCHING if arena.branches else PLAIN
-        self.descent = DESCENT * min(1.0, most / 32)
-        self.sweep_share = SWEEP if most <= LARGEST_SWEPT else SWEEP / 2
+        self.candidates = CANDIDATES if arena.branches else CANDIDATES // 3
+        self.descent = PHASE_SHARE * min(1.0, 2 * most / MAX_LEAVES)
 
     def start(self, begin: Sequence[Tree]) -> None:
         seen = []
@@ -148,7 +126,7 @@ class _Search:
         for tree in begin:  # whatever the budget: with less than this, nothing but constants would be left
             self.pool.add(self.judge.score(tree))
         best = self.pool.best(max(self.pool.sizes)).tree
-        self.seen = self.arena.moments(best, 2 * MOMENTS, 0).states
+        self.seen = self.arena.moments(best, MOMENTS, 0).states
         spread = np.concatenate(seen).std(axis=0)
         self.cuts.scale = np.where(spread > 0, spread, 1.0)
 
@@ -158,11 +136,12 @@ class _Search:
             self.sweep()
             return
         if self.arena.branches and number % 3 == 1:
-            largest = max(min(ITERATED, 2 * self.most), self.most)
-            made = self.improve(self.pool.best(largest), largest)
+            largest = max(min(MAX_LEAVES, 2 * self.most), self.most)
+            trees = self.improve(self.pool.best(largest), largest)
             if number == 1:
-                made += self.improve(self.pool.best(1), largest)  # a bad table may be harder to better than no table
-            self.descend(self.pool.add(self.polish(max(made, key=lambda one: one.mean), 3 * self.effort.long)))
+                trees += self.improve(self.pool.best(1), largest)  # a bad table may be harder to better than no table
+            best = max(trees, key=lambda entry: entry.mean)
+            self.descend(self.pool.add(self.polish(best, 6 * self.candidates)))
             return
         size = int(self.rng.integers(1, self.most // 2 + 2))
         holder = self.pool.pick(max(n for n in self.pool.sizes if n <= size), self.rng)
@@ -170,8 +149,8 @@ class _Search:
 
     def improve(self, begin: Scored, leaves: int) -> list[Scored]:
         """Policy iteration from a tree."""
-        made = iterate(self.judge, begin, leaves, self.actions, self.cuts, self.rng)
-        return [self.pool.add(one) for one in made]
+        trees = iterate(self.judge, begin, leaves, self.actions, self.cuts, self.rng)
+        return [self.pool.add(entry) for entry in trees]
 
     def sweep(self) -> None:
         """From nothing, many small trees side by side.
@@ -179,22 +158,20 @@ class _Search:
         The best of one size need not come from the best of the size before.
         """
         holders, before = list(self.pool.sizes[1]), self.arena.steps
-        for _ in range(2, min(self.most, LARGEST_SWEPT) + 1):
-            if self.judge.spent or self.arena.steps - before > self.sweep_share * self.judge.budget:
+        for _ in range(2, self.most + 1):
+            if self.judge.spent or self.arena.steps - before > PHASE_SHARE * self.judge.budget:
                 break
             trees = []
             for holder in holders:
-                states = np.concatenate(
-                    [self.seen, self.arena.moments(holder.tree, MOMENTS // 2, int(self.rng.integers(2**62))).states]
-                )
+                own = self.arena.moments(holder.tree, MOMENTS // 4, int(self.rng.integers(2**62))).states
+                states = np.concatenate([self.seen, own])
                 leaf = leaf_of(holder.tree, states)
-                trees += [
-                    self.cuts.random(holder.tree, states, leaf, self.actions) for _ in range(SWEPT // len(holders))
-                ]
-            holders = self.judge.best(trees, BEAM, FEW, 4)
-            holders[0] = self.polish(holders[0], self.effort.short)
-            for one in holders:
-                self.pool.add(one)
+                for _ in range(MOMENTS // 2 // len(holders)):
+                    trees.append(self.cuts.random(holder.tree, states, leaf, self.actions))
+            holders = self.judge.best(trees, BEAM, RACE // 4, 4)
+            holders[0] = self.polish(holders[0], self.candidates // 2)
+            for holder in holders:
+                self.pool.add(holder)
 
     def climb(self, holder: Scored, target: int) -> Scored:
         """Grow a tree leaf by leaf."""
@@ -222,14 +199,13 @@ class _Search:
     def grow(self, holder: Scored) -> Scored:
         """One leaf more: promising splits and random ones; the best three are polished, then the winner."""
         trees: list[Tree] = []
-        moments = self.arena.moments(holder.tree, MOMENTS, int(self.rng.integers(2**62)))
+        moments = self.arena.moments(holder.tree, MOMENTS // 2, int(self.rng.integers(2**62)))
         if self.arena.branches:
-            futures = self.arena.futures(holder.tree, moments, self.actions.tried, int(self.rng.choice(HOLDS)))
-            trees = self.cuts.promising(
-                holder.tree, moments.states, futures, self.actions.tried, 2 * self.effort.candidates // 3
-            )
+            tried, most = self.actions.tried, 2 * self.candidates // 3
+            futures = self.arena.futures(holder.tree, moments, tried, HOLD_STEPS)
+            trees = self.cuts.promising(holder.tree, moments.states, futures, tried, most)
         leaf = leaf_of(holder.tree, moments.states)
-        for _ in range(self.effort.candidates - len(trees) if len(leaf) else 0):
+        for _ in range(self.candidates - len(trees) if len(leaf) else 0):
             trees.append(self.cuts.random(holder.tree, moments.states, leaf, self.actions))
         return self.best_polished(trees) if trees else holder
 
@@ -237,38 +213,28 @@ class _Search:
         """Some leaves less: those that are missed least after some polish."""
         tree = holder.tree
         leaves = np.flatnonzero(tree.nodes["feature"] == LEAF)
-        if len(leaves) > 2 * self.effort.candidates:
-            leaves = self.rng.choice(leaves, 2 * self.effort.candidates, replace=False)
+        if len(leaves) > 2 * self.candidates:
+            leaves = self.rng.choice(leaves, 2 * self.candidates, replace=False)
         trees = [without(tree, [int(leaf)]) for leaf in leaves]
         if drop > 1:
-            order = np.argsort([-self.arena.returns(one, 0, self.judge.race).mean() for one in trees], kind="stable")
-            likely = leaves[order][: 2 * drop]
+            means = [self.arena.returns(child, 0, self.judge.race).mean() for child in trees]
+            likely = leaves[np.argsort(-np.array(means), kind="stable")][: 2 * drop]
             trees = [without(tree, likely[:drop].tolist())]
-            trees += [
-                without(tree, self.rng.choice(likely, drop, replace=False).tolist())
-                for _ in range(self.effort.candidates // 5)
-            ]
+            for _ in range(self.candidates // 5):
+                trees.append(without(tree, self.rng.choice(likely, drop, replace=False).tolist()))
         return self.best_polished(trees)
 
     def best_polished(self, trees: list[Tree]) -> Scored:
-        some = [self.polish(one, self.effort.short) for one in self.judge.best(trees, 3)]
-        return self.polish(max(some, key=lambda one: one.mean), self.effort.long)
+        some = [self.polish(entry, self.candidates // 2) for entry in self.judge.best(trees, 3)]
+        return self.polish(max(some, key=lambda entry: entry.mean), 2 * self.candidates)
 
     def polish(self, holder: Scored, tries: int) -> Scored:
-        """Random small changes, kept if not worse.
-
-        A long polish may lose a little at first, and returns the best it saw.
-        """
-        best = holder
-        slack = SLACK * float(holder.returns.std()) / np.sqrt(len(holder.returns)) if tries > self.effort.short else 0.0
-        for i in range(tries):
+        """Random small changes, kept if not worse."""
+        for _ in range(tries):
             if self.judge.spent:
                 break
-            new = self.judge.challenge(self.changed(holder.tree), holder, slack * max(0.0, 1.0 - 1.5 * i / tries))
-            if new is not None:
-                holder = new
-                best = new if new.mean >= best.mean else best
-        return best
+            holder = self.judge.challenge(self.changed(holder.tree), holder) or holder
+        return holder
 
     def changed(self, tree: Tree) -> Tree:
         """One leaf's action, or one to three cuts."""

@@ -29,6 +29,17 @@ LAWS_TAUGHT = 28  # of a teacher
 LAWS_PLANNED = 29  # of sampled look-ahead
 FALSIFIED = 30  # of the search for the worst episode
 
+# Offsets within a purpose: parts that share a purpose never share an episode, or a seed.
+STAGE_EPISODES = 2**32  # the episodes of a stage of laws begin at its number times this
+LESSON_STAGE = 2**16  # added to a stage's number: its searches that follow lessons
+FIRST_STAGE = 2**20  # the number of what comes before the first stage: units, constant actions
+PRICE_STAGE = 2**21  # of a search for the price of limits, and its first episode
+RACE_EPISODES = 2**40  # first episode of a race in a slow simulator
+FRESH_SEED = 2**41  # seed of start states that neither the search for small trees nor usage has seen
+ARENA_SEED = 2**42  # added to the seed: start states of searches for small trees
+GRID_EPISODES = 2**61  # first episode of a grid of P and PI laws
+RECORDED_EPISODES = 2**62  # first episode recorded for a local linear model
+
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 _MIX1 = np.uint64(0xBF58476D1CE4E5B9)
 _MIX2 = np.uint64(0x94D049BB133111EB)

@@ -12,10 +12,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from spaql.ground.arrays import Array
-from spaql.ground.streams import LAWS_CHOSEN, LAWS_SEARCHED
+from spaql.ground.streams import GRID_EPISODES, LAWS_CHOSEN, LAWS_SEARCHED, RECORDED_EPISODES
 from spaql.laws.environments import Job, Rollout
 from spaql.laws.race import Candidate, raced
 from spaql.laws.trials import Spent, Trials, seeds_of
+from spaql.laws.vector import varies
 from spaql.learners.laws import TOLERANCE
 from spaql.plants.problem import Continuous, Finite, Problem
 from spaql.plants.signals import Signals
@@ -49,9 +50,9 @@ def local_laws(trials: Trials, seed: int, rng: np.random.Generator, least: Array
     if isinstance(problem.actions, Finite) and len(problem.actions.values) < 2:
         return []
     count = max(MIN_RECORDED_STEPS, STEPS_PER_COLUMN * (len(problem.state) + problem.actions.axes))
-    seeds = seeds_of(seed, LAWS_SEARCHED, 2**62, math.ceil(count / RECORDED_STEPS)).tolist()
+    seeds = seeds_of(seed, LAWS_SEARCHED, RECORDED_EPISODES, math.ceil(count / RECORDED_STEPS)).tolist()
     still = constant(len(problem.state), _physical(problem, np.zeros((1, problem.actions.axes)))[0])
-    jobs = [Job(still, one, RECORDED_STEPS, _physical(problem, _excitation(problem, rng)), True) for one in seeds]
+    jobs = [Job(still, at, RECORDED_STEPS, _physical(problem, _excitation(problem, rng)), True) for at in seeds]
     try:
         rollouts = trials.roll_out(jobs)
     except Spent:
@@ -94,8 +95,7 @@ def _linear_model(problem: Problem, rollouts: list[Rollout], least: Array | floa
     """A, B and 1 / deviation of every variable (0: left out), from recorded steps near the target."""
     starts = np.array([rollout.states[0] for rollout in rollouts])
     middle, deviation = starts.mean(axis=0), starts.std(axis=0)
-    varies = deviation > np.maximum(1e-9 * np.maximum(np.abs(middle), 1e-6), least)
-    used = varies & (np.abs(middle) <= NEAR_DEVIATIONS * deviation)
+    used = varies(deviation, middle, least) & (np.abs(middle) <= NEAR_DEVIATIONS * deviation)
     if not used.any():
         return None
     inverse = np.where(used, 1.0 / np.where(used, deviation, 1.0), 0.0)
@@ -147,7 +147,7 @@ def best_regulator(trials: Trials, seed: int, rng: np.random.Generator, floor: T
         if law.laws is not None and law.laws.kind != THRESHOLD:
             factors = (1.0, 1.0 / GAIN_MARGIN, GAIN_MARGIN)
             laws = [with_laws(law, factor * law.laws.gains, law.laws.offsets) for factor in factors]
-        jobs = [Job(one, at, min(HELD_STEPS, trials.problem.horizon)) for one in laws for at in seeds]
+        jobs = [Job(law, at, min(HELD_STEPS, trials.problem.horizon)) for law in laws for at in seeds]
         return float(np.mean([rollout.total for rollout in trials.roll_out(jobs)]))
 
     best: tuple[float, Tree] | None = None
@@ -256,12 +256,11 @@ def _law(problem: Problem, gains: Array, offset: Array) -> Tree:
 
 MIN_LOOK_STEPS = 20
 MIN_GRID_LAWS = 5  # that run whole episodes
-GRID_NUMBER = 2**61  # of the first episode of a grid
 
 
 def best_of_grid(trials: Trials, seed: int, grid: Sequence[Tree], room: float) -> list[Candidate]:
     """The best laws, the best first. All begin with a part of an episode: a third of the room, and a third goes on."""
-    end, number, horizon = trials.samples + room, GRID_NUMBER, trials.problem.horizon
+    end, number, horizon = trials.samples + room, GRID_EPISODES, trials.problem.horizon
     trials.limit, laws = None, list(grid)
     for _ in range(2):
         rest = end - trials.samples

@@ -124,7 +124,7 @@ class Environments:
         size = max(1, -(-len(jobs) // (self.jobs * SHARES)))
         try:
             parts = [self.pool.submit(_rolled_out, jobs[at : at + size]) for at in range(0, len(jobs), size)]
-            return [one for part in parts for one in part.result()]
+            return [rollout for part in parts for rollout in part.result()]
         except BrokenProcessPool as error:
             lost = "a worker process died (its environment may have ended it, or memory was short)"
             advice = "what was found so far is kept: learn again to go on, with jobs=1 to see why"

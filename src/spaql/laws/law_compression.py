@@ -13,9 +13,9 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from spaql.compress import compress as constants
-from spaql.compress.compress import CAUTION, COMPILED, FEWEST, MODEL, MODEL_STARTS, OTHERS, SLOW, STEPS
-from spaql.compress.frontier import FRESH, FRESH_IN_PYTHON, chosen_of, frontier_of, honest, monotone, notes_on
-from spaql.compress.model_arena import ModelArena
+from spaql.compress.compress import COMPILED_BUDGET, MODEL_BUDGET, SLOW_BUDGET, STARTS, model_starts
+from spaql.compress.frontier import compressed, kind_of
+from spaql.compress.model_arena import ModelArena, judged_in_models, leaves_of_choice, trusted
 from spaql.compress.tree_search import SEARCH, Wanted
 from spaql.ground.arrays import Array
 from spaql.ground.checks import flag, whole
@@ -37,12 +37,10 @@ from spaql.trees.tree import Tree, leaf_of
 if TYPE_CHECKING:
     from spaql.policy.policy import Policy
 
-OPTIONS = (*Wanted._fields[1:], "laws")
+OPTIONS = (*(name for name in Wanted._fields if name != "max_leaves"), "laws")
 MOST = 8  # leaves, unless a number is given
 LEAST_EFFORT = 0.03
 PASSES = 2  # through the sizes, at most
-DOUBT = 0.05  # of the way from the worst to the best model: by so much may the table do worse in a trusted model
-SPREAD = 0.1  # and by so much of the standard deviation of its returns
 
 
 def compress(policy: "Policy", max_leaves: int | None = None, *, laws: bool | None = None, **options: Any) -> "Policy":
@@ -63,12 +61,12 @@ def compress(policy: "Policy", max_leaves: int | None = None, *, laws: bool | No
             if max_leaves is not None:
                 whole("max_leaves", max_leaves, 1, 64)
             wanted = Wanted(max_leaves, **options)
-            made = _on_plant(policy, wanted) if policy.knowledge.model is None else _in_model(policy, wanted)
+            tree = _on_plant(policy, wanted) if policy.knowledge.model is None else _in_model(policy, wanted)
         else:
-            made = constants.compress(policy, max_leaves, **options)
-    for note in made.notes:
+            tree = constants.compress(policy, max_leaves, **options)
+    for note in tree.notes:
         warnings.warn(note, SpaqlWarning, stacklevel=3)
-    return made
+    return tree
 
 
 def _on_plant(policy: "Policy", wanted: Wanted) -> "Policy":
@@ -78,21 +76,15 @@ def _on_plant(policy: "Policy", wanted: Wanted) -> "Policy":
             f"{problem.name} has no plant to try laws on: use tree(), which applies exactly the same actions"
         )
     compiled = problem.plant is not None
-    budget = whole("budget", (COMPILED if compiled else SLOW) if wanted.budget is None else wanted.budget, 0)
+    usual = COMPILED_BUDGET if compiled else SLOW_BUDGET
+    budget = whole("budget", usual if wanted.budget is None else wanted.budget, 0)
     agent = _search(table, wanted, budget)
     with working(SEARCH, wanted.progress, budget, "steps"):
         trials = Trials(strict(problem)[0], budget)
         run(agent, trials)
-    found = {entry.tree.n_leaves: entry.tree for entry in agent.state.frontier.monotone(0.0)} or {1: agent.tree}
-    judged = frontier_of(table, found, FRESH if compiled else FRESH_IN_PYTHON)
-    points = monotone(judged.points)
-    chosen = chosen_of(points, wanted.max_leaves)
+    trees = {entry.tree.n_leaves: entry.tree for entry in agent.state.frontier.monotone(0.0)} or {1: agent.tree}
     more = "allow more leaves (max_leaves), or a larger budget"
-    return replace(
-        policy, rules=chosen.tree, kind=_kind(chosen.tree), table_policy=table, frontier=tuple(points),
-        samples=trials.samples + judged.samples, notes=notes_on(chosen, judged, more),
-        certificate=None,
-    )  # fmt: skip
+    return compressed(policy, trees, wanted.max_leaves, trials.samples, more)
 
 
 def _search(table: "Policy", wanted: Wanted, budget: int) -> Laws:
@@ -145,9 +137,9 @@ class ModelTrials(Trials):
             kept = Kept(np.uint64(0), 2.0, np.full((room, self.variables), np.nan), np.zeros(room, np.int64))
             places = np.ascontiguousarray(self.arena.begin[begin[mine]])
             episodes = ModelEpisodes(places, np.zeros(len(mine), np.int64), np.zeros((0, self.width)), 0)
-            found = np.zeros(len(mine))
-            steps += rehearse(world, controller, episodes, horizon, found, kept, self.tracks)
-            returns[mine] = found
+            part = np.zeros(len(mine))
+            steps += rehearse(world, controller, episodes, horizon, part, kept, self.tracks)
+            returns[mine] = part
             states = self.plan.out_of_metric(kept.places[~np.isnan(kept.places[:, 0])]) if room else kept.places
             seen[full : full + len(states)] = states
             full += len(states)
@@ -163,33 +155,22 @@ def _in_model(policy: "Policy", wanted: Wanted) -> "Policy":
     problem, table, model = policy.problem, policy.table_policy or policy, policy.knowledge.model
     assert isinstance(model, LearnedModel)
     plan = model.plan
-    budget = whole("budget", MODEL // len(problem.state) if wanted.budget is None else wanted.budget, 0)
-    count = min(MODEL_STARTS, max(FEWEST, STEPS // problem.horizon))
-    starts = model.starts(count + OTHERS)
-    models = _trusted(problem, plan, model.models(), starts)
-    judges = models + _trusted(problem, plan, model.models(others=True), starts)[1:]
+    budget = whole("budget", MODEL_BUDGET // len(problem.state) if wanted.budget is None else wanted.budget, 0)
+    count = model_starts(problem.horizon)
+    starts = model.starts(count + 4 * STARTS)
+    models = trusted(problem, plan, model.models(), starts)
+    judges = models + trusted(problem, plan, model.models(others=True), starts)[1:]
     agent = _search(table, wanted, budget)
     with working(SEARCH, wanted.progress, budget, "steps"):
         run(agent, ModelTrials(problem, plan, starts[:count], models, budget))
-    found = _judged(_candidates(agent), problem, plan, starts[count:], judges)
-    best = max(score for score, _ in found.values())
-    spread = best - min(score for score, _ in found.values())
-    reach = best - (DOUBT * spread if wanted.max_leaves is None else 0.0)
-    leaves, tree = next((leaves, tree) for leaves, (score, tree) in found.items() if score >= reach)
+    judged_in = judged_in_models(_candidates(agent), problem, plan, starts[count:], judges)
+    leaves = leaves_of_choice(judged_in, wanted.max_leaves)
+    trees = {size: entry.tree for size, entry in judged_in.items()}
     if not problem.can_run:
-        return replace(policy, rules=tree, kind=_kind(tree), table_policy=table, samples=0, certificate=None)
-    episodes = FRESH if problem.plant is not None else FRESH_IN_PYTHON
-    judged = frontier_of(table, {leaves: tree for leaves, (_, tree) in found.items()}, episodes)
-    chosen = honest(judged.points, leaves)
+        tree = trees[leaves]
+        return replace(policy, rules=tree, kind=kind_of(tree), table_policy=table, samples=0, certificate=None)
     more = "allow more leaves (max_leaves), or give the learner more data"
-    return replace(
-        policy, rules=chosen.tree, kind=_kind(chosen.tree), table_policy=table, samples=judged.samples,
-        frontier=tuple(monotone(judged.points)), notes=notes_on(chosen, judged, more), certificate=None,
-    )  # fmt: skip
-
-
-def _kind(tree: Tree) -> str:
-    return "compressed tree" if tree.laws is None else "law tree"
+    return compressed(policy, trees, None, 0, more, leaves)
 
 
 def _candidates(agent: Laws) -> list[Tree]:
@@ -198,36 +179,3 @@ def _candidates(agent: Laws) -> list[Tree]:
     units = Units(state.middle, state.inverse, agent.searched)
     raw = [units.physical(entry.tree) for entry in state.frontier.raw.values()]
     return [entry.tree for entry in state.frontier.tidy.values()] + raw or [agent.tree]
-
-
-def _trusted(problem: Problem, plan: Plan, models: Sequence[CellModel], starts: Array) -> list[CellModel]:
-    """The models in which the plan's table does about as well as in the first, the model of all data.
-
-    A constant added to all rewards changes nothing here.
-    """
-    earned = [ModelArena(problem, plan, starts, [one], fair=True).returns(plan.table, 0, len(starts)) for one in models]
-    means = np.array([returns.mean() for returns in earned])
-    least = means[0] - DOUBT * np.ptp(means) - SPREAD * earned[0].std()
-    return [one for one, mean in zip(models, means, strict=True) if mean >= least]
-
-
-def _judged(
-    trees: Sequence[Tree], problem: Problem, plan: Plan, starts: Array, models: Sequence[CellModel]
-) -> dict[int, tuple[float, Tree]]:
-    """By leaves, where something is gained: what trees earn from other start states, and in models of other data.
-
-    The judge looks twice as far as the episode, because what fails soon after its end is not sound; but nothing is
-    gained there: an episode counts as twice its return, or less. To end early is thus not preferred.
-    """
-    once, twice = (ModelArena(problem, plan, starts, models, times * problem.horizon, True) for times in (1, 2))
-    best: dict[int, tuple[float, Tree]] = {}
-    for tree in trees:
-        returns = np.minimum(2.0 * once.returns(tree, 0, len(starts)), twice.returns(tree, 0, len(starts)))
-        score = float(returns.mean() - CAUTION * returns.std())
-        if tree.n_leaves not in best or score > best[tree.n_leaves][0]:
-            best[tree.n_leaves] = (score, tree)
-    found: dict[int, tuple[float, Tree]] = {}
-    for leaves in sorted(best):
-        if not found or best[leaves][0] > max(score for score, _ in found.values()):
-            found[leaves] = best[leaves]
-    return found

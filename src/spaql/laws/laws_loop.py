@@ -87,8 +87,8 @@ class LawsLoop:
             return float(fresh.returns.mean())
         if len(agent.state.confirmed):
             return float(agent.state.confirmed.mean())
-        found = agent.state.frontier.monotone(agent.state.tolerance)
-        return found[-1].mean if found else 0.0
+        entries = agent.state.frontier.monotone(agent.state.tolerance)
+        return entries[-1].mean if entries else 0.0
 
 
 # -- slow simulators ---------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from spaql.ground.arrays import Array
-from spaql.laws.search import Search
+from spaql.laws.search import SCREENING_EPISODES, STATES, Search
 from spaql.laws.vector import Units
 from spaql.plants.problem import Continuous, Finite, Problem
 from spaql.policy.outputs import kinds_of, leaf
@@ -51,7 +51,6 @@ TEST_ROUNDS = 2  # of the fits that compare tests
 QUANTILES = 9  # cuts tried per variable
 RANDOM_TESTS = 50  # per part
 MIN_LEAF_STATES = 20
-MAX_STATES = 4000  # that a tree is fitted to
 SATURATED_SCORE = 0.99
 
 
@@ -66,16 +65,15 @@ def scores_of(problem: Problem, kind: int, actions: Array) -> Array:
     """What laws of a kind should say where these actions are applied: (n, outputs), between -1 and 1."""
     if kind == CLIP:
         low, high = problem.actions.bounds
-        found: Array = (2.0 * actions - low - high) / (high - low)
-        return found
+        clipped: Array = (2.0 * actions - low - high) / (high - low)
+        return clipped
     assert isinstance(problem.actions, Finite)
     values = np.array(problem.actions.values, float)
     index = np.abs(actions[:, :1] - values).argmin(axis=1)
     if kind == SCORES:
-        found = np.where(index[:, None] == np.arange(len(values)), 1.0, -1.0)
-        return found
-    found = (2.0 * index / (len(values) - 1) - 1.0)[:, None]
-    return found if kind == ORDERED else np.sign(found)
+        return np.where(index[:, None] == np.arange(len(values)), 1.0, -1.0)
+    ordered: Array = (2.0 * index / (len(values) - 1) - 1.0)[:, None]
+    return ordered if kind == ORDERED else np.sign(ordered)
 
 
 def model_tree(
@@ -86,8 +84,8 @@ def model_tree(
 
     `weights`: how much each state counts.
     """
-    if len(states) > MAX_STATES:
-        chosen = np.sort(rng.permutation(len(states))[:MAX_STATES])
+    if len(states) > STATES:
+        chosen = np.sort(rng.permutation(len(states))[:STATES])
         states, scores = states[chosen], scores[chosen]
         weights = None if weights is None else weights[chosen]
     weights = np.ones(len(states)) if weights is None else weights / max(float(weights.mean()), 1e-300)
@@ -150,15 +148,15 @@ def fit(inputs: Array, scores: Array, weights: Array, rounds: int) -> tuple[Arra
 
 def _tests(states: Array, live: Array, rng: np.random.Generator) -> list[Split]:
     """Quantiles of every variable, and random directions through states."""
-    d, found = states.shape[1], []
+    d, tests = states.shape[1], []
     for j in np.flatnonzero(live):
         cuts = np.unique(np.quantile(states[:, j], np.linspace(0, 1, QUANTILES + 2)[1:-1]))
-        found += [Split(np.eye(d)[j], float(cut)) for cut in cuts]
+        tests += [Split(np.eye(d)[j], float(cut)) for cut in cuts]
     for _ in range(RANDOM_TESTS if live.sum() > 1 else 0):
         weights = rng.normal(size=d) * live
         weights /= np.linalg.norm(weights)
-        found.append(Split(weights, float(weights @ states[int(rng.integers(len(states)))])))
-    return found
+        tests.append(Split(weights, float(weights @ states[int(rng.integers(len(states)))])))
+    return tests
 
 
 def law_of(fitted: Array, kind: int) -> Law:
@@ -176,7 +174,6 @@ def law_of(fitted: Array, kind: int) -> Law:
 
 DRAWN_PARTITIONS = 1200
 TRIED_PARTITIONS = 200  # on the plant, half of them those with the best fit
-PARTITION_EPISODES = 16
 PARTITION_STATES = 1500  # that laws are fitted to
 
 
@@ -202,7 +199,7 @@ def fitted_partitions(search: Search, lessons: Lessons, leaves: int, keep: int, 
     half = search.count(round(share * TRIED_PARTITIONS / 2), 2)
     rest = drawn[half:]
     tried = drawn[:half] + [rest[i] for i in np.unique(np.linspace(0, len(rest) - 1, half).astype(int)) if rest]
-    return [tree for tree, _ in search.screened([(tree, 0) for _, tree in tried], keep, PARTITION_EPISODES)]
+    return [tree for tree, _ in search.screened([(tree, 0) for _, tree in tried], keep, 2 * SCREENING_EPISODES)]
 
 
 def _fitted(tree: Tree, states: Array, scores: Array, live: Array) -> tuple[float, Tree] | None:

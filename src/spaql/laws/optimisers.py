@@ -10,7 +10,7 @@ import numpy as np
 from spaql.ground.arrays import Array
 from spaql.laws.environments import Job, Rollout
 from spaql.laws.trials import Trials
-from spaql.laws.vector import Units, all_free, everything, numbers_of, with_numbers
+from spaql.laws.vector import Units, all_free, everything, numbers_of, varies, with_numbers
 from spaql.plants.problem import Problem
 from spaql.trees.tree import Tree
 
@@ -156,7 +156,7 @@ class Running:
     @property
     def units(self) -> Units:
         reach = self.high - self.low
-        alive = reach > 1e-9 * np.maximum(np.abs(self.mean), 1e-6)
+        alive = varies(reach, self.mean)
         deviation = np.maximum(np.sqrt(self.squares / max(self.count - 1, 1)), MIN_DEVIATION_SHARE * reach)
         return Units(self.mean, np.where(alive, 1.0 / np.where(alive, deviation, 1.0), 0.0), self.problem)
 

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from spaql.ground.arrays import Array
-from spaql.ground.streams import LAWS_CONFIRMED
+from spaql.ground.streams import LAWS_CONFIRMED, PRICE_STAGE
 from spaql.laws.environments import Job, Rollout
 from spaql.laws.search import STATES, Search
 from spaql.laws.trials import Spent, Trials, affordable, seeds_of
-from spaql.laws.vector import measured_units, with_digits
+from spaql.laws.vector import MAX_DIGITS, measured_units, with_digits
 from spaql.learners.law_files import ScoredTree
 from spaql.learners.laws import Laws
 from spaql.plants.problem import Problem
@@ -131,7 +131,7 @@ def _undecided(runners: Sequence[Candidate]) -> tuple[Candidate, Candidate] | No
 
 def _errors(runners: Sequence[Candidate]) -> dict[int, float]:
     """Standard errors by `id`; deviations that few episodes tell are drawn to the usual one."""
-    usual = float(np.median([one.returns.var(ddof=1) for one in runners if len(one.rollouts) > 1] or [0.0]))
+    usual = float(np.median([runner.returns.var(ddof=1) for runner in runners if len(runner.rollouts) > 1] or [0.0]))
     errors = {}
     for runner in runners:
         n = len(runner.rollouts)
@@ -147,7 +147,7 @@ CAREFUL_SHARE = 0.3  # of the tolerance, where tidying was too much
 
 
 def adopt(
-    agent: Laws, trials: Trials, found: Tree, seeds: Array, tidied: Callable[[float], Tree], errors: float
+    agent: Laws, trials: Trials, law: Tree, seeds: Array, tidied: Callable[[float], Tree], errors: float
 ) -> None:
     """Into the frontier, in the place of a law that is no larger, if it is better in the same episodes.
 
@@ -156,9 +156,9 @@ def adopt(
     carefully, and then only rounded.
     """
     state, tidy = agent.state, agent.state.frontier.tidy
-    rival = max((entry for size, entry in tidy.items() if size <= found.n_leaves), key=lambda entry: entry.mean)
-    against = None if rival.tree is found else trials.returns(rival.tree, seeds)
-    before = trials.returns(found, seeds)
+    rival = max((entry for size, entry in tidy.items() if size <= law.n_leaves), key=lambda entry: entry.mean)
+    against = None if rival.tree is law else trials.returns(rival.tree, seeds)
+    before = trials.returns(law, seeds)
     if against is not None:
         change, error = paired(before, against)
         if change <= errors * error:
@@ -166,19 +166,24 @@ def adopt(
         shift = float(against.mean()) - rival.mean  # in these episodes, of all laws about as of this one
         tidy.update({size: ScoredTree(entry.tree, entry.mean + shift) for size, entry in tidy.items()})
     if rival.tree.laws is None or against is None:  # the budget may end
-        _put(agent, found, before, found)
-    smaller = [entry.mean for size, entry in tidy.items() if size < found.n_leaves]
+        _put(agent, law, before, law)
+    smaller = [entry.mean for size, entry in tidy.items() if size < law.n_leaves]
     gain = max(0.0, float(before.mean()) - max(smaller)) if smaller else np.inf
     tolerance = min(state.tolerance, MAX_LOST_GAIN * gain)  # else tidying eats what a larger tree gains
-    tree, returns = found, before
-    for share in (1.0, CAREFUL_SHARE, 0.0):
-        form = tidied(share * tolerance) if share else with_digits(found, 3)
-        after = trials.returns(form, seeds)
-        fine = no_worse(after, before, 2 * tolerance) if errors else paired(after, before)[0] >= -2 * tolerance
-        if fine and (against is None or paired(after, against)[0] > 0.0):
-            tree, returns = form, after
-            break
-    _put(agent, tree, returns, found)
+    tree, returns = law, before
+    try:
+        for share in (1.0, CAREFUL_SHARE, 0.0):
+            form = tidied(share * tolerance) if share else with_digits(law, MAX_DIGITS)
+            after = trials.returns(form, seeds)
+            fine = no_worse(after, before, 2 * tolerance) if errors else paired(after, before)[0] >= -2 * tolerance
+            if fine and (against is None or paired(after, against)[0] > 0.0):
+                tree, returns = form, after
+                break
+    except Spent:  # untidied it is better than none of its size, and no match for one that is tidy
+        if law.n_leaves not in tidy or tidy[law.n_leaves].tree.laws is None:
+            _put(agent, law, before, law)
+        raise
+    _put(agent, tree, returns, law)
     if agent.tree is tree and len(state.exams):
         n, exams = len(state.exams), seeds_of(agent.seed, LAWS_CONFIRMED, 0, len(state.exams))
         state.own = state.own[:0]  # those of another tree say nothing
@@ -199,14 +204,13 @@ def _put(agent: Laws, tree: Tree, returns: Array, instead: Tree) -> None:
 
 PRICE_SAMPLES = 2_000_000  # of a compiled plant, or of a learned model: a tenth of a second to some seconds
 PRICE_EPISODES = 300  # in which both are compared
-PRICE_NUMBER = 2**21  # of the search, and of its first episode: no other part of learning has these
 
 
 def price_of_limits(problem: Problem, tree: Tree, seed: int) -> float:
     """By how much the mean return grows; at least 0. `problem`: compiled, with the reward as it was stated."""
-    seeds, judge = seeds_of(seed, LAWS_CONFIRMED, PRICE_NUMBER, PRICE_EPISODES), Trials(problem)
+    seeds, judge = seeds_of(seed, LAWS_CONFIRMED, PRICE_STAGE, PRICE_EPISODES), Trials(problem)
     trials, units = Trials(problem, PRICE_SAMPLES), measured_units(problem, judge.watched(tree, seeds, STATES)[1])
-    search = Search(trials, units, seed, PRICE_NUMBER, affordable(problem, PRICE_SAMPLES, 1))
+    search = Search(trials, units, seed, PRICE_STAGE, affordable(problem, PRICE_SAMPLES, 1))
     with contextlib.suppress(Spent):
         search.polish([units.in_units(tree)])
     if search.best is None:

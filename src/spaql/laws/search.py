@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from spaql.ground.arrays import Array
-from spaql.ground.streams import LAWS_CHOSEN, LAWS_MINED, LAWS_SEARCHED
+from spaql.ground.streams import LAWS_CHOSEN, LAWS_MINED, LAWS_SEARCHED, STAGE_EPISODES
 from spaql.laws.optimisers import ARS, CMA
 from spaql.laws.proposals import Proposals
 from spaql.laws.trials import Trials, seeds_of
@@ -50,7 +50,7 @@ MINING_GENERATIONS = 15  # after which others are looked for
 HARD_WEIGHT = 0.3  # of the hard starts in the value of a candidate
 FAILURE_DISTANCE = 8.0  # times that between the median and the worst tenth: a start further below has failed
 KINK_SHARE = 0.5  # of splits, where starts fail
-STATES = 4000  # visited ones, through which tests are put
+STATES = 4000  # visited ones, through which tests are put, and to which laws are fitted
 
 
 @dataclass
@@ -74,7 +74,7 @@ class Search:
         self.trials, self.units, self.seed, self.effort = trials, units, seed, effort
         self.rng = np.random.default_rng([seed, stage])
         self.proposals = Proposals(trials.problem, units.live, self.rng)
-        self.clock, self.turn = stage * 2**32, 0  # `clock`: number of the next episode of the generations
+        self.clock, self.turn = stage * STAGE_EPISODES, 0  # `clock`: number of the next episode of the generations
         self.choice = seeds_of(seed, LAWS_CHOSEN, 0, max(4, round(CHOICE * trials.effort)))  # the same in all stages
         self.hard: Array | None = None
         self.best: ScoredTree | None = None
@@ -94,17 +94,17 @@ class Search:
         """Random trees, and trees grown from a smaller one. `states`: visited ones, in units."""
         first, *later = self.rounds(FRESH)
         half = first[0] if parent is None else (first[0] + 1) // 2
-        made = [(self.proposals.tree(leaves, states), 0) for _ in range(self.count(RANDOM_TREES, 4))]
-        tasks = [self.task(tree, old) for tree, old in self.screened(made, half, SCREENING_EPISODES)]
+        trees = [(self.proposals.tree(leaves, states), 0) for _ in range(self.count(RANDOM_TREES, 4))]
+        tasks = [self.task(tree, old) for tree, old in self.screened(trees, half, SCREENING_EPISODES)]
         if parent is not None:
             through = self.visited(parent)
-            made = []
+            grown = []
             for _ in range(self.count(RANDOM_TREES // 2, 4)):
                 child = parent
                 while child.n_leaves < leaves:
                     child = self.proposals.split(child, through)
-                made.append((child, len(parent.nodes)))
-            children = self.screened(made, first[0] - half, 2 * SCREENING_EPISODES)
+                grown.append((child, len(parent.nodes)))
+            children = self.screened(grown, first[0] - half, 2 * SCREENING_EPISODES)
             tasks += [self.task(tree, old) for tree, old in children]
         self.halving(tasks, [first, *later])
 
@@ -128,15 +128,17 @@ class Search:
         through = self.visited(parent)
         if self.hard is not None:
             through = np.concatenate([through, self.visited(parent, self.hard)])
-        made: list[tuple[Tree, int]] = []
+        children: list[tuple[Tree, int]] = []
         for i in range(self.count(CHILDREN, 4)):
             if parent.n_leaves == 1 or i % 3 == 0:
-                made.append((self.proposals.relawed(parent), 0))
+                children.append((self.proposals.relawed(parent), 0))
             else:
                 less = self.proposals.pruned(parent)
-                made.append((self.proposals.split(less, through, KINK_SHARE if failing else 0.0), len(less.nodes)))
+                kinks = KINK_SHARE if failing else 0.0
+                children.append((self.proposals.split(less, through, kinks), len(less.nodes)))
         rounds = self.rounds(REGROWN)
-        tasks = [self.task(tree, old) for tree, old in self.screened(made, rounds[0][0] - 1, 2 * SCREENING_EPISODES)]
+        children = self.screened(children, rounds[0][0] - 1, 2 * SCREENING_EPISODES)
+        tasks = [self.task(tree, old) for tree, old in children]
         self.halving([*tasks, self.task(parent, 0, FINE_STEP)], rounds, mined=True)
 
     def polish(self, trees: Sequence[Tree]) -> None:
@@ -187,11 +189,11 @@ class Search:
             values = (1 - HARD_WEIGHT) * values + HARD_WEIGHT * hard
         return values
 
-    def screened(self, made: list[tuple[Tree, int]], keep: int, episodes: int) -> list[tuple[Tree, int]]:
+    def screened(self, trees: list[tuple[Tree, int]], keep: int, episodes: int) -> list[tuple[Tree, int]]:
         """The best few on a few common episodes."""
         seeds = self.episodes(self.count(episodes, 1))
-        values = np.array([self.value(tree, seeds) for tree, _ in made])
-        return [made[i] for i in np.argsort(-values, kind="stable")[:keep]]
+        values = np.array([self.value(tree, seeds) for tree, _ in trees])
+        return [trees[i] for i in np.argsort(-values, kind="stable")[:keep]]
 
     def mine(self, tree: Tree) -> bool:
         """Look for episodes in which the tree fails while it does well in nearly all others; whether there are any."""

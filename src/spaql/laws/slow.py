@@ -18,7 +18,7 @@ import numpy as np
 
 from spaql.ground.arrays import Array
 from spaql.ground.errors import SpaqlWarning
-from spaql.ground.streams import LAWS_CHOSEN, LAWS_CONFIRMED, LAWS_SEARCHED
+from spaql.ground.streams import LAWS_CHOSEN, LAWS_CONFIRMED, LAWS_SEARCHED, RACE_EPISODES, STAGE_EPISODES
 from spaql.laws.classical import best_of_grid, best_regulator, neighbours, p_grid, pi_grid
 from spaql.laws.environments import Job, Rollout
 from spaql.laws.lessons import Lessons, distilled
@@ -50,25 +50,24 @@ MIN_GENERATIONS = 6  # less is no walk
 MONITORS = 14  # judgements on the way of a walk; a third of them without progress ends it
 MONITOR_SHARE = 0.1  # of a walk
 RACED_LAWS = 3  # of a walk, and constant actions
-RACE_NUMBER = 2**40  # of the first episode of the race, beyond those of the search
 
 
-def adopt_dearly(agent: Laws, trials: Trials, found: Candidate, stage: int, budget: Budget) -> None:
+def adopt_dearly(agent: Laws, trials: Trials, law: Candidate, stage: int, budget: Budget) -> None:
     """With new episodes in every stage: a law that had luck in them has no luck next time."""
-    count = (budget.left - budget.to_tidy) / (3 * found.steps)  # of the law, what it replaces, and its tidy form
-    first, units = stage * 2**32, Units(agent.state.middle, agent.state.inverse, agent.searched)
+    count = (budget.left - budget.to_tidy) / (3 * law.steps)  # of the law, what it replaces, and its tidy form
+    first, units = stage * STAGE_EPISODES, Units(agent.state.middle, agent.state.inverse, agent.searched)
     seeds = seeds_of(agent.seed, LAWS_CONFIRMED, first, max(2, min(MAX_EPISODES, int(count))))
 
     def tidied(tolerance: float) -> Tree:
         room = budget.to_tidy
         trials.limit = trials.samples + int(max(room, 0.0))
-        form, _ = DearTidying(trials, found.tree, tolerance, agent.seed, stage, room, found.steps, units).run()
+        form, _ = DearTidying(trials, law.tree, tolerance, agent.seed, stage, room, law.steps, units).run()
         trials.limit = None
         return form
 
     trials.limit = None
     with contextlib.suppress(Spent):
-        adopt(agent, trials, found.tree, seeds, tidied, SURE_ERRORS)
+        adopt(agent, trials, law.tree, seeds, tidied, SURE_ERRORS)
 
 
 def fitted_laws(agent: Laws, trials: Trials, leaves: int, stage: int) -> list[Tree]:
@@ -132,7 +131,7 @@ class First:
     def seeds(self, count: int) -> Array:
         """Seeds of episodes that were not used before."""
         self.used += count
-        return seeds_of(self.agent.seed, LAWS_SEARCHED, self.stage * 2**32 + self.used - count, count)
+        return seeds_of(self.agent.seed, LAWS_SEARCHED, self.stage * STAGE_EPISODES + self.used - count, count)
 
     def judged(self, tree: Tree, first: int = 0, count: int = JUDGED_EPISODES) -> list[Rollout]:
         seeds = seeds_of(self.agent.seed, LAWS_CHOSEN, first, count).tolist()
@@ -269,14 +268,14 @@ class First:
         laws = list({id(candidate.tree): candidate.tree for candidate in pool}.values())
         still = [candidate.tree for candidate in self.still]
         first = still[:1] if self.taught is None else [self.taught, still[0]]
-        seeds = lambda at, count: seeds_of(self.agent.seed, LAWS_CHOSEN, RACE_NUMBER + at, count)  # noqa: E731
+        seeds = lambda at, count: seeds_of(self.agent.seed, LAWS_CHOSEN, RACE_EPISODES + at, count)  # noqa: E731
         room = self.room() + RACE_SHARE * self.budget.samples
         ranked = raced(self.trials, [*first, *laws, *still[1:]], seeds, room)
         if not ranked:
             return  # no room for two episodes of each
         held = next(candidate for candidate in ranked if candidate.tree is first[0])
         run, more = len(held.rollouts), max(0, len(ranked[0].rollouts) - len(held.rollouts))
-        held.rollouts.extend(self.judged(held.tree, RACE_NUMBER + run, more))
+        held.rollouts.extend(self.judged(held.tree, RACE_EPISODES + run, more))
         best = next((candidate for candidate in ranked if candidate.better(held)), held)
         floor = next(candidate for candidate in ranked if any(candidate.tree is tree for tree in still))
         self.state.floor, self.pool = floor.mean, []

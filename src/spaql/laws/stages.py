@@ -9,14 +9,14 @@ import math
 import numpy as np
 
 from spaql.ground.arrays import Array
-from spaql.ground.streams import LAWS_CHOSEN, LAWS_CONFIRMED
+from spaql.ground.streams import FIRST_STAGE, LAWS_CHOSEN, LAWS_CONFIRMED, LESSON_STAGE
 from spaql.laws.classical import local_laws, pi_grid
 from spaql.laws.lessons import Lessons, distilled, fitted_partitions, own_lessons
 from spaql.laws.planner import BUDGET, planned
 from spaql.laws.proposals import GAIN_SIZES
 from spaql.laws.race import adopt
 from spaql.laws.search import CHOICE, FRESH, POPULATION_FACTOR, RANDOM_TREES, SCREENING_EPISODES, STATES, Search, refine
-from spaql.laws.teacher import lessons_of
+from spaql.laws.teacher import LESSONS_SHARE, lessons_of
 from spaql.laws.tidy import Tidying
 from spaql.laws.trials import Spent, Trials, seeds_of
 from spaql.laws.vector import Units, declared_units, measured_units, without_dust
@@ -101,10 +101,7 @@ def _steps_for(size: int) -> list[str]:
 
 CONFIRMED_EPISODES = 1000
 EASY_EFFORT = 0.6  # where fewer leaves than wanted are searched for on the way
-LESSONS_NUMBER = 2**16  # added to the number of a stage, for the random numbers of what follows lessons
-PLANNING_SHARE = 0.1  # of the samples that are left, at most
 UNIT_LAWS = 4  # random ones of each size of gains, which measure the units
-UNIT_EPISODES = 16
 
 
 def run_stage(agent: Laws, trials: Trials, stage: int) -> None:
@@ -118,10 +115,13 @@ def run_stage(agent: Laws, trials: Trials, stage: int) -> None:
     what, leaves = plan_of(stage, agent.max_leaves)
     on_the_way = leaves < agent.max_leaves and stage < len(cycle_of(agent.max_leaves)[0])
     effort = trials.effort * (EASY_EFFORT if on_the_way else 1.0)
+    raw = state.frontier.raw
     if trials.left is not None:
         share = STAGE_SHARE if on_the_way else SEARCH_SHARE
-        trials.reserve = int(max((1.0 - share) * trials.left, state.tidying))
-    raw = state.frontier.raw
+        needed = state.tidying
+        if leaves not in raw and needed >= trials.left:
+            needed = 0.0  # the first law of a size may be untidy: else nothing could be searched for any more
+        trials.reserve = int(max((1.0 - share) * trials.left, needed))
     if what == "regrow" and leaves in raw:
         search = Search(trials, state_units(agent), agent.seed, stage, trials.effort)
         with contextlib.suppress(Spent):
@@ -154,7 +154,7 @@ def _searched(agent: Laws, trials: Trials, stage: int, what: str, leaves: int, e
             d = len(agent.searched.state)
             lessons = Lessons(state.taught[:, :d], state.taught[:, d:])
             units = measured_units(agent.searched, lessons.states)
-            search = Search(trials, units, agent.seed, stage + LESSONS_NUMBER, effort)
+            search = Search(trials, units, agent.seed, stage + LESSON_STAGE, effort)
             searches.append(search)
             trees = fitted_partitions(search, lessons, leaves, search.count(FRESH[0][0], 1))
             _raced(agent, search, trees + distilled(search, lessons, leaves), what, leaves)
@@ -226,12 +226,13 @@ def _adopt(agent: Laws, trials: Trials, tree: Tree, stage: int) -> None:
 
 def _begin(agent: Laws, trials: Trials) -> None:
     """Units, visited states, and the best constant action: the smallest tree of all."""
-    search = Search(trials, declared_units(agent.searched), agent.seed, 2**20, trials.effort)
+    search = Search(trials, declared_units(agent.searched), agent.seed, FIRST_STAGE, trials.effort)
     state, seen = agent.state, []
     for gain in (0.0, *GAIN_SIZES):
         for _ in range(UNIT_LAWS):
             law = search.units.physical(search.proposals.leaf(gain))
-            seen.append(trials.watched(law, search.episodes(search.count(UNIT_EPISODES, 1)), STATES // UNIT_LAWS)[1])
+            seeds = search.episodes(search.count(2 * SCREENING_EPISODES, 1))
+            seen.append(trials.watched(law, seeds, STATES // UNIT_LAWS)[1])
     if len(state.taught) == 0:
         if agent.teacher is None:
             state.taught = _planned(agent, trials)
@@ -255,7 +256,7 @@ def _planned(agent: Laws, trials: Trials) -> Array:
     """Lessons of sampled look-ahead, where nobody else teaches; none where no plant can go on from any state."""
     if trials.twin is None:
         return np.zeros((0, 0))
-    room = trials.effort * (BUDGET if trials.left is None else min(BUDGET, PLANNING_SHARE * trials.left))
+    room = trials.effort * (BUDGET if trials.left is None else min(BUDGET, LESSONS_SHARE * trials.left))
     lessons = planned(trials.twin, agent.seed, int(room))
     trials.count(lessons.steps)
     both = np.concatenate([lessons.states, lessons.actions], axis=1)

@@ -16,7 +16,7 @@ from spaql.ground.streams import LAWS_CONFIRMED, LAWS_TAUGHT
 from spaql.laws.lessons import Lessons, model_tree, scores_of
 from spaql.laws.search import STATES
 from spaql.laws.trials import Spent, Trials, seeds_of
-from spaql.laws.vector import measured_units
+from spaql.laws.vector import DUST_SHARE, measured_units
 from spaql.learners.agent import Agent
 from spaql.plants.answers import begun, steps
 from spaql.plants.chart import HUGE
@@ -32,9 +32,7 @@ TREE_EPISODES = 200  # in which it is judged, if it is a tree on a compiled plan
 ENVIRONMENT_EPISODES = 8  # of either kind, where the plant is not compiled
 DRIFT_ROUNDS = 2
 DRIFT_LEAVES = 8  # of the trees that drift
-DRIFT_STATES = STATES // 4  # that each round adds
-TEACHER_SHARE = 0.1  # of the samples that are left, at most
-ROUNDING_SHARE = 1e-6  # of the range of an action: so far outside is taken as rounding
+LESSONS_SHARE = 0.1  # of the samples that are left, at most
 
 
 def lessons_of(trials: Trials, teacher: Any, seed: int) -> tuple[Lessons, Array]:
@@ -44,7 +42,7 @@ def lessons_of(trials: Trials, teacher: Any, seed: int) -> tuple[Lessons, Array]
     episodes = EPISODES if trials.environments is None else ENVIRONMENT_EPISODES
     judged = TREE_EPISODES if trials.environments is None and rules is not None else episodes
     if trials.left is not None:
-        room = int(TEACHER_SHARE * trials.left / problem.horizon)
+        room = int(LESSONS_SHARE * trials.left / problem.horizon)
         if room < 2:
             raise Spent
         judged = min(judged, room // 2)
@@ -56,7 +54,7 @@ def lessons_of(trials: Trials, teacher: Any, seed: int) -> tuple[Lessons, Array]
         return _drifted(trials, states, lambda states: decide(rules, states), seed), trials.returns(rules, exams)
     states = _recorded(trials, ask, lessons)[0]
     chosen = np.linspace(0, len(states) - 1, min(STATES, len(states))).round().astype(int)
-    many = lambda states: np.array([ask(one) for one in states])  # noqa: E731
+    many = lambda states: np.array([ask(state) for state in states])  # noqa: E731
     return _drifted(trials, states[chosen], many, seed), _recorded(trials, ask, exams)[1]
 
 
@@ -69,7 +67,7 @@ def _drifted(trials: Trials, states: Array, many: Callable[[Array], Array], seed
         tree = model_tree(units, kind, units.of(states), scores_of(problem, kind, actions), DRIFT_LEAVES, rng)
         seeds = seeds_of(seed, LAWS_TAUGHT, EPISODES * (number + 1), 4)
         try:
-            more = trials.watched(units.physical(tree), seeds, DRIFT_STATES)[1]
+            more = trials.watched(units.physical(tree), seeds, STATES // 4)[1]
         except (Spent, SpaqlError):  # it drives the plant out of all numbers: nothing to be learned there
             break
         states, actions = np.concatenate([states, more]), np.concatenate([actions, many(more)])
@@ -114,8 +112,8 @@ def _in_variables_of(problem: Problem, teacher: Policy) -> Tree:
         return teacher.rules
     missing = [name for name in own if name not in names]
     if missing:
-        told = f"the teacher looks at {len(own)} variables, {problem.name} has {len(names)}, without {_short(missing)}"
-        raise SpaqlError(f"{told}: make a teacher for {problem.name} itself, or give a function of {_short(names)}")
+        looks = f"the teacher looks at {len(own)} variables, {problem.name} has {len(names)}, without {_short(missing)}"
+        raise SpaqlError(f"{looks}: make a teacher for {problem.name} itself, or give a function of {_short(names)}")
     return with_variables(teacher.rules, [names.index(name) for name in own], len(names))
 
 
@@ -152,12 +150,12 @@ def sound_action(problem: Problem, said: Any, observation: Array) -> Array:
     if not np.isfinite(action).all():
         raise SpaqlError(f"the teacher returned {_short(said)}: actions must be finite ({where})")
     if isinstance(actions, Finite):
-        if not np.any(np.abs(np.array(actions.values, float) - action[0]) <= ROUNDING_SHARE):
+        if not np.any(np.abs(np.array(actions.values, float) - action[0]) <= DUST_SHARE):
             known = ", ".join(f"{value:g}" for value in actions.values[:20])
             raise SpaqlError(f"the teacher returned {action[0]:g}, which is not one of {known} ({where})")
         return action
     low, high = actions.bounds
-    room = ROUNDING_SHARE * (high - low)
+    room = DUST_SHARE * (high - low)
     if ((action < low - room) | (action > high + room)).any():
         raise SpaqlError(
             f"the teacher returned {_short(said)}, outside {_short(low)} ... {_short(high)} ({where}): clip its actions"

@@ -15,11 +15,12 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from spaql.ground.arrays import Array
-from spaql.ground.streams import LAWS_POLISHED, LAWS_TIDIED
+from spaql.ground.streams import LAWS_POLISHED, LAWS_TIDIED, STAGE_EPISODES
 from spaql.laws.optimisers import CMA
 from spaql.laws.race import ENOUGH_EPISODES, MAX_EPISODES, shown_no_worse
 from spaql.laws.trials import Spent, Trials, seeds_of
 from spaql.laws.vector import (
+    MAX_DIGITS,
     Units,
     declared_units,
     everything,
@@ -40,7 +41,6 @@ POLISH_GENERATIONS = 12
 POLISH_EPISODES = 48
 POLISH_STEP = 0.15  # relative change of a number
 HALVINGS = 14  # of gains
-MAX_DIGITS = 3  # unless a number needs all of them
 JUDGEMENTS = 6  # that a tidying where episodes are dear can pay for, about
 
 
@@ -57,7 +57,7 @@ class Tidying:
         self.many = seeds_of(seed, LAWS_TIDIED, 0, max(2, round(SERIES_FACTOR * JUDGED_EPISODES * effort)))
         self.judged = self.many[: max(2, round(JUDGED_EPISODES * effort))]
         self.few = self.judged[: max(1, round(JUDGED_EPISODES // SERIES_FACTOR * effort))]
-        self.generations, self.clock = max(1, round(POLISH_GENERATIONS * effort)), number * 2**32
+        self.generations, self.clock = max(1, round(POLISH_GENERATIONS * effort)), number * STAGE_EPISODES
         self.episodes = max(2, round(POLISH_EPISODES * effort))
         self.goal = -math.inf
 

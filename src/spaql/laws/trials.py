@@ -128,7 +128,7 @@ class Trials:
                 some = self.environments.roll_out(now)
             else:
                 some = [roll_out(self.problem, env, job) for job in now]
-            self.count(sum(one.steps for one in some))
+            self.count(sum(rollout.steps for rollout in some))
             done += some
         return done
 
@@ -136,7 +136,8 @@ class Trials:
         """The return of each episode; very low where the plant leaves all numbers."""
         horizon = self.problem.horizon
         if self.slow:
-            return np.array([one.total for one in self.roll_out([Job(tree, seed, horizon) for seed in seeds.tolist()])])
+            rollouts = self.roll_out([Job(tree, seed, horizon) for seed in seeds.tolist()])
+            return np.array([rollout.total for rollout in rollouts])
         self._check(len(seeds) * horizon)
         returns = np.zeros(len(seeds))
         self.count(self._run(tree, seeds, horizon, returns, NO_VISITS, self.unseen))
@@ -260,13 +261,13 @@ class Trials:
         assert self.environments is not None
         wanted = [Job(tree, seed, horizon, states=bool(len(visits) or len(seen))) for seed in seeds.tolist()]
         rollouts, steps = (self.roll_out if self.slow else self.environments.roll_out)(wanted), 0
-        for i, one in enumerate(rollouts):
-            returns[i] = one.total
+        for i, rollout in enumerate(rollouts):
+            returns[i] = rollout.total
             if len(visits):
-                visits += np.bincount(one.leaves, minlength=len(visits))
-            kept = seen[steps : steps + one.steps]
-            kept[:] = one.states[: len(kept)]
-            steps += one.steps
+                visits += np.bincount(rollout.leaves, minlength=len(visits))
+            kept = seen[steps : steps + rollout.steps]
+            kept[:] = rollout.states[: len(kept)]
+            steps += rollout.steps
         return steps
 
 

@@ -74,8 +74,8 @@ def steps_of(tree: Tree, free: Free, parent: int = 0) -> Array:
     masks = (free.weights, free.cuts, free.gains, free.offsets)
     of_node = np.concatenate([np.broadcast_to(node.reshape(n, *[1] * (m.ndim - 1)), m.shape)[m] for m in masks])
     inherited = np.where(old[of_node], INHERITED_STEP, 1.0)
-    made: Array = steps * inherited
-    return made
+    smaller: Array = steps * inherited
+    return smaller
 
 
 def everything(tree: Tree) -> Free:
@@ -92,6 +92,7 @@ def everything(tree: Tree) -> Free:
 
 ROUNDING_SHARE = 1e-13  # of the numbers that are added: less is not told from zero
 MIN_DEVIATION_SHARE = 1e-9  # of its size: a variable that varies less is taken as constant
+DUST_SHARE = 1e-6  # of the range of the action; of the largest term, where only the sign of a sum counts
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,19 +167,24 @@ def declared_units(problem: Problem) -> Units:
     """Units from the declared bounds, before anything was seen."""
     middle = np.array([axis.centre if axis.slope is not None else (axis.low + axis.high) / 2 for axis in problem.state])
     width = [1 / axis.slope if axis.slope is not None else (axis.high - axis.low) / 4 for axis in problem.state]
-    return Units(middle, np.array([1.0 / one if one > 0 else 0.0 for one in width]), problem)
+    return Units(middle, np.array([1.0 / size if size > 0 else 0.0 for size in width]), problem)
 
 
 def measured_units(problem: Problem, states: Array, least: Array | float = 0.0) -> Units:
     """Units from states that were visited; `least`: the deviation of each variable below which it does not vary."""
     middle, deviation = states.mean(axis=0), states.std(axis=0)
-    alive = deviation > np.maximum(MIN_DEVIATION_SHARE * np.maximum(np.abs(middle), 1e-6), least)
+    alive = varies(deviation, middle, least)
     return Units(middle, np.where(alive, 1.0 / np.where(alive, deviation, 1.0), 0.0), problem)
+
+
+def varies(deviation: Array, middle: Array, least: Array | float = 0.0) -> Array:
+    """Whether variables vary by more than rounding, and by more than `least`."""
+    alive: Array = deviation > np.maximum(MIN_DEVIATION_SHARE * np.maximum(np.abs(middle), DUST_SHARE), least)
+    return alive
 
 
 # Numbers that change nothing are zero before a law is confirmed: what is printed, applied and exported is one law
 
-DUST_SHARE = 1e-6  # of the range of the action; of the largest term, where only the sign of a sum counts
 MAX_DEVIATIONS = 10.0  # of a variable, from its mean: so far it may come
 
 
@@ -215,6 +221,8 @@ def reach_of(units: Units) -> Array:
 
 
 # -- digits ------------------------------------------------------------------------------------------------------------
+
+MAX_DIGITS = 3  # unless a number needs all of them
 
 
 def with_digits(tree: Tree, digits: int, places: Array | None = None) -> Tree:
