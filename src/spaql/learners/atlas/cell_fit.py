@@ -254,8 +254,8 @@ def _fit_cells(
             count = n if c < d else steps
             # a cell with fewer than two points per parameter takes the noise of its parent
             own = count >= 2 * size or parent < 0
-            variance = room.after[c] / max(count - size, 1) if own else noise[parent, c]
-            noise[node, c] = variance  # (17)
+            variance = room.after[c] / max(count - size, 1) if own else noise[parent, c]  # (17)
+            noise[node, c] = variance
             keep = _kept(room, c, min(size, count) * noise[node, c])
             for a in range(size):
                 room.coefs[a, c] *= keep
