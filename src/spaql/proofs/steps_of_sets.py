@@ -34,6 +34,10 @@ def advance(loop: ClosedLoop, w: SetWork, sets: Sets, at: int) -> int:
                 count = several
                 continue
         line_of(loop, w, last)
+        for axis in range(loop.actions):
+            for k in range(4):
+                if not abs(w.applied[axis, k]) < math.inf:  # min and max of NaN are not known
+                    return UNKNOWN
         count = last
         for path in range(len(loop.begins) - 2):
             if came >= MOST - 1:
