@@ -41,8 +41,7 @@ def check_proof(
 
 def _check(proof: Proof, rules: Tree, problem: Problem) -> None:
     claim = proof.claim
-    whole = claim.steps == math.inf or math.isfinite(claim.steps) and claim.steps == int(claim.steps)
-    require(whole, "its number of steps is not whole")
+    require(claim.steps == math.inf or claim.steps.is_integer(), "its number of steps is not whole")
     steps = claim.steps if math.isinf(claim.steps) else int(claim.steps)
     for box in proof.open:
         ends = np.array(box)

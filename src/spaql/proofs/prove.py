@@ -93,7 +93,7 @@ def _stays(policy: "Policy", asked: Question) -> Proof:
         proof = Proof(
             claim_of(policy, asked, steps), tuple(evidence_of(part, held) for part in search.parts), search.share,
             tuple(box_of(box) for box in search.open), bound,
-            worst_return=math.nan if count is None and not asked.asked_steps else _least_return(least, count or math.nan),
+            worst_return=_least_return(least, count or math.nan),
             method=f"a linear loop with a bounded disturbance, {len(search.parts)} parts",
         )  # fmt: skip
         if proof.holds:
