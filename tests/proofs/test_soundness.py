@@ -240,3 +240,20 @@ def test_no_episode_of_many_leaves_the_bounds(balancing):
         never = {name: (-10.0, float(seen[1, j]) - 1e-9)}
         if never[name][1] >= 0.05:
             assert not balancing.prove(never=never, steps=200, seconds=0.1).holds
+
+
+@spaql.step
+def jumps(x, force):
+    return (math.floor(0.25 * (x + 5e-18)) + 0.0 * force,), 0.0, False
+
+
+def test_the_last_box_of_slopes_holds_the_whole_set():
+    # from -1e-17 to 1 and back, -1e-17 is rounded to 0, and the jump below it is not seen
+    problem = spaql.from_plant(
+        near_zero, jumps, state=[spaql.Axis("x", -3.0, 3.0)], actions=spaql.Continuous((-1.0,), (1.0,)), horizon=20,
+        name="jumping",
+    )  # fmt: skip
+    policy = spaql.Policy(problem, constant(), "tree", "hand")
+    assert jumps(-1e-17, 0.0)[0][0] == -1.0
+    proof = policy.prove(never={"x": (-0.5, 3.0)}, start={"x": (-1e-17, 2.0)}, steps=1, seconds=0.3)
+    assert not proof.holds

@@ -122,7 +122,7 @@ def _left_over(
     parts = np.stack(
         [np.nextafter(parts[..., 0], -np.inf), np.nextafter(parts[..., 1], np.inf)], axis=2
     )
-    parts += np.abs(parts) * 1e-15 * [-1.0, 1.0]
+    parts += (np.abs(parts) + np.abs(middle)[:, None]) * 1e-15 * [-1.0, 1.0]
     far = np.concatenate(
         [reach, np.max(np.abs(applied - u[:, None]), axis=1) * UP, np.full(c, 0.5)]
     )

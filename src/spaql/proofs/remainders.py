@@ -180,7 +180,7 @@ def plant_step(
                 [np.minimum(whole[:, :1], middle), np.maximum(whole[:, 1:], middle)], axis=1
             )[..., 0]
             shrunk = middle + (shrunk - middle) * (part / PARTS)
-            shrunk += np.abs(shrunk) * 1e-15 * [-1, 1] + [-1e-300, 1e-300]
+            shrunk += ((np.abs(shrunk) + np.abs(middle)) * 1e-15 + 1e-300) * [-1, 1]
             enclose(loop.tape, begin, end, shrunk, True, False, r, out)
             mean += out.slopes[:n, : len(whole)] / PARTS
             errors = np.maximum(errors, out.error[:n])
