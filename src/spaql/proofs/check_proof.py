@@ -41,7 +41,12 @@ def check_proof(
 
 def _check(proof: Proof, rules: Tree, problem: Problem) -> None:
     claim = proof.claim
+    require(claim.steps == math.inf or claim.steps.is_integer(), "its number of steps is not whole")
     steps = claim.steps if math.isinf(claim.steps) else int(claim.steps)
+    for box in proof.open:
+        ends = np.array(box)
+        shaped = ends.shape == (len(claim.variables), 2) and bool(np.isfinite(ends).all())
+        require(shaped and (ends[:, 0] <= ends[:, 1]).all(), "an open box is no box")
     asked = question(
         problem,
         claim.never,
@@ -62,6 +67,7 @@ def _check(proof: Proof, rules: Tree, problem: Problem) -> None:
         "the errors of sensors are not those of the variables",
     )
     require(np.array(claim.sensors) >= 0.0, "an error of a sensor is negative")
+    require(np.isfinite(claim.sensors), "an error of a sensor is not bounded")
     for name, (low, high) in claim.parameters.items():
         stated = claim.start[claim.variables.index(name)] if name in claim.variables else (1.0, 0.0)
         require(stated[0] <= low and high <= stated[1], f"{name} is not covered by the starts")
@@ -215,7 +221,10 @@ def _rewarded(proof: Proof) -> bool:
         float(part["reward"][0]) if "reward" in part else -math.inf for part in proof.evidence
     )
     finite = math.isfinite(proof.claim.steps) and math.isnan(proof.best_return)
-    return bool(finite and proof.worst_return <= proof.claim.steps * least)
+    total = proof.claim.steps * least
+    # what a sum in double precision loses; whole numbers lose nothing
+    lost = 0.0 if least.is_integer() else proof.claim.steps * 2.0**-52 * abs(total)
+    return bool(finite and proof.worst_return <= total - lost)
 
 
 def covers(whole: Array, boxes: list[Array]) -> bool:

@@ -177,6 +177,7 @@ def _arrive(
                 (limits[:, 0] <= box[..., 0]) & (box[..., 1] <= limits[:, 1]),
                 "a cell leaves the goal",
             )
+            require(~sets.over[:, 0], "an episode may end on the way")
             done = np.zeros(len(sets.c), bool)
             for grid in grids:
                 number = largest(grid, box)

@@ -78,6 +78,8 @@ def _actions_over(
             gains, offset, pieces = pieces_of(loop, leaf, axis)
             s = weighted(loop, seen, gains, offset, boxes, centres)
             base, slope, error, low, high = s.base[0], s.slope[0], s.error[0], s.low[0], s.high[0]
+            known = np.isfinite([base, error, low, high, *slope])  # NaN compares false below
+            require(known, "the controller is not known over the box")
             steep = float(g[axis] @ slope / (slope @ slope)) if slope @ slope > 0.0 else 0.0
             bent = float(np.abs(g[axis] - steep * slope) @ reach) * UP
             if steep > 0.0:  # steep * slope (x - z) is within lines + bent
@@ -100,6 +102,7 @@ def _actions_over(
                 highest = min(direct + around, max(by_score) + spread)
                 far = max(far, abs(lowest), abs(highest))
         applied[axis], off[axis] = (least, most), far
+    require(np.isfinite(applied), "the controller is not known over the box")
     return applied, off
 
 
@@ -119,7 +122,7 @@ def _left_over(
     parts = np.stack(
         [np.nextafter(parts[..., 0], -np.inf), np.nextafter(parts[..., 1], np.inf)], axis=2
     )
-    parts += np.abs(parts) * 1e-15 * [-1.0, 1.0]
+    parts += (np.abs(parts) + np.abs(middle)[:, None]) * 1e-15 * [-1.0, 1.0]
     far = np.concatenate(
         [reach, np.max(np.abs(applied - u[:, None]), axis=1) * UP, np.full(c, 0.5)]
     )

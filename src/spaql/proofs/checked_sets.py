@@ -270,10 +270,12 @@ def _highest(loop: CheckedLoop, sets: Many, seen: Any, leaf: int, around: Array)
                 gains = laws.gains[leaf, k] - laws.gains[leaf, other]
                 offset = float(laws.offsets[leaf, k] - laws.offsets[leaf, other])
                 size = np.abs(laws.gains[leaf, k]) + np.abs(laws.gains[leaf, other])
+                # the controller rounds two sums, each with its own offset
+                offsets = abs(laws.offsets[leaf, k]) + abs(laws.offsets[leaf, other])
                 most = np.maximum(np.abs(seen.low), np.abs(seen.high)) + loop.sensors
-                slack = 4.0 * (len(size) + 4) * loop.relative * (most @ size + abs(offset)) + 1e-30
+                slack = 4.0 * (len(size) + 4) * loop.relative * (most @ size + offsets) + 1e-30
                 line = weighted(loop, seen, gains, offset, around, sets.c)
-                possible &= spread(sets, line)[3] + slack >= 0.0
+                possible &= ~(spread(sets, line)[3] + slack < 0.0)  # NaN: nothing is known
         parts.append(_with(loop, sets.take(possible), value))
     return [part for part in parts if len(part.u)]
 

@@ -93,7 +93,8 @@ def _mean_value(
             [middle + (low - middle) * (part / PARTS), middle + (high - middle) * (part / PARTS)],
             axis=2,
         )
-        shrunk.append(ends + (np.abs(ends) * 1e-15 + 1e-300) * [-1.0, 1.0])
+        lost = (np.abs(ends) + np.abs(middle)[..., None]) * 1e-15 + 1e-300
+        shrunk.append(ends + lost * [-1.0, 1.0])
     points = np.stack([middle, middle], axis=2)
     ((_, over),) = runs(plant.step.python, np.concatenate(shrunk), True, False, answers)
     ((_, at),) = runs(plant.step.python, points, False, False, answers)

@@ -168,8 +168,9 @@ def leaves_over(loop: CheckedLoop, seen: Seen, boxes: Array, centres: Array) -> 
         line = weighted(
             loop, seen, tests_of(loop, node), -float(nodes["cut"][node]), boxes, centres
         )
-        pending += [int(nodes["high"][node])] if line.high[0] >= 0.0 else []
-        pending += [int(nodes["low"][node])] if line.low[0] <= 0.0 else []
+        # asked the other way round: a NaN, of which nothing is known, goes both ways
+        pending += [int(nodes["high"][node])] if not line.high[0] < 0.0 else []
+        pending += [int(nodes["low"][node])] if not line.low[0] > 0.0 else []
     return leaves
 
 

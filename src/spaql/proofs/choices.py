@@ -93,7 +93,10 @@ def decided(loop: ClosedLoop, w: SetWork, last: int) -> int:
                 score(loop, w.seen, w.difference, offset, w.todo.centre[spare], w.around, w.score)
                 slack = (4.0 * (loop.seen + 4) * loop.relative + ROUND) * size
                 slack += loop.absolute * (loop.seen + 4) * (1.0 + size)
-                possible &= (other == k) | (spread(w, w.todo, spare)[1] + slack >= 0.0)
+                lower = spread(w, w.todo, spare)[1] + slack < 0.0  # NaN: nothing is known
+                possible &= (other == k) | (not lower)
+            if possible and count >= spare:
+                return TOO_MANY
             if possible:
                 copy_set(w.todo, spare, w.todo, count)
                 w.todo.node[count], w.todo.action[count] = -1, loop.values[k]

@@ -89,11 +89,11 @@ def _stays(policy: "Policy", asked: Question) -> Proof:
             for j, name in enumerate(asked.names)
             if not held[j]
         }
-        least = min(part.left.reward[0] for part in search.parts)
+        least = min(float(part.left.reward[0]) for part in search.parts)
         proof = Proof(
             claim_of(policy, asked, steps), tuple(evidence_of(part, held) for part in search.parts), search.share,
             tuple(box_of(box) for box in search.open), bound,
-            worst_return=math.nan if count is None and not asked.asked_steps else float(least) * (count or math.nan),
+            worst_return=_least_return(least, count or math.nan),
             method=f"a linear loop with a bounded disturbance, {len(search.parts)} parts",
         )  # fmt: skip
         if proof.holds:
@@ -102,6 +102,12 @@ def _stays(policy: "Policy", asked: Question) -> Proof:
     if not best.evidence and math.isfinite(asked.steps) and not held.any():
         return _followed(policy, asked, False, asked.seconds / 2.0)
     return best
+
+
+def _least_return(least: float, steps: float) -> float:
+    """Of so many steps, with what a sum in double precision loses; whole numbers lose nothing."""
+    total = least * steps
+    return total if least.is_integer() else total - steps * 2.0**-52 * abs(total)
 
 
 def _followed(policy: "Policy", asked: Question, until_end: bool, seconds: float) -> Proof:

@@ -65,7 +65,7 @@ def kept(loop: ClosedLoop, goal: Array, seconds: float) -> Grid:
     began, d = time.process_time(), loop.states
     grid = grid_over(goal, np.full(d, FINE), more=-1e-9)  # every cell is inside of the goal
     grid.bound[:] = 0
-    task = Following(STAY_STEPS, goal, np.full(d, np.inf), False, False, True, MOST_SETS)
+    task = Following(STAY_STEPS, goal, np.full(d, np.inf), True, False, True, MOST_SETS)
     w, st, box, none = work_for(loop), stack_for(loop), np.zeros((d, 2)), no_grid(d)
     again = np.arange(len(grid.bound))
     while len(again) > 0:
@@ -119,7 +119,7 @@ def reached(loop: ClosedLoop, fine: Grid, region: Array, limits: Array, seconds:
                     return Reached(fine, grid, levels)
                 worst = np.full(len(some), -1, np.int64)
                 task = Following(
-                    REACH_STEPS * (1 + level), limits, widest, False, False, True, MOST_SETS
+                    REACH_STEPS * (1 + level), limits, widest, True, False, True, MOST_SETS
                 )
                 arrived += induct(loop, w, st, fine, grid, some, size, task, box, worst)
                 levels[some[worst >= 0]] = size

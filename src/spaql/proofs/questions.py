@@ -79,6 +79,8 @@ def question(
         if steps == math.inf
         else float(whole("steps", problem.horizon if steps is None else steps, 1, 10**5))
     )
+    if not np.isfinite(box).all():
+        raise SpaqlError("start: its bounds must be finite numbers")
     return Question(
         problem, names, box, limits, bounds, goal is None, goal, count, steps is not None,
         _sensors(problem, sensors), ranges, flag("single", single), real("seconds", seconds, 0.0, 1e6),
@@ -95,7 +97,7 @@ def _range(what: str, given: Any) -> tuple[float, float]:
     if isinstance(given, Between):
         return given.low, given.high
     low, high = numbers(what, given, (2,)).tolist()
-    if low > high:
+    if not low <= high:
         raise SpaqlError(f"{what}: low must not be above high, got {low:g} and {high:g}")
     return low, high
 

@@ -93,8 +93,9 @@ def leaves_over(place: Workplace, centre: Array, box: Array) -> list[int]:
             leaves.append(node)
             continue
         low, high = scored(place, node, 0, centre, box, test=True)[1][2:]
-        pending += [place.loop.high[node]] if high >= 0.0 else []
-        pending += [place.loop.low[node]] if low <= 0.0 else []
+        # asked the other way round: a NaN, of which nothing is known, goes both ways
+        pending += [place.loop.high[node]] if not high < 0.0 else []
+        pending += [place.loop.low[node]] if not low > 0.0 else []
     return leaves
 
 
@@ -110,6 +111,8 @@ def frame_at(place: Workplace, centre: Array, slope: float) -> Frame | None:
     gains, actions, steep = np.zeros((m, n)), np.zeros(m), np.zeros(m)
     for axis in range(m):
         gains[axis], numbers = scored(place, leaf, axis, centre, point)
+        if not np.isfinite(numbers).all():
+            return None
         pieces = loop.pieces[leaf, axis]
         at = next(k for k in range(len(pieces)) if numbers[0] <= pieces[k, 1])
         between = np.isfinite(pieces[:, :2]).all(axis=1) & (pieces[:, 3] > 0.0)
@@ -177,7 +180,7 @@ def plant_step(
                 [np.minimum(whole[:, :1], middle), np.maximum(whole[:, 1:], middle)], axis=1
             )[..., 0]
             shrunk = middle + (shrunk - middle) * (part / PARTS)
-            shrunk += np.abs(shrunk) * 1e-15 * [-1, 1] + [-1e-300, 1e-300]
+            shrunk += ((np.abs(shrunk) + np.abs(middle)) * 1e-15 + 1e-300) * [-1, 1]
             enclose(loop.tape, begin, end, shrunk, True, False, r, out)
             mean += out.slopes[:n, : len(whole)] / PARTS
             errors = np.maximum(errors, out.error[:n])

@@ -34,6 +34,10 @@ def advance(loop: ClosedLoop, w: SetWork, sets: Sets, at: int) -> int:
                 count = several
                 continue
         line_of(loop, w, last)
+        for axis in range(loop.actions):
+            for k in range(4):
+                if not abs(w.applied[axis, k]) < math.inf:  # min and max of NaN are not known
+                    return UNKNOWN
         count = last
         for path in range(len(loop.begins) - 2):
             if came >= MOST - 1:
@@ -88,9 +92,11 @@ def step_of(loop: ClosedLoop, w: SetWork, last: int, path: int, to: int) -> int:
                 w.middle[i] + share * (low - w.middle[i]),
                 w.middle[i] + share * (high - w.middle[i]),
             )
+            # the way to the middle and back loses digits of the middle's size
+            lost = 1e-15 * abs(w.middle[i]) + 1e-300
             w.shrunk[i, 0], w.shrunk[i, 1] = (
-                low - 1e-15 * abs(low) - 1e-300,
-                high + 1e-15 * abs(high) + 1e-300,
+                low - 1e-15 * abs(low) - lost,
+                high + 1e-15 * abs(high) + lost,
             )
         run(loop.tape, begin, end, w.shrunk, True, False, w.r, w.out)
         for i in range(d):
