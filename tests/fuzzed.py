@@ -167,6 +167,7 @@ def targets():
         "replay lines": Target(lambda line, place, ending: spaql.SPAQL(cartpole).replay(spoilt(frame, line, place, ending)), dict(line="0,1,2", place=3, ending=".csv")),
         "record": Target(spaql.record, dict(who=cartpole, path=None, episodes=1, seed=0, deterministic=False), ("episodes",)),
         "coverage": Target(spaql.coverage, dict(problem=cartpole, log=frame, reach=0, gaps=False), ("reach",)),
+        "check_proof": Target(spaql.check_proof, dict(certificate="no.such", policy=law, problem=None)),
         "compare": Target(spaql.compare, dict(controllers={"a": table, "b": tree}, episodes=2, seed=0), ("episodes",)),
         "differences": Target(spaql.differences, dict(a=table.rules, b=tree.rules, most=2, tolerance=0.0, low=None, high=None), ("most",)),
         "evaluate_vector": Target(spaql.evaluate_vector, dict(agent=spaql.Random(env), make_env=Line, episodes=1, n_envs=1, seed=0, deterministic=True, asynchronous=False, horizon=2), ("episodes", "n_envs", "horizon", "asynchronous")),

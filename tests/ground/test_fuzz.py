@@ -5,7 +5,7 @@ import pytest
 import spaql
 from fuzzed import fuzz, targets
 
-RESULTS = {"Episode", "History", "StepResponse", "Worst", "SpaqlError", "SpaqlWarning"}  # nobody makes these by hand
+RESULTS = {"Episode", "History", "Proof", "StepResponse", "Worst", "SpaqlError", "SpaqlWarning"}  # nobody makes these by hand
 MODULES = {"analysis", "callbacks"}
 
 

@@ -2,13 +2,14 @@
 
 import math
 from os import PathLike
-from typing import Any
 
 import numpy as np
 
 from spaql.ground.arrays import Array
-from spaql.ground.errors import SpaqlError
+from spaql.ground.checks import checked_path
+from spaql.ground.errors import SpaqlError, echoed
 from spaql.plants.problem import Problem
+from spaql.policy.policy import Policy
 from spaql.proofs import fingerprint
 from spaql.proofs.checked_cells import CheckedCells, check_cells, check_followed
 from spaql.proofs.checked_linear import check_linear
@@ -21,7 +22,7 @@ MOST_PARTS = 10**6
 
 
 def check_proof(
-    certificate: str | PathLike[str], policy: Any, problem: Problem | None = None
+    certificate: str | PathLike[str], policy: Policy, problem: Problem | None = None
 ) -> Proof:
     """The proof in a file, if every line of it is verified; else a SpaqlError that says what is
     not.
@@ -31,7 +32,11 @@ def check_proof(
 
     Nothing is searched for, and no code and no arithmetic of the prover is used.
     """
-    proof = proof_of_file(certificate)
+    if not isinstance(policy, Policy):
+        raise SpaqlError(f"a proof is about a policy, such as agent.policy(), not {echoed(policy)}")
+    if not isinstance(problem, Problem | None):
+        raise SpaqlError(f"the plant of a proof is a spaql.Problem, not {echoed(problem)}")
+    proof = proof_of_file(checked_path(certificate))
     try:
         _check(proof, policy.rules, policy.problem if problem is None else problem)
     except RefusedError as error:
