@@ -73,14 +73,28 @@ def name_of(path):
     return path.relative_to(PACKAGE if path.is_relative_to(PACKAGE) else PACKAGE.parent).as_posix()
 
 
+@functools.cache
 def text_of(file):
     return ((PACKAGE.parent if file.startswith(STUDIES) else PACKAGE) / file).read_text("utf-8")
 
 
+@functools.cache
+def module_of(file):
+    """Its syntax tree: parsed once for all tests."""
+    return ast.parse(text_of(file))
+
+
+@functools.cache
+def nodes_of(file):
+    return list(ast.walk(module_of(file)))
+
+
+@functools.cache
 def files():
     return sorted(name_of(path) for package in PACKAGES for path in (PACKAGE.parent / package).rglob("*.py"))
 
 
+@functools.cache
 def target_of(module):
     """The file of a module of ours, or None."""
     place = PACKAGE.parent.joinpath(*module.split("."))
@@ -112,7 +126,7 @@ def arrows_from(file):
                     yield Arrow(file, target_of(module), lazy, child.lineno)
             yield from walk(child, lazy or isinstance(child, ast.FunctionDef | ast.Lambda))
 
-    return list(walk(ast.parse(text_of(file)), False))
+    return list(walk(module_of(file), False))
 
 
 def against_the_order(arrow):
@@ -191,7 +205,7 @@ NUMBA_ATTRIBUTES = {"__file__", "__version__", "cfunc", "config", "njit", "typeo
 
 def test_numba_is_imported_in_two_files_and_its_private_interfaces_in_one():
     for file in files():
-        for node in ast.walk(ast.parse(text_of(file))):
+        for node in nodes_of(file):
             named = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
             named += [name.name for name in node.names] if isinstance(node, ast.Import) else []
             found = {name for name in named if name.split(".")[0] == "numba"}
@@ -210,18 +224,15 @@ def test_no_test_imports_from_a_file_of_tests():
     """What several files of tests need stands in modules beside their folders."""
     tests = Path(__file__).parents[1]
     for path in tests.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            named = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
-            named += [name.name for name in node.names] if isinstance(node, ast.Import) else []
-            wrong = [name for name in named if name.split(".")[-1].startswith("test_")]
-            assert not wrong, f"{path.relative_to(tests)} imports {wrong[0]}"
+        named = re.findall(r"^\s*(?:from|import)\s+(?:\w+\.)*(test_\w+)", path.read_text("utf-8"), re.MULTILINE)
+        assert set(named) <= {path.stem}, f"{path.relative_to(tests)} imports {named[0]}"
 
 
 def test_a_class_name_stands_for_one_thing():
     """But for `Parameters`, which each plant of the library has."""
     homes = {}
     for file in files():
-        for node in ast.parse(text_of(file)).body:
+        for node in module_of(file).body:
             if isinstance(node, ast.ClassDef) and not file.startswith("plants/library/"):
                 homes.setdefault(node.name, []).append(file)
     assert {name: where for name, where in homes.items() if len(where) > 1} == {}
@@ -241,7 +252,7 @@ PRONOUNS = {"one", "found", "told", "made"}  # names that say nothing of what th
 
 def test_names_are_nouns():
     """Whoever touches a function gives its variables names."""
-    nodes = (node for file in files() for node in ast.walk(ast.parse(text_of(file))))
+    nodes = (node for file in files() for node in nodes_of(file))
     named = (node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
     assert not [name for name in named if name in PRONOUNS]
 
@@ -259,7 +270,7 @@ def test_few_numbers_are_tuned():
     """A ratchet: numbers at the top of the modules that search. A rule that needs a number of its own must be worth it."""
     count = 0
     for file in files():
-        for node in ast.parse(text_of(file)).body if file.startswith(TUNED) else ():
+        for node in module_of(file).body if file.startswith(TUNED) else ():
             if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
                 count += sum(isinstance(part, ast.Constant) and type(part.value) in (int, float) for part in ast.walk(node.value))
     assert count <= 328
