@@ -24,6 +24,7 @@ from spaql.proofs.quantities import Quantity
 from spaql.proofs.ways import Way
 
 PARTS = 8
+MOST_SLICES = 10_000
 
 
 def check_linear(
@@ -35,8 +36,13 @@ def check_linear(
     n, m = plant.state_dim, plant.action_dim
     sizes = {
         "start": (n, 2), "box": (n, 2), "centre": (n,), "gains": (m, n), "actions": (m,), "matrix": (n, n),
-        "columns": (n, m), "lines": (m,), "band": (m,), "rest": (n,), "held": (n,), "reward": (2,),
+        "columns": (n, m), "lines": (m,), "rest": (n,), "held": (n,), "reward": (2,),
     }  # fmt: skip
+    held = array_of(evidence, "held", sizes) != 0.0
+    count = int(held.sum())
+    sizes |= {"spread": (count, n, n + m), "pieces": (count,), "band": (m + count * (n + m),)}
+    if count == 0:  # also in certificates that were written before there were spreads
+        evidence = {**evidence, "spread": np.zeros(sizes["spread"]), "pieces": []}
     z, g, u, A, b = (
         array_of(evidence, key, sizes)
         for key in ("centre", "gains", "actions", "matrix", "columns")
@@ -44,21 +50,28 @@ def check_linear(
     start, box, lines, band, rest = (
         array_of(evidence, key, sizes) for key in ("start", "box", "lines", "band", "rest")
     )
-    held = array_of(evidence, "held", sizes) != 0.0
+    spread, pieces = (array_of(evidence, key, sizes) for key in ("spread", "pieces"))
     require(start[:, 0] <= start[:, 1], "the start is no box")
     require((box[:, 0] <= start[:, 0]) & (start[:, 1] <= box[:, 1]), "the start is not in the box")
     require((A[held] == 0.0) & (A.T[held] == 0.0), "a held variable moves")
     require((b[held] == 0.0) & (g.T[held] == 0.0), "a held variable is driven")
+    require(spread[:, held] == 0.0, "a held variable is driven")
+    whole = (pieces == np.round(pieces)) & (pieces >= 1.0)
+    require(whole & (pieces.prod() <= MOST_SLICES), "the slices are no counts")
     require((lines >= 0.0) & (band >= 0.0), "a bound is negative")
     require(rest >= 0.0, "a bound is negative")
     reach = np.max(np.abs(box - z[:, None]), axis=1) * UP
     away = np.where(held, 0.0, np.max(np.abs(start - z[:, None]), axis=1)) * UP
     applied, off = _actions_over(loop, z, g, u, box, lines)
-    require(off <= band, "the controller is farther from its line than its band")
+    require(off <= band[:m], "the controller is farther from its line than its band")
+    # H_p times how far the held variable p, and every state and action, is from the centre
+    far = np.append(np.where(held, 0.0, reach), np.max(np.abs(applied - u[:, None]), axis=1) * UP)
+    require(np.outer(reach[held], far).ravel() * UP <= band[m:], "a parameter changes more than its band")
     paid = array_of(evidence, "reward", sizes) if "reward" in evidence else None
-    left = _left_over(loop, z, g, u, A, b, box, reach, applied, held, ends, paid)
+    parts = _slices(box, held, pieces)
+    left = _left_over(loop, z, g, u, A, b, spread, parts, far, applied, held, ends, paid)
     require(left <= rest, "a step leaves more than its rest")
-    _check_sums(z, g, A, b, box, lines, band, rest, away, steps, held)
+    _check_sums(z, g, A, np.hstack([b, *spread]), box, lines, band, rest, away, steps, held)
     return box
 
 
@@ -106,80 +119,93 @@ def _actions_over(
     return applied, off
 
 
+def _slices(box: Array, held: Array, pieces: Array) -> Array:
+    """The box in pieces that cover it, (slices, states, 2)."""
+    parts = box[None]
+    for j, count in zip(np.flatnonzero(held), pieces.astype(int), strict=True):
+        inner = box[j, 0] + (box[j, 1] - box[j, 0]) * np.arange(1, count) / count
+        edges = np.concatenate([box[j, :1], inner, box[j, 1:]])
+        require(np.diff(edges) >= 0.0, "the slices are no counts")
+        parts = np.repeat(parts, count, axis=0)
+        parts[:, j] = np.tile(np.stack([edges[:-1], edges[1:]], axis=1), (len(parts) // count, 1))
+    return parts
+
+
 def _left_over(
-    loop: CheckedLoop, z: Array, g: Array, u: Array, A: Array, b: Array, box: Array, reach: Array, applied: Array,
-    held: Array, ends: bool, paid: Array | None,
+    loop: CheckedLoop, z: Array, g: Array, u: Array, A: Array, b: Array, spread: Array, slices: Array, reach: Array,
+    applied: Array, held: Array, ends: bool, paid: Array | None,
 ) -> Array:  # fmt: skip
-    """|f(x, u) - z - A (x - z) - b (u - line)| over the box, by the mean value theorem along the
-    way from z."""
+    """|f(x, u) - z - (L + sum_p H_p (p - z_p)) (x - z, u - u_z)| over all slices of the box, L (x - z, u - u_z) being
+    A (x - z) + b (u - line), by the mean value theorem along the way from z to x with the held variables p fixed."""
     plant: Any = loop.problem.plant
-    n, _m, c = plant.state_dim, plant.action_dim, plant.step_noise
-    whole = np.concatenate([box, applied, np.tile([0.0, 1.0], (c, 1))])
-    middle = np.concatenate([z, u, np.full(c, 0.5)])
-    around = np.stack([np.minimum(whole[:, 0], middle), np.maximum(whole[:, 1], middle)], axis=1)
-    shares = (np.arange(PARTS) + 1.0)[:, None, None] / PARTS
-    parts = middle[:, None] + (around - middle[:, None]) * shares
+    n, m, c, count = plant.state_dim, plant.action_dim, plant.step_noise, len(slices)
+    others = np.concatenate([applied, np.tile([0.0, 1.0], (c, 1))])
+    whole = np.concatenate([slices, np.tile(others, (count, 1, 1))], axis=1)
+    point = np.concatenate([z, u, np.full(c, 0.5)])
+    middle = np.tile(point[:, None], (count, 1, 2))
+    middle[:, :n][:, held] = slices[:, held]
+    around = np.stack([np.minimum(whole[..., 0], middle[..., 0]), np.maximum(whole[..., 1], middle[..., 1])], axis=2)
+    shares = (np.arange(PARTS) + 1.0)[:, None, None, None] / PARTS
+    parts = (middle + (around - middle) * shares).reshape(PARTS * count, -1, 2)
     parts = np.stack(
         [np.nextafter(parts[..., 0], -np.inf), np.nextafter(parts[..., 1], np.inf)], axis=2
     )
-    parts += (np.abs(parts) + np.abs(middle)[:, None]) * 1e-15 * [-1.0, 1.0]
-    far = np.concatenate(
-        [reach, np.max(np.abs(applied - u[:, None]), axis=1) * UP, np.full(c, 0.5)]
-    )
-    linear = np.hstack([A - b @ g, b, np.zeros((n, c))])
-    blurred = 1e-14 * (np.abs(A) + np.abs(b) @ np.abs(g)).sum(axis=1) * far.max()
-    left = np.zeros(n)
-    for way, result in runs(plant.step.python, whole[None], False, True):
-        if not way.possible[0]:
+    parts += (np.abs(parts) + np.tile(np.abs(middle), (PARTS, 1, 1))) * 1e-15 * [-1.0, 1.0]
+    far = np.append(reach, np.full(c, 0.5))
+    linear = np.tile(np.hstack([A - b @ g, b, np.zeros((n, c))])[..., None], (count, 1, 1, 2))
+    for H, j in zip(spread, np.flatnonzero(held), strict=True):
+        off = slices[:, j] - z[j] + (np.abs(slices[:, j]) + abs(z[j])) * 1e-15 * [-1.0, 1.0]
+        both = H[:, :, None] * off[:, None, None]
+        linear[:, :, : n + m] += np.stack([both.min(axis=3), both.max(axis=3)], axis=3)
+    wide = np.abs(linear).max(axis=3)
+    blurred = 1e-14 * (wide @ far + (np.abs(A) + np.abs(b) @ np.abs(g)).sum(axis=1) * far.max())
+    left = np.zeros((count, n))
+    for way, result in runs(plant.step.python, whole, False, True):
+        rows = np.flatnonzero(way.possible)
+        if len(rows) == 0:
             continue
         if ends:
-            require(_surely_goes_on(result[2], way), "the episode may end")
+            require(_surely_goes_on(result[2], way, rows), "the episode may end")
         if paid is not None:
-            low, high = ends_of(result[1])
-            require(paid[0] <= low and high <= paid[1], "a step may be paid less or more")
+            low, high = _ends_of(result[1])
+            require((paid[0] <= low) & (high <= paid[1]), "a step may be paid less or more")
         answers = way.taken
         ((_, shrunk),) = runs(plant.step.python, parts, True, False, answers)
-        ((_, point),) = runs(
-            plant.step.python, np.stack([middle, middle], axis=1)[None], False, False, answers
-        )
+        ((_, at),) = runs(plant.step.python, middle, False, False, answers)
         for i in np.flatnonzero(~held):
-            after, value = shrunk[0][i], point[0][i]
+            after, value = shrunk[0][i], at[0][i]
             if (
                 not isinstance(after, Quantity)
                 or not isinstance(value, Quantity)
                 or after.slope is None
             ):
-                left[i] = max(left[i], abs(float(after) - z[i]) + float(np.abs(linear[i]) @ far))
-                continue
-            low, high = after.slope[0].mean(axis=0), after.slope[1].mean(axis=0)
-            off = np.maximum(
-                np.abs(low - linear[i]), np.abs(high - linear[i])
-            ) + 1e-14 * np.maximum(np.abs(low), np.abs(high))
-            start = max(abs(value.low[0] - z[i]), abs(value.high[0] - z[i]))
-            with np.errstate(all="ignore"):
-                total = start + after.error.max() + float(off @ far) + blurred[i]
-            left[i] = max(left[i], math.inf if math.isnan(total) else total)
+                total = np.abs(float(after) - z[i]) + wide[:, i] @ far
+            else:
+                low, high = (side.reshape(PARTS, count, -1).mean(axis=0) for side in after.slope)
+                off = np.maximum(np.abs(high - linear[:, i, :, 0]), np.abs(low - linear[:, i, :, 1]))
+                off += 1e-14 * np.maximum(np.abs(low), np.abs(high))
+                drift = np.maximum(np.abs(value.low - z[i]), np.abs(value.high - z[i]))
+                with np.errstate(all="ignore"):
+                    lost = after.error.reshape(PARTS, count).max(axis=0)
+                    total = drift + lost + off @ far + blurred[:, i]
+            left[rows, i] = np.maximum(left[rows, i], np.where(np.isnan(total), math.inf, total)[rows])
         for i in np.flatnonzero(held):
             own = result[0][i]
             require(
                 isinstance(own, Quantity) and own.key == way.number("input", int(i)),
                 "a held variable changes",
             )
-    return left * UP
+    most: Array = left.max(axis=0) * UP
+    return most
 
 
-def ends_of(value: Any) -> tuple[float, float]:
-    """Of one box."""
-    return (
-        (value.low[0], value.high[0])
-        if isinstance(value, Quantity)
-        else (float(value), float(value))
-    )
+def _ends_of(value: Any) -> tuple[Any, Any]:
+    return (value.low, value.high) if isinstance(value, Quantity) else (float(value), float(value))
 
 
-def _surely_goes_on(ended: Any, way: Way) -> bool:
+def _surely_goes_on(ended: Any, way: Way, rows: Array) -> bool:
     ended = way.known.get(ended.key, ended) if hasattr(ended, "key") else ended
-    return bool(np.all(ended.surely_not)) if hasattr(ended, "surely_not") else not ended
+    return bool(np.all(ended.surely_not[rows])) if hasattr(ended, "surely_not") else not ended
 
 
 def _check_sums(

@@ -51,23 +51,17 @@ def reached(frame: Frame, left: Remainder, start: Array, steps: int | None) -> A
 
     `start`: half widths; `steps` None: for ever.
     """
-    n, band = len(frame.centre), left.band
-    powers = [np.eye(n)]
-    while len(powers) < (LONGEST if steps is None else steps + 1):
-        powers.append(frame.matrix @ powers[-1])
-        if steps is None and np.abs(powers[-1]).max() < 1e-9:
-            break
-        if not np.abs(powers[-1]).max() < 1e9:
-            return None
-    if steps is None and len(powers) == LONGEST:
+    n, driven = len(frame.centre), frame.all_columns.any(axis=0)
+    pushes, band = frame.all_columns[:, driven], left.band[driven]
+    P = powers_of(frame.matrix, None if steps is None else steps + 1)
+    if P is None:
         return None
-    P = np.array(powers)
     after = np.concatenate([P[1:], np.zeros((1, n, n))])
     size = np.abs(frame.matrix) @ np.abs(P)
     defect = np.abs(frame.matrix @ P - after) + size * (4 * n * 2.0**-53) + 1e-300
     if steps is not None:
         defect[-1] = 0.0  # no step follows
-    pushed = np.abs(frame.columns) @ band
+    pushed = np.abs(pushes) @ band
     rest = left.rest
     for _ in range(20):
         rest_and_defects = (
@@ -80,12 +74,26 @@ def reached(frame: Frame, left: Remainder, start: Array, steps: int | None) -> A
         return None
     rows = np.vstack([np.eye(n), frame.gains])
     seen, lost = rows @ P, np.abs(rows) @ np.abs(P) * (8 * n * 2.0**-53)
-    columns = np.abs(seen @ frame.columns) + lost @ np.abs(frame.columns)
+    columns = np.abs(seen @ pushes) + lost @ np.abs(pushes)
     grown = np.cumsum(columns @ band + (np.abs(seen) + lost) @ rest, axis=0)
     before = np.concatenate([np.zeros((1, len(rows))), grown])[: len(P)]
     begun = ((np.abs(seen) + lost) @ start + before).max(axis=0)
     farthest: Array = np.maximum(begun, grown[-1] if steps is None else 0.0) * ROUNDED + 1e-300
     return farthest
+
+
+def powers_of(matrix: Array, count: int | None) -> Array | None:
+    """1, A, A A, ... as computed, by doubling; `count` None: until they have died out. None: they do not."""
+    powers, most = np.eye(len(matrix))[None], LONGEST if count is None else count
+    while len(powers) < most:
+        with np.errstate(all="ignore"):
+            powers = np.concatenate([powers, matrix @ powers[-1] @ powers])
+        size = np.abs(powers).max(axis=(1, 2))
+        if not size.max() < 1e9:
+            return None
+        if count is None and (size < 1e-9).any():
+            return powers[: int(np.argmax(size < 1e-9)) + 1]
+    return None if count is None else powers[:count]
 
 
 def invariant(

@@ -13,8 +13,8 @@ import numpy as np
 
 from spaql.ground.arrays import Array
 from spaql.ground.progress import at_work
-from spaql.proofs.linear_loop import SLOPES, invariant
-from spaql.proofs.remainders import Frame, LinearRegion, Remainder, Workplace, frame_at, plant_step
+from spaql.proofs.linear_loop import SLOPES, invariant, powers_of
+from spaql.proofs.remainders import Frame, LinearRegion, Remainder, Workplace, frame_at, plant_steps
 
 NEWTON = 5  # steps to the equilibrium of the linear loop
 SMALLEST = 1.0 / 64.0  # part of a side that is not cut again
@@ -44,12 +44,14 @@ def equilibrium(place: Workplace, start: Array, slope: float) -> Array:
     centre = middle.copy()
     moving = ~place.held
     for _ in range(NEWTON):
-        frame = frame_at(place, centre, slope)
+        frame = frame_at(place, centre, slope, start)
         if frame is None:
             return middle
-        n = place.loop.states
-        point = np.concatenate([centre, frame.actions, place.loop.noise.mean(axis=1)])
-        drift = place.out.box[:n].mean(axis=1) - point[:n]
+        point, actions = (np.stack([x, x], axis=1) for x in (centre, frame.actions))
+        steps = plant_steps(place, centre, frame.actions, point[None], actions)
+        if steps is None:
+            return middle
+        n, drift = place.loop.states, steps.after[0].mean(axis=1) - centre
         matrix = np.eye(n)[np.ix_(moving, moving)] - frame.matrix[np.ix_(moving, moving)]
         if not np.isfinite(drift).all() or abs(np.linalg.det(matrix)) < 1e-12:
             return middle
@@ -64,7 +66,7 @@ def best_part(
     best, chosen, smallest = None, slopes[0], math.inf
     for slope in slopes:
         centre = equilibrium(place, start, slope)
-        frame = frame_at(place, centre, slope)
+        frame = frame_at(place, centre, slope, start)
         held = None if frame is None else invariant(place, frame, start, limits, steps)
         if frame is None or held is None:
             continue
@@ -113,25 +115,18 @@ def prove_loop(
 
 
 def _of_most_effect(place: Workplace, box: Array, slope: float) -> int:
-    """The held parameter that changes the next state most over the box, at the largest action."""
-    frame = frame_at(place, equilibrium(place, box, slope), slope)
-    if frame is None:
-        return int(np.argmax(np.diff(box, axis=1)[:, 0] * place.held))
-    actions = place.loop.pieces[..., 2].reshape(-1)
-    step = plant_step(
-        place,
-        frame.centre,
-        frame.actions,
-        box,
-        np.tile([actions.min(), actions.max()], (place.loop.actions, 1)),
-    )
-    if step is None:
-        return int(np.argmax(np.diff(box, axis=1)[:, 0] * place.held))
-    effect = (
-        np.abs(step.slopes[~place.held, : len(box)]).max(axis=2).sum(axis=0)
-        * np.diff(box, axis=1)[:, 0]
-    )
-    return int(np.argmax(effect * place.held))
+    """The held parameter whose columns, at the largest action, move the loop most in the end."""
+    held, width = np.flatnonzero(place.held), np.diff(box, axis=1)[:, 0]
+    frame = frame_at(place, equilibrium(place, box, slope), slope, box)
+    powers = None if frame is None else powers_of(frame.matrix, None)
+    if frame is None or powers is None:
+        return int(np.argmax(width * place.held))
+    actions = np.ptp(place.loop.pieces[..., 2])
+    reach = np.append(np.where(place.held, 0.0, width), [actions] * place.loop.actions)
+    moved = [np.abs(powers @ spread).sum(axis=0) @ reach for spread in frame.spread]
+    size = np.maximum(width, 1e-9)
+    effect = [float((move / size).max()) * width[j] for move, j in zip(moved, held, strict=True)]
+    return int(held[np.argmax(effect)])
 
 
 def evidence_of(part: ProvenPart, held: Array) -> dict[str, Any]:
@@ -140,7 +135,8 @@ def evidence_of(part: ProvenPart, held: Array) -> dict[str, Any]:
     return {
         "kind": "linear loop", "start": part.start.tolist(), "centre": frame.centre.tolist(),
         "gains": frame.gains.tolist(), "actions": frame.actions.tolist(), "matrix": frame.matrix.tolist(),
-        "columns": frame.columns.tolist(), "box": region.box.tolist(), "lines": region.lines.tolist(),
+        "columns": frame.columns.tolist(), "spread": frame.spread.tolist(),
+        "pieces": frame.pieces.tolist(), "box": region.box.tolist(), "lines": region.lines.tolist(),
         "band": left.band.tolist(), "rest": left.rest.tolist(), "held": held.astype(float).tolist(),
         **({"reward": left.reward.tolist()} if np.isfinite(left.reward).all() else {}),
     }  # fmt: skip

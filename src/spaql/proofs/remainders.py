@@ -1,6 +1,7 @@
 """A step of the loop as a linear one: the matrix around a point, and what it leaves over in a
 region (see linear_loop.py)."""
 
+import itertools
 import math
 from typing import NamedTuple
 
@@ -8,11 +9,13 @@ import numpy as np
 
 from spaql.ground.arrays import Array
 from spaql.proofs.loop_model import ClosedLoop, memory_of
-from spaql.proofs.machine import IMPOSSIBLE, Result, enclose
+from spaql.ground.compiling import kernel
+from spaql.proofs.machine import IMPOSSIBLE, Result, run
 from spaql.proofs.operations import Registers
 from spaql.proofs.score_bounds import ScoreBounds, View, empty_score, look_from, score_over, view
 
 PARTS = 8  # boxes over which slopes are averaged
+SLICES = 512  # of held variables, over which slopes are compared with those the frame expects
 
 
 SPARE = 1.0 + 1e-8  # so that other arithmetic, rounded otherwise, finds no larger numbers
@@ -31,6 +34,13 @@ class Frame(NamedTuple):
     actions: Array  # (actions,) u_z
     matrix: Array  # (states, states) A; rows and columns of held variables are zero
     columns: Array  # (states, actions) b
+    spread: Array  # (held variables, states, states + actions) H_p
+    pieces: Array  # (held variables,) in which their ranges are cut
+
+    @property
+    def all_columns(self) -> Array:
+        """Of everything that enters the step from outside: b, then those of every H_p."""
+        return np.hstack([self.columns, *self.spread])
 
 
 class LinearRegion(NamedTuple):
@@ -43,7 +53,7 @@ class LinearRegion(NamedTuple):
 class Remainder(NamedTuple):
     """What the linear step leaves over, for all states in a box."""
 
-    band: Array  # (actions,) W
+    band: Array  # W, of all columns
     rest: Array  # (states,) E
     ends: bool  # whether the episode may end within the box
     safe: bool  # whether anything is known
@@ -99,9 +109,9 @@ def leaves_over(place: Workplace, centre: Array, box: Array) -> list[int]:
     return leaves
 
 
-def frame_at(place: Workplace, centre: Array, slope: float) -> Frame | None:
+def frame_at(place: Workplace, centre: Array, slope: float, ranges: Array) -> Frame | None:
     """The linear step around a point. `slope`: of the line through a threshold, in units of what
-    corrects it at once."""
+    corrects it at once; `ranges`: of the states, of which those of held ones count."""
     loop, (n, m) = place.loop, (place.loop.states, place.loop.actions)
     point = np.stack([centre, centre], axis=1)
     look_from(loop, centre, point, place.r, place.out, place.seen)
@@ -128,10 +138,10 @@ def frame_at(place: Workplace, centre: Array, slope: float) -> Frame | None:
             )
         else:
             actions[axis] = pieces[0, 2]
-    step = plant_step(place, centre, actions, point, np.stack([actions, actions], axis=1))
-    if step is None:
+    steps = plant_steps(place, centre, actions, point[None], np.stack([actions, actions], axis=1))
+    if steps is None:
         return None
-    jacobian = step.slopes.mean(axis=2)
+    jacobian = steps.slopes[0].mean(axis=2)
     columns = jacobian[:, n : n + m].copy()
     for axis in range(m):
         if math.isnan(
@@ -143,59 +153,107 @@ def frame_at(place: Workplace, centre: Array, slope: float) -> Frame | None:
     matrix = jacobian[:, :n] + columns @ gains
     matrix[place.held], matrix[:, place.held], columns[place.held] = 0.0, 0.0, 0.0
     gains[:, place.held] = 0.0
-    return Frame(centre, gains, actions, matrix, columns) if np.isfinite(matrix).all() else None
+    spread = _spread(place, centre, actions, ranges)
+    known = np.isfinite(matrix).all() and np.isfinite(spread).all()
+    pieces = _pieces(spread, ranges[place.held])
+    return Frame(centre, gains, actions, matrix, columns, spread, pieces) if known else None
 
 
-class PlantStep(NamedTuple):
-    """What the plant does over a box."""
+def _spread(place: Workplace, centre: Array, actions: Array, ranges: Array) -> Array:
+    """H_p by differences across the range of each held variable; any numbers will do."""
+    n, m = place.loop.states, place.loop.actions
+    held = np.flatnonzero(place.held)
+    spread = np.zeros((len(held), n, n + m))
+    ends = np.tile(centre[:, None], (2 * len(held), 1, 2))
+    for k, j in enumerate(held):
+        ends[2 * k, j], ends[2 * k + 1, j] = ranges[j]
+    steps = plant_steps(place, centre, actions, ends, np.stack([actions, actions], axis=1))
+    if steps is None:
+        return np.full_like(spread, math.nan)
+    middles = steps.slopes.mean(axis=3)[:, :, : n + m]
+    for k, width in enumerate(np.diff(ranges[held], axis=1)[:, 0]):
+        if width > 0.0:
+            spread[k] = (middles[2 * k + 1] - middles[2 * k]) / width
+    spread[:, place.held] = spread[:, :, held] = 0.0
+    spread[np.abs(spread) < 1e-6 * np.abs(spread).max(initial=0.0)] = 0.0  # rounding of the differences
+    return spread
 
-    after: Array  # (states, 2) the next state from the centre
-    slopes: Array  # (states, inputs, 2) averaged over boxes that shrink to the centre
-    errors: Array  # (states,) of double programs
-    ends: bool  # whether the episode may end
-    reward: Array  # (2,)
+
+class PlantSteps(NamedTuple):
+    """What the plant does over boxes: the hull over all paths that some state of a box may take."""
+
+    after: Array  # (boxes, states, 2) the next state from the middle
+    slopes: Array  # (boxes, states, inputs, 2) averaged over boxes that shrink to the middle
+    errors: Array  # (boxes, states) of double programs
+    reward: Array  # (boxes, 2)
+    ends: Array  # (boxes,) whether the episode may end
 
 
-def plant_step(
-    place: Workplace, centre: Array, actions: Array, box: Array, applied: Array
-) -> PlantStep | None:
-    """The hull over all paths that some state of the box may take with some of these actions; None:
-    nothing is known."""
-    loop, r, out = place.loop, place.r, place.out
-    n = loop.states
-    whole = np.concatenate([box, applied, loop.noise])
-    middle = np.concatenate([centre, actions, loop.noise.mean(axis=1)])[:, None]
-    low = np.full((n, 2), np.inf)
-    after, slopes, errors, ends = low * [1, -1], np.zeros((n, len(whole), 2)), np.zeros(n), False
-    reward = np.array([np.inf, -np.inf])
-    slopes[..., 0], slopes[..., 1] = np.inf, -np.inf
-    for begin, end in zip(loop.begins[:-2], loop.begins[1:-1], strict=True):
-        if enclose(loop.tape, begin, end, whole, False, True, r, out) == IMPOSSIBLE:
-            continue
-        ends |= bool(out.verdict[1] != 0)
-        reward = np.array([min(reward[0], out.box[n, 0]), max(reward[1], out.box[n, 1])])
-        mean = np.zeros((n, len(whole), 2))
-        for part in range(1, PARTS + 1):
-            shrunk = np.stack(
-                [np.minimum(whole[:, :1], middle), np.maximum(whole[:, 1:], middle)], axis=1
-            )[..., 0]
-            shrunk = middle + (shrunk - middle) * (part / PARTS)
-            shrunk += ((np.abs(shrunk) + np.abs(middle)) * 1e-15 + 1e-300) * [-1, 1]
-            enclose(loop.tape, begin, end, shrunk, True, False, r, out)
-            mean += out.slopes[:n, : len(whole)] / PARTS
-            errors = np.maximum(errors, out.error[:n])
-        enclose(loop.tape, begin, end, np.hstack([middle, middle]), False, False, r, out)
-        after = np.stack(
-            [np.minimum(after[:, 0], out.box[:n, 0]), np.maximum(after[:, 1], out.box[:n, 1])],
-            axis=1,
-        )
-        mean += np.abs(mean) * 1e-14 * [-1, 1]
-        slopes = np.stack(
-            [np.minimum(slopes[..., 0], mean[..., 0]), np.maximum(slopes[..., 1], mean[..., 1])],
-            axis=2,
-        )
-    finite = np.isfinite(slopes).all() and np.isfinite(after).all() and np.isfinite(errors).all()
-    return PlantStep(after, slopes, errors, ends, reward) if finite else None
+def plant_steps(
+    place: Workplace, centre: Array, actions: Array, boxes: Array, applied: Array
+) -> PlantSteps | None:
+    """From every box of (boxes, states, 2), with some of these actions; None: nothing is known.
+
+    Held variables are anywhere in their box, at its middle too.
+    """
+    loop, count, n = place.loop, len(boxes), place.loop.states
+    others = np.concatenate([applied, loop.noise])
+    whole = np.concatenate([boxes, np.tile(others, (count, 1, 1))], axis=1)
+    point = np.concatenate([centre, actions, loop.noise.mean(axis=1)])
+    middle = np.tile(point[:, None], (count, 1, 2))
+    middle[:, :n][:, place.held] = boxes[:, place.held]
+    inputs = whole.shape[1]
+    nothing = np.array([math.inf, -math.inf])
+    steps = PlantSteps(
+        np.tile(nothing, (count, n, 1)), np.tile(nothing, (count, n, inputs, 1)), np.zeros((count, n)),
+        np.tile(nothing, (count, 1)), np.zeros(count, np.bool_),
+    )  # fmt: skip
+    shrunk, mean = np.zeros((inputs, 2)), np.zeros((n, inputs, 2))
+    _steps(loop.tape, loop.begins, whole, middle, shrunk, mean, place.r, place.out, steps)
+    finite = all(np.isfinite(item).all() for item in (steps.after, steps.slopes, steps.errors))
+    return steps if finite else None
+
+
+@kernel
+def _steps(
+    tape: Array, begins: Array, whole: Array, middle: Array, shrunk: Array, mean: Array, r: Registers, out: Result,
+    steps: PlantSteps,
+) -> None:  # fmt: skip
+    n, inputs = steps.slopes.shape[1], len(shrunk)
+    for q in range(len(whole)):
+        for path in range(len(begins) - 2):
+            begin, end = begins[path], begins[path + 1]
+            if run(tape, begin, end, whole[q], False, True, r, out) == IMPOSSIBLE:
+                continue
+            steps.ends[q] |= out.verdict[1] != 0
+            steps.reward[q, 0] = min(steps.reward[q, 0], out.box[n, 0])
+            steps.reward[q, 1] = max(steps.reward[q, 1], out.box[n, 1])
+            for i in range(n):
+                for j in range(inputs):
+                    mean[i, j, 0] = mean[i, j, 1] = 0.0
+            for part in range(1, PARTS + 1):
+                for j in range(inputs):
+                    for side in range(2):
+                        at, far = middle[q, j, side], whole[q, j, side]
+                        far = min(far, at) if side == 0 else max(far, at)
+                        at += (far - at) * (part / PARTS)
+                        wider = (abs(at) + abs(middle[q, j, side])) * 1e-15 + 1e-300
+                        shrunk[j, side] = at - wider if side == 0 else at + wider
+                run(tape, begin, end, shrunk, True, False, r, out)
+                for i in range(n):
+                    steps.errors[q, i] = max(steps.errors[q, i], out.error[i])
+                    for j in range(inputs):
+                        mean[i, j, 0] += out.slopes[i, j, 0] / PARTS
+                        mean[i, j, 1] += out.slopes[i, j, 1] / PARTS
+            run(tape, begin, end, middle[q], False, False, r, out)
+            for i in range(n):
+                steps.after[q, i, 0] = min(steps.after[q, i, 0], out.box[i, 0])
+                steps.after[q, i, 1] = max(steps.after[q, i, 1], out.box[i, 1])
+                for j in range(inputs):
+                    low, high = mean[i, j, 0], mean[i, j, 1]
+                    low, high = low - 1e-14 * abs(low), high + 1e-14 * abs(high)
+                    steps.slopes[q, i, j, 0] = min(steps.slopes[q, i, j, 0], low)
+                    steps.slopes[q, i, j, 1] = max(steps.slopes[q, i, j, 1], high)
 
 
 NOTHING = Remainder(
@@ -216,34 +274,59 @@ def remainder(place: Workplace, frame: Frame, region: LinearRegion) -> Remainder
             return NOTHING
         band[axis] = np.max(np.abs(spans)[:, :2])
         applied[axis] = np.min(spans, axis=0)[2], np.max(spans, axis=0)[3]
-    step = plant_step(place, centre, frame.actions, box, applied)
-    if step is None:
+    away = np.concatenate([np.where(place.held, 0.0, reach), np.max(np.abs(applied - frame.actions[:, None]), axis=1)])
+    noise = np.full(len(loop.noise), 0.5)
+    linear = np.hstack([frame.matrix - frame.columns @ frame.gains, frame.columns, np.zeros((n, len(noise)))])
+    blurred = 1e-14 * (
+        np.abs(linear) + np.abs(frame.columns) @ np.abs(frame.gains).sum(1, keepdims=True)
+    )
+    held = np.flatnonzero(place.held)
+    farthest = np.max(np.abs(box[held] - centre[held, None]), axis=1) * ROUNDED
+    parts = slices(box, held, frame.pieces)
+    steps = plant_steps(place, centre, frame.actions, parts, applied)
+    if steps is None:
         return NOTHING
-    after, slopes = step.after, step.slopes
-    away = np.concatenate(
-        [
-            reach,
-            np.max(np.abs(applied - frame.actions[:, None]), axis=1),
-            np.full(len(loop.noise), 0.5),
-        ]
+    about = np.tile(linear[:, :, None], (len(parts), 1, 1, 2))
+    for matrix, j in zip(frame.spread, held, strict=True):
+        off = parts[:, j] - centre[j]
+        off += (np.abs(parts[:, j]) + abs(centre[j])) * 1e-15 * [-1.0, 1.0]
+        both = matrix[:, :, None] * off[:, None, None]
+        about[:, :, : n + loop.actions] += np.stack([both.min(axis=3), both.max(axis=3)], axis=3)
+    apart = np.maximum(
+        np.abs(steps.slopes[..., 1] - about[..., 0]), np.abs(steps.slopes[..., 0] - about[..., 1])
     )
-    linear = np.hstack(
-        [frame.matrix - frame.columns @ frame.gains, frame.columns, np.zeros((n, len(loop.noise)))]
-    )
-    off = np.max(np.abs(slopes - linear[:, :, None]), axis=2)
-    curved = (
-        off
-        + 1e-14
-        * (np.abs(linear) + np.abs(frame.columns) @ np.abs(frame.gains).sum(1, keepdims=True))
-    ) @ away
-    rest = (
-        np.max(np.abs(after - centre[:, None]), axis=1) + step.errors + curved
-    ) * ROUNDED + 1e-300
+    apart += blurred + 1e-14 * np.abs(about).max(axis=3)
+    curved = apart @ np.concatenate([away, noise])
+    drift = np.max(np.abs(steps.after - centre[:, None]), axis=2)
+    rest = (drift + steps.errors + curved).max(axis=0) * ROUNDED + 1e-300
     rest[place.held] = 0.0
-    safe = bool(np.isfinite(rest).all())
+    band = np.concatenate([band, np.outer(farthest, away).ravel() * ROUNDED])
     return Remainder(
-        band * SPARE + 1e-12, rest * SPARE + 1e-13 * ~place.held, step.ends, safe, step.reward
-    )
+        band * SPARE + 1e-12, rest * SPARE + 1e-13 * ~place.held, bool(steps.ends.any()), bool(np.isfinite(rest).all()),
+        np.array([steps.reward[:, 0].min(), steps.reward[:, 1].max()]),
+    )  # fmt: skip
+
+
+def slices(box: Array, held: Array, pieces: Array) -> Array:
+    """The box cut across the held variables, each in so many pieces: (slices, states, 2)."""
+    cuts = [np.linspace(*box[j], count + 1) for j, count in zip(held, pieces, strict=True)]
+    parts = []
+    for ends in itertools.product(*map(itertools.pairwise, cuts)):
+        part = box.copy()
+        part[held] = np.array(ends).reshape(-1, 2)
+        parts.append(part)
+    return np.array(parts)
+
+
+def _pieces(spread: Array, ranges: Array) -> Array:
+    """For every held variable, in proportion to what it changes: at most SLICES in all."""
+    effect = np.abs(spread).max(axis=(1, 2)) * np.diff(ranges, axis=1)[:, 0]
+    pieces = np.ones(len(spread), np.int64)
+    for scale in np.geomspace(1.0, SLICES, 60) / max(effect.max(initial=0.0), 1e-300):
+        finer = np.maximum(np.round(scale * effect), 1).astype(np.int64)
+        if finer.prod() <= SLICES:
+            pieces = finer
+    return pieces
 
 
 def _off_line(
