@@ -21,7 +21,7 @@ PACKAGES = ("spaql", STUDIES)
 ROOT = Path(__file__).parents[2]
 # A folder may import from itself and from those before it. "ground" are the modules that all share.
 ORDER = (
-    "ground", "trees", "plants", "gp", "partition", "policy", "learners", "training", "analysis", "compress", "laws", "proofs", "data", "export",
+    "ground", "trees", "plants", "gp", "partition", "policy", "learners", "training", "analysis", "compress", "proofs", "laws", "data", "export",
     "report", "cli", "spaql_studies/runs", STUDIES, "spaql_studies/commands", "spaql",
 )  # fmt: skip
 FACADE = ("__init__.py", "callbacks.py", "old_paths.py")  # modules of the root that stand above all folders

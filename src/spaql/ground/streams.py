@@ -28,6 +28,7 @@ LAWS_REST = 27  # that use up a budget
 LAWS_TAUGHT = 28  # of a teacher
 LAWS_PLANNED = 29  # of sampled look-ahead
 FALSIFIED = 30  # of the search for the worst episode
+LAWS_PROVABLE = 31  # changes of a law of which more shall be proven
 
 # Offsets within a purpose: parts that share a purpose never share an episode, or a seed.
 STAGE_EPISODES = 2**32  # the episodes of a stage of laws begin at its number times this

@@ -10,6 +10,7 @@ from spaql.ground.arrays import Array
 from spaql.ground.progress import advance
 from spaql.ground.streams import LAWS_CHOSEN, LAWS_REST, SELECT_PLANT
 from spaql.laws.environments import Job
+from spaql.laws.provable import SAMPLES_SHARE, prefer_provable, refuse_unprovable
 from spaql.laws.race import Candidate
 from spaql.laws.search import Search
 from spaql.laws.slow import DEFAULT_SAMPLES, JUDGED_EPISODES, First, adopt_dearly, fitted_laws
@@ -28,8 +29,12 @@ class LawsLoop:
 
     def __init__(self, agent: Laws, rollouts: int, stop: threading.Event, samples: int | None) -> None:
         self.agent, self.rollouts, self.stop, self.samples = agent, rollouts, stop, samples
+        if agent.provable:
+            refuse_unprovable(agent.searched)
+        self.kept = int(SAMPLES_SHARE * samples) if agent.provable and samples is not None else 0
         wanted, looked = strict(agent.searched)
-        self.trials = Trials(wanted, samples, stop.is_set, agent.jobs)
+        left = None if samples is None else samples - self.kept
+        self.trials = Trials(wanted, left, stop.is_set, agent.jobs)
         self._count(min(looked, looked if samples is None else samples))
         self.trials.tell = self._tell
         self.trials.effort = min(agent.effort, affordable(agent.searched, samples, agent.max_leaves))
@@ -54,6 +59,8 @@ class LawsLoop:
             with threadpool_limits(1, "blas"):
                 while len(rows) < iterations and not self.finished and not self.stop.is_set():
                     rows.append(self._stage(len(self.agent.state.history) + len(rows)))
+                if self.agent.provable and not self.stop.is_set():
+                    self._prefer_provable()
         except BaseException:
             self.agent.state.history = np.concatenate([self.agent.state.history, *rows])
             raise
@@ -61,6 +68,18 @@ class LawsLoop:
 
     def close(self) -> None:
         self.trials.close()
+
+    def _prefer_provable(self) -> None:
+        """With the samples that were kept for it."""
+        agent, trials, before = self.agent, self.trials, self.trials.samples
+        trials.left = None if trials.left is None else trials.left + self.kept
+        trials.reserve, self.kept = 0, 0
+        try:
+            prefer_provable(agent, trials)
+            if self.samples is not None:
+                trials.spend(agent.tree, agent.seed, LAWS_REST)
+        finally:
+            agent.state.outer[TRAIN_SAMPLES] += trials.samples - before
 
     def _stage(self, at: int) -> Array:
         """Stage `at`, its samples counted whatever comes of it; a row of the history."""

@@ -17,7 +17,7 @@ from spaql.ground.arrays import Array
 from spaql.ground.errors import SpaqlError
 from spaql.learners.agent import Agent, Learned
 from spaql.learners.law_files import Frontier, arrays_of, finite, lessons_of_file, restored
-from spaql.learners.options import count, learner, number, option
+from spaql.learners.options import count, learner, number, option, switch
 from spaql.learners.outer import EVAL_SAMPLES, TRAIN_SAMPLES, new_outer
 from spaql.plants.loop import with_previous
 from spaql.plants.problem import Problem
@@ -80,6 +80,11 @@ class Laws(Agent):
         "worker processes for Gymnasium environments; the laws do not depend on their number",
         count(1, 10_000),
         default=1,
+    )
+    provable: bool = option(
+        "prefer, among laws of equal return, the one of which more can be proven (`policy.prove`); for balancing",
+        switch,
+        default=False,
     )
     teacher: Any = field(default=None)
     state: LawsState = field(init=False)

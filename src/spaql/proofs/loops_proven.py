@@ -13,11 +13,16 @@ import numpy as np
 
 from spaql.ground.arrays import Array
 from spaql.ground.progress import at_work
+from spaql.proofs.loop_model import ClosedLoop, held_states
 from spaql.proofs.linear_loop import SLOPES, invariant, powers_of
-from spaql.proofs.remainders import Frame, LinearRegion, Remainder, Workplace, frame_at, plant_steps
+from spaql.proofs.questions import Question
+from spaql.proofs.remainders import Frame, LinearRegion, Remainder, Workplace, frame_at, plant_steps, workplace
 
 NEWTON = 5  # steps to the equilibrium of the linear loop
 SMALLEST = 1.0 / 64.0  # part of a side that is not cut again
+NO_REGION = 1e6  # more than any part
+HALVES = 12  # of the interval of parts
+MOST_PUSHED = 2.5  # above 2 no region exists for a threshold
 
 
 class ProvenPart(NamedTuple):
@@ -75,6 +80,45 @@ def best_part(
         if measure < smallest:
             best, chosen, smallest = ProvenPart(start, frame, *held), slope, measure
     return best, chosen
+
+
+def room_used(loop: ClosedLoop, asked: Question, slopes: Array) -> tuple[float, float]:
+    """The part of its room, until an episode may end, that the loop fills from its starts, for ever; and the slope, of
+    these, of the line by which it is least.
+
+    Where no region is proven, NO_REGION times what the pushes do to the line: sum_t |g A^t b|. For parameters in the
+    middle of their ranges.
+    """
+    place = workplace(loop, held_states(asked.problem))
+    start = np.where(place.held[:, None], asked.start.mean(axis=1, keepdims=True), asked.start)
+    best = math.inf, math.nan
+    for slope in slopes.tolist():
+        frame = frame_at(place, equilibrium(place, start, slope), slope, start)
+        powers = None if frame is None else powers_of(frame.matrix, None)
+        if frame is None or powers is None:
+            continue
+        pushed = float(np.abs(frame.gains @ powers @ frame.columns).sum(axis=0).max())
+        held = invariant(place, frame, start, asked.limits, None) if pushed < MOST_PUSHED else None
+        used = NO_REGION * pushed if held is None else _part_of_room(place, frame, held[0], asked.limits)
+        best = min(best, (used, slope))
+    return best
+
+
+def _part_of_room(place: Workplace, frame: Frame, region: LinearRegion, limits: Array) -> float:
+    """1 / f for the largest f, by halves, for which no episode may end in f times the region."""
+    low, high = 0.0, 1.0
+    away = np.where(place.held[:, None], 0.0, region.box - frame.centre[:, None])
+    actions = np.stack([place.loop.pieces[..., 2].min(axis=(0, 2)), place.loop.pieces[..., 2].max(axis=(0, 2))], axis=1)
+    for _ in range(HALVES):
+        part = 0.5 * (low + high)
+        box = region.box + away * (1.0 / part - 1.0)
+        steps = plant_steps(place, frame.centre, frame.actions, box[None], actions)
+        inside = (box[:, 0] >= limits[:, 0]).all() and (box[:, 1] <= limits[:, 1]).all()
+        if steps is not None and inside and not steps.ends.any():
+            high = part
+        else:
+            low = part
+    return high
 
 
 def prove_loop(

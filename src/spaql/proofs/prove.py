@@ -20,6 +20,7 @@ from spaql.proofs.proven_cells import evidence_of as cell_evidence
 from spaql.proofs.proven_cells import kept, open_boxes, reached, surroundings
 from spaql.proofs.questions import Question, question
 from spaql.proofs.remainders import workplace
+from spaql.trees.tree import Tree
 
 if TYPE_CHECKING:
     from spaql.policy.policy import Policy
@@ -52,8 +53,8 @@ def prove(
     return replace(proof, seconds=round(time.process_time() - began, 2))
 
 
-def _loop(policy: "Policy", asked: Question) -> ClosedLoop:
-    loop = closed_loop(asked.problem, policy.rules, asked.sensors, asked.single)
+def loop_of(rules: Tree, asked: Question) -> ClosedLoop:
+    loop = closed_loop(asked.problem, rules, asked.sensors, asked.single)
     refuse_unbounded_noise(asked.problem, loop, asked.start)
     return loop
 
@@ -72,7 +73,7 @@ def box_of(box: Array) -> Box:
 
 def _stays(policy: "Policy", asked: Question) -> Proof:
     """Never outside: for ever, or else for so many steps."""
-    loop = _loop(policy, asked)
+    loop = loop_of(policy.rules, asked)
     held = held_states(asked.problem)
     place = workplace(loop, held)
     tries = [asked.steps] if asked.asked_steps else [math.inf, asked.steps]
@@ -114,7 +115,7 @@ def _followed(policy: "Policy", asked: Question, until_end: bool, seconds: float
     """Start boxes followed to the end of their episodes, or for so many steps."""
     if math.isinf(asked.steps):
         raise SpaqlError("give steps: start states are followed for a number of steps")
-    loop = _loop(policy, asked)
+    loop = loop_of(policy.rules, asked)
     claim = claim_of(policy, asked, asked.steps)
     widest = np.maximum(_usual(loop, asked) / 5.0, 1e-9)
     task = Following(
@@ -168,7 +169,7 @@ def _arrives(policy: "Policy", asked: Question) -> Proof:
             "`never` and `reach` of bounds are two theorems: ask for one after the other"
         )
     assert isinstance(asked.reach, dict)
-    loop = _loop(policy, asked)
+    loop = loop_of(policy.rules, asked)
     goal = np.tile([-np.inf, np.inf], (len(asked.names), 1))
     for name, ends in asked.reach.items():
         goal[asked.names.index(name)] = ends
