@@ -36,6 +36,7 @@ DOORS = {
     ("learners/forest_agent.py", "training/forest_loop.py"),
     ("policy/policy.py", "training/closed_loop.py"),
     ("policy/policy.py", "proofs/prove.py"),
+    ("policy/policy.py", "proofs/check_proof.py"),
     ("training/episode.py", "analysis/episode_figure.py"),
     ("policy/probes.py", "training/falsify.py"),
     ("policy/probes.py", "training/episode.py"),

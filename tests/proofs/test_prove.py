@@ -72,11 +72,41 @@ def test_wrong_sensors_make_the_bounds_wider(balancing, balanced):
     assert not balancing.prove(sensors=0.05, steps=200, seconds=2).holds
 
 
-def test_a_parameter_may_be_anything_in_a_range(balancing):
-    proof = balancing.prove(parameters={"pole_mass": (0.095, 0.105)})
-    assert proof.holds
-    assert proof.claim.parameters == {"pole_mass": (0.095, 0.105)}
-    assert "pole_mass from 0.095 to 0.105" in str(proof)
+@pytest.fixture(scope="module")
+def ranges(balancing):
+    parameters = {"cart_mass": (0.97, 1.03), "half_length": (0.497, 0.503)}
+    return balancing.prove(parameters=parameters, steps=math.inf)
+
+
+def test_parameters_may_be_anything_in_ranges_together(ranges):
+    assert ranges.holds
+    assert ranges.claim.parameters == {"cart_mass": (0.97, 1.03), "half_length": (0.497, 0.503)}
+    assert "cart_mass from 0.97 to 1.03" in str(ranges)
+
+
+RANGES = {
+    "as it is": None,
+    "a parameter that changes more than its band": lambda part: moved(part, "band", -1, part["band"][-1] * 0.999),
+    "another effect of a parameter": lambda part: scaled(part, "spread", 1.1),
+    "no effect of a parameter": lambda part: scaled(part, "spread", 0.0),
+    "coarser slices": lambda part: scaled(part, "pieces", 0.25),
+    "half a slice": lambda part: part.update(pieces=[1.5, 1.0]),
+    "too many slices": lambda part: part.update(pieces=[1e9, 1.0]),
+    "a narrower range": lambda part: moved(part, "start", (4, 1), 1.02),
+}
+
+
+@pytest.mark.parametrize("damage", RANGES)
+def test_what_ranges_of_parameters_do_to_the_loop_is_checked(ranges, balancing, damage, tmp_path):
+    ranges.save(tmp_path / "x.json")
+    if RANGES[damage] is None:
+        assert spaql.check_proof(tmp_path / "x.json", balancing).holds
+        return
+    content = json.loads((tmp_path / "x.json").read_text())
+    for part in content["evidence"]:
+        part["pieces"] = np.array(part["pieces"], float).tolist()
+        RANGES[damage](part)
+    _refused(content, balancing, tmp_path)
 
 
 def test_every_start_of_the_car_arrives_and_its_return_is_bounded(climbed, climbing):

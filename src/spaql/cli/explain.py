@@ -33,6 +33,9 @@ File = Annotated[Path, typer.Argument(help=FILE_HELP)]
 Laws = Annotated[bool | None, typer.Option("--laws/--no-laws", help=LAWS_HELP, show_default=False)]
 Form = Annotated[str, typer.Option(help=FORM_HELP)]
 Step = Annotated[int | None, typer.Option(help=STEP_HELP)]
+Proven = Annotated[
+    Path | None, typer.Option("--proof", help="A certificate of `spaql prove --out`: checked, and shown.")
+]
 
 
 @command
@@ -59,6 +62,7 @@ def explain(
         ),
     ] = False,
     baseline: Baselines = None,
+    proof: Proven = None,
     problem: GivenProblem = None,
     plant: PlantOptions = NOTHING,
     as_json: AsJson = False,
@@ -87,6 +91,7 @@ def explain(
         stated = plant_of(problem, plant)
         table = _policy(file, step, stated, asked)
         policy = table if form == "auto" and max_leaves is None else _formed(table, form, max_leaves, laws)
+        policy = policy if proof is None else policy.with_proof(proof)
         reason = None if asked is None else policy.why(asked)
         worth = None
         if listed or html is not None:
@@ -139,6 +144,7 @@ def export(
     laws: Laws = None,
     form: Form = "auto",
     step: Step = None,
+    proof: Proven = None,
     problem: GivenProblem = None,
     precision: Annotated[str, typer.Option(help="c: double or single.")] = "double",
     test_main: Annotated[
@@ -165,6 +171,7 @@ def export(
         raise SpaqlError(f"--problem {problem}: put spaql.from_fmu(...) into a Python file and give FILE.py:NAME")
     with working("reading the agent"):
         policy = _formed(_policy(file, step, plant_of(problem, NOTHING)), form, max_leaves, laws)
+        policy = policy if proof is None else policy.with_proof(proof)
     for note in policy.notes:
         print(f"spaql: warning: {note}", file=sys.stderr)
     text = write(policy, to, **options)
@@ -268,9 +275,8 @@ def _earned(policy: "Policy", worth: "Worth") -> list[str]:
 
 
 def _remarks(policy: "Policy") -> list[str]:
-    """Certificate and warnings."""
-    lines = [] if policy.certificate is None else policy.certificate.lines
-    return [*lines, *(f"Warning: {note}." for note in policy.notes)]
+    """Certificate, proof and warnings."""
+    return [*policy.assurances, *(f"Warning: {note}." for note in policy.notes)]
 
 
 def _plain(
@@ -288,4 +294,5 @@ def _plain(
     entries |= {"fresh_of_table": worth.own.to_dict()} if worth.own is not None and may_differ(policy) else {}
     entries |= {"warnings": list(policy.notes)} if policy.notes else {}
     entries |= {"certificate": policy.certificate.to_dict()} if policy.certificate is not None else {}
+    entries |= {"proof": policy.proof.lines} if policy.proof is not None else {}
     return entries | ({"worst": worst.to_dict()} if worst is not None else {})

@@ -103,7 +103,8 @@ def compress_in_model(policy: "Policy", wanted: Wanted) -> "Policy":
     leaves = leaves_of_choice(judged_in, wanted.max_leaves)
     trees = {size: entry.tree for size, entry in judged_in.items()}
     if problem.plant is None:
-        return replace(policy, rules=trees[leaves], kind=kind_of(trees[leaves]), table_policy=table, certificate=None)
+        tree = trees[leaves]
+        return replace(policy, rules=tree, kind=kind_of(tree), table_policy=table, certificate=None, proof=None)
     more = "allow more leaves (max_leaves), give the learner more data, or try laws=True"
     return compressed(policy, trees, None, 0, more, leaves)
 

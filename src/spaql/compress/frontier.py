@@ -152,7 +152,7 @@ def compressed(
     point = chosen_of(monotone(judged.points), max_leaves) if leaves is None else honest(judged.points, leaves)
     return replace(
         policy, rules=point.tree, kind=kind_of(point.tree), table_policy=table, samples=samples + judged.samples,
-        frontier=tuple(monotone(judged.points)), notes=notes_on(point, judged, more), certificate=None,
+        frontier=tuple(monotone(judged.points)), notes=notes_on(point, judged, more), certificate=None, proof=None,
     )  # fmt: skip
 
 

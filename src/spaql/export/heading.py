@@ -49,8 +49,8 @@ def facts(policy: Policy, interface: bool = True, place: str = "[{}]", first: in
         f"Written by spaql {__version__}.",
         f"Problem: {one_line(problem.name)}: {one_line(problem.summary)}.",
     ]
-    if policy.certificate is not None:
-        lines += ["", *(one_line(line) for line in policy.certificate.lines)]
+    if policy.assurances:
+        lines += ["", *(one_line(line) for line in policy.assurances)]
     if interface:
         lines += ["", "Observation, in this order:"]
         names, units = variable_names(problem), variable_units(problem)

@@ -168,7 +168,9 @@ def _in_model(policy: "Policy", wanted: Wanted) -> "Policy":
     trees = {size: entry.tree for size, entry in judged_in.items()}
     if not problem.can_run:
         tree = trees[leaves]
-        return replace(policy, rules=tree, kind=kind_of(tree), table_policy=table, samples=0, certificate=None)
+        return replace(
+            policy, rules=tree, kind=kind_of(tree), table_policy=table, samples=0, certificate=None, proof=None
+        )
     more = "allow more leaves (max_leaves), or give the learner more data"
     return compressed(policy, trees, None, 0, more, leaves)
 

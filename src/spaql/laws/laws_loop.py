@@ -10,7 +10,7 @@ from spaql.ground.arrays import Array
 from spaql.ground.progress import advance
 from spaql.ground.streams import LAWS_CHOSEN, LAWS_REST, SELECT_PLANT
 from spaql.laws.environments import Job
-from spaql.laws.provable import SAMPLES_SHARE, prefer_provable, refuse_unprovable
+from spaql.laws.provable import prefer_provable, refuse_unprovable
 from spaql.laws.race import Candidate
 from spaql.laws.search import Search
 from spaql.laws.slow import DEFAULT_SAMPLES, JUDGED_EPISODES, First, adopt_dearly, fitted_laws
@@ -18,7 +18,7 @@ from spaql.laws.stages import STAGE_SHARE, Budget, affordable_effort, plan_of, r
 from spaql.laws.trials import Spent, Trials, affordable, seeds_of
 from spaql.laws.vector import without_dust
 from spaql.learners.history import COLUMNS, write_row
-from spaql.learners.laws import Laws
+from spaql.learners.laws import PROVABLE_SHARE, Laws
 from spaql.learners.outer import EVAL_SAMPLES, TRAIN_SAMPLES
 from spaql.plants.strict import strict
 from spaql.training.closed_loop import run_episodes
@@ -31,7 +31,7 @@ class LawsLoop:
         self.agent, self.rollouts, self.stop, self.samples = agent, rollouts, stop, samples
         if agent.provable:
             refuse_unprovable(agent.searched)
-        self.kept = int(SAMPLES_SHARE * samples) if agent.provable and samples is not None else 0
+        self.kept = int(PROVABLE_SHARE * samples) if agent.provable and samples is not None else 0
         wanted, looked = strict(agent.searched)
         left = None if samples is None else samples - self.kept
         self.trials = Trials(wanted, left, stop.is_set, agent.jobs)

@@ -18,25 +18,20 @@ import numpy as np
 from spaql.ground.errors import SpaqlError
 from spaql.ground.progress import at_work
 from spaql.ground.streams import LAWS_CONFIRMED, LAWS_PROVABLE
-from spaql.laws.race import shown_no_worse
+from spaql.laws.race import MAX_EPISODES, shown_no_worse
+from spaql.laws.tidy import POLISH_STEP
 from spaql.laws.trials import Spent, Trials, seeds_of
-from spaql.laws.vector import everything, numbers_of, with_numbers
+from spaql.laws.vector import MAX_DIGITS, everything, numbers_of, with_numbers
 from spaql.learners.law_files import ScoredTree
-from spaql.learners.laws import Laws
+from spaql.learners.laws import COMPARISONS, ENOUGH_EPISODES, Laws
 from spaql.plants.problem import Problem
-from spaql.proofs.linear_loop import SLOPES
 from spaql.proofs.loops_proven import room_used
 from spaql.proofs.prove import loop_of
 from spaql.proofs.questions import question
 from spaql.trees.laws import SCORES
 from spaql.trees.tree import Tree
 
-SAMPLES_SHARE = 0.1  # of what is learned with, to compare what was found with the law as it was
-EPISODES = 100  # in which they are compared
-CHANGES = 150  # that are tried
-STEPS = (0.3, 0.1, 0.03)  # relative sizes of them, in turn
-DIGITS = 3  # of the numbers
-NEAR = 0.25  # logarithms of slopes that are neighbours
+CHANGES = 150  # that are tried, with all effort
 
 
 def refuse_unprovable(problem: Problem) -> None:
@@ -53,8 +48,13 @@ def prefer_provable(agent: Laws, trials: Trials) -> None:
     given = agent.tree
     if given.laws is None or given.laws.kind == SCORES:
         return
-    path = loosened(agent.searched, given, np.random.default_rng([agent.seed, LAWS_PROVABLE]))
-    seeds = seeds_of(agent.seed, LAWS_CONFIRMED, 0, EPISODES)
+    room = math.inf if trials.left is None else trials.left // (COMPARISONS * agent.searched.horizon)
+    count = int(min(room, MAX_EPISODES))
+    if count < ENOUGH_EPISODES:
+        return
+    rng = np.random.default_rng([agent.seed, LAWS_PROVABLE])
+    path = loosened(agent.searched, given, rng, round(CHANGES * agent.effort))
+    seeds = seeds_of(agent.seed, LAWS_CONFIRMED, 0, count)
     tidy, tolerance = agent.state.frontier.tidy, agent.state.tolerance
     with contextlib.suppress(Spent):
         reference = trials.returns(given, seeds)
@@ -65,21 +65,20 @@ def prefer_provable(agent: Laws, trials: Trials) -> None:
                 tidy[size] = ScoredTree(path[-1], entry.mean)
 
 
-def loosened(problem: Problem, tree: Tree, rng: np.random.Generator) -> list[Tree]:
+def loosened(problem: Problem, tree: Tree, rng: np.random.Generator, changes: int) -> list[Tree]:
     """The tree, then others of which each has more room than the one before."""
     asked = question(problem, None, None, None, math.inf, {}, 0.0, True, 0.0)
     free = everything(tree)
     v = numbers_of(tree, free)
     live, path = np.flatnonzero(v), [tree]
-    best, slope = room_used(loop_of(tree, asked), asked, SLOPES)
-    for trial in range(CHANGES):
-        at_work("looking for laws that can be proven", trial / CHANGES)
+    best, slope = room_used(loop_of(tree, asked), asked, None)
+    for trial in range(changes):
+        at_work("looking for laws that can be proven", trial / changes)
         w = v.copy()
-        w[live] *= np.exp(STEPS[trial % len(STEPS)] * rng.normal(size=len(live)))
-        w[live] = [float(f"{x:.{DIGITS}g}") for x in w[live]]
+        w[live] *= np.exp(2.0 * rng.random() * POLISH_STEP * rng.normal(size=len(live)))
+        w[live] = [float(f"{x:.{MAX_DIGITS}g}") for x in w[live]]
         other = with_numbers(tree, free, w)
-        near = SLOPES[np.abs(np.log(SLOPES / slope)) < NEAR] if math.isfinite(best) else SLOPES
-        used, line = room_used(loop_of(other, asked), asked, near)
+        used, line = room_used(loop_of(other, asked), asked, slope)
         if used < best:
             best, slope, v = used, line, w
             path.append(other)

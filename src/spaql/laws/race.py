@@ -18,13 +18,12 @@ from spaql.laws.search import STATES, Search
 from spaql.laws.trials import Spent, Trials, affordable, seeds_of
 from spaql.laws.vector import MAX_DIGITS, measured_units, with_digits
 from spaql.learners.law_files import ScoredTree
-from spaql.learners.laws import Laws
+from spaql.learners.laws import ENOUGH_EPISODES, Laws
 from spaql.plants.problem import Problem
 from spaql.policy.evaluation import paired
 from spaql.trees.tree import Tree
 
 MIN_EPISODES = 2  # of every law
-ENOUGH_EPISODES = 8  # tell their own deviation
 MAX_EPISODES = 100  # of a law
 PRIOR_EPISODES = 3.0  # that the usual deviation counts for
 SURE_ERRORS = 2.0  # standard errors between two laws that decide between them

@@ -17,7 +17,7 @@ import numpy as np
 from spaql.ground.arrays import Array
 from spaql.ground.streams import LAWS_POLISHED, LAWS_TIDIED, STAGE_EPISODES
 from spaql.laws.optimisers import CMA
-from spaql.laws.race import ENOUGH_EPISODES, MAX_EPISODES, shown_no_worse
+from spaql.laws.race import MAX_EPISODES, shown_no_worse
 from spaql.laws.trials import Spent, Trials, seeds_of
 from spaql.laws.vector import (
     MAX_DIGITS,
@@ -30,6 +30,7 @@ from spaql.laws.vector import (
     with_digits,
     with_numbers,
 )
+from spaql.learners.laws import ENOUGH_EPISODES
 from spaql.policy.outputs import ranges_of
 from spaql.trees.edits import with_laws, without
 from spaql.trees.laws import CLIP, ORDERED, THRESHOLD

@@ -30,6 +30,9 @@ from spaql.trees.tree import Tree
 
 UNNOTICED = 0.02  # of the way from the best constant action to a teacher: less is not worth a warning
 TOLERANCE = 0.0015  # of the way from the best constant action to the best tree: less is no difference
+PROVABLE_SHARE = 0.1  # of the samples, to compare a law of which more can be proven with the one that was found
+COMPARISONS = 3  # that this pays for
+ENOUGH_EPISODES = 8  # tell their own deviation
 
 
 @dataclass
@@ -110,6 +113,9 @@ class Laws(Agent):
             remarks.append(f"{sizes}: give more samples, or lower max_leaves or effort")
         if self.teacher is not None and state.outer[TRAIN_SAMPLES] and choice and not len(state.taught):
             remarks.append("the samples did not suffice to watch the teacher: give more samples")
+        needed = COMPARISONS * ENOUGH_EPISODES * self.problem.horizon / PROVABLE_SHARE
+        if self.provable and 0 < state.outer[TRAIN_SAMPLES] < needed:
+            remarks.append(f"no law that is easier to prove was looked for: it takes at least {needed:,.0f} samples")
         remarks += self._doubts()
         n = min(len(state.own), len(state.exams))
         if n and significantly_less(state.own[:n], state.exams[:n]):

@@ -57,6 +57,7 @@ class Policy(Probes):
     frontier: "tuple[FrontierPoint, ...]" = field(default=())  # of a compressed tree: all sizes that were found
     notes: tuple[str, ...] = ()  # warnings, a line each: what it is worse than, and what to do
     certificate: Certificate | None = None  # how often these rules fail at most; none goes over to other rules
+    proof: "Proof | None" = None  # a theorem about these rules; none goes over to other rules
 
     # -- acting --------------------------------------------------------------------------------------------------------
 
@@ -116,6 +117,11 @@ class Policy(Probes):
         certificate = self.evaluate(episodes, seed).certificate(confidence, date)
         return replace(self, certificate=certificate)
 
+    @property
+    def assurances(self) -> list[str]:
+        """What its certificate and its proof say, a line each."""
+        return [*(self.certificate.lines if self.certificate else ()), *(self.proof.lines if self.proof else ())]
+
     def prove(
         self,
         never: Any = None,
@@ -142,6 +148,16 @@ class Policy(Probes):
         from spaql.proofs.prove import prove
 
         return prove(self, never, reach, start, steps, parameters, sensors, single, seconds)
+
+    def with_proof(self, proof: "Proof | str | PathLike[str]") -> "Policy":
+        """The same policy with a theorem: what `prove` returned, or a file that it has saved, which is checked first.
+
+        It stands in `why`, on the page and on top of exported code.
+        """
+        from spaql.proofs.check_proof import check_proof, proof_about
+
+        checked = check_proof(proof, self) if isinstance(proof, str | PathLike) else proof_about(self, proof)
+        return replace(self, proof=checked)
 
     # -- looking inside ------------------------------------------------------------------------------------------------
 
@@ -214,8 +230,8 @@ class Policy(Probes):
         """A smaller tree with exactly the same action in every state."""
         rules = self.knowledge.exact() if self.is_table else merged(self.rules)
         if self.has_laws:  # what prints as laws is called by them, in whatever form
-            return replace(self, rules=rules)
-        return replace(self, rules=rules, kind="exact tree", table_policy=self.table_policy or self)
+            return replace(self, rules=rules, proof=None)
+        return replace(self, rules=rules, kind="exact tree", table_policy=self.table_policy or self, proof=None)
 
     def compress(self, max_leaves: int | None = None, **options: Any) -> "Policy":
         """A tree that may differ where it does not matter.

@@ -45,6 +45,7 @@ class Why:
     margin: Margin | None = None  # of finite actions: how far the score is from another one
     takeovers: tuple[Takeover, ...] = ()  # along each variable: where another law takes over
     certificate: Certificate | None = None  # of the policy, if it has one
+    proof: Any = None  # the same
 
     def __str__(self) -> str:
         return self.words
@@ -77,6 +78,7 @@ def explain_action(policy: "Policy", observation: Any) -> Why:
         warning=_warning(policy, x, visits, share),
         words="",
         certificate=policy.certificate,
+        proof=policy.proof,
     )
     if rules.laws is not None:
         scores = scores_at(policy, leaf, x)
@@ -160,8 +162,7 @@ def _words(policy: "Policy", why: Why) -> str:
         lines.append(f"Share of time under this rule: {share_of_time(why.share)}.")
     if why.warning:
         lines.append(f"Warning: {why.warning}.")
-    if why.certificate is not None:
-        lines += why.certificate.lines
+    lines += policy.assurances
     return "\n".join(lines)
 
 

@@ -2,6 +2,7 @@
 
 import math
 from os import PathLike
+from typing import Any
 
 import numpy as np
 
@@ -41,6 +42,15 @@ def check_proof(
         _check(proof, policy.rules, policy.problem if problem is None else problem)
     except RefusedError as error:
         raise SpaqlError(f"{certificate} is refused: {error}") from error
+    return proof
+
+
+def proof_about(policy: Policy, proof: Any) -> Proof:
+    """What `prove` has returned in this process, if it is about this policy."""
+    if not isinstance(proof, Proof):
+        raise SpaqlError(f"a proof is what policy.prove() returns, or a file of one, not {echoed(proof)}")
+    if proof.claim.policy != fingerprint.of_rules(policy.rules):
+        raise SpaqlError("the proof is about another controller: ask this one, with policy.prove()")
     return proof
 
 

@@ -30,6 +30,8 @@ and if that is inside X, for the unit rows and the lines g, the claim follows by
 ever: P_T = 0 for some T, so that D_{T-1} = A P_{T-1}.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from spaql.ground.arrays import Array
@@ -41,18 +43,29 @@ SLOPES = np.geomspace(
     0.25, 2.5, 13
 )  # of the line through a threshold, in units of what corrects it in one step
 WIDER = 1.02
+GUESSED = 0.8  # of a guess, to come to the least region from below
 
 
 # -- all steps ---------------------------------------------------------------------------------------------------------
 
 
-def reached(frame: Frame, left: Remainder, start: Array, steps: int | None) -> Array | None:
-    """How far from z any state comes, and any line: (states + actions,); None: the sum has no end.
+class Sums(NamedTuple):
+    """What all later effects add up to, for states and lines (rows r) after 0, 1, ... steps."""
 
-    `start`: half widths; `steps` None: for ever.
-    """
-    n, driven = len(frame.centre), frame.all_columns.any(axis=0)
-    pushes, band = frame.all_columns[:, driven], left.band[driven]
+    begun: Array  # (steps, rows) |r P_t| y
+    pushed: Array  # (steps + 1, rows, columns) sum_{i < t} |r P_i b|
+    left: Array  # (steps + 1, rows, states) sum_{i < t} |r P_i|
+    columns: Array  # (states, columns) those that are not zero
+    driven: Array  # which these are
+    defects: Array  # (states, states) sum_i |D_i|
+    defect: Array  # (states,) max_t |D_t| y
+    last: int  # whether `steps` end: 1, or go on for ever: 0
+
+
+def sums_of(frame: Frame, start: Array, steps: int | None) -> Sums | None:
+    """`start`: half widths; `steps` None: for ever. None: the sums have no end."""
+    n, driven = len(frame.centre), np.flatnonzero(frame.all_columns.any(axis=0))
+    columns = frame.all_columns[:, driven]
     P = powers_of(frame.matrix, None if steps is None else steps + 1)
     if P is None:
         return None
@@ -61,24 +74,32 @@ def reached(frame: Frame, left: Remainder, start: Array, steps: int | None) -> A
     defect = np.abs(frame.matrix @ P - after) + size * (4 * n * 2.0**-53) + 1e-300
     if steps is not None:
         defect[-1] = 0.0  # no step follows
-    pushed = np.abs(pushes) @ band
-    rest = left.rest
+    rows = np.vstack([np.eye(n), frame.gains])
+    seen, lost = rows @ P, np.abs(rows) @ np.abs(P) * (8 * n * 2.0**-53)
+    most = np.abs(seen) + lost
+    pushed = np.cumsum(np.abs(seen @ columns) + lost @ np.abs(columns), axis=0)
+    left, none = np.cumsum(most, axis=0), np.zeros((1, len(rows), n))
+    return Sums(
+        most @ start, np.concatenate([none[:, :, :1].repeat(columns.shape[1], axis=2), pushed]),
+        np.concatenate([none, left]), columns, driven, defect.sum(axis=0), (defect @ start).max(axis=0),
+        int(steps is not None),
+    )  # fmt: skip
+
+
+def reached(sums: Sums, left: Remainder) -> Array | None:
+    """How far from z any state comes, and any line: (states + actions,)."""
+    band, rest = left.band[sums.driven], left.rest
+    pushed = np.abs(sums.columns) @ band
     for _ in range(20):
-        rest_and_defects = (
-            left.rest + defect.sum(axis=0) @ (pushed + rest) + (defect @ start).max(axis=0)
-        ) * ROUNDED
+        rest_and_defects = (left.rest + sums.defects @ (pushed + rest) + sums.defect) * ROUNDED
         if (rest_and_defects <= rest).all():
             break
         rest = rest_and_defects * (1.0 + 1e-6)
     else:
         return None
-    rows = np.vstack([np.eye(n), frame.gains])
-    seen, lost = rows @ P, np.abs(rows) @ np.abs(P) * (8 * n * 2.0**-53)
-    columns = np.abs(seen @ pushes) + lost @ np.abs(pushes)
-    grown = np.cumsum(columns @ band + (np.abs(seen) + lost) @ rest, axis=0)
-    before = np.concatenate([np.zeros((1, len(rows))), grown])[: len(P)]
-    begun = ((np.abs(seen) + lost) @ start + before).max(axis=0)
-    farthest: Array = np.maximum(begun, grown[-1] if steps is None else 0.0) * ROUNDED + 1e-300
+    grown = sums.pushed @ band + sums.left @ rest
+    begun = (sums.begun + grown[:-1]).max(axis=0)
+    farthest: Array = np.maximum(begun, 0.0 if sums.last else grown[-1]) * ROUNDED + 1e-300
     return farthest
 
 
@@ -97,16 +118,21 @@ def powers_of(matrix: Array, count: int | None) -> Array | None:
 
 
 def invariant(
-    place: Workplace, frame: Frame, start: Array, limits: Array, steps: int | None
-) -> tuple[LinearRegion, Remainder] | None:
+    place: Workplace, frame: Frame, start: Array, limits: Array, steps: int | None, guess: Array | None = None,
+) -> tuple[LinearRegion, Remainder] | None:  # fmt: skip
     """A region that no start leaves, with what its linear step leaves over; None if none is found
-    within the limits."""
+    within the limits. `guess`: a size to begin with; the first region that does is then enough."""
     n, moving = place.loop.states, ~place.held
     away = np.max(np.abs(start - frame.centre[:, None]), axis=1) * ROUNDED
     begin = np.where(moving, away, 0.0)
     size = (
         np.concatenate([away, np.abs(frame.gains) @ begin]) * WIDER + 1e-12
     )  # of the box, and of the lines
+    sums = sums_of(frame, begin, steps)
+    if sums is None:
+        return None
+    if guess is not None:
+        size = np.maximum(size, GUESSED * guess)
     proven = None
     for _ in range(ROUNDS):
         box = np.where(moving[:, None], frame.centre[:, None] + size[:n, None] * [-1.0, 1.0], start)
@@ -114,14 +140,14 @@ def invariant(
             return proven
         region = LinearRegion(box, size[n:])
         left = remainder(place, frame, region)
-        need = reached(frame, left, begin, steps) if left.safe and not left.ends else None
+        need = reached(sums, left) if left.safe and not left.ends else None
         if need is None:
             return proven
         need[:n] = np.where(moving, need[:n], away)
         if (need <= size).all():
             done = proven is not None and bool((need > 0.99 * size).all())
             proven, size = (region, left), need * 1.001 + 1e-12
-            if done:
+            if done or guess is not None:
                 return proven
         elif proven is not None:
             return proven

@@ -13,8 +13,8 @@ import numpy as np
 
 from spaql.ground.arrays import Array
 from spaql.ground.progress import at_work
-from spaql.proofs.loop_model import ClosedLoop, held_states
 from spaql.proofs.linear_loop import SLOPES, invariant, powers_of
+from spaql.proofs.loop_model import ClosedLoop, held_states
 from spaql.proofs.questions import Question
 from spaql.proofs.remainders import Frame, LinearRegion, Remainder, Workplace, frame_at, plant_steps, workplace
 
@@ -22,6 +22,7 @@ NEWTON = 5  # steps to the equilibrium of the linear loop
 SMALLEST = 1.0 / 64.0  # part of a side that is not cut again
 NO_REGION = 1e6  # more than any part
 HALVES = 12  # of the interval of parts
+NEIGHBOURS = 1.5  # slopes to each side of a known one
 MOST_PUSHED = 2.5  # above 2 no region exists for a threshold
 
 
@@ -57,6 +58,8 @@ def equilibrium(place: Workplace, start: Array, slope: float) -> Array:
         if steps is None:
             return middle
         n, drift = place.loop.states, steps.after[0].mean(axis=1) - centre
+        if not drift[moving].any():
+            break
         matrix = np.eye(n)[np.ix_(moving, moving)] - frame.matrix[np.ix_(moving, moving)]
         if not np.isfinite(drift).all() or abs(np.linalg.det(matrix)) < 1e-12:
             return middle
@@ -65,14 +68,14 @@ def equilibrium(place: Workplace, start: Array, slope: float) -> Array:
 
 
 def best_part(
-    place: Workplace, start: Array, limits: Array, steps: int | None, slopes: list[float]
-) -> tuple[ProvenPart | None, float]:
+    place: Workplace, start: Array, limits: Array, steps: int | None, slopes: list[float], guess: Array | None = None,
+) -> tuple[ProvenPart | None, float]:  # fmt: skip
     """Of these lines, the one with the smallest region, and its slope."""
     best, chosen, smallest = None, slopes[0], math.inf
     for slope in slopes:
         centre = equilibrium(place, start, slope)
         frame = frame_at(place, centre, slope, start)
-        held = None if frame is None else invariant(place, frame, start, limits, steps)
+        held = None if frame is None else invariant(place, frame, start, limits, steps, guess)
         if frame is None or held is None:
             continue
         sides = np.diff(held[0].box, axis=1)[:, 0] / np.maximum(np.diff(start, axis=1)[:, 0], 1e-3)
@@ -82,16 +85,18 @@ def best_part(
     return best, chosen
 
 
-def room_used(loop: ClosedLoop, asked: Question, slopes: Array) -> tuple[float, float]:
-    """The part of its room, until an episode may end, that the loop fills from its starts, for ever; and the slope, of
-    these, of the line by which it is least.
+def room_used(loop: ClosedLoop, asked: Question, near: float | None) -> tuple[float, float | None]:
+    """The part of its room, until an episode may end, that the loop fills from its starts, for ever; and the slope of
+    the line by which it is least, of all or of those near a known one.
 
     Where no region is proven, NO_REGION times what the pushes do to the line: sum_t |g A^t b|. For parameters in the
     middle of their ranges.
     """
     place = workplace(loop, held_states(asked.problem))
     start = np.where(place.held[:, None], asked.start.mean(axis=1, keepdims=True), asked.start)
-    best = math.inf, math.nan
+    best: tuple[float, float | None] = math.inf, near
+    apart = NEIGHBOURS * math.log(SLOPES[1] / SLOPES[0])
+    slopes = SLOPES if near is None else SLOPES[np.abs(np.log(SLOPES / near)) < apart]
     for slope in slopes.tolist():
         frame = frame_at(place, equilibrium(place, start, slope), slope, start)
         powers = None if frame is None else powers_of(frame.matrix, None)
@@ -100,7 +105,7 @@ def room_used(loop: ClosedLoop, asked: Question, slopes: Array) -> tuple[float, 
         pushed = float(np.abs(frame.gains @ powers @ frame.columns).sum(axis=0).max())
         held = invariant(place, frame, start, asked.limits, None) if pushed < MOST_PUSHED else None
         used = NO_REGION * pushed if held is None else _part_of_room(place, frame, held[0], asked.limits)
-        best = min(best, (used, slope))
+        best = min(best, (used, slope), key=lambda pair: pair[0])
     return best
 
 
@@ -136,15 +141,15 @@ def prove_loop(
         return LoopSearch([], [start], 0.0)
     if (nominal == start).all():
         return LoopSearch([part], [], 1.0)
-    pending = [(start, 1.0)]
+    pending, size = [(start, 1.0)], _size(place, part)
     while pending:
         box, volume = pending.pop()
         at_work("proving a linear loop", share)
         late = time.process_time() - began >= seconds
-        part = None if late else best_part(place, box, limits, steps, [slope])[0]
+        part = None if late else best_part(place, box, limits, steps, [slope], size)[0]
         if part is not None:
             parts.append(part)
-            share += volume
+            share, size = share + volume, _size(place, part)
             continue
         axis = _of_most_effect(place, box, slope)
         if late or box[axis, 1] - box[axis, 0] <= SMALLEST * width[axis]:
@@ -156,6 +161,12 @@ def prove_loop(
             half[axis] = low, high
             pending.append((half, volume / 2.0))
     return LoopSearch(parts, unknown, share)
+
+
+def _size(place: Workplace, part: ProvenPart) -> Array:
+    """How far its region goes: what to begin with in its neighbours."""
+    away = np.abs(part.region.box - part.frame.centre[:, None]).max(axis=1)
+    return np.concatenate([np.where(place.held, 0.0, away), part.region.lines])
 
 
 def _of_most_effect(place: Workplace, box: Array, slope: float) -> int:

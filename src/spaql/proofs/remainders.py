@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from spaql.ground.arrays import Array
-from spaql.proofs.loop_model import ClosedLoop, memory_of
 from spaql.ground.compiling import kernel
+from spaql.proofs.loop_model import ClosedLoop, memory_of
 from spaql.proofs.machine import IMPOSSIBLE, Result, run
 from spaql.proofs.operations import Registers
 from spaql.proofs.score_bounds import ScoreBounds, View, empty_score, look_from, score_over, view
@@ -309,7 +309,8 @@ def remainder(place: Workplace, frame: Frame, region: LinearRegion) -> Remainder
 
 def slices(box: Array, held: Array, pieces: Array) -> Array:
     """The box cut across the held variables, each in so many pieces: (slices, states, 2)."""
-    cuts = [np.linspace(*box[j], count + 1) for j, count in zip(held, pieces, strict=True)]
+    ends_of = zip(box[held].tolist(), pieces.tolist(), strict=True)
+    cuts = [np.linspace(low, high, count + 1) for (low, high), count in ends_of]
     parts = []
     for ends in itertools.product(*map(itertools.pairwise, cuts)):
         part = box.copy()
@@ -322,7 +323,9 @@ def _pieces(spread: Array, ranges: Array) -> Array:
     """For every held variable, in proportion to what it changes: at most SLICES in all."""
     effect = np.abs(spread).max(axis=(1, 2)) * np.diff(ranges, axis=1)[:, 0]
     pieces = np.ones(len(spread), np.int64)
-    for scale in np.geomspace(1.0, SLICES, 60) / max(effect.max(initial=0.0), 1e-300):
+    if not effect.any():
+        return pieces
+    for scale in np.geomspace(1.0, SLICES, 60) / effect.max():
         finer = np.maximum(np.round(scale * effect), 1).astype(np.int64)
         if finer.prod() <= SLICES:
             pieces = finer

@@ -73,6 +73,7 @@ def write_explanation(
         remark=time_remark(table),
         notes=shown.notes,
         certificate=None if shown.certificate is None else shown.certificate.lines,
+        proof=None if policy.proof is None else policy.proof.lines,
         key_figures=key_figures(table, shown, fresh, own),
         frontier=frontier(sizes, shown.n_leaves, own),
         others=[] if others is None else rows_of(others),
