@@ -25,7 +25,7 @@ def agent():
 
 @pytest.fixture(scope="module")
 def tree():
-    return trained().policy().compress(max_leaves=2, laws=False)
+    return trained().policy().compress(max_leaves=2, laws=False, budget=20_000, episodes=16)
 
 
 @pytest.mark.parametrize("path", [*NO_PATHS, "a\0b.csv"])

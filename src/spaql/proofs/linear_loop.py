@@ -35,7 +35,8 @@ from typing import NamedTuple
 import numpy as np
 
 from spaql.ground.arrays import Array
-from spaql.proofs.remainders import ROUNDED, Frame, LinearRegion, Remainder, Workplace, remainder
+from spaql.proofs.plant_steps import Workplace
+from spaql.proofs.remainders import ROUNDED, Frame, LinearRegion, Remainder, remainder
 
 LONGEST = 6000  # steps after which what is left of a disturbance may be dropped
 ROUNDS = 80  # of making the box larger, or smaller

@@ -15,11 +15,11 @@ from spaql.proofs.counterexamples import counterexample
 from spaql.proofs.followed import Following, followed
 from spaql.proofs.loop_model import ClosedLoop, closed_loop, held_states, refuse_unbounded_noise
 from spaql.proofs.loops_proven import evidence_of, prove_loop
+from spaql.proofs.plant_steps import workplace
 from spaql.proofs.proof import Box, Claim, Proof
 from spaql.proofs.proven_cells import evidence_of as cell_evidence
 from spaql.proofs.proven_cells import kept, open_boxes, reached, surroundings
 from spaql.proofs.questions import Question, question
-from spaql.proofs.remainders import workplace
 from spaql.trees.tree import Tree
 
 if TYPE_CHECKING:

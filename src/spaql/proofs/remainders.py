@@ -1,20 +1,15 @@
 """A step of the loop as a linear one: the matrix around a point, and what it leaves over in a
 region (see linear_loop.py)."""
 
-import itertools
 import math
 from typing import NamedTuple
 
 import numpy as np
 
 from spaql.ground.arrays import Array
-from spaql.ground.compiling import kernel
-from spaql.proofs.loop_model import ClosedLoop, memory_of
-from spaql.proofs.machine import IMPOSSIBLE, Result, run
-from spaql.proofs.operations import Registers
-from spaql.proofs.score_bounds import ScoreBounds, View, empty_score, look_from, score_over, view
+from spaql.proofs.plant_steps import Workplace, plant_steps, slices
+from spaql.proofs.score_bounds import look_from, score_over
 
-PARTS = 8  # boxes over which slopes are averaged
 SLICES = 512  # of held variables, over which slopes are compared with those the frame expects
 
 
@@ -58,21 +53,6 @@ class Remainder(NamedTuple):
     ends: bool  # whether the episode may end within the box
     safe: bool  # whether anything is known
     reward: Array  # (2,) of a step
-
-
-class Workplace(NamedTuple):
-    """Memory, and which variables are held."""
-
-    loop: ClosedLoop
-    r: Registers
-    out: Result
-    seen: View
-    score: ScoreBounds
-    held: Array  # (states,) bool
-
-
-def workplace(loop: ClosedLoop, held: Array) -> Workplace:
-    return Workplace(loop, *memory_of(loop), view(loop), empty_score(loop), held)
 
 
 def scored(
@@ -179,83 +159,6 @@ def _spread(place: Workplace, centre: Array, actions: Array, ranges: Array) -> A
     return spread
 
 
-class PlantSteps(NamedTuple):
-    """What the plant does over boxes: the hull over all paths that some state of a box may take."""
-
-    after: Array  # (boxes, states, 2) the next state from the middle
-    slopes: Array  # (boxes, states, inputs, 2) averaged over boxes that shrink to the middle
-    errors: Array  # (boxes, states) of double programs
-    reward: Array  # (boxes, 2)
-    ends: Array  # (boxes,) whether the episode may end
-
-
-def plant_steps(
-    place: Workplace, centre: Array, actions: Array, boxes: Array, applied: Array
-) -> PlantSteps | None:
-    """From every box of (boxes, states, 2), with some of these actions; None: nothing is known.
-
-    Held variables are anywhere in their box, at its middle too.
-    """
-    loop, count, n = place.loop, len(boxes), place.loop.states
-    others = np.concatenate([applied, loop.noise])
-    whole = np.concatenate([boxes, np.tile(others, (count, 1, 1))], axis=1)
-    point = np.concatenate([centre, actions, loop.noise.mean(axis=1)])
-    middle = np.tile(point[:, None], (count, 1, 2))
-    middle[:, :n][:, place.held] = boxes[:, place.held]
-    inputs = whole.shape[1]
-    nothing = np.array([math.inf, -math.inf])
-    steps = PlantSteps(
-        np.tile(nothing, (count, n, 1)), np.tile(nothing, (count, n, inputs, 1)), np.zeros((count, n)),
-        np.tile(nothing, (count, 1)), np.zeros(count, np.bool_),
-    )  # fmt: skip
-    shrunk, mean = np.zeros((inputs, 2)), np.zeros((n, inputs, 2))
-    _steps(loop.tape, loop.begins, whole, middle, shrunk, mean, place.r, place.out, steps)
-    finite = all(np.isfinite(item).all() for item in (steps.after, steps.slopes, steps.errors))
-    return steps if finite else None
-
-
-@kernel
-def _steps(
-    tape: Array, begins: Array, whole: Array, middle: Array, shrunk: Array, mean: Array, r: Registers, out: Result,
-    steps: PlantSteps,
-) -> None:  # fmt: skip
-    n, inputs = steps.slopes.shape[1], len(shrunk)
-    for q in range(len(whole)):
-        for path in range(len(begins) - 2):
-            begin, end = begins[path], begins[path + 1]
-            if run(tape, begin, end, whole[q], False, True, r, out) == IMPOSSIBLE:
-                continue
-            steps.ends[q] |= out.verdict[1] != 0
-            steps.reward[q, 0] = min(steps.reward[q, 0], out.box[n, 0])
-            steps.reward[q, 1] = max(steps.reward[q, 1], out.box[n, 1])
-            for i in range(n):
-                for j in range(inputs):
-                    mean[i, j, 0] = mean[i, j, 1] = 0.0
-            for part in range(1, PARTS + 1):
-                for j in range(inputs):
-                    for side in range(2):
-                        at, far = middle[q, j, side], whole[q, j, side]
-                        far = min(far, at) if side == 0 else max(far, at)
-                        at += (far - at) * (part / PARTS)
-                        wider = (abs(at) + abs(middle[q, j, side])) * 1e-15 + 1e-300
-                        shrunk[j, side] = at - wider if side == 0 else at + wider
-                run(tape, begin, end, shrunk, True, False, r, out)
-                for i in range(n):
-                    steps.errors[q, i] = max(steps.errors[q, i], out.error[i])
-                    for j in range(inputs):
-                        mean[i, j, 0] += out.slopes[i, j, 0] / PARTS
-                        mean[i, j, 1] += out.slopes[i, j, 1] / PARTS
-            run(tape, begin, end, middle[q], False, False, r, out)
-            for i in range(n):
-                steps.after[q, i, 0] = min(steps.after[q, i, 0], out.box[i, 0])
-                steps.after[q, i, 1] = max(steps.after[q, i, 1], out.box[i, 1])
-                for j in range(inputs):
-                    low, high = mean[i, j, 0], mean[i, j, 1]
-                    low, high = low - 1e-14 * abs(low), high + 1e-14 * abs(high)
-                    steps.slopes[q, i, j, 0] = min(steps.slopes[q, i, j, 0], low)
-                    steps.slopes[q, i, j, 1] = max(steps.slopes[q, i, j, 1], high)
-
-
 NOTHING = Remainder(
     np.full(1, np.inf), np.full(1, np.inf), True, False, np.array([-np.inf, np.inf])
 )
@@ -305,18 +208,6 @@ def remainder(place: Workplace, frame: Frame, region: LinearRegion) -> Remainder
         band * SPARE + 1e-12, rest * SPARE + 1e-13 * ~place.held, bool(steps.ends.any()), bool(np.isfinite(rest).all()),
         np.array([steps.reward[:, 0].min(), steps.reward[:, 1].max()]),
     )  # fmt: skip
-
-
-def slices(box: Array, held: Array, pieces: Array) -> Array:
-    """The box cut across the held variables, each in so many pieces: (slices, states, 2)."""
-    ends_of = zip(box[held].tolist(), pieces.tolist(), strict=True)
-    cuts = [np.linspace(low, high, count + 1) for (low, high), count in ends_of]
-    parts = []
-    for ends in itertools.product(*map(itertools.pairwise, cuts)):
-        part = box.copy()
-        part[held] = np.array(ends).reshape(-1, 2)
-        parts.append(part)
-    return np.array(parts)
 
 
 def _pieces(spread: Array, ranges: Array) -> Array:

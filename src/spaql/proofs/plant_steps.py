@@ -1,0 +1,120 @@
+"""Steps of the plant over boxes: where the middle goes, and slopes for the mean value theorem."""
+
+import itertools
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from spaql.ground.arrays import Array
+from spaql.ground.compiling import kernel
+from spaql.proofs.loop_model import ClosedLoop, memory_of
+from spaql.proofs.machine import IMPOSSIBLE, Result, run
+from spaql.proofs.operations import Registers
+from spaql.proofs.score_bounds import ScoreBounds, View, empty_score, view
+
+PARTS = 8  # boxes over which slopes are averaged
+
+
+class Workplace(NamedTuple):
+    """Memory, and which variables are held."""
+
+    loop: ClosedLoop
+    r: Registers
+    out: Result
+    seen: View
+    score: ScoreBounds
+    held: Array  # (states,) bool
+
+
+def workplace(loop: ClosedLoop, held: Array) -> Workplace:
+    return Workplace(loop, *memory_of(loop), view(loop), empty_score(loop), held)
+
+
+class PlantSteps(NamedTuple):
+    """What the plant does over boxes: the hull over all paths that some state of a box may take."""
+
+    after: Array  # (boxes, states, 2) the next state from the middle
+    slopes: Array  # (boxes, states, inputs, 2) averaged over boxes that shrink to the middle
+    errors: Array  # (boxes, states) of double programs
+    reward: Array  # (boxes, 2)
+    ends: Array  # (boxes,) whether the episode may end
+
+
+def plant_steps(
+    place: Workplace, centre: Array, actions: Array, boxes: Array, applied: Array
+) -> PlantSteps | None:
+    """From every box of (boxes, states, 2), with some of these actions; None: nothing is known.
+
+    Held variables are anywhere in their box, at its middle too.
+    """
+    loop, count, n = place.loop, len(boxes), place.loop.states
+    others = np.concatenate([applied, loop.noise])
+    whole = np.concatenate([boxes, np.tile(others, (count, 1, 1))], axis=1)
+    point = np.concatenate([centre, actions, loop.noise.mean(axis=1)])
+    middle = np.tile(point[:, None], (count, 1, 2))
+    middle[:, :n][:, place.held] = boxes[:, place.held]
+    inputs = whole.shape[1]
+    nothing = np.array([math.inf, -math.inf])
+    steps = PlantSteps(
+        np.tile(nothing, (count, n, 1)), np.tile(nothing, (count, n, inputs, 1)), np.zeros((count, n)),
+        np.tile(nothing, (count, 1)), np.zeros(count, np.bool_),
+    )  # fmt: skip
+    shrunk, mean = np.zeros((inputs, 2)), np.zeros((n, inputs, 2))
+    _steps(loop.tape, loop.begins, whole, middle, shrunk, mean, place.r, place.out, steps)
+    finite = all(np.isfinite(item).all() for item in (steps.after, steps.slopes, steps.errors))
+    return steps if finite else None
+
+
+@kernel
+def _steps(
+    tape: Array, begins: Array, whole: Array, middle: Array, shrunk: Array, mean: Array, r: Registers, out: Result,
+    steps: PlantSteps,
+) -> None:  # fmt: skip
+    n, inputs = steps.slopes.shape[1], len(shrunk)
+    for q in range(len(whole)):
+        for path in range(len(begins) - 2):
+            begin, end = begins[path], begins[path + 1]
+            if run(tape, begin, end, whole[q], False, True, r, out) == IMPOSSIBLE:
+                continue
+            steps.ends[q] |= out.verdict[1] != 0
+            steps.reward[q, 0] = min(steps.reward[q, 0], out.box[n, 0])
+            steps.reward[q, 1] = max(steps.reward[q, 1], out.box[n, 1])
+            for i in range(n):
+                for j in range(inputs):
+                    mean[i, j, 0] = mean[i, j, 1] = 0.0
+            for part in range(1, PARTS + 1):
+                for j in range(inputs):
+                    for side in range(2):
+                        at, far = middle[q, j, side], whole[q, j, side]
+                        far = min(far, at) if side == 0 else max(far, at)
+                        at += (far - at) * (part / PARTS)
+                        wider = (abs(at) + abs(middle[q, j, side])) * 1e-15 + 1e-300
+                        shrunk[j, side] = at - wider if side == 0 else at + wider
+                run(tape, begin, end, shrunk, True, False, r, out)
+                for i in range(n):
+                    steps.errors[q, i] = max(steps.errors[q, i], out.error[i])
+                    for j in range(inputs):
+                        mean[i, j, 0] += out.slopes[i, j, 0] / PARTS
+                        mean[i, j, 1] += out.slopes[i, j, 1] / PARTS
+            run(tape, begin, end, middle[q], False, False, r, out)
+            for i in range(n):
+                steps.after[q, i, 0] = min(steps.after[q, i, 0], out.box[i, 0])
+                steps.after[q, i, 1] = max(steps.after[q, i, 1], out.box[i, 1])
+                for j in range(inputs):
+                    low, high = mean[i, j, 0], mean[i, j, 1]
+                    low, high = low - 1e-14 * abs(low), high + 1e-14 * abs(high)
+                    steps.slopes[q, i, j, 0] = min(steps.slopes[q, i, j, 0], low)
+                    steps.slopes[q, i, j, 1] = max(steps.slopes[q, i, j, 1], high)
+
+
+def slices(box: Array, held: Array, pieces: Array) -> Array:
+    """The box cut across the held variables, each in so many pieces: (slices, states, 2)."""
+    ends_of = zip(box[held].tolist(), pieces.tolist(), strict=True)
+    cuts = [np.linspace(low, high, count + 1) for (low, high), count in ends_of]
+    parts = []
+    for ends in itertools.product(*map(itertools.pairwise, cuts)):
+        part = box.copy()
+        part[held] = np.array(ends).reshape(-1, 2)
+        parts.append(part)
+    return np.array(parts)
