@@ -1,6 +1,7 @@
 """A theorem stands where its controller is shown: in `why`, on the page, on top of exported code."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -55,6 +56,21 @@ def test_words_in_a_file_cannot_leave_the_comment(proven, policy, tmp_path):
     hostile = policy.with_proof(path)
     assert "*/ int evil" not in hostile.to_c()
     assert "*) evil" not in hostile.to_st()
+
+
+def test_its_picture_shows_starts_bounds_and_what_is_open(proven, tmp_path):
+    proven.proof.plot(tmp_path / "x.svg")
+    proven.proof.plot(tmp_path / "y.png", x="angle", y="angular velocity")
+    part = replace(proven.proof, open=(((0.0, 0.05),) * 4,))
+    axes = part.plot(x="angle", y="position").axes[0]
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("angle", "position")
+    words = [entry.get_text() for entry in part.plot().legends[0].get_texts()]
+    assert words == ["starts that are proven", "open", "never left"]
+    for name in ("angel", "angle"):
+        with pytest.raises(spaql.SpaqlError, match=r"choose among position|two different variables"):
+            proven.proof.plot(x=name, y="angle")
+    with pytest.raises(spaql.SpaqlError, match="choose a name that ends with"):
+        proven.proof.plot(tmp_path / "x.txt")
 
 
 def test_a_proof_of_another_controller_is_refused(proven):

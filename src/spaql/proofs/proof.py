@@ -6,12 +6,15 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from spaql.ground.checks import checked_path
 from spaql.ground.errors import SpaqlError, echoed
 from spaql.ground.writing import write_whole
 from spaql.version import __version__
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 FORMAT = "spaql proof 1"
 Box = tuple[tuple[float, float], ...]
@@ -78,6 +81,12 @@ class Proof:
         """The certificate, for `spaql.check_proof`."""
         data = (json_of(replace(self, counterexample=None)) + "\n").encode()
         write_whole(checked_path(path), lambda file: file.write(data))
+
+    def plot(self, path: str | PathLike[str] | None = None, x: str | None = None, y: str | None = None) -> "Figure":
+        """The starts, what is open and the bounds in two variables; those whose starts are widest, if none is named."""
+        from spaql.analysis.proof_figure import proof_figure
+
+        return proof_figure(self, path, x, y)
 
     @property
     def lines(self) -> list[str]:
