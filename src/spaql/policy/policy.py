@@ -123,6 +123,7 @@ class Policy(Probes):
         start: Any = None,
         steps: Any = None,
         *,
+        at: Any = None,
         parameters: Any = MappingProxyType({}),
         sensors: Any = 0.0,
         single: bool = True,
@@ -134,6 +135,8 @@ class Policy(Probes):
         - `reach`: bounds that are reached and kept from then on, or "end" (what is proven where endings are successes)
         - `start`: a range by variable, or one for each; without it all start states of the plant
         - `steps`: how many; without it for ever if that can be proven, else the horizon
+        - `at`: bounds by time in seconds, `{1.0: {"angle": (0, 1)}}`, or by (from, to), of plants of `spaql.from_ode`;
+          these are proven for the differential equation, between samples too
         - `parameters`: ranges by name, each held for an episode; `sensors`: how far each may be wrong, or all
         - `single`: exported code in single precision too; `seconds`: of CPU, then what is not proven is `open`
 
@@ -141,7 +144,7 @@ class Policy(Probes):
         """
         from spaql.proofs.prove import prove
 
-        return prove(self, never, reach, start, steps, parameters, sensors, single, seconds)
+        return prove(self, never, reach, start, steps, parameters, sensors, single, seconds, at)
 
     # -- looking inside ------------------------------------------------------------------------------------------------
 
