@@ -50,6 +50,7 @@ class Flow(NamedTuple):
     names: tuple[str, ...]  # of the state variables that the user gave
     dt: float
     substeps: int
+    start: tuple[tuple[float, float], ...] | None  # ranges of these variables, if the user gave ranges
 
 
 def from_ode(
@@ -157,7 +158,11 @@ def ode_plant(
     ended = None
     if over is not None:
         ended = function_of(scope, f"ended({listed(s, hidden)})", [f"return {calls['over']}"])
-    flow = Flow(rates, ended, (*variables, *hidden), dt, substeps)
+    begun = None
+    if not isinstance(start, PlantFunction):
+        drawn = [value for value in given.values() if isinstance(value, Between)]
+        begun = (*((low, high) for _, low, high in start), *((value.low, value.high) for value in drawn))
+    flow = Flow(rates, ended, (*variables, *hidden), dt, substeps, begun)
     made_of = (derivative, reward, over, start, observe, actions, dt, substeps, dict(given))
     return replace(plant, flow=flow, origin=(ode_plant, made_of))
 

@@ -29,6 +29,24 @@ def counterexample(asked: Question, rules: Tree, unknown: list[Array]) -> str | 
     return None
 
 
+def visited(asked: Question, rules: Tree, episodes: int) -> Array:
+    """States of some episodes in plain Python: (episodes, steps + 1, states)."""
+    rng, plant = np.random.default_rng(0), asked.problem.plant
+    assert plant is not None
+    states = asked.start[:, 0] + rng.random((episodes, len(asked.start))) * np.diff(asked.start, axis=1)[:, 0]
+    seen = [states]
+    for _ in range(int(min(asked.steps, MOST_STEPS))):
+        shown = states if plant.observe is None else np.array([plant.observe(*state) for state in states.tolist()])
+        actions = decide(rules, np.ascontiguousarray(shown))
+        after = [
+            plant.step(*state, *action, *rng.random(plant.step_noise).tolist())[0]
+            for state, action in zip(states.tolist(), actions.tolist(), strict=True)
+        ]
+        states = np.array(after)
+        seen.append(states)
+    return np.stack(seen, axis=1)
+
+
 def _broken(
     asked: Question,
     plant: Any,

@@ -155,6 +155,8 @@ def start_box(problem: Problem) -> Array:
     """What `reset` gives for all uniform numbers from 0 to 1: (states, 2)."""
     plant, graph = problem.plant, Graph()
     assert plant is not None
+    if plant.flow is not None and plant.flow.start is not None:
+        return np.array(plant.flow.start, float)
     ways = paths(plant.reset.python, plant.reset_noise, graph)
     tape, begins = joined(graph, ways)
     numbers, out = (

@@ -11,7 +11,7 @@ from spaql.ground.arrays import Array
 from spaql.ground.errors import SpaqlError
 from spaql.ground.progress import working
 from spaql.proofs import fingerprint
-from spaql.proofs.counterexamples import counterexample
+from spaql.proofs.counterexamples import counterexample, visited
 from spaql.proofs.flow_model import ORDER
 from spaql.proofs.followed import Following, followed, no_windows
 from spaql.proofs.loop_model import ClosedLoop, closed_loop, held_states, refuse_unbounded_noise
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 MOST_AXES = 3  # of cells
 PIECES = 200  # in which start states are followed at first
 SMALLEST = 1e-4  # part of the starts that is not cut again
+EPISODES = 10  # simulated, to know how wide sets may become before they are cut
 MOST_SET_STEPS = 20_000  # for one of them
 
 
@@ -156,8 +157,9 @@ def _flows(policy: "Policy", asked: Question) -> Proof:
         raise SpaqlError("differential equations are followed for a number of steps: ask with `at`, `never` and `steps`")
     plant: Any = asked.problem.plant
     actions, until_end = plant.action_dim, asked.reach == "end"
-    discrete = closed_loop(asked.problem, policy.rules, asked.sensors, asked.single)
-    widest = np.append(np.maximum(_usual(discrete, asked) / 2.0, 1e-9), np.full(actions, np.inf))
+    states = visited(asked, policy.rules, EPISODES)
+    width = np.ptp(states.reshape(-1, states.shape[2]), axis=0)
+    widest = np.append(np.where(np.isfinite(width), np.maximum(width, 1e-9), np.inf), np.full(actions, np.inf))
     start = np.concatenate([asked.start, np.zeros((actions, 2))])
     limits = np.concatenate([asked.limits, np.tile([-np.inf, np.inf], (actions, 1))])
     task = Following(
@@ -171,12 +173,12 @@ def _flows(policy: "Policy", asked: Question) -> Proof:
         if point.boxes:
             break
     search = followed(loop, start, task, asked.seconds, 1, SMALLEST)
-    states = len(asked.start)
-    unknown = tuple(box_of(box[:states]) for box in search.open)
+    variables = len(asked.start)
+    unknown = tuple(box_of(box[:variables]) for box in search.open)
     method = f"{len(search.boxes):,} start boxes through {substeps} Taylor steps of order {ORDER} per sample"
     if not search.boxes:
         return Proof(claim, (), 0.0, unknown, {}, method=method)
-    evidence = {"kind": "flow", "substeps": substeps, "boxes": [box[:states].tolist() for box in search.boxes]}
+    evidence = {"kind": "flow", "substeps": substeps, "boxes": [box[:variables].tolist() for box in search.boxes]}
     within = int(max(answer[0] for answer in search.answers)) if until_end else None
     share = 1.0 if not unknown else min(search.share, 1.0)
     bound = {} if asked.never is None else asked.never
