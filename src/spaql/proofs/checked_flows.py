@@ -46,14 +46,14 @@ def flowed(loop: CheckedLoop, sets: Many, substeps: int) -> FlowStep:
     for _ in range(substeps):
         spread = _spread_out(sets)
         around, lagrange = _around_the_way(plant, spread, length[1])
-        between = _moved(plant, spread, (0.0, length[1]), around, lagrange)
+        between, after = _moved(plant, spread, [(0.0, length[1]), length], around, lagrange)
         box = box_of(between)
         require((box[..., 0] <= box[..., 1]), "a way is empty")
         way = np.stack(
             [np.minimum(way[..., 0], box[:, :d, 0]), np.maximum(way[..., 1], box[:, :d, 1])], axis=2
         )
         perhaps |= _over(plant, between)[:, 0]
-        sets = _reduced(_moved(plant, spread, length, around, lagrange))
+        sets = _reduced(after)
     surely = _over(plant, sets)[:, 1] & perhaps
     final = Many(
         sets.c[:, :d], sets.G[:, :d], sets.R[:, :d], sets.B[:, :d], sets.owner, np.zeros((len(sets.c), 2)),
@@ -155,36 +155,50 @@ def _around_the_way(plant: Any, sets: Many, h: float) -> tuple[Array, Array]:
     return way, lagrange
 
 
-def _moved(plant: Any, sets: Many, times: tuple[float, float], around: Array, lagrange: Array) -> Many:
-    """The sets around all states at these times."""
-    n, states = sets.c.shape
-    d = plant.state_dim
-    time = np.tile([times[0], times[1]], (n, 1, 1))
+def _moved(plant: Any, sets: Many, times: list[tuple[float, float]], around: Array, lagrange: Array) -> list[Many]:
+    """The sets around all states during each of these times; all evaluations go through the derivative at once."""
     centred, box = around_of(sets)
-    whole, middle = np.concatenate([box, time], axis=1), np.concatenate([sets.c, time.mean(axis=2)], axis=1)
-    B = np.stack([pair_of(value, n) for value in _polynomial(plant, whole, False)], axis=1)
-    low, high = en.add((B[..., 0], B[..., 1]), (lagrange[..., 0], lagrange[..., 1]))
-    B[:, :d] = np.stack([np.maximum(low, around[..., 0]), np.minimum(high, around[..., 1])], axis=2)[:, :d]
-    least, most = np.concatenate([centred, time], axis=1).transpose(2, 0, 1)
-    parts = []
-    for part in range(1, PARTS + 1):
-        ends = np.stack([middle + (end - middle) * (part / PARTS) for end in (least, most)], axis=2)
-        lost = (np.abs(ends) + np.abs(middle)[..., None]) * 1e-15 + 1e-300
-        parts.append(ends + lost * [-1.0, 1.0])
-    over = _polynomial(plant, np.concatenate(parts), True)
-    at = _polynomial(plant, np.stack([middle, middle], axis=2), False)
-    reach = np.maximum(most - middle, middle - least)
-    c, G, R = np.zeros((n, states)), np.zeros_like(sets.G), np.zeros((n, states))
-    for i in range(states):
-        value = pair_of(at[i], n)
-        c[:, i] = value.mean(axis=1)
-        slopes = [side.reshape(PARTS, n, -1).mean(axis=0) for side in over[i].slope]
+    boxes, middles = [], []
+    for first, last in times:
+        time = np.tile([first, last], (len(box), 1, 1))
+        boxes.append((np.concatenate([box, time], axis=1), np.concatenate([centred, time], axis=1)))
+        middles.append(np.concatenate([sets.c, time.mean(axis=2)], axis=1))
+    rows = []
+    for (whole, wide), middle in zip(boxes, middles, strict=True):
+        least, most = wide[..., 0], wide[..., 1]
+        for part in range(1, PARTS + 1):
+            ends = np.stack([middle + (end - middle) * (part / PARTS) for end in (least, most)], axis=2)
+            lost = (np.abs(ends) + np.abs(middle)[..., None]) * 1e-15 + 1e-300
+            rows.append(ends + lost * [-1.0, 1.0])
+        rows += [whole, np.stack([middle, middle], axis=2)]
+    values = _polynomial(plant, np.concatenate(rows), True)
+    count = PARTS + 2
+    results = []
+    for at, ((_, wide), middle) in enumerate(zip(boxes, middles, strict=True)):
+        reach = np.maximum(wide[..., 1] - middle, middle - wide[..., 0])
+        results.append(_mean_value(plant, sets, values, slice(at * count, (at + 1) * count), reach, around, lagrange))
+    return results
+
+
+def _mean_value(
+    plant: Any, sets: Many, values: list[Any], rows: slice, reach: Array, around: Array, lagrange: Array
+) -> Many:
+    """From these blocks of rows: shrunk boxes with slopes, the whole box, the centre."""
+    (n, states), d = sets.c.shape, plant.state_dim
+    c, G, R, B = np.zeros((n, states)), np.zeros_like(sets.G), np.zeros((n, states)), np.zeros((n, states, 2))
+    for i, value in enumerate(values):
+        ranges = np.stack([value.low, value.high], axis=1).reshape(-1, n, 2)[rows]
+        slopes = [side.reshape(-1, n, reach.shape[1])[rows][:PARTS].mean(axis=0) for side in value.slope]
+        B[:, i], at = ranges[PARTS], ranges[PARTS + 1]
+        c[:, i] = at.mean(axis=1)
         centre, half = 0.5 * (slopes[0] + slopes[1]), 0.5 * (slopes[1] - slopes[0])
         G[:, i] = np.einsum("nj,njk->nk", centre[:, :states], sets.G)
-        R[:, i] = (value[:, 1] - value[:, 0]) + ((half + ROUND * np.abs(centre)) * reach).sum(axis=1)
+        R[:, i] = (at[:, 1] - at[:, 0]) + ((half + ROUND * np.abs(centre)) * reach).sum(axis=1)
         R[:, i] += np.abs(centre[:, states]) * reach[:, states] + np.abs(lagrange[:, i]).max(axis=1)
         size = np.abs(c[:, i]) + np.einsum("nj,njk->n", np.abs(centre[:, :states]), np.abs(sets.G))
         R[:, i] = R[:, i] * (1.0 + ROUND) + ROUND * size + 1e-300
+    low, high = en.add((B[..., 0], B[..., 1]), (lagrange[..., 0], lagrange[..., 1]))
+    B[:, :d] = np.stack([np.maximum(low, around[..., 0]), np.minimum(high, around[..., 1])], axis=2)[:, :d]
     require(np.isfinite(R) & np.isfinite(c), "a set is not known")
     return tightened(sets._replace(c=c, G=G, R=R, B=B))
 

@@ -21,6 +21,10 @@ def _plus(a: Coefficient, b: Coefficient) -> Coefficient:
     return b if _zero(a) else a if _zero(b) else a + b
 
 
+def _less(a: Coefficient, b: Coefficient) -> Coefficient:
+    return a if _zero(b) else a - b
+
+
 def _times(a: Coefficient, b: Coefficient) -> Coefficient:
     return 0.0 if _zero(a) or _zero(b) else a * b
 
@@ -65,7 +69,7 @@ class PowerSeries:
         """q b = a: q[k] b[0] = a[k] less the other products."""
         b = self.of(other)
         ratio = PowerSeries(
-            lambda k: _divided(_plus(self[k], _times(-1.0, _convolved(ratio, b, k, range(k)))), b[0])
+            lambda k: _divided(_less(self[k], _convolved(ratio, b, k, range(k))), b[0])
         )
         return ratio
 
@@ -136,8 +140,10 @@ def series_of(name: str, a: PowerSeries) -> PowerSeries:
     if name in ("sin", "cos"):
         if a.turned is None:
             at_the_sample()
-            sine = _integral(lambda: function("sin", a[0]), PowerSeries(lambda k: (cosine * _rate(a))[k]))  # type: ignore[arg-type]
-            cosine = _integral(lambda: function("cos", a[0]), PowerSeries(lambda k: (-(sine * _rate(a)))[k]))  # type: ignore[arg-type]
+            rate_of_a = _rate(a)
+            sine = _integral(lambda: function("sin", a[0]), PowerSeries(lambda k: forth[k]))  # type: ignore[arg-type]
+            cosine = _integral(lambda: function("cos", a[0]), PowerSeries(lambda k: back[k]))  # type: ignore[arg-type]
+            forth, back = cosine * rate_of_a, -(sine * rate_of_a)
             a.turned = sine, cosine
         return a.turned[0] if name == "sin" else a.turned[1]
     own: dict[str, Callable[[PowerSeries], PowerSeries]] = {

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from spaql.ground.arrays import Array
-from spaql.proofs.questions import Question
+from spaql.proofs.questions import Question, windows_in_steps
 from spaql.trees.tree import Tree, decide
 
 TRIED = 64
@@ -56,6 +56,7 @@ def _broken(
     rng: np.random.Generator,
 ) -> str | None:
     ended = False
+    windows = windows_in_steps(asked.at, asked.dt, asked.names, len(asked.names))
     for step in range(1, steps + 1):
         seen = state if plant.observe is None else plant.observe(*state)
         wrong = rng.uniform(-1.0, 1.0, len(seen)) * asked.sensors
@@ -63,7 +64,11 @@ def _broken(
         state, _, ended = plant.step(
             *state, *action.tolist(), *rng.random(plant.step_noise).tolist()
         )
-        outside = (np.array(state) < asked.limits[:, 0]) | (np.array(state) > asked.limits[:, 1])
+        limits = asked.limits
+        for (first, last), within in zip(*windows, strict=True):
+            if first <= step <= last:
+                limits = np.stack([np.maximum(limits[:, 0], within[:, 0]), np.minimum(limits[:, 1], within[:, 1])], axis=1)
+        outside = (np.array(state) < limits[:, 0]) | (np.array(state) > limits[:, 1])
         if outside.any():
             name = asked.names[int(np.argmax(outside))]
             return f"{name} is {state[int(np.argmax(outside))]:.6g} after {step} steps"
