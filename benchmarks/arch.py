@@ -83,18 +83,24 @@ TORA_REACH = spaql.from_ode(
 # -- a unicycle --------------------------------------------------------------------------------------------------------
 
 
-def unicycle(x, y, heading, v, a, turn, w):
-    return v * math.cos(heading), v * math.sin(heading), turn + w, a + w
+def unicycle(x, y, heading, v, t, a, turn, w):
+    return v * math.cos(heading), v * math.sin(heading), turn + w, a + w, 1.0
 
 
-def at_home(x, y, heading, v, a, turn):
-    return -0.1 * (x * x + y * y) - 0.3 * heading * heading - 0.3 * v * v
+def at_home(x, y, heading, v, t, a, turn):
+    late = 1.0 if t > 9.9 else 0.03 if t > 7.0 else 0.002
+    return -late * max(max(abs(x) / 0.6, abs(y) / 0.2), max(abs(heading) / 0.06, abs(v) / 0.3))
+
+
+@spaql.observe
+def pose(x, y, heading, v, t):
+    return x, y, heading, v
 
 
 UNICYCLE = spaql.from_ode(
-    unicycle, start={"x": (9.5, 9.55), "y": (-4.5, -4.45), "heading": (2.1, 2.11), "v": (1.5, 1.51)}, reward=at_home, dt=0.2, horizon=50,
+    unicycle, start={"x": (9.5, 9.55), "y": (-4.5, -4.45), "heading": (2.1, 2.11), "v": (1.5, 1.51), "t": 0.0}, reward=at_home, dt=0.2, horizon=50,
     actions=spaql.Continuous((-5.0, -5.0), (5.0, 5.0), ("a", "turn")), parameters={"w": spaql.Between(-1e-4, 1e-4)}, name="unicycle",
-    observe=spaql.observe(lambda x, y, heading, v: (x, y, heading, v)), state=[spaql.Axis(name, slope=0.2) for name in ("x", "y", "heading", "v")],
+    observe=pose, state=[spaql.Axis(name, slope=0.2) for name in ("x", "y", "heading", "v")],
 )  # fmt: skip
 
 # -- pendulums ---------------------------------------------------------------------------------------------------------
@@ -136,7 +142,7 @@ def well_inside(t1, t2, w1, w2, T1, T2):
 
 DOUBLE = {
     "start": {"t1": (1.0, 1.3), "t2": (1.0, 1.3), "w1": (1.0, 1.3), "w2": (1.0, 1.3)}, "reward": well_inside, "horizon": 20,
-    "actions": spaql.Continuous((-2.0, -2.0), (2.0, 2.0), ("T1", "T2")), "ends": "failure", "substeps": 1,
+    "actions": spaql.Continuous((-2.0, -2.0), (2.0, 2.0), ("T1", "T2")), "ends": "failure",
 }  # fmt: skip
 DOUBLE_LESS = spaql.from_ode(double_pendulum, dt=0.05, over=out_of_less, name="double pendulum less", **DOUBLE)
 DOUBLE_MORE = spaql.from_ode(double_pendulum, dt=0.02, over=out_of_more, name="double pendulum more", **DOUBLE)
