@@ -18,7 +18,7 @@ from spaql.proofs.plant_runs import inputs, runnable, runs
 from spaql.proofs.quantities import Quantity
 from spaql.proofs.ways import Way
 
-DEGREE = 6  # of the remainder
+DEGREE = 5  # of the remainder
 COLUMNS = 20  # noise symbols per variable, beside one each
 PARTS = 2  # boxes over which slopes are averaged
 TRIES, FINER = 20, 2  # of a box around the way
@@ -157,43 +157,39 @@ def _around_the_way(plant: Any, sets: Many, h: float) -> tuple[Array, Array]:
 
 def _moved(plant: Any, sets: Many, times: list[tuple[float, float]], around: Array, lagrange: Array) -> list[Many]:
     """The sets around all states during each of these times; all evaluations go through the derivative at once."""
-    centred, box = around_of(sets)
-    boxes, middles = [], []
+    centred, _ = around_of(sets)
+    wide, middles, rows = [], [], []
     for first, last in times:
-        time = np.tile([first, last], (len(box), 1, 1))
-        boxes.append((np.concatenate([box, time], axis=1), np.concatenate([centred, time], axis=1)))
+        time = np.tile([first, last], (len(centred), 1, 1))
+        wide.append(np.concatenate([centred, time], axis=1))
         middles.append(np.concatenate([sets.c, time.mean(axis=2)], axis=1))
-    rows = []
-    for (whole, wide), middle in zip(boxes, middles, strict=True):
-        least, most = wide[..., 0], wide[..., 1]
         for part in range(1, PARTS + 1):
-            ends = np.stack([middle + (end - middle) * (part / PARTS) for end in (least, most)], axis=2)
-            lost = (np.abs(ends) + np.abs(middle)[..., None]) * 1e-15 + 1e-300
+            ends = middles[-1][..., None] + (wide[-1] - middles[-1][..., None]) * (part / PARTS)
+            lost = (np.abs(ends) + np.abs(middles[-1])[..., None]) * 1e-15 + 1e-300
             rows.append(ends + lost * [-1.0, 1.0])
-        rows += [whole, np.stack([middle, middle], axis=2)]
-    values = _polynomial(plant, np.concatenate(rows), True)
-    count = PARTS + 2
+    points = [np.stack([middle, middle], axis=2) for middle in middles]
+    over, at = _polynomial(plant, np.concatenate(rows), True), _polynomial(plant, np.concatenate(points), False)
     results = []
-    for at, ((_, wide), middle) in enumerate(zip(boxes, middles, strict=True)):
-        reach = np.maximum(wide[..., 1] - middle, middle - wide[..., 0])
-        results.append(_mean_value(plant, sets, values, slice(at * count, (at + 1) * count), reach, around, lagrange))
+    for k, (box, middle) in enumerate(zip(wide, middles, strict=True)):
+        reach = np.maximum(box[..., 1] - middle, middle - box[..., 0])
+        results.append(_mean_value(plant, sets, over, at, k, reach, around, lagrange))
     return results
 
 
 def _mean_value(
-    plant: Any, sets: Many, values: list[Any], rows: slice, reach: Array, around: Array, lagrange: Array
+    plant: Any, sets: Many, over: list[Any], at: list[Any], k: int, reach: Array, around: Array, lagrange: Array
 ) -> Many:
-    """From these blocks of rows: shrunk boxes with slopes, the whole box, the centre."""
+    """Of the times number k: `over` has PARTS boxes for each, the last one whole, and `at` a point."""
     (n, states), d = sets.c.shape, plant.state_dim
     c, G, R, B = np.zeros((n, states)), np.zeros_like(sets.G), np.zeros((n, states)), np.zeros((n, states, 2))
-    for i, value in enumerate(values):
-        ranges = np.stack([value.low, value.high], axis=1).reshape(-1, n, 2)[rows]
-        slopes = [side.reshape(-1, n, reach.shape[1])[rows][:PARTS].mean(axis=0) for side in value.slope]
-        B[:, i], at = ranges[PARTS], ranges[PARTS + 1]
-        c[:, i] = at.mean(axis=1)
+    for i, (value, point) in enumerate(zip(over, at, strict=True)):
+        ranges = np.stack([value.low, value.high], axis=1).reshape(-1, PARTS, n, 2)[k]
+        slopes = [side.reshape(-1, PARTS, n, reach.shape[1])[k].mean(axis=0) for side in value.slope]
+        B[:, i], low, high = ranges[-1], point.low.reshape(-1, n)[k], point.high.reshape(-1, n)[k]
+        c[:, i] = 0.5 * (low + high)
         centre, half = 0.5 * (slopes[0] + slopes[1]), 0.5 * (slopes[1] - slopes[0])
         G[:, i] = np.einsum("nj,njk->nk", centre[:, :states], sets.G)
-        R[:, i] = (at[:, 1] - at[:, 0]) + ((half + ROUND * np.abs(centre)) * reach).sum(axis=1)
+        R[:, i] = (high - low) + ((half + ROUND * np.abs(centre)) * reach).sum(axis=1)
         R[:, i] += np.abs(centre[:, states]) * reach[:, states] + np.abs(lagrange[:, i]).max(axis=1)
         size = np.abs(c[:, i]) + np.einsum("nj,njk->n", np.abs(centre[:, :states]), np.abs(sets.G))
         R[:, i] = R[:, i] * (1.0 + ROUND) + ROUND * size + 1e-300

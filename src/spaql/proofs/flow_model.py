@@ -21,7 +21,7 @@ from spaql.proofs.series import Series
 from spaql.proofs.tape import INSTRUCTION, joined
 from spaql.proofs.tracing import Path, paths
 
-ORDER = 6  # K: of the remainder; each more costs a third of the time, and the rest of a substep is small then
+ORDER = 5  # K: of the remainder; each more costs a third of the time, and the rest of a substep is small then
 RATES, POLYNOMIAL, REST, GAPS, LOGIC = 0, 1, 2, 3, 5  # where programs begin; 4: where GAPS ends
 
 
