@@ -167,22 +167,29 @@ SMALL = {"x": (-0.001, 0.001), "angle": (-0.001, 0.001), "rate": (-0.001, 0.001)
 # -- a robot around a square -------------------------------------------------------------------------------------------
 
 
-def robot(x, y, v, heading, a, turn):
-    return v * math.cos(heading), v * math.sin(heading), a, turn
+def robot(x, y, v, heading, t, a, turn):
+    return v * math.cos(heading), v * math.sin(heading), a, turn, 1.0
 
 
-def in_the_square(x, y, v, heading):
+def in_the_square(x, y, v, heading, t):
     return (1.0 <= x) & (x <= 2.0) & (1.0 <= y) & (y <= 2.0)
 
 
-def around(x, y, v, heading, a, turn):
-    near = max(0.0, 1.0 - max(abs(x - 1.5), abs(y - 1.5)))
-    return -0.2 * (x * x + y * y) - 3.0 * near - 0.01 * v * v
+def around(x, y, v, heading, t, a, turn):
+    near = max(0.0, 0.8 - max(abs(x - 1.5), abs(y - 1.5)))
+    late = 10.0 if t > 5.9 else 0.3 if t > 4.0 else 0.03
+    return 10.0 - late * max(abs(x), abs(y)) / 0.5 - 10.0 * near
+
+
+@spaql.observe
+def pose_of_robot(x, y, v, heading, t):
+    return x, y, v, heading
 
 
 NAV = spaql.from_ode(
-    robot, start={"x": (2.9, 3.1), "y": (2.9, 3.1), "v": 0.0, "heading": 0.0}, reward=around, over=in_the_square, ends="failure", dt=0.2, horizon=30,
-    actions=spaql.Continuous((-2.0, -2.0), (2.0, 2.0), ("a", "turn")), name="nav",
+    robot, start={"x": (2.9, 3.1), "y": (2.9, 3.1), "v": 0.0, "heading": 0.0, "t": 0.0}, reward=around, over=in_the_square, ends="failure", dt=0.2,
+    actions=spaql.Continuous((-1.0, -1.0), (1.0, 1.0), ("a", "turn")), observe=pose_of_robot, horizon=30, name="nav",
+    state=[spaql.Axis(name, slope=0.2) for name in ("x", "y", "v", "heading")],
 )  # fmt: skip
 
 # -- a spacecraft that docks -------------------------------------------------------------------------------------------
@@ -244,7 +251,7 @@ ASKED = {  # leaves, samples, and what is asked
     "double pendulum less": (DOUBLE_LESS, 1, 2_000_000, {}),
     "double pendulum more": (DOUBLE_MORE, 1, 2_000_000, {}),
     "tora reach": (TORA_REACH, 1, 3_000_000, {"at": {5.0: {"x1": (-0.1, 0.2), "x2": (-0.9, -0.6)}}}),
-    "nav": (NAV, 1, 5_000_000, {"at": {6.0: {"x": (-0.5, 0.5), "y": (-0.5, 0.5)}}}),
+    "nav": (NAV, 1, 4_000_000, {"at": {6.0: {"x": (-0.5, 0.5), "y": (-0.5, 0.5)}}}),
     "docking": (DOCKING, 1, 2_000_000, {}),
     "cartpole": (CARTPOLE, 1, 5_000_000, {"at": {(8.0, 10.0): SMALL}}),
     "attitude": (ATTITUDE, 1, 2_000_000, {}),
