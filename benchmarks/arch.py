@@ -47,7 +47,7 @@ def tora(x1, x2, x3, x4, u):
 
 
 def far_out(x1, x2, x3, x4):
-    return max(max(abs(x1), abs(x2)), max(abs(x3), abs(x4))) > 2.0
+    return max(abs(x1), abs(x2), abs(x3), abs(x4)) > 2.0
 
 
 def quiet(x1, x2, x3, x4, u):
@@ -89,7 +89,7 @@ def unicycle(x, y, heading, v, t, a, turn, w):
 
 def at_home(x, y, heading, v, t, a, turn):
     late = 1.0 if t > 9.9 else 0.03 if t > 7.0 else 0.002
-    return -late * max(max(abs(x) / 0.6, abs(y) / 0.2), max(abs(heading) / 0.06, abs(v) / 0.3))
+    return -late * max(abs(x) / 0.6, abs(y) / 0.2, abs(heading) / 0.06, abs(v) / 0.3)
 
 
 @spaql.observe
@@ -128,15 +128,15 @@ def double_pendulum(t1, t2, w1, w2, T1, T2):
 
 
 def out_of_less(t1, t2, w1, w2):
-    return (max(max(t1, t2), max(w1, w2)) > 2.0) | (min(min(t1, t2), min(w1, w2)) < -1.7)
+    return (max(t1, t2, w1, w2) > 2.0) | (min(t1, t2, w1, w2) < -1.7)
 
 
 def out_of_more(t1, t2, w1, w2):
-    return (max(max(t1, t2), max(w1, w2)) > 1.5) | (min(min(t1, t2), min(w1, w2)) < -1.5)
+    return (max(t1, t2, w1, w2) > 1.5) | (min(t1, t2, w1, w2) < -1.5)
 
 
 def well_inside(t1, t2, w1, w2, T1, T2):
-    high, low = max(max(t1, t2), max(w1, w2)), min(min(t1, t2), min(w1, w2))
+    high, low = max(t1, t2, w1, w2), min(t1, t2, w1, w2)
     return 1.0 - max(0.0, high - 1.2) - max(0.0, -0.9 - low)
 
 
@@ -172,7 +172,7 @@ def robot(x, y, v, heading, t, a, turn):
 
 
 def in_the_square(x, y, v, heading, t):
-    return (1.0 <= x) & (x <= 2.0) & (1.0 <= y) & (y <= 2.0)
+    return (x >= 1.0) & (x <= 2.0) & (y >= 1.0) & (y <= 2.0)
 
 
 def around(x, y, v, heading, t, a, turn):
@@ -228,12 +228,13 @@ def body(x1, x2, x3, x4, x5, x6, u1, u2, u3):
 
 
 def forbidden(x1, x2, x3, x4, x5, x6):
-    slow = (-0.2 <= x1) & (x1 <= 0.0) & (-0.5 <= x2) & (x2 <= -0.4) & (0.0 <= x3) & (x3 <= 0.2)
-    return slow & (-0.7 <= x4) & (x4 <= -0.6) & (0.7 <= x5) & (x5 <= 0.8) & (-0.4 <= x6) & (x6 <= -0.2)
+    far = max(abs(x1), abs(x2), abs(x3), abs(x4), abs(x5), abs(x6)) > 2.0  # else it may grow without bound
+    slow = (x1 >= -0.2) & (x1 <= 0.0) & (x2 >= -0.5) & (x2 <= -0.4) & (x3 >= 0.0) & (x3 <= 0.2)
+    return far | slow & (x4 >= -0.7) & (x4 <= -0.6) & (x5 >= 0.7) & (x5 <= 0.8) & (x6 >= -0.4) & (x6 <= -0.2)
 
 
 def at_rest(x1, x2, x3, x4, x5, x6, u1, u2, u3):
-    return -(x1 * x1 + x2 * x2 + x3 * x3 + x4 * x4 + x5 * x5 + x6 * x6)
+    return 1.0 - 0.1 * (x1 * x1 + x2 * x2 + x3 * x3 + x4 * x4 + x5 * x5 + x6 * x6)
 
 
 ATTITUDE = spaql.from_ode(

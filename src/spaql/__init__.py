@@ -57,8 +57,8 @@ __all__ = [
     "Axis", "Between", "Continuous", "Controller", "Episode", "Evaluation", "Finite", "History", "Interlock", "Limit",
     "Policy", "Problem", "Proof", "Reference", "SpaqlError", "SpaqlWarning", "StepResponse", "Worst", "analysis",
     "callbacks", "check", "check_known", "check_proof", "compare", "coverage", "cube", "differences",
-    "evaluate_vector", "from_data", "from_fmu", "from_gym", "from_ode", "from_plant", "law", "learn_all", "load", "loop",
-    "lqr", "make", "observe", "pid", "problems", "record", "reset", "step", "sweep",
+    "evaluate_vector", "from_data", "from_fmu", "from_gym", "from_ode", "from_plant", "law", "learn_all", "load",
+    "loop", "lqr", "make", "observe", "pid", "problems", "record", "reset", "step", "sweep",
 ]  # fmt: skip
 __all__ += list(class_homes())
 

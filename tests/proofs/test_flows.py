@@ -9,8 +9,8 @@ import pytest
 
 import spaql
 from spaql.proofs import checked_flows
-from spaql.proofs.checker import CheckedLoop
 from spaql.proofs.checked_sets import box_of, many
+from spaql.proofs.checker import CheckedLoop
 from spaql.proofs.questions import question
 from spaql.trees.tree import decide
 

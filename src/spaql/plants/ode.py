@@ -77,8 +77,8 @@ def from_ode(
     - `derivative(state..., action...)`: a plain function that returns a tuple, a derivative per state variable
     - `start`: where episodes begin: a number or a range (low, high) by name of variable, or a function decorated with
       `@spaql.reset`
-    - `reward(state..., action...)`: of a step, at the state that it leads to; `over(state...)`: whether the episode ends
-      there. Proofs check it between samples too
+    - `reward(state..., action...)`: of a step, at the state that it leads to
+    - `over(state...)`: whether the episode ends there; proofs ask it between samples too
     - `substeps`: Runge-Kutta steps per sample in simulation
     - `state`: an `Axis` per observed variable; without it the state variables are observed and have no bounds
 
@@ -145,7 +145,8 @@ def ode_plant(
         "over": "False" if over is None else _call("over", over, s, given),
     }
     _tried(used, reset, actions, given)
-    taken = [name for name in given if any(name in inspect.signature(function).parameters for function in used.values())]
+    arguments = {name for function in used.values() for name in inspect.signature(function).parameters}
+    taken = [name for name in given if name in arguments]
     lines = _runge_kutta(lambda at: _call("derivative", derivative, [*at, *a], given), s, dt / substeps, substeps)
     lines.append(f"return ({listed(s)}), {calls['reward']}, {calls['over']}")
     step = PlantFunction("step", function_of(dict(used), f"step({listed(s, a, taken)})", lines))
@@ -227,8 +228,9 @@ def _checked(what: str, said: str, result: Any, variables: int) -> None:
         if not isinstance(result, bool | np.bool_):
             raise SpaqlError(f"{said} must return True or False, not {echoed(result)}")
         return
-    values = result if what == "derivative" else (result,)
-    wanted = f"a tuple of {variables} finite numbers" if what == "derivative" else "a finite number"
-    numeric = isinstance(values, tuple) and all(isinstance(v, int | float | np.number) for v in values)
-    if not numeric or not all(math.isfinite(v) for v in values) or len(values) != (variables if what == "derivative" else 1):
+    several = what == "derivative"
+    values, count = (result, variables) if several else ((result,), 1)
+    wanted = f"a tuple of {variables} finite numbers" if several else "a finite number"
+    numeric = isinstance(values, tuple) and all(isinstance(value, int | float | np.number) for value in values)
+    if not numeric or len(values) != count or not all(map(math.isfinite, values)):
         raise SpaqlError(f"{said} must return {wanted}, not {echoed(result)}")

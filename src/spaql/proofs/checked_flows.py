@@ -10,8 +10,8 @@ import numpy as np
 
 from spaql.ground.arrays import Array
 from spaql.proofs import enclosures as en
-from spaql.proofs.checked_sets import ROUND, Many, acting, around_of, box_of, many, there, tightened
 from spaql.proofs.checked_series import solution
+from spaql.proofs.checked_sets import ROUND, Many, acting, around_of, box_of, many, there, tightened
 from spaql.proofs.checked_steps import ended_of, pair_of
 from spaql.proofs.checker import CheckedLoop, require
 from spaql.proofs.plant_runs import inputs, runnable, runs
@@ -67,7 +67,8 @@ def _with_action(sets: Many, u: Array, g: Array, e: Array, least: Array, most: A
     n, d = sets.c.shape
     own = np.concatenate([sets.G, np.eye(d) * sets.R[:, None]], axis=2)
     c, G = np.concatenate([sets.c, u], axis=1), np.concatenate([own, np.einsum("nmd,ndk->nmk", g, own)], axis=1)
-    size = np.abs(c) + np.concatenate([np.abs(own).sum(axis=2), np.einsum("nmd,ndk->nm", np.abs(g), np.abs(own))], axis=1)
+    reach = np.einsum("nmd,ndk->nm", np.abs(g), np.abs(own))
+    size = np.abs(c) + np.concatenate([np.abs(own).sum(axis=2), reach], axis=1)
     R = np.concatenate([np.zeros((n, d)), e * (1.0 + ROUND)], axis=1) + ROUND * size + 1e-300
     B = np.concatenate([box_of(sets), np.stack([least, most], axis=2)], axis=1)
     return tightened(Many(c, G, R, B, sets.owner, sets.reward, sets.over))
@@ -134,7 +135,7 @@ def _around_the_way(plant: Any, sets: Many, h: float) -> tuple[Array, Array]:
         larger[:, d:] = box[:, d:]
         way = np.where(holds[:, None, None], way, larger)
         after = mapped(way)
-        holds = ((way[..., 0] <= after[..., 0]) & (after[..., 1] <= way[..., 1])).all(axis=1)
+        holds = np.asarray(((way[..., 0] <= after[..., 0]) & (after[..., 1] <= way[..., 1])).all(axis=1))
         if holds.all():
             break
     require(holds, "no box around a way is mapped into itself")

@@ -74,13 +74,13 @@ class PowerSeries:
         return ratio
 
     def __radd__(self, other: Any) -> "PowerSeries":
-        return self + other
+        return self.of(other) + self
 
     def __rsub__(self, other: Any) -> "PowerSeries":
         return self.of(other) - self
 
     def __rmul__(self, other: Any) -> "PowerSeries":
-        return self * other
+        return self.of(other) * self
 
     def __rtruediv__(self, other: Any) -> "PowerSeries":
         return self.of(other) / self
@@ -102,7 +102,7 @@ class PowerSeries:
         raise SpaqlError("the derivative is not smooth: it cannot be checked")
 
     __abs__ = __floordiv__ = __mod__ = __bool__ = __float__ = __int__ = __index__ = __round__ = _refused
-    __lt__ = __le__ = __gt__ = __ge__ = __eq__ = __ne__ = _refused  # type: ignore[assignment]
+    __lt__ = __le__ = __gt__ = __ge__ = __eq__ = __ne__ = _refused
 
 
 def _convolved(a: PowerSeries, b: PowerSeries, k: int, powers: range) -> Coefficient:

@@ -67,7 +67,8 @@ def _broken(
         limits = asked.limits
         for (first, last), within in zip(*windows, strict=True):
             if first <= step <= last:
-                limits = np.stack([np.maximum(limits[:, 0], within[:, 0]), np.minimum(limits[:, 1], within[:, 1])], axis=1)
+                low, high = np.maximum(limits[:, 0], within[:, 0]), np.minimum(limits[:, 1], within[:, 1])
+                limits = np.stack([low, high], axis=1)
         outside = (np.array(state) < limits[:, 0]) | (np.array(state) > limits[:, 1])
         if outside.any():
             name = asked.names[int(np.argmax(outside))]

@@ -37,7 +37,9 @@ class FlowPrograms(NamedTuple):
 NO_FLOW = FlowPrograms(np.zeros(1, np.int64), 0, 0, np.zeros(2))
 
 
-def flow_programs(flow: Any, actions: int, looks: Path, graph: Graph, substeps: int) -> tuple[Array, Array, FlowPrograms]:
+def flow_programs(
+    flow: Any, actions: int, looks: Path, graph: Graph, substeps: int
+) -> tuple[Array, Array, FlowPrograms]:
     """(tape, where `looks` begins and ends, programs); `looks` is of this graph."""
     d = len(flow.names)
     ways = paths(flow.derivative, d + actions, graph)

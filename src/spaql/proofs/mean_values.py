@@ -64,7 +64,7 @@ def mean_value(
                 0.5 * (w.mean[i, j, 0] + w.mean[i, j, 1]),
                 0.5 * (w.mean[i, j, 1] - w.mean[i, j, 0]),
             )
-            reach = max(max(w.whole[j, 1] - w.middle[j], w.middle[j] - w.whole[j, 0]), 0.0)
+            reach = max(w.whole[j, 1] - w.middle[j], w.middle[j] - w.whole[j, 0], 0.0)
             rest += (half + ROUND * abs(middle)) * reach
             if d <= j < d + actions:
                 rest += abs(middle) * w.applied[j - d, 1]

@@ -128,9 +128,9 @@ class Proof:
             parts.append(f"the episode does not end {when}")
         if claim.never is not None:
             parts.append(f"{_named(claim.never)} {when}")
-        for first, last, bounds in claim.at:
+        for first, last, where in claim.at:
             time = f"at {first:g} s" if first == last else f"from {first:g} to {last:g} s"
-            parts.append(f"{_named(bounds)} {time}")
+            parts.append(f"{_named(where)} {time}")
         if not math.isnan(self.worst_return):
             ends = f"at least {digits(self.worst_return, math.floor, 6)}"
             ends += (

@@ -154,7 +154,7 @@ def _followed(policy: "Policy", asked: Question, until_end: bool, seconds: float
 def _flows(policy: "Policy", asked: Question) -> Proof:
     """Start boxes followed through the differential equation."""
     if isinstance(asked.reach, dict) or math.isinf(asked.steps):
-        raise SpaqlError("differential equations are followed for a number of steps: ask with `at`, `never` and `steps`")
+        raise SpaqlError("a differential equation is followed for a number of steps: ask with `at`, `never`, `steps`")
     plant: Any = asked.problem.plant
     actions, until_end = plant.action_dim, asked.reach == "end"
     states = visited(asked, policy.rules, EPISODES)

@@ -109,7 +109,7 @@ def _windows(problem: Problem, given: Any, names: list[str], steps: float, start
         low, high = _range("at", when if isinstance(when, tuple | list) else (when, when))
         ranges = _bounds(f"at {low:g} s" if low == high else f"at {low:g} to {high:g} s", bounds, names)
         for time in (low, high):
-            if abs(time / flow.dt - round(time / flow.dt)) > CLOSE or not 0.0 <= time:
+            if abs(time / flow.dt - round(time / flow.dt)) > CLOSE or not time >= 0.0:
                 raise SpaqlError(f"at: {time:g} s is not the end of a sample: give a multiple of {flow.dt:g} s")
         if round(high / flow.dt) > steps:
             raise SpaqlError(f"at: {high:g} s is after {steps:g} samples: give more `steps`")
@@ -200,7 +200,7 @@ def _with_ranges(problem: Problem, ranges: Bounds) -> Problem:
     drawn = {name: Between(*ends) for name, ends in ranges.items()}
     if problem.name in CATALOG:
         return make_from_catalog(problem.name, dict(problem.parameters) | drawn)
-    make, made_of = getattr(problem.plant, "origin", None) or (None, ())
+    make, made_of = getattr(problem.plant, "origin", None) or (None, ({},))
     if make not in (with_parameters, ode_plant):
         raise SpaqlError(
             f"{problem.name} has no parameters: give them to from_plant(..., parameters=...)"
