@@ -19,7 +19,7 @@ from spaql.proofs.quantities import Quantity
 from spaql.proofs.ways import Way
 
 DEGREE = 5  # of the remainder
-COLUMNS = 20  # noise symbols per variable, beside one each
+COLUMNS = 100  # noise symbols per variable, beside one each
 PARTS = 2  # boxes over which slopes are averaged
 TRIES, FINER = 20, 2  # of a box around the way
 WIDE = 1e6

@@ -35,7 +35,7 @@ DENORMAL = (
     1e-36  # above the smallest normal number of single precision: what may be flushed to zero
 )
 MOST_STATES = 12
-COLUMNS_PER_STATE = 20  # noise symbols beside those of the start, of a set that follows a differential equation
+COLUMNS_PER_STATE = 100  # noise symbols beside those of the start, of a set that follows a differential equation
 
 
 class ClosedLoop(NamedTuple):
