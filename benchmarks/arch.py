@@ -137,12 +137,12 @@ def out_of_more(t1, t2, w1, w2):
 
 def well_inside(t1, t2, w1, w2, T1, T2):
     high, low = max(t1, t2, w1, w2), min(t1, t2, w1, w2)
-    return 1.0 - max(0.0, high - 1.2) - max(0.0, -0.9 - low)
+    return 1.0 - max(0.0, high - 1.0) - max(0.0, -0.5 - low)
 
 
 DOUBLE = {
-    "start": {"t1": (1.0, 1.3), "t2": (1.0, 1.3), "w1": (1.0, 1.3), "w2": (1.0, 1.3)}, "reward": well_inside, "horizon": 20,
-    "actions": spaql.Continuous((-2.0, -2.0), (2.0, 2.0), ("T1", "T2")), "ends": "failure",
+    "start": {name: (0.95, 1.35) for name in ("t1", "t2", "w1", "w2")}, "reward": well_inside, "horizon": 20,  # a little more than the box
+    "actions": spaql.Continuous((-5.0, -5.0), (5.0, 5.0), ("T1", "T2")), "ends": "failure",
 }  # fmt: skip
 DOUBLE_LESS = spaql.from_ode(double_pendulum, dt=0.05, over=out_of_less, name="double pendulum less", **DOUBLE)
 DOUBLE_MORE = spaql.from_ode(double_pendulum, dt=0.02, over=out_of_more, name="double pendulum more", **DOUBLE)
@@ -155,7 +155,8 @@ def cart(x, v, angle, rate, f):
 
 
 def settled(x, v, angle, rate, f):
-    return -(abs(x) + abs(angle) + 0.1 * abs(v) + 0.1 * abs(rate))
+    worst = max(abs(x), abs(angle), abs(rate), abs(v))
+    return 1.0 - worst**0.25 if worst < 1.0 else -worst  # steep near zero: what is asked is within 0.001
 
 
 CARTPOLE = spaql.from_ode(
@@ -243,18 +244,19 @@ ATTITUDE = spaql.from_ode(
     name="attitude",
 )  # fmt: skip
 
+DOUBLE_BOX = {name: (1.0, 1.3) for name in ("t1", "t2", "w1", "w2")}
 HOME = {"x": (-0.6, 0.6), "y": (-0.2, 0.2), "heading": (-0.06, 0.06), "v": (-0.3, 0.3)}
 ASKED = {  # leaves, samples, and what is asked
     "single pendulum": (SINGLE_PENDULUM, 1, 1_000_000, {"at": {(0.5, 1.0): {"angle": (0.0, 1.0)}}}),
     "tora remain": (TORA_REMAIN, 1, 2_000_000, {}),
     "acc": (ACC, 1, 2_000_000, {}),
     "unicycle": (UNICYCLE, 1, 5_000_000, {"at": {10.0: HOME}}),
-    "double pendulum less": (DOUBLE_LESS, 1, 2_000_000, {}),
-    "double pendulum more": (DOUBLE_MORE, 1, 2_000_000, {}),
+    "double pendulum less": (DOUBLE_LESS, 1, 3_000_000, {"start": DOUBLE_BOX}),
+    "double pendulum more": (DOUBLE_MORE, 1, 3_000_000, {"start": DOUBLE_BOX}),
     "tora reach": (TORA_REACH, 1, 3_000_000, {"at": {5.0: {"x1": (-0.1, 0.2), "x2": (-0.9, -0.6)}}}),
     "nav": (NAV, 1, 4_000_000, {"at": {6.0: {"x": (-0.5, 0.5), "y": (-0.5, 0.5)}}}),
     "docking": (DOCKING, 1, 2_000_000, {}),
-    "cartpole": (CARTPOLE, 1, 5_000_000, {"at": {(8.0, 10.0): SMALL}}),
+    "cartpole": (CARTPOLE, 1, 60_000_000, {"at": {(8.0, 10.0): SMALL}}),
     "attitude": (ATTITUDE, 1, 2_000_000, {}),
 }  # fmt: skip
 
