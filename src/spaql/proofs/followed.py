@@ -43,8 +43,8 @@ class Following(NamedTuple):
     until_end: bool  # done when the episode has ended
     until_cells: bool  # done in a known cell of one of the grids
     most: int  # steps of sets
-    times: Array  # (windows, 2) first and last step of those during which the state is to be
-    within: Array  # (windows, states, 2) here
+    times: Array = np.zeros((0, 2), np.int64)  # of windows: first and last step of those during which the state is to be
+    within: Array = np.zeros((0, 0, 2))  # (windows, states, 2) here
 
 
 class Stack(NamedTuple):
@@ -64,10 +64,6 @@ def stack_for(loop: ClosedLoop) -> Stack:
         room(loop, STACKED), np.zeros(STACKED, np.int64), np.zeros((STACKED, 2)), np.zeros((d, 2)), np.zeros(6),
         np.zeros((3, d), np.int64),
     )  # fmt: skip
-
-
-def no_windows(states: int) -> tuple[Array, Array]:
-    return np.zeros((0, 2), np.int64), np.zeros((0, states, 2))
 
 
 def no_grid(states: int) -> Grid:

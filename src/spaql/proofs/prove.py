@@ -13,7 +13,7 @@ from spaql.ground.progress import working
 from spaql.proofs import fingerprint
 from spaql.proofs.counterexamples import counterexample, visited
 from spaql.proofs.flow_model import ORDER
-from spaql.proofs.followed import Following, followed, no_windows
+from spaql.proofs.followed import Following, followed
 from spaql.proofs.loop_model import ClosedLoop, closed_loop, held_states, refuse_unbounded_noise
 from spaql.proofs.loops_proven import evidence_of, prove_loop
 from spaql.proofs.proof import Box, Claim, Proof
@@ -122,9 +122,8 @@ def _followed(policy: "Policy", asked: Question, until_end: bool, seconds: float
     claim = claim_of(policy, asked, asked.steps)
     widest = np.maximum(_usual(loop, asked) / 5.0, 1e-9)
     task = Following(
-        int(asked.steps), asked.limits, widest, not until_end, until_end, False, MOST_SET_STEPS,
-        *no_windows(loop.states),
-    )  # fmt: skip
+        int(asked.steps), asked.limits, widest, not until_end, until_end, False, MOST_SET_STEPS
+    )
     pieces, smallest = (PIECES, SMALLEST) if until_end else (1, 1.0 / 64.0)
     search = followed(loop, asked.start, task, seconds, pieces, smallest)
     unknown = tuple(box_of(box) for box in search.open)

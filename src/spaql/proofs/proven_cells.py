@@ -24,7 +24,7 @@ import numpy as np
 from spaql.ground.arrays import Array
 from spaql.ground.progress import at_work
 from spaql.proofs.cell_kernels import LONGEST, arrivals, induct, stay
-from spaql.proofs.followed import Following, Grid, no_grid, no_windows, stack_for
+from spaql.proofs.followed import Following, Grid, no_grid, stack_for
 from spaql.proofs.loop_model import ClosedLoop
 from spaql.proofs.sets import work_for
 
@@ -66,7 +66,7 @@ def kept(loop: ClosedLoop, goal: Array, seconds: float) -> Grid:
     grid = grid_over(goal, np.full(d, FINE), more=-1e-9)  # every cell is inside of the goal
     grid.bound[:] = 0
     task = Following(
-        STAY_STEPS, goal, np.full(d, np.inf), True, False, True, MOST_SETS, *no_windows(d)
+        STAY_STEPS, goal, np.full(d, np.inf), True, False, True, MOST_SETS
     )
     w, st, box, none = work_for(loop), stack_for(loop), np.zeros((d, 2)), no_grid(d)
     again = np.arange(len(grid.bound))
@@ -121,9 +121,8 @@ def reached(loop: ClosedLoop, fine: Grid, region: Array, limits: Array, seconds:
                     return Reached(fine, grid, levels)
                 worst = np.full(len(some), -1, np.int64)
                 task = Following(
-                    REACH_STEPS * (1 + level), limits, widest, True, False, True, MOST_SETS,
-                    *no_windows(d),
-                )  # fmt: skip
+                    REACH_STEPS * (1 + level), limits, widest, True, False, True, MOST_SETS
+                )
                 arrived += induct(loop, w, st, fine, grid, some, size, task, box, worst)
                 levels[some[worst >= 0]] = size
             if arrived < 0.02 * len(open_):
