@@ -99,7 +99,7 @@ def from_ode(
         seen = items("`state`", state)
     elif observe is None:
         assert plant.flow is not None
-        seen = [Axis(variable, slope=SLOPE) for variable in plant.flow.names]
+        seen = [Axis(variable, slope=SLOPE) for variable in plant.flow.names[: plant.observation_dim]]
     else:
         raise SpaqlError("`state` describes what `observe` shows: give a spaql.Axis for each of its numbers")
     return problem_of(plant, given, seen, actions, horizon, reference, name, rollouts, limits, ends)
@@ -116,8 +116,8 @@ def _start(given: Any) -> Any:
     for variable, ends in given.items():
         single = isinstance(ends, int | float | np.number)
         low, high = numbers(f"start: {variable}", (ends, ends) if single else ends, (2,)).tolist()
-        if not low <= high:
-            raise SpaqlError(f"start: {variable}: low must not be above high, got {low:g} and {high:g}")
+        if not (low <= high and math.isfinite(low) and math.isfinite(high)):
+            raise SpaqlError(f"start: {variable}: low must not be above high, both finite: got {low:g} and {high:g}")
         ranges.append((variable, low, high))
     return tuple(ranges)
 
