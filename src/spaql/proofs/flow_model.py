@@ -17,7 +17,7 @@ import numpy as np
 from spaql.ground.arrays import Array
 from spaql.ground.errors import SpaqlError
 from spaql.proofs.graph import Graph, Node
-from spaql.proofs.series import Series
+from spaql.proofs.series import TaylorSeries
 from spaql.proofs.tape import INSTRUCTION, joined
 from spaql.proofs.tracing import Path, paths
 
@@ -45,7 +45,7 @@ def flow_programs(
     ways = paths(flow.derivative, d + actions, graph)
     if len(ways) > 1:
         raise SpaqlError("the derivative branches, so that it has no Taylor series: nothing is proven about it")
-    series = Series(graph, ways[0].outputs, d)
+    series = TaylorSeries(graph, ways[0].outputs, d)
     time, held = graph.node("x", d + actions), tuple(graph.node("x", j) for j in range(d, d + actions))
     polynomial = tuple(series.polynomial(j, ORDER, time) for j in range(d))
     rest = tuple(series.term(series.of(graph.node("x", j), ORDER)) for j in range(d))

@@ -23,7 +23,7 @@ SMOOTH = ("x", "const", "add", "sub", "mul", "div", "neg", "sqr", "sin", "cos", 
 Term = Node | None  # None: zero
 
 
-class Series:
+class TaylorSeries:
     """Coefficients of nodes along the solution, made when they are needed."""
 
     def __init__(self, graph: Graph, rates: Sequence[Node], inputs: int) -> None:
