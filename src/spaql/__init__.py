@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from spaql.plants.limits import Interlock, Limit
     from spaql.plants.loop import loop
     from spaql.plants.make import from_plant, make
+    from spaql.plants.ode import from_ode
     from spaql.plants.plant import observe, reset, step
     from spaql.plants.problem import Axis, Continuous, Finite, Problem, cube
     from spaql.plants.references import Reference
@@ -56,8 +57,8 @@ __all__ = [
     "Axis", "Between", "Continuous", "Controller", "Episode", "Evaluation", "Finite", "History", "Interlock", "Limit",
     "Policy", "Problem", "Proof", "Reference", "SpaqlError", "SpaqlWarning", "StepResponse", "Worst", "analysis",
     "callbacks", "check", "check_known", "check_proof", "compare", "coverage", "cube", "differences",
-    "evaluate_vector", "from_data", "from_fmu", "from_gym", "from_plant", "law", "learn_all", "load", "loop", "lqr",
-    "make", "observe", "pid", "problems", "record", "reset", "step", "sweep",
+    "evaluate_vector", "from_data", "from_fmu", "from_gym", "from_ode", "from_plant", "law", "learn_all", "load",
+    "loop", "lqr", "make", "observe", "pid", "problems", "record", "reset", "step", "sweep",
 ]  # fmt: skip
 __all__ += list(class_homes())
 
@@ -100,6 +101,7 @@ _HOMES = {
     **dict.fromkeys(("observe", "reset", "step"), "spaql.plants.plant"),
     **dict.fromkeys(("Axis", "Continuous", "Finite", "Problem", "cube"), "spaql.plants.problem"),
     **dict.fromkeys(("from_plant", "make"), "spaql.plants.make"),
+    "from_ode": "spaql.plants.ode",
     "problems": "spaql.plants.catalog",
 }
 

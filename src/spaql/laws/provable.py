@@ -36,7 +36,7 @@ CHANGES = 150  # that are tried, with all effort
 
 def refuse_unprovable(problem: Problem) -> None:
     """One line for a problem about which no loop can be proven."""
-    if problem.ends != "failure" or problem.plant is None or not hasattr(problem.plant, "step"):
+    if problem.ends != "failure" or not hasattr(problem.plant, "step") or problem.plant.flow is not None:
         raise SpaqlError(
             f"provable: {problem.name} is not a plant with equations whose episodes end in failure; leave it out, "
             "and ask the policy for its proof"
@@ -67,7 +67,7 @@ def prefer_provable(agent: Laws, trials: Trials) -> None:
 
 def loosened(problem: Problem, tree: Tree, rng: np.random.Generator, changes: int) -> list[Tree]:
     """The tree, then others of which each has more room than the one before."""
-    asked = question(problem, None, None, None, math.inf, {}, 0.0, True, 0.0)
+    asked = question(problem, None, None, None, math.inf, {}, 0.0, True, 0.0, None)
     free = everything(tree)
     v = numbers_of(tree, free)
     live, path = np.flatnonzero(v), [tree]

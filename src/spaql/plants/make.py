@@ -126,8 +126,20 @@ def from_plant(
     """
     if not isinstance(actions, Continuous | Finite):
         raise SpaqlError(f"actions is a spaql.Continuous or a spaql.Finite, not {type(actions).__name__}")
-    axes, given, state = actions.axes, _checked({} if parameters is None else parameters), items("`state`", state)
-    plant = with_parameters(reset, step, observe, axes, given)
+    given = parameters_by_name({} if parameters is None else parameters)
+    plant = with_parameters(reset, step, observe, actions.axes, given)
+    return problem_of(
+        plant, given, state, actions, horizon, reference, name, rollouts, limits, ends, reward, terminated
+    )
+
+
+def problem_of(
+    plant: Plant, given: Mapping[str, Value], state: Sequence[Axis], actions: Continuous | Finite, horizon: int,
+    reference: Sequence[float] | None, name: str, rollouts: int, limits: Sequence[Limit], ends: str,
+    reward: Callable[..., float] | None = None, terminated: Callable[..., bool] | None = None,
+) -> Problem:  # fmt: skip
+    """Around a plant of the user's, with these parameters."""
+    state = items("`state`", state)
     if len(state) != plant.observation_dim:
         raise SpaqlError(f"the plant shows {plant.observation_dim} variables, but `state` describes {len(state)}")
     summary = "a plant of your own" + (f" with {parameter_text(given)}" if given else "")
@@ -135,6 +147,7 @@ def from_plant(
         name, summary, tuple(state), actions, horizon, plant=plant, rollouts=rollouts,
         reference=None if reference is None else tuple(np.atleast_1d(reference).tolist()),
         known=known_outcome(reward, terminated, state, actions), limits=limits, ends=ends,
+        dt=None if plant.flow is None else plant.flow.dt,
     )  # fmt: skip
     if problem.known is not None:
         check_with_plant(problem)
@@ -142,7 +155,7 @@ def from_plant(
     return problem
 
 
-def _checked(parameters: Any) -> dict[str, Value]:
+def parameters_by_name(parameters: Any) -> dict[str, Value]:
     if not isinstance(parameters, Mapping) or not all(isinstance(name, str) for name in parameters):
         such = "{'mass': spaql.Between(0.4, 0.6)}"
         raise SpaqlError(f"parameters are names with numbers or ranges, such as {such}, not {echoed(parameters)}")

@@ -118,6 +118,7 @@ class Plant(Remade):
     origin: tuple[Callable[..., "Plant"], tuple[Any, ...]] | None = field(default=None, compare=False, repr=False)
     # in a loop: what is in it, signals, surroundings
     stated: Any = field(default=None, compare=False, repr=False)
+    flow: Any = field(default=None, compare=False, repr=False)  # what it is between samples (ode.py)
 
     def in_functions(self) -> "Plant":
         """The plant as functions that can be called in others: itself."""

@@ -126,20 +126,19 @@ class Policy(Probes):
         self,
         never: Any = None,
         reach: Any = None,
-        start: Any = None,
-        steps: Any = None,
-        *,
+        start: Any = None, steps: Any = None, *, at: Any = None,
         parameters: Any = MappingProxyType({}),
         sensors: Any = 0.0,
         single: bool = True,
         seconds: float = 60,
-    ) -> "Proof":
+    ) -> "Proof":  # fmt: skip
         """A theorem for all start states, with outward rounding, or as much of it as there is time for; print it.
 
         - `never`: bounds that are never left, `{"angle": (-0.2, 0.2)}`; else that no episode ends in failure
         - `reach`: bounds that are reached and kept from then on, or "end" (what is proven where endings are successes)
         - `start`: a range by variable, or one for each; without it all start states of the plant
         - `steps`: how many; without it for ever if that can be proven, else the horizon
+        - `at`: of `spaql.from_ode`, bounds by time in seconds `{1.0: {"angle": (0, 1)}}`, or by (from, to)
         - `parameters`: ranges by name, each held for an episode; `sensors`: how far each may be wrong, or all
         - `single`: exported code in single precision too; `seconds`: of CPU, then what is not proven is `open`
 
@@ -147,7 +146,7 @@ class Policy(Probes):
         """
         from spaql.proofs.prove import prove
 
-        return prove(self, never, reach, start, steps, parameters, sensors, single, seconds)
+        return prove(self, never, reach, start, steps, parameters, sensors, single, seconds, at)
 
     def with_proof(self, proof: "Proof | str | PathLike[str]") -> "Policy":
         """The same policy with a theorem: what `prove` returned, or a file that it has saved, which is checked first.

@@ -9,14 +9,16 @@ import numpy as np
 from spaql.ground.arrays import Array
 from spaql.ground.checks import checked_path
 from spaql.ground.errors import SpaqlError, echoed
+from spaql.plants.ode import MOST_SUBSTEPS
 from spaql.plants.problem import Problem
 from spaql.policy.policy import Policy
 from spaql.proofs import fingerprint
-from spaql.proofs.checked_cells import CheckedCells, check_cells, check_followed
+from spaql.proofs.checked_cells import AT_ONCE, CheckedCells, check_cells, check_followed
+from spaql.proofs.checked_flows import check_flow
 from spaql.proofs.checked_linear import check_linear
-from spaql.proofs.checker import CheckedLoop, RefusedError, require
+from spaql.proofs.checker import CheckedLoop, RefusedError, array_of, require
 from spaql.proofs.proof import Proof, proof_of_file
-from spaql.proofs.questions import question
+from spaql.proofs.questions import Question, question, windows_in_steps
 from spaql.trees.tree import Tree
 
 MOST_PARTS = 10**6
@@ -72,7 +74,10 @@ def _check(proof: Proof, rules: Tree, problem: Problem) -> None:
         0.0,
         claim.single,
         1.0,
+        None if not claim.at else {(low, high): bounds for low, high, bounds in claim.at},
     )
+    require(asked.dt == claim.dt, "it is about other equations: between samples or not, or with another sample")
+    require(len(asked.at) == len(claim.at), "it says two things of one time")
     require(fingerprint.of_rules(rules) == claim.policy, "it is about another controller")
     require(fingerprint.of_plant(asked.problem) == claim.plant, "it is about another plant")
     require(asked.problem.name == claim.problem, "it is about another problem")
@@ -89,6 +94,7 @@ def _check(proof: Proof, rules: Tree, problem: Problem) -> None:
     require(0 < len(proof.evidence) <= MOST_PARTS, "it has no evidence")
     loop = CheckedLoop(asked.problem, rules, np.array(claim.sensors), claim.single)
     kinds = {part.get("kind") for part in proof.evidence}
+    require((claim.dt is not None) == (kinds == {"flow"}), "its evidence is not about these equations")
     require(len(kinds) == 1, "it mixes kinds of evidence")
     if kinds == {"linear loop"}:
         _check_stays(proof, loop, asked.limits)
@@ -96,6 +102,8 @@ def _check(proof: Proof, rules: Tree, problem: Problem) -> None:
         _check_followed(proof, loop, asked.limits)
     elif kinds == {"cells"}:
         _check_arrives(proof, loop)
+    elif kinds == {"flow"}:
+        _check_flow(proof, loop, asked)
     else:
         raise RefusedError("its evidence is of no known kind")
 
@@ -152,6 +160,34 @@ def _check_followed(proof: Proof, loop: CheckedLoop, limits: Array) -> None:
     require(
         math.isnan(proof.best_return) or proof.best_return >= returns[1], "the return may be better"
     )
+    require(proof.bound == (claim.never or {}), "bounds are told that it does not show")
+
+
+def _check_flow(proof: Proof, loop: CheckedLoop, asked: Question) -> None:
+    claim, part = proof.claim, proof.evidence[0]
+    require(len(proof.evidence) == 1 and math.isfinite(claim.steps), "it has no number of steps")
+    require(claim.reach in (None, "end"), "this evidence does not show that bounds are reached")
+    until_end = claim.reach == "end"
+    require(claim.goes_on == asked.goes_on, "it is not said whether episodes end")
+    require(claim.goes_on or until_end or claim.never is not None or claim.at, "it claims nothing")
+    n, count = len(claim.variables), len(part["boxes"]) if isinstance(part.get("boxes"), list) else 0
+    boxes = array_of(part, "boxes", {"boxes": (count, n, 2)})
+    substeps = array_of(part, "substeps", {"substeps": ()})
+    require(substeps == np.round(substeps) and 1 <= substeps <= MOST_SUBSTEPS, "substeps is damaged")
+    require(count > 0 and (boxes[..., 0] <= boxes[..., 1]).all(), "its boxes are damaged")
+    whole = np.array(claim.start)
+    open_ = [np.array(box) for box in proof.open]
+    require(covers(whole, [*boxes, *open_]), "its parts do not cover the starts")
+    windows = windows_in_steps(asked.at, asked.dt, asked.names, n)
+    within = 0
+    for first in range(0, count, AT_ONCE):
+        some = boxes[first : first + AT_ONCE]
+        within = max(within, check_flow(
+            loop, some, int(substeps), int(claim.steps), asked.limits, *windows, until_end, claim.goes_on
+        ))  # fmt: skip
+    require(proof.share <= _share(proof), "a smaller share is proven")
+    require(not until_end or (proof.within is not None and within <= proof.within), "some episodes end later")
+    require(math.isnan(proof.worst_return) and math.isnan(proof.best_return), "it shows no return")
     require(proof.bound == (claim.never or {}), "bounds are told that it does not show")
 
 

@@ -48,9 +48,9 @@ def _moved_on(loop: CheckedLoop, act: Acting) -> list[Many]:
         rows = np.flatnonzero(way.possible)
         if len(rows) == 0:
             continue
-        B = np.stack([_pair(item, n) for item in state], axis=1)[rows]
+        B = np.stack([pair_of(item, n) for item in state], axis=1)[rows]
         require((B[..., 1] - B[..., 0] < WIDE), "a set grows without bound")
-        gained, over = _pair(reward, n)[rows], _ended(ended, way, n)[rows]
+        gained, over = pair_of(reward, n)[rows], ended_of(ended, way, n)[rows]
         following = _mean_value(loop, act, rows, whole[rows], middle[rows], way.taken)
         c, G, R = following
         unknown = ~np.asarray(np.isfinite(R).all(axis=1) & np.isfinite(c).all(axis=1))
@@ -66,13 +66,13 @@ def _moved_on(loop: CheckedLoop, act: Acting) -> list[Many]:
     return parts
 
 
-def _pair(item: Any, n: int) -> Array:
+def pair_of(item: Any, n: int) -> Array:
     if isinstance(item, Quantity):
         return np.stack([item.low, item.high], axis=1)
     return np.full((n, 2), float(item))
 
 
-def _ended(ended: Any, way: Way, n: int) -> Array:
+def ended_of(ended: Any, way: Way, n: int) -> Array:
     """Perhaps, and surely; what was asked on this way has its answer."""
     ended = way.known.get(ended.key, ended) if hasattr(ended, "key") else ended
     if hasattr(ended, "surely"):
@@ -101,7 +101,7 @@ def _mean_value(
     reach = np.maximum(high - middle, middle - low)
     c, G, R = np.zeros((n, d)), np.zeros((n, d, d)), np.zeros((n, d))
     for i in range(d):
-        value = _pair(at[0][i], n)
+        value = pair_of(at[0][i], n)
         c[:, i] = value.mean(axis=1)
         if not isinstance(over[0][i], Quantity):
             R[:, i] = 1e-300

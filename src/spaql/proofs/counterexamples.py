@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from spaql.ground.arrays import Array
-from spaql.proofs.questions import Question
+from spaql.proofs.questions import Question, windows_in_steps
 from spaql.trees.tree import Tree, decide
 
 TRIED = 64
@@ -29,6 +29,24 @@ def counterexample(asked: Question, rules: Tree, unknown: list[Array]) -> str | 
     return None
 
 
+def visited(asked: Question, rules: Tree, episodes: int) -> Array:
+    """States of some episodes in plain Python: (episodes, steps + 1, states)."""
+    rng, plant = np.random.default_rng(0), asked.problem.plant
+    assert plant is not None
+    states = asked.start[:, 0] + rng.random((episodes, len(asked.start))) * np.diff(asked.start, axis=1)[:, 0]
+    seen = [states]
+    for _ in range(int(min(asked.steps, MOST_STEPS))):
+        shown = states if plant.observe is None else np.array([plant.observe(*state) for state in states.tolist()])
+        actions = decide(rules, np.ascontiguousarray(shown))
+        after = [
+            plant.step(*state, *action, *rng.random(plant.step_noise).tolist())[0]
+            for state, action in zip(states.tolist(), actions.tolist(), strict=True)
+        ]
+        states = np.array(after)
+        seen.append(states)
+    return np.stack(seen, axis=1)
+
+
 def _broken(
     asked: Question,
     plant: Any,
@@ -38,6 +56,7 @@ def _broken(
     rng: np.random.Generator,
 ) -> str | None:
     ended = False
+    windows = windows_in_steps(asked.at, asked.dt, asked.names, len(asked.names))
     for step in range(1, steps + 1):
         seen = state if plant.observe is None else plant.observe(*state)
         wrong = rng.uniform(-1.0, 1.0, len(seen)) * asked.sensors
@@ -45,7 +64,12 @@ def _broken(
         state, _, ended = plant.step(
             *state, *action.tolist(), *rng.random(plant.step_noise).tolist()
         )
-        outside = (np.array(state) < asked.limits[:, 0]) | (np.array(state) > asked.limits[:, 1])
+        limits = asked.limits
+        for (first, last), within in zip(*windows, strict=True):
+            if first <= step <= last:
+                low, high = np.maximum(limits[:, 0], within[:, 0]), np.minimum(limits[:, 1], within[:, 1])
+                limits = np.stack([low, high], axis=1)
+        outside = (np.array(state) < limits[:, 0]) | (np.array(state) > limits[:, 1])
         if outside.any():
             name = asked.names[int(np.argmax(outside))]
             return f"{name} is {state[int(np.argmax(outside))]:.6g} after {step} steps"

@@ -30,12 +30,18 @@ def of_rules(rules: Tree) -> str:
 
 
 def of_plant(problem: Problem) -> str:
-    """Of the expressions of `step` and `observe` on all their paths: the same on every machine and
-    Python."""
+    """Of the expressions of `step` and `observe` on all their paths, or of the differential equation: the same on every
+    machine and Python."""
     plant, digest = problem.plant, hashlib.sha256()
     assert plant is not None
-    for function, inputs in ((plant.step, plant.step.parameters), (plant.observe, plant.state_dim)):
+    seen = (None if plant.observe is None else plant.observe.python, plant.state_dim)
+    parts = [(plant.step.python, plant.step.parameters), seen]
+    if plant.flow is not None:
+        flow, states = plant.flow, plant.state_dim
+        parts = [(flow.derivative, states + plant.action_dim), (flow.over, states), seen]
+        digest.update(repr(("differential equation", flow.dt, flow.names)).encode())
+    for function, inputs in parts:
         graph = Graph()
-        ways = [] if function is None else paths(function.python, inputs, graph)
+        ways = [] if function is None else paths(function, inputs, graph)
         digest.update(repr((graph.nodes, ways)).encode())
     return digest.hexdigest()

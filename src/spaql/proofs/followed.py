@@ -43,6 +43,8 @@ class Following(NamedTuple):
     until_end: bool  # done when the episode has ended
     until_cells: bool  # done in a known cell of one of the grids
     most: int  # steps of sets
+    times: Array = np.zeros((0, 2), np.int64)  # of windows: first and last step during which the state is to be
+    within: Array = np.zeros((0, 0, 2))  # (windows, states, 2) here
 
 
 class Stack(NamedTuple):
@@ -115,7 +117,7 @@ def follow(
             1e-15 * (abs(start[i, 0]) + abs(start[i, 1])) + 1e-300,
         )
         sets.box[0, i, 0], sets.box[0, i, 1] = start[i, 0], start[i, 1]
-        for k in range(d):
+        for k in range(loop.columns):
             sets.shape[0, i, k] = half if i == k else 0.0
     st.age[0] = 0
     st.returns[0, 0] = st.returns[0, 1] = 0.0
@@ -130,7 +132,7 @@ def follow(
     count = 1
     while count > 0:
         last = count - 1
-        age, least, most = st.age[last], st.returns[last, 0], st.returns[last, 1]
+        age, least_return, most_return = st.age[last], st.returns[last, 0], st.returns[last, 1]
         if task.until_cells and age > 0 and box_of(sets, last, st.box):
             bound = known_in(fine, st.box, st.corner)
             if bound < 0:
@@ -144,8 +146,8 @@ def follow(
                 return _failed(st, last, task, TOO_LATE)
             answer[0], answer[1], answer[2] = (
                 max(answer[0], age),
-                min(answer[1], least),
-                max(answer[2], most),
+                min(answer[1], least_return),
+                max(answer[2], most_return),
             )
             count = last
             continue
@@ -158,8 +160,18 @@ def follow(
             if not box_of(w.after, k, st.box):
                 continue
             over = w.after.over[k]
+            flows = loop.flow.substeps > 0
             for i in range(d):
-                if not (st.box[i, 0] >= task.limits[i, 0] and st.box[i, 1] <= task.limits[i, 1]):
+                low, high = st.box[i, 0], st.box[i, 1]
+                if flows:
+                    low, high = min(low, w.after.way[k, i, 0]), max(high, w.after.way[k, i, 1])
+                safe = low >= task.limits[i, 0] and high <= task.limits[i, 1]
+                for at in range(len(task.times)):
+                    if task.times[at, 0] <= age + 1 <= task.times[at, 1]:
+                        entered = age + 1 == task.times[at, 0]  # only its end is in the window
+                        least, most = (st.box[i, 0], st.box[i, 1]) if entered else (low, high)
+                        safe &= least >= task.within[at, i, 0] and most <= task.within[at, i, 1]
+                if not safe:
                     copy_set(w.after, k, sets, last)
                     return _failed(st, last, task, UNSAFE)
                 if not st.box[i, 1] - st.box[i, 0] <= task.widest[i]:
@@ -168,7 +180,7 @@ def follow(
             if task.goes_on and over != 0:
                 copy_set(w.after, k, sets, last)
                 return _failed(st, last, task, UNSAFE)
-            low, high = least + w.after.reward[k, 0], most + w.after.reward[k, 1]
+            low, high = least_return + w.after.reward[k, 0], most_return + w.after.reward[k, 1]
             low, high = low - 1e-15 * abs(low), high + 1e-15 * abs(high)
             if over > 0 and task.until_end:
                 answer[0], answer[5] = max(answer[0], age + 1), min(answer[5], age + 1)

@@ -21,6 +21,7 @@ import numpy as np
 from spaql.ground.arrays import Array
 from spaql.ground.errors import SpaqlError
 from spaql.plants.problem import Problem
+from spaql.proofs.flow_model import NO_FLOW, FlowPrograms, flow_programs
 from spaql.proofs.graph import Graph
 from spaql.proofs.machine import Result, enclose, registers, result
 from spaql.proofs.operations import Registers
@@ -34,6 +35,7 @@ DENORMAL = (
     1e-36  # above the smallest normal number of single precision: what may be flushed to zero
 )
 MOST_STATES = 12
+COLUMNS_PER_STATE = 100  # noise symbols beside those of the start, of a set that follows a differential equation
 
 
 class ClosedLoop(NamedTuple):
@@ -58,10 +60,12 @@ class ClosedLoop(NamedTuple):
     sensors: Array  # (seen,) bound of the error of each sensor
     relative: float  # half an ulp of 1 in the controller's arithmetic
     absolute: float  # what underflow may cost there
+    columns: int  # noise symbols of a set
+    flow: FlowPrograms  # of a differential equation: then `states` are the state and the held action
 
 
-def closed_loop(problem: Problem, rules: Tree, sensors: Array, single: bool) -> ClosedLoop:
-    """Traced, with the controller's pieces beside it."""
+def closed_loop(problem: Problem, rules: Tree, sensors: Array, single: bool, substeps: int = 0) -> ClosedLoop:
+    """Traced, with the controller's pieces beside it. `substeps`: of the differential equation, instead of `step`."""
     plant = problem.plant
     if plant is None or not hasattr(plant, "step"):
         raise SpaqlError(
@@ -76,15 +80,20 @@ def closed_loop(problem: Problem, rules: Tree, sensors: Array, single: bool) -> 
             f"{plant.state_dim} state variables are more than the {MOST_STATES} that can be proven about"
         )
     graph = Graph()
-    ways = paths(plant.step.python, plant.step.parameters, graph)
-    looks = [Path((), tuple(range(plant.state_dim)), None)]
+    looks = [Path((), tuple(graph.node("x", j) for j in range(plant.state_dim)), None)]
     if plant.observe is not None:
         looks = paths(plant.observe.python, plant.state_dim, graph)
     if len(looks) > 1:
         raise SpaqlError(
             f"{problem.name}: `observe` branches, which cannot be proven about: use min, max or abs"
         )
-    tape, begins = joined(graph, [*ways, looks[0]])
+    states, flow = plant.state_dim, NO_FLOW
+    if substeps > 0:
+        tape, begins, flow = flow_programs(plant.flow, plant.action_dim, looks[0], graph, substeps)
+        states += plant.action_dim
+    else:
+        ways = paths(plant.step.python, plant.step.parameters, graph)
+        tape, begins = joined(graph, [*ways, looks[0]])
     noise = np.tile([0.0, 1.0], (plant.step_noise, 1))
     tests = rules.nodes["feature"].astype(np.int64)
     weights = rules.weights.copy()
@@ -94,7 +103,7 @@ def closed_loop(problem: Problem, rules: Tree, sensors: Array, single: bool) -> 
     outputs = rules.actions.shape[1] if laws is None else laws.outputs
     shape = (len(tests), outputs)
     return ClosedLoop(
-        tape, begins, plant.state_dim, plant.action_dim, plant.observation_dim, noise,
+        tape, begins, states, plant.action_dim, plant.observation_dim, noise,
         np.where(tests == LEAF, -1, tests), weights, rules.nodes["cut"].astype(float),
         rules.nodes["low"].astype(np.int64), rules.nodes["high"].astype(np.int64),
         np.zeros((*shape, rules.variables)) if laws is None else np.ascontiguousarray(laws.gains),
@@ -103,6 +112,7 @@ def closed_loop(problem: Problem, rules: Tree, sensors: Array, single: bool) -> 
         np.zeros(1) if laws is None or laws.kind != SCORES else np.ascontiguousarray(laws.values, float),
         int(laws is not None and laws.kind == SCORES), np.asarray(sensors, float),
         SINGLE if single else DOUBLE, DENORMAL if single else 0.0,
+        states * (1 + COLUMNS_PER_STATE) if substeps > 0 else states, flow,
     )  # fmt: skip
 
 
@@ -137,13 +147,16 @@ def law_pieces(laws: LeafLaws) -> Array:
 def memory_of(loop: ClosedLoop) -> tuple[Registers, Result]:
     """Of the machine, for this loop."""
     inputs = loop.states + loop.actions + len(loop.noise)
-    return registers(len(loop.tape), inputs), result(max(loop.states + 1, loop.seen), inputs)
+    outputs = max(loop.states + 1, loop.seen, loop.flow.gaps)
+    return registers(len(loop.tape), inputs), result(outputs, inputs)
 
 
 def start_box(problem: Problem) -> Array:
     """What `reset` gives for all uniform numbers from 0 to 1: (states, 2)."""
     plant, graph = problem.plant, Graph()
     assert plant is not None
+    if plant.flow is not None and plant.flow.start is not None:
+        return np.array(plant.flow.start, float)
     ways = paths(plant.reset.python, plant.reset_noise, graph)
     tape, begins = joined(graph, ways)
     numbers, out = (

@@ -11,6 +11,7 @@ import numpy as np
 
 from spaql.ground.arrays import Array
 from spaql.ground.errors import SpaqlError
+from spaql.proofs.checked_series import PowerSeries, series_of
 from spaql.proofs.quantities import Quantity, function
 from spaql.proofs.ways import Way
 
@@ -48,7 +49,12 @@ OF_ONE = ("sin", "cos", "exp", "log", "sqrt", "tanh", "atan", "floor")
 
 
 def _of_one(name: str) -> Callable[[Any], Any]:
-    return lambda x: function(name, x) if isinstance(x, Quantity) else getattr(math, name)(x)
+    def of_any(x: Any) -> Any:
+        if isinstance(x, PowerSeries):
+            return series_of(name, x)
+        return function(name, x) if isinstance(x, Quantity) else getattr(math, name)(x)
+
+    return of_any
 
 
 def _folded(largest: bool) -> Callable[..., Any]:
@@ -81,7 +87,7 @@ MORE = {
     "clip": lambda x, low, high: MIN(MAX(x, low), high),
     "sign": lambda x: 1.0 if x > 0.0 else -1.0 if x < 0.0 else 0.0,
 }
-PLAIN = {"min": MIN, "max": MAX, "float": lambda x: x if isinstance(x, Quantity) else float(x)}
+PLAIN = {"min": MIN, "max": MAX, "float": lambda x: x if isinstance(x, Quantity | PowerSeries) else float(x)}
 
 
 class _Mathematics:
@@ -147,12 +153,13 @@ def inputs(way: Way, boxes: Array, slopes: bool) -> list[Quantity]:
 
 
 def runs(
-    plain: Any, boxes: Array, slopes: bool, cutting: bool, answers: list[bool] | None = None
+    plain: Any, boxes: Array, slopes: bool, cutting: bool, answers: list[bool] | None = None, narrow: Any = None
 ) -> Iterator[tuple[Way, Any]]:
-    """Every way through a function on these boxes, with its result. `answers`: this way alone."""
+    """Every way through a function on these boxes, with its result. `answers`: this way alone; `narrow`: what more is
+    known of a difference that is compared with zero."""
     copy, pending, count = runnable(plain), [answers or []], 0
     while pending:
-        way = Way(pending.pop(), len(boxes), cutting)
+        way = Way(pending.pop(), len(boxes), cutting, narrow)
         with np.errstate(all="ignore"):
             result = copy(*inputs(way, boxes, slopes))
         if answers is None:

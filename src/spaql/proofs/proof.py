@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 
 FORMAT = "spaql proof 1"
 Box = tuple[tuple[float, float], ...]
+BETWEEN = "the differential equation between the steps (the plant is its discretisation); "
 NOT = (
-    "the physical machine; the differential equation between the steps (the plant is its discretisation); delays,",
+    "the physical machine; {}delays,",
     "faults, other start states; parameters or noise that are not listed; that what is open is unsafe.",
 )
 
@@ -44,6 +45,8 @@ class Claim:
     sensors: tuple[float, ...]
     parameters: dict[str, tuple[float, float]]
     single: bool
+    at: tuple[tuple[float, float, dict[str, tuple[float, float]]], ...] = ()  # from, to (s): within these bounds
+    dt: float | None = None  # s, of a sample: about the differential equation; None: about discrete-time equations
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +104,10 @@ class Proof:
         )
         text = [f"{head}  {claim.problem}, controller {claim.policy[:12]}: {self._said()}"]
         precision = "double or single" if claim.single else "double"
-        about = f"the discrete-time equations of the plant ({claim.plant[:12]}), controller in {precision} precision"
+        kind = "discrete-time equations of the plant"
+        if claim.dt is not None:
+            kind = f"differential equation, between samples too, the action held for {claim.dt:g} s"
+        about = f"the {kind} ({claim.plant[:12]}), controller in {precision} precision"
         if any(claim.sensors):
             about += f", sensors wrong by up to {', '.join(f'{x:g}' for x in claim.sensors)}"
         for name, (low, high) in claim.parameters.items():
@@ -115,25 +121,25 @@ class Proof:
             )
         if self.counterexample is not None:
             text.append(f"FOUND   {self.counterexample}")
-        return [*text, f"NOT     {NOT[0]}", f"        {NOT[1]}"]
+        between = BETWEEN if claim.dt is None else ""
+        return [*text, f"NOT     {NOT[0].format(between)}", f"        {NOT[1]}"]
 
     def _said(self) -> str:
         claim, parts = self.claim, []
         when = "for ever" if math.isinf(claim.steps) else f"for {claim.steps:,.0f} steps"
+        if claim.dt is not None and math.isfinite(claim.steps):
+            when += f" ({claim.steps * claim.dt:g} s)"
         if claim.reach == "end":
             parts.append(f"the episode ends within {self.within} steps")
         elif isinstance(claim.reach, dict):
-            where = ", ".join(
-                f"{name} in [{low:g}, {high:g}]" for name, (low, high) in claim.reach.items()
-            )
-            parts.append(f"after at most {self.within} steps {where}, {when}")
+            parts.append(f"after at most {self.within} steps {_named(claim.reach)}, {when}")
         if claim.goes_on:
             parts.append(f"the episode does not end {when}")
         if claim.never is not None:
-            where = ", ".join(
-                f"{name} in [{low:g}, {high:g}]" for name, (low, high) in claim.never.items()
-            )
-            parts.append(f"{where} {when}")
+            parts.append(f"{_named(claim.never)} {when}")
+        for first, last, where in claim.at:
+            time = f"at {first:g} s" if first == last else f"from {first:g} to {last:g} s"
+            parts.append(f"{_named(where)} {time}")
         if not math.isnan(self.worst_return):
             ends = f"at least {digits(self.worst_return, math.floor, 6)}"
             ends += (
@@ -156,6 +162,10 @@ class Proof:
 
     def __str__(self) -> str:
         return "\n".join(self.lines)
+
+
+def _named(bounds: dict[str, tuple[float, float]]) -> str:
+    return ", ".join(f"{name} in [{low:g}, {high:g}]" for name, (low, high) in bounds.items())
 
 
 def json_of(proof: Proof) -> str:
@@ -207,6 +217,8 @@ def proof_of_file(path: str | PathLike[str]) -> Proof:
             variables=tuple(map(str, claim.variables)), parameters=_bounds(claim.parameters),
             never=None if claim.never is None else _bounds(claim.never),
             reach=claim.reach if claim.reach is None or claim.reach == "end" else _bounds(claim.reach),
+            at=tuple((float(low), float(high), _bounds(bounds)) for low, high, bounds in claim.at),
+            dt=None if claim.dt is None else float(claim.dt),
         )  # fmt: skip
         proof = Proof(claim, **entries)
         boxes = tuple(_box(box) for box in proof.open)

@@ -11,7 +11,8 @@ from spaql.ground.arrays import Array
 from spaql.ground.errors import SpaqlError
 from spaql.ground.progress import working
 from spaql.proofs import fingerprint
-from spaql.proofs.counterexamples import counterexample
+from spaql.proofs.counterexamples import counterexample, visited
+from spaql.proofs.flow_model import ORDER
 from spaql.proofs.followed import Following, followed
 from spaql.proofs.loop_model import ClosedLoop, closed_loop, held_states, refuse_unbounded_noise
 from spaql.proofs.loops_proven import evidence_of, prove_loop
@@ -19,7 +20,7 @@ from spaql.proofs.plant_steps import workplace
 from spaql.proofs.proof import Box, Claim, Proof
 from spaql.proofs.proven_cells import evidence_of as cell_evidence
 from spaql.proofs.proven_cells import kept, open_boxes, reached, surroundings
-from spaql.proofs.questions import Question, question
+from spaql.proofs.questions import Question, question, windows_in_steps
 from spaql.trees.tree import Tree
 
 if TYPE_CHECKING:
@@ -28,20 +29,23 @@ if TYPE_CHECKING:
 MOST_AXES = 3  # of cells
 PIECES = 200  # in which start states are followed at first
 SMALLEST = 1e-4  # part of the starts that is not cut again
+EPISODES = 10  # simulated, to know how wide sets may become before they are cut
 MOST_SET_STEPS = 20_000  # for one of them
 
 
 @working("proving")
 def prove(
     policy: "Policy", never: Any, reach: Any, start: Any, steps: Any, parameters: Any, sensors: Any, single: Any,
-    seconds: Any,
+    seconds: Any, at: Any,
 ) -> Proof:  # fmt: skip
     """See `Policy.prove`."""
     asked = question(
-        policy.problem, never, reach, start, steps, parameters, sensors, single, seconds
+        policy.problem, never, reach, start, steps, parameters, sensors, single, seconds, at
     )
     began = time.process_time()
-    if asked.reach == "end":
+    if asked.dt is not None:
+        proof = _flows(policy, asked)
+    elif asked.reach == "end":
         proof = _ends(policy, asked)
     elif asked.reach is not None:
         proof = _arrives(policy, asked)
@@ -63,7 +67,7 @@ def claim_of(policy: "Policy", asked: Question, steps: float) -> Claim:
     return Claim(
         asked.problem.name, fingerprint.of_rules(policy.rules), fingerprint.of_plant(asked.problem),
         tuple(asked.names), box_of(asked.start), steps, asked.never, asked.goes_on, asked.reach,
-        tuple(asked.sensors.tolist()), asked.parameters, asked.single,
+        tuple(asked.sensors.tolist()), asked.parameters, asked.single, asked.at, asked.dt,
     )  # fmt: skip
 
 
@@ -145,6 +149,40 @@ def _followed(policy: "Policy", asked: Question, until_end: bool, seconds: float
         best + spare,
         method=method,
     )
+
+
+def _flows(policy: "Policy", asked: Question) -> Proof:
+    """Start boxes followed through the differential equation."""
+    if isinstance(asked.reach, dict) or math.isinf(asked.steps):
+        raise SpaqlError("a differential equation is followed for a number of steps: ask with `at`, `never`, `steps`")
+    plant: Any = asked.problem.plant
+    actions, until_end = plant.action_dim, asked.reach == "end"
+    states = visited(asked, policy.rules, EPISODES)
+    width = np.ptp(states.reshape(-1, states.shape[2]), axis=0)
+    widest = np.append(np.where(np.isfinite(width), np.maximum(width, 1e-9), np.inf), np.full(actions, np.inf))
+    start = np.concatenate([asked.start, np.zeros((actions, 2))])
+    limits = np.concatenate([asked.limits, np.tile([-np.inf, np.inf], (actions, 1))])
+    task = Following(
+        int(asked.steps), limits, widest, asked.goes_on, until_end, False, MOST_SET_STEPS,
+        *windows_in_steps(asked.at, asked.dt, asked.names, len(start)),
+    )  # fmt: skip
+    claim, middle = claim_of(policy, asked, asked.steps), start.mean(axis=1, keepdims=True)
+    for substeps in (plant.flow.substeps * times for times in (1, 2, 4, 8)):
+        loop = closed_loop(asked.problem, policy.rules, asked.sensors, asked.single, substeps)
+        point = followed(loop, np.hstack([middle, middle]), task, asked.seconds, 1, 1.0)
+        if point.boxes:
+            break
+    search = followed(loop, start, task, asked.seconds, 1, SMALLEST)
+    variables = len(asked.start)
+    unknown = tuple(box_of(box[:variables]) for box in search.open)
+    method = f"{len(search.boxes):,} start boxes through {substeps} Taylor steps of order {ORDER} per sample"
+    if not search.boxes:
+        return Proof(claim, (), 0.0, unknown, {}, method=method)
+    evidence = {"kind": "flow", "substeps": substeps, "boxes": [box[:variables].tolist() for box in search.boxes]}
+    within = int(max(answer[0] for answer in search.answers)) if until_end else None
+    share = 1.0 if not unknown else min(search.share, 1.0)
+    bound = {} if asked.never is None else asked.never
+    return Proof(claim, (evidence,), share, unknown, bound, within, method=method)
 
 
 def _usual(loop: Any, asked: Question) -> Array:

@@ -65,7 +65,9 @@ def kept(loop: ClosedLoop, goal: Array, seconds: float) -> Grid:
     began, d = time.process_time(), loop.states
     grid = grid_over(goal, np.full(d, FINE), more=-1e-9)  # every cell is inside of the goal
     grid.bound[:] = 0
-    task = Following(STAY_STEPS, goal, np.full(d, np.inf), True, False, True, MOST_SETS)
+    task = Following(
+        STAY_STEPS, goal, np.full(d, np.inf), True, False, True, MOST_SETS
+    )
     w, st, box, none = work_for(loop), stack_for(loop), np.zeros((d, 2)), no_grid(d)
     again = np.arange(len(grid.bound))
     while len(again) > 0:

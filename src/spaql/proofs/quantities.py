@@ -165,7 +165,8 @@ class Quantity:
         """self >= other, or self > other."""
         b = self.of(other)
         error = self.error + b.error
-        gap_low, gap_high = en.sub(self.range, b.range)
+        narrow = self.way.narrow
+        gap_low, gap_high = en.sub(self.range, b.range) if narrow is None else narrow(self - b)
         sure = (gap_low > error) if strict else (gap_low >= error)
         sure_not = (gap_high <= -error) if strict else (gap_high < -error)
 

@@ -16,10 +16,13 @@ from spaql.plants.assemble import with_parameters
 from spaql.plants.catalog import CATALOG
 from spaql.plants.equations import Between
 from spaql.plants.make import make_from_catalog
+from spaql.plants.ode import ode_plant
 from spaql.plants.problem import Problem
 from spaql.proofs.loop_model import start_box
 
 Bounds = dict[str, tuple[float, float]]
+Windows = tuple[tuple[float, float, Bounds], ...]  # from, to (s), and the bounds in between
+CLOSE = 1e-9  # of a sample: how near to one a time must be
 
 
 class Question(NamedTuple):
@@ -38,11 +41,13 @@ class Question(NamedTuple):
     parameters: Bounds
     single: bool
     seconds: float
+    at: "Windows"  # where the state is to be at these times
+    dt: float | None  # s, of a plant with a differential equation
 
 
 def question(
     problem: Problem, never: Any, reach: Any, start: Any, steps: Any, parameters: Any, sensors: Any, single: Any,
-    seconds: Any,
+    seconds: Any, at: Any = None,
 ) -> Question:  # fmt: skip
     ranges = {
         name: _range(f"parameters: {name}", value)
@@ -57,10 +62,10 @@ def question(
         raise SpaqlError(
             f"{problem.name} is in a loop: proofs about controllers with memory are not there yet"
         )
-    names = state_names(problem)
+    names, flow = state_names(problem), problem.plant.flow
     bounds = None if never is None else _bounds("never", never, names)
     goal = reach if reach in (None, "end") else _bounds("reach", reach, names)
-    if never is None and reach is None:
+    if never is None and reach is None and at is None:
         if not problem.ends:
             raise SpaqlError(
                 f"say what to prove: never={{'{names[0]}': (low, high)}}, or reach=... by name, or 'end'"
@@ -81,10 +86,52 @@ def question(
     )
     if not np.isfinite(box).all():
         raise SpaqlError("start: its bounds must be finite numbers")
+    goes_on = goal is None and (flow is None or flow.over is not None)
     return Question(
-        problem, names, box, limits, bounds, goal is None, goal, count, steps is not None,
+        problem, names, box, limits, bounds, goes_on, goal, count, steps is not None,
         _sensors(problem, sensors), ranges, flag("single", single), real("seconds", seconds, 0.0, 1e6),
+        _windows(problem, at, names, count, box), None if flow is None else flow.dt,
     )  # fmt: skip
+
+
+def _windows(problem: Problem, given: Any, names: list[str], steps: float, start: Array) -> Windows:
+    """Bounds at times, or from one time to another, each the end of a sample."""
+    if given is None:
+        return ()
+    flow = getattr(problem.plant, "flow", None)
+    if flow is None:
+        raise SpaqlError("`at` gives bounds by time, which only plants of spaql.from_ode have")
+    if not isinstance(given, Mapping) or not given:
+        such = "{1.0: {'angle': (0, 1)}} or {(0.5, 1.0): {'angle': (0, 1)}}"
+        raise SpaqlError(f"at gives bounds by time in seconds, such as {such}, not {echoed(given)}")
+    windows = []
+    for when, bounds in given.items():
+        low, high = _range("at", when if isinstance(when, tuple | list) else (when, when))
+        ranges = _bounds(f"at {low:g} s" if low == high else f"at {low:g} to {high:g} s", bounds, names)
+        for time in (low, high):
+            if abs(time / flow.dt - round(time / flow.dt)) > CLOSE or not time >= 0.0:
+                raise SpaqlError(f"at: {time:g} s is not the end of a sample: give a multiple of {flow.dt:g} s")
+        if round(high / flow.dt) > steps:
+            raise SpaqlError(f"at: {high:g} s is after {steps:g} samples: give more `steps`")
+        outside = [name for name, ends in ranges.items() if low == 0.0 and not _within(start[names.index(name)], ends)]
+        if outside:
+            raise SpaqlError(f"at: some start states are outside of the bounds of {outside[0]}")
+        windows.append((low, high, ranges))
+    return tuple(windows)
+
+
+def _within(inner: Array, ends: tuple[float, float]) -> bool:
+    return bool(ends[0] <= inner[0] and inner[1] <= ends[1])
+
+
+def windows_in_steps(windows: Windows, dt: float | None, names: list[str], variables: int) -> tuple[Array, Array]:
+    """(first and last step, bounds of all variables) of each."""
+    times, within = np.zeros((len(windows), 2), np.int64), np.tile([-np.inf, np.inf], (len(windows), variables, 1))
+    for row, (low, high, bounds) in enumerate(windows):
+        times[row] = round(low / (dt or 1.0)), round(high / (dt or 1.0))
+        for name, ends in bounds.items():
+            within[row, names.index(name)] = ends
+    return times, within
 
 
 def _mapping(what: str, given: Any) -> Mapping[str, Any]:
@@ -153,24 +200,26 @@ def _with_ranges(problem: Problem, ranges: Bounds) -> Problem:
     drawn = {name: Between(*ends) for name, ends in ranges.items()}
     if problem.name in CATALOG:
         return make_from_catalog(problem.name, dict(problem.parameters) | drawn)
-    origin = getattr(problem.plant, "origin", None)
-    if origin is None or origin[0] is not with_parameters:
+    make, made_of = getattr(problem.plant, "origin", None) or (None, ({},))
+    if make not in (with_parameters, ode_plant):
         raise SpaqlError(
             f"{problem.name} has no parameters: give them to from_plant(..., parameters=...)"
         )
-    reset, step, observe, axes, given = origin[1]
+    *parts, given = made_of
     unknown = [name for name in drawn if name not in given]
     if unknown:
         raise SpaqlError(
             f"{problem.name} has no parameter {echoed(unknown[0])}: choose among {', '.join(given)}"
         )
-    return replace(problem, plant=with_parameters(reset, step, observe, axes, dict(given) | drawn))
+    return replace(problem, plant=make(*parts, dict(given) | drawn))
 
 
 def state_names(problem: Problem) -> list[str]:
     """Of the plant's own variables: those of the catalog, the arguments of `step`, or what is
     observed."""
     plant: Any = problem.plant
+    if plant.flow is not None:
+        return list(plant.flow.names)
     drawn = [name for name, value in problem.parameters.items() if isinstance(value, Between)]
     names = [axis.name for axis in problem.state] if plant.observe is None else []
     if problem.name in CATALOG:

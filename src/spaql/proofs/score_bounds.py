@@ -24,7 +24,7 @@ from spaql.proofs.loop_model import ClosedLoop
 from spaql.proofs.machine import Result, run
 from spaql.proofs.operations import Registers
 
-ROUND = 1e-14  # bounds the rounding of our own sums, of at most some 40 terms, relative to the sum of sizes
+ROUND = 2e-13  # bounds the rounding of our own sums, of at most some 1,500 terms, relative to the sum of sizes
 
 
 class View(NamedTuple):

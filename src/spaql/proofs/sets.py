@@ -1,7 +1,8 @@
 """Sets of states, and one step of the closed loop on them.
 
 A set is the image of a cube, in a box:   { c + G xi + r :  |xi_k| <= 1, |r_i| <= R_i }  cut with
-B.
+B. It has a noise symbol per variable, those of the start; of a differential equation more, which take what would
+be wrapped in R step by step.
 
 With x = c + d, the line u_c + g d of the controller, off by at most e, and slopes J averaged over
 boxes that shrink to c,
@@ -31,7 +32,6 @@ from spaql.proofs.score_bounds import ROUND, ScoreBounds, View, empty_score, vie
 
 MOST = 40  # sets that one set may become in a step
 TOO_MANY, UNKNOWN = -1, -2
-PARTS = 2  # boxes over which slopes are averaged
 SLACK = 1e-9  # of a noise symbol: more than the rounding of a cut
 
 
@@ -39,9 +39,10 @@ class Sets(NamedTuple):
     """Room for sets, a row each."""
 
     centre: Array  # (sets, states)
-    shape: Array  # (sets, states, states) G
+    shape: Array  # (sets, states, symbols) G
     rest: Array  # (sets, states) R
     box: Array  # (sets, states, 2) B
+    way: Array  # (sets, states, 2) around all states during the step that led to it, of a differential equation
     node: Array  # of the tree at which the set stands; -1: its action is decided
     action: Array  # (sets,)
     reward: Array  # (sets, 2) of the step that led to it
@@ -63,28 +64,35 @@ class SetWork(NamedTuple):
     middle: Array  # (inputs,)
     shrunk: Array  # (inputs, 2)
     mean: Array  # (states, inputs, 2)
-    symbols: Array  # (states,) a row times G
+    symbols: Array  # (symbols,) a row times G
     line: Array  # (actions, states) g
     applied: Array  # (actions, 4): u_c, e, least, most
     step: Array  # (states, states) A
     difference: Array  # (seen,) of two rows of gains
+    moving: Sets  # within a step of a differential equation: the set, and those of a substep
+    around_way: Array  # (states, 2) box around all states during a substep
+    lagrange: Array  # (states, 2)
+    gaps: Array  # (gaps, 2)
+    centres: Array  # (gaps, 2) at the centre of a set
+    column: Array  # (states,) of a shape
 
 
 def room(loop: ClosedLoop, sets: int) -> Sets:
     d, z = loop.states, np.zeros
     return Sets(
-        z((sets, d)), z((sets, d, d)), z((sets, d)), z((sets, d, 2)), z(sets, np.int64), z(sets), z((sets, 2)),
-        z(sets, np.int64),
+        z((sets, d)), z((sets, d, loop.columns)), z((sets, d)), z((sets, d, 2)), z((sets, d, 2)), z(sets, np.int64),
+        z(sets), z((sets, 2)), z(sets, np.int64),
     )  # fmt: skip
 
 
 def work_for(loop: ClosedLoop) -> SetWork:
     d, m, z = loop.states, loop.actions, np.zeros
-    inputs = d + m + len(loop.noise)
+    inputs = d + 1 if loop.flow.substeps > 0 else d + m + len(loop.noise)
     return SetWork(
         *memory_of(loop), view(loop), empty_score(loop), room(loop, MOST), room(loop, MOST), z((d, 2)), z((d, 2)),
-        z((inputs, 2)), z(inputs), z((inputs, 2)), z((d, inputs, 2)), z(d), z((m, d)), z((m, 4)), z((d, d)),
-        z(loop.seen),
+        z((inputs, 2)), z(inputs), z((inputs, 2)), z((d, inputs, 2)), z(loop.columns), z((m, d)), z((m, 4)),
+        z((d, d)), z(loop.seen), room(loop, 3), z((d, 2)), z((d, 2)), z((loop.flow.gaps, 2)),
+        z((loop.flow.gaps, 2)), z(d),
     )  # fmt: skip
 
 
@@ -93,7 +101,7 @@ def copy_set(source: Sets, at: int, target: Sets, to: int) -> None:
     for i in range(source.centre.shape[1]):
         target.centre[to, i], target.rest[to, i] = source.centre[at, i], source.rest[at, i]
         target.box[to, i, 0], target.box[to, i, 1] = source.box[at, i, 0], source.box[at, i, 1]
-        for k in range(source.centre.shape[1]):
+        for k in range(source.shape.shape[2]):
             target.shape[to, i, k] = source.shape[at, i, k]
     target.node[to], target.action[to] = source.node[at], source.action[at]
 
@@ -104,7 +112,7 @@ def box_of(sets: Sets, at: int, box: Array) -> bool:
     d = sets.centre.shape[1]
     for i in range(d):
         size = sets.rest[at, i]
-        for k in range(d):
+        for k in range(sets.shape.shape[2]):
             size += abs(sets.shape[at, i, k])
         centre = sets.centre[at, i]
         size += ROUND * (size + abs(centre)) + 1e-300
@@ -123,9 +131,9 @@ def box_of(sets: Sets, at: int, box: Array) -> bool:
 def keep(sets: Sets, at: int, row: Array, sign: float, least: float) -> None:
     """Cuts the noise symbols to where sign * row . xi >= least."""
     d, total = sets.centre.shape[1], 0.0
-    for k in range(d):
+    for k in range(len(row)):
         total += abs(row[k])
-    for k in range(d):
+    for k in range(len(row)):
         size = abs(row[k])
         if size <= 1e-9 * total:
             continue
@@ -150,7 +158,7 @@ def tighten(sets: Sets, at: int) -> None:
     d = sets.centre.shape[1]
     for i in range(d):
         size = sets.rest[at, i]
-        for k in range(d):
+        for k in range(sets.shape.shape[2]):
             size += abs(sets.shape[at, i, k])
         row, rest = (
             sets.shape[at, i],

@@ -3,14 +3,13 @@ plant."""
 
 import math
 
-from spaql.ground.compiling import apart, inlined
+from spaql.ground.compiling import apart
 from spaql.proofs.choices import decided, line_of, see
+from spaql.proofs.flows import flow_on
 from spaql.proofs.loop_model import ClosedLoop
 from spaql.proofs.machine import IMPOSSIBLE, run
-from spaql.proofs.score_bounds import ROUND
+from spaql.proofs.mean_values import average_slopes, mean_value
 from spaql.proofs.sets import MOST, TOO_MANY, UNKNOWN, Sets, SetWork, copy_set, tighten
-
-PARTS = 2  # boxes over which slopes are averaged
 
 
 @apart
@@ -39,6 +38,13 @@ def advance(loop: ClosedLoop, w: SetWork, sets: Sets, at: int) -> int:
                 if not abs(w.applied[axis, k]) < math.inf:  # min and max of NaN are not known
                     return UNKNOWN
         count = last
+        if loop.flow.substeps > 0:
+            outcome = flow_on(loop, w, last, came)
+            if outcome < 0:
+                return outcome
+            came += outcome
+            if came >= MOST - 1:
+                return TOO_MANY
         for path in range(len(loop.begins) - 2):
             if came >= MOST - 1:
                 return TOO_MANY
@@ -80,82 +86,12 @@ def step_of(loop: ClosedLoop, w: SetWork, last: int, path: int, to: int) -> int:
         w.after.box[to, i, 0], w.after.box[to, i, 1] = w.out.box[i, 0], w.out.box[i, 1]
         if not w.out.box[i, 1] - w.out.box[i, 0] < 1e6:
             return UNKNOWN
-        for j in range(inputs):
-            w.mean[i, j, 0] = w.mean[i, j, 1] = 0.0
     w.after.reward[to, 0], w.after.reward[to, 1] = w.out.box[d, 0], w.out.box[d, 1]
     w.after.over[to] = w.out.verdict[1]
-    for part in range(PARTS):
-        share = (part + 1.0) / PARTS
-        for i in range(inputs):
-            low, high = min(w.whole[i, 0], w.middle[i]), max(w.whole[i, 1], w.middle[i])
-            low, high = (
-                w.middle[i] + share * (low - w.middle[i]),
-                w.middle[i] + share * (high - w.middle[i]),
-            )
-            # the way to the middle and back loses digits of the middle's size
-            lost = 1e-15 * abs(w.middle[i]) + 1e-300
-            w.shrunk[i, 0], w.shrunk[i, 1] = (
-                low - 1e-15 * abs(low) - lost,
-                high + 1e-15 * abs(high) + lost,
-            )
-        run(loop.tape, begin, end, w.shrunk, True, False, w.r, w.out)
-        for i in range(d):
-            for j in range(inputs):
-                w.mean[i, j, 0] += w.out.slopes[i, j, 0] / PARTS
-                w.mean[i, j, 1] += w.out.slopes[i, j, 1] / PARTS
+    average_slopes(loop, w, begin, end)
     for i in range(d):
         w.after.rest[to, i] = w.out.error[i]  # the last part is the whole set
-    for i in range(inputs):
-        w.shrunk[i, 0] = w.shrunk[i, 1] = w.middle[i]
-    run(loop.tape, begin, end, w.shrunk, False, False, w.r, w.out)
-    known = True
-    for i in range(d):
-        known &= _row(loop, w, last, to, i)
-    for i in range(d):
-        if not known:
-            low, high = w.after.box[to, i, 0], w.after.box[to, i, 1]
-            w.after.centre[to, i] = 0.5 * (low + high)
-            w.after.rest[to, i] = (
-                0.5 * (high - low) * (1.0 + ROUND) + ROUND * max(abs(low), abs(high)) + 1e-300
-            )
-        for k in range(d if not known else 0):
-            w.after.shape[to, i, k] = 0.0
-    if known:
-        tighten(w.after, to)
+    mean_value(loop, w, w.todo, last, w.after, to, begin, end, m)
+    tighten(w.after, to)
     w.after.node[to] = 0
     return 1
-
-
-@inlined
-def _row(loop: ClosedLoop, w: SetWork, last: int, to: int, i: int) -> bool:
-    """Variable i of the next set; False if its slopes are not known."""
-    d, m = loop.states, loop.actions
-    rest = w.after.rest[to, i] + (w.out.box[i, 1] - w.out.box[i, 0])
-    for j in range(d):
-        w.step[i, j] = 0.5 * (w.mean[i, j, 0] + w.mean[i, j, 1])
-    for j in range(len(w.whole)):
-        middle, half = (
-            0.5 * (w.mean[i, j, 0] + w.mean[i, j, 1]),
-            0.5 * (w.mean[i, j, 1] - w.mean[i, j, 0]),
-        )
-        reach = max(w.whole[j, 1] - w.middle[j], w.middle[j] - w.whole[j, 0])
-        rest += (half + ROUND * abs(middle)) * max(reach, 0.0)
-        if d <= j < d + m:
-            rest += abs(middle) * w.applied[j - d, 1]
-            for k in range(d):
-                w.step[i, k] += middle * w.line[j - d, k]
-        elif j >= d + m:
-            rest += abs(middle) * 0.5
-    size = abs(0.5 * (w.out.box[i, 0] + w.out.box[i, 1]))
-    for k in range(d):
-        total = 0.0
-        for j in range(d):
-            total += w.step[i, j] * w.todo.shape[last, j, k]
-            size += abs(w.step[i, j] * w.todo.shape[last, j, k])
-        w.after.shape[to, i, k] = total
-        rest += abs(w.step[i, k]) * w.todo.rest[last, k]
-        size += abs(w.step[i, k]) * abs(w.around[k, 1] - w.around[k, 0])
-    w.after.centre[to, i] = 0.5 * (w.out.box[i, 0] + w.out.box[i, 1])
-    w.after.rest[to, i] = rest * (1.0 + ROUND) + ROUND * size + 1e-300
-    known: bool = rest < math.inf and size < math.inf
-    return known

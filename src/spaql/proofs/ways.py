@@ -12,8 +12,10 @@ from spaql.ground.errors import SpaqlError
 class Way:
     """The answers to conditions on one run, and which boxes can go this way."""
 
-    def __init__(self, given: list[bool], boxes: int, cutting: bool) -> None:
-        self.given, self.taken, self.cutting = given, list[bool](), cutting
+    def __init__(
+        self, given: list[bool], boxes: int, cutting: bool, narrow: Callable[[Any], Any] | None = None
+    ) -> None:
+        self.given, self.taken, self.cutting, self.narrow = given, list[bool](), cutting, narrow
         self.possible, self.known = np.ones(boxes, bool), dict[int, bool]()
         self.numbers: dict[Any, int] = {}
 
