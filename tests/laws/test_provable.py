@@ -46,5 +46,5 @@ def test_too_few_samples_are_said(tmp_path):
 
 @pytest.mark.parametrize("name", ["pendulum", "mountain-car"])
 def test_where_no_episode_fails_nothing_can_be_preferred(name):
-    with pytest.raises(spaql.SpaqlError, match="not a plant with equations whose episodes end in failure"):
+    with pytest.raises(spaql.SpaqlError, match="not a plant with discrete-time equations whose episodes end in failure"):
         spaql.Laws(spaql.make(name), provable=True).learn(samples=1000)

@@ -36,10 +36,11 @@ CHANGES = 150  # that are tried, with all effort
 
 def refuse_unprovable(problem: Problem) -> None:
     """One line for a problem about which no loop can be proven."""
-    if problem.ends != "failure" or not hasattr(problem.plant, "step") or problem.plant.flow is not None:
+    plant = problem.plant
+    if problem.ends != "failure" or plant is None or not hasattr(plant, "step") or plant.flow is not None:
         raise SpaqlError(
-            f"provable: {problem.name} is not a plant with equations whose episodes end in failure; leave it out, "
-            "and ask the policy for its proof"
+            f"provable: {problem.name} is not a plant with discrete-time equations whose episodes end in failure; "
+            "leave it out, and ask the policy for its proof"
         )
 
 
