@@ -1,5 +1,6 @@
-"""Compile, in two processes, what most tests need. Without it both workers of `make test` would compile the same things side by side."""
+"""Compile, in three processes, what most tests need. Without it both workers of `make test` would compile the same things side by side."""
 
+import math
 import subprocess
 import sys
 import tempfile
@@ -57,8 +58,22 @@ def laws():
         agent.trust()
 
 
+def proofs():
+    balancing = spaql.law(spaql.make("cartpole-500"), {"angle": 16.0, "angular velocity": 4.0, "velocity": 2.0, "position": 1.0})
+    balancing.prove(seconds=1, steps=math.inf)
+    spaql.law(spaql.make("mountain-car"), {"velocity": 1000.0}, offset=2.0).prove(seconds=1)
+    swinging = spaql.law(spaql.make("pendulum"), {"sin": -8.0, "velocity": -2.0})
+    swinging.prove(reach={"angle": (-0.3, 0.3)}, start={"angle": (-0.1, 0.1), "velocity": (-0.1, 0.1)}, seconds=1)
+    torque = spaql.Continuous((-1.0,), (1.0,), ("torque",))
+    swing = spaql.from_ode(
+        lambda angle, rate, torque: (rate, torque - angle), start={"angle": 0.1, "rate": 0.0}, actions=torque, dt=0.1, horizon=2,
+        reward=lambda angle, rate, torque: -angle,
+    )
+    spaql.law(swing, {"rate": -1.0}).prove(at={0.2: {"angle": (-1.0, 1.0)}}, seconds=1)
+
+
 # Functions that several kernels share are compiled once per process: together stands what shares most.
-HALVES = {"training": (spaql_compiled, aql_compiled, gymnasium_loops, explained), "policies": (atlas, laws)}
+HALVES = {"training": (spaql_compiled, aql_compiled, gymnasium_loops, explained), "policies": (atlas, laws), "proofs": (proofs,)}
 
 if __name__ == "__main__":
     if len(sys.argv) > 1:
