@@ -141,7 +141,7 @@ def well_inside(t1, t2, w1, w2, T1, T2):
 
 
 DOUBLE = {
-    "start": {name: (0.95, 1.35) for name in ("t1", "t2", "w1", "w2")}, "reward": well_inside, "horizon": 20,  # a little more than the box
+    "start": dict.fromkeys(("t1", "t2", "w1", "w2"), (0.95, 1.35)), "reward": well_inside, "horizon": 20,  # a little more than the box
     "actions": spaql.Continuous((-5.0, -5.0), (5.0, 5.0), ("T1", "T2")), "ends": "failure",
 }  # fmt: skip
 DOUBLE_LESS = spaql.from_ode(double_pendulum, dt=0.05, over=out_of_less, name="double pendulum less", **DOUBLE)
@@ -244,7 +244,7 @@ ATTITUDE = spaql.from_ode(
     name="attitude",
 )  # fmt: skip
 
-DOUBLE_BOX = {name: (1.0, 1.3) for name in ("t1", "t2", "w1", "w2")}
+DOUBLE_BOX = dict.fromkeys(("t1", "t2", "w1", "w2"), (1.0, 1.3))
 HOME = {"x": (-0.6, 0.6), "y": (-0.2, 0.2), "heading": (-0.06, 0.06), "v": (-0.3, 0.3)}
 ASKED = {  # leaves, samples, and what is asked
     "single pendulum": (SINGLE_PENDULUM, 1, 1_000_000, {"at": {(0.5, 1.0): {"angle": (0.0, 1.0)}}}),

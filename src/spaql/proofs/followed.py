@@ -43,8 +43,8 @@ class Following(NamedTuple):
     until_end: bool  # done when the episode has ended
     until_cells: bool  # done in a known cell of one of the grids
     most: int  # steps of sets
-    times: Array = np.zeros((0, 2), np.int64)  # of windows: first and last step of those during which the state is to be
-    within: Array = np.zeros((0, 0, 2))  # (windows, states, 2) here
+    times: Array = np.zeros((0, 2), np.int64)  # (windows, 2) first and last step
+    within: Array = np.zeros((0, 0, 2))  # (windows, states, 2) where the state is during these
 
 
 class Stack(NamedTuple):
