@@ -43,8 +43,8 @@ class Following(NamedTuple):
     until_end: bool  # done when the episode has ended
     until_cells: bool  # done in a known cell of one of the grids
     most: int  # steps of sets
-    times: Array = np.zeros((0, 2), np.int64)  # of windows: first and last step during which the state is to be
-    within: Array = np.zeros((0, 0, 2))  # (windows, states, 2) here
+    times: Array = np.zeros((0, 2), np.int64)  # (windows, 2) first and last step
+    within: Array = np.zeros((0, 0, 2))  # (windows, states, 2) where the state is during these
 
 
 class Stack(NamedTuple):
@@ -234,7 +234,9 @@ def followed(
     loop: ClosedLoop, start: Array, task: Following, seconds: float, pieces: int, smallest: float
 ) -> Followed:
     """The start in `pieces` along its longest side, each cut in halves until it can be followed."""
-    began, w, st, none = time.process_time(), work_for(loop), stack_for(loop), no_grid(loop.states)
+    w, st, none = work_for(loop), stack_for(loop), no_grid(loop.states)
+    follow_one(loop, w, st, start, task._replace(steps=0), none, none)  # compiling costs none of the seconds
+    began = time.process_time()
     width = np.diff(start, axis=1)[:, 0]
     axis = int(np.argmax(width / task.widest))
     edges = np.linspace(start[axis, 0], start[axis, 1], pieces + 1)
