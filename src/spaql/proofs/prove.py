@@ -17,7 +17,7 @@ from spaql.proofs.loop_model import ClosedLoop, closed_loop, held_states, refuse
 from spaql.proofs.loops_proven import evidence_of, prove_loop
 from spaql.proofs.proof import Box, Claim, Proof
 from spaql.proofs.proven_cells import evidence_of as cell_evidence
-from spaql.proofs.proven_cells import kept, open_boxes, reached, surroundings
+from spaql.proofs.proven_cells import kept, open_boxes, reached, surroundings, worst_of
 from spaql.proofs.questions import Question, question
 from spaql.proofs.remainders import workplace
 
@@ -148,7 +148,7 @@ def _followed(policy: "Policy", asked: Question, until_end: bool, seconds: float
 
 def _usual(loop: Any, asked: Question) -> Array:
     """How far each variable goes, by simulation."""
-    region, _ = surroundings(loop, asked.start, asked.limits)
+    region, _, _ = surroundings(loop, asked.start, asked.limits)
     width: Array = np.diff(region, axis=1)[:, 0]
     return width
 
@@ -172,24 +172,31 @@ def _arrives(policy: "Policy", asked: Question) -> Proof:
     goal = np.tile([-np.inf, np.inf], (len(asked.names), 1))
     for name, ends in asked.reach.items():
         goal[asked.names.index(name)] = ends
-    region, inner = surroundings(loop, asked.start, goal)
-    fine = kept(loop, inner, 0.4 * asked.seconds)
+    began, steps = time.process_time(), asked.problem.horizon if math.isinf(asked.steps) else int(asked.steps)
+    region, inner, scale = surroundings(loop, asked.start, goal)
+    fine = kept(loop, inner, steps, scale, 0.4 * asked.seconds)
     claim, method = claim_of(policy, asked, math.inf), "cells that stay, and cells by induction"
-    if not (fine.bound >= 0).any():
+    if not (fine.cells.bound >= 0).any():
         return Proof(
             claim, (), 0.0, (box_of(asked.start),), {}, method="no cells were found that stay"
         )
-    cells = reached(loop, fine, region, asked.limits, 0.6 * asked.seconds)
+    # what is left after the search, such as writing down what is open, is a tenth of it
+    left = 0.9 * asked.seconds - (time.process_time() - began)
+    cells = reached(loop, fine, region, asked.limits, left)
     unknown = open_boxes(cells.coarse, asked.start)
     width = np.diff(asked.start, axis=1)[:, 0]
     wide = width > 0.0
     lost = sum(float(np.prod(np.diff(box, axis=1)[wide, 0] / width[wide])) for box in unknown)
     within = int(cells.coarse.bound.max())
-    method += f", {int((cells.levels > 0).sum()):,} blocks"
+    method += f", {len(cells.sizes):,} blocks"
     boxes = tuple(box_of(box) for box in unknown)
     share = max(0.0, 1.0 - lost * (1.0 + 1e-9)) if boxes else 1.0
     if within < 0:
         return Proof(
             claim, (), 0.0, (box_of(asked.start),), {}, method="no cells were found that arrive"
         )
-    return Proof(claim, (cell_evidence(cells),), share, boxes, {}, within, method=method)
+    worst = worst_of(cells, asked.start, steps)
+    over = None if math.isnan(worst) else steps
+    return Proof(
+        claim, (cell_evidence(cells),), share, boxes, {}, within, worst, return_steps=over, method=method
+    )
