@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spaql.ground.arrays import Array
-from spaql.proofs.checked_sets import box_of, many
+from spaql.proofs.checked_sets import box_of, many, together
 from spaql.proofs.checked_steps import stepped
 from spaql.proofs.checker import CheckedLoop, RefusedError, array_of, require
 
-AT_ONCE = 2048  # boxes that are followed side by side
+AT_ONCE = 4096  # boxes that are followed side by side
 MOST_CELLS = 2**24
 MOST_STEPS = 10_000
 EDGE = 1e-9  # of a cell: a state so near to its side counts as in both cells
@@ -198,25 +198,25 @@ def _arrive(loop: CheckedLoop, task: Arriving, boxes: Array, bounds: Array, valu
     the sums of rewards on the way less the pace, and below such a sum and the value where it ends up."""
     require((values <= 0) | (task.rate.unit == 0.0), "a value is above zero")
     stated = (values != NO_VALUE) & (task.rate.unit > 0.0)
-    for first in range(0, len(boxes), AT_ONCE):
-        sets, part = many(boxes[first : first + AT_ONCE]), slice(first, first + AT_ONCE)
-        allowed, valued = bounds[part], stated[part]
-        worth = np.where(valued, values[part] * task.rate.unit, -np.inf)
-        for step in range(1, task.steps + 1):
-            sets = stepped(loop, sets)
-            box = box_of(sets)
-            require((task.limits[:, 0] <= box[..., 0]) & (box[..., 1] <= task.limits[:, 1]), "a cell leaves the goal")
-            require(~sets.over[:, 0], "an episode may end on the way")
-            gained = sets.reward[:, 0] - step * task.rate.pace
-            gained -= (np.abs(sets.reward[:, 0]) + abs(step * task.rate.pace)) * 1e-15
-            require(~(gained < worth[sets.owner]), "a return falls below its value on the way")
-            done = np.zeros(len(sets.c), bool)
-            for grid in task.grids:
-                for n, bound, value in landed(grid, box):
-                    least = -np.inf if value == NO_VALUE else gained[n] + value * task.rate.unit * (1.0 + 1e-15)
-                    there = step + bound <= allowed[sets.owner[n]]
-                    done[n] |= there and not least < worth[sets.owner[n]]
-            sets = sets.take(~done)
-            if len(sets.c) == 0:
-                break
-        require(len(sets.c) == 0, "a cell does not arrive where its bound or its value says")
+    worth, unit = np.where(stated, values * task.rate.unit, -np.inf), task.rate.unit * (1.0 + 1e-15)
+    sets, begun = many(boxes[:0]), 0
+    while begun < len(boxes) or len(sets.c) > 0:
+        if len(sets.c) < AT_ONCE // 2 and begun < len(boxes):  # steps of few sets cost as much as those of many
+            more = many(boxes[begun : begun + AT_ONCE])
+            sets = together([sets, more._replace(owner=more.owner + begun)])
+            begun += AT_ONCE
+        sets = stepped(loop, sets)
+        owner, box = sets.owner, box_of(sets)
+        step = sets.age
+        require((task.limits[:, 0] <= box[..., 0]) & (box[..., 1] <= task.limits[:, 1]), "a cell leaves the goal")
+        require(~sets.over[:, 0], "an episode may end on the way")
+        gained = sets.reward[:, 0] - step * task.rate.pace
+        gained -= (np.abs(sets.reward[:, 0]) + np.abs(step * task.rate.pace)) * 1e-15
+        require(~(gained < worth[owner]), "a return falls below its value on the way")
+        done = np.zeros(len(sets.c), bool)
+        for grid in task.grids:
+            for n, bound, value in landed(grid, box):
+                least = -np.inf if value == NO_VALUE else gained[n] + value * unit
+                done[n] |= step[n] + bound <= bounds[owner[n]] and not least < worth[owner[n]]
+        sets = sets.take(~done)
+        require(sets.age < task.steps, "a cell does not arrive where its bound or its value says")

@@ -35,6 +35,7 @@ class Many(NamedTuple):
     B: Array  # (n, d, 2)
     owner: Array  # (n,) the box it began as
     reward: Array  # (n, 2) so far
+    age: Array  # (n,) steps so far
     over: Array  # (n, 2) the episode has perhaps, has surely ended in the last step
 
     def take(self, rows: Any) -> "Many":
@@ -54,6 +55,7 @@ def many(boxes: Array) -> Many:
         boxes.copy(),
         np.arange(n),
         np.zeros((n, 2)),
+        np.zeros(n, np.int64),
         np.zeros((n, 2), bool),
     )
 

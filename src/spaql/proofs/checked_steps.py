@@ -62,7 +62,7 @@ def _moved_on(loop: CheckedLoop, act: Acting) -> list[Many]:
         )
         total = sets.reward[rows] + gained
         total = total + np.abs(total) * 1e-15 * [-1.0, 1.0]
-        parts.append(tightened(Many(c, G, R, B, sets.owner[rows], total, over)))
+        parts.append(tightened(Many(c, G, R, B, sets.owner[rows], total, sets.age[rows] + 1, over)))
     return parts
 
 

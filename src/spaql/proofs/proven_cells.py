@@ -57,6 +57,7 @@ GOAL_PART = 0.1  # of where a variable goes: half the width of the goal in varia
 MOST_SETS = 400  # steps of sets for one cell
 WORTHWHILE = 0.15  # share of the halves that arrive, below which deeper cuts of earlier blocks are tried first
 BATCH = 256  # blocks that are cut before others are tried again
+ROOM = 2.5  # for returns that are worse than simulated ones
 PACES = 12  # that are tried
 SWEEPS = 300  # over all cells that stay, for their values
 
@@ -271,7 +272,7 @@ def surroundings(loop: ClosedLoop, start: Array, goal: Array) -> tuple[Array, Ar
     middle = np.median(states[inside], axis=0) if inside.any() else region.mean(axis=1)
     half = GOAL_PART * (high - low)
     free = np.stack([middle - half, middle + half], axis=1)
-    return region, np.where(np.isfinite(goal), goal, free), float(np.abs(rewards).max())
+    return region, np.where(np.isfinite(goal), goal, free), ROOM * float(np.abs(rewards).max())
 
 
 def open_boxes(grid: Cells, start: Array) -> list[Array]:

@@ -242,13 +242,13 @@ def function(name: str, a: Quantity) -> Quantity:
         return Quantity(
             a.way, range_, slope, np.where(same, 0.0, np.inf), a.way.number(name, a.key)
         )
-    range_ = getattr(en, name)(x)
     lipschitz: Any = 1.0
-    if name == "sin":
-        slope = en.cos(x)
-    elif name == "cos":
-        slope = (-en.sin(x)[1], -en.sin(x)[0])
-    elif name == "exp":
+    if name in ("sin", "cos"):
+        sine, cosine = en.sin_and_cos(x)
+        range_, slope = (sine, cosine) if name == "sin" else (cosine, (-sine[1], -sine[0]))
+    else:
+        range_ = getattr(en, name)(x)
+    if name == "exp":
         slope, lipschitz = range_, en.exp((x[1] + error, x[1] + error))[1]
     elif name == "log":
         slope, lipschitz = (
@@ -260,7 +260,7 @@ def function(name: str, a: Quantity) -> Quantity:
         lipschitz = np.where(x[0] > error, 0.5 / np.sqrt(np.maximum(x[0] - error, 1e-300)), np.inf)
     elif name == "tanh":
         slope = en.sub(unit, en.sqr(range_))
-    else:
+    elif name == "atan":
         slope = en.div(unit, en.add(unit, en.sqr(x)))
     off = np.where(error > 0.0, lipschitz * error, 0.0) * 1.01 + 2.0 * en.LIBRARY * (
         1.0 + en.size(range_)
