@@ -96,7 +96,7 @@ def check_followed(
     count = len(evidence["boxes"]) if isinstance(evidence.get("boxes"), list) else 0
     boxes = array_of(evidence, "boxes", {"boxes": (count, n, 2)})
     require(count > 0 and (boxes[..., 0] <= boxes[..., 1]).all(), "its boxes are damaged")
-    sets, within, returns = many(boxes), 0, np.array([np.inf, -np.inf])
+    sets, within, returns = many(boxes, folds=True), 0, np.array([np.inf, -np.inf])
     for step in range(1, steps + 1):
         sets = stepped(loop, sets)
         box = box_of(sets)

@@ -14,13 +14,14 @@ def spread(w: SetWork, sets: Sets, at: int) -> tuple[float, float, float]:
     """The score in `w.score` over a set: (lowest, highest, what is no noise symbol in it). Its row
     goes to `w.symbols`."""
     d, total, loose = sets.centre.shape[1], 0.0, 0.0
-    for k in range(d):
+    for k in range(sets.shape.shape[2]):
         symbol = 0.0
         for j in range(d):
             symbol += w.score.slope[j] * sets.shape[at, j, k]
         w.symbols[k] = symbol
         total += abs(symbol)
-        loose += abs(w.score.slope[k]) * sets.rest[at, k]
+    for j in range(d):
+        loose += abs(w.score.slope[j]) * sets.rest[at, j]
     base = w.score.numbers[0]
     loose = loose + w.score.numbers[1] + ROUND * (total + loose + abs(base))
     low, high = (

@@ -115,7 +115,7 @@ def follow(
             1e-15 * (abs(start[i, 0]) + abs(start[i, 1])) + 1e-300,
         )
         sets.box[0, i, 0], sets.box[0, i, 1] = start[i, 0], start[i, 1]
-        for k in range(d):
+        for k in range(sets.shape.shape[2]):
             sets.shape[0, i, k] = half if i == k else 0.0
     st.age[0] = 0
     st.returns[0, 0] = st.returns[0, 1] = 0.0

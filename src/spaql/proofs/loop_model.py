@@ -58,6 +58,7 @@ class ClosedLoop(NamedTuple):
     sensors: Array  # (seen,) bound of the error of each sensor
     relative: float  # half an ulp of 1 in the controller's arithmetic
     absolute: float  # what underflow may cost there
+    columns: int  # noise symbols of a set
 
 
 def closed_loop(problem: Problem, rules: Tree, sensors: Array, single: bool) -> ClosedLoop:
@@ -102,7 +103,7 @@ def closed_loop(problem: Problem, rules: Tree, sensors: Array, single: bool) -> 
         constant_pieces(rules.actions) if laws is None else law_pieces(laws),
         np.zeros(1) if laws is None or laws.kind != SCORES else np.ascontiguousarray(laws.values, float),
         int(laws is not None and laws.kind == SCORES), np.asarray(sensors, float),
-        SINGLE if single else DOUBLE, DENORMAL if single else 0.0,
+        SINGLE if single else DOUBLE, DENORMAL if single else 0.0, plant.state_dim,
     )  # fmt: skip
 
 
@@ -113,7 +114,7 @@ def constant_pieces(actions: Array) -> Array:
 
 
 def law_pieces(laws: LeafLaws) -> Array:
-    """All leaves have the same: laws differ in their scores only."""
+    """All leaves have the same, but for those without a score: laws differ in their scores only."""
     values, last = laws.values.tolist(), len(laws.values) - 1
     if laws.kind == THRESHOLD:
         rows = [[(-math.inf, 0.0, values[0], 0.0), (0.0, math.inf, values[-1], 0.0)]]
@@ -128,7 +129,11 @@ def law_pieces(laws: LeafLaws) -> Array:
         ]
     else:
         rows = [[(-math.inf, math.inf, 0.0, 0.0)]] * laws.outputs
-    return np.tile(np.array(rows, float), (len(laws.offsets), 1, 1, 1))
+    pieces = np.tile(np.array(rows, float), (len(laws.offsets), 1, 1, 1))
+    if laws.kind == THRESHOLD:  # a score without terms is exactly 0 in any arithmetic, where the last action is taken
+        nothing = (laws.offsets[:, 0] == 0.0) & (laws.gains[:, 0] == 0.0).all(axis=1)
+        pieces[nothing, 0, 0, 1] = pieces[nothing, 0, 1, 0] = -1.0
+    return pieces
 
 
 # -- what is known of a plant before anything is proven ----------------------------------------------------------------

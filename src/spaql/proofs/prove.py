@@ -115,6 +115,7 @@ def _followed(policy: "Policy", asked: Question, until_end: bool, seconds: float
     if math.isinf(asked.steps):
         raise SpaqlError("give steps: start states are followed for a number of steps")
     loop = _loop(policy, asked)
+    loop = loop._replace(columns=2 * loop.states)
     claim = claim_of(policy, asked, asked.steps)
     widest = np.maximum(_usual(loop, asked) / 5.0, 1e-9)
     task = Following(

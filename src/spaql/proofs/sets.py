@@ -1,7 +1,13 @@
 """Sets of states, and one step of the closed loop on them.
 
 A set is the image of a cube, in a box:   { c + G xi + r :  |xi_k| <= 1, |r_i| <= R_i }  cut with
-B.
+B. It has a noise symbol per variable, those of the start. A set that is followed for long has as many again: F eta,
+which take in each step what would be wrapped in R. Of x = F eta + r and any matrix Q, with y = Q' x,
+
+    x  =  Q y + (I - Q Q') x      |y|  <=  |Q' F| 1 + |Q'| R      |x|  <=  |F| 1 + R
+
+so F becomes Q diag |y|, and R what |I - Q Q'| |x| is at most. Q is nearly orthogonal, its first column along the
+largest of F (Lohner's method), but nothing depends on that.
 
 With x = c + d, the line u_c + g d of the controller, off by at most e, and slopes J averaged over
 boxes that shrink to c,
@@ -18,6 +24,7 @@ time with the bounds of xi that its side allows: of a . xi >= b follows a_k xi_k
 |a_j|, j not k.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -31,7 +38,6 @@ from spaql.proofs.score_bounds import ROUND, ScoreBounds, View, empty_score, vie
 
 MOST = 40  # sets that one set may become in a step
 TOO_MANY, UNKNOWN = -1, -2
-PARTS = 2  # boxes over which slopes are averaged
 SLACK = 1e-9  # of a noise symbol: more than the rounding of a cut
 
 
@@ -39,7 +45,7 @@ class Sets(NamedTuple):
     """Room for sets, a row each."""
 
     centre: Array  # (sets, states)
-    shape: Array  # (sets, states, states) G
+    shape: Array  # (sets, states, symbols) G
     rest: Array  # (sets, states) R
     box: Array  # (sets, states, 2) B
     node: Array  # of the tree at which the set stands; -1: its action is decided
@@ -63,7 +69,7 @@ class SetWork(NamedTuple):
     middle: Array  # (inputs,)
     shrunk: Array  # (inputs, 2)
     mean: Array  # (states, inputs, 2)
-    symbols: Array  # (states,) a row times G
+    symbols: Array  # (symbols,) a row times G
     line: Array  # (actions, states) g
     applied: Array  # (actions, 4): u_c, e, least, most
     step: Array  # (states, states) A
@@ -73,7 +79,7 @@ class SetWork(NamedTuple):
 def room(loop: ClosedLoop, sets: int) -> Sets:
     d, z = loop.states, np.zeros
     return Sets(
-        z((sets, d)), z((sets, d, d)), z((sets, d)), z((sets, d, 2)), z(sets, np.int64), z(sets), z((sets, 2)),
+        z((sets, d)), z((sets, d, loop.columns)), z((sets, d)), z((sets, d, 2)), z(sets, np.int64), z(sets), z((sets, 2)),
         z(sets, np.int64),
     )  # fmt: skip
 
@@ -83,8 +89,8 @@ def work_for(loop: ClosedLoop) -> SetWork:
     inputs = d + m + len(loop.noise)
     return SetWork(
         *memory_of(loop), view(loop), empty_score(loop), room(loop, MOST), room(loop, MOST), z((d, 2)), z((d, 2)),
-        z((inputs, 2)), z(inputs), z((inputs, 2)), z((d, inputs, 2)), z(d), z((m, d)), z((m, 4)), z((d, d)),
-        z(loop.seen),
+        z((inputs, 2)), z(inputs), z((inputs, 2)), z((d, inputs, 2)), z(loop.columns), z((m, d)), z((m, 4)),
+        z((d, d)), z(loop.seen),
     )  # fmt: skip
 
 
@@ -93,7 +99,7 @@ def copy_set(source: Sets, at: int, target: Sets, to: int) -> None:
     for i in range(source.centre.shape[1]):
         target.centre[to, i], target.rest[to, i] = source.centre[at, i], source.rest[at, i]
         target.box[to, i, 0], target.box[to, i, 1] = source.box[at, i, 0], source.box[at, i, 1]
-        for k in range(source.centre.shape[1]):
+        for k in range(source.shape.shape[2]):
             target.shape[to, i, k] = source.shape[at, i, k]
     target.node[to], target.action[to] = source.node[at], source.action[at]
 
@@ -104,7 +110,7 @@ def box_of(sets: Sets, at: int, box: Array) -> bool:
     d = sets.centre.shape[1]
     for i in range(d):
         size = sets.rest[at, i]
-        for k in range(d):
+        for k in range(sets.shape.shape[2]):
             size += abs(sets.shape[at, i, k])
         centre = sets.centre[at, i]
         size += ROUND * (size + abs(centre)) + 1e-300
@@ -123,9 +129,9 @@ def box_of(sets: Sets, at: int, box: Array) -> bool:
 def keep(sets: Sets, at: int, row: Array, sign: float, least: float) -> None:
     """Cuts the noise symbols to where sign * row . xi >= least."""
     d, total = sets.centre.shape[1], 0.0
-    for k in range(d):
+    for k in range(len(row)):
         total += abs(row[k])
-    for k in range(d):
+    for k in range(len(row)):
         size = abs(row[k])
         if size <= 1e-9 * total:
             continue
@@ -150,7 +156,7 @@ def tighten(sets: Sets, at: int) -> None:
     d = sets.centre.shape[1]
     for i in range(d):
         size = sets.rest[at, i]
-        for k in range(d):
+        for k in range(sets.shape.shape[2]):
             size += abs(sets.shape[at, i, k])
         row, rest = (
             sets.shape[at, i],
@@ -160,3 +166,71 @@ def tighten(sets: Sets, at: int) -> None:
             keep(sets, at, row, 1.0, sets.box[at, i, 0] - sets.centre[at, i] - rest)
         if sets.box[at, i, 1] < sets.centre[at, i] + size:
             keep(sets, at, row, -1.0, sets.centre[at, i] - sets.box[at, i, 1] - rest)
+
+
+@apart
+def fold(sets: Sets, at: int, q: Array, used: Array) -> None:
+    """R goes into the last noise symbols of a set; see above."""
+    d = sets.centre.shape[1]
+    _directions(sets, at, q, used)
+    for i in range(d):
+        used[i] = sets.rest[at, i]  # |x|
+        for k in range(d):
+            used[i] += abs(sets.shape[at, i, d + k])
+    for k in range(d):  # |y|
+        most = 0.0
+        for i in range(d):
+            most += abs(q[i, k]) * sets.rest[at, i] * (1.0 + ROUND) + ROUND * abs(q[i, k]) * used[i]
+        for j in range(d):
+            along = 0.0
+            for i in range(d):
+                along += q[i, k] * sets.shape[at, i, d + j]
+            most += abs(along)
+        used[d + k] = most * (1.0 + ROUND)
+    for i in range(d):
+        rest, size = 0.0, used[i]
+        for j in range(d):
+            left = 1.0 if i == j else 0.0
+            for k in range(d):
+                left -= q[i, k] * q[j, k]
+            rest += (abs(left) + ROUND) * used[j]
+            size += abs(q[i, j]) * used[d + j]
+        sets.rest[at, i] = rest * (1.0 + ROUND) + ROUND * size + 1e-300
+    for i in range(d):
+        for k in range(d):
+            sets.shape[at, i, d + k] = q[i, k] * used[d + k]
+
+
+@inlined
+def _directions(sets: Sets, at: int, q: Array, used: Array) -> None:
+    """Columns of q along those of F, the largest first, each less its part along those before (Gram and Schmidt)."""
+    d = sets.centre.shape[1]
+    for k in range(d):
+        used[k] = 0.0
+    for k in range(d):
+        best, largest = -1, 0.0
+        for j in range(d):
+            norm = 0.0
+            for i in range(d):
+                norm += sets.shape[at, i, d + j] ** 2
+            if used[j] == 0.0 and norm > largest:
+                best, largest = j, norm
+        if best >= 0:
+            used[best] = 1.0
+        for fallback in range(-1 if best >= 0 else 0, d):  # where F has no more directions: a variable's own
+            size = 0.0
+            for i in range(d):
+                q[i, k] = sets.shape[at, i, d + best] / math.sqrt(largest) if fallback < 0 else 1.0 * (i == fallback)
+            for _ in range(2):
+                for before in range(k):
+                    along = 0.0
+                    for i in range(d):
+                        along += q[i, before] * q[i, k]
+                    for i in range(d):
+                        q[i, k] -= along * q[i, before]
+            for i in range(d):
+                size += q[i, k] ** 2
+            if size > (1e-12 if fallback < 0 else 0.5 / d):
+                for i in range(d):
+                    q[i, k] /= math.sqrt(size)
+                break

@@ -8,7 +8,7 @@ from spaql.proofs.choices import decided, line_of, see
 from spaql.proofs.loop_model import ClosedLoop
 from spaql.proofs.machine import IMPOSSIBLE, run
 from spaql.proofs.score_bounds import ROUND
-from spaql.proofs.sets import MOST, TOO_MANY, UNKNOWN, Sets, SetWork, copy_set, tighten
+from spaql.proofs.sets import MOST, TOO_MANY, UNKNOWN, Sets, SetWork, copy_set, fold, tighten
 
 PARTS = 2  # boxes over which slopes are averaged
 
@@ -118,8 +118,10 @@ def step_of(loop: ClosedLoop, w: SetWork, last: int, path: int, to: int) -> int:
             w.after.rest[to, i] = (
                 0.5 * (high - low) * (1.0 + ROUND) + ROUND * max(abs(low), abs(high)) + 1e-300
             )
-        for k in range(d if not known else 0):
+        for k in range(w.after.shape.shape[2] if not known else 0):
             w.after.shape[to, i, k] = 0.0
+    if loop.columns == 2 * d:
+        fold(w.after, to, w.step, w.symbols)
     if known:
         tighten(w.after, to)
     w.after.node[to] = 0
@@ -147,12 +149,13 @@ def _row(loop: ClosedLoop, w: SetWork, last: int, to: int, i: int) -> bool:
         elif j >= d + m:
             rest += abs(middle) * 0.5
     size = abs(0.5 * (w.out.box[i, 0] + w.out.box[i, 1]))
-    for k in range(d):
+    for k in range(w.after.shape.shape[2]):
         total = 0.0
         for j in range(d):
             total += w.step[i, j] * w.todo.shape[last, j, k]
             size += abs(w.step[i, j] * w.todo.shape[last, j, k])
         w.after.shape[to, i, k] = total
+    for k in range(d):
         rest += abs(w.step[i, k]) * w.todo.rest[last, k]
         size += abs(w.step[i, k]) * abs(w.around[k, 1] - w.around[k, 0])
     w.after.centre[to, i] = 0.5 * (w.out.box[i, 0] + w.out.box[i, 1])
