@@ -8,6 +8,7 @@ did most where it went wrong.
 import itertools
 import math
 import time
+from collections import deque
 from typing import NamedTuple
 
 import numpy as np
@@ -226,14 +227,14 @@ def followed(
     width = np.diff(start, axis=1)[:, 0]
     axis = int(np.argmax(width / task.widest))
     edges = np.linspace(start[axis, 0], start[axis, 1], pieces + 1)
-    pending = []
+    pending = deque[tuple[Array, float]]()
     for low, high in itertools.pairwise(edges):
         box = start.copy()
         box[axis] = low, high
         pending.append((box, 1.0 / pieces))
     boxes, answers, unknown, share = list[Array](), list[Array](), list[Array](), 0.0
     while pending:
-        box, volume = pending.pop()
+        box, volume = pending.popleft()  # large ones first: what time is left for is small
         at_work("following start states", share)
         late = time.process_time() - began >= seconds
         why = TOO_LATE if late else follow_one(loop, w, st, box, task, none, none)

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 MOST_AXES = 3  # of cells
 PIECES = 200  # in which start states are followed at first
-SMALLEST = 1e-4  # part of the starts that is not cut again
-MOST_SET_STEPS = 20_000  # for one of them
+SMALLEST = 1e-6  # part of the starts that is not cut again
+MOST_SET_STEPS = 4_000  # for one of them
 
 
 @working("proving")
@@ -132,7 +132,7 @@ def _followed(policy: "Policy", asked: Question, until_end: bool, seconds: float
     evidence = {"kind": "followed", "boxes": [box.tolist() for box in search.boxes]}
     within = int(answers[:, 0].max()) if until_end else None
     share = 1.0 if not unknown else min(search.share, 1.0)
-    spare = 1e-9 * max(abs(worst), abs(best))
+    spare = 1e-6 * max(abs(worst), abs(best))  # the checker's sums are others
     bound = {} if asked.never is None else asked.never
     return Proof(
         claim,

@@ -204,13 +204,9 @@ class Quantity:
                     np.minimum(self.high, b.high + error),
                 )
 
-        return Undecided(
-            self.way,
-            self.way.number("==", self.key, b.key),
-            np.zeros(len(self.low), bool),
-            apart,
-            cut,
-        )
+        points = (self.low == self.high) & (b.low == b.high) & (self.error + b.error == 0.0)
+        same = points & (self.low == b.low)
+        return Undecided(self.way, self.way.number("==", self.key, b.key), same, apart, cut)
 
     def __ne__(self, other: Any) -> Undecided:  # type: ignore[override]
         same: Undecided = self == other
