@@ -39,9 +39,8 @@ def _tried(asked: Question, rules: Tree, states: Array, rng: np.random.Generator
     """How bad episodes from these states are; of those that break the claim is said how."""
     plant, n = asked.problem.plant, len(states)
     assert plant is not None
-    starts, now, live = states, [tuple(state) for state in states.tolist()], list(range(n))
-    badness, steps = np.zeros(n), int(min(asked.steps, MOST_STEPS))
-    finite = np.isfinite(asked.limits)
+    starts, now, live = states, states.copy(), np.arange(n)
+    badness, steps = np.zeros(n), MOST_STEPS if isinstance(asked.reach, dict) else int(min(asked.steps, MOST_STEPS))
     goal = np.tile([-np.inf, np.inf], (len(asked.names), 1))
     for name, ends in asked.reach.items() if isinstance(asked.reach, dict) else ():
         goal[asked.names.index(name)] = ends
@@ -50,29 +49,27 @@ def _tried(asked: Question, rules: Tree, states: Array, rng: np.random.Generator
         badness[j] = BROKEN + worse
         said[badness[j]] = f"from ({', '.join(f'{x:.6g}' for x in starts[j].tolist())}) {what}"
 
-    steps = MOST_STEPS if isinstance(asked.reach, dict) else steps
     for step in range(1, steps + 1):
-        seen = np.array([now[j] if plant.observe is None else plant.observe(*now[j]) for j in live])
-        actions = decide(rules, seen + rng.uniform(-1.0, 1.0, seen.shape) * asked.sensors)
-        going = []
-        for j, action in zip(live, actions.tolist(), strict=True):
-            now[j], _, ended = plant.step(*now[j], *action, *rng.random(plant.step_noise).tolist())
-            beyond = np.where(finite, (np.array(now[j])[:, None] - asked.limits) * [-1.0, 1.0], -np.inf).max(axis=1)
-            if finite.any() and beyond.max() > 0.0:
-                i = int(np.argmax(beyond))
-                tell(j, steps - step, f"{asked.names[i]} is {now[j][i]:.6g} after {step} steps")
-            elif ended and (asked.goes_on or isinstance(asked.reach, dict)):
-                tell(j, steps - step, f"the episode ends after {step} steps")
-            elif not ended:
-                badness[j] = max(badness[j], float(beyond.max())) if finite.any() else float(step)
-                going.append(j)
-        live = going
-        if not live:
+        rows = now[live].tolist()
+        seen = np.array([state if plant.observe is None else plant.observe(*state) for state in rows])
+        actions = decide(rules, seen + rng.uniform(-1.0, 1.0, seen.shape) * asked.sensors).tolist()
+        noise = rng.random((len(rows), plant.step_noise)).tolist()
+        after = [plant.step(*state, *some, *more) for state, some, more in zip(rows, actions, noise, strict=True)]
+        now[live], ended = np.array([state for state, _, _ in after]), np.array([over for _, _, over in after])
+        beyond = np.maximum(asked.limits[:, 0] - now[live], now[live] - asked.limits[:, 1])
+        out, ends = beyond.max(axis=1) > 0.0, ended & (asked.reach != "end")
+        badness[live] = np.maximum(badness[live], np.maximum(beyond.max(axis=1), step if asked.reach == "end" else 0.0))
+        for k in np.flatnonzero(out | ends).tolist():
+            j, i = int(live[k]), int(np.argmax(beyond[k]))
+            happens = f"{asked.names[i]} is {now[j, i]:.6g}" if out[k] else "the episode ends"
+            tell(j, steps - step, f"{happens} after {step} steps")
+        live = live[~(out | ended)]
+        if len(live) == 0:
             return badness
-    for j in live:
-        away = ((np.array(now[j]) < goal[:, 0]) | (np.array(now[j]) > goal[:, 1])).nonzero()[0]
+    for j in live.tolist():
+        away = np.flatnonzero((now[j] < goal[:, 0]) | (now[j] > goal[:, 1]))
         if asked.reach == "end":
             tell(j, 0.0, f"the episode does not end within {steps} steps")
         elif len(away):
-            tell(j, 0.0, f"{asked.names[away[0]]} is {now[j][away[0]]:.6g} after {steps:,} steps")
+            tell(j, 0.0, f"{asked.names[away[0]]} is {now[j, away[0]]:.6g} after {steps:,} steps")
     return badness

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 MOST_AXES = 3  # of cells
 PIECES = 200  # in which start states are followed at first
 SMALLEST = 1e-6  # part of the starts that is not cut again
-MOST_SET_STEPS = 4_000  # for one of them
+MOST_SET_STEPS = 2  # for one of them, for each step that it is followed
 
 
 @working("proving")
@@ -119,7 +119,7 @@ def _followed(policy: "Policy", asked: Question, until_end: bool, seconds: float
     claim = claim_of(policy, asked, asked.steps)
     widest = np.maximum(_usual(loop, asked) / 5.0, 1e-9)
     task = Following(
-        int(asked.steps), asked.limits, widest, not until_end, until_end, False, MOST_SET_STEPS
+        int(asked.steps), asked.limits, widest, not until_end, until_end, False, 1000 + MOST_SET_STEPS * int(asked.steps),
     )
     pieces, smallest = (PIECES, SMALLEST) if until_end else (1, 1.0 / 64.0)
     search = followed(loop, asked.start, task, seconds, pieces, smallest)

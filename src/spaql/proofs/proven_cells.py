@@ -52,7 +52,7 @@ BITS = 24  # of the number of cells, at most
 HALVINGS = 4  # of a side of a block
 STAY_STEPS, REACH_STEPS = 12, 40  # that a cell is followed
 SIMULATED = 2000  # states that tell where the loop goes
-WIDEST = 48  # part of where a variable goes: sets that are wider are given up
+WIDEST = 6  # blocks: sets that are wider are given up
 GOAL_PART = 0.1  # of where a variable goes: half the width of the goal in variables that it does not name
 MOST_SETS = 400  # steps of sets for one cell
 WORTHWHILE = 0.15  # share of the halves that arrive, below which deeper cuts of earlier blocks are tried first
@@ -173,7 +173,7 @@ def reached(loop: ClosedLoop, inner: Kept, region: Array, limits: Array, seconds
     """Bounds of cells: blocks first, and then their halves where it helps, early ones first."""
     size, d = 2**HALVINGS, loop.states
     cells = cells_over(region, np.full(d, min(COARSE * size, 2 ** (BITS // d))))
-    task = Journey(REACH_STEPS, limits, (region[:, 1] - region[:, 0]) / WIDEST, MOST_SETS, inner.pace, inner.unit)
+    task = Journey(REACH_STEPS, limits, WIDEST * size * cells.step, MOST_SETS, inner.pace, inner.unit)
     ends = time.process_time() + seconds
     search = Search(loop, inner, cells, task, ends, work_for(loop), trail_for(loop, REACH_STEPS))
     axes = np.meshgrid(*(np.arange(0, count, size) for count in cells.shape.tolist()), indexing="ij")
