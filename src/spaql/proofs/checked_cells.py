@@ -16,6 +16,7 @@ from spaql.proofs.checker import CheckedLoop, RefusedError, array_of, require
 AT_ONCE = 4096  # boxes that are followed side by side
 MOST_CELLS = 2**24
 MOST_STEPS = 10_000
+MOST_SETS = 200  # that a start box may be at a time
 EDGE = 1e-9  # of a cell: a state so near to its side counts as in both cells
 
 
@@ -119,7 +120,7 @@ def check_followed(
         sets = sets.take(~surely)
         if len(sets.c) == 0:
             return boxes, within, returns
-        require(len(sets.c) < 100_000, "there are too many sets")
+        require(len(sets.c) <= MOST_SETS * count, "there are too many sets")
     require(not until_end, "an episode may go on")
     return boxes, steps, np.array([sets.reward[:, 0].min(), sets.reward[:, 1].max()])
 
