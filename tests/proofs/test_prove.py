@@ -148,7 +148,7 @@ def test_no_return_falls_below_the_bound_and_the_bound_is_near(slid, sliding):
             total += reward
         least = min(least, total)
     assert slid.return_steps == 100
-    assert 1.1 * least < slid.worst_return <= least
+    assert 1.5 * least < slid.worst_return <= least  # of 40 cells along a side
 
 
 def test_a_goal_is_reached_and_kept(slid, sliding):

@@ -223,7 +223,9 @@ def followed(
     loop: ClosedLoop, start: Array, task: Following, seconds: float, pieces: int, smallest: float
 ) -> Followed:
     """The start in `pieces` along its longest side, each cut in halves until it can be followed."""
-    began, w, st, none = time.process_time(), work_for(loop), stack_for(loop), no_grid(loop.states)
+    w, st, none = work_for(loop), stack_for(loop), no_grid(loop.states)
+    follow_one(loop, w, st, start, task._replace(steps=0), none, none)  # compiling does not count
+    began = time.process_time()
     width = np.diff(start, axis=1)[:, 0]
     axis = int(np.argmax(width / task.widest))
     edges = np.linspace(start[axis, 0], start[axis, 1], pieces + 1)

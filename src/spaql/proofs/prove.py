@@ -173,17 +173,16 @@ def _arrives(policy: "Policy", asked: Question) -> Proof:
     goal = np.tile([-np.inf, np.inf], (len(asked.names), 1))
     for name, ends in asked.reach.items():
         goal[asked.names.index(name)] = ends
-    began, steps = time.process_time(), asked.problem.horizon if math.isinf(asked.steps) else int(asked.steps)
+    steps = asked.problem.horizon if math.isinf(asked.steps) else int(asked.steps)
     region, inner, scale = surroundings(loop, asked.start, goal)
-    fine = kept(loop, inner, steps, scale, 0.4 * asked.seconds)
+    fine = kept(loop, inner, steps, scale, 0.3 * asked.seconds)
     claim, method = claim_of(policy, asked, math.inf), "cells that stay, and cells by induction"
     if not (fine.cells.bound >= 0).any():
         return Proof(
             claim, (), 0.0, (box_of(asked.start),), {}, method="no cells were found that stay"
         )
     # what is left after the search, such as writing down what is open, is a tenth of it
-    left = 0.9 * asked.seconds - (time.process_time() - began)
-    cells = reached(loop, fine, region, asked.limits, left)
+    cells = reached(loop, fine, region, asked.limits, 0.8 * asked.seconds)
     unknown = open_boxes(cells.coarse, asked.start)
     width = np.diff(asked.start, axis=1)[:, 0]
     wide = width > 0.0
