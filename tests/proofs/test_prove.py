@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import spaql
-from spaql.proofs import prove
+from spaql.proofs import prove, staying_cells
 from spaql.proofs import proven_cells as cells
 from spaql.proofs.checked_cells import unpacked
 from spaql.trees.tree import Builder, decide
@@ -132,7 +132,7 @@ def sliding():
 @pytest.fixture(scope="module")
 def slid(sliding):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cells, "FINE", 40)
+        patch.setattr(staying_cells, "FINE", 40)
         patch.setattr(cells, "COARSE", 40)
         patch.setattr(cells, "HALVINGS", 1)
         return sliding.prove(reach={"x": (-0.2, 0.2)})

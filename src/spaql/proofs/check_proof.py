@@ -165,8 +165,8 @@ def _check_arrives(proof: Proof, loop: CheckedLoop) -> None:
     whole = np.array(claim.start)
     if not math.isnan(proof.worst_return):
         steps = proof.return_steps
-        require(type(steps) is int and 1 <= steps <= 10**6, "it says not over how many steps")
-        require(proof.worst_return <= _least_return(cells, rate, whole, steps), "the return may be worse")
+        require(isinstance(steps, int) and 1 <= steps <= 10**6, "it says not over how many steps")
+        require(proof.worst_return <= _least_return(cells, rate, whole, int(steps or 0)), "the return may be worse")
     require(
         proof.share <= share_of(cells, whole, [np.array(box) for box in proof.open]) + 1e-9,
         "a smaller share is proven",

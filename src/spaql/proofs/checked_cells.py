@@ -182,7 +182,8 @@ def whole_of(evidence: Mapping[str, Any], key: str, most: int = MOST_STEPS) -> i
 def _boxes(cells: CheckedCells, corners: Array, sizes: Any) -> Array:
     """Blocks of cells. Their sides are worked out with rounding: with all that they may be."""
     boxes = np.stack([cells.low + corners * cells.step, cells.low + (corners + sizes) * cells.step], axis=2)
-    return boxes + (1e-15 * (np.abs(boxes) + np.abs(cells.low)[:, None]) + 1e-300) * [-4.0, 4.0]
+    wider: Array = boxes + (1e-15 * (np.abs(boxes) + np.abs(cells.low)[:, None]) + 1e-300) * [-4.0, 4.0]
+    return wider
 
 
 class Arriving(NamedTuple):

@@ -297,5 +297,3 @@ def _highest(loop: CheckedLoop, sets: Many, seen: Any, leaf: int, around: Array)
         parts.append(_with(loop, sets.take(possible), value))
     return [part for part in parts if len(part.u)]
 
-
-# -- a step ------------------------------------------------------------------------------------------------------------

@@ -57,9 +57,9 @@ def _tried(asked: Question, rules: Tree, states: Array, rng: np.random.Generator
         after = [plant.step(*state, *some, *more) for state, some, more in zip(rows, actions, noise, strict=True)]
         now[live], ended = np.array([state for state, _, _ in after]), np.array([over for _, _, over in after])
         beyond = np.maximum(asked.limits[:, 0] - now[live], now[live] - asked.limits[:, 1])
-        out, ends = beyond.max(axis=1) > 0.0, ended & (asked.reach != "end")
+        out, fails = beyond.max(axis=1) > 0.0, ended & (asked.reach != "end")
         badness[live] = np.maximum(badness[live], np.maximum(beyond.max(axis=1), step if asked.reach == "end" else 0.0))
-        for k in np.flatnonzero(out | ends).tolist():
+        for k in np.flatnonzero(out | fails).tolist():
             j, i = int(live[k]), int(np.argmax(beyond[k]))
             happens = f"{asked.names[i]} is {now[j, i]:.6g}" if out[k] else "the episode ends"
             tell(j, steps - step, f"{happens} after {step} steps")

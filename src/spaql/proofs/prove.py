@@ -17,9 +17,10 @@ from spaql.proofs.loop_model import ClosedLoop, closed_loop, held_states, refuse
 from spaql.proofs.loops_proven import evidence_of, prove_loop
 from spaql.proofs.proof import Box, Claim, Proof
 from spaql.proofs.proven_cells import evidence_of as cell_evidence
-from spaql.proofs.proven_cells import kept, open_boxes, reached, surroundings, worst_of
+from spaql.proofs.proven_cells import open_boxes, reached, surroundings, worst_of
 from spaql.proofs.questions import Question, question
 from spaql.proofs.remainders import workplace
+from spaql.proofs.staying_cells import kept
 
 if TYPE_CHECKING:
     from spaql.policy.policy import Policy
@@ -119,7 +120,8 @@ def _followed(policy: "Policy", asked: Question, until_end: bool, seconds: float
     claim = claim_of(policy, asked, asked.steps)
     widest = np.maximum(_usual(loop, asked) / 5.0, 1e-9)
     task = Following(
-        int(asked.steps), asked.limits, widest, not until_end, until_end, False, 1000 + MOST_SET_STEPS * int(asked.steps),
+        int(asked.steps), asked.limits, widest, not until_end, until_end, False,
+        1000 + MOST_SET_STEPS * int(asked.steps),
     )
     pieces, smallest = (PIECES, SMALLEST) if until_end else (1, 1.0 / 64.0)
     search = followed(loop, asked.start, task, seconds, pieces, smallest)

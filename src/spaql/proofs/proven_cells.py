@@ -30,114 +30,35 @@ import numpy as np
 
 from spaql.ground.arrays import Array
 from spaql.ground.progress import at_work
-from spaql.proofs.cell_kernels import (
-    LONGEST,
-    UNVALUED,
-    Cells,
-    Journey,
-    arrivals,
-    broken,
-    induct,
-    no_cells,
-    settle,
-    stay,
-    stirred,
-    trail_for,
-)
+from spaql.proofs.cell_grid import UNVALUED, CellGrid, cells_over, no_cells
+from spaql.proofs.cell_kernels import Journey, induct, stirred, trail_for
 from spaql.proofs.loop_model import ClosedLoop
 from spaql.proofs.sets import work_for
+from spaql.proofs.staying_cells import MOST_SETS, STAY_STEPS, StayingCells
+from spaql.proofs.steps_of_sets import LONGEST, arrivals
 
-FINE, FINE_CELLS = 100, 10_000  # cells along a side of the goal, and in all, at most
 COARSE = 256  # blocks along a side of the states, before they are cut
 BITS = 24  # of the number of cells, at most
 HALVINGS = 4  # of a side of a block
-STAY_STEPS, REACH_STEPS = 12, 40  # that a cell is followed
+REACH_STEPS = 40  # that a cell is followed
 SIMULATED = 2000  # states that tell where the loop goes
 WIDEST = 6  # blocks: sets that are wider are given up
 GOAL_PART = 0.1  # of where a variable goes: half the width of the goal in variables that it does not name
-MOST_SETS = 400  # steps of sets for one cell
 WORTHWHILE = 0.15  # share of the halves that arrive, below which deeper cuts of earlier blocks are tried first
 BATCH = 256  # blocks that are cut before others are tried again
 ROOM = 2.5  # for returns that are worse than simulated ones
-PACES = 12  # that are tried
-SWEEPS = 300  # over all cells that stay, for their values
 
 
 # -- the search --------------------------------------------------------------------------------------------------------
 
 
-class Kept(NamedTuple):
-    """Cells that stay."""
-
-    cells: Cells  # bound 0: those of S
-    pace: float
-    unit: float  # of values; 0: there are none
-
-
 class Reached(NamedTuple):
     """What came of it."""
 
-    kept: Kept
-    coarse: Cells  # bounds, -1 where nothing is known
+    kept: StayingCells
+    coarse: CellGrid  # bounds, -1 where nothing is known
     corners: Array  # (blocks, states) of the proven ones
     sizes: Array  # (blocks, states)
-
-
-def cells_over(box: Array, count: Array, more: float = 1e-9) -> Cells:
-    """Cells over a box and a little more, so that rounding does not lead out of it; or less."""
-    low, high = box[:, 0], box[:, 1]
-    margin = more * np.maximum(np.maximum(np.abs(low), np.abs(high)), 1e-3)
-    shape = np.asarray(count, np.int64)
-    step, cells = (high - low + 2.0 * margin) / shape, int(np.prod(shape))
-    return Cells(low - margin, step, shape, np.full(cells, -1, np.int16), np.full(cells, UNVALUED, np.int16))
-
-
-def kept(loop: ClosedLoop, goal: Array, steps: int, scale: float, seconds: float) -> Kept:
-    """S: the cells of the goal that are never left. Those that landed in cells that went are tried again, until none
-    goes. Then their values, for returns of so many steps, of which one is about -`scale`."""
-    d = loop.states
-    grid = cells_over(goal, np.full(d, min(FINE, round(FINE_CELLS ** (1.0 / d)))), more=-1e-9)  # every cell is inside of the goal
-    grid.bound[:] = 0
-    task = Journey(STAY_STEPS, goal, np.full(d, np.inf), MOST_SETS, 0.0, 0.0)
-    w, t, corner, none = work_for(loop), trail_for(loop, STAY_STEPS), np.zeros((3, d), np.int64), no_cells(d)
-    ways, begins, used = np.zeros((16 * len(grid.bound), 2 * d + 3)), np.zeros((len(grid.bound), 2), np.int64), 0
-    again = np.arange(len(grid.bound))
-    stay(loop, w, t, grid, none, again[:0], task, ways, begins, 0)  # compiling does not count
-    began = time.process_time()
-    while len(again) > 0:
-        for some in np.array_split(again, max(1, len(again) // 1000)):
-            at_work("taking away cells that do not stay", float((grid.bound < 0).mean()))
-            late = time.process_time() - began > seconds
-            used = -1 if late else stay(loop, w, t, grid, none, some, task, ways, begins, used)
-            if used < 0:
-                grid.bound[:] = -1
-                return Kept(grid, 0.0, 0.0)
-        left = np.flatnonzero(grid.bound >= 0)
-        gone = np.zeros(len(left), bool)
-        broken(grid, corner, left, ways, begins, gone)
-        again = left[gone]
-    left = np.flatnonzero(grid.bound >= 0)
-    return _valued(grid, left, ways, begins, steps, scale)
-
-
-def _valued(grid: Cells, left: Array, ways: Array, begins: Array, steps: int, scale: float) -> Kept:
-    """With the pace for which the worst return of so many steps is highest, of those tried: between the worst reward
-    of a step and the best one."""
-    d, best, chosen = len(grid.low), -np.inf, Kept(grid, 0.0, 0.0)
-    rows = np.concatenate([np.arange(*begins[cell]) for cell in left.tolist()]) if len(left) else np.zeros(0, int)
-    rates = ways[rows, 2 * d + 1] / ways[rows, 2 * d]
-    if len(rates) == 0 or not np.isfinite(rates).all():
-        return chosen
-    top, bottom = rates.max().item(), rates.min().item()
-    for pace in (top - (top - bottom) * 2.0 ** (np.arange(PACES) - PACES + 1)).tolist():
-        unit = (scale + steps * (abs(pace) + abs(bottom))) / -UNVALUED
-        grid.value[left] = 0
-        corner = np.zeros((3, d), np.int64)
-        if unit > 0.0 and settle(grid, corner, left, ways, begins, pace, unit, SWEEPS):
-            worst = steps * pace + float(grid.value[left].mean()) * unit
-            if worst > best:
-                best, chosen = worst, Kept(grid._replace(value=grid.value.copy()), pace, unit)
-    return chosen
 
 
 class Blocks(NamedTuple):
@@ -156,12 +77,12 @@ class Blocks(NamedTuple):
         return Blocks(*(part[rows] for part in self))
 
 
-class Search(NamedTuple):
+class CellSearch(NamedTuple):
     """What the search for bounds works on."""
 
     loop: ClosedLoop
-    kept: Kept
-    cells: Cells
+    kept: StayingCells
+    cells: CellGrid
     task: Journey
     ends: float  # process time
     w: Any
@@ -172,12 +93,12 @@ class Search(NamedTuple):
         return time.process_time() > self.ends
 
 
-def reached(loop: ClosedLoop, inner: Kept, region: Array, limits: Array, seconds: float) -> Reached:
+def reached(loop: ClosedLoop, inner: StayingCells, region: Array, limits: Array, seconds: float) -> Reached:
     """Bounds of cells: blocks first, and then their halves where it helps, early ones first."""
     size, d = 2**HALVINGS, loop.states
     cells = cells_over(region, np.full(d, min(COARSE * size, 2 ** (BITS // d))))
     task = Journey(REACH_STEPS, limits, WIDEST * size * cells.step, MOST_SETS, inner.pace, inner.unit)
-    search = Search(loop, inner, cells, task, math.inf, work_for(loop), trail_for(loop, REACH_STEPS))
+    search = CellSearch(loop, inner, cells, task, math.inf, work_for(loop), trail_for(loop, REACH_STEPS))
     nothing = np.zeros((0, d), np.int64)
     _try(search, _new(search, nothing, nothing, nothing[:, 0]), np.zeros(0, np.int64))  # compiling does not count
     search = search._replace(ends=time.process_time() + seconds)
@@ -194,7 +115,7 @@ def reached(loop: ClosedLoop, inner: Kept, region: Array, limits: Array, seconds
     return Reached(inner, cells, arrived.corners, arrived.sizes)
 
 
-def _new(search: Search, corners: Array, sizes: Array, depth: Array) -> Blocks:
+def _new(search: CellSearch, corners: Array, sizes: Array, depth: Array) -> Blocks:
     """Blocks that were not tried before; those from which no simulation arrives are left out."""
     loop, cells = search.loop, search.cells
     states = cells.low + (corners + 0.5 * sizes) * cells.step
@@ -209,7 +130,7 @@ def _new(search: Search, corners: Array, sizes: Array, depth: Array) -> Blocks:
     )  # fmt: skip
 
 
-def _try(search: Search, blocks: Blocks, rows: Array) -> int:
+def _try(search: CellSearch, blocks: Blocks, rows: Array) -> int:
     """These rows; how many have arrived."""
     b, arrived = blocks, 0
     for part in np.array_split(rows, max(1, len(rows) // 1000)):
@@ -223,7 +144,7 @@ def _try(search: Search, blocks: Blocks, rows: Array) -> int:
     return arrived
 
 
-def _try_again(search: Search, blocks: Blocks) -> bool:
+def _try_again(search: CellSearch, blocks: Blocks) -> bool:
     """All blocks of which a set on the way is known by now, until there are none; False if it is too late."""
     arrived = 1
     while arrived > 0 and not search.late:
@@ -232,13 +153,13 @@ def _try_again(search: Search, blocks: Blocks) -> bool:
     return not search.late
 
 
-def _stirred(search: Search, blocks: Blocks) -> tuple[Array, Array]:
+def _stirred(search: CellSearch, blocks: Blocks) -> tuple[Array, Array]:
     again, near = np.zeros((2, len(blocks.depth)), bool)
     stirred(search.cells, search.t.corner, blocks.chains, blocks.lengths, blocks.bounds, again, near)
     return again, near
 
 
-def _cut(search: Search, blocks: Blocks, deepest: int) -> tuple[Blocks, bool]:
+def _cut(search: CellSearch, blocks: Blocks, deepest: int) -> tuple[Blocks, bool]:
     """The earliest blocks that touch what is known, in halves; False if there are none."""
     _, near = _stirred(search, blocks)
     rows = np.flatnonzero(near & (blocks.bounds == -1) & (blocks.depth < deepest))
@@ -280,7 +201,7 @@ def surroundings(loop: ClosedLoop, start: Array, goal: Array) -> tuple[Array, Ar
     return region, np.where(np.isfinite(goal), goal, free), ROOM * float(np.abs(rewards).max())
 
 
-def open_boxes(grid: Cells, start: Array) -> list[Array]:
+def open_boxes(grid: CellGrid, start: Array) -> list[Array]:
     """Cells of the start without a bound, joined along the last variable."""
     unknown = (grid.bound < 0).reshape(tuple(grid.shape.tolist()))
     first = np.maximum(np.floor((start[:, 0] - grid.low) / grid.step).astype(int), 0)

@@ -234,9 +234,9 @@ def function(name: str, a: Quantity) -> Quantity:
     if name == "floor":
         range_ = np.floor(a.low - error), np.floor(a.high + error)
         same = range_[0] == range_[1]
-        slope = a._by((np.where(same, 0.0, -np.inf), np.where(same, 0.0, np.inf)))
+        slopes = a._by((np.where(same, 0.0, -np.inf), np.where(same, 0.0, np.inf)))
         return Quantity(
-            a.way, range_, slope, np.where(same, 0.0, np.inf), a.way.number(name, a.key)
+            a.way, range_, slopes, np.where(same, 0.0, np.inf), a.way.number(name, a.key)
         )
     lipschitz: Any = 1.0
     if name in ("sin", "cos"):

@@ -79,8 +79,8 @@ class SetWork(NamedTuple):
 def room(loop: ClosedLoop, sets: int) -> Sets:
     d, z = loop.states, np.zeros
     return Sets(
-        z((sets, d)), z((sets, d, loop.columns)), z((sets, d)), z((sets, d, 2)), z(sets, np.int64), z(sets), z((sets, 2)),
-        z(sets, np.int64),
+        z((sets, d)), z((sets, d, loop.columns)), z((sets, d)), z((sets, d, 2)), z(sets, np.int64), z(sets),
+        z((sets, 2)), z(sets, np.int64),
     )  # fmt: skip
 
 
