@@ -165,7 +165,7 @@ def worth(t: Trail, task: Journey, fine: CellGrid, coarse: CellGrid) -> int:
 
 @kernel
 def induct(
-    loop: ClosedLoop, w: SetWork, t: Trail, fine: CellGrid, coarse: CellGrid, corners: Array, sizes: Array, task: Journey,
+    Returns how many arrived. Of the others, `chains` says which cells must be known before another try.
     rows: Array, bounds: Array, axes: Array, chains: Array, lengths: Array,
 ) -> int:  # fmt: skip
     """These blocks, given by their first cells and sizes, in this order: those that arrive get a bound and a value.
