@@ -165,8 +165,8 @@ def worth(t: Trail, task: Journey, fine: CellGrid, coarse: CellGrid) -> int:
 
 @kernel
 def induct(
-    Returns how many arrived. Of the others, `chains` says which cells must be known before another try.
-    rows: Array, bounds: Array, axes: Array, chains: Array, lengths: Array,
+    loop: ClosedLoop, w: SetWork, t: Trail, fine: CellGrid, coarse: CellGrid, corners: Array, sizes: Array,
+    task: Journey, rows: Array, bounds: Array, axes: Array, chains: Array, lengths: Array,
 ) -> int:  # fmt: skip
     """These blocks, given by their first cells and sizes, in this order: those that arrive get a bound and a value.
 
