@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 import spaql
-from spaql.proofs import prove
+from spaql.proofs import prove, staying_cells
 from spaql.proofs import proven_cells as cells
+from spaql.proofs.checked_cells import unpacked
 from spaql.trees.tree import Builder, decide
 
 BALANCES = {"position": 1.0, "velocity": 1.95, "angle": 16.1, "angular velocity": 4.25}
@@ -161,10 +162,23 @@ def sliding():
 @pytest.fixture(scope="module")
 def slid(sliding):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cells, "FINE", 40)
+        patch.setattr(staying_cells, "FINE", 40)
         patch.setattr(cells, "COARSE", 40)
-        patch.setattr(cells, "LEVELS", 2)
+        patch.setattr(cells, "HALVINGS", 1)
         return sliding.prove(reach={"x": (-0.2, 0.2)})
+
+
+def test_no_return_falls_below_the_bound_and_the_bound_is_near(slid, sliding):
+    rng, least = np.random.default_rng(1), 0.0
+    for trial in range(40):
+        state, total = tuple(rng.choice([-1.0, 1.0], 2) if trial < 8 else rng.uniform(-1, 1, 2)), 0.0
+        for _ in range(slid.return_steps):
+            action = decide(sliding.rules, np.array([state]))[0]
+            state, reward, _ = sliding.problem.plant.step(*state, *action)
+            total += reward
+        least = min(least, total)
+    assert slid.return_steps == 100
+    assert 1.5 * least < slid.worst_return <= least  # of 40 cells along a side
 
 
 def test_a_goal_is_reached_and_kept(slid, sliding):
@@ -274,22 +288,25 @@ def test_of_start_boxes_no_line_may_be_better(certificates, climbed, change, tmp
     _refused(content | change, policy, tmp_path)
 
 
-def test_of_cells_no_bound_may_be_smaller_and_none_invented(certificates, tmp_path):
-    from spaql.proofs.checked_cells import unpacked
-
+def test_of_cells_no_number_may_be_better(certificates, tmp_path):
     path, policy = certificates["slid"]
     content = json.loads(path.read_text())
-    part = content["evidence"][0]
-    stay, reach = part["stay"], part["reach"]
-    bounds = unpacked(reach["bound"], int(np.prod(reach["shape"])))
-    for sooner in (np.where(bounds > 4, bounds // 2, bounds), np.where(bounds > 0, 1, bounds)):
-        reach["bound"] = cells.packed(sooner)
+    reach, stay, count = content["evidence"][0]["reach"], content["evidence"][0]["stay"], content["evidence"][0]["blocks"]
+    bounds, values = (unpacked(reach[key], count).astype(int) for key in ("bound", "value"))
+    cells_in = int(np.prod(stay["shape"]))
+    for part, key, wrong in (
+        (reach, "bound", np.where(bounds > 4, bounds // 2, bounds)),
+        (reach, "bound", np.where(bounds > 0, 1, bounds)),
+        (reach, "value", values + 1 - (values == 0)),
+        (reach, "value", values * 99 // 100),
+        (stay, "bound", np.zeros(cells_in)),
+        (stay, "value", np.zeros(cells_in)),
+    ):
+        before, part[key] = part[key], cells.packed(wrong)
         _refused(content, policy, tmp_path)
-    reach["bound"] = cells.packed(bounds)
-    stay["bound"] = cells.packed(np.zeros(int(np.prod(stay["shape"]))))
-    _refused(content, policy, tmp_path)
-    _refused(json.loads(path.read_text()) | {"share": 1.01}, policy, tmp_path)
-    _refused(json.loads(path.read_text()) | {"within": content["within"] - 1}, policy, tmp_path)
+        part[key] = before
+    for better in ({"share": 1.01}, {"within": content["within"] - 1}, {"worst_return": 0.999 * content["worst_return"]}, {"return_steps": 101}):
+        _refused(content | better, policy, tmp_path)
 
 
 # -- bad input: one line each ------------------------------------------------------------------------------------------

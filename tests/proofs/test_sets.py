@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 
 import spaql
-from spaql.proofs.checked_sets import many
+from spaql.ground.compiling import kernel
+from spaql.proofs.checked_sets import folded, many
 from spaql.proofs.checked_steps import stepped
 from spaql.proofs.checker import CheckedLoop
 from spaql.proofs.followed import Following, follow_one, no_grid, stack_for
 from spaql.proofs.loop_model import closed_loop
-from spaql.proofs.sets import work_for
+from spaql.proofs.sets import Sets, fold, work_for
 from spaql.trees.tree import decide
 
 LAWS = {
@@ -67,3 +68,38 @@ def _the_prover_holds(policy, box, single, rng):
             limits[axis, side] = (ends[:, axis].min() if side == 0 else ends[:, axis].max()) + sign * 1e-9
             task = Following(2, limits, np.full(d, np.inf), False, False, False, 1000)
             assert follow_one(loop, w, st, box, task, none, none) != 1
+
+
+@kernel
+def fold_from(sets: Sets, at: int, q, used) -> None:
+    fold(sets, at, q, used)
+
+
+def reach_of(F, R, directions):
+    """How far { F eta + r } goes: of zonotopes, one lies in the other if it goes no farther in any direction."""
+    return np.abs(directions @ F).sum(axis=1) + np.abs(directions) @ R
+
+
+@pytest.mark.parametrize("which", ["of the prover", "of the checker"])
+def test_a_set_lies_in_what_it_is_folded_to_and_in_nothing_that_is_a_little_smaller(which):
+    rng, smaller = np.random.default_rng(4), 0
+    for trial in range(200):
+        d = int(rng.integers(1, 5))
+        F, R = rng.normal(size=(d, d)) * 10.0 ** rng.uniform(-8, 2, d), 10.0 ** rng.uniform(-9, 0, d)
+        F[:, rng.random(d) < 0.2] = 0.0  # no direction
+        if trial % 5 == 0 and d > 1:
+            F[:, 1] = 2.0 * F[:, 0]  # the same twice
+        G = np.concatenate([np.zeros((d, d)), F], axis=1)
+        if which == "of the prover":
+            z = np.zeros
+            sets = Sets(z((1, d)), G[None].copy(), R[None].copy(), z((1, d, 2)), z(1, np.int64), z(1), z((1, 2)), z(1, np.int64))
+            fold_from(sets, 0, z((d, d)), z(2 * d))
+            after, rest = sets.shape[0, :, d:], sets.rest[0]
+        else:
+            after, rest = (part[0] for part in folded(G[None], R[None]))
+            after = after[:, d:]
+        directions = np.concatenate([rng.normal(size=(200, d)), np.eye(d), np.linalg.pinv(after)])
+        inner = reach_of(F, R, directions)
+        assert (inner <= reach_of(after, rest, directions)).all()
+        smaller += bool((inner > reach_of(0.999 * after, rest, directions)).any())
+    assert smaller > 150

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import spaql
-from spaql.proofs import checked_sets, checker
+from spaql.proofs import checked_sets, checker, staying_cells
 from spaql.proofs import proven_cells as cells
 from spaql.trees.laws import SCORES, LeafLaws
 from spaql.trees.tree import Builder, decide
@@ -126,7 +126,7 @@ def test_an_episode_that_ends_on_the_way_does_not_arrive(tmp_path, monkeypatch):
         name="crossing", ends="failure",
     )  # fmt: skip
     policy = spaql.Policy(problem, constant(), "tree", "hand")
-    monkeypatch.setattr(cells, "FINE", 20)
+    monkeypatch.setattr(staying_cells, "FINE", 20)
     monkeypatch.setattr(cells, "COARSE", 20)
     assert not policy.prove(reach={"x": (-0.2, 0.2)}, seconds=2).holds
 

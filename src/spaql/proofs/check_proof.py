@@ -13,7 +13,7 @@ from spaql.plants.ode import MOST_SUBSTEPS
 from spaql.plants.problem import Problem
 from spaql.policy.policy import Policy
 from spaql.proofs import fingerprint
-from spaql.proofs.checked_cells import AT_ONCE, CheckedCells, check_cells, check_followed
+from spaql.proofs.checked_cells import AT_ONCE, NO_VALUE, CheckedCells, Rate, check_cells, check_followed
 from spaql.proofs.checked_flows import check_flow
 from spaql.proofs.checked_linear import check_linear
 from spaql.proofs.checker import CheckedLoop, RefusedError, array_of, require
@@ -201,18 +201,35 @@ def _check_arrives(proof: Proof, loop: CheckedLoop) -> None:
         math.isinf(claim.steps) and claim.never is None and not proof.bound,
         "more is told than it shows",
     )
-    require(math.isnan(proof.worst_return) and math.isnan(proof.best_return), "it shows no return")
+    require(math.isnan(proof.best_return), "it shows no greatest return")
     require(not claim.goes_on, "it does not show that no episode ends")
     goal = np.tile([-np.inf, np.inf], (len(claim.variables), 1))
     for name, ends in claim.reach.items():  # type: ignore[union-attr]
         goal[claim.variables.index(name)] = ends
-    cells, within = check_cells(loop, proof.evidence[0], goal)
+    cells, within, rate = check_cells(loop, proof.evidence[0], goal)
     require(proof.within is not None and within <= proof.within, "some states arrive later")
     whole = np.array(claim.start)
+    if not math.isnan(proof.worst_return):
+        steps = proof.return_steps
+        require(isinstance(steps, int) and 1 <= steps <= 10**6, "it says not over how many steps")
+        require(proof.worst_return <= _least_return(cells, rate, whole, int(steps or 0)), "the return may be worse")
     require(
         proof.share <= share_of(cells, whole, [np.array(box) for box in proof.open]) + 1e-9,
         "a smaller share is proven",
     )
+
+
+def _least_return(cells: CheckedCells, rate: Rate, whole: Array, steps: int) -> float:
+    """N p + W, with the least W of the cells that touch the starts."""
+    ends = (whole - cells.low[:, None]) / cells.step[:, None]
+    first = np.maximum(np.floor(ends[:, 0] - 1e-9), 0).astype(int)
+    last = np.minimum(np.floor(ends[:, 1] + 1e-9), np.array(cells.shape) - 1).astype(int)
+    window = tuple(slice(a, b + 1) for a, b in zip(first, last, strict=True))
+    values = cells.value[window][cells.bound[window] >= 0]
+    require(len(values) > 0 and (values != NO_VALUE).all() and rate.unit > 0.0, "it shows no return")
+    total = steps * rate.pace + float(values.min()) * rate.unit
+    # what a sum in double precision loses, and this one
+    return total - (steps + 4) * 2.0**-52 * (abs(total) + abs(steps * rate.pace))
 
 
 def share_of(cells: CheckedCells, whole: Array, unknown: list[Array]) -> float:

@@ -3,38 +3,58 @@ proven_cells.py."""
 
 import base64
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from spaql.ground.arrays import Array
-from spaql.proofs.checked_sets import box_of, many
+from spaql.proofs.checked_sets import box_of, many, together
 from spaql.proofs.checked_steps import stepped
 from spaql.proofs.checker import CheckedLoop, RefusedError, array_of, require
 
-AT_ONCE = 2048  # boxes that are followed side by side
+AT_ONCE = 4096  # boxes that are followed side by side
 MOST_CELLS = 2**24
 MOST_STEPS = 10_000
+MOST_SETS = 200  # that a start box may be at a time
+EDGE = 1e-9  # of a cell: a state so near to its side counts as in both cells
 
 
 class CheckedCells(NamedTuple):
-    """A grid with a number per cell, below zero where nothing is claimed."""
+    """A grid with two numbers per cell: a bound, below zero where nothing is claimed, and a value."""
 
     low: Array
     step: Array
     bound: Array  # as many axes as there are variables
+    value: Array
+    unknown: Array  # how many cells before a corner have no bound: one place more along every axis
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.bound.shape
 
 
-def cells_of(evidence: Any, states: int) -> CheckedCells:
-    """From a certificate."""
+NO_VALUE = -32768
+
+
+def cells_of(low: Array, step: Array, bound: Array, value: Array) -> CheckedCells:
+    """With the sums by which unknown cells in any window are counted."""
+    unknown = np.zeros(np.array(bound.shape) + 1, np.int32)
+    inner = unknown[(slice(1, None),) * bound.ndim]
+    inner[:] = bound < 0
+    for axis in range(bound.ndim):
+        np.cumsum(inner, axis=axis, out=inner)
+    return CheckedCells(low, step, bound, value, unknown)
+
+
+def grid_of(evidence: Any, states: int) -> tuple[Array, Array, tuple[int, ...]]:
+    """Low ends, steps and shape, from a certificate."""
     require(isinstance(evidence, Mapping), "the cells are missing")
     sizes = {"low": (states,), "step": (states,), "shape": (states,)}
     low, step, shape = (array_of(evidence, key, sizes) for key in sizes)
     require((step > 0.0) & (shape >= 1.0) & (shape == np.round(shape)), "the cells are damaged")
     require(np.prod(shape) <= MOST_CELLS, "there are too many cells")
-    bound = unpacked(evidence.get("bound"), int(np.prod(shape)))
-    return CheckedCells(low, step, bound.reshape(shape.astype(int)))
+    return low, step, tuple(int(count) for count in shape)
 
 
 def unpacked(text: Any, count: int) -> Array:
@@ -44,23 +64,25 @@ def unpacked(text: Any, count: int) -> Array:
     except (TypeError, ValueError, zlib.error) as error:
         raise RefusedError("its cells are damaged") from error
     require(len(data) == 2 * count, "its cells are damaged")
-    return np.frombuffer(data, "<i2").astype(np.int64)
+    return np.frombuffer(data, "<i2")
 
 
-def largest(cells: CheckedCells, boxes: Array) -> Array:
-    """Of the cells that each box touches, the largest number; -1 where one is not known or the box
-    leaves the grid."""
-    known = np.full(len(boxes), -1)
+def landed(cells: CheckedCells, boxes: Array) -> Iterator[tuple[int, int, int]]:
+    """Of the boxes that touch only cells with bounds: (which, the largest bound, the least value)."""
+    d, last_cell = boxes.shape[1], np.array(cells.shape)
     with np.errstate(all="ignore"):
-        first = np.floor((boxes[..., 0] - cells.low) / cells.step - 1e-9)
-        last = np.floor((boxes[..., 1] - cells.low) / cells.step + 1e-9)
-    inside = (first >= 0).all(axis=1) & (last < cells.bound.shape).all(axis=1)
-    for n in np.flatnonzero(inside):
-        window = cells.bound[
-            tuple(slice(int(a), int(b) + 1) for a, b in zip(first[n], last[n], strict=True))
-        ]
-        known[n] = -1 if window.min() < 0 else window.max()
-    return known
+        first = np.floor((boxes[..., 0] - cells.low) / cells.step - EDGE)
+        last = np.floor((boxes[..., 1] - cells.low) / cells.step + EDGE)
+    inside = (first >= 0).all(axis=1) & (last < last_cell).all(axis=1) & (first <= last).all(axis=1)
+    rows = np.flatnonzero(inside)
+    ends = np.stack([first[rows], last[rows] + 1.0], axis=2).astype(np.int64)
+    count = np.zeros(len(rows), np.int64)  # over the corners of each window, with their signs
+    for corner in np.ndindex(*[2] * d):
+        at = tuple(ends[:, i, side] for i, side in enumerate(corner))
+        count += (-1) ** (d - sum(corner)) * cells.unknown[at].astype(np.int64)
+    for n, window in zip(rows[count == 0].tolist(), ends[count == 0].tolist(), strict=True):
+        place = tuple(slice(a, b) for a, b in window)
+        yield n, int(cells.bound[place].max()), int(cells.value[place].min())
 
 
 # -- start boxes that are followed -------------------------------------------------------------------------------------
@@ -75,7 +97,7 @@ def check_followed(
     count = len(evidence["boxes"]) if isinstance(evidence.get("boxes"), list) else 0
     boxes = array_of(evidence, "boxes", {"boxes": (count, n, 2)})
     require(count > 0 and (boxes[..., 0] <= boxes[..., 1]).all(), "its boxes are damaged")
-    sets, within, returns = many(boxes), 0, np.array([np.inf, -np.inf])
+    sets, within, returns = many(boxes, folds=True), 0, np.array([np.inf, -np.inf])
     for step in range(1, steps + 1):
         sets = stepped(loop, sets)
         box = box_of(sets)
@@ -98,7 +120,7 @@ def check_followed(
         sets = sets.take(~surely)
         if len(sets.c) == 0:
             return boxes, within, returns
-        require(len(sets.c) < 100_000, "there are too many sets")
+        require(len(sets.c) <= MOST_SETS * count, "there are too many sets")
     require(not until_end, "an episode may go on")
     return boxes, steps, np.array([sets.reward[:, 0].min(), sets.reward[:, 1].max()])
 
@@ -106,83 +128,97 @@ def check_followed(
 # -- cells -------------------------------------------------------------------------------------------------------------
 
 
+class Rate(NamedTuple):
+    """Of the theorem about returns: p, and the unit of W."""
+
+    pace: float
+    unit: float
+
+
 def check_cells(
     loop: CheckedLoop, evidence: Mapping[str, Any], goal: Array
-) -> tuple[CheckedCells, int]:
-    """(bounds of all cells, their largest): after so many steps the state is in the goal, and stays
-    there for ever."""
+) -> tuple[CheckedCells, int, Rate]:
+    """(bounds and values of all cells, the largest bound, p and the unit): after so many steps the state is in the
+    goal, and stays there for ever; and no return falls below what the values say."""
     plant: Any = loop.problem.plant
     d = plant.state_dim
-    stay, reach = cells_of(evidence.get("stay"), d), cells_of(evidence.get("reach"), d)
+    rate = Rate(*(float(array_of(evidence, key, {key: ()})) for key in ("pace", "unit")))
+    require(rate.unit >= 0.0, "the unit of its values is negative")
+    low, step, shape = grid_of(evidence.get("stay"), d)
+    count = int(np.prod(shape))
+    bound, value = (unpacked(evidence["stay"].get(key), count).reshape(shape) for key in ("bound", "value"))
+    stay = cells_of(low, step, bound, value)
     kept = np.argwhere(stay.bound >= 0)
     require(len(kept) > 0 and (stay.bound <= 0).all(), "no cell stays")
-    own = stay.low + kept * stay.step
-    boxes = np.stack([own, own + stay.step], axis=2)
-    inside = (goal[:, 0] <= _wider(boxes)[..., 0]) & (_wider(boxes)[..., 1] <= goal[:, 1])
+    inside = (goal[:, 0] <= _boxes(stay, kept, 1)[..., 0]) & (_boxes(stay, kept, 1)[..., 1] <= goal[:, 1])
     require(inside, "a cell that stays is not in the goal")
-    _arrive(
-        loop,
-        _wider(boxes),
-        [stay],
-        np.full(len(boxes), MOST_STEPS),
-        int(whole_of(evidence, "stay_steps")),
-        goal,
-    )
-    level = unpacked(evidence.get("level"), reach.bound.size).reshape(reach.bound.shape)
-    corners = np.argwhere(level > 0)
-    sizes = level[tuple(corners.T)]
-    claimed = np.full(reach.bound.shape, -1)
-    for corner, size in zip(corners, sizes, strict=True):
-        block = tuple(slice(a, a + size) for a in corner)
-        require(corner + size <= reach.bound.shape, "a block leaves the grid")
-        claimed[block] = reach.bound[tuple(corner)]
-    require(claimed == reach.bound, "its blocks are not its cells")
-    bounds = reach.bound[tuple(corners.T)]
-    own = reach.low + corners * reach.step
-    boxes = np.stack([own, reach.low + (corners + sizes[:, None]) * reach.step], axis=2)
-    anywhere = np.tile([-np.inf, np.inf], (d, 1))
-    _arrive(
-        loop, _wider(boxes), [stay, reach], bounds, int(whole_of(evidence, "reach_steps")), anywhere
-    )
-    return reach, int(bounds.max(initial=0))
+    task = Arriving([stay], whole_of(evidence, "stay_steps"), goal, rate)
+    _arrive(loop, task, _boxes(stay, kept, 1), np.full(len(kept), MOST_STEPS), value[tuple(kept.T)])
+
+    low, step, shape = grid_of(evidence.get("reach"), d)
+    blocks = whole_of(evidence, "blocks", MOST_CELLS)
+    part = evidence["reach"]
+    corners, sizes = (unpacked(part.get(key), blocks * d).reshape(blocks, d).astype(int) for key in ("corner", "size"))
+    bounds, values = (unpacked(part.get(key), blocks) for key in ("bound", "value"))
+    require((corners >= 0) & (sizes > 0) & (corners + sizes <= shape), "a block leaves the grid")
+    require(bounds >= 0, "a block has no bound")
+    bound, value = np.full(shape, -1, np.int16), np.full(shape, NO_VALUE, np.int16)
+    for first, end, n in zip(corners.tolist(), (corners + sizes).tolist(), range(blocks), strict=True):
+        block = tuple(slice(a, b) for a, b in zip(first, end, strict=True))
+        require(bound[block].max() < 0, "two blocks share a cell")
+        bound[block], value[block] = bounds[n], values[n]
+    reach = cells_of(low, step, bound, value)
+    task = Arriving([stay, reach], whole_of(evidence, "reach_steps"), np.tile([-np.inf, np.inf], (d, 1)), rate)
+    _arrive(loop, task, _boxes(reach, corners, sizes), bounds.astype(int), values)
+    return reach, int(bounds.max(initial=0)), rate
 
 
-def whole_of(evidence: Mapping[str, Any], key: str) -> int:
+def whole_of(evidence: Mapping[str, Any], key: str, most: int = MOST_STEPS) -> int:
     number = array_of(evidence, key, {key: ()})
-    require(number == np.round(number) and 1 <= number <= MOST_STEPS, f"{key} is damaged")
+    require(number == np.round(number) and 1 <= number <= most, f"{key} is damaged")
     return int(number)
 
 
-def _wider(boxes: Array) -> Array:
-    """Sides are worked out with rounding: the box with all its sides."""
-    return boxes + (1e-15 * np.abs(boxes) + 1e-300) * [-4.0, 4.0]
+def _boxes(cells: CheckedCells, corners: Array, sizes: Any) -> Array:
+    """Blocks of cells. Their sides are worked out with rounding: with all that they may be."""
+    boxes = np.stack([cells.low + corners * cells.step, cells.low + (corners + sizes) * cells.step], axis=2)
+    wider: Array = boxes + (1e-15 * (np.abs(boxes) + np.abs(cells.low)[:, None]) + 1e-300) * [-4.0, 4.0]
+    return wider
 
 
-def _arrive(
-    loop: CheckedLoop,
-    boxes: Array,
-    grids: list[CheckedCells],
-    bounds: Array,
-    steps: int,
-    limits: Array,
-) -> None:
-    """Every box, followed within the limits, ends up in cells with what is left of its bound."""
-    for first in range(0, len(boxes), AT_ONCE):
-        sets = many(boxes[first : first + AT_ONCE])
-        allowed = bounds[first : first + AT_ONCE]
-        for step in range(1, steps + 1):
-            sets = stepped(loop, sets)
-            box = box_of(sets)
-            require(
-                (limits[:, 0] <= box[..., 0]) & (box[..., 1] <= limits[:, 1]),
-                "a cell leaves the goal",
-            )
-            require(~sets.over[:, 0], "an episode may end on the way")
-            done = np.zeros(len(sets.c), bool)
-            for grid in grids:
-                number = largest(grid, box)
-                done |= (number >= 0) & (step + number <= allowed[sets.owner])
-            sets = sets.take(~done)
-            if len(sets.c) == 0:
-                break
-        require(len(sets.c) == 0, "a cell does not arrive where its bound says")
+class Arriving(NamedTuple):
+    """What is to be shown of boxes."""
+
+    grids: list[CheckedCells]
+    steps: int
+    limits: Array
+    rate: Rate
+
+
+def _arrive(loop: CheckedLoop, task: Arriving, boxes: Array, bounds: Array, values: Array) -> None:
+    """Every box, followed within the limits, ends up in cells with what is left of its bound; and its value is below
+    the sums of rewards on the way less the pace, and below such a sum and the value where it ends up."""
+    require((values <= 0) | (task.rate.unit == 0.0), "a value is above zero")
+    stated = (values != NO_VALUE) & (task.rate.unit > 0.0)
+    worth, unit = np.where(stated, values * task.rate.unit, -np.inf), task.rate.unit * (1.0 + 1e-15)
+    sets, begun = many(boxes[:0]), 0
+    while begun < len(boxes) or len(sets.c) > 0:
+        if len(sets.c) < AT_ONCE // 2 and begun < len(boxes):  # steps of few sets cost as much as those of many
+            more = many(boxes[begun : begun + AT_ONCE])
+            sets = together([sets, more._replace(owner=more.owner + begun)])
+            begun += AT_ONCE
+        sets = stepped(loop, sets)
+        owner, box = sets.owner, box_of(sets)
+        step = sets.age
+        require((task.limits[:, 0] <= box[..., 0]) & (box[..., 1] <= task.limits[:, 1]), "a cell leaves the goal")
+        require(~sets.over[:, 0], "an episode may end on the way")
+        gained = sets.reward[:, 0] - step * task.rate.pace
+        gained -= (np.abs(sets.reward[:, 0]) + np.abs(step * task.rate.pace)) * 1e-15
+        require(~(gained < worth[owner]), "a return falls below its value on the way")
+        done = np.zeros(len(sets.c), bool)
+        for grid in task.grids:
+            for n, bound, value in landed(grid, box):
+                least = -np.inf if value == NO_VALUE else gained[n] + value * unit
+                done[n] |= step[n] + bound <= bounds[owner[n]] and not least < worth[owner[n]]
+        sets = sets.take(~done)
+        require(sets.age < task.steps, "a cell does not arrive where its bound or its value says")

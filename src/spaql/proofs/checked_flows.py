@@ -57,7 +57,7 @@ def flowed(loop: CheckedLoop, sets: Many, substeps: int) -> FlowStep:
     surely = _over(plant, sets)[:, 1] & perhaps
     final = Many(
         sets.c[:, :d], sets.G[:, :d], sets.R[:, :d], sets.B[:, :d], sets.owner, np.zeros((len(sets.c), 2)),
-        np.stack([perhaps, surely], axis=1),
+        sets.age + 1, np.stack([perhaps, surely], axis=1),
     )  # fmt: skip
     return FlowStep(final, way)
 
@@ -71,7 +71,7 @@ def _with_action(sets: Many, u: Array, g: Array, e: Array, least: Array, most: A
     size = np.abs(c) + np.concatenate([np.abs(own).sum(axis=2), reach], axis=1)
     R = np.concatenate([np.zeros((n, d)), e * (1.0 + ROUND)], axis=1) + ROUND * size + 1e-300
     B = np.concatenate([box_of(sets), np.stack([least, most], axis=2)], axis=1)
-    return tightened(Many(c, G, R, B, sets.owner, sets.reward, sets.over))
+    return tightened(Many(c, G, R, B, sets.owner, sets.reward, sets.age, sets.over))
 
 
 def _spread_out(sets: Many) -> Many:

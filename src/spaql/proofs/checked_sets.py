@@ -30,22 +30,23 @@ class Many(NamedTuple):
     """Sets, a row each."""
 
     c: Array  # (n, d)
-    G: Array  # (n, d, symbols)
+    G: Array  # (n, d, symbols): those of the start, and others that take what R would wrap
     R: Array  # (n, d)
     B: Array  # (n, d, 2)
     owner: Array  # (n,) the box it began as
     reward: Array  # (n, 2) so far
+    age: Array  # (n,) steps so far
     over: Array  # (n, 2) the episode has perhaps, has surely ended in the last step
 
     def take(self, rows: Any) -> "Many":
         return Many(*(part[rows].copy() for part in self))
 
 
-def many(boxes: Array) -> Many:
-    """The boxes themselves."""
+def many(boxes: Array, folds: bool = False) -> Many:
+    """The boxes themselves. `folds`: with room for columns that take R in each step."""
     n, d = boxes.shape[:2]
     half = 0.5 * (boxes[..., 1] - boxes[..., 0])
-    G = np.eye(d) * half[:, None, :]
+    G = np.eye(d, 2 * d if folds else d) * np.concatenate([half, half], axis=1)[:, None, : 2 * d if folds else d]
     R = 1e-15 * np.abs(boxes).sum(axis=2) + 1e-300
     return Many(
         boxes.mean(axis=2),
@@ -54,8 +55,25 @@ def many(boxes: Array) -> Many:
         boxes.copy(),
         np.arange(n),
         np.zeros((n, 2)),
+        np.zeros(n, np.int64),
         np.zeros((n, 2), bool),
     )
+
+
+def folded(G: Array, R: Array) -> tuple[Array, Array]:
+    """G and R anew: the last columns F and R are x = Q (Q^T x) + (I - Q Q^T) x, for the orthogonal factor Q of F. It is
+    only nearly so, and what is left of I - Q Q^T stays in R."""
+    d = R.shape[1]
+    F = np.where(np.isfinite(G[:, :, d:]), G[:, :, d:], 0.0)
+    order = np.argsort(-(F * F).sum(axis=1), axis=1, kind="stable")
+    Q, _ = np.linalg.qr(np.take_along_axis(F, order[:, None, :], axis=2))
+    F, across = G[:, :, d:], np.swapaxes(Q, 1, 2)
+    size = np.abs(F).sum(axis=2) + R
+    along = np.abs(across @ F).sum(axis=2) + (np.abs(across) @ R[..., None])[..., 0]
+    along = along * (1.0 + ROUND) + ROUND * (np.abs(across) @ size[..., None])[..., 0]
+    left = np.abs(np.eye(d) - Q @ across) + ROUND
+    rest = (left @ size[..., None])[..., 0] + ROUND * ((np.abs(Q) @ along[..., None])[..., 0] + size)
+    return np.concatenate([G[:, :, :d], Q * along[:, None, :]], axis=2), rest * (1.0 + ROUND) + 1e-300
 
 
 def together(parts: list[Many]) -> Many:
@@ -281,5 +299,3 @@ def _highest(loop: CheckedLoop, sets: Many, seen: Any, leaf: int, around: Array)
         parts.append(_with(loop, sets.take(possible), value))
     return [part for part in parts if len(part.u)]
 
-
-# -- a step ------------------------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from spaql.proofs.checked_sets import (
     Many,
     acting,
     around_of,
+    folded,
     there,
     tightened,
     together,
@@ -54,6 +55,8 @@ def _moved_on(loop: CheckedLoop, act: Acting) -> list[Many]:
         following = _mean_value(loop, act, rows, whole[rows], middle[rows], way.taken)
         c, G, R = following
         unknown = ~np.asarray(np.isfinite(R).all(axis=1) & np.isfinite(c).all(axis=1))
+        if G.shape[2] > R.shape[1]:
+            G, R = folded(G, R)
         half = 0.5 * (B[..., 1] - B[..., 0])
         c = np.where(unknown[:, None], B.mean(axis=2), c)
         G = np.where(unknown[:, None, None], 0.0, G)
@@ -62,7 +65,7 @@ def _moved_on(loop: CheckedLoop, act: Acting) -> list[Many]:
         )
         total = sets.reward[rows] + gained
         total = total + np.abs(total) * 1e-15 * [-1.0, 1.0]
-        parts.append(tightened(Many(c, G, R, B, sets.owner[rows], total, over)))
+        parts.append(tightened(Many(c, G, R, B, sets.owner[rows], total, sets.age[rows] + 1, over)))
     return parts
 
 
@@ -99,7 +102,7 @@ def _mean_value(
     ((_, over),) = runs(plant.step.python, np.concatenate(shrunk), True, False, answers)
     ((_, at),) = runs(plant.step.python, points, False, False, answers)
     reach = np.maximum(high - middle, middle - low)
-    c, G, R = np.zeros((n, d)), np.zeros((n, d, d)), np.zeros((n, d))
+    c, G, R = np.zeros((n, d)), np.zeros((n, d, sets.G.shape[2])), np.zeros((n, d))
     for i in range(d):
         value = pair_of(at[0][i], n)
         c[:, i] = value.mean(axis=1)

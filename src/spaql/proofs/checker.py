@@ -144,6 +144,8 @@ def pieces_of(
     if laws.kind == CLIP:
         low, high = float(laws.low[axis]), float(laws.high[axis])
         return gains, offset, [(-inf, low, low, 0.0), (low, high, 0.0, 1.0), (high, inf, high, 0.0)]
+    if laws.kind == THRESHOLD and offset == 0.0 and not gains.any():  # exactly 0, with any rounding
+        return gains, offset, [(-inf, inf, values[-1], 0.0)]
     if laws.kind == THRESHOLD:
         return gains, offset, [(-inf, 0.0, values[0], 0.0), (0.0, inf, values[-1], 0.0)]
     ends = [-inf, *(k + 0.5 for k in range(len(values) - 1)), inf]

@@ -144,26 +144,29 @@ def sin_cos_at(x: Array) -> tuple[Pair, Pair]:
     return chosen(0), chosen(1)
 
 
-def cos(a: Pair, later: float = 0.0) -> Pair:
-    """Of intervals; `later` 1: the sine, whose extremes come a quarter turn later."""
+def sin_and_cos(a: Pair) -> tuple[Pair, Pair]:
+    """Of intervals: extremes at the ends, or 1 and -1 where those of the function are near."""
     far = (size(a) > FAR) | ~np.isfinite(a[0]) | ~np.isfinite(a[1]) | (a[1] - a[0] > 6.28)
     low, high = np.where(far, 0.0, a[0]), np.where(far, 0.0, a[1])
-    place = 0 if later else 1
-    at_low, at_high = sin_cos_at(low)[place], sin_cos_at(high)[place]
-    least, most = (
-        np.minimum(at_low[0], at_high[0]) - LIBRARY,
-        np.maximum(at_low[1], at_high[1]) + LIBRARY,
-    )
-    turn, near = 4.0 * HALF_PI[0], 1e-9
-    for shift, best in ((0.25 * later, True), (0.5 + 0.25 * later, False)):
-        inside = np.floor(high / turn - shift + near) >= np.ceil(low / turn - shift - near)
-        most = np.where(inside, 1.0, most) if best else most
-        least = least if best else np.where(inside, -1.0, least)
-    return np.where(far, -1.0, np.maximum(least, -1.0)), np.where(far, 1.0, np.minimum(most, 1.0))
+    results, turn, near = [], 4.0 * HALF_PI[0], 1e-9
+    # the extremes of the sine come a quarter turn later
+    for at_low, at_high, later in zip(sin_cos_at(low), sin_cos_at(high), (0.25, 0.0), strict=True):
+        least = np.minimum(at_low[0], at_high[0]) - LIBRARY
+        most = np.maximum(at_low[1], at_high[1]) + LIBRARY
+        for shift, best in ((later, True), (0.5 + later, False)):
+            inside = np.floor(high / turn - shift + near) >= np.ceil(low / turn - shift - near)
+            most = np.where(inside, 1.0, most) if best else most
+            least = least if best else np.where(inside, -1.0, least)
+        results.append((np.where(far, -1.0, np.maximum(least, -1.0)), np.where(far, 1.0, np.minimum(most, 1.0))))
+    return results[0], results[1]
 
 
 def sin(a: Pair) -> Pair:
-    return cos(a, later=1.0)
+    return sin_and_cos(a)[0]
+
+
+def cos(a: Pair) -> Pair:
+    return sin_and_cos(a)[1]
 
 
 def exp_at(x: Array) -> Pair:

@@ -8,6 +8,7 @@ did most where it went wrong.
 import itertools
 import math
 import time
+from collections import deque
 from typing import NamedTuple
 
 import numpy as np
@@ -117,7 +118,7 @@ def follow(
             1e-15 * (abs(start[i, 0]) + abs(start[i, 1])) + 1e-300,
         )
         sets.box[0, i, 0], sets.box[0, i, 1] = start[i, 0], start[i, 1]
-        for k in range(loop.columns):
+        for k in range(sets.shape.shape[2]):
             sets.shape[0, i, k] = half if i == k else 0.0
     st.age[0] = 0
     st.returns[0, 0] = st.returns[0, 1] = 0.0
@@ -235,19 +236,19 @@ def followed(
 ) -> Followed:
     """The start in `pieces` along its longest side, each cut in halves until it can be followed."""
     w, st, none = work_for(loop), stack_for(loop), no_grid(loop.states)
-    follow_one(loop, w, st, start, task._replace(steps=0), none, none)  # compiling costs none of the seconds
+    follow_one(loop, w, st, start, task._replace(steps=0), none, none)  # compiling does not count
     began = time.process_time()
     width = np.diff(start, axis=1)[:, 0]
     axis = int(np.argmax(width / task.widest))
     edges = np.linspace(start[axis, 0], start[axis, 1], pieces + 1)
-    pending = []
+    pending = deque[tuple[Array, float]]()
     for low, high in itertools.pairwise(edges):
         box = start.copy()
         box[axis] = low, high
         pending.append((box, 1.0 / pieces))
     boxes, answers, unknown, share = list[Array](), list[Array](), list[Array](), 0.0
     while pending:
-        box, volume = pending.pop()
+        box, volume = pending.popleft()  # large ones first: what time is left for is small
         at_work("following start states", share)
         late = time.process_time() - began >= seconds
         why = TOO_LATE if late else follow_one(loop, w, st, box, task, none, none)

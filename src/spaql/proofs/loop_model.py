@@ -123,7 +123,7 @@ def constant_pieces(actions: Array) -> Array:
 
 
 def law_pieces(laws: LeafLaws) -> Array:
-    """All leaves have the same: laws differ in their scores only."""
+    """All leaves have the same, but for those without a score: laws differ in their scores only."""
     values, last = laws.values.tolist(), len(laws.values) - 1
     if laws.kind == THRESHOLD:
         rows = [[(-math.inf, 0.0, values[0], 0.0), (0.0, math.inf, values[-1], 0.0)]]
@@ -138,7 +138,11 @@ def law_pieces(laws: LeafLaws) -> Array:
         ]
     else:
         rows = [[(-math.inf, math.inf, 0.0, 0.0)]] * laws.outputs
-    return np.tile(np.array(rows, float), (len(laws.offsets), 1, 1, 1))
+    pieces = np.tile(np.array(rows, float), (len(laws.offsets), 1, 1, 1))
+    if laws.kind == THRESHOLD:  # a score without terms is exactly 0 in any arithmetic, where the last action is taken
+        nothing = (laws.offsets[:, 0] == 0.0) & (laws.gains[:, 0] == 0.0).all(axis=1)
+        pieces[nothing, 0, 0, 1] = pieces[nothing, 0, 1, 0] = -1.0
+    return pieces
 
 
 # -- what is known of a plant before anything is proven ----------------------------------------------------------------

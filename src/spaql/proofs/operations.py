@@ -85,6 +85,12 @@ def _quotient_error(r: Registers, a: int, b: int, size: float) -> float:
 
 
 @inlined
+def _chosen_error(first: bool, second: bool, ae: float, be: float) -> float:
+    """Of min and max: where every program takes the same operand, it is off by no more than that one is."""
+    return ae if first else be if second else max(ae, be)
+
+
+@inlined
 def value_of(code: int, line: Any, r: Registers) -> tuple[float, float, float, float, float]:
     """Range and error of an arithmetic value; and, of a function of one operand, the range of its
     derivative."""
@@ -111,9 +117,9 @@ def value_of(code: int, line: Any, r: Registers) -> tuple[float, float, float, f
         low, high = iv.absolute(al, ah)
         return low, high, ae, 1.0 if al >= 0.0 else -1.0, -1.0 if ah <= 0.0 else 1.0
     if code == MIN:
-        return min(al, bl), min(ah, bh), max(ae, be), 0.0, 0.0
+        return min(al, bl), min(ah, bh), _chosen_error(ah + ae < bl - be, bh + be < al - ae, ae, be), 0.0, 0.0
     if code == MAX:
-        return max(al, bl), max(ah, bh), max(ae, be), 0.0, 0.0
+        return max(al, bl), max(ah, bh), _chosen_error(al - ae > bh + be, bl - be > ah + ae, ae, be), 0.0, 0.0
     if code == FLOOR:
         low, high = np.floor(al - ae), np.floor(ah + ae)
         if low == high:

@@ -40,9 +40,13 @@ def extreme(a: Any, b: Any, largest: bool) -> Any:
         )
         slope = low, high
     range_ = pick(a.low, b.low), pick(a.high, b.high)
-    return Quantity(
-        a.way, range_, slope, np.maximum(a.error, b.error), a.way.number(largest, a.key, b.key)
-    )
+    # where every program takes the same one, it is off by no more than that one is
+    sign = 1.0 if largest else -1.0
+    above = np.minimum(sign * a.low, sign * a.high) - np.maximum(sign * b.low, sign * b.high)
+    below = np.minimum(sign * b.low, sign * b.high) - np.maximum(sign * a.low, sign * a.high)
+    off = (a.error + b.error) * 1.01
+    error = np.where(above > off, a.error, np.where(below > off, b.error, np.maximum(a.error, b.error)))
+    return Quantity(a.way, range_, slope, error, a.way.number(largest, a.key, b.key))
 
 
 OF_ONE = ("sin", "cos", "exp", "log", "sqrt", "tanh", "atan", "floor")

@@ -65,6 +65,7 @@ class Proof:
         math.nan
     )  # of the proven starts over the steps; NaN: not asked or not known
     best_return: float = math.nan
+    return_steps: int | None = None  # over which, where it is not those of the claim
     seconds: float = 0.0
     method: str = ""
     counterexample: Any = field(
@@ -147,7 +148,8 @@ class Proof:
                 if math.isnan(self.best_return)
                 else f" and at most {digits(self.best_return, math.ceil, 6)}"
             )
-            parts.append(f"the return is {ends}")
+            over = "" if self.return_steps is None else f" of {self.return_steps:,} steps"
+            parts.append(f"the return{over} is {ends}")
         start = " x ".join(f"[{low:g}, {high:g}]" for low, high in claim.start)
         said = (
             f"for every start in {start}: {'; '.join(parts)}."

@@ -19,8 +19,9 @@ from spaql.proofs.loops_proven import evidence_of, prove_loop
 from spaql.proofs.plant_steps import workplace
 from spaql.proofs.proof import Box, Claim, Proof
 from spaql.proofs.proven_cells import evidence_of as cell_evidence
-from spaql.proofs.proven_cells import kept, open_boxes, reached, surroundings
+from spaql.proofs.proven_cells import open_boxes, reached, surroundings, worst_of
 from spaql.proofs.questions import Question, question, windows_in_steps
+from spaql.proofs.staying_cells import kept
 from spaql.trees.tree import Tree
 
 if TYPE_CHECKING:
@@ -28,9 +29,10 @@ if TYPE_CHECKING:
 
 MOST_AXES = 3  # of cells
 PIECES = 200  # in which start states are followed at first
-SMALLEST = 1e-4  # part of the starts that is not cut again
+SMALLEST = 1e-6  # part of the starts that is not cut again
 EPISODES = 10  # simulated, to know how wide sets may become before they are cut
-MOST_SET_STEPS = 20_000  # for one of them
+MOST_SET_STEPS = 2  # for one of them, for each step that it is followed
+FLOW_SET_STEPS = 20_000  # for one start box of a differential equation
 
 
 @working("proving")
@@ -120,10 +122,12 @@ def _followed(policy: "Policy", asked: Question, until_end: bool, seconds: float
     if math.isinf(asked.steps):
         raise SpaqlError("give steps: start states are followed for a number of steps")
     loop = loop_of(policy.rules, asked)
+    loop = loop._replace(columns=2 * loop.states)
     claim = claim_of(policy, asked, asked.steps)
     widest = np.maximum(_usual(loop, asked) / 5.0, 1e-9)
     task = Following(
-        int(asked.steps), asked.limits, widest, not until_end, until_end, False, MOST_SET_STEPS
+        int(asked.steps), asked.limits, widest, not until_end, until_end, False,
+        1000 + MOST_SET_STEPS * int(asked.steps),
     )
     pieces, smallest = (PIECES, SMALLEST) if until_end else (1, 1.0 / 64.0)
     search = followed(loop, asked.start, task, seconds, pieces, smallest)
@@ -136,7 +140,7 @@ def _followed(policy: "Policy", asked: Question, until_end: bool, seconds: float
     evidence = {"kind": "followed", "boxes": [box.tolist() for box in search.boxes]}
     within = int(answers[:, 0].max()) if until_end else None
     share = 1.0 if not unknown else min(search.share, 1.0)
-    spare = 1e-9 * max(abs(worst), abs(best))
+    spare = 1e-6 * max(abs(worst), abs(best))  # the checker's sums are others
     bound = {} if asked.never is None else asked.never
     return Proof(
         claim,
@@ -163,7 +167,7 @@ def _flows(policy: "Policy", asked: Question) -> Proof:
     start = np.concatenate([asked.start, np.zeros((actions, 2))])
     limits = np.concatenate([asked.limits, np.tile([-np.inf, np.inf], (actions, 1))])
     task = Following(
-        int(asked.steps), limits, widest, asked.goes_on, until_end, False, MOST_SET_STEPS,
+        int(asked.steps), limits, widest, asked.goes_on, until_end, False, FLOW_SET_STEPS,
         *windows_in_steps(asked.at, asked.dt, asked.names, len(start)),
     )  # fmt: skip
     claim, middle = claim_of(policy, asked, asked.steps), start.mean(axis=1, keepdims=True)
@@ -187,7 +191,7 @@ def _flows(policy: "Policy", asked: Question) -> Proof:
 
 def _usual(loop: Any, asked: Question) -> Array:
     """How far each variable goes, by simulation."""
-    region, _ = surroundings(loop, asked.start, asked.limits)
+    region, _, _ = surroundings(loop, asked.start, asked.limits)
     width: Array = np.diff(region, axis=1)[:, 0]
     return width
 
@@ -211,24 +215,30 @@ def _arrives(policy: "Policy", asked: Question) -> Proof:
     goal = np.tile([-np.inf, np.inf], (len(asked.names), 1))
     for name, ends in asked.reach.items():
         goal[asked.names.index(name)] = ends
-    region, inner = surroundings(loop, asked.start, goal)
-    fine = kept(loop, inner, 0.4 * asked.seconds)
+    steps = asked.problem.horizon if math.isinf(asked.steps) else int(asked.steps)
+    region, inner, scale = surroundings(loop, asked.start, goal)
+    fine = kept(loop, inner, steps, scale, 0.3 * asked.seconds)
     claim, method = claim_of(policy, asked, math.inf), "cells that stay, and cells by induction"
-    if not (fine.bound >= 0).any():
+    if not (fine.cells.bound >= 0).any():
         return Proof(
             claim, (), 0.0, (box_of(asked.start),), {}, method="no cells were found that stay"
         )
-    cells = reached(loop, fine, region, asked.limits, 0.6 * asked.seconds)
+    # what is left after the search, such as writing down what is open, is a tenth of it
+    cells = reached(loop, fine, region, asked.limits, 0.8 * asked.seconds)
     unknown = open_boxes(cells.coarse, asked.start)
     width = np.diff(asked.start, axis=1)[:, 0]
     wide = width > 0.0
     lost = sum(float(np.prod(np.diff(box, axis=1)[wide, 0] / width[wide])) for box in unknown)
     within = int(cells.coarse.bound.max())
-    method += f", {int((cells.levels > 0).sum()):,} blocks"
+    method += f", {len(cells.sizes):,} blocks"
     boxes = tuple(box_of(box) for box in unknown)
     share = max(0.0, 1.0 - lost * (1.0 + 1e-9)) if boxes else 1.0
     if within < 0:
         return Proof(
             claim, (), 0.0, (box_of(asked.start),), {}, method="no cells were found that arrive"
         )
-    return Proof(claim, (cell_evidence(cells),), share, boxes, {}, within, method=method)
+    worst = worst_of(cells, asked.start, steps)
+    over = None if math.isnan(worst) else steps
+    return Proof(
+        claim, (cell_evidence(cells),), share, boxes, {}, within, worst, return_steps=over, method=method
+    )

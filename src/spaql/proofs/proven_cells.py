@@ -1,20 +1,27 @@
-"""Two theorems about cells: a set of them that is never left, and the number of steps after which
-it is reached.
+"""Two theorems about cells: a set of them that is never left, and the number of steps after which it is reached; and
+a third about returns.
 
-    stay    every cell of a set S, followed for 1 ... k steps within the goal, ends up in cells of
-    S. So from S the goal is
-            kept for ever: by induction over the steps.
-    reach   a cell has the bound n if, followed for 1 ... k steps, each of its sets ends up, after t
-    steps, in S or in
-            cells with bounds of at most n - t. So S is reached after at most n steps: by induction
-            over n.
+    stay    every cell of a set S, followed for 1 ... k steps within the goal, ends up in cells of S. So from S the goal
+            is kept for ever: by induction over the steps.
+    reach   a cell has the bound n if, followed for 1 ... k steps, each of its sets ends up, after t steps, in S or in
+            cells with bounds of at most n - t. So S is reached after at most n steps: by induction over n.
+    return  numbers p, the pace, and W(c) <= 0 of every cell c, such that of each of its sets, with rewards r_1, r_2 ...
+            on the way and ending up after t steps in cells c',
 
-Neither depends on how S and the bounds were found. S is what is left of all cells in the goal when
-those that do not stay are taken away again and again. Cells are tried in the order in which a
-simulation of their centres arrives.
+                r_1 + ... + r_s - s p  >=  W(c)          for s = 1 ... t                                        (1)
+                r_1 + ... + r_t - t p + W(c')  >=  W(c)                                                         (2)
+
+            So the return of N steps is at least N p + W(c), for every N: by (2) from landing to landing, and by (1)
+            from the last landing before N on, because W of where it lies is at most 0 there.
+
+None depends on how S, the bounds, p and W were chosen. S is what is left of all cells in the goal when those that do
+not stay are taken away again and again. Blocks of cells are tried in the order in which a simulation of their centres
+arrives. Of one that does not arrive is kept through which cells it went: only when one of these sets is known, another
+try is worth it; and only where such a set touches what is known, its halves are.
 """
 
 import base64
+import math
 import time
 import zlib
 from typing import Any, NamedTuple
@@ -23,20 +30,23 @@ import numpy as np
 
 from spaql.ground.arrays import Array
 from spaql.ground.progress import at_work
-from spaql.proofs.cell_kernels import LONGEST, arrivals, induct, stay
-from spaql.proofs.followed import Following, Grid, no_grid, stack_for
+from spaql.proofs.cell_grid import UNVALUED, CellGrid, cells_over, no_cells
+from spaql.proofs.cell_kernels import Journey, induct, stirred, trail_for
 from spaql.proofs.loop_model import ClosedLoop
 from spaql.proofs.sets import work_for
+from spaql.proofs.staying_cells import MOST_SETS, STAY_STEPS, StayingCells
+from spaql.proofs.steps_of_sets import LONGEST, arrivals
 
-FINE = 200  # cells along a side of the goal
-COARSE = 256  # along a side of the states, before cells are cut
-LEVELS = 3  # how often cells are cut in halves along every side
-STAY_STEPS, REACH_STEPS = 12, 12  # that a cell is followed
+COARSE = 256  # blocks along a side of the states, before they are cut
+BITS = 24  # of the number of cells, at most
+HALVINGS = 4  # of a side of a block
+REACH_STEPS = 40  # that a cell is followed
 SIMULATED = 2000  # states that tell where the loop goes
-GOAL_PART = (
-    0.1  # of where a variable goes: half the width of the goal in variables that it does not name
-)
-MOST_SETS = 400  # steps of sets for one cell
+WIDEST = 6  # blocks: sets that are wider are given up
+GOAL_PART = 0.1  # of where a variable goes: half the width of the goal in variables that it does not name
+WORTHWHILE = 0.15  # share of the halves that arrive, below which deeper cuts of earlier blocks are tried first
+BATCH = 256  # blocks that are cut before others are tried again
+ROOM = 2.5  # for returns that are worse than simulated ones
 
 
 # -- the search --------------------------------------------------------------------------------------------------------
@@ -45,134 +55,153 @@ MOST_SETS = 400  # steps of sets for one cell
 class Reached(NamedTuple):
     """What came of it."""
 
-    fine: Grid  # bound 0: the cells of S
-    coarse: Grid  # bounds, -1 where nothing is known
-    levels: Array  # of every cell: the size of the block it was proven in
+    kept: StayingCells
+    coarse: CellGrid  # bounds, -1 where nothing is known
+    corners: Array  # (blocks, states) of the proven ones
+    sizes: Array  # (blocks, states)
 
 
-def grid_over(box: Array, cells: Array, more: float = 1e-9) -> Grid:
-    """Cells over a box and a little more, so that rounding does not lead out of it; or less."""
-    low, high = box[:, 0], box[:, 1]
-    margin = more * np.maximum(np.maximum(np.abs(low), np.abs(high)), 1e-3)
-    shape = np.asarray(cells, np.int64)
-    step = (high - low + 2.0 * margin) / shape
-    return Grid(low - margin, step, shape, np.full(int(np.prod(shape)), -1, np.int32))
+class Blocks(NamedTuple):
+    """Blocks that are tried, in the order in which a simulation of their centres arrives."""
+
+    corners: Array  # (blocks, states) their first cells
+    sizes: Array  # (blocks, states) in cells
+    depth: Array  # how often each was cut
+    arrival: Array
+    bounds: Array  # of those that have arrived; -1: not yet; -2: cut
+    axes: Array  # along which a cut helps
+    chains: Array  # (blocks, steps, states, 2) int16: see `follow_cell`
+    lengths: Array
+
+    def take(self, rows: Array) -> "Blocks":
+        return Blocks(*(part[rows] for part in self))
 
 
-def kept(loop: ClosedLoop, goal: Array, seconds: float) -> Grid:
-    """S: the cells of the goal that are never left. Those beside cells that went are tried again,
-    until none goes."""
-    d = loop.states
-    grid = grid_over(goal, np.full(d, FINE), more=-1e-9)  # every cell is inside of the goal
-    grid.bound[:] = 0
-    task = Following(
-        STAY_STEPS, goal, np.full(d, np.inf), True, False, True, MOST_SETS
-    )
-    w, st, box, none = work_for(loop), stack_for(loop), np.zeros((d, 2)), no_grid(d)
-    again, untouched = np.arange(len(grid.bound)), np.zeros(len(grid.bound), np.int8)
-    stay(loop, w, st, grid, none, again[:0], task, untouched, box)  # compiling costs none of the seconds
-    began = time.process_time()
-    while len(again) > 0:
-        at_work("taking away cells that do not stay", float((grid.bound < 0).mean()))
-        touched = np.zeros(len(grid.bound), np.int8)
-        if time.process_time() - began > seconds:
-            grid.bound[:] = -1
-            return grid
-        if stay(loop, w, st, grid, none, again, task, touched, box) == 0:
-            if len(again) == (grid.bound >= 0).sum():
-                return grid
-            again = np.flatnonzero(grid.bound >= 0)  # all once more: the last word
-            continue
-        again = np.flatnonzero(grid.bound >= 0) if len(again) > 1000 else _near(grid, touched)
-    return grid
+class CellSearch(NamedTuple):
+    """What the search for bounds works on."""
+
+    loop: ClosedLoop
+    kept: StayingCells
+    cells: CellGrid
+    task: Journey
+    ends: float  # process time
+    w: Any
+    t: Any
+
+    @property
+    def late(self) -> bool:
+        return time.process_time() > self.ends
 
 
-def _near(grid: Grid, touched: Array) -> Array:
-    """Cells in S within three cells of one that went."""
-    shape = tuple(grid.shape.tolist())
-    near = touched.reshape(shape).astype(bool)
-    for axis in range(len(shape)):
-        for _ in range(3):
-            near = near | np.roll(near, 1, axis) | np.roll(near, -1, axis)
-    return np.flatnonzero(near.reshape(-1) & (grid.bound >= 0))
-
-
-def reached(loop: ClosedLoop, fine: Grid, region: Array, limits: Array, seconds: float) -> Reached:
-    """Bounds of cells, in passes: blocks of cells first, then their halves, each in the order of
-    simulated arrival."""
-    d = loop.states
-    parts = 2 ** (LEVELS - 1)
-    grid = grid_over(region, np.full(d, COARSE * parts))
-    levels = np.zeros(len(grid.bound), np.int32)
-    w, st, box = work_for(loop), stack_for(loop), np.zeros((d, 2))
-    widest = (region[:, 1] - region[:, 0]) / 5.0
-    none = np.zeros(0, np.int64)
-    task = Following(REACH_STEPS, limits, widest, True, False, True, MOST_SETS)
-    induct(loop, w, st, fine, grid, none, parts, task, box, none)  # compiling costs none of the seconds
-    began = time.process_time()
-    for level in range(LEVELS):
-        size = parts >> level
-        for _ in range(3):
-            firsts = _first_cells(grid, size)
-            open_ = firsts[grid.bound[firsts] < 0]
-            states = _centres(grid, open_, size)
-            steps = np.zeros(len(open_), np.int64)
-            arrivals(loop, w, fine, states, steps, np.zeros(d), np.zeros(d))
-            order = np.argsort(steps, kind="stable")
-            open_ = open_[order][steps[order] < LONGEST]
-            arrived = 0
-            for some in np.array_split(open_, max(1, len(open_) // 2000)):
-                at_work("proving cell by cell", float((grid.bound >= 0).mean()))
-                if time.process_time() - began > seconds:
-                    return Reached(fine, grid, levels)
-                worst = np.full(len(some), -1, np.int64)
-                task = Following(
-                    REACH_STEPS * (1 + level), limits, widest, True, False, True, MOST_SETS
-                )
-                arrived += induct(loop, w, st, fine, grid, some, size, task, box, worst)
-                levels[some[worst >= 0]] = size
-            if arrived < 0.02 * len(open_):
+def reached(loop: ClosedLoop, inner: StayingCells, region: Array, limits: Array, seconds: float) -> Reached:
+    """Bounds of cells: blocks first, and then their halves where it helps, early ones first."""
+    size, d = 2**HALVINGS, loop.states
+    cells = cells_over(region, np.full(d, min(COARSE * size, 2 ** (BITS // d))))
+    task = Journey(REACH_STEPS, limits, WIDEST * size * cells.step, MOST_SETS, inner.pace, inner.unit)
+    search = CellSearch(loop, inner, cells, task, math.inf, work_for(loop), trail_for(loop, REACH_STEPS))
+    nothing = np.zeros((0, d), np.int64)
+    _try(search, _new(search, nothing, nothing, nothing[:, 0]), np.zeros(0, np.int64))  # compiling does not count
+    search = search._replace(ends=time.process_time() + seconds)
+    axes = np.meshgrid(*(np.arange(0, count, size) for count in cells.shape.tolist()), indexing="ij")
+    corners = np.stack([part.ravel() for part in axes], axis=1)
+    blocks = _new(search, corners, np.full_like(corners, size), np.zeros(len(corners), np.int64))
+    _try(search, blocks, np.arange(len(blocks.depth)))
+    for deepest in range(1, HALVINGS * d + 1):
+        while _try_again(search, blocks):
+            blocks, more = _cut(search, blocks, deepest)
+            if not more:
                 break
-    return Reached(fine, grid, levels)
+    arrived = blocks.take(np.flatnonzero(blocks.bounds >= 0))
+    return Reached(inner, cells, arrived.corners, arrived.sizes)
 
 
-def _first_cells(grid: Grid, size: int) -> Array:
-    """The first cell of every block."""
-    axes = [np.arange(0, count, size) for count in grid.shape.tolist()]
-    return np.ravel_multi_index(
-        tuple(part.ravel() for part in np.meshgrid(*axes, indexing="ij")), tuple(grid.shape)
-    )
+def _new(search: CellSearch, corners: Array, sizes: Array, depth: Array) -> Blocks:
+    """Blocks that were not tried before; those from which no simulation arrives are left out."""
+    loop, cells = search.loop, search.cells
+    states = cells.low + (corners + 0.5 * sizes) * cells.step
+    steps, unused = np.zeros(len(corners), np.int64), np.zeros((2, loop.states))
+    arrivals(loop, search.w, search.kept.cells, states, steps, np.zeros(len(corners)), *unused)
+    order = np.argsort(steps, kind="stable")
+    order = order[steps[order] < LONGEST]
+    n = len(order)
+    return Blocks(
+        corners[order], sizes[order], depth[order], steps[order], np.full(n, -1, np.int64), np.zeros(n, np.int64),
+        np.zeros((n, REACH_STEPS, loop.states, 2), np.int16), np.zeros(n, np.int64),
+    )  # fmt: skip
 
 
-def _centres(grid: Grid, firsts: Array, size: int) -> Array:
-    places = np.stack(np.unravel_index(firsts, tuple(grid.shape.tolist())), axis=1)
-    centres: Array = grid.low + (places + 0.5 * size) * grid.step
-    return centres
+def _try(search: CellSearch, blocks: Blocks, rows: Array) -> int:
+    """These rows; how many have arrived."""
+    b, arrived = blocks, 0
+    for part in np.array_split(rows, max(1, len(rows) // 1000)):
+        if search.late:
+            return arrived
+        at_work("proving cell by cell", float((search.cells.bound[::97] >= 0).mean()))
+        arrived += induct(
+            search.loop, search.w, search.t, search.kept.cells, search.cells, b.corners, b.sizes, search.task, part,
+            b.bounds, b.axes, b.chains, b.lengths,
+        )  # fmt: skip
+    return arrived
 
 
-def surroundings(loop: ClosedLoop, start: Array, goal: Array) -> tuple[Array, Array]:
-    """(where the states go, the goal with bounds for variables that it does not name), by
+def _try_again(search: CellSearch, blocks: Blocks) -> bool:
+    """All blocks of which a set on the way is known by now, until there are none; False if it is too late."""
+    arrived = 1
+    while arrived > 0 and not search.late:
+        again, _ = _stirred(search, blocks)
+        arrived = _try(search, blocks, np.flatnonzero(again))
+    return not search.late
+
+
+def _stirred(search: CellSearch, blocks: Blocks) -> tuple[Array, Array]:
+    again, near = np.zeros((2, len(blocks.depth)), bool)
+    stirred(search.cells, search.t.corner, blocks.chains, blocks.lengths, blocks.bounds, again, near)
+    return again, near
+
+
+def _cut(search: CellSearch, blocks: Blocks, deepest: int) -> tuple[Blocks, bool]:
+    """The earliest blocks that touch what is known, in halves; False if there are none."""
+    _, near = _stirred(search, blocks)
+    rows = np.flatnonzero(near & (blocks.bounds == -1) & (blocks.depth < deepest))
+    rows = rows[np.argsort(blocks.arrival[rows], kind="stable")]
+    rows = rows[: max(BATCH, len(rows) // 8)]
+    if len(rows) == 0:
+        return blocks, False
+    axes, every = blocks.axes[rows], np.arange(len(rows))
+    axes = np.where(blocks.sizes[rows, axes] > 1, axes, blocks.sizes[rows].argmax(axis=1))
+    sizes, corners = blocks.sizes[rows].copy(), blocks.corners[rows]
+    sizes[every, axes] //= 2
+    others = corners.copy()
+    others[every, axes] += sizes[every, axes]
+    blocks.bounds[rows] = -2
+    depth = np.tile(blocks.depth[rows] + 1, 2)
+    halves = _new(search, np.concatenate([corners, others]), np.concatenate([sizes, sizes]), depth)
+    arrived = _try(search, halves, np.arange(len(halves.depth)))
+    blocks = blocks.take(np.flatnonzero(blocks.bounds != -2))
+    blocks = Blocks(*(np.concatenate(pair) for pair in zip(blocks, halves, strict=True)))
+    return blocks, arrived > WORTHWHILE * len(halves.depth)
+
+
+def surroundings(loop: ClosedLoop, start: Array, goal: Array) -> tuple[Array, Array, float]:
+    """(where the states go, the goal with bounds for variables that it does not name, how large a return is), by
     simulation.
 
     Only to choose cells: states that go elsewhere leave the grid, and are open.
     """
-    states = (
-        start[:, 0]
-        + np.random.default_rng(0).random((SIMULATED, loop.states)) * np.diff(start, axis=1)[:, 0]
-    )
+    states = start[:, 0] + np.random.default_rng(0).random((SIMULATED, loop.states)) * np.diff(start, axis=1)[:, 0]
     low, high = start[:, 0].copy(), start[:, 1].copy()
-    steps = np.zeros(len(states), np.int64)
-    arrivals(loop, work_for(loop), no_grid(loop.states), states, steps, low, high)
+    steps, rewards = np.zeros(len(states), np.int64), np.zeros(len(states))
+    arrivals(loop, work_for(loop), no_cells(loop.states), states, steps, rewards, low, high)
     around = 0.01 * (high - low) * [(low < start[:, 0]), (high > start[:, 1])]
     region = np.stack([low - around[0], high + around[1]], axis=1)
     inside = ((states >= goal[:, 0]) & (states <= goal[:, 1])).all(axis=1)
     middle = np.median(states[inside], axis=0) if inside.any() else region.mean(axis=1)
     half = GOAL_PART * (high - low)
     free = np.stack([middle - half, middle + half], axis=1)
-    return region, np.where(np.isfinite(goal), goal, free)
+    return region, np.where(np.isfinite(goal), goal, free), ROOM * float(np.abs(rewards).max())
 
 
-def open_boxes(grid: Grid, start: Array) -> list[Array]:
+def open_boxes(grid: CellGrid, start: Array) -> list[Array]:
     """Cells of the start without a bound, joined along the last variable."""
     unknown = (grid.bound < 0).reshape(tuple(grid.shape.tolist()))
     first = np.maximum(np.floor((start[:, 0] - grid.low) / grid.step).astype(int), 0)
@@ -185,9 +214,7 @@ def open_boxes(grid: Grid, start: Array) -> list[Array]:
         for begin, end in ends:
             low = grid.low + np.array([*place, begin]) * grid.step
             high = grid.low + np.array([*(at + 1 for at in place), end]) * grid.step
-            boxes.append(
-                np.stack([np.maximum(low, start[:, 0]), np.minimum(high, start[:, 1])], axis=1)
-            )
+            boxes.append(np.stack([np.maximum(low, start[:, 0]), np.minimum(high, start[:, 1])], axis=1))
     return boxes
 
 
@@ -196,16 +223,29 @@ def packed(numbers: Array) -> str:
     return base64.b64encode(zlib.compress(numbers.astype("<i2").tobytes(), 9)).decode()
 
 
-def evidence_of(cells: Reached) -> dict[str, Any]:
+def evidence_of(search: Reached) -> dict[str, Any]:
     """As the certificate has it."""
+    stays, reach, first = search.kept.cells, search.coarse, tuple(search.corners.T)
     grids = {
-        name: {
-            "low": grid.low.tolist(),
-            "step": grid.step.tolist(),
-            "shape": grid.shape.tolist(),
-            "bound": packed(grid.bound),
-        }
-        for name, grid in (("stay", cells.fine), ("reach", cells.coarse))
+        name: {"low": cells.low.tolist(), "step": cells.step.tolist(), "shape": cells.shape.tolist()}
+        for name, cells in (("stay", stays), ("reach", reach))
     }
-    steps = {"stay_steps": STAY_STEPS, "reach_steps": REACH_STEPS * LEVELS}
-    return {"kind": "cells", **grids, "level": packed(cells.levels), **steps}
+    grids["stay"] |= {"bound": packed(stays.bound), "value": packed(stays.value)}
+    grids["reach"] |= {"corner": packed(search.corners), "size": packed(search.sizes)}
+    for name in ("bound", "value"):
+        grids["reach"][name] = packed(getattr(reach, name).reshape(tuple(reach.shape.tolist()))[first])
+    steps = {"stay_steps": STAY_STEPS, "reach_steps": REACH_STEPS, "blocks": len(search.sizes)}
+    return {"kind": "cells", **grids, **steps, "pace": search.kept.pace, "unit": search.kept.unit}
+
+
+def worst_of(search: Reached, start: Array, steps: int) -> float:
+    """The return of so many steps, from the proven starts, is never less; NaN: it is not known."""
+    grid = search.coarse
+    first = np.maximum(np.floor((start[:, 0] - grid.low) / grid.step - 1e-6).astype(int), 0)
+    last = np.minimum(np.floor((start[:, 1] - grid.low) / grid.step + 1e-6).astype(int), grid.shape - 1)
+    window, shape = tuple(slice(a, b + 1) for a, b in zip(first, last, strict=True)), tuple(grid.shape.tolist())
+    values = grid.value.reshape(shape)[window][grid.bound.reshape(shape)[window] >= 0]
+    if search.kept.unit == 0.0 or len(values) == 0 or values.min() == UNVALUED:
+        return float("nan")
+    total = steps * search.kept.pace + float(values.min()) * search.kept.unit
+    return total - 1e-9 * abs(total)

@@ -205,13 +205,9 @@ class Quantity:
                     np.minimum(self.high, b.high + error),
                 )
 
-        return Undecided(
-            self.way,
-            self.way.number("==", self.key, b.key),
-            np.zeros(len(self.low), bool),
-            apart,
-            cut,
-        )
+        points = (self.low == self.high) & (b.low == b.high) & (self.error + b.error == 0.0)
+        same = points & (self.low == b.low)
+        return Undecided(self.way, self.way.number("==", self.key, b.key), same, apart, cut)
 
     def __ne__(self, other: Any) -> Undecided:  # type: ignore[override]
         same: Undecided = self == other
@@ -239,17 +235,17 @@ def function(name: str, a: Quantity) -> Quantity:
     if name == "floor":
         range_ = np.floor(a.low - error), np.floor(a.high + error)
         same = range_[0] == range_[1]
-        slope = a._by((np.where(same, 0.0, -np.inf), np.where(same, 0.0, np.inf)))
+        slopes = a._by((np.where(same, 0.0, -np.inf), np.where(same, 0.0, np.inf)))
         return Quantity(
-            a.way, range_, slope, np.where(same, 0.0, np.inf), a.way.number(name, a.key)
+            a.way, range_, slopes, np.where(same, 0.0, np.inf), a.way.number(name, a.key)
         )
-    range_ = getattr(en, name)(x)
     lipschitz: Any = 1.0
-    if name == "sin":
-        slope = en.cos(x)
-    elif name == "cos":
-        slope = (-en.sin(x)[1], -en.sin(x)[0])
-    elif name == "exp":
+    if name in ("sin", "cos"):
+        sine, cosine = en.sin_and_cos(x)
+        range_, slope = (sine, cosine) if name == "sin" else (cosine, (-sine[1], -sine[0]))
+    else:
+        range_ = getattr(en, name)(x)
+    if name == "exp":
         slope, lipschitz = range_, en.exp((x[1] + error, x[1] + error))[1]
     elif name == "log":
         slope, lipschitz = (
@@ -261,7 +257,7 @@ def function(name: str, a: Quantity) -> Quantity:
         lipschitz = np.where(x[0] > error, 0.5 / np.sqrt(np.maximum(x[0] - error, 1e-300)), np.inf)
     elif name == "tanh":
         slope = en.sub(unit, en.sqr(range_))
-    else:
+    elif name == "atan":
         slope = en.div(unit, en.add(unit, en.sqr(x)))
     off = np.where(error > 0.0, lipschitz * error, 0.0) * 1.01 + 2.0 * en.LIBRARY * (
         1.0 + en.size(range_)

@@ -2,14 +2,20 @@
 plant."""
 
 import math
+from typing import Any
 
-from spaql.ground.compiling import apart
+import numpy as np
+
+from spaql.ground.arrays import Array
+from spaql.ground.compiling import apart, kernel
 from spaql.proofs.choices import decided, line_of, see
 from spaql.proofs.flows import flow_on
 from spaql.proofs.loop_model import ClosedLoop
 from spaql.proofs.machine import IMPOSSIBLE, run
 from spaql.proofs.mean_values import average_slopes, mean_value
-from spaql.proofs.sets import MOST, TOO_MANY, UNKNOWN, Sets, SetWork, copy_set, tighten
+from spaql.proofs.sets import MOST, TOO_MANY, UNKNOWN, Sets, SetWork, copy_set, fold, tighten
+
+LONGEST = 400  # steps of the simulation that tells in which order cells are tried
 
 
 @apart
@@ -92,6 +98,102 @@ def step_of(loop: ClosedLoop, w: SetWork, last: int, path: int, to: int) -> int:
     for i in range(d):
         w.after.rest[to, i] = w.out.error[i]  # the last part is the whole set
     mean_value(loop, w, w.todo, last, w.after, to, begin, end, m)
+    if loop.columns == 2 * d:
+        fold(w.after, to, w.step, w.symbols)
     tighten(w.after, to)
     w.after.node[to] = 0
     return 1
+
+
+# -- by simulation -----------------------------------------------------------------------------------------------------
+
+
+@kernel
+def arrivals(
+    loop: ClosedLoop,
+    w: SetWork,
+    fine: Any,
+    states: Array,
+    steps: Array,
+    rewards: Array,
+    lowest: Array,
+    highest: Array,
+) -> None:
+    """By simulation in the middle of ranges: after how many steps a state is in a known cell of
+    `fine`.
+
+    `states` become the last ones, `rewards` their sums, `lowest` and `highest` go around all of them.
+    """
+    d, m = loop.states, loop.actions
+    for n in range(len(states)):
+        for i in range(d):
+            w.shrunk[i, 0] = w.shrunk[i, 1] = states[n, i]
+        steps[n], rewards[n] = LONGEST, 0.0
+        for step in range(LONGEST):
+            inside, cell = True, 0
+            for i in range(d):
+                at = np.floor((w.shrunk[i, 0] - fine.low[i]) / fine.step[i])
+                inside &= (at >= 0.0) & (at < fine.shape[i])
+                cell = cell * fine.shape[i] + (int(at) if inside else 0)
+                lowest[i], highest[i] = (
+                    min(lowest[i], w.shrunk[i, 0]),
+                    max(highest[i], w.shrunk[i, 0]),
+                )
+            if inside and fine.bound[cell] >= 0:
+                steps[n] = step
+                break
+            run(loop.tape, loop.begins[-2], loop.begins[-1], w.shrunk, False, False, w.r, w.out)
+            for o in range(loop.seen):
+                w.seen.middle[o, 0] = 0.5 * (w.out.box[o, 0] + w.out.box[o, 1])
+            _act(loop, w)
+            for q in range(m):
+                w.shrunk[d + q, 0] = w.shrunk[d + q, 1] = w.applied[q, 0]
+            for q in range(len(loop.noise)):
+                w.shrunk[d + m + q, 0] = w.shrunk[d + m + q, 1] = 0.5
+            for path in range(len(loop.begins) - 2):
+                if (
+                    run(
+                        loop.tape,
+                        loop.begins[path],
+                        loop.begins[path + 1],
+                        w.shrunk,
+                        False,
+                        True,
+                        w.r,
+                        w.out,
+                    )
+                    > 0
+                ):
+                    break
+            rewards[n] += 0.5 * (w.out.box[d, 0] + w.out.box[d, 1])
+            for i in range(d):
+                w.shrunk[i, 0] = w.shrunk[i, 1] = 0.5 * (w.out.box[i, 0] + w.out.box[i, 1])
+        for i in range(d):
+            states[n, i] = w.shrunk[i, 0]
+
+
+@apart
+def _act(loop: ClosedLoop, w: SetWork) -> None:
+    """The action at what is seen, in `w.applied`."""
+    node = 0
+    while loop.feature[node] >= 0:
+        total = -loop.cut[node]
+        for o in range(loop.seen):
+            total += loop.weights[node, o] * w.seen.middle[o, 0]
+        node = loop.high[node] if total >= 0.0 else loop.low[node]
+    for q in range(loop.actions):
+        total = loop.offsets[node, q]
+        for o in range(loop.seen):
+            total += loop.gains[node, q, o] * w.seen.middle[o, 0]
+        for k in range(loop.pieces.shape[2]):
+            if loop.pieces[node, q, k, 0] <= total:
+                w.applied[q, 0] = loop.pieces[node, q, k, 2] + loop.pieces[node, q, k, 3] * total
+    if loop.scored == 1:
+        best, highest = 0, -np.inf
+        for k in range(len(loop.values)):
+            total = loop.offsets[node, k]
+            for o in range(loop.seen):
+                total += loop.gains[node, k, o] * w.seen.middle[o, 0]
+            if total > highest:
+                best, highest = k, total
+        w.applied[0, 0] = loop.values[best]

@@ -1,0 +1,124 @@
+"""Cells over a box: which a set touches, and what is known of them.
+
+A cell has a bound of steps and a value, whole numbers of 16 bits; a bound below zero: nothing is known. What they mean
+stands in proven_cells.py.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from spaql.ground.arrays import Array
+from spaql.ground.compiling import apart, inlined
+
+EDGE = 2e-9  # of a cell: a state so near to its side counts as in both cells; more than in the checker
+SPARE = 1e-3  # of a unit of values, for the checker's rounding, which is another one
+UNVALUED = -32768  # of a cell: its value is not known
+
+
+class CellGrid(NamedTuple):
+    """A grid over a box, counted with the last variable first."""
+
+    low: Array  # (states,)
+    step: Array
+    shape: Array
+    bound: Array  # (cells,) int16: steps after which the state is where it is to be; below 0: not known
+    value: Array  # (cells,) int16, in units: the return beyond that of so many steps is never less
+
+
+def no_cells(states: int) -> CellGrid:
+    return CellGrid(
+        np.zeros(states), np.ones(states), np.ones(states, np.int64), np.full(1, -1, np.int16), np.zeros(1, np.int16)
+    )  # fmt: skip
+
+
+def cells_over(box: Array, count: Array, more: float = 1e-9) -> CellGrid:
+    """Cells over a box and a little more, so that rounding does not lead out of it; or less."""
+    low, high = box[:, 0], box[:, 1]
+    margin = more * np.maximum(np.maximum(np.abs(low), np.abs(high)), 1e-3)
+    shape = np.asarray(count, np.int64)
+    step, cells = (high - low + 2.0 * margin) / shape, int(np.prod(shape))
+    return CellGrid(low - margin, step, shape, np.full(cells, -1, np.int16), np.full(cells, UNVALUED, np.int16))
+
+
+@inlined
+def touched(cells: CellGrid, box: Array, corner: Array) -> bool:
+    """First and last of the cells that a box touches; False if it leaves the grid."""
+    inside = True
+    for i in range(len(cells.low)):
+        first = np.floor((box[i, 0] - cells.low[i]) / cells.step[i] - EDGE)
+        last = np.floor((box[i, 1] - cells.low[i]) / cells.step[i] + EDGE)
+        inside &= (first >= 0.0) & (last < cells.shape[i])
+        corner[0, i] = int(min(max(first, 0.0), cells.shape[i] - 1.0))
+        corner[1, i] = int(min(max(last, 0.0), cells.shape[i] - 1.0))
+    return inside
+
+
+@inlined
+def number_of(cells: CellGrid, place: Array) -> int:
+    cell = 0
+    for i in range(len(cells.low)):
+        cell = cell * cells.shape[i] + place[i]
+    return cell
+
+
+@inlined
+def following(corner: Array) -> bool:
+    """The next cell between the first and the last one in `corner[2]`; False if that was the last one."""
+    for i in range(corner.shape[1] - 1, -1, -1):
+        corner[2, i] += 1
+        if corner[2, i] <= corner[1, i]:
+            return True
+        corner[2, i] = corner[0, i]
+    return False
+
+
+@apart
+def largest(cells: CellGrid, corner: Array) -> int:
+    """The largest bound of the cells from first to last; -1 if one is not known. Those in the corners first."""
+    d = len(cells.low)
+    for which in range(2**d):
+        for i in range(d):
+            corner[2, i] = corner[(which >> i) & 1, i]
+        if cells.bound[number_of(cells, corner[2])] < 0:
+            return -1
+    bound = 0
+    for i in range(d):
+        corner[2, i] = corner[0, i]
+    while True:
+        here = int(cells.bound[number_of(cells, corner[2])])
+        if here < 0:
+            return -1
+        bound = max(bound, here)
+        if not following(corner):
+            return bound
+
+
+@apart
+def least(cells: CellGrid, corner: Array) -> int:
+    """The least value of the cells from first to last."""
+    value = 0
+    for i in range(len(cells.low)):
+        corner[2, i] = corner[0, i]
+    while True:
+        value = min(value, int(cells.value[number_of(cells, corner[2])]))
+        if not following(corner):
+            return value
+
+
+@apart
+def paint(cells: CellGrid, corner: Array, bound: int, value: int) -> None:
+    for i in range(len(cells.low)):
+        corner[2, i] = corner[0, i]
+    while True:
+        cell = number_of(cells, corner[2])
+        cells.bound[cell], cells.value[cell] = bound, value
+        if not following(corner):
+            return
+
+
+@inlined
+def side(cells: CellGrid, i: int, at: int) -> float:
+    """Where cell number `at` begins along variable i: the same number for the cell before, which ends there."""
+    end: float = cells.low[i] + at * cells.step[i]
+    return end
