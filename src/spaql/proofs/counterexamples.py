@@ -25,7 +25,8 @@ def counterexample(asked: Question, rules: Tree, unknown: list[Array]) -> str | 
         state = tuple((box[:, 0] + share * (box[:, 1] - box[:, 0])).tolist())
         broken = _broken(asked, plant, rules, state, steps, rng)
         if broken is not None:
-            return f"from ({', '.join(f'{x:.6g}' for x in state)}) {broken}"
+            simulated = "" if asked.dt is None else " in the simulation, by Runge-Kutta steps"
+            return f"from ({', '.join(f'{x:.6g}' for x in state)}) {broken}{simulated}"
     return None
 
 
