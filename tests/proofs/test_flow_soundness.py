@@ -58,6 +58,8 @@ def test_a_time_that_is_nearly_zero_is_that_of_the_starts(time, tmp_path):
         TURNING.prove(at={time: {"x": (5.0, 6.0)}})
     proof = TURNING.prove(at={time: {"x": (0.0, 6.0)}})
     assert proof.holds
+    proof.save(tmp_path / "x.json")
+    assert spaql.check_proof(tmp_path / "x.json", TURNING).holds
     first, last = time if isinstance(time, tuple) else (time, time)
     refused(proof, TURNING, tmp_path, "outside", lambda claim: claim.update(at=[[first, last, {"x": [5.0, 6.0]}]]))
 
