@@ -1,6 +1,7 @@
 """From what is open: episodes that break the claim, as an answer; what is not found is not known to
 be safe."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -40,12 +41,21 @@ def visited(asked: Question, rules: Tree, episodes: int) -> Array:
         shown = states if plant.observe is None else np.array([plant.observe(*state) for state in states.tolist()])
         actions = decide(rules, np.ascontiguousarray(shown))
         after = [
-            plant.step(*state, *action, *rng.random(plant.step_noise).tolist())[0]
+            _step(plant, state, action, rng.random(plant.step_noise).tolist())[0]
             for state, action in zip(states.tolist(), actions.tolist(), strict=True)
         ]
         states = np.array(after)
         seen.append(states)
     return np.stack(seen, axis=1)
+
+
+def _step(plant: Any, state: Any, action: list[float], noise: list[float]) -> tuple[Any, float, bool]:
+    """Of the plant; where its mathematics fails, such as log(-1) in Python, numbers that are none."""
+    try:
+        after: tuple[Any, float, bool] = plant.step(*state, *action, *noise)
+    except (ArithmeticError, ValueError):
+        return (math.nan,) * len(state), math.nan, False
+    return after
 
 
 def _broken(
@@ -62,9 +72,7 @@ def _broken(
         seen = state if plant.observe is None else plant.observe(*state)
         wrong = rng.uniform(-1.0, 1.0, len(seen)) * asked.sensors
         action = decide(rules, np.array([seen]) + wrong)[0]
-        state, _, ended = plant.step(
-            *state, *action.tolist(), *rng.random(plant.step_noise).tolist()
-        )
+        state, _, ended = _step(plant, state, action.tolist(), rng.random(plant.step_noise).tolist())
         limits = asked.limits
         for (first, last), within in zip(*windows, strict=True):
             if first <= step <= last:
