@@ -112,3 +112,36 @@ def test_where_the_equation_is_not_defined_nothing_is_proven(derivative, monkeyp
     (tmp_path / "x.json").write_text(json.dumps(content))
     with pytest.raises(spaql.SpaqlError, match="not defined"):
         spaql.check_proof(tmp_path / "x.json", policy)
+
+
+# -- the simulated plant ----------------------------------------------------------------------------------------------
+
+
+def stiff(x, v, u, stiffness):
+    return v, u - stiffness * x
+
+
+def stiff_p0(x, v, u, p0):
+    return v, u - p0 * x
+
+
+@pytest.mark.parametrize("drawn", [False, True])
+def test_a_parameter_may_be_called_like_a_slope_of_runge_and_kutta(drawn):
+    value = spaql.Between(3.9, 4.1) if drawn else 4.0
+    hidden = [4.0] * drawn
+    steps = [
+        plant(derivative, {"x": 1.0, "v": 0.0}, parameters={name: value}).plant.step.python(1.0, 0.0, *hidden, 0.0)
+        for derivative, name in ((stiff, "stiffness"), (stiff_p0, "p0"))
+    ]
+    assert steps[0] == steps[1]
+    assert steps[0][0][0] == pytest.approx(math.cos(0.2), abs=1e-6)
+
+
+def test_a_simulation_that_fails_is_no_error_of_the_proof():
+    """x is infinite after 0.37 s; exp of a large number raises in Python."""
+
+    def bursting(x, v, u):
+        return math.exp(x), 0.0
+
+    policy = spaql.law(plant(bursting, {"x": (1.0, 1.1), "v": 0.0}), {"x": 0.0})
+    assert not policy.prove(never={"x": (-1.0, 2.0)}, seconds=0.1).holds
