@@ -7,12 +7,14 @@ For learning a sample is `substeps` steps of the classical Runge-Kutta method, p
 
     def step(s0_, s1_, a0_):
         for _ in range(2):
-            p0, p1 = derivative(s0_, s1_, a0_)
-            q0, q1 = derivative(s0_ + 0.0125 * p0, s1_ + 0.0125 * p1, a0_)
+            p0_, p1_ = derivative(s0_, s1_, a0_)
+            q0_, q1_ = derivative(s0_ + 0.0125 * p0_, s1_ + 0.0125 * p1_, a0_)
             ...
-            s0_ = s0_ + 0.025 / 6.0 * (p0 + 2.0 * q0 + 2.0 * r0 + t0)
+            s0_ = s0_ + 0.025 / 6.0 * (p0_ + 2.0 * q0_ + 2.0 * r0_ + t0_)
             ...
         return (s0_, s1_), reward(s0_, s1_, a0_), over(s0_, s1_)
+
+Our own names end with an underscore, so that parameters may have any others.
 
 Proofs do not take this step: they integrate `Flow.derivative` with bounds on all errors (see proofs/flow_model.py).
 """
@@ -87,6 +89,8 @@ def from_ode(
     if not isinstance(actions, Continuous | Finite):
         raise SpaqlError(f"actions is a spaql.Continuous or a spaql.Finite, not {type(actions).__name__}")
     given = parameters_by_name({} if parameters is None else parameters)
+    if any(name.endswith("_") for name in given):
+        raise SpaqlError("parameters: a name must not end with an underscore, as names inside of a sample do")
     wanted = {"derivative": derivative, "reward": reward} | ({} if over is None else {"over": over})
     for what, function in wanted.items():
         if not inspect.isfunction(function):
@@ -189,13 +193,13 @@ def _call(what: str, function: Function, free: Sequence[str], given: Mapping[str
 
 def _runge_kutta(call: Callable[[list[str]], str], s: list[str], h: float, substeps: int) -> list[str]:
     """Lines of one sample."""
-    slopes = {letter: names(letter, len(s)) for letter in "pqrt"}
+    slopes = {letter: [f"{name}_" for name in names(letter, len(s))] for letter in "pqrt"}
     lines = [f"for _ in range({substeps}):"]
     for letter, before, part in (("p", "", 0.0), ("q", "p", 0.5), ("r", "q", 0.5), ("t", "r", 1.0)):
-        at = [f"{variable} + {part * h!r} * {before}{j}" if before else variable for j, variable in enumerate(s)]
+        at = [f"{variable} + {part * h!r} * {before}{j}_" if before else variable for j, variable in enumerate(s)]
         lines.append(f"    {listed(slopes[letter])} = {call(at)}")
     for j, variable in enumerate(s):
-        mean = f"(p{j} + 2.0 * q{j} + 2.0 * r{j} + t{j})"
+        mean = f"(p{j}_ + 2.0 * q{j}_ + 2.0 * r{j}_ + t{j}_)"
         lines.append(f"    {variable} = {variable} + {h!r} / 6.0 * {mean}")
     return lines
 

@@ -169,7 +169,7 @@ def _check_flow(proof: Proof, loop: CheckedLoop, asked: Question) -> None:
     require(claim.reach in (None, "end"), "this evidence does not show that bounds are reached")
     until_end = claim.reach == "end"
     require(claim.goes_on == asked.goes_on, "it is not said whether episodes end")
-    require(claim.goes_on or until_end or claim.never is not None or claim.at, "it claims nothing")
+    require(claim.goes_on or until_end or claim.never is not None or len(claim.at) > 0, "it claims nothing")
     n, count = len(claim.variables), len(part["boxes"]) if isinstance(part.get("boxes"), list) else 0
     boxes = array_of(part, "boxes", {"boxes": (count, n, 2)})
     substeps = array_of(part, "substeps", {"substeps": ()})

@@ -118,6 +118,7 @@ def _around_the_way(plant: Any, sets: Many, h: float) -> tuple[Array, Array]:
         """X + [0, h] f(over)"""
         ways = list(runs(plant.flow.derivative, over, False, False))
         require(len(ways) == 1, "the derivative branches")
+        require(ways[0][0].finite, "the derivative is not defined everywhere on the way")
         rates = np.stack([pair_of(rate, len(over)) for rate in ways[0][1]], axis=1)
         grown = en.mul((span[0][:, :d], span[1][:, :d]), (rates[..., 0], rates[..., 1]))
         low, high = en.add((box[:, :d, 0], box[:, :d, 1]), (np.minimum(grown[0], 0.0), np.maximum(grown[1], 0.0)))
@@ -242,6 +243,9 @@ def check_flow(
 ) -> int:  # fmt: skip
     """Start boxes followed within the limits, and within those of windows of time. Returns after how many samples all
     episodes have ended, or `steps`."""
+    for (first, _), bounds in zip(times, within, strict=True):
+        inside = (bounds[:, 0] <= boxes[..., 0]) & (boxes[..., 1] <= bounds[:, 1])
+        require((first > 0) | inside, "a start is elsewhere at a time")
     sets = many(boxes)
     for step in range(1, steps + 1):
         sets, way = flowed(loop, sets, substeps)

@@ -49,6 +49,7 @@ def _moved_on(loop: CheckedLoop, act: Acting) -> list[Many]:
         rows = np.flatnonzero(way.possible)
         if len(rows) == 0:
             continue
+        require(way.finite[rows], "the plant is not defined everywhere in a set")
         B = np.stack([pair_of(item, n) for item in state], axis=1)[rows]
         require((B[..., 1] - B[..., 0] < WIDE), "a set grows without bound")
         gained, over = pair_of(reward, n)[rows], ended_of(ended, way, n)[rows]

@@ -4,6 +4,9 @@ The search is that of `falsify`: its points are numbers from 0 to 1, here a box 
 it. The worse an episode, the nearer it came to a bound, to its end or to not ending at all.
 """
 
+import math
+from typing import Any
+
 import numpy as np
 
 from spaql.ground.arrays import Array
@@ -45,9 +48,11 @@ def _tried(asked: Question, rules: Tree, states: Array, rng: np.random.Generator
     for name, ends in asked.reach.items() if isinstance(asked.reach, dict) else ():
         goal[asked.names.index(name)] = ends
 
+    simulated = "" if asked.dt is None else " in the simulation, by Runge-Kutta steps"
+
     def tell(j: int, worse: float, what: str) -> None:
         badness[j] = BROKEN + worse
-        said[badness[j]] = f"from ({', '.join(f'{x:.6g}' for x in starts[j].tolist())}) {what}"
+        said[badness[j]] = f"from ({', '.join(f'{x:.6g}' for x in starts[j].tolist())}) {what}{simulated}"
 
     windows = windows_in_steps(asked.at, asked.dt, asked.names, len(asked.names))
     for step in range(1, steps + 1):
@@ -55,7 +60,7 @@ def _tried(asked: Question, rules: Tree, states: Array, rng: np.random.Generator
         seen = np.array([state if plant.observe is None else plant.observe(*state) for state in rows])
         actions = decide(rules, seen + rng.uniform(-1.0, 1.0, seen.shape) * asked.sensors).tolist()
         noise = rng.random((len(rows), plant.step_noise)).tolist()
-        after = [plant.step(*state, *some, *more) for state, some, more in zip(rows, actions, noise, strict=True)]
+        after = [_step(plant, state, some, more) for state, some, more in zip(rows, actions, noise, strict=True)]
         now[live], ended = np.array([state for state, _, _ in after]), np.array([over for _, _, over in after])
         beyond = np.maximum(limits[:, 0] - now[live], now[live] - limits[:, 1])
         out, fails = beyond.max(axis=1) > 0.0, ended & (asked.reach != "end")
@@ -74,6 +79,15 @@ def _tried(asked: Question, rules: Tree, states: Array, rng: np.random.Generator
         elif len(away):
             tell(j, 0.0, f"{asked.names[away[0]]} is {now[j, away[0]]:.6g} after {steps:,} steps")
     return badness
+
+
+def _step(plant: Any, state: Any, action: list[float], noise: list[float]) -> tuple[Any, float, bool]:
+    """Of the plant; where its mathematics fails, such as log(-1) in Python, numbers that are none."""
+    try:
+        after: tuple[Any, float, bool] = plant.step(*state, *action, *noise)
+    except (ArithmeticError, ValueError):
+        return (math.nan,) * len(state), math.nan, False
+    return after
 
 
 def _limits_at(step: int, limits: Array, windows: tuple[Array, Array]) -> Array:
@@ -95,7 +109,7 @@ def visited(asked: Question, rules: Tree, episodes: int) -> Array:
         shown = states if plant.observe is None else np.array([plant.observe(*state) for state in states.tolist()])
         actions = decide(rules, np.ascontiguousarray(shown))
         after = [
-            plant.step(*state, *action, *rng.random(plant.step_noise).tolist())[0]
+            _step(plant, state, action, rng.random(plant.step_noise).tolist())[0]
             for state, action in zip(states.tolist(), actions.tolist(), strict=True)
         ]
         states = np.array(after)

@@ -106,6 +106,8 @@ def _enclosed_way(loop: ClosedLoop, w: SetWork) -> bool:
         for i in range(d):
             w.whole[i, 0], w.whole[i, 1] = way[i, 0], way[i, 1]
         run(loop.tape, begins[RATES], begins[RATES + 1], w.whole, False, False, w.r, w.out)
+        if w.out.verdict[2] == 0:  # sin(1 / x) is bounded where it is not defined
+            return False
         inside = trial > 0
         for i in range(d):
             least, most = iv.times(0.0, h, w.out.box[i, 0], w.out.box[i, 1])

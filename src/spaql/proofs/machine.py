@@ -38,9 +38,8 @@ class Result(NamedTuple):
     box: Array  # (outputs, 2)
     slopes: Array  # (outputs, inputs, 2)
     error: Array
-    verdict: (
-        Array  # 0: whether the path is taken; 1: whether its truth holds (0 no, 1 perhaps, 2 yes)
-    )
+    # 0: whether the path is taken; 1: whether its truth holds (0 no, 1 perhaps, 2 yes); 2: whether all values are finite
+    verdict: Array
 
 
 def registers(length: int, inputs: int) -> Registers:
@@ -53,7 +52,7 @@ def result(outputs: int, inputs: int) -> Result:
         np.zeros((outputs, 2)),
         np.zeros((outputs, inputs, 2)),
         np.zeros(outputs),
-        np.zeros(2, np.int64),
+        np.zeros(3, np.int64),
     )
 
 
@@ -64,7 +63,7 @@ def run(
     """The instructions begin ... end on the box x, (inputs, 2). Returns whether the path is
     taken."""
     inputs, possible = len(x), CERTAIN
-    out.verdict[1] = 0
+    out.verdict[1], out.verdict[2] = 0, 1
     for at in range(begin, end):
         line = tape[at]
         code, n, a = line.code, line.to, line.a
@@ -79,6 +78,8 @@ def run(
             low, high, error, slope_low, slope_high = value_of(code, line, r)
             known = low <= high  # NaN where infinities met: nothing is known
             r.low[n], r.high[n] = low if known else -math.inf, high if known else math.inf
+            if not (r.low[n] > -math.inf and r.high[n] < math.inf):
+                out.verdict[2] = 0
             r.error[n] = error if error >= 0.0 else math.inf
             for j in range(inputs if slopes else 0):
                 low, high = 0.0, 0.0

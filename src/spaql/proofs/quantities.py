@@ -61,6 +61,7 @@ class Quantity:
         with np.errstate(all="ignore"):
             rounding = ULP * en.size(range_) + 1e-300
         error = np.where(error >= 0.0, error, np.inf)
+        self.way.finite &= np.isfinite(range_[0]) & np.isfinite(range_[1])
         return Quantity(
             self.way,
             range_,

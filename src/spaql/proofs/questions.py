@@ -71,6 +71,8 @@ def question(
                 f"say what to prove: never={{'{names[0]}': (low, high)}}, or reach=... by name, or 'end'"
             )
         goal = "end" if problem.ends == "success" else None
+    if at is not None and goal == "end":  # what has ended is nowhere: any bounds would hold there
+        raise SpaqlError("`at` and reach='end' are two questions: ask for one after the other")
     limits = np.tile([-np.inf, np.inf], (len(names), 1))
     for name, ends in (bounds or {}).items():
         limits[names.index(name)] = ends
@@ -109,12 +111,13 @@ def _windows(problem: Problem, given: Any, names: list[str], steps: float, start
         low, high = _range("at", when if isinstance(when, tuple | list) else (when, when))
         ranges = _bounds(f"at {low:g} s" if low == high else f"at {low:g} to {high:g} s", bounds, names)
         for time in (low, high):
-            if abs(time / flow.dt - round(time / flow.dt)) > CLOSE or not time >= 0.0:
+            late = not 0.0 <= time < math.inf
+            if late or abs(time / flow.dt - round(time / flow.dt)) > CLOSE:
                 raise SpaqlError(f"at: {time:g} s is not the end of a sample: give a multiple of {flow.dt:g} s")
         if round(high / flow.dt) > steps:
             raise SpaqlError(f"at: {high:g} s is after {steps:g} samples: give more `steps`")
-        outside = [name for name, ends in ranges.items() if low == 0.0 and not _within(start[names.index(name)], ends)]
-        if outside:
+        outside = [name for name, ends in ranges.items() if not _within(start[names.index(name)], ends)]
+        if round(low / flow.dt) == 0 and outside:  # the starts themselves, which no step leads to
             raise SpaqlError(f"at: some start states are outside of the bounds of {outside[0]}")
         windows.append((low, high, ranges))
     return tuple(windows)

@@ -88,6 +88,8 @@ def step_of(loop: ClosedLoop, w: SetWork, last: int, path: int, to: int) -> int:
             )
     if run(loop.tape, begin, end, w.whole, False, True, w.r, w.out) == IMPOSSIBLE:
         return 0
+    if w.out.verdict[2] == 0:
+        return UNKNOWN
     for i in range(d):
         w.after.box[to, i, 0], w.after.box[to, i, 1] = w.out.box[i, 0], w.out.box[i, 1]
         if not w.out.box[i, 1] - w.out.box[i, 0] < 1e6:

@@ -17,6 +17,7 @@ class Way:
     ) -> None:
         self.given, self.taken, self.cutting, self.narrow = given, list[bool](), cutting, narrow
         self.possible, self.known = np.ones(boxes, bool), dict[int, bool]()
+        self.finite = np.ones(boxes, bool)  # whether all values are: a quotient by zero has none, nor has log(-1)
         self.numbers: dict[Any, int] = {}
 
     def number(self, *what: Any) -> int:
