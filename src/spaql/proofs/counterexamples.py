@@ -28,7 +28,7 @@ def counterexample(asked: Question, rules: Tree, unknown: list[Array]) -> str | 
         # the search stays a little away from 0 and 1, and a box has corners
         share = np.clip((points.starts[:, 1:] - 0.002) / 0.996, 0.0, 1.0)
         low, high = boxes[which, :, 0], boxes[which, :, 1]
-        badness = _tried(asked, rules, low + share * (high - low), rng, said)
+        badness = np.nan_to_num(_tried(asked, rules, low + share * (high - low), rng, said))
         return Outcomes(-badness, np.zeros((len(badness), 0)), badness)
 
     size = boxes.shape[1] + 1
