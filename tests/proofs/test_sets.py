@@ -92,7 +92,7 @@ def test_a_set_lies_in_what_it_is_folded_to_and_in_nothing_that_is_a_little_smal
         G = np.concatenate([np.zeros((d, d)), F], axis=1)
         if which == "of the prover":
             z = np.zeros
-            sets = Sets(z((1, d)), G[None].copy(), R[None].copy(), z((1, d, 2)), z(1, np.int64), z(1), z((1, 2)), z(1, np.int64))
+            sets = Sets(z((1, d)), G[None].copy(), R[None].copy(), z((1, d, 2)), z((1, d, 2)), z(1, np.int64), z(1), z((1, 2)), z(1, np.int64))
             fold_from(sets, 0, z((d, d)), z(2 * d))
             after, rest = sets.shape[0, :, d:], sets.rest[0]
         else:

@@ -72,10 +72,7 @@ class Policy(Probes):
 
     @cached_property
     def numbers(self) -> int:
-        """How many numbers the printed controller contains: coefficients, cuts and constants.
-
-        A gain of one is not printed (`clip(2·angle + rate, ...)`), and does not count.
-        """
+        """How many the printed controller contains; a gain of one (`clip(2·angle + rate, ...)`) is not printed."""
         return count_numbers(self.rules)
 
     def decide(self, states: Any) -> Array:
@@ -123,14 +120,8 @@ class Policy(Probes):
         return [*(self.certificate.lines if self.certificate else ()), *(self.proof.lines if self.proof else ())]
 
     def prove(
-        self,
-        never: Any = None,
-        reach: Any = None,
-        start: Any = None, steps: Any = None, *, at: Any = None,
-        parameters: Any = MappingProxyType({}),
-        sensors: Any = 0.0,
-        single: bool = True,
-        seconds: float = 60,
+        self, never: Any = None, reach: Any = None, start: Any = None, steps: Any = None, *, at: Any = None,
+        parameters: Any = MappingProxyType({}), sensors: Any = 0.0, single: bool = True, seconds: float = 60,
     ) -> "Proof":  # fmt: skip
         """A theorem for all start states, with outward rounding, or as much of it as there is time for; print it.
 
@@ -141,18 +132,14 @@ class Policy(Probes):
         - `at`: of `spaql.from_ode`, bounds by time in seconds `{1.0: {"angle": (0, 1)}}`, or by (from, to)
         - `parameters`: ranges by name, each held for an episode; `sensors`: how far each may be wrong, or all
         - `single`: exported code in single precision too; `seconds`: of CPU, then what is not proven is `open`
-
-        `save` writes a certificate, which `spaql.check_proof` verifies. See docs/proofs.md.
+        - `save` of what is returned writes a certificate, which `spaql.check_proof` verifies: see docs/proofs.md
         """
         from spaql.proofs.prove import prove
 
         return prove(self, never, reach, start, steps, parameters, sensors, single, seconds, at)
 
     def with_proof(self, proof: "Proof | str | PathLike[str]") -> "Policy":
-        """The same policy with a theorem: what `prove` returned, or a file that it has saved, which is checked first.
-
-        It stands in `why`, on the page and on top of exported code.
-        """
+        """The same policy with what `prove` returned, or a file of it, checked first: shown where it is shown."""
         from spaql.proofs.check_proof import check_proof, proof_about
 
         checked = check_proof(proof, self) if isinstance(proof, str | PathLike) else proof_about(self, proof)
@@ -162,10 +149,7 @@ class Policy(Probes):
 
     @cached_property
     def usage(self) -> "Usage | None":
-        """Rollouts of the closed loop: how often each leaf is in charge, and some thousand states.
-
-        None without a plant.
-        """
+        """Rollouts of the closed loop: how often each leaf is in charge, and some states; None without a plant."""
         from spaql.training.closed_loop import run_episodes
 
         if not self.problem.can_run:
@@ -246,8 +230,7 @@ class Policy(Probes):
     def draw_frontier(self, path: str | PathLike[str], baselines: Mapping[str, Any] | None = None) -> None:
         """Of a compressed tree: leaves against fresh return, with the table.
 
-        `baselines`: controllers of one's own by name: policies, agents, `spaql.Controller`. What has no leaves is a
-        line.
+        `baselines`: controllers by name: policies, agents, `spaql.Controller`. What has no leaves is a line.
         """
         from spaql.compress.frontier import frontier_figure
 

@@ -24,9 +24,7 @@ from spaql.trees.tree import Tree
 MOST_PARTS = 10**6
 
 
-def check_proof(
-    certificate: str | PathLike[str], policy: Policy, problem: Problem | None = None
-) -> Proof:
+def check_proof(certificate: str | PathLike[str], policy: Policy, problem: Problem | None = None) -> Proof:
     """The proof in a file, if every line of it is verified; else a SpaqlError that says what is
     not.
 
@@ -82,10 +80,7 @@ def _check(proof: Proof, rules: Tree, problem: Problem) -> None:
     require(fingerprint.of_plant(asked.problem) == claim.plant, "it is about another plant")
     require(asked.problem.name == claim.problem, "it is about another problem")
     require(tuple(asked.names) == claim.variables, "the plant has other variables")
-    require(
-        len(claim.sensors) == len(problem.state),
-        "the errors of sensors are not those of the variables",
-    )
+    require(len(claim.sensors) == len(problem.state), "the errors of sensors are not those of the variables")
     require(np.array(claim.sensors) >= 0.0, "an error of a sensor is negative")
     require(np.isfinite(claim.sensors), "an error of a sensor is not bounded")
     for name, (low, high) in claim.parameters.items():
@@ -117,16 +112,10 @@ def _check_stays(proof: Proof, loop: CheckedLoop, limits: Array) -> None:
     for part in proof.evidence:
         box = check_linear(loop, part, steps, ends=True)
         covered.append(np.array(part["start"], float))
-        require(
-            (limits[:, 0] <= box[:, 0]) & (box[:, 1] <= limits[:, 1]),
-            "a box is outside the bounds claimed",
-        )
+        require((limits[:, 0] <= box[:, 0]) & (box[:, 1] <= limits[:, 1]), "a box is outside the bounds claimed")
         for name, (low, high) in proof.bound.items():
             j = claim.variables.index(name)
-            require(
-                low <= box[j, 0] and box[j, 1] <= high,
-                f"{name} is not within the bounds that are told",
-            )
+            require(low <= box[j, 0] and box[j, 1] <= high, f"{name} is not within the bounds that are told")
     whole = np.array(claim.start)
     require(covers(whole, covered), "its parts do not cover the starts")
     require(proof.share <= _share(proof), "a smaller share is proven")
@@ -140,26 +129,13 @@ def _check_followed(proof: Proof, loop: CheckedLoop, limits: Array) -> None:
     require(claim.reach in (None, "end"), "this evidence does not show that bounds are reached")
     until_end = claim.reach == "end"
     require(claim.goes_on != until_end, "an episode cannot both end and go on")
-    boxes, within, returns = check_followed(
-        loop, proof.evidence[0], int(claim.steps), limits, until_end
-    )
+    boxes, within, returns = check_followed(loop, proof.evidence[0], int(claim.steps), limits, until_end)
     whole = np.array(claim.start)
-    require(
-        covers(whole, [*boxes, *(np.array(box) for box in proof.open)]),
-        "its parts do not cover the starts",
-    )
+    require(covers(whole, [*boxes, *(np.array(box) for box in proof.open)]), "its parts do not cover the starts")
     require(proof.share <= _share(proof), "a smaller share is proven")
-    require(
-        not until_end or (proof.within is not None and within <= proof.within),
-        "some episodes end later",
-    )
-    require(
-        math.isnan(proof.worst_return) or proof.worst_return <= returns[0],
-        "the return may be worse",
-    )
-    require(
-        math.isnan(proof.best_return) or proof.best_return >= returns[1], "the return may be better"
-    )
+    require(not until_end or (proof.within is not None and within <= proof.within), "some episodes end later")
+    require(math.isnan(proof.worst_return) or proof.worst_return <= returns[0], "the return may be worse")
+    require(math.isnan(proof.best_return) or proof.best_return >= returns[1], "the return may be better")
     require(proof.bound == (claim.never or {}), "bounds are told that it does not show")
 
 
@@ -193,14 +169,8 @@ def _check_flow(proof: Proof, loop: CheckedLoop, asked: Question) -> None:
 
 def _check_arrives(proof: Proof, loop: CheckedLoop) -> None:
     claim = proof.claim
-    require(
-        len(proof.evidence) == 1 and isinstance(claim.reach, dict),
-        "this evidence is for bounds that are reached",
-    )
-    require(
-        math.isinf(claim.steps) and claim.never is None and not proof.bound,
-        "more is told than it shows",
-    )
+    require(len(proof.evidence) == 1 and isinstance(claim.reach, dict), "this evidence is for bounds that are reached")
+    require(math.isinf(claim.steps) and claim.never is None and not proof.bound, "more is told than it shows")
     require(math.isnan(proof.best_return), "it shows no greatest return")
     require(not claim.goes_on, "it does not show that no episode ends")
     goal = np.tile([-np.inf, np.inf], (len(claim.variables), 1))
@@ -214,8 +184,7 @@ def _check_arrives(proof: Proof, loop: CheckedLoop) -> None:
         require(isinstance(steps, int) and 1 <= steps <= 10**6, "it says not over how many steps")
         require(proof.worst_return <= _least_return(cells, rate, whole, int(steps or 0)), "the return may be worse")
     require(
-        proof.share <= share_of(cells, whole, [np.array(box) for box in proof.open]) + 1e-9,
-        "a smaller share is proven",
+        proof.share <= share_of(cells, whole, [np.array(box) for box in proof.open]) + 1e-9, "a smaller share is proven"
     )
 
 
@@ -234,32 +203,22 @@ def _least_return(cells: CheckedCells, rate: Rate, whole: Array, steps: int) -> 
 
 def share_of(cells: CheckedCells, whole: Array, unknown: list[Array]) -> float:
     """Of a box, what is in cells with a bound; all the others must be told."""
-    sides = [
-        cells.low[j] + np.arange(n + 1) * cells.step[j] for j, n in enumerate(cells.bound.shape)
-    ]
+    sides = [cells.low[j] + np.arange(n + 1) * cells.step[j] for j, n in enumerate(cells.bound.shape)]
     outside = any(whole[j, 0] < side[0] or whole[j, 1] > side[-1] for j, side in enumerate(sides))
     require(not outside or covers(whole, unknown), "starts are outside of its cells")
     stated = np.zeros(cells.bound.shape, bool)
     for box in unknown:
         near = 1e-9 * cells.step  # boxes end at sides of cells, or of the starts
-        first = np.ceil(
-            (np.where(box[:, 0] <= whole[:, 0], -np.inf, box[:, 0]) - cells.low) / cells.step - 1e-9
-        )
-        last = np.floor(
-            (np.where(box[:, 1] >= whole[:, 1], np.inf, box[:, 1]) - cells.low) / cells.step + 1e-9
-        )
+        first = np.ceil((np.where(box[:, 0] <= whole[:, 0], -np.inf, box[:, 0]) - cells.low) / cells.step - 1e-9)
+        last = np.floor((np.where(box[:, 1] >= whole[:, 1], np.inf, box[:, 1]) - cells.low) / cells.step + 1e-9)
         first, last = np.maximum(first, 0), np.minimum(last, np.array(cells.bound.shape))
-        stated[
-            tuple(slice(int(a), max(int(a), int(b))) for a, b in zip(first, last, strict=True))
-        ] = True
+        stated[tuple(slice(int(a), max(int(a), int(b))) for a, b in zip(first, last, strict=True))] = True
         require(near > 0.0, "the cells are damaged")
     parts = []
     for (low, high), side in zip(whole, sides, strict=True):
         overlap = np.maximum(np.minimum(side[1:], high) - np.maximum(side[:-1], low), 0.0)
         touched = (side[1:] >= low) & (side[:-1] <= high)
-        parts.append(
-            (overlap / (high - low) if high > low else touched / max(touched.sum(), 1), touched)
-        )
+        parts.append((overlap / (high - low) if high > low else touched / max(touched.sum(), 1), touched))
     share, touched = np.ones(()), np.ones((), bool)
     for part, at in parts:
         share, touched = share[..., None] * part, touched[..., None] & at
@@ -275,19 +234,11 @@ def _share(proof: Proof) -> float:
 
 def _volume(box: Array, whole: Array) -> float:
     width = np.diff(whole, axis=1)[:, 0]
-    return float(
-        np.prod(
-            np.where(
-                width > 0.0, np.diff(box, axis=1)[:, 0] / np.where(width > 0.0, width, 1.0), 1.0
-            )
-        )
-    )
+    return float(np.prod(np.where(width > 0.0, np.diff(box, axis=1)[:, 0] / np.where(width > 0.0, width, 1.0), 1.0)))
 
 
 def _rewarded(proof: Proof) -> bool:
-    least = min(
-        float(part["reward"][0]) if "reward" in part else -math.inf for part in proof.evidence
-    )
+    least = min(float(part["reward"][0]) if "reward" in part else -math.inf for part in proof.evidence)
     finite = math.isfinite(proof.claim.steps) and math.isnan(proof.best_return)
     total = proof.claim.steps * least
     # what a sum in double precision loses; whole numbers lose nothing
@@ -309,11 +260,7 @@ def covers(whole: Array, boxes: list[Array]) -> bool:
         over = (some[..., 0] < piece[:, 1]) & (piece[:, 0] < some[..., 1])
         over |= flat & (some[..., 0] <= piece[:, 0]) & (piece[:, 0] <= some[..., 1])
         some = some[over.all(axis=1)]
-        inner = (
-            (piece[:, :1] < some) & (some < piece[:, 1:])
-            if len(some)
-            else np.zeros((0, 1, 2), bool)
-        )
+        inner = (piece[:, :1] < some) & (some < piece[:, 1:]) if len(some) else np.zeros((0, 1, 2), bool)
         if not inner.any():
             return False
         axis = int(np.argmax(inner.any(axis=(0, 2))))

@@ -27,9 +27,7 @@ PARTS = 8
 MOST_SLICES = 10_000
 
 
-def check_linear(
-    loop: CheckedLoop, evidence: Mapping[str, Any], steps: int | None, ends: bool
-) -> Array:
+def check_linear(loop: CheckedLoop, evidence: Mapping[str, Any], steps: int | None, ends: bool) -> Array:
     """No start of evidence["start"] leaves the box that is returned. `ends`: nor does its episode
     end."""
     plant: Any = loop.problem.plant
@@ -43,10 +41,7 @@ def check_linear(
     sizes |= {"spread": (count, n, n + m), "pieces": (count,), "band": (m + count * (n + m),)}
     if count == 0:  # also in certificates that were written before there were spreads
         evidence = {**evidence, "spread": np.zeros(sizes["spread"]), "pieces": []}
-    z, g, u, A, b = (
-        array_of(evidence, key, sizes)
-        for key in ("centre", "gains", "actions", "matrix", "columns")
-    )
+    z, g, u, A, b = (array_of(evidence, key, sizes) for key in ("centre", "gains", "actions", "matrix", "columns"))
     start, box, lines, band, rest = (
         array_of(evidence, key, sizes) for key in ("start", "box", "lines", "band", "rest")
     )
@@ -75,9 +70,7 @@ def check_linear(
     return box
 
 
-def _actions_over(
-    loop: CheckedLoop, z: Array, g: Array, u: Array, box: Array, lines: Array
-) -> tuple[Array, Array]:
+def _actions_over(loop: CheckedLoop, z: Array, g: Array, u: Array, box: Array, lines: Array) -> tuple[Array, Array]:
     """(lowest and highest actions, how far from the line u + g (x - z)) over the box, cut by the
     lines."""
     boxes, centres = box[None], z[None]
@@ -147,9 +140,7 @@ def _left_over(
     around = np.stack([np.minimum(whole[..., 0], middle[..., 0]), np.maximum(whole[..., 1], middle[..., 1])], axis=2)
     shares = (np.arange(PARTS) + 1.0)[:, None, None, None] / PARTS
     parts = (middle + (around - middle) * shares).reshape(PARTS * count, -1, 2)
-    parts = np.stack(
-        [np.nextafter(parts[..., 0], -np.inf), np.nextafter(parts[..., 1], np.inf)], axis=2
-    )
+    parts = np.stack([np.nextafter(parts[..., 0], -np.inf), np.nextafter(parts[..., 1], np.inf)], axis=2)
     parts += (np.abs(parts) + np.tile(np.abs(middle), (PARTS, 1, 1))) * 1e-15 * [-1.0, 1.0]
     far = np.append(reach, np.full(c, 0.5))
     linear = np.tile(np.hstack([A - b @ g, b, np.zeros((n, c))])[..., None], (count, 1, 1, 2))
@@ -174,11 +165,7 @@ def _left_over(
         ((_, at),) = runs(plant.step.python, middle, False, False, answers)
         for i in np.flatnonzero(~held):
             after, value = shrunk[0][i], at[0][i]
-            if (
-                not isinstance(after, Quantity)
-                or not isinstance(value, Quantity)
-                or after.slope is None
-            ):
+            if not isinstance(after, Quantity) or not isinstance(value, Quantity) or after.slope is None:
                 total = np.abs(float(after) - z[i]) + wide[:, i] @ far
             else:
                 low, high = (side.reshape(PARTS, count, -1).mean(axis=0) for side in after.slope)
@@ -191,10 +178,7 @@ def _left_over(
             left[rows, i] = np.maximum(left[rows, i], np.where(np.isnan(total), math.inf, total)[rows])
         for i in np.flatnonzero(held):
             own = result[0][i]
-            require(
-                isinstance(own, Quantity) and own.key == way.number("input", int(i)),
-                "a held variable changes",
-            )
+            require(isinstance(own, Quantity) and own.key == way.number("input", int(i)), "a held variable changes")
     most: Array = left.max(axis=0) * UP
     return most
 
@@ -242,9 +226,7 @@ def _check_sums(
     else:
         raise RefusedError("what the sums lose does not settle")
     rows = np.vstack([np.eye(n), g])
-    bounds = np.concatenate(
-        [np.min(np.abs(box - z[:, None]) * np.where(box >= z[:, None], 1.0, 1.0), axis=1), lines]
-    )
+    bounds = np.concatenate([np.min(np.abs(box - z[:, None]) * np.where(box >= z[:, None], 1.0, 1.0), axis=1), lines])
     moving = np.concatenate([~held, np.ones(len(g), bool)])
     require((box[:, 0] <= z) & (z <= box[:, 1]), "the centre is not in the box")
     seen, blur = rows @ every, 2 * n * tiny * (np.abs(rows) @ np.abs(every))

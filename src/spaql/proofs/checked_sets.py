@@ -11,15 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spaql.ground.arrays import Array
-from spaql.proofs.checker import (
-    CheckedLoop,
-    WeightedSum,
-    pieces_of,
-    require,
-    seen_from,
-    tests_of,
-    weighted,
-)
+from spaql.proofs.checker import CheckedLoop, WeightedSum, pieces_of, require, seen_from, tests_of, weighted
 from spaql.trees.laws import SCORES
 from spaql.trees.tree import LEAF
 
@@ -122,9 +114,7 @@ def tightened(sets: Many) -> Many:
             if not (sign * (sets.B[:, i, side] - sets.c[:, i]) > -reach).any():
                 continue
             loose = sets.R[:, i] * (1.0 + ROUND) + ROUND * np.abs(sets.c[:, i])
-            sets = cut(
-                sets, sign * sets.G[:, i], sign * (sets.B[:, i, side] - sets.c[:, i]) - loose
-            )
+            sets = cut(sets, sign * sets.G[:, i], sign * (sets.B[:, i, side] - sets.c[:, i]) - loose)
     return sets
 
 
@@ -135,17 +125,9 @@ def spread(sets: Many, line: WeightedSum) -> tuple[Array, Array, Array, Array]:
     total = np.abs(rows).sum(axis=1)
     loose = (np.abs(line.slope) * sets.R).sum(axis=1) + line.error
     loose = loose + ROUND * (total + loose + np.abs(line.base))
-    low, high = (
-        np.maximum(line.low, line.base - loose - total),
-        np.minimum(line.high, line.base + loose + total),
-    )
+    low, high = (np.maximum(line.low, line.base - loose - total), np.minimum(line.high, line.base + loose + total))
     unknown = ~(low <= high)
-    return (
-        rows,
-        np.where(unknown, np.inf, loose),
-        np.where(unknown, -np.inf, low),
-        np.where(unknown, np.inf, high),
-    )
+    return (rows, np.where(unknown, np.inf, loose), np.where(unknown, -np.inf, low), np.where(unknown, np.inf, high))
 
 
 class Acting(NamedTuple):
@@ -173,16 +155,10 @@ def acting(loop: CheckedLoop, sets: Many) -> list[Acting]:
         if nodes["feature"][node] == LEAF:
             lines += _at_leaf(loop, some, seen, node, around)
             continue
-        line = weighted(
-            loop, seen, tests_of(loop, node), -float(nodes["cut"][node]), around, some.c
-        )
+        line = weighted(loop, seen, tests_of(loop, node), -float(nodes["cut"][node]), around, some.c)
         rows, loose, low, high = spread(some, line)
-        pending.append(
-            (int(nodes["high"][node]), cut(some, rows, -line.base - loose).take(high >= 0.0))
-        )
-        pending.append(
-            (int(nodes["low"][node]), cut(some, -rows, line.base - loose).take(low <= 0.0))
-        )
+        pending.append((int(nodes["high"][node]), cut(some, rows, -line.base - loose).take(high >= 0.0)))
+        pending.append((int(nodes["low"][node]), cut(some, -rows, line.base - loose).take(low <= 0.0)))
     return lines
 
 
@@ -229,20 +205,13 @@ def _clipped(
     corners = [least - k * low, most - k * high]
     corners += [np.where((low < x) & (x < high), x - k * x, corners[0]) for x in (bottom, top)]
     under, over = np.min(corners, axis=0), np.max(corners, axis=0)
-    under, over = (
-        np.where(flat, least, np.where(free, 0.0, under)),
-        np.where(flat, most, np.where(free, 0.0, over)),
-    )
+    under, over = (np.where(flat, least, np.where(free, 0.0, under)), np.where(flat, most, np.where(free, 0.0, over)))
     rounding = 4.0 * loop.relative * np.maximum(np.abs(least), np.abs(most))
-    rounding = rounding + ROUND * (
-        np.abs(k * line.base) + np.abs(low) + np.abs(high) + np.abs(over)
-    ) * (k > 0.0)
+    rounding = rounding + ROUND * (np.abs(k * line.base) + np.abs(low) + np.abs(high) + np.abs(over)) * (k > 0.0)
     error = np.where(k > 0.0, k * line.error, 0.0) + 0.5 * (over - under) + rounding
     unknown: Array = ~np.isfinite(error)
     u = np.where(unknown, 0.5 * (bottom + top), k * line.base + 0.5 * (under + over))
-    error = np.where(
-        unknown, 0.51 * (top - bottom) + rounding * 0.0 + 1e-6 * (abs(top) + abs(bottom)), error
-    )
+    error = np.where(unknown, 0.51 * (top - bottom) + rounding * 0.0 + 1e-6 * (abs(top) + abs(bottom)), error)
     g = np.where(unknown[:, None], 0.0, k[:, None] * line.slope)
     blur = np.where(unknown, 1e-6 * (abs(top) + abs(bottom)), rounding)
     least, most = np.where(unknown, bottom, least), np.where(unknown, top, most)
@@ -250,13 +219,7 @@ def _clipped(
 
 
 def _by_pieces(
-    loop: CheckedLoop,
-    sets: Many,
-    pieces: list[Any],
-    line: WeightedSum,
-    loose: Array,
-    low: Array,
-    high: Array,
+    loop: CheckedLoop, sets: Many, pieces: list[Any], line: WeightedSum, loose: Array, low: Array, high: Array
 ) -> list[Acting]:
     """A constant action on each piece of the line of scores, and the sets cut to it, from below and
     then from above."""
@@ -298,4 +261,3 @@ def _highest(loop: CheckedLoop, sets: Many, seen: Any, leaf: int, around: Array)
                 possible &= ~(spread(sets, line)[3] + slack < 0.0)  # NaN: nothing is known
         parts.append(_with(loop, sets.take(possible), value))
     return [part for part in parts if len(part.u)]
-

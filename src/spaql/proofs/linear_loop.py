@@ -40,9 +40,7 @@ from spaql.proofs.remainders import ROUNDED, Frame, LinearRegion, Remainder, rem
 
 LONGEST = 6000  # steps after which what is left of a disturbance may be dropped
 ROUNDS = 80  # of making the box larger, or smaller
-SLOPES = np.geomspace(
-    0.25, 2.5, 13
-)  # of the line through a threshold, in units of what corrects it in one step
+SLOPES = np.geomspace(0.25, 2.5, 13)  # of the line through a threshold, in units of what corrects it in one step
 WIDER = 1.02
 GUESSED = 0.8  # of a guess, to come to the least region from below
 
@@ -126,9 +124,7 @@ def invariant(
     n, moving = place.loop.states, ~place.held
     away = np.max(np.abs(start - frame.centre[:, None]), axis=1) * ROUNDED
     begin = np.where(moving, away, 0.0)
-    size = (
-        np.concatenate([away, np.abs(frame.gains) @ begin]) * WIDER + 1e-12
-    )  # of the box, and of the lines
+    size = np.concatenate([away, np.abs(frame.gains) @ begin]) * WIDER + 1e-12  # of the box, and of the lines
     sums = sums_of(frame, begin, steps)
     if sums is None:
         return None

@@ -127,9 +127,7 @@ def _part_of_room(place: Workplace, frame: Frame, region: LinearRegion, limits: 
     return high
 
 
-def prove_loop(
-    place: Workplace, start: Array, limits: Array, steps: int | None, seconds: float
-) -> LoopSearch:
+def prove_loop(place: Workplace, start: Array, limits: Array, steps: int | None, seconds: float) -> LoopSearch:
     """Parts of the starts from which nothing leaves the limits and no episode ends.
 
     The line is chosen for the middle of the parameters; parts try it and its neighbours.

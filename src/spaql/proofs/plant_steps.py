@@ -41,9 +41,7 @@ class PlantSteps(NamedTuple):
     ends: Array  # (boxes,) whether the episode may end
 
 
-def plant_steps(
-    place: Workplace, centre: Array, actions: Array, boxes: Array, applied: Array
-) -> PlantSteps | None:
+def plant_steps(place: Workplace, centre: Array, actions: Array, boxes: Array, applied: Array) -> PlantSteps | None:
     """From every box of (boxes, states, 2), with some of these actions; None: nothing is known.
 
     Held variables are anywhere in their box, at its middle too.

@@ -222,6 +222,8 @@ def proof_of_file(path: str | PathLike[str]) -> Proof:
             at=tuple((float(low), float(high), _bounds(bounds)) for low, high, bounds in claim.at),
             dt=None if claim.dt is None else float(claim.dt),
         )  # fmt: skip
+        if not (isinstance(claim.goes_on, bool) and isinstance(claim.single, bool)):
+            raise ValueError("a truth of its claim is none")
         proof = Proof(claim, **entries)
         boxes = tuple(_box(box) for box in proof.open)
         evidence = tuple(dict(part) for part in proof.evidence)

@@ -16,9 +16,7 @@ SLICES = 512  # of held variables, over which slopes are compared with those the
 SPARE = 1.0 + 1e-8  # so that other arithmetic, rounded otherwise, finds no larger numbers
 
 
-ROUNDED = (
-    1.0 + 1e-10
-)  # more than the relative rounding of any sum here: at most 10,000 terms of one sign
+ROUNDED = 1.0 + 1e-10  # more than the relative rounding of any sum here: at most 10,000 terms of one sign
 
 
 class Frame(NamedTuple):
@@ -61,16 +59,12 @@ def scored(
     """(slope, [base, error, lowest, highest]) of a score; its range also by way of the slope."""
     loop = place.loop
     gains, offset = (
-        (loop.weights[node], -loop.cut[node])
-        if test
-        else (loop.gains[node, output], loop.offsets[node, output])
+        (loop.weights[node], -loop.cut[node]) if test else (loop.gains[node, output], loop.offsets[node, output])
     )
     score_over(loop, place.seen, gains, offset, centre, box, place.score)
     slope, (base, error, low, high) = place.score.slope.copy(), place.score.numbers
     reach = float(np.abs(slope) @ np.max(np.abs(box - centre[:, None]), axis=1)) * ROUNDED + 1e-300
-    return slope, np.array(
-        [base, error, max(low, base - error - reach), min(high, base + error + reach)]
-    )
+    return slope, np.array([base, error, max(low, base - error - reach), min(high, base + error + reach)])
 
 
 def leaves_over(place: Workplace, centre: Array, box: Array) -> list[int]:
@@ -112,10 +106,7 @@ def frame_at(place: Workplace, centre: Array, slope: float, ranges: Array) -> Fr
         elif len(pieces) > 1:  # thresholds
             rise = pieces[-1, 2] - pieces[0, 2]
             span = max(pieces[-1, 0] - pieces[0, 1], 0.0)
-            actions[axis], steep[axis] = (
-                0.5 * (pieces[0, 2] + pieces[-1, 2]),
-                rise / span if span > 0.0 else math.nan,
-            )
+            actions[axis], steep[axis] = (0.5 * (pieces[0, 2] + pieces[-1, 2]), rise / span if span > 0.0 else math.nan)
         else:
             actions[axis] = pieces[0, 2]
     steps = plant_steps(place, centre, actions, point[None], np.stack([actions, actions], axis=1))
@@ -124,9 +115,7 @@ def frame_at(place: Workplace, centre: Array, slope: float, ranges: Array) -> Fr
     jacobian = steps.slopes[0].mean(axis=2)
     columns = jacobian[:, n : n + m].copy()
     for axis in range(m):
-        if math.isnan(
-            steep[axis]
-        ):  # one threshold: as steep as would bring the score to zero in one step
+        if math.isnan(steep[axis]):  # one threshold: as steep as would bring the score to zero in one step
             corrected = abs(gains[axis] @ columns[:, axis])
             steep[axis] = slope / corrected if corrected > 0.0 else 0.0
         gains[axis] *= steep[axis]
@@ -159,9 +148,7 @@ def _spread(place: Workplace, centre: Array, actions: Array, ranges: Array) -> A
     return spread
 
 
-NOTHING = Remainder(
-    np.full(1, np.inf), np.full(1, np.inf), True, False, np.array([-np.inf, np.inf])
-)
+NOTHING = Remainder(np.full(1, np.inf), np.full(1, np.inf), True, False, np.array([-np.inf, np.inf]))
 
 
 def remainder(place: Workplace, frame: Frame, region: LinearRegion) -> Remainder:
@@ -180,9 +167,7 @@ def remainder(place: Workplace, frame: Frame, region: LinearRegion) -> Remainder
     away = np.concatenate([np.where(place.held, 0.0, reach), np.max(np.abs(applied - frame.actions[:, None]), axis=1)])
     noise = np.full(len(loop.noise), 0.5)
     linear = np.hstack([frame.matrix - frame.columns @ frame.gains, frame.columns, np.zeros((n, len(noise)))])
-    blurred = 1e-14 * (
-        np.abs(linear) + np.abs(frame.columns) @ np.abs(frame.gains).sum(1, keepdims=True)
-    )
+    blurred = 1e-14 * (np.abs(linear) + np.abs(frame.columns) @ np.abs(frame.gains).sum(1, keepdims=True))
     held = np.flatnonzero(place.held)
     farthest = np.max(np.abs(box[held] - centre[held, None]), axis=1) * ROUNDED
     parts = slices(box, held, frame.pieces)
@@ -195,9 +180,7 @@ def remainder(place: Workplace, frame: Frame, region: LinearRegion) -> Remainder
         off += (np.abs(parts[:, j]) + abs(centre[j])) * 1e-15 * [-1.0, 1.0]
         both = matrix[:, :, None] * off[:, None, None]
         about[:, :, : n + loop.actions] += np.stack([both.min(axis=3), both.max(axis=3)], axis=3)
-    apart = np.maximum(
-        np.abs(steps.slopes[..., 1] - about[..., 0]), np.abs(steps.slopes[..., 0] - about[..., 1])
-    )
+    apart = np.maximum(np.abs(steps.slopes[..., 1] - about[..., 0]), np.abs(steps.slopes[..., 0] - about[..., 1]))
     apart += blurred + 1e-14 * np.abs(about).max(axis=3)
     curved = apart @ np.concatenate([away, noise])
     drift = np.max(np.abs(steps.after - centre[:, None]), axis=2)
@@ -247,17 +230,11 @@ def _off_line(
             continue
         values = sorted((a + b * first, a + b * last))
         slack = 1e-14 * (
-            abs(a)
-            + abs(b) * max(abs(first), abs(last))
-            + abs(fixed)
-            + abs(steep) * (abs(base) + abs(error))
+            abs(a) + abs(b) * max(abs(first), abs(last)) + abs(fixed) + abs(steep) * (abs(base) + abs(error))
         )
         slack += 4.0 * place.loop.relative * max(map(abs, values))
         lowest, highest = min(lowest, values[0] - slack), max(highest, values[1] + slack)
-        middle, around = (
-            a + b * base - fixed,
-            float(np.abs(b * slope - line) @ reach) + abs(b) * error + slack,
-        )
+        middle, around = (a + b * base - fixed, float(np.abs(b * slope - line) @ reach) + abs(b) * error + slack)
         off = sorted(a - fixed + steep * base + (b - steep) * at for at in (first, last))
         spread = abs(steep) * error + apart + slack * (1.0 + abs(steep))
         least = min(least, max(middle - around, off[0] - spread))
