@@ -20,6 +20,7 @@ NEVER_HELP = "Bounds that are never left (default: no episode ends in failure). 
 REACH_HELP = (
     "Bounds that are reached and kept, or the word end: the episode ends. Repeat for several."
 )
+AT_HELP = "Of a differential equation: bounds at a time in seconds, or FROM..TO. Repeat for several."
 START_HELP = "The starts of a variable (default: all start states). Repeat for several."
 Ranges = list[str] | None
 
@@ -29,6 +30,7 @@ def prove(
     file: Annotated[Path, typer.Argument(help=FILE_HELP)],
     never: Annotated[Ranges, typer.Option(metavar=RANGE, help=NEVER_HELP)] = None,
     reach: Annotated[Ranges, typer.Option(metavar=RANGE, help=REACH_HELP)] = None,
+    at: Annotated[Ranges, typer.Option(metavar="TIME:NAME=LOW..HIGH", help=AT_HELP)] = None,
     start: Annotated[Ranges, typer.Option(metavar=RANGE, help=START_HELP)] = None,
     steps: Annotated[
         str | None, typer.Option(help="How many, or ever (default: ever if it can be proven).")
@@ -67,7 +69,7 @@ def prove(
         goal: Any = "end" if reach == ["end"] else _ranges("--reach", reach) or None
         count = math.inf if steps == "ever" else None if steps is None else _whole(steps)
         proof = policy.prove(
-            _ranges("--never", never) or None, goal, _ranges("--start", start) or None, count,
+            _ranges("--never", never) or None, goal, _ranges("--start", start) or None, count, at=_times(at) or None,
             parameters=_ranges("--parameter", parameter), sensors=_numbers("--sensor", sensor), seconds=seconds,
         )  # fmt: skip
     print(json_of(proof) if as_json else f"{'CHECKED ' if check is not None else ''}{proof}")
@@ -75,6 +77,19 @@ def prove(
         proof.save(out)
     if not proof.holds:
         raise typer.Exit(1)
+
+
+def _times(texts: Ranges) -> dict[Any, dict[str, tuple[float, float]]]:
+    """Bounds by time, or by (from, to), as `Policy.prove` takes them."""
+    times: dict[Any, dict[str, tuple[float, float]]] = {}
+    for text in texts or ():
+        when, colon, bounds = text.partition(":")
+        first, dots, last = when.partition("..")
+        if not colon:
+            raise SpaqlError(f"--at takes TIME:NAME=LOW..HIGH, such as 0.5..1:angle=0..1, not {text!r}")
+        key = (_number("--at", first), _number("--at", last)) if dots else _number("--at", first)
+        times.setdefault(key, {}).update(_ranges("--at", [bounds]))
+    return times
 
 
 def _whole(text: str) -> int:
