@@ -114,6 +114,24 @@ def test_where_the_equation_is_not_defined_nothing_is_proven(derivative, monkeyp
         spaql.check_proof(tmp_path / "x.json", policy)
 
 
+@spaql.reset
+def anywhere(a):
+    return -0.5 + 1.5 * a, 0.0
+
+
+@spaql.step
+def rippling(x, v, u):
+    return (0.01 * math.sin(math.log(x)), 0.5 * v), 0.0, False
+
+
+def test_where_a_step_is_not_defined_nothing_is_proven():
+    axes = [spaql.Axis("x", -1, 1), spaql.Axis("v", -1, 1)]
+    actions = spaql.Continuous((-5.0,), (5.0,), ("u",))
+    policy = spaql.law(spaql.from_plant(anywhere, rippling, state=axes, actions=actions, horizon=6), {"x": 0.0})
+    assert policy.prove(never={"x": (-2.0, 2.0)}, steps=1, seconds=0.5, start={"x": (0.5, 1.0), "v": (0.0, 0.0)}).holds
+    assert not policy.prove(never={"x": (-2.0, 2.0)}, steps=1, seconds=0.5).holds
+
+
 # -- the simulated plant ----------------------------------------------------------------------------------------------
 
 

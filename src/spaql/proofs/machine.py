@@ -38,7 +38,7 @@ class Result(NamedTuple):
     box: Array  # (outputs, 2)
     slopes: Array  # (outputs, inputs, 2)
     error: Array
-    # 0: whether the path is taken; 1: whether its truth holds (0 no, 1 perhaps, 2 yes); 2: whether all values are finite
+    # whether the path is taken; whether its truth holds (0 no, 1 perhaps, 2 yes); whether all values are finite
     verdict: Array
 
 
