@@ -94,6 +94,15 @@ def test_bounds_at_a_time_are_not_asked_of_episodes_that_have_ended():
         policy.prove(reach="end", at={0.5: {"x": (5.0, 6.0)}})
 
 
+def test_what_is_printed_promises_no_more_than_what_is_proven():
+    start = {"x": (0.90000001, 1.0999999), "v": (-0.1, 0.10000001)}
+    proof = TURNING.prove(never={"x": (-2.0000001, 1.99999999), "v": (-5.00000001, 5.00000001)}, start=start)
+    assert proof.holds
+    text = str(proof)
+    assert "[0.90000001, 1.0999999] x [-0.1, 0.1]" in text
+    assert "x in [-2.0000001, 2], v in [-5.00000001, 5.00000001] for" in text
+
+
 # -- equations that are not defined everywhere ------------------------------------------------------------------------
 
 
