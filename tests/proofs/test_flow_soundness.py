@@ -94,6 +94,15 @@ def test_bounds_at_a_time_are_not_asked_of_episodes_that_have_ended():
         policy.prove(reach="end", at={0.5: {"x": (5.0, 6.0)}})
 
 
+def test_what_is_printed_promises_no_more_than_what_is_proven():
+    start = {"x": (0.90000001, 1.0999999), "v": (-0.1, 0.10000001)}
+    proof = TURNING.prove(never={"x": (-2.0000001, 1.99999999), "v": (-5.00000001, 5.00000001)}, start=start)
+    assert proof.holds
+    text = str(proof)
+    assert "[0.90000001, 1.0999999] x [-0.1, 0.1]" in text
+    assert "x in [-2.0000001, 2], v in [-5.00000001, 5.00000001] for" in text
+
+
 # -- equations that are not defined everywhere ------------------------------------------------------------------------
 
 
@@ -112,6 +121,24 @@ def test_where_the_equation_is_not_defined_nothing_is_proven(derivative, monkeyp
     (tmp_path / "x.json").write_text(json.dumps(content))
     with pytest.raises(spaql.SpaqlError, match="not defined"):
         spaql.check_proof(tmp_path / "x.json", policy)
+
+
+@spaql.reset
+def anywhere(a):
+    return -0.5 + 1.5 * a, 0.0
+
+
+@spaql.step
+def rippling(x, v, u):
+    return (0.01 * math.sin(math.log(x)), 0.5 * v), 0.0, False
+
+
+def test_where_a_step_is_not_defined_nothing_is_proven():
+    axes = [spaql.Axis("x", -1, 1), spaql.Axis("v", -1, 1)]
+    actions = spaql.Continuous((-5.0,), (5.0,), ("u",))
+    policy = spaql.law(spaql.from_plant(anywhere, rippling, state=axes, actions=actions, horizon=6), {"x": 0.0})
+    assert policy.prove(never={"x": (-2.0, 2.0)}, steps=1, seconds=0.5, start={"x": (0.5, 1.0), "v": (0.0, 0.0)}).holds
+    assert not policy.prove(never={"x": (-2.0, 2.0)}, steps=1, seconds=0.5).holds
 
 
 # -- the simulated plant ----------------------------------------------------------------------------------------------

@@ -110,9 +110,9 @@ class Proof:
             kind = f"differential equation, between samples too, the action held for {claim.dt:g} s"
         about = f"the {kind} ({claim.plant[:12]}), controller in {precision} precision"
         if any(claim.sensors):
-            about += f", sensors wrong by up to {', '.join(f'{x:g}' for x in claim.sensors)}"
+            about += f", sensors wrong by up to {', '.join(_ends(-x, x, False)[1] for x in claim.sensors)}"
         for name, (low, high) in claim.parameters.items():
-            about += f", {name} from {low:g} to {high:g}"
+            about += f", {name} from {' to '.join(_ends(low, high, False))}"
         text.append(f"About   {about}.")
         text.append(f"Method  {self.method}, {self.seconds:.1f} s, spaql {self.version}.")
         if self.open:
@@ -150,7 +150,7 @@ class Proof:
             )
             over = "" if self.return_steps is None else f" of {self.return_steps:,} steps"
             parts.append(f"the return{over} is {ends}")
-        start = " x ".join(f"[{low:g}, {high:g}]" for low, high in claim.start)
+        start = " x ".join(f"[{', '.join(_ends(low, high, False))}]" for low, high in claim.start)
         said = (
             f"for every start in {start}: {'; '.join(parts)}."
             if self.evidence
@@ -167,7 +167,16 @@ class Proof:
 
 
 def _named(bounds: dict[str, tuple[float, float]]) -> str:
-    return ", ".join(f"{name} in [{low:g}, {high:g}]" for name, (low, high) in bounds.items())
+    return ", ".join(f"{name} in [{', '.join(_ends(low, high, True))}]" for name, (low, high) in bounds.items())
+
+
+def _ends(low: float, high: float, wider: bool) -> list[str]:
+    """Six digits, or all of them where six would promise more: narrower bounds, or starts from a wider box."""
+    ends = []
+    for value, outwards in ((low, -1.0), (high, 1.0)):
+        more = outwards * (float(f"{value:g}") - value)
+        ends.append(f"{value:g}" if (more >= 0.0 if wider else more <= 0.0) else repr(value))
+    return ends
 
 
 def json_of(proof: Proof) -> str:
