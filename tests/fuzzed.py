@@ -88,6 +88,14 @@ def nothing(*seen):
     return 0.0
 
 
+def drift(x, u):
+    return (u - x,)
+
+
+def drift_reward(x, u):
+    return -x * x
+
+
 @functools.cache
 def targets():
     axis, push = spaql.Axis("x0", -1.0, 1.0), spaql.Continuous((-1.0,), (1.0,))
@@ -135,6 +143,7 @@ def targets():
         "step": Target(spaql.step, dict(function=lambda x, u: ((x,), 0.0, False))),
         "observe": Target(spaql.observe, dict(function=lambda x: (x,))),
         "from_data": Target(spaql.from_data, dict(problem=plant, observations=[[0.0]] * 12, actions=[[0.0]] * 12, rewards=[0.0] * 12, next_observations=[[0.1]] * 12, terminated=None)),
+        "from_ode": Target(spaql.from_ode, dict(derivative=drift, start={"x": (0.0, 1.0)}, actions=push, dt=0.1, horizon=5, reward=drift_reward, over=None, observe=None, substeps=2, state=None, reference=None, name="p", rollouts=2, parameters=None, limits=(), ends="")),
         "from_fmu": Target(spaql.from_fmu, dict(path="no.fmu", observe=["x"], actions={"u": (-1, 1)}, horizon=5, reward=None, dt=None, start=None, name=None)),
         "loop": Target(
             functools.partial(spaql.loop, plant),
