@@ -1,4 +1,4 @@
-"""Compile, in three processes, what most tests need. Without it both workers of `make test` would compile the same things side by side."""
+"""Compile, in two processes, what most tests need. Without it both workers of `make test` would compile the same things side by side."""
 
 import math
 import subprocess
@@ -73,7 +73,7 @@ def proofs():
 
 
 # Functions that several kernels share are compiled once per process: together stands what shares most.
-HALVES = {"training": (spaql_compiled, aql_compiled, gymnasium_loops, explained), "policies": (atlas, laws), "proofs": (proofs,)}
+HALVES = {"training": (spaql_compiled, aql_compiled, gymnasium_loops, explained), "policies": (atlas, laws, proofs)}
 
 if __name__ == "__main__":
     if len(sys.argv) > 1:

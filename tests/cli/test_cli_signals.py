@@ -177,7 +177,7 @@ def ignoring(*words, **how):
     return subprocess.Popen([sys.executable, "-c", ignore, sys.executable, *map(str, words)], text=True, **how)
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 0), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(("number", "code"), [pytest.param(signal.SIGINT, 0, marks=pytest.mark.slow), (signal.SIGTERM, 143)])
 def test_in_the_background_training_goes_on_after_ctrl_c_and_ends_well_after_sigterm(number, code, tmp_path):
     log, iterations = tmp_path / "log.csv", 2000
     words = ("-m", "spaql", "train", "cartpole", "spaql", "--iterations", iterations, "--rollouts", 10, "--fresh", 0, "--quiet")

@@ -120,7 +120,7 @@ def test_tests_have_no_dust_either():
     assert found.nodes["cut"].tolist() == [0.0] * 5
 
 
-@pytest.mark.parametrize(("make", "samples"), [(compiled, 200_000), (environment, 20_000)], ids=["plant", "environment"])
+@pytest.mark.parametrize(("make", "samples"), [(compiled, 200_000), pytest.param(environment, 20_000, marks=pytest.mark.slow)], ids=["plant", "environment"])
 def test_what_is_printed_is_what_is_applied_and_exported(make, samples):
     """From what somebody has found to C: the teacher is a law of the same variables, and stays unless a better one is found."""
     problem = make()
