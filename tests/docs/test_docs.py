@@ -117,6 +117,7 @@ def test_every_command_shown_has_the_options_it_is_shown_with(page):
     import click
     import typer
 
+    import spaql_studies.commands  # noqa: F401  (as the program does: adds its commands)
     from spaql.cli import app
 
     group, text = typer.main.get_command(app), page.read_text()
