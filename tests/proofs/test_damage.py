@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import spaql
+from sliders import slider
 from spaql.proofs import prove, staying_cells
 from spaql.proofs import proven_cells as cells
 from spaql.proofs.proof import proof_of_file
@@ -22,25 +23,12 @@ from spaql.proofs.proof import proof_of_file
 FAST, SLOW = {"loop": 120, "followed": 60, "cells": 50}, 400
 
 
-@spaql.reset
-def anywhere(u, v):
-    return 2.0 * u - 1.0, 2.0 * v - 1.0
-
-
-@spaql.step
-def slides(x, v, force):
-    v = 0.8 * v + 0.2 * force
-    return (x + 0.2 * v, v), -x * x, False
-
-
 @pytest.fixture(scope="module")
 def proven():
     """A proof of each kind, small enough to be checked hundreds of times; that of the loop is for ever."""
     balancing = spaql.law(spaql.make("cartpole-500"), {"position": 1.0, "velocity": 1.95, "angle": 16.1, "angular velocity": 4.25})
     climbing = spaql.law(spaql.make("mountain-car"), {"velocity": 1000.0}, offset=2.0)
-    axes = [spaql.Axis("x", -3.0, 3.0), spaql.Axis("v", -3.0, 3.0)]
-    problem = spaql.from_plant(anywhere, slides, state=axes, actions=spaql.Continuous((-1.0,), (1.0,)), horizon=100, name="slider")
-    sliding = spaql.law(problem, {"x": -1.5, "v": -1.0})
+    sliding = slider()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(prove, "PIECES", 3)
         patch.setattr(staying_cells, "FINE", 12)

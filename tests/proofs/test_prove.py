@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import spaql
+from sliders import slider
 from spaql.proofs import prove, staying_cells
 from spaql.proofs import proven_cells as cells
 from spaql.proofs.checked_cells import unpacked
@@ -139,24 +140,9 @@ def test_a_counterexample_is_an_answer():
 # -- reach and stay, on a small plant ----------------------------------------------------------------------------------
 
 
-@spaql.reset
-def anywhere(u, v):
-    return 2.0 * u - 1.0, 2.0 * v - 1.0
-
-
-@spaql.step
-def slides(x, v, force):
-    v = 0.8 * v + 0.2 * force
-    return (x + 0.2 * v, v), -x * x, False
-
-
 @pytest.fixture(scope="module")
 def sliding():
-    problem = spaql.from_plant(
-        anywhere, slides, state=[spaql.Axis("x", -3.0, 3.0), spaql.Axis("v", -3.0, 3.0)],
-        actions=spaql.Continuous((-1.0,), (1.0,)), horizon=100, name="slider",
-    )  # fmt: skip
-    return spaql.law(problem, {"x": -1.5, "v": -1.0})
+    return slider()
 
 
 @pytest.fixture(scope="module")

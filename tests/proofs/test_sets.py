@@ -8,7 +8,7 @@ from spaql.ground.compiling import kernel
 from spaql.proofs.checked_sets import folded, many
 from spaql.proofs.checked_steps import stepped
 from spaql.proofs.checker import CheckedLoop
-from spaql.proofs.followed import Following, follow_one, no_grid, stack_for
+from spaql.proofs.followed import Following, follow_one, stack_for
 from spaql.proofs.loop_model import closed_loop
 from spaql.proofs.sets import Sets, fold, work_for
 from spaql.trees.tree import decide
@@ -61,13 +61,13 @@ def _the_prover_holds(policy, box, single, rng):
     """A set that is followed for two steps within limits that a simulated state leaves must not be called done."""
     loop, d = closed_loop(policy.problem, policy.rules, np.zeros(len(policy.problem.state)), single), len(box)
     ends = np.array([moved(policy, moved(policy, x, single), single) for x in rng.uniform(box[:, 0], box[:, 1], (6, d))])
-    w, st, none = work_for(loop), stack_for(loop), no_grid(d)
+    w, st = work_for(loop), stack_for(loop)
     for axis in range(d):
         for side, sign in ((0, 1.0), (1, -1.0)):
             limits = np.tile([-np.inf, np.inf], (d, 1))
             limits[axis, side] = (ends[:, axis].min() if side == 0 else ends[:, axis].max()) + sign * 1e-9
-            task = Following(2, limits, np.full(d, np.inf), False, False, False, 1000)
-            assert follow_one(loop, w, st, box, task, none, none) != 1
+            task = Following(2, limits, np.full(d, np.inf), False, False, 1000)
+            assert follow_one(loop, w, st, box, task) != 1
 
 
 @kernel

@@ -226,7 +226,7 @@ def _check_sums(
     else:
         raise RefusedError("what the sums lose does not settle")
     rows = np.vstack([np.eye(n), g])
-    bounds = np.concatenate([np.min(np.abs(box - z[:, None]) * np.where(box >= z[:, None], 1.0, 1.0), axis=1), lines])
+    bounds = np.concatenate([np.min(np.abs(box - z[:, None]), axis=1), lines])
     moving = np.concatenate([~held, np.ones(len(g), bool)])
     require((box[:, 0] <= z) & (z <= box[:, 1]), "the centre is not in the box")
     seen, blur = rows @ every, 2 * n * tiny * (np.abs(rows) @ np.abs(every))

@@ -1,8 +1,7 @@
 """Start boxes followed step by step, until all the sets they have become are done.
 
-A set is done when its episode has surely ended, when it lies in cells for which the rest is known,
-or after the last step. A box that cannot be followed is cut in halves, along the noise symbol that
-did most where it went wrong.
+A set is done when its episode has surely ended, or after the last step. A box that cannot be
+followed is cut in halves, along the noise symbol that did most where it went wrong.
 """
 
 import itertools
@@ -22,16 +21,6 @@ from spaql.proofs.steps_of_sets import advance
 
 STACKED = 200  # sets that one start box may be at a time
 DONE, TOO_WIDE, UNSAFE, TOO_MANY, TOO_LATE, UNKNOWN = 1, -1, -2, -3, -4, -5
-EDGE = 1e-9  # of a cell: a state so near to its side counts as in both cells
-
-
-class Grid(NamedTuple):
-    """Cells of equal size, counted with the last variable first."""
-
-    low: Array  # (states,)
-    step: Array
-    shape: Array
-    bound: Array  # (cells,) steps after which the state is where it is to be; below 0: not known
 
 
 class Following(NamedTuple):
@@ -42,7 +31,6 @@ class Following(NamedTuple):
     widest: Array  # (states,) sets that are wider are given up
     goes_on: bool  # no episode may end
     until_end: bool  # done when the episode has ended
-    until_cells: bool  # done in a known cell of one of the grids
     most: int  # steps of sets
     times: Array = np.zeros((0, 2), np.int64)  # (windows, 2) first and last step
     within: Array = np.zeros((0, 0, 2))  # (windows, states, 2) where the state is during these
@@ -55,58 +43,19 @@ class Stack(NamedTuple):
     age: Array
     returns: Array  # (sets, 2)
     box: Array  # (states, 2)
-    answer: Array  # steps at most; return at least, at most; steps of sets; where to cut; steps at least
-    corner: Array  # (3, states) of cells: first, last, here
+    answer: Array  # steps at most; return at least, at most; steps of sets; where to cut
 
 
 def stack_for(loop: ClosedLoop) -> Stack:
     d = loop.states
     return Stack(
-        room(loop, STACKED), np.zeros(STACKED, np.int64), np.zeros((STACKED, 2)), np.zeros((d, 2)), np.zeros(6),
-        np.zeros((3, d), np.int64),
+        room(loop, STACKED), np.zeros(STACKED, np.int64), np.zeros((STACKED, 2)), np.zeros((d, 2)), np.zeros(5),
     )  # fmt: skip
-
-
-def no_grid(states: int) -> Grid:
-    return Grid(
-        np.zeros(states), np.ones(states), np.ones(states, np.int64), np.full(1, -1, np.int32)
-    )
-
-
-@apart
-def known_in(grid: Grid, box: Array, corner: Array) -> int:
-    """The largest bound of the cells that a box touches; -1 if one is not known, or the box leaves
-    the grid."""
-    d = len(grid.low)
-    for i in range(d):
-        first = np.floor((box[i, 0] - grid.low[i]) / grid.step[i] - EDGE)
-        last = np.floor((box[i, 1] - grid.low[i]) / grid.step[i] + EDGE)
-        if not (first >= 0.0 and last < grid.shape[i]):
-            return -1
-        corner[0, i], corner[1, i], corner[2, i] = int(first), int(last), int(first)
-    bound: int = 0
-    while True:
-        cell = 0
-        for i in range(d):
-            cell = cell * grid.shape[i] + corner[2, i]
-        here = grid.bound[cell]
-        if here < 0:
-            return -1
-        bound = max(bound, int(here))
-        i = d - 1
-        while i >= 0:
-            corner[2, i] += 1
-            if corner[2, i] <= corner[1, i]:
-                break
-            corner[2, i] = corner[0, i]
-            i -= 1
-        if i < 0:
-            return bound
 
 
 @apart
 def follow(
-    loop: ClosedLoop, w: SetWork, st: Stack, start: Array, task: Following, fine: Grid, coarse: Grid
+    loop: ClosedLoop, w: SetWork, st: Stack, start: Array, task: Following
 ) -> int:
     """One start box until all its sets are done. What came of it stands in `st.answer`."""
     d, sets, answer = loop.states, st.sets, st.answer
@@ -122,28 +71,13 @@ def follow(
             sets.shape[0, i, k] = half if i == k else 0.0
     st.age[0] = 0
     st.returns[0, 0] = st.returns[0, 1] = 0.0
-    answer[0], answer[1], answer[2], answer[3], answer[4], answer[5] = (
-        0.0,
-        math.inf,
-        -math.inf,
-        0.0,
-        0.0,
-        math.inf,
-    )
+    answer[0], answer[1], answer[2], answer[3], answer[4] = 0.0, math.inf, -math.inf, 0.0, 0.0
     count = 1
     while count > 0:
         last = count - 1
         age, least_return, most_return = st.age[last], st.returns[last, 0], st.returns[last, 1]
-        if task.until_cells and age > 0 and box_of(sets, last, st.box):
-            bound = known_in(fine, st.box, st.corner)
-            if bound < 0:
-                bound = known_in(coarse, st.box, st.corner)
-            if bound >= 0:
-                answer[0], answer[5] = max(answer[0], age + bound), min(answer[5], age)
-                count = last
-                continue
         if age >= task.steps:
-            if task.until_cells or task.until_end:
+            if task.until_end:
                 return _failed(st, last, task, TOO_LATE)
             answer[0], answer[1], answer[2] = (
                 max(answer[0], age),
@@ -184,7 +118,7 @@ def follow(
             low, high = least_return + w.after.reward[k, 0], most_return + w.after.reward[k, 1]
             low, high = low - 1e-15 * abs(low), high + 1e-15 * abs(high)
             if over > 0 and task.until_end:
-                answer[0], answer[5] = max(answer[0], age + 1), min(answer[5], age + 1)
+                answer[0] = max(answer[0], age + 1)
                 answer[1], answer[2] = min(answer[1], low), max(answer[2], high)
                 if over == 2:
                     continue
@@ -213,10 +147,10 @@ def _failed(st: Stack, at: int, task: Following, why: int) -> int:
 
 @kernel
 def follow_one(
-    loop: ClosedLoop, w: SetWork, st: Stack, start: Array, task: Following, fine: Grid, coarse: Grid
+    loop: ClosedLoop, w: SetWork, st: Stack, start: Array, task: Following
 ) -> int:
     """`follow`, called from Python."""
-    return follow(loop, w, st, start, task, fine, coarse)
+    return follow(loop, w, st, start, task)
 
 
 # -- boxes cut until they can be followed ------------------------------------------------------------------------------
@@ -235,8 +169,8 @@ def followed(
     loop: ClosedLoop, start: Array, task: Following, seconds: float, pieces: int, smallest: float
 ) -> Followed:
     """The start in `pieces` along its longest side, each cut in halves until it can be followed."""
-    w, st, none = work_for(loop), stack_for(loop), no_grid(loop.states)
-    follow_one(loop, w, st, start, task._replace(steps=0), none, none)  # compiling does not count
+    w, st = work_for(loop), stack_for(loop)
+    follow_one(loop, w, st, start, task._replace(steps=0))  # compiling does not count
     began = time.process_time()
     width = np.diff(start, axis=1)[:, 0]
     axis = int(np.argmax(width / task.widest))
@@ -251,7 +185,7 @@ def followed(
         box, volume = pending.popleft()  # large ones first: what time is left for is small
         at_work("following start states", share)
         late = time.process_time() - began >= seconds
-        why = TOO_LATE if late else follow_one(loop, w, st, box, task, none, none)
+        why = TOO_LATE if late else follow_one(loop, w, st, box, task)
         if why == DONE:
             boxes.append(box)
             answers.append(st.answer.copy())

@@ -126,7 +126,7 @@ def _followed(policy: "Policy", asked: Question, until_end: bool, seconds: float
     claim = claim_of(policy, asked, asked.steps)
     widest = np.maximum(_usual(loop, asked) / 5.0, 1e-9)
     task = Following(
-        int(asked.steps), asked.limits, widest, not until_end, until_end, False,
+        int(asked.steps), asked.limits, widest, not until_end, until_end,
         1000 + MOST_SET_STEPS * int(asked.steps),
     )
     pieces, smallest = (PIECES, SMALLEST) if until_end else (1, 1.0 / 64.0)
@@ -167,7 +167,7 @@ def _flows(policy: "Policy", asked: Question) -> Proof:
     start = np.concatenate([asked.start, np.zeros((actions, 2))])
     limits = np.concatenate([asked.limits, np.tile([-np.inf, np.inf], (actions, 1))])
     task = Following(
-        int(asked.steps), limits, widest, asked.goes_on, until_end, False, FLOW_SET_STEPS,
+        int(asked.steps), limits, widest, asked.goes_on, until_end, FLOW_SET_STEPS,
         *windows_in_steps(asked.at, asked.dt, asked.names, len(start)),
     )  # fmt: skip
     claim, middle = claim_of(policy, asked, asked.steps), start.mean(axis=1, keepdims=True)
