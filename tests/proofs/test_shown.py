@@ -29,6 +29,10 @@ def test_it_stands_in_why_and_in_exported_code_with_both_hashes(proven):
         assert "angle in [-0.12" in text
 
 
+def test_the_same_theorem_proven_again_gives_the_same_bytes(proven, policy):
+    assert policy.with_proof(policy.prove()).to_c() == proven.to_c()
+
+
 def test_it_stands_on_the_page(proven, tmp_path):
     write_explanation(proven, proven, tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text()

@@ -20,8 +20,8 @@ FORMAT = "spaql proof 1"
 Box = tuple[tuple[float, float], ...]
 BETWEEN = "the differential equation between the steps (the plant is its discretisation); "
 NOT = (
-    "the physical machine; {}delays,",
-    "faults, other start states; parameters or noise that are not listed; that what is open is unsafe.",
+    "the physical machine; {}delays, faults, other start states; parameters or noise that are not listed; "
+    "that what is open is unsafe."
 )
 
 
@@ -94,7 +94,10 @@ class Proof:
 
     @property
     def lines(self) -> list[str]:
-        """As it stands on pages and on top of exported code."""
+        """As it stands on pages and on top of exported code: the same proof, made again, is the same text."""
+        return self._lines("")
+
+    def _lines(self, took: str) -> list[str]:
         claim = self.claim
         head = (
             "PROVEN"
@@ -114,7 +117,7 @@ class Proof:
         for name, (low, high) in claim.parameters.items():
             about += f", {name} from {' to '.join(_ends(low, high, False))}"
         text.append(f"About   {about}.")
-        text.append(f"Method  {self.method}, {self.seconds:.1f} s, spaql {self.version}.")
+        text.append(f"Method  {self.method}{took}, spaql {self.version}.")
         if self.open:
             part = share_text(1.0 - self.share)
             text.append(
@@ -123,7 +126,7 @@ class Proof:
         if self.counterexample is not None:
             text.append(f"FOUND   {self.counterexample}")
         between = BETWEEN if claim.dt is None else ""
-        return [*text, f"NOT     {NOT[0].format(between)}", f"        {NOT[1]}"]
+        return [*text, f"NOT     {NOT.format(between)}"]
 
     def _said(self) -> str:
         claim, parts = self.claim, []
@@ -163,7 +166,7 @@ class Proof:
         return said + (f" All the time {', '.join(bounds)}." if bounds and self.evidence else "")
 
     def __str__(self) -> str:
-        return "\n".join(self.lines)
+        return "\n".join(self._lines(f", {self.seconds:.1f} s"))
 
 
 def _named(bounds: dict[str, tuple[float, float]]) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 from spaql.ground.arrays import Array
 from spaql.ground.errors import SpaqlError
 from spaql.ground.progress import working
+from spaql.policy.digits import counted
 from spaql.proofs import fingerprint
 from spaql.proofs.counterexamples import counterexample, visited
 from spaql.proofs.flow_model import ORDER
@@ -101,7 +102,7 @@ def _stays(policy: "Policy", asked: Question) -> Proof:
             claim_of(policy, asked, steps), tuple(evidence_of(part, held) for part in search.parts), search.share,
             tuple(box_of(box) for box in search.open), bound,
             worst_return=_least_return(least, count or math.nan),
-            method=f"a linear loop with a bounded disturbance, {len(search.parts)} parts",
+            method=f"a linear loop with a bounded disturbance, {counted(len(search.parts), 'part')}",
         )  # fmt: skip
         if proof.holds:
             return proof
@@ -132,7 +133,7 @@ def _followed(policy: "Policy", asked: Question, until_end: bool, seconds: float
     pieces, smallest = (PIECES, SMALLEST) if until_end else (1, 1.0 / 64.0)
     search = followed(loop, asked.start, task, seconds, pieces, smallest)
     unknown = tuple(box_of(box) for box in search.open)
-    method = f"{len(search.boxes):,} start boxes followed step by step"
+    method = f"{counted(len(search.boxes), 'part')} of the starts followed step by step"
     if not search.boxes:
         return Proof(claim, (), 0.0, unknown, {}, method=method)
     answers = np.array(search.answers)
@@ -179,7 +180,8 @@ def _flows(policy: "Policy", asked: Question) -> Proof:
     search = followed(loop, start, task, asked.seconds, 1, SMALLEST)
     variables = len(asked.start)
     unknown = tuple(box_of(box[:variables]) for box in search.open)
-    method = f"{len(search.boxes):,} start boxes through {substeps} Taylor steps of order {ORDER} per sample"
+    parts = counted(len(search.boxes), "part")
+    method = f"{parts} of the starts through {substeps} Taylor steps of order {ORDER} per sample"
     if not search.boxes:
         return Proof(claim, (), 0.0, unknown, {}, method=method)
     evidence = {"kind": "flow", "substeps": substeps, "boxes": [box[:variables].tolist() for box in search.boxes]}
