@@ -26,6 +26,18 @@ class CellGrid(NamedTuple):
     value: Array  # (cells,) int16, in units: the return beyond that of so many steps is never less
 
 
+class Inner(NamedTuple):
+    """A set beside the cells, { x : |rows (x - middle)| <= within }: see contraction.py."""
+
+    middle: Array  # (states,)
+    rows: Array  # (states, states)
+    within: float  # below zero: there is none
+
+
+def no_inner(states: int) -> Inner:
+    return Inner(np.zeros(states), np.zeros((states, states)), -1.0)
+
+
 def no_cells(states: int) -> CellGrid:
     return CellGrid(
         np.zeros(states), np.ones(states), np.ones(states, np.int64), np.full(1, -1, np.int16), np.zeros(1, np.int16)

@@ -6,14 +6,15 @@ import numpy as np
 
 from spaql.ground.arrays import Array
 from spaql.ground.compiling import apart, inlined, kernel
-from spaql.proofs.cell_grid import SPARE, UNVALUED, CellGrid, largest, least, number_of, paint, side, touched
+from spaql.proofs.cell_grid import SPARE, UNVALUED, CellGrid, Inner, largest, least, number_of, paint, side, touched
 from spaql.proofs.loop_model import ClosedLoop
+from spaql.proofs.score_bounds import ROUND
 from spaql.proofs.sets import Sets, SetWork, box_of, copy_set, room
 from spaql.proofs.steps_of_sets import advance
 
 STACKED = 100  # sets that a cell may be at a time
 LANDINGS = 400  # and where they may come to lie
-NEITHER, FINE, COARSE = -1, 0, 1  # in which of two grids a landing lies
+NEITHER, FINE, COARSE, INNER = -1, 0, 1, 2  # in which of two grids a landing lies, or in the set beside them
 
 
 class Journey(NamedTuple):
@@ -25,6 +26,7 @@ class Journey(NamedTuple):
     most: int  # steps of sets
     pace: float  # reward per step to which returns are compared
     unit: float  # of values; 0: no values are asked
+    inner: Inner
 
 
 class Trail(NamedTuple):
@@ -44,9 +46,9 @@ class Trail(NamedTuple):
 
 
 def trail_for(loop: ClosedLoop, steps: int) -> Trail:
-    d, z = loop.states, np.zeros
+    d, z = loop.variables, np.zeros
     return Trail(
-        room(loop, STACKED), z(STACKED, np.int64), z((STACKED, 2)), z((d, 2)), z((d, 2)), z((3, d), np.int64),
+        room(loop, STACKED), z(STACKED, np.int64), z((STACKED, 2)), z((loop.states, 2)), z((d, 2)), z((3, d), np.int64),
         z((steps + 1, d, 2), np.int16), z((LANDINGS, d, 2), np.int16), z((LANDINGS, 2), np.int64), z((LANDINGS, 2)),
         z(4, np.int64),
     )  # fmt: skip
@@ -69,6 +71,28 @@ def widest_symbol(sets: Sets, at: int, widest: Array) -> int:
 
 
 @apart
+def lands_inside(inner: Inner, sets: Sets, at: int) -> bool:
+    """Whether a set lies in the one beside the cells."""
+    d, total = len(inner.middle), 0.0
+    for i in range(d):
+        middle, away, size = 0.0, 0.0, 0.0
+        for j in range(d):
+            row = inner.rows[i, j]
+            middle += row * (sets.centre[at, j] - inner.middle[j])
+            away += abs(row) * sets.rest[at, j]
+            size += abs(row) * (abs(sets.centre[at, j]) + abs(inner.middle[j]))
+        for k in range(sets.shape.shape[2]):
+            symbol = 0.0
+            for j in range(d):
+                product = inner.rows[i, j] * sets.shape[at, j, k]
+                symbol += product
+                size += abs(product)
+            away += abs(symbol)
+        total += (abs(middle) + away * (1.0 + ROUND) + ROUND * size) ** 2
+    return inner.within > 0.0 and total * (1.0 + 1e-12) <= inner.within * inner.within
+
+
+@apart
 def follow_cell(
     loop: ClosedLoop, w: SetWork, t: Trail, start: Array, task: Journey, fine: CellGrid, coarse: CellGrid
 ) -> bool:
@@ -77,7 +101,11 @@ def follow_cell(
     If not, `t.chain` has the cells of the set that went wrong and of those it comes from: while none of these are all
     known, it would go wrong again.
     """
-    d, sets = loop.states, t.sets
+    d, sets, flows = loop.variables, t.sets, loop.flow.substeps > 0
+    for i in range(d, loop.states):  # what is held is chosen later
+        sets.centre[0, i], sets.rest[0, i], sets.box[0, i, 0], sets.box[0, i, 1] = 0.0, 0.0, 0.0, 0.0
+        for k in range(sets.shape.shape[2]):
+            sets.shape[0, i, k] = 0.0
     for i in range(d):
         half = 0.5 * (start[i, 1] - start[i, 0])
         sets.centre[0, i] = 0.5 * (start[i, 0] + start[i, 1])
@@ -94,7 +122,9 @@ def follow_cell(
         if age > 0:
             box_of(sets, last, t.box)
             where, bound = NEITHER, -1
-            if touched(fine, t.box, t.corner):
+            if lands_inside(task.inner, sets, last):
+                bound, where = 0, INNER
+            elif touched(fine, t.box, t.corner):
                 bound = largest(fine, t.corner)
                 where = FINE if bound >= 0 else NEITHER
             if bound < 0:
@@ -129,9 +159,11 @@ def follow_cell(
                 continue
             for i in range(d):
                 low, high = t.box[i, 0], t.box[i, 1]
+                if flows:
+                    low, high = min(low, w.after.way[k, i, 0]), max(high, w.after.way[k, i, 1])
                 if not (low >= task.limits[i, 0] and high <= task.limits[i, 1]):
                     return False
-                if not high - low <= task.widest[i]:
+                if not t.box[i, 1] - t.box[i, 0] <= task.widest[i]:
                     t.counts[3] = widest_symbol(w.after, k, task.widest)
                     return False
             if w.after.over[k] != 0 or count >= STACKED - 1:
@@ -172,7 +204,7 @@ def induct(
 
     Returns how many arrived. Of the others, `chains` says which cells are to be known before another try is worth it.
     """
-    d, arrived = loop.states, 0
+    d, arrived = loop.variables, 0
     for n in rows:
         for i in range(d):
             t.start[i, 0] = side(coarse, i, corners[n, i])
@@ -187,7 +219,9 @@ def induct(
         for at in range(t.counts[0]):
             for i in range(d):
                 t.corner[0, i], t.corner[1, i] = t.landed[at, i, 0], t.landed[at, i, 1]
-            there = largest(fine, t.corner) if t.known[at, 0] == FINE else largest(coarse, t.corner)
+            there = 0
+            if t.known[at, 0] != INNER:
+                there = largest(fine, t.corner) if t.known[at, 0] == FINE else largest(coarse, t.corner)
             bound = max(bound, there + t.known[at, 1])
         value = worth(t, task, fine, coarse)
         for i in range(d):

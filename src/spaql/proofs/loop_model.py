@@ -62,6 +62,7 @@ class ClosedLoop(NamedTuple):
     absolute: float  # what underflow may cost there
     columns: int  # noise symbols of a set
     flow: FlowPrograms  # of a differential equation: then `states` are the state and the held action
+    variables: int  # of the state alone
 
 
 def closed_loop(problem: Problem, rules: Tree, sensors: Array, single: bool, substeps: int = 0) -> ClosedLoop:
@@ -112,7 +113,7 @@ def closed_loop(problem: Problem, rules: Tree, sensors: Array, single: bool, sub
         np.zeros(1) if laws is None or laws.kind != SCORES else np.ascontiguousarray(laws.values, float),
         int(laws is not None and laws.kind == SCORES), np.asarray(sensors, float),
         SINGLE if single else DOUBLE, DENORMAL if single else 0.0,
-        states * (1 + COLUMNS_PER_STATE) if substeps > 0 else states, flow,
+        states * (1 + COLUMNS_PER_STATE) if substeps > 0 else states, flow, plant.state_dim,
     )  # fmt: skip
 
 

@@ -226,7 +226,7 @@ def _arrives(policy: "Policy", asked: Question) -> Proof:
             claim, (), 0.0, (box_of(asked.start),), {}, method="no cells were found that stay"
         )
     # what is left after the search, such as writing down what is open, is a tenth of it
-    cells = reached(loop, fine, region, asked.limits, 0.8 * asked.seconds)
+    cells = reached(loop, fine, no_inner(len(asked.names)), region, asked.limits, 0.8 * asked.seconds)
     unknown = open_boxes(cells.coarse, asked.start)
     width = np.diff(asked.start, axis=1)[:, 0]
     wide = width > 0.0

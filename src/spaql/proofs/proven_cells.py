@@ -30,7 +30,7 @@ import numpy as np
 
 from spaql.ground.arrays import Array
 from spaql.ground.progress import at_work
-from spaql.proofs.cell_grid import UNVALUED, CellGrid, cells_over, no_cells
+from spaql.proofs.cell_grid import UNVALUED, CellGrid, Inner, cells_over, no_cells, no_inner
 from spaql.proofs.cell_kernels import Journey, induct, stirred, trail_for
 from spaql.proofs.loop_model import ClosedLoop
 from spaql.proofs.sets import work_for
@@ -56,6 +56,7 @@ class Reached(NamedTuple):
     """What came of it."""
 
     kept: StayingCells
+    inner: Inner
     coarse: CellGrid  # bounds, -1 where nothing is known
     corners: Array  # (blocks, states) of the proven ones
     sizes: Array  # (blocks, states)
@@ -93,12 +94,14 @@ class CellSearch(NamedTuple):
         return time.process_time() > self.ends
 
 
-def reached(loop: ClosedLoop, inner: StayingCells, region: Array, limits: Array, seconds: float) -> Reached:
+def reached(
+    loop: ClosedLoop, kept: StayingCells, inner: Inner, region: Array, limits: Array, seconds: float
+) -> Reached:
     """Bounds of cells: blocks first, and then their halves where it helps, early ones first."""
-    size, d = 2**HALVINGS, loop.states
+    size, d = 2**HALVINGS, len(region)
     cells = cells_over(region, np.full(d, min(COARSE * size, 2 ** (BITS // d))))
-    task = Journey(REACH_STEPS, limits, WIDEST * size * cells.step, MOST_SETS, inner.pace, inner.unit)
-    search = CellSearch(loop, inner, cells, task, math.inf, work_for(loop), trail_for(loop, REACH_STEPS))
+    task = Journey(REACH_STEPS, limits, WIDEST * size * cells.step, MOST_SETS, kept.pace, kept.unit, inner)
+    search = CellSearch(loop, kept, cells, task, math.inf, work_for(loop), trail_for(loop, REACH_STEPS))
     nothing = np.zeros((0, d), np.int64)
     _try(search, _new(search, nothing, nothing, nothing[:, 0]), np.zeros(0, np.int64))  # compiling does not count
     search = search._replace(ends=time.process_time() + seconds)
@@ -112,21 +115,21 @@ def reached(loop: ClosedLoop, inner: StayingCells, region: Array, limits: Array,
             if not more:
                 break
     arrived = blocks.take(np.flatnonzero(blocks.bounds >= 0))
-    return Reached(inner, cells, arrived.corners, arrived.sizes)
+    return Reached(kept, inner, cells, arrived.corners, arrived.sizes)
 
 
 def _new(search: CellSearch, corners: Array, sizes: Array, depth: Array) -> Blocks:
     """Blocks that were not tried before; those from which no simulation arrives are left out."""
     loop, cells = search.loop, search.cells
     states = cells.low + (corners + 0.5 * sizes) * cells.step
-    steps, unused = np.zeros(len(corners), np.int64), np.zeros((2, loop.states))
-    arrivals(loop, search.w, search.kept.cells, states, steps, np.zeros(len(corners)), *unused)
+    steps, unused = np.zeros(len(corners), np.int64), np.zeros((2, len(cells.low)))
+    arrivals(loop, search.w, search.kept.cells, search.task.inner, states, steps, np.zeros(len(corners)), *unused)
     order = np.argsort(steps, kind="stable")
     order = order[steps[order] < LONGEST]
     n = len(order)
     return Blocks(
         corners[order], sizes[order], depth[order], steps[order], np.full(n, -1, np.int64), np.zeros(n, np.int64),
-        np.zeros((n, REACH_STEPS, loop.states, 2), np.int16), np.zeros(n, np.int64),
+        np.zeros((n, REACH_STEPS, len(cells.low), 2), np.int16), np.zeros(n, np.int64),
     )  # fmt: skip
 
 
@@ -182,16 +185,22 @@ def _cut(search: CellSearch, blocks: Blocks, deepest: int) -> tuple[Blocks, bool
     return blocks, arrived > WORTHWHILE * len(halves.depth)
 
 
-def surroundings(loop: ClosedLoop, start: Array, goal: Array) -> tuple[Array, Array, float]:
+def surroundings(
+    loop: ClosedLoop, start: Array, goal: Array, inner: Inner | None = None
+) -> tuple[Array, Array, float]:
     """(where the states go, the goal with bounds for variables that it does not name, how large a return is), by
     simulation.
 
     Only to choose cells: states that go elsewhere leave the grid, and are open.
     """
-    states = start[:, 0] + np.random.default_rng(0).random((SIMULATED, loop.states)) * np.diff(start, axis=1)[:, 0]
+    d = len(start)
+    states = start[:, 0] + np.random.default_rng(0).random((SIMULATED, d)) * np.diff(start, axis=1)[:, 0]
     low, high = start[:, 0].copy(), start[:, 1].copy()
     steps, rewards = np.zeros(len(states), np.int64), np.zeros(len(states))
-    arrivals(loop, work_for(loop), no_cells(loop.states), states, steps, rewards, low, high)
+    if inner is not None:  # of those alone that come there
+        arrivals(loop, work_for(loop), no_cells(d), inner, states.copy(), steps, rewards, low.copy(), high.copy())
+        states, steps, rewards = states[steps < LONGEST], steps[steps < LONGEST], rewards[steps < LONGEST]
+    arrivals(loop, work_for(loop), no_cells(d), no_inner(d) if inner is None else inner, states, steps, rewards, low, high)
     around = 0.01 * (high - low) * [(low < start[:, 0]), (high > start[:, 1])]
     region = np.stack([low - around[0], high + around[1]], axis=1)
     inside = ((states >= goal[:, 0]) & (states <= goal[:, 1])).all(axis=1)

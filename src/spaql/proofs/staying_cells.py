@@ -9,7 +9,7 @@ import numpy as np
 from spaql.ground.arrays import Array
 from spaql.ground.compiling import kernel
 from spaql.ground.progress import at_work
-from spaql.proofs.cell_grid import SPARE, UNVALUED, CellGrid, cells_over, largest, least, no_cells, side
+from spaql.proofs.cell_grid import SPARE, UNVALUED, CellGrid, cells_over, largest, least, no_cells, no_inner, side
 from spaql.proofs.cell_kernels import Journey, Trail, follow_cell, trail_for
 from spaql.proofs.loop_model import ClosedLoop
 from spaql.proofs.sets import SetWork, work_for
@@ -38,7 +38,7 @@ def stay(
 
     Rows of `ways`: first and last cells, steps, gained, least. Returns how many rows are used, or -1: too many.
     """
-    d = loop.states
+    d = len(grid.low)
     for n in range(len(cells)):
         cell = rest = cells[n]
         for i in range(d - 1, -1, -1):
@@ -110,7 +110,7 @@ def kept(loop: ClosedLoop, goal: Array, steps: int, scale: float, seconds: float
     side = min(FINE, round(FINE_CELLS ** (1.0 / d)))
     grid = cells_over(goal, np.full(d, side), more=-1e-9)  # every cell is inside of the goal
     grid.bound[:] = 0
-    task = Journey(STAY_STEPS, goal, np.full(d, np.inf), MOST_SETS, 0.0, 0.0)
+    task = Journey(STAY_STEPS, goal, np.full(d, np.inf), MOST_SETS, 0.0, 0.0, no_inner(d))
     w, t, corner, none = work_for(loop), trail_for(loop, STAY_STEPS), np.zeros((3, d), np.int64), no_cells(d)
     ways, begins, used = np.zeros((16 * len(grid.bound), 2 * d + 3)), np.zeros((len(grid.bound), 2), np.int64), 0
     again = np.arange(len(grid.bound))

@@ -8,7 +8,9 @@ import numpy as np
 
 from spaql.ground.arrays import Array
 from spaql.ground.compiling import apart, kernel
+from spaql.proofs.cell_grid import Inner
 from spaql.proofs.choices import decided, line_of, see
+from spaql.proofs.flow_model import POLYNOMIAL
 from spaql.proofs.flows import flow_on
 from spaql.proofs.loop_model import ClosedLoop
 from spaql.proofs.machine import IMPOSSIBLE, run
@@ -115,6 +117,7 @@ def arrivals(
     loop: ClosedLoop,
     w: SetWork,
     fine: Any,
+    inner: Inner,
     states: Array,
     steps: Array,
     rewards: Array,
@@ -122,11 +125,11 @@ def arrivals(
     highest: Array,
 ) -> None:
     """By simulation in the middle of ranges: after how many steps a state is in a known cell of
-    `fine`.
+    `fine`, or in the set beside the cells.
 
     `states` become the last ones, `rewards` their sums, `lowest` and `highest` go around all of them.
     """
-    d, m = loop.states, loop.actions
+    d, m = loop.variables, loop.actions
     for n in range(len(states)):
         for i in range(d):
             w.shrunk[i, 0] = w.shrunk[i, 1] = states[n, i]
@@ -141,7 +144,13 @@ def arrivals(
                     min(lowest[i], w.shrunk[i, 0]),
                     max(highest[i], w.shrunk[i, 0]),
                 )
-            if inside and fine.bound[cell] >= 0:
+            near = 0.0
+            for i in range(d):
+                along = 0.0
+                for j in range(d):
+                    along += inner.rows[i, j] * (w.shrunk[j, 0] - inner.middle[j])
+                near += along * along
+            if (inside and fine.bound[cell] >= 0) or (inner.within > 0.0 and near < 0.5 * inner.within):
                 steps[n] = step
                 break
             run(loop.tape, loop.begins[-2], loop.begins[-1], w.shrunk, False, False, w.r, w.out)
@@ -150,6 +159,9 @@ def arrivals(
             _act(loop, w)
             for q in range(m):
                 w.shrunk[d + q, 0] = w.shrunk[d + q, 1] = w.applied[q, 0]
+            if loop.flow.substeps > 0:
+                _simulated(loop, w)
+                continue
             for q in range(len(loop.noise)):
                 w.shrunk[d + m + q, 0] = w.shrunk[d + m + q, 1] = 0.5
             for path in range(len(loop.begins) - 2):
@@ -172,6 +184,17 @@ def arrivals(
                 w.shrunk[i, 0] = w.shrunk[i, 1] = 0.5 * (w.out.box[i, 0] + w.out.box[i, 1])
         for i in range(d):
             states[n, i] = w.shrunk[i, 0]
+
+
+@apart
+def _simulated(loop: ClosedLoop, w: SetWork) -> None:
+    """A sample of a differential equation, from `w.shrunk` into it, without any rest."""
+    begin, end, d = loop.flow.begins[POLYNOMIAL], loop.flow.begins[POLYNOMIAL + 1], loop.variables
+    w.shrunk[loop.states, 0] = w.shrunk[loop.states, 1] = loop.flow.length[1]
+    for _ in range(loop.flow.substeps):
+        run(loop.tape, begin, end, w.shrunk, False, False, w.r, w.out)
+        for i in range(d):
+            w.shrunk[i, 0] = w.shrunk[i, 1] = 0.5 * (w.out.box[i, 0] + w.out.box[i, 1])
 
 
 @apart
