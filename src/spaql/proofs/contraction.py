@@ -27,13 +27,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spaql.ground.arrays import Array
+from spaql.proofs.counterexamples import visited
 from spaql.proofs.flow_model import RATES
-from spaql.proofs.loop_model import ClosedLoop
+from spaql.proofs.followed import DONE, Following, follow_one, stack_for
+from spaql.proofs.loop_model import ClosedLoop, closed_loop
 from spaql.proofs.machine import enclose
 from spaql.proofs.plant_steps import Workplace, workplace
-from spaql.proofs.questions import Question
+from spaql.proofs.questions import Question, bounds_of
 from spaql.proofs.remainders import leaves_over
 from spaql.proofs.score_bounds import ROUND, look_from
+from spaql.proofs.sets import work_for
 from spaql.trees.tree import Tree, decide
 
 TERMS = 14  # K
@@ -44,6 +47,12 @@ TRIES = 12  # of a box around the way
 SETTLED = 2000  # samples of the episode whose end is near z
 NEWTON = 20
 HALVES = 14  # of the size of E
+SLOWER = 0.1  # part of what the linear loop comes nearer with a sample that is left in E
+SUBSTEPS = (1, 2, 4, 8, 16, 32, 64)
+STARTED = 200  # states around which a sample is tried
+NEAR = 1.0 / 256.0  # of the starts: how far
+CLOSE, MOST = 1.1, 0.98  # so near to what twice as many substeps make of so many states: there are enough
+COLUMNS = 6  # noise symbols per variable of a set that is followed to E
 SHAPES = (0.0, 0.3, 0.6, 0.9)  # g between the largest eigenvalue and 1
 WEIGHTS = np.geomspace(1e-3, 1e3, 7)  # of the action against the state in Lyapunov's equation
 
@@ -58,6 +67,13 @@ class Contraction(NamedTuple):
     factor: float  # c
     left: float  # d
     box: Array  # (d, 2) W
+
+    @property
+    def rest(self) -> Array:
+        """A box around where samples lie in the end: |x - z|_S <= d / (1 - c)."""
+        away = self.left / (1.0 - self.factor) * lengths(exactly(self.sides)) * UP
+        ends: Array = self.centre[:, None] + away[:, None] * [-1.0, 1.0]
+        return ends + np.abs(self.centre)[:, None] * 1e-15 * [-1.0, 1.0]
 
 
 class Around(NamedTuple):
@@ -95,7 +111,7 @@ def norm_of(matrix: Around) -> float:
 
 def lengths(matrix: Around) -> Array:
     """Of its rows: how far they lead from the ball."""
-    return (np.sqrt((matrix.middle**2).sum(axis=1)) + np.sqrt((matrix.radius**2).sum(axis=1))) * UP + 1e-300
+    return np.asarray((np.sqrt((matrix.middle**2).sum(axis=1)) + np.sqrt((matrix.radius**2).sum(axis=1))) * UP + 1e-300)
 
 
 class Held(NamedTuple):
@@ -188,8 +204,8 @@ def _moved_on(D: Around, h: float) -> Around | None:
     return Around(total.middle, total.radius + rest)
 
 
-def contracts(place: Workplace, centre: Array, sides: Array, goal: Array) -> Contraction | None:
-    """Whether c + d <= 1 with a little to spare, for this E, within the goal all the time."""
+def contracts(place: Workplace, centre: Array, sides: Array, goal: Array, most: float = 1.0) -> Contraction | None:
+    """Whether c + d <= 1 with a little to spare, for this E, within the goal all the time; and c at most so large."""
     loop, d, m = place.loop, len(centre), place.loop.actions
     held = _held(place, centre, sides)
     if held is None:
@@ -243,7 +259,7 @@ def contracts(place: Workplace, centre: Array, sides: Array, goal: Array) -> Con
     size = np.abs(turned.middle) + turned.radius
     left = float(np.sqrt(((size[:, d : d + m] @ held.error + size[:, -1]) ** 2).sum())) * UP
     factor, left = factor / (1.0 - apart) * UP + SPARE, left / (1.0 - apart) * UP * (1.0 + SPARE) + 1e-300
-    if not factor + left <= 1.0 - SPARE:
+    if not (factor + left <= 1.0 - SPARE and factor <= most):
         return None
     return Contraction(centre, sides, rows, (1.0 - apart) * (1.0 - SPARE), factor, left, whole)
 
@@ -290,10 +306,9 @@ def resting_state(asked: Question, rules: Tree, goal: Array, width: Array) -> Ar
             if (np.abs(off) <= 1e-13 * width).all():
                 break
         rounded = np.where(np.abs(state) < 1e-9 * width, 0.0, state)
-        if np.isfinite(state).all() and (np.abs(_sampled(asked, rules, rounded) - rounded) <= 1e-9 * width).all():
-            state = rounded
-            if (goal[:, 0] < state).all() and (state < goal[:, 1]).all():
-                return state
+        inside = (goal[:, 0] < rounded).all() and (rounded < goal[:, 1]).all()
+        if inside and (np.abs(_sampled(asked, rules, rounded) - rounded) <= 1e-9 * width).all():
+            return rounded
     return None
 
 
@@ -313,7 +328,7 @@ def _shapes(matrix: Array, gains: Array, width: Array) -> list[Array]:
 
 
 def contraction(asked: Question, rules: Tree, loop: ClosedLoop, goal: Array, width: Array) -> Contraction | None:
-    """The largest E, of some shapes, in the goal."""
+    """The largest E, of some shapes, in the goal, where c is not much above that of the linear loop."""
     centre = resting_state(asked, rules, goal, width)
     if centre is None:
         return None
@@ -321,6 +336,7 @@ def contraction(asked: Question, rules: Tree, loop: ClosedLoop, goal: Array, wid
     matrix = _slope_of(asked, rules, centre, width)
     if not np.isfinite(matrix).all() or max(np.abs(np.linalg.eigvals(matrix))) >= 1.0:
         return None
+    fastest = float(max(np.abs(np.linalg.eigvals(matrix))))
     tiny = _held(place, centre, 1e-9 * np.diag(width))
     if tiny is None:
         return None
@@ -332,7 +348,7 @@ def contraction(asked: Question, rules: Tree, loop: ClosedLoop, goal: Array, wid
             continue
         for _ in range(HALVES):
             size = math.sqrt(low * high) if low > 0.0 else 0.25 * high
-            held = contracts(place, centre, size * shape, goal)
+            held = contracts(place, centre, size * shape, goal, 1.0 - SLOWER * (1.0 - fastest))
             if held is None:
                 high = size
             else:
@@ -342,3 +358,42 @@ def contraction(asked: Question, rules: Tree, loop: ClosedLoop, goal: Array, wid
             if high < 1.02 * low or volume * high ** len(centre) <= most:
                 break
     return best
+
+
+def attraction(asked: Question, rules: Tree) -> tuple[ClosedLoop, Contraction] | None:
+    """The loop with as many substeps as its equation needs, and E."""
+    goal = asked.limits
+    if isinstance(asked.reach, dict):
+        ends = bounds_of(asked.reach, asked.names)
+        goal = np.stack([np.maximum(goal[:, 0], ends[:, 0]), np.minimum(goal[:, 1], ends[:, 1])], axis=1)
+    states = visited(asked._replace(steps=1), rules, STARTED)[:, 0]
+    width = np.maximum(np.diff(asked.start, axis=1)[:, 0], 1e-3)
+    near = states[:, :, None] + NEAR * width[:, None] * [-1.0, 1.0]
+    loops = [closed_loop(asked.problem, rules, asked.sensors, asked.single, substeps) for substeps in SUBSTEPS]
+    loops = [loop._replace(columns=loop.states * COLUMNS) for loop in loops]
+    after = [_after_a_sample(loop, near) for loop in loops]
+    for loop, wide, finer in zip(loops, after, after[1:], strict=False):
+        with np.errstate(invalid="ignore"):
+            enough = (wide <= CLOSE * finer).all(axis=1).mean() >= MOST
+        held = contraction(asked, rules, loop, goal, width) if enough else None
+        if held is not None and np.isfinite(_after_a_sample(loop, _hull(held)[None], True)).all():
+            return loop, held
+    return None
+
+
+def _hull(held: Contraction) -> Array:
+    half = lengths(exactly(held.sides))
+    half += 1e-15 * np.abs(held.centre)
+    return np.stack([held.centre - half, held.centre + half], axis=1)
+
+
+def _after_a_sample(loop: ClosedLoop, boxes: Array, goes_on: bool = False) -> Array:
+    """Half widths of what these boxes become; infinite where they cannot be followed, or where an episode may end."""
+    free = np.tile([-np.inf, np.inf], (loop.states, 1))
+    task = Following(1, free, np.full(loop.states, np.inf), goes_on, False, 1000)
+    w, stack, held = work_for(loop), stack_for(loop), np.zeros((loop.actions, 2))
+    widths = np.full(boxes.shape[:2], np.inf)
+    for row, box in zip(widths, boxes, strict=True):
+        if follow_one(loop, w, stack, np.concatenate([box, held]), task) == DONE:
+            row[:] = (np.abs(w.after.shape[0]).sum(axis=1) + w.after.rest[0])[: loop.variables]
+    return widths

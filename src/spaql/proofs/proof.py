@@ -66,6 +66,8 @@ class Proof:
     )  # of the proven starts over the steps; NaN: not asked or not known
     best_return: float = math.nan
     return_steps: int | None = None  # over which, where it is not those of the claim
+    rest: Box | None = None  # where all samples from the proven starts lie in the end
+    factor: float = math.nan  # by which they come nearer to its middle with every sample, in a norm
     seconds: float = 0.0
     method: str = ""
     counterexample: Any = field(
@@ -77,6 +79,11 @@ class Proof:
     def holds(self) -> bool:
         """Proven for every start state."""
         return not self.open and len(self.evidence) > 0
+
+    @property
+    def volume(self) -> float:
+        """Of the starts that are proven."""
+        return self.share * math.prod(high - low for low, high in self.claim.start if high > low)
 
     def __bool__(self) -> bool:
         return self.holds
@@ -106,6 +113,7 @@ class Proof:
             if self.evidence
             else "NOT PROVEN"
         )
+        head += f" (a volume of {digits(self.volume, math.floor)})" if self.rest is not None else ""
         text = [f"{head}  {claim.problem}, controller {claim.policy[:12]}: {self._said()}"]
         precision = "double or single" if claim.single else "double"
         kind = "discrete-time equations of the plant"
@@ -141,6 +149,10 @@ class Proof:
             parts.append(f"the episode does not end {when}")
         if claim.never is not None:
             parts.append(f"{_named(claim.never)} {when}")
+        if self.rest is not None:
+            last = " x ".join(f"[{digits(low, math.floor, 3)}, {digits(high, math.ceil, 3)}]" for low, high in self.rest)
+            nearer = digits(100.0 * (1.0 - self.factor), math.floor, 2)
+            parts.append(f"then each sample is {nearer} % nearer, in the end in {last}")
         for first, last, where in claim.at:
             time = f"at {first:g} s" if first == last else f"from {first:g} to {last:g} s"
             parts.append(f"{_named(where)} {time}")
@@ -241,6 +253,7 @@ def proof_of_file(path: str | PathLike[str]) -> Proof:
         evidence = tuple(dict(part) for part in proof.evidence)
         return replace(
             proof, open=boxes, evidence=evidence, bound=_bounds(proof.bound), share=float(proof.share),
+            rest=None if proof.rest is None else _box(proof.rest), factor=_number(proof.factor, math.nan),
             worst_return=_number(proof.worst_return, math.nan), best_return=_number(proof.best_return, math.nan),
         )  # fmt: skip
     except (TypeError, ValueError, AttributeError) as error:

@@ -12,6 +12,8 @@ from spaql.ground.errors import SpaqlError
 from spaql.ground.progress import working
 from spaql.policy.digits import counted
 from spaql.proofs import fingerprint
+from spaql.proofs.cell_grid import Inner, no_cells, no_inner
+from spaql.proofs.contraction import attraction
 from spaql.proofs.counterexamples import counterexample, visited
 from spaql.proofs.flow_model import ORDER
 from spaql.proofs.followed import Following, followed
@@ -19,10 +21,10 @@ from spaql.proofs.loop_model import ClosedLoop, closed_loop, held_states, refuse
 from spaql.proofs.loops_proven import evidence_of, prove_loop
 from spaql.proofs.plant_steps import workplace
 from spaql.proofs.proof import Box, Claim, Proof
+from spaql.proofs.proven_cells import attraction_evidence, open_boxes, reached, share_without, surroundings, worst_of
 from spaql.proofs.proven_cells import evidence_of as cell_evidence
-from spaql.proofs.proven_cells import open_boxes, reached, surroundings, worst_of
-from spaql.proofs.questions import Question, question, windows_in_steps
-from spaql.proofs.staying_cells import kept
+from spaql.proofs.questions import Question, bounds_of, question, windows_in_steps
+from spaql.proofs.staying_cells import StayingCells, kept
 from spaql.trees.tree import Tree
 
 if TYPE_CHECKING:
@@ -33,6 +35,7 @@ PIECES = 200  # in which start states are followed at first
 SMALLEST = 1e-6  # part of the starts that is not cut again
 EPISODES = 10  # simulated, to know how wide sets may become before they are cut
 MOST_SET_STEPS = 2  # for one of them, for each step that it is followed
+BLOCKS = 128  # along a side of the states of a differential equation, of which a sample costs more
 FLOW_SET_STEPS = 20_000  # for one start box of a differential equation
 
 
@@ -159,7 +162,7 @@ def _followed(policy: "Policy", asked: Question, until_end: bool, seconds: float
 def _flows(policy: "Policy", asked: Question) -> Proof:
     """Start boxes followed through the differential equation."""
     if isinstance(asked.reach, dict) or math.isinf(asked.steps):
-        raise SpaqlError("a differential equation is followed for a number of steps: ask with `at`, `never`, `steps`")
+        return _attracted(policy, asked)
     plant: Any = asked.problem.plant
     actions, until_end = plant.action_dim, asked.reach == "end"
     states = visited(asked, policy.rules, EPISODES)
@@ -191,6 +194,35 @@ def _flows(policy: "Policy", asked: Question) -> Proof:
     return Proof(claim, (evidence,), share, unknown, bound, within, method=method)
 
 
+def _attracted(policy: "Policy", asked: Question) -> Proof:
+    """Starts of a differential equation that come to a set which contracts, cell by cell; for ever."""
+    if asked.at or isinstance(asked.reach, str):
+        raise SpaqlError("`at` and reach='end' are for a number of steps, not for ever: ask with steps=...")
+    if len(asked.names) > MOST_AXES:
+        raise SpaqlError(f"{len(asked.names)} variables are too many for cells: {MOST_AXES} at most")
+    claim, began = claim_of(policy, asked, math.inf), time.process_time()
+    nothing_known = Proof(claim, (), 0.0, (box_of(asked.start),), {}, method="no set was found that contracts")
+    search = attraction(asked, policy.rules)
+    if search is None:
+        return nothing_known
+    loop, held = search
+    inner = Inner(held.centre, held.rows, held.within)
+    region, _, _ = surroundings(loop, asked.start, asked.limits, inner)
+    nothing = StayingCells(no_cells(len(region)), 0.0, 0.0)
+    left = asked.seconds - (time.process_time() - began)
+    cells = reached(loop, nothing, inner, region, asked.limits, 0.9 * left, BLOCKS)
+    within = int(cells.coarse.bound.max())
+    if within < 0:
+        return replace(nothing_known, method="no cells were found that arrive in the set that contracts")
+    unknown = open_boxes(cells.coarse, asked.start)
+    return Proof(
+        claim, (attraction_evidence(cells, loop, held),), share_without(unknown, asked.start),
+        tuple(box_of(box) for box in unknown), asked.never or {}, within, rest=box_of(held.rest), factor=held.factor,
+        method=f"a set that contracts, and {len(cells.sizes):,} blocks by induction, {loop.flow.substeps} Taylor steps "
+        f"of order {ORDER} per sample",
+    )  # fmt: skip
+
+
 def _usual(loop: Any, asked: Question) -> Array:
     """How far each variable goes, by simulation."""
     region, _, _ = surroundings(loop, asked.start, asked.limits)
@@ -214,9 +246,7 @@ def _arrives(policy: "Policy", asked: Question) -> Proof:
         )
     assert isinstance(asked.reach, dict)
     loop = loop_of(policy.rules, asked)
-    goal = np.tile([-np.inf, np.inf], (len(asked.names), 1))
-    for name, ends in asked.reach.items():
-        goal[asked.names.index(name)] = ends
+    goal = bounds_of(asked.reach, asked.names)
     steps = asked.problem.horizon if math.isinf(asked.steps) else int(asked.steps)
     region, inner, scale = surroundings(loop, asked.start, goal)
     fine = kept(loop, inner, steps, scale, 0.3 * asked.seconds)
@@ -228,13 +258,9 @@ def _arrives(policy: "Policy", asked: Question) -> Proof:
     # what is left after the search, such as writing down what is open, is a tenth of it
     cells = reached(loop, fine, no_inner(len(asked.names)), region, asked.limits, 0.8 * asked.seconds)
     unknown = open_boxes(cells.coarse, asked.start)
-    width = np.diff(asked.start, axis=1)[:, 0]
-    wide = width > 0.0
-    lost = sum(float(np.prod(np.diff(box, axis=1)[wide, 0] / width[wide])) for box in unknown)
     within = int(cells.coarse.bound.max())
     method += f", {len(cells.sizes):,} blocks"
-    boxes = tuple(box_of(box) for box in unknown)
-    share = max(0.0, 1.0 - lost * (1.0 + 1e-9)) if boxes else 1.0
+    boxes, share = tuple(box_of(box) for box in unknown), share_without(unknown, asked.start)
     if within < 0:
         return Proof(
             claim, (), 0.0, (box_of(asked.start),), {}, method="no cells were found that arrive"

@@ -32,6 +32,7 @@ from spaql.ground.arrays import Array
 from spaql.ground.progress import at_work
 from spaql.proofs.cell_grid import UNVALUED, CellGrid, Inner, cells_over, no_cells, no_inner
 from spaql.proofs.cell_kernels import Journey, induct, stirred, trail_for
+from spaql.proofs.contraction import Contraction
 from spaql.proofs.loop_model import ClosedLoop
 from spaql.proofs.sets import work_for
 from spaql.proofs.staying_cells import MOST_SETS, STAY_STEPS, StayingCells
@@ -95,11 +96,12 @@ class CellSearch(NamedTuple):
 
 
 def reached(
-    loop: ClosedLoop, kept: StayingCells, inner: Inner, region: Array, limits: Array, seconds: float
-) -> Reached:
+    loop: ClosedLoop, kept: StayingCells, inner: Inner, region: Array, limits: Array, seconds: float,
+    blocks_along: int = COARSE,
+) -> Reached:  # fmt: skip
     """Bounds of cells: blocks first, and then their halves where it helps, early ones first."""
     size, d = 2**HALVINGS, len(region)
-    cells = cells_over(region, np.full(d, min(COARSE * size, 2 ** (BITS // d))))
+    cells = cells_over(region, np.full(d, min(blocks_along * size, 2 ** (BITS // d))))
     task = Journey(REACH_STEPS, limits, WIDEST * size * cells.step, MOST_SETS, kept.pace, kept.unit, inner)
     search = CellSearch(loop, kept, cells, task, math.inf, work_for(loop), trail_for(loop, REACH_STEPS))
     nothing = np.zeros((0, d), np.int64)
@@ -200,7 +202,8 @@ def surroundings(
     if inner is not None:  # of those alone that come there
         arrivals(loop, work_for(loop), no_cells(d), inner, states.copy(), steps, rewards, low.copy(), high.copy())
         states, steps, rewards = states[steps < LONGEST], steps[steps < LONGEST], rewards[steps < LONGEST]
-    arrivals(loop, work_for(loop), no_cells(d), no_inner(d) if inner is None else inner, states, steps, rewards, low, high)
+    inner = no_inner(d) if inner is None else inner
+    arrivals(loop, work_for(loop), no_cells(d), inner, states, steps, rewards, low, high)
     around = 0.01 * (high - low) * [(low < start[:, 0]), (high > start[:, 1])]
     region = np.stack([low - around[0], high + around[1]], axis=1)
     inside = ((states >= goal[:, 0]) & (states <= goal[:, 1])).all(axis=1)
@@ -227,6 +230,14 @@ def open_boxes(grid: CellGrid, start: Array) -> list[Array]:
     return boxes
 
 
+def share_without(unknown: list[Array], start: Array) -> float:
+    """Of the volume of the starts, what is not open."""
+    width = np.diff(start, axis=1)[:, 0]
+    wide = width > 0.0
+    lost = sum(float(np.prod(np.diff(box, axis=1)[wide, 0] / width[wide])) for box in unknown)
+    return max(0.0, 1.0 - lost * (1.0 + 1e-9)) if unknown else 1.0
+
+
 def packed(numbers: Array) -> str:
     """Whole numbers of 16 bits, as text."""
     return base64.b64encode(zlib.compress(numbers.astype("<i2").tobytes(), 9)).decode()
@@ -234,17 +245,30 @@ def packed(numbers: Array) -> str:
 
 def evidence_of(search: Reached) -> dict[str, Any]:
     """As the certificate has it."""
-    stays, reach, first = search.kept.cells, search.coarse, tuple(search.corners.T)
-    grids = {
-        name: {"low": cells.low.tolist(), "step": cells.step.tolist(), "shape": cells.shape.tolist()}
-        for name, cells in (("stay", stays), ("reach", reach))
-    }
-    grids["stay"] |= {"bound": packed(stays.bound), "value": packed(stays.value)}
-    grids["reach"] |= {"corner": packed(search.corners), "size": packed(search.sizes)}
-    for name in ("bound", "value"):
-        grids["reach"][name] = packed(getattr(reach, name).reshape(tuple(reach.shape.tolist()))[first])
-    steps = {"stay_steps": STAY_STEPS, "reach_steps": REACH_STEPS, "blocks": len(search.sizes)}
-    return {"kind": "cells", **grids, **steps, "pace": search.kept.pace, "unit": search.kept.unit}
+    stays, steps = search.kept.cells, {"stay_steps": STAY_STEPS} | _blocks_of(search)
+    steps["stay"] = _grid_of(stays) | {"bound": packed(stays.bound), "value": packed(stays.value)}
+    steps["reach"]["value"] = packed(_of_blocks(search, search.coarse.value))
+    return {"kind": "cells", **steps, "pace": search.kept.pace, "unit": search.kept.unit}
+
+
+def attraction_evidence(search: Reached, loop: ClosedLoop, held: Contraction) -> dict[str, Any]:
+    """Of a differential equation."""
+    parts = {"substeps": loop.flow.substeps, "centre": held.centre.tolist(), "sides": held.sides.tolist()}
+    return {"kind": "attraction", **parts, **_blocks_of(search)}
+
+
+def _grid_of(cells: CellGrid) -> dict[str, Any]:
+    return {"low": cells.low.tolist(), "step": cells.step.tolist(), "shape": cells.shape.tolist()}
+
+
+def _of_blocks(search: Reached, numbers: Array) -> Array:
+    return np.asarray(numbers.reshape(tuple(search.coarse.shape.tolist()))[tuple(search.corners.T)])
+
+
+def _blocks_of(search: Reached) -> dict[str, Any]:
+    reach = _grid_of(search.coarse) | {"corner": packed(search.corners), "size": packed(search.sizes)}
+    reach["bound"] = packed(_of_blocks(search, search.coarse.bound))
+    return {"reach": reach, "reach_steps": REACH_STEPS, "blocks": len(search.sizes)}
 
 
 def worst_of(search: Reached, start: Array, steps: int) -> float:

@@ -73,9 +73,7 @@ def question(
         goal = "end" if problem.ends == "success" else None
     if at is not None and goal == "end":  # what has ended is nowhere: any bounds would hold there
         raise SpaqlError("`at` and reach='end' are two questions: ask for one after the other")
-    limits = np.tile([-np.inf, np.inf], (len(names), 1))
-    for name, ends in (bounds or {}).items():
-        limits[names.index(name)] = ends
+    limits = bounds_of(bounds or {}, names)
     box = _start(problem, start, names)
     for name, ends in ranges.items():  # held for an episode: all their values are starts
         box[names.index(name)] = ends
@@ -135,6 +133,14 @@ def windows_in_steps(windows: Windows, dt: float | None, names: list[str], varia
         for name, ends in bounds.items():
             within[row, names.index(name)] = ends
     return times, within
+
+
+def bounds_of(bounds: Bounds, names: list[str]) -> Array:
+    """Of all variables, infinite where a variable is not named."""
+    rows = np.tile([-np.inf, np.inf], (len(names), 1))
+    for name, ends in bounds.items():
+        rows[names.index(name)] = ends
+    return rows
 
 
 def _mapping(what: str, given: Any) -> Mapping[str, Any]:
