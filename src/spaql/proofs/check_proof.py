@@ -13,12 +13,13 @@ from spaql.plants.ode import MOST_SUBSTEPS
 from spaql.plants.problem import Problem
 from spaql.policy.policy import Policy
 from spaql.proofs import fingerprint
+from spaql.proofs.checked_attraction import check_attraction
 from spaql.proofs.checked_cells import AT_ONCE, NO_VALUE, CheckedCells, Rate, check_cells, check_followed
 from spaql.proofs.checked_flows import check_flow
 from spaql.proofs.checked_linear import check_linear
 from spaql.proofs.checker import CheckedLoop, RefusedError, array_of, require
 from spaql.proofs.proof import Proof, proof_of_file
-from spaql.proofs.questions import Question, question, windows_in_steps
+from spaql.proofs.questions import Question, bounds_of, question, windows_in_steps
 from spaql.trees.tree import Tree
 
 MOST_PARTS = 10**6
@@ -89,7 +90,8 @@ def _check(proof: Proof, rules: Tree, problem: Problem) -> None:
     require(0 < len(proof.evidence) <= MOST_PARTS, "it has no evidence")
     loop = CheckedLoop(asked.problem, rules, np.array(claim.sensors), claim.single)
     kinds = {part.get("kind") for part in proof.evidence}
-    require((claim.dt is not None) == (kinds == {"flow"}), "its evidence is not about these equations")
+    require((claim.dt is not None) == (kinds <= {"flow", "attraction"}), "its evidence is not about these equations")
+    require((proof.rest is not None) == (kinds == {"attraction"}), "it does not show where samples lie in the end")
     require(len(kinds) == 1, "it mixes kinds of evidence")
     if kinds == {"linear loop"}:
         _check_stays(proof, loop, asked.limits)
@@ -99,6 +101,8 @@ def _check(proof: Proof, rules: Tree, problem: Problem) -> None:
         _check_arrives(proof, loop)
     elif kinds == {"flow"}:
         _check_flow(proof, loop, asked)
+    elif kinds == {"attraction"}:
+        _check_attraction(proof, loop, asked)
     else:
         raise RefusedError("its evidence is of no known kind")
 
@@ -167,15 +171,29 @@ def _check_flow(proof: Proof, loop: CheckedLoop, asked: Question) -> None:
     require(proof.bound == (claim.never or {}), "bounds are told that it does not show")
 
 
+def _check_attraction(proof: Proof, loop: CheckedLoop, asked: Question) -> None:
+    claim, whole = proof.claim, np.array(proof.claim.start)
+    require(len(proof.evidence) == 1 and math.isinf(claim.steps) and not claim.at, "it is for ever, not for a time")
+    require(claim.reach != "end", "it does not show that episodes end")
+    require(math.isnan(proof.worst_return) and math.isnan(proof.best_return), "it shows no return")
+    require(proof.bound == (claim.never or {}), "bounds are told that it does not show")
+    ends = bounds_of(claim.reach if isinstance(claim.reach, dict) else {}, asked.names)
+    goal = np.stack([np.maximum(asked.limits[:, 0], ends[:, 0]), np.minimum(asked.limits[:, 1], ends[:, 1])], axis=1)
+    resting, reach, within = check_attraction(loop, proof.evidence[0], asked.limits, goal, proof.factor)
+    require(proof.within is not None and within <= proof.within, "some states arrive later")
+    last = np.array(proof.rest)
+    require((last[:, 0] <= resting.last[:, 0]) & (resting.last[:, 1] <= last[:, 1]), "samples may lie elsewhere")
+    open_ = [np.array(box) for box in proof.open]
+    require(proof.share <= share_of(reach, whole, open_) + 1e-9, "a smaller share is proven")
+
+
 def _check_arrives(proof: Proof, loop: CheckedLoop) -> None:
     claim = proof.claim
     require(len(proof.evidence) == 1 and isinstance(claim.reach, dict), "this evidence is for bounds that are reached")
     require(math.isinf(claim.steps) and claim.never is None and not proof.bound, "more is told than it shows")
     require(math.isnan(proof.best_return), "it shows no greatest return")
     require(not claim.goes_on, "it does not show that no episode ends")
-    goal = np.tile([-np.inf, np.inf], (len(claim.variables), 1))
-    for name, ends in claim.reach.items():  # type: ignore[union-attr]
-        goal[claim.variables.index(name)] = ends
+    goal = bounds_of(claim.reach, list(claim.variables))  # type: ignore[arg-type]
     cells, within, rate = check_cells(loop, proof.evidence[0], goal)
     require(proof.within is not None and within <= proof.within, "some states arrive later")
     whole = np.array(claim.start)

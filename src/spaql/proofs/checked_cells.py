@@ -3,13 +3,13 @@ proven_cells.py."""
 
 import base64
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from spaql.ground.arrays import Array
-from spaql.proofs.checked_sets import box_of, many, together
+from spaql.proofs.checked_sets import Many, box_of, many, together
 from spaql.proofs.checked_steps import stepped
 from spaql.proofs.checker import CheckedLoop, RefusedError, array_of, require
 
@@ -155,22 +155,41 @@ def check_cells(
     task = Arriving([stay], whole_of(evidence, "stay_steps"), goal, rate)
     _arrive(loop, task, _boxes(stay, kept, 1), np.full(len(kept), MOST_STEPS), value[tuple(kept.T)])
 
+    reach, corners, sizes, bounds = blocks_of(evidence, d)
+    blocks = len(bounds)
+    values = unpacked(evidence["reach"].get("value"), blocks)
+    for first, end, n in zip(corners.tolist(), (corners + sizes).tolist(), range(blocks), strict=True):
+        reach.value[tuple(slice(a, b) for a, b in zip(first, end, strict=True))] = values[n]
+    task = Arriving([stay, reach], whole_of(evidence, "reach_steps"), np.tile([-np.inf, np.inf], (d, 1)), rate)
+    _arrive(loop, task, _boxes(reach, corners, sizes), bounds, values)
+    return reach, int(bounds.max(initial=0)), rate
+
+
+def blocks_of(evidence: Mapping[str, Any], d: int) -> tuple[CheckedCells, Array, Array, Array]:
+    """(cells with their bounds, first cells of the blocks, their sizes and bounds), from a certificate."""
     low, step, shape = grid_of(evidence.get("reach"), d)
     blocks = whole_of(evidence, "blocks", MOST_CELLS)
     part = evidence["reach"]
     corners, sizes = (unpacked(part.get(key), blocks * d).reshape(blocks, d).astype(int) for key in ("corner", "size"))
-    bounds, values = (unpacked(part.get(key), blocks) for key in ("bound", "value"))
+    bounds = unpacked(part.get("bound"), blocks).astype(int)
     require((corners >= 0) & (sizes > 0) & (corners + sizes <= shape), "a block leaves the grid")
     require(bounds >= 0, "a block has no bound")
     bound, value = np.full(shape, -1, np.int16), np.full(shape, NO_VALUE, np.int16)
     for first, end, n in zip(corners.tolist(), (corners + sizes).tolist(), range(blocks), strict=True):
         block = tuple(slice(a, b) for a, b in zip(first, end, strict=True))
         require(bound[block].max() < 0, "two blocks share a cell")
-        bound[block], value[block] = bounds[n], values[n]
-    reach = cells_of(low, step, bound, value)
-    task = Arriving([stay, reach], whole_of(evidence, "reach_steps"), np.tile([-np.inf, np.inf], (d, 1)), rate)
-    _arrive(loop, task, _boxes(reach, corners, sizes), bounds.astype(int), values)
-    return reach, int(bounds.max(initial=0)), rate
+        bound[block] = bounds[n]
+    return cells_of(low, step, bound, value), corners, sizes, bounds
+
+
+def check_blocks(
+    loop: CheckedLoop, evidence: Mapping[str, Any], limits: Array, moved: "Moving", rests: Callable[[Many], Array]
+) -> tuple[CheckedCells, int]:
+    """The same without values, of sets that another step moves, to a set that is left no more."""
+    reach, corners, sizes, bounds = blocks_of(evidence, len(limits))
+    task = Arriving([reach], whole_of(evidence, "reach_steps"), limits, Rate(0.0, 0.0), moved, rests)
+    _arrive(loop, task, _boxes(reach, corners, sizes), bounds, np.zeros(len(bounds), np.int16))
+    return reach, int(bounds.max(initial=0))
 
 
 def whole_of(evidence: Mapping[str, Any], key: str, most: int = MOST_STEPS) -> int:
@@ -186,6 +205,9 @@ def _boxes(cells: CheckedCells, corners: Array, sizes: Any) -> Array:
     return wider
 
 
+Moving = Callable[[Many], tuple[Many, Array]]  # a step on, and boxes around all states of it
+
+
 class Arriving(NamedTuple):
     """What is to be shown of boxes."""
 
@@ -193,6 +215,8 @@ class Arriving(NamedTuple):
     steps: int
     limits: Array
     rate: Rate
+    moved: Moving | None = None
+    rests: Callable[[Many], Array] | None = None
 
 
 def _arrive(loop: CheckedLoop, task: Arriving, boxes: Array, bounds: Array, values: Array) -> None:
@@ -207,15 +231,19 @@ def _arrive(loop: CheckedLoop, task: Arriving, boxes: Array, bounds: Array, valu
             more = many(boxes[begun : begun + AT_ONCE])
             sets = together([sets, more._replace(owner=more.owner + begun)])
             begun += AT_ONCE
-        sets = stepped(loop, sets)
+        if task.moved is None:
+            sets = stepped(loop, sets)
+            way = box_of(sets)
+        else:
+            sets, way = task.moved(sets)
         owner, box = sets.owner, box_of(sets)
         step = sets.age
-        require((task.limits[:, 0] <= box[..., 0]) & (box[..., 1] <= task.limits[:, 1]), "a cell leaves the goal")
+        require((task.limits[:, 0] <= way[..., 0]) & (way[..., 1] <= task.limits[:, 1]), "a cell leaves the goal")
         require(~sets.over[:, 0], "an episode may end on the way")
         gained = sets.reward[:, 0] - step * task.rate.pace
         gained -= (np.abs(sets.reward[:, 0]) + np.abs(step * task.rate.pace)) * 1e-15
         require(~(gained < worth[owner]), "a return falls below its value on the way")
-        done = np.zeros(len(sets.c), bool)
+        done = np.zeros(len(sets.c), bool) if task.rests is None else task.rests(sets) & (step <= bounds[owner])
         for grid in task.grids:
             for n, bound, value in landed(grid, box):
                 least = -np.inf if value == NO_VALUE else gained[n] + value * unit

@@ -21,7 +21,7 @@ from spaql.proofs.ways import Way
 DEGREE = 5  # of the remainder
 COLUMNS = 100  # noise symbols per variable, beside one each
 PARTS = 2  # boxes over which slopes are averaged
-TRIES, FINER = 20, 2  # of a box around the way
+TRIES, FINER = 20, 3  # of a box around the way
 WIDE = 1e6
 
 
@@ -32,8 +32,8 @@ class FlowStep(NamedTuple):
     way: Array  # (n, d, 2) around all states on the way
 
 
-def flowed(loop: CheckedLoop, sets: Many, substeps: int) -> FlowStep:
-    """All sets a sample on, with the action held."""
+def flowed(loop: CheckedLoop, sets: Many, substeps: int, columns: int = COLUMNS) -> FlowStep:
+    """All sets a sample on, with the action held. `columns`: noise symbols that are kept."""
     acts = acting(loop, sets)
     require(len(acts) > 0, "no state goes on")
     held = [_with_action(*act) for act in acts]
@@ -53,7 +53,7 @@ def flowed(loop: CheckedLoop, sets: Many, substeps: int) -> FlowStep:
             [np.minimum(way[..., 0], box[:, :d, 0]), np.maximum(way[..., 1], box[:, :d, 1])], axis=2
         )
         perhaps |= _over(plant, between)[:, 0]
-        sets = _reduced(after)
+        sets = _reduced(after, columns)
     surely = _over(plant, sets)[:, 1] & perhaps
     final = Many(
         sets.c[:, :d], sets.G[:, :d], sets.R[:, :d], sets.B[:, :d], sets.owner, np.zeros((len(sets.c), 2)),
@@ -80,9 +80,9 @@ def _spread_out(sets: Many) -> Many:
     return sets._replace(G=np.concatenate([sets.G, columns], axis=2), R=np.zeros_like(sets.R))
 
 
-def _reduced(sets: Many) -> Many:
+def _reduced(sets: Many, columns: int) -> Many:
     """The largest noise symbols; the others become rest."""
-    most = (1 + COLUMNS) * sets.c.shape[1]
+    most = (1 + columns) * sets.c.shape[1]
     if sets.G.shape[2] <= most:
         return sets
     box = box_of(sets)

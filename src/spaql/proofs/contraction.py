@@ -42,7 +42,7 @@ from spaql.trees.tree import Tree, decide
 TERMS = 14  # K
 PARTS = 4  # boxes over which slopes are averaged
 UP = 1.0 + 1e-10  # more than the relative rounding of the sums here, of terms of one sign
-SPARE = 1e-6  # so that other arithmetic, rounded otherwise, shows it too
+SPARE = 1e-3  # so that other arithmetic, rounded otherwise, shows it too
 TRIES = 12  # of a box around the way
 SETTLED = 2000  # samples of the episode whose end is near z
 NEWTON = 20
@@ -71,7 +71,7 @@ class Contraction(NamedTuple):
     @property
     def rest(self) -> Array:
         """A box around where samples lie in the end: |x - z|_S <= d / (1 - c)."""
-        away = self.left / (1.0 - self.factor) * lengths(exactly(self.sides)) * UP
+        away = 1.01 * self.left / (1.0 - self.factor) * lengths(exactly(self.sides))
         ends: Array = self.centre[:, None] + away[:, None] * [-1.0, 1.0]
         return ends + np.abs(self.centre)[:, None] * 1e-15 * [-1.0, 1.0]
 
@@ -184,8 +184,8 @@ def _way(place: Workplace, box: Array, applied: Array, h: float) -> Array | None
         after += (1e-15 * np.abs(after).max(axis=1) + 1e-300)[:, None] * [-1.0, 1.0]
         if (way[:, 0] <= after[:, 0]).all() and (after[:, 1] <= way[:, 1]).all():
             return way
-        more = 0.1 * (after[:, 1] - after[:, 0])[:, None] * [-1.0, 1.0]
-        way = np.stack([np.minimum(way[:, 0], (after + more)[:, 0]), np.maximum(way[:, 1], (after + more)[:, 1])], axis=1)
+        after += 0.1 * (after[:, 1] - after[:, 0])[:, None] * [-1.0, 1.0]
+        way = np.stack([np.minimum(way[:, 0], after[:, 0]), np.maximum(way[:, 1], after[:, 1])], axis=1)
     return None
 
 
@@ -212,7 +212,7 @@ def contracts(place: Workplace, centre: Array, sides: Array, goal: Array, most: 
         return None
     rows = np.linalg.inv(sides)
     apart = norm_of(exactly(np.eye(d)).plus(exactly(-rows).times(exactly(sides))))
-    if not apart < 0.01:
+    if not apart < 1e-7:
         return None
     turns = held.slope.times(exactly(sides))
     reach = (lengths(turns) + held.error) * UP
@@ -258,8 +258,9 @@ def contracts(place: Workplace, centre: Array, sides: Array, goal: Array, most: 
     factor = norm_of(Around(turned.middle[:, :d], turned.radius[:, :d]).times(exactly(sides)))
     size = np.abs(turned.middle) + turned.radius
     left = float(np.sqrt(((size[:, d : d + m] @ held.error + size[:, -1]) ** 2).sum())) * UP
-    factor, left = factor / (1.0 - apart) * UP + SPARE, left / (1.0 - apart) * UP * (1.0 + SPARE) + 1e-300
-    if not (factor + left <= 1.0 - SPARE and factor <= most):
+    factor, left = factor / (1.0 - apart) * UP, left / (1.0 - apart) * UP * (1.0 + SPARE) + 1e-300
+    factor += SPARE * max(1.0 - factor, 0.01)
+    if not (factor + left <= 1.0 - SPARE * (1.0 - factor) and factor <= most):
         return None
     return Contraction(centre, sides, rows, (1.0 - apart) * (1.0 - SPARE), factor, left, whole)
 
@@ -287,7 +288,7 @@ def _slope_of(asked: Question, rules: Tree, state: Array, width: Array) -> Array
 
 
 def resting_state(asked: Question, rules: Tree, goal: Array, width: Array) -> Array | None:
-    """A state in the goal where the sampled loop stays, by simulation and Newton's method; zero where it is nearly so."""
+    """A state in the goal where the sampled loop stays, by simulation and Newton's method."""
     middle, ends = asked.start.mean(axis=1), np.where(np.isfinite(goal), goal, 0.0).mean(axis=1)
     for state in (ends, middle, asked.start[:, 0], asked.start[:, 1]):
         for _ in range(SETTLED):

@@ -150,11 +150,11 @@ class Proof:
         if claim.never is not None:
             parts.append(f"{_named(claim.never)} {when}")
         if self.rest is not None:
-            last = " x ".join(f"[{digits(low, math.floor, 3)}, {digits(high, math.ceil, 3)}]" for low, high in self.rest)
+            last = " x ".join(f"[{digits(a, math.floor, 3)}, {digits(b, math.ceil, 3)}]" for a, b in self.rest)
             nearer = digits(100.0 * (1.0 - self.factor), math.floor, 2)
-            parts.append(f"then each sample is {nearer} % nearer, in the end in {last}")
-        for first, last, where in claim.at:
-            time = f"at {first:g} s" if first == last else f"from {first:g} to {last:g} s"
+            parts.append(f"every sample there is {nearer} % nearer to its middle, in the end in {last}")
+        for first, final, where in claim.at:
+            time = f"at {first:g} s" if first == final else f"from {first:g} to {final:g} s"
             parts.append(f"{_named(where)} {time}")
         if not math.isnan(self.worst_return):
             ends = f"at least {digits(self.worst_return, math.floor, 6)}"

@@ -35,7 +35,7 @@ PIECES = 200  # in which start states are followed at first
 SMALLEST = 1e-6  # part of the starts that is not cut again
 EPISODES = 10  # simulated, to know how wide sets may become before they are cut
 MOST_SET_STEPS = 2  # for one of them, for each step that it is followed
-BLOCKS = 128  # along a side of the states of a differential equation, of which a sample costs more
+BLOCKS = 64  # along a side of the states of a differential equation, of which a sample costs more
 FLOW_SET_STEPS = 20_000  # for one start box of a differential equation
 
 
