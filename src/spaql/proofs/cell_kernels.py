@@ -14,6 +14,7 @@ from spaql.proofs.steps_of_sets import advance
 
 STACKED = 100  # sets that a cell may be at a time
 LANDINGS = 400  # and where they may come to lie
+MARGIN = 0.02  # of a set of a differential equation, which the checker encloses a little differently
 NEITHER, FINE, COARSE, INNER = -1, 0, 1, 2  # in which of two grids a landing lies, or in the set beside them
 
 
@@ -121,6 +122,9 @@ def follow_cell(
         age, total, lowest = t.age[last], t.gained[last, 0], t.gained[last, 1]
         if age > 0:
             box_of(sets, last, t.box)
+            for i in range(d if flows else 0):
+                more = MARGIN * (t.box[i, 1] - t.box[i, 0])
+                t.box[i, 0], t.box[i, 1] = t.box[i, 0] - more, t.box[i, 1] + more
             where, bound = NEITHER, -1
             if lands_inside(task.inner, sets, last):
                 bound, where = 0, INNER

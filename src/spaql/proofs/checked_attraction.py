@@ -14,12 +14,10 @@ from spaql.ground.arrays import Array
 from spaql.plants.ode import MOST_SUBSTEPS
 from spaql.proofs import enclosures as en
 from spaql.proofs.checked_cells import CheckedCells, check_blocks, whole_of
-from spaql.proofs.checked_flows import flowed
+from spaql.proofs.checked_flows import flowed, taylor_of, without_time
+from spaql.proofs.checked_program import Worked, worked
 from spaql.proofs.checked_sets import Many, many
-from spaql.proofs.checked_steps import pair_of
 from spaql.proofs.checker import UP, CheckedLoop, array_of, leaves_over, pieces_of, require, seen_from
-from spaql.proofs.plant_runs import runs
-from spaql.proofs.quantities import Quantity
 
 TERMS = 16  # of the series
 PARTS = 4  # boxes over which slopes are averaged
@@ -123,15 +121,15 @@ def _action(loop: CheckedLoop, z: Array, box: Array, sides: en.Pair) -> tuple[Ar
     return u, (np.stack([low for low, _ in slopes]), np.stack([high for _, high in slopes])), error
 
 
-def _rates(plant: Any, boxes: Array, slopes: bool) -> list[Any]:
-    ways = list(runs(plant.flow.derivative, boxes, slopes, False))
-    require(len(ways) == 1, "the derivative branches")
-    require(ways[0][0].finite, "the derivative is not defined everywhere around the set at rest")
-    return list(ways[0][1])
+def _rates(plant: Any, boxes: Array, slopes: bool) -> Worked:
+    rates = worked(taylor_of(plant).rates, without_time(boxes), slopes)
+    require(rates.finite, "the derivative is not defined everywhere around the set at rest")
+    return rates
 
 
 def _rates_over(plant: Any, box: Array) -> Array:
-    return np.concatenate([pair_of(rate, 1) for rate in _rates(plant, box[None], False)])
+    rates = _rates(plant, box[None], False)
+    return np.concatenate([rates.low, rates.high], axis=1)
 
 
 def _around_a_way(plant: Any, box: Array, applied: Array, h: float) -> Array:
@@ -160,11 +158,8 @@ def _slopes(plant: Any, point: Array, over: Array) -> en.Pair:
     for part in range(1, PARTS + 1):
         ends = point[:, None] + (over - point[:, None]) * (part / PARTS)
         boxes.append(ends + (1e-15 * (np.abs(ends) + np.abs(point)[:, None]) + 1e-300) * [-1.0, 1.0])
-    rows = []
-    for rate in _rates(plant, np.stack(boxes), True):
-        known = isinstance(rate, Quantity) and rate.slope is not None
-        rows.append([*rate.slope] if known else [np.zeros((PARTS, len(point)))] * 2)
-    total = _sum((np.stack([low for low, _ in rows], axis=1), np.stack([high for _, high in rows], axis=1)), 0)
+    rates = _rates(plant, np.stack(boxes), True)
+    total = _sum((rates.slope_low[:, :-1], rates.slope_high[:, :-1]), 2)
     require(np.isfinite(total[0]) & np.isfinite(total[1]), "slopes are not known around the set at rest")
     return en.div(total, en.exactly(float(PARTS)))
 
@@ -240,8 +235,10 @@ def check_attraction(
     substeps = whole_of(evidence, "substeps", MOST_SUBSTEPS)
     resting = check_rest(loop, evidence, substeps, goal, factor)
 
+    bounded = bool(np.isfinite(limits).any())
+
     def moved(sets: Many) -> tuple[Many, Array]:
-        step = flowed(loop, sets, substeps, COLUMNS)
+        step = flowed(loop, sets, substeps, COLUMNS, bounded)
         return step.sets, step.way
 
     reach, within = check_blocks(loop, evidence, limits, moved, lambda sets: inside(resting, sets))

@@ -4,19 +4,20 @@ The plant's own derivative is run on power series (checked_series.py), for many 
 between samples is asked of the plant's own `over`, with every comparison narrowed by the mean value theorem.
 """
 
+import functools
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from spaql.ground.arrays import Array
 from spaql.proofs import enclosures as en
+from spaql.proofs.checked_program import Program, Worked, Written, program_of, worked
 from spaql.proofs.checked_series import solution
 from spaql.proofs.checked_sets import ROUND, Many, acting, around_of, box_of, many, there, tightened
-from spaql.proofs.checked_steps import ended_of, pair_of
+from spaql.proofs.checked_steps import ended_of
 from spaql.proofs.checker import CheckedLoop, require
-from spaql.proofs.plant_runs import inputs, runnable, runs
+from spaql.proofs.plant_runs import runnable, runs
 from spaql.proofs.quantities import Quantity
-from spaql.proofs.ways import Way
 
 DEGREE = 5  # of the remainder
 COLUMNS = 100  # noise symbols per variable, beside one each
@@ -32,8 +33,11 @@ class FlowStep(NamedTuple):
     way: Array  # (n, d, 2) around all states on the way
 
 
-def flowed(loop: CheckedLoop, sets: Many, substeps: int, columns: int = COLUMNS) -> FlowStep:
-    """All sets a sample on, with the action held. `columns`: noise symbols that are kept."""
+def flowed(
+    loop: CheckedLoop, sets: Many, substeps: int, columns: int = COLUMNS, between: bool = True
+) -> FlowStep:
+    """All sets a sample on, with the action held. `columns`: noise symbols that are kept; `between`: whether anything
+    is asked there, else the way may lead anywhere."""
     acts = acting(loop, sets)
     require(len(acts) > 0, "no state goes on")
     held = [_with_action(*act) for act in acts]
@@ -41,18 +45,18 @@ def flowed(loop: CheckedLoop, sets: Many, substeps: int, columns: int = COLUMNS)
     plant: Any = loop.problem.plant
     d, h = plant.state_dim, plant.flow.dt / substeps
     length = np.nextafter(h, 0.0), np.nextafter(h, np.inf)
-    way = np.tile([np.inf, -np.inf], (len(sets.c), d, 1))
+    asked = between or plant.flow.over is not None
+    way = np.tile([np.inf, -np.inf] if asked else [-np.inf, np.inf], (len(sets.c), d, 1))
     perhaps = np.zeros(len(sets.c), bool)
     for _ in range(substeps):
         spread = _spread_out(sets)
         around, lagrange = _around_the_way(plant, spread, length[1])
-        between, after = _moved(plant, spread, [(0.0, length[1]), length], around, lagrange)
-        box = box_of(between)
-        require((box[..., 0] <= box[..., 1]), "a way is empty")
-        way = np.stack(
-            [np.minimum(way[..., 0], box[:, :d, 0]), np.maximum(way[..., 1], box[:, :d, 1])], axis=2
-        )
-        perhaps |= _over(plant, between)[:, 0]
+        *during, after = _moved(plant, spread, [*[(0.0, length[1])] * asked, length], around, lagrange)
+        for middle in during:
+            box = box_of(middle)
+            require((box[..., 0] <= box[..., 1]), "a way is empty")
+            low, high = np.minimum(way[..., 0], box[:, :d, 0]), np.maximum(way[..., 1], box[:, :d, 1])
+            way, perhaps = np.stack([low, high], axis=2), perhaps | _over(plant, middle)[:, 0]
         sets = _reduced(after, columns)
     surely = _over(plant, sets)[:, 1] & perhaps
     final = Many(
@@ -93,34 +97,48 @@ def _reduced(sets: Many, columns: int) -> Many:
     return sets._replace(G=G[:, :, :most], R=R * (1.0 + ROUND))
 
 
-def _polynomial(plant: Any, where: Array, slopes: bool) -> list[Any]:
-    """Taylor's, of the solution from these states and actions after these times: (n, inputs, 2) with the time last."""
-    d, numbers = plant.state_dim, inputs(Way([], len(where), False), where, slopes)
-    time, held = numbers[-1], numbers[d:-1]
-    with np.errstate(all="ignore"):
-        x = solution(runnable(plant.flow.derivative), numbers[:d], held)
-        ends = []
-        for j in range(d):
-            total: Any = x[j][DEGREE - 1]
-            for k in reversed(range(DEGREE - 1)):
-                total = x[j][k] + (0.0 if isinstance(total, float) and total == 0.0 else total * time)
-            ends.append(total)
-    return [*ends, *held]
+class Taylor(NamedTuple):
+    """Of the solution, as functions of state, action and the time since: f, the polynomial and action, x[K]."""
+
+    rates: Program
+    polynomial: Program
+    rest: Program
+
+
+@functools.lru_cache(maxsize=4)
+def taylor(derivative: Any, d: int, m: int) -> Taylor:
+    written = Written()
+    *numbers, time = written.inputs(d + m + 1)
+    held = numbers[d:]
+    x, ends = solution(runnable(derivative), numbers[:d], held), []
+    for j in range(d):
+        total: Any = x[j][DEGREE - 1]
+        for k in reversed(range(DEGREE - 1)):
+            total = x[j][k] + (0.0 if isinstance(total, float) and total == 0.0 else total * time)
+        ends.append(total)
+    programs = [x[j][1] for j in range(d)], [*ends, *held], [x[j][DEGREE] for j in range(d)]
+    return Taylor(*(program_of(results, written, d + m + 1) for results in programs))
+
+
+def taylor_of(plant: Any) -> Taylor:
+    return taylor(plant.flow.derivative, plant.state_dim, plant.action_dim)
+
+
+def without_time(boxes: Array) -> Array:
+    return np.concatenate([boxes, np.zeros((len(boxes), 1, 2))], axis=1)
 
 
 def _around_the_way(plant: Any, sets: Many, h: float) -> tuple[Array, Array]:
     """(boxes that Picard's operator maps into themselves, t^K x[K] over them from 0 to h); both of state and action."""
-    d = plant.state_dim
+    d, programs = plant.state_dim, taylor_of(plant)
     box = box_of(sets)
-    way, span = box.copy(), (np.zeros_like(box[..., 0]), np.full_like(box[..., 0], h))
+    way = box.copy()
 
     def mapped(over: Array) -> Array:
         """X + [0, h] f(over)"""
-        ways = list(runs(plant.flow.derivative, over, False, False))
-        require(len(ways) == 1, "the derivative branches")
-        require(ways[0][0].finite, "the derivative is not defined everywhere on the way")
-        rates = np.stack([pair_of(rate, len(over)) for rate in ways[0][1]], axis=1)
-        grown = en.mul((span[0][:, :d], span[1][:, :d]), (rates[..., 0], rates[..., 1]))
+        rates = worked(programs.rates, without_time(over), False)
+        require(rates.finite, "the derivative is not defined everywhere on the way")
+        grown = en.mul((np.zeros(()), np.full((), h)), (rates.low.T, rates.high.T))
         low, high = en.add((box[:, :d, 0], box[:, :d, 1]), (np.minimum(grown[0], 0.0), np.maximum(grown[1], 0.0)))
         require(high - low < WIDE, "a way grows without bound")
         result = over.copy()
@@ -143,14 +161,11 @@ def _around_the_way(plant: Any, sets: Many, h: float) -> tuple[Array, Array]:
     for _ in range(FINER):
         after = mapped(way)
         way = np.stack([np.maximum(way[..., 0], after[..., 0]), np.minimum(way[..., 1], after[..., 1])], axis=2)
-    numbers = inputs(Way([], len(way), False), way, False)
-    with np.errstate(all="ignore"):
-        x = solution(runnable(plant.flow.derivative), numbers[:d], numbers[d:])
-        last = np.stack([pair_of(x[j][DEGREE], len(way)) for j in range(d)], axis=1)
+    last = worked(programs.rest, without_time(way), False)
     power = en.exactly(h)
     for _ in range(DEGREE - 1):
         power = en.mul(power, en.exactly(h))
-    left = en.mul((np.zeros(()), power[1]), (last[..., 0], last[..., 1]))
+    left = en.mul((np.zeros(()), power[1]), (last.low.T, last.high.T))
     require(np.isfinite(left[0]) & np.isfinite(left[1]), "a remainder is not bounded")
     lagrange = np.zeros_like(way)
     lagrange[:, :d] = np.stack([np.minimum(left[0], 0.0), np.maximum(left[1], 0.0)], axis=2)
@@ -170,7 +185,8 @@ def _moved(plant: Any, sets: Many, times: list[tuple[float, float]], around: Arr
             lost = (np.abs(ends) + np.abs(middles[-1])[..., None]) * 1e-15 + 1e-300
             rows.append(ends + lost * [-1.0, 1.0])
     points = [np.stack([middle, middle], axis=2) for middle in middles]
-    over, at = _polynomial(plant, np.concatenate(rows), True), _polynomial(plant, np.concatenate(points), False)
+    polynomial = taylor_of(plant).polynomial
+    over, at = worked(polynomial, np.concatenate(rows), True), worked(polynomial, np.concatenate(points), False)
     results = []
     for k, (box, middle) in enumerate(zip(wide, middles, strict=True)):
         reach = np.maximum(box[..., 1] - middle, middle - box[..., 0])
@@ -179,15 +195,16 @@ def _moved(plant: Any, sets: Many, times: list[tuple[float, float]], around: Arr
 
 
 def _mean_value(
-    plant: Any, sets: Many, over: list[Any], at: list[Any], k: int, reach: Array, around: Array, lagrange: Array
+    plant: Any, sets: Many, over: Worked, at: Worked, k: int, reach: Array, around: Array, lagrange: Array
 ) -> Many:
     """Of the times number k: `over` has PARTS boxes for each, the last one whole, and `at` a point."""
     (n, states), d = sets.c.shape, plant.state_dim
     c, G, R, B = np.zeros((n, states)), np.zeros_like(sets.G), np.zeros((n, states)), np.zeros((n, states, 2))
-    for i, (value, point) in enumerate(zip(over, at, strict=True)):
-        ranges = np.stack([value.low, value.high], axis=1).reshape(-1, PARTS, n, 2)[k]
-        slopes = [side.reshape(-1, PARTS, n, reach.shape[1])[k].mean(axis=0) for side in value.slope]
-        B[:, i], low, high = ranges[-1], point.low.reshape(-1, n)[k], point.high.reshape(-1, n)[k]
+    for i in range(states):
+        ranges = np.stack([over.low[i], over.high[i]], axis=1).reshape(-1, PARTS, n, 2)[k]
+        both = over.slope_low[i].T, over.slope_high[i].T
+        slopes = [side.reshape(-1, PARTS, n, reach.shape[1])[k].mean(axis=0) for side in both]
+        B[:, i], low, high = ranges[-1], at.low[i].reshape(-1, n)[k], at.high[i].reshape(-1, n)[k]
         c[:, i] = 0.5 * (low + high)
         centre, half = 0.5 * (slopes[0] + slopes[1]), 0.5 * (slopes[1] - slopes[0])
         G[:, i] = np.einsum("nj,njk->nk", centre[:, :states], sets.G)

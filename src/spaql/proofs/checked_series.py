@@ -1,20 +1,20 @@
 """The checker's power series: a plant's own derivative is run once on them, and gives its coefficients one by one.
 
-The coefficient of t^k of every value is a Quantity, worked out when it is asked for, from those of its operands: the
-product rule of Leibniz, and for functions the differential equation that they satisfy, compared power by power.
+The coefficient of t^k of every value is written down when it is asked for (checked_program.py), from those of its
+operands: the product rule of Leibniz, and for functions the differential equation that they satisfy, power by power.
 """
 
 from collections.abc import Callable
 from typing import Any
 
 from spaql.ground.errors import SpaqlError
-from spaql.proofs.quantities import Quantity, function
+from spaql.proofs.checked_program import Recorded
 
-Coefficient = Quantity | float  # exact numbers stay numbers
+Coefficient = Recorded | float  # exact numbers stay numbers
 
 
 def _zero(value: Coefficient) -> bool:
-    return not isinstance(value, Quantity) and value == 0.0
+    return not isinstance(value, Recorded) and value == 0.0
 
 
 def _plus(a: Coefficient, b: Coefficient) -> Coefficient:
@@ -133,16 +133,16 @@ def series_of(name: str, a: PowerSeries) -> PowerSeries:
 
     def at_the_sample() -> Coefficient:
         value = a[0]
-        if not isinstance(value, Quantity):
+        if not isinstance(value, Recorded):
             raise SpaqlError(f"{name} of a number that does not depend on the state: work it out outside")
-        return function(name, value)
+        return value.called(name)
 
     if name in ("sin", "cos"):
         if a.turned is None:
             at_the_sample()
             rate_of_a = _rate(a)
-            sine = _integral(lambda: function("sin", a[0]), PowerSeries(lambda k: forth[k]))  # type: ignore[arg-type]
-            cosine = _integral(lambda: function("cos", a[0]), PowerSeries(lambda k: back[k]))  # type: ignore[arg-type]
+            sine = _integral(lambda: a[0].called("sin"), PowerSeries(lambda k: forth[k]))  # type: ignore[union-attr]
+            cosine = _integral(lambda: a[0].called("cos"), PowerSeries(lambda k: back[k]))  # type: ignore[union-attr]
             forth, back = cosine * rate_of_a, -(sine * rate_of_a)
             a.turned = sine, cosine
         return a.turned[0] if name == "sin" else a.turned[1]
@@ -161,11 +161,11 @@ def series_of(name: str, a: PowerSeries) -> PowerSeries:
     return y
 
 
-def solution(derivative: Callable[..., Any], state: list[Quantity], held: list[Quantity]) -> list[PowerSeries]:
+def solution(derivative: Callable[..., Any], state: list[Recorded], held: list[Recorded]) -> list[PowerSeries]:
     """Of x' = f(x, u) from these values: x[k + 1] = f[k] / (k + 1)."""
     rates: list[PowerSeries] = []
 
-    def along(j: int, first: Quantity) -> PowerSeries:
+    def along(j: int, first: Recorded) -> PowerSeries:
         return PowerSeries(lambda k: first if k == 0 else _divided(rates[j][k - 1], float(k)))
 
     x = [along(j, first) for j, first in enumerate(state)]

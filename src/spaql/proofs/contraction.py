@@ -27,6 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spaql.ground.arrays import Array
+from spaql.proofs.cell_kernels import MARGIN
 from spaql.proofs.counterexamples import visited
 from spaql.proofs.flow_model import RATES
 from spaql.proofs.followed import DONE, Following, follow_one, stack_for
@@ -262,7 +263,7 @@ def contracts(place: Workplace, centre: Array, sides: Array, goal: Array, most: 
     factor += SPARE * max(1.0 - factor, 0.01)
     if not (factor + left <= 1.0 - SPARE * (1.0 - factor) and factor <= most):
         return None
-    return Contraction(centre, sides, rows, (1.0 - apart) * (1.0 - SPARE), factor, left, whole)
+    return Contraction(centre, sides, rows, (1.0 - apart) * (1.0 - MARGIN), factor, left, whole)
 
 
 # -- the search --------------------------------------------------------------------------------------------------------
@@ -363,6 +364,7 @@ def contraction(asked: Question, rules: Tree, loop: ClosedLoop, goal: Array, wid
 
 def attraction(asked: Question, rules: Tree) -> tuple[ClosedLoop, Contraction] | None:
     """The loop with as many substeps as its equation needs, and E."""
+    plant: Any = asked.problem.plant
     goal = asked.limits
     if isinstance(asked.reach, dict):
         ends = bounds_of(asked.reach, asked.names)
@@ -371,7 +373,10 @@ def attraction(asked: Question, rules: Tree) -> tuple[ClosedLoop, Contraction] |
     width = np.maximum(np.diff(asked.start, axis=1)[:, 0], 1e-3)
     near = states[:, :, None] + NEAR * width[:, None] * [-1.0, 1.0]
     loops = [closed_loop(asked.problem, rules, asked.sensors, asked.single, substeps) for substeps in SUBSTEPS]
-    loops = [loop._replace(columns=loop.states * COLUMNS) for loop in loops]
+    watched = bool(np.isfinite(asked.limits).any()) or plant.flow.over is not None
+    loops = [
+        loop._replace(columns=loop.states * COLUMNS, flow=loop.flow._replace(watched=watched)) for loop in loops
+    ]
     after = [_after_a_sample(loop, near) for loop in loops]
     for loop, wide, finer in zip(loops, after, after[1:], strict=False):
         with np.errstate(invalid="ignore"):

@@ -32,6 +32,7 @@ class FlowPrograms(NamedTuple):
     gaps: int  # comparisons in `over`
     substeps: int  # of a sample
     length: Array  # (2,) of a substep, s
+    watched: bool = True  # whether anything is asked between samples
 
 
 NO_FLOW = FlowPrograms(np.zeros(1, np.int64), 0, 0, np.zeros(2))

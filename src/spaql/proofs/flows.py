@@ -42,14 +42,18 @@ def flow_on(loop: ClosedLoop, w: SetWork, last: int, to: int) -> int:
             return 0
         if not _enclosed_way(loop, w):
             return UNKNOWN
-        _flow(loop, w, BETWEEN, 0.0)
-        if not _look_around(w, BETWEEN):
-            return 0
-        if _is_over(loop, w, BETWEEN) != NO:
-            w.after.over[to] = PERHAPS
-        for i in range(states):
-            w.after.way[to, i, 0] = min(w.after.way[to, i, 0], w.box[i, 0])
-            w.after.way[to, i, 1] = max(w.after.way[to, i, 1], w.box[i, 1])
+        if not loop.flow.watched:
+            for i in range(states):
+                w.after.way[to, i, 0], w.after.way[to, i, 1] = -math.inf, math.inf
+        else:
+            _flow(loop, w, BETWEEN, 0.0)
+            if not _look_around(w, BETWEEN):
+                return 0
+            if _is_over(loop, w, BETWEEN) != NO:
+                w.after.over[to] = PERHAPS
+            for i in range(states):
+                w.after.way[to, i, 0] = min(w.after.way[to, i, 0], w.box[i, 0])
+                w.after.way[to, i, 1] = max(w.after.way[to, i, 1], w.box[i, 1])
         if not _look_around(w, NOW):
             return 0
         _flow(loop, w, NEXT, loop.flow.length[0])

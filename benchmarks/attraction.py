@@ -1,0 +1,100 @@
+"""Regions of attraction of differential equations under learned laws, sampled and held: the volume from which it is proven that the state comes to
+rest, with no hole around where that is. A row each: volume, CPU seconds of learning, proving and checking. For docs/proofs.md.
+
+python benchmarks/attraction.py [names] [seeds, such as 1000 1001 1002]
+
+Plants and bounds of inputs are those of Two-Stage (NeurIPS 2025), whose networks act in continuous time; here laws act every 50 ms.
+"""
+
+import math
+import sys
+import tempfile
+import time
+
+import spaql
+
+
+def oscillator(x, v, u):
+    return v, -x + (1.0 - x * x) * v + u
+
+
+def at_zero(x, v, u):
+    return 1.0 / (1.0 + 10.0 * (abs(x) + abs(v))) - 0.01 * abs(x)
+
+
+VAN_DER_POL = spaql.from_ode(
+    oscillator, start={"x": (-4.0, 4.0), "v": (-6.0, 6.0)}, reward=at_zero, dt=0.05, horizon=300, name="van der pol",
+    actions=spaql.Continuous((-1.0,), (1.0,), ("u",)),
+)  # fmt: skip
+
+
+def pendulum(angle, rate, torque):  # m = 0.15, l = 0.5, friction 0.1, g = 9.81
+    return rate, 19.62 * math.sin(angle) + (torque - 0.1 * rate) / 0.0375
+
+
+def upright(angle, rate, torque):
+    return 1.0 / (1.0 + 10.0 * abs(angle) + abs(rate)) - 0.01 * abs(angle)
+
+
+PENDULUM = spaql.from_ode(
+    pendulum, start={"angle": (-20.0, 20.0), "rate": (-100.0, 100.0)}, reward=upright, dt=0.05, horizon=100, name="pendulum, 6 N m",
+    actions=spaql.Continuous((-6.0,), (6.0,), ("torque",)),
+)  # fmt: skip
+
+
+def path(off, heading, u):  # a circle of radius 10, at speed 2
+    return 2.0 * math.sin(heading), 2.0 * u - math.cos(heading) / (5.0 - math.sin(heading))
+
+
+def on_the_path(off, heading, u):
+    return 1.0 / (1.0 + 10.0 * (abs(off) + abs(heading))) - 0.05 * abs(off) - 0.02 * abs(heading)
+
+
+PATH = spaql.from_ode(
+    path, start={"off": (-10.0, 10.0), "heading": (-10.0, 10.0)}, reward=on_the_path, dt=0.05, horizon=600, name="path tracking",
+    actions=spaql.Continuous((-0.84,), (0.84,), ("u",)),
+)  # fmt: skip
+
+ASKED = {  # samples, what is reached, and the volume of Two-Stage
+    "van der pol": (VAN_DER_POL, 2_000_000, {"x": (-1.0, 1.0)}, 23.3),
+    "pendulum": (PENDULUM, 2_000_000, {"angle": (-3.0, 3.0)}, 1169.2),
+    "path tracking": (PATH, 4_000_000, {"off": (-2.0, 2.0), "heading": (-1.5, 1.5)}, 122.0),
+}  # fmt: skip
+
+
+def measured(call):
+    begin = time.process_time()
+    result = call()
+    return result, time.process_time() - begin
+
+
+def row(name, seed):
+    problem, samples, reach, volume = ASKED[name]
+    agent = spaql.Laws(problem, max_leaves=1, seed=seed)
+    _, learning = measured(lambda: agent.learn(samples=samples))
+    policy = agent.policy()
+    proof, proving = measured(lambda: policy.prove(reach=reach, seconds=300))
+    checked, checking = "", math.nan
+    if proof.evidence:
+        with tempfile.NamedTemporaryFile(suffix=".json") as file:
+            proof.save(file.name)
+            try:
+                _, checking = measured(lambda: spaql.check_proof(file.name, policy))
+            except spaql.SpaqlError as error:
+                checked = str(error).split("refused: ")[-1]
+    if "-v" in sys.argv:
+        print(policy.to_text(), proof, sep="\n")
+    return f"| {name} | {seed} | {proof.volume:.5g} | {volume:g} | {proof.within} | {learning:.1f} | {proving:.1f} | {checking:.1f} {checked}|"
+
+
+def main():
+    given = [word for word in sys.argv[1:] if word != "-v"]
+    names, seeds = [word for word in given if not word.isdigit()], [int(word) for word in given if word.isdigit()]
+    print("| problem | seed | volume | Two-Stage | samples | learned, s | proven, s | checked, s |\n|---|---|---|---|---|---|---|---|")
+    for name in names or ASKED:
+        for seed in seeds or range(1000, 1005):
+            print(row(name, seed), flush=True)
+
+
+if __name__ == "__main__":
+    main()
