@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import spaql
-from spaql.proofs import checked_attraction, contraction, prove
+from spaql.proofs import checked_attraction, contraction, counterexamples, prove
 from spaql.proofs.check_proof import check_proof
 from spaql.proofs.checker import CheckedLoop, RefusedError
 from spaql.proofs.loop_model import closed_loop
@@ -21,6 +21,11 @@ FINE = 60  # Runge-Kutta steps per sample: off by less than 1e-10
 
 def swing(angle, rate, torque):
     return rate, np.sin(angle) - 0.2 * rate + 2.0 * torque
+
+
+def heavy(angle, rate, torque):
+    """The torque holds it up to 0.52 rad."""
+    return rate, 4.0 * np.sin(angle) - 0.2 * rate + 2.0 * torque
 
 
 def no_reward(angle, rate, torque):
@@ -38,6 +43,7 @@ def plant(start=(1.2, 1.0), derivative=swing, **options):
 
 
 POLICY = spaql.law(plant(), {"angle": -1.5, "rate": -1.2})
+WEAK = spaql.law(plant((1.0, 1.5), heavy), {"angle": -3.0, "rate": -1.5})
 GOAL = {"angle": (-0.8, 0.8)}
 
 
@@ -46,6 +52,8 @@ def _few_blocks():
     """So that a proof takes a second."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(prove, "BLOCKS", 16)
+        patch.setattr(counterexamples, "TRIED", 8)
+        patch.setattr(counterexamples, "MOST_STEPS", 60)
         yield
 
 
@@ -137,12 +145,10 @@ def test_the_box_around_the_set_at_rest_holds_every_state_between_samples(eviden
 
 
 def test_starts_that_do_not_come_to_rest_are_open():
-    """The torque holds the pendulum up to about 1.9 rad/s at most."""
-    policy = spaql.law(plant((2.0, 3.0)), {"angle": -1.5, "rate": -1.2})
-    proof = policy.prove(reach=GOAL)
+    proof = WEAK.prove(reach=GOAL)
     assert 0.3 < proof.share < 1.0
     starts = starts_of(proof, 600)
-    last = episodes(policy, starts, 60)[-1, -1]
+    last = episodes(WEAK, starts, 60)[-1, -1]
     boxes = np.array(proof.open)
     known = ~((boxes[..., 0] <= starts[:, None]) & (starts[:, None] <= boxes[..., 1])).all(axis=2).any(axis=1)
     away = np.abs(last[:, 0]) > 0.8
@@ -204,11 +210,10 @@ def test_what_does_not_come_to_rest_is_not_proven(policy, options):
     assert "NOT PROVEN" in str(proof)
 
 
-def test_in_a_little_time_a_part_is_proven(tmp_path):
-    proof = spaql.law(plant((2.0, 3.0)), {"angle": -1.5, "rate": -1.2}).prove(reach=GOAL, seconds=0.25)
+def test_in_a_little_time_a_part_is_proven():
+    proof = WEAK.prove(reach=GOAL, seconds=0.25)
     assert not proof.holds
-    assert proof.share < 0.9
-    assert sum(np.prod(np.diff(np.array(box))) for box in proof.open) == pytest.approx((1.0 - proof.share) * 24.0, rel=1e-6)
+    assert sum(np.prod(np.diff(np.array(box))) for box in proof.open) == pytest.approx((1.0 - proof.share) * 6.0, rel=1e-6)
 
 
 def test_no_episode_ends_on_the_way_for_ever(tmp_path):
@@ -271,7 +276,7 @@ def test_the_certificate_is_accepted(proven, tmp_path):
         ({"claim": {"reach": {"angle": [0.5, 0.8]}}}, "leaves the bounds"),
         ({"claim": {"reach": "end"}}, "show that episodes end"),
         ({"claim": {"steps": 10}}, "for ever"),
-        ({"claim": {"start": [[-1.2, 1.2], [-1.0, 1.4]]}}, "not told"),
+        ({"claim": {"start": [[-1.2, 1.2], [-1.0, 1.4]]}}, "not told|outside of its cells"),
         ({"claim": {"start": [[-1.2, 1.2], [-1.0, 9.0]]}}, "outside of its cells"),
         ({"claim": {"dt": 0.1}}, "other equations"),
         ({"claim": {"policy": "0" * 64}}, "another controller"),
@@ -315,7 +320,7 @@ def test_a_certificate_that_says_more_is_refused(proven, change, match, tmp_path
         ({"sides": [[0.3, 0.0], [0.0, 0.3]]}, "nearer|left|piece"),
         ({"sides": [[0.0, 0.0], [0.0, 0.0]]}, "no parallelotope"),
         ({"sides": [[1.0, 1.0], [1.0, 1.0]]}, "no parallelotope|inverted"),
-        ({"sides": [[1e-9, 0.0], [0.0, 1e9]]}, "nearer|left|piece|inverted|end"),
+        ({"sides": [[1e-9, 0.0], [0.0, 1e9]]}, "nearer|left|piece|inverted|end|parallelotope"),
         ({"reach_steps": 1}, "does not arrive"),
         ({"blocks": 3}, "damaged"),
     ],
@@ -347,8 +352,7 @@ def test_a_bound_that_is_lowered_is_refused(proven, which, tmp_path):
 
 
 def test_cells_that_do_not_arrive_are_refused(tmp_path):
-    policy = spaql.law(plant((2.0, 3.0)), {"angle": -1.5, "rate": -1.2})
-    proof = policy.prove(reach=GOAL)
+    proof = WEAK.prove(reach=GOAL)
 
     def claimed(content):
         """An open cell gets a bound."""
@@ -360,9 +364,9 @@ def test_cells_that_do_not_arrive_are_refused(tmp_path):
         content["evidence"][0]["blocks"] += 1
 
     forged(proof, tmp_path, claimed)
-    refused(tmp_path, "does not arrive|leaves|end", policy)
+    refused(tmp_path, "does not arrive|leaves|end", WEAK)
     forged(proof, tmp_path, lambda content: content.update(open=[], share=1.0))
-    refused(tmp_path, "not told", policy)
+    refused(tmp_path, "not told", WEAK)
 
 
 def test_a_certificate_is_of_one_law(proven, tmp_path):

@@ -175,6 +175,7 @@ def _check_attraction(proof: Proof, loop: CheckedLoop, asked: Question) -> None:
     claim, whole = proof.claim, np.array(proof.claim.start)
     require(len(proof.evidence) == 1 and math.isinf(claim.steps) and not claim.at, "it is for ever, not for a time")
     require(claim.reach != "end", "it does not show that episodes end")
+    require(claim.goes_on == asked.goes_on, "it is not said whether episodes end")
     require(math.isnan(proof.worst_return) and math.isnan(proof.best_return), "it shows no return")
     require(proof.bound == (claim.never or {}), "bounds are told that it does not show")
     ends = bounds_of(claim.reach if isinstance(claim.reach, dict) else {}, asked.names)

@@ -382,8 +382,13 @@ def attraction(asked: Question, rules: Tree) -> tuple[ClosedLoop, Contraction] |
         with np.errstate(invalid="ignore"):
             enough = (wide <= CLOSE * finer).all(axis=1).mean() >= MOST
         held = contraction(asked, rules, loop, goal, width) if enough else None
-        if held is not None and np.isfinite(_after_a_sample(loop, _hull(held)[None], True)).all():
-            return loop, held
+        for _ in range(HALVES):
+            if held is None:
+                break
+            if np.isfinite(_after_a_sample(loop, _hull(held)[None], True)).all():
+                return loop, held
+            place = workplace(loop, np.zeros(loop.states, bool))
+            held = contracts(place, held.centre, 0.7 * held.sides, goal)  # the episode may end in it: a smaller one
     return None
 
 
