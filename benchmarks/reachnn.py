@@ -23,11 +23,20 @@ def three(x1, x2, x3, t):
     return x1, x2, x3
 
 
-def plant(derivative, reward, start, seen, dt, horizon, name):
+def far(x1, x2, t):
+    return max(abs(x1), abs(x2)) > 1.5  # else some laws would let it grow without bound
+
+
+def far_off(x1, x2, x3, t):
+    return max(abs(x1), abs(x2), abs(x3)) > 3.0
+
+
+def plant(derivative, reward, start, seen, dt, horizon, most, name):
     starts = dict(zip(("x1", "x2", "x3"), start, strict=False)) | {"t": 0.0}
     return spaql.from_ode(
-        derivative, start=starts, actions=spaql.Continuous((-4.0,), (4.0,), ("u",)), dt=dt, horizon=horizon, reward=reward, observe=seen,
-        state=[spaql.Axis(f"x{j + 1}", slope=0.5) for j in range(len(start))], name=name, substeps=4,
+        derivative, start=starts, actions=spaql.Continuous((-most,), (most,), ("u",)), dt=dt, horizon=horizon, reward=reward, observe=seen,
+        state=[spaql.Axis(f"x{j + 1}", slope=0.5) for j in range(len(start))], name=name, substeps=4, ends="failure",
+        over=far if len(start) == 2 else far_off,
     )  # fmt: skip
 
 
@@ -37,7 +46,7 @@ def b1(x1, x2, t, u):
 
 def near_b1(x1, x2, t, u):
     late = 1.0 if t > 6.9 else 0.003
-    return -late * max(abs(x1 - 0.1) / 0.1, abs(x2 - 0.175) / 0.125)
+    return 5.0 - late * max(abs(x1 - 0.1) / 0.1, abs(x2 - 0.175) / 0.125)
 
 
 def b2(x1, x2, t, u):
@@ -46,7 +55,7 @@ def b2(x1, x2, t, u):
 
 def near_b2(x1, x2, t, u):
     late = 1.0 if t > 1.9 else 0.003
-    return -late * max(abs(x1 + 0.1) / 0.2, abs(x2 - 0.075) / 0.425)
+    return 5.0 - late * max(abs(x1 + 0.1) / 0.2, abs(x2 - 0.075) / 0.425)
 
 
 def b3(x1, x2, t, u):
@@ -56,7 +65,7 @@ def b3(x1, x2, t, u):
 
 def near_b3(x1, x2, t, u):
     late = 1.0 if t > 5.9 else 0.003
-    return -late * max(abs(x1 - 0.25) / 0.05, abs(x2 + 0.175) / 0.125)
+    return 5.0 - late * max(abs(x1 - 0.25) / 0.05, abs(x2 + 0.175) / 0.125)
 
 
 def b4(x1, x2, x3, t, u):
@@ -65,7 +74,7 @@ def b4(x1, x2, x3, t, u):
 
 def near_b4(x1, x2, x3, t, u):
     late = 1.0 if t > 0.95 else 0.003
-    return -late * max(abs(x1 + 0.15) / 0.05, abs(x2 - 0.025) / 0.025)
+    return 5.0 - late * max(abs(x1 + 0.15) / 0.05, abs(x2 - 0.025) / 0.025)
 
 
 def b5(x1, x2, x3, t, u):
@@ -74,14 +83,14 @@ def b5(x1, x2, x3, t, u):
 
 def near_b5(x1, x2, x3, t, u):
     late = 1.0 if t > 1.9 else 0.003
-    return -late * max(abs(x1 + 0.29) / 0.14, abs(x2 - 0.135) / 0.085)
+    return 5.0 - late * max(abs(x1 + 0.29) / 0.14, abs(x2 - 0.135) / 0.085)
 
 
-B1 = plant(b1, near_b1, [(0.8, 0.9), (0.5, 0.6)], two, 0.2, 35, "b1")
-B2 = plant(b2, near_b2, [(0.7, 0.9), (0.7, 0.9)], two, 0.2, 10, "b2")
-B3 = plant(b3, near_b3, [(0.8, 0.9), (0.4, 0.5)], two, 0.1, 60, "b3")
-B4 = plant(b4, near_b4, [(0.25, 0.27), (0.08, 0.1), (0.25, 0.27)], three, 0.1, 10, "b4")
-B5 = plant(b5, near_b5, [(0.38, 0.4), (0.45, 0.47), (0.25, 0.27)], three, 0.2, 10, "b5")
+B1 = plant(b1, near_b1, [(0.8, 0.9), (0.5, 0.6)], two, 0.2, 35, 2.0, "b1")
+B2 = plant(b2, near_b2, [(0.7, 0.9), (0.7, 0.9)], two, 0.2, 10, 2.0, "b2")
+B3 = plant(b3, near_b3, [(0.8, 0.9), (0.4, 0.5)], two, 0.1, 60, 2.0, "b3")
+B4 = plant(b4, near_b4, [(0.25, 0.27), (0.08, 0.1), (0.25, 0.27)], three, 0.1, 10, 2.0, "b4")
+B5 = plant(b5, near_b5, [(0.38, 0.4), (0.45, 0.47), (0.25, 0.27)], three, 0.2, 10, 2.0, "b5")
 
 
 # -- the mountain car, in discrete time --------------------------------------------------------------------------------
@@ -100,12 +109,12 @@ def drive(x, v, u):
 
 
 CAR = spaql.from_plant(
-    in_the_valley, drive, state=[spaql.Axis("x", -1.2, 0.6), spaql.Axis("v", -0.07, 0.07)], actions=spaql.Continuous((-1.0,), (1.0,), ("u",)),
+    in_the_valley, drive, state=[spaql.Axis("x", slope=1.0), spaql.Axis("v", slope=20.0)], actions=spaql.Continuous((-1.0,), (1.0,), ("u",)),
     horizon=150, name="car", ends="success",
 )  # fmt: skip
 ASKED.clear()
 ASKED.update({
-    "b1": (B1, 1, 2_000_000, {"at": {7.0: {"x1": (0.0, 0.2), "x2": (0.05, 0.3)}}}),
+    "b1": (B1, 1, 4_000_000, {"at": {7.0: {"x1": (0.0, 0.2), "x2": (0.05, 0.3)}}}),
     "b2": (B2, 1, 500_000, {"at": {2.0: {"x1": (-0.3, 0.1), "x2": (-0.35, 0.5)}}}),
     "b3": (B3, 1, 2_000_000, {"at": {6.0: {"x1": (0.2, 0.3), "x2": (-0.3, -0.05)}}}),
     "b4": (B4, 1, 500_000, {"at": {1.0: {"x1": (-0.2, -0.1), "x2": (0.0, 0.05)}}}),
