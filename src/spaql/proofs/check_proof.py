@@ -11,20 +11,20 @@ from spaql.ground.checks import checked_path
 from spaql.ground.errors import SpaqlError, echoed
 from spaql.plants.ode import MOST_SUBSTEPS
 from spaql.plants.problem import Problem
+from spaql.policy.controller import Controller
 from spaql.policy.policy import Policy
 from spaql.proofs import fingerprint
 from spaql.proofs.checked_cells import AT_ONCE, NO_VALUE, CheckedCells, Rate, check_cells, check_followed
 from spaql.proofs.checked_flows import check_flow
 from spaql.proofs.checked_linear import check_linear
 from spaql.proofs.checker import CheckedLoop, RefusedError, array_of, require
-from spaql.proofs.proof import Proof, proof_of_file
+from spaql.proofs.proof import Claim, Proof, proof_of_file
 from spaql.proofs.questions import Question, question, windows_in_steps
-from spaql.trees.tree import Tree
 
 MOST_PARTS = 10**6
 
 
-def check_proof(certificate: str | PathLike[str], policy: Policy, problem: Problem | None = None) -> Proof:
+def check_proof(certificate: str | PathLike[str], policy: Policy | Controller, problem: Problem | None = None) -> Proof:
     """The proof in a file, if every line of it is verified; else a SpaqlError that says what is
     not.
 
@@ -33,13 +33,13 @@ def check_proof(certificate: str | PathLike[str], policy: Policy, problem: Probl
 
     Nothing is searched for, and no code and no arithmetic of the prover is used.
     """
-    if not isinstance(policy, Policy):
+    if not isinstance(policy, Policy | Controller):
         raise SpaqlError(f"a proof is about a policy, such as agent.policy(), not {echoed(policy)}")
     if not isinstance(problem, Problem | None):
         raise SpaqlError(f"the plant of a proof is a spaql.Problem, not {echoed(problem)}")
     proof = proof_of_file(checked_path(certificate))
     try:
-        _check(proof, policy.rules, policy.problem if problem is None else problem)
+        _check(proof, policy, policy.problem if problem is None else problem)
     except RefusedError as error:
         raise SpaqlError(f"{certificate} is refused: {error}") from error
     return proof
@@ -54,7 +54,7 @@ def proof_about(policy: Policy, proof: Any) -> Proof:
     return proof
 
 
-def _check(proof: Proof, rules: Tree, problem: Problem) -> None:
+def _check(proof: Proof, policy: Policy | Controller, problem: Problem) -> None:
     claim = proof.claim
     require(claim.steps == math.inf or claim.steps.is_integer(), "its number of steps is not whole")
     steps = claim.steps if math.isinf(claim.steps) else int(claim.steps)
@@ -62,32 +62,35 @@ def _check(proof: Proof, rules: Tree, problem: Problem) -> None:
         ends = np.array(box)
         shaped = ends.shape == (len(claim.variables), 2) and bool(np.isfinite(ends).all())
         require(shaped and (ends[:, 0] <= ends[:, 1]).all(), "an open box is no box")
+    about: Problem | Controller = problem
+    if isinstance(policy, Controller):
+        about = policy if problem is policy.problem else Controller(problem, policy.function, policy.name)
+        require(not claim.single, "a function is not exported in single precision")
     asked = question(
-        problem,
+        about,
         claim.never,
         claim.reach,
         claim.start,
         steps,
         claim.parameters,
-        0.0,
+        _sensors_of(claim, problem),
         claim.single,
         1.0,
         None if not claim.at else {(low, high): bounds for low, high, bounds in claim.at},
     )
     require(asked.dt == claim.dt, "it is about other equations: between samples or not, or with another sample")
     require(len(asked.at) == len(claim.at), "it says two things of one time")
-    require(fingerprint.of_rules(rules) == claim.policy, "it is about another controller")
+    require(_hash_of(policy) == claim.policy, "it is about another controller")
     require(fingerprint.of_plant(asked.problem) == claim.plant, "it is about another plant")
     require(asked.problem.name == claim.problem, "it is about another problem")
     require(tuple(asked.names) == claim.variables, "the plant has other variables")
-    require(len(claim.sensors) == len(problem.state), "the errors of sensors are not those of the variables")
-    require(np.array(claim.sensors) >= 0.0, "an error of a sensor is negative")
-    require(np.isfinite(claim.sensors), "an error of a sensor is not bounded")
     for name, (low, high) in claim.parameters.items():
         stated = claim.start[claim.variables.index(name)] if name in claim.variables else (1.0, 0.0)
         require(stated[0] <= low and high <= stated[1], f"{name} is not covered by the starts")
     require(0 < len(proof.evidence) <= MOST_PARTS, "it has no evidence")
-    loop = CheckedLoop(asked.problem, rules, np.array(claim.sensors), claim.single)
+    rules = asked.rules if isinstance(policy, Controller) else policy.rules
+    assert rules is not None
+    loop = CheckedLoop(asked.problem, rules, asked.sensors, claim.single)
     kinds = {part.get("kind") for part in proof.evidence}
     require((claim.dt is not None) == (kinds == {"flow"}), "its evidence is not about these equations")
     require(len(kinds) == 1, "it mixes kinds of evidence")
@@ -101,6 +104,18 @@ def _check(proof: Proof, rules: Tree, problem: Problem) -> None:
         _check_flow(proof, loop, asked)
     else:
         raise RefusedError("its evidence is of no known kind")
+
+
+def _hash_of(policy: Policy | Controller) -> str:
+    return fingerprint.of_function(policy) if isinstance(policy, Controller) else fingerprint.of_rules(policy.rules)
+
+
+def _sensors_of(claim: Claim, problem: Problem) -> dict[str, float]:
+    measured = [axis.name for axis in (problem.signals.measured if problem.signals else problem.state)]
+    require(len(claim.sensors) == len(measured), "the errors of sensors are not those of the variables")
+    require(np.array(claim.sensors) >= 0.0, "an error of a sensor is negative")
+    require(np.isfinite(claim.sensors), "an error of a sensor is not bounded")
+    return dict(zip(measured, claim.sensors, strict=True))
 
 
 def _check_stays(proof: Proof, loop: CheckedLoop, limits: Array) -> None:

@@ -57,7 +57,7 @@ def check_linear(loop: CheckedLoop, evidence: Mapping[str, Any], steps: int | No
     require(rest >= 0.0, "a bound is negative")
     reach = np.max(np.abs(box - z[:, None]), axis=1) * UP
     away = np.where(held, 0.0, np.max(np.abs(start - z[:, None]), axis=1)) * UP
-    applied, off = _actions_over(loop, z, g, u, box, lines)
+    applied, off = _actions_over(loop, z, g, u, box, lines, held)
     require(off <= band[:m], "the controller is farther from its line than its band")
     # H_p times how far the held variable p, and every state and action, is from the centre
     far = np.append(np.where(held, 0.0, reach), np.max(np.abs(applied - u[:, None]), axis=1) * UP)
@@ -70,7 +70,9 @@ def check_linear(loop: CheckedLoop, evidence: Mapping[str, Any], steps: int | No
     return box
 
 
-def _actions_over(loop: CheckedLoop, z: Array, g: Array, u: Array, box: Array, lines: Array) -> tuple[Array, Array]:
+def _actions_over(
+    loop: CheckedLoop, z: Array, g: Array, u: Array, box: Array, lines: Array, held: Array
+) -> tuple[Array, Array]:
     """(lowest and highest actions, how far from the line u + g (x - z)) over the box, cut by the
     lines."""
     boxes, centres = box[None], z[None]
@@ -86,7 +88,8 @@ def _actions_over(loop: CheckedLoop, z: Array, g: Array, u: Array, box: Array, l
             base, slope, error, low, high = s.base[0], s.slope[0], s.error[0], s.low[0], s.high[0]
             known = np.isfinite([base, error, low, high, *slope])  # NaN compares false below
             require(known, "the controller is not known over the box")
-            steep = float(g[axis] @ slope / (slope @ slope)) if slope @ slope > 0.0 else 0.0
+            moving = slope * ~held
+            steep = float(g[axis] @ moving / (moving @ moving)) if moving @ moving > 0.0 else 0.0  # any number will do
             bent = float(np.abs(g[axis] - steep * slope) @ reach) * UP
             if steep > 0.0:  # steep * slope (x - z) is within lines + bent
                 wide = (lines[axis] + bent) / steep * UP + error

@@ -6,10 +6,13 @@ nothing more: what it verifies, it verifies for the plant and the controller tha
 """
 
 import hashlib
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
 from spaql.plants.problem import Problem
+from spaql.policy.controller import Controller
 from spaql.proofs.graph import Graph
 from spaql.proofs.tracing import paths
 from spaql.trees.tree import Tree
@@ -29,6 +32,11 @@ def of_rules(rules: Tree) -> str:
     return digest.hexdigest()
 
 
+def of_function(controller: Controller) -> str:
+    """Of the expressions of a controller that is a function."""
+    return _of_paths([(controller.function, len(controller.problem.state))], hashlib.sha256())
+
+
 def of_plant(problem: Problem) -> str:
     """Of the expressions of `step` and `observe` on all their paths, or of the differential equation: the same on every
     machine and Python."""
@@ -40,8 +48,13 @@ def of_plant(problem: Problem) -> str:
         flow, states = plant.flow, plant.state_dim
         parts = [(flow.derivative, states + plant.action_dim), (flow.over, states), seen]
         digest.update(repr(("differential equation", flow.dt, flow.names)).encode())
+    return _of_paths(parts, digest)
+
+
+def _of_paths(parts: Sequence[tuple[Callable[..., Any] | None, int]], digest: Any) -> str:
     for function, inputs in parts:
         graph = Graph()
         ways = [] if function is None else paths(function, inputs, graph)
         digest.update(repr((graph.nodes, ways)).encode())
-    return digest.hexdigest()
+    text: str = digest.hexdigest()
+    return text

@@ -10,7 +10,9 @@ import numpy as np
 from spaql.ground.arrays import Array
 from spaql.ground.errors import SpaqlError
 from spaql.ground.progress import working
+from spaql.policy.controller import Controller
 from spaql.policy.digits import counted
+from spaql.policy.policy import Policy
 from spaql.proofs import fingerprint
 from spaql.proofs.counterexamples import counterexample, visited
 from spaql.proofs.flow_model import ORDER
@@ -26,7 +28,7 @@ from spaql.proofs.staying_cells import kept
 from spaql.trees.tree import Tree
 
 if TYPE_CHECKING:
-    from spaql.policy.policy import Policy
+    from spaql.training.closed_loop import Decides
 
 MOST_AXES = 3  # of cells
 PIECES = 200  # in which start states are followed at first
@@ -38,13 +40,15 @@ FLOW_SET_STEPS = 20_000  # for one start box of a differential equation
 
 @working("proving")
 def prove(
-    policy: "Policy", never: Any, reach: Any, start: Any, steps: Any, parameters: Any, sensors: Any, single: Any,
+    policy: "Decides", never: Any, reach: Any, start: Any, steps: Any, parameters: Any, sensors: Any, single: Any,
     seconds: Any, at: Any,
 ) -> Proof:  # fmt: skip
     """See `Policy.prove`."""
-    asked = question(
-        policy.problem, never, reach, start, steps, parameters, sensors, single, seconds, at
-    )
+    if not isinstance(policy, Policy | Controller):
+        raise SpaqlError(f"a {type(policy).__name__} is no policy: ask agent.policy() or a spaql.Controller")
+    about = policy if isinstance(policy, Controller) else policy.problem
+    asked = question(about, never, reach, start, steps, parameters, sensors, single, seconds, at)
+    policy = of_function(policy, asked) if isinstance(policy, Controller) else policy
     began = time.process_time()
     if asked.dt is not None:
         proof = _flows(policy, asked)
@@ -60,17 +64,23 @@ def prove(
     return replace(proof, seconds=round(time.process_time() - began, 2))
 
 
+def of_function(controller: Controller, asked: Question) -> Policy:
+    """What stands for a function that is a part of the plant by now."""
+    assert asked.rules is not None
+    return Policy(asked.problem, asked.rules, "controller", fingerprint.of_function(controller))
+
+
 def loop_of(rules: Tree, asked: Question) -> ClosedLoop:
     loop = closed_loop(asked.problem, rules, asked.sensors, asked.single)
     refuse_unbounded_noise(asked.problem, loop, asked.start)
     return loop
 
 
-def claim_of(policy: "Policy", asked: Question, steps: float) -> Claim:
+def claim_of(policy: Policy, asked: Question, steps: float) -> Claim:
     return Claim(
-        asked.problem.name, fingerprint.of_rules(policy.rules), fingerprint.of_plant(asked.problem),
-        tuple(asked.names), box_of(asked.start), steps, asked.never, asked.goes_on, asked.reach,
-        tuple(asked.sensors.tolist()), asked.parameters, asked.single, asked.at, asked.dt,
+        asked.problem.name, policy.origin if asked.rules else fingerprint.of_rules(policy.rules),
+        fingerprint.of_plant(asked.problem), tuple(asked.names), box_of(asked.start), steps, asked.never, asked.goes_on, asked.reach,
+        asked.wrong, asked.parameters, asked.single, asked.at, asked.dt,
     )  # fmt: skip
 
 
@@ -78,7 +88,7 @@ def box_of(box: Array) -> Box:
     return tuple((low, high) for low, high in box.tolist())
 
 
-def _stays(policy: "Policy", asked: Question) -> Proof:
+def _stays(policy: Policy, asked: Question) -> Proof:
     """Never outside: for ever, or else for so many steps."""
     loop = loop_of(policy.rules, asked)
     held = held_states(asked.problem)
@@ -118,7 +128,7 @@ def _least_return(least: float, steps: float) -> float:
     return total if least.is_integer() else total - steps * 2.0**-52 * abs(total)
 
 
-def _followed(policy: "Policy", asked: Question, until_end: bool, seconds: float) -> Proof:
+def _followed(policy: Policy, asked: Question, until_end: bool, seconds: float) -> Proof:
     """Start boxes followed to the end of their episodes, or for so many steps."""
     if math.isinf(asked.steps):
         raise SpaqlError("give steps: start states are followed for a number of steps")
@@ -156,7 +166,7 @@ def _followed(policy: "Policy", asked: Question, until_end: bool, seconds: float
     )
 
 
-def _flows(policy: "Policy", asked: Question) -> Proof:
+def _flows(policy: Policy, asked: Question) -> Proof:
     """Start boxes followed through the differential equation."""
     if isinstance(asked.reach, dict) or math.isinf(asked.steps):
         raise SpaqlError("a differential equation is followed for a number of steps: ask with `at`, `never`, `steps`")
@@ -198,11 +208,11 @@ def _usual(loop: Any, asked: Question) -> Array:
     return width
 
 
-def _ends(policy: "Policy", asked: Question) -> Proof:
+def _ends(policy: Policy, asked: Question) -> Proof:
     return _followed(policy, asked, True, asked.seconds)
 
 
-def _arrives(policy: "Policy", asked: Question) -> Proof:
+def _arrives(policy: Policy, asked: Question) -> Proof:
     """Reaches bounds and keeps them for ever, cell by cell."""
     if len(asked.names) > MOST_AXES:
         raise SpaqlError(

@@ -15,10 +15,15 @@ from spaql.ground.errors import SpaqlError, echoed
 from spaql.plants.assemble import with_parameters
 from spaql.plants.catalog import CATALOG
 from spaql.plants.equations import Between
-from spaql.plants.make import make_from_catalog
+from spaql.plants.loop import signals_around, stated
+from spaql.plants.loop_plant import Surroundings
+from spaql.plants.make import make_from_catalog, plant_of
 from spaql.plants.ode import ode_plant
 from spaql.plants.problem import Problem
-from spaql.proofs.loop_model import start_box
+from spaql.policy.controller import Controller
+from spaql.proofs.in_loop import Joined, joined, with_function
+from spaql.proofs.loop_model import enclosed, start_box
+from spaql.trees.tree import Tree
 
 Bounds = dict[str, tuple[float, float]]
 Windows = tuple[tuple[float, float, Bounds], ...]  # from, to (s), and the bounds in between
@@ -28,7 +33,8 @@ CLOSE = 1e-9  # of a sample: how near to one a time must be
 class Question(NamedTuple):
     """What is to be proven, of which loop."""
 
-    problem: Problem  # with the parameters that are ranges
+    problem: Problem  # with the parameters that are ranges, and in no loop: that is a part of its plant
+    rules: Tree | None  # of a controller that is a Python function: a part of the plant, too
     names: list[str]  # of the plant's state variables
     start: Array  # (states, 2)
     limits: Array  # (states, 2) never outside
@@ -38,6 +44,7 @@ class Question(NamedTuple):
     steps: float  # infinite: for ever
     asked_steps: bool  # whether the user said how many
     sensors: Array  # (seen,)
+    wrong: tuple[float, ...]  # sensors as they are asked about: of what is measured
     parameters: Bounds
     single: bool
     seconds: float
@@ -45,24 +52,30 @@ class Question(NamedTuple):
     dt: float | None  # s, of a plant with a differential equation
 
 
+class OnePlant(NamedTuple):
+    """What a question is about, with the parameters that are ranges: a plant in no loop, and a memoryless law."""
+
+    problem: Problem
+    names: list[str]
+    rules: Tree | None  # of a controller that is a function
+    sensors: Array  # by how much what the law sees may be off
+    wrong: Array  # the same of what is measured, as it was asked
+    alone: Problem  # the plant itself
+    loop: Joined | None  # what was joined with it
+
+
 def question(
-    problem: Problem, never: Any, reach: Any, start: Any, steps: Any, parameters: Any, sensors: Any, single: Any,
-    seconds: Any, at: Any = None,
+    about: Problem | Controller, never: Any, reach: Any, start: Any, steps: Any, parameters: Any, sensors: Any,
+    single: Any, seconds: Any, at: Any = None,
 ) -> Question:  # fmt: skip
+    """`about`: the problem of a policy, or a controller that is a Python function."""
     ranges = {
         name: _range(f"parameters: {name}", value)
         for name, value in _mapping("parameters", parameters).items()
     }
-    problem = _with_ranges(problem, ranges)
-    if problem.plant is None or not hasattr(problem.plant, "step"):
-        raise SpaqlError(
-            f"{problem.name} has no plant with equations, so nothing can be proven about it"
-        )
-    if problem.signals is not None:
-        raise SpaqlError(
-            f"{problem.name} is in a loop: proofs about controllers with memory are not there yet"
-        )
-    names, flow = state_names(problem), problem.plant.flow
+    whole_plant = _one_plant(about, ranges, sensors, [name for given in (never, reach) for name in _named(given)])
+    problem, names = whole_plant.problem, whole_plant.names
+    flow = getattr(problem.plant, "flow", None)
     bounds = None if never is None else _bounds("never", never, names)
     goal = reach if reach in (None, "end") else _bounds("reach", reach, names)
     if never is None and reach is None and at is None:
@@ -76,9 +89,7 @@ def question(
     limits = np.tile([-np.inf, np.inf], (len(names), 1))
     for name, ends in (bounds or {}).items():
         limits[names.index(name)] = ends
-    box = _start(problem, start, names)
-    for name, ends in ranges.items():  # held for an episode: all their values are starts
-        box[names.index(name)] = ends
+    box = _start(whole_plant, start, ranges)
     if (box[:, 0] < limits[:, 0]).any() or (box[:, 1] > limits[:, 1]).any():
         raise SpaqlError("never: some start states are outside of these bounds")
     count = (
@@ -89,11 +100,43 @@ def question(
     if not np.isfinite(box).all():
         raise SpaqlError("start: its bounds must be finite numbers")
     goes_on = goal is None and (flow is None or flow.over is not None)
+    exported = flag("single", single) and whole_plant.rules is None
     return Question(
-        problem, names, box, limits, bounds, goes_on, goal, count, steps is not None,
-        _sensors(problem, sensors), ranges, flag("single", single), real("seconds", seconds, 0.0, 1e6),
+        problem, whole_plant.rules, names, box, limits, bounds, goes_on, goal, count, steps is not None,
+        whole_plant.sensors, tuple(whole_plant.wrong.tolist()), ranges, exported, real("seconds", seconds, 0.0, 1e6),
         _windows(problem, at, names, count, box), None if flow is None else flow.dt,
     )  # fmt: skip
+
+
+def _named(given: Any) -> list[Any]:
+    return list(given) if isinstance(given, Mapping) else []
+
+
+def _one_plant(about: Problem | Controller, ranges: Bounds, sensors: Any, named: list[Any]) -> OnePlant:
+    """The loop, and a controller that is a function, become parts of the plant. `named`: variables that are asked about."""
+    controller = about if isinstance(about, Controller) else None
+    given: Problem = about.problem if isinstance(about, Controller) else about
+    if given.plant is None or not hasattr(given.plant, "step"):
+        raise SpaqlError(
+            f"{given.name} has no plant with equations, so nothing can be proven about it"
+        )
+    signals, around, alone = signals_around(given), Surroundings(), given
+    if given.signals is not None:
+        alone, signals, around = stated(given)
+    alone = _with_ranges(alone, ranges)
+    assert alone.plant is not None
+    names, wrong = state_names(alone), _sensors([axis.name for axis in signals.measured], sensors)
+    if given.signals is None and controller is None:
+        return OnePlant(alone, names, None, wrong, wrong, alone, None)
+    for j, _ in around.noise:
+        if wrong[j] == 0.0:
+            name = signals.measured[j].name
+            such = f"say how far it may be off, sensors={{{name!r}: ...}}"
+            raise SpaqlError(f"the noise of the sensor of {name} is normal, which has no bounds: {such}")
+    asked = [name for name in signals.errors if name in named]
+    loop = joined(given, alone.plant, names, signals, around, wrong, asked)
+    problem, rules = (loop.problem, None) if controller is None else with_function(loop.problem, controller)
+    return OnePlant(problem, loop.names, rules, np.zeros(len(problem.state)), wrong, alone, loop)
 
 
 def _windows(problem: Problem, given: Any, names: list[str], steps: float, start: Array) -> Windows:
@@ -166,23 +209,40 @@ def _bounds(what: str, given: Any, names: list[str]) -> Bounds:
     return ranges
 
 
-def _start(problem: Problem, given: Any, names: list[str]) -> Array:
+def _start(about: OnePlant, given: Any, ranges: Bounds) -> Array:
+    """All states in which an episode may begin. In a loop, memory and what was measured follow from the others."""
+    names, loop = about.names, about.loop
+    chosen = len(names) if loop is None else loop.chosen
+    wanted: list[Any] = [None] * len(names)
     if isinstance(given, Mapping):
-        ranges = _bounds("start", given, names)
-        box = start_box(problem) if len(ranges) < len(names) else np.zeros((len(names), 2))
-        for name, ends in ranges.items():
-            box[names.index(name)] = ends
+        for name, ends in _bounds("start", given, names).items():
+            wanted[names.index(name)] = ends
+    elif given is not None:
+        wanted = numbers("start, a range for each state variable,", given, (len(names), 2)).tolist()
+        if not all(low <= high for low, high in wanted):
+            raise SpaqlError("start: low must not be above high")
+    for name, ends in ranges.items():  # held for an episode: all their values are starts
+        wanted[names.index(name)] = ends
+    if None in wanted[:chosen]:
+        begins = start_box(about.alone)
+        begins = begins if loop is None else np.concatenate([begins, loop.begins])
+        wanted[:chosen] = [ends or tuple(row) for ends, row in zip(wanted, begins.tolist(), strict=False)]
+    box = np.array(wanted[:chosen], float)
+    if loop is None:
         return box
-    if given is None:
-        return start_box(problem)
-    box = numbers("start, a range for each state variable,", given, (len(names), 2))
-    if (box[:, 0] > box[:, 1]).any():
-        raise SpaqlError("start: low must not be above high")
+    if not np.isfinite(box).all():
+        raise SpaqlError("start: its bounds must be finite numbers")
+    box = enclosed(loop.first, np.concatenate([box, np.tile([0.0, 1.0], (loop.sensors, 1))]))
+    for j in range(chosen, len(names)):
+        low, high = wanted[j] or box[j]
+        if not (low <= box[j, 0] and box[j, 1] <= high):
+            begun = f"{box[j, 0]:g}" if box[j, 0] == box[j, 1] else f"{box[j, 0]:g} to {box[j, 1]:g}"
+            raise SpaqlError(f"start: {names[j]} begins with {begun}, which is not within {low:g} to {high:g}")
+        box[j] = low, high
     return box
 
 
-def _sensors(problem: Problem, given: Any) -> Array:
-    seen = [axis.name for axis in problem.state]
+def _sensors(seen: list[str], given: Any) -> Array:
     errors = np.zeros(len(seen))
     if not isinstance(given, Mapping):
         errors[:] = real("sensors, how far each may be off,", given, 0.0, 1e6)
@@ -201,9 +261,11 @@ def _with_ranges(problem: Problem, ranges: Bounds) -> Problem:
     if not ranges:
         return problem
     drawn = {name: Between(*ends) for name, ends in ranges.items()}
-    if problem.name in CATALOG:
-        return make_from_catalog(problem.name, dict(problem.parameters) | drawn)
     make, made_of = getattr(problem.plant, "origin", None) or (None, ({},))
+    if make is plant_of:
+        name, given = made_of
+        made = make_from_catalog(name, dict(given) | drawn)
+        return replace(problem, plant=made.plant, parameters=made.parameters)
     if make not in (with_parameters, ode_plant):
         raise SpaqlError(
             f"{problem.name} has no parameters: give them to from_plant(..., parameters=...)"
@@ -218,15 +280,21 @@ def _with_ranges(problem: Problem, ranges: Bounds) -> Problem:
 
 
 def state_names(problem: Problem) -> list[str]:
-    """Of the plant's own variables: those of the catalog, the arguments of `step`, or what is
-    observed."""
+    """Of the plant's own variables: those of the catalog, what is observed, or the arguments of `step`; then parameters
+    that an episode draws."""
     plant: Any = problem.plant
     if plant.flow is not None:
         return list(plant.flow.names)
-    drawn = [name for name, value in problem.parameters.items() if isinstance(value, Between)]
+    make, made_of = plant.origin or (None, ())
+    arguments, given = list(inspect.signature(plant.step.python).parameters), {}
     names = [axis.name for axis in problem.state] if plant.observe is None else []
-    if problem.name in CATALOG:
-        names = list(CATALOG[problem.name].equations.variables)
-    if len(names) + len(drawn) == plant.state_dim:
-        return names + drawn
-    return list(inspect.signature(plant.step.python).parameters)[: plant.state_dim]
+    if make is plant_of:
+        name, given = made_of
+        names = list(CATALOG[name].equations.variables)
+    elif make is with_parameters:
+        _, step, observe, _, given = made_of
+        arguments = [name for name in inspect.signature(step.python).parameters if name not in given]
+        names = [axis.name for axis in problem.state] if observe is None else []
+    drawn = [name for name, value in given.items() if isinstance(value, Between)]
+    known = plant.state_dim - len(drawn)
+    return [*(names if len(names) == known else arguments[:known]), *drawn]

@@ -187,9 +187,11 @@ def remainder(place: Workplace, frame: Frame, region: LinearRegion) -> Remainder
     rest = (drift + steps.errors + curved).max(axis=0) * ROUNDED + 1e-300
     rest[place.held] = 0.0
     band = np.concatenate([band, np.outer(farthest, away).ravel() * ROUNDED])
+    paid = np.array([steps.reward[:, 0].min(), steps.reward[:, 1].max()])
+    paid += (SPARE - 1.0) * (paid[1] - paid[0]) * np.array([-1.0, 1.0])  # what is the same everywhere stays as it is
     return Remainder(
         band * SPARE + 1e-12, rest * SPARE + 1e-13 * ~place.held, bool(steps.ends.any()), bool(np.isfinite(rest).all()),
-        np.array([steps.reward[:, 0].min(), steps.reward[:, 1].max()]),
+        paid,
     )  # fmt: skip
 
 
@@ -218,7 +220,8 @@ def _off_line(
     """
     slope, (base, error, low, high) = scored(place, leaf, axis, frame.centre, region.box)
     line, fixed = frame.gains[axis], frame.actions[axis]
-    steep = float(line @ slope / (slope @ slope)) if slope @ slope > 0.0 else 0.0
+    moving = np.where(place.held, 0.0, slope)
+    steep = float(line @ moving / (moving @ moving)) if moving @ moving > 0.0 else 0.0
     apart = float(np.abs(line - steep * slope) @ reach)
     if steep > 0.0:
         away = (region.lines[axis] + apart) / steep * ROUNDED + error
