@@ -14,7 +14,7 @@ from spaql.plants.problem import Problem
 from spaql.policy.controller import Controller
 from spaql.policy.policy import Policy
 from spaql.proofs import fingerprint
-from spaql.proofs.checked_cells import AT_ONCE, NO_VALUE, CheckedCells, Rate, check_cells, check_followed
+from spaql.proofs.checked_cells import AT_ONCE, NO_VALUE, CheckedCells, Rate, check_cells, check_followed, whole_of
 from spaql.proofs.checked_flows import check_flow
 from spaql.proofs.checked_linear import check_linear
 from spaql.proofs.checker import CheckedLoop, RefusedError, array_of, require
@@ -65,7 +65,6 @@ def _check(proof: Proof, policy: Policy | Controller, problem: Problem) -> None:
     about: Problem | Controller = problem
     if isinstance(policy, Controller):
         about = policy if problem is policy.problem else Controller(problem, policy.function, policy.name)
-        require(not claim.single, "a function is not exported in single precision")
     asked = question(
         about,
         claim.never,
@@ -77,10 +76,12 @@ def _check(proof: Proof, policy: Policy | Controller, problem: Problem) -> None:
         claim.single,
         1.0,
         None if not claim.at else {(low, high): bounds for low, high, bounds in claim.at},
+        None if isinstance(policy, Controller) else policy.rules,
     )
+    require(asked.single == claim.single, "what it says of single precision cannot hold in a loop")
     require(asked.dt == claim.dt, "it is about other equations: between samples or not, or with another sample")
     require(len(asked.at) == len(claim.at), "it says two things of one time")
-    require(_hash_of(policy) == claim.policy, "it is about another controller")
+    require(fingerprint.of_controller(policy) == claim.policy, "it is about another controller")
     require(fingerprint.of_plant(asked.problem) == claim.plant, "it is about another plant")
     require(asked.problem.name == claim.problem, "it is about another problem")
     require(tuple(asked.names) == claim.variables, "the plant has other variables")
@@ -88,9 +89,8 @@ def _check(proof: Proof, policy: Policy | Controller, problem: Problem) -> None:
         stated = claim.start[claim.variables.index(name)] if name in claim.variables else (1.0, 0.0)
         require(stated[0] <= low and high <= stated[1], f"{name} is not covered by the starts")
     require(0 < len(proof.evidence) <= MOST_PARTS, "it has no evidence")
-    rules = asked.rules if isinstance(policy, Controller) else policy.rules
-    assert rules is not None
-    loop = CheckedLoop(asked.problem, rules, asked.sensors, claim.single)
+    assert asked.rules is not None
+    loop = CheckedLoop(asked.problem, asked.rules, asked.sensors, claim.single)
     kinds = {part.get("kind") for part in proof.evidence}
     require((claim.dt is not None) == (kinds == {"flow"}), "its evidence is not about these equations")
     require(len(kinds) == 1, "it mixes kinds of evidence")
@@ -98,16 +98,14 @@ def _check(proof: Proof, policy: Policy | Controller, problem: Problem) -> None:
         _check_stays(proof, loop, asked.limits)
     elif kinds == {"followed"}:
         _check_followed(proof, loop, asked.limits)
+    elif kinds == {"settled"}:
+        _check_settled(proof, loop, asked.limits)
     elif kinds == {"cells"}:
         _check_arrives(proof, loop)
     elif kinds == {"flow"}:
         _check_flow(proof, loop, asked)
     else:
         raise RefusedError("its evidence is of no known kind")
-
-
-def _hash_of(policy: Policy | Controller) -> str:
-    return fingerprint.of_function(policy) if isinstance(policy, Controller) else fingerprint.of_rules(policy.rules)
 
 
 def _sensors_of(claim: Claim, problem: Problem) -> dict[str, float]:
@@ -151,6 +149,30 @@ def _check_followed(proof: Proof, loop: CheckedLoop, limits: Array) -> None:
     require(not until_end or (proof.within is not None and within <= proof.within), "some episodes end later")
     require(math.isnan(proof.worst_return) or proof.worst_return <= returns[0], "the return may be worse")
     require(math.isnan(proof.best_return) or proof.best_return >= returns[1], "the return may be better")
+    require(proof.bound == (claim.never or {}), "bounds are told that it does not show")
+
+
+def _check_settled(proof: Proof, loop: CheckedLoop, limits: Array) -> None:
+    claim, covered, within = proof.claim, [np.array(box) for box in proof.open], 0
+    require(math.isinf(claim.steps), "this evidence is for bounds that are kept for ever")
+    require(claim.reach != "end", "this evidence does not show that an episode ends")
+    require(claim.reach is None or not claim.goes_on, "it is not said whether episodes end")
+    require(claim.goes_on or claim.never is not None or claim.reach is not None, "it claims nothing")
+    goal = limits.copy()
+    for name, (low, high) in claim.reach.items() if isinstance(claim.reach, dict) else ():
+        j = claim.variables.index(name)
+        goal[j] = max(low, goal[j, 0]), min(high, goal[j, 1])
+    for part in proof.evidence:
+        region, steps = part.get("region"), whole_of(part, "steps")
+        require(isinstance(region, dict), "its region is damaged")
+        box = check_linear(loop, region, None, ends=True)
+        require((goal[:, 0] <= box[:, 0]) & (box[:, 1] <= goal[:, 1]), "a region is outside the bounds claimed")
+        boxes, _, _ = check_followed(loop, part, steps, limits, False, np.array(region["start"], float))
+        covered, within = [*covered, *boxes], max(within, steps)
+    require(covers(np.array(claim.start), covered), "its parts do not cover the starts")
+    require(proof.share <= _share(proof), "a smaller share is proven")
+    require(claim.reach is None or (proof.within is not None and within <= proof.within), "some states arrive later")
+    require(math.isnan(proof.worst_return) and math.isnan(proof.best_return), "it shows no return")
     require(proof.bound == (claim.never or {}), "bounds are told that it does not show")
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from spaql.plants.problem import Problem
 from spaql.policy.controller import Controller
+from spaql.policy.policy import Policy
 from spaql.proofs.graph import Graph
 from spaql.proofs.tracing import paths
 from spaql.trees.tree import Tree
@@ -32,9 +33,11 @@ def of_rules(rules: Tree) -> str:
     return digest.hexdigest()
 
 
-def of_function(controller: Controller) -> str:
-    """Of the expressions of a controller that is a function."""
-    return _of_paths([(controller.function, len(controller.problem.state))], hashlib.sha256())
+def of_controller(policy: Policy | Controller) -> str:
+    """Of the rules of a policy, or of the expressions of a function."""
+    if isinstance(policy, Controller):
+        return _of_paths([(policy.function, len(policy.problem.state))], hashlib.sha256())
+    return of_rules(policy.rules)
 
 
 def of_plant(problem: Problem) -> str:

@@ -15,6 +15,10 @@ allows more than the loop does:
     references   that change within an episode are anywhere in their range in every step
     variables    that follow from others are left out: without delay and noise, what was measured
 
+Where the change of an action is limited, a law is said to choose the change (`of_changes`): of a score s, the action v
+before and the limit c,  clip(clip(s, low, high), v - c, v + c)  =  clip(v + clip(s - v, -c, c), low, high)  for every v
+from low to high, where all actions are. So what the limit does is known as well as what the range of the action does.
+
 A controller that is a Python function becomes a part of the plant, too: what it returns is all that its law observes.
 """
 
@@ -41,8 +45,8 @@ from spaql.plants.signals import Signals
 from spaql.policy.outputs import leaf
 from spaql.proofs.graph import Graph
 from spaql.proofs.tracing import paths
-from spaql.trees.laws import CLIP
-from spaql.trees.tree import Builder, Tree
+from spaql.trees.laws import CLIP, LeafLaws
+from spaql.trees.tree import LEAF, Builder, Tree
 
 if TYPE_CHECKING:
     from spaql.policy.controller import Controller
@@ -59,6 +63,7 @@ class Joined(NamedTuple):
     first: Callable[..., Any]  # of these, and of a number from 0 to 1 for each sensor that is off: all
     sensors: int  # that are off
     begins: Array  # (references, 2) where they begin
+    rules: Tree | None  # of the law
 
 
 class Letters(NamedTuple):
@@ -82,10 +87,12 @@ class Letters(NamedTuple):
 
 def joined(
     problem: Problem, plant: Plant, names: Sequence[str], signals: Signals, around: Surroundings, wrong: Array,
-    asked: Sequence[str],
+    asked: Sequence[str], rules: Tree | None,
 ) -> Joined:  # fmt: skip
     """`plant`, whose state has these names, in the loop of the problem. `wrong`: by how much each measured variable may
-    be off; `asked`: errors of references that are to be variables."""
+    be off; `asked`: errors of references that are to be variables; `rules`: of the law, if there is one."""
+    if signals.rates and rules:
+        rules, signals = of_changes(rules, signals), in_changes(signals)
     numbers = [list(signals.errors).index(name) for name in asked]
     x = Letters(
         letters("s", plant.state_dim), letters("r", len(signals.references)),
@@ -113,9 +120,12 @@ def joined(
     observe = function_of(scope, f"observe({listed(x.state)})", lines)
     kinds = {"reset": reset, "step": step, "observe": observe}
     whole = make_plant(*(PlantFunction(kind, function) for kind, function in kinds.items()), plant.action_dim)
-    bare = replace(problem, plant=whole, env=None, signals=None, known=None, limits=(), reference=None)
-    said = [*names, *_names(signals, around, bool(x.off)), *asked]
-    return Joined(bare, said, len(x.plant) + len(x.references), first, len(x.off), np.array(begins, float).reshape(-1, 2))
+    said, begun = [*names, *_names(signals, around, bool(x.off)), *asked], np.array(begins, float).reshape(-1, 2)
+    return Joined(_bare(problem, whole, signals.state), said, len(x.plant) + len(x.references), first, len(x.off), begun, rules)
+
+
+def _bare(problem: Problem, plant: Plant, state: tuple[Axis, ...]) -> Problem:
+    return replace(problem, plant=plant, state=state, env=None, signals=None, known=None, limits=(), reference=None)
 
 
 def _look(plant: Plant, into: Sequence[str]) -> str:
@@ -196,6 +206,26 @@ def _later(steps: int) -> str:
     return "" if steps == 0 else f" {steps} later"
 
 
+def in_changes(signals: Signals) -> Signals:
+    """The loop whose law chooses the change of what is applied, and observes what was applied before."""
+    before = [f"previous({name})" for name in signals.action_names]
+    return replace(signals, rates=(), increments=signals.rates, shown=(*(axis.name for axis in signals.state), *before))
+
+
+def of_changes(rules: Tree, signals: Signals) -> Tree:
+    """The law in that loop."""
+    axes, old = len(signals.rates), rules.variables
+    laws, nodes = rules.laws, rules.nodes.copy()
+    gains = np.zeros((len(nodes), axes, old)) if laws is None else laws.gains
+    offsets = rules.actions if laws is None else laws.offsets
+    leaves = (nodes["feature"] == LEAF)[:, None, None]
+    nodes["feature"][nodes["feature"] == old] = old + axes  # a test of several variables
+    gains = np.concatenate([gains, np.where(leaves, -np.eye(axes), 0.0)], axis=2)
+    weights = np.hstack([rules.weights, np.zeros((len(nodes), axes))])
+    limits = np.array(signals.rates)
+    return Tree(nodes, np.zeros_like(rules.actions), weights, LeafLaws(gains, offsets, -limits, limits, np.zeros(0), CLIP))
+
+
 # -- controllers that are Python functions -----------------------------------------------------------------------------
 
 
@@ -236,7 +266,7 @@ def with_function(problem: Problem, controller: "Controller") -> tuple[Problem, 
         actions = Continuous((-1.0,), (1.0,))
     whole = make_plant(plant.reset, step, PlantFunction("observe", observe), axes)
     state = tuple(Axis(f"output {j}", -1.0, 1.0) for j in range(axes))
-    return replace(problem, plant=whole, state=state, actions=actions, signals=None, known=None, limits=(), reference=None), rules
+    return replace(_bare(problem, whole, state), actions=actions), rules
 
 
 def _one_of_the_set(controller: "Controller", node: tuple[Any, ...], values: Sequence[float]) -> None:

@@ -24,6 +24,7 @@ from spaql.proofs.proof import Box, Claim, Proof
 from spaql.proofs.proven_cells import evidence_of as cell_evidence
 from spaql.proofs.proven_cells import open_boxes, reached, surroundings, worst_of
 from spaql.proofs.questions import Question, question, windows_in_steps
+from spaql.proofs.settling import evidence_of_settling, settled
 from spaql.proofs.staying_cells import kept
 from spaql.trees.tree import Tree
 
@@ -46,9 +47,10 @@ def prove(
     """See `Policy.prove`."""
     if not isinstance(policy, Policy | Controller):
         raise SpaqlError(f"a {type(policy).__name__} is no policy: ask agent.policy() or a spaql.Controller")
-    about = policy if isinstance(policy, Controller) else policy.problem
-    asked = question(about, never, reach, start, steps, parameters, sensors, single, seconds, at)
-    policy = of_function(policy, asked) if isinstance(policy, Controller) else policy
+    about, law = (policy, None) if isinstance(policy, Controller) else (policy.problem, policy.rules)
+    asked = question(about, never, reach, start, steps, parameters, sensors, single, seconds, at, law)
+    assert asked.rules is not None
+    policy = Policy(asked.problem, asked.rules, "law", fingerprint.of_controller(policy))  # as it is proven about
     began = time.process_time()
     if asked.dt is not None:
         proof = _flows(policy, asked)
@@ -64,12 +66,6 @@ def prove(
     return replace(proof, seconds=round(time.process_time() - began, 2))
 
 
-def of_function(controller: Controller, asked: Question) -> Policy:
-    """What stands for a function that is a part of the plant by now."""
-    assert asked.rules is not None
-    return Policy(asked.problem, asked.rules, "controller", fingerprint.of_function(controller))
-
-
 def loop_of(rules: Tree, asked: Question) -> ClosedLoop:
     loop = closed_loop(asked.problem, rules, asked.sensors, asked.single)
     refuse_unbounded_noise(asked.problem, loop, asked.start)
@@ -78,8 +74,7 @@ def loop_of(rules: Tree, asked: Question) -> ClosedLoop:
 
 def claim_of(policy: Policy, asked: Question, steps: float) -> Claim:
     return Claim(
-        asked.problem.name, policy.origin if asked.rules else fingerprint.of_rules(policy.rules),
-        fingerprint.of_plant(asked.problem), tuple(asked.names), box_of(asked.start), steps, asked.never, asked.goes_on, asked.reach,
+        asked.problem.name, policy.origin, fingerprint.of_plant(asked.problem), tuple(asked.names), box_of(asked.start), steps, asked.never, asked.goes_on, asked.reach,
         asked.wrong, asked.parameters, asked.single, asked.at, asked.dt,
     )  # fmt: skip
 
@@ -98,6 +93,10 @@ def _stays(policy: Policy, asked: Question) -> Proof:
     for steps in tries:
         count = None if math.isinf(steps) else int(steps)
         search = prove_loop(place, asked.start, asked.limits, count, asked.seconds / len(tries))
+        if math.isinf(steps) and search.open:
+            best = _settles(policy, asked, asked.limits, asked.seconds / len(tries))
+            if best.holds:
+                return best
         if not search.parts:
             continue
         boxes = np.array([part.region.box for part in search.parts])
@@ -212,12 +211,23 @@ def _ends(policy: Policy, asked: Question) -> Proof:
     return _followed(policy, asked, True, asked.seconds)
 
 
+def _settles(policy: Policy, asked: Question, goal: Array, seconds: float) -> Proof:
+    """Starts are followed until they are in a region that keeps the goal for ever."""
+    held = held_states(asked.problem)
+    search = settled(workplace(loop_of(policy.rules, asked), held), policy.rules, asked, goal, seconds)
+    claim, unknown = claim_of(policy, asked, math.inf), tuple(box_of(box) for box in search.open)
+    if not search.parts:
+        return Proof(claim, (), 0.0, unknown, {}, method="no region was found that is never left")
+    evidence = tuple(evidence_of_settling(part, evidence_of(part.region, held)) for part in search.parts)
+    boxes = sum(len(part.boxes) for part in search.parts)
+    method = f"{counted(boxes, 'part')} of the starts followed into {counted(len(evidence), 'region')} never left"
+    within = None if asked.reach is None else max(part.steps for part in search.parts)
+    share = 1.0 if not unknown else min(search.share, 1.0)
+    return Proof(claim, evidence, share, unknown, {} if asked.never is None else asked.never, within, method=method)
+
+
 def _arrives(policy: Policy, asked: Question) -> Proof:
-    """Reaches bounds and keeps them for ever, cell by cell."""
-    if len(asked.names) > MOST_AXES:
-        raise SpaqlError(
-            f"`reach` is proven cell by cell, which {len(asked.names)} variables are too many for: {MOST_AXES}"
-        )
+    """Reaches bounds and keeps them for ever: in a linear loop in the end, or cell by cell."""
     if asked.never is not None:
         raise SpaqlError(
             "`never` and `reach` of bounds are two theorems: ask for one after the other"
@@ -227,6 +237,8 @@ def _arrives(policy: Policy, asked: Question) -> Proof:
     goal = np.tile([-np.inf, np.inf], (len(asked.names), 1))
     for name, ends in asked.reach.items():
         goal[asked.names.index(name)] = ends
+    if len(asked.names) > MOST_AXES or held_states(asked.problem).any():
+        return _settles(policy, asked, goal, asked.seconds)
     steps = asked.problem.horizon if math.isinf(asked.steps) else int(asked.steps)
     region, inner, scale = surroundings(loop, asked.start, goal)
     fine = kept(loop, inner, steps, scale, 0.3 * asked.seconds)

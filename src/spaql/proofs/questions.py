@@ -34,7 +34,7 @@ class Question(NamedTuple):
     """What is to be proven, of which loop."""
 
     problem: Problem  # with the parameters that are ranges, and in no loop: that is a part of its plant
-    rules: Tree | None  # of a controller that is a Python function: a part of the plant, too
+    rules: Tree | None  # of the law, if one is given; a controller that is a Python function is a part of the plant
     names: list[str]  # of the plant's state variables
     start: Array  # (states, 2)
     limits: Array  # (states, 2) never outside
@@ -57,7 +57,7 @@ class OnePlant(NamedTuple):
 
     problem: Problem
     names: list[str]
-    rules: Tree | None  # of a controller that is a function
+    rules: Tree | None
     sensors: Array  # by how much what the law sees may be off
     wrong: Array  # the same of what is measured, as it was asked
     alone: Problem  # the plant itself
@@ -66,14 +66,14 @@ class OnePlant(NamedTuple):
 
 def question(
     about: Problem | Controller, never: Any, reach: Any, start: Any, steps: Any, parameters: Any, sensors: Any,
-    single: Any, seconds: Any, at: Any = None,
+    single: Any, seconds: Any, at: Any = None, law: Tree | None = None,
 ) -> Question:  # fmt: skip
-    """`about`: the problem of a policy, or a controller that is a Python function."""
+    """`about`: the problem of a policy, whose rules are `law`, or a controller that is a Python function."""
     ranges = {
         name: _range(f"parameters: {name}", value)
         for name, value in _mapping("parameters", parameters).items()
     }
-    whole_plant = _one_plant(about, ranges, sensors, [name for given in (never, reach) for name in _named(given)])
+    whole_plant = _one_plant(about, ranges, sensors, [name for given in (never, reach) for name in _named(given)], law)
     problem, names = whole_plant.problem, whole_plant.names
     flow = getattr(problem.plant, "flow", None)
     bounds = None if never is None else _bounds("never", never, names)
@@ -100,7 +100,7 @@ def question(
     if not np.isfinite(box).all():
         raise SpaqlError("start: its bounds must be finite numbers")
     goes_on = goal is None and (flow is None or flow.over is not None)
-    exported = flag("single", single) and whole_plant.rules is None
+    exported = flag("single", single) and whole_plant.loop is None  # memory in single precision is not
     return Question(
         problem, whole_plant.rules, names, box, limits, bounds, goes_on, goal, count, steps is not None,
         whole_plant.sensors, tuple(whole_plant.wrong.tolist()), ranges, exported, real("seconds", seconds, 0.0, 1e6),
@@ -112,7 +112,9 @@ def _named(given: Any) -> list[Any]:
     return list(given) if isinstance(given, Mapping) else []
 
 
-def _one_plant(about: Problem | Controller, ranges: Bounds, sensors: Any, named: list[Any]) -> OnePlant:
+def _one_plant(
+    about: Problem | Controller, ranges: Bounds, sensors: Any, named: list[Any], law: Tree | None
+) -> OnePlant:
     """The loop, and a controller that is a function, become parts of the plant. `named`: variables that are asked about."""
     controller = about if isinstance(about, Controller) else None
     given: Problem = about.problem if isinstance(about, Controller) else about
@@ -127,15 +129,15 @@ def _one_plant(about: Problem | Controller, ranges: Bounds, sensors: Any, named:
     assert alone.plant is not None
     names, wrong = state_names(alone), _sensors([axis.name for axis in signals.measured], sensors)
     if given.signals is None and controller is None:
-        return OnePlant(alone, names, None, wrong, wrong, alone, None)
+        return OnePlant(alone, names, law, wrong, wrong, alone, None)
     for j, _ in around.noise:
         if wrong[j] == 0.0:
             name = signals.measured[j].name
             such = f"say how far it may be off, sensors={{{name!r}: ...}}"
             raise SpaqlError(f"the noise of the sensor of {name} is normal, which has no bounds: {such}")
     asked = [name for name in signals.errors if name in named]
-    loop = joined(given, alone.plant, names, signals, around, wrong, asked)
-    problem, rules = (loop.problem, None) if controller is None else with_function(loop.problem, controller)
+    loop = joined(given, alone.plant, names, signals, around, wrong, asked, law)
+    problem, rules = (loop.problem, loop.rules) if controller is None else with_function(loop.problem, controller)
     return OnePlant(problem, loop.names, rules, np.zeros(len(problem.state)), wrong, alone, loop)
 
 
