@@ -87,13 +87,14 @@ class Letters(NamedTuple):
 
 def joined(
     problem: Problem, plant: Plant, names: Sequence[str], signals: Signals, around: Surroundings, wrong: Array,
-    asked: Sequence[str], rules: Tree | None,
+    asked: Sequence[Any], rules: Tree | None,
 ) -> Joined:  # fmt: skip
     """`plant`, whose state has these names, in the loop of the problem. `wrong`: by how much each measured variable may
-    be off; `asked`: errors of references that are to be variables; `rules`: of the law, if there is one."""
+    be off; `asked`: variables, errors of references among them; `rules`: of the law, if there is one."""
     if signals.rates and rules:
         rules, signals = of_changes(rules, signals), in_changes(signals)
-    numbers = [list(signals.errors).index(name) for name in asked]
+    errors = [name for name in signals.errors if name in asked]
+    numbers = [list(signals.errors).index(name) for name in errors]
     x = Letters(
         letters("s", plant.state_dim), letters("r", len(signals.references)),
         [letters(f"q{k}_", plant.observation_dim) for k in range(around.sensor_delay + 1)],
@@ -120,12 +121,58 @@ def joined(
     observe = function_of(scope, f"observe({listed(x.state)})", lines)
     kinds = {"reset": reset, "step": step, "observe": observe}
     whole = make_plant(*(PlantFunction(kind, function) for kind, function in kinds.items()), plant.action_dim)
-    said, begun = [*names, *_names(signals, around, bool(x.off)), *asked], np.array(begins, float).reshape(-1, 2)
-    return Joined(_bare(problem, whole, signals.state), said, len(x.plant) + len(x.references), first, len(x.off), begun, rules)
+    chosen, said = len(x.plant) + len(x.references), [*names, *_names(signals, around, bool(x.off)), *errors]
+    kept = _needed(whole, {j for j, name in enumerate(said) if j < chosen or name in asked})
+    if len(kept) < len(said):
+        whole, first = _without(whole, PlantFunction("reset", first), kept)
+    starts = np.array(begins, float).reshape(-1, 2)
+    return Joined(_bare(problem, whole, signals.state), [said[j] for j in kept], chosen, first, len(x.off), starts, rules)
 
 
 def _bare(problem: Problem, plant: Plant, state: tuple[Axis, ...]) -> Problem:
     return replace(problem, plant=plant, state=state, env=None, signals=None, known=None, limits=(), reference=None)
+
+
+def _needed(plant: Plant, asked: set[int]) -> list[int]:
+    """State variables on which something depends: an observation, a reward, an end, or those that are asked about."""
+    graph = Graph()
+    assert plant.observe is not None
+    looks = paths(plant.observe.python, plant.state_dim, graph)
+    ways = paths(plant.step.python, plant.step.parameters, graph)
+    reads: list[set[int]] = []  # inputs, by node: those of operands stand before
+    for operation, *operands in graph.nodes:
+        inner = [] if operation in ("x", "const") else [reads[operand] for operand in operands]
+        reads.append({operands[0]} if operation == "x" else set().union(*inner))
+    ends = [node for look in looks for node in look.outputs] + [way.outputs[plant.state_dim] for way in ways]
+    for way in (*looks, *ways):
+        ends += [condition for condition, _ in way.conditions] + ([] if way.truth is None else [way.truth])
+    needed, pending = set[int](), asked.union(*(reads[node] for node in ends))
+    while pending:
+        at = pending.pop()
+        needed.add(at)
+        if at < plant.state_dim:
+            pending |= set().union(*(reads[way.outputs[at]] for way in ways)) - needed
+    return sorted(at for at in needed if at < plant.state_dim)
+
+
+def _without(plant: Plant, first: PlantFunction, kept: list[int]) -> tuple[Plant, Callable[..., Any]]:
+    """The plant of these state variables alone, and in which state it begins."""
+    x, a, c = letters("x", plant.state_dim), letters("a", plant.action_dim), letters("c", plant.step_noise)
+    some = [x[j] for j in kept]
+    whole = listed(name if j in kept else "0.0" for j, name in enumerate(x))
+
+    def rest(function: PlantFunction) -> Callable[..., Any]:
+        arguments = listed(letters("u", function.parameters))
+        lines = [f"{listed(x)}= act({arguments})", f"return ({listed(some)})"]
+        begins: Callable[..., Any] = function_of({"act": function.python}, f"{function.kind}({arguments})", lines)
+        return begins
+
+    assert plant.observe is not None
+    lines = [f"({listed(x)}), reward, terminated = act({whole}{listed(a, c)})", f"return ({listed(some)}), reward, terminated"]
+    step = function_of({"act": plant.step.python}, f"step({listed(some, a, c)})", lines)
+    observe = function_of({"act": plant.observe.python}, f"observe({listed(some)})", [f"return act({whole})"])
+    kinds = {"reset": rest(plant.reset), "step": step, "observe": observe}
+    return make_plant(*(PlantFunction(kind, made) for kind, made in kinds.items()), plant.action_dim), rest(first)
 
 
 def _look(plant: Plant, into: Sequence[str]) -> str:

@@ -135,8 +135,7 @@ def _one_plant(
             name = signals.measured[j].name
             such = f"say how far it may be off, sensors={{{name!r}: ...}}"
             raise SpaqlError(f"the noise of the sensor of {name} is normal, which has no bounds: {such}")
-    asked = [name for name in signals.errors if name in named]
-    loop = joined(given, alone.plant, names, signals, around, wrong, asked, law)
+    loop = joined(given, alone.plant, names, signals, around, wrong, named, law)
     problem, rules = (loop.problem, loop.rules) if controller is None else with_function(loop.problem, controller)
     return OnePlant(problem, loop.names, rules, np.zeros(len(problem.state)), wrong, alone, loop)
 
