@@ -80,6 +80,7 @@ def _check(proof: Proof, policy: Policy | Controller, problem: Problem) -> None:
     )
     require(asked.single == claim.single, "what it says of single precision cannot hold in a loop")
     require(asked.dt == claim.dt, "it is about other equations: between samples or not, or with another sample")
+    require(asked.loop == claim.loop, "it is about another loop")
     require(len(asked.at) == len(claim.at), "it says two things of one time")
     require(fingerprint.of_controller(policy) == claim.policy, "it is about another controller")
     require(fingerprint.of_plant(asked.problem) == claim.plant, "it is about another plant")

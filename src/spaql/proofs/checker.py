@@ -68,9 +68,11 @@ def seen_from(loop: CheckedLoop, boxes: Array, centres: Array) -> Seen:
     def observed(where: Array, slopes: bool) -> list[Quantity]:
         if plant.observe is None:
             return inputs(Way([], len(where), False), where, slopes)
-        results = [result for _, result in runs(plant.observe.python, where, slopes, False)]
+        results = list(runs(plant.observe.python, where, slopes, False))
         require(len(results) == 1, "`observe` branches")
-        return list(results[0])
+        way, result = results[0]
+        number = inputs(way, where, slopes)[0]
+        return [number.of(item) for item in result]  # what is observed may be a constant
 
     over, at = observed(boxes, True), observed(points, False)
     slopes = [item.slope for item in over]

@@ -42,6 +42,7 @@ from spaql.plants.plant import Plant, PlantFunction, make_plant
 from spaql.plants.problem import Problem
 from spaql.plants.references import Reference
 from spaql.plants.signals import Signals
+from spaql.policy.digits import counted
 from spaql.policy.outputs import leaf
 from spaql.proofs.graph import Graph
 from spaql.proofs.tracing import paths
@@ -64,6 +65,7 @@ class Joined(NamedTuple):
     sensors: int  # that are off
     begins: Array  # (references, 2) where they begin
     rules: Tree | None  # of the law
+    told: tuple[str, ...]  # about the loop
 
 
 class Letters(NamedTuple):
@@ -91,6 +93,7 @@ def joined(
 ) -> Joined:  # fmt: skip
     """`plant`, whose state has these names, in the loop of the problem. `wrong`: by how much each measured variable may
     be off; `asked`: variables, errors of references among them; `rules`: of the law, if there is one."""
+    stated = signals
     if signals.rates and rules:
         rules, signals = of_changes(rules, signals), in_changes(signals)
     errors = [name for name in signals.errors if name in asked]
@@ -122,19 +125,38 @@ def joined(
     kinds = {"reset": reset, "step": step, "observe": observe}
     whole = make_plant(*(PlantFunction(kind, function) for kind, function in kinds.items()), plant.action_dim)
     chosen, said = len(x.plant) + len(x.references), [*names, *_names(signals, around, bool(x.off)), *errors]
-    kept = _needed(whole, {j for j, name in enumerate(said) if j < chosen or name in asked})
+    kept = _needed(whole, {j for j, name in enumerate(said) if j < chosen or name in asked}, rules)
     if len(kept) < len(said):
         whole, first = _without(whole, PlantFunction("reset", first), kept)
     starts = np.array(begins, float).reshape(-1, 2)
-    return Joined(_bare(problem, whole, signals.state), [said[j] for j in kept], chosen, first, len(x.off), starts, rules)
+    return Joined(
+        _bare(problem, whole, signals.state), [said[j] for j in kept], chosen, first, len(x.off), starts, rules,
+        _told(stated, around, wrong),
+    )  # fmt: skip
+
+
+def _told(signals: Signals, around: Surroundings, wrong: Array) -> tuple[str, ...]:
+    """What a certificate says of the loop."""
+    parts = [f"{axis.name} wrong by up to {most!r}" for axis, most in zip(signals.measured, wrong.tolist(), strict=True) if most]
+    for what, steps in (("sensors", around.sensor_delay), ("actions", around.actuator_delay)):
+        parts += [f"{what} late by {counted(steps, 'step')}"] if steps else []
+    for reference in signals.references:
+        low, high = reference.low, reference.high
+        changes = f"{reference.name} from {low:g} to {high:g} in every step"
+        parts.append(changes if reference.changes else f"{reference.name} held")
+    limits = {"limited to": signals.rates, "chosen up to": signals.increments}
+    for how, most in limits.items():
+        parts += [f"changes of {name} {how} {x:g}" for name, x in zip(signals.action_names, most, strict=False)]
+    parts += [str(lock) for lock in signals.interlocks]
+    return (*parts, *([f"memory of {', '.join(item.name for item in signals.items)}"] if signals.items else []))
 
 
 def _bare(problem: Problem, plant: Plant, state: tuple[Axis, ...]) -> Problem:
     return replace(problem, plant=plant, state=state, env=None, signals=None, known=None, limits=(), reference=None)
 
 
-def _needed(plant: Plant, asked: set[int]) -> list[int]:
-    """State variables on which something depends: an observation, a reward, an end, or those that are asked about."""
+def _needed(plant: Plant, asked: set[int], rules: Tree | None) -> list[int]:
+    """State variables on which something depends: what the law uses, a reward, an end, or those that are asked about."""
     graph = Graph()
     assert plant.observe is not None
     looks = paths(plant.observe.python, plant.state_dim, graph)
@@ -143,7 +165,8 @@ def _needed(plant: Plant, asked: set[int]) -> list[int]:
     for operation, *operands in graph.nodes:
         inner = [] if operation in ("x", "const") else [reads[operand] for operand in operands]
         reads.append({operands[0]} if operation == "x" else set().union(*inner))
-    ends = [node for look in looks for node in look.outputs] + [way.outputs[plant.state_dim] for way in ways]
+    used = range(plant.observation_dim) if rules is None else _used(rules)
+    ends = [look.outputs[j] for look in looks for j in used] + [way.outputs[plant.state_dim] for way in ways]
     for way in (*looks, *ways):
         ends += [condition for condition, _ in way.conditions] + ([] if way.truth is None else [way.truth])
     needed, pending = set[int](), asked.union(*(reads[node] for node in ends))
@@ -153,6 +176,13 @@ def _needed(plant: Plant, asked: set[int]) -> list[int]:
         if at < plant.state_dim:
             pending |= set().union(*(reads[way.outputs[at]] for way in ways)) - needed
     return sorted(at for at in needed if at < plant.state_dim)
+
+
+def _used(rules: Tree) -> list[int]:
+    """What a law observes to some effect."""
+    weights = [rules.weights, np.eye(rules.variables)[[j for j in rules.nodes["feature"] if 0 <= j < rules.variables]]]
+    weights += [] if rules.laws is None else list(np.swapaxes(rules.laws.gains, 0, 1))
+    return np.flatnonzero(np.concatenate(weights).any(axis=0)).tolist()
 
 
 def _without(plant: Plant, first: PlantFunction, kept: list[int]) -> tuple[Plant, Callable[..., Any]]:

@@ -76,6 +76,7 @@ def claim_of(policy: Policy, asked: Question, steps: float) -> Claim:
     return Claim(
         asked.problem.name, policy.origin, fingerprint.of_plant(asked.problem), tuple(asked.names), box_of(asked.start), steps, asked.never, asked.goes_on, asked.reach,
         asked.wrong, asked.parameters, asked.single, asked.at, asked.dt,
+        asked.loop,
     )  # fmt: skip
 
 

@@ -50,6 +50,7 @@ class Question(NamedTuple):
     seconds: float
     at: "Windows"  # where the state is to be at these times
     dt: float | None  # s, of a plant with a differential equation
+    loop: tuple[str, ...]  # what is told of the loop
 
 
 class OnePlant(NamedTuple):
@@ -105,6 +106,7 @@ def question(
         problem, whole_plant.rules, names, box, limits, bounds, goes_on, goal, count, steps is not None,
         whole_plant.sensors, tuple(whole_plant.wrong.tolist()), ranges, exported, real("seconds", seconds, 0.0, 1e6),
         _windows(problem, at, names, count, box), None if flow is None else flow.dt,
+        () if whole_plant.loop is None else whole_plant.loop.told,
     )  # fmt: skip
 
 
