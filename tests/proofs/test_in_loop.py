@@ -160,7 +160,7 @@ def test_a_band_around_the_reference_is_reached_for_ever(tmp_path):
     proof = proven(policy, tmp_path, reach={"level_error": (-0.1, 0.1)}, start=some)
     seen = orbits(policy, proof, proof.within + 200)
     error = seen[proof.within :, :, proof.claim.variables.index("level_error")]
-    assert -0.1 <= error.min()
+    assert error.min() >= -0.1
     assert error.max() <= 0.1
     assert np.abs(seen[0, :, -1]).max() > 0.1
 
@@ -179,7 +179,7 @@ def test_changes_are_limited(tmp_path):
     proof = proven(policy, tmp_path, never={"level": (0.0, 1.6)}, start={"target": (0.74, 0.76)})
     seen = orbits(policy, proof, 300)
     level = seen[..., 0]
-    assert 0.0 <= level.min()
+    assert level.min() >= 0.0
     assert level.max() <= 1.6
     applied = seen[..., proof.claim.variables.index("previous(inflow)")]
     assert np.abs(np.diff(applied, axis=0)).max() > 0.199  # the limit is active
@@ -292,7 +292,7 @@ def test_a_certificate_that_says_more_is_refused(kept, name, tmp_path):
 )
 def test_a_certificate_of_another_loop_or_controller_is_refused(kept, stated, gains, tmp_path):
     kept[1].save(tmp_path / "x.json")
-    with pytest.raises(spaql.SpaqlError, match="refused|begins with|start"):
+    with pytest.raises(spaql.SpaqlError, match=r"refused|begins with|start"):
         spaql.check_proof(tmp_path / "x.json", spaql.pid(tank(**stated), **gains))
 
 

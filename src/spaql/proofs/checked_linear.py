@@ -170,12 +170,12 @@ def _left_over(
             require((paid[0] <= low) & (high <= paid[1]), "a step may be paid less or more")
         for i in range(n):
             low, high = _ends_of(result[0][i])
-            ends_of_row = np.array([[np.min(np.broadcast_to(low, count)[rows]), np.max(np.broadcast_to(high, count)[rows])]])
-            following[i] = _hull(following[i][None], ends_of_row)[0]
+            following[i, 0] = min(following[i, 0], np.broadcast_to(low, count)[rows].min())
+            following[i, 1] = max(following[i, 1], np.broadcast_to(high, count)[rows].max())
         answers = way.taken
         ((_, shrunk),) = runs(plant.step.python, parts, True, False, answers)
         ((_, at),) = runs(plant.step.python, middle, False, False, answers)
-        for i in np.flatnonzero(~held):
+        for i in np.flatnonzero(~held).tolist():
             after, value = shrunk[0][i], at[0][i]
             if not isinstance(after, Quantity) or not isinstance(value, Quantity) or after.slope is None:
                 total = np.abs(float(after) - z[i]) + wide[:, i] @ far
@@ -188,7 +188,7 @@ def _left_over(
                     lost = after.error.reshape(PARTS, count).max(axis=0)
                     total = drift + lost + off @ far + blurred[:, i]
             left[rows, i] = np.maximum(left[rows, i], np.where(np.isnan(total), math.inf, total)[rows])
-        for i in np.flatnonzero(held):
+        for i in np.flatnonzero(held).tolist():
             own = result[0][i]
             require(isinstance(own, Quantity) and own.key == way.number("input", int(i)), "a held variable changes")
     most: Array = left.max(axis=0) * UP

@@ -1,4 +1,4 @@
-"""A plant, the loop around it and the memory of its controller as one plant with a memoryless law: what proofs are about.
+"""A plant, the loop around it and the memory of its controller as one plant with a memoryless law.
 
     def step(s0, s1, r0, z0, p0, a0):           a tank with a PI controller whose action is late by one step
         q0_0, q0_1, = look(s0, s1)
@@ -18,11 +18,8 @@ allows more than the loop does:
 Where the change of an action is limited, a law is said to choose the change (`of_changes`): of a score s, the action v
 before and the limit c,  clip(clip(s, low, high), v - c, v + c)  =  clip(v + clip(s - v, -c, c), low, high)  for every v
 from low to high, where all actions are. So what the limit does is known as well as what the range of the action does.
-
-A controller that is a Python function becomes a part of the plant, too: what it returns is all that its law observes.
 """
 
-import inspect
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -31,9 +28,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from spaql.ground.arrays import Array
-from spaql.ground.errors import SpaqlError
 from spaql.plants.assemble import bounded
-from spaql.plants.axes import Axis, Continuous
+from spaql.plants.axes import Axis
 from spaql.plants.compile import function_of, listed
 from spaql.plants.compile import names as letters
 from spaql.plants.equations import drawn
@@ -43,14 +39,11 @@ from spaql.plants.problem import Problem
 from spaql.plants.references import Reference
 from spaql.plants.signals import Signals
 from spaql.policy.digits import counted
-from spaql.policy.outputs import leaf
-from spaql.proofs.graph import Graph
-from spaql.proofs.tracing import paths
 from spaql.trees.laws import CLIP, LeafLaws
-from spaql.trees.tree import LEAF, Builder, Tree
+from spaql.trees.tree import LEAF, Tree
 
 if TYPE_CHECKING:
-    from spaql.policy.controller import Controller
+    pass
 
 PADDED = 1e-9  # of a range: more than what is lost where a reference is rounded
 
@@ -65,7 +58,7 @@ class Joined(NamedTuple):
     sensors: int  # that are off
     begins: Array  # (references, 2) where they begin
     rules: Tree | None  # of the law
-    told: tuple[str, ...]  # about the loop
+    words: tuple[str, ...]  # about the loop
 
 
 class Letters(NamedTuple):
@@ -101,7 +94,8 @@ def joined(
     x = Letters(
         letters("s", plant.state_dim), letters("r", len(signals.references)),
         [letters(f"q{k}_", plant.observation_dim) for k in range(around.sensor_delay + 1)],
-        letters("z", len(signals.registers)), [letters(f"p{k}_", plant.action_dim) for k in range(around.actuator_delay)],
+        letters("z", len(signals.registers)),
+        [letters(f"p{k}_", plant.action_dim) for k in range(around.actuator_delay)],
         [f"e{n}" for n in numbers], [f"v{j}" for j in np.flatnonzero(wrong)],
         [f"w{k}" for k, reference in enumerate(signals.references) if reference.changes],
     )  # fmt: skip
@@ -122,22 +116,18 @@ def joined(
     reset = _reset(plant, x, begins, first)
     lines = [*newest, f"return seen({listed(x.queue[0], x.references, x.registers)})"]
     observe = function_of(scope, f"observe({listed(x.state)})", lines)
-    kinds = {"reset": reset, "step": step, "observe": observe}
-    whole = make_plant(*(PlantFunction(kind, function) for kind, function in kinds.items()), plant.action_dim)
-    chosen, said = len(x.plant) + len(x.references), [*names, *_names(signals, around, bool(x.off)), *errors]
-    kept = _needed(whole, {j for j, name in enumerate(said) if j < chosen or name in asked}, rules)
-    if len(kept) < len(said):
-        whole, first = _without(whole, PlantFunction("reset", first), kept)
-    starts = np.array(begins, float).reshape(-1, 2)
+    whole = plant_of_functions(reset, step, observe, plant.action_dim)
+    said, starts = [*names, *_names(signals, around, bool(x.off)), *errors], np.array(begins, float).reshape(-1, 2)
     return Joined(
-        _bare(problem, whole, signals.state), [said[j] for j in kept], chosen, first, len(x.off), starts, rules,
-        _told(stated, around, wrong),
+        on_plant(problem, whole, signals.state), said, len(x.plant) + len(x.references), first, len(x.off), starts,
+        rules, _told(stated, around, wrong),
     )  # fmt: skip
 
 
 def _told(signals: Signals, around: Surroundings, wrong: Array) -> tuple[str, ...]:
     """What a certificate says of the loop."""
-    parts = [f"{axis.name} wrong by up to {most!r}" for axis, most in zip(signals.measured, wrong.tolist(), strict=True) if most]
+    sensors = zip(signals.measured, wrong.tolist(), strict=True)
+    parts = [f"{axis.name} wrong by up to {most!r}" for axis, most in sensors if most > 0.0]
     for what, steps in (("sensors", around.sensor_delay), ("actions", around.actuator_delay)):
         parts += [f"{what} late by {counted(steps, 'step')}"] if steps else []
     for reference in signals.references:
@@ -151,58 +141,14 @@ def _told(signals: Signals, around: Surroundings, wrong: Array) -> tuple[str, ..
     return (*parts, *([f"memory of {', '.join(item.name for item in signals.items)}"] if signals.items else []))
 
 
-def _bare(problem: Problem, plant: Plant, state: tuple[Axis, ...]) -> Problem:
+def plant_of_functions(reset: Any, step: Any, observe: Any, actions: int) -> Plant:
+    return make_plant(
+        PlantFunction("reset", reset), PlantFunction("step", step), PlantFunction("observe", observe), actions
+    )
+
+
+def on_plant(problem: Problem, plant: Plant, state: tuple[Axis, ...]) -> Problem:
     return replace(problem, plant=plant, state=state, env=None, signals=None, known=None, limits=(), reference=None)
-
-
-def _needed(plant: Plant, asked: set[int], rules: Tree | None) -> list[int]:
-    """State variables on which something depends: what the law uses, a reward, an end, or those that are asked about."""
-    graph = Graph()
-    assert plant.observe is not None
-    looks = paths(plant.observe.python, plant.state_dim, graph)
-    ways = paths(plant.step.python, plant.step.parameters, graph)
-    reads: list[set[int]] = []  # inputs, by node: those of operands stand before
-    for operation, *operands in graph.nodes:
-        inner = [] if operation in ("x", "const") else [reads[operand] for operand in operands]
-        reads.append({operands[0]} if operation == "x" else set().union(*inner))
-    used = range(plant.observation_dim) if rules is None else _used(rules)
-    ends = [look.outputs[j] for look in looks for j in used] + [way.outputs[plant.state_dim] for way in ways]
-    for way in (*looks, *ways):
-        ends += [condition for condition, _ in way.conditions] + ([] if way.truth is None else [way.truth])
-    needed, pending = set[int](), asked.union(*(reads[node] for node in ends))
-    while pending:
-        at = pending.pop()
-        needed.add(at)
-        if at < plant.state_dim:
-            pending |= set().union(*(reads[way.outputs[at]] for way in ways)) - needed
-    return sorted(at for at in needed if at < plant.state_dim)
-
-
-def _used(rules: Tree) -> list[int]:
-    """What a law observes to some effect."""
-    weights = [rules.weights, np.eye(rules.variables)[[j for j in rules.nodes["feature"] if 0 <= j < rules.variables]]]
-    weights += [] if rules.laws is None else list(np.swapaxes(rules.laws.gains, 0, 1))
-    return np.flatnonzero(np.concatenate(weights).any(axis=0)).tolist()
-
-
-def _without(plant: Plant, first: PlantFunction, kept: list[int]) -> tuple[Plant, Callable[..., Any]]:
-    """The plant of these state variables alone, and in which state it begins."""
-    x, a, c = letters("x", plant.state_dim), letters("a", plant.action_dim), letters("c", plant.step_noise)
-    some = [x[j] for j in kept]
-    whole = listed(name if j in kept else "0.0" for j, name in enumerate(x))
-
-    def rest(function: PlantFunction) -> Callable[..., Any]:
-        arguments = listed(letters("u", function.parameters))
-        lines = [f"{listed(x)}= act({arguments})", f"return ({listed(some)})"]
-        begins: Callable[..., Any] = function_of({"act": function.python}, f"{function.kind}({arguments})", lines)
-        return begins
-
-    assert plant.observe is not None
-    lines = [f"({listed(x)}), reward, terminated = act({whole}{listed(a, c)})", f"return ({listed(some)}), reward, terminated"]
-    step = function_of({"act": plant.step.python}, f"step({listed(some, a, c)})", lines)
-    observe = function_of({"act": plant.observe.python}, f"observe({listed(some)})", [f"return act({whole})"])
-    kinds = {"reset": rest(plant.reset), "step": step, "observe": observe}
-    return make_plant(*(PlantFunction(kind, made) for kind, made in kinds.items()), plant.action_dim), rest(first)
 
 
 def _look(plant: Plant, into: Sequence[str]) -> str:
@@ -246,17 +192,17 @@ def _step(
         if reference.changes:
             low, high = span(reference)
             lines.append(f"r{k} = drawn({low!r}, {high!r}, w{k})")
-    return f"step({listed(x.state, a, c, x.off, x.moves)})", [*lines, *apart, f"return ({listed(x.state)}), reward, terminated"]
+    lines += [*apart, f"return ({listed(x.state)}), reward, terminated"]
+    return f"step({listed(x.state, a, c, x.off, x.moves)})", lines
 
 
-def _reset(plant: Plant, x: Letters, begins: list[tuple[float, float]], first: Callable[..., Any]) -> Callable[..., Any]:
+def _reset(plant: Plant, x: Letters, begins: list[tuple[float, float]], first: Callable[..., Any]) -> Any:
     c, w = letters("c", plant.reset_noise), letters("w", len(begins))
     lines = [f"{listed(x.plant)}= start({listed(c)})"]
     lines += [f"r{k} = drawn({low!r}, {high!r}, w{k})" for k, (low, high) in enumerate(begins)]
     scope = {"start": plant.reset.python, "begins": first, "drawn": drawn}
     lines.append(f"return begins({listed(x.plant, x.references, x.off)})")
-    reset: Callable[..., Any] = function_of(scope, f"reset({listed(c, w, x.off)})", lines)
-    return reset
+    return function_of(scope, f"reset({listed(c, w, x.off)})", lines)
 
 
 def span(reference: Reference) -> tuple[float, float]:
@@ -299,56 +245,5 @@ def of_changes(rules: Tree, signals: Signals) -> Tree:
     nodes["feature"][nodes["feature"] == old] = old + axes  # a test of several variables
     gains = np.concatenate([gains, np.where(leaves, -np.eye(axes), 0.0)], axis=2)
     weights = np.hstack([rules.weights, np.zeros((len(nodes), axes))])
-    limits = np.array(signals.rates)
-    return Tree(nodes, np.zeros_like(rules.actions), weights, LeafLaws(gains, offsets, -limits, limits, np.zeros(0), CLIP))
-
-
-# -- controllers that are Python functions -----------------------------------------------------------------------------
-
-
-def with_function(problem: Problem, controller: "Controller") -> tuple[Problem, Tree]:
-    """The plant whose controller is a function, and the law that does what it says.
-
-    A function without branches becomes what is observed, and the law holds it within the range of the action. One with
-    branches becomes a part of the step, and the law does nothing.
-    """
-    function, actions, plant = controller.function, problem.actions, problem.plant
-    assert plant is not None
-    if not inspect.isfunction(function):
-        raise SpaqlError(f"{controller.name} is a {type(function).__name__}: only plain Python functions can be proven about")
-    graph = Graph()
-    ways = paths(function, len(problem.state), graph)
-    x, o, a = letters("x", plant.state_dim), letters("o", plant.observation_dim), letters("a", actions.axes)
-    c, scope = letters("c", plant.step_noise), {"says": function, "act": plant.step.python}
-    scope |= {"look": plant.observe.python} if plant.observe else {}
-    (low, high), several = actions.bounds, controller.several
-    says = [f"{listed(o)}= look({listed(x)})" if plant.observe else f"{listed(o)}= {listed(x)}"]
-    says.append(f"{listed(a) if several else a[0]} = says({listed(o)})")
-    axes, step = actions.axes, plant.step
-    if len(ways) == 1 and not actions.values:
-        observe = function_of(scope, f"observe({listed(x)})", [*says, f"return ({listed(a)})"])
-        rules = leaf(actions, np.eye(axes), np.zeros(axes), CLIP)
-    else:
-        held = [f"{name} = min(max({name}, {low[j].item()!r}), {high[j].item()!r})" for j, name in enumerate(a)]
-        if actions.values:
-            held = []
-            for way in ways:
-                _one_of_the_set(controller, graph.nodes[way.outputs[0]], actions.values)
-        lines = [*says, *held, f"return act({listed(x, a, c)})"]
-        step = PlantFunction("step", function_of(scope, f"step({listed(x, ['nothing'], c)})", lines))
-        observe, axes = function_of({}, f"observe({listed(x)})", ["return (0.0,)"]), 1
-        builder = Builder(1, 1)
-        builder.leaf(0.0)
-        rules = builder.tree()
-        actions = Continuous((-1.0,), (1.0,))
-    whole = make_plant(plant.reset, step, PlantFunction("observe", observe), axes)
-    state = tuple(Axis(f"output {j}", -1.0, 1.0) for j in range(axes))
-    return replace(_bare(problem, whole, state), actions=actions), rules
-
-
-def _one_of_the_set(controller: "Controller", node: tuple[Any, ...], values: Sequence[float]) -> None:
-    kind, *value = node
-    if kind != "const" or value[0] not in values:
-        said = f"{value[0]:g}" if kind == "const" else "a number that it has computed"
-        wanted = ", ".join(f"{value:g}" for value in values)
-        raise SpaqlError(f"{controller.name} returns {said}, and not exactly one of {wanted}: no proof without that")
+    most = np.array(signals.rates)
+    return Tree(nodes, np.zeros_like(rules.actions), weights, LeafLaws(gains, offsets, -most, most, np.zeros(0), CLIP))

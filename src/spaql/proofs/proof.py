@@ -173,8 +173,12 @@ class Proof:
 
 
 def _named(bounds: dict[str, tuple[float, float]], wider: bool = True) -> str:
-    ranges = {name: (_ends(*ends, wider), ends[0] == ends[1]) for name, ends in bounds.items()}
-    return ", ".join(f"{name} = {ends[0]}" if point else f"{name} in [{', '.join(ends)}]" for name, (ends, point) in ranges.items())
+    parts = []
+    for name, (low, high) in bounds.items():
+        ends = _ends(low, high, wider)
+        point = f"{low:g}" if float(f"{low:g}") == low else repr(low)
+        parts.append(f"{name} = {point}" if low == high else f"{name} in [{', '.join(ends)}]")
+    return ", ".join(parts)
 
 
 def _ends(low: float, high: float, wider: bool) -> list[str]:

@@ -13,12 +13,12 @@ from spaql.ground.progress import working
 from spaql.policy.controller import Controller
 from spaql.policy.digits import counted
 from spaql.policy.policy import Policy
-from spaql.proofs import fingerprint
 from spaql.proofs.counterexamples import counterexample, visited
 from spaql.proofs.flow_model import ORDER
 from spaql.proofs.followed import Following, followed
 from spaql.proofs.loop_model import ClosedLoop, closed_loop, held_states, refuse_unbounded_noise
 from spaql.proofs.loops_proven import evidence_of, prove_loop
+from spaql.proofs.one_plant import of_controller, of_plant
 from spaql.proofs.plant_steps import workplace
 from spaql.proofs.proof import Box, Claim, Proof
 from spaql.proofs.proven_cells import evidence_of as cell_evidence
@@ -50,7 +50,7 @@ def prove(
     about, law = (policy, None) if isinstance(policy, Controller) else (policy.problem, policy.rules)
     asked = question(about, never, reach, start, steps, parameters, sensors, single, seconds, at, law)
     assert asked.rules is not None
-    policy = Policy(asked.problem, asked.rules, "law", fingerprint.of_controller(policy))  # as it is proven about
+    policy = Policy(asked.problem, asked.rules, "law", of_controller(policy))  # as it is proven about
     began = time.process_time()
     if asked.dt is not None:
         proof = _flows(policy, asked)
@@ -74,8 +74,8 @@ def loop_of(rules: Tree, asked: Question) -> ClosedLoop:
 
 def claim_of(policy: Policy, asked: Question, steps: float) -> Claim:
     return Claim(
-        asked.problem.name, policy.origin, fingerprint.of_plant(asked.problem), tuple(asked.names), box_of(asked.start), steps, asked.never, asked.goes_on, asked.reach,
-        asked.wrong, asked.parameters, asked.single, asked.at, asked.dt,
+        asked.problem.name, policy.origin, of_plant(asked.problem), tuple(asked.names), box_of(asked.start), steps,
+        asked.never, asked.goes_on, asked.reach, asked.wrong, asked.parameters, asked.single, asked.at, asked.dt,
         asked.loop,
     )  # fmt: skip
 

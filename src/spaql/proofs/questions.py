@@ -1,10 +1,8 @@
 """What is asked of a proof, checked: the plant with its ranges, the starts, bounds by name, the
 number of steps."""
 
-import inspect
 import math
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,20 +10,14 @@ import numpy as np
 from spaql.ground.arrays import Array
 from spaql.ground.checks import flag, numbers, real, whole
 from spaql.ground.errors import SpaqlError, echoed
-from spaql.plants.assemble import with_parameters
-from spaql.plants.catalog import CATALOG
 from spaql.plants.equations import Between
-from spaql.plants.loop import signals_around, stated
-from spaql.plants.loop_plant import Surroundings
-from spaql.plants.make import make_from_catalog, plant_of
-from spaql.plants.ode import ode_plant
+from spaql.plants.loop import signals_around
 from spaql.plants.problem import Problem
 from spaql.policy.controller import Controller
-from spaql.proofs.in_loop import Joined, joined, with_function
 from spaql.proofs.loop_model import enclosed, start_box
+from spaql.proofs.one_plant import Bounds, OnePlant, one_plant
 from spaql.trees.tree import Tree
 
-Bounds = dict[str, tuple[float, float]]
 Windows = tuple[tuple[float, float, Bounds], ...]  # from, to (s), and the bounds in between
 CLOSE = 1e-9  # of a sample: how near to one a time must be
 
@@ -50,19 +42,7 @@ class Question(NamedTuple):
     seconds: float
     at: "Windows"  # where the state is to be at these times
     dt: float | None  # s, of a plant with a differential equation
-    loop: tuple[str, ...]  # what is told of the loop
-
-
-class OnePlant(NamedTuple):
-    """What a question is about, with the parameters that are ranges: a plant in no loop, and a memoryless law."""
-
-    problem: Problem
-    names: list[str]
-    rules: Tree | None
-    sensors: Array  # by how much what the law sees may be off
-    wrong: Array  # the same of what is measured, as it was asked
-    alone: Problem  # the plant itself
-    loop: Joined | None  # what was joined with it
+    loop: tuple[str, ...]  # what a certificate says of the loop
 
 
 def question(
@@ -74,7 +54,10 @@ def question(
         name: _range(f"parameters: {name}", value)
         for name, value in _mapping("parameters", parameters).items()
     }
-    whole_plant = _one_plant(about, ranges, sensors, [name for given in (never, reach) for name in _named(given)], law)
+    given = about.problem if isinstance(about, Controller) else about
+    wrong = _sensors([axis.name for axis in signals_around(given).measured], sensors)
+    named = [name for bounds in (never, reach) if isinstance(bounds, Mapping) for name in bounds]
+    whole_plant = one_plant(about, ranges, wrong, named, law)
     problem, names = whole_plant.problem, whole_plant.names
     flow = getattr(problem.plant, "flow", None)
     bounds = None if never is None else _bounds("never", never, names)
@@ -106,40 +89,8 @@ def question(
         problem, whole_plant.rules, names, box, limits, bounds, goes_on, goal, count, steps is not None,
         whole_plant.sensors, tuple(whole_plant.wrong.tolist()), ranges, exported, real("seconds", seconds, 0.0, 1e6),
         _windows(problem, at, names, count, box), None if flow is None else flow.dt,
-        () if whole_plant.loop is None else whole_plant.loop.told,
+        () if whole_plant.loop is None else whole_plant.loop.words,
     )  # fmt: skip
-
-
-def _named(given: Any) -> list[Any]:
-    return list(given) if isinstance(given, Mapping) else []
-
-
-def _one_plant(
-    about: Problem | Controller, ranges: Bounds, sensors: Any, named: list[Any], law: Tree | None
-) -> OnePlant:
-    """The loop, and a controller that is a function, become parts of the plant. `named`: variables that are asked about."""
-    controller = about if isinstance(about, Controller) else None
-    given: Problem = about.problem if isinstance(about, Controller) else about
-    if given.plant is None or not hasattr(given.plant, "step"):
-        raise SpaqlError(
-            f"{given.name} has no plant with equations, so nothing can be proven about it"
-        )
-    signals, around, alone = signals_around(given), Surroundings(), given
-    if given.signals is not None:
-        alone, signals, around = stated(given)
-    alone = _with_ranges(alone, ranges)
-    assert alone.plant is not None
-    names, wrong = state_names(alone), _sensors([axis.name for axis in signals.measured], sensors)
-    if given.signals is None and controller is None:
-        return OnePlant(alone, names, law, wrong, wrong, alone, None)
-    for j, _ in around.noise:
-        if wrong[j] == 0.0:
-            name = signals.measured[j].name
-            such = f"say how far it may be off, sensors={{{name!r}: ...}}"
-            raise SpaqlError(f"the noise of the sensor of {name} is normal, which has no bounds: {such}")
-    loop = joined(given, alone.plant, names, signals, around, wrong, named, law)
-    problem, rules = (loop.problem, loop.rules) if controller is None else with_function(loop.problem, controller)
-    return OnePlant(problem, loop.names, rules, np.zeros(len(problem.state)), wrong, alone, loop)
 
 
 def _windows(problem: Problem, given: Any, names: list[str], steps: float, start: Array) -> Windows:
@@ -257,47 +208,3 @@ def _sensors(seen: list[str], given: Any) -> Array:
             )
         errors[seen.index(name)] = real(f"sensors: {name}", value, 0.0, 1e6)
     return errors
-
-
-def _with_ranges(problem: Problem, ranges: Bounds) -> Problem:
-    """The problem whose plant draws these parameters."""
-    if not ranges:
-        return problem
-    drawn = {name: Between(*ends) for name, ends in ranges.items()}
-    make, made_of = getattr(problem.plant, "origin", None) or (None, ({},))
-    if make is plant_of:
-        name, given = made_of
-        made = make_from_catalog(name, dict(given) | drawn)
-        return replace(problem, plant=made.plant, parameters=made.parameters)
-    if make not in (with_parameters, ode_plant):
-        raise SpaqlError(
-            f"{problem.name} has no parameters: give them to from_plant(..., parameters=...)"
-        )
-    *parts, given = made_of
-    unknown = [name for name in drawn if name not in given]
-    if unknown:
-        raise SpaqlError(
-            f"{problem.name} has no parameter {echoed(unknown[0])}: choose among {', '.join(given)}"
-        )
-    return replace(problem, plant=make(*parts, dict(given) | drawn))
-
-
-def state_names(problem: Problem) -> list[str]:
-    """Of the plant's own variables: those of the catalog, what is observed, or the arguments of `step`; then parameters
-    that an episode draws."""
-    plant: Any = problem.plant
-    if plant.flow is not None:
-        return list(plant.flow.names)
-    make, made_of = plant.origin or (None, ())
-    arguments, given = list(inspect.signature(plant.step.python).parameters), {}
-    names = [axis.name for axis in problem.state] if plant.observe is None else []
-    if make is plant_of:
-        name, given = made_of
-        names = list(CATALOG[name].equations.variables)
-    elif make is with_parameters:
-        _, step, observe, _, given = made_of
-        arguments = [name for name in inspect.signature(step.python).parameters if name not in given]
-        names = [axis.name for axis in problem.state] if observe is None else []
-    drawn = [name for name, value in given.items() if isinstance(value, Between)]
-    known = plant.state_dim - len(drawn)
-    return [*(names if len(names) == known else arguments[:known]), *drawn]

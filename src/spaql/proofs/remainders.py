@@ -116,7 +116,7 @@ def frame_at(place: Workplace, centre: Array, slope: float, ranges: Array) -> Fr
     jacobian = steps.slopes[0].mean(axis=2)
     columns = jacobian[:, n : n + m].copy()
     for axis in range(m):
-        if math.isnan(steep[axis]):  # one threshold: as steep as would bring the score to zero as soon as a push is seen
+        if math.isnan(steep[axis]):  # a threshold: so steep that a push, when it is seen, takes the score to zero
             column = columns[:, axis]
             for _ in range(n):
                 corrected = abs(gains[axis] @ column)

@@ -118,7 +118,7 @@ def arrival(asked: Question, rules: Tree, region: ProvenPart, held: Array) -> in
     box = _shrunk(region, INSIDE, held)
     most = asked.problem.horizon if math.isinf(asked.steps) else asked.steps
     states = visited(asked._replace(steps=float(most)), rules, EPISODES)
-    inside = ((states >= box[:, 0]) & (states <= box[:, 1])).all(axis=(0, 2))
+    inside: Array = np.all((states >= box[:, 0]) & (states <= box[:, 1]), axis=(0, 2))
     return int(np.argmax(inside[1:])) + 1 if inside[1:].any() else None
 
 
