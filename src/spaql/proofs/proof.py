@@ -139,7 +139,8 @@ class Proof:
         if claim.reach == "end":
             parts.append(f"the episode ends within {self.within} steps")
         elif isinstance(claim.reach, dict):
-            parts.append(f"after at most {self.within} steps {_named(claim.reach)}, {when}")
+            after = "in the end" if self.within is None else f"after at most {self.within} steps"
+            parts.append(f"{after} {_named(claim.reach)}, {when}")
         if claim.goes_on:
             parts.append(f"the episode does not end {when}")
         if claim.never is not None:

@@ -24,9 +24,10 @@ from spaql.proofs.plant_steps import Workplace
 from spaql.proofs.questions import Question
 from spaql.trees.tree import Tree
 
-SMALLER = 24  # boxes around what is held that are tried, each 0.7 times the one before
+TRIED = 24  # steps at which a box is tried
 EPISODES = 20  # simulated, to know when starts arrive
-INSIDE = 0.8  # of the box: where they must be then
+WIDER = 1.4  # than where these are, a box is
+LEAST = 1e-3  # of where they begin
 SPARE = 0.9  # of the box: where sets must be, for the checker's are a little wider
 SMALLEST = 1.0 / 64.0  # part of what is held that is not cut again, and of the starts
 MOST_SET_STEPS = 4  # for a box, for each step
@@ -58,12 +59,14 @@ def settled(place: Workplace, rules: Tree, asked: Question, goal: Array, seconds
         start, volume = pending.pop()
         at_work("looking for regions that starts arrive in", result.share)
         left = seconds - (time.process_time() - began)
-        region = None if left <= 0.0 else region_near(place, rules, asked._replace(start=start), goal)
-        steps = None if region is None else arrival(asked._replace(start=start), rules, region, place.held)
-        if region is not None and steps is not None:
-            within = _shrunk(region, SPARE, place.held)
-            states = visited(asked._replace(start=start, steps=float(steps)), rules, EPISODES)
-            widest = np.maximum(np.ptp(states.reshape(-1, states.shape[2]), axis=0) , 1e-9)
+        part = asked._replace(start=start)
+        states = visited(part._replace(steps=float(_most(asked))), rules, EPISODES, corners=True)
+        near = None if left <= 0.0 else region_near(place, part, goal, states)
+        if near is not None:
+            region, steps = near
+            within = np.where(place.held[:, None], start, _around(region.start, SPARE))
+            passed = states[:, : steps + 1].reshape(-1, len(start))
+            widest = np.maximum(np.ptp(passed, axis=0), 1e-9)
             task = Following(
                 steps, asked.limits, widest, True, False, 1000 + MOST_SET_STEPS * steps, np.array([[steps, steps]]),
                 within[None],
@@ -88,38 +91,33 @@ def settled(place: Workplace, rules: Tree, asked: Question, goal: Array, seconds
     return result
 
 
-def region_near(place: Workplace, rules: Tree, asked: Question, goal: Array) -> ProvenPart | None:
-    """A region within the goal that is never left, from a large box around what the loop holds in the end."""
+def _most(asked: Question) -> float:
+    return float(asked.problem.horizon if math.isinf(asked.steps) else asked.steps)
+
+
+def region_near(place: Workplace, asked: Question, goal: Array, states: Array) -> tuple[ProvenPart, int] | None:
+    """A region within the goal that is never left, and after how many steps simulated episodes are in its box: the
+    first at which there is one. `states`: of these episodes."""
     start, held = asked.start, place.held[:, None]
     limits = np.stack([np.maximum(goal, asked.limits)[:, 0], np.minimum(goal, asked.limits)[:, 1]], axis=1)
-    middle = start.mean(axis=1)
-    last = visited(asked._replace(start=np.stack([middle, middle], axis=1)), rules, 1)[0, -1]
+    last = states[:, -1].mean(axis=0)[:, None]
     for slope in (1.0, *SLOPES[::4].tolist()):
-        centre = equilibrium(place, np.where(held, start, last[:, None]), slope)
-        away = np.where(place.held, 0.0, np.max(np.abs(start - centre[:, None]), axis=1))
-        away = np.maximum(away, np.where(place.held, 0.0, 1e-3 * away.max(initial=1e-6)))
-        for size in 0.7 ** np.arange(SMALLER):
-            box = np.where(held, start, centre[:, None] + size * away[:, None] * [-1.0, 1.0])
+        centre = equilibrium(place, np.where(held, start, last), slope)[:, None]
+        for steps in np.unique(np.geomspace(1, states.shape[1] - 1, TRIED).astype(int)).tolist():
+            away = np.abs(states[:, steps] - centre[:, 0]).max(axis=0)[:, None] * WIDER
+            away = np.maximum(away, LEAST * np.abs(states[:, 0] - centre[:, 0]).max(axis=0)[:, None]) + 1e-9
+            box = np.where(held, start, centre + away * [-1.0, 1.0])
             part, _ = best_part(place, box, limits, None, [slope])
             if part is not None:
-                return part
+                return part, int(steps)
     return None
 
 
-def _shrunk(region: ProvenPart, by: float, held: Array) -> Array:
-    """The box of a region without a margin; of what is held all."""
-    box, middle = region.start, region.start.mean(axis=1, keepdims=True)
-    within: Array = np.where(held[:, None], box, middle + by * (box - middle))
+def _around(box: Array, by: float) -> Array:
+    """The box without a margin."""
+    middle = box.mean(axis=1, keepdims=True)
+    within: Array = middle + by * (box - middle)
     return within
-
-
-def arrival(asked: Question, rules: Tree, region: ProvenPart, held: Array) -> int | None:
-    """After how many steps simulated episodes are in the box; None: some never are."""
-    box = _shrunk(region, INSIDE, held)
-    most = asked.problem.horizon if math.isinf(asked.steps) else asked.steps
-    states = visited(asked._replace(steps=float(most)), rules, EPISODES)
-    inside: Array = np.all((states >= box[:, 0]) & (states <= box[:, 1]), axis=(0, 2))
-    return int(np.argmax(inside[1:])) + 1 if inside[1:].any() else None
 
 
 def evidence_of_settling(part: SettledPart, evidence: dict[str, Any]) -> dict[str, Any]:
