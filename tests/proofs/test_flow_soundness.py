@@ -99,7 +99,7 @@ def test_what_is_printed_promises_no_more_than_what_is_proven():
     proof = TURNING.prove(never={"x": (-2.0000001, 1.99999999), "v": (-5.00000001, 5.00000001)}, start=start)
     assert proof.holds
     text = str(proof)
-    assert "[0.90000001, 1.0999999] x [-0.1, 0.1]" in text
+    assert "with x in [0.90000001, 1.0999999], v in [-0.1, 0.1]:" in text
     assert "x in [-2.0000001, 2], v in [-5.00000001, 5.00000001] for" in text
 
 

@@ -312,7 +312,6 @@ def test_of_cells_no_number_may_be_better(certificates, tmp_path):
         ({"sensors": {"speed": 0.1}}, "not observed"),
         ({"seconds": -1}, "seconds"),
         ({"single": 2}, "single"),
-        ({"reach": {"angle": (-0.1, 0.1)}}, "too many"),
     ],
 )
 def test_bad_input_is_one_line(balancing, options, said):

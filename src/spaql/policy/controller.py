@@ -83,7 +83,7 @@ class Controller(Probes):
         self.name = one_line(name if name is not None else "controller" if own == "<lambda>" else own)
         self._allowed = allowed_by(problem.actions)
         self._check_parameters()
-        self._several = False  # whether it returns a tuple
+        self.several = False  # whether it returns a tuple
         for observation in _some(problem):
             said, again = self._call(observation), self._call(observation)
             if repr(said) != repr(again):  # as text, because nan is not nan
@@ -92,7 +92,7 @@ class Controller(Probes):
                     f"then {_short(again)}. What it remembers must be an observed variable of the problem"
                 )
             self._action(observation, said)
-            self._several = isinstance(said, tuple)
+            self.several = isinstance(said, tuple)
 
     # -- acting --------------------------------------------------------------------------------------------------------
 
@@ -151,7 +151,7 @@ class Controller(Probes):
         try:
             if not inspect.isfunction(self.function):
                 raise SpaqlError(f"it is a {type(self.function).__name__}, not a plain function")
-            return self.problem.plant.acting(self.function, self._several)
+            return self.problem.plant.acting(self.function, self.several)
         except Exception as error:  # whatever numba raises
             slow = "it runs in plain Python, some hundred times slower"
             warnings.warn(f"{self.name} does not compile: {_reason(error)}; {slow}", SpaqlWarning, stacklevel=2)

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from os import PathLike
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -118,25 +117,6 @@ class Policy(Probes):
     def assurances(self) -> list[str]:
         """What its certificate and its proof say, a line each."""
         return [*(self.certificate.lines if self.certificate else ()), *(self.proof.lines if self.proof else ())]
-
-    def prove(
-        self, never: Any = None, reach: Any = None, start: Any = None, steps: Any = None, *, at: Any = None,
-        parameters: Any = MappingProxyType({}), sensors: Any = 0.0, single: bool = True, seconds: float = 60,
-    ) -> "Proof":  # fmt: skip
-        """A theorem for all start states, with outward rounding, or as much of it as there is time for; print it.
-
-        - `never`: bounds that are never left, `{"angle": (-0.2, 0.2)}`; else that no episode ends in failure
-        - `reach`: bounds that are reached and kept from then on, or "end" (what is proven where endings are successes)
-        - `start`: a range by variable, or one for each; without it all start states of the plant
-        - `steps`: how many; without it for ever if that can be proven, else the horizon
-        - `at`: of `spaql.from_ode`, bounds by time in seconds `{1.0: {"angle": (0, 1)}}`, or by (from, to)
-        - `parameters`: ranges by name, each held for an episode; `sensors`: how far each may be wrong, or all
-        - `single`: exported code in single precision too; `seconds`: of CPU, then what is not proven is `open`
-        - `save` of what is returned writes a certificate, which `spaql.check_proof` verifies: see docs/proofs.md
-        """
-        from spaql.proofs.prove import prove
-
-        return prove(self, never, reach, start, steps, parameters, sensors, single, seconds, at)
 
     def with_proof(self, proof: "Proof | str | PathLike[str]") -> "Policy":
         """The same policy with what `prove` returned, or a file of it, checked first: shown where it is shown."""

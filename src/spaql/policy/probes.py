@@ -7,6 +7,7 @@ not. One number at a time, on the same fresh episodes, so that the answer has no
 from collections.abc import Callable, Iterator
 from copy import deepcopy
 from dataclasses import replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -23,6 +24,7 @@ from spaql.trees.tree import LEAF, Tree
 
 if TYPE_CHECKING:
     from spaql.policy.policy import Policy
+    from spaql.proofs.proof import Proof
     from spaql.training.closed_loop import Decides
     from spaql.training.episode import Episode
     from spaql.training.falsify import Falsifiable
@@ -101,6 +103,25 @@ class Probes:
         from spaql.training.falsify import falsify
 
         return falsify(self, episodes, seed, by, fresh)
+
+    def prove(
+        self: "Decides", never: Any = None, reach: Any = None, start: Any = None, steps: Any = None, *, at: Any = None,
+        parameters: Any = MappingProxyType({}), sensors: Any = 0.0, single: bool = True, seconds: float = 60,
+    ) -> "Proof":  # fmt: skip
+        """A theorem for all start states, with outward rounding, or as much of it as there is time for; print it.
+
+        - `never`: bounds that are never left, `{"angle": (-0.2, 0.2)}`; else that no episode ends in failure
+        - `reach`: bounds that are reached and kept from then on, or "end" (what is proven where endings are successes)
+        - `start`: a range by variable, or one for each; without it all start states of the plant
+        - `steps`: how many; without it for ever if that can be proven, else the horizon
+        - `at`: of `spaql.from_ode`, bounds by time in seconds `{1.0: {"angle": (0, 1)}}`, or by (from, to)
+        - `parameters`: ranges by name, each held for an episode; `sensors`: how far each may be wrong, or all
+        - `single`: exported code in single precision too; `seconds`: of CPU, then what is not proven is `open`
+        - `save` of what is returned writes a certificate, which `spaql.check_proof` verifies: see docs/proofs.md
+        """
+        from spaql.proofs.prove import prove
+
+        return prove(self, never, reach, start, steps, parameters, sensors, single, seconds, at)
 
 
 # -- how much each number may be changed -------------------------------------------------------------------------------

@@ -11,21 +11,21 @@ from spaql.ground.checks import checked_path
 from spaql.ground.errors import SpaqlError, echoed
 from spaql.plants.ode import MOST_SUBSTEPS
 from spaql.plants.problem import Problem
+from spaql.policy.controller import Controller
 from spaql.policy.policy import Policy
-from spaql.proofs import fingerprint
 from spaql.proofs.checked_attraction import check_attraction
-from spaql.proofs.checked_cells import AT_ONCE, NO_VALUE, CheckedCells, Rate, check_cells, check_followed
+from spaql.proofs.checked_cells import AT_ONCE, NO_VALUE, CheckedCells, Rate, check_cells, check_followed, whole_of
 from spaql.proofs.checked_flows import check_flow
 from spaql.proofs.checked_linear import check_linear
-from spaql.proofs.checker import CheckedLoop, RefusedError, array_of, require
-from spaql.proofs.proof import Proof, proof_of_file
+from spaql.proofs.checker import CheckedLoop, RefusedError, array_of, covers, part_of, require
+from spaql.proofs.one_plant import of_controller, of_plant, of_rules
+from spaql.proofs.proof import Claim, Proof, proof_of_file
 from spaql.proofs.questions import Question, bounds_of, question, windows_in_steps
-from spaql.trees.tree import Tree
 
 MOST_PARTS = 10**6
 
 
-def check_proof(certificate: str | PathLike[str], policy: Policy, problem: Problem | None = None) -> Proof:
+def check_proof(certificate: str | PathLike[str], policy: Policy | Controller, problem: Problem | None = None) -> Proof:
     """The proof in a file, if every line of it is verified; else a SpaqlError that says what is
     not.
 
@@ -34,13 +34,13 @@ def check_proof(certificate: str | PathLike[str], policy: Policy, problem: Probl
 
     Nothing is searched for, and no code and no arithmetic of the prover is used.
     """
-    if not isinstance(policy, Policy):
+    if not isinstance(policy, Policy | Controller):
         raise SpaqlError(f"a proof is about a policy, such as agent.policy(), not {echoed(policy)}")
     if not isinstance(problem, Problem | None):
         raise SpaqlError(f"the plant of a proof is a spaql.Problem, not {echoed(problem)}")
     proof = proof_of_file(checked_path(certificate))
     try:
-        _check(proof, policy.rules, policy.problem if problem is None else problem)
+        _check(proof, policy, policy.problem if problem is None else problem)
     except RefusedError as error:
         raise SpaqlError(f"{certificate} is refused: {error}") from error
     return proof
@@ -50,12 +50,12 @@ def proof_about(policy: Policy, proof: Any) -> Proof:
     """What `prove` has returned in this process, if it is about this policy."""
     if not isinstance(proof, Proof):
         raise SpaqlError(f"a proof is what policy.prove() returns, or a file of one, not {echoed(proof)}")
-    if proof.claim.policy != fingerprint.of_rules(policy.rules):
+    if proof.claim.policy != of_rules(policy.rules):
         raise SpaqlError("the proof is about another controller: ask this one, with policy.prove()")
     return proof
 
 
-def _check(proof: Proof, rules: Tree, problem: Problem) -> None:
+def _check(proof: Proof, policy: Policy | Controller, problem: Problem) -> None:
     claim = proof.claim
     require(claim.steps == math.inf or claim.steps.is_integer(), "its number of steps is not whole")
     steps = claim.steps if math.isinf(claim.steps) else int(claim.steps)
@@ -63,32 +63,36 @@ def _check(proof: Proof, rules: Tree, problem: Problem) -> None:
         ends = np.array(box)
         shaped = ends.shape == (len(claim.variables), 2) and bool(np.isfinite(ends).all())
         require(shaped and (ends[:, 0] <= ends[:, 1]).all(), "an open box is no box")
+    about: Problem | Controller = problem
+    if isinstance(policy, Controller):
+        about = policy if problem is policy.problem else Controller(problem, policy.function, policy.name)
     asked = question(
-        problem,
+        about,
         claim.never,
         claim.reach,
         claim.start,
         steps,
         claim.parameters,
-        0.0,
+        _sensors_of(claim, problem),
         claim.single,
         1.0,
         None if not claim.at else {(low, high): bounds for low, high, bounds in claim.at},
+        None if isinstance(policy, Controller) else policy.rules,
     )
+    require(asked.single == claim.single, "what it says of single precision cannot hold in a loop")
     require(asked.dt == claim.dt, "it is about other equations: between samples or not, or with another sample")
+    require(asked.loop == claim.loop, "it is about another loop")
     require(len(asked.at) == len(claim.at), "it says two things of one time")
-    require(fingerprint.of_rules(rules) == claim.policy, "it is about another controller")
-    require(fingerprint.of_plant(asked.problem) == claim.plant, "it is about another plant")
+    require(of_controller(policy) == claim.policy, "it is about another controller")
+    require(of_plant(asked.problem) == claim.plant, "it is about another plant")
     require(asked.problem.name == claim.problem, "it is about another problem")
     require(tuple(asked.names) == claim.variables, "the plant has other variables")
-    require(len(claim.sensors) == len(problem.state), "the errors of sensors are not those of the variables")
-    require(np.array(claim.sensors) >= 0.0, "an error of a sensor is negative")
-    require(np.isfinite(claim.sensors), "an error of a sensor is not bounded")
     for name, (low, high) in claim.parameters.items():
         stated = claim.start[claim.variables.index(name)] if name in claim.variables else (1.0, 0.0)
         require(stated[0] <= low and high <= stated[1], f"{name} is not covered by the starts")
     require(0 < len(proof.evidence) <= MOST_PARTS, "it has no evidence")
-    loop = CheckedLoop(asked.problem, rules, np.array(claim.sensors), claim.single)
+    assert asked.rules is not None
+    loop = CheckedLoop(asked.problem, asked.rules, asked.sensors, claim.single)
     kinds = {part.get("kind") for part in proof.evidence}
     require((claim.dt is not None) == (kinds <= {"flow", "attraction"}), "its evidence is not about these equations")
     require((proof.rest is not None) == (kinds == {"attraction"}), "it does not show where samples lie in the end")
@@ -97,6 +101,8 @@ def _check(proof: Proof, rules: Tree, problem: Problem) -> None:
         _check_stays(proof, loop, asked.limits)
     elif kinds == {"followed"}:
         _check_followed(proof, loop, asked.limits)
+    elif kinds == {"settled"}:
+        _check_settled(proof, loop, asked.limits)
     elif kinds == {"cells"}:
         _check_arrives(proof, loop)
     elif kinds == {"flow"}:
@@ -105,6 +111,14 @@ def _check(proof: Proof, rules: Tree, problem: Problem) -> None:
         _check_attraction(proof, loop, asked)
     else:
         raise RefusedError("its evidence is of no known kind")
+
+
+def _sensors_of(claim: Claim, problem: Problem) -> dict[str, float]:
+    measured = [axis.name for axis in (problem.signals.measured if problem.signals else problem.state)]
+    require(len(claim.sensors) == len(measured), "the errors of sensors are not those of the variables")
+    require(np.array(claim.sensors) >= 0.0, "an error of a sensor is negative")
+    require(np.isfinite(claim.sensors), "an error of a sensor is not bounded")
+    return dict(zip(measured, claim.sensors, strict=True))
 
 
 def _check_stays(proof: Proof, loop: CheckedLoop, limits: Array) -> None:
@@ -122,7 +136,7 @@ def _check_stays(proof: Proof, loop: CheckedLoop, limits: Array) -> None:
             require(low <= box[j, 0] and box[j, 1] <= high, f"{name} is not within the bounds that are told")
     whole = np.array(claim.start)
     require(covers(whole, covered), "its parts do not cover the starts")
-    require(proof.share <= _share(proof), "a smaller share is proven")
+    require(proof.share <= 1.0 - part_of(proof.claim.start, proof.open) + 1e-9, "a smaller share is proven")
     stated = not (math.isnan(proof.worst_return) and math.isnan(proof.best_return))
     require(not stated or _rewarded(proof), "the return may be worse")
 
@@ -136,10 +150,36 @@ def _check_followed(proof: Proof, loop: CheckedLoop, limits: Array) -> None:
     boxes, within, returns = check_followed(loop, proof.evidence[0], int(claim.steps), limits, until_end)
     whole = np.array(claim.start)
     require(covers(whole, [*boxes, *(np.array(box) for box in proof.open)]), "its parts do not cover the starts")
-    require(proof.share <= _share(proof), "a smaller share is proven")
+    require(proof.share <= 1.0 - part_of(proof.claim.start, proof.open) + 1e-9, "a smaller share is proven")
     require(not until_end or (proof.within is not None and within <= proof.within), "some episodes end later")
     require(math.isnan(proof.worst_return) or proof.worst_return <= returns[0], "the return may be worse")
     require(math.isnan(proof.best_return) or proof.best_return >= returns[1], "the return may be better")
+    require(proof.bound == (claim.never or {}), "bounds are told that it does not show")
+
+
+def _check_settled(proof: Proof, loop: CheckedLoop, limits: Array) -> None:
+    claim, covered, within = proof.claim, [np.array(box) for box in proof.open], 0
+    require(math.isinf(claim.steps), "this evidence is for bounds that are kept for ever")
+    require(claim.reach != "end", "this evidence does not show that an episode ends")
+    require(claim.reach is None or not claim.goes_on, "it is not said whether episodes end")
+    require(claim.goes_on or claim.never is not None or claim.reach is not None, "it claims nothing")
+    goal = limits.copy()
+    for name, (low, high) in claim.reach.items() if isinstance(claim.reach, dict) else ():
+        j = claim.variables.index(name)
+        goal[j] = max(low, goal[j, 0]), min(high, goal[j, 1])
+    for part in proof.evidence:
+        region, steps = part.get("region"), whole_of(part, "steps")
+        if not isinstance(region, dict):
+            raise RefusedError("its region is damaged")
+        box = check_linear(loop, region, None, ends=True)
+        require((goal[:, 0] <= box[:, 0]) & (box[:, 1] <= goal[:, 1]), "a region is outside the bounds claimed")
+        target = array_of(region, "start", {"start": limits.shape})
+        boxes, _, _ = check_followed(loop, part, steps, limits, False, target)
+        covered, within = [*covered, *boxes], max(within, steps)
+    require(covers(np.array(claim.start), covered), "its parts do not cover the starts")
+    require(proof.share <= 1.0 - part_of(proof.claim.start, proof.open) + 1e-9, "a smaller share is proven")
+    require(claim.reach is None or (proof.within is not None and within <= proof.within), "some states arrive later")
+    require(math.isnan(proof.worst_return) and math.isnan(proof.best_return), "it shows no return")
     require(proof.bound == (claim.never or {}), "bounds are told that it does not show")
 
 
@@ -165,7 +205,7 @@ def _check_flow(proof: Proof, loop: CheckedLoop, asked: Question) -> None:
         within = max(within, check_flow(
             loop, some, int(substeps), int(claim.steps), asked.limits, *windows, until_end, claim.goes_on
         ))  # fmt: skip
-    require(proof.share <= _share(proof), "a smaller share is proven")
+    require(proof.share <= 1.0 - part_of(proof.claim.start, proof.open) + 1e-9, "a smaller share is proven")
     require(not until_end or (proof.within is not None and within <= proof.within), "some episodes end later")
     require(math.isnan(proof.worst_return) and math.isnan(proof.best_return), "it shows no return")
     require(proof.bound == (claim.never or {}), "bounds are told that it does not show")
@@ -245,17 +285,6 @@ def share_of(cells: CheckedCells, whole: Array, unknown: list[Array]) -> float:
     return float(share[cells.bound >= 0].sum())
 
 
-def _share(proof: Proof) -> float:
-    """What is left of the starts without the open boxes."""
-    whole = np.array(proof.claim.start)
-    return 1.0 - sum(_volume(np.array(box), whole) for box in proof.open) + 1e-9
-
-
-def _volume(box: Array, whole: Array) -> float:
-    width = np.diff(whole, axis=1)[:, 0]
-    return float(np.prod(np.where(width > 0.0, np.diff(box, axis=1)[:, 0] / np.where(width > 0.0, width, 1.0), 1.0)))
-
-
 def _rewarded(proof: Proof) -> bool:
     least = min(float(part["reward"][0]) if "reward" in part else -math.inf for part in proof.evidence)
     finite = math.isfinite(proof.claim.steps) and math.isnan(proof.best_return)
@@ -263,29 +292,3 @@ def _rewarded(proof: Proof) -> bool:
     # what a sum in double precision loses; whole numbers lose nothing
     lost = 0.0 if least.is_integer() else proof.claim.steps * 2.0**-52 * abs(total)
     return bool(finite and proof.worst_return <= total - lost)
-
-
-def covers(whole: Array, boxes: list[Array]) -> bool:
-    """Whether boxes cover a box: it is cut at their sides, and every piece must be in one of
-    them."""
-    if not boxes:
-        return False
-    pending = [(whole, np.array(boxes))]
-    while pending:
-        piece, some = pending.pop()
-        if ((some[..., 0] <= piece[:, 0]) & (piece[:, 1] <= some[..., 1])).all(axis=1).any():
-            continue
-        flat = piece[:, 0] == piece[:, 1]
-        over = (some[..., 0] < piece[:, 1]) & (piece[:, 0] < some[..., 1])
-        over |= flat & (some[..., 0] <= piece[:, 0]) & (piece[:, 0] <= some[..., 1])
-        some = some[over.all(axis=1)]
-        inner = (piece[:, :1] < some) & (some < piece[:, 1:]) if len(some) else np.zeros((0, 1, 2), bool)
-        if not inner.any():
-            return False
-        axis = int(np.argmax(inner.any(axis=(0, 2))))
-        at = np.sort(some[:, axis][inner[:, axis]])[int(inner[:, axis].sum()) // 2]
-        for side in (0, 1):
-            part = piece.copy()
-            part[axis, 1 - side] = at
-            pending.append((part, some))
-    return True

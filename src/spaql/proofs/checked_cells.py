@@ -89,10 +89,11 @@ def landed(cells: CheckedCells, boxes: Array) -> Iterator[tuple[int, int, int]]:
 
 
 def check_followed(
-    loop: CheckedLoop, evidence: Mapping[str, Any], steps: int, limits: Array, until_end: bool
-) -> tuple[Array, int, Array]:
+    loop: CheckedLoop, evidence: Mapping[str, Any], steps: int, limits: Array, until_end: bool,
+    target: Array | None = None,
+) -> tuple[Array, int, Array]:  # fmt: skip
     """(boxes, steps after which all have ended, least and greatest return). Without `until_end`:
-    none ends in `steps`."""
+    none ends in `steps`, and all are in the target then, if there is one."""
     n = loop.problem.plant.state_dim if loop.problem.plant else 0
     count = len(evidence["boxes"]) if isinstance(evidence.get("boxes"), list) else 0
     boxes = array_of(evidence, "boxes", {"boxes": (count, n, 2)})
@@ -122,6 +123,8 @@ def check_followed(
             return boxes, within, returns
         require(len(sets.c) <= MOST_SETS * count, "there are too many sets")
     require(not until_end, "an episode may go on")
+    inside = target is None or ((target[:, 0] <= box[..., 0]) & (box[..., 1] <= target[:, 1])).all()
+    require(inside, "a set does not arrive")
     return boxes, steps, np.array([sets.reward[:, 0].min(), sets.reward[:, 1].max()])
 
 

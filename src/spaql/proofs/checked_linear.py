@@ -57,20 +57,26 @@ def check_linear(loop: CheckedLoop, evidence: Mapping[str, Any], steps: int | No
     require(rest >= 0.0, "a bound is negative")
     reach = np.max(np.abs(box - z[:, None]), axis=1) * UP
     away = np.where(held, 0.0, np.max(np.abs(start - z[:, None]), axis=1)) * UP
-    applied, off = _actions_over(loop, z, g, u, box, lines)
+    applied, off = _actions_over(loop, z, g, u, box, lines, held)
     require(off <= band[:m], "the controller is farther from its line than its band")
     # H_p times how far the held variable p, and every state and action, is from the centre
     far = np.append(np.where(held, 0.0, reach), np.max(np.abs(applied - u[:, None]), axis=1) * UP)
     require(np.outer(reach[held], far).ravel() * UP <= band[m:], "a parameter changes more than its band")
     paid = array_of(evidence, "reward", sizes) if "reward" in evidence else None
     parts = _slices(box, held, pieces)
-    left = _left_over(loop, z, g, u, A, b, spread, parts, far, applied, held, ends, paid)
+    left, after = _left_over(loop, z, g, u, A, b, spread, parts, far, applied, held, ends, paid)
     require(left <= rest, "a step leaves more than its rest")
-    _check_sums(z, g, A, np.hstack([b, *spread]), box, lines, band, rest, away, steps, held)
+    _check_sums(z, g, A, np.hstack([b, *spread]), box, lines, band, rest, away, steps, held, _hull(start, after))
     return box
 
 
-def _actions_over(loop: CheckedLoop, z: Array, g: Array, u: Array, box: Array, lines: Array) -> tuple[Array, Array]:
+def _hull(a: Array, b: Array) -> Array:
+    return np.stack([np.minimum(a, b)[:, 0], np.maximum(a, b)[:, 1]], axis=1)
+
+
+def _actions_over(
+    loop: CheckedLoop, z: Array, g: Array, u: Array, box: Array, lines: Array, held: Array
+) -> tuple[Array, Array]:
     """(lowest and highest actions, how far from the line u + g (x - z)) over the box, cut by the
     lines."""
     boxes, centres = box[None], z[None]
@@ -86,7 +92,8 @@ def _actions_over(loop: CheckedLoop, z: Array, g: Array, u: Array, box: Array, l
             base, slope, error, low, high = s.base[0], s.slope[0], s.error[0], s.low[0], s.high[0]
             known = np.isfinite([base, error, low, high, *slope])  # NaN compares false below
             require(known, "the controller is not known over the box")
-            steep = float(g[axis] @ slope / (slope @ slope)) if slope @ slope > 0.0 else 0.0
+            moving = slope * ~held
+            steep = float(g[axis] @ moving / (moving @ moving)) if moving @ moving > 0.0 else 0.0  # any number will do
             bent = float(np.abs(g[axis] - steep * slope) @ reach) * UP
             if steep > 0.0:  # steep * slope (x - z) is within lines + bent
                 wide = (lines[axis] + bent) / steep * UP + error
@@ -127,9 +134,10 @@ def _slices(box: Array, held: Array, pieces: Array) -> Array:
 def _left_over(
     loop: CheckedLoop, z: Array, g: Array, u: Array, A: Array, b: Array, spread: Array, slices: Array, reach: Array,
     applied: Array, held: Array, ends: bool, paid: Array | None,
-) -> Array:  # fmt: skip
+) -> tuple[Array, Array]:  # fmt: skip
     """|f(x, u) - z - (L + sum_p H_p (p - z_p)) (x - z, u - u_z)| over all slices of the box, L (x - z, u - u_z) being
-    A (x - z) + b (u - line), by the mean value theorem along the way from z to x with the held variables p fixed."""
+    A (x - z) + b (u - line), by the mean value theorem along the way from z to x with the held variables p fixed. And
+    the range of f."""
     plant: Any = loop.problem.plant
     n, m, c, count = plant.state_dim, plant.action_dim, plant.step_noise, len(slices)
     others = np.concatenate([applied, np.tile([0.0, 1.0], (c, 1))])
@@ -150,7 +158,7 @@ def _left_over(
         linear[:, :, : n + m] += np.stack([both.min(axis=3), both.max(axis=3)], axis=3)
     wide = np.abs(linear).max(axis=3)
     blurred = 1e-14 * (wide @ far + (np.abs(A) + np.abs(b) @ np.abs(g)).sum(axis=1) * far.max())
-    left = np.zeros((count, n))
+    left, following = np.zeros((count, n)), np.tile([math.inf, -math.inf], (n, 1))
     for way, result in runs(plant.step.python, whole, False, True):
         rows = np.flatnonzero(way.possible)
         if len(rows) == 0:
@@ -160,10 +168,14 @@ def _left_over(
         if paid is not None:
             low, high = _ends_of(result[1])
             require((paid[0] <= low) & (high <= paid[1]), "a step may be paid less or more")
+        for i in range(n):
+            low, high = _ends_of(result[0][i])
+            following[i, 0] = min(following[i, 0], np.broadcast_to(low, count)[rows].min())
+            following[i, 1] = max(following[i, 1], np.broadcast_to(high, count)[rows].max())
         answers = way.taken
         ((_, shrunk),) = runs(plant.step.python, parts, True, False, answers)
         ((_, at),) = runs(plant.step.python, middle, False, False, answers)
-        for i in np.flatnonzero(~held):
+        for i in np.flatnonzero(~held).tolist():
             after, value = shrunk[0][i], at[0][i]
             if not isinstance(after, Quantity) or not isinstance(value, Quantity) or after.slope is None:
                 total = np.abs(float(after) - z[i]) + wide[:, i] @ far
@@ -176,11 +188,11 @@ def _left_over(
                     lost = after.error.reshape(PARTS, count).max(axis=0)
                     total = drift + lost + off @ far + blurred[:, i]
             left[rows, i] = np.maximum(left[rows, i], np.where(np.isnan(total), math.inf, total)[rows])
-        for i in np.flatnonzero(held):
+        for i in np.flatnonzero(held).tolist():
             own = result[0][i]
             require(isinstance(own, Quantity) and own.key == way.number("input", int(i)), "a held variable changes")
     most: Array = left.max(axis=0) * UP
-    return most
+    return most, following
 
 
 def _ends_of(value: Any) -> tuple[Any, Any]:
@@ -194,10 +206,10 @@ def _surely_goes_on(ended: Any, way: Way, rows: Array) -> bool:
 
 def _check_sums(
     z: Array, g: Array, A: Array, b: Array, box: Array, lines: Array, band: Array, rest: Array, away: Array,
-    steps: int | None, held: Array,
+    steps: int | None, held: Array, always: Array,
 ) -> None:  # fmt: skip
     """The sums of linear_loop.py, from powers of its matrix that are worked out here; `rest` must also
-    carry what these lose."""
+    carry what these lose. `always`: where each variable is in the start and after a step from the box."""
     n, tiny = len(z), 2.0**-50
     driven = b.any(axis=0)
     b, band = b[:, driven], band[driven]
@@ -226,8 +238,6 @@ def _check_sums(
     else:
         raise RefusedError("what the sums lose does not settle")
     rows = np.vstack([np.eye(n), g])
-    bounds = np.concatenate([np.min(np.abs(box - z[:, None]), axis=1), lines])
-    moving = np.concatenate([~held, np.ones(len(g), bool)])
     require((box[:, 0] <= z) & (z <= box[:, 1]), "the centre is not in the box")
     seen, blur = rows @ every, 2 * n * tiny * (np.abs(rows) @ np.abs(every))
     more = (np.abs(seen @ b) + blur @ np.abs(b)) @ band + (np.abs(seen) + blur) @ carried
@@ -235,4 +245,7 @@ def _check_sums(
     reached = ((np.abs(seen) + blur) @ away + grown[:-1]).max(axis=0)
     if steps is None:
         reached = np.maximum(reached, grown[-1])
-    require(reached[moving] * UP <= bounds[moving], "the sums leave the box")
+    far = z[:, None] + (reached[:n, None] * UP + 1e-15 * np.abs(z)[:, None]) * [-1.0, 1.0]
+    low, high = np.fmax(far[:, 0], always[:, 0]), np.fmin(far[:, 1], always[:, 1])
+    require((box[:, 0] <= low)[~held] & (high <= box[:, 1])[~held], "the sums leave the box")
+    require(reached[n:] * UP <= lines, "the sums leave the box")

@@ -68,9 +68,11 @@ def seen_from(loop: CheckedLoop, boxes: Array, centres: Array) -> Seen:
     def observed(where: Array, slopes: bool) -> list[Quantity]:
         if plant.observe is None:
             return inputs(Way([], len(where), False), where, slopes)
-        results = [result for _, result in runs(plant.observe.python, where, slopes, False)]
+        results = list(runs(plant.observe.python, where, slopes, False))
         require(len(results) == 1, "`observe` branches")
-        return list(results[0])
+        way, result = results[0]
+        number = inputs(way, where, slopes)[0]
+        return [number.of(item) for item in result]  # what is observed may be a constant
 
     over, at = observed(boxes, True), observed(points, False)
     slopes = [item.slope for item in over]
@@ -183,3 +185,42 @@ def array_of(evidence: Mapping[str, Any], key: str, sizes: Mapping[str, tuple[in
         raise RefusedError(f"{key} is missing or damaged") from error
     require(values.shape == sizes[key] and np.isfinite(values).all(), f"{key} is damaged")
     return values
+
+
+# -- starts ------------------------------------------------------------------------------------------------------------
+
+
+def part_of(start: Any, boxes: Any) -> float:
+    """Of the volume of the start."""
+    whole = np.array(start)
+    width = np.diff(whole, axis=1)[:, 0]
+    wide, parts = width > 0.0, 0.0
+    for box in boxes:
+        parts += float(np.prod(np.diff(np.array(box), axis=1)[wide, 0] / width[wide]))
+    return parts
+
+
+def covers(whole: Array, boxes: list[Array]) -> bool:
+    """Whether boxes cover a box: it is cut at their sides, and every piece must be in one of
+    them."""
+    if not boxes:
+        return False
+    pending = [(whole, np.array(boxes))]
+    while pending:
+        piece, some = pending.pop()
+        if ((some[..., 0] <= piece[:, 0]) & (piece[:, 1] <= some[..., 1])).all(axis=1).any():
+            continue
+        flat = piece[:, 0] == piece[:, 1]
+        over = (some[..., 0] < piece[:, 1]) & (piece[:, 0] < some[..., 1])
+        over |= flat & (some[..., 0] <= piece[:, 0]) & (piece[:, 0] <= some[..., 1])
+        some = some[over.all(axis=1)]
+        inner = (piece[:, :1] < some) & (some < piece[:, 1:]) if len(some) else np.zeros((0, 1, 2), bool)
+        if not inner.any():
+            return False
+        axis = int(np.argmax(inner.any(axis=(0, 2))))
+        at = np.sort(some[:, axis][inner[:, axis]])[int(inner[:, axis].sum()) // 2]
+        for side in (0, 1):
+            part = piece.copy()
+            part[axis, 1 - side] = at
+            pending.append((part, some))
+    return True

@@ -99,11 +99,12 @@ def _limits_at(step: int, limits: Array, windows: tuple[Array, Array]) -> Array:
     return limits
 
 
-def visited(asked: Question, rules: Tree, episodes: int) -> Array:
-    """States of some episodes in plain Python: (episodes, steps + 1, states)."""
+def visited(asked: Question, rules: Tree, episodes: int, corners: bool = False) -> Array:
+    """States of some episodes in plain Python: (episodes, steps + 1, states). `corners`: from those of the start."""
     rng, plant = np.random.default_rng(0), asked.problem.plant
     assert plant is not None
-    states = asked.start[:, 0] + rng.random((episodes, len(asked.start))) * np.diff(asked.start, axis=1)[:, 0]
+    share = rng.random((episodes, len(asked.start)))
+    states = asked.start[:, 0] + (np.round(share) if corners else share) * np.diff(asked.start, axis=1)[:, 0]
     seen = [states]
     for _ in range(int(min(asked.steps, MOST_STEPS))):
         shown = states if plant.observe is None else np.array([plant.observe(*state) for state in states.tolist()])

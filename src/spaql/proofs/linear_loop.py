@@ -27,7 +27,8 @@ the D_i ... as the new e. So all x_t are within
     row r
 
 and if that is inside X, for the unit rows and the lines g, the claim follows by induction. For
-ever: P_T = 0 for some T, so that D_{T-1} = A P_{T-1}.
+ever: P_T = 0 for some T, so that D_{T-1} = A P_{T-1}. A variable that is in the start or in the
+range of a step from X is inside, too: what a step limits needs no sum.
 """
 
 from typing import NamedTuple
@@ -35,7 +36,7 @@ from typing import NamedTuple
 import numpy as np
 
 from spaql.ground.arrays import Array
-from spaql.proofs.plant_steps import Workplace
+from spaql.proofs.plant_steps import Workplace, limited
 from spaql.proofs.remainders import ROUNDED, Frame, LinearRegion, Remainder, remainder
 
 LONGEST = 6000  # steps after which what is left of a disturbance may be dropped
@@ -130,9 +131,12 @@ def invariant(
         return None
     if guess is not None:
         size = np.maximum(size, GUESSED * guess)
+    always = limited(place, start)
+    farthest = np.max(np.abs(always - frame.centre[:, None]), axis=1)
     proven = None
     for _ in range(ROUNDS):
         box = np.where(moving[:, None], frame.centre[:, None] + size[:n, None] * [-1.0, 1.0], start)
+        box = np.stack([np.maximum(box[:, 0], always[:, 0]), np.minimum(box[:, 1], always[:, 1])], axis=1)
         if (box[moving] < limits[moving, :1]).any() or (box[moving] > limits[moving, 1:]).any():
             return proven
         region = LinearRegion(box, size[n:])
@@ -140,7 +144,7 @@ def invariant(
         need = reached(sums, left) if left.safe and not left.ends else None
         if need is None:
             return proven
-        need[:n] = np.where(moving, need[:n], away)
+        need[:n] = np.where(moving, np.minimum(need[:n], farthest), away)
         if (need <= size).all():
             done = proven is not None and bool((need > 0.99 * size).all())
             proven, size = (region, left), need * 1.001 + 1e-12

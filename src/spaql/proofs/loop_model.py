@@ -14,7 +14,8 @@ as possible.
 
 import itertools
 import math
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -34,7 +35,8 @@ DOUBLE, SINGLE = 2.0**-53, 2.0**-24  # half an ulp of 1
 DENORMAL = (
     1e-36  # above the smallest normal number of single precision: what may be flushed to zero
 )
-MOST_STATES = 12
+MOST_STATES = 40
+MOST_INPUTS = 64  # a bit each (tape.py)
 COLUMNS_PER_STATE = 100  # noise symbols beside those of the start, of a set that follows a differential equation
 
 
@@ -72,13 +74,11 @@ def closed_loop(problem: Problem, rules: Tree, sensors: Array, single: bool, sub
         raise SpaqlError(
             f"{problem.name} has no plant with equations, so nothing can be proven about it"
         )
-    if problem.signals is not None:
+    inputs = plant.state_dim + plant.action_dim + plant.step_noise
+    if plant.state_dim > MOST_STATES or inputs > MOST_INPUTS:
+        many = f"{plant.state_dim} state variables, and {inputs} with actions and noise"
         raise SpaqlError(
-            f"{problem.name} is in a loop: proofs of controllers with memory are not there yet"
-        )
-    if plant.state_dim > MOST_STATES:
-        raise SpaqlError(
-            f"{plant.state_dim} state variables are more than the {MOST_STATES} that can be proven about"
+            f"{problem.name} has {many}: at most {MOST_STATES} and {MOST_INPUTS} can be proven about"
         )
     graph = Graph()
     looks = [Path((), tuple(graph.node("x", j) for j in range(plant.state_dim)), None)]
@@ -158,25 +158,29 @@ def memory_of(loop: ClosedLoop) -> tuple[Registers, Result]:
 
 def start_box(problem: Problem) -> Array:
     """What `reset` gives for all uniform numbers from 0 to 1: (states, 2)."""
-    plant, graph = problem.plant, Graph()
+    plant = problem.plant
     assert plant is not None
     if plant.flow is not None and plant.flow.start is not None:
         return np.array(plant.flow.start, float)
-    ways = paths(plant.reset.python, plant.reset_noise, graph)
-    tape, begins = joined(graph, ways)
-    numbers, out = (
-        registers(len(tape), plant.reset_noise),
-        result(plant.state_dim, plant.reset_noise),
-    )
-    unit, boxes = np.tile([0.0, 1.0], (plant.reset_noise, 1)), []
-    for begin, end in itertools.pairwise(begins):
-        if enclose(tape, begin, end, unit, False, True, numbers, out):
-            boxes.append(out.box.copy())
-    low, high = np.min(boxes, axis=0)[:, 0], np.max(boxes, axis=0)[:, 1]
-    if not (np.isfinite(low).all() and np.isfinite(high).all()):
+    box = enclosed(plant.reset.python, np.tile([0.0, 1.0], (plant.reset_noise, 1)))
+    if not np.isfinite(box).all():
         raise SpaqlError(
             f"the start states of {problem.name} are not bounded, such as with normal noise: give `start`"
         )
+    return box
+
+
+def enclosed(function: Callable[..., Any], box: Array) -> Array:
+    """All that the function of these numbers may return: (numbers, 2)."""
+    graph = Graph()
+    ways = paths(function, len(box), graph)
+    tape, begins = joined(graph, ways)
+    count = len(ways[0].outputs)
+    memory, out, boxes = registers(len(tape), len(box)), result(count, len(box)), []
+    for begin, end in itertools.pairwise(begins):
+        if enclose(tape, begin, end, box, False, True, memory, out):
+            boxes.append(out.box.copy())
+    low, high = np.min(boxes, axis=0)[:, 0], np.max(boxes, axis=0)[:, 1]
     return np.stack([low, high], axis=1)
 
 

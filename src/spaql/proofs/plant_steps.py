@@ -9,10 +9,11 @@ import numpy as np
 from spaql.ground.arrays import Array
 from spaql.ground.compiling import kernel
 from spaql.proofs.loop_model import ClosedLoop, memory_of
-from spaql.proofs.machine import IMPOSSIBLE, Result, run
+from spaql.proofs.machine import IMPOSSIBLE, Result, enclose, run
 from spaql.proofs.operations import Registers
 from spaql.proofs.score_bounds import ScoreBounds, View, empty_score, view
 
+ANYWHERE, LIMITED = 1e6, 1e5  # what is below the latter when all else is as far as the former is limited by a step
 PARTS = 8  # boxes over which slopes are averaged
 
 
@@ -62,6 +63,21 @@ def plant_steps(place: Workplace, centre: Array, actions: Array, boxes: Array, a
     _steps(loop.tape, loop.begins, whole, middle, shrunk, mean, place.r, place.out, steps)
     finite = all(np.isfinite(item).all() for item in (steps.after, steps.slopes, steps.errors))
     return steps if finite else None
+
+
+def limited(place: Workplace, start: Array) -> Array:
+    """(states, 2) where each variable always is, by what a step itself limits, such as an action that is late: from
+    any state within ANYWHERE, and in the start."""
+    loop, wide = place.loop, np.max(np.abs(start)) + ANYWHERE
+    actions = np.stack([loop.pieces[..., 2].min(axis=(0, 2)), loop.pieces[..., 2].max(axis=(0, 2))], axis=1)
+    box = np.where(place.held[:, None], start, wide * np.array([[-1.0, 1.0]]))
+    whole, bounds = np.concatenate([box, actions, loop.noise]), start.copy()
+    for begin, end in itertools.pairwise(loop.begins[:-1]):
+        enclose(loop.tape, begin, end, whole, False, False, place.r, place.out)
+        bounds[:, 0] = np.minimum(bounds[:, 0], place.out.box[: loop.states, 0])
+        bounds[:, 1] = np.maximum(bounds[:, 1], place.out.box[: loop.states, 1])
+    spare = 1e-9 * (1.0 + np.abs(bounds))
+    return np.where(np.abs(bounds) < LIMITED, bounds + spare * [-1.0, 1.0], [-np.inf, np.inf])
 
 
 @kernel

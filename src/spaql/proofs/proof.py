@@ -20,7 +20,7 @@ FORMAT = "spaql proof 1"
 Box = tuple[tuple[float, float], ...]
 BETWEEN = "the differential equation between the steps (the plant is its discretisation); "
 NOT = (
-    "the physical machine; {}delays, faults, other start states; parameters or noise that are not listed; "
+    "the physical machine; {}{}delays, faults, other start states; parameters or noise that are not listed; "
     "that what is open is unsafe."
 )
 
@@ -47,6 +47,7 @@ class Claim:
     single: bool
     at: tuple[tuple[float, float, dict[str, tuple[float, float]]], ...] = ()  # from, to (s): within these bounds
     dt: float | None = None  # s, of a sample: about the differential equation; None: about discrete-time equations
+    loop: tuple[str, ...] = ()  # what is told of the loop around the plant
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +121,9 @@ class Proof:
         if claim.dt is not None:
             kind = f"differential equation, between samples too, the action held for {claim.dt:g} s"
         about = f"the {kind} ({claim.plant[:12]}), controller in {precision} precision"
-        if any(claim.sensors):
+        if claim.loop:
+            about += f"; in a loop: {', '.join(claim.loop)}"
+        elif any(claim.sensors):
             about += f", sensors wrong by up to {', '.join(_ends(-x, x, False)[1] for x in claim.sensors)}"
         for name, (low, high) in claim.parameters.items():
             about += f", {name} from {' to '.join(_ends(low, high, False))}"
@@ -134,7 +137,7 @@ class Proof:
         if self.counterexample is not None:
             text.append(f"FOUND   {self.counterexample}")
         between = BETWEEN if claim.dt is None else ""
-        return [*text, f"NOT     {NOT.format(between)}"]
+        return [*text, f"NOT     {NOT.format(between, 'other ' if claim.loop else '')}"]
 
     def _said(self) -> str:
         claim, parts = self.claim, []
@@ -144,7 +147,8 @@ class Proof:
         if claim.reach == "end":
             parts.append(f"the episode ends within {self.within} steps")
         elif isinstance(claim.reach, dict):
-            parts.append(f"after at most {self.within} steps {_named(claim.reach)}, {when}")
+            after = "in the end" if self.within is None else f"after at most {self.within} steps"
+            parts.append(f"{after} {_named(claim.reach)}, {when}")
         if claim.goes_on:
             parts.append(f"the episode does not end {when}")
         if claim.never is not None:
@@ -165,9 +169,9 @@ class Proof:
             )
             over = "" if self.return_steps is None else f" of {self.return_steps:,} steps"
             parts.append(f"the return{over} is {ends}")
-        start = " x ".join(f"[{', '.join(_ends(low, high, False))}]" for low, high in claim.start)
+        start = _named(dict(zip(claim.variables, claim.start, strict=True)), False)
         said = (
-            f"for every start in {start}: {'; '.join(parts)}."
+            f"for every start with {start}: {'; '.join(parts)}."
             if self.evidence
             else f"{'; '.join(parts)}."
         )
@@ -181,8 +185,13 @@ class Proof:
         return "\n".join(self._lines(f", {self.seconds:.1f} s"))
 
 
-def _named(bounds: dict[str, tuple[float, float]]) -> str:
-    return ", ".join(f"{name} in [{', '.join(_ends(low, high, True))}]" for name, (low, high) in bounds.items())
+def _named(bounds: dict[str, tuple[float, float]], wider: bool = True) -> str:
+    parts = []
+    for name, (low, high) in bounds.items():
+        ends = _ends(low, high, wider)
+        point = f"{low:g}" if float(f"{low:g}") == low else repr(low)
+        parts.append(f"{name} = {point}" if low == high else f"{name} in [{', '.join(ends)}]")
+    return ", ".join(parts)
 
 
 def _ends(low: float, high: float, wider: bool) -> list[str]:
@@ -244,7 +253,7 @@ def proof_of_file(path: str | PathLike[str]) -> Proof:
             never=None if claim.never is None else _bounds(claim.never),
             reach=claim.reach if claim.reach is None or claim.reach == "end" else _bounds(claim.reach),
             at=tuple((float(low), float(high), _bounds(bounds)) for low, high, bounds in claim.at),
-            dt=None if claim.dt is None else float(claim.dt),
+            dt=None if claim.dt is None else float(claim.dt), loop=tuple(map(str, claim.loop)),
         )  # fmt: skip
         if not (isinstance(claim.goes_on, bool) and isinstance(claim.single, bool)):
             raise ValueError("a truth of its claim is none")

@@ -10,8 +10,9 @@ import numpy as np
 from spaql.ground.arrays import Array
 from spaql.ground.errors import SpaqlError
 from spaql.ground.progress import working
+from spaql.policy.controller import Controller
 from spaql.policy.digits import counted
-from spaql.proofs import fingerprint
+from spaql.policy.policy import Policy
 from spaql.proofs.cell_grid import Inner, no_cells, no_inner
 from spaql.proofs.contraction import attraction
 from spaql.proofs.counterexamples import counterexample, visited
@@ -19,16 +20,18 @@ from spaql.proofs.flow_model import ORDER
 from spaql.proofs.followed import Following, followed
 from spaql.proofs.loop_model import ClosedLoop, closed_loop, held_states, refuse_unbounded_noise
 from spaql.proofs.loops_proven import evidence_of, prove_loop
+from spaql.proofs.one_plant import of_controller, of_plant
 from spaql.proofs.plant_steps import workplace
 from spaql.proofs.proof import Box, Claim, Proof
 from spaql.proofs.proven_cells import attraction_evidence, open_boxes, reached, share_without, surroundings, worst_of
 from spaql.proofs.proven_cells import evidence_of as cell_evidence
 from spaql.proofs.questions import Question, bounds_of, question, windows_in_steps
+from spaql.proofs.settling import evidence_of_settling, settled
 from spaql.proofs.staying_cells import StayingCells, kept
 from spaql.trees.tree import Tree
 
 if TYPE_CHECKING:
-    from spaql.policy.policy import Policy
+    from spaql.training.closed_loop import Decides
 
 MOST_AXES = 3  # of cells
 PIECES = 200  # in which start states are followed at first
@@ -41,13 +44,16 @@ FLOW_SET_STEPS = 20_000  # for one start box of a differential equation
 
 @working("proving")
 def prove(
-    policy: "Policy", never: Any, reach: Any, start: Any, steps: Any, parameters: Any, sensors: Any, single: Any,
+    policy: "Decides", never: Any, reach: Any, start: Any, steps: Any, parameters: Any, sensors: Any, single: Any,
     seconds: Any, at: Any,
 ) -> Proof:  # fmt: skip
     """See `Policy.prove`."""
-    asked = question(
-        policy.problem, never, reach, start, steps, parameters, sensors, single, seconds, at
-    )
+    if not isinstance(policy, Policy | Controller):
+        raise SpaqlError(f"a {type(policy).__name__} is no policy: ask agent.policy() or a spaql.Controller")
+    about, law = (policy, None) if isinstance(policy, Controller) else (policy.problem, policy.rules)
+    asked = question(about, never, reach, start, steps, parameters, sensors, single, seconds, at, law)
+    assert asked.rules is not None
+    policy = Policy(asked.problem, asked.rules, "law", of_controller(policy))  # as it is proven about
     began = time.process_time()
     if asked.dt is not None:
         proof = _flows(policy, asked)
@@ -69,11 +75,11 @@ def loop_of(rules: Tree, asked: Question) -> ClosedLoop:
     return loop
 
 
-def claim_of(policy: "Policy", asked: Question, steps: float) -> Claim:
+def claim_of(policy: Policy, asked: Question, steps: float) -> Claim:
     return Claim(
-        asked.problem.name, fingerprint.of_rules(policy.rules), fingerprint.of_plant(asked.problem),
-        tuple(asked.names), box_of(asked.start), steps, asked.never, asked.goes_on, asked.reach,
-        tuple(asked.sensors.tolist()), asked.parameters, asked.single, asked.at, asked.dt,
+        asked.problem.name, policy.origin, of_plant(asked.problem), tuple(asked.names), box_of(asked.start), steps,
+        asked.never, asked.goes_on, asked.reach, asked.wrong, asked.parameters, asked.single, asked.at, asked.dt,
+        asked.loop,
     )  # fmt: skip
 
 
@@ -81,7 +87,7 @@ def box_of(box: Array) -> Box:
     return tuple((low, high) for low, high in box.tolist())
 
 
-def _stays(policy: "Policy", asked: Question) -> Proof:
+def _stays(policy: Policy, asked: Question) -> Proof:
     """Never outside: for ever, or else for so many steps."""
     loop = loop_of(policy.rules, asked)
     held = held_states(asked.problem)
@@ -91,6 +97,10 @@ def _stays(policy: "Policy", asked: Question) -> Proof:
     for steps in tries:
         count = None if math.isinf(steps) else int(steps)
         search = prove_loop(place, asked.start, asked.limits, count, asked.seconds / len(tries))
+        if math.isinf(steps) and search.open:
+            best = _settles(policy, asked, asked.limits, asked.seconds / len(tries))
+            if best.holds:
+                return best
         if not search.parts:
             continue
         boxes = np.array([part.region.box for part in search.parts])
@@ -121,7 +131,7 @@ def _least_return(least: float, steps: float) -> float:
     return total if least.is_integer() else total - steps * 2.0**-52 * abs(total)
 
 
-def _followed(policy: "Policy", asked: Question, until_end: bool, seconds: float) -> Proof:
+def _followed(policy: Policy, asked: Question, until_end: bool, seconds: float) -> Proof:
     """Start boxes followed to the end of their episodes, or for so many steps."""
     if math.isinf(asked.steps):
         raise SpaqlError("give steps: start states are followed for a number of steps")
@@ -159,7 +169,7 @@ def _followed(policy: "Policy", asked: Question, until_end: bool, seconds: float
     )
 
 
-def _flows(policy: "Policy", asked: Question) -> Proof:
+def _flows(policy: Policy, asked: Question) -> Proof:
     """Start boxes followed through the differential equation."""
     if isinstance(asked.reach, dict) or math.isinf(asked.steps):
         return _attracted(policy, asked)
@@ -230,16 +240,27 @@ def _usual(loop: Any, asked: Question) -> Array:
     return width
 
 
-def _ends(policy: "Policy", asked: Question) -> Proof:
+def _ends(policy: Policy, asked: Question) -> Proof:
     return _followed(policy, asked, True, asked.seconds)
 
 
-def _arrives(policy: "Policy", asked: Question) -> Proof:
-    """Reaches bounds and keeps them for ever, cell by cell."""
-    if len(asked.names) > MOST_AXES:
-        raise SpaqlError(
-            f"`reach` is proven cell by cell, which {len(asked.names)} variables are too many for: {MOST_AXES}"
-        )
+def _settles(policy: Policy, asked: Question, goal: Array, seconds: float) -> Proof:
+    """Starts are followed until they are in a region that keeps the goal for ever."""
+    held = held_states(asked.problem)
+    search = settled(workplace(loop_of(policy.rules, asked), held), policy.rules, asked, goal, seconds)
+    claim, unknown = claim_of(policy, asked, math.inf), tuple(box_of(box) for box in search.open)
+    if not search.parts:
+        return Proof(claim, (), 0.0, unknown, {}, method="no region was found that is never left")
+    evidence = tuple(evidence_of_settling(part, evidence_of(part.region, held)) for part in search.parts)
+    boxes = sum(len(part.boxes) for part in search.parts)
+    method = f"{counted(boxes, 'part')} of the starts followed into {counted(len(evidence), 'region')} never left"
+    within = None if asked.reach is None else max(part.steps for part in search.parts)
+    share = 1.0 if not unknown else min(search.share, 1.0)
+    return Proof(claim, evidence, share, unknown, {} if asked.never is None else asked.never, within, method=method)
+
+
+def _arrives(policy: Policy, asked: Question) -> Proof:
+    """Reaches bounds and keeps them for ever: in a linear loop in the end, or cell by cell."""
     if asked.never is not None:
         raise SpaqlError(
             "`never` and `reach` of bounds are two theorems: ask for one after the other"
@@ -247,6 +268,8 @@ def _arrives(policy: "Policy", asked: Question) -> Proof:
     assert isinstance(asked.reach, dict)
     loop = loop_of(policy.rules, asked)
     goal = bounds_of(asked.reach, asked.names)
+    if len(asked.names) > MOST_AXES or held_states(asked.problem).any():
+        return _settles(policy, asked, goal, asked.seconds)
     steps = asked.problem.horizon if math.isinf(asked.steps) else int(asked.steps)
     region, inner, scale = surroundings(loop, asked.start, goal)
     fine = kept(loop, inner, steps, scale, 0.3 * asked.seconds)

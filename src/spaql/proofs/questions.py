@@ -1,10 +1,8 @@
 """What is asked of a proof, checked: the plant with its ranges, the starts, bounds by name, the
 number of steps."""
 
-import inspect
 import math
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,15 +10,14 @@ import numpy as np
 from spaql.ground.arrays import Array
 from spaql.ground.checks import flag, numbers, real, whole
 from spaql.ground.errors import SpaqlError, echoed
-from spaql.plants.assemble import with_parameters
-from spaql.plants.catalog import CATALOG
 from spaql.plants.equations import Between
-from spaql.plants.make import make_from_catalog
-from spaql.plants.ode import ode_plant
+from spaql.plants.loop import signals_around
 from spaql.plants.problem import Problem
-from spaql.proofs.loop_model import start_box
+from spaql.policy.controller import Controller
+from spaql.proofs.loop_model import enclosed, start_box
+from spaql.proofs.one_plant import Bounds, OnePlant, one_plant
+from spaql.trees.tree import Tree
 
-Bounds = dict[str, tuple[float, float]]
 Windows = tuple[tuple[float, float, Bounds], ...]  # from, to (s), and the bounds in between
 CLOSE = 1e-9  # of a sample: how near to one a time must be
 
@@ -28,7 +25,8 @@ CLOSE = 1e-9  # of a sample: how near to one a time must be
 class Question(NamedTuple):
     """What is to be proven, of which loop."""
 
-    problem: Problem  # with the parameters that are ranges
+    problem: Problem  # with the parameters that are ranges, and in no loop: that is a part of its plant
+    rules: Tree | None  # of the law, if one is given; a controller that is a Python function is a part of the plant
     names: list[str]  # of the plant's state variables
     start: Array  # (states, 2)
     limits: Array  # (states, 2) never outside
@@ -38,31 +36,30 @@ class Question(NamedTuple):
     steps: float  # infinite: for ever
     asked_steps: bool  # whether the user said how many
     sensors: Array  # (seen,)
+    wrong: tuple[float, ...]  # sensors as they are asked about: of what is measured
     parameters: Bounds
     single: bool
     seconds: float
     at: "Windows"  # where the state is to be at these times
     dt: float | None  # s, of a plant with a differential equation
+    loop: tuple[str, ...]  # what a certificate says of the loop
 
 
 def question(
-    problem: Problem, never: Any, reach: Any, start: Any, steps: Any, parameters: Any, sensors: Any, single: Any,
-    seconds: Any, at: Any = None,
+    about: Problem | Controller, never: Any, reach: Any, start: Any, steps: Any, parameters: Any, sensors: Any,
+    single: Any, seconds: Any, at: Any = None, law: Tree | None = None,
 ) -> Question:  # fmt: skip
+    """`about`: the problem of a policy, whose rules are `law`, or a controller that is a Python function."""
     ranges = {
         name: _range(f"parameters: {name}", value)
         for name, value in _mapping("parameters", parameters).items()
     }
-    problem = _with_ranges(problem, ranges)
-    if problem.plant is None or not hasattr(problem.plant, "step"):
-        raise SpaqlError(
-            f"{problem.name} has no plant with equations, so nothing can be proven about it"
-        )
-    if problem.signals is not None:
-        raise SpaqlError(
-            f"{problem.name} is in a loop: proofs about controllers with memory are not there yet"
-        )
-    names, flow = state_names(problem), problem.plant.flow
+    given = about.problem if isinstance(about, Controller) else about
+    wrong = _sensors([axis.name for axis in signals_around(given).measured], sensors)
+    named = [name for bounds in (never, reach) if isinstance(bounds, Mapping) for name in bounds]
+    whole_plant = one_plant(about, ranges, wrong, named, law)
+    problem, names = whole_plant.problem, whole_plant.names
+    flow = getattr(problem.plant, "flow", None)
     bounds = None if never is None else _bounds("never", never, names)
     goal = reach if reach in (None, "end") else _bounds("reach", reach, names)
     if never is None and reach is None and at is None:
@@ -74,9 +71,7 @@ def question(
     if at is not None and goal == "end":  # what has ended is nowhere: any bounds would hold there
         raise SpaqlError("`at` and reach='end' are two questions: ask for one after the other")
     limits = bounds_of(bounds or {}, names)
-    box = _start(problem, start, names)
-    for name, ends in ranges.items():  # held for an episode: all their values are starts
-        box[names.index(name)] = ends
+    box = _start(whole_plant, start, ranges)
     if (box[:, 0] < limits[:, 0]).any() or (box[:, 1] > limits[:, 1]).any():
         raise SpaqlError("never: some start states are outside of these bounds")
     count = (
@@ -87,10 +82,12 @@ def question(
     if not np.isfinite(box).all():
         raise SpaqlError("start: its bounds must be finite numbers")
     goes_on = goal is None and (flow is None or flow.over is not None)
+    exported = flag("single", single) and whole_plant.loop is None  # memory in single precision is not
     return Question(
-        problem, names, box, limits, bounds, goes_on, goal, count, steps is not None,
-        _sensors(problem, sensors), ranges, flag("single", single), real("seconds", seconds, 0.0, 1e6),
+        problem, whole_plant.rules, names, box, limits, bounds, goes_on, goal, count, steps is not None,
+        whole_plant.sensors, tuple(whole_plant.wrong.tolist()), ranges, exported, real("seconds", seconds, 0.0, 1e6),
         _windows(problem, at, names, count, box), None if flow is None else flow.dt,
+        () if whole_plant.loop is None else whole_plant.loop.words,
     )  # fmt: skip
 
 
@@ -172,23 +169,40 @@ def _bounds(what: str, given: Any, names: list[str]) -> Bounds:
     return ranges
 
 
-def _start(problem: Problem, given: Any, names: list[str]) -> Array:
+def _start(about: OnePlant, given: Any, ranges: Bounds) -> Array:
+    """All states in which an episode may begin. In a loop, memory and what was measured follow from the others."""
+    names, loop = about.names, about.loop
+    chosen = len(names) if loop is None else loop.chosen
+    wanted: list[Any] = [None] * len(names)
     if isinstance(given, Mapping):
-        ranges = _bounds("start", given, names)
-        box = start_box(problem) if len(ranges) < len(names) else np.zeros((len(names), 2))
-        for name, ends in ranges.items():
-            box[names.index(name)] = ends
+        for name, ends in _bounds("start", given, names).items():
+            wanted[names.index(name)] = ends
+    elif given is not None:
+        wanted = numbers("start, a range for each state variable,", given, (len(names), 2)).tolist()
+        if not all(low <= high for low, high in wanted):
+            raise SpaqlError("start: low must not be above high")
+    for name, ends in ranges.items():  # held for an episode: all their values are starts
+        wanted[names.index(name)] = ends
+    if None in wanted[:chosen]:
+        begins = start_box(about.alone)
+        begins = begins if loop is None else np.concatenate([begins, loop.begins])
+        wanted[:chosen] = [ends or tuple(row) for ends, row in zip(wanted, begins.tolist(), strict=False)]
+    box = np.array(wanted[:chosen], float)
+    if loop is None:
         return box
-    if given is None:
-        return start_box(problem)
-    box = numbers("start, a range for each state variable,", given, (len(names), 2))
-    if (box[:, 0] > box[:, 1]).any():
-        raise SpaqlError("start: low must not be above high")
+    if not np.isfinite(box).all():
+        raise SpaqlError("start: its bounds must be finite numbers")
+    box = enclosed(loop.first, np.concatenate([box, np.tile([0.0, 1.0], (loop.sensors, 1))]))
+    for j in range(chosen, len(names)):
+        low, high = wanted[j] or box[j]
+        if not (low <= box[j, 0] and box[j, 1] <= high):
+            begun = f"{box[j, 0]:g}" if box[j, 0] == box[j, 1] else f"{box[j, 0]:g} to {box[j, 1]:g}"
+            raise SpaqlError(f"start: {names[j]} begins with {begun}, which is not within {low:g} to {high:g}")
+        box[j] = low, high
     return box
 
 
-def _sensors(problem: Problem, given: Any) -> Array:
-    seen = [axis.name for axis in problem.state]
+def _sensors(seen: list[str], given: Any) -> Array:
     errors = np.zeros(len(seen))
     if not isinstance(given, Mapping):
         errors[:] = real("sensors, how far each may be off,", given, 0.0, 1e6)
@@ -200,39 +214,3 @@ def _sensors(problem: Problem, given: Any) -> Array:
             )
         errors[seen.index(name)] = real(f"sensors: {name}", value, 0.0, 1e6)
     return errors
-
-
-def _with_ranges(problem: Problem, ranges: Bounds) -> Problem:
-    """The problem whose plant draws these parameters."""
-    if not ranges:
-        return problem
-    drawn = {name: Between(*ends) for name, ends in ranges.items()}
-    if problem.name in CATALOG:
-        return make_from_catalog(problem.name, dict(problem.parameters) | drawn)
-    make, made_of = getattr(problem.plant, "origin", None) or (None, ({},))
-    if make not in (with_parameters, ode_plant):
-        raise SpaqlError(
-            f"{problem.name} has no parameters: give them to from_plant(..., parameters=...)"
-        )
-    *parts, given = made_of
-    unknown = [name for name in drawn if name not in given]
-    if unknown:
-        raise SpaqlError(
-            f"{problem.name} has no parameter {echoed(unknown[0])}: choose among {', '.join(given)}"
-        )
-    return replace(problem, plant=make(*parts, dict(given) | drawn))
-
-
-def state_names(problem: Problem) -> list[str]:
-    """Of the plant's own variables: those of the catalog, the arguments of `step`, or what is
-    observed."""
-    plant: Any = problem.plant
-    if plant.flow is not None:
-        return list(plant.flow.names)
-    drawn = [name for name, value in problem.parameters.items() if isinstance(value, Between)]
-    names = [axis.name for axis in problem.state] if plant.observe is None else []
-    if problem.name in CATALOG:
-        names = list(CATALOG[problem.name].equations.variables)
-    if len(names) + len(drawn) == plant.state_dim:
-        return names + drawn
-    return list(inspect.signature(plant.step.python).parameters)[: plant.state_dim]

@@ -92,7 +92,7 @@ def frame_at(place: Workplace, centre: Array, slope: float, ranges: Array) -> Fr
     leaf = leaves_over(place, centre, point)[0]
     if loop.scored:
         return None
-    gains, actions, steep = np.zeros((m, n)), np.zeros(m), np.zeros(m)
+    gains, actions, steep, off = np.zeros((m, n)), np.zeros(m), np.zeros(m), np.zeros(m)
     for axis in range(m):
         gains[axis], numbers = scored(place, leaf, axis, centre, point)
         if not np.isfinite(numbers).all():
@@ -107,6 +107,7 @@ def frame_at(place: Workplace, centre: Array, slope: float, ranges: Array) -> Fr
             rise = pieces[-1, 2] - pieces[0, 2]
             span = max(pieces[-1, 0] - pieces[0, 1], 0.0)
             actions[axis], steep[axis] = (0.5 * (pieces[0, 2] + pieces[-1, 2]), rise / span if span > 0.0 else math.nan)
+            off[axis] = numbers[0] - (0.5 * (pieces[-1, 0] + pieces[0, 1]))
         else:
             actions[axis] = pieces[0, 2]
     steps = plant_steps(place, centre, actions, point[None], np.stack([actions, actions], axis=1))
@@ -115,10 +116,17 @@ def frame_at(place: Workplace, centre: Array, slope: float, ranges: Array) -> Fr
     jacobian = steps.slopes[0].mean(axis=2)
     columns = jacobian[:, n : n + m].copy()
     for axis in range(m):
-        if math.isnan(steep[axis]):  # one threshold: as steep as would bring the score to zero in one step
-            corrected = abs(gains[axis] @ columns[:, axis])
+        if math.isnan(steep[axis]):  # a threshold: so steep that a push, when it is seen, takes the score to zero
+            column = columns[:, axis]
+            for _ in range(n):
+                corrected = abs(gains[axis] @ column)
+                if corrected > 0.0:
+                    break
+                column = jacobian[:, :n] @ column
             steep[axis] = slope / corrected if corrected > 0.0 else 0.0
         gains[axis] *= steep[axis]
+        ends = loop.pieces[leaf, axis, [0, -1], 2]
+        actions[axis] = min(max(actions[axis] + steep[axis] * off[axis], ends.min()), ends.max())  # where the line is
     matrix = jacobian[:, :n] + columns @ gains
     matrix[place.held], matrix[:, place.held], columns[place.held] = 0.0, 0.0, 0.0
     gains[:, place.held] = 0.0
@@ -187,9 +195,11 @@ def remainder(place: Workplace, frame: Frame, region: LinearRegion) -> Remainder
     rest = (drift + steps.errors + curved).max(axis=0) * ROUNDED + 1e-300
     rest[place.held] = 0.0
     band = np.concatenate([band, np.outer(farthest, away).ravel() * ROUNDED])
+    paid = np.array([steps.reward[:, 0].min(), steps.reward[:, 1].max()])
+    paid += (SPARE - 1.0) * (paid[1] - paid[0]) * np.array([-1.0, 1.0])  # what is the same everywhere stays as it is
     return Remainder(
         band * SPARE + 1e-12, rest * SPARE + 1e-13 * ~place.held, bool(steps.ends.any()), bool(np.isfinite(rest).all()),
-        np.array([steps.reward[:, 0].min(), steps.reward[:, 1].max()]),
+        paid,
     )  # fmt: skip
 
 
@@ -218,7 +228,8 @@ def _off_line(
     """
     slope, (base, error, low, high) = scored(place, leaf, axis, frame.centre, region.box)
     line, fixed = frame.gains[axis], frame.actions[axis]
-    steep = float(line @ slope / (slope @ slope)) if slope @ slope > 0.0 else 0.0
+    moving = np.where(place.held, 0.0, slope)
+    steep = float(line @ moving / (moving @ moving)) if moving @ moving > 0.0 else 0.0
     apart = float(np.abs(line - steep * slope) @ reach)
     if steep > 0.0:
         away = (region.lines[axis] + apart) / steep * ROUNDED + error

@@ -1,0 +1,249 @@
+"""A plant, the loop around it and the memory of its controller as one plant with a memoryless law.
+
+    def step(s0, s1, r0, z0, p0, a0):           a tank with a PI controller whose action is late by one step
+        q0_0, q0_1, = look(s0, s1)
+        u0, = applied(q0_0, q0_1, r0, z0, a0)
+        z0, = after(q0_0, q0_1, r0, z0, u0)
+        (s0, s1), reward, terminated = act(s0, s1, p0)
+        p0, = u0,
+        ...
+
+These are the functions of the loop (loop_plant.py), called in the same order. Three things differ, and each of them
+allows more than the loop does:
+
+    sensors      are off by any number within a bound in every step, instead of by normal noise
+    references   that change within an episode are anywhere in their range in every step
+    variables    that follow from others are left out: without delay and noise, what was measured
+
+Where the change of an action is limited, a law is said to choose the change (`of_changes`): of a score s, the action v
+before and the limit c,  clip(clip(s, low, high), v - c, v + c)  =  clip(v + clip(s - v, -c, c), low, high)  for every v
+from low to high, where all actions are. So what the limit does is known as well as what the range of the action does.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from spaql.ground.arrays import Array
+from spaql.plants.assemble import bounded
+from spaql.plants.axes import Axis
+from spaql.plants.compile import function_of, listed
+from spaql.plants.compile import names as letters
+from spaql.plants.equations import drawn
+from spaql.plants.loop_plant import Surroundings, remembered
+from spaql.plants.plant import Plant, PlantFunction, make_plant
+from spaql.plants.problem import Problem
+from spaql.plants.references import Reference
+from spaql.plants.signals import Signals
+from spaql.policy.digits import counted
+from spaql.trees.laws import CLIP, LeafLaws
+from spaql.trees.tree import LEAF, Tree
+
+if TYPE_CHECKING:
+    pass
+
+PADDED = 1e-9  # of a range: more than what is lost where a reference is rounded
+
+
+class Joined(NamedTuple):
+    """Plant and loop as one plant."""
+
+    problem: Problem  # in no loop
+    names: list[str]  # of its state variables
+    chosen: int  # of them, those that an episode may begin with: plant and references; the others follow
+    first: Callable[..., Any]  # of these, and of a number from 0 to 1 for each sensor that is off: all
+    sensors: int  # that are off
+    begins: Array  # (references, 2) where they begin
+    rules: Tree | None  # of the law
+    words: tuple[str, ...]  # about the loop
+
+
+class Letters(NamedTuple):
+    """Of the state, in this order, and of what else a step is given."""
+
+    plant: list[str]
+    references: list[str]
+    queue: list[list[str]]  # measured, the oldest first; the newest is a variable only if sensors are off
+    registers: list[str]
+    late: list[list[str]]
+    errors: list[str]
+    off: list[str]  # numbers from 0 to 1, of sensors
+    moves: list[str]  # the same, of references that change
+
+    @property
+    def state(self) -> list[str]:
+        queue = self.queue if self.off else self.queue[:-1]
+        rows = [name for row in (*queue, self.registers, *self.late) for name in row]
+        return [*self.plant, *self.references, *rows, *self.errors]
+
+
+def joined(
+    problem: Problem, plant: Plant, names: Sequence[str], signals: Signals, around: Surroundings, wrong: Array,
+    asked: Sequence[Any], rules: Tree | None,
+) -> Joined:  # fmt: skip
+    """`plant`, whose state has these names, in the loop of the problem. `wrong`: by how much each measured variable may
+    be off; `asked`: variables, errors of references among them; `rules`: of the law, if there is one."""
+    stated = signals
+    if signals.rates and rules:
+        rules, signals = of_changes(rules, signals), in_changes(signals)
+    errors = [name for name in signals.errors if name in asked]
+    numbers = [list(signals.errors).index(name) for name in errors]
+    x = Letters(
+        letters("s", plant.state_dim), letters("r", len(signals.references)),
+        [letters(f"q{k}_", plant.observation_dim) for k in range(around.sensor_delay + 1)],
+        letters("z", len(signals.registers)),
+        [letters(f"p{k}_", plant.action_dim) for k in range(around.actuator_delay)],
+        [f"e{n}" for n in numbers], [f"v{j}" for j in np.flatnonzero(wrong)],
+        [f"w{k}" for k, reference in enumerate(signals.references) if reference.changes],
+    )  # fmt: skip
+    scope: dict[str, Any] = signals.functions._asdict() | {"act": plant.step.python, "drawn": drawn, "inf": math.inf}
+    scope |= {"look": plant.observe.python} if plant.observe else {}
+    scope |= {"pay": around.reward.function} if around.reward else {}
+    t = letters("t", plant.observation_dim)
+    apart = [f"e{n} = r{k} - t{j}" for n, (k, j) in enumerate(signals.errors.values()) if n in numbers]
+    newest = [] if x.off else [_look(plant, x.queue[-1])]
+    step = function_of(scope, *_step(plant, signals, around, wrong, x, newest, apart))
+    lines = [_look(plant, t), *_measured(x.queue[-1], wrong, signals.measured)]
+    lines += [f"{listed(row)}= {listed(x.queue[-1])}" for row in x.queue[:-1]]
+    lines += [f"{listed(x.registers)}= first({listed(x.queue[0], x.references)})"] if x.registers else []
+    lines += [f"{listed(row)}= {', '.join(map(repr, signals.neutral))}," for row in x.late]
+    head = f"begins({listed(x.plant, x.references, x.off)})"
+    first = function_of(scope, head, [*lines, *apart, f"return ({listed(x.state)})"])
+    begins = [(item.values[0],) * 2 if item.values else (item.low, item.high) for item in signals.references]
+    reset = _reset(plant, x, begins, first)
+    lines = [*newest, f"return seen({listed(x.queue[0], x.references, x.registers)})"]
+    observe = function_of(scope, f"observe({listed(x.state)})", lines)
+    whole = plant_of_functions(reset, step, observe, plant.action_dim)
+    said, starts = [*names, *_names(signals, around, bool(x.off)), *errors], np.array(begins, float).reshape(-1, 2)
+    return Joined(
+        on_plant(problem, whole, signals.state), said, len(x.plant) + len(x.references), first, len(x.off), starts,
+        rules, _told(stated, around, wrong),
+    )  # fmt: skip
+
+
+def _told(signals: Signals, around: Surroundings, wrong: Array) -> tuple[str, ...]:
+    """What a certificate says of the loop."""
+    sensors = zip(signals.measured, wrong.tolist(), strict=True)
+    parts = [f"{axis.name} wrong by up to {most!r}" for axis, most in sensors if most > 0.0]
+    for what, steps in (("sensors", around.sensor_delay), ("actions", around.actuator_delay)):
+        parts += [f"{what} late by {counted(steps, 'step')}"] if steps else []
+    for reference in signals.references:
+        low, high = reference.low, reference.high
+        changes = f"{reference.name} from {low:g} to {high:g} in every step"
+        parts.append(changes if reference.changes else f"{reference.name} held")
+    limits = {"limited to": signals.rates, "chosen up to": signals.increments}
+    for how, most in limits.items():
+        parts += [f"changes of {name} {how} {x:g}" for name, x in zip(signals.action_names, most, strict=False)]
+    parts += [str(lock) for lock in signals.interlocks]
+    return (*parts, *([f"memory of {', '.join(item.name for item in signals.items)}"] if signals.items else []))
+
+
+def plant_of_functions(reset: Any, step: Any, observe: Any, actions: int) -> Plant:
+    return make_plant(
+        PlantFunction("reset", reset), PlantFunction("step", step), PlantFunction("observe", observe), actions
+    )
+
+
+def on_plant(problem: Problem, plant: Plant, state: tuple[Axis, ...]) -> Problem:
+    return replace(problem, plant=plant, state=state, env=None, signals=None, known=None, limits=(), reference=None)
+
+
+def _look(plant: Plant, into: Sequence[str]) -> str:
+    state = listed(letters("s", plant.state_dim))
+    return f"{listed(into)}= look({state})" if plant.observe else f"{listed(into)}= {state}"
+
+
+def _measured(row: Sequence[str], wrong: Array, axes: Sequence[Axis]) -> list[str]:
+    """What sensors say of t0, t1, ...: off by any number within a bound, and within the bounds of their axes."""
+    lines = []
+    for j, (name, most) in enumerate(zip(row, wrong.tolist(), strict=True)):
+        off = bounded(f"t{j} + {most!r} * (2.0 * v{j} - 1.0)", axes[j])
+        lines.append(f"{name} = {off if most > 0.0 else f't{j}'}")
+    return lines
+
+
+def _step(
+    plant: Plant, signals: Signals, around: Surroundings, wrong: Array, x: Letters, newest: list[str], apart: list[str],
+) -> tuple[str, list[str]]:  # fmt: skip
+    """Head and lines of a step."""
+    a, u, c = letters("a", plant.action_dim), letters("u", plant.action_dim), letters("c", plant.step_noise)
+    y, r, z, late = x.queue[0], x.references, x.registers, x.late
+    lines = [*newest, f"{listed(u)}= applied({listed(y, r, z, a)})"]
+    if around.reward:
+        lines += remembered(signals, around.reward.symbols, y)
+    lines += [f"{listed(z)}= after({listed(y, r, z, u)})"] if z else []
+    lines.append(f"({listed(x.plant)}), reward, terminated = act({listed(x.plant, late[0] if late else u, c)})")
+    lines += [f"{listed(row)}= {listed(following)}" for row, following in zip(late, [*late[1:], u], strict=False)]
+    lines.append(_look(plant, letters("t", plant.observation_dim)))
+    if around.reward:
+        lines.append(f"reward = pay({', '.join(around.reward.symbols)})")
+        if around.beyond is not None:
+            lines.append(f"reward = min(reward, {around.beyond!r}) if {x.plant[-1]} > 0.5 else reward")
+    if around.trips:
+        beyond = " or ".join(f"t{j} < {low} or t{j} > {high}" for j, low, high in around.trips)
+        lines += [f"tripped = {beyond}", f"reward = reward - {around.trip_cost!r} if tripped else reward"]
+        lines.append("terminated = terminated or tripped")
+    lines += [f"{listed(row)}= {listed(x.queue[k + 1])}" for k, row in enumerate(x.queue[:-1])]
+    lines += _measured(x.queue[-1], wrong, signals.measured) if x.off else []
+    for k, reference in enumerate(signals.references):
+        if reference.changes:
+            low, high = span(reference)
+            lines.append(f"r{k} = drawn({low!r}, {high!r}, w{k})")
+    lines += [*apart, f"return ({listed(x.state)}), reward, terminated"]
+    return f"step({listed(x.state, a, c, x.off, x.moves)})", lines
+
+
+def _reset(plant: Plant, x: Letters, begins: list[tuple[float, float]], first: Callable[..., Any]) -> Any:
+    c, w = letters("c", plant.reset_noise), letters("w", len(begins))
+    lines = [f"{listed(x.plant)}= start({listed(c)})"]
+    lines += [f"r{k} = drawn({low!r}, {high!r}, w{k})" for k, (low, high) in enumerate(begins)]
+    scope = {"start": plant.reset.python, "begins": first, "drawn": drawn}
+    lines.append(f"return begins({listed(x.plant, x.references, x.off)})")
+    return function_of(scope, f"reset({listed(c, w, x.off)})", lines)
+
+
+def span(reference: Reference) -> tuple[float, float]:
+    """Where a reference that changes may be, and a little more."""
+    low, high = reference.low, reference.high
+    if reference.values:
+        low, high = min(reference.values), max(reference.values)
+    more = PADDED * (abs(low) + abs(high))
+    return low - more, high + more
+
+
+def _names(signals: Signals, around: Surroundings, off: bool) -> list[str]:
+    """Of what a loop adds to the state of its plant."""
+    references = [reference.name for reference in signals.references]
+    rows = [f"{axis.name} as seen{_later(k)}" for k in range(around.sensor_delay + off) for axis in signals.measured]
+    sums = [weighted.terms for symbol, weighted in signals.seen_lines() if symbol[0] == "m"]
+    of_items = {terms[0][1]: item.name for item, terms in zip(signals.items, sums, strict=True) if len(terms) == 1}
+    registers = [of_items.get(f"z{i}", register.name) for i, register in enumerate(signals.registers)]
+    late = [f"{name} to apply{_later(k)}" for k in range(around.actuator_delay) for name in signals.action_names]
+    return [*references, *rows, *registers, *late]
+
+
+def _later(steps: int) -> str:
+    return "" if steps == 0 else f" {steps} later"
+
+
+def in_changes(signals: Signals) -> Signals:
+    """The loop whose law chooses the change of what is applied, and observes what was applied before."""
+    before = [f"previous({name})" for name in signals.action_names]
+    return replace(signals, rates=(), increments=signals.rates, shown=(*(axis.name for axis in signals.state), *before))
+
+
+def of_changes(rules: Tree, signals: Signals) -> Tree:
+    """The law in that loop."""
+    axes, old = len(signals.rates), rules.variables
+    laws, nodes = rules.laws, rules.nodes.copy()
+    gains = np.zeros((len(nodes), axes, old)) if laws is None else laws.gains
+    offsets = rules.actions if laws is None else laws.offsets
+    leaves = (nodes["feature"] == LEAF)[:, None, None]
+    nodes["feature"][nodes["feature"] == old] = old + axes  # a test of several variables
+    gains = np.concatenate([gains, np.where(leaves, -np.eye(axes), 0.0)], axis=2)
+    weights = np.hstack([rules.weights, np.zeros((len(nodes), axes))])
+    most = np.array(signals.rates)
+    return Tree(nodes, np.zeros_like(rules.actions), weights, LeafLaws(gains, offsets, -most, most, np.zeros(0), CLIP))
