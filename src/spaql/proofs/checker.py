@@ -68,9 +68,10 @@ def seen_from(loop: CheckedLoop, boxes: Array, centres: Array) -> Seen:
     def observed(where: Array, slopes: bool) -> list[Quantity]:
         if plant.observe is None:
             return inputs(Way([], len(where), False), where, slopes)
-        results = [result for _, result in runs(plant.observe.python, where, slopes, False)]
-        require(len(results) == 1, "`observe` branches")
-        return list(results[0])
+        ways = list(runs(plant.observe.python, where, slopes, False))
+        require(len(ways) == 1, "`observe` branches")
+        require(ways[0][0].finite if slopes else True, "what is observed is not defined everywhere in a set")
+        return list(ways[0][1])
 
     over, at = observed(boxes, True), observed(points, False)
     slopes = [item.slope for item in over]
