@@ -11,7 +11,7 @@ import numpy as np
 from spaql.ground.arrays import Array
 from spaql.ground.compiling import apart, inlined
 
-EDGE = 2e-9  # of a cell: a state so near to its side counts as in both cells; more than in the checker
+EDGE = 1e-7  # of a cell: a state so near to its side counts as in both cells; more than in the checker
 SPARE = 1e-3  # of a unit of values, for the checker's rounding, which is another one
 UNVALUED = -32768  # of a cell: its value is not known
 

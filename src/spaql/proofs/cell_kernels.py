@@ -110,8 +110,8 @@ def follow_cell(
     for i in range(d):
         half = 0.5 * (start[i, 1] - start[i, 0])
         sets.centre[0, i] = 0.5 * (start[i, 0] + start[i, 1])
-        sets.rest[0, i] = 1e-15 * (abs(start[i, 0]) + abs(start[i, 1])) + 1e-300
-        sets.box[0, i, 0], sets.box[0, i, 1] = start[i, 0], start[i, 1]
+        sets.rest[0, i] = 1e-15 * (abs(start[i, 0]) + abs(start[i, 1])) + 1e-300  # the sides of a cell are rounded
+        sets.box[0, i, 0], sets.box[0, i, 1] = start[i, 0] - sets.rest[0, i], start[i, 1] + sets.rest[0, i]
         for k in range(sets.shape.shape[2]):
             sets.shape[0, i, k] = half if i == k else 0.0
     t.age[0], t.gained[0, 0], t.gained[0, 1] = 0, 0.0, 0.0
@@ -178,7 +178,7 @@ def follow_cell(
             sum_ -= 1e-15 * (abs(total) + abs(w.after.reward[k, 0]) + abs(task.pace))
             t.age[count], t.gained[count, 0], t.gained[count, 1] = age + 1, sum_, min(lowest, sum_)
             count += 1
-    return True
+    return bool(t.counts[0] > 0)  # a cell without states is none
 
 
 @inlined

@@ -93,10 +93,11 @@ def _check(proof: Proof, policy: Policy | Controller, problem: Problem) -> None:
     require(0 < len(proof.evidence) <= MOST_PARTS, "it has no evidence")
     assert asked.rules is not None
     loop = CheckedLoop(asked.problem, asked.rules, asked.sensors, claim.single)
-    kinds = {part.get("kind") for part in proof.evidence}
+    kinds = {str(part.get("kind")) for part in proof.evidence}
     require((claim.dt is not None) == (kinds <= {"flow", "attraction"}), "its evidence is not about these equations")
     require((proof.rest is not None) == (kinds == {"attraction"}), "it does not show where samples lie in the end")
     require(len(kinds) == 1, "it mixes kinds of evidence")
+    require(proof.return_steps is None or kinds == {"cells"}, "its return is not of so many steps")
     if kinds == {"linear loop"}:
         _check_stays(proof, loop, asked.limits)
     elif kinds == {"followed"}:
@@ -132,6 +133,7 @@ def _check_stays(proof: Proof, loop: CheckedLoop, limits: Array) -> None:
         covered.append(np.array(part["start"], float))
         require((limits[:, 0] <= box[:, 0]) & (box[:, 1] <= limits[:, 1]), "a box is outside the bounds claimed")
         for name, (low, high) in proof.bound.items():
+            require(name in claim.variables, "it bounds what is no variable")
             j = claim.variables.index(name)
             require(low <= box[j, 0] and box[j, 1] <= high, f"{name} is not within the bounds that are told")
     whole = np.array(claim.start)
@@ -256,8 +258,10 @@ def _least_return(cells: CheckedCells, rate: Rate, whole: Array, steps: int) -> 
     values = cells.value[window][cells.bound[window] >= 0]
     require(len(values) > 0 and (values != NO_VALUE).all() and rate.unit > 0.0, "it shows no return")
     total = steps * rate.pace + float(values.min()) * rate.unit
-    # what a sum in double precision loses, and this one
-    return total - (steps + 4) * 2.0**-52 * (abs(total) + abs(steps * rate.pace))
+    # what a sum in double precision loses, and this one: W is never below NO_VALUE units, and so no sum on the way is
+    # farther above the last one than that
+    size = 2.0 * (abs(total) + abs(steps * rate.pace) - NO_VALUE * rate.unit)
+    return total - (steps + 4) * 2.0**-52 * size
 
 
 def share_of(cells: CheckedCells, whole: Array, unknown: list[Array]) -> float:

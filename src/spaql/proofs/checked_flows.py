@@ -248,9 +248,9 @@ def _over(plant: Any, sets: Many) -> Array:
 
     perhaps, surely = np.zeros(n, bool), np.ones(n, bool)
     for way, ended in runs(flow.over, np.concatenate([around, points]), True, False, narrow=narrow):
-        possible, said = way.possible[:n], ended_of(ended, way, 2 * n)[:n]
-        perhaps |= possible & said[:, 0]
-        surely &= ~possible | said[:, 1]
+        possible, said, known = way.possible[:n], ended_of(ended, way, 2 * n)[:n], way.finite[:n]
+        perhaps |= possible & (said[:, 0] | ~known)
+        surely &= ~possible | (said[:, 1] & known)
     return np.stack([perhaps, surely & perhaps], axis=1)
 
 

@@ -163,6 +163,7 @@ def _left_over(
         rows = np.flatnonzero(way.possible)
         if len(rows) == 0:
             continue
+        require(way.finite[rows], "the plant is not defined everywhere in the box")
         if ends:
             require(_surely_goes_on(result[2], way, rows), "the episode may end")
         if paid is not None:

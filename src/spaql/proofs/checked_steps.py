@@ -53,6 +53,7 @@ def _moved_on(loop: CheckedLoop, act: Acting) -> list[Many]:
         B = np.stack([pair_of(item, n) for item in state], axis=1)[rows]
         require((B[..., 1] - B[..., 0] < WIDE), "a set grows without bound")
         gained, over = pair_of(reward, n)[rows], ended_of(ended, way, n)[rows]
+        require(np.isfinite(gained), "a reward is not known")
         following = _mean_value(loop, act, rows, whole[rows], middle[rows], way.taken)
         c, G, R = following
         unknown = ~np.asarray(np.isfinite(R).all(axis=1) & np.isfinite(c).all(axis=1))

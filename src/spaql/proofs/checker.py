@@ -71,6 +71,7 @@ def seen_from(loop: CheckedLoop, boxes: Array, centres: Array) -> Seen:
         results = list(runs(plant.observe.python, where, slopes, False))
         require(len(results) == 1, "`observe` branches")
         way, result = results[0]
+        require(way.finite if slopes else True, "what is observed is not defined everywhere in a set")
         number = inputs(way, where, slopes)[0]
         return [number.of(item) for item in result]  # what is observed may be a constant
 

@@ -6,7 +6,7 @@ import math
 from spaql.ground.compiling import apart
 from spaql.proofs.loop_model import ClosedLoop
 from spaql.proofs.score_bounds import ROUND, look, score
-from spaql.proofs.sets import MOST, SLACK, TOO_MANY, Sets, SetWork, box_of, copy_set, keep
+from spaql.proofs.sets import MOST, SLACK, TOO_MANY, UNKNOWN, Sets, SetWork, box_of, copy_set, keep
 
 
 @apart
@@ -34,15 +34,14 @@ def spread(w: SetWork, sets: Sets, at: int) -> tuple[float, float, float]:
 
 
 @apart
-def see(loop: ClosedLoop, w: SetWork, sets: Sets, at: int) -> bool:
-    """The box of a set, and what is seen from it; False if the set is empty."""
+def see(loop: ClosedLoop, w: SetWork, sets: Sets, at: int) -> int:
+    """The box of a set, and what is seen from it: 1; 0 if the set is empty; below zero: what is seen is not defined."""
     if not box_of(sets, at, w.box):
-        return False
+        return 0
     for i in range(loop.states):
         w.around[i, 0] = min(w.box[i, 0], sets.centre[at, i])
         w.around[i, 1] = max(w.box[i, 1], sets.centre[at, i])
-    look(loop, sets.centre[at], w.around, w.r, w.out, w.seen)
-    return True
+    return 1 if look(loop, sets.centre[at], w.around, w.r, w.out, w.seen) else UNKNOWN
 
 
 @apart

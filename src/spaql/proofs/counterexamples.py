@@ -4,6 +4,7 @@ The search is that of `falsify`: its points are numbers from 0 to 1, here a box 
 it. The worse an episode, the nearer it came to a bound, to its end or to not ending at all.
 """
 
+import contextlib
 import math
 from typing import Any
 
@@ -57,7 +58,7 @@ def _tried(asked: Question, rules: Tree, states: Array, rng: np.random.Generator
     windows = windows_in_steps(asked.at, asked.dt, asked.names, len(asked.names))
     for step in range(1, steps + 1):
         rows, limits = now[live].tolist(), _limits_at(step, asked.limits, windows)
-        seen = np.array([state if plant.observe is None else plant.observe(*state) for state in rows])
+        seen = _shown(plant, rows)
         actions = decide(rules, seen + rng.uniform(-1.0, 1.0, seen.shape) * asked.sensors).tolist()
         noise = rng.random((len(rows), plant.step_noise)).tolist()
         after = [_step(plant, state, some, more) for state, some, more in zip(rows, actions, noise, strict=True)]
@@ -79,6 +80,17 @@ def _tried(asked: Question, rules: Tree, states: Array, rng: np.random.Generator
         elif len(away):
             tell(j, 0.0, f"{asked.names[away[0]]} is {now[j, away[0]]:.6g} after {steps:,} steps")
     return badness
+
+
+def _shown(plant: Any, states: list[list[float]]) -> Array:
+    """What is observed; where the mathematics fails, numbers that are none."""
+    if plant.observe is None:
+        return np.array(states)
+    seen = np.full((len(states), plant.observation_dim), math.nan)
+    for row, state in zip(seen, states, strict=True):
+        with contextlib.suppress(ArithmeticError, ValueError):
+            row[:] = plant.observe(*state)
+    return seen
 
 
 def _step(plant: Any, state: Any, action: list[float], noise: list[float]) -> tuple[Any, float, bool]:
@@ -107,8 +119,7 @@ def visited(asked: Question, rules: Tree, episodes: int, corners: bool = False) 
     states = asked.start[:, 0] + (np.round(share) if corners else share) * np.diff(asked.start, axis=1)[:, 0]
     seen = [states]
     for _ in range(int(min(asked.steps, MOST_STEPS))):
-        shown = states if plant.observe is None else np.array([plant.observe(*state) for state in states.tolist()])
-        actions = decide(rules, np.ascontiguousarray(shown))
+        actions = decide(rules, _shown(plant, states.tolist()))
         after = [
             _step(plant, state, action, rng.random(plant.step_noise).tolist())[0]
             for state, action in zip(states.tolist(), actions.tolist(), strict=True)

@@ -186,6 +186,8 @@ def _is_over(loop: ClosedLoop, w: SetWork, row: int) -> int:
         w.shrunk[i, 0], w.shrunk[i, 1] = w.around[i, 0], w.around[i, 1]
     w.shrunk[states, 0] = w.shrunk[states, 1] = 0.0
     run(loop.tape, programs[GAPS], programs[GAPS + 1], w.whole, False, False, w.r, w.out)
+    if w.out.verdict[2] == 0:  # log(x) > 2 says no where it is not defined
+        return PERHAPS
     for q in range(count):
         w.gaps[q, 0], w.gaps[q, 1] = w.out.box[q, 0], w.out.box[q, 1]
     for i in range(states):

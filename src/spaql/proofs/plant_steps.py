@@ -91,6 +91,8 @@ def _steps(
             begin, end = begins[path], begins[path + 1]
             if run(tape, begin, end, whole[q], False, True, r, out) == IMPOSSIBLE:
                 continue
+            if out.verdict[2] == 0:  # min(log(x), 0) is bounded where it is not defined
+                steps.errors[q, 0] = math.inf
             steps.ends[q] |= out.verdict[1] != 0
             steps.reward[q, 0] = min(steps.reward[q, 0], out.box[n, 0])
             steps.reward[q, 1] = max(steps.reward[q, 1], out.box[n, 1])

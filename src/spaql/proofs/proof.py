@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from spaql.ground.checks import checked_path
-from spaql.ground.errors import SpaqlError, echoed
+from spaql.ground.errors import SpaqlError, echoed, one_line
 from spaql.ground.writing import write_whole
 from spaql.version import __version__
 
@@ -257,15 +257,18 @@ def proof_of_file(path: str | PathLike[str]) -> Proof:
         )  # fmt: skip
         if not (isinstance(claim.goes_on, bool) and isinstance(claim.single, bool)):
             raise ValueError("a truth of its claim is none")
-        proof = Proof(claim, **entries)
+        proof = Proof(claim, **(entries | {"counterexample": None}))
+        if not {type(proof.within), type(proof.return_steps)} <= {int, type(None)}:
+            raise ValueError("a number of steps is none")
         boxes = tuple(_box(box) for box in proof.open)
         evidence = tuple(dict(part) for part in proof.evidence)
         return replace(
             proof, open=boxes, evidence=evidence, bound=_bounds(proof.bound), share=float(proof.share),
             rest=None if proof.rest is None else _box(proof.rest), factor=_number(proof.factor, math.nan),
+            seconds=float(proof.seconds), method=one_line(str(proof.method)), version=one_line(str(proof.version)),
             worst_return=_number(proof.worst_return, math.nan), best_return=_number(proof.best_return, math.nan),
         )  # fmt: skip
-    except (TypeError, ValueError, AttributeError) as error:
+    except (TypeError, ValueError, AttributeError, KeyError) as error:
         raise SpaqlError(f"{path} is a damaged certificate: {echoed(error)}") from error
 
 

@@ -110,7 +110,8 @@ def _stays(policy: Policy, asked: Question) -> Proof:
             for j, name in enumerate(asked.names)
             if not held[j]
         }
-        least = min(float(part.left.reward[0]) for part in search.parts)
+        paid = np.array([part.left.reward for part in search.parts])
+        least = paid[:, 0].min().item() if np.isfinite(paid).all() else math.nan
         proof = Proof(
             claim_of(policy, asked, steps), tuple(evidence_of(part, held) for part in search.parts), search.share,
             tuple(box_of(box) for box in search.open), bound,

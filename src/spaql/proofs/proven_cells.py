@@ -216,8 +216,10 @@ def surroundings(
 def open_boxes(grid: CellGrid, start: Array) -> list[Array]:
     """Cells of the start without a bound, joined along the last variable."""
     unknown = (grid.bound < 0).reshape(tuple(grid.shape.tolist()))
-    first = np.maximum(np.floor((start[:, 0] - grid.low) / grid.step).astype(int), 0)
-    last = np.minimum(np.floor((start[:, 1] - grid.low) / grid.step).astype(int), grid.shape - 1)
+    sides = [low + np.arange(n + 1) * step for low, n, step in zip(grid.low, grid.shape, grid.step, strict=True)]
+    # a start on a side is in the cells before and after it
+    touched = [np.flatnonzero((s[1:] >= a) & (s[:-1] <= b)) for s, (a, b) in zip(sides, start, strict=True)]
+    first, last = (np.array([cells[end] for cells in touched]) for end in (0, -1))
     boxes = []
     for row in np.ndindex(*(last - first + 1)[:-1].tolist()):
         place = tuple((first[:-1] + row).tolist())
@@ -226,7 +228,7 @@ def open_boxes(grid: CellGrid, start: Array) -> list[Array]:
         for begin, end in ends:
             low = grid.low + np.array([*place, begin]) * grid.step
             high = grid.low + np.array([*(at + 1 for at in place), end]) * grid.step
-            boxes.append(np.stack([np.maximum(low, start[:, 0]), np.minimum(high, start[:, 1])], axis=1))
+            boxes.append(np.clip(np.stack([low, high], axis=1), start[:, :1], start[:, 1:]))
     return boxes
 
 
@@ -281,4 +283,4 @@ def worst_of(search: Reached, start: Array, steps: int) -> float:
     if search.kept.unit == 0.0 or len(values) == 0 or values.min() == UNVALUED:
         return float("nan")
     total = steps * search.kept.pace + float(values.min()) * search.kept.unit
-    return total - 1e-9 * abs(total)
+    return total - 1e-9 * (abs(total) - UNVALUED * search.kept.unit)  # what sums lose, those of the checker too

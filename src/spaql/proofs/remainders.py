@@ -162,7 +162,8 @@ NOTHING = Remainder(np.full(1, np.inf), np.full(1, np.inf), True, False, np.arra
 def remainder(place: Workplace, frame: Frame, region: LinearRegion) -> Remainder:
     """W and E for all states in the region."""
     loop, centre, n, box = place.loop, frame.centre, place.loop.states, region.box
-    look_from(loop, centre, box, place.r, place.out, place.seen)
+    if not look_from(loop, centre, box, place.r, place.out, place.seen):
+        return NOTHING
     reach = np.max(np.abs(box - centre[:, None]), axis=1) * ROUNDED
     band, applied = np.zeros(loop.actions), np.zeros((loop.actions, 2))
     leaves = leaves_over(place, centre, box)

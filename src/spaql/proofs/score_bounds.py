@@ -57,10 +57,11 @@ def empty_score(loop: ClosedLoop) -> ScoreBounds:
 @apart
 def look(
     loop: ClosedLoop, centre: Array, box: Array, r: Registers, out: Result, seen: View
-) -> None:
-    """Observations over the box and at the centre, which lies in it."""
+) -> bool:
+    """Observations over the box and at the centre, which lies in it. False: they are not defined everywhere in it."""
     begin, end = loop.begins[-2], loop.begins[-1]
     run(loop.tape, begin, end, box, True, False, r, out)
+    known = out.verdict[2] == 1
     for o in range(loop.seen):
         seen.error[o] = out.error[o]
         for side in range(2):
@@ -72,6 +73,7 @@ def look(
     run(loop.tape, begin, end, seen.point, False, False, r, out)
     for o in range(loop.seen):
         seen.middle[o, 0], seen.middle[o, 1] = out.box[o, 0], out.box[o, 1]
+    return bool(known)
 
 
 @apart
@@ -120,9 +122,9 @@ def score(
 @kernel
 def look_from(
     loop: ClosedLoop, centre: Array, box: Array, r: Registers, out: Result, seen: View
-) -> None:
+) -> bool:
     """`look`, called from Python."""
-    look(loop, centre, box, r, out, seen)
+    return look(loop, centre, box, r, out, seen)
 
 
 @kernel

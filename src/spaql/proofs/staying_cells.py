@@ -109,6 +109,8 @@ def kept(loop: ClosedLoop, goal: Array, steps: int, scale: float, seconds: float
     d = loop.states
     side = min(FINE, round(FINE_CELLS ** (1.0 / d)))
     grid = cells_over(goal, np.full(d, side), more=-1e-9)  # every cell is inside of the goal
+    if not (grid.step > 0.0).all():  # the goal has no inside
+        return StayingCells(grid, 0.0, 0.0)
     grid.bound[:] = 0
     task = Journey(STAY_STEPS, goal, np.full(d, np.inf), MOST_SETS, 0.0, 0.0, no_inner(d))
     w, t, corner, none = work_for(loop), trail_for(loop, STAY_STEPS), np.zeros((3, d), np.int64), no_cells(d)

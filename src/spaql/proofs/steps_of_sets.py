@@ -29,7 +29,10 @@ def advance(loop: ClosedLoop, w: SetWork, sets: Sets, at: int) -> int:
     count, came = 1, 0
     while count > 0:
         last = count - 1
-        if not see(loop, w, w.todo, last):
+        looked = see(loop, w, w.todo, last)
+        if looked < 0:
+            return looked
+        if looked == 0:
             count = last
             continue
         if w.todo.node[last] >= 0:
@@ -97,6 +100,8 @@ def step_of(loop: ClosedLoop, w: SetWork, last: int, path: int, to: int) -> int:
         if not w.out.box[i, 1] - w.out.box[i, 0] < 1e6:
             return UNKNOWN
     w.after.reward[to, 0], w.after.reward[to, 1] = w.out.box[d, 0], w.out.box[d, 1]
+    if not (w.out.box[d, 0] > -math.inf and w.out.box[d, 1] < math.inf):  # a constant is not asked by the machine
+        return UNKNOWN
     w.after.over[to] = w.out.verdict[1]
     average_slopes(loop, w, begin, end)
     for i in range(d):
