@@ -7,7 +7,7 @@ import pytest
 
 import spaql
 from sliders import slider
-from spaql.proofs import fingerprint, staying_cells
+from spaql.proofs import one_plant, staying_cells
 from spaql.proofs import proven_cells as cells
 
 
@@ -96,7 +96,7 @@ def accepted_of_another(proof, policy, hostile, folder):
     proof.save(folder / "x.json")
     assert spaql.check_proof(folder / "x.json", policy).holds
     content = json.loads((folder / "x.json").read_text())
-    content["claim"]["plant"] = fingerprint.of_plant(hostile.problem)
+    content["claim"]["plant"] = one_plant.of_plant(hostile.problem)
     (folder / "x.json").write_text(json.dumps(content))
     with pytest.raises(spaql.SpaqlError, match="not defined everywhere"):
         spaql.check_proof(folder / "x.json", hostile)
@@ -142,7 +142,7 @@ def test_what_an_equation_is_asked_is_defined_on_the_way(options, tmp_path):
     content = json.loads((tmp_path / "x.json").read_text())
     content["claim"]["start"][0][0] = -0.5
     content["evidence"][0]["boxes"] = [content["claim"]["start"]]
-    content["claim"]["plant"] = fingerprint.of_plant(hostile.problem)
+    content["claim"]["plant"] = one_plant.of_plant(hostile.problem)
     (tmp_path / "x.json").write_text(json.dumps(content))
     with pytest.raises(spaql.SpaqlError, match=r"may end|not defined"):
         spaql.check_proof(tmp_path / "x.json", hostile)
