@@ -8,7 +8,7 @@ from spaql.ground.compiling import kernel
 from spaql.proofs.checked_sets import folded, many
 from spaql.proofs.checked_steps import stepped
 from spaql.proofs.checker import CheckedLoop
-from spaql.proofs.followed import Following, follow_one, stack_for
+from spaql.proofs.followed import Following, follow, stack_for
 from spaql.proofs.loop_model import closed_loop
 from spaql.proofs.sets import Sets, fold, work_for
 from spaql.trees.tree import decide
@@ -67,7 +67,7 @@ def _the_prover_holds(policy, box, single, rng):
             limits = np.tile([-np.inf, np.inf], (d, 1))
             limits[axis, side] = (ends[:, axis].min() if side == 0 else ends[:, axis].max()) + sign * 1e-9
             task = Following(2, limits, np.full(d, np.inf), False, False, 1000)
-            assert follow_one(loop, w, st, box, task) != 1
+            assert follow(advancing(loop, w), loop, w, st, box, task) != 1
 
 
 @kernel

@@ -10,7 +10,7 @@ from spaql.proofs.cell_grid import SPARE, UNVALUED, CellGrid, Inner, largest, le
 from spaql.proofs.loop_model import ClosedLoop
 from spaql.proofs.score_bounds import ROUND
 from spaql.proofs.sets import Sets, SetWork, box_of, copy_set, room
-from spaql.proofs.steps_of_sets import advance
+from spaql.proofs.steps_of_sets import Advance
 
 STACKED = 100  # sets that a cell may be at a time
 LANDINGS = 400  # and where they may come to lie
@@ -95,7 +95,7 @@ def lands_inside(inner: Inner, sets: Sets, at: int) -> bool:
 
 @apart
 def follow_cell(
-    loop: ClosedLoop, w: SetWork, t: Trail, start: Array, task: Journey, fine: CellGrid, coarse: CellGrid
+    advance: Advance, loop: ClosedLoop, w: SetWork, t: Trail, start: Array, task: Journey, fine: CellGrid, coarse: CellGrid
 ) -> bool:
     """Whether all sets that the box becomes land in known cells; where, stands in `t`.
 
@@ -201,7 +201,7 @@ def worth(t: Trail, task: Journey, fine: CellGrid, coarse: CellGrid) -> int:
 
 @kernel
 def induct(
-    loop: ClosedLoop, w: SetWork, t: Trail, fine: CellGrid, coarse: CellGrid, corners: Array, sizes: Array,
+    advance: Advance, loop: ClosedLoop, w: SetWork, t: Trail, fine: CellGrid, coarse: CellGrid, corners: Array, sizes: Array,
     task: Journey, rows: Array, bounds: Array, axes: Array, chains: Array, lengths: Array,
 ) -> int:  # fmt: skip
     """These blocks, given by their first cells and sizes, in this order: those that arrive get a bound and a value.
@@ -213,7 +213,7 @@ def induct(
         for i in range(d):
             t.start[i, 0] = side(coarse, i, corners[n, i])
             t.start[i, 1] = side(coarse, i, corners[n, i] + sizes[n, i])
-        if not follow_cell(loop, w, t, t.start, task, fine, coarse):
+        if not follow_cell(advance, loop, w, t, t.start, task, fine, coarse):
             axes[n], lengths[n] = t.counts[3], t.counts[1]
             for step in range(t.counts[1]):
                 for i in range(d):

@@ -30,7 +30,7 @@ from spaql.ground.arrays import Array
 from spaql.proofs.cell_kernels import MARGIN
 from spaql.proofs.counterexamples import visited
 from spaql.proofs.flow_model import RATES
-from spaql.proofs.followed import DONE, Following, follow_one, stack_for
+from spaql.proofs.followed import DONE, Following, follow, stack_for
 from spaql.proofs.loop_model import ClosedLoop, closed_loop
 from spaql.proofs.machine import enclose
 from spaql.proofs.plant_steps import Workplace, workplace
@@ -38,6 +38,7 @@ from spaql.proofs.questions import Question, bounds_of
 from spaql.proofs.remainders import leaves_over
 from spaql.proofs.score_bounds import ROUND, look_from
 from spaql.proofs.sets import work_for
+from spaql.proofs.steps_of_sets import advancing
 from spaql.trees.tree import Tree, decide
 
 TERMS = 14  # K
@@ -405,6 +406,6 @@ def _after_a_sample(loop: ClosedLoop, boxes: Array, goes_on: bool = False) -> Ar
     w, stack, held = work_for(loop), stack_for(loop), np.zeros((loop.actions, 2))
     widths = np.full(boxes.shape[:2], np.inf)
     for row, box in zip(widths, boxes, strict=True):
-        if follow_one(loop, w, stack, np.concatenate([box, held]), task) == DONE:
+        if follow(advancing(loop, w), loop, w, stack, np.concatenate([box, held]), task) == DONE:
             row[:] = (np.abs(w.after.shape[0]).sum(axis=1) + w.after.rest[0])[: loop.variables]
     return widths

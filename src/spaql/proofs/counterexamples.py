@@ -6,6 +6,7 @@ it. The worse an episode, the nearer it came to a bound, to its end or to not en
 
 import contextlib
 import math
+import time
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from spaql.training.falsify import Outcomes, Points, search
 from spaql.trees.tree import Tree, decide
 
 TRIED = 256
+SEARCH_SHARE, MIN_SECONDS = 0.1, 3.0  # of the seconds for the proof
 MOST_STEPS = 1000
 BROKEN = 1e9  # above any badness of an episode that keeps the claim
 
@@ -23,13 +25,14 @@ BROKEN = 1e9  # above any badness of an episode that keeps the claim
 def counterexample(asked: Question, rules: Tree, unknown: list[Array]) -> str | None:
     """A start from the open boxes from which the claim is broken."""
     rng, boxes, said = np.random.default_rng(0), np.array(unknown), dict[float, str]()
+    late = time.process_time() + max(SEARCH_SHARE * asked.seconds, MIN_SECONDS)
 
     def trial(points: Points) -> Outcomes:
         which = np.minimum((points.starts[:, 0] * len(boxes)).astype(int), len(boxes) - 1)
         # the search stays a little away from 0 and 1, and a box has corners
         share = np.clip((points.starts[:, 1:] - 0.002) / 0.996, 0.0, 1.0)
         low, high = boxes[which, :, 0], boxes[which, :, 1]
-        badness = np.nan_to_num(_tried(asked, rules, low + share * (high - low), rng, said))
+        badness = np.nan_to_num(_tried(asked, rules, low + share * (high - low), rng, said, late))
         return Outcomes(-badness, np.zeros((len(badness), 0)), badness)
 
     size = boxes.shape[1] + 1
@@ -39,7 +42,9 @@ def counterexample(asked: Question, rules: Tree, unknown: list[Array]) -> str | 
     return said[max(said)] if said else None
 
 
-def _tried(asked: Question, rules: Tree, states: Array, rng: np.random.Generator, said: dict[float, str]) -> Array:
+def _tried(
+    asked: Question, rules: Tree, states: Array, rng: np.random.Generator, said: dict[float, str], late: float
+) -> Array:
     """How bad episodes from these states are; of those that break the claim is said how."""
     plant, n = asked.problem.plant, len(states)
     assert plant is not None
@@ -57,6 +62,8 @@ def _tried(asked: Question, rules: Tree, states: Array, rng: np.random.Generator
 
     windows = windows_in_steps(asked.at, asked.dt, asked.names, len(asked.names))
     for step in range(1, steps + 1):
+        if time.process_time() > late:
+            return badness
         rows, limits = now[live].tolist(), _limits_at(step, asked.limits, windows)
         seen = _shown(plant, rows)
         actions = decide(rules, seen + rng.uniform(-1.0, 1.0, seen.shape) * asked.sensors).tolist()

@@ -17,7 +17,7 @@ from spaql.ground.compiling import apart, kernel
 from spaql.ground.progress import at_work
 from spaql.proofs.loop_model import ClosedLoop
 from spaql.proofs.sets import Sets, SetWork, box_of, copy_set, room, work_for
-from spaql.proofs.steps_of_sets import advance
+from spaql.proofs.steps_of_sets import Advance, advancing
 
 STACKED = 200  # sets that one start box may be at a time
 DONE, TOO_WIDE, UNSAFE, TOO_MANY, TOO_LATE, UNKNOWN = 1, -1, -2, -3, -4, -5
@@ -53,9 +53,9 @@ def stack_for(loop: ClosedLoop) -> Stack:
     )  # fmt: skip
 
 
-@apart
+@kernel
 def follow(
-    loop: ClosedLoop, w: SetWork, st: Stack, start: Array, task: Following
+    advance: Advance, loop: ClosedLoop, w: SetWork, st: Stack, start: Array, task: Following
 ) -> int:
     """One start box until all its sets are done. What came of it stands in `st.answer`."""
     d, sets, answer = loop.states, st.sets, st.answer
@@ -145,14 +145,6 @@ def _failed(st: Stack, at: int, task: Following, why: int) -> int:
     return why
 
 
-@kernel
-def follow_one(
-    loop: ClosedLoop, w: SetWork, st: Stack, start: Array, task: Following
-) -> int:
-    """`follow`, called from Python."""
-    return follow(loop, w, st, start, task)
-
-
 # -- boxes cut until they can be followed ------------------------------------------------------------------------------
 
 
@@ -170,7 +162,8 @@ def followed(
 ) -> Followed:
     """The start in `pieces` along its longest side, each cut in halves until it can be followed."""
     w, st = work_for(loop), stack_for(loop)
-    follow_one(loop, w, st, start, task._replace(steps=0))  # compiling does not count
+    advance = advancing(loop, w)
+    follow(advance, loop, w, st, start, task._replace(steps=0))  # compiling does not count
     began = time.process_time()
     width = np.diff(start, axis=1)[:, 0]
     axis = int(np.argmax(width / task.widest))
@@ -185,7 +178,7 @@ def followed(
         box, volume = pending.popleft()  # large ones first: what time is left for is small
         at_work("following start states", share)
         late = time.process_time() - began >= seconds
-        why = TOO_LATE if late else follow_one(loop, w, st, box, task)
+        why = TOO_LATE if late else follow(advance, loop, w, st, box, task)
         if why == DONE:
             boxes.append(box)
             answers.append(st.answer.copy())

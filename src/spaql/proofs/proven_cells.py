@@ -36,7 +36,7 @@ from spaql.proofs.contraction import Contraction
 from spaql.proofs.loop_model import ClosedLoop
 from spaql.proofs.sets import work_for
 from spaql.proofs.staying_cells import MOST_SETS, STAY_STEPS, StayingCells
-from spaql.proofs.steps_of_sets import LONGEST, arrivals
+from spaql.proofs.steps_of_sets import LONGEST, advancing, arrivals
 
 COARSE = 256  # blocks along a side of the states, before they are cut
 BITS = 24  # of the number of cells, at most
@@ -124,8 +124,14 @@ def _new(search: CellSearch, corners: Array, sizes: Array, depth: Array) -> Bloc
     """Blocks that were not tried before; those from which no simulation arrives are left out."""
     loop, cells = search.loop, search.cells
     states = cells.low + (corners + 0.5 * sizes) * cells.step
-    steps, unused = np.zeros(len(corners), np.int64), np.zeros((2, len(cells.low)))
-    arrivals(loop, search.w, search.kept.cells, search.task.inner, states, steps, np.zeros(len(corners)), *unused)
+    steps, unused = np.full(len(corners), LONGEST - 1), np.zeros((2, len(cells.low)))
+    until = 0.5 * (time.process_time() + search.ends)  # what is not simulated by then is tried last
+    for rows in np.array_split(np.arange(len(corners)), max(1, len(corners) // 1000)):
+        if time.process_time() > until:
+            break
+        some, after = states[rows], steps[rows]
+        arrivals(loop, search.w, search.kept.cells, search.task.inner, some, after, np.zeros(len(rows)), *unused)
+        steps[rows] = after
     order = np.argsort(steps, kind="stable")
     order = order[steps[order] < LONGEST]
     n = len(order)
@@ -143,8 +149,8 @@ def _try(search: CellSearch, blocks: Blocks, rows: Array) -> int:
             return arrived
         at_work("proving cell by cell", float((search.cells.bound[::97] >= 0).mean()))
         arrived += induct(
-            search.loop, search.w, search.t, search.kept.cells, search.cells, b.corners, b.sizes, search.task, part,
-            b.bounds, b.axes, b.chains, b.lengths,
+            advancing(search.loop, search.w), search.loop, search.w, search.t, search.kept.cells, search.cells, b.corners,
+            b.sizes, search.task, part, b.bounds, b.axes, b.chains, b.lengths,
         )  # fmt: skip
     return arrived
 

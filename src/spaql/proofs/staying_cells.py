@@ -13,6 +13,7 @@ from spaql.proofs.cell_grid import SPARE, UNVALUED, CellGrid, cells_over, larges
 from spaql.proofs.cell_kernels import Journey, Trail, follow_cell, trail_for
 from spaql.proofs.loop_model import ClosedLoop
 from spaql.proofs.sets import SetWork, work_for
+from spaql.proofs.steps_of_sets import Advance, advancing
 
 FINE, FINE_CELLS = 100, 10_000  # cells along a side of the goal, and in all, at most
 PACES = 12  # that are tried
@@ -31,7 +32,7 @@ class StayingCells(NamedTuple):
 
 @kernel
 def stay(
-    loop: ClosedLoop, w: SetWork, t: Trail, grid: CellGrid, none: CellGrid, cells: Array, task: Journey, ways: Array,
+    advance: Advance, loop: ClosedLoop, w: SetWork, t: Trail, grid: CellGrid, none: CellGrid, cells: Array, task: Journey, ways: Array,
     begins: Array, used: int,
 ) -> int:  # fmt: skip
     """Tries these cells once; those that do not stay get the bound -1, the others have where they land in `ways`.
@@ -46,7 +47,7 @@ def stay(
             rest //= grid.shape[i]
             t.start[i, 0], t.start[i, 1] = side(grid, i, at), side(grid, i, at + 1)
         begins[cell, 0] = begins[cell, 1] = used
-        if not follow_cell(loop, w, t, t.start, task, grid, none):
+        if not follow_cell(advance, loop, w, t, t.start, task, grid, none):
             grid.bound[cell] = -1
             continue
         if used + t.counts[0] > len(ways):
@@ -116,13 +117,14 @@ def kept(loop: ClosedLoop, goal: Array, steps: int, scale: float, seconds: float
     w, t, corner, none = work_for(loop), trail_for(loop, STAY_STEPS), np.zeros((3, d), np.int64), no_cells(d)
     ways, begins, used = np.zeros((16 * len(grid.bound), 2 * d + 3)), np.zeros((len(grid.bound), 2), np.int64), 0
     again = np.arange(len(grid.bound))
-    stay(loop, w, t, grid, none, again[:0], task, ways, begins, 0)  # compiling does not count
+    advance = advancing(loop, w)
+    stay(advance, loop, w, t, grid, none, again[:0], task, ways, begins, 0)  # compiling does not count
     began = time.process_time()
     while len(again) > 0:
         for some in np.array_split(again, max(1, len(again) // 1000)):
             at_work("taking away cells that do not stay", float((grid.bound < 0).mean()))
             late = time.process_time() - began > seconds
-            used = -1 if late else stay(loop, w, t, grid, none, some, task, ways, begins, used)
+            used = -1 if late else stay(advance, loop, w, t, grid, none, some, task, ways, begins, used)
             if used < 0:
                 grid.bound[:] = -1
                 return StayingCells(grid, 0.0, 0.0)

@@ -2,12 +2,15 @@
 plant."""
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from spaql.ground.arrays import Array
-from spaql.ground.compiling import apart, kernel
+from spaql.ground.compiling import apart, callback, kernel
+from spaql.ground.numba_version import numba
+from spaql.ground.numba_version import types as nb
 from spaql.proofs.cell_grid import Inner
 from spaql.proofs.choices import decided, line_of, see
 from spaql.proofs.flow_model import POLYNOMIAL
@@ -20,7 +23,18 @@ from spaql.proofs.sets import MOST, TOO_MANY, UNKNOWN, Sets, SetWork, copy_set, 
 LONGEST = 400  # steps of the simulation that tells in which order cells are tried
 
 
-@apart
+Advance = Callable[[ClosedLoop, SetWork, Sets, int], int]
+_made: dict[Any, Advance] = {}
+
+
+def advancing(loop: ClosedLoop, w: SetWork) -> Advance:
+    """`advance`, called by pointer: so long a function would be compiled anew in every kernel that calls it."""
+    kinds = tuple(numba.typeof(part) for part in (loop, w, w.todo))
+    if kinds not in _made:
+        _made[kinds] = callback(advance, nb.int64(*kinds, nb.int64))
+    return _made[kinds]
+
+
 def advance(loop: ClosedLoop, w: SetWork, sets: Sets, at: int) -> int:
     """Set number `at` a step on, into `w.after`. Returns how many sets it becomes; below zero: it
     cannot be told."""
