@@ -154,10 +154,16 @@ def test_a_level_never_leaves_its_bounds(kept):
     keeps(proof, orbits(policy, proof, 300))
 
 
-def test_a_band_around_the_reference_is_reached_for_ever(tmp_path):
+@pytest.fixture(scope="module")
+def arrived(tmp_path_factory):
     policy = spaql.pid(tank(), **PI)
-    some = {"level": (0.5, 0.6), "target": (0.74, 0.76)}
-    proof = proven(policy, tmp_path, reach={"level_error": (-0.1, 0.1)}, start=some)
+    some = {"level": (0.55, 0.6), "target": (0.745, 0.755)}
+    folder = tmp_path_factory.mktemp("arrived")
+    return policy, proven(policy, folder, reach={"level_error": (-0.1, 0.1)}, start=some)
+
+
+def test_a_band_around_the_reference_is_reached_for_ever(arrived):
+    policy, proof = arrived
     seen = orbits(policy, proof, proof.within + 200)
     error = seen[proof.within :, :, proof.claim.variables.index("level_error")]
     assert error.min() >= -0.1
@@ -207,6 +213,14 @@ def test_a_reference_that_changes_is_anywhere_in_its_range(tmp_path):
     proof = proven(policy, tmp_path, never={"level": (0.0, 1.6)})
     assert "target from 0.7 to 0.8 in every step" in str(proof)
     keeps(proof, orbits(policy, proof, 300))
+    rng, loop = np.random.default_rng(0), policy.problem.plant
+    low, high = proof.bound["level"]
+    for _ in range(10):  # episodes of the loop itself
+        state = loop.reset(*rng.random(loop.reset_noise).tolist())
+        for _ in range(100):
+            action = decide(policy.rules, np.array([loop.observe(*state)]))[0].tolist()
+            state, _, _ = loop.step(*state, *action, *rng.random(loop.step_noise).tolist())
+            assert low <= state[0] <= high
 
 
 # -- controllers -------------------------------------------------------------------------------------------------------
@@ -264,6 +278,33 @@ ATTACKS = {
     "a tighter bound": lambda c: c["bound"]["level"].__setitem__(1, 0.8),
     "a box that is not reached": lambda c: c["evidence"][0]["box"][0].__setitem__(1, 0.81),
 }
+
+
+SETTLED = {
+    "fewer steps": lambda c: c["evidence"][0].update(steps=c["evidence"][0]["steps"] // 2),
+    "fewer steps until it is reached": lambda c: c.update(within=c["within"] - 1),
+    "a tighter band": lambda c: c["claim"].update(reach={"level_error": [-0.02, 0.02]}),
+    "a wider box": lambda c: c["evidence"][0]["region"]["start"].__setitem__(0, [0.0, 3.0]),
+    "a start that is left out": lambda c: c["evidence"][0]["boxes"][0].__setitem__(0, [0.55, 0.57]),
+    "no region": lambda c: c["evidence"][0].pop("region"),
+    "a smaller region": lambda c: c["evidence"][0]["region"]["box"].__setitem__(0, [0.74, 0.76]),
+    "a number of steps": lambda c: c["claim"].update(steps=100.0),
+    "an end": lambda c: c["claim"].update(reach="end"),
+    "that it goes on": lambda c: c["claim"].update(goes_on=True),
+    "a return": lambda c: c.update(worst_return=-1.0),
+    "a bound": lambda c: c["bound"].update(level=[0.0, 1.0]),
+}
+
+
+@pytest.mark.parametrize("name", SETTLED)
+def test_a_certificate_that_says_more_of_what_is_reached_is_refused(arrived, name, tmp_path):
+    policy, proof = arrived
+    proof.save(tmp_path / "x.json")
+    content = json.loads((tmp_path / "x.json").read_text())
+    SETTLED[name](content)
+    (tmp_path / "x.json").write_text(json.dumps(content))
+    with pytest.raises(spaql.SpaqlError):
+        spaql.check_proof(tmp_path / "x.json", policy)
 
 
 @pytest.mark.parametrize("name", ATTACKS)
