@@ -253,6 +253,17 @@ def test_a_function_with_branches_is_followed(tmp_path):
     assert proof.claim.goes_on
 
 
+def test_a_function_that_returns_a_truth_is_refused():
+    with pytest.raises(spaql.SpaqlError, match="returns a truth"):
+        spaql.Controller(spaql.make("cartpole-500"), lambda x, v, angle, rate: angle + rate > 0.0).prove()
+
+
+def test_a_function_is_followed_in_a_plant_that_is_in_no_loop(tmp_path):
+    push = spaql.Controller(spaql.make("cartpole-500"), lambda x, v, angle, rate: 1 if 4 * angle + rate > 0.0 else 0)
+    some = {"position": (0, 0), "velocity": (0, 0), "angle": (0.01, 0.011), "angular velocity": (0.01, 0.011)}
+    assert proven(push, tmp_path, steps=8, start=some).worst_return > 7.999
+
+
 def test_a_function_that_cannot_be_traced_is_refused_with_its_line():
     with pytest.raises(spaql.SpaqlError, match=r"wholes cannot be traced, line \d+ of test_in_loop.py") as told:
         spaql.Controller(pole(), wholes).prove()
@@ -343,6 +354,11 @@ def test_memory_may_begin_anywhere_around_where_it_does_begin(kept, tmp_path):
     assert wider.claim.start[2] == (-0.1, 0.1)
     with pytest.raises(spaql.SpaqlError, match="begins with 0, which is not within 1 to 2"):
         policy.prove(never={"level": (0.0, 1.6)}, start={"integral(level_error)": (1, 2)})
+
+
+def test_what_was_applied_was_within_its_range():
+    with pytest.raises(spaql.SpaqlError, match=r"previous\(inflow\) is always within 0 to 2"):
+        spaql.pid(tank(rates=0.2), **PI).prove(never={"level": (0.0, 1.6)}, start={"previous(inflow)": (-1.0, 1.0)})
 
 
 def test_what_an_episode_breaks_is_not_proven(kept):

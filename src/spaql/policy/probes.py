@@ -116,7 +116,8 @@ class Probes:
         - `steps`: how many; without it for ever if that can be proven, else the horizon
         - `at`: of `spaql.from_ode`, bounds by time in seconds `{1.0: {"angle": (0, 1)}}`, or by (from, to)
         - `parameters`: ranges by name, each held for an episode; `sensors`: how far each may be wrong, or all
-        - `single`: exported code in single precision too, but for loops and functions; `seconds`: of CPU, then what is not proven is `open`
+        - `single`: exported code in single precision too, if it has no memory
+        - `seconds`: of CPU, then what is not proven is `open`
         - `save` of what is returned writes a certificate, which `spaql.check_proof` verifies: see docs/proofs.md
         """
         from spaql.proofs.prove import prove
