@@ -27,9 +27,10 @@ from spaql.trees.tree import Tree
 TRIED = 24  # steps at which a box is tried
 EPISODES = 20  # simulated, to know when starts arrive
 WIDER = 1.4  # than where these are, a box is
+LONG = 3  # horizons in which starts may arrive
 LATER = (1.0, 1.5, 2.0)  # times the steps of these: sets arrive later than episodes
 LEAST = 1e-3  # of where they begin
-SPARE = 0.9  # of the box: where sets must be, for the checker's are a little wider
+SPARE = 0.85  # of the box: where sets must be, for the checker's are a little wider
 SMALLEST = 1.0 / 64.0  # part of what is held that is not cut again, and of the starts
 MOST_SET_STEPS = 4  # for a box, for each step
 
@@ -97,7 +98,8 @@ def settled(place: Workplace, rules: Tree, asked: Question, goal: Array, seconds
 
 
 def _most(asked: Question) -> float:
-    return float(asked.problem.horizon if math.isinf(asked.steps) else asked.steps)
+    given = asked.asked_steps and math.isfinite(asked.steps)
+    return float(asked.steps if given else min(LONG * asked.problem.horizon, 1000))
 
 
 def region_near(place: Workplace, asked: Question, goal: Array, states: Array) -> tuple[ProvenPart, int] | None:
