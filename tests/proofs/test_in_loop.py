@@ -154,10 +154,16 @@ def test_a_level_never_leaves_its_bounds(kept):
     keeps(proof, orbits(policy, proof, 300))
 
 
-def test_a_band_around_the_reference_is_reached_for_ever(tmp_path):
+@pytest.fixture(scope="module")
+def arrived(tmp_path_factory):
     policy = spaql.pid(tank(), **PI)
-    some = {"level": (0.5, 0.6), "target": (0.74, 0.76)}
-    proof = proven(policy, tmp_path, reach={"level_error": (-0.1, 0.1)}, start=some)
+    some = {"level": (0.55, 0.6), "target": (0.745, 0.755)}
+    folder = tmp_path_factory.mktemp("arrived")
+    return policy, proven(policy, folder, reach={"level_error": (-0.1, 0.1)}, start=some)
+
+
+def test_a_band_around_the_reference_is_reached_for_ever(arrived):
+    policy, proof = arrived
     seen = orbits(policy, proof, proof.within + 200)
     error = seen[proof.within :, :, proof.claim.variables.index("level_error")]
     assert error.min() >= -0.1
@@ -207,6 +213,14 @@ def test_a_reference_that_changes_is_anywhere_in_its_range(tmp_path):
     proof = proven(policy, tmp_path, never={"level": (0.0, 1.6)})
     assert "target from 0.7 to 0.8 in every step" in str(proof)
     keeps(proof, orbits(policy, proof, 300))
+    rng, loop = np.random.default_rng(0), policy.problem.plant
+    low, high = proof.bound["level"]
+    for _ in range(10):  # episodes of the loop itself
+        state = loop.reset(*rng.random(loop.reset_noise).tolist())
+        for _ in range(100):
+            action = decide(policy.rules, np.array([loop.observe(*state)]))[0].tolist()
+            state, _, _ = loop.step(*state, *action, *rng.random(loop.step_noise).tolist())
+            assert low <= state[0] <= high
 
 
 # -- controllers -------------------------------------------------------------------------------------------------------
@@ -239,6 +253,17 @@ def test_a_function_with_branches_is_followed(tmp_path):
     assert proof.claim.goes_on
 
 
+def test_a_function_that_returns_a_truth_is_refused():
+    with pytest.raises(spaql.SpaqlError, match="returns a truth"):
+        spaql.Controller(spaql.make("cartpole-500"), lambda x, v, angle, rate: angle + rate > 0.0).prove()
+
+
+def test_a_function_is_followed_in_a_plant_that_is_in_no_loop(tmp_path):
+    push = spaql.Controller(spaql.make("cartpole-500"), lambda x, v, angle, rate: 1 if 4 * angle + rate > 0.0 else 0)
+    some = {"position": (0, 0), "velocity": (0, 0), "angle": (0.01, 0.011), "angular velocity": (0.01, 0.011)}
+    assert proven(push, tmp_path, steps=8, start=some).worst_return > 7.999
+
+
 def test_a_function_that_cannot_be_traced_is_refused_with_its_line():
     with pytest.raises(spaql.SpaqlError, match=r"wholes cannot be traced, line \d+ of test_in_loop.py") as told:
         spaql.Controller(pole(), wholes).prove()
@@ -264,6 +289,33 @@ ATTACKS = {
     "a tighter bound": lambda c: c["bound"]["level"].__setitem__(1, 0.8),
     "a box that is not reached": lambda c: c["evidence"][0]["box"][0].__setitem__(1, 0.81),
 }
+
+
+SETTLED = {
+    "fewer steps": lambda c: c["evidence"][0].update(steps=c["evidence"][0]["steps"] // 2),
+    "fewer steps until it is reached": lambda c: c.update(within=c["within"] - 1),
+    "a tighter band": lambda c: c["claim"].update(reach={"level_error": [-0.02, 0.02]}),
+    "a wider box": lambda c: c["evidence"][0]["region"]["start"].__setitem__(0, [0.0, 3.0]),
+    "a start that is left out": lambda c: c["evidence"][0]["boxes"][0].__setitem__(0, [0.55, 0.57]),
+    "no region": lambda c: c["evidence"][0].pop("region"),
+    "a smaller region": lambda c: c["evidence"][0]["region"]["box"].__setitem__(0, [0.74, 0.76]),
+    "a number of steps": lambda c: c["claim"].update(steps=100.0),
+    "an end": lambda c: c["claim"].update(reach="end"),
+    "that it goes on": lambda c: c["claim"].update(goes_on=True),
+    "a return": lambda c: c.update(worst_return=-1.0),
+    "a bound": lambda c: c["bound"].update(level=[0.0, 1.0]),
+}
+
+
+@pytest.mark.parametrize("name", SETTLED)
+def test_a_certificate_that_says_more_of_what_is_reached_is_refused(arrived, name, tmp_path):
+    policy, proof = arrived
+    proof.save(tmp_path / "x.json")
+    content = json.loads((tmp_path / "x.json").read_text())
+    SETTLED[name](content)
+    (tmp_path / "x.json").write_text(json.dumps(content))
+    with pytest.raises(spaql.SpaqlError):
+        spaql.check_proof(tmp_path / "x.json", policy)
 
 
 @pytest.mark.parametrize("name", ATTACKS)
@@ -302,6 +354,11 @@ def test_memory_may_begin_anywhere_around_where_it_does_begin(kept, tmp_path):
     assert wider.claim.start[2] == (-0.1, 0.1)
     with pytest.raises(spaql.SpaqlError, match="begins with 0, which is not within 1 to 2"):
         policy.prove(never={"level": (0.0, 1.6)}, start={"integral(level_error)": (1, 2)})
+
+
+def test_what_was_applied_was_within_its_range():
+    with pytest.raises(spaql.SpaqlError, match=r"previous\(inflow\) is always within 0 to 2"):
+        spaql.pid(tank(rates=0.2), **PI).prove(never={"level": (0.0, 1.6)}, start={"previous(inflow)": (-1.0, 1.0)})
 
 
 def test_what_an_episode_breaks_is_not_proven(kept):

@@ -112,11 +112,12 @@ class Probes:
 
         - `never`: bounds that are never left, `{"angle": (-0.2, 0.2)}`; else that no episode ends in failure
         - `reach`: bounds that are reached and kept from then on, or "end" (what is proven where endings are successes)
-        - `start`: a range by variable, or one for each; without it all start states of the plant
+        - `start`: a range by variable, or one for each; without it all start states of the plant, and all references
         - `steps`: how many; without it for ever if that can be proven, else the horizon
         - `at`: of `spaql.from_ode`, bounds by time in seconds `{1.0: {"angle": (0, 1)}}`, or by (from, to)
         - `parameters`: ranges by name, each held for an episode; `sensors`: how far each may be wrong, or all
-        - `single`: exported code in single precision too; `seconds`: of CPU, then what is not proven is `open`
+        - `single`: exported code in single precision too, if it has no memory
+        - `seconds`: of CPU, then what is not proven is `open`
         - `save` of what is returned writes a certificate, which `spaql.check_proof` verifies: see docs/proofs.md
         """
         from spaql.proofs.prove import prove

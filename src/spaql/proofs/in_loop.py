@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from spaql.ground.arrays import Array
+from spaql.ground.errors import SpaqlError
 from spaql.plants.assemble import bounded
 from spaql.plants.axes import Axis
 from spaql.plants.compile import function_of, listed
@@ -59,6 +60,7 @@ class Joined(NamedTuple):
     begins: Array  # (references, 2) where they begin
     rules: Tree | None  # of the law
     words: tuple[str, ...]  # about the loop
+    always: dict[str, tuple[float, float]]  # by name, where a variable is, which no start may leave
 
 
 class Letters(NamedTuple):
@@ -118,10 +120,19 @@ def joined(
     observe = function_of(scope, f"observe({listed(x.state)})", lines)
     whole = plant_of_functions(reset, step, observe, plant.action_dim)
     said, starts = [*names, *_names(signals, around, bool(x.off)), *errors], np.array(begins, float).reshape(-1, 2)
+    for name in said:
+        if said.count(name) > 1:
+            raise SpaqlError(f"two variables of the plant and its loop are called {name!r}: rename the reference")
     return Joined(
         on_plant(problem, whole, signals.state), said, len(x.plant) + len(x.references), first, len(x.off), starts,
-        rules, _told(stated, around, wrong),
+        rules, _told(stated, around, wrong), _applied(signals) if signals is not stated else {},
     )  # fmt: skip
+
+
+def _applied(signals: Signals) -> dict[str, tuple[float, float]]:
+    """Where what was applied before is: for other values a change is not what the limit of it does."""
+    low, high = signals.actuator.bounds
+    return {f"previous({name})": (float(low[j]), float(high[j])) for j, name in enumerate(signals.action_names)}
 
 
 def _told(signals: Signals, around: Surroundings, wrong: Array) -> tuple[str, ...]:

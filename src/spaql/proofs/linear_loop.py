@@ -132,6 +132,8 @@ def invariant(
     if guess is not None:
         size = np.maximum(size, GUESSED * guess)
     always = limited(place, start)
+    if ((frame.centre < always[:, 0]) | (frame.centre > always[:, 1]))[moving].any():
+        return None
     farthest = np.max(np.abs(always - frame.centre[:, None]), axis=1)
     proven = None
     for _ in range(ROUNDS):

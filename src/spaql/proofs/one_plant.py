@@ -208,6 +208,8 @@ def with_function(problem: Problem, controller: Controller) -> tuple[Problem, Tr
         raise SpaqlError(f"{controller.name} is a {type(function).__name__}: proofs are about plain Python functions")
     graph = Graph()
     ways = paths(function, len(problem.state), graph)
+    if any(len(way.outputs) != actions.axes for way in ways):
+        raise SpaqlError(f"{controller.name} returns a truth: write `1.0 if ... else 0.0`")
     x, o, a = letters("x", plant.state_dim), letters("o", plant.observation_dim), letters("a", actions.axes)
     c, scope = letters("c", plant.step_noise), {"says": function, "act": plant.step.python}
     scope |= {"look": plant.observe.python} if plant.observe else {}

@@ -195,6 +195,9 @@ def _start(about: OnePlant, given: Any, ranges: Bounds) -> Array:
     box = enclosed(loop.first, np.concatenate([box, np.tile([0.0, 1.0], (loop.sensors, 1))]))
     for j in range(chosen, len(names)):
         low, high = wanted[j] or box[j]
+        least, most = loop.always.get(names[j], (-math.inf, math.inf))
+        if low < least or most < high:
+            raise SpaqlError(f"start: {names[j]} is always within {least:g} to {most:g}")
         if not (low <= box[j, 0] and box[j, 1] <= high):
             begun = f"{box[j, 0]:g}" if box[j, 0] == box[j, 1] else f"{box[j, 0]:g} to {box[j, 1]:g}"
             raise SpaqlError(f"start: {names[j]} begins with {begun}, which is not within {low:g} to {high:g}")

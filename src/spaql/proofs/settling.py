@@ -27,8 +27,10 @@ from spaql.trees.tree import Tree
 TRIED = 24  # steps at which a box is tried
 EPISODES = 20  # simulated, to know when starts arrive
 WIDER = 1.4  # than where these are, a box is
+LONG = 3  # horizons in which starts may arrive
+LATER = (1.0, 1.5, 2.0)  # times the steps of these: sets arrive later than episodes
 LEAST = 1e-3  # of where they begin
-SPARE = 0.9  # of the box: where sets must be, for the checker's are a little wider
+SPARE = 0.85  # of the box: where sets must be, for the checker's are a little wider
 SMALLEST = 1.0 / 64.0  # part of what is held that is not cut again, and of the starts
 MOST_SET_STEPS = 4  # for a box, for each step
 
@@ -67,11 +69,15 @@ def settled(place: Workplace, rules: Tree, asked: Question, goal: Array, seconds
             within = np.where(place.held[:, None], start, _around(region.start, SPARE))
             passed = states[:, : steps + 1].reshape(-1, len(start))
             widest = np.maximum(np.ptp(passed, axis=0), 1e-9)
-            task = Following(
-                steps, asked.limits, widest, True, False, 1000 + MOST_SET_STEPS * steps, np.array([[steps, steps]]),
-                within[None],
-            )  # fmt: skip
-            search = followed(loop, start, task, left, 1, SMALLEST)
+            for later in LATER:  # whole, and then in parts
+                steps = int(min(later * near[1], _most(asked)))
+                task = Following(
+                    steps, asked.limits, widest, True, False, 1000 + MOST_SET_STEPS * steps, np.array([[steps, steps]]),
+                    within[None],
+                )  # fmt: skip
+                search = followed(loop, start, task, left, 1, SMALLEST if later == LATER[-1] else 1.0)
+                if not search.open:
+                    break
             if search.boxes:
                 result.parts.append(SettledPart(steps, search.boxes, region))
                 result.share += volume * search.share
@@ -92,7 +98,8 @@ def settled(place: Workplace, rules: Tree, asked: Question, goal: Array, seconds
 
 
 def _most(asked: Question) -> float:
-    return float(asked.problem.horizon if math.isinf(asked.steps) else asked.steps)
+    given = asked.asked_steps and math.isfinite(asked.steps)
+    return float(asked.steps if given else min(LONG * asked.problem.horizon, 1000))
 
 
 def region_near(place: Workplace, asked: Question, goal: Array, states: Array) -> tuple[ProvenPart, int] | None:
@@ -103,12 +110,15 @@ def region_near(place: Workplace, asked: Question, goal: Array, states: Array) -
     last = states[:, -1].mean(axis=0)[:, None]
     for slope in (1.0, *SLOPES[::4].tolist()):
         centre = equilibrium(place, np.where(held, start, last), slope)[:, None]
-        for steps in np.unique(np.geomspace(1, states.shape[1] - 1, TRIED).astype(int)).tolist():
+        tried = np.unique(np.geomspace(1, states.shape[1] - 1, TRIED).astype(int)).tolist()
+        for steps in (tried[-1], *tried):  # where the smallest box has no region, no other one has
             away = np.abs(states[:, steps] - centre[:, 0]).max(axis=0)[:, None] * WIDER
             away = np.maximum(away, LEAST * np.abs(states[:, 0] - centre[:, 0]).max(axis=0)[:, None]) + 1e-9
             box = np.where(held, start, centre + away * [-1.0, 1.0])
             part, _ = best_part(place, box, limits, None, [slope])
-            if part is not None:
+            if part is None and steps == tried[-1]:
+                break
+            if part is not None and (steps != tried[-1] or steps == tried[0]):
                 return part, int(steps)
     return None
 
