@@ -19,7 +19,7 @@ def oscillator(x, v, u):
 
 
 def at_zero(x, v, u):
-    return 1.0 / (1.0 + 10.0 * (abs(x) + abs(v))) - 0.01 * abs(x)
+    return 1.0 - 0.2 * (abs(x) + abs(v))
 
 
 VAN_DER_POL = spaql.from_ode(
