@@ -112,7 +112,8 @@ def held_over(place: Workplace, centre: Array, sides: Array) -> Held | None:
     m, own = loop.actions, loop.variables
     half = np.append(lengths(exactly(sides)), np.zeros(m))
     point = np.append(centre, np.zeros(m))
-    box = np.stack([point - half * UP, point + half * UP], axis=1)
+    half = half * UP + 1e-15 * np.abs(point)
+    box = np.stack([point - half, point + half], axis=1)
     look_from(loop, point, box, place.r, place.out, place.seen)
     leaves, seen = leaves_over(place, point, box), place.seen
     if len(leaves) != 1 or loop.scored:

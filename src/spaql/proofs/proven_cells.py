@@ -167,6 +167,7 @@ def _stirred(search: CellSearch, blocks: Blocks) -> tuple[Array, Array]:
 def _cut(search: CellSearch, blocks: Blocks, deepest: int) -> tuple[Blocks, bool]:
     """The earliest blocks that touch what is known, in halves; False if there are none."""
     _, near = _stirred(search, blocks)
+    near |= not (search.cells.bound >= 0).any()  # nothing is known: the set at rest may be smaller than a block
     rows = np.flatnonzero(near & (blocks.bounds == -1) & (blocks.depth < deepest))
     rows = rows[np.argsort(blocks.arrival[rows], kind="stable")]
     rows = rows[: max(BATCH, len(rows) // 8)]
