@@ -58,7 +58,7 @@ PATH = spaql.from_ode(
 ASKED = {  # samples, what is reached, and the volume of Two-Stage
     "van der pol": (VAN_DER_POL, 10_000_000, {"x": (-1.0, 1.0)}, 23.3),
     "pendulum": (PENDULUM, 10_000_000, {"angle": (-3.0, 3.0)}, 1169.2),
-    "path tracking": (PATH, 10_000_000, {"off": (-2.0, 2.0), "heading": (-1.5, 1.5)}, 122.0),
+    "path tracking": (PATH, 40_000_000, {"off": (-2.0, 2.0), "heading": (-1.5, 1.5)}, 122.0),
 }  # fmt: skip
 
 
