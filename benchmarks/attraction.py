@@ -19,7 +19,7 @@ def oscillator(x, v, u):
 
 
 def at_zero(x, v, u):
-    return 1.0 / (1.0 + 10.0 * (abs(x) + abs(v))) - 0.01 * abs(x)
+    return 1.0 - 0.2 * (abs(x) + abs(v))
 
 
 VAN_DER_POL = spaql.from_ode(
@@ -33,11 +33,11 @@ def pendulum(angle, rate, torque):  # m = 0.15, l = 0.5, friction 0.1, g = 9.81
 
 
 def upright(angle, rate, torque):
-    return 1.0 / (1.0 + 10.0 * abs(angle) + abs(rate)) - 0.01 * abs(angle)
+    return 1.0 - 0.2 * abs(angle) - 0.02 * abs(rate)
 
 
 PENDULUM = spaql.from_ode(
-    pendulum, start={"angle": (-20.0, 20.0), "rate": (-100.0, 100.0)}, reward=upright, dt=0.05, horizon=100, name="pendulum, 6 N m",
+    pendulum, start={"angle": (-20.0, 20.0), "rate": (-100.0, 100.0)}, reward=upright, dt=0.05, horizon=200, name="pendulum, 6 N m",
     actions=spaql.Continuous((-6.0,), (6.0,), ("torque",)),
 )  # fmt: skip
 
@@ -47,7 +47,7 @@ def path(off, heading, u):  # a circle of radius 10, at speed 2
 
 
 def on_the_path(off, heading, u):
-    return 1.0 / (1.0 + 10.0 * (abs(off) + abs(heading))) - 0.05 * abs(off) - 0.02 * abs(heading)
+    return 1.0 - 0.2 * (abs(off) + abs(heading))
 
 
 PATH = spaql.from_ode(
@@ -56,9 +56,9 @@ PATH = spaql.from_ode(
 )  # fmt: skip
 
 ASKED = {  # samples, what is reached, and the volume of Two-Stage
-    "van der pol": (VAN_DER_POL, 2_000_000, {"x": (-1.0, 1.0)}, 23.3),
-    "pendulum": (PENDULUM, 2_000_000, {"angle": (-3.0, 3.0)}, 1169.2),
-    "path tracking": (PATH, 4_000_000, {"off": (-2.0, 2.0), "heading": (-1.5, 1.5)}, 122.0),
+    "van der pol": (VAN_DER_POL, 10_000_000, {"x": (-1.0, 1.0)}, 23.3),
+    "pendulum": (PENDULUM, 10_000_000, {"angle": (-3.0, 3.0)}, 1169.2),
+    "path tracking": (PATH, 40_000_000, {"off": (-2.0, 2.0), "heading": (-1.5, 1.5)}, 122.0),
 }  # fmt: skip
 
 

@@ -9,8 +9,9 @@ the plant that only rewards see.
 
 import math
 
-import spaql
 from arch import ASKED, main
+
+import spaql
 
 
 @spaql.observe

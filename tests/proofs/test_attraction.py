@@ -144,6 +144,7 @@ def test_the_box_around_the_set_at_rest_holds_every_state_between_samples(eviden
     assert contraction.contracts(place, z, 3.0 * S, free) is None  # beyond the piece of the law
 
 
+@pytest.mark.slow
 def test_starts_that_do_not_come_to_rest_are_open():
     proof = WEAK.prove(reach=GOAL)
     assert 0.3 < proof.share < 1.0
@@ -196,9 +197,9 @@ def spinning(angle, rate, torque):
     ("policy", "options"),
     [
         (spaql.law(plant(), {"angle": 1.0}), {}),  # pushes it over
-        (spaql.law(plant(derivative=spinning), {"rate": -1.0}), {}),  # not strong enough
-        (POLICY, {"reach": {"angle": (0.5, 0.8)}}),  # rests elsewhere
-        (POLICY, {"sensors": 0.5}),
+        pytest.param(spaql.law(plant(derivative=spinning), {"rate": -1.0}), {}, marks=pytest.mark.slow),  # not strong enough
+        pytest.param(POLICY, {"reach": {"angle": (0.5, 0.8)}}, marks=pytest.mark.slow),  # rests elsewhere
+        pytest.param(POLICY, {"sensors": 0.5}, marks=pytest.mark.slow),
         (POLICY, {"seconds": 0.0}),
     ],
 )
@@ -210,12 +211,14 @@ def test_what_does_not_come_to_rest_is_not_proven(policy, options):
     assert "NOT PROVEN" in str(proof)
 
 
+@pytest.mark.slow
 def test_in_a_little_time_a_part_is_proven():
     proof = WEAK.prove(reach=GOAL, seconds=0.25)
     assert not proof.holds
     assert sum(np.prod(np.diff(np.array(box))) for box in proof.open) == pytest.approx((1.0 - proof.share) * 6.0, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_no_episode_ends_on_the_way_for_ever(tmp_path):
     policy = spaql.law(plant(over=fast, ends="failure"), {"angle": -1.5, "rate": -1.2})
     proof = policy.prove(steps=math.inf)
@@ -229,6 +232,7 @@ def test_no_episode_ends_on_the_way_for_ever(tmp_path):
     assert check_proof(tmp_path / "x.json", policy).share == proof.share
 
 
+@pytest.mark.slow
 def test_bounds_are_never_left_for_ever_between_samples_too(tmp_path):
     proof = POLICY.prove(never={"rate": (-1.1, 1.1)}, steps=math.inf)
     assert 0.5 < proof.share <= 1.0
@@ -351,6 +355,7 @@ def test_a_bound_that_is_lowered_is_refused(proven, which, tmp_path):
     refused(tmp_path, "does not arrive")
 
 
+@pytest.mark.slow
 def test_cells_that_do_not_arrive_are_refused(tmp_path):
     proof = WEAK.prove(reach=GOAL)
 

@@ -11,6 +11,7 @@ from spaql.proofs.checker import CheckedLoop
 from spaql.proofs.followed import Following, follow, stack_for
 from spaql.proofs.loop_model import closed_loop
 from spaql.proofs.sets import Sets, fold, work_for
+from spaql.proofs.steps_of_sets import advancing
 from spaql.trees.tree import decide
 
 LAWS = {

@@ -95,8 +95,9 @@ def lands_inside(inner: Inner, sets: Sets, at: int) -> bool:
 
 @apart
 def follow_cell(
-    advance: Advance, loop: ClosedLoop, w: SetWork, t: Trail, start: Array, task: Journey, fine: CellGrid, coarse: CellGrid
-) -> bool:
+    advance: Advance, loop: ClosedLoop, w: SetWork, t: Trail, start: Array, task: Journey, fine: CellGrid,
+    coarse: CellGrid,
+) -> bool:  # fmt: skip
     """Whether all sets that the box becomes land in known cells; where, stands in `t`.
 
     If not, `t.chain` has the cells of the set that went wrong and of those it comes from: while none of these are all
@@ -201,8 +202,8 @@ def worth(t: Trail, task: Journey, fine: CellGrid, coarse: CellGrid) -> int:
 
 @kernel
 def induct(
-    advance: Advance, loop: ClosedLoop, w: SetWork, t: Trail, fine: CellGrid, coarse: CellGrid, corners: Array, sizes: Array,
-    task: Journey, rows: Array, bounds: Array, axes: Array, chains: Array, lengths: Array,
+    advance: Advance, loop: ClosedLoop, w: SetWork, t: Trail, fine: CellGrid, coarse: CellGrid, corners: Array,
+    sizes: Array, task: Journey, rows: Array, bounds: Array, axes: Array, chains: Array, lengths: Array,
 ) -> int:  # fmt: skip
     """These blocks, given by their first cells and sizes, in this order: those that arrive get a bound and a value.
 

@@ -222,7 +222,7 @@ def check_rest(loop: CheckedLoop, evidence: Mapping[str, Any], substeps: int, go
     require(factor + left <= 1.0, "the set at rest is left")
     if plant.flow.over is not None:
         require(~flowed(loop, many(box[None]), substeps).sets.over[:, 0], "an episode may end in the set at rest")
-    away = left / (1.0 - factor) * _lengths(sides) * UP
+    away = 1.001 * left / (1.0 - factor) * _lengths(sides)  # so that they come there, and not only ever nearer
     last = np.stack([z - away, z + away], axis=1) + 1e-15 * np.abs(z)[:, None] * [-1.0, 1.0]
     return Resting(z, rows, 1.0 - 2.0 * apart, last)
 

@@ -97,7 +97,7 @@ class Program(NamedTuple):
 
 def program_of(results: list[Any], written: Written, inputs: int) -> Program:
     """Only of the lines that the results need."""
-    places = [(item if isinstance(item, Recorded) else written.line(CONST, 0, 0, float(item))).place for item in results]
+    places = [(item if isinstance(item, Recorded) else written.line(CONST, 0, 0, item)).place for item in results]
     needed, pending = set[int](), list(places)
     while pending:
         place = pending.pop()
@@ -170,7 +170,7 @@ def product(a: float, b: float, c: float, d: float) -> tuple[float, float]:
     p, q, r, s = a * c, a * d, b * c, b * d
     if math.isnan(p) or math.isnan(q) or math.isnan(r) or math.isnan(s):
         return -np.inf, np.inf
-    return outward(min(min(p, q), min(r, s)), max(max(p, q), max(r, s)))
+    return outward(min(p, q, r, s), max(p, q, r, s))
 
 
 @inlined
@@ -180,7 +180,7 @@ def quotient(a: float, b: float, c: float, d: float) -> tuple[float, float]:
     p, q, r, s = a / c, a / d, b / c, b / d
     if math.isnan(p) or math.isnan(q) or math.isnan(r) or math.isnan(s):
         return -np.inf, np.inf
-    return outward(min(min(p, q), min(r, s)), max(max(p, q), max(r, s)))
+    return outward(min(p, q, r, s), max(p, q, r, s))
 
 
 @kernel

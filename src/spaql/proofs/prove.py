@@ -13,8 +13,8 @@ from spaql.ground.progress import working
 from spaql.policy.controller import Controller
 from spaql.policy.digits import counted
 from spaql.policy.policy import Policy
+from spaql.proofs.attraction import attraction
 from spaql.proofs.cell_grid import Inner, no_cells, no_inner
-from spaql.proofs.contraction import attraction
 from spaql.proofs.counterexamples import counterexample, visited
 from spaql.proofs.flow_model import ORDER
 from spaql.proofs.followed import Following, followed

@@ -149,8 +149,8 @@ def _try(search: CellSearch, blocks: Blocks, rows: Array) -> int:
             return arrived
         at_work("proving cell by cell", float((search.cells.bound[::97] >= 0).mean()))
         arrived += induct(
-            advancing(search.loop, search.w), search.loop, search.w, search.t, search.kept.cells, search.cells, b.corners,
-            b.sizes, search.task, part, b.bounds, b.axes, b.chains, b.lengths,
+            advancing(search.loop, search.w), search.loop, search.w, search.t, search.kept.cells, search.cells,
+            b.corners, b.sizes, search.task, part, b.bounds, b.axes, b.chains, b.lengths,
         )  # fmt: skip
     return arrived
 
@@ -173,6 +173,7 @@ def _stirred(search: CellSearch, blocks: Blocks) -> tuple[Array, Array]:
 def _cut(search: CellSearch, blocks: Blocks, deepest: int) -> tuple[Blocks, bool]:
     """The earliest blocks that touch what is known, in halves; False if there are none."""
     _, near = _stirred(search, blocks)
+    near |= not (search.cells.bound >= 0).any()  # nothing is known: the set at rest may be smaller than a block
     rows = np.flatnonzero(near & (blocks.bounds == -1) & (blocks.depth < deepest))
     rows = rows[np.argsort(blocks.arrival[rows], kind="stable")]
     rows = rows[: max(BATCH, len(rows) // 8)]

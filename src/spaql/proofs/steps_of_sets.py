@@ -29,7 +29,7 @@ _made: dict[Any, Advance] = {}
 
 def advancing(loop: ClosedLoop, w: SetWork) -> Advance:
     """`advance`, called by pointer: so long a function would be compiled anew in every kernel that calls it."""
-    kinds = tuple(numba.typeof(part) for part in (loop, w, w.todo))
+    kinds = tuple(numba.typeof(part) for part in (loop, w, w.todo))  # type: ignore[no-untyped-call]
     if kinds not in _made:
         _made[kinds] = callback(advance, nb.int64(*kinds, nb.int64))
     return _made[kinds]
