@@ -70,7 +70,8 @@ def folded(G: Array, R: Array) -> tuple[Array, Array]:
 
 def together(parts: list[Many]) -> Many:
     most = max(part.G.shape[2] for part in parts)
-    parts = [part._replace(G=np.pad(part.G, ((0, 0), (0, 0), (0, most - part.G.shape[2])))) for part in parts]
+    if any(part.G.shape[2] < most for part in parts):
+        parts = [part._replace(G=np.pad(part.G, ((0, 0), (0, 0), (0, most - part.G.shape[2])))) for part in parts]
     return Many(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
 

@@ -97,11 +97,11 @@ class CellSearch(NamedTuple):
 
 def reached(
     loop: ClosedLoop, kept: StayingCells, inner: Inner, region: Array, limits: Array, seconds: float,
-    blocks_along: int = COARSE,
+    blocks_along: int | None = None,
 ) -> Reached:  # fmt: skip
     """Bounds of cells: blocks first, and then their halves where it helps, early ones first."""
     size, d = 2**HALVINGS, len(region)
-    cells = cells_over(region, np.full(d, min(blocks_along * size, 2 ** (BITS // d))))
+    cells = cells_over(region, np.full(d, min((blocks_along or COARSE) * size, 2 ** (BITS // d))))
     task = Journey(REACH_STEPS, limits, WIDEST * size * cells.step, MOST_SETS, kept.pace, kept.unit, inner)
     search = CellSearch(loop, kept, cells, task, math.inf, work_for(loop), trail_for(loop, REACH_STEPS))
     nothing = np.zeros((0, d), np.int64)
