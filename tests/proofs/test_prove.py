@@ -249,9 +249,9 @@ def test_a_damaged_certificate_is_refused(certificates, damage, tmp_path):
     _refused(content, policy, tmp_path)
 
 
-def _refused(content, policy, folder):
+def _refused(content, policy, folder, why=""):
     (folder / "x.json").write_text(json.dumps(content))
-    with pytest.raises(spaql.SpaqlError) as told:
+    with pytest.raises(spaql.SpaqlError, match=why) as told:
         spaql.check_proof(folder / "x.json", policy)
     assert "\n" not in str(told.value)
 
@@ -291,6 +291,10 @@ def test_of_cells_no_number_may_be_better(certificates, tmp_path):
         before, part[key] = part[key], cells.packed(wrong)
         _refused(content, policy, tmp_path)
         part[key] = before
+    kept = np.flatnonzero((unpacked(stay["bound"], cells_in).reshape(np.array(stay["shape"], int)) >= 0).any(axis=1))
+    content["claim"]["reach"]["x"][0] = stay["low"][0] + kept[0] * stay["step"][0] + 1e-9
+    _refused(content, policy, tmp_path, "not in the goal")
+    content = json.loads(path.read_text())
     for better in ({"share": 1.01}, {"within": content["within"] - 1}, {"worst_return": 0.999 * content["worst_return"]}, {"return_steps": 101}):
         _refused(content | better, policy, tmp_path)
 

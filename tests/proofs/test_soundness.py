@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import spaql
-from spaql.proofs import checked_sets, checker, staying_cells
+from spaql.proofs import checked_sets, checker, fingerprint, staying_cells
 from spaql.proofs import proven_cells as cells
 from spaql.trees.laws import SCORES, LeafLaws
 from spaql.trees.tree import Builder, decide
@@ -120,15 +120,33 @@ def crosses(x, force):
     return (x,), 0.0, 0.3 < x < 0.4
 
 
+@spaql.step
+def goes_through(x, force):
+    return (0.7 * x + 0.1 * force,), 0.0, False
+
+
 def test_an_episode_that_ends_on_the_way_does_not_arrive(tmp_path, monkeypatch):
-    problem = spaql.from_plant(
-        aside, crosses, state=[spaql.Axis("x", -3.0, 3.0)], actions=spaql.Continuous((-1.0,), (1.0,)), horizon=50,
-        name="crossing", ends="failure",
+    ending, going = (
+        spaql.Policy(
+            spaql.from_plant(
+                aside, step, state=[spaql.Axis("x", -3.0, 3.0)], actions=spaql.Continuous((-1.0,), (1.0,)), horizon=50,
+                name="crossing", ends="failure",
+            ),
+            constant(), "tree", "hand",
+        )
+        for step in (crosses, goes_through)
     )  # fmt: skip
-    policy = spaql.Policy(problem, constant(), "tree", "hand")
     monkeypatch.setattr(staying_cells, "FINE", 20)
     monkeypatch.setattr(cells, "COARSE", 20)
-    assert not policy.prove(reach={"x": (-0.2, 0.2)}, seconds=2).holds
+    assert not ending.prove(reach={"x": (-0.2, 0.2)}, seconds=2).holds
+    proof = going.prove(reach={"x": (-0.2, 0.2)}, seconds=2)
+    assert proof.holds
+    proof.save(tmp_path / "x.json")
+    content = json.loads((tmp_path / "x.json").read_text())
+    content["claim"]["plant"] = fingerprint.of_plant(ending.problem)
+    (tmp_path / "x.json").write_text(json.dumps(content))
+    with pytest.raises(spaql.SpaqlError, match="may end on the way"):
+        spaql.check_proof(tmp_path / "x.json", ending)
 
 
 # -- certificates ------------------------------------------------------------------------------------------------------

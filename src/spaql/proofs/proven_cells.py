@@ -45,7 +45,7 @@ REACH_STEPS = 40  # that a cell is followed
 SIMULATED = 2000  # states that tell where the loop goes
 WIDEST = 6  # blocks: sets that are wider are given up
 GOAL_PART = 0.1  # of where a variable goes: half the width of the goal in variables that it does not name
-WORTHWHILE = 0.15  # share of the halves that arrive, below which deeper cuts of earlier blocks are tried first
+WAITS = 10.0  # steps later than it arrives is a block cut, for each time that it was cut before
 BATCH = 256  # blocks that are cut before others are tried again
 ROOM = 2.5  # for returns that are worse than simulated ones
 
@@ -111,13 +111,12 @@ def reached(
     corners = np.stack([part.ravel() for part in axes], axis=1)
     blocks = _new(search, corners, np.full_like(corners, size), np.zeros(len(corners), np.int64))
     _try(search, blocks, np.arange(len(blocks.depth)))
-    for deepest in range(1, HALVINGS * d + 1):
-        while _try_again(search, blocks):
-            blocks, more = _cut(search, blocks, deepest)
-            if not more:
-                break
-    arrived = blocks.take(np.flatnonzero(blocks.bounds >= 0))
-    return Reached(kept, inner, cells, arrived.corners, arrived.sizes)
+    arrived, more = [blocks.take(np.zeros(0, np.int64))], True
+    while more and _try_again(search, blocks):
+        arrived.append(blocks.take(np.flatnonzero(blocks.bounds >= 0)))
+        blocks, more = _cut(search, blocks.take(np.flatnonzero(blocks.bounds < 0)))
+    arrived.append(blocks.take(np.flatnonzero(blocks.bounds >= 0)))
+    return Reached(kept, inner, cells, *(np.concatenate([part[at] for part in arrived]) for at in range(2)))
 
 
 def _new(search: CellSearch, corners: Array, sizes: Array, depth: Array) -> Blocks:
@@ -170,12 +169,15 @@ def _stirred(search: CellSearch, blocks: Blocks) -> tuple[Array, Array]:
     return again, near
 
 
-def _cut(search: CellSearch, blocks: Blocks, deepest: int) -> tuple[Blocks, bool]:
-    """The earliest blocks that touch what is known, in halves; False if there are none."""
+def _cut(search: CellSearch, blocks: Blocks) -> tuple[Blocks, bool]:
+    """The earliest blocks that touch what is known, in halves; False if there are none.
+
+    Where many others go through they are cut as often as it takes; one that was cut often waits, as it may lie where
+    two ways part.
+    """
     _, near = _stirred(search, blocks)
-    near |= not (search.cells.bound >= 0).any()  # nothing is known: the set at rest may be smaller than a block
-    rows = np.flatnonzero(near & (blocks.bounds == -1) & (blocks.depth < deepest))
-    rows = rows[np.argsort(blocks.arrival[rows], kind="stable")]
+    rows = np.flatnonzero(near & (blocks.depth < HALVINGS * len(search.cells.low)))
+    rows = rows[np.argsort(blocks.arrival[rows] + WAITS * blocks.depth[rows], kind="stable")]
     rows = rows[: max(BATCH, len(rows) // 8)]
     if len(rows) == 0:
         return blocks, False
@@ -188,10 +190,9 @@ def _cut(search: CellSearch, blocks: Blocks, deepest: int) -> tuple[Blocks, bool
     blocks.bounds[rows] = -2
     depth = np.tile(blocks.depth[rows] + 1, 2)
     halves = _new(search, np.concatenate([corners, others]), np.concatenate([sizes, sizes]), depth)
-    arrived = _try(search, halves, np.arange(len(halves.depth)))
+    _try(search, halves, np.arange(len(halves.depth)))
     blocks = blocks.take(np.flatnonzero(blocks.bounds != -2))
-    blocks = Blocks(*(np.concatenate(pair) for pair in zip(blocks, halves, strict=True)))
-    return blocks, arrived > WORTHWHILE * len(halves.depth)
+    return Blocks(*(np.concatenate(pair) for pair in zip(blocks, halves, strict=True))), True
 
 
 def surroundings(

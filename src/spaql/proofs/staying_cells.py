@@ -32,8 +32,8 @@ class StayingCells(NamedTuple):
 
 @kernel
 def stay(
-    advance: Advance, loop: ClosedLoop, w: SetWork, t: Trail, grid: CellGrid, none: CellGrid, cells: Array, task: Journey,
-    ways: Array, begins: Array, used: int,
+    advance: Advance, loop: ClosedLoop, w: SetWork, t: Trail, grid: CellGrid, none: CellGrid, cells: Array,
+    task: Journey, ways: Array, begins: Array, used: int,
 ) -> int:  # fmt: skip
     """Tries these cells once; those that do not stay get the bound -1, the others have where they land in `ways`.
 
