@@ -1,4 +1,4 @@
-"""Compile, in two processes, what most tests need. Without it both workers of `make test` would compile the same things side by side."""
+"""Compile, in three processes, what most tests need. Without it both workers of `make test` would compile the same things side by side."""
 
 import math
 import subprocess
@@ -9,6 +9,7 @@ import time
 import numpy as np
 
 import spaql
+from sliders import slider
 from spaql.laws import in_model
 
 
@@ -62,25 +63,26 @@ def proofs():
     balancing = spaql.law(spaql.make("cartpole-500"), {"angle": 16.0, "angular velocity": 4.0, "velocity": 2.0, "position": 1.0})
     balancing.prove(seconds=1, steps=math.inf)
     spaql.law(spaql.make("mountain-car"), {"velocity": 1000.0}, offset=2.0).prove(seconds=1)
-    swinging = spaql.law(spaql.make("pendulum"), {"sin": -8.0, "velocity": -2.0})
-    swinging.prove(reach={"angle": (-0.3, 0.3)}, start={"angle": (-0.1, 0.1), "velocity": (-0.1, 0.1)}, seconds=1)
     torque = spaql.Continuous((-1.0,), (1.0,), ("torque",))
     swing = spaql.from_ode(
         lambda angle, rate, torque: (rate, torque - angle), start={"angle": 0.1, "rate": 0.0}, actions=torque, dt=0.1, horizon=2,
         reward=lambda angle, rate, torque: -angle,
     )
-    spaql.law(swing, {"rate": -1.0}).prove(at={0.2: {"angle": (-1.0, 1.0)}}, seconds=1)
+    slowing = spaql.law(swing, {"rate": -1.0})
+    slowing.prove(at={0.2: {"angle": (-1.0, 1.0)}}, seconds=1)
+    slowing.prove(reach={"angle": (-1.0, 1.0)}, seconds=1)
+    slider().prove(reach={"x": (-0.4, 0.4)}, seconds=1)
 
 
 # Functions that several kernels share are compiled once per process: together stands what shares most.
-HALVES = {"training": (spaql_compiled, aql_compiled, gymnasium_loops, explained), "policies": (atlas, laws, proofs)}
+GROUPS = {"training": (spaql_compiled, aql_compiled, gymnasium_loops, explained), "policies": (atlas, laws), "proofs": (proofs,)}
 
 if __name__ == "__main__":
     if len(sys.argv) > 1:
-        for part in HALVES[sys.argv[1]]:
+        for part in GROUPS[sys.argv[1]]:
             began = time.process_time()
             part()
             print(f"  compiled {part.__name__.replace('_', ' ')}: {time.process_time() - began:.0f} s")
         sys.exit()
-    halves = [subprocess.Popen([sys.executable, __file__, name]) for name in HALVES]
-    sys.exit(max(half.wait() for half in halves))
+    groups = [subprocess.Popen([sys.executable, __file__, name]) for name in GROUPS]
+    sys.exit(max(group.wait() for group in groups))
