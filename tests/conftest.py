@@ -19,11 +19,6 @@ def pytest_addoption(parser):
     parser.addoption("--slow", action="store_true", help="also run the tests marked slow")
 
 
-def pytest_xdist_auto_num_workers():
-    """One more than there are cores: many tests wait for a program that they have started."""
-    return (os.cpu_count() or 1) + 1
-
-
 def pytest_collection_modifyitems(config, items):
     items.sort(key=lambda item: "test_docs.py" not in item.nodeid)  # the longest first: at the end one worker would wait
     if config.getoption("--slow"):

@@ -143,6 +143,7 @@ def test_an_exported_policy_can_be_explained_again(file, tmp_path):
     assert "it applies push = " in told.stdout
 
 
+@pytest.mark.slow
 def test_a_compressed_tree_can_be_exported(tmp_path):
     agent = spaql.SPAQL(spaql.make("oil-laplace"), seed=0)  # short episodes: the whole search takes a moment
     agent.learn(20, rollouts=2)

@@ -153,6 +153,7 @@ def test_a_budget_too_small_to_compare_anything_gives_a_constant_with_a_warning_
     assert small.samples <= budget + 3 * FRESH * 200
 
 
+@pytest.mark.slow
 def test_a_constant_added_to_every_reward_gives_the_same_tree():
     class Shifted(Line):
         extra = 0.0

@@ -119,6 +119,7 @@ def test_mutated_texts(name):
     assert 0 < loaded < 300
 
 
+@pytest.mark.slow
 def test_large_policies():
     policy = random_tree(20_000)
     again = Policy.from_json(export(policy, "json"))

@@ -151,6 +151,7 @@ def test_a_function_teaches_a_law_that_does_what_it_does():
     np.testing.assert_allclose(actions[:, 0], np.clip(-0.7 * states[:, 0], -1.0, 1.0))
 
 
+@pytest.mark.slow
 def test_two_workers_learn_the_same_from_a_teacher():
     one, other = (learned(problem(Line()), 2000, teacher=lambda x: -x, jobs=jobs) for jobs in (1, 2))
     assert one.history.table.tobytes() == other.history.table.tobytes()

@@ -154,6 +154,7 @@ def test_an_environment_that_never_ends():
     assert len(agent.history) == 1
 
 
+@pytest.mark.slow
 def test_a_long_horizon_needs_no_more_memory():
     learned(Line(), samples=40).policy()  # compiling needs memory too
     tracemalloc.start()

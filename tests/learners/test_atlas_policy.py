@@ -139,6 +139,7 @@ def test_in_an_environment_a_small_tree_takes_no_samples_at_all():
     assert tree.n_leaves <= 3
 
 
+@pytest.mark.slow
 def test_the_search_gives_the_same_tree_every_time(tables, small):
     again = tables["cartpole"].compress(laws=False, max_leaves=4, budget=300_000, episodes=32)
     assert again.to_json() == small.to_json()

@@ -42,6 +42,7 @@ def test_the_cut_of_a_threshold_is_told_as_it_is_printed():
     assert low < 0.46 < high < 1.0
 
 
+@pytest.mark.slow
 def test_constant_leaves_have_cuts_and_actions():
     agent = spaql.SPAQL(spaql.make("pendulum"), seed=0)
     agent.learn(30, rollouts=1)

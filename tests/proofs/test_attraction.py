@@ -196,7 +196,7 @@ def spinning(angle, rate, torque):
 @pytest.mark.parametrize(
     ("policy", "options"),
     [
-        (spaql.law(plant(), {"angle": 1.0}), {}),  # pushes it over
+        pytest.param(spaql.law(plant(), {"angle": 1.0}), {}, marks=pytest.mark.slow),  # pushes it over
         pytest.param(spaql.law(plant(derivative=spinning), {"rate": -1.0}), {}, marks=pytest.mark.slow),  # not strong enough
         pytest.param(POLICY, {"reach": {"angle": (0.5, 0.8)}}, marks=pytest.mark.slow),  # rests elsewhere
         pytest.param(POLICY, {"sensors": 0.5}, marks=pytest.mark.slow),

@@ -180,6 +180,7 @@ def test_an_action_that_is_late_balances(tmp_path):
     assert proven(policy, tmp_path, steps=500).worst_return == 500.0
 
 
+@pytest.mark.slow
 def test_changes_are_limited(tmp_path):
     policy = spaql.pid(tank(rates=0.2), **PI)
     proof = proven(policy, tmp_path, never={"level": (0.0, 1.6)}, start={"target": (0.74, 0.76)})
@@ -248,6 +249,7 @@ def test_a_function_with_memory_is_proven_about(tmp_path):
         spaql.check_proof(tmp_path / "x.json", other)
 
 
+@pytest.mark.slow
 def test_a_function_with_branches_is_followed(tmp_path):
     proof = proven(spaql.Controller(pole(), with_branches), tmp_path, steps=20, start={"angle": (0.0, 0.01), "rate": (0.0, 0.01)})
     assert proof.claim.goes_on
@@ -258,6 +260,7 @@ def test_a_function_that_returns_a_truth_is_refused():
         spaql.Controller(spaql.make("cartpole-500"), lambda x, v, angle, rate: angle + rate > 0.0).prove()
 
 
+@pytest.mark.slow
 def test_a_function_is_followed_in_a_plant_that_is_in_no_loop(tmp_path):
     push = spaql.Controller(spaql.make("cartpole-500"), lambda x, v, angle, rate: 1 if 4 * angle + rate > 0.0 else 0)
     some = {"position": (0, 0), "velocity": (0, 0), "angle": (0.01, 0.011), "angular velocity": (0.01, 0.011)}

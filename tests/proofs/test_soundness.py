@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import spaql
-from spaql.proofs import checked_sets, checker, fingerprint, staying_cells
+from spaql.proofs import checked_sets, checker, one_plant, staying_cells
 from spaql.proofs import proven_cells as cells
 from spaql.trees.laws import SCORES, LeafLaws
 from spaql.trees.tree import Builder, decide
@@ -143,7 +143,7 @@ def test_an_episode_that_ends_on_the_way_does_not_arrive(tmp_path, monkeypatch):
     assert proof.holds
     proof.save(tmp_path / "x.json")
     content = json.loads((tmp_path / "x.json").read_text())
-    content["claim"]["plant"] = fingerprint.of_plant(ending.problem)
+    content["claim"]["plant"] = one_plant.of_plant(ending.problem)
     (tmp_path / "x.json").write_text(json.dumps(content))
     with pytest.raises(spaql.SpaqlError, match="may end on the way"):
         spaql.check_proof(tmp_path / "x.json", ending)

@@ -122,6 +122,7 @@ def test_the_best_are_chosen_on_seeds_below_100_and_reported_on_seeds_from_1000_
     assert len(done.default.reported) == 2
 
 
+@pytest.mark.slow
 def test_it_resumes_from_the_store(done):
     again = run_sweep(done.sweep)
     assert (done.computed, again.computed) == (4 * 2 + 3 * 2, 0)

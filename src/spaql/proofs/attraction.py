@@ -167,8 +167,8 @@ def _after_a_sample(loop: ClosedLoop, boxes: Array, goes_on: bool = False) -> Ar
     free = np.tile([-np.inf, np.inf], (loop.states, 1))
     task = Following(1, free, np.full(loop.states, np.inf), goes_on, False, 1000)
     w, stack, held = work_for(loop), stack_for(loop), np.zeros((loop.actions, 2))
-    widths = np.full(boxes.shape[:2], np.inf)
+    widths, advance = np.full(boxes.shape[:2], np.inf), advancing(loop, w)
     for row, box in zip(widths, boxes, strict=True):
-        if follow(advancing(loop, w), loop, w, stack, np.concatenate([box, held]), task) == DONE:
+        if follow(advance, loop, w, stack, np.concatenate([box, held]), task) == DONE:
             row[:] = (np.abs(w.after.shape[0]).sum(axis=1) + w.after.rest[0])[: loop.variables]
     return widths
