@@ -7,9 +7,8 @@ Differences to the competition: it gives the network, here the controller is lea
 """
 
 import math
-import sys
-import tempfile
-import time
+
+from proven import main
 
 import spaql
 
@@ -261,40 +260,5 @@ ASKED = {  # leaves, samples, and what is asked
 }  # fmt: skip
 
 
-def measured(call):
-    begin = time.process_time()
-    result = call()
-    return result, time.process_time() - begin
-
-
-def row(name, seed):
-    problem, leaves, samples, asked = ASKED[name]
-    agent = spaql.Laws(problem, max_leaves=leaves, seed=seed)
-    _, learning = measured(lambda: agent.learn(samples=samples))
-    policy = agent.policy()
-    proof, proving = measured(lambda: policy.prove(**asked))
-    checked, checking = "", math.nan
-    if proof.evidence:
-        with tempfile.NamedTemporaryFile(suffix=".json") as file:
-            proof.save(file.name)
-            try:
-                _, checking = measured(lambda: spaql.check_proof(file.name, policy))
-            except spaql.SpaqlError as error:
-                checked = str(error).split("refused: ")[-1]
-    boxes = sum(len(part["boxes"]) for part in proof.evidence)
-    if "-v" in sys.argv:
-        print(policy.to_text(), proof, sep="\n")
-    return f"| {name} | {seed} | {100 * proof.share:.2f} % | {boxes} | {learning:.1f} | {proving:.1f} | {checking:.1f} {checked}|"
-
-
-def main():
-    given = [word for word in sys.argv[1:] if word != "-v"]
-    names, seeds = [word for word in given if not word.isdigit()], [int(word) for word in given if word.isdigit()]
-    print("| problem | seed | proven | boxes | learned, s | proven, s | checked, s |\n|---|---|---|---|---|---|---|")
-    for name in names or ASKED:
-        for seed in seeds or range(1000, 1005):
-            print(row(name, seed), flush=True)
-
-
 if __name__ == "__main__":
-    main()
+    main(ASKED)

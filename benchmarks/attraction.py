@@ -7,9 +7,8 @@ Plants and bounds of inputs are those of Two-Stage (NeurIPS 2025), whose network
 """
 
 import math
-import sys
-import tempfile
-import time
+
+from proven import main
 
 import spaql
 
@@ -55,46 +54,12 @@ PATH = spaql.from_ode(
     actions=spaql.Continuous((-0.84,), (0.84,), ("u",)),
 )  # fmt: skip
 
-ASKED = {  # samples, what is reached, and the volume of Two-Stage
-    "van der pol": (VAN_DER_POL, 10_000_000, {"x": (-1.0, 1.0)}, 23.3),
-    "pendulum": (PENDULUM, 10_000_000, {"angle": (-3.0, 3.0)}, 1169.2),
-    "path tracking": (PATH, 40_000_000, {"off": (-2.0, 2.0), "heading": (-1.5, 1.5)}, 122.0),
+ASKED = {  # leaves, samples, and what is asked; Two-Stage has volumes of 23.3, 1169.2 and 122
+    "van der pol": (VAN_DER_POL, 1, 10_000_000, {"reach": {"x": (-1.0, 1.0)}, "seconds": 300}),
+    "pendulum": (PENDULUM, 1, 10_000_000, {"reach": {"angle": (-3.0, 3.0)}, "seconds": 300}),
+    "path tracking": (PATH, 1, 40_000_000, {"reach": {"off": (-2.0, 2.0), "heading": (-1.5, 1.5)}, "seconds": 300}),
 }  # fmt: skip
 
 
-def measured(call):
-    begin = time.process_time()
-    result = call()
-    return result, time.process_time() - begin
-
-
-def row(name, seed):
-    problem, samples, reach, volume = ASKED[name]
-    agent = spaql.Laws(problem, max_leaves=1, seed=seed)
-    _, learning = measured(lambda: agent.learn(samples=samples))
-    policy = agent.policy()
-    proof, proving = measured(lambda: policy.prove(reach=reach, seconds=300))
-    checked, checking = "", math.nan
-    if proof.evidence:
-        with tempfile.NamedTemporaryFile(suffix=".json") as file:
-            proof.save(file.name)
-            try:
-                _, checking = measured(lambda: spaql.check_proof(file.name, policy))
-            except spaql.SpaqlError as error:
-                checked = str(error).split("refused: ")[-1]
-    if "-v" in sys.argv:
-        print(policy.to_text(), proof, sep="\n")
-    return f"| {name} | {seed} | {proof.volume:.5g} | {volume:g} | {proof.within} | {learning:.1f} | {proving:.1f} | {checking:.1f} {checked}|"
-
-
-def main():
-    given = [word for word in sys.argv[1:] if word != "-v"]
-    names, seeds = [word for word in given if not word.isdigit()], [int(word) for word in given if word.isdigit()]
-    print("| problem | seed | volume | Two-Stage | samples | learned, s | proven, s | checked, s |\n|---|---|---|---|---|---|---|---|")
-    for name in names or ASKED:
-        for seed in seeds or range(1000, 1005):
-            print(row(name, seed), flush=True)
-
-
 if __name__ == "__main__":
-    main()
+    main(ASKED)

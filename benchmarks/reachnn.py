@@ -9,7 +9,7 @@ the plant that only rewards see.
 
 import math
 
-from arch import ASKED, main
+from proven import main
 
 import spaql
 
@@ -113,15 +113,14 @@ CAR = spaql.from_plant(
     in_the_valley, drive, state=[spaql.Axis("x", slope=1.0), spaql.Axis("v", slope=20.0)], actions=spaql.Continuous((-1.0,), (1.0,), ("u",)),
     horizon=150, name="car", ends="success",
 )  # fmt: skip
-ASKED.clear()
-ASKED.update({
+ASKED = {  # leaves, samples, and what is asked
     "b1": (B1, 1, 4_000_000, {"at": {7.0: {"x1": (0.0, 0.2), "x2": (0.05, 0.3)}}}),
     "b2": (B2, 1, 500_000, {"at": {2.0: {"x1": (-0.3, 0.1), "x2": (-0.35, 0.5)}}}),
     "b3": (B3, 1, 2_000_000, {"at": {6.0: {"x1": (0.2, 0.3), "x2": (-0.3, -0.05)}}}),
     "b4": (B4, 1, 500_000, {"at": {1.0: {"x1": (-0.2, -0.1), "x2": (0.0, 0.05)}}}),
     "b5": (B5, 1, 500_000, {"at": {2.0: {"x1": (-0.43, -0.15), "x2": (0.05, 0.22)}}}),
     "car": (CAR, 1, 1_000_000, {"reach": "end"}),
-})  # fmt: skip
+}  # fmt: skip
 
 if __name__ == "__main__":
-    main()
+    main(ASKED)

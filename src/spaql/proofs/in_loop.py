@@ -23,7 +23,7 @@ from low to high, where all actions are. So what the limit does is known as well
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -42,9 +42,6 @@ from spaql.plants.signals import Signals
 from spaql.policy.digits import counted
 from spaql.trees.laws import CLIP, LeafLaws
 from spaql.trees.tree import LEAF, Tree
-
-if TYPE_CHECKING:
-    pass
 
 PADDED = 1e-9  # of a range: more than what is lost where a reference is rounded
 
