@@ -124,6 +124,23 @@ def test_bounds_of_axes_and_actions_follow_the_parameters():
     assert spaql.make("mountain-car", goal=0.3).reference == (0.3, 0.0)
 
 
+def first_states(problem, count=200):
+    rng = np.random.default_rng(0)
+    return np.array([problem.plant.reset.python(*rng.random(problem.plant.reset_noise)) for _ in range(count)])
+
+
+def test_episodes_begin_where_start_says_and_elsewhere_as_published():
+    begun = first_states(spaql.make("cartpole", start={"angle": spaql.Between(0.1, 0.2), "angular_velocity": 1.5}))
+    assert ((begun[:, 2] >= 0.1) & (begun[:, 2] <= 0.2)).all()
+    assert np.ptp(begun[:, 2]) > 0.09
+    assert set(begun[:, 3]) == {1.5}
+    assert 0.05 < np.abs(begun[:, :2]).max() * 1.1 < 0.06  # as published: within 0.05
+
+
+def test_a_start_beyond_the_plants_bounds_is_brought_within_them():
+    assert np.abs(first_states(spaql.make("pendulum", start={"velocity": spaql.Between(-20, 20)}))[:, 1]).max() == 8.0
+
+
 @everywhere
 def test_published_parameters_leave_the_problem_as_it_is(name):
     plain = spaql.make(name)
@@ -209,6 +226,11 @@ WRONG = [
     ("pendulum", {"observation_noise": 1.1}, "fraction"),
     ("pendulum", {"observation_noise": "big"}, "fraction"),
     ("cartpole", {"observation_noise": 0.1}, "velocity and angular velocity have no range.*by name"),
+    ("pendulum", {"start": 0.1}, r"start gives numbers or ranges by name \(angle, velocity\), not 0.1"),
+    ("pendulum", {"start": {"speed": 0.1}}, "start: no variable 'speed'; choose among angle, velocity"),
+    ("pendulum", {"start": {"velocity": math.nan}}, "start of velocity must be a finite number"),
+    ("pendulum", {"start": {"velocity": spaql.Between(-1, 1e9)}}, r"start of velocity, drawn from -1\.\.1e.09,.* up to 1e.06"),
+    ("pendulum", {"start": {"velocity": "8"}}, "start of velocity must be"),
     ("cartpole", {"process_noise": {"angular velocity": 0.1, "angular_velocity": 0.1}}, "twice"),
 ]
 

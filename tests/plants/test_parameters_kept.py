@@ -13,7 +13,7 @@ from spaql.cli.arguments import settings
 from spaql.export import export
 from spaql.policy.policy import Policy
 
-NOISY = {"m": 2.0, "horizon": 60, "process_noise": {"velocity": 0.1}, "observation_noise": {"cos": 0.01, "velocity": 0.2}}
+NOISY = {"m": 2.0, "horizon": 60, "start": {"velocity": spaql.Between(-8.0, 8.0)}, "process_noise": {"velocity": 0.1}, "observation_noise": {"cos": 0.01, "velocity": 0.2}}
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +71,7 @@ def test_a_policy_as_json_remembers_the_parameters(agent):
 
 HOSTILE = [
     {"m": 1e300}, {"m": -1}, {"m": "2"}, {"m": [2]}, {"mass": 2}, {"problem": "cartpole"}, {"render_mode": "human"}, {"__class__": 1},
-    {"horizon": 10**12}, {"process_noise": {"velocity": 1e300}}, {"process_noise": [1]}, {"process_noise": {"x": 1}},
+    {"horizon": 10**12}, {"process_noise": {"velocity": 1e300}}, {"process_noise": [1]}, {"start": [1]}, {"start": {"velocity": [1, 2]}}, {"process_noise": {"x": 1}},
     {"observation_noise": "x"}, [], [["m", 2]], "m=2", 7, {"m" * 5000: 1},
 ]  # fmt: skip
 

@@ -3,6 +3,7 @@
     next state = limit(move(state, action, p) + process noise, p)
     reward, terminated = outcome(state, action, next state, p)
     observation = look(state) + observation noise, within the bounds of its axis
+    first state = limit(start(), p), some of its variables drawn from ranges that are given
 
 What the controller sees of a state must not change when it looks twice. So `step` and `reset` draw the errors of
 observation and keep them as hidden variables behind the state, where `observe` finds them. Parameters that every
@@ -23,6 +24,7 @@ from spaql.plants.known import KnownOutcome
 from spaql.plants.plant import Plant, PlantFunction, make_plant
 
 Spreads = Sequence[tuple[int, float]]  # (number of the variable, standard deviation)
+Starts = Sequence[tuple[int, Value]]  # (number of the variable, where it begins)
 
 
 def gaussians(u1: float, u2: float) -> tuple[float, float]:
@@ -50,9 +52,10 @@ def bounded(value: str, axis: Axis) -> str:
 # -- plants of the catalog ---------------------------------------------------------------------------------------------
 
 def catalog_plant(
-    equations: Equations, p: Any, actions: int, axes: Sequence[Axis], limited: bool, process: Spreads, errors: Spreads
-) -> Plant:
-    """`actions`: number of action axes; `limited`: noise or parameters may drive the state beyond its bounds.
+    equations: Equations, p: Any, actions: int, axes: Sequence[Axis], limited: bool, starts: Starts,
+    process: Spreads, errors: Spreads,
+) -> Plant:  # fmt: skip
+    """`actions`: number of action axes; `limited`: starts, noise or parameters may drive the state beyond its bounds.
 
     A pendulum, both noises on its velocity, the mass drawn by `reset` (see `with_parameters`):
 
@@ -68,7 +71,7 @@ def catalog_plant(
     ranges = {name: value for name, value in p._asdict().items() if isinstance(value, Between)}
     s, n = names("s", len(equations.variables)), names("n", len(equations.variables))  # the state, and the next one
     a, c, e = names("a", actions), names("c", equations.chances), names("e", len(errors))
-    scope: dict[str, Any] = equations._asdict() | {"gaussians": gaussians, "Parameters": type(p)}
+    scope: dict[str, Any] = equations._asdict() | {"gaussians": gaussians, "drawn": drawn, "Parameters": type(p)}
     scope |= {f"P{j}": spread for j, spread in process} | {f"E{k}": spread for k, (_, spread) in enumerate(errors)}
     known_p = f"p = {_parameters(p)}"
     limit = [f"{listed(n)} = limit({listed(n)}p)"] if limited else []
@@ -81,9 +84,15 @@ def catalog_plant(
     step = PlantFunction("step", function_of(scope, f"step({listed(s, e, a, c, v, ranges)})", lines))
 
     first = names("f", equations.start.__code__.co_argcount)
+    ranged = [(j, value) for j, value in starts if isinstance(value, Between)]
+    begun = [f"n{j} = {value!r}" for j, value in starts if not isinstance(value, Between)]
+    begun += [f"n{j} = drawn({value.low!r}, {value.high!r}, b{k})" for k, (j, value) in enumerate(ranged)]
+    first += names("b", len(ranged))
     v, noise, normal = normals(len(errors))
     blurred = [f"E{k} * {x}" for k, x in enumerate(normal)]
-    lines = [known_p, f"{listed(n)} = start({listed(first)})", *limit, *noise, f"return ({listed(n, blurred)})"]
+    uniform = first[: len(first) - len(ranged)]
+    lines = [known_p, f"{listed(n)} = start({listed(uniform)})", *begun, *limit, *noise]
+    lines.append(f"return ({listed(n, blurred)})")
     reset = PlantFunction("reset", function_of(scope, f"reset({listed(first, v, ranges)})", lines))
 
     observe = None if equations.look is None else PlantFunction("observe", equations.look)

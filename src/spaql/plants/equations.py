@@ -131,7 +131,8 @@ def drawn(low: float, high: float, u: float) -> float:
 
 USUAL = (1e-6, 1e6)  # the range of a parameter whose file does not say another
 MOST_NOISE = 1e6  # standard deviation
-OTHERS = ("horizon", "process_noise", "observation_noise")
+MOST_AWAY = 1e6  # a start
+OTHERS = ("horizon", "start", "process_noise", "observation_noise")
 
 
 def physical(
@@ -157,13 +158,17 @@ def widest(p: Any) -> Any:
     return p._replace(**{key: value.high for key, value in p._asdict().items() if isinstance(value, Between)})
 
 
+def starts(given: Mapping[str, Any], variables: Sequence[str]) -> dict[str, Value]:
+    """Where episodes begin, by state variable: a number or a range; the others begin as published."""
+    return _by_name(
+        "start", given.get("start", {}), variables, "numbers or ranges",
+        lambda name, value: value_of(f"start of {name}", value, -MOST_AWAY, MOST_AWAY),
+    )  # fmt: skip
+
+
 def process_noise(given: Mapping[str, Any], variables: Sequence[str]) -> dict[str, float]:
     """Standard deviations by state variable, zeros left out."""
-    spreads = given.get("process_noise", {})
-    if not isinstance(spreads, Mapping):
-        names = ", ".join(variables)
-        raise SpaqlError(f"process_noise gives standard deviations by name ({names}), not {short(spreads)}")
-    return _spreads("process_noise", spreads, variables)
+    return _spreads("process_noise", given.get("process_noise", {}), variables)
 
 
 def observation_noise(given: Mapping[str, Any], axes: Sequence[Axis]) -> dict[str, float]:
@@ -182,16 +187,28 @@ def observation_noise(given: Mapping[str, Any], axes: Sequence[Axis]) -> dict[st
     return {axis.name: fraction * (axis.high - axis.low) for axis in axes if fraction > 0.0}
 
 
-def _spreads(what: str, spreads: Mapping[str, Any], names: Sequence[str]) -> dict[str, float]:
+def _spreads(what: str, spreads: Any, names: Sequence[str]) -> dict[str, float]:
+    by_name = _by_name(
+        what, spreads, names, "standard deviations",
+        lambda name, value: real(f"{what} of {name}, a standard deviation,", value, 0.0, MOST_NOISE),
+    )  # fmt: skip
+    return {name: spread for name, spread in by_name.items() if spread > 0.0}
+
+
+def _by_name(
+    what: str, given: Any, names: Sequence[str], wanted: str, checked: Callable[[str, Any], Any]
+) -> dict[str, Any]:
     """In the order of the variables; angular_velocity means 'angular velocity'."""
-    by_name: dict[str, float] = {}
-    for key, value in spreads.items():
+    if not isinstance(given, Mapping):
+        raise SpaqlError(f"{what} gives {wanted} by name ({', '.join(names)}), not {short(given)}")
+    by_name: dict[str, Any] = {}
+    for key, value in given.items():
         name = key.replace("_", " ") if isinstance(key, str) else key
         if name not in names or name in by_name:
             reason = "twice the variable" if name in names else "no variable"
             raise SpaqlError(f"{what}: {reason} {short(key)}; choose among {', '.join(names)}")
-        by_name[name] = real(f"{what} of {name}, a standard deviation,", value, 0.0, MOST_NOISE)
-    return {name: by_name[name] for name in names if by_name.get(name, 0.0) > 0.0}
+        by_name[name] = checked(name, value)
+    return {name: by_name[name] for name in names if name in by_name}
 
 
 def parameter_text(parameters: Mapping[str, Any]) -> str:

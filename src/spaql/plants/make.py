@@ -19,6 +19,7 @@ from spaql.plants.equations import (
     physical,
     process_noise,
     short,
+    starts,
     widest,
 )
 from spaql.plants.known import KnownOutcome, check_with_plant, known_outcome
@@ -33,6 +34,7 @@ def make(name: str, *, limits: Sequence[Limit] = (), **parameters: Any) -> Probl
 
     - `parameters`: physical ones by name, such as `m=2.0`, and `horizon`, steps per episode (docs/plants.md lists them)
     - `m=spaql.Between(0.8, 1.2)`: a parameter drawn anew at every reset
+    - `start={"velocity": spaql.Between(-8, 8)}`: where episodes begin, a range or a number by state variable
     - `process_noise={"velocity": 0.1}`: standard deviation of normal noise added to a state variable after every step
     - `observation_noise={"velocity": 0.1}`: of the error with which a variable is observed; a number is a fraction of
       every range
@@ -58,15 +60,19 @@ def make_from_catalog(name: str, parameters: Mapping[str, Any] | None = None) ->
     p = physical(name, given, entry.parameters, entry.ranges, entry.fixed)
     steps = whole("horizon", given.get("horizon", entry.horizon), 1, 10**6)
     state, actions, reference = entry.interface(widest(p))
+    begins = starts(given, entry.equations.variables)
     process = process_noise(given, entry.equations.variables)
     errors = observation_noise(given, state)
     kept: dict[str, Any] = {key: value for key, value in p._asdict().items() if value != getattr(entry.parameters, key)}
-    seen, changed = [axis.name for axis in state], bool(kept or process or errors)  # else `limit` changes nothing
+    seen = [axis.name for axis in state]
+    changed = bool(kept or begins or process or errors)  # else `limit` changes nothing
+    first = [(entry.equations.variables.index(variable), value) for variable, value in begins.items()]
     pushes = [(entry.equations.variables.index(variable), spread) for variable, spread in process.items()]
     blurs = [(seen.index(variable), spread) for variable, spread in errors.items()]
-    plant = catalog_plant(entry.equations, p, actions.axes, state, changed, pushes, blurs)
+    plant = catalog_plant(entry.equations, p, actions.axes, state, changed, first, pushes, blurs)
     kept |= {"horizon": steps} if steps != entry.horizon else {}
-    kept |= {key: value for key, value in (("process_noise", process), ("observation_noise", errors)) if value}
+    others = {"start": begins, "process_noise": process, "observation_noise": errors}
+    kept |= {key: value for key, value in others.items() if value}
     outcome = None if errors else known_by(entry.equations, p, len(state), actions.axes)
     return Problem(
         name, entry.summary + (f"; changed: {parameter_text(kept)}" if kept else ""), state, actions, steps,
