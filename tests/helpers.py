@@ -37,6 +37,7 @@ def _quick(card):
 # By name: called with a problem they make an agent. Those that search on a simulator for millions of samples go through the
 # common checks (every_learner.py) and have tests of their own.
 LEARNERS = {card.name: _quick(card) for card in learners() if not card.simulator}
+QUICK = [name for name in LEARNERS if name != "Atlas"]
 FORESTS = [card.name for card in learners() if issubclass(learner_class(card), ForestAgent)]  # with a partition of the cube
 TRAINED = [name for name in FORESTS if CARDS[name].learns]
 PER_STEP = [name for name in FORESTS if CARDS[name].per_step]

@@ -94,6 +94,7 @@ def test_compressing_the_exact_tree_is_compressing_its_table(table, small):
     assert differences(again.rules, small.rules) == []
 
 
+@pytest.mark.slow
 def test_a_search_without_a_good_table_swings_the_pendulum_up():
     table = spaql.SPAQL(spaql.make("pendulum")).policy()  # it has learned nothing
     arena = arena_of(table.problem, 64)
@@ -136,6 +137,7 @@ def test_the_search_needs_no_plant_only_an_arena():
     assert pool.best(4).mean > pool.best(2).mean > pool.best(1).mean
 
 
+@pytest.mark.slow
 def test_oblique_tests_are_an_option():
     agent = spaql.SPAQL(spaql.make("pendulum"), seed=0)
     agent.learn(60, rollouts=5)

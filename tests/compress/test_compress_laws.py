@@ -95,6 +95,7 @@ def test_without_a_number_the_smallest_that_is_not_significantly_worse_is_return
     assert chosen_of(points[:1], None).leaves == 1
 
 
+@pytest.mark.slow
 def test_a_law_tree_can_be_compressed_again():
     policy = law_policies()["P2"]
     small = policy.compress(max_leaves=1, budget=2_000_000)
@@ -110,6 +111,7 @@ def test_a_tree_that_is_worse_than_the_table_comes_with_a_warning_that_says_what
     assert caught[0].filename == __file__
 
 
+@pytest.mark.slow
 def test_constant_leaves_that_are_worse_come_with_the_advice_to_try_laws(on_plant):
     with pytest.warns(spaql.SpaqlWarning, match=r"one leaf is significantly worse than the table .*laws=True"):
         on_plant.table_policy.compress(max_leaves=1, laws=False, budget=100_000)
@@ -134,6 +136,7 @@ def line_policy(env, horizon=20):
     return agent.policy()
 
 
+@pytest.mark.slow
 def test_in_an_environment_every_step_is_counted_and_a_confirmation_is_played():
     env = Counting(Line(length=20))
     table = line_policy(env)

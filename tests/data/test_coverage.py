@@ -75,6 +75,7 @@ def test_against_what_the_plant_reaches_not_what_is_declared():
     assert any("velocity" in text and "%" in text for text in made.never)
 
 
+@pytest.mark.slow
 def test_more_data_covers_more():
     problem = spaql.make("cartpole")
     few, many = (spaql.coverage(problem, spaql.record(problem, episodes=n)) for n in (20, 400))

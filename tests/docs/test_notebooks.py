@@ -7,7 +7,7 @@ import pytest
 from pages import ROOT
 
 NOTEBOOKS = sorted((ROOT / "examples").glob("*.ipynb"))
-LONG = ("explain_a_policy",)
+LONG = ("explain_a_policy", "first_steps")
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)

@@ -94,7 +94,7 @@ def test_trees_that_are_none():
         refused(bad)
 
 
-@pytest.mark.parametrize("name", ["cartpole", "pendulum-5", "oblique", "odd names"])
+@pytest.mark.parametrize("name", ["cartpole", pytest.param("pendulum-5", marks=pytest.mark.slow), "oblique", "odd names"])
 def test_mutated_texts(name):
     """What still loads is a sound policy; everything else is a SpaqlError of one line."""
     policy, rng = policies()[name], np.random.default_rng(0)

@@ -66,6 +66,7 @@ def test_a_plant_that_has_to_be_held_takes_a_local_model_and_few_samples(seed):
     assert agent.history.train_samples[-1] == 4000 + agent.problem.map_samples
 
 
+@pytest.mark.slow
 def test_one_threshold_balances_gymnasiums_cartpole():
     agent = learned(spaql.from_gym("CartPole-v1"), 60_000)
     assert agent.evaluate(20).mean >= 450.0
@@ -186,6 +187,7 @@ def test_the_number_of_worker_processes_changes_nothing(jobs):
         np.testing.assert_array_equal(one.states, other.states)
 
 
+@pytest.mark.slow
 def test_a_whole_search_is_the_same_with_two_workers():
     one, other = (learned(line(horizon=10), 2500, jobs=jobs) for jobs in (1, 2))
     assert one.history.table.tobytes() == other.history.table.tobytes()
@@ -321,6 +323,7 @@ def test_three_actions_get_the_threshold_that_two_would_get(seed):
     assert agent.evaluate(20).mean > -1.2  # the best there is: -0.9; doing nothing: -17
 
 
+@pytest.mark.slow
 def test_a_constant_added_to_every_reward_changes_nothing_in_an_environment():
     def law(extra):
         agent = spaql.Laws(spaql.from_gym(Cart(extra), horizon=50), max_leaves=1, seed=1)

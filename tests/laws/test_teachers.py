@@ -113,6 +113,7 @@ def test_a_teacher_must_know_the_actions_and_the_variables():
 
 
 @pytest.mark.filterwarnings("ignore::spaql.SpaqlWarning")
+@pytest.mark.slow
 def test_a_loaded_agent_goes_on_with_the_same_bits_without_its_teacher(tmp_path):
     agent = taught(swing, max_leaves=2)
     agent.save(tmp_path / "agent.spaql")

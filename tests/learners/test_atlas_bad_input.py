@@ -148,6 +148,7 @@ def test_a_horizon_of_one():
     check_sound(learned(Line(), horizon=1))
 
 
+@pytest.mark.slow
 def test_an_environment_that_never_ends():
     agent = learned(Line(), horizon=1000, samples=400)
     check_sound(agent)

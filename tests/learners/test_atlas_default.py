@@ -90,6 +90,7 @@ def test_a_file_from_before_there_was_a_choice_loads_as_the_table_that_it_was(tm
     np.testing.assert_array_equal(again.evaluate(5).returns, agent.evaluate(5).returns)
 
 
+@pytest.mark.slow
 def test_while_it_learns_other_threads_get_the_latest_laws_and_never_search(monkeypatch):
     searches, seen, laws_in = [], [], in_model.laws_in
 

@@ -63,6 +63,7 @@ def test_the_first_samples_are_random_then_look_ahead_acts():
     assert (flags(agent)[40:] & AHEAD).all()
 
 
+@pytest.mark.slow
 def test_laws_are_tried_on_the_plant_and_searched_for_anew():
     agent = swinging()
     assert [one.samples for one in agent.state.grown] == [160, 240]

@@ -78,6 +78,7 @@ def test_the_exact_tree_does_the_same(tables, name):
     np.testing.assert_array_equal(tree.evaluate(20).returns, policy.evaluate(20).returns)
 
 
+@pytest.mark.slow
 def test_visits_of_a_small_tree_count_every_training_step_in_its_regions(agents, small):
     seen = agents["cartpole"].state.memory.states[:1000]
     visits = small.table()["visits"]
@@ -92,6 +93,7 @@ def test_the_policy_is_the_same_at_every_step(agents):
         agents["cartpole"].policy(step=3)
 
 
+@pytest.mark.slow
 def test_a_policy_stays_what_it_was_when_the_agent_learns_on():
     agent = learned("cartpole", 300)
     policy = agent.policy()
@@ -130,6 +132,7 @@ def test_only_the_confirmation_takes_samples_of_the_plant(tables, small):
     assert small.samples == sum(steps)
 
 
+@pytest.mark.slow
 def test_in_an_environment_a_small_tree_takes_no_samples_at_all():
     problem = spaql.from_gym("CartPole-v1", horizon=100)
     agent = spaql.Atlas(problem, controller="table", cells=200, seed=0)

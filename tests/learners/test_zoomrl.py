@@ -81,6 +81,7 @@ def test_a_ball_is_cut_when_its_bonus_is_no_more_than_what_q_may_vary_in_it():
     assert depths == [1] * 4 + [2] * 16 + [3, 3]
 
 
+@pytest.mark.slow
 def test_a_larger_constant_means_finer_balls():
     arms = []
     for lipschitz in (0.5, 1.0, 2.0, 4.0):

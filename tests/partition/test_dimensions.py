@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import spaql
-from helpers import LEARNERS, assert_same, linear_plant, wrapped
+from helpers import LEARNERS, QUICK, assert_same, linear_plant, quick_first, wrapped
 
 
 @pytest.mark.parametrize("d", [1, 2, 6, *(pytest.param(d, marks=pytest.mark.slow) for d in (3, 4, 5))])
-@pytest.mark.parametrize("name", LEARNERS)
+@pytest.mark.parametrize("name", quick_first(LEARNERS, QUICK))
 def test_one_to_six_state_variables(name, d):
     problem = linear_plant(d)
     agent = LEARNERS[name](problem, seed=1)
@@ -22,7 +22,7 @@ def test_one_to_six_state_variables(name, d):
 
 
 @pytest.mark.parametrize(("d", "k"), [(1, 2), (2, 3), (1, 4)])
-@pytest.mark.parametrize("name", LEARNERS)
+@pytest.mark.parametrize("name", quick_first(LEARNERS, QUICK))
 def test_several_continuous_actions(name, d, k):
     problem = linear_plant(d, k)
     agent, other = LEARNERS[name](problem, seed=2), LEARNERS[name](wrapped(problem), seed=2)
@@ -35,7 +35,7 @@ def test_several_continuous_actions(name, d, k):
 
 
 @pytest.mark.parametrize("actions", [[0], [0, 1, 2], list(range(70))])
-@pytest.mark.parametrize("name", LEARNERS)
+@pytest.mark.parametrize("name", quick_first(LEARNERS, QUICK))
 def test_lists_of_actions(name, actions):
     problem = linear_plant(1, actions=actions)
     problem = replace(problem, state=(spaql.Axis("x", slope=0.1),))  # 69 pushes it far

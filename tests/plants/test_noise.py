@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import spaql
-from helpers import LEARNERS, assert_both_loops_agree, quick_first, run_batch, step_plant
+from helpers import LEARNERS, QUICK, assert_both_loops_agree, quick_first, run_batch, step_plant
 from spaql.plants.assemble import gaussians
 from spaql.plants.catalog import CATALOG
 from spaql.plants.plant import LANES
@@ -134,7 +134,7 @@ def test_noise_comes_anew_at_every_step_and_with_every_seed():
     assert abs(np.corrcoef(errors[:-1], errors[1:])[0, 1]) < 0.4
 
 
-@pytest.mark.parametrize("learner", LEARNERS)
+@pytest.mark.parametrize("learner", quick_first(LEARNERS, QUICK))
 @pytest.mark.parametrize("name", quick_first(NOISY, ["pendulum", "cartpole"]))
 def test_same_seed_same_bits_in_the_compiled_loop_and_in_gymnasiums(name, learner):
     assert_both_loops_agree(name, learner, NOISY[name])

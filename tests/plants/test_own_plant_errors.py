@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import spaql
-from helpers import LEARNERS
+from helpers import LEARNERS, QUICK, quick_first
 
 PUSH = spaql.Continuous((-1.0,), (1.0,))
 LINE = [spaql.Axis("place", -2.0, 2.0)]
@@ -152,7 +152,7 @@ def with_a_dict(x, push):
     return (table["a"],), sum(sorted([x, push])), bool([])
 
 
-@pytest.mark.parametrize("step", [python_only, with_a_dict], ids=lambda step: step.python.__name__)
+@pytest.mark.parametrize("step", [python_only, pytest.param(with_a_dict, marks=pytest.mark.slow)], ids=lambda step: step.python.__name__)
 def test_a_step_that_does_not_compile_is_named_when_it_is_first_used(step):
     agent = spaql.SPAQL(problem(step))
     with pytest.raises(spaql.SpaqlError, match=f"{step.python.__name__}.*does not compile"):
@@ -295,7 +295,7 @@ def test_start_states_outside_the_bounds_are_an_error():
         spaql.SPAQL(problem(go, far)).learn(5, rollouts=20)
 
 
-@pytest.mark.parametrize("learner", LEARNERS)
+@pytest.mark.parametrize("learner", quick_first(LEARNERS, QUICK))
 def test_the_agent_keeps_its_history_and_predicts_after_an_error(learner):
     @spaql.step
     def rarely(x, push, luck):

@@ -153,7 +153,7 @@ def test_published_parameters_leave_the_problem_as_it_is(name):
         assert digest(other.plant.step.python) == digest(plain.plant.step.python)
 
 
-@pytest.mark.parametrize("name", quick_first(CHANGED, ["pendulum", "cartpole"]))  # every plant is compiled anew
+@pytest.mark.parametrize("name", quick_first(CHANGED, ["cartpole"]))  # every plant is compiled anew
 def test_every_learner_learns_and_both_loops_agree(name):
     for learner in LEARNERS:
         agents = [LEARNERS[learner](p, seed=2) for p in (changed(name), spaql.from_gym(PlantEnv(name, **CHANGED[name])))]

@@ -28,6 +28,7 @@ def pendulum(**turn):
 @pytest.mark.parametrize(
     "turn", [pytest.param({}, id="recognised"), pytest.param({"period": 2 * math.pi}, id="stated", marks=pytest.mark.slow)]
 )
+@pytest.mark.slow
 def test_the_table_of_atlas_swings_a_pendulum_up_whose_angle_wraps(turn):
     """It was 121 of 200, with a fifth of the episodes lost: the model expected an angle of 3.142 whatever was applied."""
     agent = spaql.Atlas(pendulum(**turn), seed=0, controller="table")

@@ -12,7 +12,7 @@ import scipy.stats
 
 import spaql
 from command_line import run
-from helpers import LEARNERS, assert_both_loops_agree, assert_same, quick_first, ranges_around, run_batch
+from helpers import LEARNERS, QUICK, assert_both_loops_agree, assert_same, quick_first, ranges_around, run_batch
 from hostile_files import load_bytes, members, packed
 from spaql import Between
 from spaql.cli.arguments import settings
@@ -110,7 +110,7 @@ def test_axes_hold_the_states_of_every_episode():
     assert spaql.make("mountain-car", goal=Between(0.3, 0.4)).reference == (0.4, 0.0)
 
 
-@pytest.mark.parametrize("learner", LEARNERS)
+@pytest.mark.parametrize("learner", quick_first(LEARNERS, QUICK))
 @everywhere
 def test_same_seed_same_bits_in_the_compiled_loop_and_in_gymnasiums(name, learner):
     assert_both_loops_agree(name, learner, DRAWN[name])

@@ -22,6 +22,7 @@ def test_episode_statistics_count_what_the_history_counts(learner):
     assert list(env.return_queue)[-4:] == evaluation.returns.tolist()
 
 
+@pytest.mark.slow
 def test_episode_statistics_count_the_steps_of_atlas():
     env = RecordEpisodeStatistics(gymnasium.make("CartPole-v1"), buffer_length=1000)
     agent = spaql.Atlas(spaql.from_gym(env), controller="table", seed=0)

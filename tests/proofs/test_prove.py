@@ -265,7 +265,7 @@ def test_a_certificate_for_another_controller_or_plant_is_refused(certificates, 
         spaql.check_proof(path, balancing, spaql.make("cartpole-500", force=10.5))
 
 
-@pytest.mark.parametrize("change", [{"within": 100}, {"worst_return": -100.0}, {"best_return": -115.0}, {"open": []}])
+@pytest.mark.parametrize("change", [{"within": 100}, *(pytest.param(change, marks=pytest.mark.slow) for change in ({"worst_return": -100.0}, {"best_return": -115.0}, {"open": []}))])
 def test_of_start_boxes_no_line_may_be_better(certificates, climbed, change, tmp_path):
     path, policy = certificates["climbed"]
     content = json.loads(path.read_text())
@@ -274,6 +274,7 @@ def test_of_start_boxes_no_line_may_be_better(certificates, climbed, change, tmp
     _refused(content | change, policy, tmp_path)
 
 
+@pytest.mark.slow
 def test_of_cells_no_number_may_be_better(certificates, tmp_path):
     path, policy = certificates["slid"]
     content = json.loads(path.read_text())

@@ -243,6 +243,7 @@ def orbits_of(policy, states, steps):
     return seen
 
 
+@pytest.mark.slow
 def test_no_episode_of_many_leaves_the_bounds(balancing):
     proof = balancing.prove()
     assert proof.holds

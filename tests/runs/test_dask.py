@@ -115,6 +115,7 @@ def test_jobs_make_no_sense_with_a_cluster(tmp_path):
         reproduce(Request(tmp_path / "s", (PART,), executor="dask://127.0.0.1:8786", jobs=2), progress=False)
 
 
+@pytest.mark.slow
 def test_one_worker_killed_in_the_middle_all_runs_complete_with_the_same_bits(tmp_path, scheduler, workers):
     here, there = tmp_path / "here", tmp_path / "there"
     reproduce(Request(here, (PART,), quick=True, seeds=SEEDS, jobs=1), progress=False)

@@ -29,6 +29,7 @@ def test_all_runs_of_its_plan_are_found(store):
     assert results.missing == {}
 
 
+@pytest.mark.slow
 def test_a_report_is_made_from_it(store):
     told = run("report", store.folder, "--json")
     assert told.returncode == 0, told.stderr

@@ -18,7 +18,7 @@ RUNS = {
     "Atlas": Spec("oil-laplace", "Atlas", 0, 0, 0, 4, (("controller", "table"),), (200,), 3, True),
 }
 
-@pytest.mark.parametrize("algorithm", quick_first(RUNS, ["SPAQL", "Atlas"]))
+@pytest.mark.parametrize("algorithm", quick_first(RUNS, ["SPAQL"]))
 def test_every_source_that_a_run_imports_is_in_its_key(algorithm):
     spec = RUNS[algorithm]
     program = f"""

@@ -82,6 +82,7 @@ def everything(tmp_path_factory):
     return figures, said
 
 
+@pytest.mark.slow
 def test_all_are_drawn(everything):
     figures, said = everything
     assert [figure.name for figure in figures] == list(drawings())[:12]  # the rest is not the paper
@@ -151,6 +152,7 @@ def test_many_on_one_page(everything):
         assert "DejaVu Sans, Verdana, sans-serif" in text
 
 
+@pytest.mark.slow
 def test_same_bytes_whatever_the_users_settings(everything, tmp_path):
     before = {figure.name: figure for figure in everything[0]}
     some = Results(
@@ -176,6 +178,7 @@ def test_nothing_but_the_domains_without_data(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["11-domain-of-a-ball.png", "11-domain-of-a-ball.svg"]
 
 
+@pytest.mark.slow
 def test_little_data(tmp_path):
     """One seed, one algorithm, no Random, a handful of iterations, an episode that ends early."""
     alone = [make_run("cartpole", "SPAQL", 0, 20.0, length=3, steps=7)]

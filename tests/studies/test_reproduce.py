@@ -113,7 +113,8 @@ def test_killed_at_any_moment_it_goes_on_and_ends_with_the_same_bits(tmp_path, w
     assert digests(store) == digests(whole)
 
 
-@pytest.mark.parametrize(("number", "code"), [pytest.param(signal.SIGINT, 130, marks=pytest.mark.slow), (signal.SIGTERM, 143)])
+@pytest.mark.slow
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_ctrl_c_and_sigterm_keep_what_is_finished_and_the_same_command_goes_on(number, code, tmp_path, whole):
     store = tmp_path / "store"
     child = started(store, *SMALL)
@@ -140,6 +141,7 @@ def test_a_killed_worker_costs_only_its_run(tmp_path, whole):
     assert digests(store) == digests(whole)
 
 
+@pytest.mark.slow
 def test_two_at_once_share_a_store(shared, whole):
     store, codes, said = shared
     assert codes == [0, 0], said
@@ -162,6 +164,7 @@ def test_a_damaged_file_stops_it_until_repair_is_asked_for(tmp_path, whole):
     assert digests(store) == digests(whole)
 
 
+@pytest.mark.slow
 def test_the_report_of_a_store_is_the_same_bits_whoever_computed_it(tmp_path, shared, reported):
     other = tmp_path / "other"
     shutil.copytree(shared[0], other)
@@ -239,6 +242,7 @@ def test_a_store_without_write_permission_is_one_line(tmp_path):
     assert said.stderr.strip().count("\n") == 0
 
 
+@pytest.mark.slow
 def test_a_report_removes_only_what_an_earlier_report_has_written(tmp_path, reported):
     store = tmp_path / "store"
     shutil.copytree(reported, store)

@@ -169,6 +169,7 @@ def test_without_optuna_there_is_one_clear_line(tmp_path, monkeypatch):
 # -- the command ---------------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_command_prints_a_table_and_machines_get_json(tmp_path):
     assert "Example:\n    spaql sweep" in run("sweep", "--help").stdout
     words = ["sweep", "cartpole", "spaql", "--option", "xi=1..100:log", "--trials", "2", "--seeds", "1", "--best", "1",

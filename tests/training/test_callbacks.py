@@ -249,7 +249,7 @@ def test_without_tensorboard_there_is_one_clear_line(monkeypatch):
         spaql.callbacks.TensorBoard("logs")
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGKILL, marks=pytest.mark.slow)])
 def test_neither_ctrl_c_nor_kill_loses_what_was_computed(number, tmp_path):
     program = """
     import spaql
