@@ -66,6 +66,18 @@ def touched(cells: CellGrid, box: Array, corner: Array) -> bool:
     return inside
 
 
+@apart
+def place_in(cells: CellGrid, state: Array) -> int:
+    """The cell in which a state is, of which the bounds stand in two columns; -1: in none."""
+    cell = 0
+    for i in range(len(cells.low)):
+        at = np.floor((state[i, 0] - cells.low[i]) / cells.step[i])
+        if not (at >= 0.0 and at < cells.shape[i]):
+            return -1
+        cell = cell * cells.shape[i] + int(at)
+    return cell
+
+
 @inlined
 def number_of(cells: CellGrid, place: Array) -> int:
     cell = 0

@@ -85,6 +85,7 @@ class CellSearch(NamedTuple):
     loop: ClosedLoop
     kept: StayingCells
     cells: CellGrid
+    met: CellGrid  # where simulations have been, with the steps they took from there
     task: Journey
     ends: float  # process time
     w: Any
@@ -103,7 +104,8 @@ def reached(
     size, d = 2**HALVINGS, len(region)
     cells = cells_over(region, np.full(d, min((blocks_along or COARSE) * size, 2 ** (BITS // d))))
     task = Journey(REACH_STEPS, limits, WIDEST * size * cells.step, MOST_SETS, kept.pace, kept.unit, inner)
-    search = CellSearch(loop, kept, cells, task, math.inf, work_for(loop), trail_for(loop, REACH_STEPS))
+    met = cells_over(region, cells.shape // size)
+    search = CellSearch(loop, kept, cells, met, task, math.inf, work_for(loop), trail_for(loop, REACH_STEPS))
     nothing = np.zeros((0, d), np.int64)
     _try(search, _new(search, nothing, nothing, nothing[:, 0]), np.zeros(0, np.int64))  # compiling does not count
     search = search._replace(ends=time.process_time() + seconds)
@@ -124,12 +126,13 @@ def _new(search: CellSearch, corners: Array, sizes: Array, depth: Array) -> Bloc
     loop, cells = search.loop, search.cells
     states = cells.low + (corners + 0.5 * sizes) * cells.step
     steps, unused = np.full(len(corners), LONGEST - 1), np.zeros((2, len(cells.low)))
+    fine, met = (cells, no_cells(len(cells.low))) if depth.any() else (search.kept.cells, search.met)
     until = 0.5 * (time.process_time() + search.ends)  # what is not simulated by then is tried last
     for rows in np.array_split(np.arange(len(corners)), max(1, len(corners) // 1000)):
         if time.process_time() > until:
             break
         some, after = states[rows], steps[rows]
-        arrivals(loop, search.w, search.kept.cells, search.task.inner, some, after, np.zeros(len(rows)), *unused)
+        arrivals(loop, search.w, fine, met, search.task.inner, some, after, np.zeros(len(rows)), *unused)
         steps[rows] = after
     order = np.argsort(steps, kind="stable")
     order = order[steps[order] < LONGEST]
@@ -208,12 +211,13 @@ def surroundings(
     low, high = start[:, 0].copy(), start[:, 1].copy()
     steps, rewards = np.zeros(len(states), np.int64), np.zeros(len(states))
     if inner is not None:  # of those alone that come there
-        arrivals(loop, work_for(loop), no_cells(d), inner, states.copy(), steps, rewards, low.copy(), high.copy())
+        w, around = work_for(loop), (low.copy(), high.copy())
+        arrivals(loop, w, no_cells(d), no_cells(d), inner, states.copy(), steps, rewards, *around)
         states, steps, rewards = states[steps < LONGEST], steps[steps < LONGEST], rewards[steps < LONGEST]
     inner = no_inner(d) if inner is None else inner
-    arrivals(loop, work_for(loop), no_cells(d), inner, states, steps, rewards, low, high)
-    around = 0.01 * (high - low) * [(low < start[:, 0]), (high > start[:, 1])]
-    region = np.stack([low - around[0], high + around[1]], axis=1)
+    arrivals(loop, work_for(loop), no_cells(d), no_cells(d), inner, states, steps, rewards, low, high)
+    more = 0.01 * (high - low) * [(low < start[:, 0]), (high > start[:, 1])]
+    region = np.stack([low - more[0], high + more[1]], axis=1)
     inside = ((states >= goal[:, 0]) & (states <= goal[:, 1])).all(axis=1)
     middle = np.median(states[inside], axis=0) if inside.any() else region.mean(axis=1)
     half = GOAL_PART * (high - low)

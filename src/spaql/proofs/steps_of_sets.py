@@ -11,7 +11,7 @@ from spaql.ground.arrays import Array
 from spaql.ground.compiling import apart, callback, kernel
 from spaql.ground.numba_version import numba
 from spaql.ground.numba_version import types as nb
-from spaql.proofs.cell_grid import Inner
+from spaql.proofs.cell_grid import Inner, place_in
 from spaql.proofs.choices import decided, line_of, see
 from spaql.proofs.flow_model import POLYNOMIAL
 from spaql.proofs.flows import flow_on
@@ -136,6 +136,7 @@ def arrivals(
     loop: ClosedLoop,
     w: SetWork,
     fine: Any,
+    met: Any,
     inner: Inner,
     states: Array,
     steps: Array,
@@ -146,32 +147,31 @@ def arrivals(
     """By simulation in the middle of ranges: after how many steps a state is in a known cell of
     `fine`, or in the set beside the cells.
 
-    `states` become the last ones, `rewards` their sums, `lowest` and `highest` go around all of them.
+    One that comes to a cell of `met` where others have begun ends there, as it goes on nearly as they do. `states`
+    become the last ones, `rewards` their sums, `lowest` and `highest` go around all of them.
     """
     d, m = loop.variables, loop.actions
     for n in range(len(states)):
         for i in range(d):
             w.shrunk[i, 0] = w.shrunk[i, 1] = states[n, i]
-        steps[n], rewards[n] = LONGEST, 0.0
+        steps[n], rewards[n], first = LONGEST, 0.0, -1
         for step in range(LONGEST):
-            inside, cell = True, 0
+            cell, near = place_in(fine, w.shrunk), 0.0
             for i in range(d):
-                at = np.floor((w.shrunk[i, 0] - fine.low[i]) / fine.step[i])
-                inside &= (at >= 0.0) & (at < fine.shape[i])
-                cell = cell * fine.shape[i] + (int(at) if inside else 0)
-                lowest[i], highest[i] = (
-                    min(lowest[i], w.shrunk[i, 0]),
-                    max(highest[i], w.shrunk[i, 0]),
-                )
-            near = 0.0
+                lowest[i], highest[i] = min(lowest[i], w.shrunk[i, 0]), max(highest[i], w.shrunk[i, 0])
             for i in range(d):
                 along = 0.0
                 for j in range(d):
                     along += inner.rows[i, j] * (w.shrunk[j, 0] - inner.middle[j])
                 near += along * along
-            if (inside and fine.bound[cell] >= 0) or (inner.within > 0.0 and near < 0.5 * inner.within):
-                steps[n] = step
+            if (cell >= 0 and fine.bound[cell] >= 0) or (inner.within > 0.0 and near < 0.5 * inner.within):
+                steps[n] = step + (max(fine.bound[cell], 0) if cell >= 0 else 0)
                 break
+            cell = place_in(met, w.shrunk)
+            if cell >= 0 and met.bound[cell] >= 0:
+                steps[n] = min(step + met.bound[cell], LONGEST)
+                break
+            first = cell if step == 0 else first
             run(loop.tape, loop.begins[-2], loop.begins[-1], w.shrunk, False, False, w.r, w.out)
             for o in range(loop.seen):
                 w.seen.middle[o, 0] = 0.5 * (w.out.box[o, 0] + w.out.box[o, 1])
@@ -203,6 +203,8 @@ def arrivals(
                 w.shrunk[i, 0] = w.shrunk[i, 1] = 0.5 * (w.out.box[i, 0] + w.out.box[i, 1])
         for i in range(d):
             states[n, i] = w.shrunk[i, 0]
+        if first >= 0:
+            met.bound[first] = steps[n]
 
 
 @apart
