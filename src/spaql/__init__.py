@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from spaql.plants.catalog import problems
     from spaql.plants.check import check
     from spaql.plants.equations import Between
+    from spaql.plants.features import Feature
     from spaql.plants.fmu import from_fmu
     from spaql.plants.gym import from_gym
     from spaql.plants.known import check_known
@@ -54,9 +55,9 @@ if TYPE_CHECKING:
     from spaql_studies.sweep import sweep
 
 __all__ = [
-    "Axis", "Between", "Continuous", "Controller", "Episode", "Evaluation", "Finite", "History", "Interlock", "Limit",
-    "Policy", "Problem", "Proof", "Reference", "SpaqlError", "SpaqlWarning", "StepResponse", "Worst", "analysis",
-    "callbacks", "check", "check_known", "check_proof", "compare", "coverage", "cube", "differences",
+    "Axis", "Between", "Continuous", "Controller", "Episode", "Evaluation", "Feature", "Finite", "History", "Interlock",
+    "Limit", "Policy", "Problem", "Proof", "Reference", "SpaqlError", "SpaqlWarning", "StepResponse", "Worst",
+    "analysis", "callbacks", "check", "check_known", "check_proof", "compare", "coverage", "cube", "differences",
     "evaluate_vector", "from_data", "from_fmu", "from_gym", "from_ode", "from_plant", "law", "learn_all", "load",
     "loop", "lqr", "make", "observe", "pid", "problems", "record", "reset", "step", "sweep",
 ]  # fmt: skip
@@ -82,6 +83,7 @@ _HOMES = {
     "Reference": "spaql.plants.references",
     "loop": "spaql.plants.loop",
     "from_data": "spaql.data.learned",
+    "Feature": "spaql.plants.features",
     "from_fmu": "spaql.plants.fmu",
     "from_gym": "spaql.plants.gym",
     "learn_all": "spaql.training.trainer",

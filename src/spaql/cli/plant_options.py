@@ -52,6 +52,7 @@ FORMS = {  # of the options that are parsed here: what they take, and an example
     "increments": ("a NUMBER, or NAME=NUMBER", "voltage=2"),
     "rates": ("a NUMBER, or NAME=NUMBER", "voltage=2"),
     "interlock": ("VARIABLE>=NUMBER: ACTION=LOW:HIGH", "current>=8: voltage=-24:0"),
+    "feature": ("NAME=FORMULA", "energy = 0.5*velocity**2 + 15*cos - 15"),
 }
 Many = list[str] | None
 
@@ -101,6 +102,9 @@ class PlantOptions(NamedTuple):
     rates: Annotated[Many, _many("NAME=NUMBER", "Rate limit of the actuator per step: 2, or voltage=2.")] = None
     interlock: Annotated[Many, _many("TEXT", f"A rule that restricts actions: '{FORMS['interlock'][1]}'.")] = None
     measure: Annotated[str | None, _loop(MEASURE_HELP)] = None
+    feature: Annotated[
+        Many, _many("NAME=FORMULA", f"A variable that is a formula of others: '{FORMS['feature'][1]}'.")
+    ] = None
 
     @property
     def looped(self) -> bool:
@@ -136,6 +140,7 @@ def in_loop(
 ) -> "Problem":
     """The problem in the loop that was typed."""
     from spaql.ground.checks import choice
+    from spaql.plants.features import with_features
     from spaql.plants.limits import Limit
     from spaql.plants.loop import loop
     from spaql.plants.make import limited
@@ -143,10 +148,17 @@ def in_loop(
 
     if plant.ends is not None:
         problem = replace(problem, ends=choice("--ends", plant.ends, ENDS[1:]))
+    features: dict[str, str] = {}
+    for text in plant.feature or ():
+        feature, formula = _parsed("feature", text, _sides)
+        if feature in features:
+            raise SpaqlError(f"--feature {text}: {feature} is given twice")
+        features[feature] = formula
     limits = [Limit(*_parsed("limit", text, _range)) for text in plant.limit or ()]
     if plant.trip and plant.trip_cost is None:
         raise SpaqlError("--trip needs --trip-cost too, more than a whole episode can cost; else ending it would pay")
     if not plant.looped and observe is None and reward is None:
+        problem = with_features(problem, features)
         return limited(problem, (*problem.limits, *limits)) if limits else problem
     return loop(
         problem,
@@ -163,6 +175,7 @@ def in_loop(
         trip_cost=plant.trip_cost,
         reward=reward,
         dt=plant.dt,
+        features=features,
     )
 
 

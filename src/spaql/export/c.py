@@ -8,11 +8,10 @@ import math
 import re
 from collections.abc import Callable, Iterable, Sequence
 
-import numpy as np
-
 from spaql.export.c_table import index_text, table_lines
 from spaql.export.heading import C_WORDS, checked_name, double, facts, identifiers, labelled, single, single_at_least
 from spaql.export.programs import UNUSABLE, Language, indented, leaf_lines, nested, score_text, step_of
+from spaql.export.written_features import OF_MATH_H, c_grammar, formulas_of, needed, seen_by_table
 from spaql.ground.checks import FAR, choice, flag
 from spaql.ground.errors import SpaqlError
 from spaql.plants.signals import Signals
@@ -20,7 +19,7 @@ from spaql.policy.policy import Policy
 from spaql.policy.words import one_line
 from spaql.trees.laws import THRESHOLD, LeafLaws
 from spaql.trees.regions import deepest_level, steps_of
-from spaql.trees.tree import LEAF, Tree
+from spaql.trees.tree import Tree
 
 FEW_LEAVES = 64  # up to here nested ifs, beyond a table
 FEW_VALUES = 8  # ordered actions that are compared one by one; more stand in an array
@@ -64,15 +63,19 @@ def to_c(
         at = single_at_least(value) if precision == "single" else value
         return "INFINITY" if math.isinf(at) else language.literal(at)  # a test that only infinity passes
 
-    body = _ifs(policy, name, real, language, cut) if form == "ifs" else table_lines(tree, real, cut, language.literal)
+    if form == "ifs":
+        body = _ifs(policy, name, real, language, cut)
+    else:
+        body = seen_by_table(policy, real, language.literal, table_lines(tree, real, cut, language.literal))
     signature = f"void {name}(const {real} *obs, {real} *action)"
     lines = [*comment([*facts(policy), *_precision_note(tree, precision)]), *_includes(body, main)]
-    lines += EXACT_SUMS if tree.oblique or tree.laws is not None or signals is not None else []
+    exact = tree.oblique or tree.laws is not None or signals is not None or policy.problem.features is not None
+    lines += EXACT_SUMS if exact else []
     lines += [f"{signature};", "", signature, "{", *body, "}"]
     if signals is not None:
         lines += loop_lines(signals, name, real, language)
     if main:
-        lines += ["", *_main(tree, signals, name, real)]
+        lines += ["", *_main(policy, name, real)]
     return "\n".join(lines) + "\n"
 
 
@@ -106,7 +109,7 @@ def _precision_note(tree: Tree, precision: str) -> list[str]:
 
 
 def _includes(body: list[str], main: bool) -> list[str]:
-    math_h = ["#include <math.h>"] if any("INFINITY" in line for line in body) else []
+    math_h = ["#include <math.h>"] if any(OF_MATH_H.search(line) for line in body) else []
     headers = math_h + (["#include <stdio.h>"] if main else [])
     return ["", *headers, ""] if headers else [""]
 
@@ -137,19 +140,12 @@ def _ifs(policy: Policy, name: str, real: str, language: Language, cut: Callable
         score = score_text(laws, leaf, 0, words, literal)
         return [f"score = {score} + {literal(0.5)};", f"action[0] = {chosen};"]
 
-    used = _used(tree)
-    read = [f"    const {real} {word} = obs[{j}];" for j, word in enumerate(words) if j in used]
+    raw, used = len(policy.problem.measured), needed(policy)
+    read = [f"    const {real} {word} = obs[{j}];" for j, word in enumerate(words[:raw]) if j in used]
+    for j, text in formulas_of(policy, c_grammar(literal, real), words):
+        read.append(f"    const {real} {words[j]} = {text};")
     body = nested(tree, words, language, lambda leaf: leaf_lines(tree, leaf, words, outputs, language, stepped), 1, cut)
     return [*(read or ["    (void)obs;"]), *_declared(tree, body, real, literal), "", *body]
-
-
-def _used(tree: Tree) -> set[int]:
-    """The variables that tests and laws look at."""
-    feature = tree.nodes["feature"]
-    looked = tree.weights[feature == tree.variables].any(axis=0)
-    if tree.laws is not None:
-        looked = looked | tree.laws.gains.any(axis=(0, 1))
-    return {*feature[feature != LEAF].tolist(), *np.flatnonzero(looked).tolist()}
 
 
 def _declared(tree: Tree, body: Sequence[str], real: str, literal: Callable[[float], str]) -> list[str]:
@@ -229,10 +225,11 @@ def _facts(signals: Signals, name: str, far: str) -> list[str]:
     ]
 
 
-def _main(tree: Tree, signals: Signals | None, name: str, real: str) -> list[str]:
+def _main(policy: Policy, name: str, real: str) -> list[str]:
     """Reads numbers until there are no more; what is left of an incomplete row is an error."""
     about = "reads one observation per line, prints one action per line."
-    (given, d), (shown, axes), begin = ("obs", tree.variables), ("action", tree.actions.shape[1]), []
+    signals, begin = policy.problem.signals, list[str]()
+    (given, d), (shown, axes) = ("obs", len(policy.problem.measured)), ("action", policy.rules.actions.shape[1])
     call = f"{name}(obs, action);"
     if signals is not None:
         about = "reads the inputs of an episode, one step per line, prints what is applied."

@@ -16,6 +16,7 @@ from spaql.policy.words import (
     action_names,
     action_units,
     different,
+    formula_lines,
     number,
     one_line,
     share_of_time,
@@ -54,8 +55,10 @@ def facts(policy: Policy, interface: bool = True, place: str = "[{}]", first: in
     if interface:
         lines += ["", "Observation, in this order:"]
         names, units = variable_names(problem), variable_units(problem)
-        for j, (name, unit, axis) in enumerate(zip(names, units, problem.state, strict=True)):
+        for j, (name, unit, axis) in enumerate(zip(names, units, problem.measured, strict=False)):
             lines.append(f"  obs{place.format(first + j)}  {labelled(name, unit)}, {range_text(axis)}")
+        formulas = formula_lines(problem)
+        lines += ["Features, computed from it:", *(f"  {line}" for line in formulas)] if formulas else []
         lines.append("Action:")
         for j, (name, unit) in enumerate(zip(action_names(problem), action_units(problem), strict=True)):
             lines.append(f"  action{place.format(first + j)}  {labelled(name, unit)}, {choices_text(policy, j)}")

@@ -11,6 +11,7 @@ from spaql.ground.checks import FAR, choice, flag, real, whole
 from spaql.ground.errors import SpaqlError
 from spaql.plants.catalog import CATALOG
 from spaql.plants.equations import plain
+from spaql.plants.features import attached, of_file
 from spaql.plants.make import make_from_catalog, parameters_of_file
 from spaql.plants.problem import MOST_VARIABLES, Axis, Continuous, Finite, Problem, completed
 from spaql.plants.signal_files import check_loop, limits_for_file, limits_of_file, signals_for_file, signals_of_file
@@ -26,7 +27,7 @@ FORMAT, VERSION = "spaql policy", 1
 MOST_NODES = 10**7  # that are read
 MOST_LETTERS = 2**28  # of the whole text
 LONGEST_NAME = 1000  # letters
-CHANGES = ("parameters", "limits", "ends", "signals")  # keys that only some problems have
+CHANGES = ("parameters", "limits", "ends", "signals", "features")  # keys that only some problems have
 KINDS = {CLIP: "clip", ORDERED: "ordered", SCORES: "scores", THRESHOLD: "threshold"}  # of laws
 
 
@@ -64,6 +65,7 @@ def _changes(problem: Problem) -> dict[str, Any]:
         "limits": limits_for_file(problem.limits),
         "ends": "" if named else problem.ends,
         "signals": problem.signals and signals_for_file(problem.signals),
+        "features": problem.features and problem.features.texts,
     }
     return {key: value for key, value in fields.items() if value}
 
@@ -180,18 +182,15 @@ def _problem(top: dict[str, Any]) -> Problem:
     """The problem as it is told: it can decide, but not run."""
     there = [key for key in CHANGES if isinstance(top["problem"], dict) and key in top["problem"]]
     fields = _fields("problem", top["problem"], " ".join(["name summary horizon clip", *there]))
+    state = tuple(_axis(axis) for axis in _list("variables", top["variables"], MOST_VARIABLES))
+    actions, (name, summary) = _told_actions(top["actions"]), (_string(key, fields[key]) for key in ("name", "summary"))
     return Problem(
-        _string("name", fields["name"]),
-        _string("summary", fields["summary"]),
-        tuple(_axis(axis) for axis in _list("variables", top["variables"], MOST_VARIABLES)),
-        _told_actions(top["actions"]),
-        whole("horizon", fields["horizon"], 1),
-        clip=flag("clip", fields["clip"]),
+        name, summary, state, actions, whole("horizon", fields["horizon"], 1), clip=flag("clip", fields["clip"]),
         parameters=parameters_of_file(fields["name"], None, fields.get("parameters", {})),
         limits=limits_of_file(fields.get("limits", [])),
         signals=signals_of_file(fields.get("signals"), fields["summary"]),
-        ends=fields.get("ends", ""),
-    )
+        ends=fields.get("ends", ""), features=of_file(fields.get("features"), state, actions),
+    )  # fmt: skip
 
 
 def _axis(told: Any) -> Axis:
@@ -222,9 +221,10 @@ def _with_plant(described: Problem, given: Problem | None) -> Problem:
     same = given
     if given is None and described.name in CATALOG and described.signals is None:
         same = make_from_catalog(described.name, described.parameters)
+        same = attached(same, described.features, described.state[len(described.measured) :])
     if same is None:
         return described
-    for what in ("state", "actions", "horizon"):
+    for what in ("state", "actions", "horizon", "features"):
         if getattr(same, what) != getattr(described, what):
             if given is None:
                 return described

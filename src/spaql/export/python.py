@@ -1,8 +1,9 @@
-"""A policy as a Python function without imports. The loop around a law is a dict that holds the memory, with init and
-step."""
+"""A policy as a Python function, without imports but of `math` where features need it. The loop around a law is a dict
+that holds the memory, with init and step."""
 
 from spaql.export.heading import PYTHON_WORDS, checked_name, double, facts, identifiers
 from spaql.export.programs import UNUSABLE, Language, indented, nested, score_text, step_of
+from spaql.export.written_features import formulas_of, python_grammar
 from spaql.ground.checks import FAR
 from spaql.plants.problem import Finite
 from spaql.plants.signals import Signals
@@ -38,16 +39,20 @@ def to_python(policy: Policy, name: str = "controller") -> str:
     body = _ifs(policy, name) if deepest_level(policy.rules) <= DEEPEST else _table(policy)
     signals = policy.problem.signals
     around = [] if signals is None else loop_lines(signals, name)
-    return "\n".join([*comment, "", "", f"def {name}(obs):", *body, *around]) + "\n"
+    uses = ["import math", ""] if any("math." in line for line in body) else []
+    return "\n".join([*comment, "", *uses, "", f"def {name}(obs):", *body, *around]) + "\n"
 
 
 def _ifs(policy: Policy, name: str) -> list[str]:
     tree, laws = policy.rules, policy.rules.laws
     scores = {"score", "scores", *(f"score{axis}" for axis in range(policy.problem.actions.axes))}
     own = {"min", "max", "int", *scores} if laws is not None else set()
+    own |= {"min", "max", "abs", "math"} if policy.problem.features is not None else set()
     words = identifiers(policy.words.names, PYTHON_WORDS | {"obs", name} | own)
     # float(): numbers of NumPy in single precision would round the cut before they compare
-    read = [f"    {', '.join(words)}{',' if len(words) == 1 else ''} = map(float, obs)"]
+    given = words[: len(policy.problem.measured)]
+    read = [f"    {', '.join(given)}{',' if len(given) == 1 else ''} = map(float, obs)"]
+    read += [f"    {words[j]} = {text}" for j, text in formulas_of(policy, python_grammar(double), words)]
 
     def leaf_lines(leaf: int) -> list[str]:
         return [f"return {_action(policy, leaf)}"] if laws is None else _law(policy, laws, leaf, words)
@@ -56,7 +61,7 @@ def _ifs(policy: Policy, name: str) -> list[str]:
 
 
 def _table(policy: Policy) -> list[str]:
-    tree = policy.rules
+    tree, seen = policy.rules, [f"obs[{j}]" for j in range(len(policy.problem.state))]
     leaf = "(action,)" if tree.laws is None else "(law,): gains and offset of every score"
     lines = [
         f"    # by node: (variable or weights, cut, next node below the cut, next node from the cut on), or {leaf}",
@@ -75,6 +80,7 @@ def _table(policy: Policy) -> list[str]:
         *lines,
         "    )",
         "    obs = [float(value) for value in obs]",
+        *(f"    obs.append({text})" for _, text in formulas_of(policy, python_grammar(double), seen, every=True)),
         "    node = nodes[0]",
         "    while len(node) > 1:",
         "        tested, cut, below, above = node",

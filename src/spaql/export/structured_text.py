@@ -17,6 +17,7 @@ from spaql.export.heading import (
     range_text,
 )
 from spaql.export.programs import UNUSABLE, Language, indented, leaf_lines, nested, score_text, step_of
+from spaql.export.written_features import formulas_of, st_grammar
 from spaql.ground.checks import FAR
 from spaql.ground.errors import SpaqlError
 from spaql.plants.signals import Signals
@@ -83,25 +84,26 @@ def to_st(policy: Policy, name: str = "controller") -> str:
 
     lines = [f"(* {_clean(line)} *)" if line else "" for line in facts(policy, interface=False)]
     lines += ["", f"FUNCTION_BLOCK {name}", "VAR_INPUT"]
-    for word, label, unit, axis in zip(inputs, names, said.units, problem.state, strict=True):
+    for word, label, unit, axis in zip(inputs, names, said.units, problem.measured, strict=False):
         lines.append(f"    {word} : LREAL;  (* {_clean(labelled(label, unit))}, {range_text(axis)} *)")
     lines += ["END_VAR", "VAR_OUTPUT"]
     for j, (word, label, unit) in enumerate(zip(outputs, results, said.action_units, strict=True)):
         lines.append(f"    {word} : LREAL;  (* {_clean(labelled(label, unit))}, {choices_text(policy, j)} *)")
-    lines += ["END_VAR", *_law_variables(tree), ""]
+    formulas = formulas_of(policy, st_grammar(_literal), inputs)
+    lines += ["END_VAR", *_own_variables(tree, [inputs[j] for j, _ in formulas]), ""]
+    lines += [f"{inputs[j]} := {text};" for j, text in formulas]
     lines += nested(tree, inputs, LANGUAGE, lambda leaf: leaf_lines(tree, leaf, inputs, outputs, LANGUAGE, stepped), 0)
     lines.append("END_FUNCTION_BLOCK")
     if problem.signals is not None:
-        lines += loop_lines(problem.signals, name, inputs, outputs)
+        lines += loop_lines(problem.signals, name, inputs[: len(problem.measured)], outputs)
     return "\n".join(lines) + "\n"
 
 
-def _law_variables(tree: Tree) -> list[str]:
-    """What the statements of leaves keep a score in."""
-    if tree.laws is None or tree.laws.kind not in (CLIP, SCORES):
-        return []
-    best = ["    best : LREAL;"] if tree.laws.kind == SCORES else []
-    return ["VAR", *best, "    score : LREAL;", "END_VAR"]
+def _own_variables(tree: Tree, features: list[str]) -> list[str]:
+    """Features, and what the statements of leaves keep a score in."""
+    kind = None if tree.laws is None else tree.laws.kind
+    own = [*features, *(["best"] if kind == SCORES else []), *(["score"] if kind in (CLIP, SCORES) else [])]
+    return ["VAR", *(f"    {word} : LREAL;" for word in own), "END_VAR"] if own else []
 
 
 def _clean(text: str) -> str:

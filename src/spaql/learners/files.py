@@ -24,6 +24,7 @@ from spaql.learners.outer import BEST_RETURN
 from spaql.learners.registry import learner_class, learners
 from spaql.plants.catalog import CATALOG, ends_of
 from spaql.plants.equations import plain
+from spaql.plants.features import attached, of_file
 from spaql.plants.make import make_from_catalog, parameters_of_file
 from spaql.plants.problem import Axis, Problem, completed
 from spaql.plants.signal_files import (
@@ -92,6 +93,7 @@ def _describe(problem: Problem) -> dict[str, Any]:
         **({"limits": limits_for_file(problem.limits)} if problem.limits else {}),
         **({"ends": problem.ends} if problem.ends else {}),
         **({"signals": signals_for_file(problem.signals)} if problem.signals is not None else {}),
+        **({"features": problem.features.texts} if problem.features is not None else {}),
         "catalog": published and problem.plant is not None and problem.signals is None,
     }
 
@@ -209,11 +211,12 @@ def _problem(described: dict[str, Any], given: Problem | None) -> Problem:
     """
     incomplete = described["has_options"] or described.get("has_known", False)  # a file holds neither
     env_id = None if described["env_id"] is None or incomplete else str(described["env_id"])
+    state, actions = tuple(Axis(**axis) for axis in described["state"]), actions_of_file(described["actions"])
     problem = Problem(
         str(described["name"]),
         str(described["summary"]),
-        tuple(Axis(**axis) for axis in described["state"]),
-        actions_of_file(described["actions"]),
+        state,
+        actions,
         whole("horizon", described["horizon"], 1),
         reference=None if described["reference"] is None else tuple(float(v) for v in described["reference"]),
         xi={str(k): float(v) for k, v in described["xi"].items()},
@@ -226,13 +229,15 @@ def _problem(described: dict[str, Any], given: Problem | None) -> Problem:
         signals=signals_of_file(described.get("signals"), str(described["summary"])),
         dt=described.get("dt"),
         ends=described.get("ends", ""),
+        features=of_file(described.get("features"), state, actions),
     )
     same = given
     if given is None and described["catalog"] and problem.signals is None:
         same = make_from_catalog(problem.name, problem.parameters)
+        same = attached(same, problem.features, problem.state[len(problem.measured) :])
     if same is None:
         return replace(problem, ends=ends_of(problem))  # earlier versions did not write it
-    for what in ("state", "actions", "horizon"):
+    for what in ("state", "actions", "horizon", "features"):
         if getattr(same, what) != getattr(problem, what):
             raise ValueError(f"its {what} differs from that of {same.name}")
     check_loop(problem.signals, same.signals)

@@ -15,6 +15,7 @@ from spaql.plants.answers import begun, outcome, vector
 from spaql.plants.axes import box_of
 from spaql.plants.compile import names as letters
 from spaql.plants.equations import Between
+from spaql.plants.features import FeatureEnv, bare_plant
 from spaql.plants.loop_plant import Surroundings, loop_functions, loop_state
 from spaql.plants.make import make_from_catalog
 from spaql.plants.plant import Plant, PlantFunction, advance_code, loop_of
@@ -217,6 +218,7 @@ class LoopInside(NamedTuple):
 
 def inside(env: Any) -> LoopInside | None:
     """Of an environment, now; None if it is in no loop."""
+    env = env.env if isinstance(env, FeatureEnv) else env
     if isinstance(env, LoopEnv):
         plant, (_, signals, around), state = env.inner, env.stated, env.state
     elif isinstance(env, PlantEnv) and loop_of(env) is not None:
@@ -236,7 +238,8 @@ def inside(env: Any) -> LoopInside | None:
 
 def applied(env: Any, now: LoopInside, action: Sequence[float]) -> tuple[float, ...]:
     """What a decision of the controller becomes: after increments, rate limits and interlocks, before delay."""
-    signals = (env.stated if isinstance(env, LoopEnv) else loop_of(env))[1]
+    stated: Any = env.stated if isinstance(env, LoopEnv | FeatureEnv) else loop_of(env)
+    signals = stated[1]
     u: tuple[float, ...] = signals.functions.applied(*now.measured, *now.references, *now.registers, *action)
     return tuple(map(float, u))
 
@@ -245,7 +248,7 @@ def drawn_parameters(env: Any) -> dict[str, float]:
     """By name: the parameters that the present episode of a compiled plant has drawn; they end its state."""
     if not isinstance(env, PlantEnv):
         return {}
-    plant = (loop_of(env) or (env.plant,))[0]
+    plant = (loop_of(env) or (bare_plant(env.plant),))[0]
     given = plant.origin[1][-1] if plant.origin is not None else {}
     names = [name for name, value in given.items() if isinstance(value, Between)] if isinstance(given, Mapping) else []
     hidden = env.table[plant.state_dim - len(names) : plant.state_dim, 0].tolist()

@@ -43,6 +43,7 @@ def from_fmu(
     clip: bool = False,
     rollouts: int | None = None,
     measure: int = MEASURE,
+    features: Any = None,
 ) -> Problem:
     """A problem from an FMU for co-simulation, FMI 2 or 3. Needs FMPy: `pip install "spaql[fmi]"`.
 
@@ -67,7 +68,7 @@ def from_fmu(
         problem = from_gym(
             env, whole("horizon", horizon, 1, 10**6), state_low, state_high, slopes=slopes, reference=reference,
             clip=clip, rollouts=rollouts, reward=reward, terminated=terminated, ends=ends, measure=measure,
-            names=[axis.name for axis in seen], units=[axis.unit for axis in seen],
+            names=[axis.name for axis in seen], units=[axis.unit for axis in seen], features=features,
         )  # fmt: skip
     except SpaqlError:
         env.close()

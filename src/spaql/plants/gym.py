@@ -14,6 +14,7 @@ from spaql.plants.answers import begun, flattened, labelled, observed, steps, ta
 from spaql.plants.catalog import ends_of
 from spaql.plants.check import random_steps
 from spaql.plants.environment import PlantEnv
+from spaql.plants.features import with_features
 from spaql.plants.known import KnownOutcome, check_known, known_outcome
 from spaql.plants.limits import Limit
 from spaql.plants.problem import SHORTEST, UNBOUNDED, Axis, Continuous, Finite, Problem
@@ -47,6 +48,7 @@ def from_gym(
     action_units: Sequence[str] | None = None,
     flatten: bool = False,
     measure: int = MEASURE,
+    features: Any = None,
     **options: Any,
 ) -> Problem:
     """A problem from a Gymnasium id or environment: Box observations (one axis), Box or Discrete actions.
@@ -65,6 +67,7 @@ def from_gym(
     - `names`, `units`, `action_names`, `action_units`: a text per observed variable and per action axis; `names=True`
       for those of Gymnasium's documentation (classic control, LunarLander, some of MuJoCo)
     - `flatten`: observations in a Dict, a Tuple or a Box of several axes become one vector, named by their keys
+    - `features`: variables that are formulas of others, by name (docs/features.md)
     - `options` are passed on to `gymnasium.make`
     """
     whole("measure", measure, 1, 10**7)
@@ -92,18 +95,23 @@ def from_gym(
     words = (names, units, action_names, action_units)
     state, actions = labelled(problem.name, problem.state, problem.actions, *words)
     limited, meaning = () if limits is None else limits, ends_of(problem) if ends is None else ends
-    problem = replace(problem, state=state, actions=actions, limits=limited, ends=meaning)
-    check_starts(problem, problem.limits)
+    problem = replace(problem, state=state, actions=actions, ends=meaning)
     known = known_outcome(reward, terminated, problem.state, problem.actions)
-    if known is None:
-        return problem
-    problem = replace(problem, known=known)
+    if known is not None:
+        problem = replace(problem, known=known)
+        _check(problem, env, options, flatten)
+    problem = replace(with_features(problem, features), limits=limited)
+    check_starts(problem, problem.limits)
+    return problem
+
+
+def _check(problem: Problem, env: Any, options: dict[str, Any], flatten: bool) -> None:
+    """What is known of the problem, on random steps."""
     if isinstance(env, str):  # fresh, so that the check leaves no trace
         with _open(env, options, flatten)[0] as other:
             check_known(problem, *random_steps(problem, other))
     else:
         check_known(problem, *random_steps(problem, problem.open_env()))
-    return problem
 
 
 def _horizon(env: "gymnasium.Env[Any, Any]", given: int | None) -> int:

@@ -23,6 +23,7 @@ from spaql.ground.checks import FAR, real, whole
 from spaql.ground.errors import SpaqlError, echoed
 from spaql.plants.axes import NARROWEST
 from spaql.plants.environment import LoopEnv
+from spaql.plants.features import attached, bare, with_features
 from spaql.plants.limits import Interlock, Limit
 from spaql.plants.loop_plant import Surroundings, least_paid, loop_known, looped, payment_of
 from spaql.plants.plant import loop_of
@@ -52,6 +53,7 @@ def loop(
     reward: Callable[..., float] | None = None,
     dt: float | None = None,
     name: str | None = None,
+    features: Any = None,
 ) -> Problem:
     """The problem with its plant in a loop.
 
@@ -71,6 +73,7 @@ def loop(
       minus the squared errors, each in halves of the reference's range
     - `dt`: seconds per step, for integrals. By default that of the plant (an FMU, an environment with `dt`, a problem
       by name), which no other may contradict; else 1
+    - `features`: variables that are formulas of what the controller sees, by name (docs/features.md)
     """
     if not isinstance(problem, Problem):
         raise SpaqlError(f"loop takes a problem (spaql.make, from_plant, from_gym), not {type(problem).__name__}")
@@ -78,6 +81,8 @@ def loop(
         raise SpaqlError(f"{problem.name} is in a loop already: state everything in one call of spaql.loop")
     if not problem.can_run:
         raise SpaqlError(f"{problem.name} has no plant to put into a loop")
+    if problem.features is not None:
+        raise SpaqlError(f"{problem.name} has features: state them in spaql.loop, of what the controller sees there")
     given = _list("references", references, Reference)
     signals = signals_of(
         measured=problem.state, actuator=problem.actions, references=given, memory=_texts("memory", memory),
@@ -92,13 +97,15 @@ def loop(
     summary = f"{about}{IN_LOOP}{loop_line(signals, around)}"
     kept = _list("limits", limits, Limit)
     for limit in kept:
-        if limit.variable in signals.axes and limit.variable not in {axis.name for axis in signals.state}:
+        seen = {*(axis.name for axis in signals.state), *(features if isinstance(features, Mapping) else ())}
+        if limit.variable in signals.axes and limit.variable not in seen:
             raise SpaqlError(f"a limit on {echoed(limit.variable)}, which is not observed: add it to observe=[...]")
     check_statements(signals, kept, ends)
     warn_beyond(problem, given)
     # what trips has failed; where the plant's own ends are successes, an end may be either
     meaning = problem.ends if not ends else "" if problem.ends == "success" else "failure"
-    in_loop = _in_loop(problem, signals, around, name=called, summary=summary, limits=kept, ends=meaning)
+    in_loop = _in_loop(problem, signals, around, name=called, summary=summary, ends=meaning)
+    in_loop = replace(with_features(in_loop, features), limits=kept)
     check_starts(in_loop, in_loop.limits)
     check_starts(problem, ends, trip=True)
     return in_loop
@@ -115,11 +122,22 @@ def _in_loop(base: Problem, signals: Signals, around: Surroundings, **kept: Any)
     return replace(base, env=LoopEnv(base, signals, around), **parts, **kept)
 
 
+def _again(problem: Problem, base: Problem, signals: Signals, around: Surroundings, **changed: Any) -> Problem:
+    """The problem in a changed loop; with its features, where all they are made of is still seen in its place."""
+    about = {name: getattr(problem, name) for name in ("name", "summary", "ends")} | changed
+    in_loop, features = _in_loop(base, signals, around, limits=(), **about), problem.features
+    if features is not None and signals.state == problem.measured:
+        in_loop = attached(in_loop, features, problem.state[features.raw :])
+    return replace(in_loop, limits=problem.limits)
+
+
 def extended(problem: Problem, memory: Sequence[str], observe: Sequence[str], **more: Any) -> Problem:
     """The same plant in the same loop, with more memory, for a controller that sees these variables.
 
     `more`: references and, of a problem that is in no loop yet, dt; the reward stays as it was.
     """
+    if problem.features is not None:
+        problem = bare(problem)
     if problem.signals is None:
         base, around = problem, Surroundings()
         signals = replace(signals_around(problem), **more)
@@ -132,7 +150,7 @@ def extended(problem: Problem, memory: Sequence[str], observe: Sequence[str], **
     shown = tuple(dict.fromkeys([*observe, *limited]))  # what is limited is seen, so that it can be counted
     wanted = signals_of(**signals.parts() | {"memory": kept, "shown": shown})
     about = problem.summary if problem.signals is not None else f"{problem.summary}{IN_LOOP}{loop_line(wanted, around)}"
-    return _in_loop(base, wanted, around, **_named_as(problem) | {"summary": about})
+    return _again(problem, base, wanted, around, summary=about)
 
 
 def with_previous(problem: Problem) -> Problem:
@@ -141,7 +159,7 @@ def with_previous(problem: Problem) -> Problem:
     Then it is a part of the state: a controller that knows it can be a filter, or change its output little by little.
     """
     signals = problem.signals
-    if signals is None or not signals.rates:
+    if signals is None or not signals.rates or problem.features is not None:  # whose place is behind the others
         return problem
     seen = [axis.name for axis in problem.state]
     own = [f"previous({name})" for name in signals.action_names if f"previous({name})" not in seen]
@@ -156,18 +174,14 @@ def with_previous(problem: Problem) -> Problem:
 
 def signals_around(problem: Problem) -> Signals:
     """Those of its loop; or of one in which nothing is between plant and law."""
-    return problem.signals or Signals(problem.state, problem.actions, dt=dt_of(problem), horizon=problem.horizon)
+    return problem.signals or Signals(problem.measured, problem.actions, dt=dt_of(problem), horizon=problem.horizon)
 
 
 def restated(problem: Problem, references: Sequence[Reference], noise: bool = True) -> Problem:
     """The same plant in the same loop with other references of the same names; without sensor noise, if asked for."""
     base, signals, around = stated(problem)
     wanted = replace(signals, references=tuple(references))
-    return _in_loop(base, wanted, around if noise else replace(around, noise=()), **_named_as(problem))
-
-
-def _named_as(problem: Problem) -> dict[str, Any]:
-    return {name: getattr(problem, name) for name in ("name", "summary", "limits", "ends")}
+    return _again(problem, base, wanted, around if noise else replace(around, noise=()))
 
 
 def can_restate(problem: Problem) -> bool:
@@ -183,8 +197,8 @@ def stated(problem: Problem) -> tuple[Problem, Signals, Surroundings]:
     inner, signals, around = loop
     if isinstance(inner, Problem):
         return inner, signals, around
-    bare: dict[str, Any] = {"state": signals.measured, "actions": signals.actuator, "signals": None, "known": None}
-    return replace(problem, plant=inner, reference=None, limits=(), **bare), signals, around
+    alone: dict[str, Any] = {"state": signals.measured, "actions": signals.actuator, "signals": None, "known": None}
+    return replace(problem, plant=inner, reference=None, limits=(), features=None, **alone), signals, around
 
 
 def _held(problem: Problem, signals: Signals) -> tuple[float, ...] | None:

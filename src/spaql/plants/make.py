@@ -22,6 +22,7 @@ from spaql.plants.equations import (
     starts,
     widest,
 )
+from spaql.plants.features import with_features
 from spaql.plants.known import KnownOutcome, check_with_plant, known_outcome
 from spaql.plants.limits import Limit
 from spaql.plants.plant import Plant, PlantFunction
@@ -29,7 +30,7 @@ from spaql.plants.problem import Problem
 from spaql.plants.statements import check_starts
 
 
-def make(name: str, *, limits: Sequence[Limit] = (), **parameters: Any) -> Problem:
+def make(name: str, *, limits: Sequence[Limit] = (), features: Any = None, **parameters: Any) -> Problem:
     """A problem of the catalog by name; `spaql.problems()` lists them.
 
     - `parameters`: physical ones by name, such as `m=2.0`, and `horizon`, steps per episode (docs/plants.md lists them)
@@ -39,8 +40,9 @@ def make(name: str, *, limits: Sequence[Limit] = (), **parameters: Any) -> Probl
     - `observation_noise={"velocity": 0.1}`: of the error with which a variable is observed; a number is a fraction of
       every range
     - `limits=[spaql.Limit("angle", -0.1, 0.1)]`: counted in every evaluation
+    - `features={"energy": lambda cos, sin, velocity: ...}`: variables that are formulas of others (docs/features.md)
     """
-    problem = make_from_catalog(name, parameters)
+    problem = with_features(make_from_catalog(name, parameters), features)
     return problem if limits == () else limited(problem, limits)
 
 
@@ -120,6 +122,7 @@ def from_plant(
     terminated: Callable[..., bool] | None = None,
     limits: Sequence[Limit] = (),
     ends: str = "",
+    features: Any = None,
 ) -> Problem:
     """A problem from your own equations (functions decorated with `@spaql.reset`, `@spaql.step`, `@spaql.observe`).
 
@@ -129,20 +132,21 @@ def from_plant(
     - `limits`: on observed variables and action axes, counted in every evaluation
     - `ends`: "failure" or "success", what it means that the plant ends an episode; evaluations and certificates count
       failures by it
+    - `features`: variables that are formulas of others, by name (docs/features.md)
     """
     if not isinstance(actions, Continuous | Finite):
         raise SpaqlError(f"actions is a spaql.Continuous or a spaql.Finite, not {type(actions).__name__}")
     given = parameters_by_name({} if parameters is None else parameters)
     plant = with_parameters(reset, step, observe, actions.axes, given)
     return problem_of(
-        plant, given, state, actions, horizon, reference, name, rollouts, limits, ends, reward, terminated
+        plant, given, state, actions, horizon, reference, name, rollouts, limits, ends, reward, terminated, features
     )
 
 
 def problem_of(
     plant: Plant, given: Mapping[str, Value], state: Sequence[Axis], actions: Continuous | Finite, horizon: int,
     reference: Sequence[float] | None, name: str, rollouts: int, limits: Sequence[Limit], ends: str,
-    reward: Callable[..., float] | None = None, terminated: Callable[..., bool] | None = None,
+    reward: Callable[..., float] | None = None, terminated: Callable[..., bool] | None = None, features: Any = None,
 ) -> Problem:  # fmt: skip
     """Around a plant of the user's, with these parameters."""
     state = items("`state`", state)
@@ -152,13 +156,13 @@ def problem_of(
     problem = Problem(
         name, summary, tuple(state), actions, horizon, plant=plant, rollouts=rollouts,
         reference=None if reference is None else tuple(np.atleast_1d(reference).tolist()),
-        known=known_outcome(reward, terminated, state, actions), limits=limits, ends=ends,
+        known=known_outcome(reward, terminated, state, actions), ends=ends,
         dt=None if plant.flow is None else plant.flow.dt,
     )  # fmt: skip
     if problem.known is not None:
         check_with_plant(problem)
-    check_starts(problem, problem.limits)
-    return problem
+    problem = with_features(problem, features)
+    return problem if isinstance(limits, tuple) and not limits else limited(problem, limits)
 
 
 def parameters_by_name(parameters: Any) -> dict[str, Value]:

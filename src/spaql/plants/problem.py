@@ -17,6 +17,7 @@ from spaql.plants.problem_text import problem_text
 if TYPE_CHECKING:
     import gymnasium
 
+    from spaql.plants.features import Features
     from spaql.plants.known import KnownOutcome
     from spaql.plants.plant import Plant
     from spaql.plants.signals import Signals
@@ -58,6 +59,7 @@ class Problem:
     seen: tuple[tuple[float, float], ...] = ()  # of a plant learned from data: where each variable was in them
     dt: float | None = None  # s, of a step, where the plant has a clock of its own
     ends: str = ""  # what it means that the plant ends an episode: "failure" or "success"; "": nobody has said
+    features: "Features | None" = None  # formulas: the last of the variables
 
     def __post_init__(self) -> None:
         text("the name of a problem", self.name), text("the summary of a problem", self.summary)
@@ -87,7 +89,9 @@ class Problem:
         if self.plant is not None and (self.plant.observation_dim, self.plant.action_dim) != sizes:
             shown, taken = self.plant.observation_dim, self.plant.action_dim
             raise SpaqlError(f"the plant shows {shown} variables and takes {taken} actions")
-        if self.signals is not None and (self.signals.state, self.signals.actions) != (self.state, self.actions):
+        if self.features is not None and not 0 < self.features.raw < len(self.state):
+            raise SpaqlError("the features are not the last of the variables")
+        if self.signals is not None and (self.signals.state, self.signals.actions) != (self.measured, self.actions):
             raise SpaqlError("the signals of the loop are not those of the variables and actions")
         if self.known is not None and (self.known.observation_dim, self.known.action_dim) != sizes:
             shown, taken = self.known.observation_dim, self.known.action_dim
@@ -148,6 +152,11 @@ class Problem:
         return lambda action: number(action[0])
 
     @property
+    def measured(self) -> tuple[Axis, ...]:
+        """The variables that are observed; behind them come features."""
+        return self.state if self.features is None else self.state[: self.features.raw]
+
+    @property
     def can_run(self) -> bool:
         """There is a plant or an environment to act in."""
         return self.plant is not None or self.env is not None or self._known_id
@@ -166,7 +175,8 @@ class Problem:
 
             if not self._known_id:
                 raise SpaqlError(f"{self.name} has no environment here: give problem=spaql.from_gym(...) when loading")
-            object.__setattr__(self, "env", gymnasium.make(str(self.env_id), **self.parameters))
+            opened = gymnasium.make(str(self.env_id), **self.parameters)
+            object.__setattr__(self, "env", opened if self.features is None else self.features.around(opened))
         assert self.env is not None
         return self.env
 

@@ -39,7 +39,11 @@ def problem_text(problem: "Problem") -> str:
     parts = loop_parts(problem)
     summary = problem.summary.partition(IN_LOOP)[0] if parts else problem.summary  # the rest is in the parts
     lines = [*_wrapped(f"{problem.name}: {summary}", "", "  ")]
-    lines += _part("observed", said[:d]) + _part("actions", said[d:])
+    features = [] if problem.features is None else list(problem.features.texts.items())
+    m = d - len(features)
+    lines += _part("observed", said[:m])
+    lines += _part("features", [f"{name} = {text}" for name, text in features])
+    lines += _part("actions", said[d:])
     lines += _part("horizon", [f"{problem.horizon:,} steps"])
     for name, texts in parts.items():
         whole = [re.sub(r"\([^)]*\)", lambda inside: inside[0].replace(" ", HARD), text) for text in texts]

@@ -94,7 +94,7 @@ def check_starts(problem: Problem, limits: Sequence[Limit], trip: bool = False) 
     if not open_ or not problem.can_run:
         return
     seen = []
-    for start in _starts(problem):
+    for start in first_observations(problem):
         seen.append(start)
         open_ = [limit for limit in open_ if not limit.low <= start[places[limit.variable]] <= limit.high]
         if not open_:
@@ -110,7 +110,7 @@ def check_starts(problem: Problem, limits: Sequence[Limit], trip: bool = False) 
     )
 
 
-def _starts(problem: Problem) -> Iterator[Sequence[float]]:
+def first_observations(problem: Problem) -> Iterator[Sequence[float]]:
     """Observations at the beginning of episodes, always the same ones; of a plant in plain Python."""
     plant = problem.plant
     if plant is None:

@@ -22,9 +22,21 @@ class Memory:
     registers: tuple[tuple[str, float], ...] = ()
 
 
+def variables_given(problem: Problem, states: Any) -> int:
+    """How many variables observations have: all, or those that are measured, without features."""
+    given = np.shape(states)
+    return len(problem.measured) if given and given[-1] == len(problem.measured) else len(problem.state)
+
+
+def with_formulas(problem: Problem, batch: Array) -> Array:
+    """Observations (n, variables) with their features."""
+    missing = problem.features is not None and batch.shape[1] == problem.features.raw
+    return problem.features.rows(batch) if missing and problem.features is not None else batch
+
+
 def finite_states(problem: Problem, states: Any) -> Array:
     """States (n, variables) for which an action is asked."""
-    batch = numbers("observation", states, (-1, len(problem.state)))
+    batch = with_formulas(problem, numbers("observation", states, (-1, variables_given(problem, states))))
     if not np.all(np.abs(batch) <= HUGE):
         raise SpaqlError("observations must be finite")
     return batch
@@ -38,10 +50,11 @@ def observed(problem: Problem, observation: Any, state: Any) -> tuple[Array, boo
     """
     if isinstance(state, Memory):
         raise SpaqlError("a memory goes with a policy: agent.policy().predict(inputs, state=memory)")
-    batch, single = observations(observation, len(problem.state))
+    batch, single = observations(observation, variables_given(problem, observation))
+    batch = with_formulas(problem, batch)
     signals = problem.signals
-    if single and signals is not None and len(signals.inputs) == len(problem.state):
-        given, seen = ([axis.name for axis in axes] for axes in (signals.inputs, problem.state))
+    if single and signals is not None and len(signals.inputs) == len(problem.measured):
+        given, seen = ([axis.name for axis in axes] for axes in (signals.inputs, problem.measured))
         if given != seen or signals.increments or signals.rates or signals.interlocks:
             raise SpaqlError(
                 f"{len(seen)} numbers may be inputs of the controller in its loop ({', '.join(given)}) or what its law "
@@ -64,7 +77,7 @@ def predict_in_loop(policy: "Policy", inputs: Any, memory: Memory) -> tuple[Any,
     if memory.registers and [name for name, _ in memory.registers] != names:
         raise SpaqlError("this is the memory of another controller: begin with policy.memory()")
     z = [value for _, value in memory.registers] if memory.registers else f.first(*given)
-    action = policy.decide(np.array([f.seen(*given, *z)]))[0]
+    action = policy.decide([f.seen(*given, *z)])[0]
     u = f.applied(*given, *z, *action.tolist())
     kept = Memory(tuple(zip(names, f.after(*given, *z, *u), strict=True)))
     actuator = signals.actuator

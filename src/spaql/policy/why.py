@@ -12,6 +12,7 @@ from spaql.ground.errors import SpaqlError
 from spaql.plants.chart import HUGE
 from spaql.policy.certificate import Certificate
 from spaql.policy.margins import Change, Margin, Score, Takeover, change_along, margin_at, scores_at, takeover_along
+from spaql.policy.memory import variables_given, with_formulas
 from spaql.policy.words import column, number, share_of_time, told_apart, with_unit
 from spaql.trees.laws import CLIP, SCORES, LeafLaws
 from spaql.trees.tree import decide, leaf_of, path_to
@@ -53,7 +54,8 @@ class Why:
 
 def explain_action(policy: "Policy", observation: Any) -> Why:
     """See `Policy.why`."""
-    x = numbers("observation", observation, (len(policy.problem.state),))
+    x = numbers("observation", observation, (variables_given(policy.problem, observation),))
+    x = with_formulas(policy.problem, x[None])[0]
     if not np.all(np.abs(x) <= HUGE):
         raise SpaqlError("the observation must be finite")
     rules, words = policy.rules, policy.words
@@ -126,6 +128,7 @@ def _beside(policy: "Policy", j: int, value: float, low: float, high: float) -> 
 def _words(policy: "Policy", why: Why) -> str:
     words, laws = policy.words, policy.rules.laws
     lines = [f"At {words.observation(why.observation.tolist())}"]
+    lines += [f"where {line}" for line in words.formulas]
     if laws is None:
         lines += [f"it applies {words.action(why.action.tolist())}, because"]
         lines += ["  " + ("\n  and ".join(why.rule) or "it always does")]

@@ -19,8 +19,8 @@ from spaql.trees.tree import LEAF, Tree
 LONGEST = 60  # letters of a name that are shown
 
 __all__ = [  # the numbers of `digits` are part of the vocabulary
-    "Words", "action_names", "action_units", "column", "different", "number", "one_line", "percent", "share_of_time",
-    "told_apart", "values_text", "variable_names", "variable_units", "with_unit",
+    "Words", "action_names", "action_units", "column", "different", "formula_lines", "number", "one_line", "percent",
+    "share_of_time", "told_apart", "values_text", "variable_names", "variable_units", "with_unit",
 ]  # fmt: skip
 
 # -- names -------------------------------------------------------------------------------------------------------------
@@ -54,6 +54,12 @@ def different(names: Sequence[str], fold: bool = False) -> list[str]:
 
 def variable_names(problem: Problem) -> list[str]:
     return different([one_line(axis.name, LONGEST) or f"x{j}" for j, axis in enumerate(problem.state)])
+
+
+def formula_lines(problem: Problem) -> list[str]:
+    """ "energy = 0.5 * velocity ** 2 + 15 * cos - 15", one for each feature."""
+    formulas = () if problem.features is None else problem.features.formulas
+    return [f"{one_line(name)} = {formula.text}" for name, formula in formulas]
 
 
 def variable_units(problem: Problem) -> list[str]:
@@ -91,6 +97,7 @@ class Words:
     def __init__(self, problem: Problem, tree: Tree) -> None:
         self.problem, self.tree = problem, tree
         self.names, self.units = variable_names(problem), variable_units(problem)
+        self.formulas = formula_lines(problem)
         self.action_names, self.action_units = action_names(problem), action_units(problem)
         feature, cut = tree.nodes["feature"], tree.nodes["cut"]
         scales = [1 / axis.slope if axis.slope is not None else (axis.high - axis.low or 1.0) for axis in problem.state]

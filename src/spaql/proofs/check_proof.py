@@ -115,7 +115,7 @@ def _check(proof: Proof, policy: Policy | Controller, problem: Problem) -> None:
 
 
 def _sensors_of(claim: Claim, problem: Problem) -> dict[str, float]:
-    measured = [axis.name for axis in (problem.signals.measured if problem.signals else problem.state)]
+    measured = [axis.name for axis in (problem.signals.measured if problem.signals else problem.measured)]
     require(len(claim.sensors) == len(measured), "the errors of sensors are not those of the variables")
     require(np.array(claim.sensors) >= 0.0, "an error of a sensor is negative")
     require(np.isfinite(claim.sensors), "an error of a sensor is not bounded")

@@ -101,6 +101,11 @@ def joined(
     scope: dict[str, Any] = signals.functions._asdict() | {"act": plant.step.python, "drawn": drawn, "inf": math.inf}
     scope |= {"look": plant.observe.python} if plant.observe else {}
     scope |= {"pay": around.reward.function} if around.reward else {}
+    state, features, raw = signals.state, problem.features, len(problem.measured)
+    if features is not None:  # of what the law sees, behind the variables that it knows
+        inputs = len(x.queue[0]) + len(x.references) + len(x.registers)
+        scope["seen"] = features.behind(signals.functions.seen, inputs, len(state) - raw)
+        state = (*state[:raw], *problem.state[raw:], *state[raw:])
     t = letters("t", plant.observation_dim)
     apart = [f"e{n} = r{k} - t{j}" for n, (k, j) in enumerate(signals.errors.values()) if n in numbers]
     newest = [] if x.off else [_look(plant, x.queue[-1])]
@@ -121,7 +126,7 @@ def joined(
         if said.count(name) > 1:
             raise SpaqlError(f"two variables of the plant and its loop are called {name!r}: rename the reference")
     return Joined(
-        on_plant(problem, whole, signals.state), said, len(x.plant) + len(x.references), first, len(x.off), starts,
+        on_plant(problem, whole, state), said, len(x.plant) + len(x.references), first, len(x.off), starts,
         rules, _told(stated, around, wrong), _applied(signals) if signals is not stated else {},
     )  # fmt: skip
 
@@ -156,7 +161,8 @@ def plant_of_functions(reset: Any, step: Any, observe: Any, actions: int) -> Pla
 
 
 def on_plant(problem: Problem, plant: Plant, state: tuple[Axis, ...]) -> Problem:
-    return replace(problem, plant=plant, state=state, env=None, signals=None, known=None, limits=(), reference=None)
+    gone: dict[str, Any] = {"signals": None, "known": None, "limits": (), "reference": None, "features": None}
+    return replace(problem, plant=plant, state=state, env=None, **gone)
 
 
 def _look(plant: Plant, into: Sequence[str]) -> str:

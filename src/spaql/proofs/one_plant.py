@@ -20,6 +20,7 @@ from spaql.plants.catalog import CATALOG
 from spaql.plants.compile import function_of, listed
 from spaql.plants.compile import names as letters
 from spaql.plants.equations import Between
+from spaql.plants.features import attached, bare
 from spaql.plants.loop import signals_around, stated
 from spaql.plants.loop_plant import Surroundings
 from spaql.plants.make import make_from_catalog, plant_of
@@ -63,14 +64,16 @@ def one_plant(
         raise SpaqlError(
             f"{given.name} has no plant with equations, so nothing can be proven about it"
         )
-    signals, around, alone = signals_around(given), Surroundings(), given
+    signals, around, alone = signals_around(given), Surroundings(), bare(given)
     if given.signals is not None:
         alone, signals, around = stated(given)
     alone = _with_ranges(alone, ranges)
     assert alone.plant is not None
-    names = state_names(alone)
-    if given.signals is None and controller is None:
-        return OnePlant(alone, names, law, wrong, wrong, alone, None)
+    names, features = state_names(alone), given.features
+    if given.signals is None and controller is None and (features is None or not wrong.any()):
+        whole = attached(alone, features, given.state[len(given.measured) :])
+        off = np.concatenate([wrong, np.zeros(len(whole.state) - len(wrong))])
+        return OnePlant(whole, names, law, off, wrong, alone, None)
     for j, _ in around.noise:
         if wrong[j] == 0.0:
             name = signals.measured[j].name

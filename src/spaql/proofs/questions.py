@@ -82,7 +82,8 @@ def question(
     if not np.isfinite(box).all():
         raise SpaqlError("start: its bounds must be finite numbers")
     goes_on = goal is None and (flow is None or flow.over is not None)
-    exported = flag("single", single) and whole_plant.loop is None  # memory in single precision is not
+    # neither memory nor features in single precision are covered
+    exported = flag("single", single) and whole_plant.loop is None and problem.features is None
     return Question(
         problem, whole_plant.rules, names, box, limits, bounds, goes_on, goal, count, steps is not None,
         whole_plant.sensors, tuple(whole_plant.wrong.tolist()), ranges, exported, real("seconds", seconds, 0.0, 1e6),

@@ -119,12 +119,28 @@ const spaql = (() => {
   const css = (rgb) => `rgb(${rgb.join(" ")})`;
 
   // -- coordinates people think in: the variables, and the angle where only its cosine and sine are observed
-  const coordinates = data.state.map((axis, j) => ({ ...axis, uses: [j], get: (x) => x[j], put: (x, value) => { x[j] = value; } }));
+  // features follow from them: whoever changes a variable computes these again
+  const formulas = [...data.state.entries()].filter(([, { formula }]) => formula);
+  const signs = {
+    "+": (a, b) => a + b, "-": (a, b) => a - b, "*": (a, b) => a * b, "/": (a, b) => a / b,
+    "<": (a, b) => a < b, "<=": (a, b) => a <= b, ">": (a, b) => a > b, ">=": (a, b) => a >= b,
+  };
+  const valueOf = (part, x) => {
+    if (typeof part === "number") return part;
+    const [sign, ...rest] = part;
+    if (sign === "x") return x[rest[0]];
+    if (sign === "if") return valueOf(rest[valueOf(rest[0], x) ? 1 : 2], x);
+    return (signs[sign] ?? Math[sign])(...rest.map((inner) => valueOf(inner, x)));
+  };
+  const complete = (x) => formulas.forEach(([j, { formula }]) => { x[j] = valueOf(formula, x); });
+  const coordinates = data.state.map((axis, j) => ({
+    ...axis, uses: [j], get: (x) => x[j], put: (x, value) => { x[j] = value; complete(x); },
+  })).filter(({ formula }) => !formula);
   if (data.angle) {
     const { cos, sin } = data.angle, range = [-Math.PI, Math.PI];
     coordinates.unshift({
       ...data.angle, near: range, far: range, uses: [cos, sin], get: (x) => Math.atan2(x[sin], x[cos]),
-      put: (x, value) => { x[cos] = Math.cos(value); x[sin] = Math.sin(value); },
+      put: (x, value) => { x[cos] = Math.cos(value); x[sin] = Math.sin(value); complete(x); },
     });
   }
 

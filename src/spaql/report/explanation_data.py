@@ -49,7 +49,7 @@ def page_data(table: Policy, shown: Policy, episodes: list[dict[str, Any]]) -> d
 def drawn_entry(problem: Problem) -> Entry | None:
     """The entry of the catalog, if it says how the plant is drawn and the problem has its observation."""
     entry = entry_of(problem)
-    if entry is None or entry.drawing is None or len(entry.interface(entry.parameters).state) != len(problem.state):
+    if entry is None or entry.drawing is None or len(entry.interface(entry.parameters).state) != len(problem.measured):
         return None
     return entry
 
@@ -149,6 +149,10 @@ def variables(policy: Policy) -> list[dict[str, Any]]:
         low, high = (None, None) if axis.slope is not None else (axis.low, axis.high)
         entry = {"name": words.names[j], "unit": words.units[j], "low": low, "high": high, "limits": limits.get(j, [])}
         entries.append(entry | {"seen": seen, "near": widened(axis, often, far), "far": far})
+    if problem.features is not None:
+        said = zip(words.formulas, problem.features.listed, strict=True)
+        for entry, (line, formula) in zip(entries[problem.features.raw :], said, strict=True):
+            entry |= {"said": line, "formula": formula}
     return entries
 
 
@@ -188,6 +192,7 @@ def best_axes(policy: Policy) -> list[int]:
             mixed = states.copy()
             mixed[:, j] = np.roll(states[:, j], len(states) // 2)
             weight[j] = 0.01 * weight[j] + difference(rules.laws, policy.decide(mixed), actions)
+    weight = weight[: len(policy.problem.measured)]  # features follow from the others
     return sorted(np.argsort(-weight, kind="stable")[:2].tolist())
 
 

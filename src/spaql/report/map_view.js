@@ -116,7 +116,7 @@
     const finest = Math.min(devicePixelRatio || 1, 1.5), scale = coarse ? 0.5 : finest;
     const cols = Math.max(1, Math.round(frame.width * scale)), rows = Math.max(1, Math.round(frame.height * scale));
     const begin = performance.now();
-    const fixed = now.x.filter((_, j) => ![across(), up()].some((axis) => axis?.uses.includes(j)));
+    const fixed = now.x.filter((_, j) => !data.state[j].formula && ![across(), up()].some((axis) => axis?.uses.includes(j)));
     const key = JSON.stringify([cols, rows, form.across.value, form.up.value, form.far.checked, of === tree, fixed]);
     const isNew = grid?.key !== key;
     if (isNew) grid = { key, ...evaluate(of, cols, rows) };

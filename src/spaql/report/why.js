@@ -120,6 +120,7 @@
     const answer = make("div", box, { class: "answer" });
     make("h3", answer, {}, "Why this action?");
     make("p", answer, { class: "at" }, `At ${data.state.map((axis, j) => `${axis.name} = ${measured(x[j], axis)}`).join(", ")}`);
+    for (const { said } of data.state.filter((axis) => axis.formula)) make("p", answer, { class: "at" }, `where ${said}`);
     const applied = make("p", answer, { class: "applied" }, "it applies ");
     chip(applied, why.action);
     if (lawWhy) { applied.append(","); lawWhy.showLaw(answer, why); } else applied.append(why.rule.length ? ", because" : ", because it always does.");
