@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from spaql.data.coverage import coverage
     from spaql.data.learned import from_data
     from spaql.data.record import record
+    from spaql.export.monitor import Monitor
     from spaql.learners.files import load
     from spaql.learners.history import History
     from spaql.learners.registry import *  # noqa: F403  (the classes of the learners)
@@ -56,10 +57,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Axis", "Between", "Continuous", "Controller", "Episode", "Evaluation", "Feature", "Finite", "History", "Interlock",
-    "Limit", "Policy", "Problem", "Proof", "Reference", "SpaqlError", "SpaqlWarning", "StepResponse", "Worst",
-    "analysis", "callbacks", "check", "check_known", "check_proof", "compare", "coverage", "cube", "differences",
-    "evaluate_vector", "from_data", "from_fmu", "from_gym", "from_ode", "from_plant", "law", "learn_all", "load",
-    "loop", "lqr", "make", "observe", "pid", "problems", "record", "reset", "step", "sweep",
+    "Limit", "Monitor", "Policy", "Problem", "Proof", "Reference", "SpaqlError", "SpaqlWarning", "StepResponse",
+    "Worst", "analysis", "callbacks", "check", "check_known", "check_proof", "compare", "coverage", "cube",
+    "differences", "evaluate_vector", "from_data", "from_fmu", "from_gym", "from_ode", "from_plant", "law",
+    "learn_all", "load", "loop", "lqr", "make", "observe", "pid", "problems", "record", "reset", "step", "sweep",
 ]  # fmt: skip
 __all__ += list(class_homes())
 
@@ -82,6 +83,7 @@ _HOMES = {
     "Limit": "spaql.plants.limits",
     "Reference": "spaql.plants.references",
     "loop": "spaql.plants.loop",
+    "Monitor": "spaql.export.monitor",
     "from_data": "spaql.data.learned",
     "Feature": "spaql.plants.features",
     "from_fmu": "spaql.plants.fmu",

@@ -181,3 +181,39 @@ def test_aql_needs_a_step(tmp_path):
     agent.save(tmp_path / "a.spaql")
     assert "policy(step=...)" in run("export", tmp_path / "a.spaql").stderr
     assert run("export", tmp_path / "a.spaql", "--step", "3").returncode == 0
+
+
+def test_a_monitor_is_exported_and_shown(tmp_path):
+    law = spaql.law(spaql.make("pendulum", horizon=40), {"sin": -8.0, "velocity": -2.0})
+    (tmp_path / "law.json").write_text(law.to_json())
+    (tmp_path / "motor.py").write_text('import spaql\nbrake = spaql.law(spaql.make("pendulum"), {"velocity": -0.5})\n')
+    region = ("--monitor", "velocity=-1:1", "--monitor", "cos=-0.9:")
+    text = run("export", tmp_path / "law.json", *region, "--fallback", f"{tmp_path}/motor.py:brake").stdout
+    brake = spaql.law(law.problem, {"velocity": -0.5})
+    assert text == law.to_c(monitor=spaql.Monitor({"velocity": (-1, 1), "cos": (-0.9, float("inf"))}, brake))
+    told = run("explain", tmp_path / "law.json", *region, "--fallback", "0.5", "--html", tmp_path / "page.html")
+    said = spaql.Monitor({"velocity": (-1, 1), "cos": (-0.9, float("inf"))}, 0.5).evaluate(law).line
+    assert f"Behind its monitor {said}." in " ".join(told.stdout.split())
+    assert f"<p>Behind its monitor {said}.</p>" in (tmp_path / "page.html").read_text()
+    data = json.loads(run("explain", tmp_path / "law.json", "--monitor", "seen", "--fallback", "0", "--json").stdout)
+    assert data["monitor"]["episodes"] == 100
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--monitor", "velocity=-1:1"), "--monitor and --fallback go together"),
+        (("--monitor", "velocity=-1", "--fallback", "0"), "NAME=LOW:HIGH"),
+        (("--monitor", "seen", "--monitor", "velocity=-1:1", "--fallback", "0"), "one source alone"),
+        (("--monitor", "velocity=-1:1", "--fallback", "9"), "torque = 9 is outside -2 to 2"),
+        (("--monitor", "no.csv", "--fallback", "0"), "no.csv"),
+        (("--monitor", "velocity=-1:1", "--fallback", "0", "--to", "md"), "--monitor goes with --to c, python, st"),
+        (("--monitor", "velocity=-1:1", "--fallback", "no.json"), "cannot read no.json"),
+    ],
+)
+def test_a_monitor_that_cannot_be_is_one_line(options, words, tmp_path):
+    (tmp_path / "law.json").write_text(spaql.law(spaql.make("pendulum"), {"velocity": -2.0}).to_json())
+    told = run("export", tmp_path / "law.json", *options)
+    assert told.returncode == 2
+    assert words in told.stderr
+    assert told.stderr.count("\n") == 1

@@ -14,6 +14,7 @@ from spaql.learners.options import options_of, typed
 from spaql.learners.registry import Card, card_of, learner_class, learners
 
 if TYPE_CHECKING:
+    from spaql.export.monitor import Monitor
     from spaql.learners.agent import Agent
     from spaql.plants.equations import Between
     from spaql.plants.problem import Problem
@@ -27,6 +28,13 @@ OPTION_HELP = (
 
 BASELINE_HELP = "Another controller to compare with: motor.py:pi, an agent's file or a policy. Repeat for several."
 Baselines = Annotated[list[str] | None, typer.Option("--baseline", metavar="FILE", help=BASELINE_HELP)]
+MONITOR_HELP = (
+    "Where the law may act: NAME=LOW:HIGH (repeat for several); `seen`, or a log, an agent's file or a certificate, "
+    "for what was seen or proven."
+)
+Monitored = Annotated[list[str] | None, typer.Option("--monitor", metavar="REGION", help=MONITOR_HELP)]
+FALLBACK_HELP = "What acts elsewhere, until a reset: 0, or motor.py:pi, an agent's file or a policy."
+Fallback = Annotated[str | None, typer.Option("--fallback", metavar="CONTROLLER", help=FALLBACK_HELP)]
 GIVEN_HELP = "The plant, if it is not in the agent's file: motor.py:problem, a name, or motor.fmu with its options."
 GivenProblem = Annotated[str | None, typer.Option("--problem", help=GIVEN_HELP)]
 
@@ -167,7 +175,7 @@ def baselines_of(texts: Iterable[str] | None, problem: "Problem | None") -> dict
     return controllers
 
 
-def _baseline(text: str, problem: "Problem | None") -> tuple[str, Any]:
+def _baseline(text: str, problem: "Problem | None", flag: str = "--baseline") -> tuple[str, Any]:
     if not is_python(text):
         return Path(text).stem, policy_in(Path(text), problem)
     controller, path = found_in(text)
@@ -175,8 +183,43 @@ def _baseline(text: str, problem: "Problem | None") -> tuple[str, Any]:
         controller = run_of(path, controller)
     if not callable(getattr(controller, "evaluate", None)):
         wanted = "a policy, an agent or a spaql.Controller, such as pi = spaql.pid(problem, ...)"
-        raise SpaqlError(f"--baseline {text} is no controller: give {wanted}, or a function () that returns one")
+        raise SpaqlError(f"{flag} {text} is no controller: give {wanted}, or a function () that returns one")
     return text.rpartition(":")[2], controller
+
+
+def monitor_of(regions: list[str] | None, fallback: str | None, problem: "Problem | None") -> "Monitor | None":
+    """`--monitor` and `--fallback` of `explain` and `export`."""
+    if (regions is None or not regions) != (fallback is None):
+        raise SpaqlError("--monitor and --fallback go together: where the law may act, and what acts elsewhere")
+    if not regions or fallback is None:
+        return None
+    from spaql.export.monitor import Monitor
+    from spaql.learners.files import load
+
+    bounds = [text for text in regions if "=" in text]
+    given: Any = dict(_bounds(text) for text in bounds)
+    if len(bounds) < len(regions):
+        if len(regions) > 1:
+            raise SpaqlError(f"--monitor {regions[0]}: give bounds for several variables, or one source alone")
+        given = None if regions[0] == "seen" else regions[0]
+        given = load(given, problem) if given is not None and given.endswith(".spaql") else given
+    try:
+        return Monitor(given, [float(part) for part in fallback.split(",")])
+    except ValueError as error:
+        if isinstance(error, SpaqlError):
+            raise
+    return Monitor(given, _baseline(fallback, problem, "--fallback")[1])
+
+
+def _bounds(text: str) -> tuple[str, tuple[float, float]]:
+    name, _, ends = text.rpartition("=")
+    low, colon, high = ends.partition(":")
+    try:
+        if not colon:
+            raise ValueError
+        return name.strip(), (float(low or "-inf"), float(high or "inf"))
+    except ValueError:
+        raise SpaqlError(f"--monitor takes NAME=LOW:HIGH, such as velocity=-6:6, not {text!r}") from None
 
 
 def _takes_nothing(function: Callable[..., Any]) -> bool:

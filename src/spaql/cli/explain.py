@@ -1,7 +1,6 @@
-"""`spaql explain | export`."""
+"""`spaql explain`."""
 
 import json
-import sys
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -9,12 +8,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from spaql.cli.app import AsJson, command
-from spaql.cli.arguments import Baselines, GivenProblem, baselines_of, plant_of, policy_in
+from spaql.cli.arguments import (
+    Baselines,
+    Fallback,
+    GivenProblem,
+    Monitored,
+    baselines_of,
+    monitor_of,
+    plant_of,
+    policy_in,
+)
 from spaql.cli.plant_options import NOTHING, PlantOptions, with_plant
-from spaql.export import FORMATS
 from spaql.ground.errors import SpaqlError, SpaqlWarning
 from spaql.ground.progress import at_work, working
-from spaql.ground.writing import check_file, kept, write_whole
+from spaql.ground.writing import check_file, kept
 from spaql.learners.registry import learners
 
 if TYPE_CHECKING:
@@ -63,6 +70,8 @@ def explain(
     ] = False,
     baseline: Baselines = None,
     proof: Proven = None,
+    monitor: Monitored = None,
+    fallback: Fallback = None,
     problem: GivenProblem = None,
     plant: PlantOptions = NOTHING,
     as_json: AsJson = False,
@@ -84,13 +93,13 @@ def explain(
 
     asked = None if why is None else _floats(why)
     whole("--rows", rows, 0)
-    _check(form, max_leaves, laws, html)
+    check_forms(form, max_leaves, laws, html)
     console, listed = Console(), as_json or why is None or rows != ROWS
     shown: list[Any] = []
     with working("reading the agent", False if as_json else None):
         stated = plant_of(problem, plant)
-        table = _policy(file, step, stated, asked)
-        policy = table if form == "auto" and max_leaves is None else _formed(table, form, max_leaves, laws)
+        table = read_policy(file, step, stated, asked)
+        policy = table if form == "auto" and max_leaves is None else formed(table, form, max_leaves, laws)
         policy = policy if proof is None else policy.with_proof(proof)
         reason = None if asked is None else policy.why(asked)
         worth = None
@@ -98,12 +107,13 @@ def explain(
             worth = worth_of(table, policy, sizes=as_json or html is not None)
         worst = policy.falsify() if falsify else None
         others = _compared(policy, baselines_of(baseline, stated), worth)
+        guard = monitor_of(monitor, fallback, stated)
+        guarded = None if guard is None else guard.evaluate(policy)
         unwritten = None
         if html is not None:
             name = html.name
-            unwritten = kept(
-                html.parent, lambda folder: write_explanation(table, policy, folder / name, worst, worth, others)
-            )
+            parts = worst, worth, others, guarded
+            unwritten = kept(html.parent, lambda folder: write_explanation(table, policy, folder / name, *parts))
         page = html if unwritten is None else None
         at_work("putting it into words")
         if listed and not as_json:
@@ -112,6 +122,7 @@ def explain(
         assert worth is not None
         entries = _plain(table, policy, worth, worst, page)
         entries |= {"compared": compared_json(others)} if others is not None else {}
+        entries |= {"monitor": guarded.to_dict()} if guarded is not None else {}
         frontier = [{key: value for key, value in vars(point).items() if key != "tree"} for point in worth.sizes]
         entries |= {"frontier": frontier, "why": None if reason is None else str(reason)}
         print(json.dumps(entries, indent=1, default=str))
@@ -122,6 +133,8 @@ def explain(
             console.print(part, highlight=False)
         for line in [*(_earned(policy, worth) if listed and worth is not None else ()), *_remarks(policy)]:
             console.print(line, highlight=False, markup=False)
+        if guarded is not None:
+            console.print(f"Behind its monitor {guarded.line}.", highlight=False, markup=False)
         if others is not None:
             console.print(compared_table(others, console.width))
         if worst is not None:
@@ -130,60 +143,6 @@ def explain(
             console.print(f"open {page}", highlight=False, soft_wrap=True)
     if unwritten is not None:
         raise unwritten
-
-
-@command
-def export(
-    file: File,
-    *,
-    to: Annotated[str, typer.Option(help=f"One of {', '.join(FORMATS)}.")] = "c",
-    out: Annotated[Path | None, typer.Option(help="File to write (default: the terminal).")] = None,
-    max_leaves: Annotated[
-        int | None, typer.Option(help="Export a compressed tree with at most this many leaves.")
-    ] = None,
-    laws: Laws = None,
-    form: Form = "auto",
-    step: Step = None,
-    proof: Proven = None,
-    problem: GivenProblem = None,
-    precision: Annotated[str, typer.Option(help="c: double or single.")] = "double",
-    test_main: Annotated[
-        bool, typer.Option("--test-main", help="c: add a main function that reads observations and prints actions.")
-    ] = False,
-) -> None:
-    """Write a controller as code, text or drawing.
-
-    Tables and trees apply exactly the actions of the agent's deterministic policy.
-
-    Example:
-      spaql export results/agent.spaql --to c --out controller.c
-    """
-    from spaql.export import export as write
-    from spaql.ground.checks import choice
-
-    choice("--to", to, FORMATS)
-    choice("--precision", precision, ("double", "single"))
-    if to != "c" and (precision != "double" or test_main):
-        raise SpaqlError(f"--precision and --test-main go with --to c, not with --to {to}")
-    _check(form, max_leaves, laws, out)
-    options = {"precision": precision, "main": test_main} if to == "c" else {}
-    if problem is not None and problem.endswith(".fmu"):
-        raise SpaqlError(f"--problem {problem}: put spaql.from_fmu(...) into a Python file and give FILE.py:NAME")
-    with working("reading the agent"):
-        policy = _formed(_policy(file, step, plant_of(problem, NOTHING)), form, max_leaves, laws)
-        policy = policy if proof is None else policy.with_proof(proof)
-    for note in policy.notes:
-        print(f"spaql: warning: {note}", file=sys.stderr)
-    text = write(policy, to, **options)
-    if out is None:
-        print(text, end="" if text.endswith("\n") else "\n")
-        return
-    unwritten = kept(
-        out.parent, lambda folder: write_whole(folder / out.name, lambda target: target.write(text.encode()))
-    )
-    if unwritten is not None:
-        raise unwritten
-    print(f"wrote {out}", file=sys.stderr)
 
 
 # -- the policy --------------------------------------------------------------------------------------------------------
@@ -196,7 +155,7 @@ def _floats(text: str) -> list[float]:
         raise SpaqlError(f"--why must be numbers separated by commas, not {text!r}") from error
 
 
-def _check(form: str, max_leaves: int | None, laws: bool | None, out: Path | None) -> None:
+def check_forms(form: str, max_leaves: int | None, laws: bool | None, out: Path | None) -> None:
     """Refuses options that would fail at the end, before anything is computed."""
     from spaql.ground.checks import whole
 
@@ -211,7 +170,7 @@ def _check(form: str, max_leaves: int | None, laws: bool | None, out: Path | Non
     check_file(out)
 
 
-def _policy(file: Path, step: int | None, plant: "Problem | None", asked: list[float] | None = None) -> "Policy":
+def read_policy(file: Path, step: int | None, plant: "Problem | None", asked: list[float] | None = None) -> "Policy":
     """The policy in an agent file, or in a policy written by `spaql export --to json`; `asked` must fit it."""
     from spaql.ground.checks import numbers
     from spaql.learners.files import load
@@ -226,7 +185,7 @@ def _policy(file: Path, step: int | None, plant: "Problem | None", asked: list[f
     return policy
 
 
-def _formed(policy: "Policy", form: str, max_leaves: int | None, laws: bool | None) -> "Policy":
+def formed(policy: "Policy", form: str, max_leaves: int | None, laws: bool | None) -> "Policy":
     if form == "compressed" or max_leaves is not None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SpaqlWarning)  # said where the policy is shown

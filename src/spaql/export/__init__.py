@@ -32,18 +32,24 @@ FORMATS = {
     "csv": "listings:to_csv",
     "dtcontrol": "listings:to_dtcontrol",
 }
+MONITORED = {"c": "monitored_c:to_c", "python": "monitor_runs:to_python", "st": "monitored_st:to_st"}
 
 
-def form(to: str) -> Callable[..., str]:
+def form(to: str, monitored: bool = False) -> Callable[..., str]:
     """The function that writes one of the FORMATS."""
-    module, name = FORMATS[choice("to", to, FORMATS)].split(":")
+    choice("to", to, FORMATS)
+    if monitored and to not in MONITORED:
+        raise SpaqlError(f"{to} has no monitor: {', '.join(MONITORED)} have")
+    module, name = (MONITORED if monitored else FORMATS)[to].split(":")
     writer: Callable[..., str] = getattr(import_module(f"spaql.export.{module}"), name)
     return writer
 
 
 def export(policy: "Policy", to: str, **options: Any) -> str:
     """The text of a policy in one of the FORMATS; `options` are those of the format."""
-    write = form(to)
+    if options.get("monitor", True) is None:
+        del options["monitor"]
+    write = form(to, "monitor" in options)
     known = list(inspect.signature(write).parameters)[1:]
     for name in options:
         if name not in known:

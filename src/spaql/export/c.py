@@ -5,18 +5,25 @@ step.
 """
 
 import math
-import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
+from spaql.export.c_loop import loop_lines
 from spaql.export.c_table import index_text, table_lines
-from spaql.export.heading import C_WORDS, checked_name, double, facts, identifiers, labelled, single, single_at_least
-from spaql.export.programs import UNUSABLE, Language, indented, leaf_lines, nested, score_text, step_of
+from spaql.export.heading import (
+    C_WORDS,
+    c_comment,
+    checked_name,
+    double,
+    facts,
+    identifiers,
+    single,
+    single_at_least,
+)
+from spaql.export.programs import Language, indented, leaf_lines, nested, score_text
 from spaql.export.written_features import OF_MATH_H, c_grammar, formulas_of, needed, seen_by_table
-from spaql.ground.checks import FAR, choice, flag
+from spaql.ground.checks import choice, flag
 from spaql.ground.errors import SpaqlError
-from spaql.plants.signals import Signals
 from spaql.policy.policy import Policy
-from spaql.policy.words import one_line
 from spaql.trees.laws import THRESHOLD, LeafLaws
 from spaql.trees.regions import deepest_level, steps_of
 from spaql.trees.tree import Tree
@@ -24,7 +31,6 @@ from spaql.trees.tree import Tree
 FEW_LEAVES = 64  # up to here nested ifs, beyond a table
 FEW_VALUES = 8  # ordered actions that are compared one by one; more stand in an array
 DEEPEST = 120  # C99 promises 127 nested blocks
-FAR_SINGLE = 1e18  # times a gain as large, it still is a float
 HEADS = {"if": "if ({}) {{", "elif": "}} else if ({}) {{", "else": "}} else {{", "end": "}}"}
 # sums without multiply-adds, which would differ from the policy in the last bit
 EXACT_SUMS = (
@@ -46,17 +52,32 @@ def to_c(
     `form`: "ifs", "table", or "auto": ifs up to 64 leaves. `main`: also a program that reads observations and prints
     actions.
     """
-    choice("precision", precision, ("double", "single"))
-    choice("form", form, ("auto", "ifs", "table"))
     flag("main", main)
     checked_name(name, C_WORDS)
     tree, signals = policy.rules, policy.problem.signals
+    language, real = language_of(name, precision)
+    body = law_body(policy, name, precision, form)
+    signature = f"void {name}(const {real} *obs, {real} *action)"
+    lines = [*c_comment([*facts(policy), *precision_note(tree, precision)]), *includes(body, main)]
+    exact = tree.oblique or tree.laws is not None or signals is not None or policy.problem.features is not None
+    lines += EXACT_SUMS if exact else []
+    lines += [f"{signature};", "", signature, "{", *body, "}"]
+    if signals is not None:
+        lines += loop_lines(signals, name, real, language)
+    if main:
+        taken = len(policy.problem.measured) if signals is None else len(signals.inputs)
+        lines += ["", *main_lines(taken, tree.actions.shape[1], signals is not None, name, real)]
+    return "\n".join(lines) + "\n"
+
+
+def law_body(policy: Policy, name: str, precision: str, form: str) -> list[str]:
+    """The statements of the function of the law, as nested ifs or as a table."""
+    choice("form", form, ("auto", "ifs", "table"))
+    tree, (language, real) = policy.rules, language_of(name, precision)
     if form == "auto":
         form = "ifs" if tree.n_leaves <= FEW_LEAVES else "table"
     if form == "ifs" and deepest_level(tree) > DEEPEST:
         raise SpaqlError(f"the tree is too deep for nested ifs in C ({deepest_level(tree)} levels): use form='table'")
-    real = "float" if precision == "single" else "double"
-    language = _language(name, real)
 
     def cut(node: int) -> str:
         value = float(tree.nodes["cut"][node])
@@ -64,23 +85,14 @@ def to_c(
         return "INFINITY" if math.isinf(at) else language.literal(at)  # a test that only infinity passes
 
     if form == "ifs":
-        body = _ifs(policy, name, real, language, cut)
-    else:
-        body = seen_by_table(policy, real, language.literal, table_lines(tree, real, cut, language.literal))
-    signature = f"void {name}(const {real} *obs, {real} *action)"
-    lines = [*comment([*facts(policy), *_precision_note(tree, precision)]), *_includes(body, main)]
-    exact = tree.oblique or tree.laws is not None or signals is not None or policy.problem.features is not None
-    lines += EXACT_SUMS if exact else []
-    lines += [f"{signature};", "", signature, "{", *body, "}"]
-    if signals is not None:
-        lines += loop_lines(signals, name, real, language)
-    if main:
-        lines += ["", *_main(policy, name, real)]
-    return "\n".join(lines) + "\n"
+        return _ifs(policy, name, real, language, cut)
+    return seen_by_table(policy, real, language.literal, table_lines(tree, real, cut, language.literal))
 
 
-def _language(name: str, real: str) -> Language:
-    return Language(
+def language_of(name: str, precision: str) -> tuple[Language, str]:
+    """C as the functions around `name` write it, and its type of numbers."""
+    real = "float" if choice("precision", precision, ("double", "single")) == "single" else "double"
+    language = Language(
         literal=double if real == "double" else lambda value: single(value) + "f",
         put="{} = {};",
         let=f"{real} {{}} = {{}};",
@@ -94,9 +106,10 @@ def _language(name: str, real: str) -> Language:
         register="memory->{}",
         clipped="score < {0} ? {0} : score > {1} ? {1} : score <= {1} ? score : {2}",  # NaN is not
     )
+    return language, real
 
 
-def _precision_note(tree: Tree, precision: str) -> list[str]:
+def precision_note(tree: Tree, precision: str) -> list[str]:
     if precision == "double":
         return []
     rounded = "decides as the policy does for every observation that is a float."
@@ -108,17 +121,10 @@ def _precision_note(tree: Tree, precision: str) -> list[str]:
     return [f"Single precision: {rounded}"]
 
 
-def _includes(body: list[str], main: bool) -> list[str]:
+def includes(body: list[str], main: bool) -> list[str]:
     math_h = ["#include <math.h>"] if any(OF_MATH_H.search(line) for line in body) else []
     headers = math_h + (["#include <stdio.h>"] if main else [])
     return ["", *headers, ""] if headers else [""]
-
-
-def comment(lines: Iterable[str]) -> list[str]:
-    """A block comment that nothing in its lines ends, and that has no trigraphs."""
-    text = [line.replace("*/", "* /").replace("/*", "/ *") for line in lines]
-    text = [re.sub(r"\?(?=\?)", "? ", line) for line in text]
-    return [f"/* {text[0]}", *(f" * {line}".rstrip().rstrip("\\") for line in text[1:]), " */"]
 
 
 # -- nested ifs --------------------------------------------------------------------------------------------------------
@@ -159,81 +165,13 @@ def _declared(tree: Tree, body: Sequence[str], real: str, literal: Callable[[flo
     return lines
 
 
-# -- the loop around a law ---------------------------------------------------------------------------------------------
-
-def loop_lines(signals: Signals, name: str, real: str, language: Language) -> list[str]:
-    """Declarations and functions that follow the law `name`."""
-    far = language.literal(FAR_SINGLE if real == "float" else FAR)
-    own = {"memory", "input", "output", "obs", "action", "started", "usable", name}
-    own |= {f"{name}_{part}" for part in ("memory", "limited", "usable")}
-    given = [f"input[{j}]" for j in range(len(signals.inputs))]
-    decided = [f"action[{j}]" for j in range(len(signals.action_names))]
-    step = step_of(signals, language, given, decided, C_WORDS | own)
-    head = f"void {name}_step({name}_memory *memory, const {real} *input, {real} *output)"
-    usable = ["{", f"    return value >= -{far} && value <= {far};", "}", ""]
-    limited = ["{", "    return value < low ? low : value > high ? high : value;", "}", ""]
-    clips = any("_limited(" in line for line in [*step.seen, *step.applied, *step.after])
-    return [
-        "",
-        *comment(_facts(signals, name, far)),
-        "typedef struct {",
-        "    int started;",
-        *(f"    {real} {register};" for register in step.registers),
-        f"}} {name}_memory;",
-        "",
-        f"void {name}_init({name}_memory *memory);",
-        f"{head};",
-        "",
-        *([f"static int {name}_usable({real} value)", *usable] if step.inputs else []),
-        *([f"static {real} {name}_limited({real} value, {real} low, {real} high)", *limited] if clips else []),
-        f"void {name}_init({name}_memory *memory)",
-        "{",
-        "    memory->started = 0;",
-        *(f"    memory->{register} = {value};" for register, value in step.registers.items()),
-        "}",
-        "",
-        head,
-        "{",
-        f"    {real} obs[{len(step.observation)}];",
-        f"    {real} action[{len(decided)}];",
-        *([f"    const {line}" for line in step.inputs] or ["    (void)input;"]),
-        f"    const int usable = {step.usable};",
-        *(f"    const {line}" for line in step.errors),
-        "",
-        "    if (usable && !memory->started) {",
-        *indented([*step.first, "memory->started = 1;"], 2),
-        "    }",
-        *(f"    const {line}" for line in step.seen),
-        *(f"    obs[{j}] = {value};" for j, value in enumerate(step.observation)),
-        f"    {name}(obs, action);",
-        *indented(step.applied),
-        *(["    if (usable) {", *indented(step.after, 2), "    }"] if step.after else []),
-        *indented(step.kept),
-        *(f"    output[{j}] = {value};" for j, value in enumerate(step.outputs)),
-        "}",
-    ]
-
-
-def _facts(signals: Signals, name: str, far: str) -> list[str]:
-    """What the comment says: how it is called, what it takes and gives."""
-    inputs = [one_line(labelled(axis.name, axis.unit)) for axis in signals.inputs]
-    return [
-        f"The loop around it: call {name}_init once, then {name}_step at every sampling instant.",
-        *(f"  input[{j}]  {text}" for j, text in enumerate(inputs)),
-        *(f"  output[{j}]  {one_line(action)}, to be applied" for j, action in enumerate(signals.action_names)),
-        *(line.format(far) for line in UNUSABLE),
-    ]
-
-
-def _main(policy: Policy, name: str, real: str) -> list[str]:
+def main_lines(taken: int, axes: int, remembers: bool, name: str, real: str) -> list[str]:
     """Reads numbers until there are no more; what is left of an incomplete row is an error."""
     about = "reads one observation per line, prints one action per line."
-    signals, begin = policy.problem.signals, list[str]()
-    (given, d), (shown, axes) = ("obs", len(policy.problem.measured)), ("action", policy.rules.actions.shape[1])
-    call = f"{name}(obs, action);"
-    if signals is not None:
+    given, shown, begin, call = "obs", "action", list[str](), f"{name}(obs, action);"
+    if remembers:
         about = "reads the inputs of an episode, one step per line, prints what is applied."
-        (given, d), (shown, axes) = ("input", len(signals.inputs)), ("output", signals.actuator.axes)
+        given, shown = "input", "output"
         begin = indented([f"{name}_memory memory;", "", f"{name}_init(&memory);"])
         call = f"{name}_step(&memory, input, output);"
     scan, value = ("%f", f"(double){shown}[j]") if real == "float" else ("%lf", f"{shown}[j]")
@@ -241,14 +179,14 @@ def _main(policy: Policy, name: str, real: str) -> list[str]:
         f"/* For tests: {about} */",
         "int main(void)",
         "{",
-        f"    {real} {given}[{d}];",
+        f"    {real} {given}[{taken}];",
         f"    {real} {shown}[{axes}];",
         "    int read = 0;",
         *begin,
         "",
         f'    while (scanf("{scan}", &{given}[read]) == 1) {{',
         "        read++;",
-        f"        if (read == {d}) {{",
+        f"        if (read == {taken}) {{",
         f"            {call}",
         f"            for (int j = 0; j < {axes}; j++) {{",
         f'                printf("%s%.17g", j > 0 ? " " : "", {value});',

@@ -3,7 +3,7 @@
 import keyword
 import re
 import unicodedata
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 import numpy as np
 
@@ -86,6 +86,13 @@ def choices_text(policy: Policy, axis: int) -> str:
     return "one of " + ", ".join(
         values if len(values) <= MOST_VALUES else [*values[: MOST_VALUES - 2], "...", values[-1]]
     )
+
+
+def c_comment(lines: Iterable[str]) -> list[str]:
+    """A block comment of C that nothing in its lines ends, and that has no trigraphs."""
+    text = [line.replace("*/", "* /").replace("/*", "/ *") for line in lines]
+    text = [re.sub(r"\?(?=\?)", "? ", line) for line in text]
+    return [f"/* {text[0]}", *(f" * {line}".rstrip().rstrip("\\") for line in text[1:]), " */"]
 
 
 # -- shares of time in exports: of leaves in words, of all nodes as the width of lines ---------------------------------

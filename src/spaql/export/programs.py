@@ -115,6 +115,7 @@ class Step(NamedTuple):
     outputs: list[str]
     after: list[str]  # if the inputs can be used
     kept: list[str]  # in any case: the actions of the steps before
+    carried: dict[str, int]  # registers that hold an action from the start on: which axis of it
 
 
 def step_of(
@@ -174,6 +175,12 @@ def step_of(
         outputs,
         [text for text, acts in afters if not acts],
         [text for text, acts in afters if acts],
+        {
+            name: int(symbol.removeprefix("u").removesuffix("_first"))
+            for name, register in zip(kept, registers, strict=True)
+            for _, symbol in register.first.terms
+            if symbol in begin
+        },
     )
 
 

@@ -1,8 +1,12 @@
 """A policy as a Python function, without imports but of `math` where features need it. The loop around a law is a dict
 that holds the memory, with init and step."""
 
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
 from spaql.export.heading import PYTHON_WORDS, checked_name, double, facts, identifiers
-from spaql.export.programs import UNUSABLE, Language, indented, nested, score_text, step_of
+from spaql.export.monitor_parts import OUTSIDE, UNUSABLE_INPUT
+from spaql.export.programs import UNUSABLE, Language, Step, indented, nested, score_text, step_of
 from spaql.export.written_features import formulas_of, python_grammar
 from spaql.ground.checks import FAR
 from spaql.plants.problem import Finite
@@ -36,11 +40,19 @@ def to_python(policy: Policy, name: str = "controller") -> str:
     """
     checked_name(name, PYTHON_WORDS)
     comment = [f"# {line}".rstrip() for line in facts(policy)]
-    body = _ifs(policy, name) if deepest_level(policy.rules) <= DEEPEST else _table(policy)
     signals = policy.problem.signals
     around = [] if signals is None else loop_lines(signals, name)
-    uses = ["import math", ""] if any("math." in line for line in body) else []
-    return "\n".join([*comment, "", *uses, "", f"def {name}(obs):", *body, *around]) + "\n"
+    law = law_function(policy, name)
+    return "\n".join([*comment, "", *imports(law), "", *law, *around]) + "\n"
+
+
+def law_function(policy: Policy, name: str) -> list[str]:
+    body = _ifs(policy, name) if deepest_level(policy.rules) <= DEEPEST else _table(policy)
+    return [f"def {name}(obs):", *body]
+
+
+def imports(lines: Sequence[str]) -> list[str]:
+    return ["import math", ""] if any("math." in line for line in lines) else []
 
 
 def _ifs(policy: Policy, name: str) -> list[str]:
@@ -177,29 +189,53 @@ def _law_of_node(policy: Policy, laws: LeafLaws) -> list[str]:
 
 def loop_lines(signals: Signals, name: str) -> list[str]:
     """Functions that follow the law `name`."""
-    own = {"memory", "inputs", "action", "started", "usable", "min", "max", "tuple", "type", name}
-    given = [f"inputs[{j}]" for j in range(len(signals.inputs))]
-    decided = [f"action[{j}]" for j in range(len(signals.action_names))]
-    step = step_of(signals, LANGUAGE, given, decided, PYTHON_WORDS | own)
+    step = loop_step(signals, name)
     order = ", ".join(one_line(axis.name) for axis in signals.inputs)
-    begin = ", ".join(f'"{key}": {value}' for key, value in [("started", "False"), *step.registers.items()])
-    body = [
+    about = [
         f"# given, in this order: {order}",
         *(f"# {line.format(FAR)}" for line in UNUSABLE),
         '"""One step: changes the memory, returns what is applied."""',
+    ]
+    init = ["", "", f"def {name}_init():", '    """The memory before the first step."""']
+    init.append(f"    return {memory_text(step)}")
+    head = ["", "", f"def {name}_step(memory, inputs):", *indented(about)]
+    return [*init, *head, *step_body(step, name)]
+
+
+def loop_step(signals: Signals, name: str, given: Sequence[str] = ()) -> Step:
+    """`given`: how the inputs are read, where they are not the elements of `inputs`."""
+    own = {"memory", "inputs", "action", "started", "usable", "min", "max", "tuple", "type", name}
+    given = given or [f"inputs[{j}]" for j in range(len(signals.inputs))]
+    decided = [f"action[{j}]" for j in range(len(signals.action_names))]
+    return step_of(signals, LANGUAGE, given, decided, PYTHON_WORDS | own)
+
+
+def memory_text(step: Step, carried: Mapping[str, str] = MappingProxyType({})) -> str:
+    """A dictionary. `carried`: what some registers hold instead."""
+    begin = {"started": "False"} | step.registers | dict(carried)
+    return "{" + ", ".join(f'"{key}": {value}' for key, value in begin.items()) + "}"
+
+
+def step_body(step: Step, law: str, inside: str = "") -> list[str]:
+    """What a step does. `inside`: a function of the observation; then why the law must not act, or 0, is returned too.
+    """
+    observation = f"[{', '.join(step.observation)}]"
+    applied = ", ".join(step.outputs)
+    body = [
         "inputs = [float(value) for value in inputs]",
         *step.inputs,
         f"usable = {step.usable}",
         *step.errors,
+        *(["if not usable:", f"    return {UNUSABLE_INPUT}, None"] if inside else []),
         'if usable and not memory["started"]:',
         *indented([*step.first, 'memory["started"] = True']),
         *step.seen,
-        f"decided = {name}([{', '.join(step.observation)}])",
+        *([f"if not {inside}({observation}):", f"    return {OUTSIDE}, None"] if inside else []),
+        f"decided = {law}({observation})",
         "action = decided" if len(step.outputs) > 1 else "action = (decided,)",
         *step.applied,
         *(["if usable:", *indented(step.after)] if step.after else []),
         *step.kept,
-        f"return {', '.join(step.outputs)}",
+        f"return {applied}" if not inside else f"return 0, {applied if len(step.outputs) == 1 else f'({applied})'}",
     ]
-    init = ["", "", f"def {name}_init():", '    """The memory before the first step."""', f"    return {{{begin}}}"]
-    return [*init, "", "", f"def {name}_step(memory, inputs):", *indented(body)]
+    return indented(body)

@@ -5,6 +5,7 @@ The loop around a law is a second function block, which holds the memory and cal
 
 import re
 import sys
+from collections.abc import Callable, Sequence
 
 from spaql.export.heading import (
     ST_WORDS,
@@ -16,6 +17,7 @@ from spaql.export.heading import (
     labelled,
     range_text,
 )
+from spaql.export.monitor_parts import OUTSIDE, UNUSABLE_INPUT
 from spaql.export.programs import UNUSABLE, Language, indented, leaf_lines, nested, score_text, step_of
 from spaql.export.written_features import formulas_of, st_grammar
 from spaql.ground.checks import FAR
@@ -29,7 +31,7 @@ from spaql.trees.tree import Tree
 DEEPEST = 100
 
 
-def _literal(value: float) -> str:
+def st_literal(value: float) -> str:
     """Typed, because some systems read a bare number as a single; with a decimal point, which the grammar wants.
 
     Numbers below the smallest normal one become zero: they are outside the range many systems document for LREAL.
@@ -41,13 +43,13 @@ def _literal(value: float) -> str:
 
 
 LANGUAGE = Language(
-    literal=_literal,
+    literal=st_literal,
     put="{} := {};",
     let="{} := {};",
     heads={"if": "IF {} THEN", "elif": "ELSIF {} THEN", "else": "ELSE", "end": "END_IF;"},
     limited="LIMIT({1}, {0}, {2})",
     chosen="SEL({0}, {2}, {1})",
-    usable=f"{{0}} >= {_literal(-FAR)} AND {{0}} <= {_literal(FAR)}",
+    usable=f"{{0}} >= {st_literal(-FAR)} AND {{0}} <= {st_literal(FAR)}",
     both=" AND ",
     true="TRUE",
     unless="({}) OR NOT ({})",
@@ -59,6 +61,16 @@ LANGUAGE = Language(
 def to_st(policy: Policy, name: str = "controller") -> str:
     """A FUNCTION_BLOCK with one LREAL input per variable and one LREAL output per axis of the action."""
     checked_name(name, ST_WORDS, fold=True)
+    lines = [f"(* {clean(line)} *)" if line else "" for line in facts(policy, interface=False)]
+    block, inputs, outputs = law_block(policy, name)
+    lines += ["", *block]
+    if policy.problem.signals is not None:
+        lines += loop_block(policy.problem.signals, name, inputs, outputs)[0]
+    return "\n".join(lines) + "\n"
+
+
+def law_block(policy: Policy, name: str) -> tuple[list[str], list[str], list[str]]:
+    """The block of the law, its inputs and its outputs."""
     problem, tree, said = policy.problem, policy.rules, policy.words
     if deepest_level(tree) > DEEPEST:
         raise SpaqlError(
@@ -70,33 +82,29 @@ def to_st(policy: Policy, name: str = "controller") -> str:
     inputs, outputs = words[: len(names)], words[len(names) :]
 
     def stepped(laws: LeafLaws, leaf: int) -> list[str]:
-        values = [_literal(value) for value in laws.values.tolist()]
+        values = [st_literal(value) for value in laws.values.tolist()]
         if laws.kind == THRESHOLD:
-            summed = score_text(laws, leaf, 0, inputs, _literal, False)
-            tests = [(summed, _literal(steps_of(laws, leaf)[0][0]), values[-1])]
+            summed = score_text(laws, leaf, 0, inputs, st_literal, False)
+            tests = [(summed, st_literal(steps_of(laws, leaf)[0][0]), values[-1])]
         else:  # the half is added to the sum as the policy adds it, so that both round alike
-            half = f"{score_text(laws, leaf, 0, inputs, _literal)} + {_literal(0.5)}"
-            tests = [(half, _literal(float(k)), values[k]) for k in range(len(values) - 1, 0, -1)]
+            half = f"{score_text(laws, leaf, 0, inputs, st_literal)} + {st_literal(0.5)}"
+            tests = [(half, st_literal(float(k)), values[k]) for k in range(len(values) - 1, 0, -1)]
         lines = []
         for k, (score, cut, value) in enumerate(tests):
             lines += [f"{'ELSIF' if k else 'IF'} {score} >= {cut} THEN", f"    {outputs[0]} := {value};"]
         return [*lines, "ELSE", f"    {outputs[0]} := {values[0]};", "END_IF;"]
 
-    lines = [f"(* {_clean(line)} *)" if line else "" for line in facts(policy, interface=False)]
-    lines += ["", f"FUNCTION_BLOCK {name}", "VAR_INPUT"]
+    lines = [f"FUNCTION_BLOCK {name}", "VAR_INPUT"]
     for word, label, unit, axis in zip(inputs, names, said.units, problem.measured, strict=False):
-        lines.append(f"    {word} : LREAL;  (* {_clean(labelled(label, unit))}, {range_text(axis)} *)")
+        lines.append(f"    {word} : LREAL;  (* {clean(labelled(label, unit))}, {range_text(axis)} *)")
     lines += ["END_VAR", "VAR_OUTPUT"]
     for j, (word, label, unit) in enumerate(zip(outputs, results, said.action_units, strict=True)):
-        lines.append(f"    {word} : LREAL;  (* {_clean(labelled(label, unit))}, {choices_text(policy, j)} *)")
-    formulas = formulas_of(policy, st_grammar(_literal), inputs)
+        lines.append(f"    {word} : LREAL;  (* {clean(labelled(label, unit))}, {choices_text(policy, j)} *)")
+    formulas = formulas_of(policy, st_grammar(st_literal), inputs)
     lines += ["END_VAR", *_own_variables(tree, [inputs[j] for j, _ in formulas]), ""]
     lines += [f"{inputs[j]} := {text};" for j, text in formulas]
     lines += nested(tree, inputs, LANGUAGE, lambda leaf: leaf_lines(tree, leaf, inputs, outputs, LANGUAGE, stepped), 0)
-    lines.append("END_FUNCTION_BLOCK")
-    if problem.signals is not None:
-        lines += loop_lines(problem.signals, name, inputs[: len(problem.measured)], outputs)
-    return "\n".join(lines) + "\n"
+    return [*lines, "END_FUNCTION_BLOCK"], inputs[: len(problem.measured)], outputs
 
 
 def _own_variables(tree: Tree, features: list[str]) -> list[str]:
@@ -106,30 +114,49 @@ def _own_variables(tree: Tree, features: list[str]) -> list[str]:
     return ["VAR", *(f"    {word} : LREAL;" for word in own), "END_VAR"] if own else []
 
 
-def _clean(text: str) -> str:
+def clean(text: str) -> str:
     """Comments end at the first "*)", and on some systems begin again at "(*"."""
     return text.replace("(*", "( *").replace("*)", "* )")
 
 
-def loop_lines(signals: Signals, name: str, seen: list[str], decided: list[str]) -> list[str]:
-    """`seen` and `decided`: inputs and outputs of the block of the law."""
-    reserved = ST_WORDS | {"law", "started", "usable", name.casefold(), f"{name}_loop".casefold()}
+def loop_block(
+    signals: Signals, name: str, seen: list[str], decided: list[str], begins: bool = False,
+    inside: Callable[[list[str]], str] | None = None,
+) -> tuple[list[str], list[str], list[str]]:  # fmt: skip
+    """The block around that of the law, its inputs and its outputs; `seen` and `decided`: those of the law.
+
+    Behind a monitor it can begin anew (`begins`); that of the law says why it must not act, by a condition `inside`.
+    """
+    more = {"begin", "cause", *(f"last{j + 1}" for j in range(len(decided)))} if begins else set()
+    reserved = ST_WORDS | {"law", "started", "usable", name.casefold(), f"{name}_loop".casefold()} | more
     inputs = identifiers([f"{axis.name} in" for axis in signals.inputs], reserved, fold=True)
     outputs = identifiers([f"{action} out" for action in signals.action_names], reserved, fold=True)
     taken = reserved | {word.casefold() for word in (*inputs, *outputs)}
     step = step_of(signals, LANGUAGE, inputs, [f"law.{word}" for word in decided], taken, fold=True)
     local = [*step.inputs, *step.errors, *step.seen, *step.applied]
-    called = ", ".join(f"{word} := {value}" for word, value in zip(seen, step.observation, strict=True))
-    return [
-        "",
+    about = [
         "(* The loop around it: call it at every sampling instant; it holds the memory. *)",
         *(f"(* {line.format(FAR)} *)" for line in UNUSABLE),
+    ]
+    carried = {word: f"last{j + 1}" for word, j in step.carried.items()}
+    anew = [f"{word} := {carried.get(word, value)};" for word, value in step.registers.items()]
+    anew = ["IF begin THEN", *indented([*anew, "started := FALSE;"]), "END_IF;"] if begins else []
+    unusable, outside = list[str](), list[str]()
+    if inside is not None:
+        unusable = ["cause := 0;", *_ends("usable", UNUSABLE_INPUT)]
+        outside = _ends(inside(step.observation), OUTSIDE)
+    lines = [
+        "",
+        *about,
         f"FUNCTION_BLOCK {name}_loop",
         "VAR_INPUT",
         *(f"    {word} : LREAL;" for word in inputs),
+        *(["    begin : BOOL;  (* as at the first step *)"] if begins else []),
+        *(f"    last{j + 1} : LREAL;  (* what was applied before *)" for j in range(len(decided)) if begins),
         "END_VAR",
         "VAR_OUTPUT",
         *(f"    {word} : LREAL;  (* to be applied *)" for word in outputs),
+        *(["    cause : INT;"] if inside else []),
         "END_VAR",
         "VAR",
         f"    law : {name};",
@@ -139,17 +166,31 @@ def loop_lines(signals: Signals, name: str, seen: list[str], decided: list[str])
         *(f"    {word} : LREAL;" for word in dict.fromkeys(line.split(" :=", 1)[0] for line in local)),
         "END_VAR",
         "",
+        *anew,
         *step.inputs,
         f"usable := {step.usable};",
         *step.errors,
+        *unusable,
         "IF usable AND NOT started THEN",
         *indented([*step.first, "started := TRUE;"]),
         "END_IF;",
         *step.seen,
-        f"law({called});",
+        *outside,
+        f"law({arguments(seen, step.observation)});",
         *step.applied,
         *(["IF usable THEN", *indented(step.after), "END_IF;"] if step.after else []),
         *step.kept,
         *(f"{word} := {value};" for word, value in zip(outputs, step.outputs, strict=True)),
         "END_FUNCTION_BLOCK",
     ]
+    return lines, inputs, outputs
+
+
+def _ends(condition: str, cause: int) -> list[str]:
+    """Ends a step that must not go on."""
+    return [f"IF NOT {condition} THEN", f"    cause := {cause};", "    RETURN;", "END_IF;"]
+
+
+def arguments(words: Sequence[str], values: Sequence[str]) -> str:
+    """Of a call."""
+    return ", ".join(f"{word} := {value}" for word, value in zip(words, values, strict=True))

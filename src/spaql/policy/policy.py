@@ -225,15 +225,15 @@ class Policy(Probes):
         return export(self, to, **options)
 
     def to_c(self, **options: Any) -> str:
-        """C99: `void controller(const double *obs, double *action)`. Options: precision, name, form, main."""
+        """C99: `void controller(const double *obs, double *action)`. Options: precision, name, form, main, monitor."""
         return self.export("c", **options)
 
     def to_python(self, **options: Any) -> str:
-        """A Python function without imports."""
+        """A Python function without imports. Options: name, monitor."""
         return self.export("python", **options)
 
     def to_st(self, **options: Any) -> str:
-        """A function block in IEC 61131-3 Structured Text."""
+        """A function block in IEC 61131-3 Structured Text. Options: name, monitor."""
         return self.export("st", **options)
 
     def to_json(self) -> str:

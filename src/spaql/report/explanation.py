@@ -10,6 +10,7 @@ import numpy as np
 from spaql.analysis.paired import OWN, rows_of
 from spaql.compress.frontier import FrontierPoint, episodes_for, restated
 from spaql.export.drawing import action_colours
+from spaql.export.monitor_runs import MonitorEvaluation
 from spaql.ground.arrays import Array
 from spaql.ground.progress import at_work, working
 from spaql.plants.problem import Finite
@@ -53,11 +54,12 @@ def worth_of(table: Policy, policy: Policy, *, sizes: bool = True) -> Worth:
 @working("writing the page")
 def write_explanation(
     table: Policy, policy: Policy, path: Path, worst: Worst | None = None, worth: Worth | None = None,
-    others: Any = None,
+    others: Any = None, monitor: MonitorEvaluation | None = None,
 ) -> None:  # fmt: skip
     """`table`: the policy as learned; `policy`: the form to explain; `worst`: what `policy.falsify()` has found.
 
-    A table is shown as its exact tree, which applies the same actions. `others`: the table of `beside`.
+    A table is shown as its exact tree, which applies the same actions. `others`: the table of `beside`; `monitor`: what
+    `monitor.evaluate(policy)` has counted.
     """
     shown = policy.tree() if policy.kind == "table" else policy
     fresh, own, sizes = worth_of(table, policy) if worth is None else worth
@@ -74,6 +76,7 @@ def write_explanation(
         notes=shown.notes,
         certificate=None if shown.certificate is None else shown.certificate.lines,
         proof=None if policy.proof is None else policy.proof.lines,
+        monitor="" if monitor is None else monitor.line,
         key_figures=key_figures(table, shown, fresh, own),
         frontier=frontier(sizes, shown.n_leaves, own),
         others=[] if others is None else rows_of(others),
